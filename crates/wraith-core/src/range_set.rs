@@ -1,0 +1,176 @@
+//! A set of `u64`, kept as sorted, disjoint, non-adjacent half-open ranges.
+//!
+//! Used for received stream offsets, acknowledged and lost stream data, and received packet numbers, where the
+//! number of ranges is small and changes happen near the end. Invariant: for neighbours `a`, `b`, `a.end < b.start`.
+//! Insertion and removal are O(log n) to find plus the shift of the ranges behind; appending at the end is O(1).
+
+use std::ops::Range;
+
+/// Sorted disjoint ranges.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RangeSet {
+    ranges: std::collections::VecDeque<Range<u64>>,
+}
+
+impl RangeSet {
+    /// The empty set.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Number of ranges (not of members).
+    pub fn len(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// True if no number is in the set.
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// The lowest range.
+    pub fn first(&self) -> Option<Range<u64>> {
+        self.ranges.front().cloned()
+    }
+
+    /// The highest range.
+    pub fn last(&self) -> Option<Range<u64>> {
+        self.ranges.back().cloned()
+    }
+
+    /// Ranges from the lowest up; reversible.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Range<u64>> + ExactSizeIterator + '_ {
+        self.ranges.iter().cloned()
+    }
+
+    /// Takes the lowest range out.
+    pub fn pop_first(&mut self) -> Option<Range<u64>> {
+        self.ranges.pop_front()
+    }
+
+    /// True if `value` is in the set.
+    pub fn contains(&self, value: u64) -> bool {
+        let i = self.ranges.partition_point(|r| r.end <= value);
+        self.ranges.get(i).is_some_and(|r| r.start <= value)
+    }
+
+    /// True if every number of `range` is in the set. True for an empty range.
+    pub fn contains_range(&self, range: &Range<u64>) -> bool {
+        if range.is_empty() {
+            return true;
+        }
+        let i = self.ranges.partition_point(|r| r.end <= range.start);
+        self.ranges.get(i).is_some_and(|r| r.start <= range.start && range.end <= r.end)
+    }
+
+    /// Adds every number of `range`; returns true if at least one was new.
+    pub fn insert(&mut self, range: Range<u64>) -> bool {
+        if range.is_empty() {
+            return false;
+        }
+        if let Some(last) = self.ranges.back_mut() {
+            if last.end < range.start {
+                self.ranges.push_back(range);
+                return true;
+            }
+            if last.start <= range.start {
+                let grew = range.end > last.end;
+                last.end = last.end.max(range.end);
+                return grew;
+            }
+        }
+        // `low..high` are the ranges that touch or overlap the new one.
+        let low = self.ranges.partition_point(|r| r.end < range.start);
+        let high = self.ranges.partition_point(|r| r.start <= range.end);
+        if low == high {
+            self.ranges.insert(low, range);
+            return true;
+        }
+        if high - low == 1 {
+            let only = &mut self.ranges[low];
+            let grew = range.start < only.start || range.end > only.end;
+            only.start = only.start.min(range.start);
+            only.end = only.end.max(range.end);
+            return grew;
+        }
+        let end = self.ranges[high - 1].end.max(range.end);
+        let first = &mut self.ranges[low];
+        first.start = first.start.min(range.start);
+        first.end = end;
+        self.ranges.drain(low + 1..high);
+        true
+    }
+
+    /// Takes every number of `range` out.
+    pub fn remove(&mut self, range: Range<u64>) {
+        if range.is_empty() {
+            return;
+        }
+        let mut i = self.ranges.partition_point(|r| r.end <= range.start);
+        while let Some(found) = self.ranges.get_mut(i) {
+            if found.start >= range.end {
+                break;
+            }
+            let old = found.clone();
+            match (old.start < range.start, old.end > range.end) {
+                (true, true) => {
+                    found.end = range.start;
+                    self.ranges.insert(i + 1, range.end..old.end);
+                    break;
+                }
+                (true, false) => {
+                    found.end = range.start;
+                    i += 1;
+                }
+                (false, true) => {
+                    found.start = range.end;
+                    break;
+                }
+                (false, false) => {
+                    self.ranges.remove(i);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn touching_ranges_become_one() {
+        let mut set = RangeSet::new();
+        assert!(set.insert(0..3));
+        assert!(set.insert(5..8));
+        assert!(set.insert(3..5));
+        assert!(!set.insert(1..7));
+        assert_eq!(set.iter().collect::<Vec<_>>(), vec![0..8]);
+    }
+
+    proptest! {
+        #[test]
+        fn behaves_like_a_set_of_numbers(ops in prop::collection::vec((any::<bool>(), 0u64..60, 0u64..12), 0..80)) {
+            let mut set = RangeSet::new();
+            let mut model = BTreeSet::new();
+            for (add, start, len) in ops {
+                let range = start..start + len;
+                if add {
+                    let grew = range.clone().any(|v| !model.contains(&v));
+                    model.extend(range.clone());
+                    prop_assert_eq!(set.insert(range), grew);
+                } else {
+                    model.retain(|v| !range.contains(v));
+                    set.remove(range);
+                }
+                let listed: Vec<u64> = set.iter().flatten().collect();
+                prop_assert_eq!(&listed, &model.iter().copied().collect::<Vec<_>>());
+                let ranges: Vec<_> = set.iter().collect();
+                prop_assert!(ranges.windows(2).all(|w| w[0].end < w[1].start));
+                prop_assert!((0..80).all(|v| set.contains(v) == model.contains(&v)));
+            }
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! The core's only notion of time: nanoseconds since an epoch the caller chose.
+//!
+//! The core never reads a clock. Every call that needs time is given a [`Time`]; a driver maps its monotonic clock
+//! to it, the simulator counts it up. Differences saturate at zero, so a `now` that lags behind by a scheduling
+//! delay cannot panic or wrap.
+
+use std::ops::{Add, AddAssign, Sub};
+use std::time::Duration;
+
+/// A point in time, in nanoseconds since the caller's epoch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(u64);
+
+impl Time {
+    /// The caller's epoch.
+    pub const ZERO: Self = Self(0);
+    /// Later than everything that happens.
+    pub const MAX: Self = Self(u64::MAX);
+
+    /// The point `nanos` nanoseconds after the epoch.
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    /// Nanoseconds since the epoch.
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// Time passed since `earlier`; zero if `earlier` is not earlier.
+    pub const fn since(self, earlier: Self) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Add<Duration> for Time {
+    type Output = Self;
+    fn add(self, duration: Duration) -> Self {
+        let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        Self(self.0.saturating_add(nanos))
+    }
+}
+
+impl AddAssign<Duration> for Time {
+    fn add_assign(&mut self, duration: Duration) {
+        *self = *self + duration;
+    }
+}
+
+impl Sub for Time {
+    type Output = Duration;
+    fn sub(self, earlier: Self) -> Duration {
+        self.since(earlier)
+    }
+}
+
+impl Sub<Duration> for Time {
+    type Output = Self;
+    fn sub(self, duration: Duration) -> Self {
+        let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        Self(self.0.saturating_sub(nanos))
+    }
+}
