@@ -3,10 +3,14 @@
 
 mod block;
 mod error;
+pub mod frame;
 mod range_set;
+pub mod streams;
 mod time;
+pub mod varint;
 
 pub use block::{BLOCK_BYTES, Block, BlockPool, Chunk};
 pub use error::{CloseReason, StreamError, Violation, code};
 pub use range_set::RangeSet;
+pub use streams::{Role, StreamId};
 pub use time::Time;
