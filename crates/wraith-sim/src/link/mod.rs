@@ -1,0 +1,274 @@
+//! Links without I/O: a datagram goes in with the time it arrives, and comes out never, once, or several times, with
+//! the times it leaves.
+//!
+//! A [`Path`] is one direction of a link: a list of boxes ([`Hop`]), each of which knows one thing: a rate with its
+//! queue, a delay, a kind of loss. Invariants: a hop never delivers before the arrival; a hop sees arrivals in order of
+//! time; the same seed and the same arrivals give the same deliveries. Nothing here knows about endpoints or about
+//! simulated time, so the same boxes serve a relay between two real interfaces, which calls [`Path::push`] when a
+//! packet arrives, sleeps until [`Path::next`], and sends what [`Path::pop`] returns.
+
+mod aggregate;
+mod blackhole;
+mod burst_loss;
+mod corrupt;
+mod delay;
+mod drop_nth;
+mod duplicate;
+mod jitter;
+mod loss;
+mod mtu;
+mod nat;
+mod rate;
+mod reorder;
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use std::fmt;
+use std::net::SocketAddr;
+
+use wraith_core::Time;
+
+pub use self::aggregate::Aggregate;
+pub use self::blackhole::Blackhole;
+pub use self::burst_loss::BurstLoss;
+pub use self::corrupt::Corrupt;
+pub use self::delay::Delay;
+pub use self::drop_nth::DropNth;
+pub use self::duplicate::Duplicate;
+pub use self::jitter::Jitter;
+pub use self::loss::Loss;
+pub use self::mtu::Mtu;
+pub use self::nat::{Nat, NatIn, NatOut};
+pub use self::rate::Rate;
+pub use self::reorder::Reorder;
+use crate::Rng;
+
+/// What travels: a UDP payload and its addresses. A relay of whole IP packets leaves the addresses unspecified.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Datagram {
+    /// Source address.
+    pub from: SocketAddr,
+    /// Destination address.
+    pub to: SocketAddr,
+    /// The payload.
+    pub bytes: Vec<u8>,
+}
+
+/// Datagrams that leave a hop, each with its time.
+pub type Departures = Vec<(Time, Datagram)>;
+
+/// One box of a path.
+pub trait Hop: HopClone + fmt::Debug + Send {
+    /// `datagram` arrives at `now`, which is not before any earlier arrival. What leaves is appended to `out`, with
+    /// times not before `now`.
+    fn pass(&mut self, now: Time, datagram: Datagram, rng: &mut Rng, out: &mut Departures);
+}
+
+/// Lets a list of boxes be used for several paths; implemented for every `Clone` hop.
+pub trait HopClone {
+    /// A box with the same parameters and state.
+    fn clone_hop(&self) -> Box<dyn Hop>;
+}
+
+impl<T: Hop + Clone + 'static> HopClone for T {
+    fn clone_hop(&self) -> Box<dyn Hop> {
+        Box::new(self.clone())
+    }
+}
+
+impl Clone for Box<dyn Hop> {
+    fn clone(&self) -> Self {
+        (**self).clone_hop()
+    }
+}
+
+/// The list of boxes of one direction: `hops![Rate::mbit(100), Delay::ms(20), Loss::percent(1.0)]`.
+#[macro_export]
+macro_rules! hops {
+    ($($hop:expr),* $(,)?) => {
+        vec![$(::std::boxed::Box::new($hop) as ::std::boxed::Box<dyn $crate::link::Hop>),*]
+    };
+}
+
+/// One direction of a link: boxes in a row, and the datagrams between them.
+#[derive(Debug)]
+pub struct Path {
+    hops: Vec<(Box<dyn Hop>, Rng)>,
+    queue: BinaryHeap<InFlight>,
+    sequence: u64,
+    departures: Departures,
+    entered: u64,
+    left: u64,
+}
+
+/// Waits for box `hop`, or, when there is no such box, for delivery.
+#[derive(Debug)]
+struct InFlight {
+    at: Time,
+    sequence: u64,
+    hop: usize,
+    datagram: Datagram,
+}
+
+impl Path {
+    /// A path through `hops`, from first to last. Every box draws from a stream of `seed` of its own.
+    pub fn new(seed: u64, hops: Vec<Box<dyn Hop>>) -> Self {
+        let hops = (0..).zip(hops).map(|(i, hop)| (hop, Rng::new(seed, i))).collect();
+        Self {
+            hops,
+            queue: BinaryHeap::new(),
+            sequence: 0,
+            departures: Vec::new(),
+            entered: 0,
+            left: 0,
+        }
+    }
+
+    /// A datagram enters at `now`.
+    pub fn push(&mut self, now: Time, datagram: Datagram) {
+        self.entered += 1;
+        self.schedule(now, 0, datagram);
+    }
+
+    /// When [`Self::pop`] has work to do; it may turn out not to be a delivery yet.
+    pub fn next(&self) -> Option<Time> {
+        self.queue.peek().map(|first| first.at)
+    }
+
+    /// The next datagram that leaves at or before `now`. Call until `None`.
+    pub fn pop(&mut self, now: Time) -> Option<Datagram> {
+        while self.queue.peek().is_some_and(|first| first.at <= now) {
+            let InFlight { at, hop, datagram, .. } = self.queue.pop()?;
+            let Some((model, rng)) = self.hops.get_mut(hop) else {
+                self.left += 1;
+                return Some(datagram);
+            };
+            let mut departures = std::mem::take(&mut self.departures);
+            model.pass(at, datagram, rng, &mut departures);
+            for (leaves, datagram) in departures.drain(..) {
+                debug_assert!(leaves >= at, "a box delivered before the arrival");
+                self.schedule(leaves, hop + 1, datagram);
+            }
+            self.departures = departures;
+        }
+        None
+    }
+
+    /// Datagrams that entered and that left, copies included.
+    pub fn counts(&self) -> (u64, u64) {
+        (self.entered, self.left)
+    }
+
+    fn schedule(&mut self, at: Time, hop: usize, datagram: Datagram) {
+        self.sequence += 1;
+        self.queue.push(InFlight { at, sequence: self.sequence, hop, datagram });
+    }
+}
+
+impl Ord for InFlight {
+    /// Reversed, because the heap's greatest element is the next: earliest first, then in order of arrival.
+    fn cmp(&self, other: &Self) -> Ordering {
+        (other.at, other.sequence).cmp(&(self.at, self.sequence))
+    }
+}
+
+impl PartialOrd for InFlight {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for InFlight {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for InFlight {}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::net::Ipv4Addr;
+    use std::time::Duration;
+
+    use super::*;
+
+    pub(crate) const INSIDE: SocketAddr =
+        SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 1000);
+    pub(crate) const OUTSIDE: SocketAddr =
+        SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)), 2000);
+
+    pub(crate) fn datagram(number: u32, len: usize) -> Datagram {
+        let mut bytes = vec![0; len.max(4)];
+        bytes[..4].copy_from_slice(&number.to_be_bytes());
+        Datagram { from: INSIDE, to: OUTSIDE, bytes }
+    }
+
+    pub(crate) fn number(datagram: &Datagram) -> u32 {
+        u32::from_be_bytes(datagram.bytes[..4].try_into().unwrap())
+    }
+
+    pub(crate) fn micros(micros: u64) -> Time {
+        Time::from_nanos(micros * 1000)
+    }
+
+    /// Sends `count` datagrams of `len` bytes, one every `every`, and returns what comes out.
+    pub(crate) fn run(
+        hops: Vec<Box<dyn Hop>>,
+        count: u32,
+        len: usize,
+        every: Duration,
+    ) -> Vec<(Time, Datagram)> {
+        let mut path = Path::new(7, hops);
+        let mut out = Vec::new();
+        let mut now = Time::ZERO;
+        for i in 0..count {
+            drain(&mut path, now, &mut out);
+            path.push(now, datagram(i, len));
+            now += every;
+        }
+        drain(&mut path, Time::MAX, &mut out);
+        out
+    }
+
+    fn drain(path: &mut Path, until: Time, out: &mut Vec<(Time, Datagram)>) {
+        while let Some(at) = path.next().filter(|at| *at < until) {
+            while let Some(datagram) = path.pop(at) {
+                out.push((at, datagram));
+            }
+        }
+    }
+
+    #[test]
+    fn a_path_without_boxes_delivers_at_once_and_in_order() {
+        let mut path = Path::new(0, hops![]);
+        path.push(micros(1), datagram(1, 10));
+        path.push(micros(1), datagram(2, 10));
+        assert_eq!(path.next(), Some(micros(1)));
+        assert_eq!(path.pop(micros(1)).as_ref().map(number), Some(1));
+        assert_eq!(path.pop(micros(1)).as_ref().map(number), Some(2));
+        assert_eq!((path.pop(micros(1)), path.next(), path.counts()), (None, None, (2, 2)));
+    }
+
+    #[test]
+    fn boxes_in_a_row_add_up() {
+        let out = run(hops![Delay::micros(10), Delay::micros(5)], 1, 10, Duration::ZERO);
+        assert_eq!(out[0].0, micros(15));
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_deliveries_and_a_box_more_does_not_change_the_draws_of_the_first()
+     {
+        let lossy = || {
+            run(hops![Loss::percent(30.0), Jitter::micros(90)], 200, 50, Duration::from_micros(1))
+        };
+        let numbers = |out: Vec<(Time, Datagram)>| {
+            let mut numbers: Vec<_> = out.iter().map(|(_, d)| number(d)).collect();
+            numbers.sort_unstable();
+            numbers
+        };
+        assert_eq!(lossy(), lossy());
+        let plain = run(hops![Loss::percent(30.0)], 200, 50, Duration::from_micros(1));
+        assert_eq!(numbers(lossy()), numbers(plain));
+    }
+}
