@@ -1,1 +1,31 @@
 #![forbid(unsafe_code)]
+//! The cryptographic primitives wraith is made of, behind types that are hard to misuse. No I/O, no clock, no source
+//! of randomness: keys and seeds are passed in.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`aead`] | sealing and opening: AES-256-GCM and ChaCha20-Poly1305, and the packet key of SPEC §3.5 |
+//! | [`mask`] | one AES-256 block, for header protection (SPEC §4.3) |
+//! | [`kdf`] | BLAKE3 as key derivation, keyed hash and hash |
+//! | [`hash`] | SHA-256, for the Noise handshake |
+//! | [`agree`] | X25519 |
+//! | [`identity`] | the Ed25519 identity and its NodeId (SPEC §1) |
+//!
+//! Secrets are wiped when dropped and never printed by `Debug`. Comparisons of secrets and tags take constant time.
+
+pub mod aead;
+pub mod agree;
+pub mod hash;
+pub mod identity;
+pub mod kdf;
+pub mod mask;
+
+pub use aead::{AeadKey, PacketKey, Suite, TAG_BYTES, Unauthentic, aes_hardware};
+pub use identity::{InvalidNodeId, NodeId, SecretIdentity};
+pub use mask::MaskKey;
+
+/// Whether `a` and `b` are equal, in time that depends on their lengths only.
+#[must_use]
+pub fn equal(a: &[u8], b: &[u8]) -> bool {
+    aws_lc_rs::constant_time::verify_slices_are_equal(a, b).is_ok()
+}

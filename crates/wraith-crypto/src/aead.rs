@@ -1,0 +1,303 @@
+//! Authenticated encryption in place: [`AeadKey`] with an explicit nonce, and [`PacketKey`], whose nonce is the packet
+//! number (SPEC §4.2).
+//!
+//! Invariant the callers keep: a nonce is never used twice to seal under one key.
+
+use std::fmt;
+
+use aws_lc_rs::aead::{AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
+use thiserror::Error;
+use zeroize::Zeroizing;
+
+use crate::kdf;
+
+/// Length of an authentication tag, the same for every suite.
+pub const TAG_BYTES: usize = 16;
+/// Length of a nonce, the same for every suite.
+pub const NONCE_BYTES: usize = 12;
+
+/// A tag or a signature did not verify. Nothing more is said about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("not authentic")]
+pub struct Unauthentic;
+
+/// What seals packets. Negotiated inside the handshake (SPEC §3.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Suite {
+    /// AES-256-GCM (NIST SP 800-38D): the faster one where the processor has AES instructions.
+    Aes256Gcm,
+    /// ChaCha20-Poly1305 (RFC 8439): fast in software, on any processor.
+    ChaCha20Poly1305,
+}
+
+impl Suite {
+    /// The suite a byte of payload 2 names.
+    #[must_use]
+    pub const fn from_wire(byte: u8) -> Option<Self> {
+        match byte {
+            1 => Some(Self::Aes256Gcm),
+            2 => Some(Self::ChaCha20Poly1305),
+            _ => None,
+        }
+    }
+
+    /// The byte that names this suite in payload 2.
+    #[must_use]
+    pub const fn to_wire(self) -> u8 {
+        match self {
+            Self::Aes256Gcm => 1,
+            Self::ChaCha20Poly1305 => 2,
+        }
+    }
+
+    /// This suite's bit in the `suites` byte of payload 1.
+    #[must_use]
+    pub const fn bit(self) -> u8 {
+        match self {
+            Self::Aes256Gcm => 1,
+            Self::ChaCha20Poly1305 => 2,
+        }
+    }
+
+    /// The `suites` byte that offers every suite.
+    pub const ALL: u8 = Self::Aes256Gcm.bit() | Self::ChaCha20Poly1305.bit();
+}
+
+/// Whether this processor computes AES and GHASH in hardware; without that ChaCha20-Poly1305 is faster.
+#[must_use]
+pub fn aes_hardware() -> bool {
+    #[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
+    {
+        std::arch::is_x86_feature_detected!("aes")
+            && std::arch::is_x86_feature_detected!("pclmulqdq")
+    }
+    #[cfg(target_arch = "aarch64")]
+    {
+        // On AArch64 "aes" includes the polynomial multiplication that GHASH needs.
+        std::arch::is_aarch64_feature_detected!("aes")
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "x86", target_arch = "aarch64")))]
+    {
+        false
+    }
+}
+
+/// A key of one suite, used with explicit nonces.
+pub struct AeadKey {
+    key: LessSafeKey,
+    suite: Suite,
+}
+
+impl AeadKey {
+    /// The key with these 32 bytes.
+    #[must_use]
+    pub fn new(suite: Suite, key: &[u8; 32]) -> Self {
+        let algorithm = match suite {
+            Suite::Aes256Gcm => &AES_256_GCM,
+            Suite::ChaCha20Poly1305 => &CHACHA20_POLY1305,
+        };
+        let unbound = UnboundKey::new(algorithm, key).expect("both algorithms take 32-byte keys");
+        Self { key: LessSafeKey::new(unbound), suite }
+    }
+
+    /// Which suite the key belongs to.
+    #[must_use]
+    pub const fn suite(&self) -> Suite {
+        self.suite
+    }
+
+    /// Encrypts `in_out` in place and returns the tag over it and `aad`.
+    #[must_use]
+    pub fn seal(&self, nonce: [u8; NONCE_BYTES], aad: &[u8], in_out: &mut [u8]) -> [u8; TAG_BYTES] {
+        let nonce = Nonce::assume_unique_for_key(nonce);
+        let tag = self
+            .key
+            .seal_in_place_separate_tag(nonce, Aad::from(aad), in_out)
+            .expect("messages are far below the suites' limit of 64 GiB");
+        tag.as_ref().try_into().expect("both suites have 16-byte tags")
+    }
+
+    /// Verifies and decrypts `in_out` = ciphertext ‖ tag; the plaintext is left in front of the last 16 bytes.
+    ///
+    /// # Errors
+    /// [`Unauthentic`] if the tag does not verify or there is none. The bytes of `in_out` are then unspecified.
+    pub fn open(
+        &self,
+        nonce: [u8; NONCE_BYTES],
+        aad: &[u8],
+        in_out: &mut [u8],
+    ) -> Result<(), Unauthentic> {
+        let nonce = Nonce::assume_unique_for_key(nonce);
+        match self.key.open_in_place(nonce, Aad::from(aad), in_out) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(Unauthentic),
+        }
+    }
+}
+
+impl fmt::Debug for AeadKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AeadKey").field("suite", &self.suite).finish_non_exhaustive()
+    }
+}
+
+/// The key of one direction in one key phase: the AEAD key and the IV that become of a packet secret (SPEC §3.5).
+pub struct PacketKey {
+    key: AeadKey,
+    iv: [u8; NONCE_BYTES],
+}
+
+impl PacketKey {
+    /// `key_n` and `iv_n` of `secret_n`.
+    #[must_use]
+    pub fn new(suite: Suite, secret: &[u8; 32]) -> Self {
+        let key = Zeroizing::new(kdf::derive("wraith/1 packet key", secret));
+        let iv = kdf::derive("wraith/1 packet iv", secret);
+        let iv = *iv.first_chunk().expect("32 bytes hold 12");
+        Self { key: AeadKey::new(suite, &key), iv }
+    }
+
+    /// Encrypts `in_out` in place and returns the tag. `pn` must never have sealed anything under this key.
+    #[must_use]
+    pub fn seal(&self, pn: u64, aad: &[u8], in_out: &mut [u8]) -> [u8; TAG_BYTES] {
+        self.key.seal(self.nonce(pn), aad, in_out)
+    }
+
+    /// Verifies and decrypts `in_out` = ciphertext ‖ tag; the plaintext is left in front of the last 16 bytes.
+    ///
+    /// # Errors
+    /// As [`AeadKey::open`].
+    pub fn open(&self, pn: u64, aad: &[u8], in_out: &mut [u8]) -> Result<(), Unauthentic> {
+        self.key.open(self.nonce(pn), aad, in_out)
+    }
+
+    /// The IV xor the packet number, 64 bits, right-aligned (SPEC §4.2).
+    fn nonce(&self, pn: u64) -> [u8; NONCE_BYTES] {
+        let mut nonce = self.iv;
+        for (byte, pn) in nonce[4..].iter_mut().zip(pn.to_be_bytes()) {
+            *byte ^= pn;
+        }
+        nonce
+    }
+}
+
+impl fmt::Debug for PacketKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PacketKey").field("suite", &self.key.suite).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use data_encoding::HEXLOWER;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const SUITES: [Suite; 2] = [Suite::Aes256Gcm, Suite::ChaCha20Poly1305];
+
+    fn hex(text: &str) -> Vec<u8> {
+        HEXLOWER.decode(text.as_bytes()).unwrap()
+    }
+
+    fn known_answer(suite: Suite, key: &str, nonce: &str, aad: &str, plain: &[u8], sealed: &str) {
+        let key = AeadKey::new(suite, hex(key).as_slice().try_into().unwrap());
+        let nonce: [u8; 12] = hex(nonce).as_slice().try_into().unwrap();
+        let mut text = plain.to_vec();
+        let tag = key.seal(nonce, &hex(aad), &mut text);
+        text.extend(tag);
+        assert_eq!(HEXLOWER.encode(&text), sealed);
+        key.open(nonce, &hex(aad), &mut text).unwrap();
+        assert_eq!(&text[..plain.len()], plain);
+    }
+
+    #[test]
+    fn chacha20_poly1305_matches_rfc_8439_section_2_8_2() {
+        known_answer(
+            Suite::ChaCha20Poly1305,
+            "808182838485868788898a8b8c8d8e8f909192939495969798999a9b9c9d9e9f",
+            "070000004041424344454647",
+            "50515253c0c1c2c3c4c5c6c7",
+            b"Ladies and Gentlemen of the class of '99: If I could offer you only one tip for the \
+              future, sunscreen would be it.",
+            "d31a8d34648e60db7b86afbc53ef7ec2a4aded51296e08fea9e2b5a736ee62d6\
+             3dbea45e8ca9671282fafb69da92728b1a71de0a9e060b2905d6a5b67ecd3b36\
+             92ddbd7f2d778b8c9803aee328091b58fab324e4fad675945585808b4831d7bc\
+             3ff4def08e4b7a9de576d26586cec64b61161ae10b594f09e26a7e902ecbd0600691",
+        );
+    }
+
+    #[test]
+    fn aes_256_gcm_matches_test_case_16_of_the_gcm_submission() {
+        known_answer(
+            Suite::Aes256Gcm,
+            "feffe9928665731c6d6a8f9467308308feffe9928665731c6d6a8f9467308308",
+            "cafebabefacedbaddecaf888",
+            "feedfacedeadbeeffeedfacedeadbeefabaddad2",
+            &hex("d9313225f88406e5a55909c5aff5269a86a7a9531534f7da2e4c303d8a318a72\
+                  1c3c0c95956809532fcf0e2449a6b525b16aedf5aa0de657ba637b39"),
+            "522dc1f099567d07f47f37a32a84427d643a8cdcbfe5c0c97598a2bd2555d1aa\
+             8cb08e48590dbb3da7b08b1056828838c5f61e6393ba7a0abcc9f66276fc6ece0f4e1768cddf8853bb2d551b",
+        );
+    }
+
+    #[test]
+    fn the_nonce_is_the_iv_xor_the_packet_number() {
+        for suite in SUITES {
+            let secret = [7; 32];
+            let packet = PacketKey::new(suite, &secret);
+            let plain = AeadKey::new(suite, &kdf::derive("wraith/1 packet key", &secret));
+            let mut nonce: [u8; 12] =
+                kdf::derive("wraith/1 packet iv", &secret)[..12].try_into().unwrap();
+            nonce[11] ^= 0x02;
+            nonce[4] ^= 0x01;
+            let (mut a, mut b) = (*b"same text", *b"same text");
+            let tag = packet.seal(0x0100_0000_0000_0002, b"aad", &mut a);
+            assert_eq!(tag, plain.seal(nonce, b"aad", &mut b));
+            assert_eq!(a, b);
+        }
+    }
+
+    #[test]
+    fn a_message_shorter_than_a_tag_is_not_authentic() {
+        for suite in SUITES {
+            for len in 0..TAG_BYTES {
+                let key = PacketKey::new(suite, &[1; 32]);
+                assert_eq!(key.open(0, b"", &mut vec![0; len]), Err(Unauthentic));
+            }
+        }
+    }
+
+    #[test]
+    fn the_wire_bytes_of_the_suites_are_those_of_the_specification() {
+        assert_eq!(SUITES.map(Suite::to_wire), [1, 2]);
+        for byte in 0..=u8::MAX {
+            assert!(Suite::from_wire(byte).is_none_or(|suite| suite.to_wire() == byte));
+        }
+        assert_eq!(Suite::from_wire(0), None);
+        assert_eq!(Suite::from_wire(3), None);
+        assert_eq!(Suite::ALL, 0b11);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_sealed_opens_and_any_change_is_noticed(
+            chacha in any::<bool>(), secret: [u8; 32], pn: u64, aad in prop::collection::vec(any::<u8>(), 0..20),
+            text in prop::collection::vec(any::<u8>(), 0..300), flip: prop::sample::Index, bit in 0..8u8,
+        ) {
+            let key = PacketKey::new(SUITES[usize::from(chacha)], &secret);
+            let mut sealed = text.clone();
+            let tag = key.seal(pn, &aad, &mut sealed);
+            sealed.extend(tag);
+
+            let mut changed = sealed.clone();
+            changed[flip.index(sealed.len())] ^= 1 << bit;
+            prop_assert_eq!(key.open(pn, &aad, &mut changed), Err(Unauthentic));
+            prop_assert_eq!(key.open(pn ^ 1, &aad, &mut sealed.clone()), Err(Unauthentic));
+            prop_assert_eq!(key.open(pn, b"some other associated data", &mut sealed.clone()), Err(Unauthentic));
+
+            prop_assert_eq!(key.open(pn, &aad, &mut sealed), Ok(()));
+            prop_assert_eq!(&sealed[..text.len()], &text[..]);
+        }
+    }
+}

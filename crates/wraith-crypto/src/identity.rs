@@ -1,0 +1,278 @@
+//! Who somebody is: one Ed25519 key (SPEC §1), used for signatures as it is and for the Noise handshake through its
+//! X25519 image.
+//!
+//! A [`NodeId`] that comes from outside is just 32 bytes until [`NodeId::noise_public`] or [`NodeId::verify`] took it: only
+//! the canonical encoding of a point of the prime-order subgroup, and not the neutral one, is anybody's identity. So
+//! nobody gets a second NodeId out of one key by adding a torsion point or by encoding the same point differently.
+
+use std::fmt;
+use std::str::FromStr;
+
+use curve25519_dalek::edwards::{CompressedEdwardsY, EdwardsPoint};
+use curve25519_dalek::scalar::clamp_integer;
+use data_encoding::BASE32_NOPAD_NOCASE;
+use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
+use thiserror::Error;
+use zeroize::Zeroizing;
+
+use crate::Unauthentic;
+
+/// Length of a signature.
+pub const SIGNATURE_BYTES: usize = 64;
+
+/// Not the identity of anybody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum InvalidNodeId {
+    /// Not 52 characters of base32.
+    #[error("a node id is 52 characters, a to z and 2 to 7")]
+    Text,
+    /// No canonically encoded point of the prime-order subgroup.
+    #[error("this node id cannot exist; was it mistyped?")]
+    Point,
+}
+
+/// The public key of an identity. Its text form is 52 characters of lower-case base32.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(pub [u8; 32]);
+
+impl NodeId {
+    /// The 32 bytes, an Ed25519 public key.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// The Noise static public key of this identity: the birational (Montgomery) image of the Ed25519 point.
+    ///
+    /// # Errors
+    /// [`InvalidNodeId::Point`] if nobody can have this NodeId.
+    pub fn noise_public(&self) -> Result<[u8; 32], InvalidNodeId> {
+        Ok(self.point()?.to_montgomery().to_bytes())
+    }
+
+    /// Checks this identity's signature over `message` (RFC 8032, strict).
+    ///
+    /// # Errors
+    /// [`Unauthentic`] if the signature is of somebody else, of something else, or malleable, or the NodeId is nobody's.
+    pub fn verify(
+        &self,
+        message: &[u8],
+        signature: &[u8; SIGNATURE_BYTES],
+    ) -> Result<(), Unauthentic> {
+        let key = VerifyingKey::from(self.point().map_err(|_| Unauthentic)?);
+        key.verify_strict(message, &Signature::from_bytes(signature)).map_err(|_| Unauthentic)
+    }
+
+    fn point(&self) -> Result<EdwardsPoint, InvalidNodeId> {
+        let point = CompressedEdwardsY(self.0).decompress().ok_or(InvalidNodeId::Point)?;
+        let canonical = point.compress().0 == self.0;
+        if canonical && !point.is_small_order() && point.is_torsion_free() {
+            Ok(point)
+        } else {
+            Err(InvalidNodeId::Point)
+        }
+    }
+}
+
+impl fmt::Display for NodeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&BASE32_NOPAD_NOCASE.encode(&self.0).to_ascii_lowercase())
+    }
+}
+
+impl fmt::Debug for NodeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "NodeId({self})")
+    }
+}
+
+impl FromStr for NodeId {
+    type Err = InvalidNodeId;
+
+    /// Reads the text form, in either case, and checks that the identity can exist.
+    fn from_str(text: &str) -> Result<Self, InvalidNodeId> {
+        let bytes = BASE32_NOPAD_NOCASE.decode(text.as_bytes()).map_err(|_| InvalidNodeId::Text)?;
+        let id = Self(bytes.try_into().map_err(|_| InvalidNodeId::Text)?);
+        id.point()?;
+        Ok(id)
+    }
+}
+
+/// An identity with its secret. Wiped when dropped.
+#[derive(Clone)]
+pub struct SecretIdentity(SigningKey);
+
+impl SecretIdentity {
+    /// The identity of a seed: 32 uniformly random bytes that are kept secret.
+    #[must_use]
+    pub fn from_seed(seed: [u8; 32]) -> Self {
+        let seed = Zeroizing::new(seed);
+        Self(SigningKey::from_bytes(&seed))
+    }
+
+    /// The seed this identity was made of; whoever has it is this identity.
+    #[must_use]
+    pub fn seed(&self) -> &[u8; 32] {
+        self.0.as_bytes()
+    }
+
+    /// The public side.
+    #[must_use]
+    pub fn node_id(&self) -> NodeId {
+        NodeId(self.0.verifying_key().to_bytes())
+    }
+
+    /// Signs `message` (RFC 8032).
+    #[must_use]
+    pub fn sign(&self, message: &[u8]) -> [u8; SIGNATURE_BYTES] {
+        self.0.sign(message).to_bytes()
+    }
+
+    /// The Noise static secret: the clamped first half of SHA-512(seed).
+    #[must_use]
+    pub fn noise_static(&self) -> Zeroizing<[u8; 32]> {
+        Zeroizing::new(clamp_integer(self.0.to_scalar_bytes()))
+    }
+}
+
+impl fmt::Debug for SecretIdentity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SecretIdentity({})", self.node_id())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use curve25519_dalek::constants::EIGHT_TORSION;
+    use data_encoding::HEXLOWER;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::agree;
+
+    fn hex<const N: usize>(text: &str) -> [u8; N] {
+        HEXLOWER.decode(text.as_bytes()).unwrap().try_into().unwrap()
+    }
+
+    #[test]
+    fn signatures_match_rfc_8032_section_7_1_tests_1_to_3() {
+        let tests = [
+            (
+                "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60",
+                "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a",
+                "",
+                "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e06522490155\
+                 5fb8821590a33bacc61e39701cf9b46bd25bf5f0595bbe24655141438e7a100b",
+            ),
+            (
+                "4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb",
+                "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c",
+                "72",
+                "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da\
+                 085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00",
+            ),
+            (
+                "c5aa8df43f9f837bedb7442f31dcb7b166d38535076f094b85ce3a2e0b4458f7",
+                "fc51cd8e6218a1a38da47ed00230f0580816ed13ba3303ac5deb911548908025",
+                "af82",
+                "6291d657deec24024827e69c3abe01a30ce548a284743a445e3680d7db5ac3ac\
+                 18ff9b538d16f290ae67f760984dc6594a7c15e9716ed28dc027beceea1ec40a",
+            ),
+        ];
+        for (seed, public, message, signature) in tests {
+            let identity = SecretIdentity::from_seed(hex(seed));
+            let message = HEXLOWER.decode(message.as_bytes()).unwrap();
+            assert_eq!(identity.node_id(), NodeId(hex(public)));
+            assert_eq!(identity.sign(&message), hex(signature));
+            assert_eq!(identity.node_id().verify(&message, &hex(signature)), Ok(()));
+        }
+    }
+
+    #[test]
+    fn the_noise_keys_of_an_identity_belong_together() {
+        for byte in 0..20 {
+            let identity = SecretIdentity::from_seed([byte; 32]);
+            let public = agree::x25519_public(&identity.noise_static());
+            assert_eq!(identity.node_id().noise_public(), Ok(public));
+        }
+    }
+
+    #[test]
+    fn points_of_small_order_are_nobody() {
+        for point in EIGHT_TORSION {
+            let id = NodeId(point.compress().0);
+            assert_eq!(id.noise_public(), Err(InvalidNodeId::Point));
+            assert_eq!(id.to_string().parse::<NodeId>(), Err(InvalidNodeId::Point));
+        }
+    }
+
+    #[test]
+    fn an_identity_plus_a_torsion_point_is_nobody() {
+        let identity = SecretIdentity::from_seed([1; 32]);
+        let point = CompressedEdwardsY(identity.node_id().0).decompress().unwrap();
+        for torsion in &EIGHT_TORSION[1..] {
+            let id = NodeId((point + torsion).compress().0);
+            assert_eq!(id.noise_public(), Err(InvalidNodeId::Point));
+            assert_eq!(id.verify(b"m", &identity.sign(b"m")), Err(Unauthentic));
+        }
+    }
+
+    #[test]
+    fn encodings_that_are_not_canonical_are_nobody() {
+        // y = p + k for the small k that still fit into 255 bits, with either sign; among them are valid points.
+        for k in 0..19 {
+            for sign in [0, 0x80] {
+                let mut bytes = [0xff; 32];
+                bytes[0] = 0xed + k;
+                bytes[31] = 0x7f | sign;
+                assert_eq!(NodeId(bytes).noise_public(), Err(InvalidNodeId::Point));
+            }
+        }
+    }
+
+    #[test]
+    fn a_signature_fits_one_message_and_one_identity() {
+        let (a, b) = (SecretIdentity::from_seed([1; 32]), SecretIdentity::from_seed([2; 32]));
+        let signature = a.sign(b"message");
+        assert_eq!(a.node_id().verify(b"message", &signature), Ok(()));
+        assert_eq!(a.node_id().verify(b"massage", &signature), Err(Unauthentic));
+        assert_eq!(b.node_id().verify(b"message", &signature), Err(Unauthentic));
+        for bit in 0..512 {
+            let mut changed = signature;
+            changed[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(a.node_id().verify(b"message", &changed), Err(Unauthentic));
+        }
+    }
+
+    #[test]
+    fn the_text_form_is_52_lower_case_characters_and_reads_back_in_either_case() {
+        let id = SecretIdentity::from_seed([3; 32]).node_id();
+        let text = id.to_string();
+        assert_eq!(text.len(), 52);
+        assert_eq!(text, text.to_lowercase());
+        assert_eq!(text.parse(), Ok(id));
+        assert_eq!(text.to_uppercase().parse(), Ok(id));
+    }
+
+    #[test]
+    fn debug_output_does_not_show_the_secret() {
+        let identity = SecretIdentity::from_seed([0xab; 32]);
+        let text = format!("{identity:?}");
+        assert_eq!(text, format!("SecretIdentity({})", identity.node_id()));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics_and_what_parses_prints_the_same(text in "[a-z2-7]{50,54}|.{0,60}") {
+            if let Ok(id) = text.parse::<NodeId>() {
+                prop_assert_eq!(id.to_string(), text.to_lowercase());
+            }
+        }
+
+        #[test]
+        fn no_bytes_panic(bytes: [u8; 32], signature in prop::array::uniform32(any::<[u8; 2]>())) {
+            let _ = NodeId(bytes).noise_public();
+            prop_assert!(NodeId(bytes).verify(b"m", signature.as_flattened().try_into().unwrap()).is_err());
+        }
+    }
+}
