@@ -1,0 +1,271 @@
+//! Why a transfer ended early, told the same way on both sides.
+//!
+//! A side that gives up closes the connection with one of the [`close`] codes and a sentence (SPEC §10.8); the other
+//! side turns that pair back into a [`TransferError`] that says whose fault it was. Every error knows its exit code.
+
+use thiserror::Error;
+use wraith_core::CloseReason;
+
+use crate::limits::REASON_BYTES_MAX;
+
+/// Close codes of SPEC §10.8.
+pub mod close {
+    /// The receipt was accepted: everything asked for has arrived.
+    pub const DONE: u64 = 0x100;
+    /// The capability secret names nothing here.
+    pub const WRONG_SECRET: u64 = 0x101;
+    /// The receiver did not accept the offer.
+    pub const REFUSED: u64 = 0x102;
+    /// Reading or writing a disk failed.
+    pub const DISK: u64 = 0x103;
+    /// Bytes did not match their hash.
+    pub const VERIFICATION: u64 = 0x104;
+    /// The peer broke section 10.
+    pub const PROTOCOL: u64 = 0x105;
+    /// The user stopped it.
+    pub const CANCELLED: u64 = 0x106;
+    /// A name that could leave the target directory, or a manifest out of order.
+    pub const UNSAFE_NAME: u64 = 0x107;
+    /// Nothing moved for too long.
+    pub const STALLED: u64 = 0x108;
+    /// Anything else.
+    pub const OTHER: u64 = 0x109;
+}
+
+/// The two ends of a transfer. Independent of who dialled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Offers files.
+    Sender,
+    /// Fetches them.
+    Receiver,
+}
+
+impl Role {
+    /// The other end.
+    pub fn peer(self) -> Self {
+        match self {
+            Self::Sender => Self::Receiver,
+            Self::Receiver => Self::Sender,
+        }
+    }
+}
+
+impl std::fmt::Display for Role {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Sender => "sender",
+            Self::Receiver => "receiver",
+        })
+    }
+}
+
+/// Why a transfer did not complete.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum TransferError {
+    /// The secret of the ticket or code is not the one the sender expects.
+    #[error(
+        "wrong code: the sender does not know this ticket or code. Ask the sender for a new one"
+    )]
+    WrongSecret,
+    /// The receiver said no.
+    #[error("the receiver refused the transfer{}", reason(.why))]
+    Refused {
+        /// The receiver's words; may be empty.
+        why: String,
+    },
+    /// The connection ended. What has arrived is kept.
+    #[error(
+        "the connection was lost: {why}. Run the same command again to continue where it stopped"
+    )]
+    NetworkLost {
+        /// What happened to it.
+        why: String,
+    },
+    /// A disk operation failed on one of the two machines. What has arrived is kept.
+    #[error("the {role}'s disk: {what}. Fix it, then run the same command again to continue")]
+    Disk {
+        /// On whose machine.
+        role: Role,
+        /// What failed and why.
+        what: String,
+    },
+    /// Bytes did not have the hash that was announced for them.
+    #[error("verification failed: {what}. Nothing unverified was kept under its final name")]
+    Verification {
+        /// Which file, and how.
+        what: String,
+    },
+    /// A name that this side refuses to create.
+    #[error("refused an unsafe name: {what}")]
+    UnsafeName {
+        /// The name, escaped, and why it is unsafe.
+        what: String,
+    },
+    /// Everything else arrived, but some files did not.
+    #[error(
+        "{failed} of {files} files could not be transferred; the others are complete. Run the same command again for the rest"
+    )]
+    Partial {
+        /// Files that failed.
+        failed: u64,
+        /// Files in the offer.
+        files: u64,
+    },
+    /// A user stopped it.
+    #[error(
+        "stopped by the {role}'s user. Run the same command again to continue where it stopped"
+    )]
+    Cancelled {
+        /// On whose machine.
+        role: Role,
+    },
+    /// The other side broke the transfer protocol.
+    #[error(
+        "the {peer} broke the transfer protocol: {what}. Use the same version of wraith on both sides"
+    )]
+    Protocol {
+        /// Who did.
+        peer: Role,
+        /// What it did.
+        what: String,
+    },
+    /// Anything else.
+    #[error("{what}")]
+    Other {
+        /// What, why, what next.
+        what: String,
+    },
+}
+
+fn reason(why: &str) -> String {
+    if why.is_empty() { String::new() } else { format!(": {why}") }
+}
+
+impl TransferError {
+    /// Exit code of the program for this error (DESIGN §15: 1, 4–8, 10, 11, 130).
+    pub fn exit_code(&self) -> i32 {
+        match self {
+            Self::Refused { .. } => 4,
+            Self::WrongSecret => 5,
+            Self::NetworkLost { .. } => 6,
+            Self::Disk { .. } => 7,
+            Self::Verification { .. } => 8,
+            Self::Partial { .. } => 10,
+            Self::UnsafeName { .. } => 11,
+            Self::Cancelled { .. } => 130,
+            Self::Protocol { .. } | Self::Other { .. } => 1,
+        }
+    }
+
+    /// True if running the same command again continues where this one stopped.
+    pub fn is_resumable(&self) -> bool {
+        matches!(
+            self,
+            Self::NetworkLost { .. }
+                | Self::Disk { .. }
+                | Self::Cancelled { .. }
+                | Self::Partial { .. }
+        )
+    }
+
+    /// What to tell the peer when this side gives up with this error: a code and at most 512 bytes of text.
+    pub(crate) fn to_close(&self) -> (u64, String) {
+        let (code, text) = match self {
+            Self::WrongSecret => (close::WRONG_SECRET, String::new()),
+            Self::Refused { why } => (close::REFUSED, why.clone()),
+            Self::NetworkLost { why } => (close::STALLED, why.clone()),
+            Self::Disk { what, .. } => (close::DISK, what.clone()),
+            Self::Verification { what } => (close::VERIFICATION, what.clone()),
+            Self::UnsafeName { what } => (close::UNSAFE_NAME, what.clone()),
+            Self::Cancelled { .. } => (close::CANCELLED, String::new()),
+            Self::Protocol { what, .. } => (close::PROTOCOL, what.clone()),
+            Self::Partial { .. } | Self::Other { .. } => (close::OTHER, self.to_string()),
+        };
+        (code, truncated(text, REASON_BYTES_MAX))
+    }
+
+    /// What the end of the connection means to the side `own`.
+    pub(crate) fn from_close(reason: &CloseReason, own: Role) -> Self {
+        let CloseReason::Peer { code, reason: words } = reason else {
+            return match reason {
+                CloseReason::Violation(what) => {
+                    Self::Protocol { peer: own.peer(), what: what.to_string() }
+                }
+                other => Self::NetworkLost { why: other.to_string() },
+            };
+        };
+        let words = shown(words);
+        match *code {
+            close::WRONG_SECRET => Self::WrongSecret,
+            close::REFUSED => Self::Refused { why: words },
+            close::DISK => Self::Disk { role: own.peer(), what: words },
+            close::VERIFICATION => Self::Verification { what: words },
+            close::UNSAFE_NAME => Self::UnsafeName { what: words },
+            close::CANCELLED => Self::Cancelled { role: own.peer() },
+            close::PROTOCOL => Self::Protocol { peer: own, what: words },
+            close::STALLED => Self::NetworkLost { why: words },
+            close::OTHER => Self::Other { what: format!("the {} stopped: {words}", own.peer()) },
+            _ => Self::NetworkLost { why: format!("the {} closed it (code {code})", own.peer()) },
+        }
+    }
+}
+
+/// `text` cut to at most `max` bytes at a character boundary.
+fn truncated(mut text: String, max: usize) -> String {
+    if text.len() > max {
+        let end = (0..=max).rev().find(|&i| text.is_char_boundary(i)).unwrap_or(0);
+        text.truncate(end);
+    }
+    text
+}
+
+/// A peer's words with control characters escaped, so that they cannot drive a terminal.
+pub(crate) fn shown(words: &str) -> String {
+    let bidi = |c: char| matches!(c, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    words.chars().map(|c| if c.is_control() || bidi(c) { '\u{fffd}' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn over_the_wire(error: &TransferError, from: Role) -> TransferError {
+        let (code, reason) = error.to_close();
+        TransferError::from_close(&CloseReason::Peer { code, reason }, from.peer())
+    }
+
+    #[test]
+    fn a_full_disk_at_the_receiver_is_the_receivers_disk_at_the_sender() {
+        let here = TransferError::Disk { role: Role::Receiver, what: "no space left".into() };
+        let there = over_the_wire(&here, Role::Receiver);
+        assert_eq!(there, here);
+        assert_eq!(there.exit_code(), 7);
+        assert!(there.to_string().starts_with("the receiver's disk: no space left"));
+    }
+
+    #[test]
+    fn every_error_keeps_its_exit_code_over_the_wire() {
+        let what = || "x".to_string();
+        for error in [
+            TransferError::WrongSecret,
+            TransferError::Refused { why: what() },
+            TransferError::NetworkLost { why: what() },
+            TransferError::Disk { role: Role::Sender, what: what() },
+            TransferError::Verification { what: what() },
+            TransferError::UnsafeName { what: what() },
+            TransferError::Cancelled { role: Role::Sender },
+            TransferError::Protocol { peer: Role::Receiver, what: what() },
+            TransferError::Other { what: what() },
+        ] {
+            assert_eq!(over_the_wire(&error, Role::Sender).exit_code(), error.exit_code());
+        }
+    }
+
+    #[test]
+    fn a_peers_words_are_bounded_and_cannot_drive_the_terminal() {
+        let error = TransferError::Other { what: "ä".repeat(4000) };
+        assert!(error.to_close().1.len() <= REASON_BYTES_MAX);
+        assert_eq!(shown("a\u{1b}[2Jb\u{202e}"), "a\u{fffd}[2Jb\u{fffd}");
+    }
+}

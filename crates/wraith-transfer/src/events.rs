@@ -1,0 +1,158 @@
+//! What a caller can see of a running transfer: counters it polls, events it is told, and a way to stop.
+//!
+//! [`Progress`] is a handful of atomics, so a progress bar costs the transfer nothing; [`Events`] is called for things
+//! that happen once, or once for each file, from whatever thread they happen on.
+
+use std::fmt::Display;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use wraith_crypto::NodeId;
+
+use crate::message::Offer;
+use crate::receipt::Receipt;
+
+/// Live counters. All of them only grow, except that totals may be corrected while the tree is being walked.
+#[derive(Debug, Default)]
+pub struct Progress {
+    bytes: AtomicU64,
+    bytes_total: AtomicU64,
+    files: AtomicU64,
+    files_total: AtomicU64,
+    current: Mutex<String>,
+}
+
+impl Progress {
+    /// File bytes settled so far: moved, found to be there already, or part of a file that failed.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Relaxed)
+    }
+
+    /// File bytes in the offer.
+    pub fn bytes_total(&self) -> u64 {
+        self.bytes_total.load(Relaxed)
+    }
+
+    /// Files settled so far.
+    pub fn files(&self) -> u64 {
+        self.files.load(Relaxed)
+    }
+
+    /// Files in the offer.
+    pub fn files_total(&self) -> u64 {
+        self.files_total.load(Relaxed)
+    }
+
+    /// The file that is being moved, escaped for a terminal; empty before the first. Of several small ones, any.
+    pub fn current_file(&self) -> String {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn start(&self, offer: &Offer) {
+        self.bytes_total.store(offer.bytes, Relaxed);
+        self.files_total.store(offer.files, Relaxed);
+    }
+
+    pub(crate) fn add_bytes(&self, n: u64) {
+        self.bytes.fetch_add(n, Relaxed);
+    }
+
+    pub(crate) fn add_files(&self, n: u64) {
+        self.files.fetch_add(n, Relaxed);
+    }
+
+    pub(crate) fn set_current(&self, path: &dyn Display) {
+        use std::fmt::Write;
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        current.clear();
+        write!(current, "{path}").expect("writing to a String cannot fail");
+    }
+}
+
+/// What became of one file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileStatus {
+    /// Moved now, whole or the part that was missing, and verified.
+    Done,
+    /// The receiver had exactly this file already; nothing was moved.
+    AlreadyHere,
+    /// A different file was in its place and the policy said to leave it.
+    Skipped,
+    /// It changed at the sender while it was being read; nothing was kept. Send it again.
+    Changed,
+    /// The sender could not read it.
+    Unreadable,
+    /// An earlier part of it did not belong to it any more and was thrown away. Receive it again.
+    Stale,
+}
+
+impl FileStatus {
+    /// The word in `--json` events.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::AlreadyHere => "already-here",
+            Self::Skipped => "skipped",
+            Self::Changed => "changed",
+            Self::Unreadable => "unreadable",
+            Self::Stale => "stale",
+        }
+    }
+
+    /// True if the receiver does not have the file now.
+    pub fn is_failure(self) -> bool {
+        matches!(self, Self::Changed | Self::Unreadable | Self::Stale)
+    }
+}
+
+/// Something that happened.
+#[non_exhaustive]
+pub enum Event<'a> {
+    /// Both sides have said Hello (and the sender knows the secret).
+    Connected { peer: NodeId, remote: SocketAddr },
+    /// Sender: the offer went out. Receiver: it came, before `decide` is asked.
+    Offer(&'a Offer),
+    /// The receiver accepted.
+    Accepted,
+    /// A file is settled. `path` is the path in the manifest, escaped for a terminal; `root` its BLAKE3 where known.
+    File { path: &'a dyn Display, status: FileStatus, bytes: u64, root: Option<[u8; 32]> },
+    /// Something the user should know but that does not stop the transfer (a socket that cannot be sent, a name in use).
+    Note { path: &'a dyn Display, what: &'a dyn Display },
+    /// The receipt is signed (receiver) or verified (sender).
+    Done { receipt: &'a Receipt },
+}
+
+/// Told what happens. Called from worker threads, often concurrently; must not block for long.
+pub trait Events: Send + Sync {
+    /// One event.
+    fn event(&self, event: Event<'_>);
+}
+
+/// Ignores everything.
+impl Events for () {
+    fn event(&self, _: Event<'_>) {}
+}
+
+impl<F: Fn(Event<'_>) + Send + Sync> Events for F {
+    fn event(&self, event: Event<'_>) {
+        self(event);
+    }
+}
+
+/// Stops a transfer from another thread: it ends within a fraction of a second with
+/// [`crate::TransferError::Cancelled`], keeping what has arrived.
+#[derive(Clone, Debug, Default)]
+pub struct Cancel(Arc<AtomicBool>);
+
+impl Cancel {
+    /// Asks the transfer to stop.
+    pub fn cancel(&self) {
+        self.0.store(true, Relaxed);
+    }
+
+    /// True once asked.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Relaxed)
+    }
+}

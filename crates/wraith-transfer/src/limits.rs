@@ -1,0 +1,77 @@
+//! Every bound of the transfer protocol (SPEC §10.9), with its reason.
+//!
+//! A peer that goes beyond one of them is cut off; nothing here grows with what a peer says.
+
+use std::time::Duration;
+
+/// Protocol version in Hello.
+pub const VERSION: u64 = 1;
+
+/// Bytes in a control message. A Want with 65,536 ranges fits.
+pub const MESSAGE_BYTES_MAX: usize = 1024 * 1024;
+
+/// Bytes in a close reason (SPEC §5, CLOSE).
+pub const REASON_BYTES_MAX: usize = 512;
+
+/// Bytes in one manifest entry: a path and a link target of 4096 each, and the fixed fields.
+pub const ENTRY_BYTES_MAX: usize = 9 * 1024;
+
+/// Entries in a manifest: entry numbers are 32 bits on the wire.
+pub const ENTRIES_MAX: u64 = u32::MAX as u64;
+
+/// Bytes of a file name shown in an offer.
+pub const NAME_BYTES_MAX: usize = 255;
+
+/// Wanted but not yet settled entries at the receiver: about 16 MiB of bookkeeping. It stops reading the manifest beyond.
+pub const OUTSTANDING_ENTRIES_MAX: usize = 65_536;
+
+/// The same for the bytes of their paths, so that long names do not multiply it.
+pub const OUTSTANDING_PATH_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// Entries the sender keeps that are undecided or unsent. Twice the receiver's bound, so an honest receiver never waits
+/// for a sender that waits for it.
+pub const KEPT_ENTRIES_MAX: usize = 2 * OUTSTANDING_ENTRIES_MAX;
+
+/// The same for the bytes of their paths.
+pub const KEPT_PATH_BYTES_MAX: usize = 2 * OUTSTANDING_PATH_BYTES_MAX;
+
+/// Entries after which a receiver sends what it has decided, even while more of the manifest is waiting.
+pub const WANT_ENTRIES_MAX: usize = 4096;
+
+/// Ranges in one Want message. Beyond it, a part file's smallest gaps are fetched along with their surroundings.
+pub const WANT_RANGES_MAX: usize = 16_384;
+
+/// Data streams a sender may open: one for each of its workers.
+pub const DATA_STREAMS_MAX: u64 = 4;
+
+/// Files of which the receiver holds some but not all chunks at once (open part files). A sender interleaves no more
+/// than one per worker; twice that leaves room for the ends of files still on the way.
+pub const OPEN_FILES_MAX: usize = 16;
+
+/// Bytes of a whole-file record: one chunk.
+pub const WHOLE_BYTES_MAX: usize = wraith_core::BLOCK_BYTES;
+
+/// A received piece smaller than this is copied together with its neighbours, so that a peer that sends single bytes
+/// cannot make a 256 KiB chunk cost 256 Ki allocations (or more slices than `pwritev` takes).
+pub const SMALL_PIECE_BYTES: usize = 8 * 1024;
+
+/// A manifest may go beyond its offer by a sixteenth and this much: trees live while they are sent.
+pub const OFFER_SLACK_BYTES: u64 = 64 * 1024 * 1024;
+
+/// The same for the number of entries.
+pub const OFFER_SLACK_ENTRIES: u64 = 1024;
+
+/// Without [`STALL_BYTES`] in this time, while something is awaited, the peer is taken for dead or stuck.
+pub const STALL_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// The least a live peer moves within [`STALL_TIMEOUT`] (about 1 kbit/s).
+pub const STALL_BYTES: u64 = 16 * 1024;
+
+/// The first messages and streams must arrive within this time.
+pub const GREETING_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long the receiver waits for the sender to say that it has the receipt. Everything is on disk by then.
+pub const RECEIPT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A sender that reads a long stretch it need not send says so every this many chunks (64 MiB).
+pub const PULSE_CHUNKS: u64 = 256;

@@ -1,0 +1,330 @@
+//! Control messages (SPEC §10.2): `length(4) ‖ CBOR [type, {integer key: value}]`.
+//!
+//! Unknown types and unknown keys are skipped, so old and new versions talk. Decoding any bytes gives a message or an
+//! error, never a panic, and never more memory than a small multiple of the bytes.
+
+use minicbor::{Decode, Decoder, Encode, Encoder};
+use thiserror::Error;
+
+use crate::limits::MESSAGE_BYTES_MAX;
+
+/// Bytes that are no message.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("malformed {0}")]
+pub struct Malformed(pub &'static str);
+
+/// One control message.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Message {
+    /// First from both sides.
+    Hello(Hello),
+    /// Receiver: what it wants to fetch.
+    Fetch(Fetch),
+    /// Sender: a summary of what that is.
+    Offer(Offer),
+    /// Receiver: go on.
+    Accept(Accept),
+    /// Receiver: entries it lacks.
+    Want(Want),
+    /// Receiver: everything asked for has arrived.
+    Receipt(ReceiptBody),
+    /// A type this version does not know; skipped.
+    Unknown(u64),
+}
+
+/// Who speaks, and which version.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub struct Hello {
+    /// Highest protocol version the speaker knows; the lower of both is used.
+    #[n(0)]
+    pub version: u64,
+    /// 1 sender, 2 receiver.
+    #[n(1)]
+    pub role: u8,
+}
+
+/// The capability secret of the ticket.
+#[derive(Clone, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub struct Fetch {
+    /// 16 bytes.
+    #[cbor(n(0), with = "minicbor::bytes")]
+    pub secret: [u8; 16],
+}
+
+impl std::fmt::Debug for Fetch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Fetch { .. }")
+    }
+}
+
+/// What the sender has, before anything is read. Sizes and counts are those of a first look at the tree; the manifest
+/// may differ a little (SPEC §10.4).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub struct Offer {
+    /// The same for every connection of one transfer (SPEC §10.3).
+    #[cbor(n(0), with = "minicbor::bytes")]
+    pub transfer_id: [u8; 16],
+    /// Name of the first thing sent, at most 255 bytes; for show only, never for a path.
+    #[n(1)]
+    pub name: String,
+    /// Regular files.
+    #[n(2)]
+    pub files: u64,
+    /// Directories.
+    #[n(3)]
+    pub dirs: u64,
+    /// Symbolic links.
+    #[n(4)]
+    pub links: u64,
+    /// Sum of the file sizes.
+    #[n(5)]
+    pub bytes: u64,
+    /// Size of the largest file.
+    #[n(6)]
+    pub largest: u64,
+    /// Data streams the sender opens after the manifest stream, 1 to 4.
+    #[n(7)]
+    pub data_streams: u64,
+}
+
+/// The receiver goes on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub struct Accept {}
+
+/// Entries the receiver lacks; what is below `upto` and not named here is not wanted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub struct Want {
+    /// Entries below this number are decided.
+    #[n(0)]
+    pub upto: u64,
+    /// Entries wanted from the first to the last byte: ranges, ascending.
+    #[n(1)]
+    pub whole: Vec<Span>,
+    /// Entries of which some chunks are wanted, ascending.
+    #[n(2)]
+    pub parts: Vec<Part>,
+    /// Entries the receiver may have already, ascending.
+    #[n(3)]
+    pub compare: Vec<Compare>,
+}
+
+/// `count` numbers from `first`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(array)]
+pub struct Span {
+    /// The lowest.
+    #[n(0)]
+    pub first: u64,
+    /// How many, at least 1.
+    #[n(1)]
+    pub count: u64,
+}
+
+/// Chunks wanted of one entry.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(array)]
+pub struct Part {
+    /// Entry number.
+    #[n(0)]
+    pub entry: u64,
+    /// Chunk indices, ascending, disjoint; may be empty (only the root is wanted).
+    #[n(1)]
+    pub chunks: Vec<Span>,
+}
+
+/// An entry the receiver has a file for: it is wanted only if its root differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(array)]
+pub struct Compare {
+    /// Entry number.
+    #[n(0)]
+    pub entry: u64,
+    /// Root of the receiver's file.
+    #[cbor(n(1), with = "minicbor::bytes")]
+    pub root: [u8; 32],
+}
+
+/// See [`crate::Receipt`].
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub struct ReceiptBody {
+    #[cbor(n(0), with = "minicbor::bytes")]
+    pub transfer_id: [u8; 16],
+    #[cbor(n(1), with = "minicbor::bytes")]
+    pub manifest: [u8; 32],
+    #[cbor(n(2), with = "minicbor::bytes")]
+    pub contents: [u8; 32],
+    #[n(3)]
+    pub verified: u64,
+    #[n(4)]
+    pub kept: u64,
+    #[n(5)]
+    pub failed: u64,
+    #[n(6)]
+    pub bytes: u64,
+    #[n(7)]
+    pub unix_seconds: u64,
+    #[cbor(n(8), with = "minicbor::bytes")]
+    pub signature: [u8; 64],
+}
+
+impl Message {
+    fn kind(&self) -> u64 {
+        match self {
+            Self::Hello(_) => 1,
+            Self::Fetch(_) => 2,
+            Self::Offer(_) => 3,
+            Self::Accept(_) => 4,
+            Self::Want(_) => 5,
+            Self::Receipt(_) => 6,
+            Self::Unknown(kind) => *kind,
+        }
+    }
+
+    /// The message with its length in front. At most 4 + [`MESSAGE_BYTES_MAX`] bytes if the caller kept the limits.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut out = vec![0; 4];
+        let written = self.encode(&mut Encoder::new(&mut out));
+        written.expect("encoding into a Vec cannot fail");
+        let len = out.len() - 4;
+        debug_assert!(len <= MESSAGE_BYTES_MAX);
+        out[..4].copy_from_slice(&(len as u32).to_be_bytes());
+        out
+    }
+
+    fn encode(
+        &self,
+        e: &mut Encoder<&mut Vec<u8>>,
+    ) -> Result<(), minicbor::encode::Error<std::convert::Infallible>> {
+        e.array(2)?.u64(self.kind())?;
+        match self {
+            Self::Hello(m) => e.encode(m)?,
+            Self::Fetch(m) => e.encode(m)?,
+            Self::Offer(m) => e.encode(m)?,
+            Self::Accept(m) => e.encode(m)?,
+            Self::Want(m) => e.encode(m)?,
+            Self::Receipt(m) => e.encode(m)?,
+            Self::Unknown(_) => e.map(0)?,
+        };
+        Ok(())
+    }
+
+    /// Parses what follows the length.
+    pub fn from_bytes(body: &[u8]) -> Result<Self, Malformed> {
+        let mut d = Decoder::new(body);
+        let envelope = d.array().ok().flatten().filter(|&n| n >= 2);
+        envelope.ok_or(Malformed("message envelope"))?;
+        let kind = d.u64().map_err(|_| Malformed("message type"))?;
+        Ok(match kind {
+            1 => Self::Hello(d.decode().map_err(|_| Malformed("Hello"))?),
+            2 => Self::Fetch(d.decode().map_err(|_| Malformed("Fetch"))?),
+            3 => Self::Offer(d.decode().map_err(|_| Malformed("Offer"))?),
+            4 => Self::Accept(d.decode().map_err(|_| Malformed("Accept"))?),
+            5 => Self::Want(d.decode().map_err(|_| Malformed("Want"))?),
+            6 => Self::Receipt(d.decode().map_err(|_| Malformed("Receipt"))?),
+            other => Self::Unknown(other),
+        })
+    }
+
+    /// A word for errors about an unexpected message.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Hello(_) => "Hello",
+            Self::Fetch(_) => "Fetch",
+            Self::Offer(_) => "Offer",
+            Self::Accept(_) => "Accept",
+            Self::Want(_) => "Want",
+            Self::Receipt(_) => "Receipt",
+            Self::Unknown(_) => "an unknown message",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn want() -> impl Strategy<Value = Want> {
+        let span = || (any::<u64>(), any::<u64>()).prop_map(|(first, count)| Span { first, count });
+        let spans = move || prop::collection::vec(span(), 0..5);
+        let part = (any::<u64>(), spans()).prop_map(|(entry, chunks)| Part { entry, chunks });
+        let compare =
+            (any::<u64>(), any::<[u8; 32]>()).prop_map(|(entry, root)| Compare { entry, root });
+        (
+            any::<u64>(),
+            spans(),
+            prop::collection::vec(part, 0..4),
+            prop::collection::vec(compare, 0..4),
+        )
+            .prop_map(|(upto, whole, parts, compare)| Want { upto, whole, parts, compare })
+    }
+
+    fn message() -> impl Strategy<Value = Message> {
+        let offer =
+            (any::<[u8; 16]>(), ".{0,20}", any::<[u64; 6]>()).prop_map(|(transfer_id, name, n)| {
+                let [files, dirs, links, bytes, largest, data_streams] = n;
+                Offer { transfer_id, name, files, dirs, links, bytes, largest, data_streams }
+            });
+        prop_oneof![
+            (any::<u64>(), any::<u8>())
+                .prop_map(|(version, role)| Message::Hello(Hello { version, role })),
+            any::<[u8; 16]>().prop_map(|secret| Message::Fetch(Fetch { secret })),
+            offer.prop_map(Message::Offer),
+            Just(Message::Accept(Accept {})),
+            want().prop_map(Message::Want),
+            (100u64..).prop_map(Message::Unknown),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn every_message_survives_the_wire(message in message()) {
+            let bytes = message.to_bytes();
+            prop_assert_eq!(u32::from_be_bytes(bytes[..4].try_into().unwrap()) as usize, bytes.len() - 4);
+            prop_assert_eq!(Message::from_bytes(&bytes[4..]).unwrap(), message);
+        }
+
+        #[test]
+        fn arbitrary_bytes_are_a_message_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            let _ = Message::from_bytes(&bytes);
+        }
+
+        #[test]
+        fn a_damaged_message_is_a_message_or_an_error(
+            message in message(), at in any::<prop::sample::Index>(), byte in any::<u8>(), cut in any::<prop::sample::Index>(),
+        ) {
+            let mut bytes = message.to_bytes();
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+            let _ = Message::from_bytes(&bytes[4..]);
+            let _ = Message::from_bytes(&bytes[4..4 + cut.index(bytes.len() - 4)]);
+        }
+    }
+
+    #[test]
+    fn unknown_keys_are_skipped() {
+        let mut body = Vec::new();
+        let mut e = Encoder::new(&mut body);
+        e.array(2).unwrap().u64(1).unwrap().map(3).unwrap();
+        e.u8(0).unwrap().u8(1).unwrap();
+        e.u8(77).unwrap().array(2).unwrap().str("x").unwrap().null().unwrap();
+        e.u8(1).unwrap().u8(2).unwrap();
+        let hello = Message::Hello(Hello { version: 1, role: 2 });
+        assert_eq!(Message::from_bytes(&body), Ok(hello));
+    }
+
+    #[test]
+    fn an_array_that_claims_to_be_endless_costs_nothing() {
+        let mut body = Vec::new();
+        let mut e = Encoder::new(&mut body);
+        e.array(2).unwrap().u64(5).unwrap().map(2).unwrap();
+        e.u8(0).unwrap().u8(1).unwrap().u8(1).unwrap().array(u64::MAX).unwrap();
+        assert_eq!(Message::from_bytes(&body), Err(Malformed("Want")));
+    }
+}

@@ -1,0 +1,108 @@
+//! The receipt: the receiver's signature over what has arrived (SPEC §10.7).
+//!
+//! It binds the transfer, the manifest (names, sizes, modes, times) and the roots of all files moved now. The sender
+//! checks it against its own figures before it reports success; either side can keep it as proof.
+
+use thiserror::Error;
+use wraith_crypto::{NodeId, SecretIdentity};
+
+use crate::message::ReceiptBody;
+
+/// Bytes of a receipt as a byte string: the signed fields and the signature.
+pub const RECEIPT_BYTES: usize = SIGNED_BYTES - CONTEXT.len() + 64;
+
+const CONTEXT: &[u8] = b"wraith/1 receipt";
+const SIGNED_BYTES: usize = CONTEXT.len() + 16 + 32 + 32 + 5 * 8;
+
+/// What the receiver has, signed by it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    /// The transfer (SPEC §10.3).
+    pub transfer_id: [u8; 16],
+    /// BLAKE3 of the manifest stream's entries.
+    pub manifest: [u8; 32],
+    /// Order-independent hash of (entry, root) of every file verified in this connection.
+    pub contents: [u8; 32],
+    /// Files verified in this connection.
+    pub verified: u64,
+    /// Files the receiver had from before and left alone.
+    pub kept: u64,
+    /// Files it does not have.
+    pub failed: u64,
+    /// Bytes of the verified files.
+    pub bytes: u64,
+    /// When, by the receiver's clock.
+    pub unix_seconds: u64,
+    /// Ed25519 by the receiver's identity over "wraith/1 receipt" and the fields above.
+    pub signature: [u8; 64],
+}
+
+/// The signature is not the peer's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the receipt is not signed by the receiver")]
+pub struct Forged;
+
+impl Receipt {
+    /// Fills in the signature.
+    pub(crate) fn signed(mut self, identity: &SecretIdentity) -> Self {
+        self.signature = identity.sign(&self.signed_bytes());
+        self
+    }
+
+    /// Checks the signature against the receiver's NodeId.
+    pub fn verify(&self, receiver: &NodeId) -> Result<(), Forged> {
+        receiver.verify(&self.signed_bytes(), &self.signature).map_err(|_| Forged)
+    }
+
+    fn signed_bytes(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(SIGNED_BYTES);
+        out.extend_from_slice(CONTEXT);
+        out.extend_from_slice(&self.transfer_id);
+        out.extend_from_slice(&self.manifest);
+        out.extend_from_slice(&self.contents);
+        for n in [self.verified, self.kept, self.failed, self.bytes, self.unix_seconds] {
+            out.extend_from_slice(&n.to_be_bytes());
+        }
+        out
+    }
+
+    /// The fields in their order, then the signature: [`RECEIPT_BYTES`] bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut out = self.signed_bytes().split_off(CONTEXT.len());
+        out.extend_from_slice(&self.signature);
+        out
+    }
+
+    pub(crate) fn to_body(&self) -> ReceiptBody {
+        let Self { transfer_id, manifest, contents, verified, kept, failed, bytes, .. } = *self;
+        let Self { unix_seconds, signature, .. } = *self;
+        ReceiptBody {
+            transfer_id,
+            manifest,
+            contents,
+            verified,
+            kept,
+            failed,
+            bytes,
+            unix_seconds,
+            signature,
+        }
+    }
+
+    pub(crate) fn from_body(body: &ReceiptBody) -> Self {
+        let ReceiptBody { transfer_id, manifest, contents, verified, kept, failed, bytes, .. } =
+            *body;
+        let ReceiptBody { unix_seconds, signature, .. } = *body;
+        Self {
+            transfer_id,
+            manifest,
+            contents,
+            verified,
+            kept,
+            failed,
+            bytes,
+            unix_seconds,
+            signature,
+        }
+    }
+}
