@@ -1,0 +1,325 @@
+//! The ticket codec of SPEC §2.
+//!
+//! ```text
+//! wraith: base32( version(1) | NodeId(32) | capability(16) | count(1) | address* | check(4) )
+//! ```
+//!
+//! The check tells a mistyped ticket from a wrong one, so people learn which of the two to fix. It authenticates
+//! nothing: the handshake proves the NodeId, and the sender the capability.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::str::FromStr;
+
+use data_encoding::BASE32_NOPAD;
+use thiserror::Error;
+use wraith_crypto::identity::NodeId;
+use wraith_crypto::kdf;
+
+use crate::Capability;
+
+/// The only version of the format so far.
+pub const VERSION: u8 = 1;
+
+/// Most addresses in a ticket: more interfaces than a machine usefully has, and the ticket stays one short line.
+pub const MAX_ADDRESSES: usize = 16;
+
+const PREFIX: &str = "wraith:";
+const CHECK_LEN: usize = 4;
+const CHECK_CONTEXT: &str = "wraith/1 ticket check";
+const FAMILY_IPV4: u8 = 4;
+const FAMILY_IPV6: u8 = 6;
+const HEAD_LEN: usize = 1 + 32 + Capability::LEN + 1;
+/// Longest binary form: every address an IPv6 one.
+const MAX_LEN: usize = HEAD_LEN + MAX_ADDRESSES * 19 + CHECK_LEN;
+/// Longest text that can be a ticket, with room for the spaces and line breaks a chat program puts in.
+const MAX_TEXT_LEN: usize = 4 * MAX_LEN;
+
+/// Who sends, where it can be reached, and the secret that names what it offers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ticket {
+    node_id: NodeId,
+    capability: Capability,
+    addresses: Vec<SocketAddr>,
+}
+
+/// Why a text is not a ticket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum TicketError {
+    /// It does not begin with `wraith:`.
+    #[error("it does not begin with \"wraith:\"")]
+    NotATicket,
+    /// A character outside the base32 alphabet, or a length base32 cannot have.
+    #[error("it holds a character that tickets never hold, or a part is missing")]
+    NotBase32,
+    /// Too short for any ticket, too long, or its address count and length disagree.
+    #[error("it is cut short or has something appended")]
+    WrongLength,
+    /// The check does not match: a character was changed, lost or added.
+    #[error("a character was changed on the way")]
+    Mistyped,
+    /// From a newer program.
+    #[error("it was made by a newer version of wraith (format {0})")]
+    UnknownVersion(u8),
+    /// An address family that is neither IPv4 nor IPv6, or port 0.
+    #[error("it holds an address that cannot be reached")]
+    BadAddress,
+    /// More than [`MAX_ADDRESSES`] addresses.
+    #[error("it holds more than {MAX_ADDRESSES} addresses")]
+    TooManyAddresses,
+}
+
+impl Ticket {
+    /// A ticket for what `capability` names at `node_id`, reachable at `addresses` (tried in this order).
+    /// Of more than [`MAX_ADDRESSES`] addresses the first ones are kept.
+    pub fn new(node_id: NodeId, capability: Capability, mut addresses: Vec<SocketAddr>) -> Self {
+        addresses.truncate(MAX_ADDRESSES);
+        Self { node_id, capability, addresses }
+    }
+
+    /// Whom the handshake must authenticate.
+    pub const fn node_id(&self) -> NodeId {
+        self.node_id
+    }
+
+    /// What may be fetched.
+    pub const fn capability(&self) -> &Capability {
+        &self.capability
+    }
+
+    /// Where to dial, best first.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// The binary form of SPEC §2, without `wraith:`.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(MAX_LEN);
+        out.push(VERSION);
+        out.extend_from_slice(&self.node_id.0);
+        out.extend_from_slice(self.capability.as_bytes());
+        out.push(self.addresses.len() as u8);
+        for address in &self.addresses {
+            match address.ip() {
+                IpAddr::V4(ip) => {
+                    out.push(FAMILY_IPV4);
+                    out.extend_from_slice(&ip.octets());
+                }
+                IpAddr::V6(ip) => {
+                    out.push(FAMILY_IPV6);
+                    out.extend_from_slice(&ip.octets());
+                }
+            }
+            out.extend_from_slice(&address.port().to_be_bytes());
+        }
+        let check = check(&out);
+        out.extend_from_slice(&check);
+        out
+    }
+
+    /// Parses the binary form.
+    ///
+    /// # Errors
+    /// Everything of [`TicketError`] but the two about text.
+    pub fn decode(bytes: &[u8]) -> Result<Self, TicketError> {
+        if bytes.len() < HEAD_LEN + CHECK_LEN || bytes.len() > MAX_LEN {
+            return Err(TicketError::WrongLength);
+        }
+        let (body, found) = bytes.split_at(bytes.len() - CHECK_LEN);
+        if check(body) != found {
+            return Err(TicketError::Mistyped);
+        }
+        let mut reader = Reader(body);
+        let version = reader.byte()?;
+        if version != VERSION {
+            return Err(TicketError::UnknownVersion(version));
+        }
+        let node_id = NodeId(reader.array()?);
+        let capability = Capability::from_bytes(reader.array()?);
+        let count = usize::from(reader.byte()?);
+        if count > MAX_ADDRESSES {
+            return Err(TicketError::TooManyAddresses);
+        }
+        let addresses = (0..count).map(|_| reader.address()).collect::<Result<_, _>>()?;
+        if !reader.0.is_empty() {
+            return Err(TicketError::WrongLength);
+        }
+        Ok(Self { node_id, capability, addresses })
+    }
+}
+
+impl fmt::Display for Ticket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(PREFIX)?;
+        f.write_str(&BASE32_NOPAD.encode(&self.encode()).to_ascii_lowercase())
+    }
+}
+
+impl FromStr for Ticket {
+    type Err = TicketError;
+
+    /// Letter case and white space do not matter: mail and chat programs change both.
+    fn from_str(text: &str) -> Result<Self, TicketError> {
+        if text.len() > MAX_TEXT_LEN {
+            return Err(TicketError::WrongLength);
+        }
+        let text: String = text.chars().filter(|c| !c.is_ascii_whitespace()).collect();
+        let prefix = text.get(..PREFIX.len()).ok_or(TicketError::NotATicket)?;
+        if !prefix.eq_ignore_ascii_case(PREFIX) {
+            return Err(TicketError::NotATicket);
+        }
+        let base32 = text[PREFIX.len()..].to_ascii_uppercase();
+        let bytes = BASE32_NOPAD.decode(base32.as_bytes()).map_err(|_| TicketError::NotBase32)?;
+        Self::decode(&bytes)
+    }
+}
+
+fn check(body: &[u8]) -> [u8; CHECK_LEN] {
+    let [a, b, c, d, ..] = kdf::derive(CHECK_CONTEXT, body);
+    [a, b, c, d]
+}
+
+/// The rest of a ticket; every read is checked against its end.
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], TicketError> {
+        let (head, rest) = self.0.split_first_chunk::<N>().ok_or(TicketError::WrongLength)?;
+        self.0 = rest;
+        Ok(*head)
+    }
+
+    fn byte(&mut self) -> Result<u8, TicketError> {
+        self.array().map(|[byte]| byte)
+    }
+
+    fn address(&mut self) -> Result<SocketAddr, TicketError> {
+        let ip = match self.byte()? {
+            FAMILY_IPV4 => IpAddr::V4(Ipv4Addr::from(self.array::<4>()?)),
+            FAMILY_IPV6 => IpAddr::V6(Ipv6Addr::from(self.array::<16>()?)),
+            _ => return Err(TicketError::BadAddress),
+        };
+        match u16::from_be_bytes(self.array()?) {
+            0 => Err(TicketError::BadAddress),
+            port => Ok(SocketAddr::new(ip, port)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use wraith_crypto::identity::SecretIdentity;
+
+    use super::*;
+
+    fn ticket(addresses: Vec<SocketAddr>) -> Ticket {
+        let node_id = SecretIdentity::from_seed([1; 32]).node_id();
+        Ticket::new(node_id, Capability::from_bytes([2; 16]), addresses)
+    }
+
+    fn sealed(mut body: Vec<u8>) -> Vec<u8> {
+        let check = check(&body);
+        body.extend_from_slice(&check);
+        body
+    }
+
+    fn any_address() -> impl Strategy<Value = SocketAddr> {
+        (any::<IpAddr>(), 1..=u16::MAX).prop_map(|(ip, port)| SocketAddr::new(ip, port))
+    }
+
+    proptest! {
+        #[test]
+        fn every_ticket_survives_text(addresses in prop::collection::vec(any_address(), 0..=16)) {
+            let ticket = ticket(addresses);
+            let text = ticket.to_string();
+            prop_assert_eq!(text.parse::<Ticket>(), Ok(ticket.clone()));
+            prop_assert_eq!(text.to_uppercase().parse::<Ticket>(), Ok(ticket));
+        }
+
+        #[test]
+        fn arbitrary_bytes_are_refused_or_encode_to_themselves(
+            body in prop::collection::vec(any::<u8>(), 0..400),
+        ) {
+            for bytes in [body.clone(), sealed(body)] {
+                if let Ok(ticket) = Ticket::decode(&bytes) {
+                    prop_assert_eq!(ticket.encode(), bytes);
+                }
+            }
+        }
+
+        #[test]
+        fn arbitrary_text_never_panics(text in "\\PC{0,80}", tail in "[a-z2-7]{0,200}") {
+            let _ = text.parse::<Ticket>();
+            let _ = format!("wraith:{tail}").parse::<Ticket>();
+        }
+    }
+
+    #[test]
+    fn a_ticket_pasted_with_line_breaks_is_understood() {
+        let ticket = ticket(vec!["192.0.2.7:4433".parse().unwrap()]);
+        let text = ticket.to_string();
+        let (a, b) = text.split_at(40);
+        assert_eq!(format!("  {a}\r\n {b}\n").parse(), Ok(ticket));
+    }
+
+    #[test]
+    fn any_single_wrong_character_is_reported_as_mistyped() {
+        let text = ticket(vec!["[2001:db8::1]:9".parse().unwrap()]).to_string();
+        for at in PREFIX.len()..text.len() - 1 {
+            let mut bytes = text.clone().into_bytes();
+            bytes[at] = if bytes[at] == b'a' { b'b' } else { b'a' };
+            let wrong = String::from_utf8(bytes).unwrap();
+            assert_eq!(wrong.parse::<Ticket>(), Err(TicketError::Mistyped), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_ticket_says_why() {
+        let parse = |text: &str| text.parse::<Ticket>().unwrap_err();
+        assert_eq!(parse("hello"), TicketError::NotATicket);
+        assert_eq!(parse(""), TicketError::NotATicket);
+        assert_eq!(parse("wraith:"), TicketError::WrongLength);
+        assert_eq!(parse("wraith:0189"), TicketError::NotBase32);
+        assert_eq!(parse(&"a".repeat(100_000)), TicketError::WrongLength);
+        let whole = ticket(vec![]).to_string();
+        assert_eq!(parse(&whole[..whole.len() - 8]), TicketError::WrongLength);
+    }
+
+    #[test]
+    fn a_valid_check_does_not_excuse_a_bad_body() {
+        let good = ticket(vec![]).encode();
+        let body = &good[..good.len() - CHECK_LEN];
+
+        let mut newer = body.to_vec();
+        newer[0] = 2;
+        assert_eq!(Ticket::decode(&sealed(newer)), Err(TicketError::UnknownVersion(2)));
+
+        let mut many = body.to_vec();
+        many[HEAD_LEN - 1] = 17;
+        assert_eq!(Ticket::decode(&sealed(many)), Err(TicketError::TooManyAddresses));
+
+        let mut missing = body.to_vec();
+        missing[HEAD_LEN - 1] = 1;
+        assert_eq!(Ticket::decode(&sealed(missing.clone())), Err(TicketError::WrongLength));
+        missing.extend_from_slice(&[5, 1, 2, 3, 4, 0, 1]);
+        assert_eq!(Ticket::decode(&sealed(missing.clone())), Err(TicketError::BadAddress));
+        missing.truncate(HEAD_LEN);
+        missing.extend_from_slice(&[4, 1, 2, 3, 4, 0, 0]);
+        assert_eq!(Ticket::decode(&sealed(missing)), Err(TicketError::BadAddress));
+
+        let mut longer = body.to_vec();
+        longer.push(0);
+        assert_eq!(Ticket::decode(&sealed(longer)), Err(TicketError::WrongLength));
+    }
+
+    #[test]
+    fn the_encoding_is_the_one_of_the_specification() {
+        let bytes = ticket(vec!["1.2.3.4:258".parse().unwrap()]).encode();
+        assert_eq!(bytes[0], 1);
+        assert_eq!(bytes[1..33], SecretIdentity::from_seed([1; 32]).node_id().0);
+        assert_eq!(bytes[33..49], [2; 16]);
+        assert_eq!(bytes[49..57], [1, 4, 1, 2, 3, 4, 1, 2]);
+        assert_eq!(bytes.len(), 57 + CHECK_LEN);
+    }
+}
