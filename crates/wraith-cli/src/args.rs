@@ -1,0 +1,173 @@
+//! The command line, defined once: parsing, `--help` and usage errors all come from these types.
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::size::Size;
+
+/// Move files privately and directly between machines.
+#[derive(Debug, Parser)]
+#[command(name = "wraith", version, about, arg_required_else_help = true, propagate_version = true)]
+#[command(
+    after_help = "Exit codes: 0 done · 1 other · 2 usage · 3 peer not found · 4 refused · 5 wrong ticket · \
+6 network lost (run again to continue) · 7 disk (run again to continue) · 8 verification failed · \
+10 some files were not transferred · 11 unsafe name refused · 130 interrupted · 143 terminated"
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// How to report.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct OutputArgs {
+    /// Print one JSON event a line on standard output
+    #[arg(long, global = true)]
+    pub json: bool,
+
+    /// Print errors only (and the ticket, which is needed)
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Offer files and folders; prints the ticket with which another machine fetches them
+    #[command(visible_alias = "tx")]
+    Send(SendArgs),
+    /// Fetch what a ticket offers
+    #[command(visible_aliases = ["recv", "rx", "get"])]
+    Receive(ReceiveArgs),
+    /// Print this machine's NodeId
+    Id,
+    /// Print the BLAKE3 of files, as b3sum does; this is the content id that transfers report
+    Hash(HashArgs),
+    /// Make data, transfer it between two processes on this machine, and check every byte
+    Demo(DemoArgs),
+}
+
+#[derive(Args, Debug)]
+pub struct SendArgs {
+    /// Files and folders to offer
+    #[arg(required = true, value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+
+    /// Address to listen on; by default every address of this machine and a port of its own choosing
+    #[arg(long, value_name = "IP:PORT")]
+    pub listen: Option<SocketAddr>,
+
+    /// Give up when no receiver has come after this many seconds (default: wait)
+    #[arg(long, value_name = "SECONDS")]
+    pub timeout: Option<u64>,
+
+    /// Wait this many seconds for a receiver that was lost to come back
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    pub reconnect: u64,
+}
+
+#[derive(Args, Debug)]
+pub struct ReceiveArgs {
+    /// The ticket that `wraith send` printed; `-` or nothing: ask for it
+    pub ticket: Option<OsString>,
+
+    /// Folder to put the files in
+    #[arg(short = 'o', long = "out", value_name = "DIR", default_value = ".")]
+    pub out: PathBuf,
+
+    /// Accept without asking
+    #[arg(short, long)]
+    pub yes: bool,
+
+    /// What to do when a different file already has the name
+    #[arg(long, value_enum, default_value_t = OnConflict::Rename)]
+    pub on_conflict: OnConflict,
+
+    /// Keep trying to reach the sender for this many seconds at first
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    pub timeout: u64,
+
+    /// Keep trying for this many seconds when a connection that worked is lost
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    pub reconnect: u64,
+}
+
+/// What happens to a name that a different file already has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OnConflict {
+    /// Keep both: the new one gets a number
+    Rename,
+    /// Replace the old one, once the new one is whole
+    Overwrite,
+    /// Keep the old one
+    Skip,
+}
+
+#[derive(Args, Debug)]
+pub struct HashArgs {
+    /// Files to hash
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub struct DemoArgs {
+    /// Size of the big file; K, M and G are powers of 1024
+    #[arg(long, value_name = "SIZE", default_value = "256M")]
+    pub size: Size,
+
+    /// Number of small files beside it
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub files: u32,
+
+    /// Folder for the data (twice its size is needed); by default the folder for temporary files
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+}
+
+/// The arguments of this process, with `wraith TICKET` read as `wraith receive TICKET`.
+pub fn from_environment() -> Result<Cli, clap::Error> {
+    Cli::try_parse_from(with_implied_receive(std::env::args_os().collect()))
+}
+
+fn with_implied_receive(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    let is_ticket = |a: &OsString| {
+        a.as_encoded_bytes().get(..7).is_some_and(|p| p.eq_ignore_ascii_case(b"wraith:"))
+    };
+    if arguments.get(1).is_some_and(is_ticket) {
+        arguments.insert(1, "receive".into());
+    }
+    arguments
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_ticket_alone_means_receive() {
+        let words = ["wraith", "WRAITH:abc", "--yes"].map(OsString::from).to_vec();
+        let cli = Cli::try_parse_from(with_implied_receive(words)).unwrap();
+        assert!(matches!(cli.command, Command::Receive(ReceiveArgs { yes: true, .. })));
+    }
+
+    #[test]
+    fn flags_for_output_work_before_and_after_the_command() {
+        for words in [["wraith", "--json", "id"], ["wraith", "id", "--json"]] {
+            assert!(Cli::try_parse_from(words).unwrap().output.json);
+        }
+    }
+}

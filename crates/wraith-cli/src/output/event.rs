@@ -1,0 +1,71 @@
+//! The JSON events. Fields only get added, never renamed or removed: scripts rely on them.
+
+use serde::Serialize;
+
+/// One line of `--json`.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event<'a> {
+    /// The sender listens; the other side can run `command`.
+    Ready { ticket: &'a str, command: &'a str, node_id: &'a str },
+    /// A session with the other side is up.
+    Connected { peer: &'a str, address: &'a str, path: &'a str },
+    /// What is offered, as far as it is known.
+    Offer { files: u64, bytes: u64 },
+    /// The offer was accepted.
+    Accept { files: u64, bytes: u64 },
+    /// How far it is; `total` and `eta_seconds` are null while unknown.
+    Progress {
+        bytes: u64,
+        total: Option<u64>,
+        bytes_per_second: u64,
+        eta_seconds: Option<u64>,
+        files: u64,
+        file: &'a str,
+    },
+    /// What became of one entry. `root` is the BLAKE3 of a file's content.
+    File { path: &'a str, status: &'a str, root: Option<&'a str>, message: Option<&'a str> },
+    /// The connection was lost and is being made again.
+    Reconnecting { message: &'a str, seconds_left: u64 },
+    /// Everything is done and confirmed.
+    Done {
+        files: u64,
+        bytes: u64,
+        seconds: f64,
+        bytes_per_second: u64,
+        chunks_fetched: u64,
+        chunks_resumed: u64,
+        receipt: Option<&'a str>,
+    },
+    /// A NodeId that was asked for.
+    Id { node_id: &'a str },
+    /// A hash that was asked for.
+    Hash { path: &'a str, root: &'a str },
+    /// The figures of a demonstration.
+    Demo {
+        bytes: u64,
+        files: u64,
+        seconds: f64,
+        bytes_per_second: u64,
+        cp_seconds: f64,
+        cp_bytes_per_second: u64,
+        matched: bool,
+    },
+    /// The command failed; `exit` is its exit code.
+    Error { code: &'a str, exit: u8, message: &'a str, hint: Option<&'a str> },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_one_line_that_begins_with_its_name() {
+        let event = Event::Error { code: "disk", exit: 7, message: "a\nb", hint: None };
+        let line = serde_json::to_string(&event).unwrap();
+        assert_eq!(
+            line,
+            r#"{"event":"error","code":"disk","exit":7,"message":"a\nb","hint":null}"#
+        );
+    }
+}

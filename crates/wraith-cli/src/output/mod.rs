@@ -1,0 +1,181 @@
+//! Everything a command says. People read standard error; programs read one JSON event a line on standard output.
+//!
+//! Invariant: standard output carries nothing but what was asked for (the ticket's command, a NodeId, hashes, or JSON),
+//! so it can always be piped.
+
+mod event;
+mod line;
+mod meter;
+mod ticker;
+
+use std::io::{self, BufWriter, IsTerminal, Stderr, Stdout, Write};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+pub use event::Event;
+pub use meter::{Meter, Snapshot};
+pub use ticker::Ticker;
+
+use crate::args::OutputArgs;
+use crate::failure::Failure;
+
+/// How progress is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Style {
+    /// A line that is redrawn in place.
+    Terminal { color: bool },
+    /// A line now and then.
+    Log,
+    /// JSON events.
+    Json,
+    /// Nothing.
+    Quiet,
+}
+
+/// The one writer to both outputs; shared by every thread of a command.
+#[derive(Debug)]
+pub struct Reporter {
+    style: Style,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    out: BufWriter<Stdout>,
+    err: Stderr,
+    /// A progress line stands on the terminal and must be wiped before anything else is written.
+    line_drawn: bool,
+}
+
+impl Reporter {
+    pub fn new(args: OutputArgs) -> Self {
+        let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+        let style = if args.json {
+            Style::Json
+        } else if args.quiet {
+            Style::Quiet
+        } else if io::stderr().is_terminal() && !dumb {
+            let no_color = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
+            Style::Terminal { color: !no_color }
+        } else {
+            Style::Log
+        };
+        let inner = Inner {
+            out: BufWriter::with_capacity(64 << 10, io::stdout()),
+            err: io::stderr(),
+            line_drawn: false,
+        };
+        Self { style, inner: Mutex::new(inner) }
+    }
+
+    /// An event for programs; people never see it. Events about single files are written in batches, all others at once.
+    pub fn event(&self, event: &Event<'_>) {
+        if self.style != Style::Json {
+            return;
+        }
+        let mut inner = self.lock();
+        // A reader that went away does not stop a transfer: its exit code still tells how it ended.
+        let _ = serde_json::to_writer(&mut inner.out, event);
+        let _ = inner.out.write_all(b"\n");
+        if !matches!(event, Event::File { .. }) {
+            let _ = inner.out.flush();
+        }
+    }
+
+    /// A line for people.
+    pub fn say(&self, text: impl AsRef<str>) {
+        if matches!(self.style, Style::Terminal { .. } | Style::Log) {
+            self.lock().stderr_line(text.as_ref());
+        }
+    }
+
+    /// A line that people get even with `-q`, because it is about something they must know.
+    pub fn warn(&self, text: impl AsRef<str>) {
+        if self.style != Style::Json {
+            self.lock().stderr_line(&format!("wraith: {}", text.as_ref()));
+        }
+    }
+
+    /// A line that was asked for, on standard output; not in JSON mode, where an event says the same.
+    pub fn answer(&self, text: impl AsRef<str>) {
+        if self.style != Style::Json {
+            let mut inner = self.lock();
+            inner.wipe();
+            let _ = writeln!(inner.out, "{}", text.as_ref());
+            let _ = inner.out.flush();
+        }
+    }
+
+    /// A question on the terminal; the answer is read from standard input. None at its end.
+    pub fn ask(&self, question: &str) -> Option<String> {
+        {
+            let mut inner = self.lock();
+            inner.wipe();
+            let _ = write!(inner.err, "{question}");
+            let _ = inner.err.flush();
+        }
+        let mut answer = String::new();
+        match io::stdin().read_line(&mut answer) {
+            Ok(0) | Err(_) => None,
+            Ok(_) => Some(answer.trim().to_owned()),
+        }
+    }
+
+    /// How the command failed, in every style.
+    pub fn failure(&self, failure: &Failure) {
+        self.event(&Event::Error {
+            code: failure.exit.name(),
+            exit: failure.exit as u8,
+            message: &failure.message,
+            hint: failure.hint.as_deref(),
+        });
+        if self.style != Style::Json {
+            let mut inner = self.lock();
+            inner.stderr_line(&format!("wraith: {}", failure.message));
+            if let Some(hint) = &failure.hint {
+                inner.stderr_line(&format!("        {hint}"));
+            }
+        }
+    }
+
+    /// Shows how far the transfer is, in the way of the style.
+    fn progress(&self, snapshot: &Snapshot) {
+        match self.style {
+            Style::Terminal { color } => {
+                let mut inner = self.lock();
+                let line = line::bar(snapshot, terminal_width(&inner.err), color);
+                let _ = write!(inner.err, "\r{line}\x1b[K");
+                let _ = inner.err.flush();
+                inner.line_drawn = true;
+            }
+            Style::Log => self.lock().stderr_line(&line::plain(snapshot)),
+            Style::Json => self.event(&snapshot.event()),
+            Style::Quiet => {}
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // Whatever a panicking thread was writing, the next line still comes out.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn stderr_line(&mut self, text: &str) {
+        self.wipe();
+        let _ = writeln!(self.err, "{text}");
+    }
+
+    fn wipe(&mut self) {
+        if std::mem::take(&mut self.line_drawn) {
+            let _ = write!(self.err, "\r\x1b[K");
+        }
+    }
+}
+
+fn terminal_width(err: &Stderr) -> usize {
+    const USUAL: usize = 80;
+    rustix::termios::tcgetwinsize(err).map_or(USUAL, |size| match size.ws_col {
+        0 => USUAL,
+        columns => usize::from(columns),
+    })
+}

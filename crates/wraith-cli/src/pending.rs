@@ -1,0 +1,248 @@
+//! What a `wraith send` must remember so that the same command, run again after a crash, offers the same things under
+//! the same ticket: the capability secret and the port.
+//!
+//! Invariant: at most one process uses a record at a time (it holds a lock on the file), so two sends of the same
+//! paths never share a secret. A record is removed once the receiver has everything.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use data_encoding::BASE32_NOPAD;
+use serde::{Deserialize, Serialize};
+use wraith_discovery::Capability;
+
+use crate::failure::Failure;
+use crate::home::Home;
+
+const FOLDER: &str = "sends";
+/// A ticket nobody used for a week is forgotten: long enough for an interrupted transfer over a holiday, short enough
+/// that a secret does not stay valid for ever.
+const MAX_AGE: Duration = Duration::from_secs(7 * 24 * 3600);
+/// Far more than a record takes.
+const MAX_RECORD_BYTES: u64 = 4096;
+const VERSION: u32 = 1;
+
+#[derive(Serialize, Deserialize)]
+struct Record {
+    version: u32,
+    capability: String,
+    port: u16,
+}
+
+/// The remembered, or new, secret and port of one send. Holds the lock on its record until dropped.
+#[derive(Debug)]
+pub struct PendingSend {
+    capability: Capability,
+    port: Option<u16>,
+    /// None when another process sends the same paths right now: then nothing is remembered.
+    file: Option<(PathBuf, File)>,
+}
+
+impl PendingSend {
+    /// What is remembered of an unfinished send of these paths (canonical, in this order), or a new secret.
+    ///
+    /// # Errors
+    /// The record cannot be read or written, or the system has no randomness.
+    pub fn open(home: &Home, canonical_paths: &[PathBuf]) -> Result<Self, Failure> {
+        let folder = home.subfolder(FOLDER)?;
+        forget_old(&folder);
+        let path = folder.join(record_name(canonical_paths));
+        let failed = |e: io::Error| Failure::disk(format!("cannot use {}", path.display()), &e);
+        let Some(mut file) = lock(&path).map_err(failed)? else {
+            return Ok(Self { capability: new_capability()?, port: None, file: None });
+        };
+        let mut text = String::new();
+        (&mut file).take(MAX_RECORD_BYTES).read_to_string(&mut text).unwrap_or_default();
+        match parse(&text) {
+            Some((capability, port)) => {
+                Ok(Self { capability, port: Some(port), file: Some((path, file)) })
+            }
+            None => {
+                Ok(Self { capability: new_capability()?, port: None, file: Some((path, file)) })
+            }
+        }
+    }
+
+    pub const fn capability(&self) -> &Capability {
+        &self.capability
+    }
+
+    /// The port of last time.
+    pub const fn port(&self) -> Option<u16> {
+        self.port
+    }
+
+    /// Remembers the secret with the port that is in use now. Call before the ticket is shown.
+    pub fn remember(&mut self, port: u16) -> Result<(), Failure> {
+        let Some((path, file)) = &mut self.file else { return Ok(()) };
+        if self.port == Some(port) {
+            return Ok(());
+        }
+        let capability = BASE32_NOPAD.encode(self.capability.as_bytes());
+        let record = Record { version: VERSION, capability, port };
+        let text = serde_json::to_vec(&record).expect("a record of two plain fields is JSON");
+        let mut write = || {
+            file.set_len(0)?;
+            file.rewind()?;
+            file.write_all(&text)
+        };
+        write().map_err(|e| Failure::disk(format!("cannot write {}", path.display()), &e))?;
+        self.port = Some(port);
+        Ok(())
+    }
+
+    /// The receiver has everything: the ticket ends here.
+    pub fn forget(self) {
+        if let Some((path, _locked)) = &self.file {
+            // Nothing is lost when this fails: the record expires.
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+fn new_capability() -> Result<Capability, Failure> {
+    let mut secret = [0; Capability::LEN];
+    getrandom::fill(&mut secret)
+        .map_err(|e| Failure::disk("no randomness from the system", &io::Error::other(e)))?;
+    Ok(Capability::from_bytes(secret))
+}
+
+fn parse(text: &str) -> Option<(Capability, u16)> {
+    let record: Record = serde_json::from_str(text).ok()?;
+    let secret = BASE32_NOPAD.decode(record.capability.as_bytes()).ok()?;
+    let capability = Capability::from_bytes(secret.try_into().ok()?);
+    (record.version == VERSION && record.port != 0).then_some((capability, record.port))
+}
+
+/// Named by a hash, so that the folder tells nobody what was sent, and any path fits.
+fn record_name(canonical_paths: &[PathBuf]) -> String {
+    let mut material = Vec::new();
+    for path in canonical_paths {
+        let bytes = path.as_os_str().as_bytes();
+        material.extend_from_slice(&(bytes.len() as u64).to_be_bytes());
+        material.extend_from_slice(bytes);
+    }
+    let hash = wraith_crypto::kdf::derive("wraith/1 pending send", &material);
+    BASE32_NOPAD.encode(&hash[..20]).to_ascii_lowercase()
+}
+
+/// Opens and locks the record; None when another process has the lock.
+fn lock(path: &Path) -> io::Result<Option<File>> {
+    loop {
+        let mut options = OpenOptions::new();
+        let file =
+            options.read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(fs::TryLockError::WouldBlock) => return Ok(None),
+            Err(fs::TryLockError::Error(e)) => return Err(e),
+        }
+        // Its last owner may have removed the file between our open and our lock; then it is not the record any more.
+        match fs::metadata(path) {
+            Ok(now) if now.ino() == file.metadata()?.ino() => return Ok(Some(file)),
+            Ok(_) => {}
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+            Err(e) => return Err(e),
+        }
+    }
+}
+
+/// Removes records past [`MAX_AGE`] that nobody uses. What fails here is tried again at the next send.
+fn forget_old(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let age = entry.metadata().and_then(|m| m.modified()).map(|t| t.elapsed());
+        if !matches!(age, Ok(Ok(age)) if age > MAX_AGE) {
+            continue;
+        }
+        if let Ok(Some(_locked)) = lock(&entry.path()) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+
+    fn home() -> (tempfile::TempDir, Home) {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::at(folder.path().to_owned()).unwrap();
+        (folder, home)
+    }
+
+    fn paths(names: &[&str]) -> Vec<PathBuf> {
+        names.iter().map(PathBuf::from).collect()
+    }
+
+    #[test]
+    fn the_same_paths_get_the_same_secret_and_port_again() {
+        let (_folder, home) = home();
+        let mut first = PendingSend::open(&home, &paths(&["/a", "/b"])).unwrap();
+        first.remember(4433).unwrap();
+        let secret = first.capability().clone();
+        drop(first);
+        let again = PendingSend::open(&home, &paths(&["/a", "/b"])).unwrap();
+        assert_eq!((again.capability(), again.port()), (&secret, Some(4433)));
+        let other = PendingSend::open(&home, &paths(&["/a/b"])).unwrap();
+        assert_ne!(other.capability(), &secret);
+    }
+
+    #[test]
+    fn a_finished_send_is_forgotten() {
+        let (_folder, home) = home();
+        let mut first = PendingSend::open(&home, &paths(&["/a"])).unwrap();
+        first.remember(1).unwrap();
+        let secret = first.capability().clone();
+        first.forget();
+        let next = PendingSend::open(&home, &paths(&["/a"])).unwrap();
+        assert_ne!(next.capability(), &secret);
+        assert_eq!(next.port(), None);
+    }
+
+    #[test]
+    fn two_sends_at_once_never_share_a_secret() {
+        let (_folder, home) = home();
+        let mut first = PendingSend::open(&home, &paths(&["/a"])).unwrap();
+        first.remember(1).unwrap();
+        let mut second = PendingSend::open(&home, &paths(&["/a"])).unwrap();
+        assert_ne!(first.capability(), second.capability());
+        second.remember(2).unwrap();
+        second.forget();
+        let secret = first.capability().clone();
+        drop(first);
+        assert_eq!(PendingSend::open(&home, &paths(&["/a"])).unwrap().capability(), &secret);
+    }
+
+    #[test]
+    fn a_damaged_record_is_replaced() {
+        let (folder, home) = home();
+        let mut first = PendingSend::open(&home, &paths(&["/a"])).unwrap();
+        first.remember(1).unwrap();
+        drop(first);
+        let path = folder.path().join(FOLDER).join(record_name(&paths(&["/a"])));
+        fs::write(&path, b"{\"version\":1,\"capab").unwrap();
+        let mut next = PendingSend::open(&home, &paths(&["/a"])).unwrap();
+        assert_eq!(next.port(), None);
+        next.remember(7).unwrap();
+        drop(next);
+        assert_eq!(PendingSend::open(&home, &paths(&["/a"])).unwrap().port(), Some(7));
+    }
+
+    #[test]
+    fn a_record_older_than_a_week_is_forgotten() {
+        let (folder, home) = home();
+        let mut first = PendingSend::open(&home, &paths(&["/a"])).unwrap();
+        first.remember(1).unwrap();
+        drop(first);
+        let path = folder.path().join(FOLDER).join(record_name(&paths(&["/a"])));
+        let old = SystemTime::now() - MAX_AGE - Duration::from_secs(60);
+        File::options().write(true).open(&path).unwrap().set_modified(old).unwrap();
+        assert_eq!(PendingSend::open(&home, &paths(&["/a"])).unwrap().port(), None);
+    }
+}

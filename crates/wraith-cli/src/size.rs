@@ -1,0 +1,120 @@
+//! Sizes and rates as people write and read them.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A number of bytes given as `4096`, `64K`, `256M`, `1G`, `2T` (powers of 1024) or `1MB`, `1GB` (powers of 1000).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size(pub u64);
+
+impl FromStr for Size {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+        let (number, unit) = text.split_at(digits);
+        let factor: u64 = match unit.to_ascii_uppercase().as_str() {
+            "" | "B" => 1,
+            "K" | "KIB" => 1 << 10,
+            "M" | "MIB" => 1 << 20,
+            "G" | "GIB" => 1 << 30,
+            "T" | "TIB" => 1 << 40,
+            "KB" => 1_000,
+            "MB" => 1_000_000,
+            "GB" => 1_000_000_000,
+            "TB" => 1_000_000_000_000,
+            _ => return Err(format!("unknown unit \"{unit}\": use K, M, G, T or KB, MB, GB, TB")),
+        };
+        let number: u64 = number.parse().map_err(|_| "a size begins with a number".to_owned())?;
+        number.checked_mul(factor).map(Self).ok_or_else(|| "too large".to_owned())
+    }
+}
+
+/// Bytes in decimal units with three significant digits: `999 B`, `1.02 kB`, `245 MB`.
+#[derive(Clone, Copy, Debug)]
+pub struct Bytes(pub u64);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [&str; 6] = ["B", "kB", "MB", "GB", "TB", "PB"];
+        let mut value = self.0 as f64;
+        let mut unit = 0;
+        // 999.5 rounds up to the next unit, never to "1000 kB".
+        while value >= 999.5 && unit + 1 < UNITS.len() {
+            value /= 1000.0;
+            unit += 1;
+        }
+        let decimals = match (unit, value) {
+            (0, _) => 0,
+            (_, v) if v < 9.995 => 2,
+            (_, v) if v < 99.95 => 1,
+            _ => 0,
+        };
+        write!(f, "{value:.decimals$} {}", UNITS[unit])
+    }
+}
+
+/// Seconds as `7 s`, `3:05`, `2:00:09`.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock(pub u64);
+
+impl fmt::Display for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (hours, minutes, seconds) = (self.0 / 3600, self.0 / 60 % 60, self.0 % 60);
+        match (hours, minutes) {
+            (0, 0) => write!(f, "{seconds} s"),
+            (0, _) => write!(f, "{minutes}:{seconds:02}"),
+            _ => write!(f, "{hours}:{minutes:02}:{seconds:02}"),
+        }
+    }
+}
+
+/// `1 file`, `20000 files`.
+#[derive(Clone, Copy, Debug)]
+pub struct Files(pub u64);
+
+impl fmt::Display for Files {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} file{}", self.0, if self.0 == 1 { "" } else { "s" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_as_they_are_written() {
+        let size = |text: &str| text.parse::<Size>().map(|s| s.0);
+        assert_eq!(size("0"), Ok(0));
+        assert_eq!(size("256M"), Ok(256 << 20));
+        assert_eq!(size("1g"), Ok(1 << 30));
+        assert_eq!(size("1GB"), Ok(1_000_000_000));
+        for wrong in ["", "M", "1X", "-1", "1.5G", "99999999999T"] {
+            assert!(size(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn bytes_have_three_digits() {
+        for (bytes, text) in [
+            (0, "0 B"),
+            (999, "999 B"),
+            (1000, "1.00 kB"),
+            (12_345, "12.3 kB"),
+            (999_499, "999 kB"),
+            (999_999, "1.00 MB"),
+            (245_000_000, "245 MB"),
+            (u64::MAX, "18447 PB"),
+        ] {
+            assert_eq!(Bytes(bytes).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn clocks_grow_by_the_hour() {
+        assert_eq!(Clock(7).to_string(), "7 s");
+        assert_eq!(Clock(185).to_string(), "3:05");
+        assert_eq!(Clock(7209).to_string(), "2:00:09");
+    }
+}
