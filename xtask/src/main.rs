@@ -1,1 +1,42 @@
-fn main() {}
+//! Developer commands: `cargo xtask test | race | swarm | ci`. Each is what a person would type, in the right order; what
+//! they print is meant to be pasted.
+
+mod cargo;
+mod race;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", about = "Developer commands of wraith")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run all tests: units and simulator as they are, the program's own against the release build
+    Test,
+    /// Race wraith against cp, scp and rsync on the same data in turn; medians, ratios, peak memory
+    Race(race::Args),
+    /// Run N connections with fresh random seeds in the simulator
+    Swarm {
+        /// How many
+        #[arg(default_value_t = 1000)]
+        connections: u64,
+        /// Passed on to the swarm
+        #[arg(last = true)]
+        more: Vec<String>,
+    },
+    /// Everything that must hold before a change lands (.ci/run)
+    Ci,
+}
+
+fn main() -> anyhow::Result<()> {
+    match Cli::parse().command {
+        Command::Test => cargo::test(),
+        Command::Race(args) => race::run(&args),
+        Command::Swarm { connections, more } => cargo::swarm(connections, &more),
+        Command::Ci => cargo::ci(),
+    }
+}

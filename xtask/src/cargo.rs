@@ -1,0 +1,61 @@
+//! The commands that are cargo's in the end.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+/// All tests of the workspace. The program's tests move gigabytes between real processes, so they run against the
+/// release build; the others keep their debug assertions.
+pub fn test() -> Result<()> {
+    cargo(["test", "--workspace", "--exclude", "wraith-cli", "--locked"])?;
+    cargo(["test", "--release", "--package", "wraith-cli", "--locked"])
+}
+
+/// `connections` connections with fresh seeds; the simulator prints the seed of any that fails.
+pub fn swarm(connections: u64, more: &[String]) -> Result<()> {
+    let mut words: Vec<String> =
+        ["run", "--release", "--locked", "--package", "wraith-sim", "--example", "swarm", "--"]
+            .map(String::from)
+            .to_vec();
+    words.push(connections.to_string());
+    words.extend_from_slice(more);
+    cargo(words)
+}
+
+/// What a change must pass before it lands.
+pub fn ci() -> Result<()> {
+    run(Command::new(root().join(".ci/run")))
+}
+
+/// Builds the program as users get it and says where it is.
+pub fn build_release() -> Result<PathBuf> {
+    cargo(["build", "--release", "--locked", "--package", "wraith-cli"])?;
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    Ok(target.join("release/wraith"))
+}
+
+/// The workspace.
+pub fn root() -> PathBuf {
+    let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
+    xtask.parent().expect("xtask lies in the workspace").to_owned()
+}
+
+fn cargo<S: AsRef<OsStr>>(words: impl IntoIterator<Item = S>) -> Result<()> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
+    let mut command = Command::new(cargo);
+    command.args(words).current_dir(root());
+    run(command)
+}
+
+fn run(mut command: Command) -> Result<()> {
+    let line = format!("{command:?}").replace('"', "");
+    eprintln!("$ {line}");
+    let status = command.status().with_context(|| format!("cannot run {line}"))?;
+    if !status.success() {
+        bail!("failed ({status}): {line}");
+    }
+    Ok(())
+}

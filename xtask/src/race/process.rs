@@ -1,0 +1,60 @@
+//! Runs a process and learns from the kernel what it cost.
+
+use std::io;
+use std::process::Child;
+
+use anyhow::{Result, ensure};
+
+/// What one run of one peer took.
+#[derive(Clone, Debug, Default)]
+pub struct Run {
+    pub seconds: f64,
+    /// The processes we started ourselves, by name.
+    pub usage: Vec<(&'static str, Usage)>,
+}
+
+/// What the kernel counted for a process that has ended.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Usage {
+    pub peak_rss_bytes: u64,
+    /// User and system time.
+    pub cpu_seconds: f64,
+}
+
+/// Waits for a child to end.
+///
+/// # Errors
+/// It cannot be waited for, or it did not end with exit code 0.
+pub fn wait(child: Child, name: &str) -> Result<Usage> {
+    let (status, usage) = wait4(&child)?;
+    ensure!(status == 0, "{name} ended with status {status:#x}");
+    Ok(usage)
+}
+
+fn wait4(child: &Child) -> io::Result<(i32, Usage)> {
+    let pid = child.id() as libc::pid_t;
+    let mut status = 0;
+    loop {
+        // SAFETY: rusage is plain integers, for which all zeroes is a value.
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        // SAFETY: both pointers are to locals that outlive the call. `child` has not been waited for: the caller gives
+        // it away unwaited, and nothing here does it twice.
+        let waited = unsafe { libc::wait4(pid, &mut status, 0, &mut usage) };
+        if waited == pid {
+            return Ok((status, convert(&usage)));
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
+fn convert(usage: &libc::rusage) -> Usage {
+    let seconds = |t: libc::timeval| t.tv_sec as f64 + t.tv_usec as f64 / 1e6;
+    Usage {
+        // Linux counts it in KiB, macOS in bytes.
+        peak_rss_bytes: usage.ru_maxrss as u64 * if cfg!(target_os = "macos") { 1 } else { 1024 },
+        cpu_seconds: seconds(usage.ru_utime) + seconds(usage.ru_stime),
+    }
+}

@@ -1,0 +1,121 @@
+//! An sshd of our own on loopback, with keys and configuration in a temporary folder, for scp and rsync to talk to.
+//! It touches nothing of the machine's own ssh, and ends with the race.
+
+use std::fs;
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+
+const CIPHER: &str = "aes128-gcm@openssh.com";
+const START_DEADLINE: Duration = Duration::from_secs(10);
+/// Where sshd started by root insists on an empty folder.
+const PRIVILEGE_SEPARATION: &str = "/run/sshd";
+
+/// A running sshd; stopped when dropped.
+#[derive(Debug)]
+pub struct Sshd {
+    server: Child,
+    client_config: PathBuf,
+    made_folder: bool,
+}
+
+impl Sshd {
+    /// Makes keys and configuration in `folder` and starts it.
+    ///
+    /// # Errors
+    /// A program of OpenSSH is missing, or the server does not come up.
+    pub fn start(folder: &Path) -> Result<Self> {
+        let server = find_sshd()?;
+        fs::create_dir_all(folder)?;
+        for key in ["host_key", "user_key"] {
+            keygen(&folder.join(key))?;
+        }
+        fs::copy(folder.join("user_key.pub"), folder.join("authorized_keys"))?;
+        // The port is free a moment later too: nobody else on a build machine takes ports at random.
+        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let client_config = write_configuration(folder, port)?;
+        let made_folder =
+            Path::new("/run").is_dir() && fs::create_dir(PRIVILEGE_SEPARATION).is_ok();
+        let log = fs::File::create(folder.join("sshd.log"))?;
+        let server = Command::new(server)
+            .args(["-D", "-e", "-f"])
+            .arg(folder.join("sshd_config"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()?;
+        let mut sshd = Self { server, client_config, made_folder };
+        sshd.wait_until_it_answers(port, folder)?;
+        Ok(sshd)
+    }
+
+    /// The words that make scp and ssh use this server as host `race`.
+    pub fn client_options(&self) -> Vec<String> {
+        vec!["-F".into(), self.client_config.display().to_string()]
+    }
+
+    fn wait_until_it_answers(&mut self, port: u16, folder: &Path) -> Result<()> {
+        let deadline = Instant::now() + START_DEADLINE;
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            let ended = self.server.try_wait()?.is_some();
+            if ended || Instant::now() > deadline {
+                let log = fs::read_to_string(folder.join("sshd.log")).unwrap_or_default();
+                bail!("sshd did not start: {}", log.trim());
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Sshd {
+    fn drop(&mut self) {
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+        if self.made_folder {
+            let _ = fs::remove_dir(PRIVILEGE_SEPARATION);
+        }
+    }
+}
+
+fn find_sshd() -> Result<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders =
+        std::env::split_paths(&path).chain(["/usr/sbin".into(), "/usr/local/sbin".into()]);
+    let found = folders.map(|f| f.join("sshd")).find(|p| p.is_file());
+    found.context("sshd is not installed (Debian: apt-get install openssh-server)")
+}
+
+fn keygen(path: &Path) -> Result<()> {
+    let made = Command::new("ssh-keygen")
+        .args(["-q", "-t", "ed25519", "-N", "", "-f"])
+        .arg(path)
+        .status()
+        .context("ssh-keygen is not installed")?;
+    ensure!(made.success(), "ssh-keygen failed");
+    Ok(())
+}
+
+fn write_configuration(folder: &Path, port: u16) -> Result<PathBuf> {
+    let at = |name: &str| folder.join(name).display().to_string();
+    let server = format!(
+        "ListenAddress 127.0.0.1\nPort {port}\nHostKey {}\nAuthorizedKeysFile {}\nPidFile none\n\
+         StrictModes no\nUsePAM no\nPasswordAuthentication no\nPermitRootLogin prohibit-password\n\
+         Ciphers {CIPHER}\nSubsystem sftp internal-sftp\n",
+        at("host_key"),
+        at("authorized_keys"),
+    );
+    fs::write(folder.join("sshd_config"), server)?;
+    let client = format!(
+        "Host race\nHostName 127.0.0.1\nPort {port}\nIdentityFile {}\nIdentitiesOnly yes\n\
+         UserKnownHostsFile /dev/null\nStrictHostKeyChecking no\nLogLevel ERROR\nCiphers {CIPHER}\n\
+         Compression no\n",
+        at("user_key"),
+    );
+    let path = folder.join("client_config");
+    fs::write(&path, client)?;
+    Ok(path)
+}
