@@ -3,7 +3,8 @@
 //!
 //! A [`NodeId`] that comes from outside is just 32 bytes until [`NodeId::noise_public`] or [`NodeId::verify`] took it: only
 //! the canonical encoding of a point of the prime-order subgroup, and not the neutral one, is anybody's identity. So
-//! nobody gets a second NodeId out of one key by adding a torsion point or by encoding the same point differently.
+//! nobody gets a further NodeId out of one key by adding a torsion point or by encoding the same point differently. (One
+//! remains: a point and its negative share their X25519 image. Whoever has the secret of one has that of the other.)
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,0 +1,289 @@
+//! What the three handshake datagrams say under their encryption (SPEC §3.3): fixed fields, parameters, zero padding.
+//!
+//! The padding is authenticated like everything else and is not looked at.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use wraith_crypto::{NodeId, Suite, TAG_BYTES};
+use zeroize::Zeroizing;
+
+use crate::gate::{EPHEMERAL_BYTES, GATE_BYTES};
+use crate::protection::CID_BYTES;
+use crate::{Parameters, Rejected};
+
+const VERSION: u8 = 1;
+const FLAG_AES_HARDWARE: u8 = 1;
+/// family ‖ ip ‖ port.
+const ADDRESS_BYTES: usize = 1 + 16 + 2;
+
+/// The shortest H2 that holds any payload 2.
+pub(crate) const H2_BYTES_MIN: usize = EPHEMERAL_BYTES
+    + (1 + CID_BYTES + 32 + ADDRESS_BYTES + Parameters::BYTES_MAX)
+    + TAG_BYTES
+    + GATE_BYTES;
+
+/// Payload 1: what the initiator says in H1.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct InitiatorHello {
+    /// The suites it would use: the [`Suite::bit`]s.
+    pub suites: u8,
+    /// Whether its processor has AES instructions.
+    pub aes_hardware: bool,
+    /// The connection ID the responder must put on packets.
+    pub cid: [u8; CID_BYTES],
+    /// The key that masks that connection ID (SPEC §4.3).
+    pub cid_mask: [u8; 32],
+    /// The initiator's clock, in seconds since 1970.
+    pub unix_seconds: u64,
+}
+
+impl InitiatorHello {
+    pub(crate) fn encode(&self) -> Zeroizing<Vec<u8>> {
+        let mut out = Zeroizing::new(Vec::new());
+        let flags = if self.aes_hardware { FLAG_AES_HARDWARE } else { 0 };
+        out.extend([VERSION, self.suites, flags]);
+        out.extend(self.cid);
+        out.extend(self.cid_mask);
+        out.extend(self.unix_seconds.to_be_bytes());
+        out
+    }
+
+    pub(crate) fn decode(mut input: &[u8]) -> Result<Self, Rejected> {
+        let [version, suites, flags] = take(&mut input)?;
+        if version != VERSION {
+            return Err(Rejected::Version);
+        }
+        Ok(Self {
+            suites,
+            aes_hardware: flags & FLAG_AES_HARDWARE != 0,
+            cid: take(&mut input)?,
+            cid_mask: take(&mut input)?,
+            unix_seconds: u64::from_be_bytes(take(&mut input)?),
+        })
+    }
+}
+
+impl fmt::Debug for InitiatorHello {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("InitiatorHello")
+            .field("suites", &self.suites)
+            .field("aes_hardware", &self.aes_hardware)
+            .field("unix_seconds", &self.unix_seconds)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The suite a responder takes (SPEC §3.3): AES-256-GCM if it is offered and both processors have AES instructions,
+/// else ChaCha20-Poly1305. `ours` are the [`Suite::bit`]s the responder would use. `None` if there is no common one.
+#[must_use]
+pub fn negotiate(hello: &InitiatorHello, ours: u8, our_aes_hardware: bool) -> Option<Suite> {
+    let common = hello.suites & ours;
+    let has = |suite: Suite| common & suite.bit() != 0;
+    let aes_is_fast = hello.aes_hardware && our_aes_hardware;
+    if has(Suite::Aes256Gcm) && aes_is_fast {
+        Some(Suite::Aes256Gcm)
+    } else if has(Suite::ChaCha20Poly1305) {
+        Some(Suite::ChaCha20Poly1305)
+    } else {
+        None
+    }
+}
+
+/// Payload 2: what the responder says in H2.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct ResponderHello {
+    /// The suite both sides use from now on.
+    pub suite: Suite,
+    /// The connection ID the initiator must put on packets.
+    pub cid: [u8; CID_BYTES],
+    /// The key that masks that connection ID (SPEC §4.3).
+    pub cid_mask: [u8; 32],
+    /// Where the responder saw H1 come from.
+    pub observed: SocketAddr,
+    /// The responder's limits.
+    pub parameters: Parameters,
+}
+
+impl ResponderHello {
+    pub(crate) fn encode(&self) -> Zeroizing<Vec<u8>> {
+        let mut out = Zeroizing::new(Vec::new());
+        out.push(self.suite.to_wire());
+        out.extend(self.cid);
+        out.extend(self.cid_mask);
+        put_address(&mut out, self.observed);
+        self.parameters.encode(&mut out);
+        out
+    }
+
+    pub(crate) fn decode(mut input: &[u8]) -> Result<Self, Rejected> {
+        let [suite] = take(&mut input)?;
+        Ok(Self {
+            suite: Suite::from_wire(suite).ok_or(Rejected::Malformed)?,
+            cid: take(&mut input)?,
+            cid_mask: take(&mut input)?,
+            observed: take_address(&mut input)?,
+            parameters: Parameters::decode(input)?,
+        })
+    }
+}
+
+impl fmt::Debug for ResponderHello {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResponderHello")
+            .field("suite", &self.suite)
+            .field("observed", &self.observed)
+            .field("parameters", &self.parameters)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Payload 3: what the initiator says in H3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FinalHello {
+    /// Who the initiator is. When it was read, Noise has authenticated it.
+    pub node_id: NodeId,
+    /// The initiator's limits.
+    pub parameters: Parameters,
+}
+
+impl FinalHello {
+    pub(crate) fn encode(&self) -> Zeroizing<Vec<u8>> {
+        let mut out = Zeroizing::new(self.node_id.as_bytes().to_vec());
+        self.parameters.encode(&mut out);
+        out
+    }
+
+    pub(crate) fn decode(mut input: &[u8]) -> Result<Self, Rejected> {
+        Ok(Self { node_id: NodeId(take(&mut input)?), parameters: Parameters::decode(input)? })
+    }
+}
+
+fn take<const N: usize>(input: &mut &[u8]) -> Result<[u8; N], Rejected> {
+    let (bytes, rest) = input.split_first_chunk().ok_or(Rejected::Malformed)?;
+    *input = rest;
+    Ok(*bytes)
+}
+
+fn put_address(out: &mut Vec<u8>, address: SocketAddr) {
+    let (family, ip) = match address.ip() {
+        IpAddr::V4(ip) => {
+            let mut bytes = [0; 16];
+            bytes[..4].copy_from_slice(&ip.octets());
+            (4, bytes)
+        }
+        IpAddr::V6(ip) => (6, ip.octets()),
+    };
+    out.push(family);
+    out.extend(ip);
+    out.extend(address.port().to_be_bytes());
+}
+
+fn take_address(input: &mut &[u8]) -> Result<SocketAddr, Rejected> {
+    let [family] = take(input)?;
+    let ip: [u8; 16] = take(input)?;
+    let port = u16::from_be_bytes(take(input)?);
+    let ip = match family {
+        4 => IpAddr::V4(Ipv4Addr::new(ip[0], ip[1], ip[2], ip[3])),
+        6 => IpAddr::V6(Ipv6Addr::from(ip)),
+        _ => return Err(Rejected::Malformed),
+    };
+    Ok(SocketAddr::new(ip, port))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn hello(suites: u8, aes_hardware: bool) -> InitiatorHello {
+        InitiatorHello { suites, aes_hardware, cid: [1; 8], cid_mask: [2; 32], unix_seconds: 3 }
+    }
+
+    #[test]
+    fn payload_1_is_laid_out_as_specified() {
+        let mut expected = vec![1, 3, 1];
+        expected.extend([1; 8]);
+        expected.extend([2; 32]);
+        expected.extend([0, 0, 0, 0, 0, 0, 0, 3]);
+        assert_eq!(*hello(3, true).encode(), expected);
+    }
+
+    #[test]
+    fn another_version_is_told_from_a_malformed_payload() {
+        let mut bytes = hello(3, true).encode();
+        bytes[0] = 2;
+        assert_eq!(InitiatorHello::decode(&bytes), Err(Rejected::Version));
+        assert_eq!(InitiatorHello::decode(&[1, 3, 1]), Err(Rejected::Malformed));
+    }
+
+    #[test]
+    fn aes_is_taken_only_where_both_sides_have_it_in_hardware() {
+        let (aes, chacha) = (Some(Suite::Aes256Gcm), Some(Suite::ChaCha20Poly1305));
+        assert_eq!(negotiate(&hello(3, true), 3, true), aes);
+        assert_eq!(negotiate(&hello(3, true), 3, false), chacha);
+        assert_eq!(negotiate(&hello(3, false), 3, true), chacha);
+        assert_eq!(negotiate(&hello(3, true), 2, true), chacha);
+        assert_eq!(negotiate(&hello(2, true), 3, true), chacha);
+        assert_eq!(negotiate(&hello(1, true), 3, true), aes);
+        assert_eq!(negotiate(&hello(1, true), 2, true), None);
+        assert_eq!(negotiate(&hello(1, false), 3, true), None);
+        assert_eq!(negotiate(&hello(0xfc, true), 0xff, true), None);
+    }
+
+    #[test]
+    fn debug_output_does_not_show_mask_keys() {
+        assert!(!format!("{:?}", hello(3, true)).contains("2, 2, 2"));
+    }
+
+    #[test]
+    fn the_longest_payload_2_fits_the_shortest_h2() {
+        let huge = u64::MAX;
+        let longest = ResponderHello {
+            suite: Suite::Aes256Gcm,
+            cid: [0; 8],
+            cid_mask: [0; 32],
+            observed: "[::1]:1".parse().unwrap(),
+            parameters: Parameters {
+                max_idle_timeout_ms: huge,
+                initial_max_data: huge,
+                initial_max_stream_data: huge,
+                initial_max_streams: huge,
+                max_datagram_frame_size: huge,
+                max_udp_payload: huge,
+                max_ack_delay_us: huge,
+            },
+        };
+        assert_eq!(longest.encode().len() + 32 + 16 + 16, H2_BYTES_MIN);
+    }
+
+    proptest! {
+        #[test]
+        fn payloads_decode_to_what_was_encoded(
+            suites: u8, aes_hardware: bool, cid: [u8; 8], cid_mask: [u8; 32], unix_seconds: u64,
+            ip: std::net::IpAddr, port: u16, max_udp_payload in 0..1u64 << 62, padding in 0..100usize,
+        ) {
+            let padded = |bytes: Zeroizing<Vec<u8>>| [&bytes[..], &vec![0; padding]].concat();
+            let parameters = Parameters { max_udp_payload, ..Parameters::default() };
+
+            let one = InitiatorHello { suites, aes_hardware, cid, cid_mask, unix_seconds };
+            prop_assert_eq!(InitiatorHello::decode(&padded(one.encode())), Ok(one));
+
+            let suite = Suite::ChaCha20Poly1305;
+            let observed = SocketAddr::new(ip, port);
+            let two = ResponderHello { suite, cid, cid_mask, observed, parameters };
+            prop_assert_eq!(ResponderHello::decode(&padded(two.encode())), Ok(two));
+
+            let three = FinalHello { node_id: NodeId(cid_mask), parameters };
+            prop_assert_eq!(FinalHello::decode(&padded(three.encode())), Ok(three));
+        }
+
+        #[test]
+        fn garbage_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = InitiatorHello::decode(&bytes);
+            let _ = ResponderHello::decode(&bytes);
+            let _ = FinalHello::decode(&bytes);
+        }
+    }
+}

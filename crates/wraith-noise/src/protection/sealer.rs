@@ -1,0 +1,99 @@
+//! The sending direction.
+
+use wraith_crypto::{MaskKey, PacketKey, Suite, TAG_BYTES};
+
+use super::phase::Phases;
+use super::{CID_BYTES, CidMask, HEADER_BYTES, KEY_PACKETS_MAX, PACKET_BYTES_MIN};
+use crate::packet_number;
+
+/// Seals the packets we send on one connection.
+///
+/// Invariant: packet numbers only grow, so no nonce is used twice under a key; this is checked for every packet, for what
+/// a repeated nonce gives away cannot be taken back.
+#[derive(Debug)]
+pub struct Sealer {
+    key: PacketKey,
+    phases: Phases,
+    phase: bool,
+    pub(super) packets_in_phase: u64,
+    /// The least packet number that was not used yet.
+    next_pn: u64,
+    pn_mask: MaskKey,
+    peer_cid: [u8; CID_BYTES],
+    peer_cid_mask: CidMask,
+}
+
+impl Sealer {
+    /// For our direction of a connection: `secret` and `pn_mask` are the sending ones of [`crate::SessionKeys`], `peer_cid`
+    /// and `peer_cid_mask` are what the peer's hello said.
+    #[must_use]
+    pub fn new(
+        suite: Suite,
+        secret: &[u8; 32],
+        pn_mask: [u8; 32],
+        peer_cid: [u8; CID_BYTES],
+        peer_cid_mask: [u8; 32],
+    ) -> Self {
+        let mut phases = Phases::new(suite, secret);
+        Self {
+            key: phases.next_key(),
+            phases,
+            phase: false,
+            packets_in_phase: 0,
+            next_pn: 0,
+            pn_mask: MaskKey::new(pn_mask),
+            peer_cid,
+            peer_cid_mask: CidMask::new(peer_cid_mask),
+        }
+    }
+
+    /// Makes a packet of `datagram` = 12 bytes of room for the header ‖ frames ‖ 16 bytes of room for the tag: fills in
+    /// the header, encrypts the frames in place, writes the tag, masks the header.
+    ///
+    /// # Panics
+    /// If `datagram` is shorter than [`PACKET_BYTES_MIN`], if `pn` is not larger than every one before, or if the key has
+    /// sealed [`KEY_PACKETS_MAX`] packets. All three are the caller's errors, never the peer's.
+    pub fn seal(&mut self, pn: u64, datagram: &mut [u8]) {
+        assert!(datagram.len() >= PACKET_BYTES_MIN, "a packet has frames");
+        assert!(pn >= self.next_pn, "packet number {pn} was used already");
+        assert!(self.packets_in_phase < KEY_PACKETS_MAX, "the key has reached its limit");
+        self.next_pn = pn + 1;
+        self.packets_in_phase += 1;
+
+        let mut header = [0; HEADER_BYTES];
+        let pn_bytes = packet_number::truncate(pn, self.phase);
+        header[..CID_BYTES].copy_from_slice(&self.peer_cid);
+        header[CID_BYTES..].copy_from_slice(&pn_bytes);
+
+        let (front, sealed) = datagram.split_at_mut(HEADER_BYTES);
+        let (frames, tag_room) = sealed.split_at_mut(sealed.len() - TAG_BYTES);
+        let tag = self.key.seal(pn, &header, frames);
+        tag_room.copy_from_slice(&tag);
+
+        let (cid, number) = front.split_at_mut(CID_BYTES);
+        cid.copy_from_slice(&self.peer_cid_mask.mask(self.peer_cid, &tag));
+        let mask = self.pn_mask.mask(&tag);
+        for (i, byte) in number.iter_mut().enumerate() {
+            *byte = pn_bytes[i] ^ mask[CID_BYTES + i];
+        }
+    }
+
+    /// Packets sealed with the present key.
+    #[must_use]
+    pub const fn packets_in_phase(&self) -> u64 {
+        self.packets_in_phase
+    }
+
+    /// Moves to the next secret. Allowed once a packet of the present phase was acknowledged (SPEC §4.5).
+    pub fn advance_phase(&mut self) {
+        self.key = self.phases.next_key();
+        self.phase = !self.phase;
+        self.packets_in_phase = 0;
+    }
+
+    /// The key phase bit of packets sealed now.
+    #[must_use]
+    pub const fn phase(&self) -> bool {
+        self.phase
+    }
+}

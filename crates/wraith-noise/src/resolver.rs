@@ -1,0 +1,374 @@
+//! snow's view of our primitives: a thin adapter from `wraith-crypto` to its traits.
+//!
+//! The only randomness a handshake draws is its ephemeral secret, so the "random source" handed to snow is exactly
+//! those 32 bytes, once. That makes a handshake state a function of its inputs: it can be rebuilt (see
+//! [`crate::Responder`]) and tested against published vectors.
+
+use snow::params::{CipherChoice, DHChoice, HashChoice};
+use snow::resolvers::CryptoResolver;
+use snow::types::{Cipher, Dh, Hash, Random};
+use snow::{Builder, Error, HandshakeState};
+use wraith_crypto::hash::Sha256;
+use wraith_crypto::{AeadKey, Suite, TAG_BYTES, agree};
+use zeroize::Zeroizing;
+
+/// The handshake of SPEC §3.
+const PATTERN: &str = "Noise_XK_25519_ChaChaPoly_SHA256";
+const PROLOGUE: &[u8] = b"wraith/1";
+
+/// The initiator's state before H1.
+pub(crate) fn initiator(
+    static_secret: &[u8; 32],
+    responder: &[u8; 32],
+    ephemeral: &Zeroizing<[u8; 32]>,
+) -> HandshakeState {
+    let state = builder(PATTERN, ephemeral)
+        .prologue(PROLOGUE)
+        .and_then(|b| b.local_private_key(static_secret))
+        .and_then(|b| b.remote_public_key(responder))
+        .and_then(Builder::build_initiator);
+    state.expect("XK's initiator needs its own secret and the responder's key, and has both")
+}
+
+/// The responder's state before H1.
+pub(crate) fn responder(
+    static_secret: &[u8; 32],
+    ephemeral: &Zeroizing<[u8; 32]>,
+) -> HandshakeState {
+    let state = builder(PATTERN, ephemeral)
+        .prologue(PROLOGUE)
+        .and_then(|b| b.local_private_key(static_secret))
+        .and_then(Builder::build_responder);
+    state.expect("XK's responder needs its own secret and has it")
+}
+
+fn builder<'a>(pattern: &str, ephemeral: &Zeroizing<[u8; 32]>) -> Builder<'a> {
+    let params = pattern.parse().expect("the pattern is a constant that snow knows");
+    Builder::with_resolver(params, Box::new(Resolver { ephemeral: ephemeral.clone() }))
+}
+
+struct Resolver {
+    ephemeral: Zeroizing<[u8; 32]>,
+}
+
+impl CryptoResolver for Resolver {
+    fn resolve_rng(&self) -> Option<Box<dyn Random>> {
+        Some(Box::new(Ephemeral(Some(self.ephemeral.clone()))))
+    }
+
+    fn resolve_dh(&self, choice: &DHChoice) -> Option<Box<dyn Dh>> {
+        match choice {
+            DHChoice::Curve25519 => Some(Box::new(X25519::default())),
+            _ => None,
+        }
+    }
+
+    fn resolve_hash(&self, choice: &HashChoice) -> Option<Box<dyn Hash>> {
+        match choice {
+            HashChoice::SHA256 => Some(Box::new(HashSha256(Sha256::new()))),
+            _ => None,
+        }
+    }
+
+    fn resolve_cipher(&self, choice: &CipherChoice) -> Option<Box<dyn Cipher>> {
+        match choice {
+            CipherChoice::ChaChaPoly => Some(Box::new(Aead::new(Suite::ChaCha20Poly1305))),
+            CipherChoice::AESGCM => Some(Box::new(Aead::new(Suite::Aes256Gcm))),
+        }
+    }
+}
+
+/// Gives out the ephemeral secret, once.
+struct Ephemeral(Option<Zeroizing<[u8; 32]>>);
+
+impl Random for Ephemeral {
+    fn try_fill_bytes(&mut self, dest: &mut [u8]) -> Result<(), Error> {
+        let secret = self.0.take().ok_or(Error::Rng)?;
+        if dest.len() != secret.len() {
+            return Err(Error::Rng);
+        }
+        dest.copy_from_slice(&*secret);
+        Ok(())
+    }
+}
+
+#[derive(Default)]
+struct X25519 {
+    secret: Zeroizing<[u8; 32]>,
+    public: [u8; 32],
+}
+
+impl Dh for X25519 {
+    fn name(&self) -> &'static str {
+        "25519"
+    }
+
+    fn pub_len(&self) -> usize {
+        32
+    }
+
+    fn priv_len(&self) -> usize {
+        32
+    }
+
+    fn set(&mut self, privkey: &[u8]) {
+        self.secret.copy_from_slice(privkey);
+        self.public = agree::x25519_public(&self.secret);
+    }
+
+    fn generate(&mut self, rng: &mut dyn Random) -> Result<(), Error> {
+        rng.try_fill_bytes(&mut *self.secret)?;
+        self.public = agree::x25519_public(&self.secret);
+        Ok(())
+    }
+
+    fn pubkey(&self) -> &[u8] {
+        &self.public
+    }
+
+    fn privkey(&self) -> &[u8] {
+        &*self.secret
+    }
+
+    fn dh(&self, pubkey: &[u8], out: &mut [u8]) -> Result<(), Error> {
+        // snow hands over a buffer for the longest curve it knows; ours is in front.
+        let public = pubkey.first_chunk().ok_or(Error::Dh)?;
+        let shared = agree::x25519(&self.secret, public).ok_or(Error::Dh)?;
+        out.get_mut(..32).ok_or(Error::Dh)?.copy_from_slice(&*shared);
+        Ok(())
+    }
+}
+
+struct HashSha256(Sha256);
+
+impl Hash for HashSha256 {
+    fn name(&self) -> &'static str {
+        "SHA256"
+    }
+
+    fn block_len(&self) -> usize {
+        Sha256::BLOCK_BYTES
+    }
+
+    fn hash_len(&self) -> usize {
+        Sha256::DIGEST_BYTES
+    }
+
+    fn reset(&mut self) {
+        self.0 = Sha256::new();
+    }
+
+    fn input(&mut self, data: &[u8]) {
+        self.0.update(data);
+    }
+
+    fn result(&mut self, out: &mut [u8]) {
+        let digest = std::mem::take(&mut self.0).finish();
+        out[..Sha256::DIGEST_BYTES].copy_from_slice(&digest);
+    }
+}
+
+struct Aead {
+    suite: Suite,
+    key: AeadKey,
+}
+
+impl Aead {
+    /// Noise sets the key before the first use; until then it is all zeros, and unused.
+    fn new(suite: Suite) -> Self {
+        Self { suite, key: AeadKey::new(suite, &[0; 32]) }
+    }
+
+    /// Noise revision 34 §12.3 and §12.4: 32 zero bits and the counter, in the byte order of the cipher.
+    fn nonce(&self, counter: u64) -> [u8; 12] {
+        let mut nonce = [0; 12];
+        nonce[4..].copy_from_slice(&match self.suite {
+            Suite::Aes256Gcm => counter.to_be_bytes(),
+            Suite::ChaCha20Poly1305 => counter.to_le_bytes(),
+        });
+        nonce
+    }
+}
+
+impl Cipher for Aead {
+    fn name(&self) -> &'static str {
+        match self.suite {
+            Suite::Aes256Gcm => "AESGCM",
+            Suite::ChaCha20Poly1305 => "ChaChaPoly",
+        }
+    }
+
+    fn set(&mut self, key: &[u8; 32]) {
+        self.key = AeadKey::new(self.suite, key);
+    }
+
+    fn encrypt(&self, nonce: u64, authtext: &[u8], plaintext: &[u8], out: &mut [u8]) -> usize {
+        let (text, rest) = out.split_at_mut(plaintext.len());
+        text.copy_from_slice(plaintext);
+        let tag = self.key.seal(self.nonce(nonce), authtext, text);
+        rest[..TAG_BYTES].copy_from_slice(&tag);
+        plaintext.len() + TAG_BYTES
+    }
+
+    fn decrypt(
+        &self,
+        nonce: u64,
+        authtext: &[u8],
+        ciphertext: &[u8],
+        out: &mut [u8],
+    ) -> Result<usize, Error> {
+        let mut text = Zeroizing::new(ciphertext.to_vec());
+        self.key.open(self.nonce(nonce), authtext, &mut text).map_err(|_| Error::Decrypt)?;
+        let len = ciphertext.len() - TAG_BYTES;
+        out.get_mut(..len).ok_or(Error::Decrypt)?.copy_from_slice(&text[..len]);
+        Ok(len)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Vector {
+        pattern: &'static str,
+        handshake_hash: &'static str,
+        /// Payload and message, alternating between initiator and responder; the first three are the handshake.
+        messages: [(&'static str, &'static str); 5],
+    }
+
+    const PAYLOADS: [&str; 5] = [
+        "4c756477696720766f6e204d69736573",
+        "4d757272617920526f746862617264",
+        "462e20412e20486179656b",
+        "4361726c204d656e676572",
+        "4a65616e2d426170746973746520536179",
+    ];
+
+    /// The XK vectors with our primitives from the Cacophony collection of Noise test vectors.
+    const VECTORS: [Vector; 2] = [
+        Vector {
+            pattern: "Noise_XK_25519_ChaChaPoly_SHA256",
+            handshake_hash: "cefffc5d1074126cc980ebfe902587ff36ba61dc77d4447ebe0f96dc22ae59d7",
+            messages: [
+                (
+                    PAYLOADS[0],
+                    "ca35def5ae56cec33dc2036731ab14896bc4c75dbb07a61f879f8e3afa4c7944\
+                     a3785af283c991bab613473804356ef6931f83acf64f99c274b93570857cfc5e",
+                ),
+                (
+                    PAYLOADS[1],
+                    "95ebc60d2b1fa672c1f46a8aa265ef51bfe38e7ccb39ec5be34069f144808843\
+                     3a4534805fa9fe4eb8343ace6609160c767ad9b832e8eea1d9b7a2111818dd",
+                ),
+                (
+                    PAYLOADS[2],
+                    "5d8e67b9c1b8e36f5dc674bc5cd2ce243fb5d1710fa57de0370da7cc97901539\
+                     8eaad94603b05498ba9a613d2fd923dcaa6fd4288dfd8d70f419bf737efb4cd3\
+                     7f5da37ebb728849318c82",
+                ),
+                (PAYLOADS[3], "3205e1265f809505e6edc092839d3156745d2abafbfd946b261e41"),
+                (PAYLOADS[4], "470bcb1ae099555ff0d729500df550418d6ee5149d9e40bd2f4c6b3d263cc818d5"),
+            ],
+        },
+        Vector {
+            pattern: "Noise_XK_25519_AESGCM_SHA256",
+            handshake_hash: "4f5a40e425d3adcdb2c715d988e4ef8763ed0f8aa0fe78e2d2879d71b2d38186",
+            messages: [
+                (
+                    PAYLOADS[0],
+                    "ca35def5ae56cec33dc2036731ab14896bc4c75dbb07a61f879f8e3afa4c7944\
+                     e11634ba393ac9f93896f767741fe7297c64b52a95b20bc07a8c5983eb100a5e",
+                ),
+                (
+                    PAYLOADS[1],
+                    "95ebc60d2b1fa672c1f46a8aa265ef51bfe38e7ccb39ec5be34069f144808843\
+                     aabea6c8883a5a6de7804420322c70994289ffe724df10411be50430b113da",
+                ),
+                (
+                    PAYLOADS[2],
+                    "99e0eed98437100ab575e5aa157f20ae23f024a43c58628646991c47e81e64af\
+                     9c46165872069c5794e99a6d116142986f3b803df2a6c12f39702f669d5d7818\
+                     511d6b41218f19cea974ea",
+                ),
+                (PAYLOADS[3], "c0502067840ee81f03a76badcc8c4264847069452a9f7531d74f68"),
+                (PAYLOADS[4], "e2ce8208bd0c04c6ad779ae52b429d8cb6128a245297857e2c593576c75098b071"),
+            ],
+        },
+    ];
+
+    fn hex(text: &str) -> Vec<u8> {
+        let digit = |c: u8| (c as char).to_digit(16).unwrap() as u8;
+        text.as_bytes().chunks(2).map(|pair| digit(pair[0]) << 4 | digit(pair[1])).collect()
+    }
+
+    fn ephemeral(text: &str) -> Zeroizing<[u8; 32]> {
+        Zeroizing::new(hex(text).try_into().unwrap())
+    }
+
+    /// Both sides of a vector, before the first message.
+    fn states(vector: &Vector) -> (HandshakeState, HandshakeState) {
+        let prologue = hex("4a6f686e2047616c74");
+        let initiator_secret =
+            hex("e61ef9919cde45dd5f82166404bd08e38bceb5dfdfded0a34c8df7ed542214d1");
+        let responder_secret =
+            hex("4a3acbfdb163dec651dfa3194dece676d437029c62a408b4c5ea9114246e4893");
+        let responder_public =
+            hex("31e0303fd6418d2f8c0e78b91f22e8caed0fbe48656dcf4767e4834f701b8f62");
+        let e = ephemeral("893e28b9dc6ca8d611ab664754b8ceb7bac5117349a4439a6b0569da977c464a");
+        let initiator = builder(vector.pattern, &e)
+            .prologue(&prologue)
+            .and_then(|b| b.local_private_key(&initiator_secret))
+            .and_then(|b| b.remote_public_key(&responder_public))
+            .and_then(Builder::build_initiator)
+            .unwrap();
+        let e = ephemeral("bbdb4cdbd309f1a1f2e1456967fe288cadd6f712d65dc7b7793d5e63da6b375b");
+        let responder = builder(vector.pattern, &e)
+            .prologue(&prologue)
+            .and_then(|b| b.local_private_key(&responder_secret))
+            .and_then(Builder::build_responder)
+            .unwrap();
+        (initiator, responder)
+    }
+
+    #[test]
+    fn our_primitives_reproduce_the_published_xk_vectors() {
+        for vector in &VECTORS {
+            let (mut writer, mut reader) = states(vector);
+            for (payload, expected) in &vector.messages[..3] {
+                let (payload, expected) = (hex(payload), hex(expected));
+                let mut message = vec![0; expected.len()];
+                assert_eq!(writer.write_message(&payload, &mut message), Ok(expected.len()));
+                assert_eq!(message, expected);
+                let mut read = vec![0; payload.len()];
+                assert_eq!(reader.read_message(&message, &mut read), Ok(payload.len()));
+                assert_eq!(read, payload);
+                std::mem::swap(&mut writer, &mut reader);
+            }
+            // Three messages: `writer` is now the responder.
+            let split = writer.dangerously_get_raw_split();
+            assert_eq!(split, reader.dangerously_get_raw_split());
+            assert_eq!(writer.get_handshake_hash(), hex(vector.handshake_hash));
+            let mut keys = [split.1, split.0].into_iter();
+            for (payload, expected) in &vector.messages[3..] {
+                let (payload, expected) = (hex(payload), hex(expected));
+                let mut cipher = match vector.pattern.contains("AESGCM") {
+                    true => Aead::new(Suite::Aes256Gcm),
+                    false => Aead::new(Suite::ChaCha20Poly1305),
+                };
+                cipher.set(&keys.next().unwrap());
+                let mut message = vec![0; expected.len()];
+                assert_eq!(cipher.encrypt(0, &[], &payload, &mut message), expected.len());
+                assert_eq!(message, expected);
+            }
+        }
+    }
+
+    #[test]
+    fn an_ephemeral_secret_is_given_out_only_once() {
+        let mut source = Ephemeral(Some(Zeroizing::new([7; 32])));
+        let mut secret = [0; 32];
+        assert_eq!(source.try_fill_bytes(&mut secret), Ok(()));
+        assert_eq!(secret, [7; 32]);
+        assert_eq!(source.try_fill_bytes(&mut secret), Err(Error::Rng));
+    }
+}
