@@ -2,9 +2,12 @@
 #![forbid(unsafe_code)]
 
 mod block;
+pub mod congestion;
 mod error;
 pub mod frame;
+pub mod mtud;
 mod range_set;
+pub mod recovery;
 pub mod streams;
 mod time;
 pub mod varint;

@@ -63,6 +63,24 @@ impl RangeSet {
         self.ranges.get(i).is_some_and(|r| r.start <= range.start && range.end <= r.end)
     }
 
+    /// The parts of `range` that are not in the set, from the lowest up.
+    pub fn gaps(&self, range: Range<u64>) -> impl Iterator<Item = Range<u64>> + '_ {
+        let from = self.ranges.partition_point(|r| r.end <= range.start);
+        let mut start = range.start;
+        let mut covered = self.ranges.range(from..);
+        std::iter::from_fn(move || {
+            while start < range.end {
+                let next = covered.next().cloned().unwrap_or(range.end..range.end);
+                let gap = start..next.start.min(range.end);
+                start = next.end.max(start);
+                if !gap.is_empty() {
+                    return Some(gap);
+                }
+            }
+            None
+        })
+    }
+
     /// Adds every number of `range`; returns true if at least one was new.
     pub fn insert(&mut self, range: Range<u64>) -> bool {
         if range.is_empty() {
@@ -170,6 +188,10 @@ mod tests {
                 let ranges: Vec<_> = set.iter().collect();
                 prop_assert!(ranges.windows(2).all(|w| w[0].end < w[1].start));
                 prop_assert!((0..80).all(|v| set.contains(v) == model.contains(&v)));
+                let gaps: Vec<u64> = set.gaps(start..60).flatten().collect();
+                let missing: Vec<u64> = (start..60).filter(|v| !model.contains(v)).collect();
+                prop_assert_eq!(gaps, missing);
+                prop_assert!(set.gaps(start..60).all(|gap| !gap.is_empty()));
             }
         }
     }

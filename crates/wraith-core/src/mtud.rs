@@ -1,0 +1,157 @@
+//! Path MTU discovery by probes (RFC 8899), and the way back when a path stops carrying large datagrams.
+//!
+//! A pure state machine over UDP payload sizes. It tries the sizes that real paths have, smallest first, then searches
+//! between the largest that arrived and the smallest that did not; afterwards it looks again every ten minutes. A size
+//! counts as too large only when [`PROBES_PER_SIZE`] probes of it were lost, as single packets also get lost otherwise.
+//! Invariant: `MTU_MIN <= current() <= max`, and at most one probe is in flight.
+//!
+//! Black holes: the path used to carry `current()` and no longer does. The sign is [`BLACK_HOLE_LOSSES`] large
+//! packets lost that are all newer than the newest large packet acknowledged; then the search starts over from
+//! [`MTU_MIN`].
+
+use std::time::Duration;
+
+use crate::Time;
+
+/// Every path carries this (RFC 9000 §14).
+pub const MTU_MIN: u16 = 1200;
+/// Ethernet under IPv6 and IPv4, jumbo frames, then loopback and its like in big steps; 65,000 leaves room for headers.
+const COMMON_SIZES: [u16; 7] = [1452, 1472, 8952, 16_384, 32_768, 49_152, 65_000];
+/// RFC 8899 §5.1.2: MAX_PROBES.
+const PROBES_PER_SIZE: u8 = 3;
+/// The search ends when at most this many bytes could be gained: less is not worth lost probes.
+const SEARCH_STEP_MIN: u16 = 32;
+/// RFC 8899 §5.1.1: PMTU_RAISE_TIMER.
+const RAISE_AFTER: Duration = Duration::from_secs(600);
+/// Large packets lost in a row, nothing large getting through, before the size is blamed.
+const BLACK_HOLE_LOSSES: u8 = 6;
+
+/// Discovery on one path.
+#[derive(Clone, Debug)]
+pub struct MtuDiscovery {
+    current: u16,
+    /// Largest size worth trying.
+    max: u16,
+    /// Smallest size known not to arrive, or `max + 1`.
+    too_large: u32,
+    probe: Option<u16>,
+    /// Probes of the next size that were lost.
+    lost_probes: u8,
+    /// Nothing to search before then.
+    idle_until: Option<Time>,
+    newest_large_acked: Option<u64>,
+    large_losses: u8,
+}
+
+impl MtuDiscovery {
+    /// Starts with `initial` bytes of UDP payload and searches up to `max`, the smaller of both sides' limits.
+    pub fn new(initial: u16, max: u16) -> Self {
+        let max = max.max(MTU_MIN);
+        Self {
+            current: initial.clamp(MTU_MIN, max),
+            max,
+            too_large: u32::from(max) + 1,
+            probe: None,
+            lost_probes: 0,
+            idle_until: None,
+            newest_large_acked: None,
+            large_losses: 0,
+        }
+    }
+
+    /// The peer takes at most `max` bytes.
+    pub fn limit(&mut self, max: u16) {
+        if max < self.max {
+            *self = Self::new(self.current, max);
+        }
+    }
+
+    /// Another path: starts over from [`MTU_MIN`].
+    pub fn restart(&mut self) {
+        *self = Self::new(MTU_MIN, self.max);
+    }
+
+    /// UDP payload bytes that the path carries.
+    pub fn current(&self) -> u16 {
+        self.current
+    }
+
+    /// The size to probe now: a datagram of exactly that many bytes, PING and PADDING, sent as `mtu_probe`.
+    /// `None` while a probe is in flight or there is nothing to learn.
+    pub fn poll_probe(&mut self, now: Time) -> Option<u16> {
+        if self.probe.is_some() {
+            return None;
+        }
+        if let Some(until) = self.idle_until {
+            if now < until {
+                return None;
+            }
+            self.idle_until = None;
+            self.too_large = u32::from(self.max) + 1;
+        }
+        self.probe = self.next_size();
+        if self.probe.is_none() {
+            self.idle_until = Some(now + RAISE_AFTER);
+        }
+        self.probe
+    }
+
+    fn next_size(&self) -> Option<u16> {
+        let beyond = self.too_large;
+        // Common sizes first; the ceiling itself once they are through; then halves.
+        let common = COMMON_SIZES.into_iter().find(|size| *size > self.current);
+        let ceiling = (beyond == u32::from(self.max) + 1).then_some(self.max);
+        let gain = beyond - 1 - u32::from(self.current);
+        let half = (gain > u32::from(SEARCH_STEP_MIN)).then(|| self.current + (gain / 2) as u16);
+        [common, ceiling, half]
+            .into_iter()
+            .flatten()
+            .find(|size| *size > self.current && u32::from(*size) < beyond)
+    }
+
+    /// The probe of `size` bytes was acknowledged. Returns the new [`current`](Self::current) if it grew.
+    pub fn on_probe_acked(&mut self, size: u16) -> Option<u16> {
+        if self.probe != Some(size) {
+            return None;
+        }
+        self.probe = None;
+        self.lost_probes = 0;
+        self.large_losses = 0;
+        self.current = size;
+        Some(size)
+    }
+
+    /// The probe was lost, or the kernel refused to send it.
+    pub fn on_probe_lost(&mut self) {
+        let Some(size) = self.probe.take() else { return };
+        self.lost_probes += 1;
+        if self.lost_probes == PROBES_PER_SIZE {
+            self.lost_probes = 0;
+            self.too_large = u32::from(size);
+        }
+    }
+
+    /// Packet `pn`, no probe, of `size` bytes was acknowledged. Report the acknowledged packets of an ACK before the
+    /// lost ones.
+    pub fn on_packet_acked(&mut self, pn: u64, size: u32) {
+        if size > u32::from(MTU_MIN) && self.newest_large_acked < Some(pn) {
+            self.newest_large_acked = Some(pn);
+            self.large_losses = 0;
+        }
+    }
+
+    /// Packet `pn`, no probe, of `size` bytes was lost. Returns the new, smaller [`current`](Self::current) if the
+    /// path turned out not to carry large datagrams any more.
+    pub fn on_packet_lost(&mut self, pn: u64, size: u32) -> Option<u16> {
+        let large = size > u32::from(MTU_MIN) && size <= u32::from(self.current);
+        if !large || self.newest_large_acked >= Some(pn) {
+            return None;
+        }
+        self.large_losses += 1;
+        if self.large_losses < BLACK_HOLE_LOSSES {
+            return None;
+        }
+        self.restart();
+        Some(MTU_MIN)
+    }
+}

@@ -1,0 +1,530 @@
+//! Loss detection and the sending budget of one connection (RFC 9002; SPEC §7).
+//!
+//! [`Recovery`] keeps every packet from its sending until it is acknowledged or lost, and hands its frames back then,
+//! exactly once. What the packets say about the path goes to [`path`], which owns congestion control and pacing.
+//! Loss is decided by time alone ([`reordering`]); late ACKs of packets declared lost are noticed and undone.
+//!
+//! Invariants: bytes in flight are the sum of the sizes of outstanding ack-eliciting packets of the current path; the
+//! timer a driver is given lies in the future once it was served; nothing here reads a clock.
+
+mod pacer;
+mod path;
+mod rate_sample;
+mod reordering;
+mod rtt;
+mod sent_packets;
+#[cfg(test)]
+mod tests;
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use crate::congestion::Algorithm;
+use crate::{Time, Violation};
+use path::{AckSum, LossSum, Path};
+use rate_sample::Snapshot;
+use reordering::{LatePacket, LatePackets};
+use sent_packets::{NeverSent, SentPackets};
+
+pub use rate_sample::RateSample;
+pub use rtt::Rtt;
+
+/// RFC 9002 §6.1.2: timers finer than this fire on the scheduler's jitter.
+const GRANULARITY: Duration = Duration::from_millis(1);
+/// Backed-off probes come at least this often (unless the path is slower), so that a path that comes back after an
+/// outage is noticed soon. Well below any idle timeout.
+const PTO_INTERVAL_MAX: Duration = Duration::from_secs(2);
+/// Most packet numbers between the oldest outstanding packet and the newest: 380 MB of 1452-byte packets. Bounds
+/// the memory a peer can hold that never acknowledges; beyond it the oldest packets are declared lost.
+const OUTSTANDING_MAX: usize = 1 << 18;
+
+/// What recovery needs to know at the start.
+#[derive(Clone, Copy, Debug)]
+pub struct RecoveryConfig {
+    /// Congestion control.
+    pub algorithm: Algorithm,
+    /// Round trip to assume before the first sample: the handshake's if it was measured.
+    pub initial_rtt: Duration,
+    /// Longest the peer says it delays an ACK.
+    pub max_ack_delay: Duration,
+    /// UDP payload bytes of a full datagram.
+    pub mtu: u16,
+}
+
+/// A packet as it leaves.
+#[derive(Clone, Copy, Debug)]
+pub struct SentPacket<F> {
+    /// UDP payload bytes, header and tag included.
+    pub size: u32,
+    /// Contains a frame other than ACK, PADDING and CLOSE. Only such packets count in flight, are retransmitted by
+    /// their owner, and arm timers.
+    pub ack_eliciting: bool,
+    /// Probes a larger datagram size: its loss is no sign of congestion.
+    pub mtu_probe: bool,
+    /// What to do when it is acknowledged or lost.
+    pub frames: F,
+}
+
+/// A packet handed back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SettledPacket<F> {
+    /// Packet number.
+    pub pn: u64,
+    /// UDP payload bytes.
+    pub size: u32,
+    /// As sent.
+    pub mtu_probe: bool,
+    /// As sent.
+    pub frames: F,
+}
+
+/// What one call settled. Owned by the caller and used again, so that the steady state does not allocate.
+#[derive(Clone, Debug)]
+pub struct Settled<F> {
+    /// Newly acknowledged, ascending packet numbers.
+    pub acked: Vec<SettledPacket<F>>,
+    /// Newly declared lost, ascending packet numbers. Never contains packets that are not ack-eliciting.
+    pub lost: Vec<SettledPacket<F>>,
+    /// Packets declared lost earlier that were acknowledged after all.
+    pub spurious: u32,
+    /// The losses establish persistent congestion (RFC 9002 §7.6).
+    pub persistent_congestion: bool,
+}
+
+impl<F> Default for Settled<F> {
+    fn default() -> Self {
+        Self { acked: Vec::new(), lost: Vec::new(), spurious: 0, persistent_congestion: false }
+    }
+}
+
+impl<F> Settled<F> {
+    /// Empties it, keeping the memory.
+    pub fn clear(&mut self) {
+        self.acked.clear();
+        self.lost.clear();
+        self.spurious = 0;
+        self.persistent_congestion = false;
+    }
+}
+
+/// How much may be sent now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Budget {
+    /// That many bytes: at least one full packet, a whole number of them.
+    Bytes(u64),
+    /// Nothing before then: pacing.
+    At(Time),
+    /// Nothing before an ACK, a loss or a probe timeout: the window is full.
+    Blocked,
+}
+
+/// What a timeout meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeoutOutcome {
+    /// It was early or is moot.
+    Nothing,
+    /// Packets were declared lost.
+    Lost,
+    /// Send one or two ack-eliciting packets now, whatever the budget says.
+    Probe,
+}
+
+#[derive(Debug)]
+struct Outstanding<F> {
+    sent_at: Time,
+    generation: u32,
+    snapshot: Snapshot,
+    packet: SentPacket<F>,
+}
+
+impl<F> Outstanding<F> {
+    fn settle(self, pn: u64) -> SettledPacket<F> {
+        let SentPacket { size, mtu_probe, frames, .. } = self.packet;
+        SettledPacket { pn, size, mtu_probe, frames }
+    }
+}
+
+/// Loss detection of a connection, and congestion control of its current path. `F` is what the owner wants back when
+/// a packet is settled.
+///
+/// The owner calls [`budget`](Self::budget) before it builds data packets, [`on_sent`](Self::on_sent) for every packet,
+/// [`on_ack`](Self::on_ack) for every ACK frame and [`on_timeout`](Self::on_timeout) when [`timeout`](Self::timeout)
+/// has come; after each of the last two it handles everything in [`Settled`]. Whenever it runs out of things to send
+/// while the budget would allow more, flow control included, it says so with
+/// [`set_app_limited`](Self::set_app_limited).
+#[derive(Debug)]
+pub struct Recovery<F> {
+    config: RecoveryConfig,
+    sent: SentPackets<Outstanding<F>>,
+    late: LatePackets,
+    path: Path,
+    /// Outstanding ack-eliciting packets of all paths.
+    eliciting: u64,
+    largest_acked: Option<u64>,
+    largest_acked_sent_at: Time,
+    /// The probe timeout runs from here.
+    pto_from: Time,
+    pto_count: u32,
+    ce_total: u64,
+    packets_lost: u64,
+    spurious_losses: u64,
+    probe_timeouts: u64,
+    /// Ranges of the ACK in progress; kept for its memory.
+    ranges: Vec<RangeInclusive<u64>>,
+}
+
+impl<F> Recovery<F> {
+    /// Nothing sent yet.
+    pub fn new(now: Time, config: &RecoveryConfig) -> Self {
+        Self {
+            config: *config,
+            sent: SentPackets::new(),
+            late: LatePackets::default(),
+            path: Path::new(now, 0, config.algorithm, config.initial_rtt, config.mtu),
+            eliciting: 0,
+            largest_acked: None,
+            largest_acked_sent_at: Time::ZERO,
+            pto_from: now,
+            pto_count: 0,
+            ce_total: 0,
+            packets_lost: 0,
+            spurious_losses: 0,
+            probe_timeouts: 0,
+            ranges: Vec::new(),
+        }
+    }
+
+    /// A packet leaves at `now`. Panics if `pn` was used before.
+    pub fn on_sent(&mut self, now: Time, pn: u64, packet: SentPacket<F>) {
+        let mut snapshot = Snapshot::default();
+        if packet.ack_eliciting {
+            snapshot = self.path.on_sent(now, packet.size);
+            self.eliciting += 1;
+            self.pto_from = now;
+        }
+        let generation = self.path.generation;
+        self.sent.push(pn, Outstanding { sent_at: now, generation, snapshot, packet });
+    }
+
+    /// An ACK frame arrived: `largest` packet number, `ranges` of all it acknowledges from the largest down, `delay`
+    /// the peer says it waited. Fills `out`. The ACK of a packet never sent is a violation.
+    pub fn on_ack(
+        &mut self,
+        now: Time,
+        largest: u64,
+        ranges: impl Iterator<Item = RangeInclusive<u64>>,
+        delay: Duration,
+        out: &mut Settled<F>,
+    ) -> Result<(), Violation> {
+        out.clear();
+        if largest >= self.sent.next() {
+            return Err(Violation::protocol("ACK of a packet that was never sent"));
+        }
+        let prior_in_flight = self.path.in_flight;
+        self.take_ranges(now, ranges, out);
+        let ack = self.settle_acked(now, largest, out)?;
+        if out.acked.is_empty() && out.spurious == 0 {
+            return Ok(());
+        }
+        self.pto_count = 0;
+        self.largest_acked = self.largest_acked.max(Some(largest));
+        let rtt = ack.rtt_sent_at.map(|sent_at| now.since(sent_at));
+        if let Some(sample) = rtt {
+            self.path.sample_rtt(now, sample, delay.min(self.config.max_ack_delay));
+        }
+        self.detect_lost(now, out);
+        self.path.on_acked(now, &ack.sum, prior_in_flight, rtt);
+        self.path.refresh(now);
+        Ok(())
+    }
+
+    /// Keeps the ranges that concern outstanding packets, and notices late ones of lost packets.
+    fn take_ranges(
+        &mut self,
+        now: Time,
+        ranges: impl Iterator<Item = RangeInclusive<u64>>,
+        out: &mut Settled<F>,
+    ) {
+        self.ranges.clear();
+        let base = self.sent.base();
+        for range in ranges {
+            if *range.end() >= base {
+                self.ranges.push(range.clone());
+            }
+            if *range.start() < base {
+                while let Some(late) = self.late.take(&range) {
+                    out.spurious += 1;
+                    self.path.on_late(now, late.episode, now.since(late.sent_at));
+                }
+            }
+        }
+        self.spurious_losses += u64::from(out.spurious);
+    }
+
+    fn settle_acked(
+        &mut self,
+        now: Time,
+        largest: u64,
+        out: &mut Settled<F>,
+    ) -> Result<AckSettled, Violation> {
+        let mut ack = AckSettled::default();
+        let mut any_eliciting = false;
+        let Self { sent, path, eliciting, largest_acked_sent_at, ranges, .. } = self;
+        // From the lowest up, so that every consumer sees packets in the order they were sent.
+        for range in ranges.iter().rev() {
+            let settled = sent.acknowledge(range.clone(), |pn, outstanding| {
+                let current = outstanding.generation == path.generation;
+                let SentPacket { size, ack_eliciting, .. } = outstanding.packet;
+                let sent_at = outstanding.sent_at;
+                if ack_eliciting {
+                    *eliciting -= 1;
+                    any_eliciting = true;
+                    if current {
+                        path.on_packet_acked(now, sent_at, size, &outstanding.snapshot);
+                        ack.sum.bytes += u64::from(size);
+                        ack.sum.newest_sent_at = sent_at;
+                    }
+                }
+                if pn == largest {
+                    *largest_acked_sent_at = sent_at;
+                    ack.rtt_sent_at = current.then_some(sent_at);
+                }
+                out.acked.push(outstanding.settle(pn));
+            });
+            settled.map_err(|NeverSent| {
+                Violation::protocol("ACK of a packet number that was skipped")
+            })?;
+        }
+        if !any_eliciting {
+            // RFC 9002 §5.1: the peer may have sat on the ACK of packets that do not elicit one.
+            ack.rtt_sent_at = None;
+        }
+        Ok(ack)
+    }
+
+    /// Declares lost what newer packets overtook long enough ago. Losses are a prefix of the outstanding packets,
+    /// because both number and sending time ascend.
+    fn detect_lost(&mut self, now: Time, out: &mut Settled<F>) {
+        let loss_delay = self.path.loss_delay();
+        let mut sum = LossSum::default();
+        let mut run = LostRun::default();
+        while let Some((pn, oldest)) = self.sent.front() {
+            let overtaken = self.largest_acked.is_some_and(|largest| pn < largest);
+            let due = !oldest.packet.ack_eliciting || oldest.sent_at + loss_delay <= now;
+            if !(overtaken && due) && self.sent.len() <= OUTSTANDING_MAX {
+                break;
+            }
+            let (pn, lost) = self.sent.pop_front().expect("there is a front");
+            let counts = self.take_lost(now, pn, &lost, &mut sum);
+            run.extend(pn, counts.then_some(lost.sent_at), self.path.first_sample_at());
+            if lost.packet.ack_eliciting {
+                out.lost.push(lost.settle(pn));
+            }
+        }
+        if sum.packets == 0 {
+            return;
+        }
+        let limit = self.path.persistent_congestion_duration(self.config.max_ack_delay);
+        sum.persistent_congestion = run.longest > limit;
+        out.persistent_congestion = sum.persistent_congestion;
+        self.packets_lost += sum.packets;
+        self.path.on_lost(now, &sum);
+    }
+
+    /// Accounts for one lost packet. True if it says something about congestion on the current path.
+    fn take_lost(&mut self, now: Time, pn: u64, lost: &Outstanding<F>, sum: &mut LossSum) -> bool {
+        let SentPacket { size, ack_eliciting, mtu_probe, .. } = lost.packet;
+        self.eliciting -= u64::from(ack_eliciting);
+        if !ack_eliciting || lost.generation != self.path.generation {
+            return false;
+        }
+        self.path.in_flight -= u64::from(size);
+        if mtu_probe {
+            return false;
+        }
+        let episode = self.path.on_packet_lost(now, lost.sent_at, size, sum);
+        self.late.push(LatePacket { pn, sent_at: lost.sent_at, episode });
+        true
+    }
+
+    /// The time [`timeout`](Self::timeout) named has come. Fills `out`.
+    pub fn on_timeout(&mut self, now: Time, out: &mut Settled<F>) -> TimeoutOutcome {
+        out.clear();
+        let Some(at) = self.timeout() else { return TimeoutOutcome::Nothing };
+        if now < at {
+            return TimeoutOutcome::Nothing;
+        }
+        if self.loss_time().is_none() {
+            // Nothing is known to be lost, so neither RTT nor congestion state changes (RFC 9002 §6.2.4).
+            self.pto_count += 1;
+            self.pto_from = now;
+            self.probe_timeouts += 1;
+            return TimeoutOutcome::Probe;
+        }
+        self.detect_lost(now, out);
+        self.path.refresh(now);
+        if out.lost.is_empty() { TimeoutOutcome::Nothing } else { TimeoutOutcome::Lost }
+    }
+
+    /// When to call [`on_timeout`](Self::on_timeout): the oldest overtaken packet is lost then, or a probe is due.
+    pub fn timeout(&self) -> Option<Time> {
+        if let Some(at) = self.loss_time() {
+            return Some(at);
+        }
+        (self.eliciting > 0).then(|| self.pto_from + self.backed_off_pto())
+    }
+
+    fn loss_time(&self) -> Option<Time> {
+        let (pn, oldest) = self.sent.front()?;
+        if self.sent.len() > OUTSTANDING_MAX {
+            return Some(Time::ZERO);
+        }
+        (pn < self.largest_acked?).then(|| oldest.sent_at + self.path.loss_delay())
+    }
+
+    fn backed_off_pto(&self) -> Duration {
+        let pto = self.pto();
+        pto.saturating_mul(1u32.checked_shl(self.pto_count).unwrap_or(u32::MAX))
+            .min(PTO_INTERVAL_MAX.max(pto))
+    }
+
+    /// Probe timeout without backoff (RFC 9002 §6.2.1); other timers are multiples of it.
+    pub fn pto(&self) -> Duration {
+        self.path.pto(self.config.max_ack_delay)
+    }
+
+    /// Probe timeouts since the last acknowledgement. From the second on, probes should be small: perhaps only
+    /// large datagrams are lost.
+    pub fn pto_count(&self) -> u32 {
+        self.pto_count
+    }
+
+    /// Frames of the oldest outstanding ack-eliciting packet: what a probe had best repeat.
+    pub fn oldest_unacked(&self) -> Option<&F> {
+        let packets = self.sent.iter().map(|outstanding| &outstanding.packet);
+        packets.filter(|packet| packet.ack_eliciting).map(|packet| &packet.frames).next()
+    }
+
+    /// What window and pacing allow now. ACK-only packets, probes after [`TimeoutOutcome::Probe`] and CLOSE need no
+    /// budget.
+    pub fn budget(&mut self, now: Time) -> Budget {
+        if self.sent.len() >= OUTSTANDING_MAX {
+            return Budget::Blocked;
+        }
+        self.path.budget(now)
+    }
+
+    /// There is budget left and nothing to send.
+    pub fn set_app_limited(&mut self) {
+        self.path.set_app_limited();
+    }
+
+    /// The peer's count of packets that arrived marked CE. Call after [`on_ack`](Self::on_ack) for the same frame.
+    pub fn on_ecn_ce(&mut self, now: Time, ce_total: u64) {
+        if ce_total > self.ce_total {
+            self.ce_total = ce_total;
+            self.path.on_congestion_experienced(now, self.largest_acked_sent_at);
+        }
+    }
+
+    /// Full datagrams now have `mtu` bytes of UDP payload.
+    pub fn set_mtu(&mut self, mtu: u16) {
+        self.path.set_mtu(mtu);
+    }
+
+    /// The peer says it delays ACKs at most so long.
+    pub fn set_max_ack_delay(&mut self, max_ack_delay: Duration) {
+        self.config.max_ack_delay = max_ack_delay;
+    }
+
+    /// The handshake took `rtt`: assume that until there is a sample.
+    pub fn assume_rtt(&mut self, now: Time, rtt: Duration) {
+        self.path.assume_rtt(now, rtt);
+    }
+
+    /// Packets take another path from now on: round trip, congestion and pacing start anew. Older packets are still
+    /// detected as lost and handed back.
+    pub fn reset_path(&mut self, now: Time, mtu: u16) {
+        let RecoveryConfig { algorithm, initial_rtt, .. } = self.config;
+        let generation = self.path.generation + 1;
+        self.path = Path::new(now, generation, algorithm, initial_rtt, mtu);
+        self.late.clear();
+        self.pto_count = 0;
+    }
+
+    /// Round-trip estimates of the current path.
+    pub fn rtt(&self) -> &Rtt {
+        &self.path.rtt
+    }
+
+    /// Bytes of outstanding ack-eliciting packets of the current path.
+    pub fn bytes_in_flight(&self) -> u64 {
+        self.path.in_flight
+    }
+
+    /// Congestion window, bytes.
+    pub fn window(&self) -> u64 {
+        self.path.window
+    }
+
+    /// Pacing rate, bytes per second.
+    pub fn pacing_rate(&self) -> u64 {
+        self.path.rate
+    }
+
+    /// Bytes best sent together at the current rate.
+    pub fn send_quantum(&self) -> u64 {
+        self.path.quantum
+    }
+
+    /// Largest packet number acknowledged.
+    pub fn largest_acked(&self) -> Option<u64> {
+        self.largest_acked
+    }
+
+    /// Packets declared lost so far, MTU probes not counted.
+    pub fn packets_lost(&self) -> u64 {
+        self.packets_lost
+    }
+
+    /// Of these, packets acknowledged later.
+    pub fn spurious_losses(&self) -> u64 {
+        self.spurious_losses
+    }
+
+    /// Probe timeouts so far.
+    pub fn probe_timeouts(&self) -> u64 {
+        self.probe_timeouts
+    }
+}
+
+#[derive(Default)]
+struct AckSettled {
+    sum: AckSum,
+    /// When the largest acknowledged packet was sent, if that gives an RTT sample.
+    rtt_sent_at: Option<Time>,
+}
+
+/// Packets lost in a row, without one in between that arrived.
+#[derive(Default)]
+struct LostRun {
+    last_pn: Option<u64>,
+    started_at: Option<Time>,
+    longest: Duration,
+}
+
+impl LostRun {
+    /// The next lost packet; `sent_at` if it counts for persistent congestion.
+    fn extend(&mut self, pn: u64, sent_at: Option<Time>, first_sample_at: Option<Time>) {
+        if self.last_pn.is_none_or(|last| last + 1 != pn) {
+            self.started_at = None;
+        }
+        self.last_pn = Some(pn);
+        let (Some(sent_at), Some(sampled_at)) = (sent_at, first_sample_at) else { return };
+        // RFC 9002 §7.6.2: both ends were sent after the first sample.
+        if sent_at > sampled_at {
+            let start = *self.started_at.get_or_insert(sent_at);
+            self.longest = self.longest.max(sent_at.since(start));
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Pacing (RFC 9002 §7.7): a token bucket that fills at the pacing rate and is spent by every in-flight packet.
+//!
+//! The bucket holds what the rate yields in [`CATCH_UP`], so a thread that wakes late loses no rate, and at least
+//! [`BURST_PACKETS`], so a small message after idleness leaves at once. Tokens may go below zero (probes do not
+//! ask), but never by more than the bucket holds.
+
+use std::time::Duration;
+
+use crate::Time;
+
+/// Full packets that may leave back to back after idleness: RFC 9002's initial window.
+const BURST_PACKETS: u64 = 10;
+/// How late a driver may come without losing rate: two scheduling hiccups of a busy I/O loop.
+const CATCH_UP: Duration = Duration::from_millis(2);
+/// Shortest wait worth a timer.
+const WAIT_MIN: Duration = Duration::from_micros(1);
+/// Longest wait: a mistaken rate must not stop the connection for good.
+const WAIT_MAX: Duration = Duration::from_secs(1);
+
+/// The token bucket of one path.
+#[derive(Clone, Debug)]
+pub(super) struct Pacer {
+    bytes_per_nano: f64,
+    tokens: f64,
+    capacity: f64,
+    filled_at: Time,
+}
+
+impl Pacer {
+    /// A bucket with one burst in it. `set_rate` must follow.
+    pub(super) fn new(now: Time, mtu: u16) -> Self {
+        let burst = (BURST_PACKETS * u64::from(mtu)) as f64;
+        Self { bytes_per_nano: 0.0, tokens: burst, capacity: burst, filled_at: now }
+    }
+
+    /// Since the last [`fill`](Self::fill), `rate` bytes per second, sent in quanta.
+    pub(super) fn set_rate(&mut self, rate: u64, quantum: u64, mtu: u16) {
+        self.bytes_per_nano = rate as f64 / 1e9;
+        let least = (BURST_PACKETS * u64::from(mtu)).max(2 * quantum) as f64;
+        self.capacity = least.max(self.bytes_per_nano * CATCH_UP.as_nanos() as f64);
+        self.tokens = self.tokens.min(self.capacity);
+    }
+
+    /// Bytes that may leave now if they are at least `wanted`, else when they will be.
+    pub(super) fn available(&mut self, now: Time, wanted: u64) -> Result<u64, Time> {
+        self.fill(now);
+        let missing = wanted as f64 - self.tokens;
+        if missing <= 0.0 {
+            return Ok(self.tokens as u64);
+        }
+        let nanos = (missing / self.bytes_per_nano).ceil();
+        let wait = if nanos < WAIT_MAX.as_nanos() as f64 {
+            Duration::from_nanos(nanos as u64).max(WAIT_MIN)
+        } else {
+            WAIT_MAX
+        };
+        Err(now + wait)
+    }
+
+    /// A packet of `size` bytes left.
+    pub(super) fn spend(&mut self, size: u32) {
+        self.tokens = (self.tokens - f64::from(size)).max(-self.capacity);
+    }
+
+    /// Adds what the rate yielded until `now`.
+    pub(super) fn fill(&mut self, now: Time) {
+        let nanos = now.since(self.filled_at).as_nanos() as f64;
+        self.filled_at = self.filled_at.max(now);
+        self.tokens = (self.tokens + nanos * self.bytes_per_nano).min(self.capacity);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pacer(rate: u64, quantum: u64) -> Pacer {
+        let mut pacer = Pacer::new(Time::ZERO, 1200);
+        pacer.set_rate(rate, quantum, 1200);
+        pacer
+    }
+
+    /// Sends greedily for `duration`; returns bytes sent and the times of sending.
+    fn run(
+        pacer: &mut Pacer,
+        quantum: u64,
+        duration: Duration,
+        late: Duration,
+    ) -> (u64, Vec<Time>) {
+        let (mut now, mut sent, mut times) = (Time::ZERO, 0, Vec::new());
+        while now < Time::ZERO + duration {
+            match pacer.available(now, quantum) {
+                Ok(mut bytes) => {
+                    times.push(now);
+                    while bytes >= 1200 {
+                        pacer.spend(1200);
+                        bytes -= 1200;
+                        sent += 1200;
+                    }
+                }
+                Err(at) => {
+                    assert!(at > now);
+                    now = at + late;
+                }
+            }
+        }
+        (sent, times)
+    }
+
+    #[test]
+    fn the_rate_is_kept_from_a_megabit_to_a_hundred_gigabit() {
+        for rate in [125_000, 12_500_000, 1_250_000_000, 12_500_000_000] {
+            let quantum = crate::congestion::send_quantum(rate, 1200);
+            let seconds = if rate < 1_000_000_000 { 10 } else { 1 };
+            let (sent, _) = run(
+                &mut pacer(rate, quantum),
+                quantum,
+                Duration::from_secs(seconds),
+                Duration::ZERO,
+            );
+            let expected = rate * seconds;
+            let slack = expected / 100 + 12_000 + quantum;
+            assert!(sent.abs_diff(expected) <= slack, "{sent} of {expected}");
+        }
+    }
+
+    #[test]
+    fn quanta_leave_at_even_distances() {
+        let (_, times) =
+            run(&mut pacer(12_000_000, 12_000), 12_000, Duration::from_secs(1), Duration::ZERO);
+        for pair in times[2..].windows(2) {
+            let gap = pair[1] - pair[0];
+            assert!(gap.abs_diff(Duration::from_millis(1)) < Duration::from_micros(110), "{gap:?}");
+        }
+    }
+
+    #[test]
+    fn a_driver_that_wakes_a_millisecond_late_loses_no_rate() {
+        let rate = 125_000_000;
+        let (sent, _) =
+            run(&mut pacer(rate, 65_536), 65_536, Duration::from_secs(1), Duration::from_millis(1));
+        assert!(sent > rate * 98 / 100, "{sent}");
+    }
+
+    #[test]
+    fn idleness_saves_up_one_burst_only() {
+        let mut pacer = pacer(125_000, 2400);
+        assert_eq!(pacer.available(Time::ZERO + Duration::from_secs(3600), 1200), Ok(12_000));
+    }
+
+    #[test]
+    fn debt_is_bounded() {
+        let mut pacer = pacer(125_000, 2400);
+        for _ in 0..1000 {
+            pacer.spend(1200);
+        }
+        let at = pacer.available(Time::ZERO, 1200).expect_err("in debt");
+        assert!(at <= Time::ZERO + Duration::from_millis(110));
+    }
+
+    #[test]
+    fn a_rate_of_almost_nothing_still_asks_again_within_a_second() {
+        let mut pacer = pacer(1, 2400);
+        pacer.spend(12_000);
+        assert_eq!(pacer.available(Time::ZERO, 1200), Err(Time::ZERO + WAIT_MAX));
+    }
+}

@@ -1,0 +1,286 @@
+//! What belongs to one path: round trip, reordering, delivery rate, congestion control, pacing, bytes in flight.
+//!
+//! Migration replaces this struct and nothing else. Window, pacing rate and quantum are asked of the controller once
+//! after each event that may change them and kept here, so that sending a packet costs no virtual call.
+
+use std::time::Duration;
+
+use super::pacer::Pacer;
+use super::rate_sample::{RateSampler, Snapshot};
+use super::reordering::Reordering;
+use super::{Budget, GRANULARITY, Rtt};
+use crate::Time;
+use crate::congestion::{Acked, Algorithm, Controller, Lost, minimum_window, send_quantum};
+
+/// RFC 9002 §6.2.1 with no other floor than the granularity would fire on any scheduling hiccup where the round trip is
+/// tens of microseconds and the peer promises a short ACK delay.
+const PTO_MIN: Duration = Duration::from_millis(10);
+/// RFC 9002 §7.6.1: kPersistentCongestionThreshold.
+const PERSISTENT_CONGESTION_THRESHOLD: u32 = 3;
+/// Waiting for a quantum's room in the window may leave at most this part of the window unused.
+const DEFER_WINDOW_DIVISOR: u64 = 4;
+
+/// State of the path in use.
+#[derive(Debug)]
+pub(super) struct Path {
+    /// Which path: packets of older ones neither count in flight nor give samples.
+    pub(super) generation: u32,
+    pub(super) rtt: Rtt,
+    reordering: Reordering,
+    pub(super) in_flight: u64,
+    pub(super) window: u64,
+    pub(super) rate: u64,
+    mtu: u16,
+    pub(super) quantum: u64,
+    controller: Box<dyn Controller>,
+    pacer: Pacer,
+    sampler: RateSampler,
+    /// Packets sent before the first sample cannot prove persistent congestion.
+    first_sample_at: Option<Time>,
+    episode: Episode,
+}
+
+/// The recovery episode in progress, or the last one.
+#[derive(Debug, Default)]
+struct Episode {
+    number: u64,
+    /// Losses of packets sent up to then belong to it.
+    started_at: Option<Time>,
+    lost: u64,
+    late: u64,
+}
+
+/// What the acknowledged packets of one ACK sum up to.
+#[derive(Debug, Default)]
+pub(super) struct AckSum {
+    pub(super) bytes: u64,
+    pub(super) newest_sent_at: Time,
+}
+
+/// What a batch of losses sums up to.
+#[derive(Debug, Default)]
+pub(super) struct LossSum {
+    pub(super) bytes: u64,
+    pub(super) packets: u64,
+    pub(super) newest_sent_at: Time,
+    pub(super) new_episode: bool,
+    pub(super) persistent_congestion: bool,
+}
+
+impl Path {
+    pub(super) fn new(
+        now: Time,
+        generation: u32,
+        algorithm: Algorithm,
+        initial_rtt: Duration,
+        mtu: u16,
+    ) -> Self {
+        let mut path = Self {
+            generation,
+            rtt: Rtt::assumed(initial_rtt),
+            reordering: Reordering::default(),
+            in_flight: 0,
+            window: 0,
+            rate: 0,
+            mtu,
+            quantum: 0,
+            controller: algorithm.start(mtu),
+            pacer: Pacer::new(now, mtu),
+            sampler: RateSampler::new(now),
+            first_sample_at: None,
+            episode: Episode::default(),
+        };
+        path.refresh(now);
+        path
+    }
+
+    /// An in-flight packet leaves.
+    pub(super) fn on_sent(&mut self, now: Time, size: u32) -> Snapshot {
+        let snapshot = self.sampler.on_sent(now, size, self.in_flight);
+        self.in_flight += u64::from(size);
+        self.pacer.spend(size);
+        snapshot
+    }
+
+    /// An in-flight packet of this path was acknowledged.
+    pub(super) fn on_packet_acked(
+        &mut self,
+        now: Time,
+        sent_at: Time,
+        size: u32,
+        snapshot: &Snapshot,
+    ) {
+        self.in_flight -= u64::from(size);
+        self.sampler.on_acked(now, sent_at, size, snapshot);
+    }
+
+    pub(super) fn sample_rtt(&mut self, now: Time, sample: Duration, ack_delay: Duration) {
+        self.rtt.update(sample, ack_delay);
+        self.first_sample_at.get_or_insert(now);
+    }
+
+    /// Ends an ACK that settled packets. `rtt` is its sample, if it gave one.
+    pub(super) fn on_acked(
+        &mut self,
+        now: Time,
+        sum: &AckSum,
+        prior_in_flight: u64,
+        rtt: Option<Duration>,
+    ) {
+        let Some((rate, round_start)) = self.sampler.finish_ack(self.rtt.min()) else { return };
+        self.controller.on_acked(&Acked {
+            now,
+            bytes: sum.bytes,
+            prior_in_flight,
+            in_flight: self.in_flight,
+            rtt,
+            smoothed_rtt: self.rtt.smoothed(),
+            min_rtt: self.rtt.min(),
+            newest_sent_at: sum.newest_sent_at,
+            in_recovery: self.episode.covers(sum.newest_sent_at),
+            round_start,
+            delivered: self.sampler.delivered(),
+            rate,
+        });
+    }
+
+    /// A packet of this path was lost and is out of `in_flight` already. Returns the episode it belongs to.
+    pub(super) fn on_packet_lost(
+        &mut self,
+        now: Time,
+        sent_at: Time,
+        size: u32,
+        sum: &mut LossSum,
+    ) -> u64 {
+        sum.new_episode |= self.begin_episode(now, sent_at);
+        sum.bytes += u64::from(size);
+        sum.packets += 1;
+        sum.newest_sent_at = sent_at;
+        self.episode.lost += 1;
+        self.episode.number
+    }
+
+    /// Ends a batch of losses.
+    pub(super) fn on_lost(&mut self, now: Time, sum: &LossSum) {
+        self.sampler.on_lost(sum.bytes);
+        if sum.persistent_congestion {
+            self.rtt.forget_min();
+        }
+        self.controller.on_lost(&Lost {
+            now,
+            bytes: sum.bytes,
+            in_flight: self.in_flight,
+            newest_sent_at: sum.newest_sent_at,
+            new_episode: sum.new_episode,
+            persistent_congestion: sum.persistent_congestion,
+        });
+    }
+
+    /// A packet of this path that was declared lost in `episode` was acknowledged `age` after its sending.
+    pub(super) fn on_late(&mut self, now: Time, episode: u64, age: Duration) {
+        self.reordering.on_late(age, &self.rtt);
+        if episode != self.episode.number {
+            return;
+        }
+        self.episode.late += 1;
+        if self.episode.late == self.episode.lost {
+            // No loss was real: the next one is news again.
+            self.episode.started_at = None;
+            self.controller.on_spurious_episode(now);
+        }
+    }
+
+    /// The network marked packets up to one sent at `newest_sent_at`.
+    pub(super) fn on_congestion_experienced(&mut self, now: Time, newest_sent_at: Time) {
+        let new_episode = self.begin_episode(now, newest_sent_at);
+        self.controller.on_congestion_experienced(now, new_episode);
+        self.refresh(now);
+    }
+
+    fn begin_episode(&mut self, now: Time, newest_sent_at: Time) -> bool {
+        if self.episode.covers(newest_sent_at) {
+            return false;
+        }
+        let number = self.episode.number + 1;
+        self.episode = Episode { number, started_at: Some(now), lost: 0, late: 0 };
+        self.reordering.on_episode();
+        true
+    }
+
+    /// Takes over what the controller says from `now` on.
+    pub(super) fn refresh(&mut self, now: Time) {
+        self.pacer.fill(now);
+        self.adopt();
+    }
+
+    fn adopt(&mut self) {
+        self.window = self.controller.window();
+        self.rate = self.controller.pacing_rate(&self.rtt);
+        self.quantum = send_quantum(self.rate, self.mtu);
+        self.pacer.set_rate(self.rate, self.quantum, self.mtu);
+        debug_assert!(self.window >= minimum_window(self.mtu) && self.rate > 0);
+    }
+
+    pub(super) fn set_mtu(&mut self, mtu: u16) {
+        self.mtu = mtu;
+        self.controller.set_mtu(mtu);
+        self.adopt();
+    }
+
+    pub(super) fn assume_rtt(&mut self, now: Time, rtt: Duration) {
+        if !self.rtt.is_sampled() {
+            self.rtt = Rtt::assumed(rtt);
+            self.refresh(now);
+        }
+    }
+
+    /// See [`super::Recovery::budget`].
+    pub(super) fn budget(&mut self, now: Time) -> Budget {
+        let mtu = u64::from(self.mtu);
+        let room = self.window.saturating_sub(self.in_flight);
+        // Room comes back a few packets per ACK; sending those at once would cost a system call each.
+        if room < self.quantum.min(self.window / DEFER_WINDOW_DIVISOR).max(mtu) {
+            return Budget::Blocked;
+        }
+        match self.pacer.available(now, self.quantum.min(room)) {
+            Ok(bytes) => {
+                let bytes = bytes.min(room);
+                Budget::Bytes(bytes - bytes % mtu)
+            }
+            Err(at) => Budget::At(at),
+        }
+    }
+
+    pub(super) fn set_app_limited(&mut self) {
+        // With the window full it is the window that limits, whatever the application has.
+        if self.in_flight + u64::from(self.mtu) <= self.window {
+            self.sampler.set_app_limited(self.in_flight);
+        }
+    }
+
+    /// A packet is lost if a newer one was acknowledged and it was sent this long ago.
+    pub(super) fn loss_delay(&self) -> Duration {
+        self.reordering.loss_delay(&self.rtt)
+    }
+
+    pub(super) fn first_sample_at(&self) -> Option<Time> {
+        self.first_sample_at
+    }
+
+    /// Probe timeout without backoff (RFC 9002 §6.2.1).
+    pub(super) fn pto(&self, max_ack_delay: Duration) -> Duration {
+        let rtt = &self.rtt;
+        (rtt.smoothed() + (rtt.var() * 4).max(GRANULARITY) + max_ack_delay).max(PTO_MIN)
+    }
+
+    /// RFC 9002 §7.6.1: losing everything for this long is persistent congestion.
+    pub(super) fn persistent_congestion_duration(&self, max_ack_delay: Duration) -> Duration {
+        self.pto(max_ack_delay) * PERSISTENT_CONGESTION_THRESHOLD
+    }
+}
+
+impl Episode {
+    fn covers(&self, sent_at: Time) -> bool {
+        self.started_at.is_some_and(|start| sent_at <= start)
+    }
+}
