@@ -33,6 +33,12 @@ impl BlockPool {
         let bytes = reused.unwrap_or_else(|| vec![0; BLOCK_BYTES].into_boxed_slice());
         Block { bytes, pool: Some(self.clone()) }
     }
+
+    /// Unused blocks kept.
+    #[cfg(test)]
+    pub(crate) fn idle(&self) -> usize {
+        self.shared.free.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
 }
 
 impl Default for BlockPool {

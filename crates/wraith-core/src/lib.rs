@@ -15,5 +15,5 @@ pub mod varint;
 pub use block::{BLOCK_BYTES, Block, BlockPool, Chunk};
 pub use error::{CloseReason, StreamError, Violation, code};
 pub use range_set::RangeSet;
-pub use streams::{Role, StreamId};
+pub use streams::{Read, Role, StreamConfig, StreamEvent, StreamId, Streams};
 pub use time::Time;

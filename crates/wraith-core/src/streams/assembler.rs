@@ -1,0 +1,195 @@
+//! Received bytes of a stream, put in order.
+//!
+//! Each payload is copied once, to its place in a block; the block itself is then handed to the application.
+//! Invariants: `blocks[i]` holds the offsets `base + i × BLOCK_BYTES ..`; `base <= read <= front()`; `read` lies in
+//! the first block if there is any; `received` holds every offset that arrived, read or not. Bytes below `front()`
+//! are never written again.
+
+use std::collections::VecDeque;
+
+use crate::{BLOCK_BYTES, Block, BlockPool, Chunk, RangeSet};
+
+/// Below this the bytes are copied out and the block stays, so that a trickle of small messages does not keep a
+/// block each in the application's hands.
+const HAND_OVER_BYTES: usize = 32 * 1024;
+
+const BLOCK: u64 = BLOCK_BYTES as u64;
+
+#[derive(Debug, Default)]
+pub(super) struct Assembler {
+    received: RangeSet,
+    read: u64,
+    base: u64,
+    blocks: VecDeque<Option<Block>>,
+}
+
+impl Assembler {
+    /// Every byte below this offset arrived.
+    pub(super) fn front(&self) -> u64 {
+        self.received.first().filter(|first| first.start == 0).map_or(0, |first| first.end)
+    }
+
+    /// Bytes that were taken.
+    pub(super) fn read(&self) -> u64 {
+        self.read
+    }
+
+    /// True if there is something to take.
+    pub(super) fn is_readable(&self) -> bool {
+        self.front() > self.read
+    }
+
+    /// Separate ranges received.
+    pub(super) fn ranges(&self) -> usize {
+        self.received.len()
+    }
+
+    /// Takes in the bytes at `offset`; their end must be within the receive window. Repeated ones are ignored.
+    pub(super) fn insert(&mut self, pool: &BlockPool, offset: u64, data: &[u8]) {
+        let front = self.front();
+        let end = offset + data.len() as u64;
+        if !self.received.insert(offset..end) {
+            return;
+        }
+        let known = front.saturating_sub(offset) as usize;
+        let (mut offset, mut data) = (offset.max(front), &data[known..]);
+        if self.blocks.is_empty() {
+            self.base = self.read;
+        }
+        while !data.is_empty() {
+            let i = ((offset - self.base) / BLOCK) as usize;
+            let at = ((offset - self.base) % BLOCK) as usize;
+            if self.blocks.len() <= i {
+                self.blocks.resize_with(i + 1, || None);
+            }
+            let block = self.blocks[i].get_or_insert_with(|| pool.take());
+            let n = data.len().min(BLOCK_BYTES - at);
+            block[at..at + n].copy_from_slice(&data[..n]);
+            data = &data[n..];
+            offset += n as u64;
+        }
+    }
+
+    /// The next bytes in order: at most up to the end of the first block.
+    pub(super) fn take(&mut self) -> Option<Chunk> {
+        let front = self.front();
+        if front == self.read {
+            return None;
+        }
+        let block_end = self.base + BLOCK;
+        let range = (self.read - self.base) as usize..(front.min(block_end) - self.base) as usize;
+        self.read = self.base + range.end as u64;
+        // Bytes behind a gap keep the block here; when they are in a later one, only its place is kept.
+        let more_in_block = self.received.iter().nth(1).is_some_and(|next| next.start < block_end);
+        let slot = self.blocks.front_mut().expect("unread bytes are in the first block");
+        if range.len() >= HAND_OVER_BYTES && (front >= block_end || !more_in_block) {
+            let block = slot.take().expect("unread bytes are in the first block");
+            self.drop_read_blocks();
+            return Some(Chunk::new(block, range));
+        }
+        let block = slot.as_ref().expect("unread bytes are in the first block");
+        let len = range.len();
+        let copy = Block::copy_of(&block[range]);
+        self.drop_read_blocks();
+        Some(Chunk::new(copy, 0..len))
+    }
+
+    fn drop_read_blocks(&mut self) {
+        if self.received.len() == 1 && self.read == self.front() {
+            self.blocks.clear();
+        } else if self.read == self.base + BLOCK {
+            self.blocks.pop_front();
+            self.base = self.read;
+        }
+    }
+
+    /// Throws everything away that was not taken.
+    pub(super) fn clear(&mut self) {
+        self.blocks = VecDeque::new();
+        self.received = RangeSet::new();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pattern(range: std::ops::Range<u64>) -> Vec<u8> {
+        range.map(|offset| (offset * 7 % 253) as u8).collect()
+    }
+
+    fn drain(assembler: &mut Assembler, out: &mut Vec<u8>) {
+        while let Some(chunk) = assembler.take() {
+            assert!(!chunk.is_empty());
+            out.extend_from_slice(&chunk);
+        }
+    }
+
+    #[test]
+    fn bytes_in_any_order_come_out_in_order() {
+        // Deterministic shuffles of overlapping pieces over five blocks, read at odd moments.
+        for seed in 0..20u64 {
+            let total = 5 * BLOCK + 12_345;
+            let step = 1_000 + seed * 977;
+            let mut pieces: Vec<u64> = (0..total).step_by(step as usize).collect();
+            let n = pieces.len();
+            for i in 0..n {
+                let j = (i as u64 * 2_654_435_761 + seed * 40_503) as usize % n;
+                let near = i.saturating_sub(20).max(j.min(i));
+                pieces.swap(i, near);
+            }
+            let (pool, mut assembler, mut out) =
+                (BlockPool::default(), Assembler::default(), vec![]);
+            for (i, &offset) in pieces.iter().enumerate() {
+                let end = (offset + step + seed * 3).min(total);
+                assembler.insert(&pool, offset, &pattern(offset..end));
+                if (i as u64).is_multiple_of(seed + 1) {
+                    drain(&mut assembler, &mut out);
+                }
+            }
+            drain(&mut assembler, &mut out);
+            assert!(out == pattern(0..total), "seed {seed}");
+            assert!(assembler.blocks.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_large_front_is_handed_over_without_a_copy_and_a_small_one_is_copied() {
+        let (pool, mut assembler) = (BlockPool::default(), Assembler::default());
+        assembler.insert(&pool, 0, &pattern(0..100_000));
+        let address = assembler.blocks[0].as_ref().unwrap().as_ptr();
+        let chunk = assembler.take().unwrap();
+        assert_eq!((chunk.as_ptr(), chunk.len()), (address, 100_000));
+
+        assembler.insert(&pool, 100_000, &pattern(100_000..100_010));
+        let address = assembler.blocks[0].as_ref().unwrap().as_ptr();
+        let chunk = assembler.take().unwrap();
+        assert_eq!(&chunk[..], &pattern(100_000..100_010));
+        assert_ne!(chunk.as_ptr(), address);
+        assert!(assembler.blocks.is_empty(), "an idle stream holds no block");
+    }
+
+    #[test]
+    fn bytes_behind_a_gap_survive_a_read_before_it() {
+        for second in [60_000, BLOCK + 60_000] {
+            let (pool, mut assembler, mut out) =
+                (BlockPool::default(), Assembler::default(), vec![]);
+            assembler.insert(&pool, second, &pattern(second..second + 10));
+            assembler.insert(&pool, 0, &pattern(0..50_000));
+            drain(&mut assembler, &mut out);
+            assembler.insert(&pool, 50_000, &pattern(50_000..second));
+            drain(&mut assembler, &mut out);
+            assert!(out == pattern(0..second + 10));
+        }
+    }
+
+    #[test]
+    fn a_repeat_with_other_content_does_not_change_what_arrived() {
+        let (pool, mut assembler) = (BlockPool::default(), Assembler::default());
+        assembler.insert(&pool, 0, b"truth");
+        assembler.insert(&pool, 0, b"lies and more");
+        assert_eq!(&assembler.take().unwrap()[..], b"truthand more");
+        assembler.insert(&pool, 0, b"lies");
+        assert!(assembler.take().is_none());
+    }
+}

@@ -1,0 +1,155 @@
+//! Frames to the peer, and what became of them.
+//!
+//! Order within a packet: what makes room at the peer or here first (MAX_*, RESET_STREAM, STOP_SENDING), then bytes that
+//! were lost, then new ones; streams take turns, a frame each.
+
+use super::send::{Delivery, Progress};
+use super::{StreamEvent, StreamId, Streams};
+use crate::frame::{FrameWriter, SentFrame, SentFrames};
+
+impl Streams {
+    /// True if [`Self::write_frames`] has something to write into an empty packet.
+    pub fn has_pending(&self) -> bool {
+        self.own.window_due
+            || self.own.max_streams_due
+            || !self.lanes.control.is_empty()
+            || !self.lanes.free.is_empty()
+            || (!self.lanes.new.is_empty() && self.credit() > 0)
+    }
+
+    /// New bytes that the peer allows on all streams together.
+    fn credit(&self) -> u64 {
+        self.peer.max_data - self.sent
+    }
+
+    /// Writes frames until the packet is full or nothing is left to send, and notes them in `sent`.
+    pub fn write_frames(&mut self, out: &mut FrameWriter<'_>, sent: &mut SentFrames) {
+        let _ = self.write_limits(out, sent)
+            && self.write_control(out, sent)
+            && self.write_free(out, sent)
+            && self.write_new(out, sent);
+    }
+
+    /// Each of these returns false when the packet is full.
+    fn write_limits(&mut self, out: &mut FrameWriter<'_>, sent: &mut SentFrames) -> bool {
+        if self.own.window_due {
+            if !out.max_data(self.own.window.limit()) {
+                return false;
+            }
+            self.own.window_due = false;
+            sent.push(SentFrame::MaxData);
+        }
+        if self.own.max_streams_due {
+            if !out.max_streams(self.own.max_streams) {
+                return false;
+            }
+            self.own.max_streams_due = false;
+            sent.push(SentFrame::MaxStreams);
+        }
+        true
+    }
+
+    fn write_control(&mut self, out: &mut FrameWriter<'_>, sent: &mut SentFrames) -> bool {
+        while let Some(id) = self.lanes.control.front() {
+            let stream = self.table.get_mut(id).expect("streams in a lane are alive");
+            let all = stream.write_control(id, out, sent);
+            stream.line_up(id, &mut self.lanes);
+            if !all {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn write_free(&mut self, out: &mut FrameWriter<'_>, sent: &mut SentFrames) -> bool {
+        while let Some(id) = self.lanes.free.front() {
+            let stream = self.table.get_mut(id).expect("streams in a lane are alive");
+            let Some(frame) = stream.send.write_free(id.0, out) else { return false };
+            sent.push(frame);
+            stream.line_up(id, &mut self.lanes);
+            self.lanes.free.pass(id);
+        }
+        true
+    }
+
+    fn write_new(&mut self, out: &mut FrameWriter<'_>, sent: &mut SentFrames) -> bool {
+        while let Some(id) = self.lanes.new.front() {
+            let credit = self.credit();
+            if credit == 0 {
+                return true;
+            }
+            let stream = self.table.get_mut(id).expect("streams in a lane are alive");
+            let Some((frame, bytes)) = stream.send.write_new(id.0, credit, out) else {
+                return false;
+            };
+            self.sent += bytes;
+            sent.push(frame);
+            stream.line_up(id, &mut self.lanes);
+            self.lanes.new.pass(id);
+        }
+        true
+    }
+
+    /// The packet that carried `frame` was acknowledged. Frames of others are ignored.
+    pub fn on_acked(&mut self, frame: &SentFrame) {
+        match *frame {
+            SentFrame::Stream { id, offset, len, fin } => {
+                let id = StreamId(id);
+                let Some(stream) = self.table.get_mut(id) else { return };
+                let progress = stream.send.on_acked(offset, len, fin);
+                stream.line_up(id, &mut self.lanes);
+                match progress {
+                    None => {}
+                    Some(Progress::Room) => self.events.push_back(StreamEvent::Writable(id)),
+                    Some(Progress::Complete) => {
+                        self.events.push_back(StreamEvent::Acked(id));
+                        self.forget_if_over(id);
+                    }
+                }
+            }
+            SentFrame::ResetStream(id) => {
+                let id = StreamId(id);
+                let Some(stream) = self.table.get_mut(id) else { return };
+                stream.send.on_reset_acked();
+                stream.line_up(id, &mut self.lanes);
+                self.forget_if_over(id);
+            }
+            SentFrame::StopSending(id) => {
+                let id = StreamId(id);
+                let Some(stream) = self.table.get_mut(id) else { return };
+                stream.recv.set_stop_delivery(Delivery::Acked);
+                stream.line_up(id, &mut self.lanes);
+                self.forget_if_over(id);
+            }
+            _ => {}
+        }
+    }
+
+    /// The packet that carried `frame` was lost. Frames of others are ignored.
+    pub fn on_lost(&mut self, frame: &SentFrame) {
+        let id = match *frame {
+            SentFrame::MaxData => {
+                self.own.window_due = true;
+                return;
+            }
+            SentFrame::MaxStreams => {
+                self.own.max_streams_due = true;
+                return;
+            }
+            SentFrame::Stream { id, .. }
+            | SentFrame::MaxStreamData(id)
+            | SentFrame::ResetStream(id)
+            | SentFrame::StopSending(id) => StreamId(id),
+            _ => return,
+        };
+        let Some(stream) = self.table.get_mut(id) else { return };
+        match *frame {
+            SentFrame::Stream { offset, len, fin, .. } => stream.send.on_lost(offset, len, fin),
+            SentFrame::MaxStreamData(_) => stream.recv.on_window_lost(),
+            SentFrame::ResetStream(_) => stream.send.on_reset_lost(),
+            SentFrame::StopSending(_) => stream.recv.set_stop_delivery(Delivery::Due),
+            _ => {}
+        }
+        stream.line_up(id, &mut self.lanes);
+    }
+}

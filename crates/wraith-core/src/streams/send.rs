@@ -1,0 +1,255 @@
+//! The sending half of a stream.
+//!
+//! Each byte below `sent` is in flight, lost, or acknowledged; lost ones are in `lost` and go out again before new
+//! ones. Bytes at `sent` and above were never sent; only these need flow control. The half is over when every byte
+//! and the end were acknowledged, or the reset was.
+
+use bytes::Bytes;
+
+use super::send_buffer::SendBuffer;
+use crate::frame::{FrameWriter, SentFrame};
+use crate::{RangeSet, StreamError};
+
+/// Room that must be free before a writer that ran out of it is woken, so that it does not wake for each packet.
+const WAKE_BYTES: u64 = 64 * 1024;
+/// The same, as a part of a small buffer.
+const WAKE_PART: u64 = 8;
+
+/// How far a frame that must arrive has got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Delivery {
+    /// To be sent, for the first time or again.
+    Due,
+    InFlight,
+    Acked,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Takes bytes.
+    Open,
+    /// Takes no more bytes; the end is said by FIN.
+    Finishing(Delivery),
+    /// Given up: by us, or by the peer (`stopped`).
+    Reset { code: u64, delivery: Delivery, stopped: bool },
+}
+
+/// What an acknowledgement means to the application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Progress {
+    /// A writer that had no room has some again.
+    Room,
+    /// Every byte and the end arrived.
+    Complete,
+}
+
+#[derive(Debug)]
+pub(super) struct SendHalf {
+    state: State,
+    buffer: SendBuffer,
+    buffer_max: u64,
+    /// Bytes were refused, or would have been: the writer waits for room.
+    starved: bool,
+    sent: u64,
+    lost: RangeSet,
+    /// Absolute offset the peer allows.
+    max: u64,
+}
+
+impl SendHalf {
+    pub(super) fn new(max: u64, buffer_max: u64) -> Self {
+        Self {
+            state: State::Open,
+            buffer: SendBuffer::default(),
+            buffer_max,
+            starved: false,
+            sent: 0,
+            lost: RangeSet::new(),
+            max,
+        }
+    }
+
+    /// True when nothing is left to send or to wait for.
+    pub(super) fn is_over(&self) -> bool {
+        match self.state {
+            State::Open => false,
+            State::Finishing(fin) => fin == Delivery::Acked && self.buffer.is_acked(),
+            State::Reset { delivery, .. } => delivery == Delivery::Acked,
+        }
+    }
+
+    fn require_open(&self) -> Result<(), StreamError> {
+        match self.state {
+            State::Open => Ok(()),
+            State::Reset { code, stopped: true, .. } => Err(StreamError::Stopped(code)),
+            State::Finishing(_) | State::Reset { .. } => Err(StreamError::Closed),
+        }
+    }
+
+    pub(super) fn write(&mut self, bytes: Bytes) -> Result<(), StreamError> {
+        self.require_open()?;
+        self.buffer.push(bytes);
+        self.starved |= self.room() == 0;
+        Ok(())
+    }
+
+    /// Bytes that may be written now; if none, the writer is woken later.
+    pub(super) fn capacity(&mut self) -> u64 {
+        if self.state != State::Open {
+            return 0;
+        }
+        let room = self.room();
+        self.starved |= room == 0;
+        room
+    }
+
+    fn room(&self) -> u64 {
+        self.buffer_max.saturating_sub(self.buffer.held())
+    }
+
+    pub(super) fn finish(&mut self) -> Result<(), StreamError> {
+        self.require_open()?;
+        self.state = State::Finishing(Delivery::Due);
+        Ok(())
+    }
+
+    /// Gives up sending, because the peer wants it (`stopped`) or we do. Returns false, without an effect, for a
+    /// half that is over or already reset.
+    pub(super) fn reset(&mut self, code: u64, stopped: bool) -> bool {
+        if self.is_over() || matches!(self.state, State::Reset { .. }) {
+            return false;
+        }
+        self.state = State::Reset { code, delivery: Delivery::Due, stopped };
+        self.buffer.clear();
+        self.lost = RangeSet::new();
+        true
+    }
+
+    pub(super) fn on_max(&mut self, max: u64) {
+        self.max = self.max.max(max);
+    }
+
+    /// Something can be sent that needs no flow control credit: lost bytes, or an end without bytes.
+    pub(super) fn has_free(&self) -> bool {
+        !self.lost.is_empty() || self.owes_bare_fin()
+    }
+
+    fn owes_bare_fin(&self) -> bool {
+        self.state == State::Finishing(Delivery::Due) && self.sent == self.buffer.end()
+    }
+
+    /// New bytes can be sent within the stream's own limit.
+    pub(super) fn has_new(&self) -> bool {
+        self.sent < self.buffer.end().min(self.max) && !matches!(self.state, State::Reset { .. })
+    }
+
+    /// Code and final size, if a RESET_STREAM is due.
+    pub(super) fn due_reset(&self) -> Option<(u64, u64)> {
+        match self.state {
+            State::Reset { code, delivery: Delivery::Due, .. } => Some((code, self.sent)),
+            _ => None,
+        }
+    }
+
+    pub(super) fn on_reset_sent(&mut self) {
+        self.set_reset_delivery(Delivery::InFlight);
+    }
+
+    pub(super) fn on_reset_lost(&mut self) {
+        self.set_reset_delivery(Delivery::Due);
+    }
+
+    pub(super) fn on_reset_acked(&mut self) {
+        self.set_reset_delivery(Delivery::Acked);
+    }
+
+    fn set_reset_delivery(&mut self, new: Delivery) {
+        if let State::Reset { delivery, .. } = &mut self.state
+            && *delivery != Delivery::Acked
+        {
+            *delivery = new;
+        }
+    }
+
+    /// Writes one frame of [`Self::has_free`]; `None` if it does not fit.
+    pub(super) fn write_free(&mut self, id: u64, out: &mut FrameWriter<'_>) -> Option<SentFrame> {
+        let range = self.lost.first().unwrap_or(self.sent..self.sent);
+        let frame = self.write_frame(id, range.start, range.end, out)?;
+        if let SentFrame::Stream { offset, len, .. } = frame {
+            self.lost.remove(offset..offset + u64::from(len));
+        }
+        Some(frame)
+    }
+
+    /// Writes one frame of at most `credit` new bytes; `None` if it does not fit. Returns it with its bytes.
+    pub(super) fn write_new(
+        &mut self,
+        id: u64,
+        credit: u64,
+        out: &mut FrameWriter<'_>,
+    ) -> Option<(SentFrame, u64)> {
+        let end = self.buffer.end().min(self.max).min(self.sent.saturating_add(credit));
+        let before = self.sent;
+        let frame = self.write_frame(id, before, end, out)?;
+        if let SentFrame::Stream { len, .. } = frame {
+            self.sent += u64::from(len);
+        }
+        Some((frame, self.sent - before))
+    }
+
+    fn write_frame(
+        &mut self,
+        id: u64,
+        offset: u64,
+        end: u64,
+        out: &mut FrameWriter<'_>,
+    ) -> Option<SentFrame> {
+        let last = end == self.buffer.end() && matches!(self.state, State::Finishing(_));
+        // A packet is far below 4 GiB: what does not fit is written later.
+        let available = u32::try_from(end - offset).unwrap_or(u32::MAX);
+        let buffer = &mut self.buffer;
+        let len = out.stream(id, offset, available as usize, last, |to| buffer.copy(offset, to))?;
+        let fin = last && len as u64 == end - offset;
+        if fin && self.state == State::Finishing(Delivery::Due) {
+            self.state = State::Finishing(Delivery::InFlight);
+        }
+        Some(SentFrame::Stream { id, offset, len: len as u32, fin })
+    }
+
+    /// Says whether the application should be told something.
+    pub(super) fn on_acked(&mut self, offset: u64, len: u32, fin: bool) -> Option<Progress> {
+        if matches!(self.state, State::Reset { .. }) || self.is_over() {
+            return None;
+        }
+        let range = offset..offset + u64::from(len);
+        if !self.lost.is_empty() {
+            self.lost.remove(range.clone());
+        }
+        self.buffer.ack(range);
+        if fin {
+            self.state = State::Finishing(Delivery::Acked);
+        }
+        if self.is_over() {
+            return Some(Progress::Complete);
+        }
+        let wake = self.starved
+            && self.state == State::Open
+            && self.room() >= WAKE_BYTES.min(self.buffer_max / WAKE_PART).max(1);
+        if wake {
+            self.starved = false;
+        }
+        wake.then_some(Progress::Room)
+    }
+
+    pub(super) fn on_lost(&mut self, offset: u64, len: u32, fin: bool) {
+        if matches!(self.state, State::Reset { .. }) {
+            return;
+        }
+        for gap in self.buffer.unacked(offset..offset + u64::from(len)) {
+            self.lost.insert(gap);
+        }
+        if fin && self.state == State::Finishing(Delivery::InFlight) {
+            self.state = State::Finishing(Delivery::Due);
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Bytes that were written but not acknowledged yet.
+//!
+//! A queue of the application's own buffers, each with the stream offset of its first byte; nothing is copied until
+//! a packet is built. Invariant: the segments are contiguous, cover `acked .. end`, and the first one holds at least
+//! one byte that is not acknowledged. `acked_above` holds acknowledged ranges that start above `acked`.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use crate::RangeSet;
+
+/// Memory of a segment besides its bytes, so that very many tiny writes fill a buffer too.
+const SEGMENT_OVERHEAD_BYTES: u64 = 64;
+
+#[derive(Debug)]
+struct Segment {
+    start: u64,
+    bytes: Bytes,
+}
+
+impl Segment {
+    fn end(&self) -> u64 {
+        self.start + self.bytes.len() as u64
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct SendBuffer {
+    segments: VecDeque<Segment>,
+    end: u64,
+    acked: u64,
+    acked_above: RangeSet,
+    /// Index of the segment where the last copy ended; packets follow each other.
+    cursor: usize,
+}
+
+impl SendBuffer {
+    /// Offset after the last byte written.
+    pub(super) fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// Memory in use, bytes.
+    pub(super) fn held(&self) -> u64 {
+        self.end - self.acked + self.segments.len() as u64 * SEGMENT_OVERHEAD_BYTES
+    }
+
+    /// True if every byte written was acknowledged.
+    pub(super) fn is_acked(&self) -> bool {
+        self.acked == self.end
+    }
+
+    /// Appends `bytes`.
+    pub(super) fn push(&mut self, bytes: Bytes) {
+        if bytes.is_empty() {
+            return;
+        }
+        let start = self.end;
+        self.end += bytes.len() as u64;
+        self.segments.push_back(Segment { start, bytes });
+    }
+
+    /// Copies the bytes from `offset` on into `target`. All of them must be held.
+    pub(super) fn copy(&mut self, mut offset: u64, mut target: &mut [u8]) {
+        let holds = |s: &Segment| s.start <= offset && offset < s.end();
+        if !self.segments.get(self.cursor).is_some_and(holds) {
+            self.cursor = self.segments.partition_point(|s| s.end() <= offset);
+        }
+        while !target.is_empty() {
+            let segment = &self.segments[self.cursor];
+            let source = &segment.bytes[(offset - segment.start) as usize..];
+            let n = source.len().min(target.len());
+            let (head, tail) = target.split_at_mut(n);
+            head.copy_from_slice(&source[..n]);
+            target = tail;
+            offset += n as u64;
+            if n == source.len() {
+                self.cursor += 1;
+            }
+        }
+    }
+
+    /// `range` was acknowledged; segments that are no longer needed go.
+    pub(super) fn ack(&mut self, range: Range<u64>) {
+        if range.start > self.acked {
+            self.acked_above.insert(range);
+            return;
+        }
+        self.acked = self.acked.max(range.end);
+        while let Some(next) = self.acked_above.first()
+            && next.start <= self.acked
+        {
+            self.acked = self.acked.max(next.end);
+            self.acked_above.pop_first();
+        }
+        while self.segments.front().is_some_and(|s| s.end() <= self.acked) {
+            self.segments.pop_front();
+            self.cursor = self.cursor.saturating_sub(1);
+        }
+    }
+
+    /// The parts of `range` that are not acknowledged.
+    pub(super) fn unacked(&self, range: Range<u64>) -> impl Iterator<Item = Range<u64>> + '_ {
+        self.acked_above.gaps(range.start.max(self.acked)..range.end)
+    }
+
+    /// Forgets all bytes; `end` stays.
+    pub(super) fn clear(&mut self) {
+        self.segments = VecDeque::new();
+        self.acked_above = RangeSet::new();
+        self.acked = self.end;
+        self.cursor = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn byte(offset: u64) -> u8 {
+        (offset % 251) as u8
+    }
+
+    proptest! {
+        #[test]
+        fn bytes_come_out_as_written_until_they_are_acked(
+            writes in prop::collection::vec(0u64..50, 1..20),
+            acks in prop::collection::vec((0u64..500, 1u64..60), 0..40),
+        ) {
+            let mut buffer = SendBuffer::default();
+            for len in writes {
+                let bytes: Vec<u8> = (buffer.end()..buffer.end() + len).map(byte).collect();
+                buffer.push(bytes.into());
+            }
+            let end = buffer.end();
+            let mut acked = vec![false; end as usize];
+            for (start, len) in acks {
+                let range = start.min(end)..(start + len).min(end);
+                buffer.ack(range.clone());
+                acked[range.start as usize..range.end as usize].fill(true);
+
+                let mut listed = vec![true; end as usize];
+                for gap in buffer.unacked(0..end).collect::<Vec<_>>() {
+                    listed[gap.start as usize..gap.end as usize].fill(false);
+                    let mut copy = vec![0; (gap.end - gap.start) as usize];
+                    buffer.copy(gap.start, &mut copy);
+                    prop_assert!(copy.iter().zip(gap).all(|(&b, offset)| b == byte(offset)));
+                }
+                prop_assert_eq!(&listed, &acked);
+                prop_assert_eq!(buffer.is_acked(), acked.iter().all(|&a| a));
+                let prefix = acked.iter().take_while(|&&a| a).count() as u64;
+                prop_assert!(buffer.segments.front().is_none_or(|s| s.end() > prefix));
+            }
+        }
+    }
+}
