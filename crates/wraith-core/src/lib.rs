@@ -1,11 +1,17 @@
 //! The wraith protocol without I/O (docs/SPEC.md): packets, frames, loss recovery, congestion, streams, paths.
 #![forbid(unsafe_code)]
 
+mod acks;
 mod block;
+mod config;
 pub mod congestion;
+mod connection;
+mod endpoint;
 mod error;
+mod event;
 pub mod frame;
 pub mod mtud;
+mod path;
 mod range_set;
 pub mod recovery;
 pub mod streams;
@@ -13,7 +19,12 @@ mod time;
 pub mod varint;
 
 pub use block::{BLOCK_BYTES, Block, BlockPool, Chunk};
+pub use config::{EndpointConfig, TransportConfig};
+pub use congestion::Algorithm;
+pub use connection::Connection;
+pub use endpoint::{ConnectError, Endpoint};
 pub use error::{CloseReason, StreamError, Violation, code};
+pub use event::{ConnectionHandle, ConnectionStats, Ecn, Event, Transmit};
 pub use range_set::RangeSet;
-pub use streams::{Read, Role, StreamConfig, StreamEvent, StreamId, Streams};
+pub use streams::{Read, Role, StreamId};
 pub use time::Time;

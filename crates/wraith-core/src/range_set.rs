@@ -38,9 +38,16 @@ impl RangeSet {
         self.ranges.back().cloned()
     }
 
-    /// Ranges from the lowest up; reversible.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Range<u64>> + ExactSizeIterator + '_ {
+    /// Ranges from the lowest up.
+    pub fn iter(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = Range<u64>> + ExactSizeIterator + Clone + '_ {
         self.ranges.iter().cloned()
+    }
+
+    /// Ranges from the highest down.
+    pub fn iter_rev(&self) -> impl Iterator<Item = Range<u64>> + Clone + '_ {
+        self.ranges.iter().rev().cloned()
     }
 
     /// Takes the lowest range out.

@@ -1,0 +1,213 @@
+//! Which packets arrived, and when to say so (SPEC §7).
+//!
+//! The receiver side of acknowledgement: a set of received packet numbers, bounded to the newest
+//! [`RANGES_MAX`] ranges, and the decision whether an ACK is due now, later, or not at all. Duplicates never get
+//! here: the replay window in front of it drops them.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use crate::{RangeSet, Time};
+
+/// Ranges remembered and reported. Older ones are forgotten: their packets are either lost or were reported in many
+/// ACKs before.
+pub(crate) const RANGES_MAX: usize = 64;
+/// Ack-eliciting packets before an ACK, until the peer's ACK_FREQUENCY says otherwise (RFC 9000 §13.2.2).
+const THRESHOLD_DEFAULT: u64 = 2;
+/// ACK-only packets after which one carries a PING, so that the peer's ACK of it lets old ranges go.
+const ACK_ONLY_MAX: u32 = 64;
+
+#[derive(Debug)]
+pub(crate) struct Acks {
+    received: RangeSet,
+    largest: Option<(u64, Time)>,
+    /// Ack-eliciting packets since the last ACK was sent.
+    unreported: u64,
+    immediate: bool,
+    deadline: Option<Time>,
+    threshold: u64,
+    delay_max: Duration,
+    frequency_sequence: Option<u64>,
+    ack_only_sent: u32,
+}
+
+impl Acks {
+    pub(crate) fn new(delay_max: Duration) -> Self {
+        Self {
+            received: RangeSet::new(),
+            largest: None,
+            unreported: 0,
+            immediate: false,
+            deadline: None,
+            threshold: THRESHOLD_DEFAULT,
+            delay_max,
+            frequency_sequence: None,
+            ack_only_sent: 0,
+        }
+    }
+
+    /// Notes an authenticated packet.
+    pub(crate) fn on_received(&mut self, now: Time, pn: u64, ack_eliciting: bool) {
+        let expected = self.largest.map_or(0, |(largest, _)| largest + 1);
+        self.received.insert(pn..pn + 1);
+        if self.received.len() > RANGES_MAX {
+            self.received.pop_first();
+        }
+        if pn >= expected {
+            self.largest = Some((pn, now));
+        }
+        if !ack_eliciting {
+            return;
+        }
+        self.unreported += 1;
+        if pn != expected || self.unreported >= self.threshold {
+            self.immediate = true;
+        }
+        self.deadline.get_or_insert(now + self.delay_max);
+    }
+
+    /// The highest packet number seen.
+    pub(crate) fn largest(&self) -> Option<u64> {
+        self.largest.map(|(pn, _)| pn)
+    }
+
+    /// The peer asked for an ACK at once.
+    pub(crate) fn on_immediate_ack(&mut self) {
+        self.immediate = true;
+    }
+
+    /// The peer's ACK_FREQUENCY; an older one than already seen is ignored.
+    pub(crate) fn on_ack_frequency(&mut self, sequence: u64, packets: u64, delay_max: Duration) {
+        if self.frequency_sequence.is_some_and(|newest| sequence <= newest) {
+            return;
+        }
+        self.frequency_sequence = Some(sequence);
+        self.threshold = packets.max(1);
+        self.delay_max = delay_max.clamp(Duration::from_millis(1), Duration::from_millis(200));
+    }
+
+    /// True if an ACK must be sent now even if nothing else is.
+    pub(crate) fn is_due(&self, now: Time) -> bool {
+        self.unreported > 0 && (self.immediate || self.deadline.is_some_and(|at| at <= now))
+    }
+
+    /// True if an ACK is worth adding to a packet that is sent anyway.
+    pub(crate) fn is_pending(&self) -> bool {
+        self.unreported > 0
+    }
+
+    /// When an ACK becomes due by itself.
+    pub(crate) fn timeout(&self) -> Option<Time> {
+        if self.unreported == 0 { None } else { self.deadline }
+    }
+
+    /// Largest, its delay, and the ranges from the largest down, for an ACK frame.
+    pub(crate) fn report(
+        &self,
+        now: Time,
+    ) -> Option<(Duration, impl Iterator<Item = RangeInclusive<u64>> + Clone + '_)> {
+        let (_, at) = self.largest?;
+        let ranges = self.received.iter_rev().map(|r| r.start..=r.end - 1);
+        Some((now - at, ranges))
+    }
+
+    /// An ACK went out. Returns true if its packet should also carry a PING (see [`ACK_ONLY_MAX`]).
+    pub(crate) fn on_sent(&mut self, ack_only: bool) -> bool {
+        self.unreported = 0;
+        self.immediate = false;
+        self.deadline = None;
+        if !ack_only {
+            self.ack_only_sent = 0;
+            return false;
+        }
+        self.ack_only_sent += 1;
+        if self.ack_only_sent < ACK_ONLY_MAX || self.received.len() < 2 {
+            return false;
+        }
+        self.ack_only_sent = 0;
+        true
+    }
+
+    /// The peer acknowledged a packet whose ACK reached up to `largest`: it knows everything below.
+    pub(crate) fn on_ack_acked(&mut self, largest: u64) {
+        // Kept: the range that holds `largest` itself, so that a gap above it still shows as one.
+        let keep_from = self
+            .received
+            .iter()
+            .find(|r| r.start <= largest && largest < r.end)
+            .map_or(largest, |r| r.start);
+        self.received.remove(0..keep_from);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DELAY: Duration = Duration::from_millis(25);
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn the_second_packet_makes_an_ack_due_and_the_first_only_after_the_delay() {
+        let mut acks = Acks::new(DELAY);
+        acks.on_received(at(0), 0, true);
+        assert!(!acks.is_due(at(0)) && acks.is_due(at(25)));
+        assert_eq!(acks.timeout(), Some(at(25)));
+        acks.on_received(at(1), 1, true);
+        assert!(acks.is_due(at(1)));
+        acks.on_sent(true);
+        assert!(!acks.is_due(at(100)) && acks.timeout().is_none());
+    }
+
+    #[test]
+    fn a_gap_is_reported_at_once() {
+        let mut acks = Acks::new(DELAY);
+        acks.on_ack_frequency(1, 100, DELAY);
+        acks.on_received(at(0), 0, true);
+        acks.on_received(at(0), 2, true);
+        assert!(acks.is_due(at(0)));
+        let (_, ranges) = acks.report(at(0)).unwrap();
+        assert_eq!(ranges.collect::<Vec<_>>(), vec![2..=2, 0..=0]);
+    }
+
+    #[test]
+    fn packets_that_need_no_ack_get_none() {
+        let mut acks = Acks::new(DELAY);
+        acks.on_received(at(0), 0, false);
+        assert!(!acks.is_due(at(1000)) && acks.timeout().is_none());
+    }
+
+    #[test]
+    fn ranges_stay_bounded_and_the_newest_survive() {
+        let mut acks = Acks::new(DELAY);
+        for pn in (0..1000).step_by(2) {
+            acks.on_received(at(0), pn, true);
+        }
+        let ranges: Vec<_> = acks.report(at(0)).unwrap().1.collect();
+        assert_eq!(ranges.len(), RANGES_MAX);
+        assert_eq!(ranges[0], 998..=998);
+    }
+
+    #[test]
+    fn an_acked_ack_lets_older_ranges_go() {
+        let mut acks = Acks::new(DELAY);
+        for pn in [0, 1, 3, 4, 6] {
+            acks.on_received(at(0), pn, true);
+        }
+        acks.on_ack_acked(4);
+        let ranges: Vec<_> = acks.report(at(0)).unwrap().1.collect();
+        assert_eq!(ranges, vec![6..=6, 3..=4]);
+    }
+
+    #[test]
+    fn an_older_ack_frequency_is_ignored() {
+        let mut acks = Acks::new(DELAY);
+        acks.on_ack_frequency(5, 10, DELAY);
+        acks.on_ack_frequency(4, 1, DELAY);
+        acks.on_received(at(0), 0, true);
+        assert!(!acks.is_due(at(0)));
+    }
+}

@@ -1,0 +1,89 @@
+//! What an endpoint and its connections are allowed to use. Every limit has a default with its reason.
+
+use std::time::Duration;
+
+use wraith_crypto::identity::SecretIdentity;
+
+use crate::congestion::Algorithm;
+
+/// Configuration of an [`Endpoint`](crate::Endpoint).
+#[derive(Debug)]
+pub struct EndpointConfig {
+    /// Who we are.
+    pub identity: SecretIdentity,
+    /// Limits and tuning of each connection.
+    pub transport: TransportConfig,
+    /// Whether strangers who know our NodeId may connect. If false, H1 gets silence.
+    pub accept: bool,
+    /// Unix time, in seconds, at [`Time::ZERO`](crate::Time::ZERO): the ±90 s check of SPEC §3.4 needs a wall clock.
+    pub unix_time_at_zero: u64,
+    /// Established connections at once; further H1s get silence.
+    pub connections_max: usize,
+    /// Handshakes between H2 and H3 at once; the oldest gives way.
+    pub half_open_max: usize,
+}
+
+impl EndpointConfig {
+    /// Accepts connections as `identity`, with default limits.
+    pub fn new(identity: SecretIdentity) -> Self {
+        Self {
+            identity,
+            transport: TransportConfig::default(),
+            accept: true,
+            unix_time_at_zero: 0,
+            connections_max: 1024,
+            half_open_max: 256,
+        }
+    }
+}
+
+/// Limits and tuning of a connection.
+#[derive(Clone, Debug)]
+pub struct TransportConfig {
+    /// Silence after which a connection ends; the smaller of both sides counts.
+    pub idle_timeout: Duration,
+    /// Whether to send PING at a third of the idle timeout.
+    pub keep_alive: bool,
+    /// Receive window a connection starts with, in bytes.
+    pub connection_window_initial: u64,
+    /// Ceiling of the connection's receive window: the memory a peer can make us hold.
+    pub connection_window_max: u64,
+    /// Receive window a stream starts with, in bytes.
+    pub stream_window_initial: u64,
+    /// Ceiling of one stream's receive window.
+    pub stream_window_max: u64,
+    /// Bytes one stream may hold that are not acknowledged yet.
+    pub send_buffer_max: u64,
+    /// Streams the peer may have open at once.
+    pub streams_max: u64,
+    /// Congestion control.
+    pub algorithm: Algorithm,
+    /// UDP payload that every path is assumed to carry.
+    pub initial_mtu: u16,
+    /// Largest UDP payload to probe for, and to accept.
+    pub max_mtu: u16,
+    /// Offered cipher suites, SPEC §3.3 bits.
+    pub suites: u8,
+    /// Packets sealed under one key before the next phase (SPEC §4.5).
+    pub phase_packets: u64,
+}
+
+impl Default for TransportConfig {
+    fn default() -> Self {
+        Self {
+            idle_timeout: Duration::from_secs(30),
+            keep_alive: true,
+            connection_window_initial: 3 << 20,
+            connection_window_max: 32 << 20,
+            stream_window_initial: 2 << 20,
+            stream_window_max: 24 << 20,
+            send_buffer_max: 24 << 20,
+            streams_max: 128,
+            algorithm: Algorithm::Cubic,
+            initial_mtu: 1200,
+            max_mtu: 65_000,
+            suites: 0b11,
+            phase_packets: 1 << 20,
+        }
+    }
+}

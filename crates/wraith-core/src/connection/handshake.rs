@@ -1,0 +1,212 @@
+//! How a connection begins (SPEC §3): the initiator drives H1 → H2 → H3 here; a responder's connection is made from
+//! a half-open handshake of the endpoint once H3 authenticated.
+//!
+//! Invariant: nothing that arrives before H2 authenticates changes this state, so injected garbage cannot end an
+//! attempt.
+
+use std::fmt;
+use std::time::Duration;
+
+use rand_core::Rng;
+use wraith_crypto::aead::{Suite, aes_hardware};
+use wraith_crypto::identity::{InvalidNodeId, SecretIdentity};
+use wraith_crypto::kdf::hash;
+use wraith_noise::{
+    FinalHello, H1_BYTES, H3_BYTES, Initiator, InitiatorHello, Opener, Parameters, ResponderHello,
+    Sealer, SessionKeys,
+};
+
+use super::{ACK_DELAY_MAX, Confirming, Connection, Parts, Sealed, State};
+use crate::config::TransportConfig;
+use crate::event::Event;
+use crate::{CloseReason, Time};
+
+/// First repeat of H1 and H3; doubles each time (SPEC §3.4).
+const REPEAT_FIRST: Duration = Duration::from_millis(250);
+/// An attempt ends after this long without H2 (SPEC §3.4).
+const ATTEMPT_MAX: Duration = Duration::from_secs(10);
+
+/// Longest the peer may say it delays ACKs; a longer one would only slow our own probes.
+const PEER_ACK_DELAY_MAX: Duration = Duration::from_millis(200);
+
+/// An initiator waiting for H2.
+pub(crate) struct Opening {
+    initiator: Option<Initiator>,
+    pub(super) h1: Vec<u8>,
+    pub(super) next: Time,
+    pub(super) interval: Duration,
+    pub(super) deadline: Time,
+    began: Time,
+}
+
+impl fmt::Debug for Opening {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Opening").field("next", &self.next).finish_non_exhaustive()
+    }
+}
+
+/// What H1 and an authentic H3 told the responder.
+pub(crate) struct Proof<'a> {
+    pub(crate) suite: Suite,
+    pub(crate) hello: &'a InitiatorHello,
+    pub(crate) last: &'a FinalHello,
+    pub(crate) keys: &'a SessionKeys,
+    /// BLAKE3 of H3.
+    pub(crate) h3_digest: [u8; 32],
+    /// From our H2 to their H3.
+    pub(crate) rtt: Duration,
+}
+
+/// A length drawn uniformly from `range`.
+pub(crate) fn draw(rng: &mut impl Rng, range: std::ops::RangeInclusive<usize>) -> usize {
+    let span = (range.end() - range.start() + 1) as u32;
+    range.start() + (rng.next_u32() % span) as usize
+}
+
+/// Our transport parameters (SPEC §3.3).
+pub(crate) fn parameters(config: &TransportConfig) -> Parameters {
+    Parameters {
+        max_idle_timeout_ms: config.idle_timeout.as_millis() as u64,
+        initial_max_data: config.connection_window_initial,
+        initial_max_stream_data: config.stream_window_initial,
+        initial_max_streams: config.streams_max,
+        max_datagram_frame_size: u64::from(u16::MAX),
+        max_udp_payload: u64::from(config.max_mtu),
+        max_ack_delay_us: ACK_DELAY_MAX.as_micros() as u64,
+    }
+}
+
+impl Connection {
+    /// Starts an attempt to reach `parts.peer`.
+    pub(crate) fn initiate(
+        now: Time,
+        mut parts: Parts,
+        identity: &SecretIdentity,
+        cid_mask: [u8; 32],
+        unix_seconds: u64,
+    ) -> Result<Self, InvalidNodeId> {
+        let hello = InitiatorHello {
+            suites: parts.config.suites,
+            aes_hardware: aes_hardware(),
+            cid: parts.own_cid,
+            cid_mask,
+            unix_seconds,
+        };
+        let len = draw(&mut parts.rng, H1_BYTES);
+        let (initiator, h1) = Initiator::start(identity, parts.peer, &hello, len, &mut parts.rng)?;
+        let opening = Opening {
+            initiator: Some(initiator),
+            h1,
+            next: now,
+            interval: REPEAT_FIRST,
+            deadline: now + ATTEMPT_MAX,
+            began: now,
+        };
+        Ok(Self::new(now, parts, State::Opening(Box::new(opening))))
+    }
+
+    /// A connection whose initiator proved itself with H3.
+    pub(crate) fn accepted(now: Time, parts: Parts, proof: &Proof<'_>) -> Self {
+        let Proof { suite, hello, last, keys, h3_digest, rtt } = *proof;
+        let mut connection = Self::new(now, parts, State::Open);
+        connection.h3_digest = Some(h3_digest);
+        connection.seal(now, suite, hello.cid, hello.cid_mask, keys);
+        connection.adopt(now, &last.parameters, Some(rtt));
+        // The first packet tells the initiator that H3 arrived.
+        connection.ping = true;
+        connection.events.push_back(Event::Connected);
+        connection
+    }
+
+    /// Tries a datagram as H2. False if it is not an authentic one.
+    pub(crate) fn handle_h2(
+        &mut self,
+        now: Time,
+        identity: &SecretIdentity,
+        datagram: &[u8],
+    ) -> bool {
+        let State::Opening(opening) = &mut self.state else { return false };
+        let Some(initiator) = opening.initiator.as_mut() else { return false };
+        let Ok(hello) = initiator.read_h2(datagram) else { return false };
+        if hello.suite.bit() & self.config.suites == 0 {
+            self.fall_silent(CloseReason::HandshakeTimeout);
+            return true;
+        }
+        // After a repeat it is unknown which H1 was answered.
+        let rtt = (opening.interval == REPEAT_FIRST * 2).then(|| now - opening.began);
+        let initiator = opening.initiator.take().expect("checked above");
+        let last = FinalHello { node_id: identity.node_id(), parameters: parameters(&self.config) };
+        let len = draw(&mut self.rng, H3_BYTES);
+        let (h3, keys) = initiator.write_h3(&last, len);
+        self.open(now, &hello, h3, &keys, rtt);
+        true
+    }
+
+    /// A repeat of the H3 that made this connection: the initiator has not heard from us yet.
+    pub(crate) fn handle_repeated_h3(&mut self, datagram: &[u8]) -> bool {
+        if self.h3_digest.is_none_or(|digest| digest != hash(datagram)) {
+            return false;
+        }
+        self.ping = true;
+        true
+    }
+
+    fn open(
+        &mut self,
+        now: Time,
+        hello: &ResponderHello,
+        h3: Vec<u8>,
+        keys: &SessionKeys,
+        rtt: Option<Duration>,
+    ) {
+        self.seal(now, hello.suite, hello.cid, hello.cid_mask, keys);
+        self.confirming = Some(Confirming { h3, next: now, interval: REPEAT_FIRST });
+        self.state = State::Open;
+        self.adopt(now, &hello.parameters, rtt);
+        self.events.push_back(Event::Connected);
+    }
+
+    fn seal(
+        &mut self,
+        now: Time,
+        suite: Suite,
+        peer_cid: [u8; 8],
+        peer_cid_mask: [u8; 32],
+        keys: &SessionKeys,
+    ) {
+        self.sealed = Some(Sealed {
+            sealer: Sealer::new(
+                suite,
+                &keys.send_secret,
+                keys.send_pn_mask,
+                peer_cid,
+                peer_cid_mask,
+            ),
+            opener: Opener::new(suite, &keys.recv_secret, keys.recv_pn_mask, self.own_cid),
+            phase_since: now,
+            phase_first_pn: 0,
+            forget_at: None,
+        });
+    }
+
+    /// Takes over what the peer told us about itself. `rtt` is the handshake's round trip, if it was clean.
+    fn adopt(&mut self, now: Time, peer: &Parameters, rtt: Option<Duration>) {
+        self.streams.set_peer_limits(
+            peer.initial_max_data,
+            peer.initial_max_stream_data,
+            peer.initial_max_streams,
+        );
+        self.datagram_max = peer.max_datagram_frame_size;
+        if peer.max_idle_timeout_ms > 0 {
+            let theirs = Duration::from_millis(peer.max_idle_timeout_ms);
+            self.idle_timeout = self.idle_timeout.min(theirs).max(Duration::from_millis(100));
+        }
+        self.path.mtud.limit(u16::try_from(peer.max_udp_payload).unwrap_or(u16::MAX));
+        let ack_delay = Duration::from_micros(peer.max_ack_delay_us).min(PEER_ACK_DELAY_MAX);
+        self.recovery.set_max_ack_delay(ack_delay);
+        if let Some(rtt) = rtt {
+            self.recovery.assume_rtt(now, rtt);
+        }
+        self.restart_idle_timer(now);
+    }
+}

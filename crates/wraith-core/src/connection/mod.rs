@@ -1,0 +1,349 @@
+//! One connection: the protocol after (and, for the initiator, during) the handshake.
+//!
+//! # How it is used
+//!
+//! A connection belongs to an [`Endpoint`](crate::Endpoint), which feeds it datagrams and time. The application
+//! mutates it through [`Endpoint::connection`](crate::Endpoint::connection): open, write, finish, read, close. After
+//! any mutation (a datagram, a timeout, a call) the outputs are drained in this order until each is empty:
+//! datagrams ([`Endpoint::poll_transmit`](crate::Endpoint::poll_transmit)), events, then the next timeout; then one
+//! sleeps until a datagram or that timeout. `now` never goes backwards.
+//!
+//! # What must stay true
+//!
+//! - State changes only after a packet authenticated. A frame that breaks the protocol closes the connection.
+//! - Packet numbers are used once, in order; every sent packet is either in `recovery` or settled.
+//! - Steady state allocates nothing per packet.
+
+mod handshake;
+mod receive;
+mod timers;
+mod transmit;
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use rand_chacha::ChaCha20Rng;
+use wraith_crypto::identity::NodeId;
+use wraith_noise::{Opener, Sealer};
+
+use crate::acks::Acks;
+use crate::config::TransportConfig;
+use crate::event::{ConnectionStats, Event};
+use crate::frame::SentFrames;
+use crate::path::{Candidate, Path};
+use crate::recovery::{Recovery, RecoveryConfig, Settled};
+use crate::streams::{Read, Role, StreamConfig, StreamId, Streams};
+use crate::{BlockPool, CloseReason, StreamError, Time, Violation};
+
+use handshake::Opening;
+pub(crate) use handshake::{Proof, draw, parameters};
+
+/// RTT assumed before the first sample (RFC 9002 §6.2.2 says 333 ms; most of our paths are far shorter, and a PTO
+/// too early costs one packet).
+const INITIAL_RTT: Duration = Duration::from_millis(100);
+/// Longest we hold back an ACK when nothing else calls for it.
+pub(crate) const ACK_DELAY_MAX: Duration = Duration::from_millis(25);
+/// Unsent DATAGRAM frames held; further ones push out the oldest.
+const DATAGRAMS_MAX: usize = 64;
+
+/// Keys and counters of the sealed phase of a connection.
+struct Sealed {
+    sealer: Sealer,
+    opener: Opener,
+    /// When the current sending phase began, and its first packet number.
+    phase_since: Time,
+    phase_first_pn: u64,
+    /// When the previous receiving keys are forgotten.
+    forget_at: Option<Time>,
+}
+
+/// H3, repeated until the responder proves that it has it (SPEC §3.4).
+#[derive(Debug)]
+struct Confirming {
+    h3: Vec<u8>,
+    next: Time,
+    interval: Duration,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Initiator, before H2.
+    Opening(Box<Opening>),
+    Open,
+    /// We closed: CLOSE is (re)sent when `due`, until `until`.
+    Closing {
+        code: u64,
+        reason: String,
+        due: bool,
+        next: Time,
+        until: Time,
+    },
+    /// The peer closed, or we fell silent: late packets are ignored until `until`.
+    Draining {
+        until: Time,
+    },
+    Drained,
+}
+
+/// What we told the peer about acknowledging our packets (SPEC §5, ACK_FREQUENCY).
+#[derive(Debug)]
+struct AckFrequency {
+    sequence: u64,
+    packets: u64,
+    delay: Duration,
+    pending: bool,
+}
+
+/// A connection; see the module documentation for the order of calls.
+pub struct Connection {
+    role: Role,
+    config: TransportConfig,
+    peer: NodeId,
+    own_cid: [u8; 8],
+    state: State,
+    sealed: Option<Sealed>,
+    confirming: Option<Confirming>,
+    /// Responder: BLAKE3 of the H3 that was accepted, to know a repeat.
+    h3_digest: Option<[u8; 32]>,
+    path: Path,
+    candidate: Option<Candidate>,
+    /// PATH_RESPONSE frames owed, and where to.
+    responses: VecDeque<(SocketAddr, [u8; 8])>,
+    recovery: Recovery<SentFrames>,
+    settled: Settled<SentFrames>,
+    streams: Streams,
+    acks: Acks,
+    frequency: AckFrequency,
+    datagrams: VecDeque<Bytes>,
+    datagram_max: u64,
+    next_pn: u64,
+    /// Packets that must go out whatever congestion control says.
+    probes: u8,
+    ping: bool,
+    idle_timeout: Duration,
+    idle_deadline: Time,
+    keep_alive_at: Time,
+    /// When the pacer lets the next packets go, as of the last `poll_transmit`.
+    pace_at: Option<Time>,
+    events: VecDeque<Event>,
+    stats: ConnectionStats,
+    rng: ChaCha20Rng,
+}
+
+/// What a connection is made from.
+pub(crate) struct Parts {
+    pub(crate) role: Role,
+    pub(crate) config: TransportConfig,
+    pub(crate) pool: BlockPool,
+    pub(crate) peer: NodeId,
+    pub(crate) own_cid: [u8; 8],
+    pub(crate) remote: SocketAddr,
+    pub(crate) rng: ChaCha20Rng,
+}
+
+impl Connection {
+    fn new(now: Time, parts: Parts, state: State) -> Self {
+        let Parts { role, config, pool, peer, own_cid, remote, rng } = parts;
+        let recovery = Recovery::new(now, &recovery_config(&config));
+        let streams = Streams::new(role, &stream_config(&config), pool);
+        Self {
+            role,
+            peer,
+            own_cid,
+            state,
+            sealed: None,
+            confirming: None,
+            h3_digest: None,
+            path: Path::new(remote, config.initial_mtu, config.max_mtu),
+            candidate: None,
+            responses: VecDeque::new(),
+            recovery,
+            settled: Settled::default(),
+            streams,
+            acks: Acks::new(ACK_DELAY_MAX),
+            frequency: AckFrequency {
+                sequence: 0,
+                packets: 2,
+                delay: ACK_DELAY_MAX,
+                pending: false,
+            },
+            datagrams: VecDeque::new(),
+            datagram_max: 0,
+            next_pn: 0,
+            probes: 0,
+            ping: false,
+            idle_timeout: config.idle_timeout,
+            idle_deadline: now + config.idle_timeout,
+            keep_alive_at: now + config.idle_timeout / 3,
+            pace_at: None,
+            events: VecDeque::new(),
+            stats: ConnectionStats::default(),
+            rng,
+            config,
+        }
+    }
+
+    /// Opens a stream; `None` while the peer's limit is reached or the handshake runs.
+    pub fn open_stream(&mut self) -> Option<StreamId> {
+        if self.sealed.is_none() { None } else { self.streams.open() }
+    }
+
+    /// Queues `bytes` on a stream. The caller respects [`Self::send_capacity`].
+    pub fn write(&mut self, id: StreamId, bytes: Bytes) -> Result<(), StreamError> {
+        self.streams.write(id, bytes)
+    }
+
+    /// Bytes that the stream takes now; [`Event::Writable`] says when it is more than zero again.
+    pub fn send_capacity(&mut self, id: StreamId) -> usize {
+        self.streams.send_capacity(id)
+    }
+
+    /// Ends our side of a stream after what was written.
+    pub fn finish(&mut self, id: StreamId) -> Result<(), StreamError> {
+        self.streams.finish(id)
+    }
+
+    /// Gives up sending on a stream.
+    pub fn reset(&mut self, id: StreamId, code: u64) -> Result<(), StreamError> {
+        self.streams.reset(id, code)
+    }
+
+    /// Tells the peer that we will not read more of a stream.
+    pub fn stop(&mut self, id: StreamId, code: u64) -> Result<(), StreamError> {
+        self.streams.stop(id, code)
+    }
+
+    /// The next bytes of a stream, in order.
+    pub fn read(&mut self, now: Time, id: StreamId) -> Result<Read, StreamError> {
+        let rtt = self.recovery.rtt().smoothed();
+        self.streams.read(now, rtt, id)
+    }
+
+    /// Queues an unreliable datagram. False if the peer takes none of this size.
+    pub fn send_datagram(&mut self, bytes: Bytes) -> bool {
+        let largest =
+            self.path.mtu().saturating_sub(transmit::OVERHEAD + transmit::DATAGRAM_HEADER);
+        if bytes.len() as u64 > self.datagram_max || bytes.len() > largest {
+            return false;
+        }
+        if self.datagrams.len() == DATAGRAMS_MAX {
+            self.datagrams.pop_front();
+        }
+        self.datagrams.push_back(bytes);
+        true
+    }
+
+    /// Closes at once; unacknowledged data is given up. `code` from 0x100 up is the application's.
+    pub fn close(&mut self, now: Time, code: u64, reason: &str) {
+        self.close_with(now, code, reason, CloseReason::Local);
+    }
+
+    /// The authenticated peer, or, before [`Event::Connected`], the one we mean to reach.
+    pub fn peer(&self) -> NodeId {
+        self.peer
+    }
+
+    /// Where the peer is.
+    pub fn remote(&self) -> SocketAddr {
+        self.path.remote
+    }
+
+    /// The connection ID that the peer puts on packets for us.
+    pub(crate) fn own_cid(&self) -> [u8; 8] {
+        self.own_cid
+    }
+
+    /// True once the connection ended; only late packets are still answered.
+    pub fn is_closed(&self) -> bool {
+        !matches!(self.state, State::Opening(_) | State::Open)
+    }
+
+    /// True when nothing is left to do and the connection can be forgotten.
+    pub(crate) fn is_drained(&self) -> bool {
+        matches!(self.state, State::Drained) && self.events.is_empty()
+    }
+
+    /// Counters and estimates.
+    pub fn stats(&self) -> ConnectionStats {
+        let rtt = self.recovery.rtt();
+        ConnectionStats {
+            packets_lost: self.recovery.packets_lost(),
+            spurious_losses: self.recovery.spurious_losses(),
+            rtt: rtt.smoothed(),
+            min_rtt: rtt.min(),
+            congestion_window: self.recovery.window(),
+            bytes_in_flight: self.recovery.bytes_in_flight(),
+            mtu: self.path.mtud.current(),
+            ..self.stats
+        }
+    }
+
+    pub(crate) fn poll_event(&mut self) -> Option<Event> {
+        if let Some(event) = self.events.pop_front() {
+            return Some(event);
+        }
+        if self.is_closed() {
+            return None;
+        }
+        self.streams.poll_event().map(Event::from)
+    }
+
+    fn close_with(&mut self, now: Time, code: u64, reason: &str, why: CloseReason) {
+        if self.is_closed() {
+            return;
+        }
+        let until = now + self.recovery.pto() * 3;
+        self.state = if self.sealed.is_some() {
+            State::Closing { code, reason: reason.to_owned(), due: true, next: now, until }
+        } else {
+            State::Drained
+        };
+        self.events.push_back(Event::Closed(why));
+    }
+
+    fn close_for_violation(&mut self, now: Time, violation: Violation) {
+        self.close_with(now, violation.code, violation.what, CloseReason::Violation(violation));
+    }
+
+    /// Ends the connection without telling the peer.
+    fn fall_silent(&mut self, why: CloseReason) {
+        if !self.is_closed() {
+            self.state = State::Drained;
+            self.events.push_back(Event::Closed(why));
+        }
+    }
+}
+
+fn stream_config(config: &TransportConfig) -> StreamConfig {
+    StreamConfig {
+        connection_window: config.connection_window_initial,
+        stream_window: config.stream_window_initial,
+        streams_max: config.streams_max,
+        connection_window_max: config.connection_window_max,
+        stream_window_max: config.stream_window_max,
+        send_buffer_max: config.send_buffer_max,
+    }
+}
+
+fn recovery_config(config: &TransportConfig) -> RecoveryConfig {
+    RecoveryConfig {
+        algorithm: config.algorithm,
+        initial_rtt: INITIAL_RTT,
+        max_ack_delay: ACK_DELAY_MAX,
+        mtu: config.initial_mtu,
+    }
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection")
+            .field("role", &self.role)
+            .field("remote", &self.path.remote)
+            .field("closed", &self.is_closed())
+            .field("next_pn", &self.next_pn)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,212 @@
+//! What a datagram does to a connection.
+//!
+//! Invariant: nothing changes before the packet's tag verified, and a frame that breaks the protocol closes the
+//! connection without acting on the rest of its packet.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use rand_core::Rng;
+
+use super::{Connection, State};
+use crate::event::Event;
+use crate::frame::{Frame, Frames, SentFrame, SentFrames};
+use crate::path::Candidate;
+use crate::recovery::Settled;
+use crate::streams::Role;
+use crate::{CloseReason, Time, Violation};
+
+/// Bytes in front of the sealed frames: CID and packet number (SPEC §4).
+const HEADER: usize = 12;
+/// PATH_RESPONSE frames owed at once; further challenges are ignored until one went out.
+const RESPONSES_MAX: usize = 4;
+
+impl Connection {
+    /// Takes a datagram that carries our connection ID. False if it is not authentic: nothing changed then.
+    pub(crate) fn handle_packet(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        cid: [u8; 8],
+        datagram: &mut [u8],
+    ) -> bool {
+        let Some(sealed) = self.sealed.as_mut() else { return false };
+        let Ok(opened) = sealed.opener.open(cid, datagram) else {
+            self.stats.datagrams_dropped += 1;
+            return false;
+        };
+        if opened.new_phase {
+            sealed.forget_at = Some(now + self.recovery.pto() * 3);
+        }
+        self.stats.packets_received += 1;
+        self.stats.bytes_received += datagram.len() as u64;
+        self.confirming = None;
+        match &mut self.state {
+            State::Open => {}
+            State::Closing { due, next, .. } => {
+                *due |= *next <= now;
+                return true;
+            }
+            _ => return true,
+        }
+        let newest = self.acks.largest().is_none_or(|largest| opened.pn > largest);
+        let payload = &datagram[HEADER..HEADER + opened.payload_len];
+        match self.handle_payload(now, from, payload) {
+            Ok(ack_eliciting) => {
+                self.acks.on_received(now, opened.pn, ack_eliciting);
+                self.restart_idle_timer(now);
+                if from != self.path.remote && newest && matches!(self.state, State::Open) {
+                    self.on_new_address(now, from, datagram.len());
+                }
+            }
+            Err(violation) => self.close_for_violation(now, violation),
+        }
+        true
+    }
+
+    /// A responder hears its initiator from elsewhere (SPEC §8).
+    fn on_new_address(&mut self, now: Time, from: SocketAddr, bytes: usize) {
+        if self.role == Role::Initiator {
+            return;
+        }
+        if self.candidate.as_ref().is_none_or(|c| c.remote != from) {
+            let mut challenge = [0; 8];
+            self.rng.fill_bytes(&mut challenge);
+            self.candidate = Some(Candidate::new(now, from, challenge));
+        }
+        if let Some(candidate) = &mut self.candidate {
+            candidate.on_received(bytes);
+        }
+    }
+
+    /// Acts on every frame; true if the packet asks for an acknowledgement.
+    fn handle_payload(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        payload: &[u8],
+    ) -> Result<bool, Violation> {
+        if payload.is_empty() {
+            return Err(Violation::protocol("an empty packet"));
+        }
+        let mut ack_eliciting = false;
+        for frame in Frames::new(payload) {
+            let frame = frame?;
+            ack_eliciting |= frame.is_ack_eliciting();
+            self.handle_frame(now, from, frame)?;
+            if !matches!(self.state, State::Open) {
+                break;
+            }
+        }
+        Ok(ack_eliciting)
+    }
+
+    fn handle_frame(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        frame: Frame<'_>,
+    ) -> Result<(), Violation> {
+        match frame {
+            Frame::Padding | Frame::Ping => {}
+            Frame::Ack(ack) => {
+                let delay = Duration::from_micros(ack.delay_us);
+                let mut settled = std::mem::take(&mut self.settled);
+                let result =
+                    self.recovery.on_ack(now, ack.largest, ack.ranges(), delay, &mut settled);
+                self.settle(&mut settled);
+                self.settled = settled;
+                result?;
+                self.update_ack_frequency();
+            }
+            Frame::Stream { id, offset, fin, data } => {
+                self.streams.on_stream(id, offset, fin, data)?;
+            }
+            Frame::ResetStream { id, code, final_size } => {
+                self.streams.on_reset_stream(id, code, final_size)?;
+            }
+            Frame::StopSending { id, code } => self.streams.on_stop_sending(id, code)?,
+            Frame::MaxData(max) => self.streams.on_max_data(max)?,
+            Frame::MaxStreamData { id, maximum } => {
+                self.streams.on_max_stream_data(id, maximum)?;
+            }
+            Frame::MaxStreams(max) => self.streams.on_max_streams(max)?,
+            Frame::Datagram(data) => {
+                self.events.push_back(Event::Datagram(Bytes::copy_from_slice(data)));
+            }
+            Frame::PathChallenge(data) => {
+                if self.responses.len() < RESPONSES_MAX {
+                    self.responses.push_back((from, data));
+                }
+            }
+            Frame::PathResponse(data) => self.on_path_response(now, data),
+            // What the peer sees of our address is for discovery; nothing here depends on it.
+            Frame::ObservedAddress(_) => {}
+            Frame::AckFrequency { sequence, packets, max_delay_us } => {
+                let delay = Duration::from_micros(max_delay_us);
+                self.acks.on_ack_frequency(sequence, packets, delay);
+            }
+            Frame::ImmediateAck => self.acks.on_immediate_ack(),
+            Frame::Close { code, reason } => self.on_close(now, code, reason),
+        }
+        Ok(())
+    }
+
+    fn on_close(&mut self, now: Time, code: u64, reason: &str) {
+        let reason = reason.to_owned();
+        self.state = State::Draining { until: now + self.recovery.pto() * 3 };
+        self.events.push_back(Event::Closed(CloseReason::Peer { code, reason }));
+    }
+
+    fn on_path_response(&mut self, now: Time, data: [u8; 8]) {
+        if self.candidate.as_ref().is_none_or(|c| c.challenge != data) {
+            return;
+        }
+        let Some(candidate) = self.candidate.take() else { return };
+        self.path.remote = candidate.remote;
+        self.path.mtud.restart();
+        self.recovery.reset_path(now, self.path.mtud.current());
+        // What was in flight on the old path is likely lost: the probe asks about it at once.
+        self.probes = self.probes.max(1);
+        self.events.push_back(Event::PathChanged { remote: candidate.remote });
+    }
+
+    /// Acts on packets that recovery settled as acknowledged or lost, and clears `settled`.
+    pub(super) fn settle(&mut self, settled: &mut Settled<SentFrames>) {
+        for packet in settled.acked.drain(..) {
+            if packet.mtu_probe {
+                if let Some(mtu) = self.path.mtud.on_probe_acked(packet.size as u16) {
+                    self.recovery.set_mtu(mtu);
+                }
+            } else {
+                self.path.mtud.on_packet_acked(packet.pn, packet.size);
+            }
+            for frame in &packet.frames {
+                match frame {
+                    SentFrame::Ack { largest } => self.acks.on_ack_acked(*largest),
+                    other => self.streams.on_acked(other),
+                }
+            }
+        }
+        for packet in settled.lost.drain(..) {
+            if packet.mtu_probe {
+                self.path.mtud.on_probe_lost();
+            } else if let Some(mtu) = self.path.mtud.on_packet_lost(packet.pn, packet.size) {
+                self.recovery.set_mtu(mtu);
+            }
+            for frame in &packet.frames {
+                self.on_frame_lost(frame);
+            }
+        }
+    }
+
+    pub(super) fn on_frame_lost(&mut self, frame: &SentFrame) {
+        match frame {
+            SentFrame::AckFrequency(sequence) => {
+                self.frequency.pending |= *sequence == self.frequency.sequence;
+            }
+            other => self.streams.on_lost(other),
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! What time does to a connection: idle end, keep-alive, loss and probe timers, key phases, candidates, repeats.
+
+use super::{Connection, State};
+use crate::recovery::TimeoutOutcome;
+use crate::streams::Role;
+use crate::{CloseReason, Time};
+
+/// Packets sent for one probe timeout (RFC 9002 §6.2.4).
+const PROBES: u8 = 2;
+
+impl Connection {
+    /// When [`Self::handle_timeout`] must be called, if nothing happens before.
+    pub(crate) fn poll_timeout(&self) -> Option<Time> {
+        match &self.state {
+            State::Opening(opening) => Some(opening.next.min(opening.deadline)),
+            State::Open => Some(self.open_timeout()),
+            State::Closing { until, .. } | State::Draining { until } => Some(*until),
+            State::Drained => None,
+        }
+    }
+
+    fn open_timeout(&self) -> Time {
+        let keep_alive = self.config.keep_alive.then_some(self.keep_alive_at);
+        let forget = self.sealed.as_ref().and_then(|s| s.forget_at);
+        let confirm = self.confirming.as_ref().map(|c| c.next);
+        let candidate = self.candidate.as_ref().map(|c| c.timeout());
+        [
+            keep_alive,
+            forget,
+            confirm,
+            candidate,
+            self.recovery.timeout(),
+            self.acks.timeout(),
+            self.pace_at,
+        ]
+        .into_iter()
+        .flatten()
+        .fold(self.idle_deadline, Time::min)
+    }
+
+    /// Does what is due by `now`.
+    pub(crate) fn handle_timeout(&mut self, now: Time) {
+        match &self.state {
+            State::Opening(opening) => {
+                if opening.deadline <= now {
+                    self.fall_silent(CloseReason::HandshakeTimeout);
+                }
+            }
+            State::Open => self.handle_open_timeout(now),
+            State::Closing { until, .. } | State::Draining { until } => {
+                if *until <= now {
+                    self.state = State::Drained;
+                }
+            }
+            State::Drained => {}
+        }
+    }
+
+    fn handle_open_timeout(&mut self, now: Time) {
+        if self.idle_deadline <= now {
+            self.fall_silent(CloseReason::IdleTimeout);
+            return;
+        }
+        if self.config.keep_alive && self.keep_alive_at <= now {
+            self.ping = true;
+            self.keep_alive_at = now + self.idle_timeout / 3;
+        }
+        if let Some(sealed) = &mut self.sealed
+            && sealed.forget_at.is_some_and(|at| at <= now)
+        {
+            sealed.opener.forget_previous_phase();
+            sealed.forget_at = None;
+        }
+        if self.candidate.as_ref().is_some_and(|c| c.is_given_up(now)) {
+            self.candidate = None;
+        }
+        if self.pace_at.is_some_and(|at| at <= now) {
+            self.pace_at = None;
+        }
+        if self.recovery.timeout().is_some_and(|at| at <= now) {
+            self.handle_recovery_timeout(now);
+        }
+    }
+
+    fn handle_recovery_timeout(&mut self, now: Time) {
+        let mut settled = std::mem::take(&mut self.settled);
+        let outcome = self.recovery.on_timeout(now, &mut settled);
+        self.settle(&mut settled);
+        self.settled = settled;
+        if outcome != TimeoutOutcome::Probe {
+            return;
+        }
+        self.probes = PROBES;
+        // A probe carries the oldest data again: a PING alone would cost one more round trip.
+        let oldest = self.recovery.oldest_unacked().cloned();
+        for frame in oldest.iter().flatten() {
+            self.on_frame_lost(frame);
+        }
+    }
+
+    /// The peer lives, or we sent the first packet since it did.
+    pub(super) fn restart_idle_timer(&mut self, now: Time) {
+        self.idle_deadline = now + self.idle_timeout.max(self.recovery.pto() * 3);
+        // Both sides keep alive; the initiator a little earlier, so that one PING serves both.
+        let share = if self.role == Role::Initiator { 3 } else { 2 };
+        self.keep_alive_at = now + self.idle_timeout / share;
+    }
+}

@@ -1,0 +1,321 @@
+//! What a connection sends: packets sealed straight into the caller's buffer, in GSO batches.
+//!
+//! Order: H1, H3, CLOSE; then what belongs to other addresses (challenges, responses), an MTU probe, and batches of
+//! full packets for the path. Invariant: within one batch every packet but the last has the same size.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use super::{Connection, State};
+use crate::event::Transmit;
+use crate::frame::{FrameWriter, SentFrame, SentFrames};
+use crate::recovery::{Budget, SentPacket};
+use crate::{CloseReason, Time, code};
+
+/// CID and packet number before, tag behind the sealed frames (SPEC §4).
+pub(super) const OVERHEAD: usize = HEADER + TAG;
+const HEADER: usize = 12;
+const TAG: usize = 16;
+/// Type and length in front of a DATAGRAM's bytes, at most.
+pub(super) const DATAGRAM_HEADER: usize = 5;
+/// Datagrams in one batch: the kernel's limit for UDP GSO (UDP_MAX_SEGMENTS).
+const SEGMENTS_MAX: usize = 64;
+/// A key phase lasts at most this long (SPEC §4.5).
+const PHASE_MAX: Duration = Duration::from_secs(120);
+/// No key seals more packets than this (SPEC §4.5, RFC 9001 §6.6).
+const KEY_PACKETS_MAX: u64 = 1 << 23;
+/// Size of a packet with PATH_CHALLENGE, so that the new path is known to carry it.
+const CHALLENGE_LEN: usize = 1200;
+/// Acknowledgements asked for in one congestion window (draft-ietf-ccwg-bbr asks for at least 4 in a round trip).
+const ACKS_PER_WINDOW: u64 = 8;
+/// Most packets we ask the peer to take before it acknowledges.
+const ACK_PACKETS_MAX: u64 = 64;
+
+impl Connection {
+    /// Fills `buf` with the next datagrams. `buf` must hold at least one datagram of the largest MTU.
+    pub(crate) fn poll_transmit(&mut self, now: Time, buf: &mut [u8]) -> Option<Transmit> {
+        let transmit = match &self.state {
+            State::Opening(_) => self.transmit_h1(now, buf),
+            State::Open => self
+                .transmit_h3(now, buf)
+                .or_else(|| self.transmit_response(now, buf))
+                .or_else(|| self.transmit_challenge(now, buf))
+                .or_else(|| self.transmit_mtu_probe(now, buf))
+                .or_else(|| self.transmit_packets(now, buf)),
+            State::Closing { .. } => self.transmit_close(now, buf),
+            State::Draining { .. } | State::Drained => None,
+        }?;
+        debug_assert!(transmit.segment >= 1 && transmit.segment <= transmit.len);
+        self.stats.bytes_sent += transmit.len as u64;
+        Some(transmit)
+    }
+
+    fn single(to: SocketAddr, len: usize) -> Transmit {
+        Transmit { to, ecn: None, len, segment: len }
+    }
+
+    fn transmit_h1(&mut self, now: Time, buf: &mut [u8]) -> Option<Transmit> {
+        let to = self.path.remote;
+        let State::Opening(opening) = &mut self.state else { return None };
+        if opening.next > now {
+            return None;
+        }
+        opening.next = now + opening.interval;
+        opening.interval *= 2;
+        buf[..opening.h1.len()].copy_from_slice(&opening.h1);
+        Some(Self::single(to, opening.h1.len()))
+    }
+
+    fn transmit_h3(&mut self, now: Time, buf: &mut [u8]) -> Option<Transmit> {
+        let to = self.path.remote;
+        let confirming = self.confirming.as_mut()?;
+        if confirming.next > now {
+            return None;
+        }
+        confirming.next = now + confirming.interval;
+        confirming.interval *= 2;
+        buf[..confirming.h3.len()].copy_from_slice(&confirming.h3);
+        Some(Self::single(to, confirming.h3.len()))
+    }
+
+    fn transmit_close(&mut self, now: Time, buf: &mut [u8]) -> Option<Transmit> {
+        let pto = self.recovery.pto();
+        let State::Closing { code, reason, due, next, .. } = &mut self.state else { return None };
+        if !std::mem::take(due) {
+            return None;
+        }
+        *next = now + pto;
+        let mut out = FrameWriter::new(&mut buf[HEADER..self.path.mtud.current() as usize - TAG]);
+        out.close(*code, reason);
+        let payload = out.len();
+        let len = self.seal_packet(payload, buf);
+        Some(Self::single(self.path.remote, len))
+    }
+
+    fn transmit_response(&mut self, now: Time, buf: &mut [u8]) -> Option<Transmit> {
+        let (to, data) = self.responses.pop_front()?;
+        let mut sent = SentFrames::new();
+        let mut out = FrameWriter::new(&mut buf[HEADER..CHALLENGE_LEN - TAG]);
+        out.path_response(data);
+        let room = out.remaining();
+        out.padding(room);
+        sent.push(SentFrame::PathResponse);
+        let payload = out.len();
+        let len = self.send_packet(now, payload, buf, sent, true, false);
+        Some(Self::single(to, len))
+    }
+
+    fn transmit_challenge(&mut self, now: Time, buf: &mut [u8]) -> Option<Transmit> {
+        let pto = self.recovery.pto();
+        let candidate = self.candidate.as_mut()?;
+        // A small trigger allows only a small challenge; a later, larger packet from there allows a full one.
+        let len = if candidate.may_challenge(now, CHALLENGE_LEN) { CHALLENGE_LEN } else { 64 };
+        if !candidate.may_challenge(now, len) {
+            return None;
+        }
+        candidate.on_challenge_sent(now, len, pto);
+        let (to, challenge) = (candidate.remote, candidate.challenge);
+        let mut out = FrameWriter::new(&mut buf[HEADER..len - TAG]);
+        out.path_challenge(challenge);
+        let room = out.remaining();
+        out.padding(room);
+        let payload = out.len();
+        let sent = SentFrames::from_slice(&[SentFrame::PathChallenge(challenge)]);
+        let len = self.send_packet(now, payload, buf, sent, true, false);
+        Some(Self::single(to, len))
+    }
+
+    /// A probe for a larger MTU; only with data in flight, so that its loss is noticed and idle paths stay silent.
+    fn transmit_mtu_probe(&mut self, now: Time, buf: &mut [u8]) -> Option<Transmit> {
+        if self.confirming.is_some() || self.recovery.bytes_in_flight() == 0 {
+            return None;
+        }
+        let size = usize::from(self.path.mtud.poll_probe(now)?).min(buf.len());
+        let mut out = FrameWriter::new(&mut buf[HEADER..size - TAG]);
+        out.ping();
+        out.immediate_ack();
+        let room = out.remaining();
+        out.padding(room);
+        let payload = out.len();
+        let sent = SentFrames::from_slice(&[SentFrame::Ping]);
+        let len = self.send_packet(now, payload, buf, sent, true, true);
+        Some(Self::single(self.path.remote, len))
+    }
+
+    /// A batch of packets for the path: what congestion control and pacing allow, or one ACK.
+    fn transmit_packets(&mut self, now: Time, buf: &mut [u8]) -> Option<Transmit> {
+        self.advance_phase(now);
+        let mtu = self.path.mtu();
+        let mut budget = self.data_budget(now, mtu);
+        let (mut len, mut segment, mut count) = (0, 0, 0);
+        while count < SEGMENTS_MAX && len + mtu <= buf.len() {
+            let with_data = budget > 0;
+            let Some(size) = self.build_packet(now, &mut buf[len..len + mtu], with_data) else {
+                break;
+            };
+            budget = budget.saturating_sub(size as u64);
+            if count == 0 {
+                segment = size;
+            }
+            len += size;
+            count += 1;
+            if size < mtu {
+                break;
+            }
+        }
+        if budget > 0 && !self.streams.has_pending() {
+            self.recovery.set_app_limited();
+        }
+        (len > 0).then_some(Transmit { to: self.path.remote, ecn: None, len, segment })
+    }
+
+    /// Bytes of ack-eliciting packets that may go now.
+    fn data_budget(&mut self, now: Time, mtu: usize) -> u64 {
+        if self.probes > 0 {
+            return u64::from(self.probes) * mtu as u64;
+        }
+        self.pace_at = None;
+        if !self.has_data() {
+            return 1;
+        }
+        match self.recovery.budget(now) {
+            Budget::Bytes(bytes) => bytes,
+            Budget::At(time) => {
+                self.pace_at = Some(time);
+                0
+            }
+            Budget::Blocked => 0,
+        }
+    }
+
+    fn has_data(&self) -> bool {
+        self.streams.has_pending() || !self.datagrams.is_empty()
+    }
+
+    /// Builds one packet in `space` (which has the size of the MTU) and returns its length; `None` if there is
+    /// nothing to say.
+    fn build_packet(&mut self, now: Time, space: &mut [u8], with_data: bool) -> Option<usize> {
+        let probe = self.probes > 0;
+        let with_data = with_data && self.has_data();
+        let control = self.ping || self.frequency.pending || probe;
+        if !with_data && !control && !self.acks.is_due(now) {
+            return None;
+        }
+        let end = space.len() - TAG;
+        let mut sent = SentFrames::new();
+        let mut out = FrameWriter::new(&mut space[HEADER..end]);
+        let has_ack = self.acks.is_pending() && write_ack(&self.acks, now, &mut out, &mut sent);
+        if self.frequency.pending {
+            let delay_us = self.frequency.delay.as_micros() as u64;
+            out.ack_frequency(self.frequency.sequence, self.frequency.packets, delay_us);
+            sent.push(SentFrame::AckFrequency(self.frequency.sequence));
+            self.frequency.pending = false;
+        }
+        if probe {
+            out.immediate_ack();
+        }
+        if with_data {
+            while let Some(datagram) = self.datagrams.front() {
+                if !out.datagram(datagram) {
+                    break;
+                }
+                sent.push(SentFrame::Datagram);
+                self.datagrams.pop_front();
+            }
+            self.streams.write_frames(&mut out, &mut sent);
+        }
+        let ack_only = sent.iter().all(|f| matches!(f, SentFrame::Ack { .. })) && !probe;
+        let refresh = has_ack && self.acks.on_sent(ack_only);
+        if self.ping || refresh || (probe && sent.is_empty()) {
+            out.ping();
+            sent.push(SentFrame::Ping);
+            self.ping = false;
+        }
+        let payload = out.len();
+        if payload == 0 {
+            return None;
+        }
+        self.probes = self.probes.saturating_sub(1);
+        let eliciting = !ack_only || refresh || sent.iter().any(|f| matches!(f, SentFrame::Ping));
+        Some(self.send_packet(now, payload, space, sent, eliciting, false))
+    }
+
+    /// Seals a packet and hands it to recovery.
+    fn send_packet(
+        &mut self,
+        now: Time,
+        payload: usize,
+        buf: &mut [u8],
+        frames: SentFrames,
+        ack_eliciting: bool,
+        mtu_probe: bool,
+    ) -> usize {
+        let pn = self.next_pn;
+        let len = self.seal_packet(payload, buf);
+        if ack_eliciting && self.recovery.bytes_in_flight() == 0 {
+            self.restart_idle_timer(now);
+        }
+        let packet = SentPacket { size: len as u32, ack_eliciting, mtu_probe, frames };
+        self.recovery.on_sent(now, pn, packet);
+        len
+    }
+
+    /// Seals `payload` bytes at `buf[HEADER..]` under the next packet number; returns the datagram's length.
+    fn seal_packet(&mut self, payload: usize, buf: &mut [u8]) -> usize {
+        let len = HEADER + payload + TAG;
+        let sealed = self.sealed.as_mut().expect("packets are built only after the handshake");
+        sealed.sealer.seal(self.next_pn, &mut buf[..len]);
+        self.next_pn += 1;
+        self.stats.packets_sent += 1;
+        len
+    }
+
+    /// Moves to the next key phase when it is time and the peer has shown that it follows (SPEC §4.5).
+    fn advance_phase(&mut self, now: Time) {
+        let Some(sealed) = &mut self.sealed else { return };
+        let packets = sealed.sealer.packets_in_phase();
+        let old = packets > 0 && now - sealed.phase_since >= PHASE_MAX;
+        if packets < self.config.phase_packets && !old {
+            return;
+        }
+        let followed = self.recovery.largest_acked().is_some_and(|pn| pn >= sealed.phase_first_pn);
+        if followed {
+            sealed.sealer.advance_phase();
+            sealed.phase_since = now;
+            sealed.phase_first_pn = self.next_pn;
+            self.stats.key_phases += 1;
+        } else if packets >= KEY_PACKETS_MAX {
+            self.close_with(now, code::KEY_LIMIT, "key limit", CloseReason::KeyLimit);
+        }
+    }
+
+    /// Asks the peer to acknowledge as sparsely as the window and RTT allow.
+    pub(super) fn update_ack_frequency(&mut self) {
+        let mtu = self.path.mtu() as u64;
+        let packets = (self.recovery.window() / mtu / ACKS_PER_WINDOW).clamp(2, ACK_PACKETS_MAX);
+        let told = self.frequency.packets;
+        if packets < told * 2 && told < packets * 2 {
+            return;
+        }
+        let rtt = self.recovery.rtt().smoothed();
+        self.frequency.packets = packets;
+        self.frequency.delay = (rtt / 4).clamp(Duration::from_millis(1), super::ACK_DELAY_MAX);
+        self.frequency.sequence += 1;
+        self.frequency.pending = true;
+    }
+}
+
+fn write_ack(
+    acks: &crate::acks::Acks,
+    now: Time,
+    out: &mut FrameWriter<'_>,
+    sent: &mut SentFrames,
+) -> bool {
+    let Some(largest) = acks.largest() else { return false };
+    let Some((delay, ranges)) = acks.report(now) else { return false };
+    if !out.ack(delay.as_micros() as u64, ranges, None) {
+        return false;
+    }
+    sent.push(SentFrame::Ack { largest });
+    true
+}

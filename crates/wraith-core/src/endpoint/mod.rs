@@ -1,0 +1,418 @@
+//! All connections behind one socket: routing of datagrams, silence to strangers, and the outputs in one place.
+//!
+//! Routing (SPEC §4.4): by address, then by unmasked connection ID, then H2 or H3 of a handshake under way, then H1; else
+//! the datagram is dropped and counted. Invariant: a stranger who does not know our NodeId costs one hash and is never
+//! answered; who does costs at most one handshake step, bounded in number.
+
+mod half_open;
+mod slots;
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::fmt;
+use std::net::SocketAddr;
+
+use rand_chacha::ChaCha20Rng;
+use rand_core::{Rng, SeedableRng};
+use thiserror::Error;
+use wraith_crypto::aead::aes_hardware;
+use wraith_crypto::identity::NodeId;
+use wraith_noise::{
+    CidMask, FinalHello, GateKey, H2_BYTES, Responder, ResponderHello, SessionKeys, negotiate,
+};
+
+use crate::config::EndpointConfig;
+use crate::connection::{Connection, Parts, Proof, draw, parameters};
+use crate::event::{ConnectionHandle, Ecn, Event, Transmit};
+use crate::streams::Role;
+use crate::{BlockPool, Time};
+use half_open::{HalfOpen, HalfOpens, Verdict};
+use slots::Slots;
+
+/// Clocks of both sides may differ by this much, in seconds (SPEC §3.4).
+const CLOCK_SKEW_MAX_S: u64 = 90;
+/// H2 answers waiting to be sent; more are dropped, as the network would.
+const ANSWERS_MAX: usize = 64;
+
+/// Why no attempt to connect could begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum ConnectError {
+    /// The NodeId is not a valid public key.
+    #[error("the NodeId is not a valid public key")]
+    InvalidNodeId,
+    /// The limit of connections is reached.
+    #[error("too many connections")]
+    TooMany,
+}
+
+/// The connections behind one socket. After any call that mutates, drain [`Self::poll_transmit`],
+/// [`Self::poll_event`], then sleep until [`Self::poll_timeout`] or the next datagram.
+pub struct Endpoint {
+    config: EndpointConfig,
+    gate: GateKey,
+    cid_mask_key: [u8; 32],
+    cid_mask: CidMask,
+    rng: ChaCha20Rng,
+    pool: BlockPool,
+    connections: Slots,
+    by_cid: HashMap<[u8; 8], ConnectionHandle>,
+    by_remote: HashMap<SocketAddr, ConnectionHandle>,
+    /// The connection of the last datagram: most datagrams are for the same one.
+    last: Option<(SocketAddr, ConnectionHandle)>,
+    half_opens: HalfOpens,
+    answers: VecDeque<(SocketAddr, Vec<u8>)>,
+    dirty: Dirty,
+    timers: BTreeSet<(Time, ConnectionHandle)>,
+    armed: HashMap<ConnectionHandle, Time>,
+    datagrams_dropped: u64,
+}
+
+/// Connections that may have something to say, each at most once per queue.
+#[derive(Debug, Default)]
+struct Dirty {
+    transmit: VecDeque<ConnectionHandle>,
+    events: VecDeque<ConnectionHandle>,
+    timers: VecDeque<ConnectionHandle>,
+}
+
+impl Dirty {
+    fn mark(&mut self, handle: ConnectionHandle) {
+        for queue in [&mut self.transmit, &mut self.events, &mut self.timers] {
+            // The connection at work is nearly always the last marked.
+            if queue.back() != Some(&handle) && !queue.contains(&handle) {
+                queue.push_back(handle);
+            }
+        }
+    }
+}
+
+impl Endpoint {
+    /// An endpoint that draws all its randomness from `seed`: 32 bytes from the OS, or a test's own.
+    pub fn new(config: EndpointConfig, seed: [u8; 32]) -> Self {
+        let mut rng = ChaCha20Rng::from_seed(seed);
+        let mut cid_mask_key = [0; 32];
+        rng.fill_bytes(&mut cid_mask_key);
+        let blocks = config.transport.connection_window_max as usize / crate::BLOCK_BYTES;
+        Self {
+            gate: GateKey::for_responder(config.identity.node_id()),
+            cid_mask_key,
+            cid_mask: CidMask::new(cid_mask_key),
+            rng,
+            pool: BlockPool::new(blocks.clamp(8, 64)),
+            connections: Slots::default(),
+            by_cid: HashMap::new(),
+            by_remote: HashMap::new(),
+            last: None,
+            half_opens: HalfOpens::default(),
+            answers: VecDeque::new(),
+            dirty: Dirty::default(),
+            timers: BTreeSet::new(),
+            armed: HashMap::new(),
+            datagrams_dropped: 0,
+            config,
+        }
+    }
+
+    /// Begins to reach `peer` at `remote`; [`Event::Connected`] or [`Event::Closed`] follows.
+    pub fn connect(
+        &mut self,
+        now: Time,
+        remote: SocketAddr,
+        peer: NodeId,
+    ) -> Result<ConnectionHandle, ConnectError> {
+        if self.connections.len() >= self.config.connections_max {
+            return Err(ConnectError::TooMany);
+        }
+        let own_cid = self.draw_cid();
+        let parts = self.parts(Role::Initiator, peer, own_cid, remote);
+        let unix = self.unix_seconds(now);
+        let connection =
+            Connection::initiate(now, parts, &self.config.identity, self.cid_mask_key, unix)
+                .map_err(|_| ConnectError::InvalidNodeId)?;
+        Ok(self.insert(connection, own_cid, remote))
+    }
+
+    /// Takes any datagram. Garbage is dropped in silence; `datagram` is used as scratch space.
+    pub fn handle_datagram(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        _ecn: Option<Ecn>,
+        datagram: &mut [u8],
+    ) {
+        if !self.route(now, from, datagram) {
+            self.datagrams_dropped += 1;
+        }
+    }
+
+    /// Does what is due by `now`.
+    pub fn handle_timeout(&mut self, now: Time) {
+        while let Some(&(at, handle)) = self.timers.first() {
+            if at > now {
+                break;
+            }
+            self.timers.pop_first();
+            self.armed.remove(&handle);
+            if let Some(connection) = self.connections.get_mut(handle) {
+                connection.handle_timeout(now);
+                self.dirty.mark(handle);
+            }
+        }
+    }
+
+    /// Fills `buf` (64 KiB) with datagrams to one address. Call until `None`.
+    pub fn poll_transmit(&mut self, now: Time, buf: &mut [u8]) -> Option<Transmit> {
+        if let Some((to, answer)) = self.answers.pop_front() {
+            buf[..answer.len()].copy_from_slice(&answer);
+            return Some(Transmit { to, ecn: None, len: answer.len(), segment: answer.len() });
+        }
+        while let Some(&handle) = self.dirty.transmit.front() {
+            let connection = self.connections.get_mut(handle);
+            if let Some(transmit) = connection.and_then(|c| c.poll_transmit(now, buf)) {
+                return Some(transmit);
+            }
+            self.dirty.transmit.pop_front();
+        }
+        None
+    }
+
+    /// The next event of any connection. Call until `None`.
+    pub fn poll_event(&mut self) -> Option<(ConnectionHandle, Event)> {
+        while let Some(&handle) = self.dirty.events.front() {
+            if let Some(event) = self.connections.get_mut(handle).and_then(Connection::poll_event) {
+                if let Event::PathChanged { remote } = event {
+                    self.by_remote.insert(remote, handle);
+                }
+                return Some((handle, event));
+            }
+            self.dirty.events.pop_front();
+            // A drained connection is forgotten once its last event was taken.
+            self.dirty.timers.push_back(handle);
+        }
+        None
+    }
+
+    /// When [`Self::handle_timeout`] must be called, if nothing happens before.
+    pub fn poll_timeout(&mut self) -> Option<Time> {
+        while let Some(handle) = self.dirty.timers.pop_front() {
+            let Some(connection) = self.connections.get_mut(handle) else { continue };
+            if connection.is_drained() {
+                self.forget(handle);
+                continue;
+            }
+            let next = connection.poll_timeout();
+            self.arm(handle, next);
+        }
+        self.timers.first().map(|&(at, _)| at)
+    }
+
+    /// A connection, to mutate it; drain the outputs afterwards.
+    pub fn connection(&mut self, handle: ConnectionHandle) -> Option<&mut Connection> {
+        let connection = self.connections.get_mut(handle)?;
+        self.dirty.mark(handle);
+        Some(connection)
+    }
+
+    /// True if no connection is left, not even a closing one.
+    pub fn is_drained(&self) -> bool {
+        self.connections.len() == 0
+    }
+
+    /// Datagrams that belonged to nobody.
+    pub fn datagrams_dropped(&self) -> u64 {
+        self.datagrams_dropped
+    }
+
+    /// Whether strangers who know our NodeId may connect from now on.
+    pub fn set_accept(&mut self, accept: bool) {
+        self.config.accept = accept;
+    }
+
+    fn route(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) -> bool {
+        let Some(cid) = self.cid_mask.unmask(datagram) else { return false };
+        if let Some(handle) = self.find(from, &cid)
+            && let Some(connection) = self.connections.get_mut(handle)
+            && connection.own_cid() == cid
+        {
+            if !connection.handle_packet(now, from, cid, datagram) {
+                return false;
+            }
+            self.last = Some((from, handle));
+            self.dirty.mark(handle);
+            return true;
+        }
+        self.route_handshake(now, from, datagram)
+    }
+
+    /// The connection that a datagram from `from` with this connection ID is for.
+    fn find(&mut self, from: SocketAddr, cid: &[u8; 8]) -> Option<ConnectionHandle> {
+        if let Some((remote, handle)) = self.last
+            && remote == from
+            && self.connections.get_mut(handle).is_some_and(|c| c.own_cid() == *cid)
+        {
+            return Some(handle);
+        }
+        self.by_cid.get(cid).copied()
+    }
+
+    fn route_handshake(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) -> bool {
+        if let Some(&handle) = self.by_remote.get(&from)
+            && let Some(connection) = self.connections.get_mut(handle)
+        {
+            let handled = connection.handle_h2(now, &self.config.identity, datagram)
+                || connection.handle_repeated_h3(datagram);
+            if handled {
+                self.dirty.mark(handle);
+                return true;
+            }
+        }
+        self.handle_h3(now, from, datagram) || self.handle_h1(now, from, datagram)
+    }
+
+    fn handle_h3(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> bool {
+        let completed =
+            self.half_opens.complete(now, from, |half| half.responder.read_h3(datagram).ok());
+        let Some((half_open, (last, keys))) = completed else { return false };
+        if self.connections.len() >= self.config.connections_max {
+            return false;
+        }
+        self.admit(now, &half_open, &last, &keys, datagram);
+        true
+    }
+
+    fn admit(
+        &mut self,
+        now: Time,
+        half_open: &HalfOpen,
+        last: &FinalHello,
+        keys: &SessionKeys,
+        h3: &[u8],
+    ) {
+        let HalfOpen { hello, suite, own_cid, remote, created, .. } = half_open;
+        let parts = self.parts(Role::Responder, last.node_id, *own_cid, *remote);
+        let (h3_digest, rtt) = (wraith_crypto::kdf::hash(h3), now - *created);
+        let proof = Proof { suite: *suite, hello, last, keys, h3_digest, rtt };
+        let connection = Connection::accepted(now, parts, &proof);
+        self.insert(connection, *own_cid, *remote);
+    }
+
+    fn handle_h1(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> bool {
+        if !self.config.accept || !self.gate.admits(datagram) {
+            return false;
+        }
+        let gate: [u8; 16] = *datagram.last_chunk().expect("an admitted datagram ends in a gate");
+        match self.half_opens.judge(now, from, gate) {
+            Verdict::Silence => false,
+            Verdict::Repeat(h2) => {
+                let h2 = h2.to_vec();
+                self.answer(from, h2);
+                true
+            }
+            Verdict::New => self.begin(now, from, gate, datagram),
+        }
+    }
+
+    /// Answers a new, admitted H1 with H2.
+    fn begin(&mut self, now: Time, from: SocketAddr, gate: [u8; 16], datagram: &[u8]) -> bool {
+        let read = Responder::read_h1(&self.config.identity, &self.gate, datagram, &mut self.rng);
+        let Ok((mut responder, hello)) = read else { return false };
+        if hello.unix_seconds.abs_diff(self.unix_seconds(now)) > CLOCK_SKEW_MAX_S {
+            return false;
+        }
+        let ours = self.config.transport.suites;
+        let Some(suite) = negotiate(&hello, ours, aes_hardware()) else { return false };
+        let own_cid = self.draw_cid();
+        let answer = ResponderHello {
+            suite,
+            cid: own_cid,
+            cid_mask: self.cid_mask_key,
+            observed: from,
+            parameters: parameters(&self.config.transport),
+        };
+        let len = draw(&mut self.rng, *H2_BYTES.start()..=datagram.len());
+        let h2 = responder.write_h2(&answer, len);
+        self.answer(from, h2.clone());
+        let half_open = HalfOpen {
+            responder,
+            hello,
+            suite,
+            own_cid,
+            remote: from,
+            h1_gate: gate,
+            h2,
+            created: now,
+        };
+        self.half_opens.insert(half_open, self.config.half_open_max);
+        true
+    }
+
+    fn answer(&mut self, to: SocketAddr, datagram: Vec<u8>) {
+        if self.answers.len() < ANSWERS_MAX {
+            self.answers.push_back((to, datagram));
+        }
+    }
+
+    fn parts(&mut self, role: Role, peer: NodeId, own_cid: [u8; 8], remote: SocketAddr) -> Parts {
+        Parts {
+            role,
+            config: self.config.transport.clone(),
+            pool: self.pool.clone(),
+            peer,
+            own_cid,
+            remote,
+            rng: ChaCha20Rng::from_rng(&mut self.rng),
+        }
+    }
+
+    fn insert(
+        &mut self,
+        connection: Connection,
+        cid: [u8; 8],
+        remote: SocketAddr,
+    ) -> ConnectionHandle {
+        let handle = self.connections.insert(connection);
+        self.by_cid.insert(cid, handle);
+        self.by_remote.insert(remote, handle);
+        self.dirty.mark(handle);
+        handle
+    }
+
+    fn forget(&mut self, handle: ConnectionHandle) {
+        if let Some(connection) = self.connections.get_mut(handle) {
+            self.by_cid.remove(&connection.own_cid());
+        }
+        self.by_remote.retain(|_, h| *h != handle);
+        self.connections.remove(handle);
+        self.arm(handle, None);
+    }
+
+    fn arm(&mut self, handle: ConnectionHandle, next: Option<Time>) {
+        if self.armed.get(&handle).copied() == next {
+            return;
+        }
+        if let Some(old) = self.armed.remove(&handle) {
+            self.timers.remove(&(old, handle));
+        }
+        if let Some(at) = next {
+            self.armed.insert(handle, at);
+            self.timers.insert((at, handle));
+        }
+    }
+
+    fn draw_cid(&mut self) -> [u8; 8] {
+        let mut cid = [0; 8];
+        self.rng.fill_bytes(&mut cid);
+        cid
+    }
+
+    fn unix_seconds(&self, now: Time) -> u64 {
+        self.config.unix_time_at_zero + now.as_nanos() / 1_000_000_000
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint")
+            .field("connections", &self.connections.len())
+            .finish_non_exhaustive()
+    }
+}

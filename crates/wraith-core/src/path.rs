@@ -1,0 +1,95 @@
+//! Where packets go, and how a connection moves to a new address (SPEC §8).
+//!
+//! [`Path`] is the validated address with its MTU; congestion and RTT of the same path live in `Recovery`, which is
+//! told to start afresh when the path changes. [`Candidate`] is an address that sent us an authentic packet but has
+//! not proven yet that it receives: it gets challenges only, and at most three times the bytes it sent.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use crate::Time;
+use crate::mtud::MtuDiscovery;
+
+/// Bytes that may go to an unvalidated address per byte received from it (RFC 9000 §8).
+const AMPLIFICATION_MAX: u64 = 3;
+/// Challenges sent to one candidate before it is given up.
+const CHALLENGES_MAX: u32 = 5;
+
+#[derive(Debug)]
+pub(crate) struct Path {
+    pub(crate) remote: SocketAddr,
+    pub(crate) mtud: MtuDiscovery,
+}
+
+impl Path {
+    pub(crate) fn new(remote: SocketAddr, mtu_initial: u16, mtu_max: u16) -> Self {
+        Self { remote, mtud: MtuDiscovery::new(mtu_initial, mtu_max) }
+    }
+
+    pub(crate) fn mtu(&self) -> usize {
+        usize::from(self.mtud.current())
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Candidate {
+    pub(crate) remote: SocketAddr,
+    pub(crate) challenge: [u8; 8],
+    received: u64,
+    sent: u64,
+    challenges: u32,
+    /// When the next challenge goes out, or, after the last, when the candidate is given up.
+    next: Time,
+}
+
+impl Candidate {
+    pub(crate) fn new(now: Time, remote: SocketAddr, challenge: [u8; 8]) -> Self {
+        Self { remote, challenge, received: 0, sent: 0, challenges: 0, next: now }
+    }
+
+    pub(crate) fn on_received(&mut self, bytes: usize) {
+        self.received += bytes as u64;
+    }
+
+    /// True if a challenge of `bytes` bytes may be sent now.
+    pub(crate) fn may_challenge(&self, now: Time, bytes: usize) -> bool {
+        self.challenges < CHALLENGES_MAX
+            && self.next <= now
+            && self.sent + bytes as u64 <= AMPLIFICATION_MAX * self.received
+    }
+
+    pub(crate) fn on_challenge_sent(&mut self, now: Time, bytes: usize, pto: Duration) {
+        self.sent += bytes as u64;
+        self.challenges += 1;
+        self.next = now + pto * self.challenges;
+    }
+
+    /// True if it did not answer any challenge in time.
+    pub(crate) fn is_given_up(&self, now: Time) -> bool {
+        self.challenges >= CHALLENGES_MAX && self.next <= now
+    }
+
+    pub(crate) fn timeout(&self) -> Time {
+        self.next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unvalidated_address_gets_at_most_three_times_what_it_sent() {
+        let remote = SocketAddr::from(([127, 0, 0, 1], 1));
+        let mut candidate = Candidate::new(Time::ZERO, remote, [0; 8]);
+        candidate.on_received(100);
+        assert!(
+            candidate.may_challenge(Time::ZERO, 300) && !candidate.may_challenge(Time::ZERO, 301)
+        );
+        candidate.on_challenge_sent(Time::ZERO, 300, Duration::from_millis(10));
+        let later = Time::ZERO + Duration::from_secs(1);
+        assert!(!candidate.may_challenge(later, 1));
+        candidate.on_received(100);
+        assert!(candidate.may_challenge(later, 300));
+    }
+}

@@ -1,0 +1,273 @@
+//! Two endpoints joined by a perfect or a lossy wire, in one thread: the shortest way to see the core work.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use wraith_core::{
+    CloseReason, ConnectionHandle, Endpoint, EndpointConfig, Event, Read, Time, TransportConfig,
+};
+use wraith_crypto::identity::SecretIdentity;
+
+const DELAY: Duration = Duration::from_millis(5);
+
+struct Side {
+    endpoint: Endpoint,
+    address: SocketAddr,
+    inbox: VecDeque<(Time, SocketAddr, Vec<u8>)>,
+    events: Vec<(ConnectionHandle, Event)>,
+}
+
+struct Pair {
+    now: Time,
+    sides: [Side; 2],
+    /// Drops the datagram with this index (both directions counted together).
+    drop: Box<dyn FnMut(u64) -> bool>,
+    sent: u64,
+}
+
+fn side(seed: u8, transport: TransportConfig) -> Side {
+    let identity = SecretIdentity::from_seed([seed; 32]);
+    let config = EndpointConfig { transport, ..EndpointConfig::new(identity) };
+    Side {
+        endpoint: Endpoint::new(config, [seed; 32]),
+        address: SocketAddr::from(([127, 0, 0, seed], 1000)),
+        inbox: VecDeque::new(),
+        events: Vec::new(),
+    }
+}
+
+impl Pair {
+    fn new(transport: TransportConfig) -> Self {
+        Self {
+            now: Time::ZERO,
+            sides: [side(1, transport.clone()), side(2, transport)],
+            drop: Box::new(|_| false),
+            sent: 0,
+        }
+    }
+
+    fn connect(&mut self) -> ConnectionHandle {
+        let peer = SecretIdentity::from_seed([2; 32]).node_id();
+        let remote = self.sides[1].address;
+        self.sides[0].endpoint.connect(self.now, remote, peer).unwrap()
+    }
+
+    /// Drains both sides, then jumps to the next thing that happens. False if nothing ever will.
+    fn step(&mut self) -> bool {
+        let mut buf = vec![0; 65536];
+        for i in 0..2 {
+            let from = self.sides[i].address;
+            while let Some(t) = self.sides[i].endpoint.poll_transmit(self.now, &mut buf) {
+                for datagram in buf[..t.len].chunks(t.segment) {
+                    self.sent += 1;
+                    if !(self.drop)(self.sent) {
+                        let at = self.now + DELAY;
+                        self.sides[1 - i].inbox.push_back((at, from, datagram.to_vec()));
+                    }
+                }
+            }
+            while let Some(event) = self.sides[i].endpoint.poll_event() {
+                self.sides[i].events.push(event);
+            }
+        }
+        let next = (0..2).filter_map(|i| {
+            let side = &mut self.sides[i];
+            let arrival = side.inbox.front().map(|d| d.0);
+            [side.endpoint.poll_timeout(), arrival].into_iter().flatten().min()
+        });
+        let Some(next) = next.min() else { return false };
+        self.now = self.now.max(next);
+        for side in &mut self.sides {
+            while side.inbox.front().is_some_and(|d| d.0 <= self.now) {
+                let (_, from, mut datagram) = side.inbox.pop_front().unwrap();
+                side.endpoint.handle_datagram(self.now, from, None, &mut datagram);
+            }
+            side.endpoint.handle_timeout(self.now);
+        }
+        true
+    }
+
+    fn run_until(&mut self, mut done: impl FnMut(&mut Self) -> bool) {
+        for _ in 0..2_000_000 {
+            if done(self) {
+                return;
+            }
+            if !self.step() {
+                assert!(done(self), "nothing left to happen at {:?}", self.now);
+                return;
+            }
+        }
+        panic!("did not end by {:?}", self.now);
+    }
+
+    fn handle(&self, side: usize) -> Option<ConnectionHandle> {
+        self.sides[side].events.iter().find(|(_, e)| *e == Event::Connected).map(|(h, _)| *h)
+    }
+}
+
+/// Moves `len` bytes from side `from` over one stream and checks every byte.
+fn transfer(pair: &mut Pair, from: usize, len: usize) {
+    pair.connect();
+    pair.run_until(|p| p.handle(0).is_some() && p.handle(1).is_some());
+    let (sender, receiver) = (pair.handle(from).unwrap(), pair.handle(1 - from).unwrap());
+    let id = pair.sides[from].endpoint.connection(sender).unwrap().open_stream().unwrap();
+    let pattern = |i: usize| (i as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes()[2];
+    let (mut written, mut read) = (0, 0);
+    let mut finished = false;
+    pair.run_until(|p| {
+        let now = p.now;
+        let connection = p.sides[from].endpoint.connection(sender).unwrap();
+        while written < len && connection.send_capacity(id) > 0 {
+            let end = (written + 100_000).min(len);
+            let bytes: Vec<u8> = (written..end).map(pattern).collect();
+            connection.write(id, Bytes::from(bytes)).unwrap();
+            written = end;
+            if written == len {
+                connection.finish(id).unwrap();
+            }
+        }
+        let connection = p.sides[1 - from].endpoint.connection(receiver).unwrap();
+        loop {
+            match connection.read(now, id) {
+                Ok(Read::Chunk(chunk)) => {
+                    for byte in chunk.iter() {
+                        assert_eq!(*byte, pattern(read), "byte {read}");
+                        read += 1;
+                    }
+                }
+                Ok(Read::Finished) => {
+                    finished = true;
+                    break;
+                }
+                Ok(Read::Blocked) | Err(_) => break,
+            }
+        }
+        finished
+    });
+    assert_eq!(read, len);
+}
+
+#[test]
+fn bytes_arrive_in_both_directions() {
+    for from in [0, 1] {
+        transfer(&mut Pair::new(TransportConfig::default()), from, 3_000_000);
+    }
+}
+
+#[test]
+fn every_twentieth_datagram_lost_still_delivers_everything() {
+    let mut pair = Pair::new(TransportConfig::default());
+    pair.drop = Box::new(|n| n % 20 == 7);
+    transfer(&mut pair, 0, 2_000_000);
+}
+
+#[test]
+fn each_lost_handshake_datagram_is_repeated() {
+    for lost in 1..=5 {
+        let mut pair = Pair::new(TransportConfig::default());
+        pair.drop = Box::new(move |n| n == lost);
+        transfer(&mut pair, 0, 10_000);
+    }
+}
+
+#[test]
+fn keys_change_many_times_within_a_transfer() {
+    let transport = TransportConfig { phase_packets: 50, max_mtu: 1200, ..Default::default() };
+    let mut pair = Pair::new(transport);
+    pair.drop = Box::new(|n| n % 31 == 0);
+    transfer(&mut pair, 0, 1_000_000);
+    let handle = pair.handle(0).unwrap();
+    let stats = pair.sides[0].endpoint.connection(handle).unwrap().stats();
+    assert!(stats.key_phases > 5, "{stats:?}");
+}
+
+#[test]
+fn a_close_tells_the_peer_why_and_both_sides_forget_it() {
+    let mut pair = Pair::new(TransportConfig::default());
+    let handle = pair.connect();
+    pair.run_until(|p| p.handle(1).is_some());
+    let now = pair.now;
+    pair.sides[0].endpoint.connection(handle).unwrap().close(now, 0x123, "enough");
+    pair.run_until(|p| p.sides.iter().all(|s| s.endpoint.is_drained()));
+    let closed = |side: usize| pair.sides[side].events.last().unwrap().1.clone();
+    assert_eq!(closed(0), Event::Closed(CloseReason::Local));
+    let reason = CloseReason::Peer { code: 0x123, reason: "enough".into() };
+    assert_eq!(closed(1), Event::Closed(reason));
+}
+
+#[test]
+fn a_peer_that_never_answers_ends_the_attempt() {
+    let mut pair = Pair::new(TransportConfig::default());
+    pair.drop = Box::new(|_| true);
+    pair.connect();
+    pair.run_until(|p| p.sides[0].endpoint.is_drained());
+    let closed = &pair.sides[0].events.last().unwrap().1;
+    assert_eq!(*closed, Event::Closed(CloseReason::HandshakeTimeout));
+    assert_eq!(pair.now.since(Time::ZERO), Duration::from_secs(10));
+}
+
+#[test]
+fn a_dead_wire_ends_with_the_idle_timeout() {
+    let mut pair = Pair::new(TransportConfig::default());
+    pair.connect();
+    pair.run_until(|p| p.handle(1).is_some());
+    pair.drop = Box::new(|_| true);
+    pair.run_until(|p| p.sides.iter().all(|s| s.endpoint.is_drained()));
+    for side in &pair.sides {
+        assert_eq!(side.events.last().unwrap().1, Event::Closed(CloseReason::IdleTimeout));
+    }
+}
+
+#[test]
+fn strangers_get_silence() {
+    let mut pair = Pair::new(TransportConfig::default());
+    let from = SocketAddr::from(([127, 0, 0, 9], 9));
+    let mut buf = vec![0; 65536];
+    for len in 0..1500 {
+        let mut garbage: Vec<u8> = (0..len).map(|i| (i * 7 + len) as u8).collect();
+        let endpoint = &mut pair.sides[1].endpoint;
+        endpoint.handle_datagram(pair.now, from, None, &mut garbage);
+        assert!(endpoint.poll_transmit(pair.now, &mut buf).is_none());
+        assert!(endpoint.poll_event().is_none() && endpoint.poll_timeout().is_none());
+    }
+    assert_eq!(pair.sides[1].endpoint.datagrams_dropped(), 1500);
+}
+
+#[test]
+fn a_replayed_h1_from_elsewhere_gets_silence() {
+    let mut pair = Pair::new(TransportConfig::default());
+    pair.connect();
+    let mut buf = vec![0; 65536];
+    let first = pair.sides[0].endpoint.poll_transmit(pair.now, &mut buf).unwrap();
+    let h1 = buf[..first.len].to_vec();
+    let here = pair.sides[0].address;
+    let elsewhere = SocketAddr::from(([127, 0, 0, 9], 9));
+    let mut answers = Vec::new();
+    for (from, answered) in [(here, true), (here, true), (elsewhere, false)] {
+        let endpoint = &mut pair.sides[1].endpoint;
+        endpoint.handle_datagram(pair.now, from, None, &mut h1.clone());
+        let answer = endpoint.poll_transmit(pair.now, &mut buf).map(|t| buf[..t.len].to_vec());
+        assert_eq!(answer.is_some(), answered);
+        answers.extend(answer);
+    }
+    assert_eq!(answers[0], answers[1], "an exact repeat gets the identical H2");
+    assert!(answers[0].len() <= h1.len(), "H2 is never longer than H1");
+}
+
+#[test]
+fn an_initiator_that_moves_is_followed_and_a_spoofed_address_is_not() {
+    let mut pair = Pair::new(TransportConfig::default());
+    pair.connect();
+    pair.run_until(|p| p.handle(1).is_some());
+    let moved = SocketAddr::from(([127, 0, 0, 77], 7));
+    pair.sides[0].address = moved;
+    let handle = pair.handle(0).unwrap();
+    let connection = pair.sides[0].endpoint.connection(handle).unwrap();
+    let id = connection.open_stream().unwrap();
+    connection.write(id, Bytes::from_static(b"hello")).unwrap();
+    pair.run_until(|p| {
+        p.sides[1].events.iter().any(|(_, e)| *e == Event::PathChanged { remote: moved })
+    });
+}
