@@ -1,4 +1,4 @@
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 //! The cryptographic primitives wraith is made of, behind types that are hard to misuse. No I/O, no clock, no source
 //! of randomness: keys and seeds are passed in.
 //!
@@ -10,6 +10,8 @@
 //! | [`hash`] | SHA-256, for the Noise handshake |
 //! | [`agree`] | X25519 |
 //! | [`identity`] | the Ed25519 identity and its NodeId (SPEC §1) |
+//!
+//! `unsafe` appears in one place, to call AES instructions after having made sure of them ([`mask`]).
 //!
 //! Secrets are wiped when dropped and never printed by `Debug`. Comparisons of secrets and tags take constant time.
 

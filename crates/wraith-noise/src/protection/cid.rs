@@ -22,12 +22,7 @@ impl CidMask {
         if datagram.len() < PACKET_BYTES_MIN {
             return None;
         }
-        Some(self.mask(*datagram.first_chunk()?, sample(datagram)?))
-    }
-
-    /// Puts the mask on `cid` in a packet with this sample, or takes it off.
-    pub(super) fn mask(&self, cid: [u8; CID_BYTES], sample: &[u8; 16]) -> [u8; CID_BYTES] {
-        let mask = self.0.mask(sample);
-        std::array::from_fn(|i| cid[i] ^ mask[i])
+        let (cid, mask) = (datagram.first_chunk::<CID_BYTES>()?, self.0.mask(sample(datagram)?));
+        Some(std::array::from_fn(|i| cid[i] ^ mask[i]))
     }
 }

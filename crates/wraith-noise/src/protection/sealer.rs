@@ -3,7 +3,7 @@
 use wraith_crypto::{MaskKey, PacketKey, Suite, TAG_BYTES};
 
 use super::phase::Phases;
-use super::{CID_BYTES, CidMask, HEADER_BYTES, KEY_PACKETS_MAX, PACKET_BYTES_MIN};
+use super::{CID_BYTES, HEADER_BYTES, KEY_PACKETS_MAX, PACKET_BYTES_MIN};
 use crate::packet_number;
 
 /// Seals the packets we send on one connection.
@@ -20,7 +20,7 @@ pub struct Sealer {
     next_pn: u64,
     pn_mask: MaskKey,
     peer_cid: [u8; CID_BYTES],
-    peer_cid_mask: CidMask,
+    peer_cid_mask: MaskKey,
 }
 
 impl Sealer {
@@ -43,7 +43,7 @@ impl Sealer {
             next_pn: 0,
             pn_mask: MaskKey::new(pn_mask),
             peer_cid,
-            peer_cid_mask: CidMask::new(peer_cid_mask),
+            peer_cid_mask: MaskKey::new(peer_cid_mask),
         }
     }
 
@@ -61,20 +61,17 @@ impl Sealer {
         self.packets_in_phase += 1;
 
         let mut header = [0; HEADER_BYTES];
-        let pn_bytes = packet_number::truncate(pn, self.phase);
         header[..CID_BYTES].copy_from_slice(&self.peer_cid);
-        header[CID_BYTES..].copy_from_slice(&pn_bytes);
+        header[CID_BYTES..].copy_from_slice(&packet_number::truncate(pn, self.phase));
 
         let (front, sealed) = datagram.split_at_mut(HEADER_BYTES);
         let (frames, tag_room) = sealed.split_at_mut(sealed.len() - TAG_BYTES);
         let tag = self.key.seal(pn, &header, frames);
         tag_room.copy_from_slice(&tag);
 
-        let (cid, number) = front.split_at_mut(CID_BYTES);
-        cid.copy_from_slice(&self.peer_cid_mask.mask(self.peer_cid, &tag));
-        let mask = self.pn_mask.mask(&tag);
-        for (i, byte) in number.iter_mut().enumerate() {
-            *byte = pn_bytes[i] ^ mask[CID_BYTES + i];
+        let (cid_mask, pn_mask) = MaskKey::mask_pair(&self.peer_cid_mask, &self.pn_mask, &tag);
+        for (i, byte) in front.iter_mut().enumerate() {
+            *byte = header[i] ^ if i < CID_BYTES { cid_mask[i] } else { pn_mask[i] };
         }
     }
 

@@ -1,0 +1,109 @@
+//! Header protection's only primitive: one block of AES-256 over a sample of ciphertext (SPEC §4.3).
+//!
+//! AES is used whatever the suite, so that the masks of both suites look and cost the same. On x86-64 the rounds are
+//! ours, because a packet needs just two blocks, under two keys: the `aes` crate prepares each call for many
+//! blocks and takes 75 ns for one, the two together take 21 ns here (AMD EPYC, 2.5 GHz). Elsewhere the `aes` crate
+//! does it, in hardware or in constant-time software; it is also what ours is tested against.
+
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+use std::fmt;
+
+use aes::Aes256Enc;
+use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
+
+/// Length of a sample, and of the mask made of it: an AES block.
+pub const SAMPLE_BYTES: usize = 16;
+
+/// A key that turns samples into masks. Wiped when dropped.
+#[derive(Clone)]
+pub struct MaskKey(Cipher);
+
+#[derive(Clone)]
+enum Cipher {
+    #[cfg(target_arch = "x86_64")]
+    X86(x86::RoundKeys),
+    Portable(Aes256Enc),
+}
+
+impl MaskKey {
+    /// The key with these 32 bytes.
+    #[must_use]
+    pub fn new(key: [u8; 32]) -> Self {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(keys) = x86::RoundKeys::new(&key) {
+            return Self(Cipher::X86(keys));
+        }
+        Self(Cipher::portable(key))
+    }
+
+    /// `AES-256(key, sample)`.
+    #[must_use]
+    #[inline]
+    pub fn mask(&self, sample: &[u8; SAMPLE_BYTES]) -> [u8; SAMPLE_BYTES] {
+        match &self.0 {
+            #[cfg(target_arch = "x86_64")]
+            Cipher::X86(keys) => keys.encrypt(sample),
+            Cipher::Portable(cipher) => {
+                let mut block = Array::from(*sample);
+                cipher.encrypt_block(&mut block);
+                block.into()
+            }
+        }
+    }
+
+    /// The masks of two keys for one sample, which takes hardware no longer than one of them.
+    #[must_use]
+    #[inline]
+    pub fn mask_pair(
+        a: &Self,
+        b: &Self,
+        sample: &[u8; SAMPLE_BYTES],
+    ) -> ([u8; SAMPLE_BYTES], [u8; SAMPLE_BYTES]) {
+        match (&a.0, &b.0) {
+            #[cfg(target_arch = "x86_64")]
+            (Cipher::X86(a), Cipher::X86(b)) => x86::RoundKeys::encrypt_pair(a, b, sample),
+            _ => (a.mask(sample), b.mask(sample)),
+        }
+    }
+}
+
+impl Cipher {
+    fn portable(key: [u8; 32]) -> Self {
+        Self::Portable(Aes256Enc::new(&Array::from(key)))
+    }
+}
+
+impl fmt::Debug for MaskKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MaskKey").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_mask_is_the_aes_256_block_of_fips_197_appendix_c_3() {
+        let key = std::array::from_fn(|i| i as u8);
+        let sample = std::array::from_fn(|i| (i as u8) * 0x11);
+        let expected = 0x8ea2_b7ca_5167_45bf_eafc_4990_4b49_6089_u128.to_be_bytes();
+        assert_eq!(MaskKey::new(key).mask(&sample), expected);
+        assert_eq!(MaskKey(Cipher::portable(key)).mask(&sample), expected);
+    }
+
+    proptest! {
+        #[test]
+        fn the_fast_masks_are_those_of_the_portable_cipher(a: [u8; 32], b: [u8; 32], sample: [u8; 16]) {
+            let expected_a = MaskKey(Cipher::portable(a)).mask(&sample);
+            let expected_b = MaskKey(Cipher::portable(b)).mask(&sample);
+            let (a, b) = (MaskKey::new(a), MaskKey::new(b));
+            prop_assert_eq!(a.mask(&sample), expected_a);
+            prop_assert_eq!(MaskKey::mask_pair(&a, &b, &sample), (expected_a, expected_b));
+        }
+    }
+}
