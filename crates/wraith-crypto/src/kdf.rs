@@ -6,7 +6,7 @@ pub fn derive(context: &'static str, material: &[u8]) -> [u8; 32] {
     blake3::derive_key(context, material)
 }
 
-/// As [`derive`], of the concatenation of `parts`.
+/// As [`derive()`], of the concatenation of `parts`.
 #[must_use]
 pub fn derive_parts(context: &'static str, parts: &[&[u8]]) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_derive_key(context);

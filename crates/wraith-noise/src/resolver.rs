@@ -3,6 +3,9 @@
 //! The only randomness a handshake draws is its ephemeral secret, so the "random source" handed to snow is exactly
 //! those 32 bytes, once. That makes a handshake state a function of its inputs: it can be rebuilt (see
 //! [`crate::Responder`]) and tested against published vectors.
+//!
+//! Secrets on our side of the adapter are wiped when dropped. snow's own chaining key is not; it lives as long as the
+//! handshake.
 
 use snow::params::{CipherChoice, DHChoice, HashChoice};
 use snow::resolvers::CryptoResolver;

@@ -156,8 +156,9 @@ impl fmt::Debug for Responder {
 mod tests {
     use std::net::SocketAddr;
 
+    use proptest::prelude::*;
     use rand_chacha::ChaCha20Rng;
-    use rand_core::SeedableRng;
+    use rand_chacha::rand_core::SeedableRng;
     use wraith_crypto::Suite;
 
     use super::*;
@@ -255,6 +256,34 @@ mod tests {
             let rejected = Responder::read_h1(&identity, &gate, &changed, &mut rng).unwrap_err();
             assert_eq!(rejected, Rejected::Unauthentic, "byte {byte}");
         }
+    }
+
+    proptest! {
+        #[test]
+        fn garbage_behind_a_valid_gate_never_panics(
+            mut h1 in prop::collection::vec(any::<u8>(), 900..=1200),
+            mut h3 in prop::collection::vec(any::<u8>(), 300..=1200),
+        ) {
+            let mut it = Witnessed::new();
+            let gate = GateKey::for_responder(it.responder_id);
+            gate.keys().write_gate(&mut h1);
+            let identity = SecretIdentity::from_seed([3; 32]);
+            let mut rng = ChaCha20Rng::from_seed([1; 32]);
+            let rejected = Responder::read_h1(&identity, &gate, &h1, &mut rng).unwrap_err();
+            prop_assert_eq!(rejected, Rejected::Unauthentic);
+
+            let h3_keys =
+                DatagramKeys::third(it.responder_id, &kdf::hash(&it.h1), &kdf::hash(&it.h2));
+            h3_keys.write_gate(&mut h3);
+            prop_assert_eq!(it.responder.read_h3(&h3).unwrap_err(), Rejected::Unauthentic);
+        }
+    }
+
+    #[test]
+    fn handshakes_may_move_between_threads() {
+        fn assert_send<T: Send>() {}
+        assert_send::<Initiator>();
+        assert_send::<Responder>();
     }
 
     #[test]
