@@ -2,8 +2,8 @@
 //!
 //! One side for each opener: its streams in order of their sequence, and how many it has opened. A sequence below
 //! that count which is not found belongs to a stream that is over and forgotten. Streams are added at the end. A
-//! lookup first tries where the last one succeeded, so the packets of one stream in a row find it at once; otherwise
-//! it is a binary search. Memory is proportional to the live streams, not to those ever opened.
+//! lookup first tries where the last one succeeded, then where the stream stands if none in between is forgotten;
+//! otherwise it is a binary search. Memory is proportional to the live streams, not to those ever opened.
 
 use std::collections::VecDeque;
 
@@ -82,6 +82,11 @@ impl Side {
     fn find(&self, sequence: u64) -> Option<usize> {
         if self.live.get(self.last).is_some_and(|(found, _)| *found == sequence) {
             return Some(self.last);
+        }
+        // Without forgotten ones in between, streams stand where their distance to the first says.
+        let distance = sequence.checked_sub(self.live.front()?.0)? as usize;
+        if self.live.get(distance).is_some_and(|(found, _)| *found == sequence) {
+            return Some(distance);
         }
         self.live.binary_search_by_key(&sequence, |(found, _)| *found).ok()
     }
