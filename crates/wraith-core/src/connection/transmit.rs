@@ -22,8 +22,10 @@ pub(super) const DATAGRAM_HEADER: usize = 5;
 const SEGMENTS_MAX: usize = 64;
 /// A key phase lasts at most this long (SPEC §4.5).
 const PHASE_MAX: Duration = Duration::from_secs(120);
-/// No key seals more packets than this (SPEC §4.5, RFC 9001 §6.6).
-const KEY_PACKETS_MAX: u64 = 1 << 23;
+/// A connection whose key sealed this many packets closes. The sealer's own limit (SPEC §4.5) panics when it is passed,
+/// so the rest of the batch and the CLOSE packets, some hundreds, have room below it: a peer that keeps us sending and
+/// acknowledges nothing must not get that far.
+const KEY_PACKETS_MAX: u64 = wraith_noise::KEY_PACKETS_MAX - (1 << 16);
 /// Size of a packet with PATH_CHALLENGE, so that the new path is known to carry it.
 const CHALLENGE_LEN: usize = 1200;
 /// Acknowledgements asked for in one congestion window (draft-ietf-ccwg-bbr asks for at least 4 in a round trip).
