@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use wraith_core::frame::{Frame, FrameWriter, Frames, SentFrames};
-use wraith_core::{BlockPool, Read, Role, StreamConfig, StreamId, Streams, Time};
+use wraith_core::streams::{Read, Role, StreamConfig, StreamId, Streams};
+use wraith_core::{BlockPool, Time};
 
 const TOTAL: u64 = 8 << 30;
 const RTT: Duration = Duration::from_micros(200);

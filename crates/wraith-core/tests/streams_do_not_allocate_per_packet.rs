@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use wraith_core::frame::{Frame, FrameWriter, Frames, SentFrame, SentFrames};
-use wraith_core::{BlockPool, Read, Role, StreamConfig, Streams, Time};
+use wraith_core::streams::{Read, Role, StreamConfig, Streams};
+use wraith_core::{BlockPool, Time};
 
 struct Counting;
 
