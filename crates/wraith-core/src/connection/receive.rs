@@ -19,6 +19,8 @@ use crate::{CloseReason, Time, Violation};
 
 /// Bytes in front of the sealed frames: CID and packet number (SPEC §4).
 const HEADER: usize = 12;
+/// Events waiting for the application before received datagrams are dropped.
+const EVENTS_MAX: usize = 256;
 /// PATH_RESPONSE frames owed at once; further challenges are ignored until one went out.
 const RESPONSES_MAX: usize = 4;
 
@@ -133,7 +135,10 @@ impl Connection {
             }
             Frame::MaxStreams(max) => self.streams.on_max_streams(max)?,
             Frame::Datagram(data) => {
-                self.events.push_back(Event::Datagram(Bytes::copy_from_slice(data)));
+                // Unreliable: what the application does not fetch in time is dropped, not stored.
+                if self.events.len() < EVENTS_MAX {
+                    self.events.push_back(Event::Datagram(Bytes::copy_from_slice(data)));
+                }
             }
             Frame::PathChallenge(data) => {
                 if self.responses.len() < RESPONSES_MAX {
