@@ -26,5 +26,5 @@ pub use endpoint::{ConnectError, Endpoint};
 pub use error::{CloseReason, StreamError, Violation, code};
 pub use event::{ConnectionHandle, ConnectionStats, Ecn, Event, Transmit};
 pub use range_set::RangeSet;
-pub use streams::{Read, Role, StreamId};
+pub use streams::{Read, Role, StreamConfig, StreamEvent, StreamId, Streams};
 pub use time::Time;
