@@ -1,9 +1,24 @@
-//! A simulated network for the wraith core.
+//! A simulated network for the wraith core: the same endpoints that run on sockets, joined by seeded links, in a time
+//! that jumps.
 //!
-//! [`link`] has the boxes a path is made of: sans-IO, seeded, usable without the rest.
+//! - [`link`]: the boxes a path is made of. Sans-IO, usable without the rest.
+//! - [`World`]: endpoints, links, and the loop that moves time.
+//! - [`Exchange`] and [`Party`]: what the endpoints do with each other.
+//! - [`Scenario`]: a test as a list of boxes with a ceiling on its completion time.
+//! - [`swarm`]: scenarios drawn from a seed, by the thousand.
 #![forbid(unsafe_code)]
 
+mod checks;
+mod exchange;
 pub mod link;
+mod pattern;
 mod rng;
+mod scenario;
+mod swarm;
+mod world;
 
+pub use exchange::{Cut, Exchange, Party, StreamPlan};
 pub use rng::Rng;
+pub use scenario::{DONE_CODE, Outcome, Scenario};
+pub use swarm::{scenario_of, swarm};
+pub use world::{NodeIndex, World};

@@ -57,6 +57,9 @@ pub struct Datagram {
 /// Datagrams that leave a hop, each with its time.
 pub type Departures = Vec<(Time, Datagram)>;
 
+/// The boxes of a path, from first to last.
+pub type Hops = Vec<Box<dyn Hop>>;
+
 /// One box of a path.
 pub trait Hop: HopClone + fmt::Debug + Send {
     /// `datagram` arrives at `now`, which is not before any earlier arrival. What leaves is appended to `out`, with
@@ -112,7 +115,7 @@ struct InFlight {
 
 impl Path {
     /// A path through `hops`, from first to last. Every box draws from a stream of `seed` of its own.
-    pub fn new(seed: u64, hops: Vec<Box<dyn Hop>>) -> Self {
+    pub fn new(seed: u64, hops: Hops) -> Self {
         let hops = (0..).zip(hops).map(|(i, hop)| (hop, Rng::new(seed, i))).collect();
         Self {
             hops,
@@ -214,7 +217,7 @@ pub(crate) mod tests {
 
     /// Sends `count` datagrams of `len` bytes, one every `every`, and returns what comes out.
     pub(crate) fn run(
-        hops: Vec<Box<dyn Hop>>,
+        hops: Hops,
         count: u32,
         len: usize,
         every: Duration,

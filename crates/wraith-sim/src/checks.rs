@@ -1,0 +1,150 @@
+//! What must hold for every endpoint at every moment, whatever the network does.
+//!
+//! - After its outputs were drained, an endpoint's next timer is not in the past, and it does not ask to be woken
+//!   at the same moment for ever.
+//! - No datagram is larger than the endpoint's MTU setting, nor empty.
+//! - To an address that has not proven that it receives, at most three times what came from it is sent; before any
+//!   handshake completed, at most what came from it (H2 ≤ H1).
+//! - To a stranger, nothing is sent.
+//! - Every poll loop ends.
+
+use std::collections::{HashMap, HashSet};
+use std::net::SocketAddr;
+
+use wraith_core::{Time, Transmit};
+
+/// Outputs of one kind in one drain; an endpoint that has more is in an endless loop. A 24 MiB window in the smallest
+/// datagrams is 20,000.
+pub(crate) const OUTPUTS_MAX: usize = 100_000;
+/// Wake-ups at the same moment without anything else happening.
+const SAME_MOMENT_MAX: u32 = 100;
+/// Bytes that may go to an unvalidated address per byte received from it.
+const AMPLIFICATION_MAX: u64 = 3;
+
+#[derive(Debug, Default)]
+pub(crate) struct Checks {
+    name: &'static str,
+    payload_max: usize,
+    peers: HashMap<SocketAddr, Traffic>,
+    validated: HashSet<SocketAddr>,
+    strangers: HashSet<SocketAddr>,
+    last_wake: Option<Time>,
+    same_moment: u32,
+}
+
+#[derive(Debug, Default)]
+struct Traffic {
+    received: u64,
+    sent: u64,
+}
+
+impl Checks {
+    pub(crate) fn new(name: &'static str, payload_max: usize) -> Self {
+        Self { name, payload_max, ..Self::default() }
+    }
+
+    /// Nothing may ever be sent to `address`.
+    pub(crate) fn on_stranger(&mut self, address: SocketAddr) {
+        self.strangers.insert(address);
+    }
+
+    /// `address` proved that it receives, or we chose it ourselves.
+    pub(crate) fn on_validated(&mut self, address: SocketAddr) {
+        self.validated.insert(address);
+    }
+
+    pub(crate) fn on_received(&mut self, from: SocketAddr, bytes: usize) {
+        self.peers.entry(from).or_default().received += bytes as u64;
+        self.same_moment = 0;
+    }
+
+    pub(crate) fn on_transmit(&mut self, transmit: &Transmit) {
+        let Transmit { to, len, segment, .. } = *transmit;
+        let name = self.name;
+        assert!(len > 0 && segment > 0 && segment <= len, "{name}: malformed {transmit:?}");
+        assert!(segment <= self.payload_max, "{name}: larger than the MTU setting: {transmit:?}");
+        assert!(!self.strangers.contains(&to), "{name}: answered a stranger: {transmit:?}");
+        if self.validated.contains(&to) {
+            return;
+        }
+        let established = !self.validated.is_empty();
+        let traffic = self.peers.entry(to).or_default();
+        traffic.sent += len as u64;
+        let times = if established { AMPLIFICATION_MAX } else { 1 };
+        let Traffic { received, sent } = *traffic;
+        assert!(
+            sent <= times * received,
+            "{name}: sent {sent} bytes to the unvalidated {to}, which sent {received}"
+        );
+    }
+
+    /// The endpoint was drained at `now` and wants to be woken at `next`.
+    pub(crate) fn on_drained(&mut self, now: Time, next: Option<Time>) {
+        let Some(next) = next else { return };
+        let name = self.name;
+        assert!(next >= now, "{name}: the next timer, {next:?}, is before now, {now:?}");
+        if next > now || self.last_wake != Some(next) {
+            self.same_moment = 0;
+        }
+        self.last_wake = Some(next);
+        self.same_moment += 1;
+        assert!(self.same_moment < SAME_MOMENT_MAX, "{name}: woken at {now:?} again and again");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PEER: SocketAddr = crate::link::tests::OUTSIDE;
+
+    fn transmit(len: usize, segment: usize) -> Transmit {
+        Transmit { to: PEER, ecn: None, len, segment }
+    }
+
+    fn checks() -> Checks {
+        let mut checks = Checks::new("test", 1200);
+        checks.on_received(PEER, 1000);
+        checks
+    }
+
+    #[test]
+    fn a_handshake_answer_up_to_the_length_of_the_question_is_fine() {
+        checks().on_transmit(&transmit(1000, 1000));
+    }
+
+    #[test]
+    #[should_panic(expected = "unvalidated")]
+    fn a_longer_one_is_amplification() {
+        checks().on_transmit(&transmit(1001, 1001));
+    }
+
+    #[test]
+    #[should_panic(expected = "stranger")]
+    fn an_answer_to_a_stranger_is_noticed() {
+        let mut checks = checks();
+        checks.on_stranger(PEER);
+        checks.on_transmit(&transmit(1, 1));
+    }
+
+    #[test]
+    #[should_panic(expected = "larger than the MTU")]
+    fn a_segment_above_the_setting_is_noticed() {
+        checks().on_transmit(&transmit(2402, 1201));
+    }
+
+    #[test]
+    #[should_panic(expected = "before now")]
+    fn a_timer_in_the_past_is_noticed() {
+        checks().on_drained(Time::from_nanos(2), Some(Time::from_nanos(1)));
+    }
+
+    #[test]
+    #[should_panic(expected = "again and again")]
+    fn a_timer_that_never_advances_is_noticed() {
+        let mut checks = checks();
+        for _ in 0..SAME_MOMENT_MAX {
+            checks.on_drained(Time::from_nanos(1), Some(Time::from_nanos(1)));
+        }
+    }
+}

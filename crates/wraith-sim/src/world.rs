@@ -1,0 +1,354 @@
+//! Endpoints joined by links, and simulated time.
+//!
+//! A [`World`] holds real core endpoints, the paths between them, and the parties that use them. [`World::step`]
+//! jumps to the next moment at which anything happens, lets it happen, and drains every endpoint concerned; the
+//! invariants of `checks.rs` are verified each time. Nothing depends on the clock, on the order of a hash map, or on
+//! threads: the same seed gives the same datagrams, bit for bit, which [`World::fingerprint`] lets a test compare.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use wraith_core::{
+    Connection, ConnectionHandle, ConnectionStats, Ecn, Endpoint, EndpointConfig, Event, Role,
+    Time, TransportConfig,
+};
+use wraith_crypto::identity::{NodeId, SecretIdentity};
+
+use crate::checks::{Checks, OUTPUTS_MAX};
+use crate::link::{Datagram, Hops, Path};
+use crate::{Exchange, Party, Rng};
+
+/// What `poll_transmit` gets: the largest UDP datagram, or a full GSO batch.
+const TRANSMIT_BYTES: usize = 64 * 1024;
+/// Wall-clock time at which simulations begin: any, the same for all.
+const UNIX_TIME_AT_ZERO: u64 = 1_800_000_000;
+/// Streams of chance: paths count from 0, endpoints and other users from these.
+const ENDPOINT_STREAM: u64 = 1 << 32;
+const IDENTITY_STREAM: u64 = 2 << 32;
+const PATTERN_STREAM: u64 = 3 << 32;
+/// How much later a replayed datagram arrives.
+const REPLAY_AFTER: Duration = Duration::from_micros(700);
+
+/// Index of an endpoint in its world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeIndex(usize);
+
+/// Endpoints, links, and the time; see the module.
+#[derive(Debug)]
+pub struct World {
+    seed: u64,
+    now: Time,
+    nodes: Vec<Node>,
+    wires: Vec<Wire>,
+    plans: HashMap<(NodeIndex, NodeId), Arc<Exchange>>,
+    injected: BTreeMap<(Time, u64), (NodeIndex, Datagram)>,
+    injections: u64,
+    replays_from: Option<SocketAddr>,
+    fingerprint: u64,
+    transmitted: u64,
+    buffer: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct Node {
+    endpoint: Endpoint,
+    address: SocketAddr,
+    id: NodeId,
+    parties: BTreeMap<ConnectionHandle, Party>,
+    checks: Checks,
+    wake: Option<Time>,
+    default_wire: Option<usize>,
+    learned: HashMap<SocketAddr, usize>,
+}
+
+/// One direction of a link. Directions of a link are neighbours: `i` and `i ^ 1`.
+#[derive(Debug)]
+struct Wire {
+    path: Path,
+    to: NodeIndex,
+}
+
+impl World {
+    /// An empty world at time zero.
+    pub fn new(seed: u64) -> Self {
+        Self {
+            seed,
+            now: Time::ZERO,
+            nodes: Vec::new(),
+            wires: Vec::new(),
+            plans: HashMap::new(),
+            injected: BTreeMap::new(),
+            injections: 0,
+            replays_from: None,
+            fingerprint: 0xcbf2_9ce4_8422_2325,
+            transmitted: 0,
+            buffer: vec![0; TRANSMIT_BYTES],
+        }
+    }
+
+    /// Adds an endpoint; its identity, address and randomness follow from the seed and its position.
+    pub fn add_endpoint(&mut self, name: &'static str, transport: TransportConfig) -> NodeIndex {
+        let index = self.nodes.len();
+        let identity = Rng::new(self.seed, IDENTITY_STREAM + index as u64).seed();
+        let identity = SecretIdentity::from_seed(identity);
+        let checks = Checks::new(name, usize::from(transport.max_mtu));
+        let id = identity.node_id();
+        let config = EndpointConfig {
+            transport,
+            unix_time_at_zero: UNIX_TIME_AT_ZERO,
+            ..EndpointConfig::new(identity)
+        };
+        let seed = Rng::new(self.seed, ENDPOINT_STREAM + index as u64).seed();
+        let octet = u8::try_from(index + 1).expect("a world has few endpoints");
+        self.nodes.push(Node {
+            endpoint: Endpoint::new(config, seed),
+            address: SocketAddr::from(([10, 0, 0, octet], 1000)),
+            id,
+            parties: BTreeMap::new(),
+            checks,
+            wake: None,
+            default_wire: None,
+            learned: HashMap::new(),
+        });
+        NodeIndex(index)
+    }
+
+    /// Joins `a` and `b` by the boxes `up`, from `a` to `b`, and `down`, back.
+    pub fn link(&mut self, (a, up): (NodeIndex, Hops), (b, down): (NodeIndex, Hops)) {
+        for (from, to, hops) in [(a, b, up), (b, a, down)] {
+            let wire = self.wires.len();
+            let seed = Rng::new(self.seed, wire as u64).bits();
+            self.wires.push(Wire { path: Path::new(seed, hops), to });
+            self.nodes[from.0].default_wire.get_or_insert(wire);
+            let address = self.nodes[to.0].address;
+            self.nodes[from.0].learned.insert(address, wire);
+        }
+    }
+
+    /// `a` connects to `b`, and both play their side of `plan`.
+    pub fn connect(&mut self, a: NodeIndex, b: NodeIndex, plan: Exchange) -> ConnectionHandle {
+        let plan = Arc::new(plan);
+        let (remote, peer) = (self.nodes[b.0].address, self.nodes[b.0].id);
+        let node = &mut self.nodes[a.0];
+        let handle = node.endpoint.connect(self.now, remote, peer).expect("a valid NodeId");
+        node.checks.on_validated(remote);
+        let party = Party::new(Role::Initiator, self.seed ^ PATTERN_STREAM, plan.clone());
+        node.parties.insert(handle, party);
+        self.plans.insert((b, node.id), plan);
+        self.settle(a);
+        handle
+    }
+
+    /// A stranger at `from` sends `bytes` to `to`, arriving at `at`. An answer to it fails the simulation.
+    pub fn inject(&mut self, at: Time, to: NodeIndex, from: SocketAddr, bytes: Vec<u8>) {
+        self.nodes[to.0].checks.on_stranger(from);
+        let datagram = Datagram { from, to: self.nodes[to.0].address, bytes };
+        self.injections += 1;
+        self.injected.insert((at.max(self.now), self.injections), (to, datagram));
+    }
+
+    /// From now on a stranger at `from` replays everything that any endpoint receives.
+    pub fn replay_everything_from(&mut self, from: SocketAddr) {
+        self.replays_from = Some(from);
+        for node in &mut self.nodes {
+            node.checks.on_stranger(from);
+        }
+    }
+
+    /// Simulated time.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// The same for two runs if and only if all datagrams and their times were the same (but for collisions).
+    pub fn fingerprint(&self) -> u64 {
+        self.fingerprint
+    }
+
+    /// Datagrams all endpoints sent.
+    pub fn transmitted(&self) -> u64 {
+        self.transmitted
+    }
+
+    /// Where `node` receives.
+    pub fn address(&self, node: NodeIndex) -> SocketAddr {
+        self.nodes[node.0].address
+    }
+
+    /// The parties at `node`.
+    pub fn parties(&self, node: NodeIndex) -> impl Iterator<Item = &Party> {
+        self.nodes[node.0].parties.values()
+    }
+
+    /// The connections at `node` that have had a party.
+    pub fn handles(&self, node: NodeIndex) -> Vec<ConnectionHandle> {
+        self.nodes[node.0].parties.keys().copied().collect()
+    }
+
+    /// Statistics of a connection, while it exists.
+    pub fn stats(&mut self, node: NodeIndex, handle: ConnectionHandle) -> Option<ConnectionStats> {
+        Some(self.nodes[node.0].endpoint.connection(handle)?.stats())
+    }
+
+    /// True if no endpoint holds a connection any more.
+    pub fn is_drained(&self) -> bool {
+        self.nodes.iter().all(|node| node.endpoint.is_drained())
+    }
+
+    /// Calls `act` on a connection and drains the endpoint.
+    pub fn with_connection(
+        &mut self,
+        node: NodeIndex,
+        handle: ConnectionHandle,
+        act: impl FnOnce(Time, &mut Connection),
+    ) {
+        if let Some(connection) = self.nodes[node.0].endpoint.connection(handle) {
+            act(self.now, connection);
+        }
+        self.settle(node);
+    }
+
+    /// Jumps to the next moment at which anything happens. False if nothing ever will.
+    pub fn step(&mut self) -> bool {
+        let Some(next) = self.next_moment() else { return false };
+        self.now = self.now.max(next);
+        let now = self.now;
+        for wire in 0..self.wires.len() {
+            while let Some(datagram) = self.wires[wire].path.pop(now) {
+                self.deliver(wire, datagram);
+            }
+        }
+        while let Some(entry) = self.injected.first_entry().filter(|e| e.key().0 <= now) {
+            let (to, datagram) = entry.remove();
+            self.receive(to, datagram);
+        }
+        for index in 0..self.nodes.len() {
+            let node = &mut self.nodes[index];
+            if node.wake.is_some_and(|at| at <= now) {
+                node.endpoint.handle_timeout(now);
+                self.settle(NodeIndex(index));
+            }
+        }
+        true
+    }
+
+    /// Steps until `done` or until `deadline`; true if it was done.
+    pub fn run_until(&mut self, deadline: Time, mut done: impl FnMut(&Self) -> bool) -> bool {
+        while !done(self) {
+            if self.next_moment().is_none_or(|next| next > deadline) {
+                return false;
+            }
+            self.step();
+        }
+        true
+    }
+
+    fn next_moment(&self) -> Option<Time> {
+        let wires = self.wires.iter().filter_map(|wire| wire.path.next());
+        let nodes = self.nodes.iter().filter_map(|node| node.wake);
+        let injected = self.injected.keys().next().map(|(at, _)| *at);
+        wires.chain(nodes).chain(injected).min()
+    }
+
+    fn deliver(&mut self, wire: usize, datagram: Datagram) {
+        let to = self.wires[wire].to;
+        if datagram.to != self.nodes[to.0].address {
+            return;
+        }
+        self.nodes[to.0].learned.insert(datagram.from, wire ^ 1);
+        if let Some(from) = self.replays_from {
+            self.inject(self.now + REPLAY_AFTER, to, from, datagram.bytes.clone());
+        }
+        self.receive(to, datagram);
+    }
+
+    fn receive(&mut self, to: NodeIndex, mut datagram: Datagram) {
+        let node = &mut self.nodes[to.0];
+        node.checks.on_received(datagram.from, datagram.bytes.len());
+        let ecn: Option<Ecn> = None;
+        node.endpoint.handle_datagram(self.now, datagram.from, ecn, &mut datagram.bytes);
+        self.settle(to);
+    }
+
+    /// Drains an endpoint: events to its parties, datagrams to the wires, until neither has more; then its timer.
+    fn settle(&mut self, index: NodeIndex) {
+        let mut outputs = 0;
+        loop {
+            let before = outputs;
+            while let Some((handle, event)) = self.nodes[index.0].endpoint.poll_event() {
+                outputs += 1;
+                assert!(outputs < OUTPUTS_MAX, "events without end, the last was {event:?}");
+                self.on_event(index, handle, event);
+            }
+            let node = &mut self.nodes[index.0];
+            for (handle, party) in &mut node.parties {
+                if party.wants_driving(self.now)
+                    && let Some(connection) = node.endpoint.connection(*handle)
+                {
+                    party.drive(self.now, connection);
+                }
+            }
+            while self.transmit(index) {
+                outputs += 1;
+                assert!(outputs < OUTPUTS_MAX, "datagrams without end");
+            }
+            if outputs == before {
+                break;
+            }
+        }
+        let node = &mut self.nodes[index.0];
+        let timeout = node.endpoint.poll_timeout();
+        node.checks.on_drained(self.now, timeout);
+        let wakes = node.parties.values().filter_map(Party::wake);
+        node.wake = timeout.into_iter().chain(wakes).min();
+    }
+
+    fn on_event(&mut self, index: NodeIndex, handle: ConnectionHandle, event: Event) {
+        let node = &mut self.nodes[index.0];
+        let Some(connection) = node.endpoint.connection(handle) else {
+            panic!("{event:?} of a connection that does not exist");
+        };
+        match &event {
+            Event::Connected => {
+                node.checks.on_validated(connection.remote());
+                node.parties.entry(handle).or_insert_with(|| {
+                    let plan = self.plans.get(&(index, connection.peer()));
+                    let plan = plan.expect("a connection from nobody who connected").clone();
+                    Party::new(Role::Responder, self.seed ^ PATTERN_STREAM, plan)
+                });
+            }
+            Event::PathChanged { remote } => node.checks.on_validated(*remote),
+            _ => {}
+        }
+        let party = node.parties.get_mut(&handle).expect("the first event is Connected");
+        party.on_event(self.now, connection, event);
+    }
+
+    fn transmit(&mut self, index: NodeIndex) -> bool {
+        let node = &mut self.nodes[index.0];
+        let Some(transmit) = node.endpoint.poll_transmit(self.now, &mut self.buffer) else {
+            return false;
+        };
+        node.checks.on_transmit(&transmit);
+        let Some(wire) = node.learned.get(&transmit.to).copied().or(node.default_wire) else {
+            return true;
+        };
+        let from = node.address;
+        for bytes in self.buffer[..transmit.len].chunks(transmit.segment) {
+            self.transmitted += 1;
+            mix(&mut self.fingerprint, self.now.as_nanos());
+            let sample = bytes.last_chunk::<8>().copied().unwrap_or_default();
+            mix(&mut self.fingerprint, u64::from_le_bytes(sample));
+            let datagram = Datagram { from, to: transmit.to, bytes: bytes.to_vec() };
+            self.wires[wire].path.push(self.now, datagram);
+        }
+        true
+    }
+}
+
+/// FNV-1a, by words.
+fn mix(state: &mut u64, word: u64) {
+    *state = (*state ^ word).wrapping_mul(0x0100_0000_01b3).rotate_left(23);
+}

@@ -1,0 +1,16 @@
+//! Damaged datagrams are dropped as if they were lost.
+
+use std::time::Duration;
+
+use wraith_sim::link::{Corrupt, Delay, Rate};
+use wraith_sim::{Exchange, Scenario, hops};
+
+#[test]
+fn damaged_datagrams_change_nothing_but_the_time_it_takes() {
+    let outcomes = Scenario::new()
+        .both(hops![Rate::mbit(50), Delay::ms(5), Corrupt::percent(3.0)])
+        .exchange(Exchange::streams(3, 300_000, 300_000))
+        .within(Duration::from_secs(20))
+        .run();
+    assert!(outcomes.iter().any(|outcome| outcome.responder_stats.datagrams_dropped > 0));
+}

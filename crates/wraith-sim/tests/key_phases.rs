@@ -1,0 +1,36 @@
+//! Keys are replaced while data flows (SPEC §4.5).
+
+use std::time::Duration;
+
+use wraith_sim::link::{Delay, Loss, Rate, Reorder};
+use wraith_sim::{Exchange, Scenario, hops};
+
+#[test]
+fn keys_change_every_hundred_packets_without_a_hitch() {
+    let outcomes = Scenario::new()
+        .configure(|c| c.phase_packets = 100)
+        // A short queue: a phase lasts a round trip at least.
+        .both(hops![Rate::mbit(50).queue(64 * 1024), Delay::ms(2)])
+        .upload(5_000_000)
+        .within(Duration::from_secs(2))
+        .run();
+    for outcome in outcomes {
+        assert!(outcome.initiator_stats.key_phases > 20, "{outcome:#?}");
+    }
+}
+
+#[test]
+fn loss_and_reordering_across_a_change_of_keys_cost_no_data() {
+    Scenario::new()
+        .configure(|c| c.phase_packets = 32)
+        .both(hops![
+            Rate::mbit(50),
+            Delay::ms(10),
+            Loss::percent(3.0),
+            Reorder::percent(10.0, Duration::from_millis(15)),
+        ])
+        .exchange(Exchange::streams(2, 300_000, 300_000).eager())
+        .within(Duration::from_secs(20))
+        .seeds(0..10)
+        .run();
+}

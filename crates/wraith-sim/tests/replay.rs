@@ -1,0 +1,25 @@
+//! Datagrams that come twice, from the same address or a stranger's.
+
+use std::time::Duration;
+
+use wraith_sim::link::{Delay, Duplicate, Rate};
+use wraith_sim::{Exchange, Scenario, hops};
+
+#[test]
+fn every_datagram_twice_changes_nothing() {
+    Scenario::new()
+        .both(hops![Rate::mbit(50), Delay::ms(5), Duplicate::every(Duration::from_millis(30)),])
+        .exchange(Exchange::streams(3, 500_000, 500_000).eager())
+        .within(Duration::from_secs(3))
+        .run();
+}
+
+#[test]
+fn a_stranger_who_replays_everything_gets_no_answer_and_changes_nothing() {
+    Scenario::new()
+        .both(hops![Rate::mbit(50), Delay::ms(5)])
+        .exchange(Exchange::streams(3, 500_000, 500_000).eager())
+        .replayed_by_a_stranger()
+        .within(Duration::from_secs(3))
+        .run();
+}

@@ -1,0 +1,25 @@
+//! 600 ms there and back.
+
+use std::time::Duration;
+
+use wraith_sim::link::{Delay, Loss, Rate};
+use wraith_sim::{Scenario, hops};
+
+#[test]
+fn a_satellite_link_is_filled() {
+    // 50 MB at 50 Mbit/s are 8 s; the start costs about ten round trips.
+    Scenario::new()
+        .both(hops![Rate::mbit(50).queue(3_000_000), Delay::ms(300)])
+        .upload(50_000_000)
+        .within(Duration::from_secs(20))
+        .run();
+}
+
+#[test]
+fn a_lossy_satellite_link_still_delivers() {
+    Scenario::new()
+        .both(hops![Rate::mbit(50), Delay::ms(300), Loss::percent(1.0)])
+        .upload(1_000_000)
+        .within(Duration::from_secs(60))
+        .run();
+}

@@ -1,0 +1,34 @@
+//! To strangers, an endpoint does not exist.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use wraith_core::{Time, TransportConfig};
+use wraith_sim::link::{Delay, Rate};
+use wraith_sim::{Rng, Scenario, World, hops};
+
+#[test]
+fn an_endpoint_fed_only_garbage_never_transmits() {
+    let mut world = World::new(1);
+    let node = world.add_endpoint("listener", TransportConfig::default());
+    let mut rng = Rng::new(1, 9);
+    for i in 0..20_000 {
+        let mut bytes = vec![0; rng.below(1_600) as usize];
+        rng.fill(&mut bytes);
+        let from =
+            SocketAddr::from(([198, 51, 100, rng.below(256) as u8], 1 + rng.below(9) as u16));
+        world.inject(Time::from_nanos(i * 100_000), node, from, bytes);
+    }
+    while world.step() {}
+    assert_eq!(world.transmitted(), 0);
+}
+
+#[test]
+fn garbage_during_a_transfer_gets_no_answer_and_changes_nothing() {
+    Scenario::new()
+        .both(hops![Rate::mbit(20), Delay::ms(10)])
+        .garbage(5_000)
+        .upload(4_000_000)
+        .within(Duration::from_secs(4))
+        .run();
+}

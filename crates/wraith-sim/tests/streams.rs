@@ -1,0 +1,52 @@
+//! Many streams, limits on them, and streams that are broken off.
+
+use std::time::Duration;
+
+use wraith_sim::link::{Delay, Loss, Rate};
+use wraith_sim::{Cut, Exchange, Scenario, StreamPlan, hops};
+
+#[test]
+fn a_thousand_small_streams_pass_a_limit_of_ten_at_once() {
+    Scenario::new()
+        .configure(|c| c.streams_max = 10)
+        .both(hops![Rate::mbit(100), Delay::ms(1)])
+        .exchange(Exchange::streams(1_000, 300, 300))
+        .within(Duration::from_secs(3))
+        .run();
+}
+
+#[test]
+fn requests_one_after_another_take_a_round_trip_each() {
+    Scenario::new()
+        .both(hops![Delay::ms(10)])
+        .exchange(Exchange::streams(20, 200, 5_000).at_once(1))
+        .within(Duration::from_millis(20 * 23 + 60))
+        .run();
+}
+
+#[test]
+fn empty_streams_begin_and_end() {
+    Scenario::new()
+        .both(hops![Delay::ms(1)])
+        .exchange(Exchange::streams(50, 0, 0))
+        .within(Duration::from_secs(1))
+        .run();
+}
+
+#[test]
+fn resets_and_stops_in_the_middle_end_their_stream_and_no_other() {
+    let cuts = [None, Some(Cut::Reset(40_000)), Some(Cut::Stop(10_000)), Some(Cut::Reset(0))];
+    let streams = cuts.map(|cut| StreamPlan { request: 100_000, response: 100_000, cut });
+    for percent in [0.0, 5.0] {
+        Scenario::new()
+            .both(hops![Rate::mbit(20), Delay::ms(5), Loss::percent(percent)])
+            .exchange(Exchange {
+                streams: streams.iter().copied().cycle().take(40).collect(),
+                at_once: 8,
+                eager: true,
+                ..Exchange::default()
+            })
+            .within(Duration::from_secs(40))
+            .run();
+    }
+}
