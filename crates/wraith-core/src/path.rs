@@ -12,6 +12,8 @@ use crate::mtud::MtuDiscovery;
 
 /// Bytes that may go to an unvalidated address per byte received from it (RFC 9000 §8).
 const AMPLIFICATION_MAX: u64 = 3;
+/// Smallest challenge: what a sender of one small packet is still allowed.
+pub(crate) const CHALLENGE_LEN_MIN: usize = 64;
 /// Challenges sent to one candidate before it is given up.
 const CHALLENGES_MAX: u32 = 5;
 
@@ -53,9 +55,7 @@ impl Candidate {
 
     /// True if a challenge of `bytes` bytes may be sent now.
     pub(crate) fn may_challenge(&self, now: Time, bytes: usize) -> bool {
-        self.challenges < CHALLENGES_MAX
-            && self.next <= now
-            && self.sent + bytes as u64 <= AMPLIFICATION_MAX * self.received
+        self.challenges < CHALLENGES_MAX && self.next <= now && self.may_send(bytes)
     }
 
     pub(crate) fn on_challenge_sent(&mut self, now: Time, bytes: usize, pto: Duration) {
@@ -69,8 +69,14 @@ impl Candidate {
         self.challenges >= CHALLENGES_MAX && self.next <= now
     }
 
-    pub(crate) fn timeout(&self) -> Time {
-        self.next
+    /// When there is something to do about it; `None` while only hearing more from it allows another challenge.
+    pub(crate) fn timeout(&self) -> Option<Time> {
+        let waits = self.challenges < CHALLENGES_MAX && !self.may_send(CHALLENGE_LEN_MIN);
+        (!waits).then_some(self.next)
+    }
+
+    fn may_send(&self, bytes: usize) -> bool {
+        self.sent + bytes as u64 <= AMPLIFICATION_MAX * self.received
     }
 }
 
@@ -91,5 +97,17 @@ mod tests {
         assert!(!candidate.may_challenge(later, 1));
         candidate.on_received(100);
         assert!(candidate.may_challenge(later, 300));
+    }
+
+    #[test]
+    fn a_candidate_that_may_get_no_more_asks_for_no_timer() {
+        let remote = SocketAddr::from(([127, 0, 0, 1], 1));
+        let mut candidate = Candidate::new(Time::ZERO, remote, [0; 8]);
+        candidate.on_received(30);
+        assert_eq!(candidate.timeout(), Some(Time::ZERO));
+        candidate.on_challenge_sent(Time::ZERO, CHALLENGE_LEN_MIN, Duration::from_millis(10));
+        assert_eq!(candidate.timeout(), None);
+        candidate.on_received(30);
+        assert_eq!(candidate.timeout(), Some(Time::ZERO + Duration::from_millis(10)));
     }
 }

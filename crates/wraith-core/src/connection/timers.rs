@@ -1,6 +1,7 @@
 //! What time does to a connection: idle end, keep-alive, loss and probe timers, key phases, candidates, repeats.
 
 use super::{Connection, State};
+use crate::path::Candidate;
 use crate::recovery::TimeoutOutcome;
 use crate::streams::Role;
 use crate::{CloseReason, Time};
@@ -23,7 +24,7 @@ impl Connection {
         let keep_alive = self.config.keep_alive.then_some(self.keep_alive_at);
         let forget = self.sealed.as_ref().and_then(|s| s.forget_at);
         let confirm = self.confirming.as_ref().map(|c| c.next);
-        let candidate = self.candidate.as_ref().map(|c| c.timeout());
+        let candidate = self.candidate.as_ref().and_then(Candidate::timeout);
         [
             keep_alive,
             forget,

@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::{Connection, State};
 use crate::event::Transmit;
 use crate::frame::{FrameWriter, SentFrame, SentFrames};
+use crate::path::CHALLENGE_LEN_MIN;
 use crate::recovery::{Budget, SentPacket};
 use crate::{CloseReason, Time, code};
 
@@ -111,7 +112,11 @@ impl Connection {
         let pto = self.recovery.pto();
         let candidate = self.candidate.as_mut()?;
         // A small trigger allows only a small challenge; a later, larger packet from there allows a full one.
-        let len = if candidate.may_challenge(now, CHALLENGE_LEN) { CHALLENGE_LEN } else { 64 };
+        let len = if candidate.may_challenge(now, CHALLENGE_LEN) {
+            CHALLENGE_LEN
+        } else {
+            CHALLENGE_LEN_MIN
+        };
         if !candidate.may_challenge(now, len) {
             return None;
         }
