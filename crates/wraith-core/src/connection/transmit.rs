@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::{Connection, State};
 use crate::event::Transmit;
 use crate::frame::{FrameWriter, SentFrame, SentFrames};
+use crate::mtud::MTU_MIN;
 use crate::path::CHALLENGE_LEN_MIN;
 use crate::recovery::{Budget, SentPacket};
 use crate::{CloseReason, Time, code};
@@ -152,7 +153,9 @@ impl Connection {
     /// A batch of packets for the path: what congestion control and pacing allow, or one ACK.
     fn transmit_packets(&mut self, now: Time, buf: &mut [u8]) -> Option<Transmit> {
         self.advance_phase(now);
-        let mtu = self.path.mtu();
+        // From the second probe timeout on, perhaps only large datagrams are lost: the path may have shrunk.
+        let small = self.probes > 0 && self.recovery.pto_count() >= 2;
+        let mtu = if small { usize::from(MTU_MIN) } else { self.path.mtu() };
         let mut budget = self.data_budget(now, mtu);
         let (mut len, mut segment, mut count) = (0, 0, 0);
         while count < SEGMENTS_MAX && len + mtu <= buf.len() {
