@@ -155,3 +155,123 @@ impl MtuDiscovery {
         Some(MTU_MIN)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Probes at `now` until there is nothing to learn, on a path that carries `limit` bytes, where the probes whose
+    /// index is in `unlucky` are lost anyway. Returns the number of probes.
+    fn search(mtud: &mut MtuDiscovery, now: Time, limit: u16, unlucky: &[u32]) -> u32 {
+        let mut probes = 0;
+        while let Some(size) = mtud.poll_probe(now) {
+            assert_eq!(mtud.poll_probe(now), None, "one probe at a time");
+            assert!(size > mtud.current());
+            if size <= limit && !unlucky.contains(&probes) {
+                assert_eq!(mtud.on_probe_acked(size), Some(size));
+                assert_eq!(mtud.current(), size);
+            } else {
+                mtud.on_probe_lost();
+            }
+            probes += 1;
+            assert!(probes < 200, "does not end");
+        }
+        probes
+    }
+
+    #[test]
+    fn loopback_is_found_in_one_probe_per_common_size() {
+        let mut mtud = MtuDiscovery::new(1200, 65_000);
+        assert_eq!(search(&mut mtud, Time::ZERO, 65_000, &[]), COMMON_SIZES.len() as u32);
+        assert_eq!(mtud.current(), 65_000);
+    }
+
+    #[test]
+    fn a_limit_of_either_side_is_reached_and_never_passed() {
+        let mut mtud = MtuDiscovery::new(1200, 65_000);
+        mtud.limit(1500);
+        search(&mut mtud, Time::ZERO, 9000, &[]);
+        assert_eq!(mtud.current(), 1500);
+        mtud.limit(1300);
+        assert_eq!((mtud.current(), mtud.poll_probe(Time::ZERO)), (1300, None));
+        mtud.limit(100);
+        assert_eq!(mtud.current(), MTU_MIN);
+    }
+
+    #[test]
+    fn one_lost_probe_says_nothing() {
+        let mut mtud = MtuDiscovery::new(1200, 65_000);
+        search(&mut mtud, Time::ZERO, 65_000, &[0, 2, 3, 7]);
+        assert_eq!(mtud.current(), 65_000);
+    }
+
+    #[test]
+    fn a_path_that_improves_is_noticed_after_ten_minutes() {
+        let mut mtud = MtuDiscovery::new(1200, 9000);
+        search(&mut mtud, Time::ZERO, 1472, &[]);
+        assert_eq!(mtud.current(), 1472);
+        let later = Time::ZERO + RAISE_AFTER;
+        assert_eq!(mtud.poll_probe(later - Duration::from_nanos(1)), None);
+        search(&mut mtud, later, 9000, &[]);
+        assert_eq!(mtud.current(), 9000);
+    }
+
+    #[test]
+    fn a_path_that_stops_carrying_large_datagrams_falls_back_and_searches_again() {
+        let mut mtud = MtuDiscovery::new(1200, 9000);
+        search(&mut mtud, Time::ZERO, 9000, &[]);
+        mtud.on_packet_acked(10, 9000);
+        for pn in 11..16 {
+            assert_eq!(mtud.on_packet_lost(pn, 9000), None);
+        }
+        // Small packets getting through are no comfort.
+        mtud.on_packet_acked(16, 60);
+        assert_eq!(mtud.on_packet_lost(17, 9000), Some(MTU_MIN));
+        search(&mut mtud, Time::ZERO, 1400, &[]);
+        assert!((1400 - SEARCH_STEP_MIN..=1400).contains(&mtud.current()));
+    }
+
+    #[test]
+    fn a_burst_of_losses_that_newer_large_packets_overtook_is_congestion() {
+        let mut mtud = MtuDiscovery::new(1472, 1472);
+        mtud.on_packet_acked(1000, 1472);
+        for pn in 0..1000 {
+            assert_eq!(mtud.on_packet_lost(pn, 1472), None);
+        }
+        // Large packets that get through in between start the count anew.
+        for pn in 1001..1100 {
+            assert_eq!(mtud.on_packet_lost(pn, 1472), None);
+            if pn % 5 == 0 {
+                mtud.on_packet_acked(pn + 1000, 1472);
+            }
+        }
+    }
+
+    #[test]
+    fn small_packets_lost_say_nothing_about_size() {
+        let mut mtud = MtuDiscovery::new(1472, 1472);
+        assert!((0..100).all(|pn| mtud.on_packet_lost(pn, 1200).is_none()));
+    }
+
+    #[test]
+    fn the_answer_to_a_probe_of_the_past_is_ignored() {
+        let mut mtud = MtuDiscovery::new(1200, 9000);
+        let size = mtud.poll_probe(Time::ZERO).unwrap();
+        mtud.restart();
+        assert_eq!(mtud.on_probe_acked(size), None);
+        mtud.on_probe_lost();
+        assert_eq!(mtud.current(), MTU_MIN);
+    }
+
+    proptest! {
+        #[test]
+        fn any_limit_is_found_closely_and_never_exceeded(limit in MTU_MIN..=65_000, max in MTU_MIN..=65_000) {
+            let mut mtud = MtuDiscovery::new(1200, max);
+            let probes = search(&mut mtud, Time::ZERO, limit, &[]);
+            let best = limit.min(max);
+            prop_assert!(mtud.current() <= best && best - mtud.current() <= SEARCH_STEP_MIN);
+            prop_assert!(probes <= 50, "{} probes", probes);
+        }
+    }
+}

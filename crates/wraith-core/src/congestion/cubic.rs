@@ -35,6 +35,8 @@ pub struct Cubic {
     /// What to return to if the current episode was spurious.
     before_episode: Option<State>,
     last_acked_at: Option<Time>,
+    /// Bytes the path carried in the last round trip: delivery rate times RTT. Zero before that was measured.
+    proven_flight: f64,
 }
 
 /// Everything a reduction changes. Bytes; fractions matter, as one ACK may add less than one.
@@ -72,7 +74,7 @@ impl Cubic {
             epoch: None,
             hystart: HyStart::new(),
         };
-        Self { mtu, state, before_episode: None, last_acked_at: None }
+        Self { mtu, state, before_episode: None, last_acked_at: None, proven_flight: 0.0 }
     }
 
     fn in_slow_start(&self) -> bool {
@@ -122,9 +124,17 @@ impl Cubic {
         }
     }
 
-    fn reduce(&mut self) {
+    fn reduce(&mut self, refused_flight: f64) {
         let least = minimum_window(self.mtu) as f64;
+        let overshot = self.in_slow_start();
         let state = &mut self.state;
+        if overshot {
+            // Slow start doubled the window since the lost packet was sent, so reducing from all of it would lose
+            // again in the next round. What was refused then, or what the path carried since, is a floor of what
+            // it carries; end on that.
+            let flight = refused_flight.max(self.proven_flight) / BETA;
+            state.window = state.window.min(flight).max(least);
+        }
         state.window_prior = state.window;
         // §4.7 fast convergence: a flow that lost below its last plateau leaves room for newer ones.
         state.window_max = if state.window < state.window_max {
@@ -142,6 +152,9 @@ impl Controller for Cubic {
     fn on_acked(&mut self, acked: &Acked) {
         let since_last = self.last_acked_at.map_or(Duration::ZERO, |last| acked.now.since(last));
         self.last_acked_at = Some(acked.now);
+        if let (Some(rate), false) = (acked.rate.bytes_per_second, acked.rate.app_limited) {
+            self.proven_flight = rate as f64 * acked.smoothed_rtt.as_secs_f64();
+        }
         if acked.round_start && self.in_slow_start() && self.state.hystart.on_round_start() {
             self.state.slow_start_threshold = self.state.window;
         }
@@ -165,7 +178,7 @@ impl Controller for Cubic {
     fn on_lost(&mut self, lost: &Lost) {
         if lost.new_episode {
             self.before_episode = Some(self.state.clone());
-            self.reduce();
+            self.reduce(lost.in_flight_at_send as f64);
         }
         if lost.persistent_congestion {
             self.before_episode = None;
@@ -179,7 +192,7 @@ impl Controller for Cubic {
         // A mark is no guess: nothing to take back, whatever was lost beside it.
         self.before_episode = None;
         if new_episode {
-            self.reduce();
+            self.reduce(self.state.window);
         }
     }
 
@@ -208,5 +221,193 @@ impl Controller for Cubic {
         let gain = if doubling { PACING_GAIN_SLOW_START } else { PACING_GAIN };
         // RTTs are at least a microsecond, so this neither divides by zero nor leaves u64.
         ((gain * self.state.window / rtt.smoothed().as_secs_f64()) as u64).max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recovery::RateSample;
+
+    const MTU: u16 = 1000;
+    const RTT: Duration = Duration::from_millis(100);
+
+    fn acked(now: Time, bytes: u64) -> Acked {
+        Acked {
+            now,
+            bytes,
+            prior_in_flight: bytes,
+            in_flight: 0,
+            rtt: Some(RTT),
+            smoothed_rtt: RTT,
+            min_rtt: RTT,
+            newest_sent_at: now - RTT,
+            in_recovery: false,
+            round_start: false,
+            delivered: bytes,
+            rate: RateSample::default(),
+        }
+    }
+
+    fn lost(now: Time, in_flight_at_send: u64) -> Lost {
+        Lost {
+            now,
+            bytes: u64::from(MTU),
+            in_flight: 0,
+            newest_sent_at: now - RTT,
+            in_flight_at_send,
+            new_episode: true,
+            persistent_congestion: false,
+        }
+    }
+
+    /// Uses the whole window for `rounds` round trips, a few ACKs each; returns the time after.
+    fn run(cubic: &mut Cubic, mut now: Time, rounds: u32) -> Time {
+        for _ in 0..rounds * 10 {
+            now += RTT / 10;
+            cubic.on_acked(&acked(now, cubic.window() / 10));
+        }
+        now
+    }
+
+    /// In congestion avoidance right after a reduction from `packets`.
+    fn reduced_from(packets: u64) -> (Cubic, Time) {
+        let mut cubic = Cubic::new(MTU);
+        let mut now = Time::ZERO;
+        while cubic.window() < packets * 1000 {
+            now += RTT;
+            let bytes = cubic.window().min(packets * 1000 - cubic.window());
+            cubic.on_acked(&acked(now, bytes));
+        }
+        cubic.on_lost(&lost(now, packets * 1000));
+        (cubic, now)
+    }
+
+    #[test]
+    fn slow_start_doubles_in_a_round_trip() {
+        let mut cubic = Cubic::new(MTU);
+        let before = cubic.window();
+        cubic.on_acked(&acked(Time::ZERO + RTT, before));
+        assert_eq!(cubic.window(), 2 * before);
+    }
+
+    #[test]
+    fn a_loss_leaves_seven_tenths_and_the_curve_is_back_after_k() {
+        let (mut cubic, now) = reduced_from(1000);
+        assert_eq!(cubic.window(), 700_000);
+        // RFC 9438 §4.2: K = cbrt((W_max - cwnd) / C), here cbrt(300 / 0.4) = 9.09 s.
+        run(&mut cubic, now, 91);
+        assert!(cubic.window().abs_diff(1_000_000) < 5_000, "{}", cubic.window());
+        let (mut cubic, now) = reduced_from(1000);
+        run(&mut cubic, now, 45);
+        let halfway = 1_000_000.0 - 0.4 * 1000.0 * (9.09f64 - 4.5).powi(3);
+        assert!(cubic.window().abs_diff(halfway as u64) < 10_000, "{}", cubic.window());
+    }
+
+    #[test]
+    fn a_small_window_grows_as_reno_would() {
+        let (mut cubic, now) = reduced_from(40);
+        run(&mut cubic, now, 20);
+        // §4.3: about half a packet per round trip until the old window, a whole one beyond.
+        assert!(cubic.window() > 28_000 + 20 * 500, "{}", cubic.window());
+    }
+
+    #[test]
+    fn losing_below_the_last_plateau_leaves_room_for_others() {
+        let (mut cubic, now) = reduced_from(1000);
+        cubic.on_lost(&lost(now + RTT, 700_000));
+        assert!(cubic.window().abs_diff(490_000) <= 1);
+        assert_eq!(cubic.state.window_max, 700_000.0 * 0.85);
+    }
+
+    #[test]
+    fn slow_start_that_overshot_is_reduced_from_what_was_refused() {
+        let mut cubic = Cubic::new(MTU);
+        let mut now = Time::ZERO;
+        while cubic.window() < 1_000_000 {
+            now += RTT;
+            cubic.on_acked(&acked(now, cubic.window()));
+        }
+        let window = cubic.window();
+        cubic.on_lost(&lost(now, window / 2));
+        assert_eq!(cubic.window(), window / 2);
+    }
+
+    #[test]
+    fn an_unused_window_does_not_grow_and_that_time_does_not_count() {
+        let (mut used, now) = reduced_from(1000);
+        let (mut unused, _) = reduced_from(1000);
+        let now = run(&mut used, now, 10);
+        run(&mut unused, now - RTT * 10, 10);
+        let before = unused.window();
+        let mut later = now;
+        for _ in 0..1000 {
+            later += RTT;
+            let mut idle = acked(later, 2000);
+            idle.rate = RateSample { app_limited: true, in_flight_at_send: 2000, ..idle.rate };
+            unused.on_acked(&idle);
+        }
+        assert_eq!(unused.window(), before);
+        run(&mut used, now, 20);
+        run(&mut unused, later, 20);
+        assert!(used.window().abs_diff(unused.window()) < 3000);
+    }
+
+    #[test]
+    fn an_application_that_fills_half_the_window_in_bursts_still_leaves_slow_start_running() {
+        let mut cubic = Cubic::new(MTU);
+        let before = cubic.window();
+        let mut bursty = acked(Time::ZERO + RTT, before / 2);
+        bursty.rate =
+            RateSample { app_limited: true, in_flight_at_send: before / 2, ..bursty.rate };
+        cubic.on_acked(&bursty);
+        assert!(cubic.window() > before);
+    }
+
+    #[test]
+    fn nothing_grows_in_recovery() {
+        let (mut cubic, now) = reduced_from(100);
+        let window = cubic.window();
+        cubic.on_acked(&Acked { in_recovery: true, ..acked(now, 50_000) });
+        assert_eq!(cubic.window(), window);
+    }
+
+    #[test]
+    fn a_spurious_episode_leaves_no_trace_and_is_forgiven_once() {
+        let mut cubic = Cubic::new(MTU);
+        let now = run(&mut cubic, Time::ZERO, 5);
+        let (window, slow_start) = (cubic.window(), cubic.in_slow_start());
+        cubic.on_lost(&lost(now, window));
+        cubic.on_spurious_episode(now + RTT);
+        assert_eq!((cubic.window(), cubic.in_slow_start()), (window, slow_start));
+        cubic.on_lost(&lost(now + RTT * 2, window));
+        cubic.on_congestion_experienced(now + RTT * 2, false);
+        let reduced = cubic.window();
+        cubic.on_spurious_episode(now + RTT * 3);
+        assert_eq!(cubic.window(), reduced, "a mark is never spurious");
+    }
+
+    #[test]
+    fn persistent_congestion_starts_over_and_the_window_never_falls_below_two_packets() {
+        let (mut cubic, mut now) = reduced_from(1000);
+        cubic.on_lost(&Lost { persistent_congestion: true, ..lost(now, 700_000) });
+        assert_eq!(cubic.window(), 2000);
+        assert!(cubic.in_slow_start());
+        for _ in 0..100 {
+            now += RTT;
+            cubic.on_lost(&lost(now, 0));
+            assert_eq!(cubic.window(), 2000);
+        }
+    }
+
+    #[test]
+    fn growth_ends_at_the_ceiling() {
+        let mut cubic = Cubic::new(MTU);
+        let mut now = Time::ZERO;
+        for _ in 0..100 {
+            now += RTT;
+            cubic.on_acked(&acked(now, cubic.window()));
+        }
+        assert_eq!(cubic.window(), WINDOW_BYTES_MAX);
     }
 }

@@ -89,6 +89,9 @@ pub struct Lost {
     pub in_flight: u64,
     /// When the newest of them was sent.
     pub newest_sent_at: Time,
+    /// Bytes in flight when the packet that begins the new episode was sent, itself included: what the path did not
+    /// carry any more. Zero without a new episode.
+    pub in_flight_at_send: u64,
     /// The first loss among packets sent since the last reduction: the one to react to.
     pub new_episode: bool,
     /// Nothing got through for several probe timeouts (RFC 9002 §7.6).

@@ -342,7 +342,7 @@ impl<F> Recovery<F> {
         if mtu_probe {
             return false;
         }
-        let episode = self.path.on_packet_lost(now, lost.sent_at, size, sum);
+        let episode = self.path.on_packet_lost(now, lost.sent_at, size, &lost.snapshot, sum);
         self.late.push(LatePacket { pn, sent_at: lost.sent_at, episode });
         true
     }
@@ -363,6 +363,8 @@ impl<F> Recovery<F> {
         }
         self.detect_lost(now, out);
         self.path.refresh(now);
+        // What was lost is sent again first; a probe is due only if that is not acknowledged either.
+        self.pto_from = now;
         if out.lost.is_empty() { TimeoutOutcome::Nothing } else { TimeoutOutcome::Lost }
     }
 

@@ -64,6 +64,8 @@ pub(super) struct LossSum {
     pub(super) packets: u64,
     pub(super) newest_sent_at: Time,
     pub(super) new_episode: bool,
+    /// When the packet whose loss began the episode was sent.
+    pub(super) in_flight_at_send: u64,
     pub(super) persistent_congestion: bool,
 }
 
@@ -150,9 +152,13 @@ impl Path {
         now: Time,
         sent_at: Time,
         size: u32,
+        snapshot: &Snapshot,
         sum: &mut LossSum,
     ) -> u64 {
-        sum.new_episode |= self.begin_episode(now, sent_at);
+        if self.begin_episode(now, sent_at) {
+            sum.new_episode = true;
+            sum.in_flight_at_send = snapshot.in_flight();
+        }
         sum.bytes += u64::from(size);
         sum.packets += 1;
         sum.newest_sent_at = sent_at;
@@ -171,6 +177,7 @@ impl Path {
             bytes: sum.bytes,
             in_flight: self.in_flight,
             newest_sent_at: sum.newest_sent_at,
+            in_flight_at_send: sum.in_flight_at_send,
             new_episode: sum.new_episode,
             persistent_congestion: sum.persistent_congestion,
         });

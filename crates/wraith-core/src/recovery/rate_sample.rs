@@ -20,6 +20,13 @@ pub(super) struct Snapshot {
     app_limited: bool,
 }
 
+impl Snapshot {
+    /// Bytes in flight right after the packet was sent, itself included.
+    pub(super) fn in_flight(&self) -> u64 {
+        self.in_flight
+    }
+}
+
 /// What one ACK proved about the path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RateSample {

@@ -1,0 +1,246 @@
+//! A sender over an emulated bottleneck: what a [`Recovery`] achieves, not what it does.
+//!
+//! Data leaves as the budget allows, waits in a drop-tail queue, passes a link of a rate and a delay, may be lost,
+//! delayed or held back, and is acknowledged every few packets. Deterministic: time only moves from event to event.
+
+use std::collections::BTreeMap;
+
+use super::super::{Budget, TimeoutOutcome};
+use super::*;
+use crate::RangeSet;
+
+/// What one data packet experiences besides the queue.
+#[derive(Clone, Copy)]
+pub(super) enum Fate {
+    Arrives,
+    Lost,
+    /// Arrives, but that much later.
+    Late(Duration),
+}
+
+pub(super) struct Link {
+    pub(super) bytes_per_second: u64,
+    pub(super) round_trip: Duration,
+    pub(super) queue_bytes: u64,
+    /// Decides each packet's fate from its number and sending time.
+    pub(super) fate: fn(u64, Duration) -> Fate,
+    /// Packets per ACK.
+    pub(super) ack_every: u64,
+}
+
+impl Link {
+    pub(super) fn clean(bytes_per_second: u64, round_trip: Duration) -> Self {
+        let queue_bytes = (bytes_per_second as f64 * round_trip.as_secs_f64()) as u64;
+        let fate = |_, _| Fate::Arrives;
+        Self {
+            bytes_per_second,
+            round_trip,
+            queue_bytes: queue_bytes.max(100_000),
+            fate,
+            ack_every: 4,
+        }
+    }
+}
+
+enum Event {
+    Arrival(u64),
+    Ack(Vec<RangeInclusive<u64>>),
+}
+
+pub(super) struct Flow {
+    pub(super) recovery: Recovery<u64>,
+    out: Settled<u64>,
+    link: Link,
+    pub(super) now: Time,
+    mtu: u64,
+    next: u64,
+    probes: u32,
+    /// Fresh and lost bytes that wait to be sent.
+    pub(super) backlog: u64,
+    pub(super) delivered: u64,
+    /// Each departure and its size; for judging the pacing.
+    pub(super) departures: Option<Vec<(Time, u64)>>,
+    link_free_at: Time,
+    received: RangeSet,
+    unacknowledged: u64,
+    ack_due: Option<Time>,
+    /// By time, then in the order they were scheduled.
+    events: BTreeMap<(Time, u64), Event>,
+    event_count: u64,
+}
+
+/// The receiver's delayed ACK.
+const ACK_DELAY: Duration = ms(1);
+
+impl Flow {
+    pub(super) fn new(link: Link) -> Self {
+        let recovery = Recovery::new(Time::ZERO, &config(link.round_trip));
+        Self {
+            recovery,
+            out: Settled::default(),
+            link,
+            now: Time::ZERO,
+            mtu: u64::from(MTU),
+            next: 0,
+            probes: 0,
+            backlog: 0,
+            delivered: 0,
+            departures: None,
+            link_free_at: Time::ZERO,
+            received: RangeSet::new(),
+            unacknowledged: 0,
+            ack_due: None,
+            events: BTreeMap::new(),
+            event_count: 0,
+        }
+    }
+
+    pub(super) fn set_mtu(&mut self, mtu: u16) {
+        self.mtu = u64::from(mtu);
+        self.recovery.set_mtu(mtu);
+    }
+
+    /// Goodput of a bulk transfer from now until `duration` has passed, bytes per second.
+    pub(super) fn run_bulk(&mut self, duration: Duration) -> u64 {
+        self.backlog = u64::MAX / 2;
+        let before = self.delivered;
+        self.run_until(self.now + duration);
+        ((self.delivered - before) as f64 / duration.as_secs_f64()) as u64
+    }
+
+    /// Sends `bytes` and returns how long it took until all were acknowledged. Panics after an hour.
+    pub(super) fn transfer(&mut self, bytes: u64) -> Duration {
+        let (start, before) = (self.now, self.delivered);
+        self.backlog = bytes;
+        while self.delivered - before < bytes {
+            assert!(self.now - start < Duration::from_secs(3600), "stalled");
+            self.step(Time::MAX);
+        }
+        self.now - start
+    }
+
+    pub(super) fn run_until(&mut self, end: Time) {
+        while self.now < end {
+            self.step(end);
+        }
+    }
+
+    /// Sends what may be sent, then jumps to the next thing that happens, at most to `end`.
+    fn step(&mut self, end: Time) {
+        let pacing = self.send();
+        let next_event = self.events.keys().next().map(|(time, _)| *time);
+        let timeout = self.recovery.timeout();
+        let wake = [pacing, next_event, timeout, self.ack_due].into_iter().flatten().min();
+        self.now = wake.unwrap_or(end).max(self.now).min(end);
+        while let Some(event) = self.events.first_entry() {
+            if event.key().0 > self.now {
+                break;
+            }
+            let event = event.remove();
+            self.handle(event);
+        }
+        if self.ack_due.is_some_and(|due| due <= self.now) {
+            self.acknowledge();
+        }
+        if self.recovery.timeout().is_some_and(|at| at <= self.now) {
+            if self.recovery.on_timeout(self.now, &mut self.out) == TimeoutOutcome::Probe {
+                self.probes = 2;
+            }
+            self.settle();
+            assert!(self.recovery.timeout().is_none_or(|at| at > self.now), "timer in the past");
+        }
+    }
+
+    fn send(&mut self) -> Option<Time> {
+        while self.probes > 0 {
+            self.probes -= 1;
+            self.send_packet(self.mtu.min(self.backlog.max(50)));
+        }
+        while self.backlog > 0 {
+            match self.recovery.budget(self.now) {
+                Budget::Bytes(mut bytes) => {
+                    while bytes > 0 && self.backlog > 0 {
+                        let size = self.mtu.min(self.backlog);
+                        self.send_packet(size);
+                        bytes = bytes.saturating_sub(self.mtu);
+                    }
+                    assert!(self.recovery.bytes_in_flight() <= self.recovery.window());
+                }
+                Budget::At(time) => return Some(time),
+                Budget::Blocked => return None,
+            }
+        }
+        self.recovery.set_app_limited();
+        None
+    }
+
+    fn send_packet(&mut self, size: u64) {
+        let pn = self.next;
+        self.next += 1;
+        self.backlog = self.backlog.saturating_sub(size);
+        let packet =
+            SentPacket { size: size as u32, ack_eliciting: true, mtu_probe: false, frames: size };
+        self.recovery.on_sent(self.now, pn, packet);
+        if let Some(departures) = &mut self.departures {
+            departures.push((self.now, size));
+        }
+        let serial = |bytes: u64| {
+            Duration::from_nanos(
+                (u128::from(bytes) * 1_000_000_000 / u128::from(self.link.bytes_per_second)) as u64,
+            )
+        };
+        let queued = self.link_free_at.since(self.now);
+        if queued > serial(self.link.queue_bytes) {
+            return;
+        }
+        self.link_free_at = self.link_free_at.max(self.now) + serial(size);
+        let arrival = self.link_free_at + self.link.round_trip / 2;
+        match (self.link.fate)(pn, self.now - Time::ZERO) {
+            Fate::Arrives => self.schedule(arrival, Event::Arrival(pn)),
+            Fate::Late(by) => self.schedule(arrival + by, Event::Arrival(pn)),
+            Fate::Lost => {}
+        }
+    }
+
+    fn schedule(&mut self, time: Time, event: Event) {
+        self.event_count += 1;
+        self.events.insert((time, self.event_count), event);
+    }
+
+    fn handle(&mut self, event: Event) {
+        match event {
+            Event::Arrival(pn) => {
+                let in_order = self.received.last().is_none_or(|last| last.end == pn);
+                self.received.insert(pn..pn + 1);
+                while self.received.len() > 32 {
+                    self.received.pop_first();
+                }
+                self.unacknowledged += 1;
+                if self.unacknowledged >= self.link.ack_every || !in_order {
+                    self.acknowledge();
+                } else {
+                    self.ack_due.get_or_insert(self.now + ACK_DELAY);
+                }
+            }
+            Event::Ack(ranges) => {
+                let largest = *ranges[0].end();
+                self.recovery
+                    .on_ack(self.now, largest, ranges.into_iter(), Duration::ZERO, &mut self.out)
+                    .expect("the receiver is honest");
+                self.settle();
+            }
+        }
+    }
+
+    fn acknowledge(&mut self) {
+        (self.unacknowledged, self.ack_due) = (0, None);
+        let ranges: Vec<_> =
+            self.received.iter().rev().map(|range| range.start..=range.end - 1).collect();
+        self.schedule(self.now + self.link.round_trip / 2, Event::Ack(ranges));
+    }
+
+    fn settle(&mut self) {
+        self.delivered += self.out.acked.iter().map(|packet| packet.frames).sum::<u64>();
+        self.backlog += self.out.lost.iter().map(|packet| packet.frames).sum::<u64>();
+    }
+}
