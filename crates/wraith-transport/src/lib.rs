@@ -1,1 +1,61 @@
+//! Sockets for the wraith core: connections and streams over UDP, as fast as the kernel takes datagrams.
+//!
+//! ```text
+//!  application threads                     I/O thread (one per endpoint)
+//!  SendStream ── queue of Bytes ──▶  core: cut, seal in place ──▶ one 64 KiB buffer ──▶ sendmsg (GSO)
+//!  RecvStream ◀── queue of Chunks ─  core: open in place, one copy ◀── 64 KiB buffers ◀── recvmmsg (GRO)
+//! ```
+//!
+//! The I/O thread owns the socket and the protocol state, so nothing is locked per packet. Application threads meet it
+//! only in the queues of each stream: one lock per buffer, and a system call only when a side sleeps. Flow control
+//! runs through: the thread reads from the core only what the queue has room for, and takes from a send queue only
+//! what the core has room for.
+//!
+//! Futures here are woken with plain [`std::task::Waker`]s and run on any executor, or with [`block_on`].
+//!
+//! ```no_run
+//! use wraith_transport::{Config, Endpoint, EndpointConfig, SecretIdentity, block_on};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let server = Endpoint::bind(Config::new(EndpointConfig::new(SecretIdentity::from_seed([1; 32]))))?;
+//! let client = Endpoint::bind(Config::new(EndpointConfig::new(SecretIdentity::from_seed([2; 32]))))?;
+//! let peer = SecretIdentity::from_seed([1; 32]).node_id();
+//! let address = ([127, 0, 0, 1], server.local_addr().port()).into();
+//! block_on(async {
+//!     let connection = client.connect(&[address], peer).await?;
+//!     let (mut send, _recv) = connection.open_stream().await?;
+//!     send.write_all(b"hello").await?;
+//!     send.finish()?;
+//!     send.acked().await?;
+//!     Ok::<_, Box<dyn std::error::Error>>(())
+//! })?;
+//! client.close();
+//! # Ok(())
+//! # }
+//! ```
 #![forbid(unsafe_code)]
+
+mod block_on;
+mod clock;
+mod connection;
+mod endpoint;
+mod error;
+mod inbox;
+mod io;
+mod lock;
+mod queue;
+mod socket;
+mod source;
+mod stream;
+mod wake;
+
+pub use block_on::{block_on, block_on_timeout};
+pub use bytes::Bytes;
+pub use connection::Connection;
+pub use endpoint::{Config, Endpoint};
+pub use error::{ConnectError, DatagramError, ReadError, ReadExactError, WriteError};
+pub use stream::{RecvStream, SendStream};
+pub use wraith_core::{
+    Chunk, CloseReason, ConnectionStats, EndpointConfig, StreamId, TransportConfig,
+};
+pub use wraith_crypto::identity::{NodeId, SecretIdentity};

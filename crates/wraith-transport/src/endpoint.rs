@@ -1,0 +1,232 @@
+//! An endpoint as the application holds it: a bound socket, its I/O thread, and the connections on it.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::future::poll_fn;
+use std::io;
+use std::net::{Ipv6Addr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use wraith_core::EndpointConfig;
+use wraith_crypto::identity::NodeId;
+
+use crate::block_on::block_on_timeout;
+use crate::connection::{Connection, ConnectionShared, Phase};
+use crate::error::ConnectError;
+use crate::inbox::{IoInbox, Ready};
+use crate::io::IoThread;
+use crate::lock::{Wakers, lock};
+use crate::socket::Socket;
+
+/// Addresses tried for one connection; a ticket holds at most this many (SPEC §2).
+const ADDRESSES_MAX: usize = 16;
+/// Longest that [`Endpoint::close`] waits: enough to deliver a last message over a bad link, short enough for someone
+/// who pressed Ctrl-C.
+pub(crate) const CLOSE_WAIT_MAX: Duration = Duration::from_secs(3);
+
+/// What an endpoint is made of.
+#[derive(Debug)]
+pub struct Config {
+    /// Identity and limits of the protocol. The clock and the seed are set by [`Endpoint::bind`].
+    pub core: EndpointConfig,
+    /// Where to bind. An IPv6 wildcard is dual-stack, and falls back to IPv4 on a machine without IPv6.
+    pub bind: SocketAddr,
+    /// Pins the I/O thread to this CPU.
+    pub io_cpu: Option<usize>,
+}
+
+impl Config {
+    /// Any free port of every address of this machine.
+    pub fn new(core: EndpointConfig) -> Self {
+        Self { core, bind: (Ipv6Addr::UNSPECIFIED, 0).into(), io_cpu: None }
+    }
+
+    /// The same, bound to `address`.
+    #[must_use]
+    pub fn bind(self, address: impl Into<SocketAddr>) -> Self {
+        Self { bind: address.into(), ..self }
+    }
+}
+
+/// What the handles of an endpoint and its I/O thread share.
+#[derive(Debug)]
+pub(crate) struct EndpointShared {
+    pub(crate) state: Mutex<EndpointState>,
+    pub(crate) inbox: Arc<IoInbox>,
+    queued: AtomicBool,
+}
+
+/// The part under the lock.
+#[derive(Debug, Default)]
+pub(crate) struct EndpointState {
+    /// Incoming connections nobody took yet.
+    pub(crate) accepted: VecDeque<Arc<ConnectionShared>>,
+    /// [`Endpoint::close`] was called.
+    pub(crate) closing: bool,
+    /// The last endpoint handle is gone.
+    pub(crate) released: bool,
+    /// The I/O thread ended.
+    pub(crate) stopped: bool,
+    pub(crate) wakers: Wakers,
+}
+
+impl EndpointShared {
+    fn mark(&self) {
+        self.inbox.push(&self.queued, || Ready::Endpoint);
+    }
+
+    /// I/O thread: looks at the state now; later changes mark it again.
+    pub(crate) fn unmark(&self) {
+        self.queued.store(false, Ordering::Release);
+    }
+
+    /// I/O thread: changes the state, then wakes everyone who waits for a change.
+    pub(crate) fn update<R>(&self, change: impl FnOnce(&mut EndpointState) -> R) -> R {
+        let mut state = lock(&self.state);
+        let result = change(&mut state);
+        let wakers = state.wakers.take();
+        drop(state);
+        wakers.wake();
+        result
+    }
+}
+
+/// Held by every handle; the drop of the last one releases the endpoint.
+#[derive(Debug)]
+struct EndpointGuard(Arc<EndpointShared>);
+
+impl Drop for EndpointGuard {
+    fn drop(&mut self) {
+        lock(&self.0.state).released = true;
+        self.0.mark();
+    }
+}
+
+/// A UDP socket with the protocol on it. Clones are handles of the same endpoint.
+///
+/// When the last handle is dropped, nothing more is accepted; the I/O thread ends once the last connection on it has.
+#[derive(Clone)]
+pub struct Endpoint {
+    guard: Arc<EndpointGuard>,
+    local: SocketAddr,
+}
+
+impl Endpoint {
+    /// Binds a socket and starts its I/O thread.
+    pub fn bind(mut config: Config) -> io::Result<Self> {
+        let socket = Socket::bind(config.bind)?;
+        let local = socket.local_addr();
+        let mut seed = [0; 32];
+        getrandom::fill(&mut seed).map_err(io::Error::other)?;
+        let inbox = Arc::new(IoInbox::new()?);
+        let shared = Arc::new(EndpointShared {
+            state: Mutex::default(),
+            inbox: Arc::clone(&inbox),
+            queued: AtomicBool::new(false),
+        });
+        config.core.unix_time_at_zero = crate::clock::unix_seconds();
+        let core = wraith_core::Endpoint::new(config.core, seed);
+        let thread = IoThread::new(socket, core, Arc::clone(&shared));
+        let io_cpu = config.io_cpu;
+        std::thread::Builder::new().name("wraith-io".into()).spawn(move || thread.run(io_cpu))?;
+        Ok(Self { guard: Arc::new(EndpointGuard(shared)), local })
+    }
+
+    fn shared(&self) -> &Arc<EndpointShared> {
+        &self.guard.0
+    }
+
+    /// Connects to `peer` at whichever of `addresses` (the first 16) answers first. They are tried in order, a little
+    /// apart, all at once. Dropping the future gives up.
+    pub async fn connect(
+        &self,
+        addresses: &[SocketAddr],
+        peer: NodeId,
+    ) -> Result<Connection, ConnectError> {
+        self.start_connect(addresses, peer)?.connected().await
+    }
+
+    fn start_connect(
+        &self,
+        addresses: &[SocketAddr],
+        peer: NodeId,
+    ) -> Result<Connection, ConnectError> {
+        if addresses.is_empty() {
+            return Err(ConnectError::NoAddress);
+        }
+        let state = lock(&self.shared().state);
+        if state.closing || state.stopped {
+            return Err(ConnectError::EndpointClosed);
+        }
+        // Still under the lock: the I/O thread sets `stopped` under it and then works off the inbox a last time.
+        let addresses = addresses.iter().copied().take(ADDRESSES_MAX).collect();
+        let inbox = Arc::clone(&self.shared().inbox);
+        let shared = ConnectionShared::new(Phase::New(addresses), peer, inbox);
+        shared.mark();
+        drop(state);
+        Ok(Connection::new(shared))
+    }
+
+    /// Ready with the next incoming connection; `None` once the endpoint is closed.
+    pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<Option<Connection>> {
+        let mut state = lock(&self.shared().state);
+        while let Some(shared) = state.accepted.pop_front() {
+            // One that ended while it waited, with nothing to read, is the loser of a race of addresses.
+            if !shared.is_over() || !lock(&shared.state).accepted.is_empty() {
+                return Poll::Ready(Some(Connection::new(shared)));
+            }
+        }
+        if state.closing || state.stopped {
+            return Poll::Ready(None);
+        }
+        state.wakers.register(cx);
+        Poll::Pending
+    }
+
+    /// Waits for the next incoming connection; `None` once the endpoint is closed.
+    pub async fn accept(&self) -> Option<Connection> {
+        poll_fn(|cx| self.poll_accept(cx)).await
+    }
+
+    /// The bound address. A dual-stack wildcard shows as `[::]`.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// Closes every connection and waits, at most 3 s, until that is done: finished streams are delivered first, and
+    /// peers are told. Blocks this thread; from a task, use [`start_close`](Self::start_close) and
+    /// [`closed`](Self::closed).
+    pub fn close(&self) {
+        self.start_close();
+        // The I/O thread itself keeps the limit; the second guards against a thread that cannot run.
+        let _ = block_on_timeout(self.closed(), CLOSE_WAIT_MAX + Duration::from_secs(1));
+    }
+
+    /// Begins what [`close`](Self::close) does.
+    pub fn start_close(&self) {
+        self.shared().update(|state| state.closing = true);
+        self.shared().mark();
+    }
+
+    /// Waits until the I/O thread of a closing endpoint ended.
+    pub async fn closed(&self) {
+        poll_fn(|cx| {
+            let mut state = lock(&self.shared().state);
+            if state.stopped {
+                return Poll::Ready(());
+            }
+            state.wakers.register(cx);
+            Poll::Pending
+        })
+        .await;
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint").field("local", &self.local).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,97 @@
+//! What the handles of this crate report.
+
+use std::io;
+
+use thiserror::Error;
+use wraith_core::{CloseReason, StreamError};
+
+/// Why a connection could not be made.
+#[derive(Debug, Error)]
+pub enum ConnectError {
+    /// No address was given.
+    #[error("no address to connect to")]
+    NoAddress,
+    /// The NodeId is not a valid key, or the core refused for a reason of its own.
+    #[error("cannot connect: {0}")]
+    Refused(#[from] wraith_core::ConnectError),
+    /// The system has no way to any of the addresses.
+    #[error("the address cannot be reached from here: {0}")]
+    Unreachable(#[source] io::Error),
+    /// Every attempt ended; the reason of the last one.
+    #[error("{0}")]
+    Closed(#[from] CloseReason),
+    /// The endpoint was closed.
+    #[error("the endpoint is closed")]
+    EndpointClosed,
+}
+
+/// Why a stream takes no more bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum WriteError {
+    /// The peer does not want to read more.
+    #[error("the peer stopped the stream (code {0})")]
+    Stopped(u64),
+    /// The stream was finished or reset on this side.
+    #[error("the stream is finished")]
+    Finished,
+    /// The connection ended.
+    #[error("{0}")]
+    ConnectionLost(#[from] CloseReason),
+}
+
+impl From<StreamError> for WriteError {
+    fn from(error: StreamError) -> Self {
+        match error {
+            StreamError::Stopped(code) | StreamError::Reset(code) => Self::Stopped(code),
+            StreamError::Closed => Self::Finished,
+        }
+    }
+}
+
+/// Why a stream gives no more bytes before its end.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ReadError {
+    /// The peer gave up sending.
+    #[error("the peer reset the stream (code {0})")]
+    Reset(u64),
+    /// This side stopped the stream.
+    #[error("the stream was stopped")]
+    Stopped,
+    /// The connection ended.
+    #[error("{0}")]
+    ConnectionLost(#[from] CloseReason),
+}
+
+impl From<StreamError> for ReadError {
+    fn from(error: StreamError) -> Self {
+        match error {
+            StreamError::Reset(code) => Self::Reset(code),
+            StreamError::Stopped(_) | StreamError::Closed => Self::Stopped,
+        }
+    }
+}
+
+/// Why [`read_exact`](crate::RecvStream::read_exact) did not fill the buffer.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ReadExactError {
+    /// The stream ended after `got` bytes.
+    #[error("the stream ended after {got} bytes")]
+    Ended {
+        /// Bytes at the front of the buffer that are filled.
+        got: usize,
+    },
+    /// It failed.
+    #[error("{0}")]
+    Failed(#[from] ReadError),
+}
+
+/// Why a datagram was not sent.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum DatagramError {
+    /// Too many wait already.
+    #[error("too many datagrams wait to be sent")]
+    Full,
+    /// The connection ended.
+    #[error("{0}")]
+    ConnectionLost(#[from] CloseReason),
+}

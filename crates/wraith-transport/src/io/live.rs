@@ -1,0 +1,281 @@
+//! One usable connection in the I/O thread: moves bytes between its streams' queues and the core, and state between
+//! the core and the handles.
+//!
+//! Flow control runs through here. Bytes leave the core only while the receive queue has room ([`pump_recv`]), and
+//! leave a send queue only while the core's buffer has room ([`pump_send`]); the side that was refused is asked again
+//! when the other side made room.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use wraith_core::{
+    CloseReason, Connection, ConnectionHandle, Event, Read, StreamError, StreamId, Time, code,
+};
+
+use crate::connection::{ConnectionShared, Phase};
+use crate::error::{ReadError, WriteError};
+use crate::lock::lock;
+use crate::stream::StreamShared;
+
+/// Longest that an abandoned connection keeps delivering finished streams to a peer that does not read them.
+const LINGER_MAX: Duration = Duration::from_secs(60);
+/// Part of the close time of an endpoint that is left for the exchange of CLOSE itself.
+const CLOSE_RESERVE: Duration = Duration::from_secs(1);
+/// Age of the statistics the handles see, at most, while streams make progress.
+const STATS_INTERVAL: Duration = Duration::from_millis(10);
+
+/// A connection that was made and has not ended.
+pub(super) struct Live {
+    handle: ConnectionHandle,
+    shared: Arc<ConnectionShared>,
+    /// Streams with something left to happen in either direction.
+    streams: HashMap<StreamId, Arc<StreamShared>>,
+    /// Nobody will use it any more; it closes when everything finished is delivered, or at this time.
+    linger_until: Option<Time>,
+    stats_at: Time,
+}
+
+impl Live {
+    pub(super) fn new(
+        handle: ConnectionHandle,
+        shared: Arc<ConnectionShared>,
+        core: &mut Connection,
+    ) -> Self {
+        shared.update(|state| {
+            state.phase = Phase::Open(handle);
+            state.peer = core.peer();
+            state.remote = Some(core.remote());
+            state.stats = core.stats();
+        });
+        let streams = HashMap::new();
+        Self { handle, shared, streams, linger_until: None, stats_at: Time::ZERO }
+    }
+
+    /// When it closes although finished streams are not delivered.
+    pub(super) fn linger_until(&self) -> Option<Time> {
+        self.linger_until
+    }
+
+    /// Does what the handles ask for. True if it must be called in every round: it waits for something that no
+    /// event reports. `closing`: the endpoint ends by then.
+    pub(super) fn on_ready(
+        &mut self,
+        core: &mut Connection,
+        now: Time,
+        closing: Option<Time>,
+    ) -> bool {
+        let mut state = lock(&self.shared.state);
+        if let Some((code, reason)) = state.close.take() {
+            drop(state);
+            core.close(now, code, &reason);
+            return false;
+        }
+        while let Some(datagram) = state.datagrams_out.pop_front() {
+            // False means that it is too large for the path: lost, as datagrams may be.
+            let _ = core.send_datagram(datagram);
+        }
+        let mut opened = false;
+        while state.unmet_opens() > 0
+            && let Some(id) = core.open_stream()
+        {
+            let stream = StreamShared::new(id, self.handle, Arc::clone(&self.shared.inbox));
+            self.streams.insert(id, Arc::clone(&stream));
+            state.opened.push_back(stream);
+            opened = true;
+        }
+        state.stats = core.stats();
+        let waits_for_credit = state.unmet_opens() > 0;
+        let over = state.abandoned || closing.is_some();
+        let wakers = if opened { state.wakers.take() } else { Default::default() };
+        drop(state);
+        wakers.wake();
+        if over {
+            self.linger(core, now, closing);
+        }
+        waits_for_credit || over
+    }
+
+    /// Nobody uses it any more: closes it as soon as what was finished is delivered.
+    fn linger(&mut self, core: &mut Connection, now: Time, closing: Option<Time>) {
+        let limit = closing.map_or(now + LINGER_MAX, |end| end - CLOSE_RESERVE);
+        let until = self.linger_until.map_or(limit, |until| until.min(limit));
+        self.linger_until = Some(until);
+        let delivering = self.streams.values().any(|stream| lock(&stream.send).is_delivering());
+        if !delivering || now >= until {
+            core.close(now, code::NO_ERROR, "");
+        }
+    }
+
+    /// Moves what a stream's queues hold or have room for.
+    pub(super) fn on_stream_ready(
+        &mut self,
+        core: &mut Connection,
+        now: Time,
+        stream: &Arc<StreamShared>,
+    ) {
+        pump_send(core, stream);
+        pump_recv(core, now, stream);
+        self.forget_if_over(stream);
+        self.refresh_stats(core, now);
+    }
+
+    /// Passes an event on; never called with [`Event::Closed`].
+    pub(super) fn on_event(&mut self, core: &mut Connection, now: Time, event: Event) {
+        match event {
+            Event::StreamOpened(id) => self.on_stream_opened(core, id),
+            Event::Readable(id) => self.with_stream(id, |stream| pump_recv(core, now, stream)),
+            Event::Writable(id) => self.with_stream(id, |stream| pump_send(core, stream)),
+            Event::Acked(id) => self.with_stream(id, |stream| {
+                let waker = lock(&stream.send).set_acked();
+                waker.into_iter().for_each(std::task::Waker::wake);
+            }),
+            Event::Stopped { id, code } => self.with_stream(id, |stream| {
+                fail_send(stream, WriteError::Stopped(code));
+                // The peer waits for the final size; an error means that it has it.
+                let _ = core.reset(id, code);
+            }),
+            Event::Reset { id, code } => {
+                self.with_stream(id, |stream| fail_recv(stream, ReadError::Reset(code)));
+            }
+            Event::Datagram(datagram) => {
+                self.shared.update(|state| state.push_datagram(datagram));
+            }
+            Event::PathChanged { remote } => {
+                self.shared.update(|state| state.remote = Some(remote));
+            }
+            Event::Connected | Event::Closed(_) => {}
+        }
+        self.refresh_stats(core, now);
+    }
+
+    fn on_stream_opened(&mut self, core: &mut Connection, id: StreamId) {
+        let stream = StreamShared::new(id, self.handle, Arc::clone(&self.shared.inbox));
+        let wanted = self.shared.update(|state| {
+            if !state.abandoned {
+                state.accepted.push_back(Arc::clone(&stream));
+            }
+            !state.abandoned
+        });
+        if wanted {
+            self.streams.insert(id, stream);
+        } else {
+            // Errors mean that the stream is over already.
+            let _ = core.stop(id, 0);
+            let _ = core.reset(id, 0);
+        }
+    }
+
+    fn with_stream(&mut self, id: StreamId, action: impl FnOnce(&Arc<StreamShared>)) {
+        let Some(stream) = self.streams.get(&id) else { return };
+        action(stream);
+        if is_over(stream) {
+            self.streams.remove(&id);
+        }
+    }
+
+    fn forget_if_over(&mut self, stream: &Arc<StreamShared>) {
+        if is_over(stream) {
+            self.streams.remove(&stream.id);
+        }
+    }
+
+    fn refresh_stats(&mut self, core: &Connection, now: Time) {
+        if now - self.stats_at >= STATS_INTERVAL {
+            self.stats_at = now;
+            lock(&self.shared.state).stats = core.stats();
+        }
+    }
+
+    /// The connection ended: everything that arrived can still be read, everything else fails. `core` is `None` if
+    /// the core forgot the connection already.
+    pub(super) fn on_closed(self, core: Option<&mut Connection>, now: Time, reason: CloseReason) {
+        let mut core = core;
+        for stream in self.streams.values() {
+            if let Some(core) = core.as_deref_mut() {
+                drain_recv(core, now, stream);
+            }
+            fail_send(stream, WriteError::ConnectionLost(reason.clone()));
+            fail_recv(stream, ReadError::ConnectionLost(reason.clone()));
+        }
+        self.shared.update(|state| {
+            if let Some(core) = core {
+                state.stats = core.stats();
+            }
+            state.phase = Phase::Closed(reason);
+        });
+    }
+}
+
+/// True when nothing more will happen to the stream in either direction.
+fn is_over(stream: &StreamShared) -> bool {
+    lock(&stream.send).is_over() && lock(&stream.recv).is_over()
+}
+
+/// Queue → core, as far as the core has room.
+fn pump_send(core: &mut Connection, stream: &StreamShared) {
+    let id = stream.id;
+    let mut queue = lock(&stream.send);
+    let result = if let Some(code) = queue.take_reset() {
+        core.reset(id, code)
+    } else {
+        let mut result = Ok(());
+        while result.is_ok() && core.send_capacity(id) > 0 {
+            let Some(buffer) = queue.pop() else { break };
+            result = core.write(id, buffer);
+        }
+        if result.is_ok() && queue.take_finish() { core.finish(id) } else { result }
+    };
+    let waker = match result {
+        Ok(()) => queue.waker_if_room(),
+        Err(error) => queue.fail(error.into()),
+    };
+    drop(queue);
+    waker.into_iter().for_each(std::task::Waker::wake);
+}
+
+/// Core → queue, as far as the queue has room.
+fn pump_recv(core: &mut Connection, now: Time, stream: &StreamShared) {
+    let mut queue = lock(&stream.recv);
+    if let Some(code) = queue.take_stop() {
+        // An error means that the stream is over already.
+        let _ = core.stop(stream.id, code);
+    }
+    while queue.has_room() {
+        match core.read(now, stream.id) {
+            Ok(Read::Chunk(chunk)) => queue.push(chunk),
+            Ok(Read::Finished) => queue.set_finished(),
+            Ok(Read::Blocked) => break,
+            Err(error) => queue.fail(error.into()),
+        }
+    }
+    let waker = queue.waker_if_ready();
+    drop(queue);
+    waker.into_iter().for_each(std::task::Waker::wake);
+}
+
+/// Core → queue whatever the core still has; the connection's window bounds it.
+fn drain_recv(core: &mut Connection, now: Time, stream: &StreamShared) {
+    let mut queue = lock(&stream.recv);
+    while !queue.is_over() {
+        match core.read(now, stream.id) {
+            Ok(Read::Chunk(chunk)) => queue.push(chunk),
+            Ok(Read::Finished) => queue.set_finished(),
+            Err(StreamError::Reset(code)) => queue.fail(ReadError::Reset(code)),
+            Ok(Read::Blocked) | Err(_) => break,
+        }
+    }
+}
+
+fn fail_send(stream: &StreamShared, error: WriteError) {
+    let waker = lock(&stream.send).fail(error);
+    waker.into_iter().for_each(std::task::Waker::wake);
+}
+
+fn fail_recv(stream: &StreamShared, error: ReadError) {
+    let mut queue = lock(&stream.recv);
+    queue.fail(error);
+    let waker = queue.waker_if_ready();
+    drop(queue);
+    waker.into_iter().for_each(std::task::Waker::wake);
+}

@@ -1,0 +1,34 @@
+//! Locking without poison, and the wakers of those who wait for a change under a lock.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Waker};
+
+/// Locks `mutex`. Every critical section of this crate leaves its data valid at each step, so a thread that panicked
+/// elsewhere does not make the data unusable.
+pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Tasks that wait for any change of one object. At most one entry per task.
+#[derive(Debug, Default)]
+pub(crate) struct Wakers(Vec<Waker>);
+
+impl Wakers {
+    /// Remembers the task of `cx`.
+    pub(crate) fn register(&mut self, cx: &Context<'_>) {
+        if !self.0.iter().any(|waker| waker.will_wake(cx.waker())) {
+            self.0.push(cx.waker().clone());
+        }
+    }
+
+    /// Takes all tasks out, to be woken after the lock is gone.
+    #[must_use]
+    pub(crate) fn take(&mut self) -> Self {
+        std::mem::take(self)
+    }
+
+    /// Wakes all tasks.
+    pub(crate) fn wake(self) {
+        self.0.into_iter().for_each(Waker::wake);
+    }
+}

@@ -1,0 +1,397 @@
+//! The two queues between a stream's handles and the I/O thread: whole buffers, in order, bounded.
+//!
+//! Each is behind one mutex that is held for a few instructions per buffer (256 KiB in a bulk transfer), never per
+//! packet. Invariant: `cost` is the sum of the [`cost`] of everything queued; a queue that refused work remembers it
+//! (`starved`, `waker`) and whoever makes room again tells the other side, once, when half of it is free.
+
+use std::collections::VecDeque;
+use std::task::{Context, Poll, Waker};
+
+use bytes::{Bytes, BytesMut};
+use wraith_core::Chunk;
+
+use crate::error::{ReadError, WriteError};
+
+/// What a queue holds, bytes and bookkeeping: four 256 KiB buffers keep both sides busy, more only adds memory.
+pub(crate) const QUEUE_MAX: usize = 1 << 20;
+/// Counted for each buffer beside its bytes, so that a million empty ones are not free.
+const BUFFER_COST: usize = 128;
+/// Writes up to this size are gathered in one buffer instead of one allocation each.
+const GATHER_MAX: usize = 4 * 1024;
+/// Size of the buffer that gathers them; successive messages share it.
+const GATHER_BUFFER: usize = 16 * 1024;
+
+fn cost(buffer: &[u8]) -> usize {
+    buffer.len() + BUFFER_COST
+}
+
+/// From the application to the I/O thread.
+#[derive(Debug, Default)]
+pub(crate) struct SendQueue {
+    buffers: VecDeque<Bytes>,
+    /// Small writes behind the last of `buffers`.
+    gathered: BytesMut,
+    cost: usize,
+    /// The application wants the stream to end after what is queued.
+    finish: bool,
+    /// The core was told of that end.
+    finish_taken: bool,
+    /// The application wants the stream reset; cleared when done.
+    reset: Option<u64>,
+    /// No more bytes are taken; the reason.
+    ended: Option<WriteError>,
+    /// The peer has everything up to and including the end.
+    acked: bool,
+    waker: Option<Waker>,
+}
+
+impl SendQueue {
+    /// Ready when there is room, or the stream ended.
+    pub(crate) fn poll_room(&mut self, cx: &Context<'_>) -> Poll<Result<(), WriteError>> {
+        if let Some(error) = self.refusal() {
+            return Poll::Ready(Err(error));
+        }
+        if self.cost < QUEUE_MAX {
+            return Poll::Ready(Ok(()));
+        }
+        self.waker = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    fn refusal(&self) -> Option<WriteError> {
+        if self.finish || self.reset.is_some() {
+            return Some(WriteError::Finished);
+        }
+        self.ended.clone()
+    }
+
+    /// Queues one buffer without a copy.
+    pub(crate) fn push(&mut self, buffer: Bytes) {
+        if buffer.is_empty() {
+            return;
+        }
+        self.seal_gathered();
+        self.cost += cost(&buffer);
+        self.buffers.push_back(buffer);
+    }
+
+    /// Queues a copy of `bytes`.
+    pub(crate) fn push_copy(&mut self, bytes: &[u8]) {
+        if bytes.len() > GATHER_MAX {
+            return self.push(Bytes::copy_from_slice(bytes));
+        }
+        if self.gathered.capacity() - self.gathered.len() < bytes.len() {
+            self.seal_gathered();
+            self.gathered.reserve(GATHER_BUFFER);
+        }
+        if self.gathered.is_empty() && !bytes.is_empty() {
+            self.cost += BUFFER_COST;
+        }
+        self.gathered.extend_from_slice(bytes);
+        self.cost += bytes.len();
+    }
+
+    fn seal_gathered(&mut self) {
+        if !self.gathered.is_empty() {
+            self.buffers.push_back(self.gathered.split().freeze());
+        }
+    }
+
+    /// The stream ends after what is queued.
+    pub(crate) fn finish(&mut self) -> Result<(), WriteError> {
+        match self.refusal() {
+            Some(error) => Err(error),
+            None => {
+                self.finish = true;
+                Ok(())
+            }
+        }
+    }
+
+    /// Gives up: what is queued is dropped. False if the stream already ended some way.
+    pub(crate) fn reset(&mut self, code: u64) -> bool {
+        if self.acked || self.ended.is_some() || self.reset.is_some() {
+            return false;
+        }
+        self.clear();
+        self.reset = Some(code);
+        true
+    }
+
+    /// True if the handle was dropped without an end.
+    pub(crate) fn is_unfinished(&self) -> bool {
+        !self.finish && self.reset.is_none() && self.ended.is_none()
+    }
+
+    /// Ready when the peer has everything, or never will.
+    pub(crate) fn poll_acked(&mut self, cx: &Context<'_>) -> Poll<Result<(), WriteError>> {
+        if self.acked {
+            return Poll::Ready(Ok(()));
+        }
+        if let Some(error) = &self.ended {
+            return Poll::Ready(Err(error.clone()));
+        }
+        if self.reset.is_some() {
+            return Poll::Ready(Err(WriteError::Finished));
+        }
+        self.waker = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    /// I/O thread: the next buffer to send.
+    pub(crate) fn pop(&mut self) -> Option<Bytes> {
+        if self.buffers.is_empty() {
+            self.seal_gathered();
+        }
+        let buffer = self.buffers.pop_front()?;
+        self.cost -= cost(&buffer);
+        Some(buffer)
+    }
+
+    /// I/O thread: everything was taken and the stream should end; says so once.
+    pub(crate) fn take_finish(&mut self) -> bool {
+        let due = self.finish && self.buffers.is_empty() && self.gathered.is_empty();
+        due && !std::mem::replace(&mut self.finish_taken, true)
+    }
+
+    /// I/O thread: the stream was finished, and the peer does not have all of it yet.
+    pub(crate) fn is_delivering(&self) -> bool {
+        self.finish && self.reset.is_none() && !self.is_over()
+    }
+
+    /// I/O thread: nothing more will be sent.
+    pub(crate) fn is_over(&self) -> bool {
+        self.acked || self.ended.is_some()
+    }
+
+    /// I/O thread: the reset the application asked for, once.
+    pub(crate) fn take_reset(&mut self) -> Option<u64> {
+        let code = self.reset.take()?;
+        self.ended = Some(WriteError::Finished);
+        Some(code)
+    }
+
+    /// I/O thread: the writer to wake, if it waits and half of the queue is free.
+    #[must_use]
+    pub(crate) fn waker_if_room(&mut self) -> Option<Waker> {
+        if self.cost <= QUEUE_MAX / 2 { self.waker.take() } else { None }
+    }
+
+    /// I/O thread: the peer has everything.
+    #[must_use]
+    pub(crate) fn set_acked(&mut self) -> Option<Waker> {
+        self.acked = true;
+        self.waker.take()
+    }
+
+    /// I/O thread: nothing can be sent any more. The first reason stays.
+    #[must_use]
+    pub(crate) fn fail(&mut self, error: WriteError) -> Option<Waker> {
+        if !self.acked {
+            self.ended.get_or_insert(error);
+        }
+        self.clear();
+        self.waker.take()
+    }
+
+    fn clear(&mut self) {
+        self.buffers.clear();
+        self.gathered.clear();
+        self.cost = 0;
+    }
+}
+
+/// From the I/O thread to the application.
+#[derive(Debug, Default)]
+pub(crate) struct RecvQueue {
+    chunks: VecDeque<Chunk>,
+    cost: usize,
+    /// The end of the stream follows the last chunk.
+    finished: bool,
+    /// The failure that follows the last chunk.
+    failed: Option<ReadError>,
+    /// The application wants no more; cleared when the peer was told.
+    stop: Option<u64>,
+    /// The I/O thread left bytes in the core for want of room.
+    starved: bool,
+    waker: Option<Waker>,
+}
+
+/// What [`RecvQueue::poll_pop`] found.
+#[derive(Debug)]
+pub(crate) struct Popped {
+    /// The next bytes, or the end.
+    pub(crate) chunk: Option<Chunk>,
+    /// The I/O thread must be told that there is room again.
+    pub(crate) tell_io: bool,
+}
+
+impl RecvQueue {
+    /// The next chunk, the end, or the failure, in that order.
+    pub(crate) fn poll_pop(&mut self, cx: &Context<'_>) -> Poll<Result<Popped, ReadError>> {
+        if let Some(chunk) = self.chunks.pop_front() {
+            self.cost -= cost(&chunk);
+            let tell_io = self.starved && self.cost <= QUEUE_MAX / 2;
+            if tell_io {
+                self.starved = false;
+            }
+            return Poll::Ready(Ok(Popped { chunk: Some(chunk), tell_io }));
+        }
+        if self.finished {
+            return Poll::Ready(Ok(Popped { chunk: None, tell_io: false }));
+        }
+        if let Some(error) = &self.failed {
+            return Poll::Ready(Err(error.clone()));
+        }
+        self.waker = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    /// The application wants no more. False if the stream already ended.
+    pub(crate) fn stop(&mut self, code: u64) -> bool {
+        self.chunks.clear();
+        self.cost = 0;
+        if self.finished || self.failed.is_some() {
+            return false;
+        }
+        self.failed = Some(ReadError::Stopped);
+        self.stop = Some(code);
+        true
+    }
+
+    /// I/O thread: the stop the application asked for, once.
+    pub(crate) fn take_stop(&mut self) -> Option<u64> {
+        self.stop.take()
+    }
+
+    /// I/O thread: whether to read from the core now. Remembers a no.
+    pub(crate) fn has_room(&mut self) -> bool {
+        if self.is_over() {
+            return false;
+        }
+        self.starved = self.cost >= QUEUE_MAX;
+        !self.starved
+    }
+
+    /// I/O thread: true when nothing more will be queued.
+    pub(crate) fn is_over(&self) -> bool {
+        self.finished || self.failed.is_some()
+    }
+
+    /// I/O thread: queues a chunk.
+    pub(crate) fn push(&mut self, chunk: Chunk) {
+        self.cost += cost(&chunk);
+        self.chunks.push_back(chunk);
+    }
+
+    /// I/O thread: the end follows what is queued.
+    pub(crate) fn set_finished(&mut self) {
+        self.finished = true;
+    }
+
+    /// I/O thread: a failure follows what is queued. The first reason stays.
+    pub(crate) fn fail(&mut self, error: ReadError) {
+        if !self.finished {
+            self.failed.get_or_insert(error);
+        }
+    }
+
+    /// I/O thread: the reader to wake, if it waits and there is something for it.
+    #[must_use]
+    pub(crate) fn waker_if_ready(&mut self) -> Option<Waker> {
+        if self.chunks.is_empty() && !self.is_over() { None } else { self.waker.take() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wraith_core::Block;
+
+    fn cx() -> Context<'static> {
+        Context::from_waker(Waker::noop())
+    }
+
+    fn chunk(bytes: &[u8]) -> Chunk {
+        Chunk::new(Block::copy_of(bytes), 0..bytes.len())
+    }
+
+    #[test]
+    fn small_writes_and_buffers_keep_their_order() {
+        let mut queue = SendQueue::default();
+        queue.push_copy(b"one ");
+        queue.push_copy(b"two ");
+        queue.push(Bytes::from_static(b"three "));
+        queue.push_copy(b"four");
+        let mut sent = Vec::new();
+        while let Some(buffer) = queue.pop() {
+            sent.extend_from_slice(&buffer);
+        }
+        assert_eq!(sent, b"one two three four");
+        assert_eq!(queue.cost, 0);
+    }
+
+    #[test]
+    fn a_full_send_queue_makes_the_writer_wait_until_half_is_free() {
+        let mut queue = SendQueue::default();
+        while queue.poll_room(&cx()).is_ready() {
+            queue.push(Bytes::from(vec![0; 256 * 1024]));
+        }
+        assert!(queue.waker_if_room().is_none());
+        assert!(queue.pop().is_some());
+        assert!(queue.waker_if_room().is_none());
+        assert!(queue.pop().is_some() && queue.pop().is_some());
+        assert!(queue.waker_if_room().is_some());
+    }
+
+    #[test]
+    fn empty_buffers_are_not_queued_and_tiny_ones_still_fill_the_queue() {
+        let mut queue = SendQueue::default();
+        queue.push(Bytes::new());
+        assert!(queue.pop().is_none());
+        let mut pushed = 0;
+        while queue.poll_room(&cx()).is_ready() {
+            queue.push(Bytes::from_static(b"x"));
+            pushed += 1;
+        }
+        assert!(pushed <= QUEUE_MAX / BUFFER_COST);
+    }
+
+    #[test]
+    fn finish_comes_after_the_bytes_and_refuses_more() {
+        let mut queue = SendQueue::default();
+        queue.push_copy(b"last");
+        queue.finish().unwrap();
+        assert!(!queue.take_finish());
+        assert_eq!(queue.poll_room(&cx()), Poll::Ready(Err(WriteError::Finished)));
+        assert!(queue.pop().is_some());
+        assert!(queue.take_finish());
+        assert!(!queue.take_finish());
+        assert!(queue.is_delivering());
+    }
+
+    #[test]
+    fn what_arrived_is_read_before_the_failure() {
+        let mut queue = RecvQueue::default();
+        queue.push(chunk(b"kept"));
+        queue.fail(ReadError::Reset(4));
+        let Poll::Ready(Ok(popped)) = queue.poll_pop(&cx()) else { panic!("chunk expected") };
+        assert_eq!(&**popped.chunk.as_ref().unwrap(), b"kept");
+        let Poll::Ready(Err(error)) = queue.poll_pop(&cx()) else { panic!("failure expected") };
+        assert_eq!(error, ReadError::Reset(4));
+    }
+
+    #[test]
+    fn a_slow_reader_is_told_of_once_when_half_is_free() {
+        let mut queue = RecvQueue::default();
+        while queue.has_room() {
+            queue.push(chunk(&[0; 64 * 1024]));
+        }
+        let mut told = 0;
+        for _ in 0..queue.chunks.len() {
+            let Poll::Ready(Ok(popped)) = queue.poll_pop(&cx()) else { panic!("chunk expected") };
+            told += usize::from(popped.tell_io);
+        }
+        assert_eq!(told, 1);
+    }
+}

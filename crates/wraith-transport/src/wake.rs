@@ -1,0 +1,120 @@
+//! How application threads reach the I/O thread: a list of objects with work to do, and an eventfd.
+//!
+//! Requests live in the objects themselves (a stream's queue, a connection's state); the list only says which ones to
+//! look at. Each object stands in it at most once, so it is bounded by the number of live handles. The eventfd is
+//! written only while the I/O thread sleeps: a busy transfer makes no system call here.
+//!
+//! No wake-up is lost: the I/O thread first declares that it sleeps, then looks at the list once more; a notifier
+//! first appends, then looks at the declaration.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::event::{EventfdFlags, eventfd};
+
+use crate::lock::lock;
+
+/// Objects with work for the I/O thread.
+#[derive(Debug)]
+pub(crate) struct Inbox<T> {
+    ready: Mutex<Vec<T>>,
+    asleep: AtomicBool,
+    event: OwnedFd,
+}
+
+impl<T> Inbox<T> {
+    /// An empty inbox. Fails if the process is out of descriptors.
+    pub(crate) fn new() -> io::Result<Self> {
+        let event = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
+        Ok(Self { ready: Mutex::new(Vec::new()), asleep: AtomicBool::new(false), event })
+    }
+
+    /// Adds `object`, unless `queued` says it is in the list already, and wakes the I/O thread.
+    pub(crate) fn push(&self, queued: &AtomicBool, object: impl FnOnce() -> T) {
+        if !queued.swap(true, Ordering::AcqRel) {
+            lock(&self.ready).push(object());
+            self.wake();
+        }
+    }
+
+    /// Makes the I/O thread go round once more.
+    pub(crate) fn wake(&self) {
+        if self.asleep.swap(false, Ordering::SeqCst) {
+            // The only error is a full counter, and then the descriptor is readable anyway.
+            let _ = rustix::io::write(&self.event, &1_u64.to_ne_bytes());
+        }
+    }
+
+    /// Exchanges the list for `empty`, whose memory is used for the next one.
+    pub(crate) fn take(&self, empty: &mut Vec<T>) {
+        debug_assert!(empty.is_empty(), "the list of the last round was not worked off");
+        std::mem::swap(&mut *lock(&self.ready), empty);
+    }
+
+    /// Declares that the I/O thread goes to sleep. False if there is work: then it must not.
+    pub(crate) fn fall_asleep(&self) -> bool {
+        self.asleep.store(true, Ordering::SeqCst);
+        let idle = lock(&self.ready).is_empty();
+        if !idle {
+            self.asleep.store(false, Ordering::SeqCst);
+        }
+        idle
+    }
+
+    /// Ends the sleep; `signalled` says whether the eventfd was readable.
+    pub(crate) fn wake_up(&self, signalled: bool) {
+        self.asleep.store(false, Ordering::SeqCst);
+        if signalled {
+            // Resets the counter; if a notifier is between its swap and its write, the next sleep ends at once.
+            let _ = rustix::io::read(&self.event, &mut [0_u8; 8]);
+        }
+    }
+
+    /// Readable when the I/O thread should wake up.
+    pub(crate) fn event(&self) -> BorrowedFd<'_> {
+        self.event.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+    fn readable(inbox: &Inbox<u32>) -> bool {
+        let mut fds = [PollFd::new(&inbox.event, PollFlags::IN)];
+        poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).unwrap() == 1
+    }
+
+    #[test]
+    fn an_object_stands_in_the_list_once_until_it_is_taken() {
+        let inbox = Inbox::new().unwrap();
+        let queued = AtomicBool::new(false);
+        inbox.push(&queued, || 7);
+        inbox.push(&queued, || unreachable!("already queued"));
+        let mut list = Vec::new();
+        inbox.take(&mut list);
+        assert_eq!(list, [7]);
+    }
+
+    #[test]
+    fn the_eventfd_is_written_only_for_a_sleeper() {
+        let inbox = Inbox::new().unwrap();
+        inbox.wake();
+        assert!(!readable(&inbox));
+        assert!(inbox.fall_asleep());
+        inbox.wake();
+        assert!(readable(&inbox));
+        inbox.wake_up(true);
+        assert!(!readable(&inbox));
+    }
+
+    #[test]
+    fn nobody_sleeps_on_a_full_list() {
+        let inbox = Inbox::new().unwrap();
+        inbox.push(&AtomicBool::new(false), || 1);
+        assert!(!inbox.fall_asleep());
+    }
+}

@@ -1,0 +1,135 @@
+//! Two endpoints on the loopback interface, and bytes that say where they belong.
+
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::thread;
+use std::time::Duration;
+
+use wraith_transport::{
+    Bytes, Config, Connection, Endpoint, EndpointConfig, NodeId, RecvStream, SecretIdentity,
+    block_on, block_on_timeout,
+};
+
+/// A test that hangs fails after this long.
+pub const HANG: Duration = Duration::from_secs(120);
+
+pub const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+pub fn config(seed: u8) -> EndpointConfig {
+    EndpointConfig::new(SecretIdentity::from_seed([seed; 32]))
+}
+
+pub fn node_id(seed: u8) -> NodeId {
+    SecretIdentity::from_seed([seed; 32]).node_id()
+}
+
+/// An endpoint with identity `seed` on `ip`.
+pub fn endpoint(seed: u8, ip: IpAddr) -> Endpoint {
+    Endpoint::bind(Config::new(config(seed)).bind((ip, 0))).unwrap()
+}
+
+/// Runs a future that must end.
+pub fn run<F: Future>(future: F) -> F::Output {
+    block_on_timeout(future, HANG).expect("hangs")
+}
+
+/// A connection between two endpoints, seen from both sides. The endpoints must be kept to accept more.
+pub struct Pair {
+    pub client_endpoint: Endpoint,
+    pub server_endpoint: Endpoint,
+    pub client: Connection,
+    pub server: Connection,
+}
+
+pub fn pair(ip: IpAddr) -> Pair {
+    pair_of(endpoint(1, ip), endpoint(2, ip))
+}
+
+pub fn pair_of(client_endpoint: Endpoint, server_endpoint: Endpoint) -> Pair {
+    let address = server_endpoint.local_addr();
+    let client = run(client_endpoint.connect(&[address], node_id(2))).unwrap();
+    let server = run(server_endpoint.accept()).unwrap();
+    Pair { client_endpoint, server_endpoint, client, server }
+}
+
+/// Sends every stream of `connection` back until it ends, on a thread of its own.
+pub fn echo(connection: Connection) -> thread::JoinHandle<()> {
+    thread::spawn(move || {
+        while let Ok((mut send, mut recv)) = run(connection.accept_stream()) {
+            thread::spawn(move || {
+                block_on(async {
+                    while let Ok(Some(chunk)) = recv.read_chunk().await {
+                        if send.write_all(&chunk).await.is_err() {
+                            return;
+                        }
+                    }
+                    let _ = send.finish();
+                    let _ = send.acked().await;
+                });
+            });
+        }
+    })
+}
+
+/// A prime, so that bytes in the wrong place differ whatever the chunk size.
+const PERIOD: usize = 1_000_003;
+const PIECE: usize = 256 * 1024;
+
+/// An endless sequence of bytes, different for each `seed`.
+pub struct Pattern(Bytes);
+
+impl Pattern {
+    pub fn new(seed: u64) -> Self {
+        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        let mut bytes: Vec<u8> = (0..PERIOD)
+            .map(|_| {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                state as u8
+            })
+            .collect();
+        bytes.extend_from_within(..PIECE);
+        Self(bytes.into())
+    }
+
+    /// `len` bytes (at most 256 KiB) from `offset` on, without a copy.
+    pub fn slice(&self, offset: u64, len: usize) -> Bytes {
+        let start = (offset % PERIOD as u64) as usize;
+        self.0.slice(start..start + len)
+    }
+
+    /// Checks the stream against the pattern to its end; the number of bytes.
+    pub async fn verify(&self, recv: &mut RecvStream) -> u64 {
+        let mut offset = 0;
+        while let Some(chunk) = recv.read_chunk().await.unwrap() {
+            for piece in chunk.chunks(PIECE) {
+                assert!(self.slice(offset, piece.len()) == *piece, "wrong bytes near {offset}");
+                offset += piece.len() as u64;
+            }
+        }
+        offset
+    }
+
+    /// Writes `len` bytes of the pattern.
+    pub async fn write(
+        &self,
+        send: &mut wraith_transport::SendStream,
+        len: u64,
+    ) -> Result<(), wraith_transport::WriteError> {
+        let mut offset = 0;
+        while offset < len {
+            let piece = (len - offset).min(PIECE as u64);
+            send.write_chunks([self.slice(offset, piece as usize)]).await?;
+            offset += piece;
+        }
+        Ok(())
+    }
+}
+
+/// An address nobody listens on.
+pub fn dead_address() -> SocketAddr {
+    let socket = std::net::UdpSocket::bind((V4, 0)).unwrap();
+    socket.local_addr().unwrap()
+}
