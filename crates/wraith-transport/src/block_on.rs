@@ -71,6 +71,7 @@ fn run<F: Future>(future: F, deadline: Option<Instant>) -> Option<F::Output> {
                 Some(deadline) => {
                     let left = deadline.saturating_duration_since(Instant::now());
                     if left.is_zero() {
+                        parker.woken.store(true, Ordering::Release);
                         return None;
                     }
                     thread::park_timeout(left);

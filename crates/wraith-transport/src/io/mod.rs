@@ -255,20 +255,16 @@ impl IoThread {
             // The loser of one of our own races, that got through in the same round as the winner.
             return;
         }
+        // Only this thread adds to the queue, so the room found here stays.
+        let room = lock(&self.shared.state).accepted.len() < ACCEPT_MAX;
+        if !room || self.released || self.closing.is_some() {
+            core.close(now, code::NO_ERROR, "busy");
+            return;
+        }
         let inbox = Arc::clone(&self.shared.inbox);
         let shared = ConnectionShared::new(Phase::Racing, core.peer(), inbox);
-        let taken = self.shared.update(|state| {
-            let open = !state.closing && !state.released && state.accepted.len() < ACCEPT_MAX;
-            if open {
-                state.accepted.push_back(Arc::clone(&shared));
-            }
-            open
-        });
-        if taken {
-            self.begin(now, handle, shared);
-        } else {
-            core.close(now, code::NO_ERROR, "busy");
-        }
+        self.begin(now, handle, Arc::clone(&shared));
+        self.shared.update(|state| state.accepted.push_back(shared));
     }
 
     /// A connection can be used from now on.
@@ -350,7 +346,12 @@ impl IoThread {
         }
     }
 
-    fn is_done(&self, now: Time) -> bool {
+    fn is_done(&mut self, now: Time) -> bool {
+        if self.closing.is_none() && !self.released {
+            return false;
+        }
+        // Asking for the timeout is what makes the core forget connections that are over.
+        let _ = self.core.poll_timeout();
         match self.closing {
             Some(deadline) => now >= deadline || (self.live.is_empty() && self.core.is_drained()),
             None => {
