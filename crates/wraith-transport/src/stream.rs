@@ -168,8 +168,9 @@ impl fmt::Debug for SendStream {
 
 /// The receiving half of a stream.
 ///
-/// At most 1 MiB waits in its queue; beyond that flow control holds the peer back. Dropped before the end, it tells
-/// the peer to stop with code 0.
+/// At most 1 MiB waits in its queue; beyond that flow control holds the peer back. Dropped before its end was read, it
+/// tells the peer to stop with code 0, and the peer's [`acked`](SendStream::acked) may fail: also read the end (`None`)
+/// of a stream whose length you know.
 pub struct RecvStream {
     shared: Arc<StreamShared>,
     /// The rest of a chunk that was read in part.

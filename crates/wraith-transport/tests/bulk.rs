@@ -30,9 +30,12 @@ fn a_long_stream_arrives_unchanged() {
         let mut len = [0; 8];
         recv.read_exact(&mut len).await.unwrap();
         assert_eq!(u64::from_be_bytes(len), BULK);
+        assert!(recv.read_chunk().await.unwrap().is_none());
         send.acked().await.unwrap();
     });
     reader.join().unwrap();
+    pair.client.close(0, "");
+    run(pair.client.closed());
     assert!(pair.client.stats().bytes_sent >= BULK);
 }
 
