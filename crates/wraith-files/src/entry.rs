@@ -1,0 +1,294 @@
+//! One entry of a manifest: what a file, folder or link is, without its content. Codec of SPEC §10.4.
+//!
+//! Decoding checks everything that can be checked without a disk, so an [`Entry`] from a peer is as harmless as one from
+//! our own walk: safe path, permission bits only, a size that fits a file offset, a link target without NUL.
+
+use thiserror::Error;
+
+use crate::path::{PATH_BYTES_MAX, RelPath, UnsafeName};
+
+/// Bytes of a link target: `PATH_MAX` with its NUL.
+pub const LINK_TARGET_BYTES_MAX: usize = PATH_BYTES_MAX - 1;
+
+/// Bytes of a file: the largest file offset of the system.
+pub const FILE_BYTES_MAX: u64 = i64::MAX as u64;
+
+/// Bits of a mode that travel: permissions, set-uid, set-gid, sticky. Receiving drops the last three.
+pub const MODE_BITS: u32 = 0o7777;
+
+/// Bytes of the longest encoded entry.
+pub const ENTRY_BYTES_MAX: usize = 1 + 4 + 8 + 4 + 2 + PATH_BYTES_MAX + 2 + LINK_TARGET_BYTES_MAX;
+
+const KIND_FILE: u8 = 1;
+const KIND_SPARSE_FILE: u8 = 2;
+const KIND_DIR: u8 = 3;
+const KIND_SYMLINK: u8 = 4;
+
+/// Modification time: seconds since 1970 (may be negative) and nanoseconds below 10^9.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Mtime {
+    /// Whole seconds.
+    pub s: i64,
+    /// Nanoseconds, 0 to 999,999,999.
+    pub ns: u32,
+}
+
+/// What an entry is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A regular file.
+    File {
+        /// Bytes, at most [`FILE_BYTES_MAX`].
+        size: u64,
+        /// It has fewer blocks than bytes: holes are looked for, and zeros are not written.
+        sparse: bool,
+    },
+    /// A folder.
+    Dir,
+    /// A symbolic link.
+    Symlink {
+        /// Where it points: 1 to [`LINK_TARGET_BYTES_MAX`] bytes, no NUL, otherwise anything.
+        target: Vec<u8>,
+    },
+}
+
+/// A file, folder or link of a tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Where it belongs, below the target directory.
+    pub path: RelPath,
+    /// What it is.
+    pub kind: Kind,
+    /// [`MODE_BITS`].
+    pub mode: u32,
+    /// When its content last changed.
+    pub mtime: Mtime,
+}
+
+/// Bytes that are no entry.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum BadEntry {
+    /// It ends too early.
+    #[error("a manifest entry is cut off")]
+    Truncated,
+    /// A field has an impossible value.
+    #[error("a manifest entry has an impossible {0}")]
+    Field(&'static str),
+    /// Its path is unsafe.
+    #[error(transparent)]
+    Name(#[from] UnsafeName),
+}
+
+impl Entry {
+    /// Bytes of content: zero for everything but files.
+    pub fn size(&self) -> u64 {
+        match self.kind {
+            Kind::File { size, .. } => size,
+            _ => 0,
+        }
+    }
+
+    /// Appends the encoding.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        out.push(match self.kind {
+            Kind::File { sparse: false, .. } => KIND_FILE,
+            Kind::File { sparse: true, .. } => KIND_SPARSE_FILE,
+            Kind::Dir => KIND_DIR,
+            Kind::Symlink { .. } => KIND_SYMLINK,
+        });
+        out.extend_from_slice(&self.mode.to_be_bytes());
+        out.extend_from_slice(&self.mtime.s.to_be_bytes());
+        out.extend_from_slice(&self.mtime.ns.to_be_bytes());
+        put_bytes(out, self.path.as_bytes());
+        match &self.kind {
+            Kind::File { size, .. } => out.extend_from_slice(&size.to_be_bytes()),
+            Kind::Dir => {}
+            Kind::Symlink { target } => put_bytes(out, target),
+        }
+    }
+
+    /// Reads one entry from the front of `bytes`; returns it and how many bytes it took.
+    pub fn decode(bytes: &[u8]) -> Result<(Self, usize), BadEntry> {
+        let mut fields = Fields(bytes);
+        let [kind] = fields.take()?;
+        let mode = u32::from_be_bytes(fields.take()?);
+        let s = i64::from_be_bytes(fields.take()?);
+        let ns = u32::from_be_bytes(fields.take()?);
+        let path = RelPath::parse(fields.bytes()?)?;
+        if mode & !MODE_BITS != 0 {
+            return Err(BadEntry::Field("mode"));
+        }
+        if ns >= 1_000_000_000 {
+            return Err(BadEntry::Field("modification time"));
+        }
+        let kind = match kind {
+            KIND_FILE | KIND_SPARSE_FILE => {
+                let size = u64::from_be_bytes(fields.take()?);
+                if size > FILE_BYTES_MAX {
+                    return Err(BadEntry::Field("size"));
+                }
+                Kind::File { size, sparse: kind == KIND_SPARSE_FILE }
+            }
+            KIND_DIR => Kind::Dir,
+            KIND_SYMLINK => {
+                let target = fields.bytes()?;
+                if target.is_empty() || target.len() > LINK_TARGET_BYTES_MAX || target.contains(&0)
+                {
+                    return Err(BadEntry::Field("link target"));
+                }
+                Kind::Symlink { target: target.to_vec() }
+            }
+            _ => return Err(BadEntry::Field("kind")),
+        };
+        let entry = Self { path, kind, mode, mtime: Mtime { s, ns } };
+        Ok((entry, bytes.len() - fields.0.len()))
+    }
+
+    /// True for a link that points out of the tree it was sent in: an absolute target, or more `..` than folders above
+    /// it. Such a link is harmless to this crate, which never follows links, but not to programs that do.
+    pub fn link_escapes(&self) -> bool {
+        let Kind::Symlink { target } = &self.kind else { return false };
+        if target.first() == Some(&b'/') {
+            return true;
+        }
+        let mut depth = self.path.depth() as i64 - 1;
+        for component in target.split(|&byte| byte == b'/') {
+            match component {
+                b"" | b"." => {}
+                b".." => depth -= 1,
+                _ => depth += 1,
+            }
+            if depth < 0 {
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// `length(2) ‖ bytes`. Paths and targets are shorter than 64 KiB by construction.
+fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    let len = u16::try_from(bytes.len()).expect("a path or target has at most 4096 bytes");
+    out.extend_from_slice(&len.to_be_bytes());
+    out.extend_from_slice(bytes);
+}
+
+/// What is left to read.
+struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], BadEntry> {
+        let (field, rest) = self.0.split_first_chunk().ok_or(BadEntry::Truncated)?;
+        self.0 = rest;
+        Ok(*field)
+    }
+
+    fn bytes(&mut self) -> Result<&'a [u8], BadEntry> {
+        let len = usize::from(u16::from_be_bytes(self.take()?));
+        let (field, rest) = self.0.split_at_checked(len).ok_or(BadEntry::Truncated)?;
+        self.0 = rest;
+        Ok(field)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn any_entry() -> impl Strategy<Value = Entry> {
+        let name = proptest::collection::vec(1u8.., 1..20)
+            .prop_filter("slashes join", |name| !name.contains(&b'/'));
+        let path = proptest::collection::vec(name, 1..6)
+            .prop_filter_map("unsafe", |names| RelPath::parse(&names.join(&b'/')).ok());
+        let kind = prop_oneof![
+            (0..=FILE_BYTES_MAX, any::<bool>())
+                .prop_map(|(size, sparse)| Kind::File { size, sparse }),
+            Just(Kind::Dir),
+            proptest::collection::vec(1u8.., 1..100).prop_map(|target| Kind::Symlink { target }),
+        ];
+        let mtime = (any::<i64>(), 0..1_000_000_000u32).prop_map(|(s, ns)| Mtime { s, ns });
+        (path, kind, 0..=MODE_BITS, mtime).prop_map(|(path, kind, mode, mtime)| Entry {
+            path,
+            kind,
+            mode,
+            mtime,
+        })
+    }
+
+    fn link(path: &str, target: &str) -> Entry {
+        let path = RelPath::parse(path.as_bytes()).unwrap();
+        let kind = Kind::Symlink { target: target.into() };
+        Entry { path, kind, mode: 0o777, mtime: Mtime::default() }
+    }
+
+    #[test]
+    fn the_encoding_is_that_of_the_specification() {
+        let path = RelPath::parse(b"a/b").unwrap();
+        let kind = Kind::File { size: 0x0102, sparse: true };
+        let entry = Entry { path, kind, mode: 0o644, mtime: Mtime { s: -1, ns: 5 } };
+        let mut bytes = Vec::new();
+        entry.encode(&mut bytes);
+        let mut expected = vec![2, 0, 0, 1, 0xa4];
+        expected.extend([0xff; 8]);
+        expected.extend([0, 0, 0, 5, 0, 3, b'a', b'/', b'b', 0, 0, 0, 0, 0, 0, 1, 2]);
+        assert_eq!(bytes, expected);
+    }
+
+    #[test]
+    fn links_out_of_the_tree_are_recognised() {
+        for (path, target) in [
+            ("a", "/etc"),
+            ("a", ".."),
+            ("a/b", "../../x"),
+            ("a/b", "c/../../../x"),
+            ("a", "b/../../c"),
+        ] {
+            assert!(link(path, target).link_escapes(), "{path} -> {target}");
+        }
+        for (path, target) in [("a", "b"), ("a/b", "../x"), ("a/b/c", "../.././x"), ("a", "b/..")] {
+            assert!(!link(path, target).link_escapes(), "{path} -> {target}");
+        }
+    }
+
+    #[test]
+    fn impossible_fields_are_refused() {
+        let mut bytes = Vec::new();
+        link("a", "b").encode(&mut bytes);
+        let with = |at: usize, byte: u8| {
+            let mut changed = bytes.clone();
+            changed[at] = byte;
+            Entry::decode(&changed)
+        };
+        assert_eq!(with(0, 9), Err(BadEntry::Field("kind")));
+        assert_eq!(with(1, 1), Err(BadEntry::Field("mode")));
+        assert_eq!(with(13, 0xff), Err(BadEntry::Field("modification time")));
+        assert!(matches!(with(19, b'/'), Err(BadEntry::Name(_))));
+        assert_eq!(with(22, 0), Err(BadEntry::Field("link target")));
+    }
+
+    proptest! {
+        #[test]
+        fn an_entry_survives_its_encoding(entry in any_entry(), rest in any::<[u8; 3]>()) {
+            let mut bytes = Vec::new();
+            entry.encode(&mut bytes);
+            let len = bytes.len();
+            prop_assert!(len <= ENTRY_BYTES_MAX);
+            for cut in 0..len {
+                prop_assert_eq!(Entry::decode(&bytes[..cut]), Err(BadEntry::Truncated));
+            }
+            bytes.extend(rest);
+            prop_assert_eq!(Entry::decode(&bytes), Ok((entry, len)));
+        }
+
+        #[test]
+        fn any_bytes_are_an_entry_or_an_error(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
+            if let Ok((entry, len)) = Entry::decode(&bytes) {
+                let mut again = Vec::new();
+                entry.encode(&mut again);
+                prop_assert_eq!(&again[..], &bytes[..len]);
+            }
+        }
+    }
+}

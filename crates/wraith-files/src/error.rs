@@ -1,0 +1,127 @@
+//! What can go wrong on a disk, told so that a person knows what to do and a program knows whether to go on.
+//!
+//! Paths are kept already escaped ([`crate::shown`]): an error never carries a hostile name to a terminal.
+
+use std::io;
+
+use rustix::io::Errno;
+use thiserror::Error;
+
+use crate::path::{UnsafeName, shown};
+
+/// Result of a disk operation.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why a disk operation failed. `path` is relative to the root it belongs to, and escaped.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// No space (or quota, or room for another inode). What was verified before is kept.
+    #[error("{path}: the disk is full (while trying to {operation})")]
+    DiskFull {
+        /// What it was about.
+        path: String,
+        /// What was being done.
+        operation: &'static str,
+    },
+    /// The file system is mounted read-only.
+    #[error("{path}: the file system is read-only (while trying to {operation})")]
+    ReadOnly {
+        /// What it was about.
+        path: String,
+        /// What was being done.
+        operation: &'static str,
+    },
+    /// The system says this user must not.
+    #[error("{path}: no permission to {operation}")]
+    Permission {
+        /// What it was about.
+        path: String,
+        /// What was being done.
+        operation: &'static str,
+    },
+    /// A name that must not be created or read.
+    #[error(transparent)]
+    UnsafeName(#[from] UnsafeName),
+    /// A symlink, or something that is no directory, stands where a directory of the path should be.
+    #[error(
+        "{path}: a symlink or a file is in the way (while trying to {operation}); nothing was written through it"
+    )]
+    InTheWay {
+        /// The path that cannot be reached.
+        path: String,
+        /// What was being done.
+        operation: &'static str,
+    },
+    /// The name is taken by something that the conflict policy may not replace.
+    #[error("{path}: exists already and is something else")]
+    Exists {
+        /// The name.
+        path: String,
+    },
+    /// Another process or thread is receiving this file.
+    #[error("{path}: is being received by another process")]
+    InUse {
+        /// The final name.
+        path: String,
+    },
+    /// A file is not what it was when it was listed or opened.
+    #[error("{path}: changed while it was being read or written")]
+    Changed {
+        /// The file.
+        path: String,
+    },
+    /// Content does not have the hash or length it should have. Nothing of it was kept.
+    #[error("{path}: content does not match its hash")]
+    Mismatch {
+        /// The file.
+        path: String,
+    },
+    /// A caller asked for a chunk that the file does not have, or to finish a file with chunks missing.
+    #[error("{path}: {what}")]
+    Misuse {
+        /// The file.
+        path: String,
+        /// What was wrong with the request.
+        what: &'static str,
+    },
+    /// Anything else the system said.
+    #[error("{path}: cannot {operation}: {source}")]
+    Io {
+        /// What it was about.
+        path: String,
+        /// What was being done.
+        operation: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl Error {
+    /// Sorts a system error. `operation` completes "cannot …".
+    pub(crate) fn os(path: &[u8], operation: &'static str, errno: Errno) -> Self {
+        let path = shown(path);
+        match errno {
+            Errno::NOSPC | Errno::DQUOT => Self::DiskFull { path, operation },
+            Errno::ROFS => Self::ReadOnly { path, operation },
+            Errno::ACCESS | Errno::PERM => Self::Permission { path, operation },
+            Errno::LOOP | Errno::NOTDIR | Errno::XDEV => Self::InTheWay { path, operation },
+            other => Self::Io { path, operation, source: other.into() },
+        }
+    }
+
+    /// True if the thing does not exist.
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+}
+
+/// Attaches path and operation to a system error.
+pub(crate) trait Context<T> {
+    fn context(self, path: &[u8], operation: &'static str) -> Result<T>;
+}
+
+impl<T> Context<T> for rustix::io::Result<T> {
+    fn context(self, path: &[u8], operation: &'static str) -> Result<T> {
+        self.map_err(|errno| Error::os(path, operation, errno))
+    }
+}

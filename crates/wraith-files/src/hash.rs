@@ -1,0 +1,269 @@
+//! Content hashes: the BLAKE3 of a file, put together from the chaining values of its 256 KiB chunks.
+//!
+//! A chunk is an aligned subtree of the file's BLAKE3 tree (SPEC §10.6), so each byte is hashed once, chunks can be
+//! verified on their own and in any order, and the root still equals `b3sum`. Invariant of [`RootBuilder`]: a parent is
+//! formed as soon as both children are known, except above chunk 0, where it might be the root.
+
+use std::collections::HashMap;
+
+use blake3::hazmat::{HasherExt, Mode, merge_subtrees_non_root, merge_subtrees_root};
+
+/// Bytes of a chunk: 256 of BLAKE3's own 1 KiB chunks.
+pub const CHUNK_BYTES: usize = 256 * 1024;
+
+/// Chaining value of a chunk, or of a larger subtree.
+pub type Cv = [u8; 32];
+
+/// BLAKE3 of a whole file, as `b3sum` prints it.
+pub type Root = [u8; 32];
+
+/// The content of a hole.
+static ZEROS: [u8; CHUNK_BYTES] = [0; CHUNK_BYTES];
+
+/// Number of chunks of a file of `size` bytes; 0 for an empty one.
+pub fn chunk_count(size: u64) -> u64 {
+    size.div_ceil(CHUNK_BYTES as u64)
+}
+
+/// Bytes of chunk `index` of a file of `size` bytes; 0 if it has no such chunk.
+pub fn chunk_len(size: u64, index: u64) -> usize {
+    let start = index.saturating_mul(CHUNK_BYTES as u64);
+    size.saturating_sub(start).min(CHUNK_BYTES as u64) as usize
+}
+
+/// Chaining value of chunk `index` (of a file of more than one chunk), whose bytes are the `pieces` one after the other:
+/// [`CHUNK_BYTES`], or fewer in the last chunk, at least 1.
+pub fn chunk_cv(index: u64, pieces: &[&[u8]]) -> Cv {
+    let mut hasher = blake3::Hasher::new();
+    hasher.set_input_offset(index * CHUNK_BYTES as u64);
+    for piece in pieces {
+        hasher.update(piece);
+    }
+    hasher.finalize_non_root()
+}
+
+/// Root of a file whose whole content is at hand.
+pub fn small_root(content: &[u8]) -> Root {
+    pieces_root(&[content])
+}
+
+/// Root of a file whose whole content is the `pieces` one after the other.
+pub fn pieces_root(pieces: &[&[u8]]) -> Root {
+    let mut hasher = blake3::Hasher::new();
+    for piece in pieces {
+        hasher.update(piece);
+    }
+    hasher.finalize().into()
+}
+
+/// Chaining value of chunk `index` of `len` zero bytes, 1 to [`CHUNK_BYTES`].
+pub fn zero_chunk_cv(index: u64, len: usize) -> Cv {
+    chunk_cv(index, &[&ZEROS[..len]])
+}
+
+/// What identifies chunk `index` of a file of `size` bytes: its chaining value, or the root if it is the only chunk.
+pub(crate) fn chunk_hash(size: u64, index: u64, pieces: &[&[u8]]) -> Cv {
+    if size <= CHUNK_BYTES as u64 { pieces_root(pieces) } else { chunk_cv(index, pieces) }
+}
+
+/// The same for a chunk of zeros.
+pub(crate) fn zero_chunk_hash(size: u64, index: u64) -> Cv {
+    chunk_hash(size, index, &[&ZEROS[..chunk_len(size, index)]])
+}
+
+/// Composes a root from chunks in any order. Holds one node for each gap and level, not one for each chunk: a terabyte
+/// in order takes about 50.
+#[derive(Clone, Debug, Default)]
+pub struct RootBuilder {
+    /// Subtrees of `2^level` chunks by (level, index in that level); none inside another.
+    nodes: HashMap<(u32, u64), Cv>,
+    /// No node is above this level.
+    top: u32,
+    next: u64,
+}
+
+impl RootBuilder {
+    /// Nothing known yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds the chunk after the last one pushed.
+    pub fn push(&mut self, cv: Cv) {
+        self.set(self.next, cv);
+    }
+
+    /// Adds chunk `index`. A chunk that was added before is ignored. For a file of one chunk, pass its [`small_root`].
+    pub fn set(&mut self, index: u64, cv: Cv) {
+        self.next = index + 1;
+        if self.contains(index) {
+            return;
+        }
+        let (mut level, mut index, mut cv) = (0, index, cv);
+        while index >= 2 {
+            let Some(sibling) = self.nodes.remove(&(level, index ^ 1)) else { break };
+            let (left, right) = if index % 2 == 0 { (cv, sibling) } else { (sibling, cv) };
+            cv = merge_subtrees_non_root(&left, &right, Mode::Hash);
+            level += 1;
+            index /= 2;
+        }
+        self.nodes.insert((level, index), cv);
+        self.top = self.top.max(level);
+    }
+
+    /// True if chunk `index` was added.
+    pub fn contains(&self, index: u64) -> bool {
+        (0..=self.top).any(|level| self.nodes.contains_key(&(level, index >> level)))
+    }
+
+    /// The root of a file of `size` bytes; `None` while a chunk is missing.
+    pub fn finish(&self, size: u64) -> Option<Root> {
+        match chunk_count(size) {
+            0 => Some(small_root(b"")),
+            1 => self.nodes.get(&(0, 0)).copied(),
+            count => {
+                let left = left_chunks(count);
+                let (left_cv, right_cv) =
+                    (self.subtree(0, left)?, self.subtree(left, count - left)?);
+                Some(merge_subtrees_root(&left_cv, &right_cv, Mode::Hash).into())
+            }
+        }
+    }
+
+    /// Chaining value of `count` chunks from `first`, which is a multiple of the smallest power of two from `count` up.
+    fn subtree(&self, first: u64, count: u64) -> Option<Cv> {
+        if count.is_power_of_two() {
+            let level = count.trailing_zeros();
+            if let Some(cv) = self.nodes.get(&(level, first >> level)) {
+                return Some(*cv);
+            }
+        }
+        if count == 1 {
+            return None;
+        }
+        let left = left_chunks(count);
+        let (left_cv, right_cv) =
+            (self.subtree(first, left)?, self.subtree(first + left, count - left)?);
+        Some(merge_subtrees_non_root(&left_cv, &right_cv, Mode::Hash))
+    }
+}
+
+/// Chunks of the left subtree of `count` chunks: the largest power of two below it (BLAKE3 §2.1).
+fn left_chunks(count: u64) -> u64 {
+    1 << (count - 1).ilog2()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn content(len: usize) -> Vec<u8> {
+        let mut bytes = vec![0; len];
+        blake3::Hasher::new().update(b"content").finalize_xof().fill(&mut bytes);
+        bytes
+    }
+
+    fn parts(bytes: &[u8]) -> Vec<(u64, Cv)> {
+        let size = bytes.len() as u64;
+        let hash = |(index, chunk)| (index as u64, chunk_hash(size, index as u64, &[chunk]));
+        bytes.chunks(CHUNK_BYTES).enumerate().map(hash).collect()
+    }
+
+    fn expected(bytes: &[u8]) -> Root {
+        blake3::hash(bytes).into()
+    }
+
+    #[test]
+    fn the_root_is_that_of_b3sum_for_every_kind_of_length() {
+        let k = 1024;
+        let c = CHUNK_BYTES;
+        let mut lengths = vec![0, 1, k - 1, k, k + 1, 64 * k - 1, 64 * k, 64 * k + 1];
+        for count in [1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 31, 33] {
+            lengths.extend([count * c - 1, count * c, count * c + 1]);
+        }
+        let all = content(34 * c);
+        for len in lengths {
+            let bytes = &all[..len];
+            let mut builder = RootBuilder::new();
+            parts(bytes).into_iter().for_each(|(_, cv)| builder.push(cv));
+            assert_eq!(builder.finish(len as u64), Some(expected(bytes)), "{len} bytes");
+        }
+        assert_eq!(
+            data_encoding_hex(&small_root(b"")),
+            "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262"
+        );
+    }
+
+    fn data_encoding_hex(bytes: &[u8]) -> String {
+        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    #[test]
+    fn a_missing_chunk_is_noticed_and_a_repeated_one_ignored() {
+        let bytes = content(8 * CHUNK_BYTES);
+        let size = bytes.len() as u64;
+        for missing in 0..8 {
+            let mut builder = RootBuilder::new();
+            for (index, cv) in parts(&bytes).into_iter().filter(|(index, _)| *index != missing) {
+                builder.set(index, cv);
+                builder.set(index, [0; 32]);
+            }
+            assert_eq!(builder.finish(size), None, "without chunk {missing}");
+            assert!(!builder.contains(missing));
+            builder.set(missing, parts(&bytes)[missing as usize].1);
+            (0..8).for_each(|index| builder.set(index, [1; 32]));
+            assert_eq!(builder.finish(size), Some(expected(&bytes)));
+        }
+    }
+
+    #[test]
+    fn memory_for_a_file_in_order_grows_with_the_logarithm() {
+        let mut builder = RootBuilder::new();
+        (0..1 << 16).for_each(|_| builder.push([7; 32]));
+        assert!(builder.nodes.len() <= 34, "{} nodes", builder.nodes.len());
+    }
+
+    #[test]
+    fn a_chunk_of_zeros_hashes_like_written_zeros() {
+        let bytes = vec![0; CHUNK_BYTES + 5];
+        assert_eq!(zero_chunk_cv(1, 5), parts(&bytes)[1].1);
+        assert_eq!(zero_chunk_hash(bytes.len() as u64, 0), parts(&bytes)[0].1);
+        assert_eq!(zero_chunk_hash(9, 0), small_root(&[0; 9]));
+    }
+
+    #[test]
+    fn chunk_lengths_add_up() {
+        for size in [0, 1, CHUNK_BYTES as u64, CHUNK_BYTES as u64 + 1, 10_000_000, u64::MAX] {
+            let count = chunk_count(size);
+            if size < 1 << 30 {
+                let sum: u64 = (0..count).map(|index| chunk_len(size, index) as u64).sum();
+                assert_eq!(sum, size);
+            }
+            assert_eq!(chunk_len(size, count), 0);
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+        #[test]
+        fn any_order_of_chunks_gives_the_same_root(
+            len in 0usize..12 * CHUNK_BYTES,
+            order in Just((0..12usize).collect::<Vec<_>>()).prop_shuffle(),
+            cut in 0usize..CHUNK_BYTES,
+        ) {
+            let bytes = content(len);
+            let mut builder = RootBuilder::new();
+            for index in order {
+                let start = index * CHUNK_BYTES;
+                if start < len {
+                    let chunk = &bytes[start..len.min(start + CHUNK_BYTES)];
+                    let (a, b) = chunk.split_at(cut.min(chunk.len()));
+                    builder.set(index as u64, chunk_hash(len as u64, index as u64, &[a, b]));
+                }
+            }
+            prop_assert_eq!(builder.finish(len as u64), Some(expected(&bytes)));
+        }
+    }
+}

@@ -1,0 +1,369 @@
+//! Walking the trees that are to be sent, in the order of a manifest, in bounded memory.
+//!
+//! Each root keeps its last name. Entries come out sorted component by component, a folder before its content; links are
+//! reported, not followed, except that a root that is itself a link stands for what it points to. Sockets, pipes, devices,
+//! names no receiver would accept, and what cannot be listed are reported as [`Skipped`].
+//!
+//! One directory per level is open, and of a large directory only the next [`NAMES_MAX`] names in order are held: the
+//! directory is read again for the following ones.
+
+use std::collections::BinaryHeap;
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, open, readlinkat, statat};
+use rustix::io::{Errno, fcntl_dupfd_cloexec};
+use thiserror::Error;
+
+use crate::beneath::{Beneath, DIR_HANDLE, mtime_of, open_child};
+use crate::entry::{Entry, Kind, LINK_TARGET_BYTES_MAX, MODE_BITS};
+use crate::error::{Context, Error, Result};
+use crate::path::{RelPath, UnsafeName, shown};
+use crate::source::{SourceFile, Stamp, is_sparse};
+
+/// Names of one directory held at once: about 5 MiB with ordinary names.
+const NAMES_MAX: usize = 65_536;
+
+/// What a walk has met so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WalkSummary {
+    /// Regular files.
+    pub files: u64,
+    /// Folders.
+    pub dirs: u64,
+    /// Symbolic links.
+    pub symlinks: u64,
+    /// Bytes of all files.
+    pub bytes: u64,
+    /// Bytes of the largest.
+    pub largest: u64,
+    /// Entries left out.
+    pub skipped: u64,
+}
+
+/// An entry, and the way to its content.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// What it is.
+    pub entry: Entry,
+    root: Arc<Root>,
+    stamp: Stamp,
+}
+
+impl Found {
+    /// Opens the file. [`Error::Changed`] if it is not what was listed any more.
+    pub fn open(&self) -> Result<SourceFile> {
+        let path = &self.entry.path;
+        SourceFile::open(&self.root.parent, &self.root.real(path), path, &self.stamp)
+    }
+
+    /// What was listed: device, inode, size, times.
+    pub fn stamp(&self) -> &Stamp {
+        &self.stamp
+    }
+}
+
+/// Something that will not be sent.
+#[derive(Debug, Error)]
+#[error("{path}: {why}")]
+pub struct Skipped {
+    /// Which, escaped.
+    pub path: String,
+    /// Why.
+    pub why: SkipReason,
+}
+
+/// Why an entry is left out.
+#[derive(Debug, Error)]
+pub enum SkipReason {
+    /// A socket, pipe or device.
+    #[error("not a file, folder or link")]
+    Special,
+    /// No receiver would create it.
+    #[error(transparent)]
+    Name(#[from] UnsafeName),
+    /// It could not be looked at or listed.
+    #[error(transparent)]
+    Unreadable(#[from] Error),
+}
+
+/// A path of the command line.
+#[derive(Debug)]
+struct Root {
+    /// The directory it is in.
+    parent: Beneath,
+    /// Its name there.
+    real_name: Vec<u8>,
+    /// Its name in the manifest.
+    path: RelPath,
+}
+
+impl Root {
+    fn new(given: &Path) -> Result<Self> {
+        let bytes = given.as_os_str().as_bytes();
+        let io = |source| Error::Io { path: shown(bytes), operation: "find it", source };
+        let real = given.canonicalize().map_err(io)?;
+        let (Some(parent), Some(real_name)) = (real.parent(), real.file_name()) else {
+            return Err(Error::Misuse {
+                path: shown(bytes),
+                what: "the whole machine has no name",
+            });
+        };
+        let name = given.file_name().unwrap_or(real_name);
+        let parent = open(parent, DIR_HANDLE | OFlags::CLOEXEC, Mode::empty());
+        Ok(Self {
+            parent: Beneath::new(parent.context(bytes, "open its folder")?),
+            real_name: real_name.as_bytes().to_vec(),
+            path: RelPath::parse(name.as_bytes())?,
+        })
+    }
+
+    /// Where an entry of this root lies below [`Self::parent`].
+    fn real(&self, path: &RelPath) -> Vec<u8> {
+        let below = &path.as_bytes()[self.path.as_bytes().len()..];
+        [self.real_name.as_slice(), below].concat()
+    }
+}
+
+/// The iterator over all entries of some roots.
+#[derive(Debug)]
+pub struct Walk {
+    /// Roots still to come, the next one last.
+    roots: Vec<Arc<Root>>,
+    /// Open directories from the current root down.
+    levels: Vec<Level>,
+    summary: WalkSummary,
+}
+
+impl Walk {
+    /// Prepares to walk `roots`. Fails if one of them does not exist, has no name, or has the name of another.
+    pub fn new<P: AsRef<Path>>(roots: &[P]) -> Result<Self> {
+        let roots: Result<Vec<_>> = roots.iter().map(|path| Root::new(path.as_ref())).collect();
+        let mut roots = roots?;
+        roots.sort_by(|a, b| b.path.cmp(&a.path));
+        if let Some(twins) = roots.windows(2).find(|pair| pair[0].path == pair[1].path) {
+            let path = twins[0].path.display().to_string();
+            return Err(Error::Misuse { path, what: "two of the paths to send have this name" });
+        }
+        let roots = roots.into_iter().map(Arc::new).collect();
+        Ok(Self { roots, levels: Vec::new(), summary: WalkSummary::default() })
+    }
+
+    /// Counts of what the iterator has yielded so far.
+    pub fn summary(&self) -> &WalkSummary {
+        &self.summary
+    }
+
+    fn step(&mut self) -> Option<std::result::Result<Found, Skipped>> {
+        while let Some(level) = self.levels.last_mut() {
+            match level.next_name() {
+                Ok(Some(name)) => return Some(self.visit_name(&name)),
+                Ok(None) => {
+                    self.levels.pop();
+                }
+                Err(errno) => {
+                    let path = level.path.clone();
+                    self.levels.pop();
+                    return Some(Err(unreadable(&path, "list it", errno)));
+                }
+            }
+        }
+        let root = self.roots.pop()?;
+        let path = root.path.clone();
+        let parent = match root.parent.open_dir(b"") {
+            Ok(parent) => parent,
+            Err(errno) => return Some(Err(unreadable(&path, "open its folder", errno))),
+        };
+        let name = root.real_name.clone();
+        Some(self.visit(&root, parent.as_fd(), &name, path))
+    }
+
+    /// An entry of the innermost open directory.
+    fn visit_name(&mut self, name: &[u8]) -> std::result::Result<Found, Skipped> {
+        let level = self.levels.last().expect("the name came from it");
+        let path = level.path.join(name).map_err(|error| {
+            let path = shown(&[level.path.as_bytes(), b"/", name].concat());
+            Skipped { path, why: error.into() }
+        })?;
+        let root = Arc::clone(&level.root);
+        let fd = Arc::clone(&level.fd);
+        self.visit(&root, fd.as_fd(), name, path)
+    }
+
+    /// Looks at `name` in `dir`; a directory is opened, to be listed next.
+    fn visit(
+        &mut self,
+        root: &Arc<Root>,
+        dir: BorrowedFd<'_>,
+        name: &[u8],
+        path: RelPath,
+    ) -> std::result::Result<Found, Skipped> {
+        let stat = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
+            .map_err(|errno| unreadable(&path, "look at it", errno))?;
+        let kind = match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => {
+                Kind::File { size: stat.st_size as u64, sparse: is_sparse(&stat) }
+            }
+            FileType::Directory => {
+                let opened = open_child(dir, name, OFlags::RDONLY | OFlags::DIRECTORY);
+                let level = opened.and_then(|fd| Level::new(fd, path.clone(), Arc::clone(root)));
+                let level = level.map_err(|errno| unreadable(&path, "list it", errno))?;
+                self.levels.push(level);
+                Kind::Dir
+            }
+            FileType::Symlink => {
+                let target = readlinkat(dir, name, Vec::new())
+                    .map_err(|errno| unreadable(&path, "read the link", errno))?;
+                let target = target.into_bytes();
+                if target.is_empty() || target.len() > LINK_TARGET_BYTES_MAX {
+                    return Err(unreadable(&path, "read the link", Errno::NAMETOOLONG));
+                }
+                Kind::Symlink { target }
+            }
+            _ => {
+                return Err(Skipped { path: path.display().to_string(), why: SkipReason::Special });
+            }
+        };
+        self.count(&kind);
+        let entry = entry_of(path, kind, &stat);
+        Ok(Found { entry, root: Arc::clone(root), stamp: Stamp::of(&stat) })
+    }
+
+    fn count(&mut self, kind: &Kind) {
+        match kind {
+            Kind::File { size, .. } => {
+                self.summary.files += 1;
+                self.summary.bytes += size;
+                self.summary.largest = self.summary.largest.max(*size);
+            }
+            Kind::Dir => self.summary.dirs += 1,
+            Kind::Symlink { .. } => self.summary.symlinks += 1,
+        }
+    }
+}
+
+impl Iterator for Walk {
+    type Item = std::result::Result<Found, Skipped>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let item = self.step();
+        if let Some(Err(_)) = item {
+            self.summary.skipped += 1;
+        }
+        item
+    }
+}
+
+fn entry_of(path: RelPath, kind: Kind, stat: &Stat) -> Entry {
+    Entry { path, kind, mode: stat.st_mode & MODE_BITS, mtime: mtime_of(stat) }
+}
+
+fn unreadable(path: &RelPath, operation: &'static str, errno: Errno) -> Skipped {
+    let error = Error::os(path.as_bytes(), operation, errno);
+    Skipped { path: path.display().to_string(), why: error.into() }
+}
+
+/// A directory being listed.
+#[derive(Debug)]
+struct Level {
+    /// For looking at its entries.
+    fd: Arc<OwnedFd>,
+    /// For listing them.
+    dir: Dir,
+    path: RelPath,
+    root: Arc<Root>,
+    /// The next names in order, the next one last.
+    names: Vec<Vec<u8>>,
+    /// The last name that was put into `names` so far; all names up to it are done.
+    listed_to: Option<Vec<u8>>,
+    /// All names are in `names`.
+    complete: bool,
+}
+
+impl Level {
+    fn new(fd: OwnedFd, path: RelPath, root: Arc<Root>) -> rustix::io::Result<Self> {
+        let dir = Dir::new(fcntl_dupfd_cloexec(&fd, 0)?)?;
+        let fd = Arc::new(fd);
+        Ok(Self { fd, dir, path, root, names: Vec::new(), listed_to: None, complete: false })
+    }
+
+    fn next_name(&mut self) -> rustix::io::Result<Option<Vec<u8>>> {
+        if self.names.is_empty() && !self.complete {
+            self.list(NAMES_MAX)?;
+        }
+        Ok(self.names.pop())
+    }
+
+    /// Reads the directory from the start and keeps the `max` smallest names after those that were listed before.
+    fn list(&mut self, max: usize) -> rustix::io::Result<()> {
+        let mut smallest = BinaryHeap::new();
+        let mut complete = true;
+        self.dir.rewind();
+        while let Some(item) = self.dir.read() {
+            let item = item?;
+            let name = item.file_name().to_bytes();
+            let is_done = self.listed_to.as_ref().is_some_and(|last| name <= last.as_slice());
+            if name == b"." || name == b".." || is_done {
+                continue;
+            }
+            if smallest.len() < max {
+                smallest.push(name.to_vec());
+                continue;
+            }
+            complete = false;
+            if let Some(mut largest) = smallest.peek_mut()
+                && name < largest.as_slice()
+            {
+                *largest = name.to_vec();
+            }
+        }
+        self.complete = complete;
+        self.names = smallest.into_sorted_vec();
+        if let Some(last) = self.names.last() {
+            self.listed_to = Some(last.clone());
+        }
+        self.names.reverse();
+        Ok(())
+    }
+}
+
+/// The name under which a path of the command line will appear, for messages. `None` if it has none.
+pub fn root_name(given: &Path) -> Option<String> {
+    let name = given.file_name().map(OsStr::to_os_string);
+    let name = name.or_else(|| given.canonicalize().ok()?.file_name().map(OsStr::to_os_string))?;
+    Some(shown(name.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_directory_larger_than_what_is_held_is_listed_in_order_all_the_same() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut expected: Vec<String> = (0..101).map(|n| format!("{:03}", n * 37 % 101)).collect();
+        expected.iter().for_each(|name| fs::write(dir.path().join(name), "").unwrap());
+        expected.sort();
+        let root = Arc::new(Root::new(dir.path()).unwrap());
+        let fd = open(dir.path(), OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty()).unwrap();
+        for max in [1, 7, 100, 101, 102] {
+            let fd = fcntl_dupfd_cloexec(&fd, 0).unwrap();
+            let mut level = Level::new(fd, root.path.clone(), Arc::clone(&root)).unwrap();
+            let mut names = Vec::new();
+            while !level.complete || !level.names.is_empty() {
+                if level.names.is_empty() {
+                    level.list(max).unwrap();
+                    assert!(level.names.len() <= max);
+                }
+                names.extend(level.names.pop());
+            }
+            let names: Vec<_> = names.into_iter().map(|n| String::from_utf8(n).unwrap()).collect();
+            assert_eq!(names, expected, "{max} at a time");
+        }
+    }
+}
