@@ -5,16 +5,28 @@
 #![forbid(unsafe_code)]
 
 mod contents;
+mod control;
 mod error;
 mod events;
 mod gather;
-mod limits;
+pub mod limits;
 mod manifest_order;
-mod message;
+pub mod message;
+mod offer_limits;
+mod pool;
 mod receipt;
-mod record;
+pub mod record;
+mod send;
+mod session;
 
 pub use error::{Role, TransferError, close};
 pub use events::{Cancel, Event, Events, FileStatus, Progress};
-pub use message::{Malformed, Offer};
+pub use message::Offer;
 pub use receipt::{Forged, RECEIPT_BYTES, Receipt};
+pub use send::{SendOptions, SendReport, serve};
+
+/// SPEC §10.3.
+fn transfer_id(secret: &[u8; 16]) -> [u8; 16] {
+    let id = wraith_crypto::kdf::derive("wraith/1 transfer id", secret);
+    *id.first_chunk().expect("a key has 32 bytes")
+}

@@ -70,6 +70,9 @@ pub const STALL_BYTES: u64 = 16 * 1024;
 /// The first messages and streams must arrive within this time.
 pub const GREETING_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// How long an offer may take: the sender may have to walk a large tree first.
+pub const OFFER_TIMEOUT: Duration = Duration::from_secs(600);
+
 /// How long the receiver waits for the sender to say that it has the receipt. Everything is on disk by then.
 pub const RECEIPT_TIMEOUT: Duration = Duration::from_secs(5);
 

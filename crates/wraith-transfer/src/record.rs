@@ -12,6 +12,9 @@ const HOLE: u8 = 3;
 const END: u8 = 4;
 const PULSE: u8 = 5;
 
+/// Bytes of the header of a whole file.
+pub const WHOLE_HEADER_BYTES: usize = 41;
+
 /// Bytes of the longest header.
 pub const HEADER_BYTES_MAX: usize = 49;
 
@@ -37,8 +40,9 @@ pub enum Header {
     Chunk { entry: u32, index: u64, len: u32, cv: [u8; 32] },
     /// Chunks that are all zero: `3 ‖ entry(4) ‖ first(8) ‖ count(8)`.
     Hole { entry: u32, first: u64, count: u64 },
-    /// No more of this file: `4 ‖ entry(4) ‖ ending(1) ‖ root(32)`; the root is zero unless it is complete or identical.
-    End { entry: u32, ending: Ending, root: [u8; 32] },
+    /// No more of this file: `4 ‖ entry(4) ‖ ending(1) ‖ chunks(8) ‖ root(32)`. `chunks` is how many were sent, on whatever
+    /// stream; the root is zero unless the file is complete or identical.
+    End { entry: u32, ending: Ending, chunks: u64, root: [u8; 32] },
     /// The sender has read this far without anything to send: `5 ‖ entry(4) ‖ chunks(8)`.
     Pulse { entry: u32, chunks: u64 },
 }
@@ -50,7 +54,7 @@ impl Header {
             WHOLE => 1 + 4 + 4 + 32,
             CHUNK => 1 + 4 + 8 + 4 + 32,
             HOLE => 1 + 4 + 8 + 8,
-            END => 1 + 4 + 1 + 32,
+            END => 1 + 4 + 1 + 8 + 32,
             PULSE => 1 + 4 + 8,
             _ => return Err(Malformed("record type")),
         })
@@ -78,7 +82,7 @@ impl Header {
                     [3] => Ending::Identical,
                     _ => return Err(Malformed("file ending")),
                 };
-                Self::End { entry, ending, root: fields.take()? }
+                Self::End { entry, ending, chunks: fields.u64()?, root: fields.take()? }
             }
             PULSE => Self::Pulse { entry: fields.u32()?, chunks: fields.u64()? },
             _ => return Err(Malformed("record type")),
@@ -114,7 +118,7 @@ impl Header {
                 out.extend_from_slice(&first.to_be_bytes());
                 out.extend_from_slice(&count.to_be_bytes());
             }
-            Self::End { entry, ending, root } => {
+            Self::End { entry, ending, chunks, root } => {
                 out.push(END);
                 out.extend_from_slice(&entry.to_be_bytes());
                 out.push(match ending {
@@ -123,6 +127,7 @@ impl Header {
                     Ending::Unreadable => 2,
                     Ending::Identical => 3,
                 });
+                out.extend_from_slice(&chunks.to_be_bytes());
                 out.extend_from_slice(&root);
             }
             Self::Pulse { entry, chunks } => {

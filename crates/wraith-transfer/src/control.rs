@@ -1,0 +1,130 @@
+//! The control stream: whole messages in and out (SPEC §10.2).
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use wraith_transport::{ReadExactError, RecvStream, SendStream, block_on, block_on_timeout};
+
+use crate::error::TransferError;
+use crate::limits::MESSAGE_BYTES_MAX;
+use crate::message::{Malformed, Message};
+use crate::session::Session;
+
+/// Messages of unknown type that are skipped before the peer is taken for a flood.
+const UNKNOWN_MESSAGES_MAX: u32 = 1000;
+
+/// Reads messages.
+pub(crate) struct ControlReader {
+    stream: RecvStream,
+    unknown: u32,
+}
+
+impl ControlReader {
+    pub(crate) fn new(stream: RecvStream) -> Self {
+        Self { stream, unknown: 0 }
+    }
+
+    /// The next message of a known type; waits as long as it takes.
+    pub(crate) fn next(&mut self, session: &Session) -> Result<Message, TransferError> {
+        loop {
+            let message = block_on(self.read()).map_err(|fault| fault.explain(session))?;
+            if let Some(known) = self.skip_unknown(session, message)? {
+                return Ok(known);
+            }
+        }
+    }
+
+    /// The next message, if it comes within `limit`.
+    pub(crate) fn next_within(
+        &mut self,
+        session: &Session,
+        limit: Duration,
+    ) -> Result<Message, TransferError> {
+        loop {
+            let Some(read) = block_on_timeout(self.read(), limit) else {
+                let why = format!("no answer within {} s", limit.as_secs());
+                return Err(TransferError::NetworkLost { why });
+            };
+            let message = read.map_err(|fault| fault.explain(session))?;
+            if let Some(known) = self.skip_unknown(session, message)? {
+                return Ok(known);
+            }
+        }
+    }
+
+    fn skip_unknown(
+        &mut self,
+        session: &Session,
+        message: Message,
+    ) -> Result<Option<Message>, TransferError> {
+        if !matches!(message, Message::Unknown(_)) {
+            return Ok(Some(message));
+        }
+        self.unknown += 1;
+        if self.unknown > UNKNOWN_MESSAGES_MAX {
+            return Err(session.protocol("it floods the control stream with unknown messages"));
+        }
+        Ok(None)
+    }
+
+    async fn read(&mut self) -> Result<Message, Fault> {
+        let mut prefix = [0; 4];
+        self.stream.read_exact(&mut prefix).await?;
+        let len = u32::from_be_bytes(prefix) as usize;
+        if len > MESSAGE_BYTES_MAX {
+            return Err(Malformed("message length").into());
+        }
+        let mut body = vec![0; len];
+        self.stream.read_exact(&mut body).await?;
+        Ok(Message::from_bytes(&body)?)
+    }
+}
+
+/// Why there is no message.
+enum Fault {
+    Stream(ReadExactError),
+    Malformed(Malformed),
+}
+
+impl Fault {
+    fn explain(self, session: &Session) -> TransferError {
+        match self {
+            Self::Stream(error) => session.read_exact_failed(error),
+            Self::Malformed(error) => session.protocol(error.to_string()),
+        }
+    }
+}
+
+impl From<ReadExactError> for Fault {
+    fn from(error: ReadExactError) -> Self {
+        Self::Stream(error)
+    }
+}
+
+impl From<Malformed> for Fault {
+    fn from(error: Malformed) -> Self {
+        Self::Malformed(error)
+    }
+}
+
+/// Writes messages.
+pub(crate) struct ControlWriter {
+    stream: SendStream,
+}
+
+impl ControlWriter {
+    pub(crate) fn new(stream: SendStream) -> Self {
+        Self { stream }
+    }
+
+    /// Queues a message; waits while the peer does not read.
+    pub(crate) fn send(
+        &mut self,
+        session: &Session,
+        message: &Message,
+    ) -> Result<(), TransferError> {
+        let bytes = Bytes::from(message.to_bytes());
+        let written = session.wait(self.stream.write_chunks([bytes]));
+        written.map_err(|error| session.write_failed(error))
+    }
+}

@@ -1,0 +1,46 @@
+//! How far a manifest may go beyond its offer (SPEC §10.4): trees live while they are sent, but a receiver that accepted
+//! one gigabyte does not get two. The sender leaves out what goes beyond; to the receiver it is a violation.
+
+use crate::limits::{OFFER_SLACK_BYTES, OFFER_SLACK_ENTRIES};
+use crate::message::Offer;
+
+/// What a manifest may still list.
+#[derive(Debug)]
+pub(crate) struct OfferLimits {
+    entries: u64,
+    bytes: u64,
+}
+
+impl OfferLimits {
+    pub(crate) fn of(offer: &Offer) -> Self {
+        let entries = offer.files.saturating_add(offer.dirs).saturating_add(offer.links);
+        let slack = |n: u64, fixed| n.saturating_add(n / 16).saturating_add(fixed);
+        Self {
+            entries: slack(entries, OFFER_SLACK_ENTRIES),
+            bytes: slack(offer.bytes, OFFER_SLACK_BYTES),
+        }
+    }
+
+    /// Counts an entry of `bytes` bytes; false, and nothing is counted, if it goes beyond.
+    pub(crate) fn admit(&mut self, bytes: u64) -> bool {
+        let left = (self.entries.checked_sub(1), self.bytes.checked_sub(bytes));
+        let (Some(entries), Some(bytes)) = left else { return false };
+        (self.entries, self.bytes) = (entries, bytes);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tree_may_grow_a_little_but_not_double() {
+        let offer = Offer { files: 16_000, bytes: 16 << 30, ..Offer::default() };
+        let mut limits = OfferLimits::of(&offer);
+        assert!(limits.admit(17 << 30));
+        assert!(!limits.admit(1 << 30));
+        let admitted = (0..40_000).filter(|_| limits.admit(0)).count();
+        assert_eq!(admitted, 16_000 + 1_000 + 1_024 - 1);
+    }
+}

@@ -1,0 +1,100 @@
+//! A data stream at the receiver: records are parsed, verified and written where they lie in the receive buffers.
+
+use wraith_core::Chunk;
+use wraith_transport::{ReadError, RecvStream, block_on};
+
+use super::Receiving;
+use crate::error::TransferError;
+use crate::gather::Gather;
+use crate::limits::STALL_BYTES;
+use crate::record::{HEADER_BYTES_MAX, Header};
+
+/// Handles records until the connection ends.
+pub(crate) fn receive(receiving: &Receiving<'_>, stream: RecvStream) -> Result<(), TransferError> {
+    let mut records = Records { receiving, stream, gather: Gather::default() };
+    records.fill(1)?;
+    if records.gather.first() != Some(2) {
+        return Err(receiving.session.protocol("a data stream of another kind"));
+    }
+    records.gather.advance(1);
+    loop {
+        let header = records.next_header()?;
+        records.handle(&header)?;
+        records.gather.advance(header.body_len());
+    }
+}
+
+struct Records<'a> {
+    receiving: &'a Receiving<'a>,
+    stream: RecvStream,
+    gather: Gather,
+}
+
+impl Records<'_> {
+    /// Reads until `n` bytes are gathered.
+    fn fill(&mut self, n: usize) -> Result<(), TransferError> {
+        let session = self.receiving.session;
+        while self.gather.len() < n {
+            let read: Result<Option<Chunk>, ReadError> = block_on(self.stream.read_chunk());
+            match read.map_err(|error| session.read_failed(error))? {
+                Some(chunk) => {
+                    session.moved(chunk.len() as u64);
+                    self.gather.push(chunk);
+                }
+                None => return Err(session.protocol("it ended a data stream")),
+            }
+        }
+        Ok(())
+    }
+
+    /// Parses the next header and gathers the bytes that follow it.
+    fn next_header(&mut self) -> Result<Header, TransferError> {
+        let session = self.receiving.session;
+        let malformed = |error: crate::message::Malformed| session.protocol(error.to_string());
+        self.fill(1)?;
+        let kind = self.gather.first().expect("a byte was gathered");
+        let len = Header::len_of(kind).map_err(malformed)?;
+        self.fill(len)?;
+        let mut bytes = [0; HEADER_BYTES_MAX];
+        self.gather.copy_to(&mut bytes[..len]);
+        let header = Header::parse(&bytes[..len]).map_err(malformed)?;
+        self.gather.advance(len);
+        self.fill(header.body_len())?;
+        Ok(header)
+    }
+
+    fn handle(&mut self, header: &Header) -> Result<(), TransferError> {
+        let receiving = self.receiving;
+        let entry = header.entry();
+        let body = self.gather.slices(header.body_len());
+        if let Header::Whole { root, .. } = header {
+            let file = receiving.table.take(entry).ok_or_else(|| self.never_asked(entry))?;
+            file.receive_whole(receiving, &body, root)?;
+            receiving.table.settle();
+            return Ok(());
+        }
+        let file = receiving.table.get(entry).ok_or_else(|| self.never_asked(entry))?;
+        let settled = match *header {
+            Header::Whole { .. } => unreachable!("handled above"),
+            Header::Chunk { index, cv, .. } => file.receive_chunk(receiving, index, &body, cv)?,
+            Header::Hole { first, count, .. } => file.receive_hole(receiving, first, count)?,
+            Header::End { ending, chunks, root, .. } => {
+                file.receive_end(receiving, ending, chunks, root)?
+            }
+            Header::Pulse { chunks, .. } => {
+                file.receive_pulse(receiving, chunks)?;
+                receiving.session.moved(STALL_BYTES);
+                false
+            }
+        };
+        if settled {
+            receiving.table.take(entry).ok_or_else(|| self.never_asked(entry))?;
+            receiving.table.settle();
+        }
+        Ok(())
+    }
+
+    fn never_asked(&self, entry: u32) -> TransferError {
+        self.receiving.session.protocol(format!("a record for entry {entry}, which is not due"))
+    }
+}

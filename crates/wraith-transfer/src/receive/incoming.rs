@@ -1,0 +1,280 @@
+//! One wanted file on its way in: what is due of it, what has come, and what is wrong with what came.
+//!
+//! Chunks of a file may come on several streams, handled by several threads. A chunk is *claimed* under the lock (so it
+//! is accepted once), then hashed outside it, then written. The thread that settles the last of the file finishes it:
+//! when the end has come and as many chunks are written as the end says were sent.
+
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::Ordering::Relaxed;
+
+use wraith_core::RangeSet;
+use wraith_files::{Cv, Entry, Kind, PartFile, chunk_count, chunk_cv, chunk_len, pieces_root};
+
+use super::Receiving;
+use super::table::Outstanding;
+use crate::error::TransferError;
+use crate::events::{Event, FileStatus};
+use crate::limits::{OPEN_FILES_MAX, WHOLE_BYTES_MAX};
+use crate::record::Ending;
+use crate::session::lock;
+
+/// What was asked for.
+#[derive(Debug)]
+pub(crate) enum Due {
+    /// All of it.
+    Whole,
+    /// These chunks; a part file holds the others.
+    Chunks(RangeSet),
+    /// All of it, unless the sender's has this root, which a file here has.
+    Unless([u8; 32]),
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Incoming {
+    entry: u32,
+    meta: Entry,
+    due: Due,
+    body: Mutex<Body>,
+}
+
+/// What has come.
+#[derive(Debug, Default)]
+struct Body {
+    /// Open from the first chunk (or an end without any) on.
+    open: Option<Open>,
+    end: Option<End>,
+    settled: bool,
+}
+
+#[derive(Debug)]
+struct Open {
+    part: PartFile,
+    /// Chunks that may still come.
+    due: RangeSet,
+    /// Chunks claimed, and of those the written ones.
+    claimed: u64,
+    written: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct End {
+    ending: Ending,
+    chunks: u64,
+    root: [u8; 32],
+}
+
+impl Outstanding for Incoming {
+    fn path_bytes(&self) -> usize {
+        self.meta.path.as_bytes().len()
+    }
+}
+
+impl Incoming {
+    pub(crate) fn new(entry: u32, meta: Entry, due: Due) -> Self {
+        Self { entry, meta, due, body: Mutex::default() }
+    }
+
+    fn chunks(&self) -> u64 {
+        chunk_count(self.meta.size())
+    }
+
+    /// An error that names the file.
+    fn lie(&self, receiving: &Receiving<'_>, what: &str) -> TransferError {
+        receiving.session.protocol(format!("{}: {what}", self.meta.path.display()))
+    }
+
+    fn mismatch(&self) -> TransferError {
+        let what = format!("{} does not match the hash sent with it", self.meta.path.display());
+        TransferError::Verification { what }
+    }
+
+    /// The whole file in one record. It is settled afterwards.
+    pub(crate) fn receive_whole(
+        &self,
+        receiving: &Receiving<'_>,
+        pieces: &[&[u8]],
+        root: &[u8; 32],
+    ) -> Result<(), TransferError> {
+        let len: usize = pieces.iter().map(|piece| piece.len()).sum();
+        let asked = !matches!(self.due, Due::Chunks(_)) && self.meta.size() == len as u64;
+        if !asked || len > WHOLE_BYTES_MAX {
+            return Err(self.lie(receiving, "a record of another size than announced"));
+        }
+        if pieces_root(pieces) != *root {
+            return Err(self.mismatch());
+        }
+        let placed = receiving.target.write_small(&self.meta, pieces, receiving.placing());
+        receiving.counts.bytes_moved.fetch_add(len as u64, Relaxed);
+        receiving.progress.add_bytes(len as u64);
+        self.placed(receiving, placed.map_err(|error| receiving.disk(error))?, *root, false)
+    }
+
+    /// One chunk. True if the file is settled.
+    pub(crate) fn receive_chunk(
+        &self,
+        receiving: &Receiving<'_>,
+        index: u64,
+        pieces: &[&[u8]],
+        cv: Cv,
+    ) -> Result<bool, TransferError> {
+        let len: usize = pieces.iter().map(|piece| piece.len()).sum();
+        if len == 0 || len != chunk_len(self.meta.size(), index) {
+            return Err(self.lie(receiving, "a chunk it does not have"));
+        }
+        self.claim(receiving, index..index + 1)?;
+        if chunk_cv(index, pieces) != cv {
+            return Err(self.mismatch());
+        }
+        let mut body = lock(&self.body);
+        let open = body.open.as_mut().expect("claiming opened it");
+        open.part.write_chunk(index, pieces, cv).map_err(|error| receiving.disk(error))?;
+        open.written += 1;
+        receiving.counts.bytes_moved.fetch_add(len as u64, Relaxed);
+        receiving.progress.add_bytes(len as u64);
+        self.finish_if_complete(receiving, &mut body)
+    }
+
+    /// Chunks of zeros. True if the file is settled.
+    pub(crate) fn receive_hole(
+        &self,
+        receiving: &Receiving<'_>,
+        first: u64,
+        count: u64,
+    ) -> Result<bool, TransferError> {
+        let end = first.checked_add(count).filter(|&end| count > 0 && end <= self.chunks());
+        let sparse = matches!(self.meta.kind, Kind::File { sparse: true, .. });
+        let (Some(end), true) = (end, sparse) else {
+            return Err(self.lie(receiving, "a hole it does not have"));
+        };
+        self.claim(receiving, first..end)?;
+        let mut body = lock(&self.body);
+        let open = body.open.as_mut().expect("claiming opened it");
+        open.part.write_hole(first..end).map_err(|error| receiving.disk(error))?;
+        open.written += count;
+        let bytes: u64 = (first..end).map(|i| chunk_len(self.meta.size(), i) as u64).sum();
+        receiving.progress.add_bytes(bytes);
+        self.finish_if_complete(receiving, &mut body)
+    }
+
+    /// No more of it will be sent. True if the file is settled.
+    pub(crate) fn receive_end(
+        &self,
+        receiving: &Receiving<'_>,
+        ending: Ending,
+        chunks: u64,
+        root: [u8; 32],
+    ) -> Result<bool, TransferError> {
+        let mut body = lock(&self.body);
+        if body.end.is_some() {
+            return Err(self.lie(receiving, "it ends twice"));
+        }
+        match (ending, &self.due) {
+            (Ending::Identical, Due::Unless(ours)) if *ours == root && chunks == 0 => {}
+            (Ending::Identical, _) => return Err(self.lie(receiving, "it is not identical")),
+            (Ending::Complete, _) if self.chunks() < 2 => {
+                return Err(self.lie(receiving, "an end without its content"));
+            }
+            (Ending::Complete, _) => self.open(receiving, &mut body)?,
+            (Ending::Changed | Ending::Unreadable, _) => {}
+        }
+        body.end = Some(End { ending, chunks, root });
+        self.finish_if_complete(receiving, &mut body)
+    }
+
+    /// The sender is still reading.
+    pub(crate) fn receive_pulse(
+        &self,
+        receiving: &Receiving<'_>,
+        chunks: u64,
+    ) -> Result<(), TransferError> {
+        if matches!(self.due, Due::Whole) || chunks > self.chunks() {
+            return Err(self.lie(receiving, "it claims to read what there is not"));
+        }
+        Ok(())
+    }
+
+    /// Accepts chunks, once each, and opens the part file for them.
+    fn claim(&self, receiving: &Receiving<'_>, chunks: Range<u64>) -> Result<(), TransferError> {
+        let mut body = lock(&self.body);
+        self.open(receiving, &mut body)?;
+        let ended = body.end;
+        let open = body.open.as_mut().expect("it was just opened");
+        let count = chunks.end - chunks.start;
+        let expected = ended.is_none_or(|end| open.claimed + count <= end.chunks);
+        if !open.due.contains_range(&chunks) || !expected {
+            return Err(self.lie(receiving, "a chunk that was not asked for, or twice"));
+        }
+        open.due.remove(chunks);
+        open.claimed += count;
+        Ok(())
+    }
+
+    fn open(&self, receiving: &Receiving<'_>, body: &mut Body) -> Result<(), TransferError> {
+        if body.settled {
+            return Err(self.lie(receiving, "more of it after it was settled"));
+        }
+        if body.open.is_some() {
+            return Ok(());
+        }
+        if self.chunks() < 2 {
+            return Err(self.lie(receiving, "chunks of a file that has only one"));
+        }
+        if receiving.open_files.fetch_add(1, Relaxed) >= OPEN_FILES_MAX as u64 {
+            return Err(self.lie(receiving, "too many files at once"));
+        }
+        let part = receiving.open_part(&self.meta)?;
+        let due = match &self.due {
+            Due::Chunks(due) => due.clone(),
+            Due::Whole | Due::Unless(_) => RangeSet::from_range(0..self.chunks()),
+        };
+        receiving.progress.set_current(&self.meta.path.display());
+        body.open = Some(Open { part, due, claimed: 0, written: 0 });
+        Ok(())
+    }
+
+    /// Finishes the file if nothing more will come. True if it is settled.
+    fn finish_if_complete(
+        &self,
+        receiving: &Receiving<'_>,
+        body: &mut Body,
+    ) -> Result<bool, TransferError> {
+        let Some(end) = body.end else { return Ok(false) };
+        let (claimed, written) = body.open.as_ref().map_or((0, 0), |o| (o.claimed, o.written));
+        if claimed > end.chunks {
+            return Err(self.lie(receiving, "more chunks than it says were sent"));
+        }
+        if written < end.chunks {
+            return Ok(false);
+        }
+        body.settled = true;
+        let open = body.open.take();
+        if open.is_some() {
+            receiving.open_files.fetch_sub(1, Relaxed);
+        }
+        match end.ending {
+            Ending::Complete => {
+                let open = open.expect("a complete file was opened");
+                if !open.due.is_empty() {
+                    return Err(self.lie(receiving, "it ends with chunks missing"));
+                }
+                self.finish_part(receiving, open.part, end.root)?;
+            }
+            Ending::Identical => {
+                let _ = receiving.counts.identical.fetch_add(1, Relaxed);
+                self.verified(receiving, FileStatus::AlreadyHere, end.root);
+                receiving.progress.add_bytes(self.meta.size());
+            }
+            Ending::Changed => {
+                // A mixture of two versions is of no use to a resume.
+                if let Some(open) = open {
+                    open.part.discard().map_err(|error| receiving.disk(error))?;
+                }
+                self.failed(receiving, FileStatus::Changed);
+            }
+            Ending::Unreadable => self.failed(receiving, FileStatus::Unreadable),
+        }
+        Ok(true)
+    }
+}

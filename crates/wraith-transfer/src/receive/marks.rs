@@ -1,0 +1,200 @@
+//! Which files of this transfer are finished, so that a resume knows them without reading them.
+//!
+//! A hidden file in the target directory holds one 16-byte mark for each finished file: a keyed hash of the entry, the
+//! name it got, and the identity of the file on disk (device, inode, size, mtime, ctime). Whoever changes the file changes
+//! its ctime, and the mark no longer fits. The key depends on the capability secret, so nobody else can make marks, and
+//! on the boot id, so after a crash of the machine marks count for nothing and files are compared by content instead.
+//! Marks are written in batches; those lost to a kill cost a comparison, never a transfer.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use crate::session::lock;
+
+/// A finished file.
+pub(crate) type Mark = [u8; 16];
+
+/// Marks that are read back (32 MiB); beyond it, files are compared by content.
+const MARKS_MAX: u64 = 2 * 1024 * 1024;
+
+/// Marks that may wait to be written.
+const PENDING_MAX: usize = 64;
+
+/// What identifies a file on disk as the one that was finished.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FileIdentity {
+    pub(crate) dev: u64,
+    pub(crate) ino: u64,
+    pub(crate) size: u64,
+    pub(crate) mtime: (i64, u32),
+    pub(crate) ctime: (i64, u32),
+}
+
+/// The marks of one transfer in one target directory.
+#[derive(Debug)]
+pub(crate) struct Marks {
+    key: [u8; 32],
+    /// From earlier connections, sorted.
+    known: Vec<Mark>,
+    path: PathBuf,
+    out: Mutex<Out>,
+}
+
+#[derive(Debug)]
+struct Out {
+    file: File,
+    pending: Vec<Mark>,
+}
+
+/// Why the marks could not be opened.
+#[derive(Debug)]
+pub(crate) enum MarksError {
+    /// Another process receives this transfer into this directory.
+    InUse,
+    /// The disk.
+    Io(io::Error),
+}
+
+impl Marks {
+    /// Opens or creates the marks of `transfer_id` in `directory`, and locks them.
+    pub(crate) fn open(
+        directory: &Path,
+        transfer_id: &[u8; 16],
+        secret: &[u8; 16],
+        boot_id: &[u8],
+    ) -> Result<Self, MarksError> {
+        let name: String = transfer_id.iter().map(|byte| format!("{byte:02x}")).collect();
+        let path = directory.join(format!(".wraith-{name}.state"));
+        let mut options = OpenOptions::new();
+        options.read(true).append(true).create(true).mode(0o600);
+        let file = options.custom_flags(libc::O_NOFOLLOW).open(&path).map_err(MarksError::Io)?;
+        file.try_lock().map_err(|error| match error {
+            std::fs::TryLockError::WouldBlock => MarksError::InUse,
+            std::fs::TryLockError::Error(error) => MarksError::Io(error),
+        })?;
+        let known = read_marks(&file).map_err(MarksError::Io)?;
+        let key = wraith_crypto::derive("wraith/1 finished mark", &[secret, boot_id].concat());
+        Ok(Self { key, known, path, out: Mutex::new(Out { file, pending: Vec::new() }) })
+    }
+
+    /// The mark of manifest path `entry` finished as the file `identity` under the name `name`.
+    pub(crate) fn mark(&self, entry: &[u8], name: &[u8], identity: &FileIdentity) -> Mark {
+        let mut hasher = blake3::Hasher::new_keyed(&self.key);
+        hasher.update(&(entry.len() as u64).to_be_bytes()).update(entry);
+        hasher.update(&(name.len() as u64).to_be_bytes()).update(name);
+        for n in [identity.dev, identity.ino, identity.size] {
+            hasher.update(&n.to_be_bytes());
+        }
+        for (s, ns) in [identity.mtime, identity.ctime] {
+            hasher.update(&s.to_be_bytes()).update(&ns.to_be_bytes());
+        }
+        *hasher.finalize().as_bytes().first_chunk().expect("a hash has 32 bytes")
+    }
+
+    /// True if an earlier connection made this mark.
+    pub(crate) fn is_known(&self, mark: &Mark) -> bool {
+        self.known.binary_search(mark).is_ok()
+    }
+
+    /// True if an earlier connection finished anything.
+    pub(crate) fn is_resumed(&self) -> bool {
+        !self.known.is_empty()
+    }
+
+    /// Adds a mark; `now` for a file that would be expensive to compare.
+    pub(crate) fn add(&self, mark: Mark, now: bool) -> io::Result<()> {
+        let mut out = lock(&self.out);
+        out.pending.push(mark);
+        if now || out.pending.len() >= PENDING_MAX { out.write() } else { Ok(()) }
+    }
+
+    /// Writes what waits.
+    pub(crate) fn flush(&self) -> io::Result<()> {
+        lock(&self.out).write()
+    }
+
+    /// The transfer is complete: the marks are not needed any more.
+    pub(crate) fn remove(&self) {
+        // A leftover costs 16 bytes a file and nothing else.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+impl Out {
+    fn write(&mut self) -> io::Result<()> {
+        let bytes = self.pending.concat();
+        self.pending.clear();
+        self.file.write_all(&bytes)
+    }
+}
+
+/// All whole marks in the file; a torn one at the end is cut off.
+fn read_marks(file: &File) -> io::Result<Vec<Mark>> {
+    let len = file.metadata()?.len();
+    let whole = len - len % 16;
+    if whole != len {
+        file.set_len(whole)?;
+    }
+    let mut bytes = Vec::new();
+    file.take(whole.min(16 * MARKS_MAX)).read_to_end(&mut bytes)?;
+    let mut marks: Vec<Mark> = bytes.as_chunks().0.to_vec();
+    marks.sort_unstable();
+    Ok(marks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const IDENTITY: FileIdentity =
+        FileIdentity { dev: 1, ino: 2, size: 3, mtime: (4, 5), ctime: (6, 7) };
+
+    fn open(dir: &Path, boot: &[u8]) -> Result<Marks, MarksError> {
+        Marks::open(dir, &[1; 16], &[2; 16], boot)
+    }
+
+    #[test]
+    fn a_mark_is_known_after_a_crash_and_a_torn_one_is_ignored() {
+        let dir = tempfile::tempdir().unwrap();
+        let marks = open(dir.path(), b"boot").unwrap();
+        let mark = marks.mark(b"a/b", b"a/b", &IDENTITY);
+        assert!(!marks.is_known(&mark));
+        marks.add(mark, true).unwrap();
+        lock(&marks.out).file.write_all(b"torn").unwrap();
+        drop(marks);
+
+        let marks = open(dir.path(), b"boot").unwrap();
+        assert!(marks.is_known(&marks.mark(b"a/b", b"a/b", &IDENTITY)));
+        let touched = FileIdentity { ctime: (6, 8), ..IDENTITY };
+        assert!(!marks.is_known(&marks.mark(b"a/b", b"a/b", &touched)));
+        assert!(!marks.is_known(&marks.mark(b"a", b"a/b", &IDENTITY)));
+        marks.add(marks.mark(b"c", b"c", &IDENTITY), false).unwrap();
+        marks.flush().unwrap();
+        drop(marks);
+
+        let marks = open(dir.path(), b"boot").unwrap();
+        assert!(marks.is_known(&marks.mark(b"c", b"c", &IDENTITY)));
+        marks.remove();
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn after_a_restart_of_the_machine_marks_count_for_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let marks = open(dir.path(), b"boot 1").unwrap();
+        marks.add(marks.mark(b"a", b"a", &IDENTITY), true).unwrap();
+        drop(marks);
+        let marks = open(dir.path(), b"boot 2").unwrap();
+        assert!(!marks.is_known(&marks.mark(b"a", b"a", &IDENTITY)));
+    }
+
+    #[test]
+    fn two_receivers_do_not_share_a_target() {
+        let dir = tempfile::tempdir().unwrap();
+        let _first = open(dir.path(), b"boot").unwrap();
+        assert!(matches!(open(dir.path(), b"boot"), Err(MarksError::InUse)));
+    }
+}

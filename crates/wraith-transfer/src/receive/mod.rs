@@ -1,0 +1,367 @@
+//! The receiver: fetches an offer into a directory over one connection (SPEC §10).
+//!
+//! Threads: one reads the manifest, looks at the disk and sends Wants; each data stream has one that parses, verifies and
+//! writes in place, so a byte never changes threads after it left the receive buffer; one watches for a stall; this one
+//! waits for the end and signs the receipt. They share the [`Table`] of wanted files.
+
+mod data;
+mod incoming;
+mod manifest;
+mod marks;
+mod table;
+mod wants;
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use wraith_core::CloseReason;
+use wraith_crypto::{NodeId, SecretIdentity};
+use wraith_files::{OnConflict, TargetDir};
+use wraith_transport::{Connection, RecvStream, SendStream, block_on_timeout};
+
+use crate::contents::Contents;
+use crate::control::{ControlReader, ControlWriter};
+use crate::error::{Role, TransferError, close};
+use crate::events::{Cancel, Event, Events, Progress};
+use crate::limits::{
+    DATA_STREAMS_MAX, GREETING_TIMEOUT, NAME_BYTES_MAX, OFFER_TIMEOUT, RECEIPT_TIMEOUT, VERSION,
+};
+use crate::message::{Accept, Fetch, Hello, Message, Offer};
+use crate::receipt::Receipt;
+use crate::session::{Session, lock};
+use incoming::Incoming;
+use marks::{Marks, MarksError};
+use table::Table;
+
+/// The answer to an offer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Fetch it.
+    Accept,
+    /// Do not; the sender is told why (may be empty).
+    Refuse(String),
+}
+
+/// Asked once, with the offer, before anything is fetched; may take as long as a person needs.
+pub type Decide<'a> = dyn FnMut(&Offer) -> Decision + Send + 'a;
+
+/// What to fetch, where to, and who wants to know.
+pub struct ReceiveOptions<'a> {
+    /// An existing directory; everything is created inside it.
+    pub target: PathBuf,
+    /// The capability secret of the ticket.
+    pub secret: [u8; 16],
+    /// Signs the receipt; must be the identity the connection was made with.
+    pub identity: SecretIdentity,
+    /// What to do where a different file is in the way.
+    pub on_conflict: OnConflict,
+    /// Accepts or refuses the offer.
+    pub decide: Box<Decide<'a>>,
+    /// Write every file through to the disk before it gets its name (slower; survives a power cut at any moment).
+    pub sync: bool,
+    /// Live counters.
+    pub progress: Arc<Progress>,
+    /// Told what happens.
+    pub events: Arc<dyn Events>,
+    /// Stops it from another thread.
+    pub cancel: Cancel,
+}
+
+impl<'a> ReceiveOptions<'a> {
+    /// Options that accept everything, rename on conflict, and tell nobody anything.
+    pub fn new(target: PathBuf, secret: [u8; 16], identity: SecretIdentity) -> Self {
+        Self {
+            target,
+            secret,
+            identity,
+            on_conflict: OnConflict::Rename,
+            decide: Box::new(|_| Decision::Accept),
+            sync: false,
+            progress: Arc::default(),
+            events: Arc::new(()),
+            cancel: Cancel::default(),
+        }
+    }
+}
+
+impl std::fmt::Debug for ReceiveOptions<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ReceiveOptions").field("target", &self.target).finish_non_exhaustive()
+    }
+}
+
+/// How a transfer ended at the receiver: every file that is not counted as failed is here, verified, under its name.
+#[derive(Clone, Debug)]
+pub struct ReceiveReport {
+    /// What was offered.
+    pub offer: Offer,
+    /// What this side signed.
+    pub receipt: Receipt,
+    /// Who sent it.
+    pub sender: NodeId,
+    /// Files that were moved, whole or in part.
+    pub files: u64,
+    /// Bytes of file content that came over the connection.
+    pub bytes_moved: u64,
+    /// Files that were here already.
+    pub already_here: u64,
+    /// Files left alone because a different one is in the way ([`OnConflict::Skip`]).
+    pub skipped: u64,
+    /// Files that did not arrive.
+    pub failed: u64,
+    /// False if the sender vanished before it could confirm that it has the receipt.
+    pub confirmed: bool,
+}
+
+impl ReceiveReport {
+    /// [`TransferError::Partial`] if anything is missing.
+    pub fn outcome(&self) -> Result<(), TransferError> {
+        match self.failed {
+            0 => Ok(()),
+            failed => Err(TransferError::Partial { failed, files: self.offer.files }),
+        }
+    }
+}
+
+/// What the receiver's threads share.
+pub(crate) struct Receiving<'a> {
+    session: &'a Session,
+    events: &'a dyn Events,
+    progress: &'a Progress,
+    offer: &'a Offer,
+    target: &'a TargetDir,
+    on_conflict: OnConflict,
+    sync: bool,
+    /// Part files of other transfers and senders are not ours to continue.
+    part_key: [u8; 32],
+    marks: Marks,
+    table: Table<Incoming>,
+    /// Part files open now.
+    open_files: AtomicU64,
+    contents: Mutex<Contents>,
+    manifest_hash: OnceLock<[u8; 32]>,
+    counts: Counts,
+}
+
+/// What became of the files.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    moved: AtomicU64,
+    identical: AtomicU64,
+    kept: AtomicU64,
+    skipped: AtomicU64,
+    failed: AtomicU64,
+    bytes_moved: AtomicU64,
+    bytes_verified: AtomicU64,
+}
+
+/// Fetches what `options.secret` names and blocks until it is complete or the transfer failed. The connection is closed
+/// then, and the sender told why.
+pub fn receive(
+    connection: Connection,
+    mut options: ReceiveOptions<'_>,
+) -> Result<ReceiveReport, TransferError> {
+    let session = Session::new(connection, Role::Receiver, options.cancel.clone());
+    let result = greet(&session, &mut options).and_then(|greeting| run(&session, &options, greeting));
+    match &result {
+        Ok(_) => session.connection.close(close::DONE, ""),
+        Err(error) => session.fail(error.clone()),
+    }
+    result
+}
+
+/// The streams after Offer was accepted.
+struct Greeting {
+    /// Kept so that the stream is not stopped.
+    _reader: ControlReader,
+    writer: ControlWriter,
+    offer: Offer,
+    target: TargetDir,
+    marks: Marks,
+    manifest: RecvStream,
+    data: Vec<RecvStream>,
+}
+
+/// Hello, Fetch, Offer, Accept.
+fn greet(session: &Session, options: &mut ReceiveOptions<'_>) -> Result<Greeting, TransferError> {
+    let opened = session.wait(session.connection.open_stream());
+    let (send, recv) = opened.map_err(|reason| session.lost(&reason))?;
+    let (mut reader, mut writer) = (ControlReader::new(recv), ControlWriter::new(send));
+    writer.send(session, &Message::Hello(Hello { version: VERSION, role: 2 }))?;
+    writer.send(session, &Message::Fetch(Fetch { secret: options.secret }))?;
+    match reader.next_within(session, GREETING_TIMEOUT)? {
+        Message::Hello(hello) if hello.role == 1 && hello.version >= 1 => {}
+        other => return Err(session.protocol(format!("{} instead of Hello", other.name()))),
+    }
+    let (peer, remote) = (session.connection.peer(), session.connection.remote());
+    options.events.event(Event::Connected { peer, remote });
+    let offer = match reader.next_within(session, OFFER_TIMEOUT)? {
+        Message::Offer(offer) => check_offer(session, options, offer)?,
+        other => return Err(session.protocol(format!("{} instead of Offer", other.name()))),
+    };
+    options.events.event(Event::Offer(&offer));
+    if let Decision::Refuse(why) = (options.decide)(&offer) {
+        return Err(TransferError::Refused { why });
+    }
+    // The target is not touched before the user accepted.
+    let target = TargetDir::open(&options.target)
+        .map_err(|error| session.disk(format!("{}: {error}", options.target.display())))?;
+    let marks = open_marks(session, options)?;
+    options.progress.start(&offer);
+    writer.send(session, &Message::Accept(Accept {}))?;
+    options.events.event(Event::Accepted);
+    let manifest = accept_stream(session)?;
+    let data: Result<_, _> = (0..offer.data_streams).map(|_| accept_stream(session)).collect();
+    Ok(Greeting { _reader: reader, writer, offer, target, marks, manifest, data: data? })
+}
+
+fn check_offer(
+    session: &Session,
+    options: &ReceiveOptions<'_>,
+    mut offer: Offer,
+) -> Result<Offer, TransferError> {
+    let sane = offer.transfer_id == crate::transfer_id(&options.secret)
+        && (1..=DATA_STREAMS_MAX).contains(&offer.data_streams)
+        && offer.name.len() <= NAME_BYTES_MAX;
+    if !sane {
+        return Err(session.protocol("an Offer that makes no sense"));
+    }
+    offer.name = crate::error::shown(&offer.name);
+    Ok(offer)
+}
+
+fn open_marks(session: &Session, options: &ReceiveOptions<'_>) -> Result<Marks, TransferError> {
+    // Another sender's NodeId makes another key: it cannot claim files that this one has finished.
+    let key = part_key(session, options);
+    let id = crate::transfer_id(&options.secret);
+    Marks::open(&options.target, &id, &key, &wraith_files::boot_id()).map_err(|error| match error {
+        MarksError::InUse => TransferError::Other {
+            what: format!(
+                "another wraith is already receiving this into {}. Wait for it, or choose another folder",
+                options.target.display()
+            ),
+        },
+        MarksError::Io(error) => session.disk(format!("{}: {error}", options.target.display())),
+    })
+}
+
+/// Binds what is left behind in the target to the secret and the sender.
+fn part_key(session: &Session, options: &ReceiveOptions<'_>) -> [u8; 32] {
+    let material = [&options.secret[..], &session.connection.peer().0].concat();
+    wraith_crypto::kdf::derive("wraith/1 part key", &material)
+}
+
+fn accept_stream(session: &Session) -> Result<RecvStream, TransferError> {
+    let accepted = block_on_timeout(session.connection.accept_stream(), GREETING_TIMEOUT);
+    let Some(accepted) = accepted else {
+        return Err(session.protocol("it does not open its streams"));
+    };
+    let (_unused, recv) = accepted.map_err(|reason| session.lost(&reason))?;
+    Ok(recv)
+}
+
+fn run(
+    session: &Session,
+    options: &ReceiveOptions<'_>,
+    greeting: Greeting,
+) -> Result<ReceiveReport, TransferError> {
+    let Greeting { _reader, mut writer, offer, target, marks, manifest, data } = greeting;
+    let receiving = Receiving {
+        session,
+        events: &*options.events,
+        progress: &options.progress,
+        offer: &offer,
+        target: &target,
+        on_conflict: options.on_conflict,
+        sync: options.sync,
+        part_key: part_key(session, options),
+        marks,
+        table: Table::new(),
+        open_files: AtomicU64::new(0),
+        contents: Mutex::default(),
+        manifest_hash: OnceLock::new(),
+        counts: Counts::default(),
+    };
+    let mut end = None;
+    std::thread::scope(|scope| {
+        let receiving = &receiving;
+        let stop = || receiving.table.stop();
+        for stream in data {
+            scope.spawn(move || session.attend(stop, || data::receive(receiving, stream)));
+        }
+        scope.spawn(move || session.watch(|| receiving.table.is_due(), stop));
+        let reading = scope.spawn(move || {
+            let mut links = Vec::new();
+            session.attend(stop, || {
+                links = manifest::receive(receiving, manifest, &mut writer)?;
+                Ok(())
+            });
+            (writer, links)
+        });
+        session.attend(stop, || {
+            let settled = receiving.table.wait_until_settled();
+            let (mut writer, links) = reading.join().expect("the manifest thread does not panic");
+            if settled {
+                manifest::finish_tree(receiving, links)?;
+                end = Some(sign_off(receiving, options, &mut writer));
+            }
+            Ok(())
+        });
+    });
+    session.outcome()?;
+    let (receipt, confirmed) = end.expect("without an error there is a receipt")?;
+    options.events.event(Event::Done { receipt: &receipt });
+    let counts = &receiving.counts;
+    Ok(ReceiveReport {
+        sender: session.connection.peer(),
+        files: counts.moved.load(Relaxed),
+        bytes_moved: counts.bytes_moved.load(Relaxed),
+        already_here: counts.identical.load(Relaxed) + counts.kept.load(Relaxed),
+        skipped: counts.skipped.load(Relaxed),
+        failed: counts.failed.load(Relaxed),
+        receipt,
+        confirmed,
+        offer: offer.clone(),
+    })
+}
+
+/// Signs and sends the receipt and waits for the sender to close. Everything is on disk by now: a sender that vanishes
+/// here leaves the receipt unconfirmed and nothing else.
+fn sign_off(
+    receiving: &Receiving<'_>,
+    options: &ReceiveOptions<'_>,
+    writer: &mut ControlWriter,
+) -> Result<(Receipt, bool), TransferError> {
+    let (session, counts) = (receiving.session, &receiving.counts);
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
+    let receipt = Receipt {
+        transfer_id: receiving.offer.transfer_id,
+        manifest: *receiving.manifest_hash.get().expect("the manifest ended, so its hash is known"),
+        contents: lock(&receiving.contents).digest(),
+        verified: counts.moved.load(Relaxed) + counts.identical.load(Relaxed),
+        kept: counts.kept.load(Relaxed) + counts.skipped.load(Relaxed),
+        failed: counts.failed.load(Relaxed),
+        bytes: counts.bytes_verified.load(Relaxed),
+        unix_seconds: since_epoch.map_or(0, |elapsed| elapsed.as_secs()),
+        signature: [0; 64],
+    }
+    .signed(&options.identity);
+    // From here on a broken stream is the sender's goodbye.
+    session.complete();
+    // A connection that is lost now leaves the receipt unconfirmed; closed() tells.
+    let _ = writer.send(session, &Message::Receipt(receipt.to_body()));
+    let closed = block_on_timeout(session.connection.closed(), RECEIPT_TIMEOUT);
+    let confirmed = match closed {
+        Some(CloseReason::Peer { code: close::DONE, .. }) => true,
+        Some(reason @ CloseReason::Peer { .. }) => return Err(session.lost(&reason)),
+        _ => false,
+    };
+    session.connection.close(close::DONE, "");
+    if receipt.failed == 0 {
+        receiving.marks.remove();
+    }
+    Ok((receipt, confirmed))
+}
+

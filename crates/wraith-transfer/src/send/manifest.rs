@@ -1,0 +1,173 @@
+//! The manifest on its way out: the tree is walked, entries are numbered, announced to the plan, and streamed (SPEC §10.4).
+//!
+//! The walk is not kept: memory is bounded by the plan, whatever the size of the tree. What the walk finds beyond the slack
+//! of the offer, or what would break the order of the manifest, is left out and reported.
+
+use std::fmt::Display;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering::Relaxed;
+
+use bytes::Bytes;
+use wraith_files::{Found, Kind, Walk, WalkSummary};
+use wraith_transport::SendStream;
+
+use super::Sending;
+use super::plan::Planned;
+use crate::error::TransferError;
+use crate::events::{Cancel, Event};
+use crate::limits::{ENTRIES_MAX, ENTRY_BYTES_MAX};
+use crate::manifest_order::ManifestOrder;
+use crate::offer_limits::OfferLimits;
+
+/// Bytes of manifest written at once, at first: a receiver across an ocean can start on a few entries at once …
+const BATCH_BYTES_FIRST: usize = 1024;
+
+/// … and later.
+const BATCH_BYTES_MAX: usize = 64 * 1024;
+
+/// An announced entry: what the workers need to send it.
+#[derive(Debug)]
+pub(crate) struct Announced {
+    pub(crate) found: Found,
+}
+
+impl Announced {
+    /// The path in the manifest, escaped for a terminal.
+    pub(crate) fn shown(&self) -> impl std::fmt::Display + '_ {
+        self.found.entry.path.display()
+    }
+
+    pub(crate) fn name(&self) -> String {
+        self.shown().to_string()
+    }
+
+    pub(crate) fn is_sparse(&self) -> bool {
+        matches!(self.found.entry.kind, Kind::File { sparse: true, .. })
+    }
+}
+
+impl Planned for Announced {
+    fn file_bytes(&self) -> Option<u64> {
+        match self.found.entry.kind {
+            Kind::File { size, .. } => Some(size),
+            _ => None,
+        }
+    }
+
+    fn path_bytes(&self) -> usize {
+        self.found.entry.path.as_bytes().len()
+    }
+}
+
+/// Walks the tree for the counts of an offer.
+pub(crate) fn survey(paths: &[PathBuf], cancel: &Cancel) -> Result<WalkSummary, TransferError> {
+    let mut walk = walk(paths)?;
+    while walk.next().is_some() {
+        if cancel.is_cancelled() {
+            return Err(TransferError::Cancelled { role: crate::Role::Sender });
+        }
+    }
+    Ok(*walk.summary())
+}
+
+fn walk(paths: &[PathBuf]) -> Result<Walk, TransferError> {
+    Walk::new(paths).map_err(|error| TransferError::Other { what: format!("cannot send {error}") })
+}
+
+/// Walks the tree and streams it.
+pub(crate) fn write(sending: &Sending<'_>, stream: SendStream) -> Result<(), TransferError> {
+    let mut writer = ManifestWriter {
+        sending,
+        stream,
+        order: ManifestOrder::default(),
+        limits: OfferLimits::of(sending.offer),
+        hasher: blake3::Hasher::new(),
+        entries: 0,
+        bytes: Vec::new(),
+        announced: Vec::new(),
+        flush_at: BATCH_BYTES_FIRST,
+    };
+    for item in walk(&sending.options.paths)? {
+        match item {
+            Ok(found) => writer.add(found)?,
+            Err(skipped) => writer.leave_out(&skipped.path, &skipped.why),
+        }
+        if sending.session.is_over() {
+            return Ok(());
+        }
+    }
+    writer.finish()
+}
+
+struct ManifestWriter<'a> {
+    sending: &'a Sending<'a>,
+    stream: SendStream,
+    order: ManifestOrder,
+    limits: OfferLimits,
+    hasher: blake3::Hasher,
+    entries: u64,
+    /// Encoded and not written yet.
+    bytes: Vec<u8>,
+    /// The entries in `bytes`.
+    announced: Vec<Announced>,
+    flush_at: usize,
+}
+
+impl ManifestWriter<'_> {
+    fn add(&mut self, found: Found) -> Result<(), TransferError> {
+        let entry = &found.entry;
+        let is_dir = matches!(entry.kind, Kind::Dir);
+        if self.entries >= ENTRIES_MAX || !self.limits.admit(entry.size()) {
+            self.leave_out(&entry.path.display(), &"appeared after the offer was made");
+            return Ok(());
+        }
+        if let Err(error) = self.order.check(entry.path.as_bytes(), is_dir) {
+            self.leave_out(&entry.path.display(), &error);
+            return Ok(());
+        }
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(&[0; 4]);
+        entry.encode(&mut self.bytes);
+        let len = self.bytes.len() - start - 4;
+        debug_assert!(len <= ENTRY_BYTES_MAX);
+        self.bytes[start..start + 4].copy_from_slice(&(len as u32).to_be_bytes());
+        self.hasher.update(&self.bytes[start..]);
+        self.announced.push(Announced { found });
+        self.entries += 1;
+        if self.bytes.len() >= self.flush_at {
+            self.flush_at = (2 * self.flush_at).min(BATCH_BYTES_MAX);
+            return self.flush();
+        }
+        Ok(())
+    }
+
+    /// Not part of the transfer; the user is told.
+    fn leave_out(&self, path: &dyn Display, what: &dyn Display) {
+        self.sending.left_out.fetch_add(1, Relaxed);
+        self.sending.options.events.event(Event::Note { path, what });
+    }
+
+    /// Announces what was gathered to the plan, then to the receiver.
+    fn flush(&mut self) -> Result<(), TransferError> {
+        let session = self.sending.session;
+        if !self.sending.plan.announce(std::mem::take(&mut self.announced)) {
+            return Ok(());
+        }
+        let bytes = Bytes::from(std::mem::take(&mut self.bytes));
+        let written = session.wait(self.stream.write_chunks([bytes]));
+        written.map_err(|error| session.write_failed(error))
+    }
+
+    fn finish(mut self) -> Result<(), TransferError> {
+        let hash = *self.hasher.finalize().as_bytes();
+        self.bytes.extend_from_slice(&[0; 4]);
+        self.bytes.extend_from_slice(&self.entries.to_be_bytes());
+        self.bytes.extend_from_slice(&hash);
+        // Before it is written: the receipt may come right after it.
+        let known = self.sending.manifest_hash.set(hash);
+        debug_assert!(known.is_ok(), "a manifest is written once");
+        self.flush()?;
+        let finished = self.stream.finish();
+        finished.map_err(|error| self.sending.session.write_failed(error))
+    }
+}

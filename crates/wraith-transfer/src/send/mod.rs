@@ -1,0 +1,308 @@
+//! The sender: serves one receiver over one connection (SPEC §10).
+//!
+//! Threads: this one reads control messages; one walks the tree and writes the manifest; each worker reads, hashes and
+//! writes its own data stream; one watches for a stall. They share the [`Plan`] and nothing else that is contended.
+
+mod big;
+mod manifest;
+mod plan;
+mod worker;
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use wraith_crypto::NodeId;
+use wraith_files::WalkSummary;
+use wraith_transport::{Connection, SendStream, block_on, block_on_timeout};
+
+use crate::contents::Contents;
+use crate::control::{ControlReader, ControlWriter};
+use crate::error::{Role, TransferError, close};
+use crate::events::{Cancel, Event, Events, Progress};
+use crate::limits::{GREETING_TIMEOUT, NAME_BYTES_MAX, VERSION};
+use crate::message::{Accept, Hello, Message, Offer};
+use crate::pool::Pool;
+use crate::receipt::Receipt;
+use crate::session::{Session, lock};
+use manifest::Announced;
+use plan::Plan;
+use worker::Active;
+
+/// Workers, each with its own data stream: one reads and hashes while the other waits for room, and two cores' worth of
+/// small files are opened at once. More only helps disks that are slow at one file and fast at many.
+const WORKERS: u64 = 2;
+
+/// What to send, to whom, and who wants to know.
+pub struct SendOptions {
+    /// Files and directories; each keeps its own last name.
+    pub paths: Vec<PathBuf>,
+    /// The capability secret of the ticket: only a receiver that names it gets anything.
+    pub secret: [u8; 16],
+    /// Live counters.
+    pub progress: Arc<Progress>,
+    /// Told what happens.
+    pub events: Arc<dyn Events>,
+    /// Stops it from another thread.
+    pub cancel: Cancel,
+    /// Counts and sizes for the offer, once known.
+    survey: OnceLock<WalkSummary>,
+}
+
+impl SendOptions {
+    /// Options that tell nobody anything.
+    pub fn new(paths: Vec<PathBuf>, secret: [u8; 16]) -> Self {
+        Self {
+            paths,
+            secret,
+            progress: Arc::default(),
+            events: Arc::new(()),
+            cancel: Cancel::default(),
+            survey: OnceLock::new(),
+        }
+    }
+
+    /// Walks the tree without reading files and remembers its counts for the offer of every [`serve`]. Call it while
+    /// waiting for a receiver, so that the receiver does not wait for it. Fails if one of the paths cannot be read.
+    pub fn survey(&self) -> Result<&WalkSummary, TransferError> {
+        if let Some(summary) = self.survey.get() {
+            return Ok(summary);
+        }
+        let summary = manifest::survey(&self.paths, &self.cancel)?;
+        Ok(self.survey.get_or_init(|| summary))
+    }
+}
+
+impl std::fmt::Debug for SendOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SendOptions").field("paths", &self.paths).finish_non_exhaustive()
+    }
+}
+
+/// How a transfer ended at the sender: everything the receiver wanted has arrived, verified, on its disk.
+#[derive(Clone, Debug)]
+pub struct SendReport {
+    /// What was offered.
+    pub offer: Offer,
+    /// The receiver's signature over what it has.
+    pub receipt: Receipt,
+    /// Who signed it.
+    pub receiver: NodeId,
+    /// Files that were sent or found identical.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Files that could not be read, changed while they were read, or that the receiver could not keep.
+    pub failed: u64,
+    /// Sockets, devices and the like, and names no receiver would accept: not part of the offer.
+    pub left_out: u64,
+}
+
+impl SendReport {
+    /// [`TransferError::Partial`] if anything is missing.
+    pub fn outcome(&self) -> Result<(), TransferError> {
+        match self.failed {
+            0 => Ok(()),
+            failed => Err(TransferError::Partial { failed, files: self.offer.files }),
+        }
+    }
+}
+
+/// Serves one receiver and blocks until its receipt has come or the transfer failed. The connection is closed then, and
+/// the receiver told why.
+pub fn serve(connection: Connection, options: &SendOptions) -> Result<SendReport, TransferError> {
+    let session = Session::new(connection, Role::Sender, options.cancel.clone());
+    let result = greet(&session, options).and_then(|greeting| run(&session, options, greeting));
+    match &result {
+        Ok(_) => session.connection.close(close::DONE, ""),
+        Err(error) => session.fail(error.clone()),
+    }
+    result
+}
+
+/// The control stream after Fetch and Offer.
+struct Greeting {
+    reader: ControlReader,
+    /// Kept so that the stream is not reset.
+    _writer: ControlWriter,
+    offer: Offer,
+}
+
+/// What the sender's threads share.
+pub(crate) struct Sending<'a> {
+    session: &'a Session,
+    options: &'a SendOptions,
+    offer: &'a Offer,
+    plan: Plan<Announced>,
+    /// The file whose chunks are being claimed; also the turn to take work.
+    active: Mutex<Option<Active>>,
+    pool: Pool,
+    contents: Mutex<Contents>,
+    /// Known when the manifest has been written.
+    manifest_hash: OnceLock<[u8; 32]>,
+    files: AtomicU64,
+    bytes: AtomicU64,
+    failed: AtomicU64,
+    left_out: AtomicU64,
+}
+
+/// Hello, Fetch, Offer.
+fn greet(session: &Session, options: &SendOptions) -> Result<Greeting, TransferError> {
+    let accepted = block_on_timeout(session.connection.accept_stream(), GREETING_TIMEOUT);
+    let Some(accepted) = accepted else {
+        return Err(TransferError::NetworkLost { why: "the receiver said nothing".into() });
+    };
+    let (send, recv) = accepted.map_err(|reason| session.lost(&reason))?;
+    let (mut reader, mut writer) = (ControlReader::new(recv), ControlWriter::new(send));
+    match reader.next_within(session, GREETING_TIMEOUT)? {
+        Message::Hello(hello) if hello.role == 2 && hello.version >= 1 => {}
+        other => return Err(session.protocol(format!("{} instead of Hello", other.name()))),
+    }
+    match reader.next_within(session, GREETING_TIMEOUT)? {
+        Message::Fetch(fetch) if is_equal(&fetch.secret, &options.secret) => {}
+        Message::Fetch(_) => return Err(TransferError::WrongSecret),
+        other => return Err(session.protocol(format!("{} instead of Fetch", other.name()))),
+    }
+    writer.send(session, &Message::Hello(Hello { version: VERSION, role: 1 }))?;
+    let (peer, remote) = (session.connection.peer(), session.connection.remote());
+    options.events.event(Event::Connected { peer, remote });
+    let offer = offer(options)?;
+    options.progress.start(&offer);
+    writer.send(session, &Message::Offer(offer.clone()))?;
+    options.events.event(Event::Offer(&offer));
+    Ok(Greeting { reader, _writer: writer, offer })
+}
+
+/// Constant time, so that a secret cannot be guessed byte by byte.
+fn is_equal(a: &[u8; 16], b: &[u8; 16]) -> bool {
+    blake3::Hash::from_bytes(wraith_crypto::kdf::derive("wraith/1 secret comparison", a))
+        == blake3::Hash::from_bytes(wraith_crypto::kdf::derive("wraith/1 secret comparison", b))
+}
+
+fn offer(options: &SendOptions) -> Result<Offer, TransferError> {
+    let summary = options.survey()?;
+    let first =
+        options.paths.first().and_then(|path| wraith_files::root_name(path)).unwrap_or_default();
+    let mut name = first;
+    while name.len() > NAME_BYTES_MAX {
+        name.pop();
+    }
+    Ok(Offer {
+        transfer_id: crate::transfer_id(&options.secret),
+        name,
+        files: summary.files,
+        dirs: summary.dirs,
+        links: summary.symlinks,
+        bytes: summary.bytes,
+        largest: summary.largest,
+        data_streams: WORKERS,
+    })
+}
+
+fn run(
+    session: &Session,
+    options: &SendOptions,
+    mut greeting: Greeting,
+) -> Result<SendReport, TransferError> {
+    let sending = Sending {
+        session,
+        options,
+        offer: &greeting.offer,
+        plan: Plan::new(),
+        active: Mutex::new(None),
+        pool: Pool::default(),
+        contents: Mutex::default(),
+        manifest_hash: OnceLock::new(),
+        files: AtomicU64::new(0),
+        bytes: AtomicU64::new(0),
+        failed: AtomicU64::new(0),
+        left_out: AtomicU64::new(0),
+    };
+    let manifest_stream = open(session, 1)?;
+    let data_streams: Result<Vec<_>, _> = (0..WORKERS).map(|_| open(session, 2)).collect();
+    let data_streams = data_streams?;
+    let mut receipt = None;
+    let stop = || sending.plan.stop();
+    std::thread::scope(|scope| {
+        let sending = &sending;
+        scope.spawn(move || {
+            session.attend(stop, || manifest::write(sending, manifest_stream));
+        });
+        for stream in data_streams {
+            scope.spawn(move || session.attend(stop, || worker::work(sending, stream)));
+        }
+        scope.spawn(move || session.watch(|| false, stop));
+        session.attend(stop, || {
+            receipt = Some(listen(sending, &mut greeting.reader)?);
+            session.complete();
+            // Before the streams are dropped: the receiver must see this and not broken streams.
+            session.connection.close(close::DONE, "");
+            stop();
+            Ok(())
+        });
+    });
+    session.outcome()?;
+    let receipt = receipt.expect("without an error there is a receipt");
+    options.events.event(Event::Done { receipt: &receipt });
+    Ok(SendReport {
+        failed: sending.failed.load(Relaxed) + receipt.failed,
+        files: sending.files.load(Relaxed),
+        bytes: sending.bytes.load(Relaxed),
+        left_out: sending.left_out.load(Relaxed),
+        receiver: session.connection.peer(),
+        receipt,
+        offer: greeting.offer.clone(),
+    })
+}
+
+/// Opens a stream whose first byte is `kind`.
+fn open(session: &Session, kind: u8) -> Result<SendStream, TransferError> {
+    let opened = session.wait(session.connection.open_stream());
+    let (mut stream, _unused) = opened.map_err(|reason| session.lost(&reason))?;
+    block_on(stream.write_all(&[kind])).map_err(|error| session.write_failed(error))?;
+    Ok(stream)
+}
+
+/// Applies the receiver's messages until its receipt.
+fn listen(sending: &Sending<'_>, reader: &mut ControlReader) -> Result<Receipt, TransferError> {
+    let session = sending.session;
+    let mut accepted = false;
+    loop {
+        match reader.next(session)? {
+            Message::Accept(Accept {}) if !accepted => {
+                accepted = true;
+                sending.options.events.event(Event::Accepted);
+            }
+            Message::Want(want) if accepted => {
+                sending.plan.decide(&want).map_err(|what| session.protocol(what))?;
+            }
+            Message::Receipt(body) if accepted => {
+                let receipt = Receipt::from_body(&body);
+                check(sending, &receipt)?;
+                return Ok(receipt);
+            }
+            other => return Err(session.protocol(format!("an unexpected {}", other.name()))),
+        }
+    }
+}
+
+/// Checks the receipt against what this side knows (SPEC §10.7).
+fn check(sending: &Sending<'_>, receipt: &Receipt) -> Result<(), TransferError> {
+    let session = sending.session;
+    receipt
+        .verify(&session.connection.peer())
+        .map_err(|forged| session.protocol(forged.to_string()))?;
+    if receipt.transfer_id != sending.offer.transfer_id {
+        return Err(session.protocol("a receipt for another transfer"));
+    }
+    if sending.manifest_hash.get() != Some(&receipt.manifest) || !sending.plan.is_settled() {
+        return Err(session.protocol("a receipt before everything was sent, or for something else"));
+    }
+    // A file the receiver could not keep is missing from its sum; then only the signature speaks.
+    let contents = lock(&sending.contents).digest();
+    if receipt.failed == sending.failed.load(Relaxed) && receipt.contents != contents {
+        let what = "the receiver's contents are not what was sent".into();
+        return Err(TransferError::Verification { what });
+    }
+    Ok(())
+}

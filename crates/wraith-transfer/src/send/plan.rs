@@ -1,0 +1,384 @@
+//! What the sender still has to do: the entries it has announced, the wishes it has received, and the next piece of work.
+//!
+//! Entries pass from *announced* to *wanted* (or are dropped) as Wants decide them in order, and leave when a worker
+//! takes them. Both together are bounded: the manifest waits ([`Plan::announce`]). A Want that names an entry twice, out of
+//! order, or one that was never announced is refused, so a receiver can ask for each entry once at most.
+
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use wraith_core::RangeSet;
+
+use crate::limits::{KEPT_ENTRIES_MAX, KEPT_PATH_BYTES_MAX};
+use crate::message::{Span, Want};
+use crate::session::lock;
+
+/// What the plan must know of an entry.
+pub(crate) trait Planned {
+    /// Size in bytes if it is a file.
+    fn file_bytes(&self) -> Option<u64>;
+    /// Bytes of its path.
+    fn path_bytes(&self) -> usize;
+}
+
+/// How much of a file is wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Wish {
+    /// All of it.
+    Whole,
+    /// These chunks, and the root of all of it.
+    Chunks(RangeSet),
+    /// All of it, unless it has this root.
+    Unless([u8; 32]),
+}
+
+/// A wanted file.
+#[derive(Debug)]
+pub(crate) struct Job<T> {
+    pub(crate) entry: u32,
+    pub(crate) item: T,
+    pub(crate) wish: Wish,
+}
+
+/// The shared plan; see the module.
+#[derive(Debug)]
+pub(crate) struct Plan<T> {
+    state: Mutex<State<T>>,
+    /// Work came, room came, or it stopped.
+    changed: Condvar,
+}
+
+#[derive(Debug)]
+struct State<T> {
+    /// Entries announced and not decided; the first has number `decided`.
+    undecided: VecDeque<T>,
+    decided: u64,
+    wanted: VecDeque<Job<T>>,
+    /// Path bytes in `undecided` and `wanted`.
+    path_bytes: usize,
+    stopped: bool,
+}
+
+impl<T: Planned> Plan<T> {
+    pub(crate) fn new() -> Self {
+        let state = State {
+            undecided: VecDeque::new(),
+            decided: 0,
+            wanted: VecDeque::new(),
+            path_bytes: 0,
+            stopped: false,
+        };
+        Self { state: Mutex::new(state), changed: Condvar::new() }
+    }
+
+    /// Adds entries, before the manifest stream carries them. Waits while too many are kept. False if it stopped.
+    pub(crate) fn announce(&self, entries: Vec<T>) -> bool {
+        let mut state = lock(&self.state);
+        while !state.stopped && !state.has_room() {
+            state = self.wait(state);
+        }
+        if state.stopped {
+            return false;
+        }
+        state.path_bytes += entries.iter().map(Planned::path_bytes).sum::<usize>();
+        state.undecided.extend(entries);
+        true
+    }
+
+    /// Applies a Want. An error says how it breaks SPEC §10.5; nothing of it is applied then.
+    pub(crate) fn decide(&self, want: &Want) -> Result<(), &'static str> {
+        let mut state = lock(&self.state);
+        let announced = state.decided + state.undecided.len() as u64;
+        if want.upto < state.decided || want.upto > announced {
+            return Err("it decides entries that were not announced");
+        }
+        let mut named = Named::new(want)?;
+        let first = state.decided;
+        let mut jobs = Vec::new();
+        // Two passes: judge, then apply.
+        for (entry, item) in (first..want.upto).zip(&state.undecided) {
+            if let Some(wish) = named.take(entry)? {
+                let bytes = item.file_bytes().ok_or("it wants what is not a file")?;
+                jobs.push((entry, judge(wish, bytes)?));
+            }
+        }
+        if !named.is_exhausted() {
+            return Err("it wants an entry twice, out of order, or never announced");
+        }
+        let mut jobs = jobs.into_iter().peekable();
+        for entry in first..want.upto {
+            let item = state.undecided.pop_front().expect("upto is at most what was announced");
+            match jobs.next_if(|(wanted, _)| *wanted == entry) {
+                Some((_, wish)) => {
+                    let entry = u32::try_from(entry).map_err(|_| "too many entries")?;
+                    state.wanted.push_back(Job { entry, item, wish });
+                }
+                None => state.path_bytes -= item.path_bytes(),
+            }
+        }
+        state.decided = want.upto;
+        drop(state);
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// Takes jobs from the front: the first whatever it is, then more while `more` says so. Waits for the first;
+    /// empty if it stopped.
+    pub(crate) fn take(&self, mut more: impl FnMut(&Job<T>) -> bool) -> Vec<Job<T>> {
+        let mut state = lock(&self.state);
+        while !state.stopped && state.wanted.is_empty() {
+            state = self.wait(state);
+        }
+        let mut jobs = Vec::new();
+        while !state.stopped {
+            match state.wanted.front() {
+                Some(job) if jobs.is_empty() | more(job) => {}
+                _ => break,
+            }
+            let job = state.wanted.pop_front().expect("there is a front");
+            state.path_bytes -= job.item.path_bytes();
+            jobs.push(job);
+        }
+        drop(state);
+        self.changed.notify_all();
+        jobs
+    }
+
+    /// Puts a job back in front of all others.
+    pub(crate) fn put_back(&self, job: Job<T>) {
+        let mut state = lock(&self.state);
+        state.path_bytes += job.item.path_bytes();
+        state.wanted.push_front(job);
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// True if every announced entry is decided and every wanted one was taken.
+    pub(crate) fn is_settled(&self) -> bool {
+        let state = lock(&self.state);
+        state.undecided.is_empty() && state.wanted.is_empty()
+    }
+
+    /// Frees everyone who waits; nothing more is announced or taken.
+    pub(crate) fn stop(&self) {
+        lock(&self.state).stopped = true;
+        self.changed.notify_all();
+    }
+
+    fn wait<'a>(&self, state: MutexGuard<'a, State<T>>) -> MutexGuard<'a, State<T>> {
+        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T> State<T> {
+    fn has_room(&self) -> bool {
+        self.undecided.len() + self.wanted.len() < KEPT_ENTRIES_MAX
+            && self.path_bytes < KEPT_PATH_BYTES_MAX
+    }
+}
+
+/// The entries a Want names, taken in ascending order from its three lists.
+struct Named<'a> {
+    whole: std::slice::Iter<'a, Span>,
+    /// What is left of the current span of `whole`.
+    current: std::ops::Range<u64>,
+    want: &'a Want,
+    part: usize,
+    compare: usize,
+}
+
+impl<'a> Named<'a> {
+    fn new(want: &'a Want) -> Result<Self, &'static str> {
+        let mut named = Self { whole: want.whole.iter(), current: 0..0, want, part: 0, compare: 0 };
+        named.next_span()?;
+        Ok(named)
+    }
+
+    fn next_span(&mut self) -> Result<(), &'static str> {
+        if let Some(span) = self.whole.next() {
+            self.current = span_range(span)?;
+        }
+        Ok(())
+    }
+
+    /// What is wished of `entry`, if it is named.
+    fn take(&mut self, entry: u64) -> Result<Option<Wish>, &'static str> {
+        let mut wish = None;
+        if self.current.start == entry && !self.current.is_empty() {
+            self.current.start += 1;
+            if self.current.is_empty() {
+                self.next_span()?;
+            }
+            wish = Some(Wish::Whole);
+        }
+        if let Some(part) = self.want.parts.get(self.part).filter(|part| part.entry == entry) {
+            self.part += 1;
+            let chunks = ascending(&part.chunks)?;
+            if wish.replace(Wish::Chunks(chunks)).is_some() {
+                return Err("it wants an entry twice");
+            }
+        }
+        if let Some(compare) = self.want.compare.get(self.compare).filter(|c| c.entry == entry) {
+            self.compare += 1;
+            if wish.replace(Wish::Unless(compare.root)).is_some() {
+                return Err("it wants an entry twice");
+            }
+        }
+        Ok(wish)
+    }
+
+    fn is_exhausted(&self) -> bool {
+        self.current.is_empty()
+            && self.whole.len() == 0
+            && self.part == self.want.parts.len()
+            && self.compare == self.want.compare.len()
+    }
+}
+
+fn span_range(span: &Span) -> Result<std::ops::Range<u64>, &'static str> {
+    let end = span.first.checked_add(span.count).filter(|_| span.count > 0);
+    Ok(span.first..end.ok_or("it sends an empty or endless span")?)
+}
+
+/// Spans as a set; refused unless they ascend and do not overlap.
+fn ascending(spans: &[Span]) -> Result<RangeSet, &'static str> {
+    let mut set = RangeSet::new();
+    let mut end = 0;
+    for span in spans {
+        let range = span_range(span)?;
+        if range.start < end {
+            return Err("it wants chunks twice or out of order");
+        }
+        end = range.end;
+        set.insert(range);
+    }
+    Ok(set)
+}
+
+/// Checks a wish against the size of the file.
+fn judge(wish: Wish, bytes: u64) -> Result<Wish, &'static str> {
+    if let Wish::Chunks(chunks) = &wish {
+        let count = bytes.div_ceil(wraith_core::BLOCK_BYTES as u64);
+        if count < 2 || chunks.last().is_some_and(|range| range.end > count) {
+            return Err("it wants chunks that the file does not have");
+        }
+    }
+    Ok(wish)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{Compare, Part};
+
+    const CHUNK: u64 = wraith_core::BLOCK_BYTES as u64;
+
+    /// A file of so many bytes, or not a file.
+    #[derive(Debug, Clone, Copy)]
+    struct Item(Option<u64>);
+
+    impl Planned for Item {
+        fn file_bytes(&self) -> Option<u64> {
+            self.0
+        }
+        fn path_bytes(&self) -> usize {
+            10
+        }
+    }
+
+    fn plan(sizes: &[Option<u64>]) -> Plan<Item> {
+        let plan = Plan::new();
+        assert!(plan.announce(sizes.iter().map(|&size| Item(size)).collect()));
+        plan
+    }
+
+    fn span(first: u64, count: u64) -> Span {
+        Span { first, count }
+    }
+
+    fn taken(plan: &Plan<Item>) -> Vec<(u32, Wish)> {
+        plan.take(|_| true).into_iter().map(|job| (job.entry, job.wish)).collect()
+    }
+
+    #[test]
+    fn wanted_entries_come_out_in_order_and_the_others_are_dropped() {
+        let plan = plan(&[Some(1), None, Some(2), Some(3 * CHUNK), Some(4), Some(5)]);
+        let want = Want {
+            upto: 5,
+            whole: vec![span(0, 1), span(2, 1)],
+            parts: vec![Part { entry: 3, chunks: vec![span(1, 2)] }],
+            compare: vec![Compare { entry: 4, root: [9; 32] }],
+        };
+        plan.decide(&want).unwrap();
+        let mut chunks = RangeSet::new();
+        chunks.insert(1..3);
+        let expected = [
+            (0, Wish::Whole),
+            (2, Wish::Whole),
+            (3, Wish::Chunks(chunks)),
+            (4, Wish::Unless([9; 32])),
+        ];
+        assert_eq!(taken(&plan), expected);
+        plan.decide(&Want { upto: 6, ..Want::default() }).unwrap();
+        let state = lock(&plan.state);
+        assert!(state.undecided.is_empty() && state.wanted.is_empty());
+        assert_eq!(state.path_bytes, 0);
+    }
+
+    #[test]
+    fn a_want_that_lies_is_refused_and_changes_nothing() {
+        let size = Some(3 * CHUNK);
+        let part = |entry, chunks: &[Span]| Part { entry, chunks: chunks.to_vec() };
+        let compare = |entry| Compare { entry, root: [0; 32] };
+        let want = |upto, whole: &[Span], parts: &[Part], compare: &[Compare]| Want {
+            upto,
+            whole: whole.to_vec(),
+            parts: parts.to_vec(),
+            compare: compare.to_vec(),
+        };
+        for lie in [
+            want(4, &[], &[], &[]),
+            want(u64::MAX, &[span(0, u64::MAX)], &[], &[]),
+            want(2, &[span(2, 1)], &[], &[]),
+            want(2, &[span(0, 3)], &[], &[]),
+            want(3, &[span(0, 0)], &[], &[]),
+            want(3, &[span(1, 1), span(0, 1)], &[], &[]),
+            want(3, &[span(0, 1), span(0, 1)], &[], &[]),
+            want(3, &[span(u64::MAX, 2)], &[], &[]),
+            want(3, &[span(1, 1)], &[], &[]),
+            want(3, &[span(0, 1)], &[part(0, &[])], &[]),
+            want(3, &[], &[part(0, &[])], &[compare(0)]),
+            want(3, &[], &[part(0, &[span(3, 1)])], &[]),
+            want(3, &[], &[part(0, &[span(0, 2), span(1, 1)])], &[]),
+            want(3, &[], &[], &[compare(2), compare(0)]),
+            want(3, &[], &[part(7, &[])], &[]),
+        ] {
+            let plan = plan(&[size, None, size]);
+            assert!(plan.decide(&lie).is_err(), "{lie:?}");
+            plan.decide(&want(3, &[span(0, 1), span(2, 1)], &[], &[])).unwrap();
+            assert_eq!(taken(&plan), [(0, Wish::Whole), (2, Wish::Whole)]);
+        }
+        let small = plan(&[Some(CHUNK)]);
+        assert!(small.decide(&want(1, &[], &[part(0, &[])], &[])).is_err());
+    }
+
+    #[test]
+    fn an_entry_cannot_be_wanted_again() {
+        let plan = plan(&[Some(1), Some(1)]);
+        let want = Want { upto: 1, whole: vec![span(0, 1)], ..Want::default() };
+        plan.decide(&want).unwrap();
+        assert!(plan.decide(&want).is_err());
+        assert!(plan.decide(&Want { upto: 0, ..Want::default() }).is_err());
+    }
+
+    #[test]
+    fn a_receiver_that_decides_nothing_holds_the_manifest_back() {
+        let plan = plan(&vec![Some(1); KEPT_ENTRIES_MAX]);
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| plan.announce(vec![Item(None)]));
+            plan.stop();
+            assert!(!waiting.join().unwrap());
+        });
+        assert!(plan.take(|_| true).is_empty());
+    }
+}

@@ -1,0 +1,182 @@
+//! What the threads of one transfer share: the connection, the first error, and the watch over a peer that stalls.
+//!
+//! The first error wins: it closes the connection with a code and a sentence for the peer, which makes every other thread's
+//! next call on a stream fail; those later errors are ignored.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use wraith_core::CloseReason;
+use wraith_transport::{
+    Connection, ReadError, ReadExactError, WriteError, block_on, block_on_timeout,
+};
+
+use crate::error::{Role, TransferError};
+use crate::events::Cancel;
+use crate::limits::{STALL_BYTES, STALL_TIMEOUT};
+
+/// How often the watch looks at the user's wish to stop.
+const WATCH_INTERVAL: Duration = Duration::from_millis(100);
+
+/// How long a broken stream waits for the CLOSE that explains it.
+const EXPLANATION_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// One running transfer.
+pub(crate) struct Session {
+    pub(crate) connection: Connection,
+    role: Role,
+    cancel: Cancel,
+    first_error: Mutex<Option<TransferError>>,
+    over: AtomicBool,
+    /// Bytes (or what counts as such) that came or went.
+    moved: AtomicU64,
+    /// Threads that wait for the peer.
+    awaiting: AtomicUsize,
+    tick: (Mutex<()>, Condvar),
+}
+
+/// Locks; a thread that panicked elsewhere left nothing half-done behind these locks.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Session {
+    pub(crate) fn new(connection: Connection, role: Role, cancel: Cancel) -> Self {
+        Self {
+            connection,
+            role,
+            cancel,
+            first_error: Mutex::new(None),
+            over: AtomicBool::new(false),
+            moved: AtomicU64::new(0),
+            awaiting: AtomicUsize::new(0),
+            tick: (Mutex::new(()), Condvar::new()),
+        }
+    }
+
+    /// Runs `body`; if it fails, that ends the transfer and `stop` frees the threads that wait for each other.
+    pub(crate) fn attend(&self, stop: impl Fn(), body: impl FnOnce() -> Result<(), TransferError>) {
+        if let Err(error) = body() {
+            self.fail(error);
+            stop();
+        }
+    }
+
+    /// Records the first error and tells the peer. Does nothing once the transfer is over.
+    pub(crate) fn fail(&self, error: TransferError) {
+        if self.over.swap(true, Relaxed) {
+            return;
+        }
+        let (code, reason) = error.to_close();
+        *lock(&self.first_error) = Some(error);
+        self.connection.close(code, &reason);
+        self.notify_watch();
+    }
+
+    /// The transfer has succeeded: later errors do not count.
+    pub(crate) fn complete(&self) {
+        self.over.store(true, Relaxed);
+        self.notify_watch();
+    }
+
+    /// The first error, if there was one.
+    pub(crate) fn outcome(&self) -> Result<(), TransferError> {
+        lock(&self.first_error).clone().map_or(Ok(()), Err)
+    }
+
+    /// True once it failed or completed.
+    pub(crate) fn is_over(&self) -> bool {
+        self.over.load(Relaxed)
+    }
+
+    fn notify_watch(&self) {
+        drop(lock(&self.tick.0));
+        self.tick.1.notify_all();
+    }
+
+    /// `n` bytes came or went.
+    pub(crate) fn moved(&self, n: u64) {
+        self.moved.fetch_add(n, Relaxed);
+    }
+
+    /// Runs a future that waits for the peer, so that the watch may call it a stall.
+    pub(crate) fn wait<F: Future>(&self, future: F) -> F::Output {
+        self.awaiting.fetch_add(1, Relaxed);
+        let output = block_on(future);
+        self.awaiting.fetch_sub(1, Relaxed);
+        output
+    }
+
+    /// Watches until the transfer is over: for the user's wish to stop, and for a peer that moves less than
+    /// [`STALL_BYTES`] in [`STALL_TIMEOUT`] while a thread is in [`Self::wait`] or `due` says that something is owed.
+    pub(crate) fn watch(&self, due: impl Fn() -> bool, stop: impl Fn()) {
+        let (mut since, mut moved) = (Instant::now(), self.moved.load(Relaxed));
+        let mut guard = lock(&self.tick.0);
+        while !self.is_over() {
+            let waited = self.tick.1.wait_timeout(guard, WATCH_INTERVAL);
+            drop(waited.unwrap_or_else(PoisonError::into_inner));
+            if self.cancel.is_cancelled() {
+                self.fail(TransferError::Cancelled { role: self.role });
+                stop();
+            }
+            let now = self.moved.load(Relaxed);
+            let idle = self.awaiting.load(Relaxed) == 0 && !due();
+            if idle || now - moved >= STALL_BYTES {
+                (since, moved) = (Instant::now(), now);
+            } else if since.elapsed() >= STALL_TIMEOUT {
+                let seconds = STALL_TIMEOUT.as_secs();
+                let why = format!("nothing moved for {seconds} s (seen by the {})", self.role);
+                self.fail(TransferError::NetworkLost { why });
+                stop();
+            }
+            guard = lock(&self.tick.0);
+        }
+    }
+
+    /// The peer broke section 10.
+    pub(crate) fn protocol(&self, what: impl Into<String>) -> TransferError {
+        TransferError::Protocol { peer: self.role.peer(), what: what.into() }
+    }
+
+    /// A disk operation failed here.
+    pub(crate) fn disk(&self, what: impl std::fmt::Display) -> TransferError {
+        TransferError::Disk { role: self.role, what: what.to_string() }
+    }
+
+    /// What the end of the connection means here.
+    pub(crate) fn lost(&self, reason: &CloseReason) -> TransferError {
+        TransferError::from_close(reason, self.role)
+    }
+
+    pub(crate) fn read_failed(&self, error: ReadError) -> TransferError {
+        match error {
+            ReadError::ConnectionLost(reason) => self.lost(&reason),
+            ReadError::Reset(_) | ReadError::Stopped => self.explained("it broke off a stream"),
+        }
+    }
+
+    pub(crate) fn read_exact_failed(&self, error: ReadExactError) -> TransferError {
+        match error {
+            ReadExactError::Ended { .. } => self.explained("it ended a stream too early"),
+            ReadExactError::Failed(error) => self.read_failed(error),
+        }
+    }
+
+    pub(crate) fn write_failed(&self, error: WriteError) -> TransferError {
+        match error {
+            WriteError::ConnectionLost(reason) => self.lost(&reason),
+            WriteError::Stopped(_) | WriteError::Finished => {
+                self.explained("it does not read a stream")
+            }
+        }
+    }
+
+    /// A stream broke. Usually the CLOSE behind it says why.
+    fn explained(&self, otherwise: &str) -> TransferError {
+        match block_on_timeout(self.connection.closed(), EXPLANATION_TIMEOUT) {
+            Some(reason) => self.lost(&reason),
+            None => self.protocol(otherwise),
+        }
+    }
+}
