@@ -8,6 +8,7 @@
 //! timer a driver is given lies in the future once it was served; nothing here reads a clock.
 
 mod pacer;
+mod packet;
 mod path;
 mod rate_sample;
 mod reordering;
@@ -21,11 +22,13 @@ use std::time::Duration;
 
 use crate::congestion::Algorithm;
 use crate::{Time, Violation};
+use packet::Outstanding;
 use path::{AckSum, LossSum, Path};
 use rate_sample::Snapshot;
 use reordering::{LatePacket, LatePackets};
 use sent_packets::{NeverSent, SentPackets};
 
+pub use packet::{SentPacket, Settled, SettledPacket};
 pub use rate_sample::RateSample;
 pub use rtt::Rtt;
 
@@ -51,62 +54,6 @@ pub struct RecoveryConfig {
     pub mtu: u16,
 }
 
-/// A packet as it leaves.
-#[derive(Clone, Copy, Debug)]
-pub struct SentPacket<F> {
-    /// UDP payload bytes, header and tag included.
-    pub size: u32,
-    /// Contains a frame other than ACK, PADDING and CLOSE. Only such packets count in flight, are retransmitted by
-    /// their owner, and arm timers.
-    pub ack_eliciting: bool,
-    /// Probes a larger datagram size: its loss is no sign of congestion.
-    pub mtu_probe: bool,
-    /// What to do when it is acknowledged or lost.
-    pub frames: F,
-}
-
-/// A packet handed back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SettledPacket<F> {
-    /// Packet number.
-    pub pn: u64,
-    /// UDP payload bytes.
-    pub size: u32,
-    /// As sent.
-    pub mtu_probe: bool,
-    /// As sent.
-    pub frames: F,
-}
-
-/// What one call settled. Owned by the caller and used again, so that the steady state does not allocate.
-#[derive(Clone, Debug)]
-pub struct Settled<F> {
-    /// Newly acknowledged, ascending packet numbers.
-    pub acked: Vec<SettledPacket<F>>,
-    /// Newly declared lost, ascending packet numbers. Never contains packets that are not ack-eliciting.
-    pub lost: Vec<SettledPacket<F>>,
-    /// Packets declared lost earlier that were acknowledged after all.
-    pub spurious: u32,
-    /// The losses establish persistent congestion (RFC 9002 §7.6).
-    pub persistent_congestion: bool,
-}
-
-impl<F> Default for Settled<F> {
-    fn default() -> Self {
-        Self { acked: Vec::new(), lost: Vec::new(), spurious: 0, persistent_congestion: false }
-    }
-}
-
-impl<F> Settled<F> {
-    /// Empties it, keeping the memory.
-    pub fn clear(&mut self) {
-        self.acked.clear();
-        self.lost.clear();
-        self.spurious = 0;
-        self.persistent_congestion = false;
-    }
-}
-
 /// How much may be sent now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Budget {
@@ -127,21 +74,6 @@ pub enum TimeoutOutcome {
     Lost,
     /// Send one or two ack-eliciting packets now, whatever the budget says.
     Probe,
-}
-
-#[derive(Debug)]
-struct Outstanding<F> {
-    sent_at: Time,
-    generation: u32,
-    snapshot: Snapshot,
-    packet: SentPacket<F>,
-}
-
-impl<F> Outstanding<F> {
-    fn settle(self, pn: u64) -> SettledPacket<F> {
-        let SentPacket { size, mtu_probe, frames, .. } = self.packet;
-        SettledPacket { pn, size, mtu_probe, frames }
-    }
 }
 
 /// Loss detection of a connection, and congestion control of its current path. `F` is what the owner wants back when
@@ -247,12 +179,13 @@ impl<F> Recovery<F> {
     ) {
         self.ranges.clear();
         let base = self.sent.base();
+        let mut walk = self.late.walk();
         for range in ranges {
             if *range.end() >= base {
                 self.ranges.push(range.clone());
             }
             if *range.start() < base {
-                while let Some(late) = self.late.take(&range) {
+                while let Some(late) = self.late.take(&mut walk, &range) {
                     out.spurious += 1;
                     self.path.on_late(now, late.episode, now.since(late.sent_at));
                 }

@@ -68,6 +68,13 @@ pub(super) struct LatePackets {
     packets: VecDeque<LatePacket>,
 }
 
+/// Packets from this place on lie above the ranges still to come. An ACK has dozens of ranges and repeats them;
+/// searching for each from the start would cost more than everything else about it.
+#[derive(Debug)]
+pub(super) struct LateWalk {
+    above: usize,
+}
+
 impl LatePackets {
     /// Remembers a packet; its number must be above all before.
     pub(super) fn push(&mut self, packet: LatePacket) {
@@ -78,15 +85,30 @@ impl LatePackets {
         self.packets.push_back(packet);
     }
 
-    /// Takes one packet of `range`: it was acknowledged after all.
-    pub(super) fn take(&mut self, range: &RangeInclusive<u64>) -> Option<LatePacket> {
-        if self.packets.back()?.pn < *range.start() {
+    /// Where a walk through descending ranges starts.
+    pub(super) fn walk(&self) -> LateWalk {
+        LateWalk { above: self.packets.len() }
+    }
+
+    /// Takes one packet of `range`: it was acknowledged after all. The ranges of one walk descend.
+    pub(super) fn take(
+        &mut self,
+        walk: &mut LateWalk,
+        range: &RangeInclusive<u64>,
+    ) -> Option<LatePacket> {
+        while walk.above > 0 && self.packets[walk.above - 1].pn > *range.end() {
+            // Most ranges are one lost packet apart; a burst of losses is jumped over.
+            let mut step = 1;
+            while step <= walk.above && self.packets[walk.above - step].pn > *range.end() {
+                walk.above -= step;
+                step *= 2;
+            }
+        }
+        let i = walk.above.checked_sub(1)?;
+        if self.packets[i].pn < *range.start() {
             return None;
         }
-        let i = self.packets.partition_point(|late| late.pn < *range.start());
-        if self.packets[i].pn > *range.end() {
-            return None;
-        }
+        walk.above = i;
         self.packets.remove(i)
     }
 
@@ -134,10 +156,17 @@ mod tests {
         let mut late = LatePackets::default();
         let packet = |pn| LatePacket { pn, sent_at: Time::ZERO, episode: 0 };
         (0..REMEMBERED_MAX as u64 + 10).for_each(|pn| late.push(packet(pn * 2)));
-        assert_eq!(late.take(&(0..=18)), None);
-        assert_eq!(late.take(&(20..=21)), Some(packet(20)));
-        assert_eq!(late.take(&(20..=21)), None);
-        assert_eq!(late.take(&(23..=23)), None);
-        assert_eq!(late.take(&(23..=u64::MAX)), Some(packet(24)));
+        let mut walk = late.walk();
+        assert_eq!(late.take(&mut walk, &(9000..=u64::MAX)), None);
+        assert_eq!(late.take(&mut walk, &(8001..=8001)), None);
+        assert_eq!(late.take(&mut walk, &(5000..=5002)), Some(packet(5002)));
+        assert_eq!(late.take(&mut walk, &(5000..=5002)), Some(packet(5000)));
+        assert_eq!(late.take(&mut walk, &(5000..=5002)), None);
+        assert_eq!(late.take(&mut walk, &(23..=24)), Some(packet(24)));
+        assert_eq!(late.take(&mut walk, &(20..=21)), Some(packet(20)));
+        assert_eq!(late.take(&mut walk, &(0..=19)), None);
+        let mut again = late.walk();
+        assert_eq!(late.take(&mut again, &(20..=25)), Some(packet(22)));
+        assert_eq!(late.take(&mut again, &(20..=25)), None);
     }
 }

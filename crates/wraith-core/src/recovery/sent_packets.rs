@@ -86,7 +86,7 @@ impl<P> SentPackets<P> {
             return Err(NeverSent);
         }
         let range = self.base.max(*range.start())..range.end() + 1;
-        if range.is_empty() {
+        if self.acked.contains_range(&range) {
             return Ok(());
         }
         for gap in self.acked.gaps(range.clone()) {

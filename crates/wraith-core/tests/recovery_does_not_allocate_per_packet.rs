@@ -1,0 +1,119 @@
+//! In a steady transfer loss recovery and congestion control ask the allocator for nothing, with and without loss.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::ops::RangeInclusive;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use wraith_core::recovery::{Budget, Recovery, RecoveryConfig, SentPacket, Settled};
+use wraith_core::{Algorithm, Time};
+
+struct Counting;
+
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+// SAFETY: both methods pass their arguments on to the system allocator, whose contract is the same.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller's promise about `layout` is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: `pointer` came from `alloc` above with the same layout.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+const MTU: u16 = 1452;
+const RTT: Duration = Duration::from_millis(1);
+const ACK_EVERY: u64 = 16;
+/// Packets lost at the front of a lossy flight.
+const LOST_PER_ROUND: u64 = 16;
+/// One flight in so many is lossy.
+const LOSSY_EVERY: u32 = 20;
+
+struct Transfer {
+    recovery: Recovery<[u64; 8]>,
+    out: Settled<[u64; 8]>,
+    now: Time,
+    next: u64,
+    settled: u64,
+    /// What arrived of the last flight.
+    previous: RangeInclusive<u64>,
+}
+
+impl Transfer {
+    /// Sends a flight and acknowledges it, except what is lost.
+    fn round(&mut self, lossy: bool) {
+        let start = self.next;
+        loop {
+            match self.recovery.budget(self.now) {
+                Budget::Bytes(bytes) => {
+                    for _ in 0..bytes / u64::from(MTU) {
+                        let packet = SentPacket {
+                            size: u32::from(MTU),
+                            ack_eliciting: true,
+                            mtu_probe: false,
+                            frames: [self.next; 8],
+                        };
+                        self.recovery.on_sent(self.now, self.next, packet);
+                        self.next += 1;
+                    }
+                }
+                Budget::At(time) => self.now = time,
+                Budget::Blocked => break,
+            }
+        }
+        self.now += RTT;
+        let received = if lossy { start + LOST_PER_ROUND } else { start };
+        for largest in (received..self.next).step_by(ACK_EVERY as usize).chain([self.next - 1]) {
+            // ACKs repeat what earlier ones said.
+            let ranges = [received..=largest, self.previous.clone()];
+            self.ack(largest, &ranges[..if start > 0 { 2 } else { 1 }]);
+        }
+        self.previous = received..=self.next - 1;
+        self.now += RTT * 2;
+        self.recovery.on_timeout(self.now, &mut self.out);
+        self.settled += self.out.lost.len() as u64;
+    }
+
+    fn ack(&mut self, largest: u64, ranges: &[RangeInclusive<u64>]) {
+        let ranges = ranges.iter().cloned();
+        self.recovery
+            .on_ack(self.now, largest, ranges, Duration::ZERO, &mut self.out)
+            .expect("these were sent");
+        self.settled += (self.out.acked.len() + self.out.lost.len()) as u64;
+    }
+}
+
+#[test]
+fn a_steady_transfer_with_and_without_loss_allocates_nothing() {
+    let config = RecoveryConfig {
+        algorithm: Algorithm::Cubic,
+        initial_rtt: RTT,
+        max_ack_delay: RTT,
+        mtu: MTU,
+    };
+    let mut transfer = Transfer {
+        recovery: Recovery::new(Time::ZERO, &config),
+        out: Settled::default(),
+        now: Time::ZERO,
+        next: 0,
+        settled: 0,
+        previous: 0..=0,
+    };
+    // Grow every buffer to what the steady state needs, the memory of lost packets included.
+    (0..6).for_each(|_| transfer.round(false));
+    (0..3000).for_each(|i| transfer.round(i % LOSSY_EVERY == 0));
+    let (allocations, packets) = (ALLOCATIONS.load(Ordering::Relaxed), transfer.next);
+    (0..400).for_each(|i| transfer.round(i % LOSSY_EVERY == 0));
+    assert_eq!(ALLOCATIONS.load(Ordering::Relaxed), allocations);
+    assert!(transfer.next - packets > 5_000);
+    assert!(transfer.recovery.packets_lost() > 1000);
+    assert_eq!(transfer.settled, transfer.next, "every packet is settled once");
+}
