@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cargo run --release -p wraith-transport --example throughput            # two processes over loopback
-//! … --example throughput -- --gib 16 --mtu 1452 --streams 4 --chacha
+//! … --example throughput -- --gib 16 --rounds 1 --mtu 1452 --streams 4 --chacha --window-kib 4096 --pin
 //! … --example throughput -- --threads                                     # both ends in this process
 //! … --example throughput -- serve [ADDRESS]       prints `NODEID ADDRESS`, serves until killed
 //! … --example throughput -- send ADDRESS NODEID
@@ -40,6 +40,7 @@ struct Options {
     threads: bool,
     pin: bool,
     rounds: u32,
+    window: Option<u64>,
     rest: Vec<String>,
 }
 
@@ -64,6 +65,7 @@ fn parse(mut args: impl Iterator<Item = String>) -> Result<Options> {
         threads: false,
         pin: false,
         rounds: 3,
+        window: None,
         rest: Vec::new(),
     };
     while let Some(arg) = args.next() {
@@ -73,6 +75,7 @@ fn parse(mut args: impl Iterator<Item = String>) -> Result<Options> {
             "--streams" => options.streams = value()?.parse()?,
             "--mtu" => options.mtu = value()?.parse()?,
             "--rounds" => options.rounds = value()?.parse()?,
+            "--window-kib" => options.window = Some(value()?.parse::<u64>()? << 10),
             "--chacha" => options.suites = 0b10,
             "--threads" => options.threads = true,
             "--pin" => options.pin = true,
@@ -87,6 +90,10 @@ fn bind(options: &Options, seed: [u8; 32], address: SocketAddr, cpu: usize) -> R
     core.transport.max_mtu = options.mtu;
     core.transport.initial_mtu = core.transport.initial_mtu.min(options.mtu);
     core.transport.suites = options.suites;
+    if let Some(window) = options.window {
+        core.transport.connection_window_max = window;
+        core.transport.stream_window_max = window;
+    }
     let io_cpu = options.pin.then_some(cpu);
     Ok(Endpoint::bind(Config { core, bind: address, io_cpu })?)
 }

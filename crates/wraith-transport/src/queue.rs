@@ -14,6 +14,8 @@ use crate::error::{ReadError, WriteError};
 
 /// What a queue holds, bytes and bookkeeping: four 256 KiB buffers keep both sides busy, more only adds memory.
 pub(crate) const QUEUE_MAX: usize = 1 << 20;
+/// What the queue of one stream may hold however many there are: one run of merged datagrams.
+const QUEUE_MIN: usize = 64 * 1024;
 /// Counted for each buffer beside its bytes, so that a million empty ones are not free.
 const BUFFER_COST: usize = 128;
 /// Writes up to this size are gathered in one buffer instead of one allocation each.
@@ -206,6 +208,8 @@ impl SendQueue {
 pub(crate) struct RecvQueue {
     chunks: VecDeque<Chunk>,
     cost: usize,
+    /// What it may hold; 0 until somebody wants the stream, so that what nobody accepted stays under flow control.
+    limit: usize,
     /// The end of the stream follows the last chunk.
     finished: bool,
     /// The failure that follows the last chunk.
@@ -231,7 +235,7 @@ impl RecvQueue {
     pub(crate) fn poll_pop(&mut self, cx: &Context<'_>) -> Poll<Result<Popped, ReadError>> {
         if let Some(chunk) = self.chunks.pop_front() {
             self.cost -= cost(&chunk);
-            let tell_io = self.starved && self.cost <= QUEUE_MAX / 2;
+            let tell_io = self.starved && self.cost <= self.limit / 2;
             if tell_io {
                 self.starved = false;
             }
@@ -264,12 +268,24 @@ impl RecvQueue {
         self.stop.take()
     }
 
+    /// Somebody holds the stream: bytes may be queued.
+    pub(crate) fn open(&mut self) {
+        self.limit = QUEUE_MAX;
+    }
+
+    /// I/O thread: all receive queues of a connection, `streams` of them, share 4 × [`QUEUE_MAX`].
+    pub(crate) fn share(&mut self, streams: usize) {
+        if self.limit > 0 {
+            self.limit = (4 * QUEUE_MAX / streams.max(1)).clamp(QUEUE_MIN, QUEUE_MAX);
+        }
+    }
+
     /// I/O thread: whether to read from the core now. Remembers a no.
     pub(crate) fn has_room(&mut self) -> bool {
         if self.is_over() {
             return false;
         }
-        self.starved = self.cost >= QUEUE_MAX;
+        self.starved = self.cost >= self.limit;
         !self.starved
     }
 
@@ -382,8 +398,34 @@ mod tests {
     }
 
     #[test]
+    fn nothing_is_read_for_a_stream_nobody_holds() {
+        let mut queue = RecvQueue::default();
+        queue.share(1);
+        assert!(!queue.has_room());
+        queue.open();
+        assert!(queue.has_room());
+    }
+
+    #[test]
+    fn many_streams_share_the_room_of_a_few() {
+        let held = |streams| {
+            let mut queue = RecvQueue::default();
+            queue.open();
+            queue.share(streams);
+            while queue.has_room() {
+                queue.push(chunk(&[0; 1024]));
+            }
+            queue.cost
+        };
+        assert!(held(1) >= QUEUE_MAX && held(4) >= QUEUE_MAX);
+        assert!(held(40) < QUEUE_MAX / 8);
+        assert!((QUEUE_MIN..QUEUE_MIN + 2048).contains(&held(10_000)));
+    }
+
+    #[test]
     fn a_slow_reader_is_told_of_once_when_half_is_free() {
         let mut queue = RecvQueue::default();
+        queue.open();
         while queue.has_room() {
             queue.push(chunk(&[0; 64 * 1024]));
         }

@@ -62,6 +62,8 @@ impl StreamShared {
 
 /// The handles of a new stream. Each keeps the connection open.
 pub(crate) fn handles(shared: Arc<StreamShared>, guard: &Arc<Guard>) -> (SendStream, RecvStream) {
+    lock(&shared.recv).open();
+    shared.mark();
     (
         SendStream { shared: Arc::clone(&shared), _guard: Arc::clone(guard) },
         RecvStream { shared, current: None, _guard: Arc::clone(guard) },

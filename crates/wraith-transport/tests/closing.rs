@@ -102,6 +102,26 @@ fn what_was_finished_is_delivered_after_every_handle_is_dropped() {
 }
 
 #[test]
+fn what_was_acknowledged_can_be_read_after_the_peer_closed() {
+    // More than the queue of the stream holds.
+    const LEN: u64 = 2 << 20;
+    let pair = pair(V4);
+    run(async {
+        let (mut send, _recv) = pair.client.open_stream().await.unwrap();
+        Pattern::new(6).write(&mut send, LEN).await.unwrap();
+        send.finish().unwrap();
+        send.acked().await.unwrap();
+    });
+    pair.client.close(0, "");
+    run(pair.server.closed());
+    run(async {
+        let (_send, mut recv) = pair.server.accept_stream().await.unwrap();
+        assert_eq!(Pattern::new(6).verify(&mut recv).await, LEN);
+        assert!(pair.server.accept_stream().await.is_err());
+    });
+}
+
+#[test]
 fn closing_the_endpoint_delivers_tells_the_peers_and_ends() {
     let pair = pair(V4);
     let (mut send, _recv) = run(pair.client.open_stream()).unwrap();

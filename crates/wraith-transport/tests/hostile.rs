@@ -53,3 +53,29 @@ fn garbage_does_not_disturb_a_transfer_and_gets_no_answer() {
     done.store(true, Ordering::Relaxed);
     assert_eq!(stranger.join().unwrap(), 0, "a stranger was answered");
 }
+
+#[test]
+fn streams_given_up_before_anybody_accepted_them_do_not_pile_up() {
+    const STREAMS: usize = 1000;
+    let pair = pair(V4);
+    run(async {
+        for _ in 0..STREAMS {
+            let (mut send, mut recv) = pair.client.open_stream().await.unwrap();
+            send.write_all(b"never mind").await.unwrap();
+            send.reset(1);
+            recv.stop(1);
+        }
+        let (mut send, _recv) = pair.client.open_stream().await.unwrap();
+        send.write_all(b"last").await.unwrap();
+        let mut before = 0;
+        loop {
+            let (_send, mut recv) = pair.server.accept_stream().await.unwrap();
+            let mut got = [0; 4];
+            if recv.read_exact(&mut got).await.is_ok() && &got == b"last" {
+                break;
+            }
+            before += 1;
+        }
+        assert!(before <= 128, "{before} dead streams were kept");
+    });
+}

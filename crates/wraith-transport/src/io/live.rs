@@ -115,8 +115,10 @@ impl Live {
         stream: &Arc<StreamShared>,
     ) {
         pump_send(core, stream);
-        pump_recv(core, now, stream);
-        self.forget_if_over(stream);
+        pump_recv(core, now, stream, self.streams.len());
+        if is_over(stream) {
+            self.forget(stream.id);
+        }
         self.refresh_stats(core, now);
     }
 
@@ -124,7 +126,10 @@ impl Live {
     pub(super) fn on_event(&mut self, core: &mut Connection, now: Time, event: Event) {
         match event {
             Event::StreamOpened(id) => self.on_stream_opened(core, id),
-            Event::Readable(id) => self.with_stream(id, |stream| pump_recv(core, now, stream)),
+            Event::Readable(id) => {
+                let streams = self.streams.len();
+                self.with_stream(id, |stream| pump_recv(core, now, stream, streams));
+            }
             Event::Writable(id) => self.with_stream(id, |stream| pump_send(core, stream)),
             Event::Acked(id) => self.with_stream(id, |stream| {
                 let waker = lock(&stream.send).set_acked();
@@ -170,14 +175,14 @@ impl Live {
         let Some(stream) = self.streams.get(&id) else { return };
         action(stream);
         if is_over(stream) {
-            self.streams.remove(&id);
+            self.forget(id);
         }
     }
 
-    fn forget_if_over(&mut self, stream: &Arc<StreamShared>) {
-        if is_over(stream) {
-            self.streams.remove(&stream.id);
-        }
+    /// A stream is over. If nobody accepted it yet, nobody will: a peer could let such streams pile up.
+    fn forget(&mut self, id: StreamId) {
+        self.streams.remove(&id);
+        lock(&self.shared.state).accepted.retain(|stream| stream.id != id);
     }
 
     fn refresh_stats(&mut self, core: &Connection, now: Time) {
@@ -234,9 +239,10 @@ fn pump_send(core: &mut Connection, stream: &StreamShared) {
     waker.into_iter().for_each(std::task::Waker::wake);
 }
 
-/// Core → queue, as far as the queue has room.
-fn pump_recv(core: &mut Connection, now: Time, stream: &StreamShared) {
+/// Core → queue, as far as the queue, one of `streams`, has room.
+fn pump_recv(core: &mut Connection, now: Time, stream: &StreamShared, streams: usize) {
     let mut queue = lock(&stream.recv);
+    queue.share(streams);
     if let Some(code) = queue.take_stop() {
         // An error means that the stream is over already.
         let _ = core.stop(stream.id, code);

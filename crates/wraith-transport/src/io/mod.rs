@@ -256,7 +256,13 @@ impl IoThread {
             return;
         }
         // Only this thread adds to the queue, so the room found here stays.
-        let room = lock(&self.shared.state).accepted.len() < ACCEPT_MAX;
+        let room = {
+            let queue = &mut lock(&self.shared.state).accepted;
+            if queue.len() >= ACCEPT_MAX {
+                queue.retain(|shared| !shared.is_over());
+            }
+            queue.len() < ACCEPT_MAX
+        };
         if !room || self.released || self.closing.is_some() {
             core.close(now, code::NO_ERROR, "busy");
             return;
