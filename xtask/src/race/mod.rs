@@ -50,12 +50,12 @@ pub struct Args {
 
 /// Runs the race and prints a table for each data set.
 pub fn run(args: &Args) -> Result<()> {
-    let wraith = crate::cargo::build_release()?;
+    let wraith = if wanted(args, "wraith") { Some(crate::cargo::build_release()?) } else { None };
     let base = args.dir.clone().unwrap_or_else(|| crate::cargo::root().join("target/race"));
     fs::create_dir_all(&base).with_context(|| format!("cannot make {}", base.display()))?;
     let work = tempfile::Builder::new().prefix("race-").tempdir_in(&base)?;
     let sshd = start_sshd(args, work.path())?;
-    let peers = peers::available(&args.peers, &wraith, sshd.as_ref());
+    let peers = peers::available(|name| wanted(args, name), wraith.as_deref(), sshd.as_ref());
     ensure!(!peers.is_empty(), "nobody to race");
     for set in data_sets(args, work.path())? {
         let rounds = race(&set, &peers, args.runs, work.path())?;
@@ -65,10 +65,13 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
+fn wanted(args: &Args, peer: &str) -> bool {
+    args.peers.is_empty() || args.peers.iter().any(|name| name == peer)
+}
+
 /// The private sshd, when somebody needs it and it is installed.
 fn start_sshd(args: &Args, work: &Path) -> Result<Option<Sshd>> {
-    let wanted = |name: &str| args.peers.is_empty() || args.peers.iter().any(|p| p == name);
-    if !wanted("scp") && !wanted("rsync") {
+    if !wanted(args, "scp") && !wanted(args, "rsync") {
         return Ok(None);
     }
     match Sshd::start(&work.join("ssh")) {

@@ -25,22 +25,24 @@ pub enum Peer<'a> {
     Rsync(&'a Sshd),
 }
 
-/// The peers that are wanted (all, when `only` is empty) and can run; the others are skipped aloud.
-pub fn available<'a>(only: &[String], wraith: &'a Path, sshd: Option<&'a Sshd>) -> Vec<Peer<'a>> {
-    let mut peers = vec![Peer::Wraith(wraith), Peer::Cp];
-    if let Some(sshd) = sshd {
-        if installed("scp", "-V") {
-            peers.push(Peer::Scp(sshd));
-        } else {
-            skipped("scp: not installed");
-        }
-        if installed("rsync", "--version") {
-            peers.push(Peer::Rsync(sshd));
-        } else {
-            skipped("rsync: not installed");
+/// The peers that are wanted and can run; the others are skipped aloud.
+pub fn available<'a>(
+    wanted: impl Fn(&str) -> bool,
+    wraith: Option<&'a Path>,
+    sshd: Option<&'a Sshd>,
+) -> Vec<Peer<'a>> {
+    let mut peers: Vec<_> = wraith.map(Peer::Wraith).into_iter().collect();
+    peers.push(Peer::Cp);
+    for (program, word, peer) in
+        [("scp", "-V", sshd.map(Peer::Scp)), ("rsync", "--version", sshd.map(Peer::Rsync))]
+    {
+        match peer {
+            Some(peer) if installed(program, word) => peers.push(peer),
+            Some(_) if wanted(program) => skipped(&format!("{program}: not installed")),
+            _ => {}
         }
     }
-    peers.retain(|peer| only.is_empty() || only.iter().any(|name| name == peer.name()));
+    peers.retain(|peer| wanted(peer.name()));
     peers
 }
 
