@@ -199,13 +199,10 @@ mod tests {
                 .prop_map(|(entry, index, len, cv)| Header::Chunk { entry, index, len, cv }),
             (any::<u32>(), any::<u64>(), any::<u64>())
                 .prop_map(|(entry, first, count)| Header::Hole { entry, first, count }),
-            (any::<u32>(), ending, root).prop_map(|(entry, ending, root)| Header::End {
-                entry,
-                ending,
-                root
+            (any::<u32>(), ending, any::<u64>(), root).prop_map(|(entry, ending, chunks, root)| {
+                Header::End { entry, ending, chunks, root }
             }),
-            (any::<u32>(), any::<u64>())
-                .prop_map(|(entry, chunks)| Header::Pulse { entry, chunks }),
+            (any::<u32>(), any::<u64>()).prop_map(|(entry, chunks)| Header::Pulse { entry, chunks }),
         ]
     }
 
