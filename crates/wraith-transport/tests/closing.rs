@@ -144,6 +144,16 @@ fn closing_the_endpoint_delivers_tells_the_peers_and_ends() {
 }
 
 #[test]
+fn an_endpoint_whose_peers_closed_has_nothing_to_wait_for() {
+    let pair = pair(V4);
+    pair.server.close(0, "");
+    run(pair.client.closed());
+    pair.client_endpoint.start_close();
+    run(pair.client_endpoint.closed());
+    pair.server_endpoint.close();
+}
+
+#[test]
 fn dropping_endpoint_and_connection_tells_the_peer() {
     let pair = pair(V4);
     drop(pair.client_endpoint);

@@ -59,6 +59,8 @@ pub(crate) struct IoThread {
     /// The endpoint closes; everything ends by then.
     closing: Option<Time>,
     released: bool,
+    /// Connections this side ended, whose CLOSE may have to be repeated. Those the peer ended owe it nothing.
+    farewells: Vec<ConnectionHandle>,
 }
 
 impl IoThread {
@@ -82,6 +84,7 @@ impl IoThread {
             recv_pause: None,
             closing: None,
             released: false,
+            farewells: Vec::new(),
         }
     }
 
@@ -283,6 +286,10 @@ impl IoThread {
 
     fn on_closed(&mut self, now: Time, handle: ConnectionHandle, reason: CloseReason) {
         if let Some(live) = self.live.remove(&handle) {
+            if !matches!(reason, CloseReason::Peer { .. } | CloseReason::IdleTimeout) {
+                self.prune_farewells();
+                self.farewells.push(handle);
+            }
             live.on_closed(self.core.connection(handle), now, reason);
         } else if let Some(i) = self.races.iter().position(|race| race.holds(handle)) {
             self.races[i].lost(handle, ConnectError::Closed(reason));
@@ -356,17 +363,18 @@ impl IoThread {
         if self.closing.is_none() && !self.released {
             return false;
         }
+        if self.closing.is_some_and(|deadline| now >= deadline) {
+            return true;
+        }
         // Asking for the timeout is what makes the core forget connections that are over.
         let _ = self.core.poll_timeout();
-        match self.closing {
-            Some(deadline) => now >= deadline || (self.live.is_empty() && self.core.is_drained()),
-            None => {
-                self.released
-                    && self.live.is_empty()
-                    && self.races.is_empty()
-                    && self.core.is_drained()
-            }
-        }
+        self.prune_farewells();
+        self.live.is_empty() && self.races.is_empty() && self.farewells.is_empty()
+    }
+
+    fn prune_farewells(&mut self) {
+        let core = &mut self.core;
+        self.farewells.retain(|handle| core.connection(*handle).is_some());
     }
 
     /// When to go round again if nothing else happens.
