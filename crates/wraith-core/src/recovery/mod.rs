@@ -97,6 +97,8 @@ pub struct Recovery<F> {
     /// The probe timeout runs from here.
     pto_from: Time,
     pto_count: u32,
+    /// When the estimates that timers derive from last changed.
+    last_change: Time,
     ce_total: u64,
     packets_lost: u64,
     spurious_losses: u64,
@@ -118,6 +120,7 @@ impl<F> Recovery<F> {
             largest_acked_sent_at: Time::ZERO,
             pto_from: now,
             pto_count: 0,
+            last_change: now,
             ce_total: 0,
             packets_lost: 0,
             spurious_losses: 0,
@@ -159,6 +162,7 @@ impl<F> Recovery<F> {
             return Ok(());
         }
         self.pto_count = 0;
+        self.last_change = now;
         self.largest_acked = self.largest_acked.max(Some(largest));
         let rtt = ack.rtt_sent_at.map(|sent_at| now.since(sent_at));
         if let Some(sample) = rtt {
@@ -238,12 +242,13 @@ impl<F> Recovery<F> {
     /// Declares lost what newer packets overtook long enough ago. Losses are a prefix of the outstanding packets,
     /// because both number and sending time ascend.
     fn detect_lost(&mut self, now: Time, out: &mut Settled<F>) {
-        let loss_delay = self.path.loss_delay();
         let mut sum = LossSum::default();
         let mut run = LostRun::default();
         while let Some((pn, oldest)) = self.sent.front() {
             let overtaken = self.largest_acked.is_some_and(|largest| pn < largest);
-            let due = !oldest.packet.ack_eliciting || oldest.sent_at + loss_delay <= now;
+            // Asked each time: an episode that begins here may end the wider reordering window.
+            let lost_at = oldest.sent_at + self.path.loss_delay();
+            let due = !oldest.packet.ack_eliciting || lost_at <= now;
             if !(overtaken && due) && self.sent.len() <= OUTSTANDING_MAX {
                 break;
             }
@@ -287,6 +292,7 @@ impl<F> Recovery<F> {
         if now < at {
             return TimeoutOutcome::Nothing;
         }
+        self.last_change = now;
         if self.loss_time().is_none() {
             // Nothing is known to be lost, so neither RTT nor congestion state changes (RFC 9002 §6.2.4).
             self.pto_count += 1;
@@ -302,11 +308,10 @@ impl<F> Recovery<F> {
     }
 
     /// When to call [`on_timeout`](Self::on_timeout): the oldest overtaken packet is lost then, or a probe is due.
+    /// Never before the last ACK or timeout, even if that one shortened the wait.
     pub fn timeout(&self) -> Option<Time> {
-        if let Some(at) = self.loss_time() {
-            return Some(at);
-        }
-        (self.eliciting > 0).then(|| self.pto_from + self.backed_off_pto())
+        let probe = || (self.eliciting > 0).then(|| self.pto_from + self.backed_off_pto());
+        self.loss_time().or_else(probe).map(|at| at.max(self.last_change))
     }
 
     fn loss_time(&self) -> Option<Time> {
@@ -374,6 +379,7 @@ impl<F> Recovery<F> {
 
     /// The handshake took `rtt`: assume that until there is a sample.
     pub fn assume_rtt(&mut self, now: Time, rtt: Duration) {
+        self.last_change = now;
         self.path.assume_rtt(now, rtt);
     }
 
@@ -385,6 +391,7 @@ impl<F> Recovery<F> {
         self.path = Path::new(now, generation, algorithm, initial_rtt, mtu);
         self.late.clear();
         self.pto_count = 0;
+        self.last_change = now;
     }
 
     /// Round-trip estimates of the current path.

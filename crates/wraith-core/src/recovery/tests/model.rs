@@ -109,6 +109,7 @@ fn walk(ops: Vec<Op>) -> Result<(), TestCaseError> {
                     model.largest_acked = model.largest_acked.max(Some(largest));
                 }
                 if !s.acked().is_empty() || s.out.spurious > 0 {
+                    prop_assert!(s.recovery.timeout().is_none_or(|next| next >= at(now)));
                     let delay = s.recovery.path.loss_delay();
                     prop_assert_eq!(s.lost(), model.lost(at(now), delay));
                 }
@@ -116,9 +117,9 @@ fn walk(ops: Vec<Op>) -> Result<(), TestCaseError> {
             Op::Wait { micros } => {
                 now += us(micros);
                 let due = s.recovery.timeout().is_some_and(|due| due <= at(now));
-                let delay = s.recovery.path.loss_delay();
                 match s.recovery.on_timeout(at(now), &mut s.out) {
                     TimeoutOutcome::Lost => {
+                        let delay = s.recovery.path.loss_delay();
                         prop_assert_eq!(s.lost(), model.lost(at(now), delay));
                     }
                     TimeoutOutcome::Probe => prop_assert!(s.out.lost.is_empty() && due),

@@ -339,3 +339,18 @@ fn a_measured_handshake_replaces_the_assumed_round_trip_until_the_first_sample()
     s.recovery.assume_rtt(at(ms(30)), ms(20));
     assert_eq!(s.recovery.rtt().smoothed(), ms(30));
 }
+
+#[test]
+fn a_timer_that_an_ack_shortens_is_due_at_once_and_not_in_the_past() {
+    let mut s = Stepper::new(ms(300));
+    s.send(ms(0), 1);
+    s.send(ms(900), 1);
+    // 20 ms instead of 300: what would have been a probe at 1.8 s is overdue by now.
+    s.ack(ms(920), &[1..=1]);
+    assert!(s.lost() == [0] && s.recovery.timeout().is_none());
+    s.send(ms(930), 2);
+    s.recovery.set_max_ack_delay(Duration::ZERO);
+    s.ack(ms(1100), &[3..=3]);
+    let due = s.recovery.timeout().expect("one is outstanding");
+    assert!(due >= at(ms(1100)));
+}
