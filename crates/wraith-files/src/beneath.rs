@@ -36,10 +36,6 @@ impl Beneath {
         Self { root, has_openat2: AtomicBool::new(false) }
     }
 
-    pub(crate) fn root(&self) -> BorrowedFd<'_> {
-        self.root.as_fd()
-    }
-
     /// A handle of the directory `path`; the root itself if it is empty.
     pub(crate) fn open_dir(&self, path: &[u8]) -> Result<OwnedFd> {
         self.open_file(path, DIR_HANDLE)

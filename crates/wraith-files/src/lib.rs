@@ -1,23 +1,54 @@
 //! Files, as they are read, verified and written: everything of a transfer that touches a disk. Knows no network.
 //!
 //! Sending: [`Walk`] lists trees as [`Entry`]s; [`Found::open`] gives a [`SourceFile`] that is read chunk by chunk.
-//! Receiving: `TargetDir` is the only door to the target directory. `TargetDir::write_small` makes small files whole or
-//! not at all; a `PartFile` grows chunk by chunk, survives `kill -9`, and gets its name when its root is proven.
+//! Receiving: [`TargetDir`] is the only door to the target directory. [`TargetDir::write_small`] makes small files whole or
+//! not at all; a [`PartFile`] grows chunk by chunk, survives `kill -9`, and gets its name when its root is proven.
 //!
 //! What holds whatever a peer sends, whoever changes the tree meanwhile, and wherever the process is killed:
 //! nothing outside the target directory is created, changed or read ([`RelPath`], and handles opened beneath the root);
 //! no content stands under its final name that was not verified ([`chunk_cv`], [`RootBuilder`]); what was verified and
 //! recorded is never fetched again.
+//!
+//! ```no_run
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use wraith_files::{Placing, TargetDir, Walk, small_root};
+//!
+//! let target = TargetDir::open("inbox".as_ref())?;
+//! for found in Walk::new(&["photos"])? {
+//!     let found = found?;
+//!     if found.entry.size() > 0 {
+//!         let source = found.open()?;
+//!         let mut content = vec![0; source.size() as usize];
+//!         source.read_chunk(0, &mut content)?;
+//!         println!("{:?}", small_root(&content));
+//!         target.write_small(&found.entry, &[&content], Placing::default())?;
+//!     }
+//! }
+//! # Ok(()) }
+//! ```
 #![forbid(unsafe_code)]
 
 mod beneath;
 mod chunks;
+mod compare;
+mod dirs;
 mod entry;
 mod error;
 mod hash;
+mod journal;
+mod made_dirs;
+mod names;
+mod part;
 mod path;
+mod place;
+mod recheck;
+mod resume;
+mod small;
 mod source;
+mod spares;
+mod target;
 mod walk;
+mod write;
 
 pub use chunks::ChunkRanges;
 pub use entry::{
@@ -28,8 +59,13 @@ pub use hash::{
     CHUNK_BYTES, Cv, Root, RootBuilder, chunk_count, chunk_cv, chunk_len, pieces_root, small_root,
     zero_chunk_cv,
 };
+pub use journal::boot_id;
+pub use part::PartFile;
 pub use path::{
     COMPONENT_BYTES_MAX, DEPTH_MAX, PATH_BYTES_MAX, RelPath, UnsafeName, UnsafeReason, shown,
 };
+pub use place::{OnConflict, Outcome, Placed, Placing};
 pub use source::{Run, Runs, SourceFile, Stamp};
+pub use target::{Existing, ExistingKind, TargetDir};
 pub use walk::{Found, SkipReason, Skipped, Walk, WalkSummary, root_name};
+pub use write::Losses;

@@ -171,6 +171,8 @@ fn check_component(component: &[u8]) -> Result<(), UnsafeReason> {
 pub(crate) const PART_SUFFIX: &[u8] = b".wraith-part";
 /// End of the name of the list of its verified chunks.
 pub(crate) const JOURNAL_SUFFIX: &[u8] = b".wraith-journal";
+/// End of the name of a finished file on its way to replace another.
+pub(crate) const NEW_SUFFIX: &[u8] = b".wraith-new";
 
 /// True for names of unfinished files and of transfer state. A peer that could create these could pass off its own bytes
 /// as ours. Compared without case, for file systems that fold it.
@@ -185,6 +187,7 @@ fn is_reserved(component: &[u8]) -> bool {
     component[0] == b'.'
         && (ends_with(PART_SUFFIX)
             || ends_with(JOURNAL_SUFFIX)
+            || ends_with(NEW_SUFFIX)
             || (starts_with(b".wraith-") && ends_with(b".state")))
 }
 

@@ -1,0 +1,129 @@
+//! Handles of the directories files are put into, kept for a while so that a file costs no path lookup.
+//!
+//! A handle names a directory, not a path: what is written through it stays in that directory, even if its path has been
+//! replaced by a link meanwhile. The lock covers the table only, never a system call on a hit.
+
+use std::collections::HashMap;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::fs::{Mode, mkdirat};
+use rustix::io::{Errno, Result};
+
+use crate::beneath::{Beneath, DIR_HANDLE, open_child};
+
+/// Handles kept. A manifest is in depth-first order, so even a few per writer would do; a process may have 1024.
+const HANDLES_MAX: usize = 64;
+
+/// Mode of directories that no entry described. The umask applies.
+const IMPLIED_DIR_MODE: Mode = Mode::from_raw_mode(0o777);
+
+/// Directories below the root, by path; the empty path is the root.
+#[derive(Debug)]
+pub(crate) struct Dirs {
+    beneath: Beneath,
+    cache: Mutex<Cache>,
+}
+
+#[derive(Debug, Default)]
+struct Cache {
+    handles: HashMap<Box<[u8]>, (Arc<OwnedFd>, u64)>,
+    /// Counts uses; the handle with the lowest count goes first.
+    clock: u64,
+}
+
+impl Dirs {
+    pub(crate) fn new(beneath: Beneath) -> Self {
+        Self { beneath, cache: Mutex::default() }
+    }
+
+    pub(crate) fn beneath(&self) -> &Beneath {
+        &self.beneath
+    }
+
+    /// The directory `path`.
+    pub(crate) fn get(&self, path: &[u8]) -> Result<Arc<OwnedFd>> {
+        if let Some(fd) = self.lock().hit(path) {
+            return Ok(fd);
+        }
+        let fd = Arc::new(self.beneath.open_dir(path)?);
+        self.put(path, Arc::clone(&fd));
+        Ok(fd)
+    }
+
+    /// The directory `path`, made if it is missing, with its parents.
+    pub(crate) fn get_or_make(&self, path: &[u8]) -> Result<Arc<OwnedFd>> {
+        match self.get(path) {
+            Err(Errno::NOENT) if !path.is_empty() => {}
+            done => return done,
+        }
+        // From the deepest that exists down; paths are at most DEPTH_MAX deep.
+        let slash = path.iter().rposition(|&byte| byte == b'/');
+        let (parent, name) = match slash {
+            Some(slash) => (&path[..slash], &path[slash + 1..]),
+            None => (&path[..0], path),
+        };
+        let parent = self.get_or_make(parent)?;
+        match mkdirat(&parent, name, IMPLIED_DIR_MODE) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(errno),
+        }
+        let fd = Arc::new(open_child(parent.as_fd(), name, DIR_HANDLE)?);
+        self.put(path, Arc::clone(&fd));
+        Ok(fd)
+    }
+
+    /// Keeps a handle.
+    pub(crate) fn put(&self, path: &[u8], fd: Arc<OwnedFd>) {
+        self.lock().put(path, fd);
+    }
+
+    /// Drops the handle of `path`: it turned out to be of a directory that is gone.
+    pub(crate) fn forget(&self, path: &[u8]) {
+        self.lock().handles.remove(path);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Cache> {
+        // The table is consistent between any two of its operations.
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Cache {
+    fn hit(&mut self, path: &[u8]) -> Option<Arc<OwnedFd>> {
+        self.clock += 1;
+        let (fd, used) = self.handles.get_mut(path)?;
+        *used = self.clock;
+        Some(Arc::clone(fd))
+    }
+
+    fn put(&mut self, path: &[u8], fd: Arc<OwnedFd>) {
+        if self.handles.len() >= HANDLES_MAX && !self.handles.contains_key(path) {
+            let oldest = self.handles.iter().min_by_key(|(_, (_, used))| *used);
+            let oldest = oldest.map(|(path, _)| path.clone()).expect("the table is full");
+            self.handles.remove(&oldest);
+        }
+        self.clock += 1;
+        self.handles.insert(path.into(), (fd, self.clock));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::fs::open;
+
+    use super::*;
+
+    #[test]
+    fn any_number_of_directories_uses_a_bounded_number_of_handles() {
+        let dir = tempfile::tempdir().unwrap();
+        let dirs = Dirs::new(Beneath::new(open(dir.path(), DIR_HANDLE, Mode::empty()).unwrap()));
+        for n in 0..3 * HANDLES_MAX {
+            dirs.get_or_make(format!("a/{n}/b").as_bytes()).unwrap();
+            assert!(dirs.lock().handles.len() <= HANDLES_MAX);
+        }
+        assert!(dir.path().join("a/0/b").is_dir());
+        assert!(dirs.lock().hit(b"a").is_some(), "what is used stays");
+        assert!(dirs.lock().hit(b"a/0/b").is_none(), "what is not used goes");
+    }
+}

@@ -1,0 +1,392 @@
+//! The journal of a part file: which of its chunks are verified, appended record by record.
+//!
+//! ```text
+//! header, 128 bytes:  magic(16) ‖ size(8) ‖ mtime s(8) ‖ mtime ns(4) ‖ 0(4) ‖ identity(32) ‖ boot id(16) ‖
+//!                     part's device(8) ‖ part's inode(8) ‖ 0(8) ‖ check(16)
+//! record, 48 bytes:   chunk index(8) ‖ chaining value(32) ‖ check(8)
+//!                     first chunk(8) with the top bit set ‖ count(8) ‖ 0(24) ‖ check(8)           a hole
+//! ```
+//!
+//! Integers are little-endian; checks are BLAKE3, a record's keyed with identity, size and time and covering its position.
+//! A record counts if all before it are whole and it is whole: whatever a kill leaves at the end is ignored and overwritten.
+//! A record is appended after its chunk was handed to the kernel. That is enough against a killed process. After a crash of
+//! the machine the boot id differs, and chunks must be compared with their records before they count.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::OnceLock;
+
+use rustix::fs::ftruncate;
+use rustix::io::{Errno, Result, pread};
+
+use crate::entry::Mtime;
+use crate::hash::{Cv, chunk_count};
+use crate::write::write_all_at;
+
+const MAGIC: &[u8; 16] = b"wraith journal 1";
+pub(crate) const HEADER_BYTES: usize = 128;
+pub(crate) const RECORD_BYTES: usize = 48;
+const HOLE: u64 = 1 << 63;
+
+/// Records read at once.
+const RECORDS_PER_READ: usize = 1024;
+
+/// What a journal belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) size: u64,
+    pub(crate) mtime: Mtime,
+    /// Sender, transfer and path.
+    pub(crate) identity: [u8; 32],
+    pub(crate) boot_id: [u8; 16],
+    /// Device and inode of the part file: a copy of it elsewhere must be proven first.
+    pub(crate) part: (u64, u64),
+}
+
+impl Header {
+    fn encode(&self) -> [u8; HEADER_BYTES] {
+        let mut bytes = Vec::with_capacity(HEADER_BYTES);
+        bytes.extend_from_slice(MAGIC);
+        bytes.extend_from_slice(&self.size.to_le_bytes());
+        bytes.extend_from_slice(&self.mtime.s.to_le_bytes());
+        bytes.extend_from_slice(&self.mtime.ns.to_le_bytes());
+        bytes.extend_from_slice(&[0; 4]);
+        bytes.extend_from_slice(&self.identity);
+        bytes.extend_from_slice(&self.boot_id);
+        bytes.extend_from_slice(&self.part.0.to_le_bytes());
+        bytes.extend_from_slice(&self.part.1.to_le_bytes());
+        bytes.extend_from_slice(&[0; 8]);
+        let check = blake3::hash(&bytes);
+        bytes.extend_from_slice(&check.as_bytes()[..16]);
+        bytes.try_into().expect("the fields are 128 bytes")
+    }
+
+    fn decode(bytes: &[u8; HEADER_BYTES]) -> Option<Self> {
+        let (fields, check) = bytes.split_at(HEADER_BYTES - 16);
+        if &fields[..16] != MAGIC || check != &blake3::hash(fields).as_bytes()[..16] {
+            return None;
+        }
+        let u64_at = |at: usize| Some(u64::from_le_bytes(*fields.get(at..)?.first_chunk()?));
+        let ns = u32::from_le_bytes(*fields.get(32..)?.first_chunk()?);
+        Some(Self {
+            size: u64_at(16)?,
+            mtime: Mtime { s: u64_at(24)? as i64, ns },
+            identity: *fields.get(40..)?.first_chunk()?,
+            boot_id: *fields.get(72..)?.first_chunk()?,
+            part: (u64_at(88)?, u64_at(96)?),
+        })
+    }
+
+    /// Keys the checks of records, so that no record of another file or version counts.
+    fn record_key(&self) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new_derive_key("wraith/1 journal records");
+        hasher.update(&self.identity).update(&self.size.to_le_bytes());
+        hasher.update(&self.mtime.s.to_le_bytes()).update(&self.mtime.ns.to_le_bytes());
+        hasher.finalize().into()
+    }
+
+    /// True if this process runs since the boot the journal was written in, on the same part file: then what the journal
+    /// says is in the page cache or on the disk.
+    pub(crate) fn is_current(&self, part: (u64, u64)) -> bool {
+        let boot_id = boot_id();
+        boot_id != [0; 16] && self.boot_id == boot_id && self.part == part
+    }
+}
+
+/// What a record says is on disk, verified.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Record {
+    /// A chunk with this hash.
+    Chunk { index: u64, cv: Cv },
+    /// Chunks of zeros.
+    Hole { first: u64, count: u64 },
+}
+
+impl Record {
+    fn encode(&self, key: &[u8; 32], position: u64) -> [u8; RECORD_BYTES] {
+        let mut bytes = [0; RECORD_BYTES];
+        match self {
+            Self::Chunk { index, cv } => {
+                bytes[..8].copy_from_slice(&index.to_le_bytes());
+                bytes[8..40].copy_from_slice(cv);
+            }
+            Self::Hole { first, count } => {
+                bytes[..8].copy_from_slice(&(first | HOLE).to_le_bytes());
+                bytes[8..16].copy_from_slice(&count.to_le_bytes());
+            }
+        }
+        let check = record_check(key, position, &bytes);
+        bytes[40..].copy_from_slice(&check);
+        bytes
+    }
+
+    /// `None` if it is torn, forged, elsewhere, or about chunks beyond `chunks`.
+    fn decode(
+        bytes: &[u8; RECORD_BYTES],
+        key: &[u8; 32],
+        position: u64,
+        chunks: u64,
+    ) -> Option<Self> {
+        if bytes[40..] != record_check(key, position, bytes) {
+            return None;
+        }
+        let word = |at: usize| Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
+        let first = word(0)?;
+        let (record, end) = if first & HOLE == 0 {
+            (Self::Chunk { index: first, cv: *bytes[8..].first_chunk()? }, first.checked_add(1)?)
+        } else {
+            let (first, count) = (first & !HOLE, word(8)?);
+            (Self::Hole { first, count }, first.checked_add(count)?)
+        };
+        (end <= chunks).then_some(record)
+    }
+}
+
+fn record_check(key: &[u8; 32], position: u64, bytes: &[u8; RECORD_BYTES]) -> [u8; 8] {
+    // One block of BLAKE3: 40 + 8 bytes.
+    let mut message = *bytes;
+    message[40..].copy_from_slice(&position.to_le_bytes());
+    let hash = blake3::keyed_hash(key, &message);
+    *hash.as_bytes().first_chunk().expect("a hash has 32 bytes")
+}
+
+/// An open, locked journal.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    fd: OwnedFd,
+    header: Header,
+    key: [u8; 32],
+    /// End of the last whole record; the next one goes here.
+    end: u64,
+}
+
+impl Journal {
+    /// Starts over in `fd`.
+    pub(crate) fn begin(
+        fd: OwnedFd,
+        header: Header,
+    ) -> std::result::Result<Self, (OwnedFd, Errno)> {
+        let written =
+            ftruncate(&fd, 0).and_then(|()| write_all_at(fd.as_fd(), &[&header.encode()], 0));
+        match written {
+            Ok(()) => Ok(Self { fd, key: header.record_key(), header, end: HEADER_BYTES as u64 }),
+            Err(errno) => Err((fd, errno)),
+        }
+    }
+
+    /// The header in `fd`. `None` if there is no whole one.
+    pub(crate) fn read_header(fd: &OwnedFd) -> Result<Option<Header>> {
+        let mut bytes = [0; HEADER_BYTES];
+        let read = read_full(fd, &mut bytes, 0)?;
+        Ok(if read == HEADER_BYTES { Header::decode(&bytes) } else { None })
+    }
+
+    /// Continues the journal in `fd`, whose header was read. Nothing is known until [`Self::replay`].
+    pub(crate) fn continued(fd: OwnedFd, header: Header) -> Self {
+        Self { fd, key: header.record_key(), header, end: HEADER_BYTES as u64 }
+    }
+
+    /// Calls `each` with every whole record from the start, until it returns false. The next [`Self::append`] goes behind
+    /// the last whole record in any case.
+    pub(crate) fn replay(&mut self, mut each: impl FnMut(Record) -> bool) -> Result<()> {
+        let mut wanted = true;
+        let chunks = chunk_count(self.header.size);
+        let mut buffer = vec![0; RECORDS_PER_READ * RECORD_BYTES];
+        self.end = HEADER_BYTES as u64;
+        loop {
+            let read = read_full(&self.fd, &mut buffer, self.end)?;
+            let (records, _torn) = buffer[..read].as_chunks::<RECORD_BYTES>();
+            for bytes in records {
+                let Some(record) = Record::decode(bytes, &self.key, self.end, chunks) else {
+                    return Ok(());
+                };
+                wanted = wanted && each(record);
+                self.end += RECORD_BYTES as u64;
+            }
+            if read < buffer.len() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Appends a record with one write. If that fails, the journal is as before.
+    pub(crate) fn append(&mut self, record: &Record) -> Result<()> {
+        write_all_at(self.fd.as_fd(), &[&record.encode(&self.key, self.end)], self.end)?;
+        self.end += RECORD_BYTES as u64;
+        Ok(())
+    }
+
+    pub(crate) fn header(&self) -> &Header {
+        &self.header
+    }
+
+    pub(crate) fn fd(&self) -> &OwnedFd {
+        &self.fd
+    }
+
+    pub(crate) fn into_fd(self) -> OwnedFd {
+        self.fd
+    }
+}
+
+/// Reads until `buffer` is full or the file ends.
+fn read_full(fd: &OwnedFd, buffer: &mut [u8], offset: u64) -> Result<usize> {
+    let mut done = 0;
+    while done < buffer.len() {
+        match pread(fd, &mut buffer[done..], offset + done as u64) {
+            Ok(0) => break,
+            Ok(read) => done += read,
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(done)
+}
+
+/// Identifies this run of the system: a random number of the kernel, made at boot. Zero if it cannot be read; then nothing
+/// an earlier process left is taken on trust.
+pub fn boot_id() -> [u8; 16] {
+    static BOOT_ID: OnceLock<[u8; 16]> = OnceLock::new();
+    *BOOT_ID.get_or_init(|| {
+        let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();
+        u128::from_str_radix(&digits, 16).unwrap_or(0).to_be_bytes()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn header() -> Header {
+        let mtime = Mtime { s: -5, ns: 7 };
+        let boot_id = boot_id();
+        Header { size: 1 << 40, mtime, identity: [3; 32], boot_id, part: (1, 2) }
+    }
+
+    fn fd() -> OwnedFd {
+        tempfile::tempfile().unwrap().into()
+    }
+
+    fn begin(header: Header) -> Journal {
+        Journal::begin(fd(), header).map_err(|(_, errno)| errno).unwrap()
+    }
+
+    fn records(journal: &mut Journal) -> Vec<Record> {
+        let mut records = Vec::new();
+        journal
+            .replay(|record| {
+                records.push(record);
+                true
+            })
+            .unwrap();
+        records
+    }
+
+    fn any_record() -> impl Strategy<Value = Record> {
+        prop_oneof![
+            (0u64..1 << 22, any::<Cv>()).prop_map(|(index, cv)| Record::Chunk { index, cv }),
+            (0u64..1 << 21, 0u64..1 << 21).prop_map(|(first, count)| Record::Hole { first, count }),
+        ]
+    }
+
+    fn bytes_of(journal: &Journal) -> Vec<u8> {
+        let mut bytes = vec![0; journal.end as usize];
+        assert_eq!(read_full(&journal.fd, &mut bytes, 0).unwrap(), bytes.len());
+        bytes
+    }
+
+    fn with_bytes(bytes: &[u8]) -> OwnedFd {
+        let fd = fd();
+        write_all_at(fd.as_fd(), &[bytes], 0).unwrap();
+        fd
+    }
+
+    #[test]
+    fn a_header_survives_and_any_changed_bit_is_noticed() {
+        let journal = begin(header());
+        assert_eq!(Journal::read_header(&journal.fd), Ok(Some(header())));
+        let bytes = bytes_of(&journal);
+        for bit in 0..HEADER_BYTES * 8 {
+            let mut changed = bytes.clone();
+            changed[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(Journal::read_header(&with_bytes(&changed)), Ok(None), "bit {bit}");
+        }
+        for len in 0..HEADER_BYTES {
+            assert_eq!(Journal::read_header(&with_bytes(&bytes[..len])), Ok(None));
+        }
+    }
+
+    #[test]
+    fn only_this_boot_and_this_part_count_at_once() {
+        assert_ne!(boot_id(), [0; 16], "this test needs /proc");
+        assert!(header().is_current((1, 2)));
+        assert!(!header().is_current((1, 3)));
+        assert!(!Header { boot_id: [9; 16], ..header() }.is_current((1, 2)));
+    }
+
+    #[test]
+    fn records_beyond_the_file_end_the_journal() {
+        let mut journal = begin(Header { size: 1 << 20, ..header() });
+        journal.append(&Record::Chunk { index: 3, cv: [1; 32] }).unwrap();
+        journal.append(&Record::Chunk { index: 4, cv: [1; 32] }).unwrap();
+        assert_eq!(records(&mut journal).len(), 1);
+        journal.append(&Record::Hole { first: 2, count: u64::MAX - 1 }).unwrap();
+        assert_eq!(records(&mut journal).len(), 1);
+    }
+
+    #[test]
+    fn records_of_another_version_of_the_file_do_not_count() {
+        let mut journal = begin(header());
+        journal.append(&Record::Chunk { index: 0, cv: [1; 32] }).unwrap();
+        let other = Header { mtime: Mtime { s: 0, ns: 0 }, ..header() };
+        assert_eq!(records(&mut Journal::continued(journal.into_fd(), other)), []);
+    }
+
+    #[test]
+    fn more_records_than_are_read_at_once_come_back() {
+        let mut journal = begin(header());
+        let all: Vec<Record> = (0..RECORDS_PER_READ as u64 * 2 + 1)
+            .map(|index| Record::Chunk { index, cv: [index as u8; 32] })
+            .collect();
+        all.iter().for_each(|record| journal.append(record).unwrap());
+        assert_eq!(records(&mut journal), all);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+        #[test]
+        fn a_journal_cut_anywhere_yields_the_whole_records_before_and_goes_on(
+            all in proptest::collection::vec(any_record(), 0..6), garbage in any::<[u8; 60]>(),
+        ) {
+            let mut journal = begin(header());
+            all.iter().for_each(|record| journal.append(record).unwrap());
+            let bytes = bytes_of(&journal);
+            for cut in HEADER_BYTES..=bytes.len() {
+                let whole = (cut - HEADER_BYTES) / RECORD_BYTES;
+                let torn = [&bytes[..cut], &garbage[..]].concat();
+                let mut torn = Journal::continued(with_bytes(&torn), header());
+                prop_assert_eq!(&records(&mut torn)[..], &all[..whole]);
+                let next = Record::Chunk { index: 77, cv: [7; 32] };
+                torn.append(&next).unwrap();
+                let again = records(&mut torn);
+                prop_assert_eq!(&again[..whole], &all[..whole]);
+                prop_assert_eq!(again.get(whole), Some(&next));
+            }
+        }
+
+        #[test]
+        fn a_flipped_bit_ends_the_journal_there(
+            all in proptest::collection::vec(any_record(), 1..6), bit in any::<prop::sample::Index>(),
+        ) {
+            let mut journal = begin(header());
+            all.iter().for_each(|record| journal.append(record).unwrap());
+            let mut bytes = bytes_of(&journal);
+            let bit = bit.index((bytes.len() - HEADER_BYTES) * 8);
+            bytes[HEADER_BYTES + bit / 8] ^= 1 << (bit % 8);
+            let mut changed = Journal::continued(with_bytes(&bytes), header());
+            prop_assert_eq!(&records(&mut changed)[..], &all[..bit / 8 / RECORD_BYTES]);
+        }
+    }
+}

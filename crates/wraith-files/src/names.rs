@@ -1,0 +1,97 @@
+//! Names derived from a file's name: of its part, its journal, its replacement, and of a copy beside it.
+//!
+//! All but the last start with a dot and end with a reserved suffix, so no peer can name them ([`RelPath`]).
+//!
+//! [`RelPath`]: crate::RelPath
+
+use crate::path::{COMPONENT_BYTES_MAX, JOURNAL_SUFFIX, NEW_SUFFIX, PART_SUFFIX};
+
+/// Hidden names beside one file. `tag` tells apart parts of one name that came from different senders.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct HiddenNames {
+    pub(crate) part: Vec<u8>,
+    pub(crate) journal: Vec<u8>,
+    /// The journal while it is being rewritten.
+    pub(crate) new_journal: Vec<u8>,
+}
+
+impl HiddenNames {
+    pub(crate) fn of(name: &[u8], tag: Option<[u8; 4]>) -> Self {
+        let tagged = match tag {
+            Some(tag) => [name, format!(".{:08x}", u32::from_be_bytes(tag)).as_bytes()].concat(),
+            None => name.to_vec(),
+        };
+        Self {
+            part: hidden(&tagged, PART_SUFFIX),
+            journal: hidden(&tagged, JOURNAL_SUFFIX),
+            new_journal: hidden(&[tagged.as_slice(), b".journal"].concat(), NEW_SUFFIX),
+        }
+    }
+}
+
+/// The hidden name of a finished file about to replace `name`.
+pub(crate) fn replacement_name(name: &[u8]) -> Vec<u8> {
+    hidden(name, NEW_SUFFIX)
+}
+
+/// `.NAME` and the suffix; a name that would be too long is replaced by its hash.
+fn hidden(name: &[u8], suffix: &[u8]) -> Vec<u8> {
+    if 1 + name.len() + suffix.len() <= COMPONENT_BYTES_MAX {
+        return [b".", name, suffix].concat();
+    }
+    let hash = blake3::hash(name).to_hex();
+    [b".", &hash.as_bytes()[..32], suffix].concat()
+}
+
+/// Longest ending that is kept as such in a copy's name (`.tar.gz` counts as `.gz`).
+const EXTENSION_BYTES_MAX: usize = 16;
+
+/// `photo (2).jpg` for the second copy beside `photo.jpg`.
+pub(crate) fn copy_name(name: &[u8], number: u32) -> Vec<u8> {
+    let dot = name.iter().rposition(|&byte| byte == b'.');
+    let dot = dot.filter(|&dot| dot > 0 && name.len() - dot <= EXTENSION_BYTES_MAX);
+    let (stem, extension) = name.split_at(dot.unwrap_or(name.len()));
+    let number = format!(" ({number})");
+    let room = COMPONENT_BYTES_MAX - number.len() - extension.len();
+    let mut end = stem.len().min(room);
+    // Not in the middle of a UTF-8 character.
+    while end > 0 && end < stem.len() && stem[end] & 0xc0 == 0x80 {
+        end -= 1;
+    }
+    [&stem[..end], number.as_bytes(), extension].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::path::RelPath;
+
+    #[test]
+    fn copies_keep_their_extension_and_fit() {
+        let name = |name: &str, n| String::from_utf8(copy_name(name.as_bytes(), n)).unwrap();
+        assert_eq!(name("photo.jpg", 1), "photo (1).jpg");
+        assert_eq!(name(".profile", 2), ".profile (2)");
+        assert_eq!(name("a.b c d e f g h i j k", 3), "a.b c d e f g h i j k (3)");
+        assert_eq!(name("plain", 10), "plain (10)");
+        let long = copy_name(&[b'x'; 255], 7);
+        assert_eq!(long.len(), 255);
+        let long = name(&format!("{}.txt", "é".repeat(125)), 1);
+        assert!(long.len() <= 255 && long.ends_with("é (1).txt"));
+    }
+
+    #[test]
+    fn no_peer_can_name_a_hidden_file() {
+        for name in [b"x".as_slice(), b"X.Y", b"\xff", &[b'x'; 255], &[b'x'; 240], b"-"] {
+            for tag in [None, Some([1, 2, 3, 4])] {
+                let names = HiddenNames::of(name, tag);
+                let all = [names.part, names.journal, names.new_journal, replacement_name(name)];
+                for (i, hidden) in all.iter().enumerate() {
+                    assert!(hidden.len() <= COMPONENT_BYTES_MAX);
+                    assert!(RelPath::parse(hidden).is_err());
+                    assert!(!all[..i].contains(hidden));
+                }
+            }
+        }
+        assert_ne!(HiddenNames::of(b"x", Some([0, 0, 0, 1])), HiddenNames::of(b"x", None));
+    }
+}

@@ -1,0 +1,273 @@
+//! Finding, continuing and beginning part files.
+//!
+//! A part is continued only if its journal names the same sender, transfer, path, size and time, belongs to this user alone,
+//! and no living process has it locked. A part of someone else under the same name is left alone: ours then gets a tag in
+//! its name. What is ours but of another size or time is begun anew.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use rustix::fs::{AtFlags, Mode, OFlags, fstat, ftruncate, openat, unlinkat};
+use rustix::io::Errno;
+
+use crate::beneath::open_child;
+use crate::entry::Entry;
+use crate::error::{Context, Error, Result};
+use crate::journal::{Header, Journal, Record, boot_id};
+use crate::names::HiddenNames;
+use crate::part::{PartFile, file_id, is_private, open_part};
+use crate::path::{RelPath, shown};
+use crate::place::{is_at, lock_file, remove_hidden};
+use crate::small::create_hidden;
+use crate::target::Inner;
+
+/// What was found under one pair of hidden names.
+enum Slot {
+    /// Nothing.
+    Empty,
+    /// A locked journal without use: torn, or ours and of another version of the file.
+    Stale(OwnedFd),
+    /// Ours, to be continued.
+    Ours(OwnedFd, Header, OwnedFd),
+    /// Ours, and a living process has it.
+    Busy,
+    /// Somebody else's, or nothing of this program.
+    Foreign,
+}
+
+/// Binds a part to the sender, the transfer (both in `key`) and the path.
+fn identity(key: &[u8; 32], path: &RelPath) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new_derive_key("wraith/1 part identity");
+    hasher.update(key).update(path.as_bytes()).finalize().into()
+}
+
+/// The names to look under, and then to begin under, in order.
+fn candidates(path: &RelPath, identity: &[u8; 32]) -> [HiddenNames; 2] {
+    let tag = *identity.first_chunk().expect("an identity has 32 bytes");
+    [None, Some(tag)].map(|tag| HiddenNames::of(path.file_name(), tag))
+}
+
+/// See [`crate::TargetDir::resume`].
+pub(crate) fn resume(
+    target: &Arc<Inner>,
+    entry: &Entry,
+    key: &[u8; 32],
+) -> Result<Option<PartFile>> {
+    let parent = match target.dirs.get(entry.path.parent_bytes().unwrap_or_default()) {
+        Err(Errno::NOENT) => return Ok(None),
+        done => done.context(entry.path.as_bytes(), "look for its part")?,
+    };
+    let identity = identity(key, &entry.path);
+    for names in candidates(&entry.path, &identity) {
+        match look(&parent, &names, entry, &identity)? {
+            Slot::Ours(journal, header, part) => {
+                let journal = Journal::continued(journal, header);
+                return continued(target, entry, parent, names, part, journal).map(Some);
+            }
+            Slot::Busy => return Err(Error::InUse { path: shown(entry.path.as_bytes()) }),
+            Slot::Empty | Slot::Stale(_) | Slot::Foreign => {}
+        }
+    }
+    Ok(None)
+}
+
+/// See [`crate::TargetDir::open_or_resume`].
+pub(crate) fn open_or_resume(
+    target: &Arc<Inner>,
+    entry: &Entry,
+    key: &[u8; 32],
+) -> Result<PartFile> {
+    if let Some(part) = resume(target, entry, key)? {
+        return Ok(part);
+    }
+    let parent = target.parent(&entry.path)?;
+    let identity = identity(key, &entry.path);
+    for names in candidates(&entry.path, &identity) {
+        let journal = match look(&parent, &names, entry, &identity)? {
+            Slot::Empty => None,
+            Slot::Stale(journal) => Some(journal),
+            Slot::Ours(..) | Slot::Busy | Slot::Foreign => continue,
+        };
+        let Some(journal) = journal_for(target, &parent, &names, journal, &entry.path)? else {
+            continue;
+        };
+        return begin(target, entry, parent, names, journal, identity);
+    }
+    Err(Error::InUse { path: shown(entry.path.as_bytes()) })
+}
+
+/// Removes what is left of the file at `path` under this `key`, or of nobody.
+pub(crate) fn sweep(target: &Arc<Inner>, entry: &Entry, key: &[u8; 32]) -> Result<()> {
+    let path = &entry.path;
+    let parent = match target.dirs.get(path.parent_bytes().unwrap_or_default()) {
+        Err(Errno::NOENT) => return Ok(()),
+        done => done.context(path.as_bytes(), "look for its part")?,
+    };
+    let identity = identity(key, path);
+    for names in candidates(path, &identity) {
+        let _locked = match look(&parent, &names, entry, &identity)? {
+            Slot::Empty | Slot::Busy | Slot::Foreign => continue,
+            Slot::Stale(journal) | Slot::Ours(journal, ..) => journal,
+        };
+        for name in [&names.part, &names.new_journal, &names.journal] {
+            remove_hidden(parent.as_fd(), name, path)?;
+        }
+    }
+    Ok(())
+}
+
+/// Looks at one pair of names, and locks the journal there.
+fn look(
+    parent: &Arc<OwnedFd>,
+    names: &HiddenNames,
+    entry: &Entry,
+    identity: &[u8; 32],
+) -> Result<Slot> {
+    let path = entry.path.as_bytes();
+    let flags = OFlags::RDWR | OFlags::NONBLOCK;
+    let journal = match open_child(parent.as_fd(), &names.journal, flags) {
+        Ok(journal) => journal,
+        Err(Errno::NOENT) => return Ok(Slot::Empty),
+        Err(Errno::LOOP | Errno::ACCESS | Errno::ISDIR | Errno::NXIO | Errno::PERM) => {
+            return Ok(Slot::Foreign);
+        }
+        Err(errno) => return Err(Error::os(path, "open its journal", errno)),
+    };
+    if !is_private(&journal) {
+        return Ok(Slot::Foreign);
+    }
+    let locked = lock_file(journal.as_fd()).is_ok();
+    let header = Journal::read_header(&journal).context(path, "read its journal")?;
+    let is_ours = header.is_some_and(|header| header.identity == *identity);
+    if !locked || !is_at(journal.as_fd(), parent.as_fd(), &names.journal) {
+        return Ok(if is_ours { Slot::Busy } else { Slot::Foreign });
+    }
+    let header = match header {
+        None => return Ok(Slot::Stale(journal)),
+        Some(_) if !is_ours => return Ok(Slot::Foreign),
+        Some(header) => header,
+    };
+    if (header.size, header.mtime) != (entry.size(), entry.mtime) {
+        return Ok(Slot::Stale(journal));
+    }
+    match open_part(parent, &names.part) {
+        Ok(part) if is_private(&part) && has_size(&part, header.size) => {
+            Ok(Slot::Ours(journal, header, part))
+        }
+        Ok(_) | Err(Errno::NOENT | Errno::LOOP | Errno::ACCESS | Errno::ISDIR | Errno::NXIO) => {
+            Ok(Slot::Stale(journal))
+        }
+        Err(errno) => Err(Error::os(path, "open its part", errno)),
+    }
+}
+
+fn has_size(fd: &OwnedFd, size: u64) -> bool {
+    fstat(fd).is_ok_and(|stat| stat.st_size as u64 == size)
+}
+
+/// A locked journal under its name: the one there, a spare one, or a new one. `None` if somebody else was faster.
+fn journal_for(
+    target: &Inner,
+    parent: &Arc<OwnedFd>,
+    names: &HiddenNames,
+    found: Option<OwnedFd>,
+    path: &RelPath,
+) -> Result<Option<OwnedFd>> {
+    if let Some(journal) = found.or_else(|| target.spares.take(parent, &names.journal)) {
+        return Ok(Some(journal));
+    }
+    match create_hidden(parent.as_fd(), &names.journal, PRIVATE) {
+        Ok(journal) => Ok(Some(journal)),
+        Err(Errno::BUSY | Errno::EXIST) => Ok(None),
+        Err(errno) => Err(Error::os(path.as_bytes(), "create its journal", errno)),
+    }
+}
+
+/// Mode of hidden files: nobody else may look at what is not finished.
+const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
+
+/// Makes an empty part under a journal that is ours.
+fn begin(
+    target: &Arc<Inner>,
+    entry: &Entry,
+    parent: Arc<OwnedFd>,
+    names: HiddenNames,
+    journal: OwnedFd,
+    identity: [u8; 32],
+) -> Result<PartFile> {
+    let path = entry.path.as_bytes();
+    let made = make_part(&parent, &names.part, entry.size()).and_then(|part| {
+        let id = file_id(&part)?;
+        Ok((part, id))
+    });
+    let (part, id) = match made {
+        Ok(made) => made,
+        Err(errno) => {
+            target.spares.retire(journal, parent, names.journal);
+            return Err(Error::os(path, "create its part", errno));
+        }
+    };
+    let (size, mtime) = (entry.size(), entry.mtime);
+    let header = Header { size, mtime, identity, boot_id: boot_id(), part: id };
+    match Journal::begin(journal, header) {
+        Ok(journal) => Ok(PartFile::over(target, entry, parent, names, part, journal)),
+        Err((journal, errno)) => {
+            // The journal's error is the one to tell.
+            let _ = unlinkat(&parent, &names.part, AtFlags::empty());
+            target.spares.retire(journal, parent, names.journal);
+            Err(Error::os(path, "write its journal", errno))
+        }
+    }
+}
+
+/// Never opens what is there: it could be a link, or another name of something else.
+fn make_part(parent: &OwnedFd, name: &[u8], size: u64) -> rustix::io::Result<OwnedFd> {
+    match unlinkat(parent, name, AtFlags::empty()) {
+        Ok(()) | Err(Errno::NOENT) => {}
+        Err(errno) => return Err(errno),
+    }
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let part = openat(parent, name, flags, PRIVATE)?;
+    ftruncate(&part, size).inspect_err(|_| {
+        let _ = unlinkat(parent, name, AtFlags::empty());
+    })?;
+    Ok(part)
+}
+
+/// Reads what the journal says.
+fn continued(
+    target: &Arc<Inner>,
+    entry: &Entry,
+    parent: Arc<OwnedFd>,
+    names: HiddenNames,
+    part: OwnedFd,
+    journal: Journal,
+) -> Result<PartFile> {
+    let id = file_id(&part).context(entry.path.as_bytes(), "look at its part")?;
+    let is_current = journal.header().is_current(id);
+    let file = PartFile::over(target, entry, parent, names, part, journal);
+    let mut state = file.lock();
+    let state_ref = &mut *state;
+    let journal = state_ref.journal.as_mut().expect("it was just put there");
+    let (have, root) = (&mut state_ref.have, &mut state_ref.root);
+    let (holes, mut any) = (&mut state_ref.unhashed_holes, false);
+    let replayed = journal.replay(|record| {
+        any = true;
+        match record {
+            _ if !is_current => {}
+            Record::Chunk { index, cv } => {
+                have.insert(index..index + 1);
+                root.set(index, cv);
+            }
+            Record::Hole { first, count } => {
+                have.insert(first..first + count);
+                holes.insert(first..first + count);
+            }
+        }
+        true
+    });
+    state_ref.unproven = any && !is_current;
+    drop(state);
+    replayed.context(entry.path.as_bytes(), "read its journal")?;
+    Ok(file)
+}

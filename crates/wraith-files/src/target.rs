@@ -1,0 +1,311 @@
+//! The target directory: the only door through which anything is created, changed or looked at while receiving.
+//!
+//! Invariant: every path goes through [`Dirs`], which opens parents beneath the root without following links, and every name
+//! is one component relative to such a handle. So nothing outside is touched, whatever a peer names and whoever replaces
+//! directories by links meanwhile.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rustix::fs::{
+    AtFlags, FileType, Mode, OFlags, fchmod, fstat, fstatvfs, mkdirat, open, statat, syncfs,
+    utimensat,
+};
+use rustix::io::Errno;
+
+use crate::beneath::{Beneath, DIR_HANDLE, open_child};
+use crate::dirs::Dirs;
+use crate::entry::{Entry, Kind};
+use crate::error::{Context, Error, Result};
+use crate::hash::{CHUNK_BYTES, Root};
+use crate::made_dirs::MadeDirs;
+use crate::part::PartFile;
+use crate::path::{RelPath, shown};
+use crate::place::{NewLink, OnConflict, Placed, Placing, place};
+use crate::resume;
+use crate::small::{self, Linking};
+use crate::source::{SourceFile, Stamp};
+use crate::spares::SpareJournals;
+use crate::write::{Losses, PERMISSION_BITS, permissions, set_metadata, timestamps};
+
+/// A directory files are received into. Cloning is cheap; any number of threads may use it at once.
+#[derive(Clone, Debug)]
+pub struct TargetDir(Arc<Inner>);
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    /// The root, open for reading, for calls that want that.
+    root: OwnedFd,
+    pub(crate) dirs: Dirs,
+    linking: Linking,
+    made: Mutex<MadeDirs>,
+    losses: Mutex<Losses>,
+    pub(crate) spares: SpareJournals,
+}
+
+/// What stands under a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Existing {
+    /// What it is.
+    pub kind: ExistingKind,
+    /// Device, inode, size, times.
+    pub stamp: Stamp,
+}
+
+/// Kinds of things on a disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExistingKind {
+    /// A regular file.
+    File,
+    /// A folder.
+    Dir,
+    /// A symbolic link.
+    Symlink,
+    /// A socket, pipe or device.
+    Other,
+}
+
+impl TargetDir {
+    /// Opens an existing directory. If `dir` itself is a link, what it points to is the target: the user named it.
+    pub fn open(dir: &Path) -> Result<Self> {
+        use std::os::unix::ffi::OsStrExt;
+        let shown_dir = dir.as_os_str().as_bytes();
+        let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = open(dir, OFlags::RDONLY | flags, Mode::empty());
+        let root = root.context(shown_dir, "open the target folder")?;
+        let handle = rustix::fs::openat(&root, c".", DIR_HANDLE | OFlags::CLOEXEC, Mode::empty());
+        let handle = handle.context(shown_dir, "open the target folder")?;
+        Ok(Self(Arc::new(Inner {
+            root,
+            dirs: Dirs::new(Beneath::new(handle)),
+            linking: Linking::default(),
+            made: Mutex::default(),
+            losses: Mutex::default(),
+            spares: SpareJournals::default(),
+        })))
+    }
+
+    /// Bytes that this user may still write to the file system of the target.
+    pub fn free_bytes(&self) -> Result<u64> {
+        let stat = fstatvfs(&self.0.root).context(b".", "ask for free space")?;
+        Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+    }
+
+    /// Writes everything on the file system of the target through to the disk.
+    pub fn sync_all(&self) -> Result<()> {
+        syncfs(&self.0.root).context(b".", "write everything through to the disk")
+    }
+
+    /// Metadata that could not be set so far.
+    pub fn losses(&self) -> Losses {
+        *lock(&self.0.losses)
+    }
+
+    /// What stands at `path`, not following links. `None` if nothing does.
+    pub fn existing(&self, path: &RelPath) -> Result<Option<Existing>> {
+        let at = self.0.dirs.get(path.parent_bytes().unwrap_or_default());
+        let at = at.and_then(|dir| statat(dir, path.file_name(), AtFlags::SYMLINK_NOFOLLOW));
+        let stat = match at {
+            Err(Errno::NOENT) => return Ok(None),
+            done => done.context(path.as_bytes(), "look at it")?,
+        };
+        let kind = match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => ExistingKind::File,
+            FileType::Directory => ExistingKind::Dir,
+            FileType::Symlink => ExistingKind::Symlink,
+            _ => ExistingKind::Other,
+        };
+        Ok(Some(Existing { kind, stamp: Stamp::of(&stat) }))
+    }
+
+    /// Opens the regular file `existing` at `path`, to compare it with what a peer offers.
+    pub fn open_existing(&self, path: &RelPath, existing: &Existing) -> Result<SourceFile> {
+        SourceFile::open(self.0.dirs.beneath(), path.as_bytes(), path, &existing.stamp)
+    }
+
+    /// BLAKE3 of the regular file at `path`, read in full. `None` if there is none. [`Error::Changed`] if it changes
+    /// meanwhile.
+    pub fn root_of(&self, path: &RelPath) -> Result<Option<Root>> {
+        match self.existing(path)? {
+            Some(existing) if existing.kind == ExistingKind::File => {
+                source_root(&self.open_existing(path, &existing)?).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Makes the folder `entry`, and its parents if no entry did. One that exists is used as it is. Until
+    /// [`Self::finish_dirs`] the owner may write in it, whatever its mode. True if it was made.
+    pub fn make_dir(&self, entry: &Entry) -> Result<bool> {
+        let path = &entry.path;
+        let growing = (entry.mode & PERMISSION_BITS) | 0o700;
+        let made = self.in_parent(path, "create it", |parent| {
+            match mkdirat(parent, path.file_name(), Mode::from_raw_mode(growing)) {
+                Ok(()) => Ok(true),
+                Err(Errno::EXIST) => Ok(false),
+                Err(errno) => Err(Error::os(path.as_bytes(), "create it", errno)),
+            }
+        })?;
+        let parent = self.parent(path)?;
+        let opened =
+            open_child(parent.as_fd(), path.file_name(), OFlags::RDONLY | OFlags::DIRECTORY);
+        let fd = match opened {
+            Err(Errno::NOTDIR | Errno::LOOP) => {
+                return Err(Error::Exists { path: shown(path.as_bytes()) });
+            }
+            // Somebody's folder that this user may enter but not list.
+            Err(Errno::ACCESS) if !made => return Ok(false),
+            done => done.context(path.as_bytes(), "open it")?,
+        };
+        let stat = fstat(&fd).context(path.as_bytes(), "look at it")?;
+        if made && permissions(&stat) != growing {
+            let mode = Mode::from_raw_mode((stat.st_mode & 0o7000) | growing);
+            // A file system without permissions; finish_dirs counts it.
+            let _ = fchmod(&fd, mode);
+        }
+        // A folder as an interrupted transfer leaves it is finished by this one. Permissions are never taken away from a
+        // folder that was there: it may be the user's own.
+        if made {
+            lock(&self.0.made).push(path, entry.mode, entry.mtime);
+        } else if permissions(&stat) == growing {
+            lock(&self.0.made).push(path, growing, entry.mtime);
+            self.lose(Losses {
+                modes: u64::from(growing != entry.mode & PERMISSION_BITS),
+                times: 0,
+            });
+        }
+        if made {
+            self.0.dirs.put(path.as_bytes(), Arc::new(fd));
+        }
+        Ok(made)
+    }
+
+    /// Gives the folders of [`Self::make_dir`] their modes and times, the deepest first. Call it when everything else is in
+    /// place. Returns the first error after having tried all.
+    pub fn finish_dirs(&self) -> Result<()> {
+        // Removing a journal later would change its folder's time.
+        self.0.spares.clear();
+        let mut first_error = Ok(());
+        let made = std::mem::take(&mut *lock(&self.0.made));
+        for (path, mode, mtime) in made.deepest_first() {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+            match self.0.dirs.beneath().open_file(path, flags) {
+                Ok(fd) => self.lose(set_metadata(fd.as_fd(), mode, mtime)),
+                // Removed or replaced by someone: then it is theirs.
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
+                Err(errno) if first_error.is_ok() => {
+                    first_error = Err(Error::os(path, "finish the folder", errno));
+                }
+                Err(_) => {}
+            }
+        }
+        self.lose(Losses { modes: 0, times: made.forgotten() });
+        first_error
+    }
+
+    /// Makes the link `entry`. It is never followed by this crate, so it may point anywhere; see [`Entry::link_escapes`].
+    pub fn make_symlink(&self, entry: &Entry, on_conflict: OnConflict) -> Result<Placed> {
+        let path = &entry.path;
+        let Kind::Symlink { target } = &entry.kind else {
+            return Err(Error::Misuse { path: shown(path.as_bytes()), what: "it is no link" });
+        };
+        self.in_parent(path, "create the link", |parent| {
+            let placed = place(&NewLink { target }, parent.as_fd(), path, on_conflict)?;
+            if placed.outcome.is_new() {
+                let (name, times) = (placed.path.file_name(), timestamps(entry.mtime));
+                let set = utimensat(parent, name, &times, AtFlags::SYMLINK_NOFOLLOW);
+                self.lose(Losses { modes: 0, times: u64::from(set.is_err()) });
+            }
+            Ok(placed)
+        })
+    }
+
+    /// Makes the file `entry`, whose whole content is the `pieces` one after the other, already verified by the caller
+    /// ([`crate::pieces_root`]). It appears complete or not at all. [`Error::Mismatch`] if the length is not the entry's.
+    pub fn write_small(&self, entry: &Entry, pieces: &[&[u8]], placing: Placing) -> Result<Placed> {
+        self.in_parent(&entry.path, "create it", |parent| {
+            let mut losses = Losses::default();
+            let linking = &self.0.linking;
+            let dir = parent.as_fd();
+            let placed = small::write_small(linking, dir, entry, pieces, placing, &mut losses);
+            self.lose(losses);
+            placed
+        })
+    }
+
+    /// Continues the file `entry` where an earlier process stopped, if it left something of this size and time under this
+    /// `key`. The key names what may be continued: the sender and the transfer. [`Error::InUse`] if that process lives.
+    pub fn resume(&self, entry: &Entry, key: &[u8; 32]) -> Result<Option<PartFile>> {
+        resume::resume(&self.0, entry, key)
+    }
+
+    /// [`Self::resume`], or begins it anew. What another key left is not touched.
+    pub fn open_or_resume(&self, entry: &Entry, key: &[u8; 32]) -> Result<PartFile> {
+        self.in_parent(&entry.path, "create it", |_| resume::open_or_resume(&self.0, entry, key))
+    }
+
+    /// Removes what an earlier process left of the file `entry` under this `key`, after it turned out to be here already.
+    pub fn sweep(&self, entry: &Entry, key: &[u8; 32]) -> Result<()> {
+        resume::sweep(&self.0, entry, key)
+    }
+
+    fn parent(&self, path: &RelPath) -> Result<Arc<OwnedFd>> {
+        self.0.parent(path)
+    }
+
+    /// Calls `act` with the parent of `path`. If the parent turns out to have been removed, makes it again, once.
+    fn in_parent<T>(
+        &self,
+        path: &RelPath,
+        operation: &'static str,
+        act: impl Fn(&Arc<OwnedFd>) -> Result<T>,
+    ) -> Result<T> {
+        let parent_path = path.parent_bytes().unwrap_or_default();
+        let get = || self.0.dirs.get_or_make(parent_path).context(path.as_bytes(), operation);
+        match act(&get()?) {
+            Err(error) if error.is_not_found() && !parent_path.is_empty() => {
+                self.0.dirs.forget(parent_path);
+                act(&get()?)
+            }
+            done => done,
+        }
+    }
+
+    fn lose(&self, losses: Losses) {
+        self.0.lose(losses);
+    }
+}
+
+impl Inner {
+    /// The directory `path` is in; made if it is missing.
+    pub(crate) fn parent(&self, path: &RelPath) -> Result<Arc<OwnedFd>> {
+        let parent = self.dirs.get_or_make(path.parent_bytes().unwrap_or_default());
+        parent.context(path.as_bytes(), "open its folder")
+    }
+
+    pub(crate) fn lose(&self, losses: Losses) {
+        if losses != Losses::default() {
+            *lock(&self.losses) += losses;
+        }
+    }
+}
+
+/// BLAKE3 of a file, read in full.
+pub(crate) fn source_root(source: &SourceFile) -> Result<Root> {
+    let mut hasher = blake3::Hasher::new();
+    let mut buffer = vec![0; CHUNK_BYTES.min(source.size() as usize)];
+    for index in 0..source.chunks() {
+        let len = source.read_chunk(index, &mut buffer)?;
+        hasher.update(&buffer[..len]);
+    }
+    if !source.unchanged() {
+        return Err(Error::Changed { path: shown(source.path().as_bytes()) });
+    }
+    Ok(hasher.finalize().into())
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What these guard is consistent between any two operations.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
