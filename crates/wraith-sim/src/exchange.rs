@@ -192,6 +192,18 @@ impl Party {
         self.bytes_read
     }
 
+    /// What is missing to be done, in words, for messages of failed tests.
+    pub fn unfinished(&self) -> Vec<String> {
+        let unopened = self.plan.streams.len() - self.streams.len();
+        let unopened = (unopened > 0).then(|| format!("{unopened} streams not opened"));
+        let open = self.streams.iter().filter(|(_, stream)| !stream.counted).map(|(id, stream)| {
+            let Stream { sending, written, write_len, receiving, read, read_len, .. } = stream;
+            let reading = if *receiving { "reading" } else { "read" };
+            format!("{id}: {sending:?} {written}/{write_len}, {reading} {read}/{read_len}")
+        });
+        unopened.into_iter().chain(open).collect()
+    }
+
     /// Takes note of an event; [`Self::drive`] acts on it.
     pub fn on_event(&mut self, now: Time, connection: &mut Connection, event: Event) {
         assert!(self.closed.is_none(), "{event:?} after Closed");

@@ -81,6 +81,8 @@ pub struct Outcome {
     pub responder_stats: ConnectionStats,
     /// Bytes that each side's application read.
     pub bytes_read: [u64; 2],
+    /// What each side lacked, if the exchange was not completed.
+    pub unfinished: [Vec<String>; 2],
     /// See [`World::fingerprint`].
     pub fingerprint: u64,
     /// Datagrams both sides sent.
@@ -285,6 +287,8 @@ impl Scenario {
         let completed = is_done(&world, nodes).then(|| world.now());
         let [initiator_stats, responder_stats] = nodes.map(|node| stats(&mut world, node));
         let bytes_read = nodes.map(|node| world.parties(node).map(Party::bytes_read).sum());
+        let unfinished =
+            nodes.map(|node| world.parties(node).flat_map(Party::unfinished).collect());
         if completed.is_some() || self.closes_after.is_some() {
             self.close(&mut world, nodes);
         }
@@ -307,6 +311,7 @@ impl Scenario {
             initiator_stats,
             responder_stats,
             bytes_read,
+            unfinished,
             fingerprint: world.fingerprint(),
             transmitted: world.transmitted(),
         }
