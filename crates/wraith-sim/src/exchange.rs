@@ -238,25 +238,28 @@ impl Party {
 
     /// Opens, writes and reads what is possible now.
     pub fn drive(&mut self, now: Time, connection: &mut Connection) {
-        self.wake = None;
         if self.closed.is_some() || self.started.is_none() {
             return;
         }
-        while self.wants_stream() {
-            let Some(id) = connection.open_stream() else { break };
-            let expected = StreamId::new(self.role, self.streams.len() as u64);
-            assert_eq!(id, expected, "streams are numbered in order");
-            self.add(id);
-        }
-        for id in std::mem::take(&mut self.writable) {
-            self.write(connection, id);
-        }
-        for id in std::mem::take(&mut self.readable) {
-            self.read(now, connection, id);
-        }
-        // Reading a request to its end may have begun a response.
-        for id in std::mem::take(&mut self.writable) {
-            self.write(connection, id);
+        // A stream that completes makes room for another; the end of a request begins a response.
+        loop {
+            let completed = self.completed;
+            while self.wants_stream() {
+                let Some(id) = connection.open_stream() else { break };
+                let expected = StreamId::new(self.role, self.streams.len() as u64);
+                assert_eq!(id, expected, "streams are numbered in order");
+                self.add(id);
+            }
+            for id in std::mem::take(&mut self.writable) {
+                self.write(connection, id);
+            }
+            self.wake = None;
+            for id in std::mem::take(&mut self.readable) {
+                self.read(now, connection, id);
+            }
+            if self.completed == completed && self.writable.is_empty() {
+                break;
+            }
         }
     }
 

@@ -39,6 +39,8 @@ const ETHERNET_PAYLOAD: usize = 1472;
 const NAT_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
 /// Address of a stranger.
 const STRANGER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(198, 51, 100, 66)), 666);
+/// Address of one who replays.
+const REPLAYER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(198, 51, 100, 77)), 777);
 /// Largest datagram of garbage.
 const GARBAGE_MAX: u64 = 1500;
 /// Stream of chance of the strangers.
@@ -59,8 +61,12 @@ pub struct Scenario {
     closes_after: Option<Duration>,
     seeds: Range<u64>,
     garbage: u64,
-    replays: bool,
+    replays: Option<Silence>,
 }
+
+/// Whether one who replays must not get an answer.
+#[derive(Clone, Copy, Debug)]
+struct Silence(bool);
 
 /// How one run went.
 #[derive(Clone, Debug)]
@@ -105,7 +111,7 @@ impl Scenario {
             closes_after: None,
             seeds: SEEDS,
             garbage: 0,
-            replays: false,
+            replays: None,
         }
     }
 
@@ -200,10 +206,17 @@ impl Scenario {
         self.garbage = datagrams;
         self
     }
-    /// A stranger replays every datagram from its own address.
+    /// A stranger replays every datagram from its own address, and must not get an answer. The path must keep
+    /// order and lose nothing; see [`World::replay_everything_from`].
     #[must_use]
     pub fn replayed_by_a_stranger(mut self) -> Self {
-        self.replays = true;
+        self.replays = Some(Silence(true));
+        self
+    }
+    /// The same over any path: the stranger gets no more than any unvalidated address.
+    #[must_use]
+    pub fn replayed_over_a_bad_path(mut self) -> Self {
+        self.replays = Some(Silence(false));
         self
     }
 
@@ -263,8 +276,8 @@ impl Scenario {
             down.push(Box::new(nat_in));
         }
         world.link((initiator, up), (responder, down));
-        if self.replays {
-            world.replay_everything_from(STRANGER);
+        if let Some(Silence(silence)) = self.replays {
+            world.replay_everything_from(REPLAYER, silence);
         }
         let mut rng = Rng::new(seed, GARBAGE_STREAM);
         for node in [initiator, responder] {

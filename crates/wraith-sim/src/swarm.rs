@@ -60,7 +60,9 @@ impl Drawn {
     fn new(seed: u64) -> Self {
         let rng = &mut Rng::new(seed, SCENARIO_STREAM);
         let Link { up, down, payload, rate, lossy } = link(rng);
-        let keep_alive = rng.chance(0.7);
+        let rebinds = rng.chance(0.2);
+        // Behind a mapping that is gone, an initiator that only receives is found again when it sends a keep-alive.
+        let keep_alive = rebinds || rng.chance(0.7);
         let idle_timeout = Duration::from_millis(rng.between(10_000, 60_000));
         let initiator = transport(rng, keep_alive, idle_timeout);
         let responder = transport(rng, keep_alive, idle_timeout);
@@ -73,7 +75,6 @@ impl Drawn {
             .within(CEILING)
             .configure_one(Role::Initiator, |c| *c = initiator.clone())
             .configure_one(Role::Responder, |c| *c = responder.clone());
-        let rebinds = rng.chance(0.2);
         if rebinds {
             let times = rng.between(1, 3);
             let times: Vec<_> = (0..times).map(|_| rng.up_to(REBIND_MAX)).collect();
@@ -83,7 +84,7 @@ impl Drawn {
             scenario = scenario.garbage(20);
         }
         if rng.chance(0.1) {
-            scenario = scenario.replayed_by_a_stranger();
+            scenario = scenario.replayed_over_a_bad_path();
         }
         let (closes_early, closer) = match rng.below(10) {
             0 => (true, Some(Role::Initiator)),

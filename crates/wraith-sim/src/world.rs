@@ -145,14 +145,20 @@ impl World {
     pub fn inject(&mut self, at: Time, to: NodeIndex, from: SocketAddr, bytes: Vec<u8>) {
         self.nodes[to.0].checks.on_stranger(from);
         let datagram = Datagram { from, to: self.nodes[to.0].address, bytes };
+        self.enqueue(at, to, datagram);
+    }
+
+    fn enqueue(&mut self, at: Time, to: NodeIndex, datagram: Datagram) {
         self.injections += 1;
         self.injected.insert((at.max(self.now), self.injections), (to, datagram));
     }
 
-    /// From now on a stranger at `from` replays everything that any endpoint receives.
-    pub fn replay_everything_from(&mut self, from: SocketAddr) {
+    /// From now on somebody at `from` replays everything that any endpoint receives. If `silence`, an answer fails
+    /// the simulation. Without, it may get what any unvalidated address may get: a datagram that came too early to be
+    /// understood, such as a packet that overtook H3, is authentic and new when its copy comes.
+    pub fn replay_everything_from(&mut self, from: SocketAddr, silence: bool) {
         self.replays_from = Some(from);
-        for node in &mut self.nodes {
+        for node in self.nodes.iter_mut().filter(|_| silence) {
             node.checks.on_stranger(from);
         }
     }
@@ -259,7 +265,8 @@ impl World {
         }
         self.nodes[to.0].learned.insert(datagram.from, wire ^ 1);
         if let Some(from) = self.replays_from {
-            self.inject(self.now + REPLAY_AFTER, to, from, datagram.bytes.clone());
+            let copy = Datagram { from, ..datagram.clone() };
+            self.enqueue(self.now + REPLAY_AFTER, to, copy);
         }
         self.receive(to, datagram);
     }

@@ -3,11 +3,11 @@
 use std::thread;
 
 /// Seeds of the regular test run, and threads that share them.
-const CONNECTIONS: u64 = 1_000;
+const CONNECTIONS: u64 = 4_000;
 const THREADS: u64 = 2;
 
 #[test]
-fn a_thousand_connections_drawn_from_seeds_complete_and_break_no_invariant() {
+fn thousands_of_connections_drawn_from_seeds_complete_and_break_no_invariant() {
     let share = CONNECTIONS / THREADS;
     thread::scope(|scope| {
         for i in 0..THREADS {

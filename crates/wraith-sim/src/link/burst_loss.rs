@@ -1,15 +1,21 @@
 //! Loss in bursts, which hits handshakes, retransmissions and loss detection harder than its average suggests.
 
+use std::time::Duration;
+
 use wraith_core::Time;
 
 use super::{Datagram, Departures, Hop};
 use crate::Rng;
+
+/// A channel that carried nothing for so long is good again: fading is over, whoever waited for it.
+const FADE_MAX: Duration = Duration::from_millis(100);
 
 /// Loses datagrams in bursts: the Gilbert–Elliott model of a channel that is good or bad, and changes its state with
 /// every datagram (E. N. Gilbert, "Capacity of a burst-noise channel", 1960; E. O. Elliott, 1963).
 #[derive(Clone, Debug)]
 pub struct BurstLoss {
     bad: bool,
+    last: Time,
     good_to_bad: f64,
     bad_to_good: f64,
     loss_when_good: f64,
@@ -24,7 +30,14 @@ impl BurstLoss {
         loss_when_good: f64,
         loss_when_bad: f64,
     ) -> Self {
-        Self { bad: false, good_to_bad, bad_to_good, loss_when_good, loss_when_bad }
+        Self {
+            bad: false,
+            last: Time::ZERO,
+            good_to_bad,
+            bad_to_good,
+            loss_when_good,
+            loss_when_bad,
+        }
     }
 
     /// Loses `percent` of all datagrams (below 100), in bursts of `datagrams` on average.
@@ -37,6 +50,8 @@ impl BurstLoss {
 
 impl Hop for BurstLoss {
     fn pass(&mut self, now: Time, datagram: Datagram, rng: &mut Rng, out: &mut Departures) {
+        self.bad &= now.since(self.last) < FADE_MAX;
+        self.last = now;
         let change = if self.bad { self.bad_to_good } else { self.good_to_bad };
         self.bad ^= rng.chance(change);
         let loss = if self.bad { self.loss_when_bad } else { self.loss_when_good };
@@ -48,8 +63,6 @@ impl Hop for BurstLoss {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::super::tests::{number, run};
     use super::*;
     use crate::hops;
