@@ -202,7 +202,8 @@ mod tests {
             (any::<u32>(), ending, any::<u64>(), root).prop_map(|(entry, ending, chunks, root)| {
                 Header::End { entry, ending, chunks, root }
             }),
-            (any::<u32>(), any::<u64>()).prop_map(|(entry, chunks)| Header::Pulse { entry, chunks }),
+            (any::<u32>(), any::<u64>())
+                .prop_map(|(entry, chunks)| Header::Pulse { entry, chunks }),
         ]
     }
 

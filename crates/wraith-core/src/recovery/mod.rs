@@ -35,8 +35,8 @@ pub use rtt::Rtt;
 /// RFC 9002 §6.1.2: timers finer than this fire on the scheduler's jitter.
 const GRANULARITY: Duration = Duration::from_millis(1);
 /// Backed-off probes come at least this often (unless the path is slower), so that a path that comes back after an
-/// outage is noticed soon. Well below any idle timeout.
-const PTO_INTERVAL_MAX: Duration = Duration::from_secs(2);
+/// outage is noticed soon, and a burst of losses counted in packets ends before the idle timeout does.
+const PTO_INTERVAL_MAX: Duration = Duration::from_secs(1);
 /// Most packet numbers between the oldest outstanding packet and the newest: 380 MB of 1452-byte packets. Bounds
 /// the memory a peer can hold that never acknowledges; beyond it the oldest packets are declared lost.
 const OUTSTANDING_MAX: usize = 1 << 18;

@@ -170,7 +170,7 @@ fn only_the_largest_newly_acknowledged_packet_gives_a_round_trip() {
 }
 
 #[test]
-fn probe_timeouts_back_off_to_two_seconds_and_change_neither_window_nor_round_trip() {
+fn probe_timeouts_back_off_to_a_second_and_change_neither_window_nor_round_trip() {
     let mut s = Stepper::new(ms(50));
     s.send(ms(0), 4);
     s.ack(ms(50), &[0..=2]);
