@@ -198,6 +198,40 @@ fn a_close_tells_the_peer_why_and_both_sides_forget_it() {
 }
 
 #[test]
+fn a_stream_opened_right_before_the_close_is_seen_and_read() {
+    let mut pair = Pair::new(TransportConfig::default());
+    let handle = pair.connect();
+    pair.run_until(|p| p.handle(1).is_some());
+    let connection = pair.sides[0].endpoint.connection(handle).unwrap();
+    let id = connection.open_stream().unwrap();
+    connection.write(id, Bytes::from_static(b"last words")).unwrap();
+    let mut buf = vec![0; 65536];
+    let mut datagrams = Vec::new();
+    let now = pair.now;
+    for close in [false, true] {
+        let side = &mut pair.sides[0].endpoint;
+        if close {
+            side.connection(handle).unwrap().close(now, 0x100, "");
+        }
+        while let Some(t) = side.poll_transmit(now, &mut buf) {
+            datagrams.extend(buf[..t.len].chunks(t.segment).map(<[u8]>::to_vec));
+        }
+    }
+    let (from, other) = (pair.sides[0].address, pair.handle(1).unwrap());
+    let receiver = &mut pair.sides[1].endpoint;
+    for datagram in &mut datagrams {
+        receiver.handle_datagram(now, from, None, datagram);
+    }
+    let events: Vec<_> = std::iter::from_fn(|| receiver.poll_event()).map(|(_, e)| e).collect();
+    let place = |wanted: &dyn Fn(&Event) -> bool| events.iter().position(wanted);
+    let opened = place(&|e| *e == Event::StreamOpened(id)).expect("the stream is seen");
+    let closed = place(&|e| matches!(e, Event::Closed(_))).expect("the end is seen");
+    assert!(opened < closed && closed + 1 == events.len());
+    let read = receiver.connection(other).unwrap().read(now, id);
+    assert!(matches!(read, Ok(Read::Chunk(chunk)) if &*chunk == b"last words"));
+}
+
+#[test]
 fn a_peer_that_never_answers_ends_the_attempt() {
     let mut pair = Pair::new(TransportConfig::default());
     pair.drop = Box::new(|_| true);

@@ -301,6 +301,14 @@ impl Connection {
         } else {
             State::Drained
         };
+        self.announce_end(why);
+    }
+
+    /// What happened on streams before the end is told before it.
+    fn announce_end(&mut self, why: CloseReason) {
+        while let Some(event) = self.streams.poll_event() {
+            self.events.push_back(event.into());
+        }
         self.events.push_back(Event::Closed(why));
     }
 
@@ -312,7 +320,7 @@ impl Connection {
     fn fall_silent(&mut self, why: CloseReason) {
         if !self.is_closed() {
             self.state = State::Drained;
-            self.events.push_back(Event::Closed(why));
+            self.announce_end(why);
         }
     }
 }

@@ -161,7 +161,7 @@ impl Connection {
     fn on_close(&mut self, now: Time, code: u64, reason: &str) {
         let reason = reason.to_owned();
         self.state = State::Draining { until: now + self.recovery.pto() * 3 };
-        self.events.push_back(Event::Closed(CloseReason::Peer { code, reason }));
+        self.announce_end(CloseReason::Peer { code, reason });
     }
 
     fn on_path_response(&mut self, now: Time, data: [u8; 8]) {
