@@ -46,15 +46,15 @@ fn two_endpoints_may_connect_to_each_other_at_the_same_time() {
 }
 
 #[test]
-fn several_connections_between_the_same_two_endpoints_are_kept_apart() {
+fn a_dozen_connections_between_the_same_two_endpoints_are_kept_apart() {
     let mut world = World::new(7);
     let a = world.add_endpoint("a", TransportConfig::default());
     let b = world.add_endpoint("b", TransportConfig::default());
     world.link((a, hops![Delay::ms(5)]), (b, hops![Delay::ms(5)]));
-    for _ in 0..5 {
+    for _ in 0..12 {
         world.connect(a, b, Exchange::streams(2, 50_000, 50_000));
     }
     let deadline = Time::ZERO + Duration::from_secs(2);
-    let all = |w: &World| w.parties(b).count() == 5 && is_done(w, &[a, b]);
+    let all = |w: &World| w.parties(b).count() == 12 && is_done(w, &[a, b]);
     assert!(world.run_until(deadline, all));
 }

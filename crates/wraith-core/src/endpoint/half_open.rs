@@ -51,7 +51,7 @@ pub(crate) enum Verdict<'a> {
 }
 
 impl HalfOpens {
-    /// Judges an H1 by its gate, and remembers it.
+    /// Judges an H1 by its gate, and remembers it unless there is no room for its handshake now.
     pub(crate) fn judge(&mut self, now: Time, from: SocketAddr, gate: [u8; 16]) -> Verdict<'_> {
         self.expire(now);
         if now - self.seen_since >= SEEN_WINDOW || self.seen.len() >= SEEN_MAX {
@@ -65,10 +65,11 @@ impl HalfOpens {
                 .find(|h| h.h1_gate == gate && h.remote == from && now - h.created < REPEAT_WINDOW);
             return repeat.map_or(Verdict::Silence, |h| Verdict::Repeat(&h.h2));
         }
-        self.seen.insert(gate);
+        // Not remembered: its repeat may find room.
         if self.waiting.iter().filter(|h| h.remote == from).count() >= PER_ADDRESS_MAX {
             return Verdict::Silence;
         }
+        self.seen.insert(gate);
         Verdict::New
     }
 

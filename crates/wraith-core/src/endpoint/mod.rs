@@ -13,6 +13,7 @@ use std::net::SocketAddr;
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
+use smallvec::SmallVec;
 use thiserror::Error;
 use wraith_crypto::aead::aes_hardware;
 use wraith_crypto::identity::NodeId;
@@ -55,7 +56,8 @@ pub struct Endpoint {
     pool: BlockPool,
     connections: Slots,
     by_cid: HashMap<[u8; 8], ConnectionHandle>,
-    by_remote: HashMap<SocketAddr, ConnectionHandle>,
+    /// Connections by the address their handshake uses: what has no connection ID yet may be for any of them.
+    by_remote: HashMap<SocketAddr, SmallVec<[ConnectionHandle; 1]>>,
     /// The connection of the last datagram: most datagrams are for the same one.
     last: Option<(SocketAddr, ConnectionHandle)>,
     half_opens: HalfOpens,
@@ -179,9 +181,6 @@ impl Endpoint {
     pub fn poll_event(&mut self) -> Option<(ConnectionHandle, Event)> {
         while let Some(&handle) = self.dirty.events.front() {
             if let Some(event) = self.connections.get_mut(handle).and_then(Connection::poll_event) {
-                if let Event::PathChanged { remote } = event {
-                    self.by_remote.insert(remote, handle);
-                }
                 return Some((handle, event));
             }
             self.dirty.events.pop_front();
@@ -255,9 +254,8 @@ impl Endpoint {
     }
 
     fn route_handshake(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) -> bool {
-        if let Some(&handle) = self.by_remote.get(&from)
-            && let Some(connection) = self.connections.get_mut(handle)
-        {
+        for &handle in self.by_remote.get(&from).into_iter().flatten() {
+            let Some(connection) = self.connections.get_mut(handle) else { continue };
             let handled = connection.handle_h2(now, &self.config.identity, datagram)
                 || connection.handle_repeated_h3(datagram);
             if handled {
@@ -371,7 +369,7 @@ impl Endpoint {
     ) -> ConnectionHandle {
         let handle = self.connections.insert(connection);
         self.by_cid.insert(cid, handle);
-        self.by_remote.insert(remote, handle);
+        self.by_remote.entry(remote).or_default().push(handle);
         self.dirty.mark(handle);
         handle
     }
@@ -380,7 +378,10 @@ impl Endpoint {
         if let Some(connection) = self.connections.get_mut(handle) {
             self.by_cid.remove(&connection.own_cid());
         }
-        self.by_remote.retain(|_, h| *h != handle);
+        self.by_remote.retain(|_, handles| {
+            handles.retain(|h| *h != handle);
+            !handles.is_empty()
+        });
         self.connections.remove(handle);
         self.arm(handle, None);
     }
