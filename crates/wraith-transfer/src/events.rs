@@ -85,6 +85,8 @@ pub enum FileStatus {
     Unreadable,
     /// An earlier part of it did not belong to it any more and was thrown away. Receive it again.
     Stale,
+    /// The receiver could not put it in place: something is in the way, or it must not write there.
+    Blocked,
 }
 
 impl FileStatus {
@@ -97,17 +99,19 @@ impl FileStatus {
             Self::Changed => "changed",
             Self::Unreadable => "unreadable",
             Self::Stale => "stale",
+            Self::Blocked => "blocked",
         }
     }
 
     /// True if the receiver does not have the file now.
     pub fn is_failure(self) -> bool {
-        matches!(self, Self::Changed | Self::Unreadable | Self::Stale)
+        matches!(self, Self::Changed | Self::Unreadable | Self::Stale | Self::Blocked)
     }
 }
 
 /// Something that happened.
 #[non_exhaustive]
+#[allow(missing_debug_implementations, reason = "it borrows what only knows how to be shown")]
 pub enum Event<'a> {
     /// Both sides have said Hello (and the sender knows the secret).
     Connected { peer: NodeId, remote: SocketAddr },

@@ -15,6 +15,7 @@ pub mod message;
 mod offer_limits;
 mod pool;
 mod receipt;
+mod receive;
 pub mod record;
 mod send;
 mod session;
@@ -23,7 +24,9 @@ pub use error::{Role, TransferError, close};
 pub use events::{Cancel, Event, Events, FileStatus, Progress};
 pub use message::Offer;
 pub use receipt::{Forged, RECEIPT_BYTES, Receipt};
+pub use receive::{Decide, Decision, ReceiveOptions, ReceiveReport, receive};
 pub use send::{SendOptions, SendReport, serve};
+pub use wraith_files::OnConflict;
 
 /// SPEC §10.3.
 fn transfer_id(secret: &[u8; 16]) -> [u8; 16] {

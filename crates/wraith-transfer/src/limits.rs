@@ -41,6 +41,10 @@ pub const WANT_ENTRIES_MAX: usize = 4096;
 /// Ranges in one Want message. Beyond it, a part file's smallest gaps are fetched along with their surroundings.
 pub const WANT_RANGES_MAX: usize = 16_384;
 
+/// Links that are kept until all files are in place (at most 16 MiB with ordinary targets); more are made at once, which
+/// is as safe: nothing is ever written through a link.
+pub const LINKS_KEPT_MAX: usize = 65_536;
+
 /// Data streams a sender may open: one for each of its workers.
 pub const DATA_STREAMS_MAX: u64 = 4;
 

@@ -1,19 +1,90 @@
-//! What to do about one manifest entry: compare it with the disk, and want it, want a part of it, or not.
+//! What to do about one file of the manifest: compare it with the disk, and want it, want a part of it, or not.
 
 use wraith_core::RangeSet;
-use wraith_files::{Entry, Existing, Kind, OnConflict, chunk_count};
+use wraith_files::{Entry, Error, ExistingKind, OnConflict, chunk_count};
 
 use super::Receiving;
 use super::incoming::Due;
-use super::marks::FileIdentity;
+use super::wants::coarse;
 use crate::error::TransferError;
-use crate::events::{Event, FileStatus};
+use crate::events::FileStatus;
 
 /// What is done about a file.
 #[derive(Debug)]
-pub(crate) enum Decision {
-    /// It is wanted.
-    Want(Due),
-    /// It is here from an earlier connection, or left alone.
+pub(crate) enum Verdict {
+    /// It is wanted; so many bytes of it are missing.
+    Want { due: Due, missing: u64 },
+    /// It is here from an earlier connection, or something else stays in its place.
     Pass(FileStatus),
+}
+
+/// Looks at the disk. `before_reading` is called before a file here is read in full, which can take long.
+pub(crate) fn decide(
+    receiving: &Receiving<'_>,
+    entry: &Entry,
+    mut before_reading: impl FnMut() -> Result<(), TransferError>,
+) -> Result<Verdict, TransferError> {
+    let size = entry.size();
+    if let Some(missing) = missing_of_part(receiving, entry, &mut before_reading)? {
+        let at = |chunk: u64| size.min(chunk * wraith_files::CHUNK_BYTES as u64);
+        let bytes = missing.iter().map(|range| at(range.end) - at(range.start)).sum();
+        return Ok(Verdict::Want { due: Due::Chunks(missing), missing: bytes });
+    }
+    let whole = Verdict::Want { due: Due::Whole, missing: size };
+    let existing = match receiving.target.existing(&entry.path) {
+        Ok(Some(existing)) => existing,
+        Ok(None) => return Ok(whole),
+        Err(error) => {
+            receiving.note_unless_fatal(entry, error)?;
+            return Ok(Verdict::Pass(FileStatus::Blocked));
+        }
+    };
+    let path = entry.path.as_bytes();
+    if existing.kind == ExistingKind::File {
+        let mark = receiving.marks.mark(path, path, &existing.stamp);
+        if receiving.marks.is_known(&mark) {
+            return Ok(Verdict::Pass(FileStatus::AlreadyHere));
+        }
+    }
+    if receiving.placing.on_conflict == OnConflict::Skip {
+        return Ok(Verdict::Pass(FileStatus::Skipped));
+    }
+    if existing.kind != ExistingKind::File || existing.stamp.size != size {
+        return Ok(whole);
+    }
+    before_reading()?;
+    match receiving.target.root_of(&entry.path) {
+        // Nothing is missing if it is the same, which the disk can hardly be too full for.
+        Ok(Some(root)) => Ok(Verdict::Want { due: Due::Unless(root), missing: 0 }),
+        // It cannot be read, or somebody works on it: then it is not the same.
+        Ok(None) | Err(_) => Ok(whole),
+    }
+}
+
+/// The chunks that an earlier connection did not get, if it got any.
+fn missing_of_part(
+    receiving: &Receiving<'_>,
+    entry: &Entry,
+    before_reading: &mut dyn FnMut() -> Result<(), TransferError>,
+) -> Result<Option<RangeSet>, TransferError> {
+    if chunk_count(entry.size()) < 2 {
+        return Ok(None);
+    }
+    let mut part = match receiving.target.resume(entry, &receiving.part_key) {
+        Ok(Some(part)) => part,
+        Ok(None) => return Ok(None),
+        Err(error @ Error::InUse { .. }) => return Err(receiving.disk(&error)),
+        // What cannot be looked at now fails when it is written.
+        Err(_) => return Ok(None),
+    };
+    if part.needs_recheck() {
+        before_reading()?;
+        // If it cannot be read, nothing of it counts and all of it is fetched again.
+        let _ = part.recheck(|_| !receiving.session.is_over());
+    }
+    let mut missing = RangeSet::new();
+    for range in part.have().missing(chunk_count(entry.size())) {
+        missing.insert(range);
+    }
+    Ok(Some(coarse(missing)))
 }

@@ -5,11 +5,14 @@
 //! when the end has come and as many chunks are written as the end says were sent.
 
 use std::ops::Range;
-use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex};
 
 use wraith_core::RangeSet;
-use wraith_files::{Cv, Entry, Kind, PartFile, chunk_count, chunk_cv, chunk_len, pieces_root};
+use wraith_files::{
+    Cv, Entry, Error, Kind, Outcome, PartFile, Placed, chunk_count, chunk_cv, chunk_len,
+    pieces_root,
+};
 
 use super::Receiving;
 use super::table::Outstanding;
@@ -50,7 +53,7 @@ struct Body {
 
 #[derive(Debug)]
 struct Open {
-    part: PartFile,
+    part: Arc<PartFile>,
     /// Chunks that may still come.
     due: RangeSet,
     /// Chunks claimed, and of those the written ones.
@@ -105,10 +108,12 @@ impl Incoming {
         if pieces_root(pieces) != *root {
             return Err(self.mismatch());
         }
-        let placed = receiving.target.write_small(&self.meta, pieces, receiving.placing());
         receiving.counts.bytes_moved.fetch_add(len as u64, Relaxed);
         receiving.progress.add_bytes(len as u64);
-        self.placed(receiving, placed.map_err(|error| receiving.disk(error))?, *root, false)
+        match receiving.target.write_small(&self.meta, pieces, receiving.placing) {
+            Ok(placed) => self.placed(receiving, &placed, *root),
+            Err(error) => self.blocked(receiving, error),
+        }
     }
 
     /// One chunk. True if the file is settled.
@@ -123,17 +128,15 @@ impl Incoming {
         if len == 0 || len != chunk_len(self.meta.size(), index) {
             return Err(self.lie(receiving, "a chunk it does not have"));
         }
-        self.claim(receiving, index..index + 1)?;
+        let part = self.claim(receiving, index..index + 1)?;
         if chunk_cv(index, pieces) != cv {
             return Err(self.mismatch());
         }
-        let mut body = lock(&self.body);
-        let open = body.open.as_mut().expect("claiming opened it");
-        open.part.write_chunk(index, pieces, cv).map_err(|error| receiving.disk(error))?;
-        open.written += 1;
+        part.write_chunk(index, pieces, cv).map_err(|error| receiving.disk(&error))?;
+        drop(part);
         receiving.counts.bytes_moved.fetch_add(len as u64, Relaxed);
         receiving.progress.add_bytes(len as u64);
-        self.finish_if_complete(receiving, &mut body)
+        self.written(receiving, 1)
     }
 
     /// Chunks of zeros. True if the file is settled.
@@ -148,14 +151,12 @@ impl Incoming {
         let (Some(end), true) = (end, sparse) else {
             return Err(self.lie(receiving, "a hole it does not have"));
         };
-        self.claim(receiving, first..end)?;
-        let mut body = lock(&self.body);
-        let open = body.open.as_mut().expect("claiming opened it");
-        open.part.write_hole(first..end).map_err(|error| receiving.disk(error))?;
-        open.written += count;
+        let part = self.claim(receiving, first..end)?;
+        part.write_hole(first..end).map_err(|error| receiving.disk(&error))?;
+        drop(part);
         let bytes: u64 = (first..end).map(|i| chunk_len(self.meta.size(), i) as u64).sum();
         receiving.progress.add_bytes(bytes);
-        self.finish_if_complete(receiving, &mut body)
+        self.written(receiving, count)
     }
 
     /// No more of it will be sent. True if the file is settled.
@@ -196,7 +197,11 @@ impl Incoming {
     }
 
     /// Accepts chunks, once each, and opens the part file for them.
-    fn claim(&self, receiving: &Receiving<'_>, chunks: Range<u64>) -> Result<(), TransferError> {
+    fn claim(
+        &self,
+        receiving: &Receiving<'_>,
+        chunks: Range<u64>,
+    ) -> Result<Arc<PartFile>, TransferError> {
         let mut body = lock(&self.body);
         self.open(receiving, &mut body)?;
         let ended = body.end;
@@ -208,7 +213,14 @@ impl Incoming {
         }
         open.due.remove(chunks);
         open.claimed += count;
-        Ok(())
+        Ok(Arc::clone(&open.part))
+    }
+
+    /// Chunks that were claimed are on disk. True if the file is settled.
+    fn written(&self, receiving: &Receiving<'_>, count: u64) -> Result<bool, TransferError> {
+        let mut body = lock(&self.body);
+        body.open.as_mut().expect("it stays open while chunks are claimed").written += count;
+        self.finish_if_complete(receiving, &mut body)
     }
 
     fn open(&self, receiving: &Receiving<'_>, body: &mut Body) -> Result<(), TransferError> {
@@ -224,10 +236,11 @@ impl Incoming {
         if receiving.open_files.fetch_add(1, Relaxed) >= OPEN_FILES_MAX as u64 {
             return Err(self.lie(receiving, "too many files at once"));
         }
-        let part = receiving.open_part(&self.meta)?;
+        let part = receiving.target.open_or_resume(&self.meta, &receiving.part_key);
+        let part = Arc::new(part.map_err(|error| receiving.disk(&error))?);
         let due = match &self.due {
             Due::Chunks(due) => due.clone(),
-            Due::Whole | Due::Unless(_) => RangeSet::from_range(0..self.chunks()),
+            Due::Whole | Due::Unless(_) => all(self.chunks()),
         };
         receiving.progress.set_current(&self.meta.path.display());
         body.open = Some(Open { part, due, claimed: 0, written: 0 });
@@ -259,17 +272,16 @@ impl Incoming {
                 if !open.due.is_empty() {
                     return Err(self.lie(receiving, "it ends with chunks missing"));
                 }
-                self.finish_part(receiving, open.part, end.root)?;
+                self.finish_part(receiving, &open.part, end.root)?;
             }
             Ending::Identical => {
-                let _ = receiving.counts.identical.fetch_add(1, Relaxed);
-                self.verified(receiving, FileStatus::AlreadyHere, end.root);
                 receiving.progress.add_bytes(self.meta.size());
+                self.verified(receiving, FileStatus::AlreadyHere, end.root);
             }
             Ending::Changed => {
                 // A mixture of two versions is of no use to a resume.
                 if let Some(open) = open {
-                    open.part.discard().map_err(|error| receiving.disk(error))?;
+                    open.part.discard().map_err(|error| receiving.disk(&error))?;
                 }
                 self.failed(receiving, FileStatus::Changed);
             }
@@ -277,4 +289,79 @@ impl Incoming {
         }
         Ok(true)
     }
+
+    /// Proves the root and gives the file its name.
+    fn finish_part(
+        &self,
+        receiving: &Receiving<'_>,
+        part: &PartFile,
+        root: [u8; 32],
+    ) -> Result<(), TransferError> {
+        match part.finish(&root, receiving.placing) {
+            Ok(placed) => self.placed(receiving, &placed, root),
+            // All chunks came now and each was what it said: the sender's root is a lie. With chunks from an earlier
+            // connection, its file may have changed since. The part is gone either way.
+            Err(Error::Mismatch { .. }) if matches!(self.due, Due::Chunks(_)) => {
+                self.failed(receiving, FileStatus::Stale);
+                Ok(())
+            }
+            Err(Error::Mismatch { .. }) => Err(self.mismatch()),
+            Err(error) => self.blocked(receiving, error),
+        }
+    }
+
+    /// The file is in place.
+    fn placed(
+        &self,
+        receiving: &Receiving<'_>,
+        placed: &Placed,
+        root: [u8; 32],
+    ) -> Result<(), TransferError> {
+        if let Some(stamp) = &placed.stamp {
+            let (entry, name) = (self.meta.path.as_bytes(), placed.path.as_bytes());
+            let mark = receiving.marks.mark(entry, name, stamp);
+            let costly = self.meta.size() > WHOLE_BYTES_MAX as u64;
+            receiving.marks.add(mark, costly).map_err(|error| receiving.session.disk(error))?;
+        }
+        if placed.outcome == Outcome::Renamed {
+            let (path, name) = (self.meta.path.display(), placed.path.display());
+            let what = format!("a different file has this name; the new one is called {name}");
+            receiving.events.event(Event::Note { path: &path, what: &what });
+        }
+        match placed.outcome {
+            Outcome::Skipped => receiving.passed(&self.meta, FileStatus::Skipped),
+            _ => self.verified(receiving, FileStatus::Done, root),
+        }
+        Ok(())
+    }
+
+    /// The file is here and has this root.
+    fn verified(&self, receiving: &Receiving<'_>, status: FileStatus, root: [u8; 32]) {
+        let counts = &receiving.counts;
+        let count = if status == FileStatus::Done { &counts.moved } else { &counts.identical };
+        count.fetch_add(1, Relaxed);
+        counts.bytes_verified.fetch_add(self.meta.size(), Relaxed);
+        lock(&receiving.contents).add(self.entry, &root);
+        receiving.settled(&self.meta, status, Some(root));
+    }
+
+    /// The file did not arrive; the others may.
+    fn failed(&self, receiving: &Receiving<'_>, status: FileStatus) {
+        receiving.counts.failed.fetch_add(1, Relaxed);
+        receiving.settled(&self.meta, status, None);
+    }
+
+    /// The disk did not take it: fatal if it would not take others either.
+    fn blocked(&self, receiving: &Receiving<'_>, error: Error) -> Result<(), TransferError> {
+        receiving.note_unless_fatal(&self.meta, error)?;
+        self.failed(receiving, FileStatus::Blocked);
+        Ok(())
+    }
+}
+
+/// Chunks 0 to `count`.
+fn all(count: u64) -> RangeSet {
+    let mut set = RangeSet::new();
+    set.insert(0..count);
+    set
 }

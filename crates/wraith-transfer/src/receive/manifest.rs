@@ -4,18 +4,20 @@
 //! connection, begun, there with other or maybe equal content, or not there. What is decided is sent whenever the stream
 //! has nothing more to read, so the first file is asked for while the sender still walks.
 
-use wraith_core::RangeSet;
-use wraith_files::{BadEntry, Entry, Existing, Kind, OnConflict, UnsafeName};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use wraith_files::{BadEntry, Entry, Kind, UnsafeName};
 use wraith_transport::RecvStream;
 
 use super::Receiving;
+use super::decide::{Verdict, decide};
 use super::incoming::{Due, Incoming};
-use super::wants::{Wants, coarse};
+use super::wants::Wants;
 use crate::control::ControlWriter;
 use crate::error::TransferError;
-use crate::events::{Event, FileStatus};
 use crate::gather::Gather;
-use crate::limits::{ENTRIES_MAX, ENTRY_BYTES_MAX, LINKS_KEPT_MAX, WHOLE_BYTES_MAX};
+use crate::limits::{ENTRIES_MAX, ENTRY_BYTES_MAX, LINKS_KEPT_MAX};
 use crate::manifest_order::ManifestOrder;
 use crate::message::Message;
 use crate::offer_limits::OfferLimits;
@@ -65,12 +67,18 @@ pub(crate) fn finish_tree(
     for link in &links {
         make_link(receiving, link)?;
     }
-    receiving.target.finish_dirs().map_err(|error| receiving.disk(error))
+    receiving.target.finish_dirs().map_err(|error| receiving.disk(&error))
 }
 
 fn make_link(receiving: &Receiving<'_>, link: &Entry) -> Result<(), TransferError> {
-    let made = receiving.target.make_symlink(link, receiving.on_conflict);
-    made.map(drop).map_err(|error| receiving.disk(error))
+    match receiving.target.make_symlink(link, receiving.placing.on_conflict) {
+        Ok(_) => Ok(()),
+        Err(error) => {
+            receiving.note_unless_fatal(link, error)?;
+            receiving.counts.failed.fetch_add(1, Relaxed);
+            Ok(())
+        }
+    }
 }
 
 struct ManifestReader<'a> {
@@ -83,7 +91,7 @@ struct ManifestReader<'a> {
     limits: OfferLimits,
     wants: Wants,
     /// The files in `wants`.
-    wanted: Vec<Incoming>,
+    wanted: Vec<(u32, Arc<Incoming>)>,
     entries: u64,
     links: Vec<Entry>,
     /// Bytes the disk had free at the start, less what was asked for.
@@ -152,11 +160,67 @@ impl ManifestReader<'_> {
         self.judge(&entry)?;
         let number = self.entries as u32;
         self.entries += 1;
-        self.decide(number, entry)?;
+        self.act_on(number, entry)?;
         if self.wants.is_full() {
             self.send_wants()?;
         }
         Ok(true)
+    }
+
+    /// Makes a folder, keeps a link for later, decides about a file.
+    fn act_on(&mut self, number: u32, entry: Entry) -> Result<(), TransferError> {
+        let receiving = self.receiving;
+        match entry.kind {
+            Kind::Dir => {
+                self.wants.pass(number);
+                match receiving.target.make_dir(&entry) {
+                    Ok(_) => Ok(()),
+                    // What lies in it fails by itself, file by file.
+                    Err(error) => receiving.note_unless_fatal(&entry, error),
+                }
+            }
+            Kind::Symlink { .. } => {
+                self.wants.pass(number);
+                if self.links.len() < LINKS_KEPT_MAX {
+                    self.links.push(entry);
+                    return Ok(());
+                }
+                make_link(receiving, &entry)
+            }
+            Kind::File { .. } => self.decide_file(number, entry),
+        }
+    }
+
+    fn decide_file(&mut self, number: u32, entry: Entry) -> Result<(), TransferError> {
+        let receiving = self.receiving;
+        let is_large = entry.size() > QUICK_COMPARE_BYTES;
+        let before_reading = || if is_large { self.send_wants() } else { Ok(()) };
+        let (due, missing) = match decide(receiving, &entry, before_reading)? {
+            Verdict::Want { due, missing } => (due, missing),
+            Verdict::Pass(status) => {
+                self.wants.pass(number);
+                receiving.progress.add_bytes(entry.size());
+                receiving.passed(&entry, status);
+                return Ok(());
+            }
+        };
+        if !matches!(entry.kind, Kind::File { sparse: true, .. }) {
+            let shown = entry.path.display();
+            self.space = self.space.checked_sub(missing).ok_or_else(|| {
+                let what = format!("{shown}: not enough space left for this and what comes before");
+                receiving.session.disk(what)
+            })?;
+        }
+        match &due {
+            Due::Whole => self.wants.whole(number),
+            Due::Chunks(chunks) => {
+                receiving.progress.add_bytes(entry.size() - missing);
+                self.wants.part(number, chunks);
+            }
+            Due::Unless(root) => self.wants.compare(number, *root),
+        }
+        self.wanted.push((number, Arc::new(Incoming::new(number, entry, due))));
+        Ok(())
     }
 
     fn check_trailer(&mut self) -> Result<(), TransferError> {

@@ -2,7 +2,7 @@
 //!
 //! A hidden file in the target directory holds one 16-byte mark for each finished file: a keyed hash of the entry, the
 //! name it got, and the identity of the file on disk (device, inode, size, mtime, ctime). Whoever changes the file changes
-//! its ctime, and the mark no longer fits. The key depends on the capability secret, so nobody else can make marks, and
+//! its ctime, and the mark no longer fits. The key depends on the capability secret and the sender, so nobody else can make marks, and
 //! on the boot id, so after a crash of the machine marks count for nothing and files are compared by content instead.
 //! Marks are written in batches; those lost to a kill cost a comparison, never a transfer.
 
@@ -11,6 +11,8 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+
+use wraith_files::Stamp;
 
 use crate::session::lock;
 
@@ -22,16 +24,6 @@ const MARKS_MAX: u64 = 2 * 1024 * 1024;
 
 /// Marks that may wait to be written.
 const PENDING_MAX: usize = 64;
-
-/// What identifies a file on disk as the one that was finished.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FileIdentity {
-    pub(crate) dev: u64,
-    pub(crate) ino: u64,
-    pub(crate) size: u64,
-    pub(crate) mtime: (i64, u32),
-    pub(crate) ctime: (i64, u32),
-}
 
 /// The marks of one transfer in one target directory.
 #[derive(Debug)]
@@ -63,7 +55,7 @@ impl Marks {
     pub(crate) fn open(
         directory: &Path,
         transfer_id: &[u8; 16],
-        secret: &[u8; 16],
+        key: &[u8; 32],
         boot_id: &[u8],
     ) -> Result<Self, MarksError> {
         let name: String = transfer_id.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -76,20 +68,20 @@ impl Marks {
             std::fs::TryLockError::Error(error) => MarksError::Io(error),
         })?;
         let known = read_marks(&file).map_err(MarksError::Io)?;
-        let key = wraith_crypto::derive("wraith/1 finished mark", &[secret, boot_id].concat());
+        let key = wraith_crypto::kdf::derive("wraith/1 finished mark", &[key, boot_id].concat());
         Ok(Self { key, known, path, out: Mutex::new(Out { file, pending: Vec::new() }) })
     }
 
     /// The mark of manifest path `entry` finished as the file `identity` under the name `name`.
-    pub(crate) fn mark(&self, entry: &[u8], name: &[u8], identity: &FileIdentity) -> Mark {
+    pub(crate) fn mark(&self, entry: &[u8], name: &[u8], identity: &Stamp) -> Mark {
         let mut hasher = blake3::Hasher::new_keyed(&self.key);
         hasher.update(&(entry.len() as u64).to_be_bytes()).update(entry);
         hasher.update(&(name.len() as u64).to_be_bytes()).update(name);
         for n in [identity.dev, identity.ino, identity.size] {
             hasher.update(&n.to_be_bytes());
         }
-        for (s, ns) in [identity.mtime, identity.ctime] {
-            hasher.update(&s.to_be_bytes()).update(&ns.to_be_bytes());
+        for time in [identity.mtime, identity.ctime] {
+            hasher.update(&time.s.to_be_bytes()).update(&time.ns.to_be_bytes());
         }
         *hasher.finalize().as_bytes().first_chunk().expect("a hash has 32 bytes")
     }
@@ -97,11 +89,6 @@ impl Marks {
     /// True if an earlier connection made this mark.
     pub(crate) fn is_known(&self, mark: &Mark) -> bool {
         self.known.binary_search(mark).is_ok()
-    }
-
-    /// True if an earlier connection finished anything.
-    pub(crate) fn is_resumed(&self) -> bool {
-        !self.known.is_empty()
     }
 
     /// Adds a mark; `now` for a file that would be expensive to compare.
@@ -147,13 +134,20 @@ fn read_marks(file: &File) -> io::Result<Vec<Mark>> {
 
 #[cfg(test)]
 mod tests {
+    use wraith_files::Mtime;
+
     use super::*;
 
-    const IDENTITY: FileIdentity =
-        FileIdentity { dev: 1, ino: 2, size: 3, mtime: (4, 5), ctime: (6, 7) };
+    const IDENTITY: Stamp = Stamp {
+        dev: 1,
+        ino: 2,
+        size: 3,
+        mtime: Mtime { s: 4, ns: 5 },
+        ctime: Mtime { s: 6, ns: 7 },
+    };
 
     fn open(dir: &Path, boot: &[u8]) -> Result<Marks, MarksError> {
-        Marks::open(dir, &[1; 16], &[2; 16], boot)
+        Marks::open(dir, &[1; 16], &[2; 32], boot)
     }
 
     #[test]
@@ -168,7 +162,7 @@ mod tests {
 
         let marks = open(dir.path(), b"boot").unwrap();
         assert!(marks.is_known(&marks.mark(b"a/b", b"a/b", &IDENTITY)));
-        let touched = FileIdentity { ctime: (6, 8), ..IDENTITY };
+        let touched = Stamp { ctime: Mtime { s: 6, ns: 8 }, ..IDENTITY };
         assert!(!marks.is_known(&marks.mark(b"a/b", b"a/b", &touched)));
         assert!(!marks.is_known(&marks.mark(b"a", b"a/b", &IDENTITY)));
         marks.add(marks.mark(b"c", b"c", &IDENTITY), false).unwrap();

@@ -5,6 +5,7 @@
 //! waits for the end and signs the receipt. They share the [`Table`] of wanted files.
 
 mod data;
+mod decide;
 mod incoming;
 mod manifest;
 mod marks;
@@ -18,13 +19,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use wraith_core::CloseReason;
 use wraith_crypto::{NodeId, SecretIdentity};
-use wraith_files::{OnConflict, TargetDir};
-use wraith_transport::{Connection, RecvStream, SendStream, block_on_timeout};
+use wraith_files::{Entry, Error, OnConflict, Placing, TargetDir};
+use wraith_transport::{Connection, RecvStream, block_on_timeout};
 
 use crate::contents::Contents;
 use crate::control::{ControlReader, ControlWriter};
 use crate::error::{Role, TransferError, close};
-use crate::events::{Cancel, Event, Events, Progress};
+use crate::events::{Cancel, Event, Events, FileStatus, Progress};
 use crate::limits::{
     DATA_STREAMS_MAX, GREETING_TIMEOUT, NAME_BYTES_MAX, OFFER_TIMEOUT, RECEIPT_TIMEOUT, VERSION,
 };
@@ -132,8 +133,7 @@ pub(crate) struct Receiving<'a> {
     progress: &'a Progress,
     offer: &'a Offer,
     target: &'a TargetDir,
-    on_conflict: OnConflict,
-    sync: bool,
+    placing: Placing,
     /// Part files of other transfers and senders are not ours to continue.
     part_key: [u8; 32],
     marks: Marks,
@@ -143,6 +143,51 @@ pub(crate) struct Receiving<'a> {
     contents: Mutex<Contents>,
     manifest_hash: OnceLock<[u8; 32]>,
     counts: Counts,
+}
+
+impl Receiving<'_> {
+    /// What a disk error means for the transfer.
+    fn disk(&self, error: &Error) -> TransferError {
+        match error {
+            Error::UnsafeName(name) => TransferError::UnsafeName { what: name.to_string() },
+            other => self.session.disk(other),
+        }
+    }
+
+    /// Tells the user about an error that concerns only `entry`; gives back one that would meet every other file too.
+    fn note_unless_fatal(&self, entry: &Entry, error: Error) -> Result<(), TransferError> {
+        let local = matches!(
+            error,
+            Error::Permission { .. }
+                | Error::InTheWay { .. }
+                | Error::Exists { .. }
+                | Error::InUse { .. }
+                | Error::Changed { .. }
+        );
+        if !local {
+            return Err(self.disk(&error));
+        }
+        self.events.event(Event::Note { path: &entry.path.display(), what: &error });
+        Ok(())
+    }
+
+    /// A file that is not wanted.
+    fn passed(&self, entry: &Entry, status: FileStatus) {
+        let counts = &self.counts;
+        let count = match status {
+            FileStatus::Skipped => &counts.skipped,
+            FileStatus::Blocked => &counts.failed,
+            _ => &counts.kept,
+        };
+        count.fetch_add(1, Relaxed);
+        self.settled(entry, status, None);
+    }
+
+    fn settled(&self, entry: &Entry, status: FileStatus, root: Option<[u8; 32]>) {
+        self.progress.add_files(1);
+        let (path, bytes) = (entry.path.display(), entry.size());
+        self.events.event(Event::File { path: &path, status, bytes, root });
+    }
 }
 
 /// What became of the files.
@@ -164,7 +209,8 @@ pub fn receive(
     mut options: ReceiveOptions<'_>,
 ) -> Result<ReceiveReport, TransferError> {
     let session = Session::new(connection, Role::Receiver, options.cancel.clone());
-    let result = greet(&session, &mut options).and_then(|greeting| run(&session, &options, greeting));
+    let result =
+        greet(&session, &mut options).and_then(|greeting| run(&session, &options, greeting));
     match &result {
         Ok(_) => session.connection.close(close::DONE, ""),
         Err(error) => session.fail(error.clone()),
@@ -236,7 +282,7 @@ fn open_marks(session: &Session, options: &ReceiveOptions<'_>) -> Result<Marks, 
     // Another sender's NodeId makes another key: it cannot claim files that this one has finished.
     let key = part_key(session, options);
     let id = crate::transfer_id(&options.secret);
-    Marks::open(&options.target, &id, &key, &wraith_files::boot_id()).map_err(|error| match error {
+    Marks::open(&options.target, &id, &key, &boot_id()).map_err(|error| match error {
         MarksError::InUse => TransferError::Other {
             what: format!(
                 "another wraith is already receiving this into {}. Wait for it, or choose another folder",
@@ -244,6 +290,15 @@ fn open_marks(session: &Session, options: &ReceiveOptions<'_>) -> Result<Marks, 
             ),
         },
         MarksError::Io(error) => session.disk(format!("{}: {error}", options.target.display())),
+    })
+}
+
+/// Identifies the run of this machine. Where the system does not tell, something that never comes again, so that marks
+/// never count.
+fn boot_id() -> Vec<u8> {
+    std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_else(|_| {
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
+        since_epoch.unwrap_or_default().as_nanos().to_be_bytes().to_vec()
     })
 }
 
@@ -274,8 +329,7 @@ fn run(
         progress: &options.progress,
         offer: &offer,
         target: &target,
-        on_conflict: options.on_conflict,
-        sync: options.sync,
+        placing: Placing { on_conflict: options.on_conflict, sync: options.sync },
         part_key: part_key(session, options),
         marks,
         table: Table::new(),
@@ -310,6 +364,8 @@ fn run(
             Ok(())
         });
     });
+    // Also after a failure: what is finished need not be compared by content next time.
+    let _ = receiving.marks.flush();
     session.outcome()?;
     let (receipt, confirmed) = end.expect("without an error there is a receipt")?;
     options.events.event(Event::Done { receipt: &receipt });
@@ -364,4 +420,3 @@ fn sign_off(
     }
     Ok((receipt, confirmed))
 }
-

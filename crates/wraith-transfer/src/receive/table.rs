@@ -102,7 +102,7 @@ impl<F: Outstanding> Table<F> {
     /// Waits until the manifest has ended and everything is settled. False if it stopped.
     pub(crate) fn wait_until_settled(&self) -> bool {
         let mut state = lock(&self.state);
-        while !state.stopped && !(state.manifest_ended && state.outstanding == 0) {
+        while !(state.stopped || state.manifest_ended && state.outstanding == 0) {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         !state.stopped

@@ -245,7 +245,7 @@ fn run(
     let receipt = receipt.expect("without an error there is a receipt");
     options.events.event(Event::Done { receipt: &receipt });
     Ok(SendReport {
-        failed: sending.failed.load(Relaxed) + receipt.failed,
+        failed: receipt.failed,
         files: sending.files.load(Relaxed),
         bytes: sending.bytes.load(Relaxed),
         left_out: sending.left_out.load(Relaxed),

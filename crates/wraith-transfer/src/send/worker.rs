@@ -96,16 +96,16 @@ fn next_task(sending: &Sending<'_>) -> Option<Task> {
             sending.options.progress.set_current(&big.name());
             Some(Task::Chunks(big, claim))
         }
-        Err((job, ending)) => Some(Task::Lost(job, ending)),
+        Err(lost) => Some(Task::Lost(lost.0, lost.1)),
     }
 }
 
 impl Big {
-    fn open(job: Job<Announced>) -> Result<Self, (Job<Announced>, Ending)> {
+    fn open(job: Job<Announced>) -> Result<Self, Box<(Job<Announced>, Ending)>> {
         let size = job.item.file_bytes().unwrap_or(0);
         let source = match job.item.found.open() {
             Ok(source) => source,
-            Err(error) => return Err((job, ending_of(&error))),
+            Err(error) => return Err(Box::new((job, ending_of(&error)))),
         };
         let holes = if job.item.is_sparse() { holes(&source) } else { RangeSet::new() };
         let unless = match job.wish {
@@ -227,7 +227,7 @@ impl Worker<'_> {
         lock(&big.root).set(chunk, cv);
         self.sending.options.progress.add_bytes(len as u64);
         if !send {
-            return if (chunk + 1) % PULSE_CHUNKS == 0 {
+            return if (chunk + 1).is_multiple_of(PULSE_CHUNKS) {
                 self.pulse(big, chunk + 1)
             } else {
                 Ok(())
