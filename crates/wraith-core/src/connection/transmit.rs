@@ -225,13 +225,7 @@ impl Connection {
             out.immediate_ack();
         }
         if with_data {
-            while let Some(datagram) = self.datagrams.front() {
-                if !out.datagram(datagram) {
-                    break;
-                }
-                sent.push(SentFrame::Datagram);
-                self.datagrams.pop_front();
-            }
+            self.write_datagrams(&mut out, &mut sent);
             self.streams.write_frames(&mut out, &mut sent);
         }
         let ack_only = sent.iter().all(|f| matches!(f, SentFrame::Ack { .. })) && !probe;
@@ -248,6 +242,20 @@ impl Connection {
         self.probes = self.probes.saturating_sub(1);
         let eliciting = !ack_only || refresh || sent.iter().any(|f| matches!(f, SentFrame::Ping));
         Some(self.send_packet(now, payload, space, sent, eliciting, false))
+    }
+
+    fn write_datagrams(&mut self, out: &mut FrameWriter<'_>, sent: &mut SentFrames) {
+        let largest = self.path.mtu() - OVERHEAD - DATAGRAM_HEADER;
+        while let Some(datagram) = self.datagrams.front() {
+            // What was queued when the path carried more would block those behind it for ever: it is dropped.
+            if datagram.len() <= largest {
+                if !out.datagram(datagram) {
+                    return;
+                }
+                sent.push(SentFrame::Datagram);
+            }
+            self.datagrams.pop_front();
+        }
     }
 
     /// Seals a packet and hands it to recovery.
