@@ -21,4 +21,4 @@ pub use exchange::{Cut, Exchange, Party, StreamPlan};
 pub use rng::Rng;
 pub use scenario::{DONE_CODE, Outcome, Scenario};
 pub use swarm::{scenario_of, swarm};
-pub use world::{NodeIndex, World};
+pub use world::{Driver, NodeIndex, World};

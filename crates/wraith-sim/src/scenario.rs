@@ -22,7 +22,7 @@ use std::time::Duration;
 use wraith_core::{CloseReason, ConnectionStats, Role, Time, TransportConfig};
 
 use crate::link::{Hops, Mtu, Nat};
-use crate::world::{NodeIndex, World};
+use crate::world::{Driver, NodeIndex, World};
 use crate::{Exchange, Party, Rng};
 
 /// Environment variable that picks one seed.
@@ -52,6 +52,7 @@ pub struct Scenario {
     up: Hops,
     down: Hops,
     payload_max: usize,
+    driver: Driver,
     rebind_after: Option<Vec<Duration>>,
     plan: Exchange,
     initiator: TransportConfig,
@@ -102,6 +103,7 @@ impl Scenario {
             up: Vec::new(),
             down: Vec::new(),
             payload_max: ETHERNET_PAYLOAD,
+            driver: Driver::default(),
             rebind_after: None,
             plan: Exchange::default(),
             initiator: TransportConfig::default(),
@@ -136,6 +138,12 @@ impl Scenario {
     #[must_use]
     pub fn payload_max(mut self, bytes: usize) -> Self {
         self.payload_max = bytes;
+        self
+    }
+    /// How the loops around both endpoints behave.
+    #[must_use]
+    pub fn driver(mut self, driver: Driver) -> Self {
+        self.driver = driver;
         self
     }
     /// The initiator is behind a NAT that forgets its mappings at each of these times.
@@ -265,6 +273,7 @@ impl Scenario {
 
     fn build(&self, seed: u64) -> (World, [NodeIndex; 2]) {
         let mut world = World::new(seed);
+        world.set_driver(self.driver);
         let initiator = world.add_endpoint("initiator", self.initiator.clone());
         let responder = world.add_endpoint("responder", self.responder.clone());
         let (mut up, mut down) = (self.up.clone(), self.down.clone());

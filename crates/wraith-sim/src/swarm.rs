@@ -15,6 +15,7 @@ use crate::link::{
     Aggregate, Blackhole, BurstLoss, Corrupt, Delay, Duplicate, Hops, Jitter, Loss, Rate, Reorder,
 };
 use crate::scenario::{DONE_CODE, Outcome, Scenario};
+use crate::world::Driver;
 use crate::{Rng, hops};
 
 /// Stream of chance that scenarios are drawn from.
@@ -86,6 +87,8 @@ impl Drawn {
         if rng.chance(0.1) {
             scenario = scenario.replayed_over_a_bad_path();
         }
+        let late_by = Duration::from_micros(if rng.chance(0.5) { rng.scaled(1, 5_000) } else { 0 });
+        scenario = scenario.driver(Driver { batches: rng.chance(0.5), late_by });
         let (closes_early, closer) = match rng.below(10) {
             0 => (true, Some(Role::Initiator)),
             1 if !keep_alive => (false, None),

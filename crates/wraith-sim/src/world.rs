@@ -28,12 +28,22 @@ const UNIX_TIME_AT_ZERO: u64 = 1_800_000_000;
 const ENDPOINT_STREAM: u64 = 1 << 32;
 const IDENTITY_STREAM: u64 = 2 << 32;
 const PATTERN_STREAM: u64 = 3 << 32;
+const DRIVER_STREAM: u64 = 6 << 32;
 /// How much later a replayed datagram arrives.
 const REPLAY_AFTER: Duration = Duration::from_micros(700);
 
 /// Index of an endpoint in its world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeIndex(usize);
+
+/// How the loop around an endpoint behaves: perfectly, unless told otherwise.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Driver {
+    /// Takes all datagrams of a moment before it drains the endpoint, instead of draining after each.
+    pub batches: bool,
+    /// Serves timers up to this much too late, as schedulers do.
+    pub late_by: Duration,
+}
 
 /// Endpoints, links, and the time; see the module.
 #[derive(Debug)]
@@ -46,6 +56,8 @@ pub struct World {
     injected: BTreeMap<(Time, u64), (NodeIndex, Datagram)>,
     injections: u64,
     replays_from: Option<SocketAddr>,
+    driver: Driver,
+    driver_rng: Rng,
     fingerprint: u64,
     transmitted: u64,
     buffer: Vec<u8>,
@@ -59,6 +71,8 @@ struct Node {
     parties: BTreeMap<ConnectionHandle, Party>,
     checks: Checks,
     wake: Option<Time>,
+    /// Took datagrams since it was drained.
+    fed: bool,
     default_wire: Option<usize>,
     learned: HashMap<SocketAddr, usize>,
 }
@@ -82,10 +96,17 @@ impl World {
             injected: BTreeMap::new(),
             injections: 0,
             replays_from: None,
+            driver: Driver::default(),
+            driver_rng: Rng::new(seed, DRIVER_STREAM),
             fingerprint: 0xcbf2_9ce4_8422_2325,
             transmitted: 0,
             buffer: vec![0; TRANSMIT_BYTES],
         }
+    }
+
+    /// Drives every endpoint like this from now on.
+    pub fn set_driver(&mut self, driver: Driver) {
+        self.driver = driver;
     }
 
     /// Adds an endpoint; its identity, address and randomness follow from the seed and its position.
@@ -109,6 +130,7 @@ impl World {
             parties: BTreeMap::new(),
             checks,
             wake: None,
+            fed: false,
             default_wire: None,
             learned: HashMap::new(),
         });
@@ -232,8 +254,11 @@ impl World {
         }
         for index in 0..self.nodes.len() {
             let node = &mut self.nodes[index];
-            if node.wake.is_some_and(|at| at <= now) {
+            let due = node.wake.is_some_and(|at| at <= now);
+            if due {
                 node.endpoint.handle_timeout(now);
+            }
+            if due || node.fed {
                 self.settle(NodeIndex(index));
             }
         }
@@ -276,7 +301,10 @@ impl World {
         node.checks.on_received(datagram.from, datagram.bytes.len());
         let ecn: Option<Ecn> = None;
         node.endpoint.handle_datagram(self.now, datagram.from, ecn, &mut datagram.bytes);
-        self.settle(to);
+        node.fed = true;
+        if !self.driver.batches {
+            self.settle(to);
+        }
     }
 
     /// Drains an endpoint: events to its parties, datagrams to the wires, until neither has more; then its timer.
@@ -309,7 +337,9 @@ impl World {
         let timeout = node.endpoint.poll_timeout();
         node.checks.on_drained(self.now, timeout);
         let wakes = node.parties.values().filter_map(Party::wake);
-        node.wake = timeout.into_iter().chain(wakes).min();
+        let late = self.driver_rng.up_to(self.driver.late_by);
+        node.wake = timeout.into_iter().chain(wakes).min().map(|at| at + late);
+        node.fed = false;
     }
 
     fn on_event(&mut self, index: NodeIndex, handle: ConnectionHandle, event: Event) {
