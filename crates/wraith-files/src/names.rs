@@ -4,7 +4,16 @@
 //!
 //! [`RelPath`]: crate::RelPath
 
-use crate::path::{COMPONENT_BYTES_MAX, JOURNAL_SUFFIX, NEW_SUFFIX, PART_SUFFIX};
+use crate::path::{
+    COMPONENT_BYTES_MAX, JOURNAL_SUFFIX, NEW_SUFFIX, PART_SUFFIX, RelPath, UnsafeName,
+};
+
+impl RelPath {
+    /// The name that [`crate::OnConflict::Rename`] tries as the `number`th, from 1.
+    pub fn copy(&self, number: u32) -> Result<Self, UnsafeName> {
+        self.with_file_name(&copy_name(self.file_name(), number))
+    }
+}
 
 /// Hidden names beside one file. `tag` tells apart parts of one name that came from different senders.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -46,8 +46,12 @@ pub(crate) fn decide(
             return Ok(Verdict::Pass(FileStatus::AlreadyHere));
         }
     }
-    if receiving.placing.on_conflict == OnConflict::Skip {
-        return Ok(Verdict::Pass(FileStatus::Skipped));
+    match receiving.placing.on_conflict {
+        OnConflict::Skip => return Ok(Verdict::Pass(FileStatus::Skipped)),
+        OnConflict::Rename if is_finished_copy(receiving, entry) => {
+            return Ok(Verdict::Pass(FileStatus::AlreadyHere));
+        }
+        _ => {}
     }
     if existing.kind != ExistingKind::File || existing.stamp.size != size {
         return Ok(whole);
@@ -59,6 +63,24 @@ pub(crate) fn decide(
         // It cannot be read, or somebody works on it: then it is not the same.
         Ok(None) | Err(_) => Ok(whole),
     }
+}
+
+/// True if an earlier connection finished the file under another name, because its own was taken.
+fn is_finished_copy(receiving: &Receiving<'_>, entry: &Entry) -> bool {
+    if !receiving.marks.is_resumed() {
+        return false;
+    }
+    let path = &entry.path;
+    // The copies of a name are numbered without gaps, as long as nobody removes one.
+    let copies = (1..).map_while(|number| path.copy(number).ok());
+    for copy in copies {
+        let Ok(Some(existing)) = receiving.target.existing(&copy) else { return false };
+        let mark = receiving.marks.mark(path.as_bytes(), copy.as_bytes(), &existing.stamp);
+        if receiving.marks.is_known(&mark) {
+            return true;
+        }
+    }
+    false
 }
 
 /// The chunks that an earlier connection did not get, if it got any.

@@ -91,6 +91,11 @@ impl Marks {
         self.known.binary_search(mark).is_ok()
     }
 
+    /// True if an earlier connection finished anything.
+    pub(crate) fn is_resumed(&self) -> bool {
+        !self.known.is_empty()
+    }
+
     /// Adds a mark; `now` for a file that would be expensive to compare.
     pub(crate) fn add(&self, mark: Mark, now: bool) -> io::Result<()> {
         let mut out = lock(&self.out);
