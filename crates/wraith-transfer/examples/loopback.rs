@@ -18,6 +18,12 @@ fn endpoint(n: u8, accept: bool) -> Endpoint {
     Endpoint::bind(Config::new(core).bind(([127, 0, 0, 1], 0))).expect("a free port")
 }
 
+/// The kernel's words about this process's peak resident memory.
+fn peak_memory() -> String {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or("unknown").to_owned()
+}
+
 fn main() {
     let mut args = std::env::args_os().skip(1);
     let first = args.next().expect("loopback TARGET PATH…");
@@ -28,6 +34,7 @@ fn main() {
         let connection = block_on(endpoint.accept()).expect("a receiver");
         let report = serve(connection, &options);
         endpoint.close();
+        eprintln!("sender: {}", peak_memory());
         if let Err(error) = report {
             eprintln!("sender: {error}");
         }
@@ -57,6 +64,7 @@ fn main() {
             let rate = report.bytes_moved as f64 / seconds / 1e9;
             let mut out = std::io::stdout();
             let _ = writeln!(out, "{} files, {seconds:.3} s, {rate:.2} GB/s", report.files);
+            let _ = writeln!(out, "receiver: {}", peak_memory());
             let _ = writeln!(out, "{:?}", connection.stats());
         }
         Err(error) => eprintln!("receiver: {error}"),

@@ -1,7 +1,21 @@
-//! Offer, accept, fetch, receipt: the transfer engine (docs/SPEC.md §10).
+//! Offer, accept, fetch, receipt: the transfer engine (docs/SPEC.md §10), the only crate that knows files and connections.
 //!
-//! A sender calls `serve(connection, &SendOptions)`, a receiver `receive(connection, ReceiveOptions)`; both block on plain
-//! threads until the transfer is over. [`Progress`] is polled, [`Events`] is told, [`Cancel`] stops it.
+//! A sender calls [`serve`], a receiver [`receive`]; both block, working on a few plain threads, until the transfer is
+//! over. [`Progress`] is polled, [`Events`] is told, [`Cancel`] stops it. A new transfer with the same secret into the same
+//! directory continues where the last one stopped, however it stopped.
+//!
+//! ```text
+//! sender                                                            receiver
+//! walk ─▶ manifest stream ────────────────────────────────────────▶ compare with the disk
+//!   plan ◀─────────────────────────────── control stream: Want ◀─── table of wanted files
+//!   worker 1: read, hash ─▶ data stream ──────────────────────────▶ verify, write, journal
+//!   worker 2: read, hash ─▶ data stream ──────────────────────────▶ verify, write, journal
+//!                                         control stream: Receipt ◀ sign
+//! ```
+//!
+//! What holds whatever the peer sends: memory is bounded on both sides ([`limits`]); every file is asked for and sent once
+//! at most; nothing stands under its final name that was not verified chunk by chunk and as a whole; and both sides learn
+//! why a transfer ended.
 #![forbid(unsafe_code)]
 
 mod contents;

@@ -102,8 +102,13 @@ impl Session {
 
     /// Runs a future that waits for the peer, so that the watch may call it a stall.
     pub(crate) fn wait<F: Future>(&self, future: F) -> F::Output {
+        self.wait_in(|| block_on(future))
+    }
+
+    /// The same for a call that blocks until the peer has done something.
+    pub(crate) fn wait_in<T>(&self, call: impl FnOnce() -> T) -> T {
         self.awaiting.fetch_add(1, Relaxed);
-        let output = block_on(future);
+        let output = call();
         self.awaiting.fetch_sub(1, Relaxed);
         output
     }
@@ -132,6 +137,12 @@ impl Session {
             }
             guard = lock(&self.tick.0);
         }
+    }
+
+    /// For a thread that was freed because the transfer is over: why it is over was recorded before, this is ignored.
+    pub(crate) fn stopped(&self) -> TransferError {
+        debug_assert!(self.is_over());
+        TransferError::Other { what: "stopped".into() }
     }
 
     /// The peer broke section 10.

@@ -126,8 +126,7 @@ impl ManifestReader<'_> {
         if self.receiving.table.wait_for_room() {
             return Ok(());
         }
-        // The error that stopped it counts, not this one.
-        Err(TransferError::Other { what: "stopped".into() })
+        Err(self.receiving.session.stopped())
     }
 
     /// Handles the next entry. False if it was the trailer.

@@ -108,6 +108,16 @@ impl Marks {
         lock(&self.out).write()
     }
 
+    /// Writes what waits, and leaves no file behind that says nothing.
+    pub(crate) fn close(&self) {
+        // Marks that cannot be written cost a comparison.
+        let _ = self.flush();
+        let empty = lock(&self.out).file.metadata().is_ok_and(|meta| meta.len() == 0);
+        if empty {
+            self.remove();
+        }
+    }
+
     /// The transfer is complete: the marks are not needed any more.
     pub(crate) fn remove(&self) {
         // A leftover costs 16 bytes a file and nothing else.

@@ -365,9 +365,12 @@ fn run(
         });
     });
     // Also after a failure: what is finished need not be compared by content next time.
-    let _ = receiving.marks.flush();
+    receiving.marks.close();
     session.outcome()?;
     let (receipt, confirmed) = end.expect("without an error there is a receipt")?;
+    if receipt.failed == 0 {
+        receiving.marks.remove();
+    }
     options.events.event(Event::Done { receipt: &receipt });
     let counts = &receiving.counts;
     Ok(ReceiveReport {
@@ -415,8 +418,5 @@ fn sign_off(
         _ => false,
     };
     session.connection.close(close::DONE, "");
-    if receipt.failed == 0 {
-        receiving.marks.remove();
-    }
     Ok((receipt, confirmed))
 }

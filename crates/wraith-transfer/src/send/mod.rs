@@ -222,7 +222,10 @@ fn run(
     let data_streams: Result<Vec<_>, _> = (0..WORKERS).map(|_| open(session, 2)).collect();
     let data_streams = data_streams?;
     let mut receipt = None;
-    let stop = || sending.plan.stop();
+    let stop = || {
+        sending.plan.stop();
+        sending.pool.stop();
+    };
     std::thread::scope(|scope| {
         let sending = &sending;
         scope.spawn(move || {

@@ -20,7 +20,7 @@ use super::plan::{Job, Planned, Wish};
 use crate::error::TransferError;
 use crate::events::{Event, FileStatus};
 use crate::limits::{PULSE_CHUNKS, WHOLE_BYTES_MAX};
-use crate::pool::{BUFFER_BYTES, HEAD_ROOM};
+use crate::pool::{BUFFER_BYTES, Buffer, HEAD_ROOM};
 use crate::record::{Ending, HEADER_BYTES_MAX, Header, WHOLE_HEADER_BYTES};
 use crate::session::lock;
 
@@ -161,7 +161,7 @@ impl Worker<'_> {
         if let Some(job) = jobs.first() {
             self.sending.options.progress.set_current(&job.item.name());
         }
-        let mut buffer = self.sending.pool.take();
+        let mut buffer = self.take_buffer()?;
         let start = HEAD_ROOM - WHOLE_HEADER_BYTES;
         let mut end = start;
         let mut header = Vec::with_capacity(HEAD_ROOM);
@@ -217,7 +217,7 @@ impl Worker<'_> {
 
     fn send_chunk(&mut self, big: &Big, chunk: u64, send: bool) -> Result<(), TransferError> {
         let len = chunk_len(big.size, chunk);
-        let mut buffer = self.sending.pool.take();
+        let mut buffer = self.take_buffer()?;
         let bytes = &mut buffer.bytes()[HEAD_ROOM..HEAD_ROOM + len];
         if let Err(error) = big.source.read_chunk(chunk, bytes) {
             big.break_off(ending_of(&error));
@@ -239,6 +239,12 @@ impl Worker<'_> {
         let start = HEAD_ROOM - header.len();
         buffer.bytes()[start..HEAD_ROOM].copy_from_slice(&header);
         self.write(buffer.freeze(start..HEAD_ROOM + len))
+    }
+
+    /// A buffer, once the receiver has acknowledged enough.
+    fn take_buffer(&self) -> Result<Buffer, TransferError> {
+        let session = self.sending.session;
+        session.wait_in(|| self.sending.pool.take()).ok_or_else(|| session.stopped())
     }
 
     fn send_hole(
