@@ -34,3 +34,22 @@ fn loss_and_reordering_across_a_change_of_keys_cost_no_data() {
         .seeds(0..10)
         .run();
 }
+
+#[test]
+fn packets_that_a_change_of_keys_overtook_are_still_opened() {
+    let outcomes = Scenario::new()
+        .configure(|c| c.phase_packets = 32)
+        .both(hops![
+            Rate::mbit(50),
+            Delay::ms(10),
+            Reorder::percent(20.0, Duration::from_millis(15)),
+        ])
+        .exchange(Exchange::streams(2, 500_000, 500_000).eager())
+        .within(Duration::from_secs(5))
+        .run();
+    for outcome in outcomes {
+        assert!(outcome.initiator_stats.key_phases > 4, "{outcome:#?}");
+        assert_eq!(outcome.initiator_stats.datagrams_dropped, 0, "{outcome:#?}");
+        assert_eq!(outcome.responder_stats.datagrams_dropped, 0, "{outcome:#?}");
+    }
+}
