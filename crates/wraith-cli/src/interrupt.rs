@@ -8,7 +8,8 @@ use std::thread;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::failure::Exit;
+use crate::failure::{Exit, Failure, plain};
+use crate::output::Reporter;
 
 type Action = Box<dyn FnOnce() + Send>;
 
@@ -44,6 +45,15 @@ impl Interrupt {
             }
         })?;
         Ok(interrupt)
+    }
+
+    /// For a transfer: the first signal is acknowledged in words.
+    pub fn for_transfer(reporter: &Arc<Reporter>) -> Result<Self, Failure> {
+        let reporter = Arc::clone(reporter);
+        let notify = move || reporter.say("Stopping; once more stops at once.");
+        Self::install(notify).map_err(|error| {
+            Failure::new(Exit::Other, format!("cannot catch signals: {}", plain(&error)))
+        })
     }
 
     /// Which signal asked the process to stop, as its exit code.

@@ -2,16 +2,21 @@
 //! exit code. What a transfer is lives in `wraith-transfer`; here is only what a person or a script meets.
 
 #![forbid(unsafe_code)]
-#![allow(dead_code, unused_imports, reason = "send and receive are about to use them")]
 
 mod addresses;
 mod args;
+mod demo;
+mod endpoint;
 mod failure;
 mod hash;
 mod home;
 mod interrupt;
 mod output;
 mod pending;
+mod receive;
+mod report;
+mod send;
+mod serve;
 mod size;
 
 use std::process::ExitCode;
@@ -35,9 +40,9 @@ fn main() -> ExitCode {
     let result = match &cli.command {
         Command::Id => id(&reporter),
         Command::Hash(args) => hash::run(args, &reporter),
-        Command::Send(_) | Command::Receive(_) | Command::Demo(_) => {
-            Err(Failure::new(failure::Exit::Other, "this command is not part of this build"))
-        }
+        Command::Send(args) => send::run(args, &reporter),
+        Command::Receive(args) => receive::run(args, &reporter),
+        Command::Demo(args) => demo::run(args, &reporter),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -10,32 +10,37 @@ pub enum Event<'a> {
     Ready { ticket: &'a str, command: &'a str, node_id: &'a str },
     /// A session with the other side is up.
     Connected { peer: &'a str, address: &'a str, path: &'a str },
-    /// What is offered, as far as it is known.
-    Offer { files: u64, bytes: u64 },
+    /// What is offered, by a first look at the tree.
+    Offer { name: &'a str, files: u64, folders: u64, links: u64, bytes: u64, largest: u64 },
     /// The offer was accepted.
     Accept { files: u64, bytes: u64 },
-    /// How far it is; `total` and `eta_seconds` are null while unknown.
+    /// How far it is; `eta_seconds` is null while nothing moves.
     Progress {
         bytes: u64,
-        total: Option<u64>,
+        total: u64,
         bytes_per_second: u64,
         eta_seconds: Option<u64>,
         files: u64,
+        total_files: u64,
         file: &'a str,
     },
-    /// What became of one entry. `root` is the BLAKE3 of a file's content.
-    File { path: &'a str, status: &'a str, root: Option<&'a str>, message: Option<&'a str> },
+    /// What became of one file. `root` is the BLAKE3 of its content, where known.
+    File { path: &'a str, status: &'a str, bytes: u64, root: Option<&'a str> },
+    /// Something to know that does not stop the transfer.
+    Note { path: &'a str, message: &'a str },
     /// The connection was lost and is being made again.
     Reconnecting { message: &'a str, seconds_left: u64 },
-    /// Everything is done and confirmed.
+    /// Everything is done and confirmed. `bytes_moved` are those of the last connection; the others were there already.
     Done {
         files: u64,
         bytes: u64,
+        bytes_moved: u64,
+        already_here: u64,
+        skipped: u64,
+        failed: u64,
         seconds: f64,
         bytes_per_second: u64,
-        chunks_fetched: u64,
-        chunks_resumed: u64,
-        receipt: Option<&'a str>,
+        receipt: &'a str,
     },
     /// A NodeId that was asked for.
     Id { node_id: &'a str },

@@ -10,25 +10,21 @@ const MIN_NAME_WIDTH: usize = 12;
 /// The line that is redrawn on a terminal: bar, share, bytes, rate, time left, and the name as far as it fits.
 pub fn bar(snapshot: &Snapshot, width: usize, color: bool) -> String {
     let figures = figures(snapshot);
-    let mut line = match share(snapshot) {
-        Some(share) => {
-            let filled = (share * BAR_WIDTH as f64) as usize;
-            let (full, rest) = ("█".repeat(filled), "░".repeat(BAR_WIDTH - filled));
-            let percent = (share * 100.0) as u32;
-            if color {
-                format!("\x1b[36m{full}\x1b[2m{rest}\x1b[0m {percent:3}%  {figures}")
-            } else {
-                format!("{full}{rest} {percent:3}%  {figures}")
-            }
-        }
-        None => figures.clone(),
-    };
-    let shown = figures.chars().count() + share(snapshot).map_or(0, |_| BAR_WIDTH + 7);
+    let share = share(snapshot);
+    let filled = (share * BAR_WIDTH as f64) as usize;
+    let (full, rest) = ("█".repeat(filled), "░".repeat(BAR_WIDTH - filled));
+    let percent = (share * 100.0) as u32;
+    let shown = figures.chars().count() + BAR_WIDTH + "  100%  ".len();
     // The last column stays free: writing it makes some terminals wrap.
-    let room = width.saturating_sub(shown + 3);
     if shown >= width {
         return figures.chars().take(width.saturating_sub(1)).collect();
     }
+    let mut line = if color {
+        format!("\x1b[36m{full}\x1b[2m{rest}\x1b[0m {percent:3}%  {figures}")
+    } else {
+        format!("{full}{rest} {percent:3}%  {figures}")
+    };
+    let room = width - shown - 1;
     if room >= MIN_NAME_WIDTH && !snapshot.current.is_empty() {
         line.push_str("  ");
         line.push_str(&shortened(&snapshot.current, room));
@@ -38,19 +34,13 @@ pub fn bar(snapshot: &Snapshot, width: usize, color: bool) -> String {
 
 /// The line for a log.
 pub fn plain(snapshot: &Snapshot) -> String {
-    match share(snapshot) {
-        Some(share) => format!("{}%  {}", (share * 100.0) as u32, figures(snapshot)),
-        None => figures(snapshot),
-    }
+    format!("{}%  {}", (share(snapshot) * 100.0) as u32, figures(snapshot))
 }
 
 fn figures(s: &Snapshot) -> String {
-    let mut text = match s.total {
-        Some(total) => format!("{} of {}", Bytes(s.bytes), Bytes(total)),
-        None => Bytes(s.bytes).to_string(),
-    };
-    if s.files > 0 {
-        text.push_str(&format!("  {}", Files(s.files)));
+    let mut text = format!("{} of {}", Bytes(s.bytes), Bytes(s.total));
+    if s.total_files > 1 {
+        text.push_str(&format!("  {} of {}", s.files, Files(s.total_files)));
     }
     text.push_str(&format!("  {}/s", Bytes(s.bytes_per_second)));
     if let Some(seconds) = s.eta_seconds() {
@@ -59,11 +49,11 @@ fn figures(s: &Snapshot) -> String {
     text
 }
 
-/// From 0 to 1; None while the total is unknown.
-fn share(s: &Snapshot) -> Option<f64> {
-    match s.total? {
-        0 => Some(1.0),
-        total => Some((s.bytes as f64 / total as f64).min(1.0)),
+/// From 0 to 1.
+fn share(s: &Snapshot) -> f64 {
+    match s.total {
+        0 => 1.0,
+        total => (s.bytes as f64 / total as f64).min(1.0),
     }
 }
 
@@ -84,9 +74,10 @@ mod tests {
     fn half() -> Snapshot {
         Snapshot {
             bytes: 500_000_000,
-            total: Some(1_000_000_000),
+            total: 1_000_000_000,
             bytes_per_second: 250_000_000,
             files: 0,
+            total_files: 1,
             current: "holiday/a long name of a film.mov".into(),
         }
     }
@@ -107,7 +98,7 @@ mod tests {
 
     #[test]
     fn nothing_to_do_is_everything_done() {
-        let empty = Snapshot { total: Some(0), ..Snapshot::default() };
+        let empty = Snapshot::default();
         assert!(plain(&empty).starts_with("100%"));
     }
 }

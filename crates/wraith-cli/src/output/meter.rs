@@ -1,79 +1,42 @@
-//! Counts what moves, and turns the counts into a rate and a time left.
-//!
-//! The engines add to the counters from their own threads; a snapshot is taken a few times a second.
+//! Turns the engine's counters into a rate and a time left.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+use wraith_transfer::Progress;
 
 use super::Event;
 
 /// The rate shown is an average that forgets with this time constant: steady to read, yet it follows a change of path.
 const RATE_MEMORY: Duration = Duration::from_secs(5);
-/// The counters' value for a total nobody knows yet.
-const UNKNOWN: u64 = u64::MAX;
 
-/// The counters of one transfer.
-#[derive(Debug)]
+/// The counters of a transfer: those of its latest connection.
+#[derive(Debug, Default)]
 pub struct Meter {
-    bytes: AtomicU64,
-    resumed: AtomicU64,
-    total: AtomicU64,
-    files: AtomicU64,
-    current: Mutex<String>,
-}
-
-impl Default for Meter {
-    fn default() -> Self {
-        Self {
-            bytes: AtomicU64::new(0),
-            resumed: AtomicU64::new(0),
-            total: AtomicU64::new(UNKNOWN),
-            files: AtomicU64::new(0),
-            current: Mutex::new(String::new()),
-        }
-    }
+    progress: Mutex<Option<Arc<Progress>>>,
 }
 
 impl Meter {
-    /// Bytes that moved just now.
-    pub fn add_bytes(&self, bytes: u64) {
-        self.bytes.fetch_add(bytes, Relaxed);
+    /// Shows these counters from now on.
+    pub fn watch(&self, progress: Arc<Progress>) {
+        *self.progress.lock().unwrap_or_else(PoisonError::into_inner) = Some(progress);
     }
 
-    /// Bytes that need not move because they are there already; they count as progress but not as speed.
-    pub fn add_resumed(&self, bytes: u64) {
-        self.resumed.fetch_add(bytes, Relaxed);
-    }
-
-    /// Everything that has to be there in the end.
-    pub fn set_total(&self, bytes: u64) {
-        self.total.store(bytes, Relaxed);
-    }
-
-    pub fn add_file(&self) {
-        self.files.fetch_add(1, Relaxed);
-    }
-
-    /// What is being moved now, as people may see it.
-    pub fn set_current(&self, name: impl Into<String>) {
-        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = name.into();
-    }
-
-    /// Begins again from nothing, for a transfer that is continued on a new connection.
-    pub fn restart(&self) {
-        self.bytes.store(0, Relaxed);
-        self.resumed.store(0, Relaxed);
-        self.files.store(0, Relaxed);
-    }
-
-    /// Bytes moved on this connection.
-    pub fn moved(&self) -> u64 {
-        self.bytes.load(Relaxed)
+    /// The counters as they are; None before there is a connection.
+    fn read(&self) -> Option<Snapshot> {
+        let progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
+        Some(Snapshot {
+            bytes: progress.bytes(),
+            total: progress.bytes_total(),
+            files: progress.files(),
+            total_files: progress.files_total(),
+            bytes_per_second: 0,
+            current: progress.current_file(),
+        })
     }
 }
 
-/// Watches a [`Meter`] and knows its rate.
+/// Knows how fast something grows.
 #[derive(Debug)]
 pub struct Rate {
     at: Instant,
@@ -82,29 +45,28 @@ pub struct Rate {
 }
 
 impl Rate {
-    pub fn new(now: Instant, meter: &Meter) -> Self {
-        Self { at: now, bytes: meter.moved(), bytes_per_second: None }
+    pub fn new(now: Instant) -> Self {
+        Self { at: now, bytes: 0, bytes_per_second: None }
     }
 
-    /// Takes the counters as they are at `now` into the average.
-    pub fn sample(&mut self, now: Instant, meter: &Meter) -> Snapshot {
+    /// Takes a count into the average and returns that, in bytes per second.
+    pub fn sample(&mut self, now: Instant, bytes: u64) -> u64 {
         let seconds = now.saturating_duration_since(self.at).as_secs_f64();
-        let moved = meter.moved();
         if seconds > 0.0 {
-            // After a restart the counter is behind what we saw; then nothing has moved since.
-            let latest = moved.saturating_sub(self.bytes) as f64 / seconds;
+            // A new connection counts from zero; then nothing is known to have moved since.
+            let latest = bytes.saturating_sub(self.bytes) as f64 / seconds;
             let weight = 1.0 - (-seconds / RATE_MEMORY.as_secs_f64()).exp();
             let average = self.bytes_per_second.map_or(latest, |old| old + weight * (latest - old));
-            (self.at, self.bytes, self.bytes_per_second) = (now, moved, Some(average));
+            (self.at, self.bytes, self.bytes_per_second) = (now, bytes, Some(average));
         }
-        let total = Some(meter.total.load(Relaxed)).filter(|total| *total != UNKNOWN);
-        Snapshot {
-            bytes: moved + meter.resumed.load(Relaxed),
-            total,
-            bytes_per_second: self.bytes_per_second.unwrap_or(0.0) as u64,
-            files: meter.files.load(Relaxed),
-            current: meter.current.lock().unwrap_or_else(PoisonError::into_inner).clone(),
-        }
+        self.bytes_per_second.unwrap_or(0.0) as u64
+    }
+
+    /// How far the transfer is; None before there is a connection.
+    pub fn snapshot(&mut self, now: Instant, meter: &Meter) -> Option<Snapshot> {
+        let mut snapshot = meter.read()?;
+        snapshot.bytes_per_second = self.sample(now, snapshot.bytes);
+        Some(snapshot)
     }
 }
 
@@ -112,16 +74,17 @@ impl Rate {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot {
     pub bytes: u64,
-    pub total: Option<u64>,
-    pub bytes_per_second: u64,
+    pub total: u64,
     pub files: u64,
+    pub total_files: u64,
+    pub bytes_per_second: u64,
     pub current: String,
 }
 
 impl Snapshot {
-    /// Seconds until the end at the present rate; None while the total or the rate is unknown.
+    /// Seconds until the end at the present rate; None while nothing moves.
     pub fn eta_seconds(&self) -> Option<u64> {
-        let left = self.total?.saturating_sub(self.bytes);
+        let left = self.total.saturating_sub(self.bytes);
         (self.bytes_per_second > 0).then(|| left.div_ceil(self.bytes_per_second))
     }
 
@@ -132,6 +95,7 @@ impl Snapshot {
             bytes_per_second: self.bytes_per_second,
             eta_seconds: self.eta_seconds(),
             files: self.files,
+            total_files: self.total_files,
             file: &self.current,
         }
     }
@@ -143,37 +107,23 @@ mod tests {
 
     #[test]
     fn a_steady_flow_shows_its_rate_and_time_left() {
-        let (meter, start) = (Meter::default(), Instant::now());
-        meter.set_total(10_000);
-        let mut rate = Rate::new(start, &meter);
+        let start = Instant::now();
+        let mut rate = Rate::new(start);
         for second in 1..=4 {
-            meter.add_bytes(1000);
-            rate.sample(start + Duration::from_secs(second), &meter);
+            rate.sample(start + Duration::from_secs(second), second * 1000);
         }
-        let shown = rate.sample(start + Duration::from_secs(4), &meter);
-        assert_eq!((shown.bytes, shown.bytes_per_second), (4000, 1000));
+        let bytes_per_second = rate.sample(start + Duration::from_secs(4), 4000);
+        assert_eq!(bytes_per_second, 1000);
+        let shown =
+            Snapshot { bytes: 4000, total: 10_000, bytes_per_second, ..Snapshot::default() };
         assert_eq!(shown.eta_seconds(), Some(6));
     }
 
     #[test]
-    fn what_was_there_already_is_progress_but_not_speed() {
-        let (meter, start) = (Meter::default(), Instant::now());
-        let mut rate = Rate::new(start, &meter);
-        meter.add_resumed(1 << 40);
-        meter.add_bytes(500);
-        let shown = rate.sample(start + Duration::from_secs(1), &meter);
-        assert_eq!((shown.bytes, shown.bytes_per_second), ((1 << 40) + 500, 500));
-        assert_eq!(shown.eta_seconds(), None);
-    }
-
-    #[test]
-    fn a_restart_never_shows_a_huge_rate() {
-        let (meter, start) = (Meter::default(), Instant::now());
-        let mut rate = Rate::new(start, &meter);
-        meter.add_bytes(1000);
-        rate.sample(start + Duration::from_secs(1), &meter);
-        meter.restart();
-        let shown = rate.sample(start + Duration::from_secs(2), &meter);
-        assert!(shown.bytes_per_second < 1000);
+    fn a_new_connection_never_shows_a_huge_rate() {
+        let start = Instant::now();
+        let mut rate = Rate::new(start);
+        rate.sample(start + Duration::from_secs(1), 1000);
+        assert!(rate.sample(start + Duration::from_secs(2), 0) < 1000);
     }
 }

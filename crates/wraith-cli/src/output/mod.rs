@@ -10,6 +10,7 @@ mod ticker;
 
 use std::io::{self, BufWriter, IsTerminal, Stderr, Stdout, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 pub use event::Event;
 pub use meter::{Meter, Snapshot};
@@ -17,6 +18,9 @@ pub use ticker::Ticker;
 
 use crate::args::OutputArgs;
 use crate::failure::Failure;
+
+/// Between two lines of progress in a log: often enough to see that it lives, rare enough to keep the log readable.
+const LOG_PACE: Duration = Duration::from_secs(10);
 
 /// How progress is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +48,8 @@ struct Inner {
     err: Stderr,
     /// A progress line stands on the terminal and must be wiped before anything else is written.
     line_drawn: bool,
+    /// When a log last got a line of progress.
+    last_log: Instant,
 }
 
 impl Reporter {
@@ -63,6 +69,7 @@ impl Reporter {
             out: BufWriter::with_capacity(64 << 10, io::stdout()),
             err: io::stderr(),
             line_drawn: false,
+            last_log: Instant::now(),
         };
         Self { style, inner: Mutex::new(inner) }
     }
@@ -137,8 +144,14 @@ impl Reporter {
         }
     }
 
+    /// The connection is gone and will be made again, if it can within the time.
+    pub fn reconnecting(&self, message: &str, seconds_left: u64) {
+        self.event(&Event::Reconnecting { message, seconds_left });
+        self.say(format!("{message}\nWaiting {seconds_left} s for the other side to come back."));
+    }
+
     /// Shows how far the transfer is, in the way of the style.
-    fn progress(&self, snapshot: &Snapshot) {
+    pub fn progress(&self, snapshot: &Snapshot) {
         match self.style {
             Style::Terminal { color } => {
                 let mut inner = self.lock();
@@ -147,7 +160,13 @@ impl Reporter {
                 let _ = inner.err.flush();
                 inner.line_drawn = true;
             }
-            Style::Log => self.lock().stderr_line(&line::plain(snapshot)),
+            Style::Log => {
+                let mut inner = self.lock();
+                if inner.last_log.elapsed() >= LOG_PACE {
+                    inner.last_log = Instant::now();
+                    inner.stderr_line(&line::plain(snapshot));
+                }
+            }
             Style::Json => self.event(&snapshot.event()),
             Style::Quiet => {}
         }

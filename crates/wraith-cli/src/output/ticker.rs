@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::meter::Rate;
-use super::{Meter, Reporter, Style};
+use super::{LOG_PACE, Meter, Reporter, Style};
 
 /// A thread that reports a [`Meter`] until it is dropped.
 #[derive(Debug)]
@@ -20,13 +20,18 @@ impl Ticker {
         let Some(pace) = pace(reporter.style) else { return Self { stop: None, thread: None } };
         let (stop, stopped) = mpsc::channel();
         let run = move || {
-            let mut rate = Rate::new(Instant::now(), &meter);
+            let mut rate = Rate::new(Instant::now());
+            let mut show = || {
+                if let Some(snapshot) = rate.snapshot(Instant::now(), &meter) {
+                    reporter.progress(&snapshot);
+                }
+            };
             while stopped.recv_timeout(pace) == Err(RecvTimeoutError::Timeout) {
-                reporter.progress(&rate.sample(Instant::now(), &meter));
+                show();
             }
             // Programs get the final state too; people get it in the closing line.
             if reporter.style == Style::Json {
-                reporter.progress(&rate.sample(Instant::now(), &meter));
+                show();
             }
         };
         // Without the thread there is no progress to see, but the transfer works.
@@ -49,7 +54,7 @@ fn pace(style: Style) -> Option<Duration> {
     match style {
         Style::Terminal { .. } => Some(Duration::from_millis(100)),
         Style::Json => Some(Duration::from_millis(250)),
-        Style::Log => Some(Duration::from_secs(10)),
+        Style::Log => Some(LOG_PACE),
         Style::Quiet => None,
     }
 }

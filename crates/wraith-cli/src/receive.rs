@@ -1,0 +1,261 @@
+//! `wraith receive`: dials the sender, asks its user, fetches; and dials again when the connection is lost.
+
+use std::fs;
+use std::io::{self, IsTerminal};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use wraith_crypto::SecretIdentity;
+use wraith_discovery::Ticket;
+use wraith_files::OnConflict as Conflict;
+use wraith_transfer::{
+    Cancel, Decision, Offer, Progress, ReceiveOptions, ReceiveReport, Role, TransferError,
+};
+use wraith_transport::{CloseReason, ConnectError, Connection, Endpoint, block_on_timeout};
+use zeroize::Zeroizing;
+
+use crate::args::{OnConflict, ReceiveArgs};
+use crate::endpoint;
+use crate::failure::{Exit, Failure, plain};
+use crate::home::Home;
+use crate::interrupt::Interrupt;
+use crate::output::{Meter, Reporter, Ticker};
+use crate::report::{self, Story};
+use crate::send::shell_word;
+use crate::size::{Bytes, Files};
+
+/// Between two attempts to reach a sender that cannot be reached at all (no route, no interface).
+const RETRY_PAUSE: Duration = Duration::from_millis(500);
+
+/// Fetches what the ticket offers.
+pub fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
+    let ticket = ticket(args, reporter)?;
+    let interrupt = Interrupt::for_transfer(reporter)?;
+    let identity = Home::open()?.identity()?;
+    make_target(args)?;
+    let seed = Zeroizing::new(*identity.seed());
+    let endpoint = endpoint::bind(endpoint::ANY_ADDRESS, identity, false).map_err(|error| {
+        Failure::new(Exit::Other, format!("cannot open a socket: {}", plain(&error)))
+    })?;
+    let again = command_again(args, &ticket);
+    let receiving = Receiving {
+        args,
+        reporter,
+        ticket: &ticket,
+        endpoint: &endpoint,
+        interrupt: &interrupt,
+        seed,
+        story: Arc::new(Story::new(Role::Receiver, reporter)),
+        meter: Arc::default(),
+        accepted: AtomicBool::new(args.yes),
+        again: &again,
+    };
+    let result = receiving.run();
+    endpoint.close();
+    match interrupt.caught() {
+        Some(exit) if result.is_err() => {
+            Err(Failure::new(exit, "stopped").hint(format!("to continue, run again: {again}")))
+        }
+        _ => result,
+    }
+}
+
+/// The ticket from the command line, or the one the user is asked for.
+fn ticket(args: &ReceiveArgs, reporter: &Reporter) -> Result<Ticket, Failure> {
+    let given = args.ticket.as_ref().filter(|text| *text != "-");
+    let text = match given {
+        Some(text) => text.to_string_lossy().into_owned(),
+        None => {
+            let question = if io::stdin().is_terminal() { "Ticket: " } else { "" };
+            reporter.ask(question).filter(|line| !line.is_empty()).ok_or_else(|| {
+                Failure::new(Exit::Usage, "a ticket is needed: wraith receive TICKET")
+                    .hint("wraith send on the other machine prints it")
+            })?
+        }
+    };
+    text.parse().map_err(|error| {
+        Failure::new(Exit::Usage, format!("this is not a ticket: {error}"))
+            .hint("copy the whole line that wraith send printed")
+    })
+}
+
+fn make_target(args: &ReceiveArgs) -> Result<(), Failure> {
+    let out = args.out.display();
+    fs::create_dir_all(&args.out)
+        .map_err(|error| Failure::disk(format!("cannot make the folder {out}"), &error))
+}
+
+/// The command line that continues this receive.
+fn command_again(args: &ReceiveArgs, ticket: &Ticket) -> String {
+    let out = args.out.to_string_lossy();
+    let out = if out == "." { String::new() } else { format!(" -o {}", shell_word(&out)) };
+    format!("wraith receive {ticket}{out}")
+}
+
+/// One `wraith receive` at work, over all its connections.
+struct Receiving<'a> {
+    args: &'a ReceiveArgs,
+    reporter: &'a Arc<Reporter>,
+    ticket: &'a Ticket,
+    endpoint: &'a Endpoint,
+    interrupt: &'a Interrupt,
+    /// Of the identity that the connections are made with; it signs the receipt.
+    seed: Zeroizing<[u8; 32]>,
+    story: Arc<Story>,
+    meter: Arc<Meter>,
+    /// The user has said yes; a later connection of the same transfer does not ask again.
+    accepted: AtomicBool,
+    again: &'a str,
+}
+
+impl Receiving<'_> {
+    fn run(&self) -> Result<(), Failure> {
+        let mut deadline = Instant::now() + Duration::from_secs(self.args.timeout);
+        let mut furthest = 0;
+        let mut lost: Option<TransferError> = None;
+        let mut ticker = None;
+        loop {
+            let connection = match (self.connect(deadline), &lost) {
+                (Ok(connection), _) => connection,
+                (Err(_), Some(error)) => return Err(report::failure(error, self.again)),
+                (Err(error), None) => return Err(self.not_found(&error)),
+            };
+            let progress = Arc::<Progress>::default();
+            self.meter.watch(Arc::clone(&progress));
+            ticker.get_or_insert_with(|| {
+                Ticker::start(Arc::clone(self.reporter), Arc::clone(&self.meter))
+            });
+            match self.fetch(connection, &progress) {
+                Ok(report) => {
+                    drop(ticker);
+                    self.story.received(&report, progress.bytes());
+                    return report.outcome().map_err(|e| report::failure(&e, self.again));
+                }
+                Err(error) if self.may_come_back(&error) => {
+                    // The time begins anew only when something was won, so a sender that takes connections and drops
+                    // them does not keep us for ever.
+                    if lost.is_none() || progress.bytes() > furthest {
+                        furthest = furthest.max(progress.bytes());
+                        deadline = Instant::now() + Duration::from_secs(self.args.reconnect);
+                    }
+                    let left = deadline.saturating_duration_since(Instant::now()).as_secs();
+                    self.reporter.reconnecting(&error.to_string(), left);
+                    lost = Some(error);
+                    std::thread::sleep(RETRY_PAUSE);
+                }
+                Err(error) => return Err(report::failure(&error, self.again)),
+            }
+        }
+    }
+
+    /// Tries to reach the sender until the deadline.
+    fn connect(&self, deadline: Instant) -> Result<Connection, ConnectError> {
+        let endpoint = self.endpoint.clone();
+        self.interrupt.on_signal(move || endpoint.start_close());
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let attempt = self.endpoint.connect(self.ticket.addresses(), self.ticket.node_id());
+            let error = match block_on_timeout(attempt, left) {
+                Some(Ok(connection)) => return Ok(connection),
+                Some(Err(error)) => error,
+                None => {
+                    return Err(ConnectError::Closed(CloseReason::HandshakeTimeout));
+                }
+            };
+            let over = Instant::now() + RETRY_PAUSE >= deadline;
+            if over || matches!(error, ConnectError::EndpointClosed | ConnectError::NoAddress) {
+                return Err(error);
+            }
+            std::thread::sleep(RETRY_PAUSE);
+        }
+    }
+
+    fn fetch(
+        &self,
+        connection: Connection,
+        progress: &Arc<Progress>,
+    ) -> Result<ReceiveReport, TransferError> {
+        let secret = *self.ticket.capability().as_bytes();
+        let mut options = ReceiveOptions::new(
+            self.args.out.clone(),
+            secret,
+            SecretIdentity::from_seed(*self.seed),
+        );
+        options.on_conflict = match self.args.on_conflict {
+            OnConflict::Rename => Conflict::Rename,
+            OnConflict::Overwrite => Conflict::Overwrite,
+            OnConflict::Skip => Conflict::Skip,
+        };
+        let story = Arc::clone(&self.story);
+        options.events = Arc::new(move |event: wraith_transfer::Event<'_>| story.tell(&event));
+        options.progress = Arc::clone(progress);
+        options.decide = Box::new(|offer| self.decide(offer));
+        let cancel: Cancel = options.cancel.clone();
+        self.interrupt.on_signal(move || cancel.cancel());
+        wraith_transfer::receive(connection, options)
+    }
+
+    /// Asks the user, once.
+    fn decide(&self, offer: &Offer) -> Decision {
+        if self.accepted.load(Relaxed) {
+            return Decision::Accept;
+        }
+        let question = self.question(offer);
+        loop {
+            match self.reporter.ask(&question).map(|answer| answer.to_lowercase()).as_deref() {
+                Some("y" | "yes") => {
+                    self.accepted.store(true, Relaxed);
+                    return Decision::Accept;
+                }
+                Some("n" | "no" | "") => return Decision::Refuse(String::new()),
+                Some(_) => self.reporter.warn("please answer y or n"),
+                None => {
+                    self.reporter.warn("no answer; --yes accepts without asking");
+                    return Decision::Refuse(String::new());
+                }
+            }
+        }
+    }
+
+    fn question(&self, offer: &Offer) -> String {
+        let largest = match offer.files {
+            0 | 1 => String::new(),
+            _ => format!(" (largest {})", Bytes(offer.largest)),
+        };
+        let more = offer.files + offer.dirs + offer.links;
+        let name = match more {
+            1 => offer.name.clone(),
+            _ => format!("{} …", offer.name),
+        };
+        let free = match free_space(&self.args.out) {
+            Some(free) => format!(", {} free", Bytes(free)),
+            None => String::new(),
+        };
+        let (files, bytes) = (Files(offer.files), Bytes(offer.bytes));
+        let out = self.args.out.display();
+        format!("{name}: {files}, {bytes}{largest} into {out}{free}. Accept? [y/N] ")
+    }
+
+    /// Whether it is worth dialling again: the network went, or the sender's user stopped and may start again.
+    fn may_come_back(&self, error: &TransferError) -> bool {
+        let lost = matches!(
+            error,
+            TransferError::NetworkLost { .. } | TransferError::Cancelled { role: Role::Sender }
+        );
+        lost && self.args.reconnect > 0 && self.interrupt.caught().is_none()
+    }
+
+    fn not_found(&self, error: &ConnectError) -> Failure {
+        let addresses: Vec<_> = self.ticket.addresses().iter().map(ToString::to_string).collect();
+        let tried = addresses.join(", ");
+        Failure::new(Exit::PeerNotFound, format!("the sender cannot be reached: {error} ({tried})"))
+            .hint("is wraith send still running, and can this machine reach it over UDP?")
+    }
+}
+
+/// Bytes that this user may still write there.
+fn free_space(folder: &std::path::Path) -> Option<u64> {
+    let stat = rustix::fs::statvfs(folder).ok()?;
+    Some(stat.f_bavail.saturating_mul(stat.f_frsize))
+}

@@ -1,0 +1,230 @@
+//! What the transfer engine tells, in words for people and events for programs.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use data_encoding::BASE32_NOPAD;
+use wraith_transfer::{
+    Event as Happened, FileStatus, Offer, Receipt, ReceiveReport, Role, SendReport, TransferError,
+};
+
+use crate::addresses::path_kind;
+use crate::failure::{Exit, Failure};
+use crate::output::{Event, Reporter};
+use crate::size::{Bytes, Clock, Files};
+
+/// Letters of a NodeId that are shown where the whole would be in the way: 40 bits, for the eye only.
+const SHORT_ID_LETTERS: usize = 8;
+
+/// Tells the events of one side's transfer, over all its connections.
+#[derive(Debug)]
+pub struct Story {
+    role: Role,
+    reporter: Arc<Reporter>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// When the offer was first accepted; what people wait for begins here.
+    accepted: Option<Instant>,
+    files: u64,
+    bytes: u64,
+}
+
+/// The figures of a finished transfer.
+#[derive(Clone, Copy, Debug)]
+struct Totals<'a> {
+    /// Files the receiver has now.
+    files: u64,
+    /// Their bytes.
+    bytes: u64,
+    /// Bytes that had to move on the last connection.
+    bytes_moved: u64,
+    already_here: u64,
+    skipped: u64,
+    failed: u64,
+    receipt: &'a Receipt,
+}
+
+impl Story {
+    pub fn new(role: Role, reporter: &Arc<Reporter>) -> Self {
+        Self { role, reporter: Arc::clone(reporter), state: Mutex::default() }
+    }
+
+    /// One event of the engine.
+    pub fn tell(&self, event: &Happened<'_>) {
+        match event {
+            Happened::Connected { peer, remote } => {
+                let (peer, address) = (peer.to_string(), remote.to_string());
+                let path = path_kind(*remote);
+                self.reporter.event(&Event::Connected { peer: &peer, address: &address, path });
+                let short = &peer[..SHORT_ID_LETTERS];
+                self.reporter.say(format!("Connected to {short} at {address} ({path})."));
+            }
+            Happened::Offer(offer) => self.offer(offer),
+            Happened::Accepted => {
+                let mut state = self.lock();
+                state.accepted.get_or_insert_with(Instant::now);
+                let (files, bytes) = (state.files, state.bytes);
+                drop(state);
+                self.reporter.event(&Event::Accept { files, bytes });
+            }
+            Happened::File { path, status, bytes, root } => {
+                let path = path.to_string();
+                self.file(&path, *status, *bytes, *root);
+            }
+            Happened::Note { path, what } => {
+                let (path, message) = (path.to_string(), what.to_string());
+                self.reporter.event(&Event::Note { path: &path, message: &message });
+                self.reporter.warn(format!("{path}: {message}"));
+            }
+            // The receipt is in the report that ends the transfer. Other events are of a newer engine.
+            _ => {}
+        }
+    }
+
+    fn offer(&self, offer: &Offer) {
+        let mut state = self.lock();
+        (state.files, state.bytes) = (offer.files, offer.bytes);
+        drop(state);
+        self.reporter.event(&Event::Offer {
+            name: &offer.name,
+            files: offer.files,
+            folders: offer.dirs,
+            links: offer.links,
+            bytes: offer.bytes,
+            largest: offer.largest,
+        });
+        if self.role == Role::Sender {
+            let (files, bytes) = (Files(offer.files), Bytes(offer.bytes));
+            self.reporter.say(format!("Offered {files}, {bytes}."));
+        }
+    }
+
+    fn file(&self, path: &str, status: FileStatus, bytes: u64, root: Option<[u8; 32]>) {
+        let root = root.map(|root| blake3::Hash::from_bytes(root).to_hex());
+        let root = root.as_deref();
+        self.reporter.event(&Event::File { path, status: status.name(), bytes, root });
+        if let Some(why) = why_missing(status) {
+            self.reporter.warn(format!("{path}: {why}"));
+        }
+    }
+
+    /// The sender's transfer is complete.
+    pub fn sent(&self, report: &SendReport, bytes: u64) {
+        if report.left_out > 0 {
+            let left_out = report.left_out;
+            self.reporter.warn(format!("{left_out} special files or names were left out"));
+        }
+        self.done(&Totals {
+            files: report.receipt.verified + report.receipt.kept,
+            bytes,
+            bytes_moved: report.bytes,
+            already_here: report.receipt.kept,
+            skipped: 0,
+            failed: report.failed,
+            receipt: &report.receipt,
+        });
+    }
+
+    /// The receiver's transfer is complete.
+    pub fn received(&self, report: &ReceiveReport, bytes: u64) {
+        self.done(&Totals {
+            files: report.files + report.already_here,
+            bytes,
+            bytes_moved: report.bytes_moved,
+            already_here: report.already_here,
+            skipped: report.skipped,
+            failed: report.failed,
+            receipt: &report.receipt,
+        });
+        if !report.confirmed {
+            self.reporter
+                .warn("everything is here, but the sender has not confirmed that it knows");
+        }
+    }
+
+    fn done(&self, totals: &Totals<'_>) {
+        let accepted = self.lock().accepted;
+        let seconds = accepted.map_or(0.0, |at| at.elapsed().as_secs_f64());
+        let rate = if seconds > 0.0 { (totals.bytes_moved as f64 / seconds) as u64 } else { 0 };
+        let receipt = BASE32_NOPAD.encode(&totals.receipt.to_bytes()).to_ascii_lowercase();
+        self.reporter.event(&Event::Done {
+            files: totals.files,
+            bytes: totals.bytes,
+            bytes_moved: totals.bytes_moved,
+            already_here: totals.already_here,
+            skipped: totals.skipped,
+            failed: totals.failed,
+            seconds,
+            bytes_per_second: rate,
+            receipt: &receipt,
+        });
+        self.reporter.say(self.closing_line(totals, seconds, rate));
+    }
+
+    fn closing_line(&self, totals: &Totals<'_>, seconds: f64, rate: u64) -> String {
+        let (files, bytes) = (Files(totals.files), Bytes(totals.bytes));
+        if totals.bytes_moved == 0 && totals.already_here > 0 && totals.failed == 0 {
+            return format!("Already up to date: {files}, {bytes}.");
+        }
+        let verb = match self.role {
+            Role::Sender => "Sent",
+            Role::Receiver => "Received",
+        };
+        let took = match seconds {
+            s if s < 10.0 => format!("{s:.2} s"),
+            s => Clock(s as u64).to_string(),
+        };
+        let mut line = format!("{verb} {files}, {bytes} in {took} ({}/s), verified.", Bytes(rate));
+        for (count, what) in [
+            (totals.already_here, "were there already"),
+            (totals.skipped, "were left as they were"),
+        ] {
+            if count > 0 {
+                line.push_str(&format!(" {} {what}.", Files(count)));
+            }
+        }
+        line
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        // Plain figures; a panic elsewhere leaves nothing half done.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What to tell people about a file that did not arrive.
+fn why_missing(status: FileStatus) -> Option<&'static str> {
+    match status {
+        FileStatus::Changed => Some("changed while it was sent; nothing of it was kept"),
+        FileStatus::Unreadable => Some("the sender cannot read it"),
+        FileStatus::Blocked => {
+            Some("something of another kind, or a link on the way, is in its place")
+        }
+        FileStatus::Stale => Some("an earlier part did not belong to it and was thrown away"),
+        FileStatus::Done | FileStatus::AlreadyHere | FileStatus::Skipped => None,
+    }
+}
+
+/// The engine's error as the end of the command. `again` is the command that continues.
+pub fn failure(error: &TransferError, again: &str) -> Failure {
+    let exit = match error {
+        TransferError::Refused { .. } => Exit::Refused,
+        TransferError::WrongSecret => Exit::WrongCode,
+        // The other side's user may come back to it.
+        TransferError::NetworkLost { .. } | TransferError::Cancelled { .. } => Exit::NetworkLost,
+        TransferError::Disk { .. } => Exit::Disk,
+        TransferError::Verification { .. } => Exit::Verification,
+        TransferError::Partial { .. } => Exit::Partial,
+        TransferError::UnsafeName { .. } => Exit::UnsafeName,
+        TransferError::Protocol { .. } | TransferError::Other { .. } => Exit::Other,
+    };
+    let failure = Failure::new(exit, error.to_string());
+    if error.is_resumable() {
+        failure.hint(format!("what is verified is kept; to continue: {again}"))
+    } else {
+        failure
+    }
+}

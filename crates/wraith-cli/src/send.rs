@@ -1,0 +1,129 @@
+//! `wraith send`: the ticket first, everything else behind it.
+//!
+//! Before the ticket is on the screen nothing is read but the names on the command line, so it takes the same time for
+//! a terabyte as for a byte. Walking the tree for the offer happens while the receiver is awaited.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use wraith_discovery::Ticket;
+use wraith_transport::Endpoint;
+
+use crate::addresses;
+use crate::args::SendArgs;
+use crate::endpoint;
+use crate::failure::{Exit, Failure, plain};
+use crate::home::Home;
+use crate::interrupt::Interrupt;
+use crate::output::{Event, Reporter};
+use crate::pending::PendingSend;
+use crate::serve::Serving;
+
+/// Offers the paths until one receiver has confirmed that it has everything.
+pub fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
+    let interrupt = Interrupt::for_transfer(reporter)?;
+    let paths = args.paths.iter().map(|path| canonical(path)).collect::<Result<Vec<_>, _>>()?;
+    let home = Home::open()?;
+    let node_id = home.identity()?.node_id();
+    let mut pending = PendingSend::open(&home, &paths)?;
+    let endpoint = listen(args, &pending, &home)?;
+    pending.remember(endpoint.local_addr().port())?;
+    let reachable = addresses::reachable(endpoint.local_addr());
+    let ticket = Ticket::new(node_id, pending.capability().clone(), reachable);
+    show(&ticket, reporter);
+
+    let result = Serving::new(args, paths, &pending, &endpoint, reporter, &interrupt).run();
+    endpoint.close();
+    match interrupt.caught() {
+        Some(exit) if result.is_err() => Err(stopped(exit, args)),
+        _ => result.map(|()| pending.forget()),
+    }
+}
+
+/// The port of last time, if this send was interrupted, so that its ticket stays good.
+fn listen(args: &SendArgs, pending: &PendingSend, home: &Home) -> Result<Endpoint, Failure> {
+    let address = args.listen.unwrap_or(endpoint::ANY_ADDRESS);
+    if let (0, Some(port)) = (address.port(), pending.port()) {
+        let before = SocketAddr::new(address.ip(), port);
+        if let Ok(endpoint) = endpoint::bind(before, home.identity()?, true) {
+            return Ok(endpoint);
+        }
+        // Somebody else has the port now; then the ticket changes.
+    }
+    endpoint::bind(address, home.identity()?, true).map_err(|error| {
+        Failure::new(Exit::Other, format!("cannot listen on {address}: {}", plain(&error)))
+            .hint("choose another address or port with --listen")
+    })
+}
+
+fn show(ticket: &Ticket, reporter: &Reporter) {
+    let text = ticket.to_string();
+    let command = format!("wraith receive {text}");
+    let node_id = ticket.node_id().to_string();
+    reporter.event(&Event::Ready { ticket: &text, command: &command, node_id: &node_id });
+    reporter.say("On the other machine, run:\n");
+    reporter.answer(&command);
+    reporter.say("\nWaiting for the receiver. Ctrl-C stops.");
+}
+
+/// The absolute path with links resolved, except in the last component: a link is sent as a link.
+fn canonical(path: &Path) -> Result<PathBuf, Failure> {
+    let missing = |error: std::io::Error| {
+        let kind = error.kind() == std::io::ErrorKind::NotFound;
+        let exit = if kind { Exit::Usage } else { Exit::Disk };
+        Failure::new(exit, format!("cannot send {}: {}", path.display(), plain(&error)))
+    };
+    path.symlink_metadata().map_err(missing)?;
+    match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) => {
+            let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+            Ok(parent.canonicalize().map_err(missing)?.join(name))
+        }
+        // `.`, `..`, `/` and `x/..` have no name of their own until they are resolved.
+        _ => path.canonicalize().map_err(missing),
+    }
+}
+
+fn stopped(exit: Exit, args: &SendArgs) -> Failure {
+    let command = command_again(args);
+    Failure::new(exit, "stopped").hint(format!("to continue, run again: {command}"))
+}
+
+/// The command line that continues this send.
+pub fn command_again(args: &SendArgs) -> String {
+    let paths = args.paths.iter().map(|path| shell_word(&path.to_string_lossy()));
+    format!("wraith send {}", paths.collect::<Vec<_>>().join(" "))
+}
+
+/// A word as a shell reads it back.
+pub fn shell_word(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./:,+@%=".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_can_be_pasted_into_a_shell() {
+        assert_eq!(shell_word("film.mov"), "film.mov");
+        assert_eq!(shell_word("my film.mov"), "'my film.mov'");
+        assert_eq!(shell_word("it's"), r"'it'\''s'");
+        assert_eq!(shell_word(""), "''");
+    }
+
+    #[test]
+    fn a_link_is_named_by_itself_and_not_by_where_it_leads() {
+        let folder = tempfile::tempdir().unwrap();
+        let real = folder.path().canonicalize().unwrap();
+        std::os::unix::fs::symlink("nowhere", real.join("link")).unwrap();
+        assert_eq!(canonical(&real.join("link")).unwrap(), real.join("link"));
+        assert_eq!(canonical(&real.join("x/..").join("link")).unwrap_err().exit, Exit::Usage);
+        assert_eq!(canonical(&real.join(".")).unwrap(), real);
+    }
+}
