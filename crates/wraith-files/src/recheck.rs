@@ -168,3 +168,144 @@ impl<'a> Proof<'a> {
         Ok(Some(chunk_hash(size, index, &[&self.buffer[..len]])))
     }
 }
+
+#[cfg(test)]
+#[expect(clippy::single_range_in_vec_init, reason = "lists of ranges")]
+mod tests {
+    use std::fs::{self, File};
+    use std::os::unix::fs::FileExt;
+    use std::path::Path;
+
+    use super::*;
+    use crate::entry::{Entry, Kind, Mtime};
+    use crate::hash::{chunk_cv, small_root};
+    use crate::path::RelPath;
+    use crate::place::Placing;
+    use crate::target::TargetDir;
+
+    const KEY: [u8; 32] = [1; 32];
+    const CHUNKS: usize = 9;
+
+    fn content() -> Vec<u8> {
+        let mut bytes = vec![0; CHUNKS * CHUNK_BYTES - 100];
+        blake3::Hasher::new().finalize_xof().fill(&mut bytes);
+        bytes[6 * CHUNK_BYTES..8 * CHUNK_BYTES].fill(0);
+        bytes
+    }
+
+    fn entry(bytes: &[u8]) -> Entry {
+        Entry {
+            path: RelPath::parse(b"f").unwrap(),
+            kind: Kind::File { size: bytes.len() as u64, sparse: true },
+            mode: 0o644,
+            mtime: Mtime { s: 5, ns: 5 },
+        }
+    }
+
+    fn put(part: &PartFile, bytes: &[u8], index: usize) {
+        let chunk = bytes.chunks(CHUNK_BYTES).nth(index).unwrap();
+        part.write_chunk(index as u64, &[chunk], chunk_cv(index as u64, &[chunk])).unwrap();
+    }
+
+    /// Makes the journal in `dir` look as if it were of another boot.
+    fn restart_machine(dir: &Path) {
+        let path = dir.join(".f.wraith-journal");
+        let file = File::options().read(true).write(true).open(&path).unwrap();
+        let header = Journal::read_header(&file.try_clone().unwrap().into()).unwrap().unwrap();
+        let old = tempfile::tempfile().unwrap();
+        let journal = Journal::begin(old.into(), Header { boot_id: [7; 16], ..header }).unwrap();
+        let mut bytes = [0; crate::journal::HEADER_BYTES];
+        pread(journal.fd(), &mut bytes, 0).unwrap();
+        file.write_all_at(&bytes, 0).unwrap();
+    }
+
+    /// A part with chunks 0, 2, 3, 5, 8 and the hole 6..8, written before the machine was restarted.
+    fn old_part(dir: &Path, bytes: &[u8]) -> PartFile {
+        let target = TargetDir::open(dir).unwrap();
+        let part = target.open_or_resume(&entry(bytes), &KEY).unwrap();
+        [0, 2, 3, 5, 8].iter().for_each(|index| put(&part, bytes, *index));
+        part.write_hole(6..8).unwrap();
+        drop(part);
+        restart_machine(dir);
+        target.resume(&entry(bytes), &KEY).unwrap().unwrap()
+    }
+
+    fn spoil(dir: &Path, chunk: u64) {
+        let part = File::options().write(true).open(dir.join(".f.wraith-part")).unwrap();
+        part.write_all_at(b"lost", chunk * CHUNK_BYTES as u64 + 4096).unwrap();
+    }
+
+    fn ranges(part: &PartFile) -> Vec<Range<u64>> {
+        part.have().iter().collect()
+    }
+
+    #[test]
+    fn after_a_restart_only_what_is_really_on_disk_counts() {
+        let (dir, bytes) = (tempfile::tempdir().unwrap(), content());
+        let mut part = old_part(dir.path(), &bytes);
+        assert!(part.needs_recheck() && part.have().is_empty());
+        spoil(dir.path(), 2);
+        spoil(dir.path(), 7);
+        let mut read = 0;
+        part.recheck(|now| {
+            read = now;
+            true
+        })
+        .unwrap();
+        assert_eq!((read, part.needs_recheck()), (6, false));
+        assert_eq!(ranges(&part), [0..1, 3..4, 5..7, 8..9]);
+        // The next process of this boot takes that on trust.
+        put(&part, &bytes, 1);
+        drop(part);
+        let target = TargetDir::open(dir.path()).unwrap();
+        let part = target.resume(&entry(&bytes), &KEY).unwrap().unwrap();
+        assert!(!part.needs_recheck());
+        assert_eq!(ranges(&part), [0..2, 3..4, 5..7, 8..9]);
+        [2, 4].iter().for_each(|index| put(&part, &bytes, *index));
+        part.write_hole(7..8).unwrap();
+        part.finish(&small_root(&bytes), Placing::default()).unwrap();
+        drop((part, target));
+        assert_eq!(fs::read(dir.path().join("f")).unwrap(), bytes);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_recheck_that_is_stopped_or_never_made_loses_nothing() {
+        let (dir, bytes) = (tempfile::tempdir().unwrap(), content());
+        let mut part = old_part(dir.path(), &bytes);
+        part.recheck(|read| read < 3).unwrap();
+        assert!(part.needs_recheck() && part.have().is_empty());
+        drop(part);
+        let target = TargetDir::open(dir.path()).unwrap();
+        let part = target.resume(&entry(&bytes), &KEY).unwrap().unwrap();
+        // Without a recheck, what comes now counts now, and is checked with the rest after the next start.
+        put(&part, &bytes, 4);
+        put(&part, &bytes, 0);
+        assert_eq!(ranges(&part), [0..1, 4..5]);
+        drop(part);
+        let mut part = target.resume(&entry(&bytes), &KEY).unwrap().unwrap();
+        assert!(part.needs_recheck());
+        part.recheck(|_| true).unwrap();
+        assert_eq!(ranges(&part), [0..1, 2..9]);
+        put(&part, &bytes, 1);
+        part.finish(&small_root(&bytes), Placing::default()).unwrap();
+        assert_eq!(fs::read(dir.path().join("f")).unwrap(), bytes);
+    }
+
+    #[test]
+    fn a_part_copied_from_elsewhere_is_proven_first() {
+        let (dir, bytes) = (tempfile::tempdir().unwrap(), content());
+        let target = TargetDir::open(dir.path()).unwrap();
+        let part = target.open_or_resume(&entry(&bytes), &KEY).unwrap();
+        put(&part, &bytes, 0);
+        drop(part);
+        let hidden = dir.path().join(".f.wraith-part");
+        let copied = fs::read(&hidden).unwrap();
+        fs::rename(&hidden, dir.path().join("away")).unwrap();
+        fs::write(&hidden, copied).unwrap();
+        let mut part = target.resume(&entry(&bytes), &KEY).unwrap().unwrap();
+        assert!(part.needs_recheck() && part.have().is_empty());
+        part.recheck(|_| true).unwrap();
+        assert_eq!(ranges(&part), [0..1]);
+    }
+}

@@ -7,7 +7,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, Mode, OFlags, fstat, ftruncate, openat, unlinkat};
+use rustix::fs::{AtFlags, Mode, OFlags, fstat, ftruncate, openat, statat, unlinkat};
 use rustix::io::Errno;
 
 use crate::beneath::open_child;
@@ -128,6 +128,13 @@ fn look(
     let journal = match open_child(parent.as_fd(), &names.journal, flags) {
         Ok(journal) => journal,
         Err(Errno::NOENT) => return Ok(Slot::Empty),
+        // The folder itself is closed to this user.
+        Err(Errno::ACCESS)
+            if statat(parent, &names.journal, AtFlags::SYMLINK_NOFOLLOW).err()
+                == Some(Errno::ACCESS) =>
+        {
+            return Err(Error::os(path, "look into its folder", Errno::ACCESS));
+        }
         Err(Errno::LOOP | Errno::ACCESS | Errno::ISDIR | Errno::NXIO | Errno::PERM) => {
             return Ok(Slot::Foreign);
         }
@@ -203,7 +210,8 @@ fn begin(
     let (part, id) = match made {
         Ok(made) => made,
         Err(errno) => {
-            target.spares.retire(journal, parent, names.journal);
+            // Both times the first error is the one to tell.
+            let _ = unlinkat(&parent, &names.journal, AtFlags::empty());
             return Err(Error::os(path, "create its part", errno));
         }
     };
@@ -211,10 +219,9 @@ fn begin(
     let header = Header { size, mtime, identity, boot_id: boot_id(), part: id };
     match Journal::begin(journal, header) {
         Ok(journal) => Ok(PartFile::over(target, entry, parent, names, part, journal)),
-        Err((journal, errno)) => {
-            // The journal's error is the one to tell.
+        Err((_journal, errno)) => {
             let _ = unlinkat(&parent, &names.part, AtFlags::empty());
-            target.spares.retire(journal, parent, names.journal);
+            let _ = unlinkat(&parent, &names.journal, AtFlags::empty());
             Err(Error::os(path, "write its journal", errno))
         }
     }

@@ -8,7 +8,7 @@
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, fdatasync, linkat, openat, statat, unlinkat};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, fdatasync, fstat, linkat, openat, statat, unlinkat};
 use rustix::io::Errno;
 
 use crate::compare::has_content;
@@ -103,6 +103,10 @@ pub(crate) fn write_small(
                 }
             }
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOSYS) => {}
+            // What ext4 says of a directory that was removed.
+            Err(Errno::PERM) if fstat(dir).is_ok_and(|stat| stat.st_nlink == 0) => {
+                return Err(Error::os(path.as_bytes(), "create it", Errno::NOENT));
+            }
             Err(errno) => return Err(Error::os(path.as_bytes(), "create it", errno)),
         }
         linking.0.store(BY_RENAME, Relaxed);
