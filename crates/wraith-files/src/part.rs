@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rustix::fs::{FallocateFlags, FileType, OFlags, SeekFrom, fallocate, fstat, fsync, seek};
+use rustix::fs::{FallocateFlags, FileType, OFlags, SeekFrom, Stat, fallocate, fstat, fsync, seek};
 use rustix::io::Errno;
 
 use crate::beneath::open_child;
@@ -312,14 +312,20 @@ impl Drop for Claim<'_> {
     }
 }
 
-/// A regular file of this user that no other name and nobody else can write through.
+/// A regular file of this user, under one name only: writing to it changes nothing else.
+pub(crate) fn is_own(fd: &OwnedFd) -> bool {
+    fstat(fd).is_ok_and(|stat| is_own_file(&stat))
+}
+
+/// The same, and nobody else may write to it: what it says is what this user wrote.
 pub(crate) fn is_private(fd: &OwnedFd) -> bool {
-    fstat(fd).is_ok_and(|stat| {
-        FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
-            && stat.st_nlink == 1
-            && stat.st_uid == rustix::process::geteuid().as_raw()
-            && stat.st_mode & 0o022 == 0
-    })
+    fstat(fd).is_ok_and(|stat| is_own_file(&stat) && stat.st_mode & 0o022 == 0)
+}
+
+fn is_own_file(stat: &Stat) -> bool {
+    FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
+        && stat.st_nlink == 1
+        && stat.st_uid == rustix::process::geteuid().as_raw()
 }
 
 /// Device and inode.
@@ -336,7 +342,7 @@ pub(crate) fn open_part(parent: &OwnedFd, name: &[u8]) -> rustix::io::Result<Own
         done => return done,
     }
     let handle = open_child(parent.as_fd(), name, OFlags::PATH)?;
-    if !is_private(&handle) {
+    if !is_own(&handle) {
         return Err(Errno::ACCESS);
     }
     use std::os::fd::AsRawFd;

@@ -15,7 +15,7 @@ use crate::entry::Entry;
 use crate::error::{Context, Error, Result};
 use crate::journal::{Header, Journal, Record, boot_id};
 use crate::names::HiddenNames;
-use crate::part::{PartFile, file_id, is_private, open_part};
+use crate::part::{PartFile, file_id, is_own, is_private, open_part};
 use crate::path::{RelPath, shown};
 use crate::place::{is_at, lock_file, remove_hidden};
 use crate::small::create_hidden;
@@ -158,7 +158,7 @@ fn look(
         return Ok(Slot::Stale(journal));
     }
     match open_part(parent, &names.part) {
-        Ok(part) if is_private(&part) && has_size(&part, header.size) => {
+        Ok(part) if is_own(&part) && has_size(&part, header.size) => {
             Ok(Slot::Ours(journal, header, part))
         }
         Ok(_) | Err(Errno::NOENT | Errno::LOOP | Errno::ACCESS | Errno::ISDIR | Errno::NXIO) => {

@@ -26,6 +26,7 @@ fn start(role: &str, dir: &Path) -> Child {
         .args(["--exact", "the_receiver_that_is_killed", "--nocapture", "--test-threads=1"])
         .env("WRAITH_TEST_ROLE", role)
         .env("WRAITH_TEST_DIR", dir)
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap()
@@ -54,6 +55,7 @@ fn the_receiver_that_is_killed() {
     match role.as_str() {
         "big" => receive_big(&target),
         "small" => receive_small(&target),
+        "hold" => hold(&target),
         role => panic!("{role}"),
     }
 }
@@ -78,6 +80,15 @@ fn receive_big(target: &TargetDir) {
     println!("\nfinishing");
     part.finish(&small_root(&bytes), Placing::default()).unwrap();
     println!("\nfinished");
+}
+
+/// Writes one chunk and waits to be killed.
+fn hold(target: &TargetDir) {
+    let bytes = big();
+    let part = target.open_or_resume(&file("d/f", bytes.len()), &KEY).unwrap();
+    put(&part, &bytes, 0).unwrap();
+    println!("\nchunk 0");
+    std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
 }
 
 fn small_content(n: usize) -> Vec<u8> {
@@ -156,19 +167,14 @@ fn small_files_are_there_whole_or_not_at_all() {
 #[test]
 fn a_part_belongs_to_the_living() {
     let dir = tempfile::tempdir().unwrap();
-    let mut child = start("big", dir.path());
-    wait_for(&mut child, "chunk", 1);
-    // Stopped, so that it is alive and does nothing.
-    let id = rustix::process::Pid::from_child(&child);
-    rustix::process::kill_process(id, rustix::process::Signal::STOP).unwrap();
+    let mut child = start("hold", dir.path());
+    assert_eq!(wait_for(&mut child, "chunk", 1), ["chunk 0"]);
     let target = TargetDir::open(dir.path()).unwrap();
     let entry = file("d/f", big().len());
-    if !dir.path().join("d/f").exists() {
-        assert!(matches!(target.open_or_resume(&entry, &KEY), Err(Error::InUse { .. })));
-    }
+    assert!(matches!(target.open_or_resume(&entry, &KEY), Err(Error::InUse { .. })));
+    assert!(matches!(target.resume(&entry, &KEY), Err(Error::InUse { .. })));
+    target.sweep(&entry, &KEY).unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
-    if !dir.path().join("d/f").exists() {
-        assert!(target.open_or_resume(&entry, &KEY).unwrap().have().count() >= 1);
-    }
+    assert_eq!(target.open_or_resume(&entry, &KEY).unwrap().have().iter().next(), Some(0..1));
 }
