@@ -65,7 +65,9 @@ pub(crate) fn resume(
                 return continued(target, entry, parent, names, part, journal).map(Some);
             }
             Slot::Busy => return Err(Error::InUse { path: shown(entry.path.as_bytes()) }),
-            Slot::Empty | Slot::Stale(_) | Slot::Foreign => {}
+            // Such as the spare journals of a killed process.
+            Slot::Stale(journal) => clear(&parent, &names, journal, &entry.path)?,
+            Slot::Empty | Slot::Foreign => {}
         }
     }
     Ok(None)
@@ -83,15 +85,12 @@ pub(crate) fn open_or_resume(
     let parent = target.parent(&entry.path)?;
     let identity = identity(key, &entry.path);
     for names in candidates(&entry.path, &identity) {
-        let journal = match look(&parent, &names, entry, &identity)? {
-            Slot::Empty => None,
-            Slot::Stale(journal) => Some(journal),
-            Slot::Ours(..) | Slot::Busy | Slot::Foreign => continue,
-        };
-        let Some(journal) = journal_for(target, &parent, &names, journal, &entry.path)? else {
-            continue;
-        };
-        return begin(target, entry, parent, names, journal, identity);
+        // What was stale is cleared by now.
+        if matches!(look(&parent, &names, entry, &identity)?, Slot::Empty)
+            && let Some(journal) = new_journal(target, &parent, &names, &entry.path)?
+        {
+            return begin(target, entry, parent, names, journal, identity);
+        }
     }
     Err(Error::InUse { path: shown(entry.path.as_bytes()) })
 }
@@ -105,14 +104,23 @@ pub(crate) fn sweep(target: &Arc<Inner>, entry: &Entry, key: &[u8; 32]) -> Resul
     };
     let identity = identity(key, path);
     for names in candidates(path, &identity) {
-        let _locked = match look(&parent, &names, entry, &identity)? {
-            Slot::Empty | Slot::Busy | Slot::Foreign => continue,
-            Slot::Stale(journal) | Slot::Ours(journal, ..) => journal,
-        };
-        for name in [&names.part, &names.new_journal, &names.journal] {
-            remove_hidden(parent.as_fd(), name, path)?;
+        match look(&parent, &names, entry, &identity)? {
+            Slot::Empty | Slot::Busy | Slot::Foreign => {}
+            Slot::Stale(journal) | Slot::Ours(journal, ..) => {
+                clear(&parent, &names, journal, path)?;
+            }
         }
     }
+    Ok(())
+}
+
+/// Removes what stands under one pair of names, whose journal we hold.
+fn clear(parent: &OwnedFd, names: &HiddenNames, journal: OwnedFd, path: &RelPath) -> Result<()> {
+    for name in [&names.part, &names.new_journal, &names.journal] {
+        remove_hidden(parent.as_fd(), name, path)?;
+    }
+    // Unlocked only now that nobody can find it.
+    drop(journal);
     Ok(())
 }
 
@@ -172,15 +180,14 @@ fn has_size(fd: &OwnedFd, size: u64) -> bool {
     fstat(fd).is_ok_and(|stat| stat.st_size as u64 == size)
 }
 
-/// A locked journal under its name: the one there, a spare one, or a new one. `None` if somebody else was faster.
-fn journal_for(
+/// A locked journal under its name, a spare one or a new one. `None` if somebody else was faster.
+fn new_journal(
     target: &Inner,
-    parent: &Arc<OwnedFd>,
+    parent: &OwnedFd,
     names: &HiddenNames,
-    found: Option<OwnedFd>,
     path: &RelPath,
 ) -> Result<Option<OwnedFd>> {
-    if let Some(journal) = found.or_else(|| target.spares.take(parent, &names.journal)) {
+    if let Some(journal) = target.spares.take(parent, &names.journal) {
         return Ok(Some(journal));
     }
     match create_hidden(parent.as_fd(), &names.journal, PRIVATE) {

@@ -179,6 +179,24 @@ fn a_part_of_which_nothing_is_verified_is_not_left_behind() {
 }
 
 #[test]
+fn what_a_killed_process_left_beside_a_complete_file_is_cleared_when_it_is_looked_for() {
+    let stage = Stage::new();
+    let entry = file("f", 3 * CHUNK_BYTES);
+    // A spare journal, a torn one, one whose part is gone.
+    for leftover in ["", "wraith journal 1 torn"] {
+        fs::write(stage.dir.path().join(".f.wraith-journal"), leftover).unwrap();
+        assert!(stage.target.resume(&entry, &KEY).unwrap().is_none());
+        assert_eq!(stage.names(), [""; 0]);
+    }
+    let part = stage.open(&entry);
+    put(&part, &content(1, 3 * CHUNK_BYTES), 0).unwrap();
+    drop(part);
+    fs::remove_file(stage.dir.path().join(".f.wraith-part")).unwrap();
+    assert!(stage.target.resume(&entry, &KEY).unwrap().is_none());
+    assert_eq!(stage.names(), [""; 0]);
+}
+
+#[test]
 fn chunks_that_do_not_exist_or_do_not_fit_are_refused() {
     let stage = Stage::new();
     let bytes = content(1, 2 * CHUNK_BYTES + 5);
