@@ -14,6 +14,9 @@ use crate::mtud::MtuDiscovery;
 const AMPLIFICATION_MAX: u64 = 3;
 /// Smallest challenge: what a sender of one small packet is still allowed.
 pub(crate) const CHALLENGE_LEN_MIN: usize = 64;
+/// Longest wait before another challenge. Without backoff: the address is one the peer sends from, the bytes are bounded
+/// by what it sends, and until one challenge and its response get through, nothing of ours reaches it.
+const CHALLENGE_INTERVAL_MAX: Duration = Duration::from_millis(500);
 /// Challenges sent to one candidate before it is given up.
 const CHALLENGES_MAX: u32 = 5;
 
@@ -61,7 +64,7 @@ impl Candidate {
     pub(crate) fn on_challenge_sent(&mut self, now: Time, bytes: usize, pto: Duration) {
         self.sent += bytes as u64;
         self.challenges += 1;
-        self.next = now + pto * self.challenges;
+        self.next = now + pto.min(CHALLENGE_INTERVAL_MAX);
     }
 
     /// True if it did not answer any challenge in time.
@@ -97,6 +100,21 @@ mod tests {
         assert!(!candidate.may_challenge(later, 1));
         candidate.on_received(100);
         assert!(candidate.may_challenge(later, 300));
+    }
+
+    #[test]
+    fn challenges_go_on_at_a_steady_pace_until_the_candidate_is_given_up() {
+        let remote = SocketAddr::from(([127, 0, 0, 1], 1));
+        let mut candidate = Candidate::new(Time::ZERO, remote, [0; 8]);
+        candidate.on_received(10_000);
+        let mut now = Time::ZERO;
+        for _ in 0..CHALLENGES_MAX {
+            assert!(candidate.may_challenge(now, 1200) && !candidate.is_given_up(now));
+            candidate.on_challenge_sent(now, 1200, Duration::from_secs(3));
+            now += CHALLENGE_INTERVAL_MAX;
+            assert_eq!(candidate.timeout(), Some(now));
+        }
+        assert!(!candidate.may_challenge(now, 1) && candidate.is_given_up(now));
     }
 
     #[test]
