@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use wraith_sim::link::{Delay, Loss, Rate};
+use wraith_core::CloseReason;
+use wraith_sim::link::{Blackhole, Delay, Loss, Rate};
 use wraith_sim::{Exchange, Scenario, hops};
 
 const REBINDINGS: [Duration; 3] =
@@ -36,4 +37,24 @@ fn a_rebinding_with_loss_survives_too() {
         .exchange(Exchange::streams(2, 500_000, 500_000).eager())
         .within(Duration::from_secs(30))
         .run();
+}
+
+#[test]
+fn an_address_that_changes_before_the_first_answer_and_again_in_an_outage_is_found() {
+    let seconds = |s: f64| Duration::from_secs_f64(s);
+    let outage = Blackhole::new(seconds(1.5), seconds(3.0));
+    let outcomes = Scenario::new()
+        .configure(|c| c.idle_timeout = Duration::from_secs(12))
+        .up(hops![Delay::ms(250)])
+        .down(hops![Delay::ms(250), Loss::percent(20.0), outage])
+        .nat_rebinding(&[seconds(0.9), seconds(3.0)])
+        .exchange(Exchange::streams(3, 100, 100))
+        .within(Duration::from_secs(12))
+        .seeds(100..150)
+        .run_to_failure();
+    for outcome in outcomes {
+        // A lost H2 leaves an attempt from an address that is gone: it cannot succeed.
+        let attempted = outcome.initiator == Some(CloseReason::HandshakeTimeout);
+        assert!(attempted || outcome.completed.is_some(), "{outcome:#?}");
+    }
 }
