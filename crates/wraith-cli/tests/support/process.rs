@@ -1,0 +1,172 @@
+//! A running `wraith --json`, its events as they come, and how it ended.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// Nothing here takes this long, not even on a busy machine with two cores; beyond it a process hangs.
+const HANG: Duration = Duration::from_secs(180);
+
+/// A process of ours. Killed when dropped.
+#[derive(Debug)]
+pub struct Process {
+    name: &'static str,
+    child: Child,
+    lines: Receiver<String>,
+    stderr: Option<JoinHandle<String>>,
+    seen: Vec<Value>,
+}
+
+/// How a process ended and what it said.
+#[derive(Debug)]
+pub struct Outcome {
+    pub name: &'static str,
+    pub status: ExitStatus,
+    pub events: Vec<Value>,
+    pub stderr: String,
+}
+
+impl Process {
+    pub fn start(name: &'static str, command: &mut Command) -> Self {
+        command.stdin(Stdio::null());
+        Self::start_with_stdin(name, command)
+    }
+
+    /// The same, with the standard input that the command was given.
+    pub fn start_with_stdin(name: &'static str, command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let (sender, lines) = mpsc::channel();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        thread::spawn(move || {
+            stdout.lines().map_while(Result::ok).try_for_each(|l| sender.send(l))
+        });
+        let mut stderr = child.stderr.take().unwrap();
+        let stderr = thread::spawn(move || {
+            let mut text = Vec::new();
+            let _ = stderr.read_to_end(&mut text);
+            String::from_utf8_lossy(&text).into_owned()
+        });
+        Self { name, child, lines, stderr: Some(stderr), seen: Vec::new() }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The next event of this kind; events before it are kept for [`Self::finish`].
+    pub fn event(&mut self, kind: &str) -> Value {
+        self.event_where(kind, |_| true)
+    }
+
+    /// The next event of this kind that meets the condition.
+    pub fn event_where(&mut self, kind: &str, condition: impl Fn(&Value) -> bool) -> Value {
+        let deadline = Instant::now() + HANG;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let Ok(line) = self.lines.recv_timeout(left) else {
+                let _ = self.child.kill();
+                let stderr = self.stderr.take().map(|t| t.join().unwrap());
+                panic!("{} said no {kind}; it said {:?}\n{stderr:?}", self.name, self.seen);
+            };
+            let event = parse(&line);
+            self.seen.push(event.clone());
+            if event["event"] == kind && condition(&event) {
+                return event;
+            }
+        }
+    }
+
+    /// The ticket of a sender.
+    pub fn ticket(&mut self) -> String {
+        self.event("ready")["ticket"].as_str().unwrap().to_owned()
+    }
+
+    /// Sends a signal, such as `INT`.
+    pub fn signal(&self, signal: i32) {
+        // SAFETY: kill has no memory effects; the child has not been waited for, so the pid is still its own.
+        let sent = unsafe { libc::kill(self.child.id() as libc::pid_t, signal) };
+        assert_eq!(sent, 0);
+    }
+
+    /// Kill -9, and waits until it is gone.
+    pub fn kill(mut self) -> Outcome {
+        self.child.kill().unwrap();
+        self.finish()
+    }
+
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
+    /// Waits for the end.
+    pub fn finish(mut self) -> Outcome {
+        let deadline = Instant::now() + HANG;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.lines.recv_timeout(left) {
+                Ok(line) => self.seen.push(parse(&line)),
+                // Standard output was closed: the process has ended, or is about to.
+                Err(mpsc::RecvTimeoutError::Disconnected) => break,
+                Err(mpsc::RecvTimeoutError::Timeout) => {
+                    let _ = self.child.kill();
+                    let stderr = self.stderr.take().map(|t| t.join().unwrap());
+                    panic!("{} does not end; it said {:?}\n{stderr:?}", self.name, self.seen);
+                }
+            }
+        }
+        let status = self.child.wait().unwrap();
+        let stderr = self.stderr.take().map(|t| t.join().unwrap()).unwrap_or_default();
+        Outcome { name: self.name, status, events: std::mem::take(&mut self.seen), stderr }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Outcome {
+    /// Asserts the exit code, and shows everything said when it is another.
+    #[track_caller]
+    pub fn expect_exit(&self, code: i32) -> &Self {
+        let shown: Vec<_> = self.events.iter().filter(|e| e["event"] != "progress").collect();
+        let shown = &shown[shown.len().saturating_sub(20)..];
+        let stderr = &self.stderr;
+        assert_eq!(self.status.code(), Some(code), "{}: {shown:#?}\n{stderr}", self.name);
+        self
+    }
+
+    /// The events of one kind.
+    pub fn all<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> + use<'a> {
+        self.events.iter().filter(move |event| event["event"] == kind)
+    }
+
+    /// The last event of a kind.
+    #[track_caller]
+    pub fn last(&self, kind: &str) -> &Value {
+        match self.events.iter().rfind(|event| event["event"] == kind) {
+            Some(event) => event,
+            None => panic!("{} said no {kind}: {:?}", self.name, self.events),
+        }
+    }
+
+    /// Asserts that it failed with this code and says what, and what to do next.
+    #[track_caller]
+    pub fn expect_error(&self, code: i32) -> &Value {
+        self.expect_exit(code);
+        let error = self.last("error");
+        assert_eq!(error["exit"], code);
+        assert!(error["message"].as_str().is_some_and(|m| !m.is_empty()));
+        error
+    }
+}
+
+fn parse(line: &str) -> Value {
+    serde_json::from_str(line).unwrap_or_else(|e| panic!("not a JSON event ({e}): {line}"))
+}
