@@ -20,7 +20,7 @@ pub const DEPTH_MAX: usize = 128;
 
 /// Why a name is refused. Carries the name escaped.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("unsafe name {name:?}: {reason}", name = self.name)]
+#[error("unsafe name \"{name}\": {reason}")]
 pub struct UnsafeName {
     /// The name, escaped and cut to a length a terminal can show.
     pub name: String,
