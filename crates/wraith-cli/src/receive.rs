@@ -223,7 +223,8 @@ impl Receiving<'_> {
             0 | 1 => String::new(),
             _ => format!(" (largest {})", Bytes(offer.largest)),
         };
-        let more = offer.files + offer.dirs + offer.links;
+        // Figures of a stranger: they may be anything.
+        let more = offer.files.saturating_add(offer.dirs).saturating_add(offer.links);
         let name = match more {
             1 => offer.name.clone(),
             _ => format!("{} …", offer.name),

@@ -41,9 +41,12 @@ pub const WANT_ENTRIES_MAX: usize = 4096;
 /// Ranges in one Want message. Beyond it, a part file's smallest gaps are fetched along with their surroundings.
 pub const WANT_RANGES_MAX: usize = 16_384;
 
-/// Links that are kept until all files are in place (at most 16 MiB with ordinary targets); more are made at once, which
-/// is as safe: nothing is ever written through a link.
+/// Links that are kept until all files are in place; more are made at once, which is as safe: nothing is ever written
+/// through a link.
 pub const LINKS_KEPT_MAX: usize = 65_536;
+
+/// The same for the bytes of their paths and targets, which can be 8 KiB a link.
+pub const LINKS_KEPT_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// Data streams a sender may open: one for each of its workers.
 pub const DATA_STREAMS_MAX: u64 = 4;

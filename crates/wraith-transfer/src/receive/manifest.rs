@@ -17,7 +17,7 @@ use super::wants::Wants;
 use crate::control::ControlWriter;
 use crate::error::TransferError;
 use crate::gather::Gather;
-use crate::limits::{ENTRIES_MAX, ENTRY_BYTES_MAX, LINKS_KEPT_MAX};
+use crate::limits::{ENTRIES_MAX, ENTRY_BYTES_MAX, LINKS_KEPT_BYTES_MAX, LINKS_KEPT_MAX};
 use crate::manifest_order::ManifestOrder;
 use crate::message::Message;
 use crate::offer_limits::OfferLimits;
@@ -46,6 +46,7 @@ pub(crate) fn receive(
         wanted: Vec::new(),
         entries: 0,
         links: Vec::new(),
+        link_bytes: 0,
         space: receiving.target.free_bytes().unwrap_or(u64::MAX),
     };
     reader.fill(1)?;
@@ -94,6 +95,8 @@ struct ManifestReader<'a> {
     wanted: Vec<(u32, Arc<Incoming>)>,
     entries: u64,
     links: Vec<Entry>,
+    /// Bytes of the paths and targets of `links`.
+    link_bytes: usize,
     /// Bytes the disk had free at the start, less what was asked for.
     space: u64,
 }
@@ -178,13 +181,17 @@ impl ManifestReader<'_> {
                     Err(error) => receiving.note_unless_fatal(&entry, error),
                 }
             }
-            Kind::Symlink { .. } => {
+            Kind::Symlink { ref target } => {
                 self.wants.pass(number);
-                if self.links.len() < LINKS_KEPT_MAX {
-                    self.links.push(entry);
-                    return Ok(());
+                let bytes = entry.path.as_bytes().len() + target.len();
+                let has_room = self.links.len() < LINKS_KEPT_MAX
+                    && self.link_bytes + bytes <= LINKS_KEPT_BYTES_MAX;
+                if !has_room {
+                    return make_link(receiving, &entry);
                 }
-                make_link(receiving, &entry)
+                self.link_bytes += bytes;
+                self.links.push(entry);
+                Ok(())
             }
             Kind::File { .. } => self.decide_file(number, entry),
         }
