@@ -189,7 +189,7 @@ impl<'a> Serving<'a> {
     /// Serves a new connection on a thread of its own. Who it is shows when it names the secret.
     fn admit(&mut self, connection: Connection) {
         if self.sessions.len() >= MAX_SESSIONS {
-            return;
+            self.send_away_a_stranger();
         }
         let (id, options) = self.surveyed.take().unwrap_or_else(|| self.prepare());
         let (peer, handle) = (connection.peer(), connection.clone());
@@ -199,6 +199,15 @@ impl<'a> Serving<'a> {
             let _ = tell.send(Message::Ended(id, Box::new(result)));
         });
         self.sessions.push(Session { id, peer, connection, options, chosen: false });
+    }
+
+    /// Makes room: whoever has been here longest without naming the secret is the least likely to be the receiver, who
+    /// needs one round trip for it. So strangers who say nothing keep nobody out.
+    fn send_away_a_stranger(&self) {
+        let strangers = self.sessions.iter().filter(|s| Some(s.id) != self.receiver);
+        if let Some(stranger) = strangers.min_by_key(|s| s.id) {
+            stranger.connection.close(close::OTHER, "too many callers at once");
+        }
     }
 
     /// A session's peer knows the secret: it is the receiver, unless somebody else is already. The same peer again has

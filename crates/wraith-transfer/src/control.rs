@@ -1,9 +1,9 @@
 //! The control stream: whole messages in and out (SPEC §10.2).
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use wraith_transport::{ReadExactError, RecvStream, SendStream, block_on, block_on_timeout};
+use wraith_transport::{ReadExactError, RecvStream, SendStream, block_on};
 
 use crate::error::TransferError;
 use crate::limits::MESSAGE_BYTES_MAX;
@@ -40,8 +40,10 @@ impl ControlReader {
         session: &Session,
         limit: Duration,
     ) -> Result<Message, TransferError> {
+        let deadline = Instant::now() + limit;
         loop {
-            let Some(read) = block_on_timeout(self.read(), limit) else {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let Some(read) = session.wait_within(left, self.read())? else {
                 let why = format!("no answer within {} s", limit.as_secs());
                 return Err(TransferError::NetworkLost { why });
             };

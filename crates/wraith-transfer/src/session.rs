@@ -113,6 +113,27 @@ impl Session {
         output
     }
 
+    /// Waits for the peer before [`Self::watch`] does: at most `limit`, and not longer than the user wishes. `None` when
+    /// that time has passed.
+    pub(crate) fn wait_within<F: Future>(
+        &self,
+        limit: Duration,
+        future: F,
+    ) -> Result<Option<F::Output>, TransferError> {
+        let deadline = Instant::now() + limit;
+        let mut future = std::pin::pin!(future);
+        loop {
+            if self.cancel.is_cancelled() {
+                return Err(TransferError::Cancelled { role: self.role });
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            let output = block_on_timeout(future.as_mut(), left.min(WATCH_INTERVAL));
+            if output.is_some() || left.is_zero() {
+                return Ok(output);
+            }
+        }
+    }
+
     /// Watches until the transfer is over: for the user's wish to stop, and for a peer that moves less than
     /// [`STALL_BYTES`] in [`STALL_TIMEOUT`] while a thread is in [`Self::wait`] or `due` says that something is owed.
     pub(crate) fn watch(&self, due: impl Fn() -> bool, stop: impl Fn()) {

@@ -309,7 +309,7 @@ fn part_key(session: &Session, options: &ReceiveOptions<'_>) -> [u8; 32] {
 }
 
 fn accept_stream(session: &Session) -> Result<RecvStream, TransferError> {
-    let accepted = block_on_timeout(session.connection.accept_stream(), GREETING_TIMEOUT);
+    let accepted = session.wait_within(GREETING_TIMEOUT, session.connection.accept_stream())?;
     let Some(accepted) = accepted else {
         return Err(session.protocol("it does not open its streams"));
     };

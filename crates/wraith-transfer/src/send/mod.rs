@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use wraith_crypto::NodeId;
 use wraith_files::WalkSummary;
-use wraith_transport::{Connection, SendStream, block_on, block_on_timeout};
+use wraith_transport::{Connection, SendStream, block_on};
 
 use crate::contents::Contents;
 use crate::control::{ControlReader, ControlWriter};
@@ -148,7 +148,7 @@ pub(crate) struct Sending<'a> {
 
 /// Hello, Fetch, Offer.
 fn greet(session: &Session, options: &SendOptions) -> Result<Greeting, TransferError> {
-    let accepted = block_on_timeout(session.connection.accept_stream(), GREETING_TIMEOUT);
+    let accepted = session.wait_within(GREETING_TIMEOUT, session.connection.accept_stream())?;
     let Some(accepted) = accepted else {
         return Err(TransferError::NetworkLost { why: "the receiver said nothing".into() });
     };
