@@ -2,15 +2,16 @@
 
 use std::fs;
 use std::io::{self, IsTerminal};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, mpsc};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use wraith_crypto::SecretIdentity;
 use wraith_discovery::Ticket;
 use wraith_files::OnConflict as Conflict;
 use wraith_transfer::{
-    Cancel, Decision, Offer, Progress, ReceiveOptions, ReceiveReport, Role, TransferError,
+    Cancel, Decision, Offer, Progress, ReceiveOptions, ReceiveReport, Role, TransferError, close,
 };
 use wraith_transport::{CloseReason, ConnectError, Connection, Endpoint, block_on_timeout};
 use zeroize::Zeroizing;
@@ -142,7 +143,7 @@ impl Receiving<'_> {
                     let left = deadline.saturating_duration_since(Instant::now()).as_secs();
                     self.reporter.reconnecting(&error.to_string(), left);
                     lost = Some(error);
-                    std::thread::sleep(RETRY_PAUSE);
+                    thread::sleep(RETRY_PAUSE);
                 }
                 Err(error) => return Err(report::failure(&error, self.again)),
             }
@@ -167,7 +168,7 @@ impl Receiving<'_> {
             if over || matches!(error, ConnectError::EndpointClosed | ConnectError::NoAddress) {
                 return Err(error);
             }
-            std::thread::sleep(RETRY_PAUSE);
+            thread::sleep(RETRY_PAUSE);
         }
     }
 
@@ -190,32 +191,46 @@ impl Receiving<'_> {
         let story = Arc::clone(&self.story);
         options.events = Arc::new(move |event: wraith_transfer::Event<'_>| story.tell(&event));
         options.progress = Arc::clone(progress);
-        options.decide = Box::new(|offer| self.decide(offer));
-        let cancel: Cancel = options.cancel.clone();
-        self.interrupt.on_signal(move || cancel.cancel());
+        let (cancel, theirs) = (options.cancel.clone(), connection.clone());
+        let stop = move || stop(&cancel, &theirs);
+        self.interrupt.on_signal(stop.clone());
+        options.decide = Box::new(move |offer| self.decide(offer, &stop));
         wraith_transfer::receive(connection, options)
     }
 
-    /// Asks the user, once.
-    fn decide(&self, offer: &Offer) -> Decision {
+    /// Asks the user, once. A signal meanwhile is a no.
+    fn decide(&self, offer: &Offer, stop: &(impl Fn() + Clone + Send + 'static)) -> Decision {
         if self.accepted.load(Relaxed) {
             return Decision::Accept;
         }
         let question = self.question(offer);
-        loop {
-            match self.reporter.ask(&question).map(|answer| answer.to_lowercase()).as_deref() {
-                Some("y" | "yes") => {
-                    self.accepted.store(true, Relaxed);
-                    return Decision::Accept;
-                }
-                Some("n" | "no" | "") => return Decision::Refuse(String::new()),
+        let decision = loop {
+            let answer = self.ask(question.clone()).map(|answer| answer.to_lowercase());
+            match answer.as_deref() {
+                Some("y" | "yes") => break Decision::Accept,
+                Some("n" | "no" | "") => break Decision::Refuse(String::new()),
                 Some(_) => self.reporter.warn("please answer y or n"),
                 None => {
-                    self.reporter.warn("no answer; --yes accepts without asking");
-                    return Decision::Refuse(String::new());
+                    if self.interrupt.caught().is_none() {
+                        self.reporter.warn("no answer; --yes accepts without asking");
+                    }
+                    break Decision::Refuse(String::new());
                 }
             }
-        }
+        };
+        self.accepted.store(decision == Decision::Accept, Relaxed);
+        self.interrupt.on_signal(stop.clone());
+        decision
+    }
+
+    /// The answer to a question; None at the end of standard input, or when a signal comes first. Reading cannot be
+    /// broken off, so it happens on a thread that is left behind in that case.
+    fn ask(&self, question: String) -> Option<String> {
+        let (answer, answered) = mpsc::channel();
+        let (interrupted, reporter) = (answer.clone(), Arc::clone(self.reporter));
+        self.interrupt.on_signal(move || drop(interrupted.send(None)));
+        thread::spawn(move || drop(answer.send(reporter.ask(&question))));
+        answered.recv().ok().flatten()
     }
 
     fn question(&self, offer: &Offer) -> String {
@@ -253,6 +268,12 @@ impl Receiving<'_> {
         Failure::new(Exit::PeerNotFound, format!("the sender cannot be reached: {error} ({tried})"))
             .hint("is wraith send still running, and can this machine reach it over UDP?")
     }
+}
+
+/// Ends a transfer with a word to the sender, wherever it is: the engine looks at `cancel` only while files move.
+fn stop(cancel: &Cancel, connection: &Connection) {
+    cancel.cancel();
+    connection.close(close::CANCELLED, "");
 }
 
 /// Bytes that this user may still write there.

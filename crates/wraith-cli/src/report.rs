@@ -222,9 +222,5 @@ pub fn failure(error: &TransferError, again: &str) -> Failure {
         TransferError::Protocol { .. } | TransferError::Other { .. } => Exit::Other,
     };
     let failure = Failure::new(exit, error.to_string());
-    if error.is_resumable() {
-        failure.hint(format!("what is verified is kept; to continue: {again}"))
-    } else {
-        failure
-    }
+    if error.is_resumable() { failure.hint(format!("to continue: {again}")) } else { failure }
 }

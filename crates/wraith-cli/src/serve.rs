@@ -279,6 +279,8 @@ impl<'a> Serving<'a> {
     fn stop_all(&mut self) {
         for session in &self.sessions {
             session.options.cancel.cancel();
+            // The engine looks at it only while files move.
+            session.connection.close(close::CANCELLED, "");
         }
         while !self.sessions.is_empty() {
             if let Ok(Message::Ended(id, _)) = self.messages.recv() {

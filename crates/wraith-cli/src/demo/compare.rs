@@ -134,7 +134,7 @@ mod tests {
             ("another modification time", |b| {
                 File::open(b.join("big.bin"))?.set_modified(std::time::UNIX_EPOCH)
             }),
-            ("another length", |b| File::options().write(true).open(b.join("big.bin"))?.set_len(1)),
+            ("other bytes", |b| File::options().write(true).open(b.join("big.bin"))?.set_len(1)),
         ];
         for (what, damage) in damages {
             let (_folder, a, b) = two_copies();
