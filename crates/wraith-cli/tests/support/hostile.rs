@@ -82,6 +82,8 @@ async fn speak(connection: &Connection, script: &Script) -> Result<Vec<SendStrea
     let (mut data, _) = connection.open_stream().await?;
     send(&mut data, &[2]).await?;
     send(&mut manifest, &script.manifest).await?;
+    // Want: only what is wanted may be sent, and a lie should not be found out by bad timing.
+    read_message(&mut from_receiver).await?;
     send(&mut data, &script.data).await?;
     Ok(vec![control, manifest, data])
 }
@@ -197,7 +199,7 @@ pub fn chunk(entry: u32, index: u64, cv: [u8; 32], bytes: &[u8]) -> Vec<u8> {
     [&[2][..], &entry.to_be_bytes(), &index.to_be_bytes(), &length, &cv, bytes].concat()
 }
 
-/// The record that ends a larger file as complete.
-pub fn end(entry: u32, root: [u8; 32]) -> Vec<u8> {
-    [&[4][..], &entry.to_be_bytes(), &[0], &root].concat()
+/// The record that ends a larger file as complete, after so many chunks.
+pub fn end(entry: u32, chunks: u64, root: [u8; 32]) -> Vec<u8> {
+    [&[4][..], &entry.to_be_bytes(), &[0], &chunks.to_be_bytes(), &root].concat()
 }

@@ -4,6 +4,10 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use std::thread;
+use std::time::Instant;
+
+use super::process::HANG;
 
 const HEADER_BYTES: usize = 128;
 const RECORD_BYTES: usize = 48;
@@ -16,4 +20,13 @@ pub fn verified_chunks(folder: &Path, name: &str) -> u64 {
     let records = bytes.get(HEADER_BYTES..).unwrap_or_default().chunks_exact(RECORD_BYTES);
     let index = |record: &[u8]| u64::from_le_bytes(record[..8].try_into().unwrap());
     records.map(index).collect::<BTreeSet<_>>().len() as u64
+}
+
+/// Waits until so many chunks of a file are verified: the transfer is under way for certain.
+pub fn wait_until_verified(folder: &Path, name: &str, chunks: u64) {
+    let start = Instant::now();
+    while verified_chunks(folder, name) < chunks {
+        assert!(start.elapsed() < HANG, "{name} does not arrive");
+        thread::yield_now();
+    }
 }

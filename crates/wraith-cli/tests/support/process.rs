@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 /// Nothing here takes this long, not even on a busy machine with two cores; beyond it a process hangs.
-const HANG: Duration = Duration::from_secs(180);
+pub const HANG: Duration = Duration::from_secs(180);
 
 /// A process of ours. Killed when dropped.
 #[derive(Debug)]

@@ -1,0 +1,50 @@
+//! A command line that makes no sense ends with 2 and says what would.
+
+mod support;
+
+use std::process::Stdio;
+
+use support::{World, tree};
+
+#[test]
+fn every_kind_of_wrong_usage_ends_with_2_and_help() {
+    let world = World::new();
+    for words in [
+        &[][..],
+        &["send"],
+        &["receive"],
+        &["hash"],
+        &["frobnicate"],
+        &["send", "--timeout", "soon", "x"],
+        &["demo", "--size", "12Q"],
+        &["receive", "hello"],
+        &["receive", "wraith:"],
+    ] {
+        let output = world.wraith("one").args(words).stdin(Stdio::null()).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{words:?}");
+        assert!(output.stdout.is_empty(), "{words:?}");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.len() > 20, "{words:?}: {said}");
+    }
+}
+
+#[test]
+fn a_path_that_is_not_there_is_told_before_a_ticket() {
+    let world = World::new();
+    let there = world.source().join("there");
+    tree::file(&there, 1, 1);
+    let outcome = world.send(&[there, world.source().join("missing")]).finish();
+    let error = outcome.expect_error(2);
+    assert!(error["message"].as_str().unwrap().contains("missing"));
+    assert_eq!(outcome.all("ready").count(), 0);
+}
+
+#[test]
+fn help_and_version_end_with_0() {
+    let world = World::new();
+    for word in ["--help", "--version"] {
+        let output = world.wraith("one").arg(word).output().unwrap();
+        assert!(output.status.success());
+        assert!(String::from_utf8_lossy(&output.stdout).contains("wraith"));
+    }
+}
