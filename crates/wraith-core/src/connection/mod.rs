@@ -218,7 +218,8 @@ impl Connection {
 
     /// The next bytes of a stream, in order.
     pub fn read(&mut self, now: Time, id: StreamId) -> Result<Read, StreamError> {
-        let rtt = self.recovery.rtt().smoothed();
+        // The shortest one: a window that grew with its own queue would grow for ever.
+        let rtt = self.recovery.rtt().min();
         self.streams.read(now, rtt, id)
     }
 

@@ -94,7 +94,9 @@ impl Streams {
         let id = StreamId(id);
         self.admit(id)?;
         if let Some(stream) = self.table.get_mut(id) {
-            stream.send.on_max(maximum);
+            if stream.send.on_max(maximum) {
+                self.events.push_back(StreamEvent::Writable(id));
+            }
             stream.line_up(id, &mut self.lanes);
         }
         Ok(())

@@ -126,7 +126,9 @@ impl Streams {
         self.peer.stream_data = max_stream_data;
         self.peer.max_streams = self.peer.max_streams.max(max_streams.min(STREAMS_MAX));
         for (id, stream) in self.table.iter_mut() {
-            stream.send.on_max(max_stream_data);
+            if stream.send.on_max(max_stream_data) {
+                self.events.push_back(StreamEvent::Writable(id));
+            }
             stream.line_up(id, &mut self.lanes);
         }
     }

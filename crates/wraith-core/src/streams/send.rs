@@ -14,6 +14,9 @@ use crate::{RangeSet, StreamError};
 const WAKE_BYTES: u64 = 64 * 1024;
 /// The same, as a part of a small buffer.
 const WAKE_PART: u64 = 8;
+/// Bytes taken beyond what the peer allows: enough that a new limit finds bytes to send, little enough that what was
+/// just read is still in a cache when it is sealed.
+const AHEAD_BYTES: u64 = 512 * 1024;
 
 /// How far a frame that must arrive has got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,7 +107,8 @@ impl SendHalf {
     }
 
     fn room(&self) -> u64 {
-        self.buffer_max.saturating_sub(self.buffer.held())
+        let allowed = self.max.saturating_add(AHEAD_BYTES).saturating_sub(self.buffer.end());
+        self.buffer_max.saturating_sub(self.buffer.held()).min(allowed)
     }
 
     pub(super) fn finish(&mut self) -> Result<(), StreamError> {
@@ -125,8 +129,18 @@ impl SendHalf {
         true
     }
 
-    pub(super) fn on_max(&mut self, max: u64) {
+    /// The peer allows more. True if a waiting writer has room again.
+    pub(super) fn on_max(&mut self, max: u64) -> bool {
         self.max = self.max.max(max);
+        self.state == State::Open && self.relieve()
+    }
+
+    /// True, once, if a writer waits and there is room worth waking it for.
+    fn relieve(&mut self) -> bool {
+        let relieved =
+            self.starved && self.room() >= WAKE_BYTES.min(self.buffer_max / WAKE_PART).max(1);
+        self.starved &= !relieved;
+        relieved
     }
 
     /// Something can be sent that needs no flow control credit: lost bytes, or an end without bytes.
@@ -232,13 +246,7 @@ impl SendHalf {
         if self.is_over() {
             return Some(Progress::Complete);
         }
-        let wake = self.starved
-            && self.state == State::Open
-            && self.room() >= WAKE_BYTES.min(self.buffer_max / WAKE_PART).max(1);
-        if wake {
-            self.starved = false;
-        }
-        wake.then_some(Progress::Room)
+        (self.state == State::Open && self.relieve()).then_some(Progress::Room)
     }
 
     pub(super) fn on_lost(&mut self, offset: u64, len: u32, fin: bool) {
