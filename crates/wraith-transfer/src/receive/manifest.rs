@@ -57,6 +57,7 @@ pub(crate) fn receive(
     while reader.next_entry()? {}
     reader.send_wants()?;
     receiving.table.manifest_ended();
+    reader.read_to_end()?;
     Ok(reader.links)
 }
 
@@ -240,7 +241,20 @@ impl ManifestReader<'_> {
         }
         let known = self.receiving.manifest_hash.set(hash);
         debug_assert!(known.is_ok(), "a manifest ends once");
+        self.gather.advance(TRAILER_BYTES);
         Ok(())
+    }
+
+    /// Waits for the end of the stream behind the trailer. A stream that is dropped before its end is stopped, and that
+    /// would reach a sender that is just about to end it as a refusal to read.
+    fn read_to_end(&mut self) -> Result<(), TransferError> {
+        let session = self.receiving.session;
+        let nothing_left = self.gather.len() == 0;
+        let read = session.wait(self.stream.read_chunk());
+        match read.map_err(|error| session.read_failed(error))? {
+            None if nothing_left => Ok(()),
+            _ => Err(session.protocol("a manifest with something behind it")),
+        }
     }
 
     /// Refuses entries that no honest sender lists.
