@@ -11,6 +11,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use common::*;
 use wraith_files::*;
@@ -18,7 +19,15 @@ use wraith_files::*;
 const KEY: [u8; 32] = [4; 32];
 
 /// A small tmpfs, unmounted when dropped.
-struct SmallDisk(tempfile::TempDir);
+struct SmallDisk(tempfile::TempDir, #[allow(dead_code, reason = "held")] MutexGuard<'static, ()>);
+
+/// One test at a time: between fork and exec a child process holds the locks of every part file that another test has
+/// open, and would keep them past a drop.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 impl SmallDisk {
     fn new(options: &str) -> Option<Self> {
@@ -26,6 +35,7 @@ impl SmallDisk {
             println!("skipped: mounting a small file system needs the superuser");
             return None;
         }
+        let alone = alone();
         let dir = tempfile::tempdir().unwrap();
         let mounted = Command::new("mount")
             .args(["-t", "tmpfs", "-o", options, "wraith-test"])
@@ -35,7 +45,7 @@ impl SmallDisk {
             println!("skipped: no file system can be mounted here");
             return None;
         }
-        Some(Self(dir))
+        Some(Self(dir, alone))
     }
 
     fn path(&self) -> &Path {
@@ -177,6 +187,7 @@ fn as_nobody(name: &str, prepare: impl Fn(&Path)) {
         println!("skipped: becoming another user needs the superuser");
         return;
     }
+    let _alone = alone();
     let dir = tempfile::tempdir().unwrap();
     // The binary may lie where nobody may not go.
     let binary = dir.path().join("test");
