@@ -105,7 +105,8 @@ fn many_files_continue_where_they_were_cut() {
     assert_eq!(received.files + received.already_here, 400);
     assert_eq!(again.load(Relaxed), received.already_here);
     assert!(received.already_here > 0 || has == 0);
-    assert_eq!(has + received.bytes_moved, total, "something was moved twice");
+    // `has` may lack files that a cut connection had not come to look at again.
+    assert!(has + received.bytes_moved <= total, "something was moved twice");
     assert_eq!(sent.failed, 0);
 }
 
