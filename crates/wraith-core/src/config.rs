@@ -73,9 +73,9 @@ impl Default for TransportConfig {
         Self {
             idle_timeout: Duration::from_secs(30),
             keep_alive: true,
-            connection_window_initial: 2 << 20,
+            connection_window_initial: 3 << 20,
             connection_window_max: 32 << 20,
-            stream_window_initial: 1 << 20,
+            stream_window_initial: 2 << 20,
             stream_window_max: 24 << 20,
             send_buffer_max: 24 << 20,
             streams_max: 128,

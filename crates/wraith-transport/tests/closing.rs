@@ -81,8 +81,8 @@ fn codes_of_reset_and_stop_arrive() {
 
 #[test]
 fn what_was_finished_is_delivered_after_every_handle_is_dropped() {
-    // More than the peer allows before it reads, less than this side may hold.
-    const LEN: u64 = 16 << 20;
+    // More than the peer allows before it reads (2 MiB), less than this side holds beyond that (512 KiB).
+    const LEN: u64 = (2 << 20) + (1 << 18);
     let pair = pair(V4);
     let server = pair.server.clone();
     let client = pair.client;
