@@ -11,7 +11,7 @@ use crate::Time;
 /// Round trips within which a consumed window doubles.
 const GROW_WITHIN_RTTS: u32 = 2;
 /// Shortest round trip assumed: below it, threads waiting for a core, not the path, decide how much is in flight. Not
-/// longer either: what waits in a window larger than the caches costs a fifth more time per byte on a fast machine.
+/// longer either: what waits in a window larger than the caches costs more time per byte on a fast machine.
 const RTT_MIN: Duration = Duration::from_millis(1);
 /// A new limit is announced when this part of the window was consumed.
 const ANNOUNCE_PART: u64 = 4;
