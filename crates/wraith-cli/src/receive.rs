@@ -7,6 +7,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use clap::ValueEnum;
 use wraith_crypto::SecretIdentity;
 use wraith_discovery::Ticket;
 use wraith_files::OnConflict as Conflict;
@@ -39,7 +40,7 @@ pub fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> 
     let endpoint = endpoint::bind(endpoint::ANY_ADDRESS, identity, false).map_err(|error| {
         Failure::new(Exit::Other, format!("cannot open a socket: {}", plain(&error)))
     })?;
-    let again = command_again(args, &ticket);
+    let again = command_again(args);
     let receiving = Receiving {
         args,
         reporter,
@@ -87,11 +88,21 @@ fn make_target(args: &ReceiveArgs) -> Result<(), Failure> {
         .map_err(|error| Failure::disk(format!("cannot make the folder {out}"), &error))
 }
 
-/// The command line that continues this receive.
-fn command_again(args: &ReceiveArgs, ticket: &Ticket) -> String {
+/// The command line that continues this receive. A ticket that was asked for stays out of what may become a log.
+fn command_again(args: &ReceiveArgs) -> String {
+    let mut words = vec!["wraith receive".to_owned()];
+    if let Some(ticket) = &args.ticket {
+        words.push(shell_word(&ticket.to_string_lossy()));
+    }
     let out = args.out.to_string_lossy();
-    let out = if out == "." { String::new() } else { format!(" -o {}", shell_word(&out)) };
-    format!("wraith receive {ticket}{out}")
+    if out != "." {
+        words.push(format!("-o {}", shell_word(&out)));
+    }
+    if args.on_conflict != OnConflict::Rename {
+        let value = args.on_conflict.to_possible_value().expect("no variant is hidden");
+        words.push(format!("--on-conflict {}", value.get_name()));
+    }
+    words.join(" ")
 }
 
 /// One `wraith receive` at work, over all its connections.

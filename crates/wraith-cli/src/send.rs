@@ -92,8 +92,12 @@ fn stopped(exit: Exit, args: &SendArgs) -> Failure {
 
 /// The command line that continues this send.
 pub fn command_again(args: &SendArgs) -> String {
-    let paths = args.paths.iter().map(|path| shell_word(&path.to_string_lossy()));
-    format!("wraith send {}", paths.collect::<Vec<_>>().join(" "))
+    let mut words = vec!["wraith send".to_owned()];
+    if let Some(address) = args.listen {
+        words.push(format!("--listen {address}"));
+    }
+    words.extend(args.paths.iter().map(|path| shell_word(&path.to_string_lossy())));
+    words.join(" ")
 }
 
 /// A word as a shell reads it back.

@@ -82,6 +82,7 @@ async fn speak(connection: &Connection, script: &Script) -> Result<Vec<SendStrea
     let (mut data, _) = connection.open_stream().await?;
     send(&mut data, &[2]).await?;
     send(&mut manifest, &script.manifest).await?;
+    manifest.finish()?;
     // Want: only what is wanted may be sent, and a lie should not be found out by bad timing.
     read_message(&mut from_receiver).await?;
     send(&mut data, &script.data).await?;
