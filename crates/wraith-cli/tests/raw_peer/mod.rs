@@ -1,6 +1,7 @@
 //! A peer that is authentic but says whatever a test wants: the handshake by the real crate, then frames byte by byte.
 
 use std::net::{SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rand_chacha::ChaCha20Rng;
@@ -13,6 +14,9 @@ use wraith_noise::{
 
 /// Long enough for a busy machine; only silence waits this long.
 const ANSWER_MAX: Duration = Duration::from_secs(2);
+
+/// Peers made so far.
+static PEERS: AtomicU64 = AtomicU64::new(0);
 
 pub struct RawPeer {
     socket: UdpSocket,
@@ -33,8 +37,8 @@ impl RawPeer {
         let hello =
             InitiatorHello { suites: 0b11, aes_hardware: false, cid, cid_mask, unix_seconds };
         let identity = SecretIdentity::from_seed([42; 32]);
-        let seed = *blake3::hash(&socket.local_addr().unwrap().port().to_be_bytes()).as_bytes();
-        let mut rng = ChaCha20Rng::from_seed(seed);
+        // An H1 that was seen before is answered with silence, so no two peers may send the same.
+        let mut rng = ChaCha20Rng::seed_from_u64(PEERS.fetch_add(1, Relaxed));
         let (mut initiator, h1) =
             Initiator::start(&identity, responder, &hello, 1000, &mut rng).unwrap();
         socket.send(&h1).unwrap();
