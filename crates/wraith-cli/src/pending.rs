@@ -24,6 +24,9 @@ const FOLDER: &str = "sends";
 const MAX_AGE: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Far more than a record takes.
 const MAX_RECORD_BYTES: u64 = 4096;
+/// A tenth of a second in all: an ending process needs less, and a second send of the same paths hardly notices.
+const LOCK_TRIES: u32 = 20;
+const LOCK_PAUSE: Duration = Duration::from_millis(5);
 const VERSION: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
@@ -52,7 +55,7 @@ impl PendingSend {
         forget_old(&folder);
         let path = folder.join(record_name(canonical_paths));
         let failed = |e: io::Error| Failure::disk(format!("cannot use {}", path.display()), &e);
-        let Some(mut file) = lock(&path).map_err(failed)? else {
+        let Some(mut file) = lock_patiently(&path).map_err(failed)? else {
             return Ok(Self { capability: new_capability()?, port: None, file: None });
         };
         let mut text = String::new();
@@ -128,6 +131,17 @@ fn record_name(canonical_paths: &[PathBuf]) -> String {
     }
     let hash = wraith_crypto::kdf::derive("wraith/1 pending send", &material);
     BASE32_NOPAD.encode(&hash[..20]).to_ascii_lowercase()
+}
+
+/// As [`lock`], but a process that was just killed gets a moment to let go.
+fn lock_patiently(path: &Path) -> io::Result<Option<File>> {
+    for _ in 0..LOCK_TRIES {
+        if let Some(file) = lock(path)? {
+            return Ok(Some(file));
+        }
+        std::thread::sleep(LOCK_PAUSE);
+    }
+    lock(path)
 }
 
 /// Opens and locks the record; None when another process has the lock.
