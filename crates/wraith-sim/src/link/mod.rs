@@ -6,6 +6,9 @@
 //! time; the same seed and the same arrivals give the same deliveries. Nothing here knows about endpoints or about
 //! simulated time, so the same boxes serve a relay between two real interfaces, which calls [`Path::push`] when a
 //! packet arrives, sleeps until [`Path::next`], and sends what [`Path::pop`] returns.
+//!
+//! A bottleneck that several flows share is one [`Path`] into which all of them push; what comes out says by its
+//! addresses whose it is. What a queue does to them is read from a [`QueueMeter`].
 
 mod aggregate;
 mod blackhole;
@@ -18,11 +21,13 @@ mod jitter;
 mod loss;
 mod mtu;
 mod nat;
+mod policer;
+mod queue_meter;
 mod rate;
 mod reorder;
 
 use std::cmp::Ordering;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use std::fmt;
 use std::net::SocketAddr;
 
@@ -39,6 +44,8 @@ pub use self::jitter::Jitter;
 pub use self::loss::Loss;
 pub use self::mtu::Mtu;
 pub use self::nat::{Nat, NatIn, NatOut};
+pub use self::policer::Policer;
+pub use self::queue_meter::QueueMeter;
 pub use self::rate::Rate;
 pub use self::reorder::Reorder;
 use crate::Rng;
@@ -94,37 +101,42 @@ macro_rules! hops {
 }
 
 /// One direction of a link: boxes in a row, and the datagrams between them.
+///
+/// Datagrams are taken in order of time, then of their scheduling. Nearly every box keeps their order, so what waits
+/// for a box is a queue, and only what would have to be pushed in elsewhere than at its end goes to a heap: with
+/// hundreds of thousands in flight, a heap of all of them costs more than everything else.
 #[derive(Debug)]
 pub struct Path {
-    hops: Vec<(Box<dyn Hop>, Rng)>,
-    queue: BinaryHeap<InFlight>,
+    /// One for each box, and a last one for delivery.
+    stages: Vec<Stage>,
     sequence: u64,
     departures: Departures,
     entered: u64,
     left: u64,
+    in_transit: u64,
 }
 
-/// Waits for box `hop`, or, when there is no such box, for delivery.
+/// A box, or the end of the path, and what waits for it.
+#[derive(Debug)]
+struct Stage {
+    hop: Option<(Box<dyn Hop>, Rng)>,
+    in_order: VecDeque<InFlight>,
+    overtaking: BinaryHeap<InFlight>,
+}
+
 #[derive(Debug)]
 struct InFlight {
     at: Time,
     sequence: u64,
-    hop: usize,
     datagram: Datagram,
 }
 
 impl Path {
     /// A path through `hops`, from first to last. Every box draws from a stream of `seed` of its own.
     pub fn new(seed: u64, hops: Hops) -> Self {
-        let hops = (0..).zip(hops).map(|(i, hop)| (hop, Rng::new(seed, i))).collect();
-        Self {
-            hops,
-            queue: BinaryHeap::new(),
-            sequence: 0,
-            departures: Vec::new(),
-            entered: 0,
-            left: 0,
-        }
+        let hops = (0..).zip(hops).map(|(i, hop)| Some((hop, Rng::new(seed, i))));
+        let stages = hops.chain([None]).map(Stage::new).collect();
+        Self { stages, sequence: 0, departures: Vec::new(), entered: 0, left: 0, in_transit: 0 }
     }
 
     /// A datagram enters at `now`.
@@ -135,14 +147,16 @@ impl Path {
 
     /// When [`Self::pop`] has work to do; it may turn out not to be a delivery yet.
     pub fn next(&self) -> Option<Time> {
-        self.queue.peek().map(|first| first.at)
+        self.first().map(|(at, ..)| at)
     }
 
     /// The next datagram that leaves at or before `now`. Call until `None`.
     pub fn pop(&mut self, now: Time) -> Option<Datagram> {
-        while self.queue.peek().is_some_and(|first| first.at <= now) {
-            let InFlight { at, hop, datagram, .. } = self.queue.pop()?;
-            let Some((model, rng)) = self.hops.get_mut(hop) else {
+        while let Some((at, _, index)) = self.first().filter(|(at, ..)| *at <= now) {
+            let stage = &mut self.stages[index];
+            let datagram = stage.take()?.datagram;
+            self.in_transit -= 1;
+            let Some((model, rng)) = &mut stage.hop else {
                 self.left += 1;
                 return Some(datagram);
             };
@@ -150,7 +164,7 @@ impl Path {
             model.pass(at, datagram, rng, &mut departures);
             for (leaves, datagram) in departures.drain(..) {
                 debug_assert!(leaves >= at, "a box delivered before the arrival");
-                self.schedule(leaves, hop + 1, datagram);
+                self.schedule(leaves, index + 1, datagram);
             }
             self.departures = departures;
         }
@@ -162,9 +176,48 @@ impl Path {
         (self.entered, self.left)
     }
 
-    fn schedule(&mut self, at: Time, hop: usize, datagram: Datagram) {
+    /// Datagrams that are under way.
+    pub fn in_transit(&self) -> u64 {
+        self.in_transit
+    }
+
+    fn schedule(&mut self, at: Time, stage: usize, datagram: Datagram) {
         self.sequence += 1;
-        self.queue.push(InFlight { at, sequence: self.sequence, hop, datagram });
+        self.in_transit += 1;
+        self.stages[stage].put(InFlight { at, sequence: self.sequence, datagram });
+    }
+
+    /// Time and number of the next datagram, and the stage it waits for.
+    fn first(&self) -> Option<(Time, u64, usize)> {
+        let firsts = (0..).zip(&self.stages);
+        firsts.filter_map(|(i, stage)| stage.first().map(|f| (f.at, f.sequence, i))).min()
+    }
+}
+
+impl Stage {
+    fn new(hop: Option<(Box<dyn Hop>, Rng)>) -> Self {
+        Self { hop, in_order: VecDeque::new(), overtaking: BinaryHeap::new() }
+    }
+
+    fn put(&mut self, datagram: InFlight) {
+        if self.in_order.back().is_none_or(|last| last.at <= datagram.at) {
+            self.in_order.push_back(datagram);
+        } else {
+            self.overtaking.push(datagram);
+        }
+    }
+
+    fn first(&self) -> Option<&InFlight> {
+        // The greater in the sense of the heap is the earlier.
+        self.in_order.front().max(self.overtaking.peek())
+    }
+
+    fn take(&mut self) -> Option<InFlight> {
+        if self.in_order.front() >= self.overtaking.peek() {
+            self.in_order.pop_front()
+        } else {
+            self.overtaking.pop()
+        }
     }
 }
 

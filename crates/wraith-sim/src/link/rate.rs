@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use wraith_core::Time;
 
-use super::{Datagram, Departures, Hop};
+use super::{Datagram, Departures, Hop, QueueMeter};
 use crate::Rng;
 
 /// IPv4 and UDP headers: what a payload occupies on the wire beyond itself.
-const HEADER_BYTES: u64 = 28;
+pub(super) const HEADER_BYTES: u64 = 28;
 /// The queue holds this much time of the rate unless told otherwise.
 const QUEUE: Duration = Duration::from_millis(100);
 /// But at least this much, so that a burst of one send buffer passes on a slow link.
@@ -16,16 +16,27 @@ const QUEUE_BYTES_MIN: u64 = 64 * 1024;
 const PICOS_PER_NANO: u128 = 1000;
 const PICOS_PER_SECOND: u128 = 1_000_000_000_000;
 
-/// The bottleneck: a line of a fixed rate behind a drop-tail queue of a fixed number of bytes.
+/// The bottleneck: a line behind a drop-tail queue of a fixed number of bytes. Its rate is fixed, or changes at times
+/// known in advance.
 ///
 /// The queue is not stored: it is the time until the line is free, kept in picoseconds so that no rate between
-/// 1 kbit/s and 1 Tbit/s is rounded noticeably.
+/// 1 kbit/s and 1 Tbit/s is rounded noticeably. A change of the rate therefore also holds for what waits already.
 #[derive(Clone, Debug)]
 pub struct Rate {
-    bits_per_second: u64,
+    steps: Vec<Step>,
+    /// The step in force at the last arrival.
+    current: usize,
     queue_bytes: u64,
     header_bytes: u64,
     free_at_picos: u128,
+    meter: Option<QueueMeter>,
+}
+
+/// So many bits per second until then.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    bits_per_second: u128,
+    until_picos: u128,
 }
 
 impl Rate {
@@ -34,10 +45,12 @@ impl Rate {
         let queue = u128::from(bits_per_second) * QUEUE.as_millis() / 8000;
         let queue = u64::try_from(queue).unwrap_or(u64::MAX);
         Self {
-            bits_per_second: bits_per_second.max(1),
+            steps: vec![Step::for_ever(bits_per_second)],
+            current: 0,
             queue_bytes: queue.max(QUEUE_BYTES_MIN),
             header_bytes: HEADER_BYTES,
             free_at_picos: 0,
+            meter: None,
         }
     }
     /// A line of `mbit` Mbit/s, with a queue of 100 ms.
@@ -47,6 +60,15 @@ impl Rate {
     /// A line of `kbit` kbit/s, with a queue of 100 ms but at least 64 KiB.
     pub fn kbit(kbit: u64) -> Self {
         Self::bits(kbit * 1000)
+    }
+    /// Changes to `bits_per_second` at `after` the start, which is later than any change before. The queue keeps its
+    /// size in bytes.
+    #[must_use]
+    pub fn then(mut self, after: Duration, bits_per_second: u64) -> Self {
+        let last = self.steps.last_mut().expect("a line has a rate");
+        last.until_picos = after.as_nanos() * PICOS_PER_NANO;
+        self.steps.push(Step::for_ever(bits_per_second));
+        self
     }
     /// Holds up to `bytes` waiting, the datagram on the line included.
     #[must_use]
@@ -60,22 +82,77 @@ impl Rate {
         self.header_bytes = bytes;
         self
     }
+    /// Records in `meter` how long each datagram waits, and which find no room.
+    #[must_use]
+    pub fn measured(mut self, meter: &QueueMeter) -> Self {
+        self.meter = Some(meter.clone());
+        self
+    }
+
+    /// Bits the line sends from one time to another.
+    fn bits_between(&self, from_picos: u128, to_picos: u128) -> u128 {
+        let mut from = from_picos;
+        let mut bits = 0;
+        for step in &self.steps[self.current..] {
+            let until = step.until_picos.min(to_picos);
+            bits += until.saturating_sub(from) * step.bits_per_second / PICOS_PER_SECOND;
+            from = from.max(until);
+            if from >= to_picos {
+                break;
+            }
+        }
+        bits
+    }
+
+    /// When the line has sent `bits`, beginning at `from_picos`.
+    fn sent_at(&self, from_picos: u128, mut bits: u128) -> u128 {
+        let mut from = from_picos;
+        for step in &self.steps[self.current..] {
+            let ends = from + bits * PICOS_PER_SECOND / step.bits_per_second;
+            if ends <= step.until_picos {
+                return ends;
+            }
+            let sent = step.until_picos.saturating_sub(from) * step.bits_per_second;
+            bits -= (sent / PICOS_PER_SECOND).min(bits);
+            from = from.max(step.until_picos);
+        }
+        from
+    }
+}
+
+impl Step {
+    fn for_ever(bits_per_second: u64) -> Self {
+        let bits_per_second = u128::from(bits_per_second.max(1));
+        Self { bits_per_second, until_picos: u128::MAX }
+    }
 }
 
 impl Hop for Rate {
     fn pass(&mut self, now: Time, datagram: Datagram, _: &mut Rng, out: &mut Departures) {
         let now_picos = u128::from(now.as_nanos()) * PICOS_PER_NANO;
+        while self.steps[self.current].until_picos <= now_picos {
+            self.current += 1;
+        }
         let bits = u128::from(datagram.bytes.len() as u64 + self.header_bytes) * 8;
-        let rate = u128::from(self.bits_per_second);
-        let waiting_bits = self.free_at_picos.saturating_sub(now_picos) * rate / PICOS_PER_SECOND;
+        let waiting_bits = self.bits_between(now_picos, self.free_at_picos);
         if waiting_bits + bits > u128::from(self.queue_bytes) * 8 {
+            if let Some(meter) = &self.meter {
+                meter.dropped();
+            }
             return;
         }
-        self.free_at_picos = self.free_at_picos.max(now_picos) + bits * PICOS_PER_SECOND / rate;
-        let leaves = self.free_at_picos.div_ceil(PICOS_PER_NANO);
-        let leaves = Time::from_nanos(u64::try_from(leaves).unwrap_or(u64::MAX));
+        let begins = self.free_at_picos.max(now_picos);
+        if let Some(meter) = &self.meter {
+            meter.waited(nanos(begins - now_picos));
+        }
+        self.free_at_picos = self.sent_at(begins, bits);
+        let leaves = Time::from_nanos(nanos(self.free_at_picos));
         out.push((leaves, datagram));
     }
+}
+
+fn nanos(picos: u128) -> u64 {
+    u64::try_from(picos.div_ceil(PICOS_PER_NANO)).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -84,12 +161,15 @@ mod tests {
     use super::*;
     use crate::hops;
 
+    fn times(out: &[(Time, Datagram)]) -> Vec<Time> {
+        out.iter().map(|(at, _)| *at).collect()
+    }
+
     #[test]
     fn a_datagram_takes_the_time_of_its_bits_headers_included() {
         // 972 + 28 bytes at 8 Mbit/s: one millisecond each.
         let out = run(hops![Rate::mbit(8)], 3, 972, Duration::ZERO);
-        let times: Vec<_> = out.iter().map(|(at, _)| *at).collect();
-        assert_eq!(times, [micros(1000), micros(2000), micros(3000)]);
+        assert_eq!(times(&out), [micros(1000), micros(2000), micros(3000)]);
     }
 
     #[test]
@@ -111,5 +191,40 @@ mod tests {
         let out = run(hops![Rate::mbit(10_000).queue(u64::MAX / 8)], 10_000, 1452, Duration::ZERO);
         let expected = 10_000 * 1480 * 8 / 10;
         assert!(out.last().unwrap().0.as_nanos().abs_diff(expected) <= 1);
+    }
+
+    #[test]
+    fn a_change_of_the_rate_holds_for_what_waits_and_in_the_middle_of_a_datagram() {
+        // One millisecond each; from 2.5 ms on, a tenth of the rate; from 10 ms on, all of it again.
+        let millis = Duration::from_millis;
+        let line = Rate::mbit(8)
+            .then(Duration::from_micros(2500), 800_000)
+            .then(millis(10), 8_000_000)
+            .queue(100_000);
+        let out = run(hops![line.clone()], 5, 972, Duration::ZERO);
+        // The third: half at the full rate, half at a tenth; the fourth: a quarter at a tenth by 10 ms.
+        let expected = [micros(1000), micros(2000), micros(7500), micros(10_750), micros(11_750)];
+        assert_eq!(times(&out), expected);
+        // Of thirteen, one offered every millisecond, three and a quarter are through by 10 ms.
+        let later = run(hops![line], 13, 972, millis(1));
+        assert_eq!(later.last().unwrap().0, micros(19_750));
+    }
+
+    #[test]
+    fn a_slower_line_holds_no_more_bytes_than_before() {
+        let line = Rate::mbit(8).then(Duration::from_millis(1), 800_000).queue(3000);
+        // At 1 ms each: one has left, and of those that come then two find room until 11 ms have passed.
+        let out = run(hops![line], 11, 972, Duration::from_millis(1));
+        assert_eq!(out.len(), 4, "{:?}", times(&out));
+    }
+
+    #[test]
+    fn the_meter_sees_the_wait_before_the_line_and_the_drops() {
+        let meter = QueueMeter::default();
+        let line = Rate::mbit(8).queue(3500).measured(&meter);
+        run(hops![line], 10, 972, Duration::ZERO);
+        assert_eq!(meter.counts(), (3, 7));
+        let longest = meter.percentile(100.0);
+        assert!(longest >= Duration::from_millis(2) && longest < Duration::from_micros(2100));
     }
 }
