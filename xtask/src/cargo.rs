@@ -24,6 +24,12 @@ pub fn swarm(connections: u64, more: &[String]) -> Result<()> {
     cargo(words)
 }
 
+/// The scenario grid, with `words` for it.
+pub fn grid(words: &[String]) -> Result<()> {
+    let run = ["run", "--release", "--locked", "--package", "wraith-grid", "--"];
+    cargo(run.into_iter().chain(words.iter().map(String::as_str)))
+}
+
 /// What a change must pass before it lands.
 pub fn ci() -> Result<()> {
     run(Command::new(root().join(".ci/run")))

@@ -1,5 +1,5 @@
-//! Developer commands: `cargo xtask test | race | swarm | ci`. Each is what a person would type, in the right order; what
-//! they print is meant to be pasted.
+//! Developer commands: `cargo xtask test | race | grid | swarm | ci`. Each is what a person would type, in the right
+//! order; what they print is meant to be pasted.
 
 mod cargo;
 mod race;
@@ -19,6 +19,12 @@ enum Command {
     Test,
     /// Race wraith against cp, scp and rsync on the same data in turn; medians, ratios, peak memory
     Race(race::Args),
+    /// Run the scenario grid: wraith beside other transports over simulated links of every kind
+    Grid {
+        /// Passed on; `--help` lists what there is
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<String>,
+    },
     /// Run N connections with fresh random seeds in the simulator
     Swarm {
         /// How many
@@ -36,6 +42,7 @@ fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
         Command::Test => cargo::test(),
         Command::Race(args) => race::run(&args),
+        Command::Grid { words } => cargo::grid(&words),
         Command::Swarm { connections, more } => cargo::swarm(connections, &more),
         Command::Ci => cargo::ci(),
     }

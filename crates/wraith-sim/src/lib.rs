@@ -18,6 +18,7 @@ mod swarm;
 mod world;
 
 pub use exchange::{Cut, Exchange, Party, StreamPlan};
+pub use pattern::Pattern;
 pub use rng::Rng;
 pub use scenario::{DONE_CODE, Outcome, Scenario};
 pub use swarm::{scenario_of, swarm};

@@ -16,24 +16,24 @@ pub(crate) const PIECE_MAX: usize = 256 * 1024;
 
 /// The endless content of one direction of one stream.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Pattern {
+pub struct Pattern {
     start: u64,
 }
 
 impl Pattern {
     /// The content number `number` of `seed`.
-    pub(crate) fn new(seed: u64, number: u64) -> Self {
+    pub fn new(seed: u64, number: u64) -> Self {
         Self { start: Rng::new(seed, number).below(PERIOD) }
     }
 
     /// Up to `len` bytes from `offset`; at most [`PIECE_MAX`].
-    pub(crate) fn piece(self, offset: u64, len: usize) -> Bytes {
+    pub fn piece(self, offset: u64, len: usize) -> Bytes {
         let from = ((self.start + offset % PERIOD) % PERIOD) as usize;
         block().slice(from..from + len.min(PIECE_MAX))
     }
 
     /// True if `bytes` is the content from `offset` on.
-    pub(crate) fn is_at(self, mut offset: u64, bytes: &[u8]) -> bool {
+    pub fn is_at(self, mut offset: u64, bytes: &[u8]) -> bool {
         bytes.chunks(PIECE_MAX).all(|part| {
             let expected = self.piece(offset, part.len());
             offset += part.len() as u64;
