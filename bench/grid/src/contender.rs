@@ -6,14 +6,21 @@ use std::str::FromStr;
 
 use wraith_core::Algorithm;
 
-use crate::host::{Content, Host};
+use crate::host::{Content, Host, WINDOW_BYTES};
+use crate::quinn::{self, Control};
 use crate::wraith;
+
+/// Windows with which quinn is tried again where it gives up with large ones: it ends a connection whose receiver
+/// would have to remember more than about a thousand gaps, which is more than a loss of some percent makes of these.
+const QUINN_SMALLER_WINDOWS_BYTES: [u64; 2] = [16 << 20, 4 << 20];
 
 /// A transport with its congestion control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contender {
     /// wraith's core.
     Wraith(Algorithm),
+    /// quinn-proto.
+    Quinn(Control),
 }
 
 /// Sender and receiver of a flow.
@@ -21,16 +28,33 @@ pub type Pair = (Box<dyn Host>, Box<dyn Host>);
 
 impl Contender {
     /// All of them.
-    pub const ALL: [Self; 1] = [Self::Wraith(Algorithm::Cubic)];
+    pub const ALL: [Self; 3] =
+        [Self::Wraith(Algorithm::Cubic), Self::Quinn(Control::Cubic), Self::Quinn(Control::Bbr)];
 
     /// wraith as users get it.
     pub fn default_wraith() -> Self {
         Self::Wraith(Algorithm::default())
     }
 
+    /// True for the transports that ours is measured against.
+    pub fn is_baseline(self) -> bool {
+        matches!(self, Self::Quinn(_))
+    }
+
+    /// Windows to try, in turn, until one run does not end with the transport giving up.
+    pub fn windows(self) -> &'static [u64] {
+        match self {
+            Self::Wraith(_) => &[WINDOW_BYTES],
+            Self::Quinn(_) => {
+                &[WINDOW_BYTES, QUINN_SMALLER_WINDOWS_BYTES[0], QUINN_SMALLER_WINDOWS_BYTES[1]]
+            }
+        }
+    }
+
     /// Both ends of a flow.
     pub fn pair(
         self,
+        windows: u64,
         seed: u64,
         flow: u64,
         addresses: (SocketAddr, SocketAddr),
@@ -38,7 +62,13 @@ impl Contender {
     ) -> Pair {
         match self {
             Self::Wraith(algorithm) => {
-                let (sender, receiver) = wraith::pair(algorithm, seed, flow, addresses, content);
+                let (sender, receiver) =
+                    wraith::pair(algorithm, windows, seed, flow, addresses, content);
+                (Box::new(sender), Box::new(receiver))
+            }
+            Self::Quinn(control) => {
+                let (sender, receiver) =
+                    quinn::pair(control, windows, seed, flow, addresses, content);
                 (Box::new(sender), Box::new(receiver))
             }
         }
@@ -47,11 +77,11 @@ impl Contender {
 
 impl fmt::Display for Contender {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Wraith(algorithm) => {
-                write!(f, "wraith-{}", format!("{algorithm:?}").to_lowercase())
-            }
-        }
+        let (transport, control) = match self {
+            Self::Wraith(algorithm) => ("wraith", format!("{algorithm:?}")),
+            Self::Quinn(control) => ("quinn", format!("{control:?}")),
+        };
+        write!(f, "{transport}-{}", control.to_lowercase())
     }
 }
 

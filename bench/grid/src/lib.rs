@@ -1,7 +1,7 @@
 //! The scenario grid: how well each transport uses each kind of link, in simulated time.
 //!
 //! - [`host`]: what a transport looks like from outside: a sans-IO endpoint that sends or receives one stream.
-//! - [`wraith`] and [`model_cubic`]: the transports; [`contender`] names them.
+//! - [`wraith`], [`quinn`] and [`model_cubic`]: the transports; [`contender`] names them.
 //! - [`network`]: hosts, the two directions of a link between them, and the loop that moves time.
 //! - [`cell`]: one square of the grid: a link and a rule for how much to send over it; [`cells`] lists them all.
 //! - [`run`]: one contender in one cell, and the figures that come out of it.
@@ -17,6 +17,7 @@ pub mod contender;
 pub mod host;
 pub mod model_cubic;
 pub mod network;
+pub mod quinn;
 pub mod report;
 pub mod run;
 pub mod wraith;

@@ -10,7 +10,7 @@ use wraith_crypto::identity::{NodeId, SecretIdentity};
 use wraith_sim::Rng;
 use wraith_sim::link::Datagram;
 
-use crate::host::{Content, FULL_DATAGRAM, Host, Progress, Verifier, WINDOW_BYTES};
+use crate::host::{Content, FULL_DATAGRAM, Host, Progress, Verifier};
 
 /// Wall-clock time at which simulations begin: any, the same for both ends.
 const UNIX_TIME_AT_ZERO: u64 = 1_800_000_000;
@@ -37,23 +37,24 @@ enum Part {
     Receives(Verifier),
 }
 
-/// Sender and receiver of one flow that sends `content` between two `addresses`.
+/// Sender and receiver of one flow that sends `content` between two `addresses`, with `windows` bytes of windows.
 pub fn pair(
     algorithm: Algorithm,
+    windows: u64,
     seed: u64,
     flow: u64,
     addresses: (SocketAddr, SocketAddr),
     content: Content,
 ) -> (WraithHost, WraithHost) {
-    let (sender, _) = endpoint(algorithm, seed, 2 * flow);
-    let (receiver, peer) = endpoint(algorithm, seed, 2 * flow + 1);
+    let (sender, _) = endpoint(algorithm, windows, seed, 2 * flow);
+    let (receiver, peer) = endpoint(algorithm, windows, seed, 2 * flow + 1);
     let (from, to) = addresses;
     let sends = Part::Sends { to, peer, content, written: 0, stream: None };
     let receives = Part::Receives(Verifier::new(content));
     (WraithHost::new(sender, from, sends), WraithHost::new(receiver, to, receives))
 }
 
-fn endpoint(algorithm: Algorithm, seed: u64, number: u64) -> (Endpoint, NodeId) {
+fn endpoint(algorithm: Algorithm, windows: u64, seed: u64, number: u64) -> (Endpoint, NodeId) {
     let mut rng = Rng::new(seed, HOST_STREAM + number);
     let identity = SecretIdentity::from_seed(rng.seed());
     let node_id = identity.node_id();
@@ -61,9 +62,9 @@ fn endpoint(algorithm: Algorithm, seed: u64, number: u64) -> (Endpoint, NodeId) 
         algorithm,
         initial_mtu: FULL_DATAGRAM,
         max_mtu: FULL_DATAGRAM,
-        connection_window_max: WINDOW_BYTES,
-        stream_window_max: WINDOW_BYTES,
-        send_buffer_max: WINDOW_BYTES,
+        connection_window_max: windows,
+        stream_window_max: windows,
+        send_buffer_max: windows,
         ..TransportConfig::default()
     };
     let config = EndpointConfig {
