@@ -37,10 +37,19 @@ pub fn ci() -> Result<()> {
 
 /// Builds the program as users get it and says where it is.
 pub fn build_release() -> Result<PathBuf> {
-    cargo(["build", "--release", "--locked", "--package", "wraith-cli"])?;
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    Ok(target.join("release/wraith"))
+    build("wraith-cli", &[])?;
+    Ok(target().join("release/wraith"))
+}
+
+/// Builds `package` in release, with more words for cargo if need be; what it makes is in `release` of [`target`].
+pub fn build(package: &str, more: &[&str]) -> Result<()> {
+    let words = ["build", "--release", "--locked", "--package", package];
+    cargo(words.iter().chain(more).copied())
+}
+
+/// Where cargo puts what it builds.
+pub fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
 /// The workspace.

@@ -1,7 +1,8 @@
-//! Developer commands: `cargo xtask test | race | grid | swarm | ci`. Each is what a person would type, in the right
-//! order; what they print is meant to be pasted.
+//! Developer commands: `cargo xtask test | race | grid | netlab | swarm | ci`. Each is what a person would type, in the
+//! right order; what they print is meant to be pasted.
 
 mod cargo;
+mod netlab;
 mod race;
 
 use clap::{Parser, Subcommand};
@@ -25,6 +26,8 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<String>,
     },
+    /// Measure wraith and others over slow, long and lossy links between network namespaces (needs root)
+    Netlab(netlab::Args),
     /// Run N connections with fresh random seeds in the simulator
     Swarm {
         /// How many
@@ -40,9 +43,10 @@ enum Command {
 
 fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
-        Command::Test => cargo::test(),
+        Command::Test => cargo::test().and_then(|()| netlab::smoke_test()),
         Command::Race(args) => race::run(&args),
         Command::Grid { words } => cargo::grid(&words),
+        Command::Netlab(args) => netlab::run(&args),
         Command::Swarm { connections, more } => cargo::swarm(connections, &more),
         Command::Ci => cargo::ci(),
     }

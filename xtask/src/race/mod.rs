@@ -11,10 +11,10 @@
 //! - wraith is timed from the start of `wraith send` to the end of both processes: the ticket, the handshake, the
 //!   transfer, the receipt. scp and rsync likewise include their connection.
 
-mod data;
+pub mod data;
 mod peers;
-mod process;
-mod sshd;
+pub mod process;
+pub mod sshd;
 mod table;
 
 use std::fs;

@@ -1,8 +1,8 @@
-//! An sshd of our own on loopback, with keys and configuration in a temporary folder, for scp and rsync to talk to.
+//! An sshd of our own, with keys and configuration in a temporary folder, for scp and rsync to talk to.
 //! It touches nothing of the machine's own ssh, and ends with the race.
 
 use std::fs;
-use std::net::{TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -23,11 +23,20 @@ pub struct Sshd {
 }
 
 impl Sshd {
-    /// Makes keys and configuration in `folder` and starts it.
+    /// Makes keys and configuration in `folder` and starts it on loopback.
     ///
     /// # Errors
     /// A program of OpenSSH is missing, or the server does not come up.
     pub fn start(folder: &Path) -> Result<Self> {
+        Self::start_at(folder, Ipv4Addr::LOCALHOST, |program| Command::new(program))
+    }
+
+    /// The same at another address, started by what `command` makes of the program: in another network namespace.
+    pub fn start_at(
+        folder: &Path,
+        address: Ipv4Addr,
+        command: impl FnOnce(&Path) -> Command,
+    ) -> Result<Self> {
         let server = find_sshd()?;
         fs::create_dir_all(folder)?;
         for key in ["host_key", "user_key"] {
@@ -36,11 +45,11 @@ impl Sshd {
         fs::copy(folder.join("user_key.pub"), folder.join("authorized_keys"))?;
         // The port is free a moment later too: nobody else on a build machine takes ports at random.
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-        let client_config = write_configuration(folder, port)?;
+        let client_config = write_configuration(folder, address, port)?;
         let made_folder =
             Path::new("/run").is_dir() && fs::create_dir(PRIVILEGE_SEPARATION).is_ok();
         let log = fs::File::create(folder.join("sshd.log"))?;
-        let server = Command::new(server)
+        let server = command(&server)
             .args(["-D", "-e", "-f"])
             .arg(folder.join("sshd_config"))
             .stdin(Stdio::null())
@@ -48,7 +57,7 @@ impl Sshd {
             .stderr(log)
             .spawn()?;
         let mut sshd = Self { server, client_config, made_folder };
-        sshd.wait_until_it_answers(port, folder)?;
+        sshd.wait_until_it_listens(folder)?;
         Ok(sshd)
     }
 
@@ -57,17 +66,20 @@ impl Sshd {
         vec!["-F".into(), self.client_config.display().to_string()]
     }
 
-    fn wait_until_it_answers(&mut self, port: u16, folder: &Path) -> Result<()> {
+    /// Its log says so; from here its address may be out of reach.
+    fn wait_until_it_listens(&mut self, folder: &Path) -> Result<()> {
         let deadline = Instant::now() + START_DEADLINE;
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        loop {
+            let log = fs::read_to_string(folder.join("sshd.log")).unwrap_or_default();
+            if log.contains("Server listening on") {
+                return Ok(());
+            }
             let ended = self.server.try_wait()?.is_some();
             if ended || Instant::now() > deadline {
-                let log = fs::read_to_string(folder.join("sshd.log")).unwrap_or_default();
                 bail!("sshd did not start: {}", log.trim());
             }
             std::thread::sleep(Duration::from_millis(10));
         }
-        Ok(())
     }
 }
 
@@ -99,10 +111,10 @@ fn keygen(path: &Path) -> Result<()> {
     Ok(())
 }
 
-fn write_configuration(folder: &Path, port: u16) -> Result<PathBuf> {
+fn write_configuration(folder: &Path, address: Ipv4Addr, port: u16) -> Result<PathBuf> {
     let at = |name: &str| folder.join(name).display().to_string();
     let server = format!(
-        "ListenAddress 127.0.0.1\nPort {port}\nHostKey {}\nAuthorizedKeysFile {}\nPidFile none\n\
+        "ListenAddress {address}\nPort {port}\nHostKey {}\nAuthorizedKeysFile {}\nPidFile none\n\
          StrictModes no\nUsePAM no\nPasswordAuthentication no\nPermitRootLogin prohibit-password\n\
          Ciphers {CIPHER}\nSubsystem sftp internal-sftp\n",
         at("host_key"),
@@ -110,7 +122,7 @@ fn write_configuration(folder: &Path, port: u16) -> Result<PathBuf> {
     );
     fs::write(folder.join("sshd_config"), server)?;
     let client = format!(
-        "Host race\nHostName 127.0.0.1\nPort {port}\nIdentityFile {}\nIdentitiesOnly yes\n\
+        "Host race\nHostName {address}\nPort {port}\nIdentityFile {}\nIdentitiesOnly yes\n\
          UserKnownHostsFile /dev/null\nStrictHostKeyChecking no\nLogLevel ERROR\nCiphers {CIPHER}\n\
          Compression no\n",
         at("user_key"),

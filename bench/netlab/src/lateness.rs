@@ -1,0 +1,68 @@
+//! How much later than the model says packets were delivered: the error of this link against the simulator's.
+
+use std::time::Duration;
+
+const BUCKET: Duration = Duration::from_micros(10);
+/// Ten milliseconds in all; what is later falls into the last one, and is still seen in the maximum.
+const BUCKETS: usize = 1000;
+
+/// A histogram of bounded size.
+#[derive(Debug)]
+pub struct Lateness {
+    counts: Vec<u64>,
+    total: u64,
+    max: Duration,
+}
+
+impl Lateness {
+    pub fn new() -> Self {
+        Self { counts: vec![0; BUCKETS], total: 0, max: Duration::ZERO }
+    }
+
+    pub fn record(&mut self, late: Duration) {
+        let bucket = (late.as_nanos() / BUCKET.as_nanos()).min(BUCKETS as u128 - 1);
+        self.counts[bucket as usize] += 1;
+        self.total += 1;
+        self.max = self.max.max(late);
+    }
+
+    pub fn max(&self) -> Duration {
+        self.max
+    }
+
+    /// So late at most is this share of all packets; rounded up to 10 µs, and never above the maximum.
+    pub fn quantile(&self, share: f64) -> Duration {
+        let wanted = (self.total as f64 * share).ceil() as u64;
+        let mut seen = 0;
+        for (bucket, count) in (1..).zip(&self.counts[..BUCKETS - 1]) {
+            seen += count;
+            if seen >= wanted {
+                return (BUCKET * bucket).min(self.max);
+            }
+        }
+        self.max
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_upper_bounds_of_their_bucket() {
+        let mut lateness = Lateness::new();
+        for late in 1..=100 {
+            lateness.record(Duration::from_micros(late));
+        }
+        assert_eq!(lateness.quantile(0.5), Duration::from_micros(60));
+        assert_eq!(lateness.quantile(1.0), Duration::from_micros(100));
+        assert_eq!(Lateness::new().quantile(0.5), Duration::ZERO);
+    }
+
+    #[test]
+    fn what_is_later_than_all_buckets_is_the_maximum() {
+        let mut lateness = Lateness::new();
+        lateness.record(Duration::from_secs(2));
+        assert_eq!((lateness.quantile(0.5), lateness.max().as_secs()), (Duration::from_secs(2), 2));
+    }
+}

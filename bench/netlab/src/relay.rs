@@ -1,0 +1,145 @@
+//! One direction of the link: packets of one device pass the simulator's boxes in real time and leave at the other.
+//!
+//! A loop on a thread of its own: deliver what is due, read what is there, sleep until the next of either. It wakes
+//! for deliveries at most every [`REST`], so packets that are due close together leave together, as behind an
+//! interrupt that waits a little for more. How late each one was is counted.
+//!
+//! Invariant: no more than [`WAITING_MAX`] packets are held; beyond that the newest is dropped and counted.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use serde_json::{Value, json};
+use wraith_core::Time;
+use wraith_sim::link::{Datagram, Path};
+
+use crate::lateness::Lateness;
+use crate::tun::Tun;
+
+/// Shortest sleep before a delivery: two packets of 1500 bytes at 500 Mbit/s, and a thousandth of a round trip of 50 ms.
+const REST: Duration = Duration::from_micros(50);
+/// Packets read before deliveries are looked at again.
+const BATCH: usize = 32;
+/// Packets within one direction: 48 MB of them, twice what 500 Mbit/s for 300 ms are.
+const WAITING_MAX: u64 = 32 * 1024;
+/// More than the MTU of any link here.
+const PACKET_BYTES_MAX: usize = 64 * 1024;
+const NOWHERE: std::net::SocketAddr =
+    std::net::SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED), 0);
+
+/// One direction.
+#[derive(Debug)]
+pub struct Relay<'a> {
+    from: &'a Tun,
+    to: &'a Tun,
+    path: Path,
+    start: Instant,
+    lateness: Lateness,
+    bytes_left: u64,
+    over_limit: u64,
+    refused: u64,
+}
+
+impl<'a> Relay<'a> {
+    /// Packets read from `from` pass `path`, whose time begins at `start`, and are written to `to`.
+    pub fn new(from: &'a Tun, to: &'a Tun, path: Path, start: Instant) -> Self {
+        Self {
+            from,
+            to,
+            path,
+            start,
+            lateness: Lateness::new(),
+            bytes_left: 0,
+            over_limit: 0,
+            refused: 0,
+        }
+    }
+
+    /// Relays until `stop` can be read or is closed at its other end, or the namespace of `from` ends.
+    pub fn run(mut self, stop: BorrowedFd<'_>) -> Result<Self> {
+        // Sleeps end when they should, not up to 50 µs later as is the default.
+        rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1))?;
+        let mut buffer = vec![0; PACKET_BYTES_MAX];
+        loop {
+            self.deliver_due();
+            let idle = match self.read_some(&mut buffer) {
+                Ok(read) => read < BATCH,
+                Err(error) if Errno::from_io_error(&error) == Some(Errno::BADFD) => {
+                    return Ok(self);
+                }
+                Err(error) => return Err(error.into()),
+            };
+            if idle && self.sleep(stop)? {
+                return Ok(self);
+            }
+        }
+    }
+
+    fn now(&self) -> Time {
+        Time::ZERO + self.start.elapsed()
+    }
+
+    fn deliver_due(&mut self) {
+        let mut now = self.now();
+        while let Some(due) = self.path.next().filter(|due| *due <= now) {
+            while let Some(packet) = self.path.pop(due) {
+                now = self.now();
+                self.lateness.record(now.since(due));
+                self.bytes_left += packet.bytes.len() as u64;
+                // A device that is still down takes nothing.
+                self.refused += u64::from(self.to.write(&packet.bytes).is_err());
+            }
+        }
+    }
+
+    /// Reads up to [`BATCH`] packets; how many there were.
+    fn read_some(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        for read in 0..BATCH {
+            let Some(len) = self.from.read(buffer)? else { return Ok(read) };
+            if self.path.in_transit() >= WAITING_MAX {
+                self.over_limit += 1;
+                continue;
+            }
+            let bytes = buffer[..len].to_vec();
+            self.path.push(self.now(), Datagram { from: NOWHERE, to: NOWHERE, bytes });
+        }
+        Ok(BATCH)
+    }
+
+    /// Sleeps until a packet is there or due; whether it is time to stop.
+    fn sleep(&self, stop: BorrowedFd<'_>) -> Result<bool> {
+        let timeout = self.path.next().map(|due| timespec(due.since(self.now()).max(REST)));
+        let mut fds = [PollFd::new(self.from, PollFlags::IN), PollFd::new(&stop, PollFlags::IN)];
+        match poll(&mut fds, timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => Ok(!fds[1].revents().is_empty()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// What happened, for people and programs.
+    pub fn report(&self) -> Value {
+        let micros = |late: Duration| late.as_micros() as u64;
+        let (entered, left) = self.path.counts();
+        json!({
+            "entered": entered,
+            "left": left,
+            "bytes_left": self.bytes_left,
+            "late_p50_us": micros(self.lateness.quantile(0.5)),
+            "late_p99_us": micros(self.lateness.quantile(0.99)),
+            "late_max_us": micros(self.lateness.max()),
+            "over_limit": self.over_limit,
+            "refused": self.refused,
+        })
+    }
+}
+
+fn timespec(duration: Duration) -> Timespec {
+    Timespec {
+        tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(duration.subsec_nanos()),
+    }
+}

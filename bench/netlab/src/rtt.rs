@@ -1,0 +1,44 @@
+//! The round trip, measured without a helper at the other end: a TCP connection to a port where nobody listens is
+//! refused after exactly one.
+
+use std::io::ErrorKind;
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail, ensure};
+
+/// A lost SYN is sent again after a second; a sample of more than that would measure the loss.
+const SAMPLE_MAX: Duration = Duration::from_millis(900);
+
+/// The round trips of `count` attempts, sorted; those that met a loss are left out.
+pub fn measure(address: SocketAddr, count: u32) -> Result<Vec<Duration>> {
+    let mut samples = Vec::new();
+    for _ in 0..count {
+        let start = Instant::now();
+        match TcpStream::connect_timeout(&address, SAMPLE_MAX) {
+            Ok(_) => bail!("somebody listens at {address}"),
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+                samples.push(start.elapsed());
+            }
+            Err(error) if error.kind() == ErrorKind::TimedOut => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    ensure!(!samples.is_empty(), "nothing came back from {address}");
+    samples.sort_unstable();
+    Ok(samples)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_closed_port_answers_and_an_open_one_is_an_error() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        assert!(measure(address, 1).is_err());
+        drop(listener);
+        assert_eq!(measure(address, 3).unwrap().len(), 3);
+    }
+}

@@ -1,0 +1,282 @@
+//! Who takes part, and how each sends from one side of the lab to the other.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
+
+use super::lab::{A, B, Lab};
+use super::skipped;
+use crate::race::data::DataSet;
+use crate::race::process;
+use crate::race::sshd::Sshd;
+
+const BITS_PER_MEGABYTE: f64 = 8.0;
+const GIB: f64 = (1u64 << 30) as f64;
+
+/// One way to send.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Peer {
+    /// `wraith send` and `wraith receive` of a file, with this congestion control if it can be chosen.
+    Wraith(Option<&'static str>),
+    /// The data plane of wraith, memory to memory.
+    Memory,
+    /// `scp` of a file with AES-GCM; the kernel's own choice of congestion control.
+    Scp,
+    /// `iperf3` over TCP, memory to memory, with this congestion control.
+    Tcp(&'static str),
+}
+
+/// Where the programs are that were built for the lab.
+#[derive(Debug)]
+pub struct Programs {
+    pub netlab: PathBuf,
+    pub wraith: PathBuf,
+    pub throughput: PathBuf,
+}
+
+/// What is sent, and for how long that may take.
+#[derive(Debug)]
+pub struct Job<'a> {
+    pub set: &'a DataSet,
+    /// An empty folder for what arrives.
+    pub target: &'a Path,
+    /// A folder for keys and settings.
+    pub settings: &'a Path,
+}
+
+/// What one run of one peer came to.
+#[derive(Clone, Debug, Default)]
+pub struct Sample {
+    pub mbit: f64,
+    /// Packets that the sender found lost, or sent again.
+    pub lost: Option<u64>,
+    /// Of both sides where we started both ourselves.
+    pub cpu_seconds: f64,
+}
+
+impl Peer {
+    pub fn name(&self) -> String {
+        match self {
+            Self::Wraith(None) => "wraith".into(),
+            Self::Wraith(Some(control)) => format!("wraith-{control}"),
+            Self::Memory => "wraith-memory".into(),
+            Self::Scp => "scp".into(),
+            Self::Tcp(control) => format!("tcp-{control}"),
+        }
+    }
+
+    /// All that can run here; the others are skipped aloud.
+    pub fn available(programs: &Programs) -> Result<Vec<Self>> {
+        let mut peers = vec![Self::Wraith(None)];
+        let help = Command::new(&programs.wraith).args(["send", "--help"]).output()?;
+        if String::from_utf8_lossy(&help.stdout).contains("--congestion") {
+            peers = vec![Self::Wraith(Some("cubic")), Self::Wraith(Some("bbr"))];
+        }
+        peers.push(Self::Memory);
+        let controls =
+            std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")?;
+        for control in ["cubic", "bbr"] {
+            match installed("iperf3", "--version") {
+                _ if !controls.split_whitespace().any(|word| word == control) => {
+                    skipped(&format!("tcp-{control}: this kernel does not have it"));
+                }
+                false => skipped(&format!("tcp-{control}: iperf3 is not installed")),
+                true => peers.push(Self::Tcp(control)),
+            }
+        }
+        match installed("scp", "-V") {
+            true => peers.push(Self::Scp),
+            false => skipped("scp: not installed"),
+        }
+        Ok(peers)
+    }
+
+    /// Sends from one side of `lab` to the other. Every byte of a file is compared with what it should be; the data
+    /// plane's own peer compares every byte itself.
+    pub fn run(&self, lab: &Lab, programs: &Programs, job: &Job<'_>) -> Result<Sample> {
+        match self {
+            Self::Wraith(control) => wraith(lab, &programs.wraith, *control, job),
+            Self::Memory => memory(lab, &programs.throughput, job),
+            Self::Scp => scp(lab, job),
+            Self::Tcp(control) => tcp(lab, control, job),
+        }
+    }
+}
+
+/// Whether the program can be started at all; what it then says does not matter.
+fn installed(program: &str, word: &str) -> bool {
+    let mut command = Command::new(program);
+    command.arg(word).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok()
+}
+
+fn wraith(lab: &Lab, program: &Path, control: Option<&str>, job: &Job<'_>) -> Result<Sample> {
+    let home = tempfile::tempdir_in(job.settings)?;
+    let congestion = control.map_or_else(Vec::new, |control| vec!["--congestion", control]);
+    let start = Instant::now();
+    let mut sender = lab
+        .a
+        .command(program)
+        .env("WRAITH_HOME", home.path().join("sender"))
+        .args(["send", "-q", "--listen", &format!("{A}:0")])
+        .args(&congestion)
+        .arg(&job.set.source)
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let line = first_line(&mut sender)?;
+    let ticket = line.split_whitespace().last().context("wraith send printed no ticket")?;
+    let receiver = lab
+        .b
+        .command(program)
+        .env("WRAITH_HOME", home.path().join("receiver"))
+        .args(["receive", "-q", "--yes", "-o"])
+        .arg(job.target)
+        .arg(ticket)
+        .spawn()?;
+    let received = process::wait(receiver, "wraith receive");
+    if received.is_err() {
+        // Otherwise it would wait for the receiver to come back, as long as the lab lasts.
+        let _ = sender.kill();
+    }
+    let sent = process::wait(sender, "wraith send");
+    let mbit = megabits(job.set.bytes, start.elapsed());
+    let cpu_seconds = received?.cpu_seconds + sent?.cpu_seconds;
+    job.set.verify(job.target).context("wraith did not copy it right")?;
+    Ok(Sample { mbit, lost: None, cpu_seconds })
+}
+
+fn memory(lab: &Lab, program: &Path, job: &Job<'_>) -> Result<Sample> {
+    let address = format!("{B}:0");
+    let mut server =
+        lab.b.command(program).args(["serve", &address]).stdout(Stdio::piped()).spawn()?;
+    let line = first_line(&mut server)?;
+    let (node, address) = line.trim().split_once(' ').context("throughput serve said nothing")?;
+    let gib = (job.set.bytes as f64 / GIB).to_string();
+    let out = lab
+        .a
+        .command(program)
+        .args(["send", address, node, "--rounds", "1", "--gib", &gib])
+        .stderr(Stdio::inherit())
+        .output()?;
+    let text = String::from_utf8_lossy(&out.stdout);
+    ensure!(out.status.success(), "throughput send failed");
+    parse_throughput(&text, job.set.bytes)
+        .with_context(|| format!("throughput printed {:?}", text.trim()))
+}
+
+/// Reads `… GB/s  SECONDS s | CPU ns/byte: sender N, receiver N | lost N of M packets, …`.
+fn parse_throughput(text: &str, bytes: u64) -> Option<Sample> {
+    fn after<'a>(text: &'a str, what: &str) -> Option<&'a str> {
+        let rest = &text[text.find(what)? + what.len()..];
+        rest.split([' ', ',']).find(|word| !word.is_empty())
+    }
+    let seconds: f64 = after(text, "GB/s")?.parse().ok()?;
+    let sender: f64 = after(text, "sender")?.parse().ok()?;
+    let receiver: f64 = after(text, "receiver")?.parse().ok()?;
+    Some(Sample {
+        mbit: megabits(bytes, Duration::from_secs_f64(seconds)),
+        lost: after(text, "lost")?.parse().ok(),
+        cpu_seconds: (sender + receiver) * bytes as f64 / 1e9,
+    })
+}
+
+fn scp(lab: &Lab, job: &Job<'_>) -> Result<Sample> {
+    let folder = tempfile::tempdir_in(job.settings)?;
+    let sshd = Sshd::start_at(folder.path(), B, |program| lab.b.command(program))?;
+    let start = Instant::now();
+    let child = lab
+        .a
+        .command("scp")
+        .arg("-q")
+        .args(sshd.client_options())
+        .arg(&job.set.source)
+        .arg(format!("race:{}/", job.target.display()))
+        .spawn()?;
+    let usage = process::wait(child, "scp")?;
+    let mbit = megabits(job.set.bytes, start.elapsed());
+    job.set.verify(job.target).context("scp did not copy it right")?;
+    Ok(Sample { mbit, lost: None, cpu_seconds: usage.cpu_seconds })
+}
+
+fn tcp(lab: &Lab, control: &str, job: &Job<'_>) -> Result<Sample> {
+    let (json, cpu_seconds) = iperf3(lab, &["-C", control, "-n", &job.set.bytes.to_string()])?;
+    let sum = &json["end"];
+    let bits = sum["sum_received"]["bits_per_second"].as_f64().context("iperf3 gave no rate")?;
+    let lost = sum["sum_sent"]["retransmits"].as_u64();
+    Ok(Sample { mbit: bits / 1e6, lost, cpu_seconds })
+}
+
+/// What arrives of a UDP flow of `mbit` Mbit/s in packets of 1500 bytes, as Mbit/s of whole IP packets.
+pub fn udp(lab: &Lab, mbit: u64, seconds: u64) -> Result<f64> {
+    let rate = format!("{mbit}M");
+    let words = ["-u", "-b", &rate, "-l", "1472", "-w", "4M", "-t", &seconds.to_string()];
+    let (json, _) = iperf3(lab, &words)?;
+    let sum = &json["end"]["sum"];
+    let number = |key: &str| sum[key].as_f64().with_context(|| format!("iperf3 gave no {key}"));
+    let arrived = number("packets")? - number("lost_packets")?;
+    Ok(arrived * 1500.0 * BITS_PER_MEGABYTE / 1e6 / number("seconds")?)
+}
+
+/// One run of iperf3 from one side to the other: its report, and the processor time of both sides.
+fn iperf3(lab: &Lab, more: &[&str]) -> Result<(Value, f64)> {
+    let mut server = lab
+        .b
+        .command("iperf3")
+        .args(["-s", "-1", "--forceflush"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("iperf3 is not installed")?;
+    let mut out = BufReader::new(server.stdout.take().context("it was piped")?);
+    let mut line = String::new();
+    while !line.contains("listening") {
+        line.clear();
+        ensure!(out.read_line(&mut line)? > 0, "iperf3 -s did not start");
+    }
+    // What the server goes on to say is small, and nobody reads it.
+    let report = tempfile::NamedTempFile::new()?;
+    let client = lab
+        .a
+        .command("iperf3")
+        .args(["-c", &B.to_string(), "-J"])
+        .args(more)
+        .stdout(report.reopen()?)
+        .spawn()?;
+    let client = process::wait(client, "iperf3 -c");
+    let text = std::fs::read_to_string(report.path())?;
+    let json: Value = serde_json::from_str(&text).context("iperf3 printed no JSON")?;
+    if let Some(error) = json["error"].as_str() {
+        bail!("iperf3: {error}");
+    }
+    let server = process::wait(server, "iperf3 -s")?;
+    Ok((json, client?.cpu_seconds + server.cpu_seconds))
+}
+
+fn first_line(child: &mut Child) -> Result<String> {
+    let out = child.stdout.take().context("it was piped")?;
+    let mut line = String::new();
+    BufReader::new(out).read_line(&mut line)?;
+    ensure!(!line.trim().is_empty(), "a peer did not start");
+    Ok(line)
+}
+
+fn megabits(bytes: u64, time: Duration) -> f64 {
+    bytes as f64 * BITS_PER_MEGABYTE / 1e6 / time.as_secs_f64()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_of_throughput_is_understood() {
+        let line = "  0.45 Gbit/s   0.06 GB/s  10.000 s | CPU ns/byte: sender 1.500, receiver 0.500 | lost 17 of 440 \
+                    packets, 3 spurious, rtt 50ms, window 3000 KiB, mtu 1452";
+        let sample = parse_throughput(line, 500_000_000).unwrap();
+        assert_eq!((sample.mbit, sample.lost, sample.cpu_seconds), (400.0, Some(17), 1.0));
+        assert!(parse_throughput("nonsense", 1).is_none());
+    }
+}

@@ -1,0 +1,148 @@
+//! Medians and shares of the link, for people and as JSON.
+
+use std::fmt::Write;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use super::peers::Peer;
+use super::{Calibration, Measured, Row, Run};
+
+/// The results of all links, with what is needed to judge them.
+pub fn render(all: &[Measured<'_>]) -> String {
+    let mut out = format!(
+        "# Over real sockets and simulated links\n\n\
+         `cargo xtask netlab --record` on {}. Goodput in Mbit/s: median (lowest–highest) of the rounds; the share is of the \
+         link's rate in whole IP packets, of which at most 95–96 % can be payload. `*`: not finished in time, payload \
+         and repetition together until then. \"lost\" is what the sender found lost or sent again.\n",
+        machine(),
+    );
+    for measured in all {
+        let link = measured.link;
+        let _ = write!(out, "\n## {}\n\n`{}` there, `{}` back.", link.name, link.up, link.down);
+        if let Some(of) = &measured.calibration {
+            let _ = write!(out, " Calibration: {}.", calibration(of));
+        }
+        out.push_str("\n\n| peer | Mbit/s | share | lost | CPU s | link late p50 / p99 |\n|---|---|---|---|---|---|\n");
+        for row in &measured.rows {
+            let _ = writeln!(out, "{}", table_row(row, link.mbit));
+        }
+    }
+    out
+}
+
+fn table_row(row: &Row, mbit: u64) -> String {
+    let rates = || row.runs.iter().map(|run| run.sample.mbit);
+    let (low, high) = (rates().fold(f64::MAX, f64::min), rates().fold(0.0, f64::max));
+    let middle = median(rates());
+    let share = 100.0 * middle / mbit as f64;
+    let mark = if row.runs.iter().all(|run| run.finished) { "" } else { "*" };
+    let lost: Vec<f64> =
+        row.runs.iter().filter_map(|run| run.sample.lost).map(|lost| lost as f64).collect();
+    let lost =
+        if lost.is_empty() { "–".into() } else { format!("{:.0}", median(lost.into_iter())) };
+    let cpu = median(row.runs.iter().map(|run| run.sample.cpu_seconds));
+    let late = |key: &str| median(row.runs.iter().map(|run| number(run, key)));
+    let (p50, p99) = (late("late_p50_us"), late("late_p99_us"));
+    format!(
+        "| {} | {middle:.1}{mark} ({low:.1}–{high:.1}) | {share:.0} % | {lost} | {cpu:.2} | {p50:.0} / {p99:.0} µs |",
+        row.peer,
+    )
+}
+
+fn number(run: &Run, key: &str) -> f64 {
+    run.link.json["up"][key].as_f64().unwrap_or_default()
+}
+
+/// One run, for the impatient.
+pub fn line(peer: &Peer, run: &Run) -> String {
+    let mark = if run.finished { "" } else { " (not finished)" };
+    let trouble = match troubles(run) {
+        0 => String::new(),
+        n => format!("; {n} packets lost by the lab itself"),
+    };
+    format!(
+        "{} {:.1} Mbit/s{mark}, link late {:.0} / {:.0} µs, its CPU {:.2} s{trouble}",
+        peer.name(),
+        run.sample.mbit,
+        number(run, "late_p50_us"),
+        number(run, "late_p99_us"),
+        run.link.json["cpu_seconds"].as_f64().unwrap_or_default(),
+    )
+}
+
+/// Packets that were lost not by the model but by this machine.
+fn troubles(run: &Run) -> u64 {
+    let of = |way: &str| run.link.json[way]["over_limit"].as_u64().unwrap_or_default();
+    run.link.missed + of("up") + of("down")
+}
+
+pub fn calibration(of: &Calibration) -> String {
+    let report = &of.link.json;
+    format!(
+        "round trip {:.2} ms, UDP {:.1} Mbit/s, packets late {} / {} µs (p50 / p99), the link's CPU {:.0} % of one core",
+        of.rtt_ms,
+        of.udp_mbit,
+        report["up"]["late_p50_us"],
+        report["up"]["late_p99_us"],
+        100.0 * report["cpu_seconds"].as_f64().unwrap_or_default()
+            / report["seconds"].as_f64().unwrap_or(1.0),
+    )
+}
+
+/// Every run as it was.
+pub fn json(all: &[Measured<'_>]) -> Value {
+    let run = |run: &Run| {
+        json!({
+            "mbit": run.sample.mbit,
+            "finished": run.finished,
+            "lost": run.sample.lost,
+            "cpu_seconds": run.sample.cpu_seconds,
+            "missed_by_the_lab": run.link.missed,
+            "link": run.link.json,
+        })
+    };
+    let row = |row: &Row| json!({ "peer": row.peer, "runs": row.runs.iter().map(run).collect::<Vec<_>>() });
+    let link = |m: &Measured<'_>| {
+        json!({
+            "link": m.link.name,
+            "up": m.link.up,
+            "down": m.link.down,
+            "calibration": m.calibration.as_ref().map(|c| json!({
+                "rtt_ms": c.rtt_ms, "udp_mbit": c.udp_mbit, "link": c.link.json,
+            })),
+            "peers": m.rows.iter().map(row).collect::<Vec<_>>(),
+        })
+    };
+    json!({ "machine": machine(), "links": all.iter().map(link).collect::<Vec<_>>() })
+}
+
+/// Processor, kernel and day.
+fn machine() -> String {
+    let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = cpu.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or("?");
+    let cores = cpu.lines().filter(|line| line.starts_with("processor")).count();
+    let says = |program: &str, words: &[&str]| {
+        let out = Command::new(program).args(words).output();
+        out.map_or_else(|_| "?".into(), |o| String::from_utf8_lossy(&o.stdout).trim().to_owned())
+    };
+    let model = model.trim_start_matches([' ', '\t', ':']);
+    let control = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control");
+    format!(
+        "{cores} cores ({model}), {}, TCP default {}, {}",
+        says("uname", &["-sr"]),
+        control.as_deref().map_or("?", str::trim),
+        says("date", &["-u", "+%Y-%m-%d"]),
+    )
+}
+
+/// The middle value, or the mean of the two middle ones; 0 of nothing.
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    match values.len() {
+        0 => 0.0,
+        n if n % 2 == 1 => values[n / 2],
+        n => (values[n / 2 - 1] + values[n / 2]) / 2.0,
+    }
+}
