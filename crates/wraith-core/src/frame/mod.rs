@@ -190,5 +190,6 @@ pub enum SentFrame {
     Datagram,
 }
 
-/// The frames of one packet; two fit without an allocation, which is what a packet in the middle of a bulk transfer has.
-pub type SentFrames = SmallVec<[SentFrame; 2]>;
+/// The frames of one packet; four fit without an allocation. In the middle of a bulk transfer a packet has an ACK, the
+/// windows of a stream and of the connection, and bytes of a stream, or fewer.
+pub type SentFrames = SmallVec<[SentFrame; 4]>;
