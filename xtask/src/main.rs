@@ -1,7 +1,8 @@
-//! Developer commands: `cargo xtask test | race | grid | netlab | swarm | ci`. Each is what a person would type, in the
-//! right order; what they print is meant to be pasted.
+//! Developer commands: `cargo xtask test | race | grid | netlab | swarm | guard | ci`. Each is what a person would type,
+//! in the right order; what they print is meant to be pasted.
 
 mod cargo;
+mod guard;
 mod netlab;
 mod race;
 
@@ -37,6 +38,8 @@ enum Command {
         #[arg(last = true)]
         more: Vec<String>,
     },
+    /// Count the instructions of the hot paths under callgrind and compare them with the baseline
+    Guard(guard::Args),
     /// Everything that must hold before a change lands (.ci/run)
     Ci,
 }
@@ -48,6 +51,7 @@ fn main() -> anyhow::Result<()> {
         Command::Grid { words } => cargo::grid(&words),
         Command::Netlab(args) => netlab::run(&args),
         Command::Swarm { connections, more } => cargo::swarm(connections, &more),
+        Command::Guard(args) => guard::run(&args),
         Command::Ci => cargo::ci(),
     }
 }

@@ -1,0 +1,82 @@
+//! Counting: the program once N and once 2 N times, both under callgrind, and the difference.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use super::baseline::Count;
+use super::text_of;
+
+/// A path as `wraith-guard list` prints it.
+struct Listed {
+    name: String,
+    unit: String,
+    /// Units in one repetition.
+    units: u64,
+    /// Repetitions in the shorter run.
+    times: u64,
+}
+
+/// valgrind with this tool, in an environment that is the same everywhere.
+pub(super) fn valgrind(tool: &str) -> Command {
+    let mut command = Command::new("valgrind");
+    let kept = ["PATH", "TMPDIR", "VALGRIND_LIB"];
+    let kept = kept.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
+    command.env_clear().envs(kept).args([&format!("--tool={tool}"), "-q"]);
+    // Large copies by `rep movsb` would count as one instruction a byte.
+    command.env("GLIBC_TUNABLES", "glibc.cpu.x86_rep_movsb_threshold=1073741824");
+    command
+}
+
+/// What one unit of every path costs whose name is `wanted`.
+pub(super) fn count_all(program: &Path, wanted: impl Fn(&str) -> bool) -> Result<Vec<Count>> {
+    let listed = list(program)?;
+    listed.iter().filter(|path| wanted(&path.name)).map(|path| count(program, path)).collect()
+}
+
+fn list(program: &Path) -> Result<Vec<Listed>> {
+    let output = Command::new(program).arg("list").output().context("cannot run the guard")?;
+    let text = String::from_utf8(output.stdout).context("the list is no text")?;
+    let listed = text.lines().map(|line| match line.split('\t').collect::<Vec<_>>()[..] {
+        [name, unit, units, times] => Ok(Listed {
+            name: name.to_owned(),
+            unit: unit.to_owned(),
+            units: units.parse()?,
+            times: times.parse()?,
+        }),
+        _ => bail!("not a path: {line}"),
+    });
+    listed.collect()
+}
+
+fn count(program: &Path, path: &Listed) -> Result<Count> {
+    let (once, twice) = std::thread::scope(|scope| {
+        let longer = scope.spawn(|| instructions(program, &path.name, 2 * path.times));
+        let shorter = instructions(program, &path.name, path.times);
+        (shorter, longer.join().expect("it does not panic"))
+    });
+    let (once, twice) = (once?, twice?);
+    if twice <= once {
+        bail!("{}: {once} instructions once, {twice} twice", path.name);
+    }
+    let units = (path.times * path.units) as f64;
+    let instructions = (twice - once) as f64 / units;
+    Ok(Count { name: path.name.clone(), unit: path.unit.clone(), instructions })
+}
+
+/// Instructions of a whole run of the program.
+fn instructions(program: &Path, name: &str, times: u64) -> Result<u64> {
+    let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
+    let file = folder.path().join("counts");
+    let mut command = valgrind("callgrind");
+    command.arg(format!("--callgrind-out-file={}", file.display()));
+    command.arg(program).args(["run", name, &times.to_string()]);
+    let output = command.output().context("cannot run valgrind")?;
+    if !output.status.success() {
+        bail!("{name} failed: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    let text = text_of(&file)?;
+    let total = text.lines().find_map(|line| line.strip_prefix("totals: "));
+    total.and_then(|total| total.trim().parse().ok()).context("callgrind wrote no total")
+}
