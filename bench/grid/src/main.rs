@@ -1,8 +1,9 @@
 //! `cargo xtask grid`: runs the grid and writes what came out.
 
+use std::collections::HashMap;
 use std::fs;
 use std::io::{IsTerminal, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 use std::time::Instant;
 
@@ -10,9 +11,11 @@ use anyhow::{Context, Result, ensure};
 use clap::Parser;
 use wraith_grid::cell::Cell;
 use wraith_grid::cells;
+use wraith_grid::compare::summary;
 use wraith_grid::contender::Contender;
-use wraith_grid::report::{Row, csv, table};
-use wraith_grid::run::run_all;
+use wraith_grid::heat_map::svg;
+use wraith_grid::report::{Row, csv, parse, table};
+use wraith_grid::run::{Figures, run_all};
 
 /// The scenario grid: goodput, queue delay, losses and fairness over simulated links
 #[derive(Debug, Parser)]
@@ -27,6 +30,9 @@ struct Args {
     /// Only cells whose name contains all of these words, separated by commas: "100 Mbit/s,50 ms,bdp"
     #[arg(long, default_value = "")]
     only: String,
+    /// Only rates up to this, in Mbit/s: up to 100, half of the cells take a tenth of the time
+    #[arg(long)]
+    max_mbit: Option<u64>,
     /// Only these contenders
     #[arg(long)]
     contender: Vec<Contender>,
@@ -36,29 +42,66 @@ struct Args {
     /// Threads
     #[arg(long)]
     jobs: Option<usize>,
-    /// Also write the figures here
+    /// Also write grid.csv, grid.svg and the summary grid.md into this folder
     #[arg(long)]
-    csv: Option<PathBuf>,
+    out: Option<PathBuf>,
+    /// Take the baseline's figures from this grid.csv as far as it has them, instead of computing them again
+    #[arg(long)]
+    reuse: Option<PathBuf>,
 }
 
 fn main() -> Result<()> {
     let args = Args::parse();
     let work = work(&args);
     ensure!(!work.is_empty(), "no cell has a name like that");
+    let mut known = known(&args, &work)?;
+    let open: Vec<_> =
+        work.iter().filter(|work| !known.contains_key(&key(work))).cloned().collect();
     let jobs = args.jobs.or_else(|| available_parallelism().ok().map(usize::from)).unwrap_or(1);
     let started = Instant::now();
-    let results = run_all(&work, args.seed, jobs, |done| progress(done, work.len()));
-    let rows: Vec<Row> = work
-        .into_iter()
-        .zip(results)
-        .map(|((cell, contender), figures)| Row { cell, contender, figures })
-        .collect();
+    let results = run_all(&open, args.seed, jobs, |done| progress(done, open.len()));
+    eprintln!("{} runs in {:.0} s", open.len(), started.elapsed().as_secs_f64());
+    known.extend(open.iter().map(key).zip(results));
+    let row = |work: (Cell, Contender)| {
+        let figures = known.get(&key(&work)).expect("known before or computed now").clone();
+        Row { cell: work.0, contender: work.1, figures }
+    };
+    let rows: Vec<Row> = work.into_iter().map(row).collect();
     print!("{}", table(&rows));
-    eprintln!("{} runs in {:.0} s", rows.len(), started.elapsed().as_secs_f64());
-    if let Some(path) = &args.csv {
-        let words: Vec<_> = std::env::args().skip(1).collect();
-        let text = csv(&rows, &format!("cargo xtask grid {}", words.join(" ")), args.seed);
-        fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    if let Some(folder) = &args.out {
+        write(folder, &rows, args.seed)?;
+    }
+    Ok(())
+}
+
+/// What names one piece of work.
+fn key((cell, contender): &(Cell, Contender)) -> (String, String) {
+    (cell.to_string(), contender.to_string())
+}
+
+/// Figures of the baseline that need not be computed again.
+fn known(args: &Args, work: &[(Cell, Contender)]) -> Result<HashMap<(String, String), Figures>> {
+    let Some(path) = &args.reuse else { return Ok(HashMap::new()) };
+    let text =
+        fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let cells: Vec<_> = work.iter().map(|(cell, _)| cell.clone()).collect();
+    let rows = parse(&text, args.seed, &cells)?;
+    let baseline = rows.into_iter().filter(|row| row.contender.is_baseline());
+    Ok(baseline.map(|row| (key(&(row.cell, row.contender)), row.figures)).collect())
+}
+
+fn write(folder: &Path, rows: &[Row], seed: u64) -> Result<()> {
+    let words: Vec<_> = std::env::args().skip(1).collect();
+    let command = format!("cargo xtask grid {}", words.join(" "));
+    fs::create_dir_all(folder)?;
+    let files = [
+        ("grid.csv", csv(rows, &command, seed)),
+        ("grid.svg", svg(rows, Contender::default_wraith())),
+        ("grid.md", summary(rows, &command, seed)),
+    ];
+    for (name, text) in files {
+        let path = folder.join(name);
+        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(())
 }
@@ -75,6 +118,9 @@ fn work(args: &Args) -> Vec<(Cell, Contender)> {
     let wanted = |cell: &Cell| {
         // A space in front, so that "1 Mbit/s" is not found in "501 Mbit/s".
         let name = format!(" {cell} ");
+        if args.max_mbit.is_some_and(|most| cell.rate > most * 1_000_000) {
+            return false;
+        }
         words.iter().all(|word| word.is_empty() || name.contains(&format!(" {word} ")))
     };
     let cells = cells.into_iter().filter(wanted);

@@ -246,3 +246,69 @@ impl Host for ModelReceiver {
         Progress { delivered: self.delivered, ..Progress::default() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cell::Cell;
+    use crate::network::{Network, receiver_address, sender_address};
+
+    const CELL: Cell = Cell::new(Duration::from_millis(50), 10);
+
+    /// Parts of the capacity that flows got in the second half of a minute, when each began 5 s after the other.
+    fn shares(flows: usize) -> Vec<f64> {
+        let link = CELL.link();
+        let mut network = Network::new(1, link.up, link.down);
+        for flow in 0..flows {
+            let (sender, receiver) = pair((sender_address(flow), receiver_address(flow)));
+            let starts = Time::ZERO + Duration::from_secs(5) * flow as u32;
+            network.add_flow(starts, Box::new(sender), Box::new(receiver));
+        }
+        let half = Duration::from_secs(30);
+        let mut delivered = |until| {
+            network.run_until(Time::ZERO + until);
+            let progress = network.progress();
+            progress.iter().map(|flow| flow.receiver.delivered as f64).collect::<Vec<_>>()
+        };
+        let (before, after) = (delivered(half), delivered(2 * half));
+        let shares = before.iter().zip(after);
+        shares.map(|(before, after)| (after - before) / CELL.capacity_bytes(half)).collect()
+    }
+
+    #[test]
+    fn alone_it_fills_a_link_with_a_full_queue() {
+        let shares = shares(1);
+        assert!(shares[0] > 0.97 && shares[0] < 1.001, "{shares:?}");
+    }
+
+    #[test]
+    fn two_of_them_come_to_share_a_link() {
+        let shares = shares(2);
+        assert!(shares[0] + shares[1] > 0.97 && shares[0] + shares[1] < 1.001, "{shares:?}");
+        assert!(shares.iter().all(|share| *share > 0.25), "{shares:?}");
+    }
+
+    #[test]
+    fn a_loss_takes_three_tenths_of_the_window_and_the_plateau_is_reached_again() {
+        let (mut sender, _) = pair((sender_address(0), receiver_address(0)));
+        sender.window = 100.0;
+        sender.next_number = 1;
+        sender.reduce(0);
+        assert!((sender.window - 70.0).abs() < 1e-9);
+        // RFC 9438 §4.2: K = cbrt(30 / 0.4) = 4.2 s.
+        let rtt = Duration::from_millis(100);
+        let mut now = Time::ZERO;
+        let mut at_plateau = None;
+        while now < Time::ZERO + Duration::from_secs(6) {
+            for _ in 0..sender.window as u64 {
+                sender.grow(now, rtt);
+            }
+            now += rtt;
+            if sender.window > 99.0 {
+                at_plateau.get_or_insert(now);
+            }
+        }
+        let seconds = at_plateau.unwrap().since(Time::ZERO).as_secs_f64();
+        assert!((2.5..5.5).contains(&seconds), "{seconds}");
+    }
+}

@@ -1,6 +1,10 @@
-//! The figures as a table on screen and as CSV.
+//! The figures as a table on screen and as CSV, and back.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
 
 use crate::cell::{Cell, millis};
 use crate::contender::Contender;
@@ -17,13 +21,16 @@ pub struct Row {
     pub figures: Figures,
 }
 
+const SEED_MARK: &str = "# seed ";
+const ABORTED_MARK: &str = "aborted: ";
+
 /// The columns of [`csv`].
 pub const CSV_HEADER: &str = "rtt_ms,mbit,loss,queue,condition,contender,goodput_of_capacity,goodput_mbit,\
      queue_delay_p95_ms,retransmitted,spurious,jain,first_flow_share,seconds,packets,end";
 
 /// All rows as comma-separated values, after comment lines that say how to repeat them.
 pub fn csv(rows: &[Row], command: &str, seed: u64) -> String {
-    let mut text = format!("# {command}\n# seed {seed}\n{CSV_HEADER}\n");
+    let mut text = format!("# {command}\n{SEED_MARK}{seed}\n{CSV_HEADER}\n");
     for Row { cell, contender, figures: f } in rows {
         let (jain, share) = f.fairness.map_or((String::new(), String::new()), |(jain, share)| {
             (format!("{jain:.3}"), format!("{share:.3}"))
@@ -31,16 +38,12 @@ pub fn csv(rows: &[Row], command: &str, seed: u64) -> String {
         let end = match &f.end {
             End::Complete => "complete".to_owned(),
             End::Cut => "cut".to_owned(),
-            End::Aborted(why) => format!("aborted: {}", why.replace([',', '\n'], " ")),
+            End::Aborted(why) => format!("{ABORTED_MARK}{}", why.replace([',', '\n'], " ")),
         };
         let _ = writeln!(
             text,
-            "{},{},{},{},{},{contender},{:.4},{:.3},{:.3},{:.5},{:.5},{jain},{share},{:.3},{},{end}",
-            millis(cell.rtt),
-            cell.rate / 1_000_000,
-            cell.loss,
-            cell.queue,
-            cell.condition,
+            "{},{contender},{:.4},{:.3},{:.3},{:.5},{:.5},{jain},{share},{:.3},{},{end}",
+            columns(cell),
             f.goodput,
             f.mbit,
             millis(f.queue_delay),
@@ -51,6 +54,52 @@ pub fn csv(rows: &[Row], command: &str, seed: u64) -> String {
         );
     }
     text
+}
+
+/// The columns that name a cell.
+fn columns(cell: &Cell) -> String {
+    let Cell { rtt, rate, loss, queue, condition } = cell;
+    format!("{},{},{loss},{queue},{condition}", millis(*rtt), rate / 1_000_000)
+}
+
+/// The rows of a text that [`csv`] made with the same seed, as far as `cells` has them.
+pub fn parse(text: &str, seed: u64, cells: &[Cell]) -> Result<Vec<Row>> {
+    let of_seed = text.lines().any(|line| line == format!("{SEED_MARK}{seed}"));
+    ensure!(of_seed, "these figures were made with another seed than {seed}");
+    let cells: HashMap<String, &Cell> = cells.iter().map(|cell| (columns(cell), cell)).collect();
+    let lines = text.lines().filter(|line| !line.starts_with('#') && *line != CSV_HEADER);
+    let mut rows = Vec::new();
+    for line in lines {
+        let words: Vec<&str> = line.split(',').collect();
+        ensure!(words.len() == CSV_HEADER.split(',').count(), "a line has other columns: {line}");
+        let contender = words[5].parse().map_err(anyhow::Error::msg)?;
+        if let Some(cell) = cells.get(&words[..5].join(",")) {
+            let figures = figures(&words[6..]).with_context(|| format!("in {line}"))?;
+            rows.push(Row { cell: (*cell).clone(), contender, figures });
+        }
+    }
+    Ok(rows)
+}
+
+fn figures(words: &[&str]) -> Result<Figures> {
+    let number = |index: usize| words[index].parse::<f64>();
+    let fairness = if words[5].is_empty() { None } else { Some((number(5)?, number(6)?)) };
+    let end = match words[9] {
+        "complete" => End::Complete,
+        "cut" => End::Cut,
+        other => End::Aborted(other.trim_start_matches(ABORTED_MARK).to_owned()),
+    };
+    Ok(Figures {
+        goodput: number(0)?,
+        mbit: number(1)?,
+        queue_delay: Duration::from_secs_f64(number(2)? / 1e3),
+        retransmitted: number(3)?,
+        spurious: number(4)?,
+        fairness,
+        time: Duration::from_secs_f64(number(7)?),
+        packets: words[8].parse()?,
+        end,
+    })
 }
 
 /// All rows for people: one line a cell, the goodput of every contender side by side, then the rest of each.
@@ -83,4 +132,34 @@ pub fn table(rows: &[Row]) -> String {
         );
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cells::peculiar;
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let cells = peculiar();
+        let figures = Figures {
+            goodput: 0.5,
+            mbit: 12.5,
+            queue_delay: Duration::from_millis(7),
+            retransmitted: 0.25,
+            spurious: 0.125,
+            fairness: Some((0.75, 0.25)),
+            time: Duration::from_secs(30),
+            packets: 4321,
+            end: End::Aborted("it had enough".to_owned()),
+        };
+        let contender = Contender::ALL[1];
+        let row = |cell: &Cell| Row { cell: cell.clone(), contender, figures: figures.clone() };
+        let rows: Vec<_> = cells.iter().map(row).collect();
+        let text = csv(&rows, "a command", 7);
+        let back = parse(&text, 7, &cells).unwrap();
+        assert_eq!(csv(&back, "a command", 7), text);
+        assert!(parse(&text, 8, &cells).is_err());
+        assert_eq!(parse(&text, 7, &cells[..1]).unwrap().len(), 1);
+    }
 }
