@@ -8,11 +8,19 @@ use std::time::Duration;
 
 use crate::Time;
 
-/// Round trips within which a consumed window doubles.
-const GROW_WITHIN_RTTS: u32 = 2;
+/// The window grows while it holds less than what is consumed in so many round trips. One is the path; a lost packet
+/// holds everything behind it back for one and a half more, and where its repetition is lost too, for three.
+const ROUND_TRIPS: f64 = 4.0;
 /// Shortest round trip assumed: below it, threads waiting for a core, not the path, decide how much is in flight. Not
 /// longer either: what waits in a window larger than the caches costs more time per byte on a fast machine.
-const RTT_MIN: Duration = Duration::from_millis(1);
+const RTT_MIN: Duration = Duration::from_micros(500);
+/// Shortest time over which consumption is measured, so that one burst after a hiccup is not taken for a rate.
+const MEASURE_MIN: Duration = Duration::from_millis(2);
+/// Bytes per second that a window allows for from the start where the round trip is long: 100 Mbit/s. On a satellite path
+/// a window that only followed consumption would stop the sender at each loss while it still starts.
+const RATE_ASSUMED: f64 = 12_500_000.0;
+/// A long round trip.
+const RTT_LONG: Duration = Duration::from_millis(100);
 /// A new limit is announced when this part of the window was consumed.
 const ANNOUNCE_PART: u64 = 4;
 
@@ -22,13 +30,13 @@ pub(super) struct Window {
     size_max: u64,
     limit: u64,
     consumed: u64,
-    /// When and where the current window's worth of consumption began.
-    round: Option<(Time, u64)>,
+    /// When and where the current measurement began.
+    measured_from: Option<(Time, u64)>,
 }
 
 impl Window {
     pub(super) fn new(size: u64, size_max: u64) -> Self {
-        Self { size, size_max: size_max.max(size), limit: size, consumed: 0, round: None }
+        Self { size, size_max: size_max.max(size), limit: size, consumed: 0, measured_from: None }
     }
 
     /// Absolute offset up to which the peer may send.
@@ -38,12 +46,20 @@ impl Window {
 
     /// The application took `bytes`. Returns true if the limit moved and should be announced.
     pub(super) fn consume(&mut self, now: Time, rtt: Duration, bytes: u64) -> bool {
-        let (since, from) = *self.round.get_or_insert((now, self.consumed));
-        if self.consumed + bytes - from >= self.size {
-            if now - since < rtt.max(RTT_MIN) * GROW_WITHIN_RTTS {
+        if rtt >= RTT_LONG {
+            let assumed = ROUND_TRIPS * RATE_ASSUMED * rtt.as_secs_f64();
+            self.size = self.size.max((assumed as u64).min(self.size_max));
+        }
+        let (since, from) = *self.measured_from.get_or_insert((now, self.consumed));
+        let elapsed = now - since;
+        let rtt = rtt.max(RTT_MIN);
+        if elapsed >= rtt.max(MEASURE_MIN) {
+            let consumed = (self.consumed + bytes - from) as f64;
+            let wanted = ROUND_TRIPS * consumed * rtt.as_secs_f64() / elapsed.as_secs_f64();
+            if wanted > self.size as f64 {
                 self.size = self.size.saturating_mul(2).min(self.size_max);
             }
-            self.round = Some((now, self.consumed + bytes));
+            self.measured_from = Some((now, self.consumed + bytes));
         }
         self.discard(bytes)
     }
@@ -80,19 +96,32 @@ mod tests {
     }
 
     #[test]
-    fn a_window_consumed_within_two_round_trips_doubles_up_to_its_ceiling() {
+    fn a_window_of_less_than_four_round_trips_doubles_up_to_its_ceiling() {
         let mut window = Window::new(1000, 3000);
         for i in 0..40 {
-            window.consume(at(i), RTT, 500);
+            window.consume(at(i * 25), RTT, 750);
         }
-        assert_eq!(window.limit(), 40 * 500 + 3000);
+        assert_eq!(window.limit(), 40 * 750 + 3000);
+    }
+
+    #[test]
+    fn a_reader_that_becomes_faster_finds_the_window_grown_ahead_of_it() {
+        let mut window = Window::new(1000, 1 << 20);
+        let mut consumed = 0;
+        // A sender that doubles each round trip, from a tenth of the window.
+        for i in 0..10 {
+            let bytes = 100 << i;
+            assert!(window.limit() >= consumed + bytes, "stopped in round {i}");
+            window.consume(at(i * 50), RTT, bytes);
+            consumed += bytes;
+        }
     }
 
     #[test]
     fn a_slow_reader_does_not_grow_the_window() {
         let mut window = Window::new(1000, 100_000);
         for i in 0..40 {
-            window.consume(at(i * 100), RTT, 500);
+            window.consume(at(i * 200), RTT, 500);
         }
         assert_eq!(window.limit(), 40 * 500 + 1000);
     }
