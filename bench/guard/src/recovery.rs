@@ -31,6 +31,7 @@ impl Transfer {
             initial_rtt: RTT,
             max_ack_delay: RTT,
             mtu: DATAGRAM_BYTES as u16,
+            seed: 1,
         };
         Self {
             recovery: Recovery::new(Time::ZERO, &config),

@@ -98,6 +98,7 @@ fn a_steady_transfer_with_and_without_loss_allocates_nothing() {
         initial_rtt: RTT,
         max_ack_delay: RTT,
         mtu: MTU,
+        seed: 1,
     };
     let mut transfer = Transfer {
         recovery: Recovery::new(Time::ZERO, &config),

@@ -8,7 +8,10 @@
 use std::time::Duration;
 
 use super::hystart::HyStart;
-use super::{Acked, Controller, Lost, WINDOW_BYTES_MAX, initial_window, minimum_window};
+use super::{
+    Acked, Control, Controller, Lost, WINDOW_BYTES_MAX, initial_window, minimum_window,
+    send_quantum,
+};
 use crate::Time;
 use crate::recovery::Rtt;
 
@@ -75,6 +78,10 @@ impl Cubic {
             hystart: HyStart::new(),
         };
         Self { mtu, state, before_episode: None, last_acked_at: None, proven_flight: 0.0 }
+    }
+
+    fn window(&self) -> u64 {
+        self.state.window as u64
     }
 
     fn in_slow_start(&self) -> bool {
@@ -175,7 +182,7 @@ impl Controller for Cubic {
         self.state.window = self.state.window.min(WINDOW_BYTES_MAX as f64);
     }
 
-    fn on_lost(&mut self, lost: &Lost) {
+    fn on_lost(&mut self, lost: &Lost<'_>) {
         if lost.new_episode {
             self.before_episode = Some(self.state.clone());
             self.reduce(lost.in_flight_at_send as f64);
@@ -212,15 +219,17 @@ impl Controller for Cubic {
         self.state.epoch = None;
     }
 
-    fn window(&self) -> u64 {
-        self.state.window as u64
-    }
-
-    fn pacing_rate(&self, rtt: &Rtt) -> u64 {
+    fn control(&self, rtt: &Rtt) -> Control {
         let doubling = self.in_slow_start() && !self.state.hystart.is_conservative();
         let gain = if doubling { PACING_GAIN_SLOW_START } else { PACING_GAIN };
         // RTTs are at least a microsecond, so this neither divides by zero nor leaves u64.
-        ((gain * self.state.window / rtt.smoothed().as_secs_f64()) as u64).max(1)
+        let rate = ((gain * self.state.window / rtt.smoothed().as_secs_f64()) as u64).max(1);
+        Control {
+            window: self.window(),
+            pacing_rate: rate,
+            send_quantum: send_quantum(rate, self.mtu),
+            measuring_round_trip: false,
+        }
     }
 }
 
@@ -245,13 +254,17 @@ mod tests {
             in_recovery: false,
             round_start: false,
             delivered: bytes,
+            window_limited: true,
+            ack_batch: 0,
             rate: RateSample::default(),
         }
     }
 
-    fn lost(now: Time, in_flight_at_send: u64) -> Lost {
+    fn lost(now: Time, in_flight_at_send: u64) -> Lost<'static> {
         Lost {
             now,
+            packets: &[],
+            delivered: 0,
             bytes: u64::from(MTU),
             in_flight: 0,
             newest_sent_at: now - RTT,

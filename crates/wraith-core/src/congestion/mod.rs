@@ -1,12 +1,13 @@
 //! Congestion control: how much may be in flight, and how fast it may leave.
 //!
-//! A [`Controller`] is told what each acknowledgement and each detected loss meant (delivery-rate sample, round
-//! trips, recovery episodes) and answers with a window and a pacing rate. It never sees single packets, so it costs
-//! one virtual call per ACK. What is measured, and when a recovery episode begins and ends, is decided once, in
-//! [`crate::recovery`], for every algorithm alike.
+//! A [`Controller`] is told what each acknowledgement and each batch of losses meant (delivery-rate sample, round
+//! trips, recovery episodes) and answers with a window, a pacing rate and a send quantum. It never sees single
+//! packets, but for the lost ones of a batch, so it costs two virtual calls per ACK. What is measured, and when a
+//! recovery episode begins and ends, is decided once, in [`crate::recovery`], for every algorithm alike.
 //!
-//! Invariant of every controller: `window() >= minimum_window(mtu)` and `pacing_rate() > 0`, always.
+//! Invariant of every controller: its [`Control`] has `window >= minimum_window(mtu)` and `pacing_rate > 0`, always.
 
+mod bbr;
 mod cubic;
 mod hystart;
 
@@ -16,6 +17,7 @@ use std::time::Duration;
 use crate::Time;
 use crate::recovery::{RateSample, Rtt};
 
+pub use bbr::Bbr;
 pub use cubic::Cubic;
 
 /// Fewest full packets a window may hold (RFC 9002 §7.2).
@@ -38,13 +40,16 @@ pub enum Algorithm {
     /// CUBIC (RFC 9438) with HyStart++ (RFC 9406).
     #[default]
     Cubic,
+    /// BBRv3 (draft-ietf-ccwg-bbr).
+    Bbr,
 }
 
 impl Algorithm {
-    /// A fresh controller for a path whose datagrams carry `mtu` bytes.
-    pub(crate) fn start(self, mtu: u16) -> Box<dyn Controller> {
+    /// A fresh controller for a path whose datagrams carry `mtu` bytes; what it does by chance follows from `seed`.
+    pub(crate) fn start(self, now: Time, mtu: u16, seed: u64) -> Box<dyn Controller> {
         match self {
             Self::Cubic => Box::new(Cubic::new(mtu)),
+            Self::Bbr => Box::new(Bbr::new(now, mtu, seed)),
         }
     }
 }
@@ -74,15 +79,23 @@ pub struct Acked {
     pub round_start: bool,
     /// Bytes delivered on this path so far, this ACK included.
     pub delivered: u64,
+    /// In the last round trip the window, not the application, kept something back.
+    pub window_limited: bool,
+    /// Bytes that the peer may be holding back an ACK for, as we asked it to (ACK_FREQUENCY).
+    pub ack_batch: u64,
     /// Delivery rate over the newest acknowledged packet's flight.
     pub rate: RateSample,
 }
 
 /// Packets declared lost together.
 #[derive(Clone, Copy, Debug)]
-pub struct Lost {
+pub struct Lost<'a> {
     /// When that was noticed.
     pub now: Time,
+    /// Each of them, in the order they were sent.
+    pub packets: &'a [LostPacket],
+    /// Bytes delivered on this path so far.
+    pub delivered: u64,
     /// In-flight bytes lost.
     pub bytes: u64,
     /// Bytes in flight without them.
@@ -98,13 +111,49 @@ pub struct Lost {
     pub persistent_congestion: bool,
 }
 
+/// One packet declared lost, and what was known when it was sent.
+#[derive(Clone, Copy, Debug)]
+pub struct LostPacket {
+    /// Packet number.
+    pub pn: u64,
+    /// UDP payload bytes.
+    pub size: u32,
+    /// Bytes in flight right after it was sent, itself included.
+    pub in_flight_at_send: u64,
+    /// Total delivered when it was sent.
+    pub delivered_at_send: u64,
+    /// Bytes declared lost since it was sent, itself included.
+    pub lost_since_send: u64,
+    /// The sender had nothing more to send around that time.
+    pub app_limited: bool,
+}
+
+/// What a controller allows now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Control {
+    /// Bytes that may be in flight.
+    pub window: u64,
+    /// Bytes per second that may leave.
+    pub pacing_rate: u64,
+    /// Bytes best sent together.
+    pub send_quantum: u64,
+    /// The window is small on purpose, to measure an empty path: rate samples of what is sent now say nothing about
+    /// what the path carries, and ACKs should come at once.
+    pub measuring_round_trip: bool,
+}
+
 /// A congestion control algorithm for one path.
 pub trait Controller: fmt::Debug + Send {
+    /// A packet is about to leave while none is in flight; `app_limited` if the application had nothing to send before.
+    fn on_restart(&mut self, now: Time, app_limited: bool) {
+        let _ = (now, app_limited);
+    }
+
     /// Packets were acknowledged. Called after `on_lost` for the losses the same ACK revealed.
     fn on_acked(&mut self, acked: &Acked);
 
     /// Packets were lost.
-    fn on_lost(&mut self, lost: &Lost);
+    fn on_lost(&mut self, lost: &Lost<'_>);
 
     /// The network marked packets (ECN CE); `new_episode` as in [`Lost`].
     fn on_congestion_experienced(&mut self, now: Time, new_episode: bool);
@@ -115,11 +164,14 @@ pub trait Controller: fmt::Debug + Send {
     /// Datagrams now carry `mtu` bytes.
     fn set_mtu(&mut self, mtu: u16);
 
-    /// Bytes that may be in flight.
-    fn window(&self) -> u64;
+    /// What it allows now.
+    fn control(&self, rtt: &Rtt) -> Control;
 
-    /// Bytes per second that may leave.
-    fn pacing_rate(&self, rtt: &Rtt) -> u64;
+    /// For tests that look at the inside.
+    #[cfg(test)]
+    fn as_bbr(&self) -> Option<&Bbr> {
+        None
+    }
 }
 
 /// Fewest bytes a window may have.

@@ -26,6 +26,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use rand_chacha::ChaCha20Rng;
+use rand_core::Rng;
 use wraith_crypto::identity::NodeId;
 use wraith_noise::{Opener, Sealer};
 
@@ -146,8 +147,8 @@ pub(crate) struct Parts {
 
 impl Connection {
     fn new(now: Time, parts: Parts, state: State) -> Self {
-        let Parts { role, config, pool, peer, own_cid, remote, rng } = parts;
-        let recovery = Recovery::new(now, &recovery_config(&config));
+        let Parts { role, config, pool, peer, own_cid, remote, mut rng } = parts;
+        let recovery = Recovery::new(now, &recovery_config(&config, rng.next_u64()));
         let streams = Streams::new(role, &stream_config(&config), pool);
         Self {
             role,
@@ -337,12 +338,13 @@ fn stream_config(config: &TransportConfig) -> StreamConfig {
     }
 }
 
-fn recovery_config(config: &TransportConfig) -> RecoveryConfig {
+fn recovery_config(config: &TransportConfig, seed: u64) -> RecoveryConfig {
     RecoveryConfig {
         algorithm: config.algorithm,
         initial_rtt: INITIAL_RTT,
         max_ack_delay: ACK_DELAY_MAX,
         mtu: config.initial_mtu,
+        seed,
     }
 }
 

@@ -35,6 +35,13 @@ const ACKS_PER_WINDOW: u64 = 8;
 /// Most packets we ask the peer to take before it acknowledges.
 const ACK_PACKETS_MAX: u64 = 64;
 
+/// Whether a packet may carry data, and is to be acknowledged at once if it does.
+#[derive(Clone, Copy)]
+struct Data {
+    allowed: bool,
+    prompt: bool,
+}
+
 impl Connection {
     /// Fills `buf` with the next datagrams. `buf` must hold at least one datagram of the largest MTU.
     pub(crate) fn poll_transmit(&mut self, now: Time, buf: &mut [u8]) -> Option<Transmit> {
@@ -159,8 +166,10 @@ impl Connection {
         let mut budget = self.data_budget(now, mtu);
         let (mut len, mut segment, mut count) = (0, 0, 0);
         while count < SEGMENTS_MAX && len + mtu <= buf.len() {
-            let with_data = budget > 0;
-            let Some(size) = self.build_packet(now, &mut buf[len..len + mtu], with_data) else {
+            // The last of a flight that measures the round trip is not to wait for others to be acknowledged with.
+            let prompt = budget <= mtu as u64 && self.recovery.wants_prompt_acks();
+            let data = Data { allowed: budget > 0, prompt };
+            let Some(size) = self.build_packet(now, &mut buf[len..len + mtu], data) else {
                 break;
             };
             budget = budget.saturating_sub(size as u64);
@@ -174,7 +183,7 @@ impl Connection {
             }
         }
         if budget > 0 && !self.streams.has_pending() {
-            self.recovery.set_app_limited();
+            self.recovery.set_app_limited(now);
         }
         (len > 0).then_some(Transmit { to: self.path.remote, ecn: None, len, segment })
     }
@@ -204,9 +213,9 @@ impl Connection {
 
     /// Builds one packet in `space` (which has the size of the MTU) and returns its length; `None` if there is
     /// nothing to say.
-    fn build_packet(&mut self, now: Time, space: &mut [u8], with_data: bool) -> Option<usize> {
+    fn build_packet(&mut self, now: Time, space: &mut [u8], data: Data) -> Option<usize> {
         let probe = self.probes > 0;
-        let with_data = with_data && self.has_data();
+        let with_data = data.allowed && self.has_data();
         let control = self.ping || self.frequency.pending || probe;
         if !with_data && !control && !self.acks.is_due(now) {
             return None;
@@ -221,7 +230,7 @@ impl Connection {
             sent.push(SentFrame::AckFrequency(self.frequency.sequence));
             self.frequency.pending = false;
         }
-        if probe {
+        if probe || (with_data && data.prompt) {
             out.immediate_ack();
         }
         if with_data {
@@ -320,6 +329,7 @@ impl Connection {
         self.frequency.delay = (rtt / 4).clamp(Duration::from_millis(1), super::ACK_DELAY_MAX);
         self.frequency.sequence += 1;
         self.frequency.pending = true;
+        self.recovery.set_ack_request(packets, self.frequency.delay);
     }
 }
 

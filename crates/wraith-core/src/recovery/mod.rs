@@ -15,7 +15,7 @@ mod reordering;
 mod rtt;
 mod sent_packets;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -52,6 +52,8 @@ pub struct RecoveryConfig {
     pub max_ack_delay: Duration,
     /// UDP payload bytes of a full datagram.
     pub mtu: u16,
+    /// Where a controller's chance comes from.
+    pub seed: u64,
 }
 
 /// How much may be sent now.
@@ -114,7 +116,7 @@ impl<F> Recovery<F> {
             config: *config,
             sent: SentPackets::new(),
             late: LatePackets::default(),
-            path: Path::new(now, 0, config.algorithm, config.initial_rtt, config.mtu),
+            path: Path::new(now, 0, config.algorithm, config.initial_rtt, config.mtu, config.seed),
             eliciting: 0,
             largest_acked: None,
             largest_acked_sent_at: Time::ZERO,
@@ -280,7 +282,7 @@ impl<F> Recovery<F> {
         if mtu_probe {
             return false;
         }
-        let episode = self.path.on_packet_lost(now, lost.sent_at, size, &lost.snapshot, sum);
+        let episode = self.path.on_packet_lost(now, pn, lost.sent_at, size, &lost.snapshot, sum);
         self.late.push(LatePacket { pn, sent_at: lost.sent_at, episode });
         true
     }
@@ -355,8 +357,18 @@ impl<F> Recovery<F> {
     }
 
     /// There is budget left and nothing to send.
-    pub fn set_app_limited(&mut self) {
-        self.path.set_app_limited();
+    pub fn set_app_limited(&mut self, now: Time) {
+        self.path.set_app_limited(now);
+    }
+
+    /// We asked the peer to acknowledge after `packets` packets or `delay`.
+    pub fn set_ack_request(&mut self, packets: u64, delay: Duration) {
+        self.path.ack_request = (packets, delay);
+    }
+
+    /// True while the controller measures the round trip of an empty path and wants ACKs at once.
+    pub fn wants_prompt_acks(&self) -> bool {
+        self.path.control.measuring_round_trip
     }
 
     /// The peer's count of packets that arrived marked CE. Call after [`on_ack`](Self::on_ack) for the same frame.
@@ -386,12 +398,21 @@ impl<F> Recovery<F> {
     /// Packets take another path from now on: round trip, congestion and pacing start anew. Older packets are still
     /// detected as lost and handed back.
     pub fn reset_path(&mut self, now: Time, mtu: u16) {
-        let RecoveryConfig { algorithm, initial_rtt, .. } = self.config;
+        let RecoveryConfig { algorithm, initial_rtt, seed, .. } = self.config;
         let generation = self.path.generation + 1;
-        self.path = Path::new(now, generation, algorithm, initial_rtt, mtu);
+        let ack_request = self.path.ack_request;
+        let seed = seed.wrapping_add(u64::from(generation));
+        self.path = Path::new(now, generation, algorithm, initial_rtt, mtu, seed);
+        self.path.ack_request = ack_request;
         self.late.clear();
         self.pto_count = 0;
         self.last_change = now;
+    }
+
+    /// The controller of the current path, to look at in tests.
+    #[cfg(test)]
+    pub(crate) fn controller(&self) -> &dyn crate::congestion::Controller {
+        self.path.controller()
     }
 
     /// Round-trip estimates of the current path.
@@ -406,17 +427,17 @@ impl<F> Recovery<F> {
 
     /// Congestion window, bytes.
     pub fn window(&self) -> u64 {
-        self.path.window
+        self.path.control.window
     }
 
     /// Pacing rate, bytes per second.
     pub fn pacing_rate(&self) -> u64 {
-        self.path.rate
+        self.path.control.pacing_rate
     }
 
     /// Bytes best sent together at the current rate.
     pub fn send_quantum(&self) -> u64 {
-        self.path.quantum
+        self.path.control.send_quantum
     }
 
     /// Largest packet number acknowledged.

@@ -57,6 +57,12 @@ impl Pacer {
         Err(now + wait)
     }
 
+    /// True if more time would yield no more tokens.
+    pub(super) fn is_full(&mut self, now: Time) -> bool {
+        self.fill(now);
+        self.tokens >= self.capacity
+    }
+
     /// A packet of `size` bytes left.
     pub(super) fn spend(&mut self, size: u32) {
         self.tokens = (self.tokens - f64::from(size)).max(-self.capacity);

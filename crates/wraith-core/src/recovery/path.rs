@@ -1,7 +1,7 @@
 //! What belongs to one path: round trip, reordering, delivery rate, congestion control, pacing, bytes in flight.
 //!
-//! Migration replaces this struct and nothing else. Window, pacing rate and quantum are asked of the controller once
-//! after each event that may change them and kept here, so that sending a packet costs no virtual call.
+//! Migration replaces this struct and nothing else. What the controller allows is asked of it once after each event
+//! that may change it and kept here, so that sending a packet costs no virtual call.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::rate_sample::{RateSampler, Snapshot};
 use super::reordering::Reordering;
 use super::{Budget, GRANULARITY, Rtt};
 use crate::Time;
-use crate::congestion::{Acked, Algorithm, Controller, Lost, minimum_window, send_quantum};
+use crate::congestion::{Acked, Algorithm, Control, Controller, Lost, LostPacket, minimum_window};
 
 /// RFC 9002 §6.2.1 with no other floor than the granularity would fire on any scheduling hiccup where the round trip is
 /// tens of microseconds and the peer promises a short ACK delay.
@@ -19,6 +19,8 @@ const PTO_MIN: Duration = Duration::from_millis(10);
 const PERSISTENT_CONGESTION_THRESHOLD: u32 = 3;
 /// Waiting for a quantum's room in the window may leave at most this part of the window unused.
 const DEFER_WINDOW_DIVISOR: u64 = 4;
+/// Lost packets whose memory is kept for the next batch; a batch of more is an outage.
+const LOST_KEPT: usize = 4096;
 
 /// State of the path in use.
 #[derive(Debug)]
@@ -28,16 +30,22 @@ pub(super) struct Path {
     pub(super) rtt: Rtt,
     reordering: Reordering,
     pub(super) in_flight: u64,
-    pub(super) window: u64,
-    pub(super) rate: u64,
+    pub(super) control: Control,
     mtu: u16,
-    pub(super) quantum: u64,
     controller: Box<dyn Controller>,
     pacer: Pacer,
     sampler: RateSampler,
     /// Packets sent before the first sample cannot prove persistent congestion.
     first_sample_at: Option<Time>,
     episode: Episode,
+    /// The packets of the batch of losses in progress; kept for its memory.
+    lost: Vec<LostPacket>,
+    /// The window kept data back; that matters until this much was delivered.
+    window_limited_until: u64,
+    /// The last time there was budget, there was nothing to send.
+    ran_dry: bool,
+    /// Packets we asked the peer to take before it acknowledges, and the longest it should wait.
+    pub(super) ack_request: (u64, Duration),
 }
 
 /// The recovery episode in progress, or the last one.
@@ -76,21 +84,26 @@ impl Path {
         algorithm: Algorithm,
         initial_rtt: Duration,
         mtu: u16,
+        seed: u64,
     ) -> Self {
+        let rtt = Rtt::assumed(initial_rtt);
+        let controller = algorithm.start(now, mtu, seed);
         let mut path = Self {
             generation,
-            rtt: Rtt::assumed(initial_rtt),
+            rtt,
             reordering: Reordering::default(),
             in_flight: 0,
-            window: 0,
-            rate: 0,
+            control: controller.control(&rtt),
             mtu,
-            quantum: 0,
-            controller: algorithm.start(mtu),
+            controller,
             pacer: Pacer::new(now, mtu),
             sampler: RateSampler::new(now),
             first_sample_at: None,
             episode: Episode::default(),
+            lost: Vec::new(),
+            window_limited_until: 0,
+            ran_dry: false,
+            ack_request: (0, Duration::ZERO),
         };
         path.refresh(now);
         path
@@ -98,6 +111,10 @@ impl Path {
 
     /// An in-flight packet leaves.
     pub(super) fn on_sent(&mut self, now: Time, size: u32) -> Snapshot {
+        if self.in_flight == 0 {
+            self.controller.on_restart(now, self.sampler.is_app_limited());
+            self.refresh(now);
+        }
         let snapshot = self.sampler.on_sent(now, size, self.in_flight);
         self.in_flight += u64::from(size);
         self.pacer.spend(size);
@@ -142,14 +159,24 @@ impl Path {
             in_recovery: self.episode.covers(sum.newest_sent_at),
             round_start,
             delivered: self.sampler.delivered(),
+            window_limited: self.sampler.delivered() <= self.window_limited_until,
+            ack_batch: self.ack_batch(),
             rate,
         });
+    }
+
+    /// Bytes that wait for their ACK at the peer, at the current rate.
+    fn ack_batch(&self) -> u64 {
+        let (packets, delay) = self.ack_request;
+        let in_time = (self.control.pacing_rate as f64 * delay.as_secs_f64()) as u64;
+        in_time.min(packets.saturating_mul(u64::from(self.mtu)))
     }
 
     /// A packet of this path was lost and is out of `in_flight` already. Returns the episode it belongs to.
     pub(super) fn on_packet_lost(
         &mut self,
         now: Time,
+        pn: u64,
         sent_at: Time,
         size: u32,
         snapshot: &Snapshot,
@@ -162,18 +189,20 @@ impl Path {
         sum.bytes += u64::from(size);
         sum.packets += 1;
         sum.newest_sent_at = sent_at;
+        self.lost.push(self.sampler.on_lost(pn, size, snapshot));
         self.episode.lost += 1;
         self.episode.number
     }
 
     /// Ends a batch of losses.
     pub(super) fn on_lost(&mut self, now: Time, sum: &LossSum) {
-        self.sampler.on_lost(sum.bytes);
         if sum.persistent_congestion {
             self.rtt.forget_min();
         }
         self.controller.on_lost(&Lost {
             now,
+            packets: &self.lost,
+            delivered: self.sampler.delivered(),
             bytes: sum.bytes,
             in_flight: self.in_flight,
             newest_sent_at: sum.newest_sent_at,
@@ -181,6 +210,8 @@ impl Path {
             new_episode: sum.new_episode,
             persistent_congestion: sum.persistent_congestion,
         });
+        self.lost.clear();
+        self.lost.shrink_to(LOST_KEPT);
     }
 
     /// A packet of this path that was declared lost in `episode` was acknowledged `age` after its sending.
@@ -221,11 +252,13 @@ impl Path {
     }
 
     fn adopt(&mut self) {
-        self.window = self.controller.window();
-        self.rate = self.controller.pacing_rate(&self.rtt);
-        self.quantum = send_quantum(self.rate, self.mtu);
-        self.pacer.set_rate(self.rate, self.quantum, self.mtu);
-        debug_assert!(self.window >= minimum_window(self.mtu) && self.rate > 0);
+        self.control = self.controller.control(&self.rtt);
+        let Control { window, pacing_rate, send_quantum, measuring_round_trip } = self.control;
+        debug_assert!(window >= minimum_window(self.mtu) && pacing_rate > 0);
+        self.pacer.set_rate(pacing_rate, send_quantum, self.mtu);
+        if measuring_round_trip {
+            self.sampler.set_app_limited(self.in_flight);
+        }
     }
 
     pub(super) fn set_mtu(&mut self, mtu: u16) {
@@ -241,15 +274,25 @@ impl Path {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn controller(&self) -> &dyn Controller {
+        self.controller.as_ref()
+    }
+
     /// See [`super::Recovery::budget`].
     pub(super) fn budget(&mut self, now: Time) -> Budget {
+        if std::mem::take(&mut self.ran_dry) {
+            self.note_bubble(now);
+        }
         let mtu = u64::from(self.mtu);
-        let room = self.window.saturating_sub(self.in_flight);
+        let Control { window, send_quantum, .. } = self.control;
+        let room = window.saturating_sub(self.in_flight);
         // Room comes back a few packets per ACK; sending those at once would cost a system call each.
-        if room < self.quantum.min(self.window / DEFER_WINDOW_DIVISOR).max(mtu) {
+        if room < send_quantum.min(window / DEFER_WINDOW_DIVISOR).max(mtu) {
+            self.window_limited_until = self.sampler.delivered() + self.in_flight;
             return Budget::Blocked;
         }
-        match self.pacer.available(now, self.quantum.min(room)) {
+        match self.pacer.available(now, send_quantum.min(room)) {
             Ok(bytes) => {
                 let bytes = bytes.min(room);
                 Budget::Bytes(bytes - bytes % mtu)
@@ -258,9 +301,17 @@ impl Path {
         }
     }
 
-    pub(super) fn set_app_limited(&mut self) {
-        // With the window full it is the window that limits, whatever the application has.
-        if self.in_flight + u64::from(self.mtu) <= self.window {
+    pub(super) fn set_app_limited(&mut self, now: Time) {
+        self.ran_dry = true;
+        self.note_bubble(now);
+    }
+
+    /// There is, or was until now, nothing to send. That makes a gap in what the path carries only if the window has
+    /// room (else the window limits, whatever the application has) and the pacer's credit runs over (else what comes
+    /// later is sent sooner).
+    fn note_bubble(&mut self, now: Time) {
+        let room = self.in_flight + u64::from(self.mtu) <= self.control.window;
+        if room && self.pacer.is_full(now) {
             self.sampler.set_app_limited(self.in_flight);
         }
     }

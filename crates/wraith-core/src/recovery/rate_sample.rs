@@ -8,6 +8,7 @@
 use std::time::Duration;
 
 use crate::Time;
+use crate::congestion::LostPacket;
 
 /// Counters when a packet was sent.
 #[derive(Clone, Copy, Debug, Default)]
@@ -98,9 +99,22 @@ impl RateSampler {
         self.newest = Some((sent_at, *snapshot));
     }
 
-    /// In-flight bytes were declared lost.
-    pub(super) fn on_lost(&mut self, bytes: u64) {
-        self.lost += bytes;
+    /// An in-flight packet was declared lost.
+    pub(super) fn on_lost(&mut self, pn: u64, size: u32, snapshot: &Snapshot) -> LostPacket {
+        self.lost += u64::from(size);
+        LostPacket {
+            pn,
+            size,
+            in_flight_at_send: snapshot.in_flight,
+            delivered_at_send: snapshot.delivered,
+            lost_since_send: self.lost - snapshot.lost,
+            app_limited: snapshot.app_limited,
+        }
+    }
+
+    /// True if packets sent now are marked as limited by the application.
+    pub(super) fn is_app_limited(&self) -> bool {
+        self.app_limited_until.is_some()
     }
 
     /// The application has nothing more to send now.
@@ -116,6 +130,7 @@ impl RateSampler {
         }
         let send_elapsed = sent_at.since(snapshot.first_sent_at);
         let ack_elapsed = self.delivered_at.since(snapshot.delivered_at);
+        // The draft takes the time of any packet; an older one, acknowledged late, would only stretch later intervals.
         self.first_sent_at = self.first_sent_at.max(sent_at);
         let interval = send_elapsed.max(ack_elapsed);
         let delivered = self.delivered - snapshot.delivered;

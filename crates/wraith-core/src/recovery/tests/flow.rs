@@ -11,25 +11,29 @@ use crate::RangeSet;
 
 /// What one data packet experiences besides the queue.
 #[derive(Clone, Copy)]
-pub(super) enum Fate {
+pub(crate) enum Fate {
     Arrives,
     Lost,
     /// Arrives, but that much later.
     Late(Duration),
 }
 
-pub(super) struct Link {
-    pub(super) bytes_per_second: u64,
-    pub(super) round_trip: Duration,
-    pub(super) queue_bytes: u64,
+pub(crate) struct Link {
+    pub(crate) bytes_per_second: u64,
+    pub(crate) round_trip: Duration,
+    pub(crate) queue_bytes: u64,
     /// Decides each packet's fate from its number and sending time.
-    pub(super) fate: fn(u64, Duration) -> Fate,
+    pub(crate) fate: fn(u64, Duration) -> Fate,
     /// Packets per ACK.
-    pub(super) ack_every: u64,
+    pub(crate) ack_every: u64,
+    /// ACKs arrive at multiples of this, together, as over Wi-Fi; zero: as they come.
+    pub(crate) ack_tick: Duration,
+    /// The longest the receiver holds an ACK back.
+    pub(crate) ack_delay: Duration,
 }
 
 impl Link {
-    pub(super) fn clean(bytes_per_second: u64, round_trip: Duration) -> Self {
+    pub(crate) fn clean(bytes_per_second: u64, round_trip: Duration) -> Self {
         let queue_bytes = (bytes_per_second as f64 * round_trip.as_secs_f64()) as u64;
         let fate = |_, _| Fate::Arrives;
         Self {
@@ -38,6 +42,8 @@ impl Link {
             queue_bytes: queue_bytes.max(100_000),
             fate,
             ack_every: 4,
+            ack_tick: Duration::ZERO,
+            ack_delay: ms(1),
         }
     }
 }
@@ -47,19 +53,19 @@ enum Event {
     Ack(Vec<RangeInclusive<u64>>),
 }
 
-pub(super) struct Flow {
-    pub(super) recovery: Recovery<u64>,
+pub(crate) struct Flow {
+    pub(crate) recovery: Recovery<u64>,
     out: Settled<u64>,
-    link: Link,
-    pub(super) now: Time,
+    pub(crate) link: Link,
+    pub(crate) now: Time,
     mtu: u64,
     next: u64,
     probes: u32,
     /// Fresh and lost bytes that wait to be sent.
-    pub(super) backlog: u64,
-    pub(super) delivered: u64,
+    pub(crate) backlog: u64,
+    pub(crate) delivered: u64,
     /// Each departure and its size; for judging the pacing.
-    pub(super) departures: Option<Vec<(Time, u64)>>,
+    pub(crate) departures: Option<Vec<(Time, u64)>>,
     link_free_at: Time,
     received: RangeSet,
     unacknowledged: u64,
@@ -69,12 +75,14 @@ pub(super) struct Flow {
     event_count: u64,
 }
 
-/// The receiver's delayed ACK.
-const ACK_DELAY: Duration = ms(1);
-
 impl Flow {
-    pub(super) fn new(link: Link) -> Self {
-        let recovery = Recovery::new(Time::ZERO, &config(link.round_trip));
+    pub(crate) fn new(link: Link) -> Self {
+        Self::with(link, Algorithm::Cubic)
+    }
+
+    pub(crate) fn with(link: Link, algorithm: Algorithm) -> Self {
+        let config = RecoveryConfig { algorithm, ..config(link.round_trip) };
+        let recovery = Recovery::new(Time::ZERO, &config);
         Self {
             recovery,
             out: Settled::default(),
@@ -95,13 +103,13 @@ impl Flow {
         }
     }
 
-    pub(super) fn set_mtu(&mut self, mtu: u16) {
+    pub(crate) fn set_mtu(&mut self, mtu: u16) {
         self.mtu = u64::from(mtu);
         self.recovery.set_mtu(mtu);
     }
 
     /// Goodput of a bulk transfer from now until `duration` has passed, bytes per second.
-    pub(super) fn run_bulk(&mut self, duration: Duration) -> u64 {
+    pub(crate) fn run_bulk(&mut self, duration: Duration) -> u64 {
         self.backlog = u64::MAX / 2;
         let before = self.delivered;
         self.run_until(self.now + duration);
@@ -109,7 +117,7 @@ impl Flow {
     }
 
     /// Sends `bytes` and returns how long it took until all were acknowledged. Panics after an hour.
-    pub(super) fn transfer(&mut self, bytes: u64) -> Duration {
+    pub(crate) fn transfer(&mut self, bytes: u64) -> Duration {
         let (start, before) = (self.now, self.delivered);
         self.backlog = bytes;
         while self.delivered - before < bytes {
@@ -119,7 +127,7 @@ impl Flow {
         self.now - start
     }
 
-    pub(super) fn run_until(&mut self, end: Time) {
+    pub(crate) fn run_until(&mut self, end: Time) {
         while self.now < end {
             self.step(end);
         }
@@ -170,7 +178,7 @@ impl Flow {
                 Budget::Blocked => return None,
             }
         }
-        self.recovery.set_app_limited();
+        self.recovery.set_app_limited(self.now);
         None
     }
 
@@ -219,7 +227,7 @@ impl Flow {
                 if self.unacknowledged >= self.link.ack_every || !in_order {
                     self.acknowledge();
                 } else {
-                    self.ack_due.get_or_insert(self.now + ACK_DELAY);
+                    self.ack_due.get_or_insert(self.now + self.link.ack_delay);
                 }
             }
             Event::Ack(ranges) => {
@@ -236,7 +244,12 @@ impl Flow {
         (self.unacknowledged, self.ack_due) = (0, None);
         let ranges: Vec<_> =
             self.received.iter().rev().map(|range| range.start..=range.end - 1).collect();
-        self.schedule(self.now + self.link.round_trip / 2, Event::Ack(ranges));
+        let mut at = self.now + self.link.round_trip / 2;
+        if !self.link.ack_tick.is_zero() {
+            let tick = self.link.ack_tick.as_nanos() as u64;
+            at = Time::from_nanos(at.as_nanos().div_ceil(tick) * tick);
+        }
+        self.schedule(at, Event::Ack(ranges));
     }
 
     fn settle(&mut self) {

@@ -1,7 +1,7 @@
 //! [`Recovery`](super::Recovery) as a whole: single steps in `steps`, random walks against a model in `model`, and a
 //! sender over an emulated bottleneck in `flows`.
 
-mod flow;
+pub(crate) mod flow;
 mod flows;
 mod model;
 mod steps;
@@ -34,6 +34,7 @@ fn config(initial_rtt: Duration) -> RecoveryConfig {
         initial_rtt,
         max_ack_delay: MAX_ACK_DELAY,
         mtu: MTU,
+        seed: 1,
     }
 }
 

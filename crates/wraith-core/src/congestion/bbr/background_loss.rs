@@ -1,0 +1,159 @@
+//! Loss that is there whatever we send: radio, bad cables, overloaded middleboxes (deviation: the draft has no such thing).
+//!
+//! The draft takes two percent of loss in a round for a sign that too much is in flight. Where a path loses three by chance,
+//! every probe fails and every cruise slows down, to a standstill. But we can ask the path: after slowing down,
+//! does the loss follow? If at a lower rate and with an empty queue (no longer round trips) at least [`STAYS`] of it
+//! remains, it is background, and from then on only loss beyond it counts. It is forgotten as the path loses less.
+//!
+//! A policer's or a shallow queue's loss goes away with the excess; a deep queue shows in the round trip; loss beyond
+//! [`BACKGROUND_MAX`] always counts.
+
+use std::time::Duration;
+
+use super::{HOST_RTT, LOSS_THRESHOLD};
+use crate::congestion::{Acked, Lost};
+
+/// The part of the loss that must remain after slowing down.
+const STAYS: f64 = 0.5;
+/// Background loss beyond which a path is treated as overloaded by us.
+const BACKGROUND_MAX: f64 = 0.2;
+/// Packets a measurement needs: three in a hundred are then more than one by chance.
+const PACKETS_MIN: u64 = 100;
+/// Loss rounds a trial lasts at least, because the loss of one is seen in the next.
+const TRIAL_ROUNDS: u32 = 2;
+/// A trial that has not seen [`PACKETS_MIN`] by then is given up.
+const TRIAL_ROUNDS_MAX: u32 = 16;
+/// Lost packets in a round that say nothing: a single one is over the threshold where fewer than fifty are in flight.
+const NOISE_PACKETS: f64 = 2.0;
+/// A round trip longer by more than this part of the shortest has waited in a queue.
+const QUEUE_DIVISOR: u32 = 4;
+
+/// The estimate.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct BackgroundLoss {
+    /// Part of the bytes that are lost.
+    rate: f64,
+    trial: Option<Trial>,
+    /// This cycle, outside probes.
+    acked: u64,
+    lost: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Trial {
+    /// Packets sent since this much was delivered belong to it.
+    since: u64,
+    /// The loss rate before.
+    before: f64,
+    acked: u64,
+    lost: u64,
+    rounds: u32,
+    queued: bool,
+    shortest: Option<Duration>,
+}
+
+impl BackgroundLoss {
+    /// The loss rate that counts.
+    pub(super) fn threshold(&self) -> f64 {
+        LOSS_THRESHOLD + self.rate
+    }
+
+    /// Of `bytes`, so many may be lost without meaning anything: the threshold, and what chance adds to it.
+    pub(super) fn tolerated(&self, bytes: u64, mtu: u16) -> u64 {
+        let (bytes, mtu) = (bytes as f64, f64::from(mtu));
+        // Twice the standard deviation of what chance takes from so many packets.
+        let scatter = 2.0 * (self.rate * bytes * mtu).sqrt();
+        (self.threshold() * bytes + scatter.max(NOISE_PACKETS * mtu)) as u64
+    }
+
+    /// We send more slowly since `delivered` bytes were; a round before lost `before`.
+    pub(super) fn begin_trial(&mut self, delivered: u64, before: f64) {
+        self.trial.get_or_insert(Trial {
+            since: delivered,
+            before,
+            acked: 0,
+            lost: 0,
+            rounds: 0,
+            queued: false,
+            shortest: None,
+        });
+    }
+
+    /// We send faster again.
+    pub(super) fn end_trial(&mut self) {
+        self.trial = None;
+    }
+
+    pub(super) fn on_acked(
+        &mut self,
+        acked: &Acked,
+        min_rtt: Option<Duration>,
+        round_started: bool,
+    ) {
+        self.acked += acked.bytes;
+        let Some(trial) = &mut self.trial else { return };
+        if acked.rate.delivered_at_send < trial.since {
+            return;
+        }
+        trial.acked += acked.bytes;
+        if let Some(rtt) = acked.rtt {
+            trial.shortest = Some(trial.shortest.map_or(rtt, |shortest| shortest.min(rtt)));
+        }
+        if round_started {
+            trial.rounds += 1;
+            let empty =
+                min_rtt.map_or(Duration::MAX, |min| min + (min / QUEUE_DIVISOR).max(HOST_RTT));
+            trial.queued |= trial.shortest.take().is_some_and(|shortest| shortest > empty);
+        }
+    }
+
+    pub(super) fn on_lost(&mut self, lost: &Lost<'_>) {
+        self.lost += lost.bytes;
+        let Some(trial) = &mut self.trial else { return };
+        let after = lost.packets.iter().filter(|packet| packet.delivered_at_send >= trial.since);
+        trial.lost += after.map(|packet| u64::from(packet.size)).sum::<u64>();
+    }
+
+    /// Ends a trial that has seen enough. True if it found loss that does not follow the rate.
+    pub(super) fn is_proven(&mut self, mtu: u16) -> bool {
+        let enough = PACKETS_MIN * u64::from(mtu);
+        let Some(trial) = self.trial else { return false };
+        let total = trial.acked + trial.lost;
+        if trial.rounds < TRIAL_ROUNDS || (total < enough && trial.rounds < TRIAL_ROUNDS_MAX) {
+            return false;
+        }
+        self.trial = None;
+        if total < enough {
+            return false;
+        }
+        let rate = trial.lost as f64 / total as f64;
+        let stayed = !trial.queued && rate >= STAYS * trial.before && rate > self.rate;
+        if stayed {
+            self.rate = rate.min(BACKGROUND_MAX);
+        }
+        stayed
+    }
+
+    /// A cycle is over that lost a part of what it sent at no more than the bandwidth. The estimate goes half the way
+    /// there, but only up to the threshold: more has to be proven.
+    pub(super) fn end_cycle(&mut self, mtu: u16) {
+        let total = self.acked + self.lost;
+        if total >= PACKETS_MIN * u64::from(mtu) {
+            let measured = self.lost as f64 / total as f64;
+            if measured < self.rate || measured <= LOSS_THRESHOLD {
+                self.rate = (self.rate + measured) / 2.0;
+            }
+        }
+        self.begin_cycle();
+    }
+
+    /// A trial is going on that a probe would spoil.
+    pub(super) fn in_trial(&self) -> bool {
+        self.trial.is_some()
+    }
+
+    /// A cycle begins, or a probe is over.
+    pub(super) fn begin_cycle(&mut self) {
+        (self.acked, self.lost) = (0, 0);
+    }
+}

@@ -1,0 +1,142 @@
+//! From the model to window, pacing rate and send quantum (draft §5.6).
+//!
+//! Deviation: the offload budget, the least that keeps both hosts busy, includes a millisecond at the bandwidth
+//! ([`HOST_RTT`]). On loopback and in a rack threads that wait for a core are most of the round trip, and a window of
+//! twice the shortest one would idle.
+
+use super::{Bbr, HOST_RTT, MIN_PIPE_PACKETS, Phase, State, UNLIMITED, probe_rtt};
+use crate::congestion::{Acked, Control, WINDOW_BYTES_MAX, initial_window, send_quantum};
+use crate::recovery::Rtt;
+
+/// Draft: StartupPacingGain, 4 ln 2; the least that doubles the rate each round.
+const STARTUP_PACING_GAIN: f64 = 2.77;
+/// Draft: DrainPacingGain.
+const DRAIN_PACING_GAIN: f64 = 0.5;
+/// Draft §5.6.1: ProbeBW_DOWN and ProbeBW_UP.
+const DOWN_PACING_GAIN: f64 = 0.9;
+const UP_PACING_GAIN: f64 = 1.25;
+/// Draft: DefaultCwndGain, and its value in ProbeBW_UP.
+const WINDOW_GAIN: f64 = 2.0;
+const UP_WINDOW_GAIN: f64 = 2.25;
+/// Draft: PacingMarginPercent; a little less than the bandwidth lets queues drain.
+const PACING_MARGIN: f64 = 0.99;
+
+impl Bbr {
+    fn pacing_gain(&self) -> f64 {
+        match self.state {
+            State::Startup => STARTUP_PACING_GAIN,
+            State::Drain => DRAIN_PACING_GAIN,
+            State::ProbeBw(Phase::Down) => DOWN_PACING_GAIN,
+            State::ProbeBw(Phase::Up) => UP_PACING_GAIN,
+            State::ProbeBw(Phase::Cruise | Phase::Refill) | State::ProbeRtt => 1.0,
+        }
+    }
+
+    fn window_gain(&self) -> f64 {
+        match self.state {
+            State::ProbeBw(Phase::Up) => UP_WINDOW_GAIN,
+            State::ProbeRtt => probe_rtt::WINDOW_GAIN,
+            _ => WINDOW_GAIN,
+        }
+    }
+
+    /// BDPMultiple, at the current bandwidth.
+    pub(super) fn bdp(&self, gain: f64) -> u64 {
+        self.bdp_at(self.bw, gain)
+    }
+
+    fn bdp_at(&self, bw: u64, gain: f64) -> u64 {
+        let Some(min_rtt) = self.min_rtt.get() else { return initial_window(self.mtu) };
+        (gain * bw as f64 * min_rtt.as_secs_f64()) as u64
+    }
+
+    /// Inflight.
+    pub(super) fn inflight(&self, bw: u64, gain: f64) -> u64 {
+        self.quantization_budget(self.bdp_at(bw, gain))
+    }
+
+    fn quantization_budget(&self, inflight: u64) -> u64 {
+        let hosts = (self.bw as f64 * HOST_RTT.as_secs_f64()) as u64;
+        let offload = send_quantum(self.pacing_rate, self.mtu) + self.ack_batch + hosts;
+        let budget = inflight.max(offload).max(self.min_pipe_window());
+        if self.is_up() { budget + 2 * u64::from(self.mtu) } else { budget }
+    }
+
+    pub(super) fn min_pipe_window(&self) -> u64 {
+        MIN_PIPE_PACKETS * u64::from(self.mtu)
+    }
+
+    /// TargetInflight.
+    pub(super) fn target_inflight(&self) -> u64 {
+        self.bdp(1.0).min(self.window)
+    }
+
+    /// InflightWithHeadroom.
+    pub(super) fn inflight_with_headroom(&self) -> u64 {
+        self.long_term.with_headroom(u64::from(self.mtu), self.min_pipe_window())
+    }
+
+    /// The part of the window that may stay unused until a send quantum fits.
+    pub(super) fn deferred(&self) -> u64 {
+        send_quantum(self.pacing_rate, self.mtu).min(self.window / 4).max(u64::from(self.mtu))
+    }
+
+    /// UpdateControlParameters.
+    pub(super) fn update_control_parameters(&mut self, acked: &Acked) {
+        if self.pacing_rate == 0 {
+            self.pacing_rate = self.initial_pacing_rate(acked.smoothed_rtt.as_secs_f64());
+        }
+        self.set_pacing_rate(self.pacing_gain());
+        self.set_window(acked);
+    }
+
+    /// SetPacingRateWithGain.
+    pub(super) fn set_pacing_rate(&mut self, gain: f64) {
+        let rate = (gain * self.bw as f64 * PACING_MARGIN) as u64;
+        if rate > 0 && (self.full_pipe.reached || rate > self.pacing_rate) {
+            self.pacing_rate = rate;
+        }
+    }
+
+    /// InitPacingRate.
+    fn initial_pacing_rate(&self, rtt: f64) -> u64 {
+        // RTTs are at least a microsecond, so this neither divides by zero nor leaves u64.
+        ((STARTUP_PACING_GAIN * initial_window(self.mtu) as f64 / rtt) as u64).max(1)
+    }
+
+    /// SetCwnd.
+    fn set_window(&mut self, acked: &Acked) {
+        let max_inflight =
+            self.quantization_budget(self.bdp(self.window_gain()) + self.extra_acked.get());
+        if self.full_pipe.reached {
+            self.window = (self.window + acked.bytes).min(max_inflight);
+        } else if self.window < max_inflight || acked.delivered < initial_window(self.mtu) {
+            self.window += acked.bytes;
+        }
+        if self.state == State::ProbeRtt {
+            self.window = self.window.min(self.probe_rtt_window());
+        }
+        let cap = match self.state {
+            State::ProbeBw(Phase::Cruise) | State::ProbeRtt => self.inflight_with_headroom(),
+            State::ProbeBw(_) => self.long_term.inflight,
+            State::Startup | State::Drain => UNLIMITED,
+        };
+        let cap = cap.min(self.short_term.inflight).min(WINDOW_BYTES_MAX);
+        self.window = self.window.min(cap).max(self.min_pipe_window());
+    }
+
+    /// What it allows before and after the first sample.
+    pub(super) fn control_for(&self, rtt: &Rtt) -> Control {
+        let pacing_rate = if self.pacing_rate == 0 {
+            self.initial_pacing_rate(rtt.smoothed().as_secs_f64())
+        } else {
+            self.pacing_rate
+        };
+        Control {
+            window: self.window,
+            pacing_rate,
+            send_quantum: send_quantum(pacing_rate, self.mtu),
+            measuring_round_trip: self.state == State::ProbeRtt,
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! Drain (draft §5.3.2): send at half the rate until the queue that Startup made is gone, three rounds at most.
+
+use super::{Bbr, State};
+use crate::congestion::Acked;
+
+/// Rounds after which Drain ends although more is in flight than the estimate says: it was too high.
+const ROUNDS_MAX: u64 = 3;
+
+impl Bbr {
+    pub(super) fn enter_drain(&mut self) {
+        self.state = State::Drain;
+        self.drain_since = self.round.count;
+    }
+
+    /// CheckDrainDone.
+    pub(super) fn check_drain_done(&mut self, acked: &Acked) {
+        if self.state == State::Drain
+            && (acked.in_flight <= self.inflight(self.bw, 1.0)
+                || self.round.count > self.drain_since + ROUNDS_MAX)
+        {
+            self.start_down(acked.now, acked.delivered);
+        }
+    }
+}

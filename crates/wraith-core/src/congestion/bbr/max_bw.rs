@@ -1,0 +1,63 @@
+//! The bandwidth the path has shown to carry (draft §5.5.2–5.5.6): the highest delivery rate of the current and the
+//! previous ProbeBW cycle.
+//!
+//! Time is counted in cycles, each of which has one phase that sends faster than the estimate; a cycle without
+//! a sample forgets nothing.
+
+/// Delivery rates, bytes per second.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct MaxBw {
+    current: u64,
+    previous: u64,
+}
+
+impl MaxBw {
+    /// The estimate; zero before the first sample.
+    pub(super) fn get(&self) -> u64 {
+        self.current.max(self.previous)
+    }
+
+    /// A sample. One that the application limited counts only if it is higher than what is known.
+    pub(super) fn update(&mut self, rate: u64, app_limited: bool) {
+        if rate >= self.get() || !app_limited {
+            self.current = self.current.max(rate);
+        }
+    }
+
+    /// A cycle is over: the one before the last is forgotten.
+    pub(super) fn advance(&mut self) {
+        if self.current > 0 {
+            self.previous = std::mem::take(&mut self.current);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_highest_rate_of_two_cycles_counts_and_older_ones_are_forgotten() {
+        let mut max = MaxBw::default();
+        max.update(100, false);
+        max.advance();
+        max.update(60, false);
+        assert_eq!(max.get(), 100);
+        max.advance();
+        assert_eq!(max.get(), 60);
+        max.advance();
+        assert_eq!(max.get(), 60, "a cycle without samples forgets nothing");
+    }
+
+    #[test]
+    fn an_application_that_sends_slowly_does_not_lower_the_estimate_but_may_raise_it() {
+        let mut max = MaxBw::default();
+        max.update(100, false);
+        max.advance();
+        max.update(10, true);
+        max.advance();
+        assert_eq!(max.get(), 100);
+        max.update(120, true);
+        assert_eq!(max.get(), 120);
+    }
+}

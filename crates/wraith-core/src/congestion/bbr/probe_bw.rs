@@ -1,0 +1,146 @@
+//! ProbeBW (draft §5.3.3): slow down and let the queue drain, cruise, refill the pipe, send a quarter faster for a while;
+//! every two to three seconds, or every 63 rounds where a Reno flow would be as fast.
+
+use std::time::Duration;
+
+use super::{Bbr, Phase, State};
+use crate::Time;
+use crate::congestion::Acked;
+
+/// Draft §5.3.3.8: time between two probes, and how much more chance adds.
+const WAIT: Duration = Duration::from_secs(2);
+const WAIT_CHANCE: Duration = Duration::from_secs(1);
+/// Draft §5.3.3.8: and at most so many rounds, for the sake of Reno and CUBIC.
+const RENO_ROUNDS_MAX: u64 = 63;
+
+/// What the ACKs that come now were sent in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AckPhase {
+    Init,
+    Refilling,
+    ProbeStarting,
+    ProbeFeedback,
+    ProbeStopping,
+}
+
+/// The cycle in progress.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cycle {
+    pub(super) ack_phase: AckPhase,
+    /// Losses now may be the answer to a probe that was not reacted to yet.
+    pub(super) is_probe_sample: bool,
+    pub(super) rounds_since_up: u64,
+    since: Time,
+    wait: Duration,
+}
+
+impl Cycle {
+    pub(super) fn new(now: Time) -> Self {
+        Self {
+            ack_phase: AckPhase::Init,
+            is_probe_sample: false,
+            rounds_since_up: 0,
+            since: now,
+            wait: Duration::ZERO,
+        }
+    }
+
+    /// The probe, if there is one, is over; its last answers are on their way.
+    pub(super) fn stop_probing(&mut self) {
+        self.ack_phase = AckPhase::ProbeStopping;
+    }
+}
+
+impl Bbr {
+    /// StartProbeBW_DOWN, with PickProbeWait.
+    pub(super) fn start_down(&mut self, now: Time, delivered: u64) {
+        self.short_term.reset_signals();
+        self.long_term.stop_growth();
+        self.cycle.rounds_since_up = self.chance.next() & 1;
+        let chance = (self.chance.next() >> 11) as f64 / (1u64 << 53) as f64;
+        self.cycle.wait = WAIT + WAIT_CHANCE.mul_f64(chance);
+        self.cycle.since = now;
+        self.cycle.stop_probing();
+        self.round.begin(delivered);
+        self.state = State::ProbeBw(Phase::Down);
+    }
+
+    /// StartProbeBW_REFILL.
+    pub(super) fn start_refill(&mut self, _now: Time, delivered: u64) {
+        self.background.end_cycle(self.mtu);
+        self.reset_short_term_model();
+        self.long_term.begin_refill();
+        self.cycle.ack_phase = AckPhase::Refilling;
+        self.round.begin(delivered);
+        self.state = State::ProbeBw(Phase::Refill);
+    }
+
+    /// StartProbeBW_UP.
+    fn start_up(&mut self, acked: &Acked) {
+        self.cycle.ack_phase = AckPhase::ProbeStarting;
+        self.round.begin(acked.delivered);
+        self.full_pipe.reset(acked.rate.bytes_per_second.unwrap_or(0));
+        self.state = State::ProbeBw(Phase::Up);
+        self.raise_slope();
+    }
+
+    /// UpdateProbeBWCyclePhase.
+    pub(super) fn update_cycle(&mut self, acked: &Acked) {
+        if !self.full_pipe.reached || self.adapt_long_term_model(acked) {
+            return;
+        }
+        let State::ProbeBw(phase) = self.state else { return };
+        match phase {
+            Phase::Down | Phase::Cruise if self.is_time_to_probe(acked.now) => {
+                self.start_refill(acked.now, acked.delivered);
+            }
+            Phase::Down if self.is_time_to_cruise(acked) => {
+                self.state = State::ProbeBw(Phase::Cruise);
+            }
+            Phase::Down | Phase::Cruise => {}
+            Phase::Refill => {
+                if self.round.started {
+                    self.cycle.is_probe_sample = true;
+                    self.start_up(acked);
+                }
+            }
+            Phase::Up => {
+                if self.is_time_to_go_down(acked) {
+                    self.long_term.prev_too_high = false;
+                    self.start_down(acked.now, acked.delivered);
+                }
+            }
+        }
+    }
+
+    /// IsTimeToProbeBW, with IsRenoCoexistenceProbeTime.
+    fn is_time_to_probe(&self, now: Time) -> bool {
+        if self.background.in_trial() {
+            return false;
+        }
+        let reno_rounds = (self.target_inflight() / u64::from(self.mtu)).min(RENO_ROUNDS_MAX);
+        now > self.cycle.since + self.cycle.wait || self.cycle.rounds_since_up >= reno_rounds
+    }
+
+    /// IsTimeToCruise.
+    fn is_time_to_cruise(&self, acked: &Acked) -> bool {
+        acked.in_flight <= self.inflight_with_headroom()
+            && acked.in_flight <= self.inflight(self.max_bw.get(), 1.0)
+    }
+
+    /// IsTimeToGoDown.
+    fn is_time_to_go_down(&mut self, acked: &Acked) -> bool {
+        // Up to a send quantum of the window stays unused until it can be sent whole.
+        let reached = acked.prior_in_flight.saturating_add(self.deferred());
+        if self.long_term.prev_too_high && reached >= self.long_term.inflight {
+            self.long_term.prev_precautionary = true;
+            return true;
+        }
+        if acked.window_limited && self.window >= self.long_term.inflight {
+            // Not the path but the bound was the limit; see what raising it gives.
+            self.full_pipe.reset(acked.rate.bytes_per_second.unwrap_or(0));
+            return false;
+        }
+        self.full_pipe.now
+    }
+}

@@ -1,0 +1,86 @@
+//! ProbeRTT (draft §5.3.4): keep only half of what belongs in flight for a moment, so that the queue empties and the round trip
+//! of the path shows.
+
+use std::time::Duration;
+
+use super::{Bbr, Phase, State, UNLIMITED};
+use crate::Time;
+use crate::congestion::Acked;
+
+/// Draft: ProbeRTTCwndGain, the part of the bandwidth-delay product that stays in flight.
+pub(super) const WINDOW_GAIN: f64 = 0.5;
+/// Draft: ProbeRTTDuration.
+const DURATION: Duration = Duration::from_millis(200);
+
+/// How far it is.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ProbeRtt {
+    /// Set once little enough is in flight.
+    done_at: Option<Time>,
+    round_done: bool,
+    delivered: u64,
+}
+
+impl ProbeRtt {
+    /// Bytes delivered when it was last looked at.
+    pub(super) fn delivered(&self) -> u64 {
+        self.delivered
+    }
+}
+
+impl Bbr {
+    /// CheckProbeRTT.
+    pub(super) fn check_probe_rtt(&mut self, acked: &Acked, path_not_seen_empty: bool) {
+        if self.state != State::ProbeRtt && path_not_seen_empty && !self.idle_restart {
+            self.save_window();
+            self.state = State::ProbeRtt;
+            self.probe_rtt = ProbeRtt::default();
+            self.cycle.stop_probing();
+            self.round.begin(acked.delivered);
+        }
+        if self.state == State::ProbeRtt {
+            self.handle_probe_rtt(acked);
+        }
+        if acked.rate.delivered > 0 {
+            self.idle_restart = false;
+        }
+    }
+
+    fn handle_probe_rtt(&mut self, acked: &Acked) {
+        self.probe_rtt.delivered = acked.delivered;
+        if self.probe_rtt.done_at.is_none() {
+            if acked.in_flight <= self.probe_rtt_window() {
+                self.probe_rtt.done_at = Some(acked.now + DURATION);
+                self.probe_rtt.round_done = false;
+                self.round.begin(acked.delivered);
+            }
+            return;
+        }
+        self.probe_rtt.round_done |= self.round.started;
+        if self.probe_rtt.round_done {
+            self.check_probe_rtt_done(acked.now, acked.delivered);
+        }
+    }
+
+    /// CheckProbeRTTDone and ExitProbeRTT.
+    pub(super) fn check_probe_rtt_done(&mut self, now: Time, delivered: u64) {
+        if self.probe_rtt.done_at.is_none_or(|at| now <= at) {
+            return;
+        }
+        self.min_rtt.on_probed(now);
+        self.restore_window();
+        self.short_term.bw = UNLIMITED;
+        self.short_term.inflight = UNLIMITED;
+        if self.full_pipe.reached {
+            self.start_down(now, delivered);
+            self.state = State::ProbeBw(Phase::Cruise);
+        } else {
+            self.enter_startup();
+        }
+    }
+
+    /// ProbeRTTCwnd.
+    pub(super) fn probe_rtt_window(&self) -> u64 {
+        self.bdp(WINDOW_GAIN).max(self.min_pipe_window())
+    }
+}

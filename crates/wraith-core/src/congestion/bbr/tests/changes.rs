@@ -1,0 +1,66 @@
+//! Paths that become faster or slower, and policers.
+
+use super::*;
+
+#[test]
+fn increasing_bandwidth_10x_and_ensuring_full_bandwidth_is_reached() {
+    let mut run = Run::clean(10, ms(40));
+    run.until_phase(Phase::Cruise);
+    run.flow.link.bytes_per_second = 100 * MBIT;
+    run.flow.link.queue_bytes *= 10;
+    run.until("nearly ten times the bandwidth", ms(20_000), |run| {
+        run.bbr().max_bw.get() > 95 * MBIT
+    });
+    let goodput = run.goodput(ms(5000));
+    assert!(goodput > 90 * MBIT, "{} Mbit/s", goodput / MBIT);
+}
+
+#[test]
+fn a_bound_set_by_loss_grows_exponentially_when_the_path_does() {
+    let mut link = Link::clean(10 * MBIT, ms(40));
+    link.queue_bytes = 6_000;
+    let mut run = Run::new(link);
+    run.until("a bound", ms(10_000), |run| run.bbr().long_term.inflight != UNLIMITED);
+    run.until_phase(Phase::Cruise);
+    run.flow.link.bytes_per_second = 100 * MBIT;
+    run.flow.link.queue_bytes = 200_000;
+    run.until("nearly ten times the bandwidth", ms(30_000), |run| {
+        run.bbr().max_bw.get() > 90 * MBIT
+    });
+}
+
+#[test]
+fn decreasing_bandwidth_10x_and_ensuring_max_bandwidth_adapts_down() {
+    let mut run = Run::clean(100, ms(40));
+    run.until_phase(Phase::Cruise);
+    run.flow.link.bytes_per_second = 10 * MBIT;
+    run.flow.link.queue_bytes = 50_000;
+    run.until("slowed down", ms(3000), |run| run.bbr().short_term.bw < 40 * MBIT);
+    run.until("adapted", ms(15_000), |run| run.bbr().max_bw.get() < 13 * MBIT);
+    let lost = run.flow.recovery.packets_lost();
+    let goodput = run.goodput(ms(10_000));
+    assert!(goodput > 85 * MBIT / 10, "{} kbit/s", goodput / 125);
+    let lost = run.flow.recovery.packets_lost() - lost;
+    assert!(lost * 20 < 10_000 * 1_250_000 / 1_200_000, "{lost} packets lost of about 10,000");
+}
+
+#[test]
+fn handling_token_bucket_policers() {
+    // A queue of nothing and a rate a fifth of what the burst showed: the link is a policer once its credit is gone.
+    let mut link = Link::clean(100 * MBIT, ms(40));
+    link.queue_bytes = 1_000_000;
+    let mut run = Run::new(link);
+    run.until_phase(Phase::Cruise);
+    run.flow.link.bytes_per_second = 20 * MBIT;
+    run.flow.link.queue_bytes = 10_000;
+    run.until("a reaction", ms(3000), |run| {
+        run.bbr().short_term.bw < 60 * MBIT && run.bbr().short_term.inflight != UNLIMITED
+    });
+    run.run(ms(15_000));
+    let (lost, delivered) = (run.flow.recovery.packets_lost(), run.flow.delivered);
+    let goodput = run.goodput(ms(20_000));
+    assert!(goodput > 16 * MBIT, "{} kbit/s", goodput / 125);
+    let lost = (run.flow.recovery.packets_lost() - lost) * 1200;
+    let share = lost as f64 / (run.flow.delivered - delivered + lost) as f64;
+    assert!(share < 0.06, "{share} of it lost");
+}

@@ -1,0 +1,138 @@
+//! The phases of ProbeBW.
+
+use super::*;
+
+const CRUISE: State = State::ProbeBw(Phase::Cruise);
+const DOWN: State = State::ProbeBw(Phase::Down);
+const UP: State = State::ProbeBw(Phase::Up);
+
+/// Every tenth packet is lost.
+fn heavy_loss(pn: u64, _: Duration) -> Fate {
+    if pn.is_multiple_of(10) { Fate::Lost } else { Fate::Arrives }
+}
+
+fn no_loss(_: u64, _: Duration) -> Fate {
+    Fate::Arrives
+}
+
+#[test]
+fn exiting_probe_up_on_bandwidth_plateau() {
+    let mut link = Link::clean(100 * MBIT, ms(40));
+    link.queue_bytes *= 3;
+    let mut run = Run::new(link);
+    run.until_state(UP);
+    let since = run.bbr().round.count;
+    run.until("out of Up", ms(2000), |run| run.state() != UP);
+    assert_eq!(run.state(), DOWN);
+    assert!(run.bbr().full_pipe.now);
+    assert!((since + 2..=since + 5).contains(&run.bbr().round.count));
+    assert_eq!(run.flow.recovery.packets_lost(), 0);
+}
+
+#[test]
+fn exiting_probe_up_on_loss_when_application_limited() {
+    let mut run = Run::clean(100, ms(40));
+    run.step = Duration::from_micros(500);
+    run.until_state(UP);
+    run.limit_application(60 * MBIT);
+    run.run(ms(80));
+    assert_eq!(run.state(), UP);
+    run.flow.link.fate = heavy_loss;
+    run.until("down", ms(300), |run| run.state() != UP);
+    assert!(run.bbr().long_term.prev_too_high);
+    assert!(!run.bbr().full_pipe.now, "the loss, not a plateau");
+}
+
+#[test]
+fn never_exiting_probe_up_when_application_limited_with_no_loss() {
+    let mut run = Run::clean(100, ms(40));
+    run.until_state(UP);
+    run.limit_application(20 * MBIT);
+    for _ in 0..40 {
+        run.run(ms(100));
+        assert_eq!(run.state(), UP);
+    }
+}
+
+#[test]
+fn exiting_probe_down_on_inflight() {
+    let mut run = Run::clean(100, ms(40));
+    run.step = Duration::from_micros(100);
+    run.until_state(UP);
+    run.until_state(DOWN);
+    run.step();
+    assert_close(run.flow.recovery.pacing_rate(), run.bbr().bw * 99 * 9 / 1000, 1);
+    run.until_state(CRUISE);
+    assert!(
+        run.in_flight()
+            <= run.bbr().inflight(run.bbr().max_bw.get(), 1.0) + run.flow.recovery.send_quantum()
+    );
+    assert!(run.in_flight() <= run.bbr().inflight_with_headroom());
+    run.step();
+    assert_close(run.flow.recovery.pacing_rate(), run.bbr().bw * 99 / 100, 1);
+}
+
+#[test]
+fn exiting_probe_down_after_max_time() {
+    let mut link = Link::clean(100 * MBIT, ms(100));
+    link.queue_bytes *= 20;
+    let mut run = Run::new(link);
+    run.until_state(UP);
+    // The path slows down under the probe; the queue it leaves is not gone within the time a cycle has.
+    run.flow.link.bytes_per_second = 30 * MBIT;
+    run.until_state(DOWN);
+    let since = run.flow.now;
+    run.until("out of Down", ms(4000), |run| run.state() != DOWN);
+    assert_eq!(run.state(), State::ProbeBw(Phase::Refill), "without cruising");
+    assert!(run.flow.now - since >= ms(1900));
+}
+
+#[test]
+fn handling_loss_during_probe_up_after_inflight_longterm_is_set() {
+    let mut run = Run::clean(100, ms(40));
+    run.until_state(UP);
+    run.flow.link.fate = heavy_loss;
+    run.until_state(DOWN);
+    let bound = run.bbr().long_term.inflight;
+    assert!(bound != UNLIMITED);
+    run.flow.link.fate = no_loss;
+    // The next probe is over as soon as it reaches the bound, the one after it may go beyond.
+    run.until("a careful probe", ms(10_000), |run| run.bbr().long_term.prev_precautionary);
+    run.until_state(UP);
+    let probed_from = run.bbr().long_term.inflight;
+    run.flow.link.fate = heavy_loss;
+    run.until("down", ms(500), |run| run.state() == DOWN);
+    let bbr = run.bbr();
+    assert!(bbr.long_term.prev_too_high);
+    assert!(bbr.long_term.inflight <= probed_from.max(bound) * 13 / 10);
+    assert!(bbr.long_term.inflight >= bbr.bdp(0.69), "not below what a loss may take");
+}
+
+#[test]
+fn handling_application_limited_sending_during_probe_refill() {
+    let mut run = Run::clean(100, ms(40));
+    run.until_state(State::ProbeBw(Phase::Refill));
+    let max_bw = run.bbr().max_bw.get();
+    run.limit_application(3 * MBIT);
+    run.until_state(UP);
+    run.run(ms(500));
+    assert_eq!(run.bbr().max_bw.get(), max_bw);
+    run.application = None;
+    let goodput = run.goodput(ms(4000));
+    assert!(goodput > 90 * MBIT, "{} Mbit/s", goodput / MBIT);
+}
+
+#[test]
+fn probes_follow_each_other_within_two_to_three_seconds_and_not_in_step() {
+    let mut run = Run::clean(200, ms(60));
+    let mut gaps = Vec::new();
+    for _ in 0..6 {
+        run.until_state(DOWN);
+        let since = run.flow.now;
+        run.until_state(State::ProbeBw(Phase::Refill));
+        gaps.push(run.flow.now - since);
+        run.until_state(UP);
+    }
+    assert!(gaps.iter().all(|gap| (ms(1990)..=ms(3100)).contains(gap)), "{gaps:?}");
+    assert!(gaps.iter().max().unwrap().abs_diff(*gaps.iter().min().unwrap()) > ms(100), "{gaps:?}");
+}

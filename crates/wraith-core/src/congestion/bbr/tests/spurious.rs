@@ -1,0 +1,66 @@
+//! Losses that were none.
+
+use super::*;
+
+const UP: State = State::ProbeBw(Phase::Up);
+
+#[test]
+fn handling_spurious_fast_recovery() {
+    let mut link = Link::clean(100 * MBIT, ms(80));
+    link.queue_bytes *= 4;
+    let mut run = Run::new(link);
+    run.until_state(UP);
+    let bw = run.bbr().max_bw.get();
+    let bound = run.bbr().long_term.inflight;
+    let window = run.flow.recovery.window();
+    run.flow.link.fate =
+        |pn, _| if pn.is_multiple_of(10) { Fate::Late(ms(60)) } else { Fate::Arrives };
+    run.run(ms(8));
+    run.flow.link.fate = |_, _| Fate::Arrives;
+    run.until("a loss", ms(500), |run| run.flow.recovery.packets_lost() > 0);
+    assert!(run.bbr().undo.has_saved());
+    run.until("known to be none", ms(500), |run| {
+        run.flow.recovery.packets_lost() == run.flow.recovery.spurious_losses()
+    });
+    run.step();
+    let bbr = run.bbr();
+    assert_eq!(bbr.long_term.inflight, bound);
+    assert_eq!((bbr.short_term.bw, bbr.short_term.inflight), (UNLIMITED, UNLIMITED));
+    assert!(matches!(bbr.state, State::ProbeBw(Phase::Up | Phase::Refill)), "{:?}", bbr.state);
+    assert!(bbr.max_bw.get() * 100 >= bw * 95 && run.flow.recovery.window() * 100 >= window * 90);
+}
+
+#[test]
+fn handling_spurious_rto_recovery() {
+    // Nothing comes back for a second: probe timeouts, then everything at once.
+    let mut run = Run::clean(100, ms(80));
+    run.until_phase(Phase::Cruise);
+    let (bw, min_rtt) = (run.bbr().max_bw.get(), run.bbr().min_rtt.get());
+    let window = run.flow.recovery.window();
+    run.flow.link.fate = |_, _| Fate::Late(ms(1000));
+    run.until("probed", ms(3000), |run| run.flow.recovery.probe_timeouts() > 0);
+    run.flow.link.fate = |_, _| Fate::Arrives;
+    assert_eq!(
+        (run.bbr().max_bw.get(), run.bbr().min_rtt.get()),
+        (bw, min_rtt),
+        "a timeout is no measurement"
+    );
+    run.run(ms(3000));
+    assert!(run.bbr().max_bw.get() * 100 >= bw * 90);
+    assert!(run.flow.recovery.window() * 100 >= window * 80);
+    let goodput = run.goodput(ms(3000));
+    assert!(goodput > 90 * MBIT, "{} Mbit/s", goodput / MBIT);
+}
+
+#[test]
+fn a_startup_ended_by_losses_that_were_none_goes_on() {
+    let mut run = Run::clean(500, ms(80));
+    run.limit_application(100 * MBIT);
+    run.run(ms(1000));
+    run.flow.link.fate = |pn, _| if pn % 40 < 20 { Fate::Late(ms(200)) } else { Fate::Arrives };
+    run.run(ms(30));
+    run.flow.link.fate = |_, _| Fate::Arrives;
+    run.until("out of Startup", ms(2000), |run| run.state() != State::Startup);
+    run.until("back in Startup", ms(1000), |run| run.state() == State::Startup);
+    assert!(!run.bbr().full_pipe.reached);
+}

@@ -1,0 +1,76 @@
+//! Leaving Startup, and not leaving it.
+
+use super::*;
+
+#[test]
+fn exiting_startup_on_bandwidth_plateau() {
+    for (mbit, round_trip) in [(1, ms(40)), (100, ms(50)), (1000, ms(10)), (50, ms(600))] {
+        let mut link = Link::clean(mbit * MBIT, round_trip);
+        link.queue_bytes *= 2;
+        let mut run = Run::new(link);
+        run.until_state(State::Drain);
+        assert!(run.bbr().full_pipe.reached && run.bbr().full_pipe.now);
+        assert_close(run.bbr().max_bw.get(), mbit * MBIT, 2);
+        assert_eq!(
+            run.flow.recovery.packets_lost(),
+            0,
+            "the plateau was seen before the queue was full"
+        );
+    }
+}
+
+#[test]
+fn exiting_startup_on_loss_when_application_limited() {
+    let mut run = Run::clean(100, ms(50));
+    run.limit_application(20 * MBIT);
+    run.run(ms(1000));
+    assert_eq!(run.state(), State::Startup);
+    run.flow.link.fate =
+        |pn, _| if scatter(pn).is_multiple_of(10) { Fate::Lost } else { Fate::Arrives };
+    run.until("out of Startup", ms(1000), |run| run.state() != State::Startup);
+    assert!(run.bbr().full_pipe.reached && run.bbr().full_pipe.now);
+    assert!(run.bbr().full_pipe.count < 3, "the loss, not a plateau");
+    assert!(run.bbr().long_term.inflight != UNLIMITED);
+}
+
+#[test]
+fn one_burst_of_losses_ends_neither_startup_nor_lowers_a_bound() {
+    let mut run = Run::clean(500, ms(50));
+    run.flow.link.fate = |pn, _| if (200..208).contains(&pn) { Fate::Lost } else { Fate::Arrives };
+    run.until("a loss", ms(2000), |run| run.flow.recovery.packets_lost() >= 8);
+    run.run(ms(100));
+    assert_eq!(run.state(), State::Startup);
+    assert_eq!((run.bbr().short_term.bw, run.bbr().short_term.inflight), (UNLIMITED, UNLIMITED));
+    run.until_state(State::Drain);
+    assert_close(run.bbr().max_bw.get(), 500 * MBIT, 3);
+}
+
+#[test]
+fn three_percent_of_random_loss_do_not_end_startup_below_the_bandwidth() {
+    let mut run = Run::clean(200, ms(100));
+    run.flow.link.fate =
+        |pn, _| if scatter(pn).is_multiple_of(33) { Fate::Lost } else { Fate::Arrives };
+    run.until_state(State::Drain);
+    assert!(run.bbr().max_bw.get() > 190 * MBIT, "{} Mbit/s", run.bbr().max_bw.get() / MBIT);
+}
+
+#[test]
+fn a_shallow_queue_ends_startup_by_its_loss() {
+    let mut link = Link::clean(200 * MBIT, ms(50));
+    link.queue_bytes = 50_000;
+    let mut run = Run::new(link);
+    run.until_state(State::Drain);
+    assert!(run.bbr().full_pipe.count < 3);
+    assert!(run.bbr().long_term.inflight != UNLIMITED);
+}
+
+#[test]
+fn never_exiting_startup_when_application_limited_with_no_loss() {
+    let mut run = Run::clean(100, ms(20));
+    run.limit_application(5 * MBIT);
+    for _ in 0..100 {
+        run.run(ms(200));
+        assert!(matches!(run.state(), State::Startup | State::ProbeRtt), "{:?}", run.state());
+    }
+    assert!(!run.bbr().full_pipe.reached);
+}
