@@ -47,6 +47,11 @@ pub fn build(package: &str, more: &[&str]) -> Result<()> {
     cargo(words.iter().chain(more).copied())
 }
 
+/// Builds `package` as the tests build it; what it makes is in `debug` of [`target`].
+pub fn build_debug(package: &str) -> Result<()> {
+    cargo(["build", "--locked", "--package", package])
+}
+
 /// Where cargo puts what it builds.
 pub fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
-use super::lab::{A, B, Lab};
+use super::lab::{A, B, Lab, Namespace};
 use super::skipped;
 use crate::race::data::DataSet;
 use crate::race::process;
@@ -24,6 +24,8 @@ pub enum Peer {
     Wraith(Option<&'static str>),
     /// The data plane of wraith, memory to memory.
     Memory,
+    /// quinn, tuned, memory to memory, with this congestion control.
+    Quinn(&'static str),
     /// `scp` of a file with AES-GCM; the kernel's own choice of congestion control.
     Scp,
     /// `iperf3` over TCP, memory to memory, with this congestion control.
@@ -36,6 +38,7 @@ pub struct Programs {
     pub netlab: PathBuf,
     pub wraith: PathBuf,
     pub throughput: PathBuf,
+    pub quinn: PathBuf,
 }
 
 /// What is sent, and for how long that may take.
@@ -64,9 +67,15 @@ impl Peer {
             Self::Wraith(None) => "wraith".into(),
             Self::Wraith(Some(control)) => format!("wraith-{control}"),
             Self::Memory => "wraith-memory".into(),
+            Self::Quinn(control) => format!("quinn-{control}"),
             Self::Scp => "scp".into(),
             Self::Tcp(control) => format!("tcp-{control}"),
         }
+    }
+
+    /// Whether a failure is a fault of ours, and not only a result.
+    pub fn is_wraith(&self) -> bool {
+        matches!(self, Self::Wraith(_) | Self::Memory)
     }
 
     /// All that can run here; the others are skipped aloud.
@@ -76,7 +85,7 @@ impl Peer {
         if String::from_utf8_lossy(&help.stdout).contains("--congestion") {
             peers = vec![Self::Wraith(Some("cubic")), Self::Wraith(Some("bbr"))];
         }
-        peers.push(Self::Memory);
+        peers.extend([Self::Memory, Self::Quinn("cubic"), Self::Quinn("bbr")]);
         let controls =
             std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")?;
         for control in ["cubic", "bbr"] {
@@ -101,6 +110,7 @@ impl Peer {
         match self {
             Self::Wraith(control) => wraith(lab, &programs.wraith, *control, job),
             Self::Memory => memory(lab, &programs.throughput, job),
+            Self::Quinn(control) => quinn(lab, &programs.quinn, control, job),
             Self::Scp => scp(lab, job),
             Self::Tcp(control) => tcp(lab, control, job),
         }
@@ -181,6 +191,33 @@ fn parse_throughput(text: &str, bytes: u64) -> Option<Sample> {
         mbit: megabits(bytes, Duration::from_secs_f64(seconds)),
         lost: after(text, "lost")?.parse().ok(),
         cpu_seconds: (sender + receiver) * bytes as f64 / 1e9,
+    })
+}
+
+/// With windows of twice the largest product of rate and delay here: beyond that quinn gives up connections with losses.
+fn quinn(lab: &Lab, program: &Path, control: &str, job: &Job<'_>) -> Result<Sample> {
+    let command = |namespace: &Namespace| {
+        let mut command = namespace.command(program);
+        command.args(["--mtu", "1472", "--window-mib", "16"]);
+        if control == "bbr" {
+            command.arg("--bbr");
+        }
+        command
+    };
+    let address = format!("{B}:0");
+    let mut server = command(&lab.b).args(["serve", &address]).stdout(Stdio::piped()).spawn()?;
+    let address = first_line(&mut server)?;
+    let out = command(&lab.a)
+        .args(["--rounds", "1", "--bytes", &job.set.bytes.to_string(), "send", address.trim()])
+        .output()?;
+    let error = String::from_utf8_lossy(&out.stderr);
+    ensure!(out.status.success(), "quinn-peer: {}", error.trim());
+    let json: Value = serde_json::from_slice(&out.stdout).context("quinn-peer: no JSON")?;
+    let number = |key: &str| json[key].as_f64().with_context(|| format!("quinn-peer: no {key}"));
+    Ok(Sample {
+        mbit: number("gbit_per_second")? * 1e3,
+        lost: json["datagrams_lost"].as_u64(),
+        cpu_seconds: number("sender_cpu_seconds")? + number("receiver_cpu_seconds")?,
     })
 }
 

@@ -6,15 +6,15 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use super::peers::Peer;
-use super::{Calibration, Measured, Row, Run};
+use super::{Calibration, End, Measured, Row, Run};
 
 /// The results of all links, with what is needed to judge them.
 pub fn render(all: &[Measured<'_>]) -> String {
     let mut out = format!(
         "# Over real sockets and simulated links\n\n\
          `cargo xtask netlab --record` on {}. Goodput in Mbit/s: median (lowest–highest) of the rounds; the share is of the \
-         link's rate in whole IP packets, of which at most 95–96 % can be payload. `*`: not finished in time, payload \
-         and repetition together until then. \"lost\" is what the sender found lost or sent again.\n",
+         link's rate in whole IP packets, of which at most 95–96 % can be payload. `*`: not finished in time in \
+         some round; what passed the link until then counts. `†`: gave up in some round, which counts as nothing. \"lost\" is what the sender found lost or sent again.\n",
         machine(),
     );
     for measured in all {
@@ -36,7 +36,7 @@ fn table_row(row: &Row, mbit: u64) -> String {
     let (low, high) = (rates().fold(f64::MAX, f64::min), rates().fold(0.0, f64::max));
     let middle = median(rates());
     let share = 100.0 * middle / mbit as f64;
-    let mark = if row.runs.iter().all(|run| run.finished) { "" } else { "*" };
+    let mark = row.runs.iter().map(|run| mark(&run.end)).max().unwrap_or_default();
     let lost: Vec<f64> =
         row.runs.iter().filter_map(|run| run.sample.lost).map(|lost| lost as f64).collect();
     let lost =
@@ -50,13 +50,25 @@ fn table_row(row: &Row, mbit: u64) -> String {
     )
 }
 
+fn mark(end: &End) -> &'static str {
+    match end {
+        End::Finished => "",
+        End::OutOfTime => "*",
+        End::Failed(_) => "†",
+    }
+}
+
 fn number(run: &Run, key: &str) -> f64 {
     run.link.json["up"][key].as_f64().unwrap_or_default()
 }
 
 /// One run, for the impatient.
 pub fn line(peer: &Peer, run: &Run) -> String {
-    let mark = if run.finished { "" } else { " (not finished)" };
+    let mark = match &run.end {
+        End::Finished => String::new(),
+        End::OutOfTime => " (not finished)".into(),
+        End::Failed(why) => format!(" (gave up: {why})"),
+    };
     let trouble = match troubles(run) {
         0 => String::new(),
         n => format!("; {n} packets lost by the lab itself"),
@@ -95,7 +107,11 @@ pub fn json(all: &[Measured<'_>]) -> Value {
     let run = |run: &Run| {
         json!({
             "mbit": run.sample.mbit,
-            "finished": run.finished,
+            "end": match &run.end {
+                End::Finished => "finished",
+                End::OutOfTime => "out of time",
+                End::Failed(why) => why,
+            },
             "lost": run.sample.lost,
             "cpu_seconds": run.sample.cpu_seconds,
             "missed_by_the_lab": run.link.missed,
