@@ -1,6 +1,9 @@
 //! Authenticated encryption in place: [`AeadKey`] with an explicit nonce, and [`PacketKey`], whose nonce is the packet
 //! number (SPEC §4.2).
 //!
+//! AWS-LC does the work, except AES-256-GCM on x86-64 processors with 512-bit AES, where ours is a third faster on packets
+//! (`x86::gcm`); AWS-LC is then what it is tested against.
+//!
 //! Invariant the callers keep: a nonce is never used twice to seal under one key.
 
 use std::fmt;
@@ -10,6 +13,8 @@ use thiserror::Error;
 use zeroize::Zeroizing;
 
 use crate::kdf;
+#[cfg(target_arch = "x86_64")]
+use crate::x86::GcmKey;
 
 /// Length of an authentication tag, the same for every suite.
 pub const TAG_BYTES: usize = 16;
@@ -84,20 +89,27 @@ pub fn aes_hardware() -> bool {
 
 /// A key of one suite, used with explicit nonces.
 pub struct AeadKey {
-    key: LessSafeKey,
+    cipher: Cipher,
     suite: Suite,
+}
+
+enum Cipher {
+    #[cfg(target_arch = "x86_64")]
+    Wide(Box<GcmKey>),
+    Library(LessSafeKey),
 }
 
 impl AeadKey {
     /// The key with these 32 bytes.
     #[must_use]
     pub fn new(suite: Suite, key: &[u8; 32]) -> Self {
-        let algorithm = match suite {
-            Suite::Aes256Gcm => &AES_256_GCM,
-            Suite::ChaCha20Poly1305 => &CHACHA20_POLY1305,
-        };
-        let unbound = UnboundKey::new(algorithm, key).expect("both algorithms take 32-byte keys");
-        Self { key: LessSafeKey::new(unbound), suite }
+        #[cfg(target_arch = "x86_64")]
+        if suite == Suite::Aes256Gcm
+            && let Some(key) = GcmKey::new(key)
+        {
+            return Self { cipher: Cipher::Wide(Box::new(key)), suite };
+        }
+        Self { cipher: Cipher::library(suite, key), suite }
     }
 
     /// Which suite the key belongs to.
@@ -109,12 +121,42 @@ impl AeadKey {
     /// Encrypts `in_out` in place and returns the tag over it and `aad`.
     #[must_use]
     pub fn seal(&self, nonce: [u8; NONCE_BYTES], aad: &[u8], in_out: &mut [u8]) -> [u8; TAG_BYTES] {
-        let nonce = Nonce::assume_unique_for_key(nonce);
-        let tag = self
-            .key
-            .seal_in_place_separate_tag(nonce, Aad::from(aad), in_out)
-            .expect("messages are far below the suites' limit of 64 GiB");
-        tag.as_ref().try_into().expect("both suites have 16-byte tags")
+        match &self.cipher {
+            #[cfg(target_arch = "x86_64")]
+            Cipher::Wide(key) => key.seal(&nonce, aad, in_out),
+            Cipher::Library(key) => {
+                let nonce = Nonce::assume_unique_for_key(nonce);
+                let tag = key
+                    .seal_in_place_separate_tag(nonce, Aad::from(aad), in_out)
+                    .expect("messages are far below the suites' limit of 64 GiB");
+                tag.as_ref().try_into().expect("both suites have 16-byte tags")
+            }
+        }
+    }
+
+    /// Encrypts `out[..filled]` ‖ `source` into `out` and returns the tag: what copying `source` behind the first
+    /// `filled` bytes and [`Self::seal`] do, in one pass where the processor allows.
+    ///
+    /// # Panics
+    /// If `out` is not as long as both together.
+    #[must_use]
+    pub fn seal_from(
+        &self,
+        nonce: [u8; NONCE_BYTES],
+        aad: &[u8],
+        out: &mut [u8],
+        filled: usize,
+        source: &[u8],
+    ) -> [u8; TAG_BYTES] {
+        match &self.cipher {
+            #[cfg(target_arch = "x86_64")]
+            Cipher::Wide(key) => key.seal_from(&nonce, aad, out, filled, source),
+            Cipher::Library(_) => {
+                assert_eq!(out.len(), filled + source.len(), "the source fills the rest");
+                out[filled..].copy_from_slice(source);
+                self.seal(nonce, aad, out)
+            }
+        }
     }
 
     /// Verifies and decrypts `in_out` = ciphertext ‖ tag; the plaintext is left in front of the last 16 bytes.
@@ -127,11 +169,34 @@ impl AeadKey {
         aad: &[u8],
         in_out: &mut [u8],
     ) -> Result<(), Unauthentic> {
-        let nonce = Nonce::assume_unique_for_key(nonce);
-        match self.key.open_in_place(nonce, Aad::from(aad), in_out) {
-            Ok(_) => Ok(()),
-            Err(_) => Err(Unauthentic),
+        match &self.cipher {
+            #[cfg(target_arch = "x86_64")]
+            Cipher::Wide(key) => {
+                let (text, tag) = in_out.split_last_chunk_mut().ok_or(Unauthentic)?;
+                let expected = key.open(&nonce, aad, text);
+                // One comparison of 128 bits: the time does not tell where they differ.
+                let differs = u128::from_ne_bytes(*tag) ^ u128::from_ne_bytes(expected);
+                if differs == 0 { Ok(()) } else { Err(Unauthentic) }
+            }
+            Cipher::Library(key) => {
+                let nonce = Nonce::assume_unique_for_key(nonce);
+                match key.open_in_place(nonce, Aad::from(aad), in_out) {
+                    Ok(_) => Ok(()),
+                    Err(_) => Err(Unauthentic),
+                }
+            }
         }
+    }
+}
+
+impl Cipher {
+    fn library(suite: Suite, key: &[u8; 32]) -> Self {
+        let algorithm = match suite {
+            Suite::Aes256Gcm => &AES_256_GCM,
+            Suite::ChaCha20Poly1305 => &CHACHA20_POLY1305,
+        };
+        let key = UnboundKey::new(algorithm, key).expect("both algorithms take 32-byte keys");
+        Self::Library(LessSafeKey::new(key))
     }
 }
 
@@ -161,6 +226,19 @@ impl PacketKey {
     #[must_use]
     pub fn seal(&self, pn: u64, aad: &[u8], in_out: &mut [u8]) -> [u8; TAG_BYTES] {
         self.key.seal(self.nonce(pn), aad, in_out)
+    }
+
+    /// As [`AeadKey::seal_from`], with [`Self::seal`]'s nonce.
+    #[must_use]
+    pub fn seal_from(
+        &self,
+        pn: u64,
+        aad: &[u8],
+        out: &mut [u8],
+        filled: usize,
+        source: &[u8],
+    ) -> [u8; TAG_BYTES] {
+        self.key.seal_from(self.nonce(pn), aad, out, filled, source)
     }
 
     /// Verifies and decrypts `in_out` = ciphertext ‖ tag; the plaintext is left in front of the last 16 bytes.
@@ -242,6 +320,35 @@ mod tests {
     }
 
     #[test]
+    fn texts_up_to_the_largest_datagram_are_sealed_as_the_library_does() {
+        let secret = [9; 32];
+        let ours = AeadKey::new(Suite::Aes256Gcm, &secret);
+        let library = Cipher::library(Suite::Aes256Gcm, &secret);
+        let library = AeadKey { cipher: library, suite: Suite::Aes256Gcm };
+        let text: Vec<u8> = (0..65_535_u32).map(|i| ((i * 7919) >> 5) as u8).collect();
+        for len in (0..600).chain([1424, 4096, 8972, 65_535]) {
+            let (mut a, mut b) = (text[..len].to_vec(), text[..len].to_vec());
+            let nonce = [len as u8; 12];
+            let tag = ours.seal(nonce, &[1; 12], &mut a);
+            assert_eq!(tag, library.seal(nonce, &[1; 12], &mut b), "{len}");
+            assert_eq!(a, b, "{len}");
+            a.extend(tag);
+            assert_eq!(ours.open(nonce, &[1; 12], &mut a), Ok(()), "{len}");
+            assert_eq!(a[..len], text[..len], "{len}");
+            b.extend(tag);
+            b[len] ^= 1;
+            assert_eq!(ours.open(nonce, &[1; 12], &mut b), Err(Unauthentic), "{len}");
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "the source fills the rest")]
+    fn a_source_of_the_wrong_length_is_refused() {
+        let key = AeadKey::new(Suite::Aes256Gcm, &[1; 32]);
+        let _ = key.seal_from([0; 12], b"", &mut [0; 20], 4, &[0; 15]);
+    }
+
+    #[test]
     fn the_nonce_is_the_iv_xor_the_packet_number() {
         for suite in SUITES {
             let secret = [7; 32];
@@ -280,6 +387,36 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn every_length_and_source_gives_what_the_library_gives(
+            secret: [u8; 32], nonce: [u8; 12], aad in prop::collection::vec(any::<u8>(), 0..40),
+            text in prop::collection::vec(any::<u8>(), 0..1500), cut: prop::sample::Index, skew in 0..64_usize,
+        ) {
+            let ours = AeadKey::new(Suite::Aes256Gcm, &secret);
+            let library = AeadKey { cipher: Cipher::library(Suite::Aes256Gcm, &secret), suite: Suite::Aes256Gcm };
+            let mut expected = text.clone();
+            let tag = library.seal(nonce, &aad, &mut expected);
+
+            let mut sealed = vec![0; skew];
+            sealed.extend_from_slice(&text);
+            prop_assert_eq!(ours.seal(nonce, &aad, &mut sealed[skew..]), tag);
+            prop_assert_eq!(&sealed[skew..], &expected[..]);
+
+            for key in [&ours, &library] {
+                let filled = cut.index(text.len() + 1);
+                let mut gathered = text.clone();
+                gathered[filled..].fill(0xee);
+                let source = text[filled..].to_vec();
+                prop_assert_eq!(key.seal_from(nonce, &aad, &mut gathered, filled, &source), tag);
+                prop_assert_eq!(&gathered[..], &expected[..]);
+                prop_assert_eq!(&source[..], &text[filled..]);
+            }
+
+            expected.extend(tag);
+            ours.open(nonce, &aad, &mut expected).unwrap();
+            prop_assert_eq!(&expected[..text.len()], &text[..]);
+        }
+
         #[test]
         fn what_is_sealed_opens_and_any_change_is_noticed(
             chacha in any::<bool>(), secret: [u8; 32], pn: u64, aad in prop::collection::vec(any::<u8>(), 0..20),

@@ -11,7 +11,7 @@
 //! | [`agree`] | X25519 |
 //! | [`identity`] | the Ed25519 identity and its NodeId (SPEC §1) |
 //!
-//! `unsafe` appears in one place, to call AES instructions after having made sure of them ([`mask`]).
+//! `unsafe` appears in one place, to call instructions of x86-64 after having made sure of them (`x86`).
 //!
 //! Secrets are wiped when dropped and never printed by `Debug`. Comparisons of secrets and tags take constant time.
 
@@ -21,6 +21,8 @@ pub mod hash;
 pub mod identity;
 pub mod kdf;
 pub mod mask;
+#[cfg(target_arch = "x86_64")]
+mod x86;
 
 pub use aead::{AeadKey, PacketKey, Suite, TAG_BYTES, Unauthentic, aes_hardware};
 pub use identity::{InvalidNodeId, NodeId, SecretIdentity};

@@ -12,28 +12,34 @@ use std::arch::x86_64::{
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 /// AES-256 has 14 rounds, and one more key to begin with.
-const ROUND_KEYS: usize = 15;
+pub(super) const ROUND_KEYS: usize = 15;
 
 /// The expanded key. Wiped when dropped.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
-pub(super) struct RoundKeys([__m128i; ROUND_KEYS]);
+pub(crate) struct RoundKeys([__m128i; ROUND_KEYS]);
 
 impl RoundKeys {
     /// Expands a key. `None` if this processor has no AES instructions.
-    pub(super) fn new(key: &[u8; 32]) -> Option<Self> {
+    pub(crate) fn new(key: &[u8; 32]) -> Option<Self> {
         // SAFETY: the only requirement is that the processor has the instructions, which is checked first.
         std::arch::is_x86_feature_detected!("aes").then(|| Self(unsafe { expand(key) }))
     }
 
+    /// The keys, in the order of the rounds.
+    pub(super) fn schedule(&self) -> &[__m128i; ROUND_KEYS] {
+        &self.0
+    }
+
+    /// One block.
     #[inline]
-    pub(super) fn encrypt(&self, block: &[u8; 16]) -> [u8; 16] {
+    pub(crate) fn encrypt(&self, block: &[u8; 16]) -> [u8; 16] {
         // SAFETY: `self` exists, so the processor has the instructions.
         unsafe { encrypt(&self.0, block) }
     }
 
     /// One block under two keys. The rounds of the two do not wait for each other.
     #[inline]
-    pub(super) fn encrypt_pair(a: &Self, b: &Self, block: &[u8; 16]) -> ([u8; 16], [u8; 16]) {
+    pub(crate) fn encrypt_pair(a: &Self, b: &Self, block: &[u8; 16]) -> ([u8; 16], [u8; 16]) {
         // SAFETY: `a` exists, so the processor has the instructions.
         unsafe { encrypt_pair(&a.0, &b.0, block) }
     }

@@ -1,0 +1,266 @@
+//! AES-256 in counter mode over groups of vectors of four blocks, with GHASH beside it.
+#![allow(unsafe_code)]
+
+use std::arch::x86_64::*;
+
+use super::aes::ROUND_KEYS;
+use super::ghash::{BLOCK, GROUP, Powers, Products, VECTOR, integer, reversal};
+
+/// Where the bytes come from and go to.
+///
+/// Invariant: `len` bytes at `out` may be read and written while it lives; the text's bytes from `head` on may be read
+/// at `source` + their offset; both hold for the lifetime of the borrows it was made of, which its makers' callers keep.
+pub(super) struct Text {
+    out: *mut u8,
+    pub(super) len: usize,
+    /// Bytes of the text that lie in `out` already; whole groups, or all.
+    head: usize,
+    /// Where byte 0 of the text would lie if all of it came from the source.
+    source: *const u8,
+}
+
+impl Text {
+    pub(super) fn in_place(in_out: &mut [u8]) -> Self {
+        let (len, out) = (in_out.len(), in_out.as_mut_ptr());
+        Self { out, len, head: len, source: out }
+    }
+
+    pub(super) fn gathered(out: &mut [u8], filled: usize, source: &[u8]) -> Self {
+        assert_eq!(out.len(), filled + source.len(), "the source fills the rest");
+        // The group in which the source begins is completed, so that every group comes from one place.
+        let head = filled.next_multiple_of(GROUP * VECTOR).min(out.len());
+        out[filled..head].copy_from_slice(&source[..head - filled]);
+        let source = source.as_ptr().wrapping_sub(filled);
+        Self { out: out.as_mut_ptr(), len: out.len(), head, source }
+    }
+
+    /// Where the group that begins at `offset` is to be read.
+    #[inline]
+    fn from(&self, offset: usize) -> *const u8 {
+        if offset < self.head {
+            self.out.wrapping_add(offset)
+        } else {
+            self.source.wrapping_add(offset)
+        }
+    }
+}
+
+/// What stays the same for all vectors of one text.
+pub(super) struct Pass {
+    rounds: [__m512i; ROUND_KEYS],
+    /// Shuffle that reverses the bytes of each block.
+    reverse: __m512i,
+    /// The next four counter blocks, each reversed: the counter is the lowest word.
+    counters: __m512i,
+}
+
+impl Pass {
+    #[target_feature(enable = "avx512f,avx512bw,avx2")]
+    #[inline]
+    pub(super) fn new(round_keys: &[__m128i; ROUND_KEYS], nonce: &[u8; 12]) -> Self {
+        let mut rounds = [_mm512_setzero_si512(); ROUND_KEYS];
+        for (wide, key) in rounds.iter_mut().zip(round_keys) {
+            *wide = _mm512_broadcast_i32x4(*key);
+        }
+        // Counter 1 makes the tag, the text begins with 2 (SP 800-38D §7.1).
+        let offsets = _mm512_set_epi32(0, 0, 0, 3, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0);
+        let first = _mm512_broadcast_i32x4(integer(counter_block(nonce, 2)));
+        Self {
+            rounds,
+            reverse: _mm512_broadcast_i32x4(reversal()),
+            counters: _mm512_add_epi32(first, offsets),
+        }
+    }
+
+    /// The next four counter blocks after round 0.
+    #[target_feature(enable = "avx512f,avx512bw")]
+    #[inline]
+    fn next(&mut self) -> __m512i {
+        let blocks = _mm512_shuffle_epi8(self.counters, self.reverse);
+        let four = _mm512_set_epi32(0, 0, 0, 4, 0, 0, 0, 4, 0, 0, 0, 4, 0, 0, 0, 4);
+        self.counters = _mm512_add_epi32(self.counters, four);
+        _mm512_xor_si512(blocks, self.rounds[0])
+    }
+
+    /// Rounds 1 to 13 of a group, with the products of a group of elements and the powers from `power` down added to
+    /// `products` in between: the two use different parts of the processor, and neither waits for the other.
+    #[target_feature(enable = "avx512f,vaes,vpclmulqdq")]
+    #[inline]
+    pub(super) fn rounds_beside(
+        &self,
+        states: &mut [__m512i; GROUP],
+        products: &mut Products,
+        elements: &[__m512i; GROUP],
+        powers: &Powers<'_>,
+    ) {
+        self.three_rounds(states, 1);
+        products.add(elements[3], powers.vector(3));
+        self.three_rounds(states, 4);
+        products.add(elements[2], powers.vector(2));
+        self.three_rounds(states, 7);
+        products.add(elements[1], powers.vector(1));
+        self.three_rounds(states, 10);
+        // The first element comes last: it waits for the hash before it.
+        products.add(elements[0], powers.vector(0));
+        self.round(states, 13);
+    }
+
+    /// Rounds 1 to 13 of a group.
+    #[target_feature(enable = "avx512f,vaes")]
+    #[inline]
+    pub(super) fn rounds_alone(&self, states: &mut [__m512i; GROUP]) {
+        for first in [1, 4, 7, 10] {
+            self.three_rounds(states, first);
+        }
+        self.round(states, 13);
+    }
+
+    #[target_feature(enable = "avx512f,vaes")]
+    #[inline]
+    fn three_rounds(&self, states: &mut [__m512i; GROUP], first: usize) {
+        self.round(states, first);
+        self.round(states, first + 1);
+        self.round(states, first + 2);
+    }
+
+    #[target_feature(enable = "avx512f,vaes")]
+    #[inline]
+    fn round(&self, states: &mut [__m512i; GROUP], round: usize) {
+        for state in states {
+            *state = _mm512_aesenc_epi128(*state, self.rounds[round]);
+        }
+    }
+
+    /// The last round, and the text on top.
+    #[target_feature(enable = "avx512f,vaes")]
+    #[inline]
+    fn last(&self, state: __m512i, text: __m512i) -> __m512i {
+        _mm512_aesenclast_epi128(state, _mm512_xor_si512(self.rounds[ROUND_KEYS - 1], text))
+    }
+
+    /// The next four vectors of counter blocks.
+    #[target_feature(enable = "avx512f,avx512bw")]
+    #[inline]
+    pub(super) fn group(&mut self) -> [__m512i; GROUP] {
+        let mut states = [_mm512_setzero_si512(); GROUP];
+        for state in &mut states {
+            *state = self.next();
+        }
+        states
+    }
+
+    /// The group of `text` at `offset`, as elements.
+    ///
+    /// # Safety
+    /// [`GROUP`] whole vectors of `text` begin at `offset`.
+    #[target_feature(enable = "avx512f,avx512bw")]
+    #[inline]
+    pub(super) unsafe fn load(&self, text: &Text, offset: usize) -> [__m512i; GROUP] {
+        let from = text.from(offset);
+        let mut elements = [_mm512_setzero_si512(); GROUP];
+        for (i, elements) in elements.iter_mut().enumerate() {
+            // SAFETY: the vector lies within the text, which may be read where `from` says.
+            let vector = unsafe { _mm512_loadu_si512(from.add(i * VECTOR).cast()) };
+            *elements = self.elements(vector);
+        }
+        elements
+    }
+
+    /// The last round of a group and its text; what was written, as elements.
+    ///
+    /// # Safety
+    /// As [`Self::load`].
+    #[target_feature(enable = "avx512f,avx512bw,vaes")]
+    #[inline]
+    pub(super) unsafe fn finish(
+        &self,
+        states: [__m512i; GROUP],
+        text: &Text,
+        offset: usize,
+    ) -> [__m512i; GROUP] {
+        let from = text.from(offset);
+        let to = text.out.wrapping_add(offset);
+        let mut elements = states;
+        for (i, state) in elements.iter_mut().enumerate() {
+            let at = i * VECTOR;
+            // SAFETY: the vector lies within the text: it may be read where `from` says and written to `out`.
+            let after = unsafe {
+                let before = _mm512_loadu_si512(from.add(at).cast());
+                let after = self.last(*state, before);
+                _mm512_storeu_si512(to.add(at).cast(), after);
+                after
+            };
+            *state = self.elements(after);
+        }
+        elements
+    }
+
+    /// As [`Self::load`], of the bytes of the masks only.
+    ///
+    /// # Safety
+    /// The bytes of the masks lie within the text.
+    #[target_feature(enable = "avx512f,avx512bw")]
+    #[inline]
+    pub(super) unsafe fn load_part(
+        &self,
+        text: &Text,
+        offset: usize,
+        masks: &[u64; GROUP],
+    ) -> [__m512i; GROUP] {
+        let from = text.from(offset);
+        let mut elements = [_mm512_setzero_si512(); GROUP];
+        for (i, elements) in elements.iter_mut().enumerate() {
+            // SAFETY: only bytes of the mask are accessed, which may be read where `from` says.
+            let vector =
+                unsafe { _mm512_maskz_loadu_epi8(masks[i], from.wrapping_add(i * VECTOR).cast()) };
+            *elements = self.elements(vector);
+        }
+        elements
+    }
+
+    /// As [`Self::finish`], of the bytes of the masks only.
+    ///
+    /// # Safety
+    /// As [`Self::load_part`].
+    #[target_feature(enable = "avx512f,avx512bw,vaes")]
+    #[inline]
+    pub(super) unsafe fn finish_part(
+        &self,
+        states: [__m512i; GROUP],
+        text: &Text,
+        offset: usize,
+        masks: &[u64; GROUP],
+    ) -> [__m512i; GROUP] {
+        let from = text.from(offset);
+        let to = text.out.wrapping_add(offset);
+        let mut elements = states;
+        for (i, state) in elements.iter_mut().enumerate() {
+            let (at, mask) = (i * VECTOR, masks[i]);
+            // SAFETY: only bytes of the mask are accessed; they may be read where `from` says and written to `out`.
+            let after = unsafe {
+                let before = _mm512_maskz_loadu_epi8(mask, from.wrapping_add(at).cast());
+                let after = self.last(*state, before);
+                _mm512_mask_storeu_epi8(to.wrapping_add(at).cast(), mask, after);
+                after
+            };
+            *state = self.elements(_mm512_maskz_mov_epi8(mask, after));
+        }
+        elements
+    }
+
+    /// Four blocks as elements of the field.
+    #[target_feature(enable = "avx512f,avx512bw")]
+    #[inline]
+    fn elements(&self, blocks: __m512i) -> __m512i {
+        _mm512_shuffle_epi8(blocks, self.reverse)
+    }
+}
+
+/// The counter block of a 96-bit nonce.
+#[inline]
+pub(super) fn counter_block(nonce: &[u8; 12], counter: u32) -> [u8; BLOCK] {
+    let mut block = [0; BLOCK];
+    block[..12].copy_from_slice(nonce);
+    block[12..].copy_from_slice(&counter.to_be_bytes());
+    block
+}
