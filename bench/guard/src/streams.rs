@@ -46,7 +46,7 @@ fn sender() -> (Streams, StreamId) {
 fn write(sender: &mut Streams, packet: &mut [u8], sent: &mut SentFrames) -> usize {
     let mut out = FrameWriter::new(packet);
     sender.write_frames(&mut out, sent);
-    out.len()
+    out.complete()
 }
 
 /// Packets are built, and acknowledged a batch later.

@@ -37,7 +37,7 @@ fn frames(write: impl FnOnce(&mut FrameWriter<'_>)) -> Vec<u8> {
     let mut buf = vec![0; 1300];
     let mut out = FrameWriter::new(&mut buf);
     write(&mut out);
-    let len = out.len();
+    let len = out.complete();
     buf.truncate(len);
     buf
 }

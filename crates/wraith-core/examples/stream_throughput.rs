@@ -47,7 +47,7 @@ fn main() {
             let mut frames = SentFrames::new();
             let mut out = FrameWriter::new(packet);
             sender.write_frames(&mut out, &mut frames);
-            let len = out.len();
+            let len = out.complete();
             deliver(&packet[..len], &mut receiver);
             flights.push(frames);
             sent_packets += 1;
@@ -65,7 +65,7 @@ fn main() {
             let mut frames = SentFrames::new();
             let mut out = FrameWriter::new(&mut packets[..payload]);
             receiver.write_frames(&mut out, &mut frames);
-            let len = out.len();
+            let len = out.complete();
             deliver(&packets[..len], &mut sender);
             frames.iter().for_each(|frame| receiver.on_acked(frame));
         }

@@ -49,7 +49,7 @@ fn flight(
         let mut sent = SentFrames::new();
         let mut out = FrameWriter::new(buf);
         from.write_frames(&mut out, &mut sent);
-        let len = out.len();
+        let len = out.complete();
         let lost = lossy && i % 50 == 49;
         flying.extend(sent.into_iter().map(|frame| (frame, lost)));
         for frame in Frames::new(&buf[..len]).filter(|_| !lost) {

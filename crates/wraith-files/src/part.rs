@@ -9,12 +9,9 @@
 
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rustix::fs::{
-    FallocateFlags, FileType, OFlags, SeekFrom, Stat, fallocate, fstat, fstatfs, fsync, seek,
-};
+use rustix::fs::{FallocateFlags, FileType, OFlags, SeekFrom, Stat, fallocate, fstat, fsync, seek};
 use rustix::io::Errno;
 
 use crate::beneath::open_child;
@@ -35,19 +32,6 @@ use crate::write::{set_metadata, write_all_at, write_sparse_at};
 /// sender that works in order leaves a handful.
 const RANGES_MAX: usize = 65_536;
 
-/// Chunks of zeros hashed between two looks at whether to go on (64 MiB: a hundredth of a second).
-const HOLE_STEP_CHUNKS: u64 = 256;
-
-/// Disk space asked for ahead of the chunks: seldom enough to cost nothing, little enough to be had at once, and what a
-/// killed process may leave unused.
-const RESERVE_BYTES: u64 = 64 * 1024 * 1024;
-
-/// `EXT4_SUPER_MAGIC` of `statfs(2)`, also of ext2 and ext3.
-const EXT4: u64 = 0xEF53;
-
-/// [`PartFile::reserved`] of a file for which nothing is reserved.
-const NOTHING_TO_RESERVE: u64 = u64::MAX;
-
 /// A file that is being received. See the module. Dropped unfinished, it stays on disk to be resumed, unless nothing of it
 /// was verified.
 #[derive(Debug)]
@@ -61,8 +45,6 @@ pub struct PartFile {
     pub(crate) parent: Arc<OwnedFd>,
     pub(crate) names: HiddenNames,
     pub(crate) fd: OwnedFd,
-    /// End of the part of the file that has its disk space.
-    reserved: AtomicU64,
     pub(crate) state: Mutex<State>,
 }
 
@@ -100,9 +82,6 @@ impl PartFile {
             journal: Some(journal),
             unproven: false,
         };
-        // Elsewhere it was not measured, or costs more than it saves.
-        let gains = !sparse && fstatfs(&fd).is_ok_and(|stat| stat.f_type as u64 == EXT4);
-        let reserved = AtomicU64::new(if gains { 0 } else { NOTHING_TO_RESERVE });
         Self {
             target: Arc::clone(target),
             path: entry.path.clone(),
@@ -113,7 +92,6 @@ impl PartFile {
             parent,
             names,
             fd,
-            reserved,
             state: Mutex::new(state),
         }
     }
@@ -152,7 +130,6 @@ impl PartFile {
         debug_assert_eq!(chunk_hash(self.size, index, pieces), cv, "the caller verifies");
         let Some(claim) = self.claim(index..index + 1)? else { return Ok(()) };
         let offset = index * CHUNK_BYTES as u64;
-        self.reserve(offset..offset + len as u64);
         let written = if self.sparse && self.is_hole(offset, len as u64) {
             write_sparse_at(self.fd.as_fd(), pieces, offset)
         } else {
@@ -176,31 +153,11 @@ impl PartFile {
             self.punch(start, end - start).context(self.path.as_bytes(), "make room in it")?;
         }
         claim.record(&Record::Hole { first: range.start, count: range.end - range.start })?;
-        self.set_holes(range);
-        Ok(())
-    }
-
-    /// Hashes the holes an earlier session left, which [`Self::finish`] otherwise does: for terabytes that takes minutes.
-    /// `go_on` is asked every [`HOLE_STEP_CHUNKS`]; false as soon as it says so, with the rest still to be hashed.
-    pub fn hash_holes(&self, go_on: impl Fn() -> bool) -> bool {
-        loop {
-            let first = self.lock().unhashed_holes.iter().next();
-            let Some(hole) = first else { return true };
-            let step = hole.start..hole.end.min(hole.start + HOLE_STEP_CHUNKS);
-            if !go_on() {
-                return false;
-            }
-            self.set_holes(step.clone());
-            self.lock().unhashed_holes.remove(step);
-        }
-    }
-
-    /// Enters chunks of zeros in the root.
-    fn set_holes(&self, chunks: Range<u64>) {
-        for index in chunks {
+        for index in range {
             let cv = zero_chunk_hash(self.size, index);
             self.lock().root.set(index, cv);
         }
+        Ok(())
     }
 
     /// Gives the complete file its mode, time and name, if `root` is its hash. Otherwise [`Error::Mismatch`], and nothing of
@@ -279,24 +236,6 @@ impl PartFile {
         match seek(&self.fd, SeekFrom::Data(offset)) {
             Ok(data) => data >= offset + len,
             Err(errno) => errno == Errno::NXIO,
-        }
-    }
-
-    /// Asks for disk space for the bytes of `chunk` and some behind them. Writing to space that is there already costs
-    /// ext4 a fifth less processor time than having it promised block by block. Only a hint: what cannot be reserved is
-    /// written all the same, or fails then.
-    fn reserve(&self, chunk: Range<u64>) {
-        let reserved = self.reserved.load(Relaxed);
-        if chunk.end <= reserved {
-            return;
-        }
-        // Never more than a step at once, wherever a peer begins.
-        let from = chunk.start.max(reserved);
-        let to = self.size.min(chunk.end + RESERVE_BYTES);
-        if self.reserved.compare_exchange(reserved, to, Relaxed, Relaxed).is_ok()
-            && fallocate(&self.fd, FallocateFlags::KEEP_SIZE, from, to - from).is_err()
-        {
-            self.reserved.store(NOTHING_TO_RESERVE, Relaxed);
         }
     }
 

@@ -125,8 +125,10 @@ pub struct Connection {
     probes: u8,
     ping: bool,
     idle_timeout: Duration,
-    idle_deadline: Time,
-    keep_alive_at: Time,
+    /// The peer was last heard then, or we sent the first packet since it was.
+    idle_since: Time,
+    /// When we last sent a PING since then to keep the connection alive.
+    kept_alive_at: Option<Time>,
     /// When the pacer lets the next packets go, as of the last `poll_transmit`.
     pace_at: Option<Time>,
     events: VecDeque<Event>,
@@ -177,8 +179,8 @@ impl Connection {
             probes: 0,
             ping: false,
             idle_timeout: config.idle_timeout,
-            idle_deadline: now + config.idle_timeout,
-            keep_alive_at: now + config.idle_timeout / 3,
+            idle_since: now,
+            kept_alive_at: None,
             pace_at: None,
             events: VecDeque::new(),
             stats: ConnectionStats::default(),

@@ -21,7 +21,7 @@ impl Connection {
     }
 
     fn open_timeout(&self) -> Time {
-        let keep_alive = self.config.keep_alive.then_some(self.keep_alive_at);
+        let keep_alive = self.config.keep_alive.then(|| self.keep_alive_at());
         let forget = self.sealed.as_ref().and_then(|s| s.forget_at);
         let confirm = self.confirming.as_ref().map(|c| c.next);
         let candidate = self.candidate.as_ref().and_then(Candidate::timeout);
@@ -36,7 +36,7 @@ impl Connection {
         ]
         .into_iter()
         .flatten()
-        .fold(self.idle_deadline, Time::min)
+        .fold(self.idle_deadline(), Time::min)
     }
 
     /// Does what is due by `now`.
@@ -58,13 +58,13 @@ impl Connection {
     }
 
     fn handle_open_timeout(&mut self, now: Time) {
-        if self.idle_deadline <= now {
+        if self.idle_deadline() <= now {
             self.fall_silent(CloseReason::IdleTimeout);
             return;
         }
-        if self.config.keep_alive && self.keep_alive_at <= now {
+        if self.config.keep_alive && self.keep_alive_at() <= now {
             self.ping = true;
-            self.keep_alive_at = now + self.idle_timeout / 3;
+            self.kept_alive_at = Some(now);
         }
         if let Some(sealed) = &mut self.sealed
             && sealed.forget_at.is_some_and(|at| at <= now)
@@ -101,9 +101,20 @@ impl Connection {
 
     /// The peer lives, or we sent the first packet since it did.
     pub(super) fn restart_idle_timer(&mut self, now: Time) {
-        self.idle_deadline = now + self.idle_timeout.max(self.recovery.pto() * 3);
-        // Both sides keep alive; the initiator a little earlier, so that one PING serves both.
-        let share = if self.role == Role::Initiator { 3 } else { 2 };
-        self.keep_alive_at = now + self.idle_timeout / share;
+        self.idle_since = now;
+        self.kept_alive_at = None;
+    }
+
+    fn idle_deadline(&self) -> Time {
+        self.idle_since + self.idle_timeout.max(self.recovery.pto() * 3)
+    }
+
+    /// When the next PING is due. Both sides keep alive; the initiator a little earlier, so that one PING serves both.
+    fn keep_alive_at(&self) -> Time {
+        match self.kept_alive_at {
+            Some(last) => last + self.idle_timeout / 3,
+            None if self.role == Role::Initiator => self.idle_since + self.idle_timeout / 3,
+            None => self.idle_since + self.idle_timeout / 2,
+        }
     }
 }

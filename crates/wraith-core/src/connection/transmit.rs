@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::{Connection, State};
 use crate::event::Transmit;
-use crate::frame::{FrameWriter, SentFrame, SentFrames};
+use crate::frame::{FrameWriter, SentFrame, SentFrames, Written};
 use crate::mtud::MTU_MIN;
 use crate::path::CHALLENGE_LEN_MIN;
 use crate::recovery::{Budget, SentPacket};
@@ -98,7 +98,7 @@ impl Connection {
         *next = now + pto;
         let mut out = FrameWriter::new(&mut buf[HEADER..self.path.mtud.current() as usize - TAG]);
         out.close(*code, reason);
-        let payload = out.len();
+        let payload = out.finish();
         let len = self.seal_packet(payload, buf);
         Some(Self::single(self.path.remote, len))
     }
@@ -111,7 +111,7 @@ impl Connection {
         let room = out.remaining();
         out.padding(room);
         sent.push(SentFrame::PathResponse);
-        let payload = out.len();
+        let payload = out.finish();
         let len = self.send_packet(now, payload, buf, sent, true, false);
         Some(Self::single(to, len))
     }
@@ -134,7 +134,7 @@ impl Connection {
         out.path_challenge(challenge);
         let room = out.remaining();
         out.padding(room);
-        let payload = out.len();
+        let payload = out.finish();
         let sent = SentFrames::from_slice(&[SentFrame::PathChallenge(challenge)]);
         let len = self.send_packet(now, payload, buf, sent, true, false);
         Some(Self::single(to, len))
@@ -151,7 +151,7 @@ impl Connection {
         out.immediate_ack();
         let room = out.remaining();
         out.padding(room);
-        let payload = out.len();
+        let payload = out.finish();
         let sent = SentFrames::from_slice(&[SentFrame::Ping]);
         let len = self.send_packet(now, payload, buf, sent, true, true);
         Some(Self::single(self.path.remote, len))
@@ -244,10 +244,10 @@ impl Connection {
             sent.push(SentFrame::Ping);
             self.ping = false;
         }
-        let payload = out.len();
-        if payload == 0 {
+        if out.is_empty() {
             return None;
         }
+        let payload = out.finish();
         self.probes = self.probes.saturating_sub(1);
         let eliciting = !ack_only || refresh || sent.iter().any(|f| matches!(f, SentFrame::Ping));
         Some(self.send_packet(now, payload, space, sent, eliciting, false))
@@ -271,7 +271,7 @@ impl Connection {
     fn send_packet(
         &mut self,
         now: Time,
-        payload: usize,
+        payload: Written,
         buf: &mut [u8],
         frames: SentFrames,
         ack_eliciting: bool,
@@ -287,11 +287,12 @@ impl Connection {
         len
     }
 
-    /// Seals `payload` bytes at `buf[HEADER..]` under the next packet number; returns the datagram's length.
-    fn seal_packet(&mut self, payload: usize, buf: &mut [u8]) -> usize {
-        let len = HEADER + payload + TAG;
+    /// Seals the payload at `buf[HEADER..]` under the next packet number; returns the datagram's length.
+    fn seal_packet(&mut self, payload: Written, buf: &mut [u8]) -> usize {
+        let len = HEADER + payload.len + TAG;
         let sealed = self.sealed.as_mut().expect("packets are built only after the handshake");
-        sealed.sealer.seal(self.next_pn, &mut buf[..len]);
+        let tail = payload.tail.as_deref().unwrap_or_default();
+        sealed.sealer.seal_from(self.next_pn, &mut buf[..len], tail);
         self.next_pn += 1;
         self.stats.packets_sent += 1;
         len

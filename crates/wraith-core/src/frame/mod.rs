@@ -20,7 +20,7 @@ use crate::Violation;
 
 pub use ack::{AckFrame, AckRanges, EcnCounts};
 pub use read::Frames;
-pub use write::FrameWriter;
+pub use write::{FrameWriter, Written};
 
 /// Bytes of the reason in a CLOSE frame: enough for a sentence, small enough to fit any packet (SPEC §5).
 pub const REASON_BYTES_MAX: usize = 512;

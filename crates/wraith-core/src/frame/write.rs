@@ -7,23 +7,48 @@
 use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 
+use bytes::Bytes;
+
 use super::{ACK_RANGES_MAX, EcnCounts, REASON_BYTES_MAX, kind};
 use crate::varint;
 
 /// Smallest piece of a longer run of stream bytes worth the header of a frame of its own.
 const FRAGMENT_BYTES_MIN: usize = 32;
 
+/// What was written into a packet.
+#[derive(Debug)]
+pub struct Written {
+    /// Bytes of all frames.
+    pub len: usize,
+    /// The last of them, if they were not copied: their place in the packet is still empty.
+    pub tail: Option<Bytes>,
+}
+
 /// Appends frames to the payload of a packet.
 #[derive(Debug)]
 pub struct FrameWriter<'a> {
     buf: &'a mut [u8],
     len: usize,
+    tail: Option<Bytes>,
 }
 
 impl<'a> FrameWriter<'a> {
     /// Writes into `buf`, all of the room the packet has for frames (its tag not included).
     pub fn new(buf: &'a mut [u8]) -> Self {
-        Self { buf, len: 0 }
+        Self { buf, len: 0, tail: None }
+    }
+
+    /// Ends the packet.
+    pub fn finish(self) -> Written {
+        Written { len: self.len, tail: self.tail }
+    }
+
+    /// Ends the packet with all bytes in their place; how many they are.
+    pub fn complete(self) -> usize {
+        if let Some(tail) = &self.tail {
+            self.buf[self.len - tail.len()..self.len].copy_from_slice(tail);
+        }
+        self.len
     }
 
     /// Bytes written.
@@ -120,6 +145,23 @@ impl<'a> FrameWriter<'a> {
         fin: bool,
         fill: impl FnOnce(&mut [u8]),
     ) -> Option<usize> {
+        let source = |to: &mut [u8], _| {
+            fill(to);
+            None
+        };
+        self.stream_from(id, offset, available, fin, source)
+    }
+
+    /// As [`Self::stream`], but `source` need not copy: for a frame that ends the packet (then its second argument is
+    /// true) it may return the bytes instead, as many as it would copy. They are [`Written::tail`] then.
+    pub fn stream_from(
+        &mut self,
+        id: u64,
+        offset: u64,
+        available: usize,
+        fin: bool,
+        source: impl FnOnce(&mut [u8], bool) -> Option<Bytes>,
+    ) -> Option<usize> {
         let header = 1 + varint::len(id) + varint::len(offset);
         let room = self.remaining().checked_sub(header)?;
         if room < available && room < FRAGMENT_BYTES_MIN {
@@ -136,7 +178,15 @@ impl<'a> FrameWriter<'a> {
             self.padding(room - len);
             self.put(kind, &[id, offset]);
         }
-        fill(&mut self.buf[self.len..self.len + len]);
+        let ends = self.remaining() == len;
+        let room = &mut self.buf[self.len..self.len + len];
+        self.tail = source(room, ends).filter(|tail| {
+            assert!(
+                ends && tail.len() == len,
+                "only all bytes of the last frame may stay elsewhere"
+            );
+            true
+        });
         self.len += len;
         Some(len)
     }

@@ -222,7 +222,14 @@ impl SendHalf {
         // A packet is far below 4 GiB: what does not fit is written later.
         let available = u32::try_from(end - offset).unwrap_or(u32::MAX);
         let buffer = &mut self.buffer;
-        let len = out.stream(id, offset, available as usize, last, |to| buffer.copy(offset, to))?;
+        let source = |to: &mut [u8], ends: bool| {
+            let held = if ends { buffer.slice(offset, to.len()) } else { None };
+            if held.is_none() {
+                buffer.copy(offset, to);
+            }
+            held
+        };
+        let len = out.stream_from(id, offset, available as usize, last, source)?;
         let fin = last && len as u64 == end - offset;
         if fin && self.state == State::Finishing(Delivery::Due) {
             self.state = State::Finishing(Delivery::InFlight);

@@ -13,6 +13,8 @@ use crate::RangeSet;
 
 /// Memory of a segment besides its bytes, so that very many tiny writes fill a buffer too.
 const SEGMENT_OVERHEAD_BYTES: u64 = 64;
+/// Fewer bytes are copied faster than shared.
+const SLICE_BYTES_MIN: usize = 512;
 
 #[derive(Debug)]
 struct Segment {
@@ -62,12 +64,30 @@ impl SendBuffer {
         self.segments.push_back(Segment { start, bytes });
     }
 
-    /// Copies the bytes from `offset` on into `target`. All of them must be held.
-    pub(super) fn copy(&mut self, mut offset: u64, mut target: &mut [u8]) {
+    /// The `len` bytes from `offset` on without copying them, if that is worth it and they lie in one segment. They must
+    /// be held.
+    pub(super) fn slice(&mut self, offset: u64, len: usize) -> Option<Bytes> {
+        if len < SLICE_BYTES_MIN {
+            return None;
+        }
+        self.seek(offset);
+        let segment = &self.segments[self.cursor];
+        let start = (offset - segment.start) as usize;
+        let all = segment.bytes.len() >= start + len;
+        all.then(|| segment.bytes.slice(start..start + len))
+    }
+
+    /// Moves the cursor to the segment that holds `offset`.
+    fn seek(&mut self, offset: u64) {
         let holds = |s: &Segment| s.start <= offset && offset < s.end();
         if !self.segments.get(self.cursor).is_some_and(holds) {
             self.cursor = self.segments.partition_point(|s| s.end() <= offset);
         }
+    }
+
+    /// Copies the bytes from `offset` on into `target`. All of them must be held.
+    pub(super) fn copy(&mut self, mut offset: u64, mut target: &mut [u8]) {
+        self.seek(offset);
         while !target.is_empty() {
             let segment = &self.segments[self.cursor];
             let source = &segment.bytes[(offset - segment.start) as usize..];
@@ -122,6 +142,20 @@ mod tests {
 
     fn byte(offset: u64) -> u8 {
         (offset % 251) as u8
+    }
+
+    #[test]
+    fn a_slice_is_given_where_one_segment_holds_it_all() {
+        let mut buffer = SendBuffer::default();
+        for start in [0, 2000] {
+            buffer.push((start..start + 2000).map(byte).collect::<Vec<_>>().into());
+        }
+        let expected: Vec<u8> = (2100..3500).map(byte).collect();
+        assert_eq!(buffer.slice(2100, 1400).as_deref(), Some(&expected[..]));
+        assert_eq!(buffer.slice(600, 1400).map(|slice| slice.len()), Some(1400));
+        assert_eq!(buffer.slice(601, 1400), None);
+        assert_eq!(buffer.slice(2600, 1400).map(|slice| slice.len()), Some(1400));
+        assert_eq!(buffer.slice(0, SLICE_BYTES_MIN - 1), None);
     }
 
     proptest! {

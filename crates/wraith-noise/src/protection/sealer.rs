@@ -54,6 +54,15 @@ impl Sealer {
     /// If `datagram` is shorter than [`PACKET_BYTES_MIN`], if `pn` is not larger than every one before, or if the key has
     /// sealed [`KEY_PACKETS_MAX`] packets. All three are the caller's errors, never the peer's.
     pub fn seal(&mut self, pn: u64, datagram: &mut [u8]) {
+        self.seal_from(pn, datagram, &[]);
+    }
+
+    /// As [`Self::seal`], with the last frames taken from `tail`, which is not copied first: their room in `datagram`, in
+    /// front of the tag's, need not be filled.
+    ///
+    /// # Panics
+    /// As [`Self::seal`], and if `tail` is longer than that room.
+    pub fn seal_from(&mut self, pn: u64, datagram: &mut [u8], tail: &[u8]) {
         assert!(datagram.len() >= PACKET_BYTES_MIN, "a packet has frames");
         assert!(pn >= self.next_pn, "packet number {pn} was used already");
         assert!(self.packets_in_phase < KEY_PACKETS_MAX, "the key has reached its limit");
@@ -66,7 +75,8 @@ impl Sealer {
 
         let (front, sealed) = datagram.split_at_mut(HEADER_BYTES);
         let (frames, tag_room) = sealed.split_at_mut(sealed.len() - TAG_BYTES);
-        let tag = self.key.seal(pn, &header, frames);
+        let filled = frames.len() - tail.len();
+        let tag = self.key.seal_from(pn, &header, frames, filled, tail);
         tag_room.copy_from_slice(&tag);
 
         let (cid_mask, pn_mask) = MaskKey::mask_pair(&self.peer_cid_mask, &self.pn_mask, &tag);

@@ -8,7 +8,9 @@ use std::sync::Mutex;
 use wraith_core::RangeSet;
 
 use super::plan::Wish;
-use crate::limits::HOLE_RUN_CHUNKS;
+
+/// Chunks of a hole that are claimed, hashed and sent together (1 GiB).
+const HOLE_RUN_CHUNKS: u64 = 4096;
 
 /// What to do with some chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

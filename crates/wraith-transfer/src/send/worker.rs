@@ -244,9 +244,7 @@ impl Worker<'_> {
     /// A buffer, once the receiver has acknowledged enough.
     fn take_buffer(&self) -> Result<Buffer, TransferError> {
         let session = self.sending.session;
-        session
-            .wait_in(|| self.sending.pool.take(|| session.connection.stats()))
-            .ok_or_else(|| session.stopped())
+        session.wait_in(|| self.sending.pool.take()).ok_or_else(|| session.stopped())
     }
 
     fn send_hole(
@@ -256,9 +254,6 @@ impl Worker<'_> {
         send: bool,
     ) -> Result<(), TransferError> {
         for chunk in chunks.clone() {
-            if self.sending.session.is_over() {
-                return Err(self.sending.session.stopped());
-            }
             let len = chunk_len(big.size, chunk);
             let cv = zero_chunk_cv(chunk, len);
             lock(&big.root).set(chunk, cv);

@@ -96,7 +96,7 @@ impl Side {
         let mut sent = SentFrames::new();
         let mut out = FrameWriter::new(&mut payload);
         self.streams.write_frames(&mut out, &mut sent);
-        let len = out.len();
+        let len = out.complete();
         assert!(len > 0 && !sent.is_empty(), "pending, but nothing was written");
         payload.truncate(len);
         self.check_limits(&payload);
