@@ -146,7 +146,7 @@ unsafe fn crypt<const SEAL: bool>(
 #[inline]
 unsafe fn tail<const SEAL: bool>(
     key: &GcmKey,
-    pass: &mut Pass,
+    pass: &mut Pass<'_>,
     text: &Text,
     offset: usize,
     pending: Option<[__m512i; GROUP]>,

@@ -46,30 +46,33 @@ impl Text {
 }
 
 /// What stays the same for all vectors of one text.
-pub(super) struct Pass {
-    rounds: [__m512i; ROUND_KEYS],
+pub(super) struct Pass<'a> {
+    round_keys: &'a [__m128i; ROUND_KEYS],
     /// Shuffle that reverses the bytes of each block.
     reverse: __m512i,
     /// The next four counter blocks, each reversed: the counter is the lowest word.
     counters: __m512i,
 }
 
-impl Pass {
+impl<'a> Pass<'a> {
     #[target_feature(enable = "avx512f,avx512bw,avx2")]
     #[inline]
-    pub(super) fn new(round_keys: &[__m128i; ROUND_KEYS], nonce: &[u8; 12]) -> Self {
-        let mut rounds = [_mm512_setzero_si512(); ROUND_KEYS];
-        for (wide, key) in rounds.iter_mut().zip(round_keys) {
-            *wide = _mm512_broadcast_i32x4(*key);
-        }
+    pub(super) fn new(round_keys: &'a [__m128i; ROUND_KEYS], nonce: &[u8; 12]) -> Self {
         // Counter 1 makes the tag, the text begins with 2 (SP 800-38D §7.1).
         let offsets = _mm512_set_epi32(0, 0, 0, 3, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0);
         let first = _mm512_broadcast_i32x4(integer(counter_block(nonce, 2)));
         Self {
-            rounds,
+            round_keys,
             reverse: _mm512_broadcast_i32x4(reversal()),
             counters: _mm512_add_epi32(first, offsets),
         }
+    }
+
+    /// The key of a round, for four blocks. A load, which costs less than keeping all of them at hand.
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    fn round_key(&self, round: usize) -> __m512i {
+        _mm512_broadcast_i32x4(self.round_keys[round])
     }
 
     /// The next four counter blocks after round 0.
@@ -79,7 +82,7 @@ impl Pass {
         let blocks = _mm512_shuffle_epi8(self.counters, self.reverse);
         let four = _mm512_set_epi32(0, 0, 0, 4, 0, 0, 0, 4, 0, 0, 0, 4, 0, 0, 0, 4);
         self.counters = _mm512_add_epi32(self.counters, four);
-        _mm512_xor_si512(blocks, self.rounds[0])
+        _mm512_xor_si512(blocks, self.round_key(0))
     }
 
     /// Rounds 1 to 13 of a group, with the products of a group of elements and the powers from `power` down added to
@@ -126,8 +129,9 @@ impl Pass {
     #[target_feature(enable = "avx512f,vaes")]
     #[inline]
     fn round(&self, states: &mut [__m512i; GROUP], round: usize) {
+        let key = self.round_key(round);
         for state in states {
-            *state = _mm512_aesenc_epi128(*state, self.rounds[round]);
+            *state = _mm512_aesenc_epi128(*state, key);
         }
     }
 
@@ -135,7 +139,7 @@ impl Pass {
     #[target_feature(enable = "avx512f,vaes")]
     #[inline]
     fn last(&self, state: __m512i, text: __m512i) -> __m512i {
-        _mm512_aesenclast_epi128(state, _mm512_xor_si512(self.rounds[ROUND_KEYS - 1], text))
+        _mm512_aesenclast_epi128(state, _mm512_xor_si512(self.round_key(ROUND_KEYS - 1), text))
     }
 
     /// The next four vectors of counter blocks.
