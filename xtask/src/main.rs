@@ -1,4 +1,4 @@
-//! Developer commands: `cargo xtask test | race | grid | netlab | swarm | guard | ci`. Each is what a person would type,
+//! Developer commands: `cargo xtask test | race | charts | grid | netlab | swarm | guard | ci`. Each is what a person would type,
 //! in the right order; what they print is meant to be pasted.
 
 mod cargo;
@@ -19,8 +19,10 @@ struct Cli {
 enum Command {
     /// Run all tests: units and simulator as they are, the program's own against the release build
     Test,
-    /// Race wraith against cp, scp and rsync on the same data in turn; medians, ratios, peak memory
+    /// Race wraith against what people use today, on the same data in turn; medians, ratios, CPU time, peak memory
     Race(race::Args),
+    /// Make the tables and charts of the committed race again
+    Charts,
     /// Run the scenario grid: wraith beside other transports over simulated links of every kind
     Grid {
         /// Passed on; `--help` lists what there is
@@ -48,6 +50,7 @@ fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
         Command::Test => cargo::test().and_then(|()| netlab::smoke_test()),
         Command::Race(args) => race::run(&args),
+        Command::Charts => race::charts(),
         Command::Grid { words } => cargo::grid(&words),
         Command::Netlab(args) => netlab::run(&args),
         Command::Swarm { connections, more } => cargo::swarm(connections, &more),

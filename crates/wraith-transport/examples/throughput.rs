@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cargo run --release -p wraith-transport --example throughput            # two processes over loopback
-//! … --example throughput -- --gib 16 --rounds 1 --mtu 1452 --streams 4 --chacha --window-kib 4096 --pin
+//! … --example throughput -- --gib 16 --rounds 1 --mtu 1452 --streams 4 --chacha --window-kib 4096 --pin --json
 //! … --example throughput -- --threads                                     # both ends in this process
 //! … --example throughput -- serve [ADDRESS]       prints `NODEID ADDRESS`, serves until killed
 //! … --example throughput -- send ADDRESS NODEID
@@ -39,6 +39,7 @@ struct Options {
     suites: u8,
     threads: bool,
     pin: bool,
+    json: bool,
     rounds: u32,
     window: Option<u64>,
     rest: Vec<String>,
@@ -64,6 +65,7 @@ fn parse(mut args: impl Iterator<Item = String>) -> Result<Options> {
         suites: 0b11,
         threads: false,
         pin: false,
+        json: false,
         rounds: 3,
         window: None,
         rest: Vec::new(),
@@ -79,6 +81,7 @@ fn parse(mut args: impl Iterator<Item = String>) -> Result<Options> {
             "--chacha" => options.suites = 0b10,
             "--threads" => options.threads = true,
             "--pin" => options.pin = true,
+            "--json" => options.json = true,
             _ => options.rest.push(arg),
         }
     }
@@ -172,6 +175,17 @@ fn round(options: &Options, connection: &Connection) -> Result<()> {
     let (seconds, cpu) = (begin.elapsed().as_secs_f64(), cpu_time() - cpu);
     let bytes = (share * options.streams) as f64;
     let stats = connection.stats();
+    if options.json {
+        println!(
+            r#"{{"peer":"wraith","bytes":{bytes},"seconds":{seconds},"sender_cpu_seconds":{},"receiver_cpu_seconds":{},"mtu_bytes":{},"datagrams_sent":{},"datagrams_lost":{}}}"#,
+            cpu.as_secs_f64(),
+            peer_cpu.as_secs_f64(),
+            stats.mtu,
+            stats.packets_sent,
+            stats.packets_lost,
+        );
+        return Ok(());
+    }
     println!(
         "{:6.2} Gbit/s  {:5.2} GB/s  {seconds:6.3} s | CPU ns/byte: sender {:.3}, receiver {:.3} | lost {} of {} packets, \
          {} spurious, rtt {:?}, window {} KiB, mtu {}",

@@ -1,16 +1,26 @@
 //! Who takes part, and how each copies a source into a folder.
 
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 
 use super::data::DataSet;
-use super::process::{self, Run};
-use super::skipped;
+use super::isolated::Isolated;
+use super::process::{self, Run, Usage};
+use super::sendme::Sendme;
 use super::sshd::Sshd;
+use super::tools::Tools;
+use super::wormhole::Wormhole;
+
+/// Nobody needs as long; a peer that hangs is stopped by `timeout`, which counts as a failure.
+const RUN_LIMIT_SECONDS: &str = "300";
+
+/// All who copy files, in the order they run.
+pub const NAMES: [&str; 7] =
+    ["wraith", "cp", "scp", "rsync", "tar over ssh", "sendme", "magic-wormhole"];
 
 /// One way to copy.
 #[derive(Debug)]
@@ -23,34 +33,57 @@ pub enum Peer<'a> {
     Scp(&'a Sshd),
     /// `rsync -r` over the same ssh.
     Rsync(&'a Sshd),
+    /// `tar` on both sides of the same ssh.
+    TarOverSsh(&'a Sshd),
+    Sendme(Sendme<'a>),
+    Wormhole(Wormhole<'a>),
 }
 
-/// The peers that are wanted and can run; the others are skipped aloud.
-pub fn available<'a>(
-    wanted: impl Fn(&str) -> bool,
-    wraith: Option<&'a Path>,
-    sshd: Option<&'a Sshd>,
-) -> Vec<Peer<'a>> {
-    let mut peers: Vec<_> = wraith.map(Peer::Wraith).into_iter().collect();
-    peers.push(Peer::Cp);
-    for (program, word, peer) in
-        [("scp", "-V", sshd.map(Peer::Scp)), ("rsync", "--version", sshd.map(Peer::Rsync))]
-    {
-        match peer {
-            Some(peer) if installed(program, word) => peers.push(peer),
-            Some(_) if wanted(program) => skipped(&format!("{program}: not installed")),
-            _ => {}
-        }
+/// What the peers need to run.
+#[derive(Debug)]
+pub struct Means<'a> {
+    pub wraith: Option<PathBuf>,
+    pub sshd: Result<Sshd>,
+    pub isolated: Result<Isolated>,
+    pub tools: Tools,
+    pub work: &'a Path,
+}
+
+impl Means<'_> {
+    /// The peer called `name`, if it can run here.
+    pub fn peer(&self, name: &str) -> Result<Peer<'_>> {
+        Ok(match name {
+            "wraith" => Peer::Wraith(self.wraith.as_deref().context("it was not built")?),
+            "cp" => Peer::Cp,
+            "scp" => Peer::Scp(self.ssh("scp")?),
+            "rsync" => Peer::Rsync(self.ssh("rsync")?),
+            "tar over ssh" => Peer::TarOverSsh(self.ssh("tar")?),
+            "sendme" => {
+                let program = self.tools.sendme()?;
+                Peer::Sendme(Sendme { program, isolated: self.isolated()? })
+            }
+            "magic-wormhole" => {
+                let programs = self.tools.wormhole()?;
+                let folder = self.work.join("wormhole");
+                Peer::Wormhole(Wormhole::start(programs, self.isolated()?, &folder)?)
+            }
+            _ => bail!("nobody is called {name}"),
+        })
     }
-    peers.retain(|peer| wanted(peer.name()));
-    peers
-}
 
-/// Whether the program can be started at all; what it then says does not matter.
-fn installed(program: &str, word: &str) -> bool {
-    let started =
-        Command::new(program).arg(word).stdout(Stdio::null()).stderr(Stdio::null()).status();
-    started.is_ok()
+    fn ssh(&self, program: &str) -> Result<&Sshd> {
+        let started = Command::new(program)
+            .arg("--version")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
+        ensure!(started.is_ok(), "not installed");
+        self.sshd.as_ref().map_err(|error| anyhow::anyhow!("{error:#}"))
+    }
+
+    fn isolated(&self) -> Result<&Isolated> {
+        self.isolated.as_ref().map_err(|error| anyhow::anyhow!("{error:#}"))
+    }
 }
 
 impl Peer<'_> {
@@ -60,39 +93,59 @@ impl Peer<'_> {
             Self::Cp => "cp",
             Self::Scp(_) => "scp",
             Self::Rsync(_) => "rsync",
+            Self::TarOverSsh(_) => "tar over ssh",
+            Self::Sendme(_) => "sendme",
+            Self::Wormhole(_) => "magic-wormhole",
         }
     }
 
     /// Copies the source of `set` into `target`, an empty folder.
     pub fn run(&self, set: &DataSet, target: &Path) -> Result<Run> {
         let remote = format!("race:{}/", target.display());
-        let mut command = match self {
+        let mut command = Command::new("timeout");
+        command.arg(RUN_LIMIT_SECONDS);
+        let sshd = match self {
             Self::Wraith(program) => return run_wraith(program, set, target),
+            Self::Sendme(sendme) => return sendme.run(set, target),
+            Self::Wormhole(wormhole) => return wormhole.run(set, target),
             Self::Cp => {
                 // A clone is no copy: where the file system can share blocks, cp must not.
-                let mut cp = Command::new("cp");
-                cp.args(["-r", "--reflink=never"]).arg(&set.source).arg(target);
-                cp
+                command.args(["cp", "-r", "--reflink=never"]).arg(&set.source).arg(target);
+                None
             }
             Self::Scp(sshd) => {
-                let mut scp = Command::new("scp");
-                scp.args(["-q", "-r"]).args(sshd.client_options()).arg(&set.source).arg(remote);
-                scp
+                command.args(["scp", "-q", "-r"]).args(sshd.client_options());
+                command.arg(&set.source).arg(remote);
+                Some(sshd)
             }
             Self::Rsync(sshd) => {
-                let mut rsync = Command::new("rsync");
                 // -W: whole files, as between hosts that have no older copy.
-                rsync.args(["-r", "-W", "-e"]);
-                rsync.arg(format!("ssh {}", sshd.client_options().join(" ")));
-                rsync.arg(&set.source).arg(remote);
-                rsync
+                command.args(["rsync", "-r", "-W", "-e"]);
+                command.arg(format!("ssh {}", sshd.client_options().join(" ")));
+                command.arg(&set.source).arg(remote);
+                Some(sshd)
+            }
+            Self::TarOverSsh(sshd) => {
+                let name = set.source.file_name().context("the source has a name")?;
+                // The words after the script are $0, the folder, the name, the target, and ssh's options.
+                let script = "folder=$1 name=$2 target=$3; shift 3; \
+                              tar -C \"$folder\" -cf - \"$name\" | ssh \"$@\" race tar -C \"$target\" -xf -";
+                command.args(["sh", "-c", script, "sh"]).arg(&set.folder).arg(name).arg(target);
+                command.args(sshd.client_options());
+                Some(sshd)
             }
         };
+        let before = sshd.map(|sshd| sshd.sessions_cpu_seconds()).transpose()?;
         let start = Instant::now();
         let child = command.stdin(Stdio::null()).spawn()?;
         let usage = process::wait(child, self.name())?;
         let seconds = start.elapsed().as_secs_f64();
-        Ok(Run { seconds, usage: vec![(self.name(), usage)] })
+        let mut usage = vec![("client", usage)];
+        if let (Some(sshd), Some(before)) = (sshd, before) {
+            let cpu_seconds = sshd.sessions_cpu_seconds()? - before;
+            usage.push(("sshd", Usage { peak_rss_bytes: 0, cpu_seconds }));
+        }
+        Ok(Run { seconds, usage })
     }
 }
 

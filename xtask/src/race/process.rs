@@ -13,7 +13,8 @@ pub struct Run {
     pub usage: Vec<(&'static str, Usage)>,
 }
 
-/// What the kernel counted for a process that has ended.
+/// What the kernel counted for a process that has ended, and for those it had started and waited for: the sum of the times,
+/// the largest of the peaks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Usage {
     pub peak_rss_bytes: u64,
@@ -29,6 +30,14 @@ pub fn wait(child: Child, name: &str) -> Result<Usage> {
     let (status, usage) = wait4(&child)?;
     ensure!(status == 0, "{name} ended with status {status:#x}");
     Ok(usage)
+}
+
+/// Waits for a child whose end is no news: one that was killed because it would serve for ever.
+///
+/// # Errors
+/// It cannot be waited for.
+pub fn wait_killed(child: Child) -> io::Result<Usage> {
+    Ok(wait4(&child)?.1)
 }
 
 fn wait4(child: &Child) -> io::Result<(i32, Usage)> {

@@ -14,6 +14,9 @@ const START_DEADLINE: Duration = Duration::from_secs(10);
 /// Where sshd started by root insists on an empty folder.
 const PRIVILEGE_SEPARATION: &str = "/run/sshd";
 
+/// `sysconf(_SC_CLK_TCK)`: 100 on every Linux of today.
+const TICKS_PER_SECOND: f64 = 100.0;
+
 /// A running sshd; stopped when dropped.
 #[derive(Debug)]
 pub struct Sshd {
@@ -80,6 +83,30 @@ impl Sshd {
             }
             std::thread::sleep(Duration::from_millis(10));
         }
+    }
+
+    /// Processor time of all sessions that are over, with everything they started. Waits until none is left.
+    ///
+    /// # Errors
+    /// The kernel does not say, or a session does not end.
+    pub fn sessions_cpu_seconds(&self) -> Result<f64> {
+        let process = PathBuf::from(format!("/proc/{}", self.server.id()));
+        let children = process.join(format!("task/{}/children", self.server.id()));
+        let deadline = Instant::now() + START_DEADLINE;
+        while !fs::read_to_string(&children)?.trim().is_empty() {
+            ensure!(Instant::now() < deadline, "a session of sshd does not end");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let stat = fs::read_to_string(process.join("stat"))?;
+        // After the name in parentheses: state is field 3; cutime and cstime, in ticks, are 16 and 17.
+        let fields = stat.rsplit_once(')').context("no fields in stat")?.1;
+        let ticks: f64 = fields
+            .split_whitespace()
+            .skip(16 - 3)
+            .take(2)
+            .filter_map(|field| field.parse::<f64>().ok())
+            .sum();
+        Ok(ticks / TICKS_PER_SECOND)
     }
 }
 

@@ -1,82 +1,109 @@
-//! The result as a table: medians, spread, and ratios to cp and scp.
+//! Results as tables, for the terminal and for the page.
 
 use std::fmt::Write;
 
-use super::data::DataSet;
-use super::peers::Peer;
-use super::process::Run;
+use super::results::{Measure, Results, Row, Table};
+use super::targets;
 
-/// One row for each peer.
-pub fn render(set: &DataSet, peers: &[Peer<'_>], results: &[Vec<Run>]) -> String {
-    let median_of = |name: &str| {
-        let at = peers.iter().position(|p| p.name() == name)?;
-        Some(median(results[at].iter().map(|run| run.seconds)))
-    };
-    let (cp, scp) = (median_of("cp"), median_of("scp"));
-    let runs = results.first().map_or(0, Vec::len);
+/// All of a race: where it ran, the targets, and each table.
+pub fn render(results: &Results) -> String {
+    let machine = &results.machine;
     let mut out = format!(
-        "{}: {} bytes in {}, {runs} runs each, in turn; seconds\n\n\
-         | peer | median | min–max | MB/s | × cp | × scp | CPU s | peak RSS MiB |\n\
-         |---|---|---|---|---|---|---|---|\n",
-        set.name, set.bytes, set.files,
+        "{}, {} cores, {} GiB, Linux {}; {}; `{}`\n\n",
+        machine.cpu,
+        machine.cores,
+        machine.memory_gib,
+        machine.kernel,
+        results.date,
+        results.command,
     );
-    for (peer, runs) in peers.iter().zip(results) {
-        let seconds = || runs.iter().map(|run| run.seconds);
-        let middle = median(seconds());
-        let (min, max) = (seconds().fold(f64::MAX, f64::min), seconds().fold(0.0, f64::max));
-        let rate = set.bytes as f64 / 1e6 / middle;
-        let (to_cp, to_scp) = (ratio(middle, cp), ratio(middle, scp));
-        let (cpu, rss) = (cpu(runs), peak_rss(runs));
-        let name = peer.name();
+    let targets = targets::render(results);
+    if !targets.is_empty() {
+        out += &format!("{targets}\n");
+    }
+    for table in &results.tables {
+        out += &format!("**{}**\n\n{}\n", table.title, one(table));
+    }
+    out
+}
+
+/// One table: a row for each contender, with its ratio to wraith (above 1: wraith is that much better).
+pub fn one(table: &Table) -> String {
+    let figure = match table.measure {
+        Measure::Seconds => "seconds",
+        Measure::GbitPerSecond => "Gbit/s",
+    };
+    let mut out = format!(
+        "| peer | {figure}, median | min–max | runs | wraith is × better | CPU ns/byte | peak MiB |\n\
+         |---|---|---|---|---|---|---|\n"
+    );
+    for row in &table.rows {
+        let name = &row.name;
+        let Some(spread) = row.spread(table.measure) else {
+            let why = row.skipped.as_deref().unwrap_or("did not run");
+            let _ = writeln!(out, "| {name} | skipped: {why} | | | | | |");
+            continue;
+        };
+        let ratio = ours(table, row).map_or_else(
+            || "–".into(),
+            |ours| match table.measure {
+                Measure::Seconds => format!("{:.2}", spread.median / ours),
+                Measure::GbitPerSecond => format!("{:.2}", ours / spread.median),
+            },
+        );
+        let (median, min, max) = (spread.median, spread.min, spread.max);
+        let (runs, cpu, peak) = (row.samples.len(), row.cpu_ns_per_byte(), peak(row));
         let _ = writeln!(
             out,
-            "| {name} | {middle:.3} | {min:.3}–{max:.3} | {rate:.0} | {to_cp} | {to_scp} | {cpu} | {rss} |",
+            "| {name} | {median:.3} | {min:.3}–{max:.3} | {runs} | {ratio} | {cpu:.2} | {peak} |"
         );
     }
     out
 }
 
-fn ratio(seconds: f64, to: Option<f64>) -> String {
-    to.map_or_else(|| "–".into(), |to| format!("{:.2}", seconds / to))
-}
-
-/// Median CPU time of all processes of a run that we started ourselves.
-fn cpu(runs: &[Run]) -> String {
-    let all = runs.iter().map(|run| run.usage.iter().map(|(_, u)| u.cpu_seconds).sum());
-    format!("{:.2}", median(all))
-}
-
-/// The highest of all runs, for each process.
-fn peak_rss(runs: &[Run]) -> String {
-    let Some(first) = runs.first() else { return String::new() };
-    let highest = |at: usize| {
-        let peak =
-            runs.iter().filter_map(|run| run.usage.get(at)).map(|(_, u)| u.peak_rss_bytes).max();
-        peak.unwrap_or(0) as f64 / f64::from(1 << 20)
+/// The median of the row of wraith that `row` is to be compared with: the one on as many cores.
+fn ours(table: &Table, row: &Row) -> Option<f64> {
+    let conditions = |row: &Row| {
+        row.name.split_once(", ").map_or_else(String::new, |(_, conditions)| conditions.to_owned())
     };
-    let each =
-        first.usage.iter().enumerate().map(|(at, (name, _))| format!("{name} {:.0}", highest(at)));
-    each.collect::<Vec<_>>().join(", ")
+    let mine = conditions(row);
+    let like = |ours: &&Row| ours.name.starts_with("wraith") && mine.starts_with(&conditions(ours));
+    let best = table.rows.iter().filter(like).max_by_key(|ours| ours.name.len())?;
+    best.spread(table.measure).map(|spread| spread.median)
 }
 
-/// The middle value, or the mean of the two middle ones; 0 of nothing.
-fn median(values: impl Iterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    match values.len() {
-        0 => 0.0,
-        n if n % 2 == 1 => values[n / 2],
-        n => (values[n / 2 - 1] + values[n / 2]) / 2.0,
-    }
+fn peak(row: &Row) -> String {
+    let each: Vec<_> =
+        row.peak_rss_mib().into_iter().map(|(side, mib)| format!("{side} {mib:.0}")).collect();
+    each.join(", ")
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::results::Sample;
     use super::*;
 
     #[test]
-    fn the_median_is_the_middle() {
-        assert_eq!(median([3.0, 1.0, 2.0].into_iter()), 2.0);
-        assert_eq!(median([4.0, 1.0, 2.0, 3.0].into_iter()), 2.5);
+    fn a_row_is_compared_with_wraith_on_as_many_cores() {
+        let row = |name: &str, seconds: f64| Row {
+            samples: vec![Sample {
+                bytes: 1,
+                seconds,
+                cpu_seconds: 0.0,
+                peak_rss_bytes: std::collections::BTreeMap::new(),
+            }],
+            ..Row::new(name)
+        };
+        let rows = vec![
+            row("wraith, 1 core", 1.0),
+            row("quinn, 1 core", 2.0),
+            row("raw, 1 core, in turn", 2.0),
+            row("wraith, 1 core each", 3.0),
+            row("quinn, 1 core each", 2.0),
+        ];
+        let (id, title) = (String::new(), String::new());
+        let table = Table { id, title, measure: Measure::Seconds, rows };
+        let each: Vec<_> = table.rows.iter().map(|row| ours(&table, row)).collect();
+        assert_eq!(each, [1.0, 1.0, 1.0, 3.0, 3.0].map(Some));
     }
 }

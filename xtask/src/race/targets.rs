@@ -1,0 +1,140 @@
+//! What wraith has to reach, and what it reached: ratios of medians of one race.
+
+use super::results::Results;
+
+/// One promise.
+struct Target {
+    what: &'static str,
+    /// Gives the ratio, or the figure, of a race that has it.
+    reached: fn(&Results) -> Option<f64>,
+    must: Bound,
+    aim: Option<Bound>,
+}
+
+/// Which side of a figure is good.
+#[derive(Clone, Copy)]
+enum Bound {
+    AtLeast(f64),
+    AtMost(f64),
+}
+
+impl Bound {
+    fn holds(self, value: f64) -> bool {
+        match self {
+            Self::AtLeast(bound) => value >= bound,
+            Self::AtMost(bound) => value <= bound,
+        }
+    }
+
+    fn text(self) -> String {
+        match self {
+            Self::AtLeast(bound) => format!("≥ {bound}"),
+            Self::AtMost(bound) => format!("≤ {bound}"),
+        }
+    }
+}
+
+/// How many times `table`'s `row` is wraith's figure.
+fn over_wraith(results: &Results, table: &str, row: &str) -> Option<f64> {
+    Some(results.median(table, row)? / results.median(table, "wraith")?)
+}
+
+fn wraith_over(results: &Results, table: &str, row: &str) -> Option<f64> {
+    over_wraith(results, table, row).map(|ratio| 1.0 / ratio)
+}
+
+/// The highest peak of a side of wraith moving files, in MiB.
+fn peak_mib(results: &Results) -> Option<f64> {
+    let files = results.tables.iter().filter(|t| t.id == "big" || t.id == "small");
+    let rows = files.flat_map(|t| &t.rows).filter(|r| r.name == "wraith");
+    rows.flat_map(|r| r.peak_rss_mib().into_values()).reduce(f64::max)
+}
+
+const TARGETS: [Target; 11] = [
+    Target {
+        what: "memory to memory, 1452 bytes: × tuned quinn",
+        reached: |r| wraith_over(r, "memory-1452", "quinn CUBIC"),
+        must: Bound::AtLeast(1.0),
+        aim: Some(Bound::AtLeast(1.5)),
+    },
+    Target {
+        what: "memory to memory, 1452 bytes: of the raw line",
+        reached: |r| wraith_over(r, "memory-1452", "raw line"),
+        must: Bound::AtLeast(0.6),
+        aim: None,
+    },
+    Target {
+        what: "memory to memory, 65,000 bytes: × tuned quinn",
+        reached: |r| wraith_over(r, "memory-65000", "quinn CUBIC"),
+        must: Bound::AtLeast(1.0),
+        aim: Some(Bound::AtLeast(1.5)),
+    },
+    Target {
+        what: "memory to memory, 65,000 bytes: of the raw line",
+        reached: |r| wraith_over(r, "memory-65000", "raw line"),
+        must: Bound::AtLeast(0.6),
+        aim: None,
+    },
+    Target {
+        what: "one file: times faster than scp",
+        reached: |r| over_wraith(r, "big", "scp"),
+        must: Bound::AtLeast(2.5),
+        aim: None,
+    },
+    Target {
+        what: "one file: times faster than sendme",
+        reached: |r| over_wraith(r, "big", "sendme"),
+        must: Bound::AtLeast(8.0),
+        aim: None,
+    },
+    Target {
+        what: "one file: × the time of cp",
+        reached: |r| wraith_over(r, "big", "cp"),
+        must: Bound::AtMost(2.0),
+        aim: Some(Bound::AtMost(1.5)),
+    },
+    Target {
+        what: "small files: times faster than tar over ssh",
+        reached: |r| over_wraith(r, "small", "tar over ssh"),
+        must: Bound::AtLeast(1.0),
+        aim: None,
+    },
+    Target {
+        what: "small files: times faster than rsync",
+        reached: |r| over_wraith(r, "small", "rsync"),
+        must: Bound::AtLeast(1.0),
+        aim: None,
+    },
+    Target {
+        what: "small files: × the time of cp -r",
+        reached: |r| wraith_over(r, "small", "cp"),
+        must: Bound::AtMost(2.0),
+        aim: Some(Bound::AtMost(1.3)),
+    },
+    Target {
+        what: "memory of a side while files move, MiB",
+        reached: peak_mib,
+        must: Bound::AtMost(64.0),
+        aim: None,
+    },
+];
+
+/// The targets a race says something about, as a table; empty if there are none.
+pub fn render(results: &Results) -> String {
+    let mut out = String::new();
+    for target in &TARGETS {
+        let Some(value) = (target.reached)(results) else { continue };
+        let aim = target.aim.map_or_else(|| "–".into(), Bound::text);
+        let verdict = match target.aim {
+            _ if !target.must.holds(value) => "**missed**",
+            Some(aim) if !aim.holds(value) => "reached, aim missed",
+            _ => "reached",
+        };
+        let (what, must) = (target.what, target.must.text());
+        out += &format!("| {what} | {must} | {aim} | {value:.2} | {verdict} |\n");
+    }
+    if out.is_empty() {
+        return out;
+    }
+    format!("| target | must | aim | reached | |\n|---|---|---|---|---|\n{out}")
+}
