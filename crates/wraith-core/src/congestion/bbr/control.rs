@@ -2,14 +2,23 @@
 //!
 //! Deviation: the offload budget, the least that keeps both hosts busy, includes a millisecond at the bandwidth
 //! ([`HOST_RTT`]). On loopback and in a rack threads that wait for a core are most of the round trip, and a window of
-//! twice the shortest one would idle.
+//! twice the shortest one would idle. Between two processes of one machine it is ten.
+
+use std::time::Duration;
 
 use super::{Bbr, HOST_RTT, MIN_PIPE_PACKETS, Phase, State, UNLIMITED, probe_rtt};
 use crate::congestion::{Acked, Control, WINDOW_BYTES_MAX, initial_window, send_quantum};
 use crate::recovery::Rtt;
 
+/// No network is as short as this; both ends are on one machine, where there is no queue but memory.
+const SAME_HOST_RTT: Duration = Duration::from_micros(100);
+/// What threads of one busy machine wait for each other.
+const SAME_HOST_DELAY: Duration = Duration::from_millis(10);
 /// Draft: StartupPacingGain, 4 ln 2; the least that doubles the rate each round.
 const STARTUP_PACING_GAIN: f64 = 2.77;
+/// The same for threefold, and the window for it; see `startup`.
+const HURRY_PACING_GAIN: f64 = 4.16;
+const HURRY_WINDOW_GAIN: f64 = 3.0;
 /// Draft: DrainPacingGain.
 const DRAIN_PACING_GAIN: f64 = 0.5;
 /// Draft §5.6.1: ProbeBW_DOWN and ProbeBW_UP.
@@ -24,6 +33,7 @@ const PACING_MARGIN: f64 = 0.99;
 impl Bbr {
     fn pacing_gain(&self) -> f64 {
         match self.state {
+            State::Startup if self.hurry => HURRY_PACING_GAIN,
             State::Startup => STARTUP_PACING_GAIN,
             State::Drain => DRAIN_PACING_GAIN,
             State::ProbeBw(Phase::Down) => DOWN_PACING_GAIN,
@@ -36,6 +46,7 @@ impl Bbr {
         match self.state {
             State::ProbeBw(Phase::Up) => UP_WINDOW_GAIN,
             State::ProbeRtt => probe_rtt::WINDOW_GAIN,
+            State::Startup if self.hurry => HURRY_WINDOW_GAIN,
             _ => WINDOW_GAIN,
         }
     }
@@ -56,7 +67,9 @@ impl Bbr {
     }
 
     fn quantization_budget(&self, inflight: u64) -> u64 {
-        let hosts = (self.bw as f64 * HOST_RTT.as_secs_f64()) as u64;
+        let same_host = self.min_rtt.get().is_some_and(|rtt| rtt < SAME_HOST_RTT);
+        let delay = if same_host { SAME_HOST_DELAY } else { HOST_RTT };
+        let hosts = (self.bw as f64 * delay.as_secs_f64()) as u64;
         let offload = send_quantum(self.pacing_rate, self.mtu) + self.ack_batch + hosts;
         let budget = inflight.max(offload).max(self.min_pipe_window());
         if self.is_up() { budget + 2 * u64::from(self.mtu) } else { budget }
@@ -84,7 +97,7 @@ impl Bbr {
     /// UpdateControlParameters.
     pub(super) fn update_control_parameters(&mut self, acked: &Acked) {
         if self.pacing_rate == 0 {
-            self.pacing_rate = self.initial_pacing_rate(acked.smoothed_rtt.as_secs_f64());
+            self.pacing_rate = self.initial_pacing_rate(acked.smoothed_rtt);
         }
         self.set_pacing_rate(self.pacing_gain());
         self.set_window(acked);
@@ -99,9 +112,10 @@ impl Bbr {
     }
 
     /// InitPacingRate.
-    fn initial_pacing_rate(&self, rtt: f64) -> u64 {
+    fn initial_pacing_rate(&self, rtt: Duration) -> u64 {
         // RTTs are at least a microsecond, so this neither divides by zero nor leaves u64.
-        ((STARTUP_PACING_GAIN * initial_window(self.mtu) as f64 / rtt) as u64).max(1)
+        let rate = STARTUP_PACING_GAIN * self.first_window(rtt) as f64 / rtt.as_secs_f64();
+        (rate as u64).max(1)
     }
 
     /// SetCwnd.
@@ -110,8 +124,11 @@ impl Bbr {
             self.quantization_budget(self.bdp(self.window_gain()) + self.extra_acked.get());
         if self.full_pipe.reached {
             self.window = (self.window + acked.bytes).min(max_inflight);
-        } else if self.window < max_inflight || acked.delivered < initial_window(self.mtu) {
-            self.window += acked.bytes;
+        } else if self.window < max_inflight
+            || acked.delivered < self.first_window(acked.smoothed_rtt)
+        {
+            // Each ACK lets out itself and what the round is to grow by.
+            self.window += if self.hurry { 2 * acked.bytes } else { acked.bytes };
         }
         if self.state == State::ProbeRtt {
             self.window = self.window.min(self.probe_rtt_window());
@@ -127,13 +144,14 @@ impl Bbr {
 
     /// What it allows before and after the first sample.
     pub(super) fn control_for(&self, rtt: &Rtt) -> Control {
-        let pacing_rate = if self.pacing_rate == 0 {
-            self.initial_pacing_rate(rtt.smoothed().as_secs_f64())
+        let (window, pacing_rate) = if self.pacing_rate == 0 {
+            let first = self.first_window(rtt.smoothed());
+            (self.window.max(first), self.initial_pacing_rate(rtt.smoothed()))
         } else {
-            self.pacing_rate
+            (self.window, self.pacing_rate)
         };
         Control {
-            window: self.window,
+            window,
             pacing_rate,
             send_quantum: send_quantum(pacing_rate, self.mtu),
             measuring_round_trip: self.state == State::ProbeRtt,

@@ -105,6 +105,8 @@ pub struct Bbr {
     undo: Undo,
     idle_restart: bool,
     in_recovery: bool,
+    /// Startup over a long path has seen no sign of a queue yet.
+    hurry: bool,
     /// See [`Acked::ack_batch`].
     ack_batch: u64,
     chance: Chance,
@@ -135,6 +137,7 @@ impl Bbr {
             undo: Undo::default(),
             idle_restart: false,
             in_recovery: false,
+            hurry: true,
             ack_batch: 0,
             chance: Chance(seed),
         }
@@ -159,6 +162,7 @@ impl Bbr {
         {
             self.full_pipe.on_round(rate);
         }
+        self.check_hurry(acked);
         self.check_startup_done(acked);
         self.check_drain_done(acked);
         self.update_cycle(acked);
@@ -199,6 +203,9 @@ impl Controller for Bbr {
         self.in_recovery = acked.in_recovery;
         if recovered {
             self.restore_window();
+        }
+        if self.max_bw.get() == 0 {
+            self.window = self.window.max(self.first_window(acked.smoothed_rtt));
         }
         self.update_model_and_state(acked);
         self.update_control_parameters(acked);

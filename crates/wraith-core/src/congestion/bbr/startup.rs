@@ -5,8 +5,15 @@
 //! a path loses by chance; where the application limits the samples, so that there is no plateau to see, a middling
 //! loss decides. On a path that loses two percent anyway the draft's Startup ends at a fraction of the bandwidth.
 
+//!
+//! Deviation: where the round trip is long, a first window is what a few Mbit/s carry in it, and until the first sign
+//! of a queue or of loss the rate grows threefold. A doubling costs a satellite path two thirds of a second, and ten of
+//! them are most of a transfer; what is sent at once stays what a short path gets in the same time.
+
+use std::time::Duration;
+
 use super::{Bbr, LOSS_THRESHOLD, Phase, State};
-use crate::congestion::{Acked, Lost};
+use crate::congestion::{Acked, Lost, initial_window};
 
 /// Draft: BBRStartupFullLossCnt, runs of lost packets that a round needs to count as lossy.
 const LOST_RUNS: u32 = 6;
@@ -14,6 +21,15 @@ const LOST_RUNS: u32 = 6;
 const LOSS_CERTAIN: f64 = 0.25;
 /// Loss that ends it when the application limits the samples.
 const LOSS_APP_LIMITED: f64 = 0.08;
+
+/// Bytes per second that the first window allows for: 5 Mbit/s, less than it is on any path of 50 ms.
+const FIRST_RATE: f64 = 625_000.0;
+/// Bytes of the first window at most.
+const FIRST_WINDOW_MAX: u64 = 256 * 1024;
+/// A long round trip, from which on Startup is in a hurry.
+const RTT_LONG: Duration = Duration::from_millis(100);
+/// A round trip longer by more than this part of the shortest waited in a queue.
+const QUEUE_DIVISOR: u32 = 8;
 
 /// Losses of the round in progress.
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,6 +42,21 @@ impl Bbr {
     /// Draft §5.3.1.1.
     pub(super) fn enter_startup(&mut self) {
         self.state = State::Startup;
+    }
+
+    /// Bytes in flight before anything is known but a round trip.
+    pub(super) fn first_window(&self, rtt: Duration) -> u64 {
+        let volume = (FIRST_RATE * rtt.as_secs_f64()) as u64;
+        initial_window(self.mtu).max(volume.min(FIRST_WINDOW_MAX))
+    }
+
+    /// Startup in a hurry ends with the first sign that the pipe might be full.
+    pub(super) fn check_hurry(&mut self, acked: &Acked) {
+        let Some(min_rtt) = self.min_rtt.get() else { return };
+        let queued = acked.rtt.is_some_and(|rtt| rtt > min_rtt + min_rtt / QUEUE_DIVISOR);
+        let rate = &acked.rate;
+        let lossy = rate.lost as f64 > LOSS_APP_LIMITED * rate.in_flight_at_send as f64;
+        self.hurry &= min_rtt >= RTT_LONG && !queued && !lossy && self.full_pipe.count == 0;
     }
 
     /// Counts runs of lost packets.

@@ -6,7 +6,7 @@ use super::*;
 fn exiting_startup_on_bandwidth_plateau() {
     for (mbit, round_trip) in [(1, ms(40)), (100, ms(50)), (1000, ms(10)), (50, ms(600))] {
         let mut link = Link::clean(mbit * MBIT, round_trip);
-        link.queue_bytes *= 2;
+        link.queue_bytes *= 4;
         let mut run = Run::new(link);
         run.until_state(State::Drain);
         assert!(run.bbr().full_pipe.reached && run.bbr().full_pipe.now);
