@@ -28,8 +28,12 @@ pub type Pair = (Box<dyn Host>, Box<dyn Host>);
 
 impl Contender {
     /// All of them.
-    pub const ALL: [Self; 3] =
-        [Self::Wraith(Algorithm::Cubic), Self::Quinn(Control::Cubic), Self::Quinn(Control::Bbr)];
+    pub const ALL: [Self; 4] = [
+        Self::Wraith(Algorithm::Cubic),
+        Self::Quinn(Control::Cubic),
+        Self::Quinn(Control::Bbr),
+        Self::Wraith(Algorithm::Bbr),
+    ];
 
     /// wraith as users get it.
     pub fn default_wraith() -> Self {

@@ -3,6 +3,7 @@
 //! ```text
 //! cargo run --release -p wraith-transport --example throughput            # two processes over loopback
 //! … --example throughput -- --gib 16 --rounds 1 --mtu 1452 --streams 4 --chacha --window-kib 4096 --pin --json
+//! … --example throughput -- --congestion bbr                              # or cubic
 //! … --example throughput -- --threads                                     # both ends in this process
 //! … --example throughput -- serve [ADDRESS]       prints `NODEID ADDRESS`, serves until killed
 //! … --example throughput -- send ADDRESS NODEID
@@ -17,6 +18,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
+use wraith_core::Algorithm;
 use wraith_transport::{
     Bytes, Config, Connection, Endpoint, EndpointConfig, NodeId, RecvStream, SecretIdentity,
     SendStream, block_on,
@@ -42,6 +44,7 @@ struct Options {
     json: bool,
     rounds: u32,
     window: Option<u64>,
+    congestion: Algorithm,
     rest: Vec<String>,
 }
 
@@ -68,6 +71,7 @@ fn parse(mut args: impl Iterator<Item = String>) -> Result<Options> {
         json: false,
         rounds: 3,
         window: None,
+        congestion: Algorithm::default(),
         rest: Vec::new(),
     };
     while let Some(arg) = args.next() {
@@ -78,6 +82,7 @@ fn parse(mut args: impl Iterator<Item = String>) -> Result<Options> {
             "--mtu" => options.mtu = value()?.parse()?,
             "--rounds" => options.rounds = value()?.parse()?,
             "--window-kib" => options.window = Some(value()?.parse::<u64>()? << 10),
+            "--congestion" => options.congestion = value()?.parse()?,
             "--chacha" => options.suites = 0b10,
             "--threads" => options.threads = true,
             "--pin" => options.pin = true,
@@ -93,6 +98,7 @@ fn bind(options: &Options, seed: [u8; 32], address: SocketAddr, cpu: usize) -> R
     core.transport.max_mtu = options.mtu;
     core.transport.initial_mtu = core.transport.initial_mtu.min(options.mtu);
     core.transport.suites = options.suites;
+    core.transport.algorithm = options.congestion;
     if let Some(window) = options.window {
         core.transport.connection_window_max = window;
         core.transport.stream_window_max = window;

@@ -12,6 +12,7 @@ mod cubic;
 mod hystart;
 
 use std::fmt;
+use std::str::FromStr;
 use std::time::Duration;
 
 use crate::Time;
@@ -43,6 +44,30 @@ pub enum Algorithm {
     /// BBRv3 (draft-ietf-ccwg-bbr).
     Bbr,
 }
+
+impl FromStr for Algorithm {
+    type Err = UnknownAlgorithm;
+
+    fn from_str(name: &str) -> Result<Self, UnknownAlgorithm> {
+        match name {
+            "cubic" => Ok(Self::Cubic),
+            "bbr" => Ok(Self::Bbr),
+            _ => Err(UnknownAlgorithm),
+        }
+    }
+}
+
+/// The name is neither `cubic` nor `bbr`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnknownAlgorithm;
+
+impl fmt::Display for UnknownAlgorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("congestion control is `cubic` or `bbr`")
+    }
+}
+
+impl std::error::Error for UnknownAlgorithm {}
 
 impl Algorithm {
     /// A fresh controller for a path whose datagrams carry `mtu` bytes; what it does by chance follows from `seed`.
