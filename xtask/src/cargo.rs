@@ -6,11 +6,11 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-/// All tests of the workspace. The program's tests move gigabytes between real processes, so they run against the
-/// release build; the others keep their debug assertions.
+/// All tests of the workspace, with their debug assertions. The program's own move gigabytes between real processes, so
+/// the processes they start are of the release build; the tests themselves need not be.
 pub fn test() -> Result<()> {
-    cargo(["test", "--workspace", "--exclude", "wraith-cli", "--locked"])?;
-    cargo(["test", "--release", "--package", "wraith-cli", "--locked"])
+    let program = build_release()?;
+    run(cargo(["test", "--workspace", "--locked"]).env("WRAITH_PROGRAM", program))
 }
 
 /// `connections` connections with fresh seeds; the simulator prints the seed of any that fails.
@@ -21,18 +21,18 @@ pub fn swarm(connections: u64, more: &[String]) -> Result<()> {
             .to_vec();
     words.push(connections.to_string());
     words.extend_from_slice(more);
-    cargo(words)
+    run(&mut cargo(words))
 }
 
 /// The scenario grid, with `words` for it.
 pub fn grid(words: &[String]) -> Result<()> {
-    let run = ["run", "--release", "--locked", "--package", "wraith-grid", "--"];
-    cargo(run.into_iter().chain(words.iter().map(String::as_str)))
+    let grid = ["run", "--release", "--locked", "--package", "wraith-grid", "--"];
+    run(&mut cargo(grid.into_iter().chain(words.iter().map(String::as_str))))
 }
 
 /// What a change must pass before it lands.
 pub fn ci() -> Result<()> {
-    run(Command::new(root().join(".ci/run")))
+    run(&mut Command::new(root().join(".ci/run")))
 }
 
 /// Builds the program as users get it and says where it is.
@@ -44,17 +44,19 @@ pub fn build_release() -> Result<PathBuf> {
 /// Builds `package` in release, with more words for cargo if need be; what it makes is in `release` of [`target`].
 pub fn build(package: &str, more: &[&str]) -> Result<()> {
     let words = ["build", "--release", "--locked", "--package", package];
-    cargo(words.iter().chain(more).copied())
+    run(&mut cargo(words.iter().chain(more).copied()))
 }
 
 /// Builds `package` as the tests build it; what it makes is in `debug` of [`target`].
 pub fn build_debug(package: &str) -> Result<()> {
-    cargo(["build", "--locked", "--package", package])
+    run(&mut cargo(["build", "--locked", "--package", package]))
 }
 
 /// Where cargo puts what it builds.
 pub fn target() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+    let target = std::env::var_os("CARGO_TARGET_DIR");
+    // Relative to the workspace, as cargo has it.
+    root().join(target.map_or_else(|| "target".into(), PathBuf::from))
 }
 
 /// The workspace.
@@ -63,14 +65,14 @@ pub fn root() -> PathBuf {
     xtask.parent().expect("xtask lies in the workspace").to_owned()
 }
 
-fn cargo<S: AsRef<OsStr>>(words: impl IntoIterator<Item = S>) -> Result<()> {
+fn cargo<S: AsRef<OsStr>>(words: impl IntoIterator<Item = S>) -> Command {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     let mut command = Command::new(cargo);
     command.args(words).current_dir(root());
-    run(command)
+    command
 }
 
-fn run(mut command: Command) -> Result<()> {
+fn run(command: &mut Command) -> Result<()> {
     let line = format!("{command:?}").replace('"', "");
     eprintln!("$ {line}");
     let status = command.status().with_context(|| format!("cannot run {line}"))?;

@@ -17,7 +17,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run all tests: units and simulator as they are, the program's own against the release build
+    /// Run all tests; the program's own start the release build
     Test,
     /// Race wraith against what people use today, on the same data in turn; medians, ratios, CPU time, peak memory
     Race(race::Args),

@@ -17,6 +17,13 @@ use std::process::Command;
 
 pub use process::{Outcome, Process};
 
+/// The program under test: the one cargo built along with the tests, or the one named by `WRAITH_PROGRAM`. The latter is how
+/// `cargo xtask test` has the release build tested without compiling every test with its optimizations.
+fn program() -> PathBuf {
+    let named = std::env::var_os("WRAITH_PROGRAM");
+    named.map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_wraith")), PathBuf::from)
+}
+
 /// A folder with a place for everything two sides need; removed in the end.
 #[derive(Debug)]
 pub struct World {
@@ -47,7 +54,7 @@ impl World {
 
     /// The program, with the identity and state of one side.
     pub fn wraith(&self, side: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_wraith"));
+        let mut command = Command::new(program());
         command.env("WRAITH_HOME", self.path(&format!("home-{side}")));
         command.env_remove("NO_COLOR");
         command
