@@ -1,9 +1,10 @@
-//! Senders that lie, speaking the real protocol over real connections. The receiver must say what is wrong, and nothing
-//! may appear under a final name.
+//! Senders that lie or dawdle, speaking the real protocol over real connections. The receiver must say what is wrong, and
+//! nothing may appear under a final name.
 
 mod common;
 
 use std::fs;
+use std::time::Duration;
 
 use bytes::Bytes;
 use common::*;
@@ -11,7 +12,12 @@ use wraith_files::{Entry, Kind, Mtime, RelPath, chunk_cv, small_root};
 use wraith_transfer::message::{Hello, Message, Offer, Want};
 use wraith_transfer::record::{Ending, Header};
 use wraith_transfer::{TransferError, close, receive};
-use wraith_transport::{CloseReason, Connection, RecvStream, SendStream, block_on};
+use wraith_transport::{
+    CloseReason, Connection, RecvStream, SendStream, block_on, block_on_timeout,
+};
+
+/// Long enough for a receiver that does not wait to give itself away; one that waits passes on any machine.
+const EARLY: Duration = Duration::from_millis(300);
 
 /// A sender played by a test.
 struct Liar {
@@ -56,10 +62,15 @@ impl Liar {
         let _ = block_on(self.manifest.write_all(&record));
     }
 
-    fn end_manifest(&mut self) {
+    /// Everything but the end of the stream.
+    fn write_trailer(&mut self) {
         let hash = *self.hasher.finalize().as_bytes();
         let trailer = [&[0; 4][..], &self.entries.to_be_bytes(), &hash].concat();
         let _ = block_on(self.manifest.write_all(&trailer));
+    }
+
+    fn end_manifest(&mut self) {
+        self.write_trailer();
         let _ = self.manifest.finish();
     }
 
@@ -318,6 +329,41 @@ fn a_manifest_that_is_garbage_or_does_not_match_its_hash_is_refused() {
     expect_protocol(|liar| {
         let _ = liar.manifest.finish();
     });
+}
+
+#[test]
+fn a_manifest_with_something_behind_its_trailer_is_refused() {
+    expect_protocol(|liar| {
+        liar.write_trailer();
+        let _ = block_on(liar.manifest.write_all(&[0]));
+        let _ = liar.manifest.finish();
+    });
+}
+
+/// A receiver that lets go of the stream at the trailer tells a sender that is about to end it to stop, and the sender
+/// takes that for a refusal.
+#[test]
+fn a_manifest_counts_only_when_its_stream_has_ended() {
+    let folders = Folders::new();
+    let link = link();
+    let sender = link.sender.clone();
+    let received = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut liar = Liar::greet(sender, offer());
+            assert!(matches!(read_message(&mut liar.control.1), Some(Message::Accept(_))));
+            liar.write_trailer();
+            // An honest receiver says nothing here, however long it is given.
+            let mut early = [0; 4];
+            let reading = liar.control.1.read_exact(&mut early);
+            assert!(block_on_timeout(reading, EARLY).is_none(), "it did not wait for the end");
+            liar.manifest.finish().unwrap();
+            block_on(liar.manifest.acked()).unwrap();
+            assert!(matches!(read_message(&mut liar.control.1), Some(Message::Receipt(_))));
+            liar.connection.close(close::DONE, "");
+        });
+        receive(link.receiver.clone(), receive_options(&folders.to()))
+    });
+    assert!(received.unwrap().confirmed);
 }
 
 #[test]
