@@ -32,6 +32,9 @@ use crate::write::{set_metadata, write_all_at, write_sparse_at};
 /// sender that works in order leaves a handful.
 const RANGES_MAX: usize = 65_536;
 
+/// Chunks of zeros hashed between two looks at whether to go on (64 MiB: a hundredth of a second).
+const HOLE_STEP_CHUNKS: u64 = 256;
+
 /// A file that is being received. See the module. Dropped unfinished, it stays on disk to be resumed, unless nothing of it
 /// was verified.
 #[derive(Debug)]
@@ -153,11 +156,31 @@ impl PartFile {
             self.punch(start, end - start).context(self.path.as_bytes(), "make room in it")?;
         }
         claim.record(&Record::Hole { first: range.start, count: range.end - range.start })?;
-        for index in range {
+        self.set_holes(range);
+        Ok(())
+    }
+
+    /// Hashes the holes an earlier session left, which [`Self::finish`] otherwise does: for terabytes that takes minutes.
+    /// `go_on` is asked every [`HOLE_STEP_CHUNKS`]; false as soon as it says so, with the rest still to be hashed.
+    pub fn hash_holes(&self, go_on: impl Fn() -> bool) -> bool {
+        loop {
+            let first = self.lock().unhashed_holes.iter().next();
+            let Some(hole) = first else { return true };
+            let step = hole.start..hole.end.min(hole.start + HOLE_STEP_CHUNKS);
+            if !go_on() {
+                return false;
+            }
+            self.set_holes(step.clone());
+            self.lock().unhashed_holes.remove(step);
+        }
+    }
+
+    /// Enters chunks of zeros in the root.
+    fn set_holes(&self, chunks: Range<u64>) {
+        for index in chunks {
             let cv = zero_chunk_hash(self.size, index);
             self.lock().root.set(index, cv);
         }
-        Ok(())
     }
 
     /// Gives the complete file its mode, time and name, if `root` is its hash. Otherwise [`Error::Mismatch`], and nothing of

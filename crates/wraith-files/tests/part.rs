@@ -284,6 +284,33 @@ fn holes_and_zeros_take_no_space_and_stale_bytes_under_them_are_gone() {
 }
 
 #[test]
+fn hashing_the_holes_of_an_earlier_session_can_be_stopped_and_goes_on() {
+    let stage = Stage::new();
+    let chunks = 1000;
+    let bytes = vec![0; chunks * CHUNK_BYTES];
+    let mut entry = file("f", bytes.len());
+    entry.kind = Kind::File { size: bytes.len() as u64, sparse: true };
+    stage.open(&entry).write_hole(0..chunks as u64).unwrap();
+    let part = stage.target.resume(&entry, &KEY).unwrap().unwrap();
+    let asked = std::cell::Cell::new(0);
+    let steps = |steps| {
+        asked.set(0);
+        let go_on = || {
+            asked.set(asked.get() + 1);
+            asked.get() <= steps
+        };
+        (part.hash_holes(go_on), asked.get())
+    };
+    assert_eq!(steps(0), (false, 1));
+    assert_eq!(steps(2), (false, 3));
+    let (done, rest) = steps(u32::MAX);
+    assert!(done && rest > 0);
+    assert_eq!(steps(0), (true, 0));
+    part.finish(&small_root(&bytes), Placing::default()).unwrap();
+    assert_eq!(stage.read("f"), bytes);
+}
+
+#[test]
 fn a_file_beyond_4_gib_is_resumed_and_finished() {
     let stage = Stage::new();
     let chunks = (4u64 << 30) / CHUNK_BYTES as u64 + 1;

@@ -85,3 +85,7 @@ pub const RECEIPT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A sender that reads a long stretch it need not send says so every this many chunks (64 MiB).
 pub const PULSE_CHUNKS: u64 = 256;
+
+/// Chunks of a hole that are hashed and sent, or entered on the disk, together (1 GiB: a fifth of a second). In between,
+/// both sides look whether the transfer is over.
+pub const HOLE_RUN_CHUNKS: u64 = 4096;

@@ -11,7 +11,7 @@ use common::*;
 use wraith_files::{Entry, Kind, Mtime, RelPath, chunk_cv, small_root};
 use wraith_transfer::message::{Hello, Message, Offer, Want};
 use wraith_transfer::record::{Ending, Header};
-use wraith_transfer::{TransferError, close, receive};
+use wraith_transfer::{Role, TransferError, close, receive};
 use wraith_transport::{
     CloseReason, Connection, RecvStream, SendStream, block_on, block_on_timeout,
 };
@@ -264,6 +264,44 @@ fn holes_beyond_the_file_are_refused() {
             liar.record(Header::Hole { entry: 0, first, count }, b"");
         });
     }
+}
+
+/// Most that ext4 takes as the size of one file, less one chunk.
+const HOLE_CHUNKS: u64 = (1 << 44) / CHUNK as u64 - 1;
+
+/// Only turns a hang into a failure: hashing that many zeros takes an hour.
+const HANG: Duration = Duration::from_secs(60);
+
+#[test]
+fn a_hole_of_terabytes_can_be_interrupted() {
+    let (done, ended) = std::sync::mpsc::channel();
+    // Not joined if it hangs.
+    std::thread::spawn(move || {
+        let folders = Folders::new();
+        let link = link();
+        let sender = link.sender.clone();
+        let size = HOLE_CHUNKS * CHUNK as u64;
+        let options = receive_options(&folders.to());
+        let (cancel, progress) = (options.cancel.clone(), options.progress.clone());
+        let received = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let offer = Offer { bytes: size, largest: size, ..offer() };
+                let mut liar = Liar::greet(sender, offer);
+                liar.list(&entry("a", Kind::File { size, sparse: true }));
+                liar.want();
+                liar.record(Header::Hole { entry: 0, first: 0, count: HOLE_CHUNKS }, b"");
+                while progress.bytes() == 0 {
+                    std::thread::yield_now();
+                }
+                cancel.cancel();
+                block_on(liar.connection.closed())
+            });
+            receive(link.receiver.clone(), options)
+        });
+        done.send(received).unwrap();
+    });
+    let received = ended.recv_timeout(HANG).expect("it goes on hashing");
+    assert_eq!(received.unwrap_err(), TransferError::Cancelled { role: Role::Receiver });
 }
 
 #[test]

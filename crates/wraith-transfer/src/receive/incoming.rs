@@ -10,15 +10,15 @@ use std::sync::{Arc, Mutex};
 
 use wraith_core::RangeSet;
 use wraith_files::{
-    Cv, Entry, Error, Kind, Outcome, PartFile, Placed, chunk_count, chunk_cv, chunk_len,
-    pieces_root,
+    CHUNK_BYTES, Cv, Entry, Error, Kind, Outcome, PartFile, Placed, chunk_count, chunk_cv,
+    chunk_len, pieces_root,
 };
 
 use super::Receiving;
 use super::table::Outstanding;
 use crate::error::TransferError;
 use crate::events::{Event, FileStatus};
-use crate::limits::{OPEN_FILES_MAX, WHOLE_BYTES_MAX};
+use crate::limits::{HOLE_RUN_CHUNKS, OPEN_FILES_MAX, STALL_BYTES, WHOLE_BYTES_MAX};
 use crate::record::Ending;
 use crate::session::lock;
 
@@ -152,10 +152,20 @@ impl Incoming {
             return Err(self.lie(receiving, "a hole it does not have"));
         };
         let part = self.claim(receiving, first..end)?;
-        part.write_hole(first..end).map_err(|error| receiving.disk(&error))?;
+        let at = |chunk: u64| self.meta.size().min(chunk * CHUNK_BYTES as u64);
+        let mut run = first..first;
+        while run.end < end {
+            // A peer can put petabytes into one record; hashing them must not outlive the transfer.
+            if receiving.session.is_over() {
+                return Err(receiving.session.stopped());
+            }
+            run = run.end..end.min(run.end + HOLE_RUN_CHUNKS);
+            part.write_hole(run.clone()).map_err(|error| receiving.disk(&error))?;
+            receiving.progress.add_bytes(at(run.end) - at(run.start));
+            // 21 bytes for up to a GiB: by bytes alone a long hole looks like a stall.
+            receiving.session.moved(STALL_BYTES);
+        }
         drop(part);
-        let bytes: u64 = (first..end).map(|i| chunk_len(self.meta.size(), i) as u64).sum();
-        receiving.progress.add_bytes(bytes);
         self.written(receiving, count)
     }
 
@@ -297,6 +307,9 @@ impl Incoming {
         part: &PartFile,
         root: [u8; 32],
     ) -> Result<(), TransferError> {
+        if !part.hash_holes(|| !receiving.session.is_over()) {
+            return Err(receiving.session.stopped());
+        }
         match part.finish(&root, receiving.placing) {
             Ok(placed) => self.placed(receiving, &placed, root),
             // All chunks came now and each was what it said: the sender's root is a lie. With chunks from an earlier

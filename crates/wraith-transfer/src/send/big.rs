@@ -8,9 +8,7 @@ use std::sync::Mutex;
 use wraith_core::RangeSet;
 
 use super::plan::Wish;
-
-/// Chunks of a hole that are claimed, hashed and sent together (1 GiB).
-const HOLE_RUN_CHUNKS: u64 = 4096;
+use crate::limits::HOLE_RUN_CHUNKS;
 
 /// What to do with some chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

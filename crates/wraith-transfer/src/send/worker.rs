@@ -254,6 +254,9 @@ impl Worker<'_> {
         send: bool,
     ) -> Result<(), TransferError> {
         for chunk in chunks.clone() {
+            if self.sending.session.is_over() {
+                return Err(self.sending.session.stopped());
+            }
             let len = chunk_len(big.size, chunk);
             let cv = zero_chunk_cv(chunk, len);
             lock(&big.root).set(chunk, cv);
