@@ -244,7 +244,9 @@ impl Worker<'_> {
     /// A buffer, once the receiver has acknowledged enough.
     fn take_buffer(&self) -> Result<Buffer, TransferError> {
         let session = self.sending.session;
-        session.wait_in(|| self.sending.pool.take()).ok_or_else(|| session.stopped())
+        session
+            .wait_in(|| self.sending.pool.take(|| session.connection.stats()))
+            .ok_or_else(|| session.stopped())
     }
 
     fn send_hole(
