@@ -9,9 +9,12 @@
 
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rustix::fs::{FallocateFlags, FileType, OFlags, SeekFrom, Stat, fallocate, fstat, fsync, seek};
+use rustix::fs::{
+    FallocateFlags, FileType, OFlags, SeekFrom, Stat, fallocate, fstat, fstatfs, fsync, seek,
+};
 use rustix::io::Errno;
 
 use crate::beneath::open_child;
@@ -35,6 +38,16 @@ const RANGES_MAX: usize = 65_536;
 /// Chunks of zeros hashed between two looks at whether to go on (64 MiB: a hundredth of a second).
 const HOLE_STEP_CHUNKS: u64 = 256;
 
+/// Disk space asked for ahead of the chunks: seldom enough to cost nothing, little enough to be had at once, and what a
+/// killed process may leave unused.
+const RESERVE_BYTES: u64 = 64 * 1024 * 1024;
+
+/// `EXT4_SUPER_MAGIC` of `statfs(2)`, also of ext2 and ext3.
+const EXT4: u64 = 0xEF53;
+
+/// [`PartFile::reserved`] of a file for which nothing is reserved.
+const NOTHING_TO_RESERVE: u64 = u64::MAX;
+
 /// A file that is being received. See the module. Dropped unfinished, it stays on disk to be resumed, unless nothing of it
 /// was verified.
 #[derive(Debug)]
@@ -48,6 +61,8 @@ pub struct PartFile {
     pub(crate) parent: Arc<OwnedFd>,
     pub(crate) names: HiddenNames,
     pub(crate) fd: OwnedFd,
+    /// End of the part of the file that has its disk space.
+    reserved: AtomicU64,
     pub(crate) state: Mutex<State>,
 }
 
@@ -85,6 +100,9 @@ impl PartFile {
             journal: Some(journal),
             unproven: false,
         };
+        // Elsewhere it was not measured, or costs more than it saves.
+        let gains = !sparse && fstatfs(&fd).is_ok_and(|stat| stat.f_type as u64 == EXT4);
+        let reserved = AtomicU64::new(if gains { 0 } else { NOTHING_TO_RESERVE });
         Self {
             target: Arc::clone(target),
             path: entry.path.clone(),
@@ -95,6 +113,7 @@ impl PartFile {
             parent,
             names,
             fd,
+            reserved,
             state: Mutex::new(state),
         }
     }
@@ -133,6 +152,7 @@ impl PartFile {
         debug_assert_eq!(chunk_hash(self.size, index, pieces), cv, "the caller verifies");
         let Some(claim) = self.claim(index..index + 1)? else { return Ok(()) };
         let offset = index * CHUNK_BYTES as u64;
+        self.reserve(offset..offset + len as u64);
         let written = if self.sparse && self.is_hole(offset, len as u64) {
             write_sparse_at(self.fd.as_fd(), pieces, offset)
         } else {
@@ -259,6 +279,24 @@ impl PartFile {
         match seek(&self.fd, SeekFrom::Data(offset)) {
             Ok(data) => data >= offset + len,
             Err(errno) => errno == Errno::NXIO,
+        }
+    }
+
+    /// Asks for disk space for the bytes of `chunk` and some behind them. Writing to space that is there already costs
+    /// ext4 a fifth less processor time than having it promised block by block. Only a hint: what cannot be reserved is
+    /// written all the same, or fails then.
+    fn reserve(&self, chunk: Range<u64>) {
+        let reserved = self.reserved.load(Relaxed);
+        if chunk.end <= reserved {
+            return;
+        }
+        // Never more than a step at once, wherever a peer begins.
+        let from = chunk.start.max(reserved);
+        let to = self.size.min(chunk.end + RESERVE_BYTES);
+        if self.reserved.compare_exchange(reserved, to, Relaxed, Relaxed).is_ok()
+            && fallocate(&self.fd, FallocateFlags::KEEP_SIZE, from, to - from).is_err()
+        {
+            self.reserved.store(NOTHING_TO_RESERVE, Relaxed);
         }
     }
 
