@@ -4,7 +4,7 @@
 //! verified on their own and in any order, and the root still equals `b3sum`. Invariant of [`RootBuilder`]: a parent is
 //! formed as soon as both children are known, except above chunk 0, where it might be the root.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use blake3::hazmat::{HasherExt, Mode, merge_subtrees_non_root, merge_subtrees_root};
 
@@ -72,14 +72,34 @@ pub(crate) fn zero_chunk_hash(size: u64, index: u64) -> Cv {
 }
 
 /// Composes a root from chunks in any order. Holds one node for each gap and level, not one for each chunk: a terabyte
-/// in order takes about 50.
+/// in order takes about 50. A chunk in order costs its share of the hashing and little else.
 #[derive(Clone, Debug, Default)]
 pub struct RootBuilder {
-    /// Subtrees of `2^level` chunks by (level, index in that level); none inside another.
-    nodes: HashMap<(u32, u64), Cv>,
-    /// No node is above this level.
-    top: u32,
+    /// Subtrees that cover the chunks before `prefix`, from the left.
+    spine: Vec<Node>,
+    /// Chunks from the first on without a gap.
+    prefix: u64,
+    /// Subtrees behind a gap, by first chunk; none inside another.
+    ahead: BTreeMap<u64, Node>,
     next: u64,
+}
+
+/// A subtree of `2^level` chunks, aligned to its size.
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    level: u32,
+    cv: Cv,
+}
+
+impl Node {
+    fn chunks(&self) -> u64 {
+        1 << self.level
+    }
+
+    /// With the subtree of the same size behind it.
+    fn joined(&self, right: &Self) -> Self {
+        Self { level: self.level + 1, cv: parent(&self.cv, &right.cv) }
+    }
 }
 
 impl RootBuilder {
@@ -96,61 +116,92 @@ impl RootBuilder {
     /// Adds chunk `index`. A chunk that was added before is ignored. For a file of one chunk, pass its [`small_root`].
     pub fn set(&mut self, index: u64, cv: Cv) {
         self.next = index + 1;
-        if self.contains(index) {
-            return;
+        let node = Node { level: 0, cv };
+        if index == self.prefix {
+            self.append(node);
+            while let Some(entry) = self.ahead.first_entry()
+                && *entry.key() == self.prefix
+            {
+                let node = entry.remove();
+                self.append(node);
+            }
+        } else if !self.contains(index) {
+            self.put_ahead(index, node);
         }
-        let (mut level, mut index, mut cv) = (0, index, cv);
-        while index >= 2 {
-            let Some(sibling) = self.nodes.remove(&(level, index ^ 1)) else { break };
-            let (left, right) = if index % 2 == 0 { (cv, sibling) } else { (sibling, cv) };
-            cv = merge_subtrees_non_root(&left, &right, Mode::Hash);
-            level += 1;
-            index /= 2;
+    }
+
+    /// Adds the subtree that begins where the spine ends.
+    fn append(&mut self, mut node: Node) {
+        let mut first = self.prefix;
+        self.prefix += node.chunks();
+        while let Some(left) = left_sibling(first, node.level)
+            && let Some(last) = self.spine.pop_if(|last| last.level == node.level)
+        {
+            node = last.joined(&node);
+            first = left;
         }
-        self.nodes.insert((level, index), cv);
-        self.top = self.top.max(level);
+        self.spine.push(node);
+    }
+
+    /// Adds a subtree behind a gap.
+    fn put_ahead(&mut self, mut first: u64, mut node: Node) {
+        loop {
+            let left = left_sibling(first, node.level);
+            let sibling = left.unwrap_or(first + node.chunks());
+            if first < 2 * node.chunks()
+                || self.ahead.get(&sibling).is_none_or(|other| other.level != node.level)
+            {
+                break;
+            }
+            let other = self.ahead.remove(&sibling).expect("it was looked at");
+            node = if left.is_some() { other.joined(&node) } else { node.joined(&other) };
+            first = first.min(sibling);
+        }
+        self.ahead.insert(first, node);
     }
 
     /// True if chunk `index` was added.
     pub fn contains(&self, index: u64) -> bool {
-        (0..=self.top).any(|level| self.nodes.contains_key(&(level, index >> level)))
+        let behind = || self.ahead.range(..=index).next_back();
+        index < self.prefix || behind().is_some_and(|(first, node)| index - first < node.chunks())
     }
 
     /// The root of a file of `size` bytes; `None` while a chunk is missing.
     pub fn finish(&self, size: u64) -> Option<Root> {
-        match chunk_count(size) {
-            0 => Some(small_root(b"")),
-            1 => self.nodes.get(&(0, 0)).copied(),
-            count => {
-                let left = left_chunks(count);
-                let (left_cv, right_cv) =
-                    (self.subtree(0, left)?, self.subtree(left, count - left)?);
-                Some(merge_subtrees_root(&left_cv, &right_cv, Mode::Hash).into())
-            }
+        let count = chunk_count(size);
+        if count == 0 {
+            return Some(small_root(b""));
         }
-    }
-
-    /// Chaining value of `count` chunks from `first`, which is a multiple of the smallest power of two from `count` up.
-    fn subtree(&self, first: u64, count: u64) -> Option<Cv> {
-        if count.is_power_of_two() {
-            let level = count.trailing_zeros();
-            if let Some(cv) = self.nodes.get(&(level, first >> level)) {
-                return Some(*cv);
-            }
-        }
-        if count == 1 {
+        if self.prefix != count {
             return None;
         }
-        let left = left_chunks(count);
-        let (left_cv, right_cv) =
-            (self.subtree(first, left)?, self.subtree(first + left, count - left)?);
-        Some(merge_subtrees_non_root(&left_cv, &right_cv, Mode::Hash))
+        if let [only] = &self.spine[..] {
+            return Some(only.cv);
+        }
+        // From the left, subtrees as large as all before them (1, 1, 2, 4, … chunks): together one power of two. Then
+        // ever smaller ones, which hang to the right of it (BLAKE3 §2.1).
+        let doubles = |(i, node): &(usize, &Node)| *i == 0 || node.level as usize == i - 1;
+        let doubling = self.spine.iter().enumerate().take_while(doubles).count();
+        let (left, right) = self.spine.split_at(match doubling {
+            all if all == self.spine.len() => all - 1,
+            some => some,
+        });
+        let cvs = |nodes: &[Node]| nodes.iter().map(|node| node.cv).collect::<Vec<_>>();
+        let left = cvs(left).into_iter().reduce(|left, right| parent(&left, &right))?;
+        let right = cvs(right).into_iter().rev().reduce(|right, left| parent(&left, &right))?;
+        Some(merge_subtrees_root(&left, &right, Mode::Hash).into())
     }
 }
 
-/// Chunks of the left subtree of `count` chunks: the largest power of two below it (BLAKE3 §2.1).
-fn left_chunks(count: u64) -> u64 {
-    1 << (count - 1).ilog2()
+/// First chunk of the subtree of `2^level` chunks that the one from `first` on is the right sibling of. `None` if it is the
+/// left one, or their parent would begin with chunk 0: that might be the root.
+fn left_sibling(first: u64, level: u32) -> Option<u64> {
+    let index = first >> level;
+    (index % 2 == 1 && index > 1).then(|| (index - 1) << level)
+}
+
+fn parent(left: &Cv, right: &Cv) -> Cv {
+    merge_subtrees_non_root(left, right, Mode::Hash)
 }
 
 #[cfg(test)]
@@ -222,7 +273,8 @@ mod tests {
     fn memory_for_a_file_in_order_grows_with_the_logarithm() {
         let mut builder = RootBuilder::new();
         (0..1 << 16).for_each(|_| builder.push([7; 32]));
-        assert!(builder.nodes.len() <= 34, "{} nodes", builder.nodes.len());
+        assert!(builder.spine.len() <= 17, "{} nodes", builder.spine.len());
+        assert!(builder.ahead.is_empty());
     }
 
     #[test]
