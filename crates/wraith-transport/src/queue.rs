@@ -219,6 +219,8 @@ pub(crate) struct RecvQueue {
     /// The I/O thread left bytes in the core for want of room.
     starved: bool,
     waker: Option<Waker>,
+    /// How much must wait before `waker` is called.
+    low_water: usize,
 }
 
 /// What [`RecvQueue::poll_pop`] found.
@@ -231,8 +233,13 @@ pub(crate) struct Popped {
 }
 
 impl RecvQueue {
-    /// The next chunk, the end, or the failure, in that order.
-    pub(crate) fn poll_pop(&mut self, cx: &Context<'_>) -> Poll<Result<Popped, ReadError>> {
+    /// The next chunk, the end, or the failure, in that order. A reader that has to wait is woken when `low_water` bytes
+    /// wait, or the queue is full, or nothing more will come.
+    pub(crate) fn poll_pop(
+        &mut self,
+        cx: &Context<'_>,
+        low_water: usize,
+    ) -> Poll<Result<Popped, ReadError>> {
         if let Some(chunk) = self.chunks.pop_front() {
             self.cost -= cost(&chunk);
             let tell_io = self.starved && self.cost <= self.limit / 2;
@@ -248,6 +255,7 @@ impl RecvQueue {
             return Poll::Ready(Err(error.clone()));
         }
         self.waker = Some(cx.waker().clone());
+        self.low_water = low_water;
         Poll::Pending
     }
 
@@ -312,10 +320,11 @@ impl RecvQueue {
         }
     }
 
-    /// I/O thread: the reader to wake, if it waits and there is something for it.
+    /// I/O thread: the reader to wake, if it waits and there is enough for it.
     #[must_use]
     pub(crate) fn waker_if_ready(&mut self) -> Option<Waker> {
-        if self.chunks.is_empty() && !self.is_over() { None } else { self.waker.take() }
+        let enough = !self.chunks.is_empty() && (self.cost >= self.low_water || self.starved);
+        if enough || self.is_over() { self.waker.take() } else { None }
     }
 }
 
@@ -391,9 +400,9 @@ mod tests {
         let mut queue = RecvQueue::default();
         queue.push(chunk(b"kept"));
         queue.fail(ReadError::Reset(4));
-        let Poll::Ready(Ok(popped)) = queue.poll_pop(&cx()) else { panic!("chunk expected") };
+        let Poll::Ready(Ok(popped)) = queue.poll_pop(&cx(), 1) else { panic!("chunk expected") };
         assert_eq!(&**popped.chunk.as_ref().unwrap(), b"kept");
-        let Poll::Ready(Err(error)) = queue.poll_pop(&cx()) else { panic!("failure expected") };
+        let Poll::Ready(Err(error)) = queue.poll_pop(&cx(), 1) else { panic!("failure expected") };
         assert_eq!(error, ReadError::Reset(4));
     }
 
@@ -431,9 +440,42 @@ mod tests {
         }
         let mut told = 0;
         for _ in 0..queue.chunks.len() {
-            let Poll::Ready(Ok(popped)) = queue.poll_pop(&cx()) else { panic!("chunk expected") };
+            let Poll::Ready(Ok(popped)) = queue.poll_pop(&cx(), 1) else {
+                panic!("chunk expected")
+            };
             told += usize::from(popped.tell_io);
         }
         assert_eq!(told, 1);
+    }
+
+    #[test]
+    fn a_reader_of_much_is_not_woken_for_little_but_for_the_end() {
+        let mut queue = RecvQueue::default();
+        queue.open();
+        assert!(queue.poll_pop(&cx(), 4096).is_pending());
+        queue.push(chunk(&[0; 1400]));
+        queue.push(chunk(&[0; 1400]));
+        assert!(queue.waker_if_ready().is_none());
+        queue.push(chunk(&[0; 1400]));
+        assert!(queue.waker_if_ready().is_some());
+
+        let mut queue = RecvQueue::default();
+        queue.open();
+        assert!(queue.poll_pop(&cx(), 4096).is_pending());
+        queue.push(chunk(b"the last"));
+        queue.set_finished();
+        assert!(queue.waker_if_ready().is_some());
+    }
+
+    #[test]
+    fn a_reader_of_more_than_fits_is_woken_when_the_queue_is_full() {
+        let mut queue = RecvQueue::default();
+        queue.open();
+        assert!(queue.poll_pop(&cx(), usize::MAX).is_pending());
+        while queue.has_room() {
+            assert!(queue.waker_if_ready().is_none());
+            queue.push(chunk(&[0; 64 * 1024]));
+        }
+        assert!(queue.waker_if_ready().is_some());
     }
 }

@@ -66,7 +66,7 @@ pub(crate) fn handles(shared: Arc<StreamShared>, guard: &Arc<Guard>) -> (SendStr
     shared.mark();
     (
         SendStream { shared: Arc::clone(&shared), _guard: Arc::clone(guard) },
-        RecvStream { shared, current: None, _guard: Arc::clone(guard) },
+        RecvStream { shared, current: None, low_water: 1, _guard: Arc::clone(guard) },
     )
 }
 
@@ -177,6 +177,7 @@ pub struct RecvStream {
     shared: Arc<StreamShared>,
     /// The rest of a chunk that was read in part.
     current: Option<Chunk>,
+    low_water: usize,
     _guard: Arc<Guard>,
 }
 
@@ -186,12 +187,19 @@ impl RecvStream {
         self.shared.id
     }
 
+    /// From now on a read that has to wait goes on only when about `bytes` wait, or the end or a failure has come. For a
+    /// reader that can do nothing with less: over a real link bytes come packet by packet, and being woken for each
+    /// costs more than receiving it. What waits already is given out at once, however little.
+    pub fn set_low_water(&mut self, bytes: usize) {
+        self.low_water = bytes;
+    }
+
     /// The next bytes, as they lie in the receive buffer; `None` at the end. Chunks are never empty.
     pub fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Chunk>, ReadError>> {
         if let Some(chunk) = self.current.take() {
             return Poll::Ready(Ok(Some(chunk)));
         }
-        let popped = lock(&self.shared.recv).poll_pop(cx);
+        let popped = lock(&self.shared.recv).poll_pop(cx, self.low_water);
         let Popped { chunk, tell_io } = ready!(popped)?;
         if tell_io {
             self.shared.mark();

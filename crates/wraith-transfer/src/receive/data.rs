@@ -9,6 +9,10 @@ use crate::gather::Gather;
 use crate::limits::STALL_BYTES;
 use crate::record::{HEADER_BYTES_MAX, Header};
 
+/// A reader of a long record is woken for so much of it at a time. Not more, so that what a slow peer moves is seen
+/// ([`STALL_BYTES`]).
+const WAKE_BYTES: usize = STALL_BYTES as usize;
+
 /// Handles records until the connection ends.
 pub(crate) fn receive(receiving: &Receiving<'_>, stream: RecvStream) -> Result<(), TransferError> {
     let mut records = Records { receiving, stream, gather: Gather::default() };
@@ -35,6 +39,7 @@ impl Records<'_> {
     fn fill(&mut self, n: usize) -> Result<(), TransferError> {
         let session = self.receiving.session;
         while self.gather.len() < n {
+            self.stream.set_low_water((n - self.gather.len()).min(WAKE_BYTES));
             let read: Result<Option<Chunk>, ReadError> = block_on(self.stream.read_chunk());
             match read.map_err(|error| session.read_failed(error))? {
                 Some(chunk) => {
