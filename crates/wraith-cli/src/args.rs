@@ -70,6 +70,20 @@ pub struct SendArgs {
     /// Wait this many seconds for a receiver that was lost to come back
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub reconnect: u64,
+
+    /// Congestion control: cubic shares a line as TCP does, bbr also fills one that loses packets by itself
+    #[arg(long, value_enum, default_value_t)]
+    pub congestion: Congestion,
+}
+
+/// How fast a sender dares to send.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Congestion {
+    /// CUBIC with HyStart++
+    #[default]
+    Cubic,
+    /// BBRv3
+    Bbr,
 }
 
 #[derive(Args, Debug)]

@@ -5,7 +5,9 @@ use std::net::{Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::time::Duration;
 
 use wraith_crypto::SecretIdentity;
-use wraith_transport::{Config, Endpoint, EndpointConfig};
+use wraith_transport::{Algorithm, Config, Endpoint, EndpointConfig};
+
+use crate::args::Congestion;
 
 /// Every address of this machine, IPv4 and IPv6, on a free port.
 pub const ANY_ADDRESS: SocketAddr =
@@ -15,11 +17,31 @@ pub const ANY_ADDRESS: SocketAddr =
 /// lost; a person who waits for a transfer to move on should not wait longer than this before it is made anew.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Binds a socket and starts its I/O thread. `accept`: whether others may connect to it.
-pub fn bind(address: SocketAddr, identity: SecretIdentity, accept: bool) -> io::Result<Endpoint> {
+/// Binds the socket of a sender, which others may connect to, and starts its I/O thread.
+pub fn bind_to_send(
+    address: SocketAddr,
+    identity: SecretIdentity,
+    congestion: Congestion,
+) -> io::Result<Endpoint> {
+    let mut core = config(identity);
+    core.accept = true;
+    core.transport.algorithm = match congestion {
+        Congestion::Cubic => Algorithm::Cubic,
+        Congestion::Bbr => Algorithm::Bbr,
+    };
+    Endpoint::bind(Config::new(core).bind(address))
+}
+
+/// Binds the socket of a receiver, which only dials, and starts its I/O thread.
+pub fn bind_to_receive(identity: SecretIdentity) -> io::Result<Endpoint> {
+    let mut core = config(identity);
+    core.accept = false;
+    Endpoint::bind(Config::new(core).bind(ANY_ADDRESS))
+}
+
+fn config(identity: SecretIdentity) -> EndpointConfig {
     let mut core = EndpointConfig::new(identity);
-    core.accept = accept;
     core.transport.idle_timeout = IDLE_TIMEOUT;
     core.transport.keep_alive = true;
-    Endpoint::bind(Config::new(core).bind(address))
+    core
 }

@@ -37,7 +37,7 @@ pub fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> 
     let identity = Home::open()?.identity()?;
     make_target(args)?;
     let seed = Zeroizing::new(*identity.seed());
-    let endpoint = endpoint::bind(endpoint::ANY_ADDRESS, identity, false).map_err(|error| {
+    let endpoint = endpoint::bind_to_receive(identity).map_err(|error| {
         Failure::new(Exit::Other, format!("cannot open a socket: {}", plain(&error)))
     })?;
     let again = command_again(args);

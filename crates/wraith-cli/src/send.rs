@@ -11,7 +11,7 @@ use wraith_discovery::Ticket;
 use wraith_transport::Endpoint;
 
 use crate::addresses;
-use crate::args::SendArgs;
+use crate::args::{Congestion, SendArgs};
 use crate::endpoint;
 use crate::failure::{Exit, Failure, plain};
 use crate::home::Home;
@@ -46,12 +46,12 @@ fn listen(args: &SendArgs, pending: &PendingSend, home: &Home) -> Result<Endpoin
     let address = args.listen.unwrap_or(endpoint::ANY_ADDRESS);
     if let (0, Some(port)) = (address.port(), pending.port()) {
         let before = SocketAddr::new(address.ip(), port);
-        if let Ok(endpoint) = endpoint::bind(before, home.identity()?, true) {
+        if let Ok(endpoint) = endpoint::bind_to_send(before, home.identity()?, args.congestion) {
             return Ok(endpoint);
         }
         // Somebody else has the port now; then the ticket changes.
     }
-    endpoint::bind(address, home.identity()?, true).map_err(|error| {
+    endpoint::bind_to_send(address, home.identity()?, args.congestion).map_err(|error| {
         Failure::new(Exit::Other, format!("cannot listen on {address}: {}", plain(&error)))
             .hint("choose another address or port with --listen")
     })
@@ -95,6 +95,9 @@ pub fn command_again(args: &SendArgs) -> String {
     let mut words = vec!["wraith send".to_owned()];
     if let Some(address) = args.listen {
         words.push(format!("--listen {address}"));
+    }
+    if args.congestion == Congestion::Bbr {
+        words.push("--congestion bbr".into());
     }
     words.extend(args.paths.iter().map(|path| shell_word(&path.to_string_lossy())));
     words.join(" ")

@@ -56,6 +56,6 @@ pub use endpoint::{Config, Endpoint};
 pub use error::{ConnectError, DatagramError, ReadError, ReadExactError, WriteError};
 pub use stream::{RecvStream, SendStream};
 pub use wraith_core::{
-    Chunk, CloseReason, ConnectionStats, EndpointConfig, StreamId, TransportConfig,
+    Algorithm, Chunk, CloseReason, ConnectionStats, EndpointConfig, StreamId, TransportConfig,
 };
 pub use wraith_crypto::identity::{NodeId, SecretIdentity};

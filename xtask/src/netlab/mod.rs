@@ -300,8 +300,8 @@ fn calibrate(programs: &Programs, link: &Link) -> Result<Calibration> {
 fn smoke(programs: &Programs, base: &Path) -> Result<()> {
     let link = LINKS.iter().find(|link| link.key == SMOKE_LINK).context("no such link")?;
     let set = data(link, 1, base)?;
-    let run = one(programs, link, &Peer::Wraith(None), (1, 1), &set, base)?;
-    println!("{}: {}", link.name, table::line(&Peer::Wraith(None), &run));
+    let run = one(programs, link, &Peer::Wraith("bbr"), (1, 1), &set, base)?;
+    println!("{}: {}", link.name, table::line(&Peer::Wraith("bbr"), &run));
     ensure!(run.end == End::Finished, "wraith did not finish");
     Ok(())
 }

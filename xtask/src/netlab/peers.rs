@@ -20,10 +20,10 @@ const GIB: f64 = (1u64 << 30) as f64;
 /// One way to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Peer {
-    /// `wraith send` and `wraith receive` of a file, with this congestion control if it can be chosen.
-    Wraith(Option<&'static str>),
-    /// The data plane of wraith, memory to memory.
-    Memory,
+    /// `wraith send` and `wraith receive` of a file, with this congestion control.
+    Wraith(&'static str),
+    /// The data plane of wraith, memory to memory, with this congestion control.
+    Memory(&'static str),
     /// quinn, tuned, memory to memory, with this congestion control.
     Quinn(&'static str),
     /// `scp` of a file with AES-GCM; the kernel's own choice of congestion control.
@@ -64,9 +64,8 @@ pub struct Sample {
 impl Peer {
     pub fn name(&self) -> String {
         match self {
-            Self::Wraith(None) => "wraith".into(),
-            Self::Wraith(Some(control)) => format!("wraith-{control}"),
-            Self::Memory => "wraith-memory".into(),
+            Self::Wraith(control) => format!("wraith-{control}"),
+            Self::Memory(control) => format!("memory-{control}"),
             Self::Quinn(control) => format!("quinn-{control}"),
             Self::Scp => "scp".into(),
             Self::Tcp(control) => format!("tcp-{control}"),
@@ -75,17 +74,22 @@ impl Peer {
 
     /// Whether a failure is a fault of ours, and not only a result.
     pub fn is_wraith(&self) -> bool {
-        matches!(self, Self::Wraith(_) | Self::Memory)
+        matches!(self, Self::Wraith(_) | Self::Memory(_))
     }
 
     /// All that can run here; the others are skipped aloud.
     pub fn available(programs: &Programs) -> Result<Vec<Self>> {
-        let mut peers = vec![Self::Wraith(None)];
-        let help = Command::new(&programs.wraith).args(["send", "--help"]).output()?;
-        if String::from_utf8_lossy(&help.stdout).contains("--congestion") {
-            peers = vec![Self::Wraith(Some("cubic")), Self::Wraith(Some("bbr"))];
+        let ours = [
+            Self::Wraith("cubic"),
+            Self::Wraith("bbr"),
+            Self::Memory("cubic"),
+            Self::Memory("bbr"),
+        ];
+        let mut peers = ours.to_vec();
+        match programs.quinn.exists() {
+            true => peers.extend([Self::Quinn("cubic"), Self::Quinn("bbr")]),
+            false => skipped("quinn: quinn-peer was not built"),
         }
-        peers.extend([Self::Memory, Self::Quinn("cubic"), Self::Quinn("bbr")]);
         let controls =
             std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")?;
         for control in ["cubic", "bbr"] {
@@ -108,8 +112,8 @@ impl Peer {
     /// plane's own peer compares every byte itself.
     pub fn run(&self, lab: &Lab, programs: &Programs, job: &Job<'_>) -> Result<Sample> {
         match self {
-            Self::Wraith(control) => wraith(lab, &programs.wraith, *control, job),
-            Self::Memory => memory(lab, &programs.throughput, job),
+            Self::Wraith(control) => wraith(lab, &programs.wraith, control, job),
+            Self::Memory(control) => memory(lab, &programs.throughput, control, job),
             Self::Quinn(control) => quinn(lab, &programs.quinn, control, job),
             Self::Scp => scp(lab, job),
             Self::Tcp(control) => tcp(lab, control, job),
@@ -124,16 +128,14 @@ fn installed(program: &str, word: &str) -> bool {
     command.status().is_ok()
 }
 
-fn wraith(lab: &Lab, program: &Path, control: Option<&str>, job: &Job<'_>) -> Result<Sample> {
+fn wraith(lab: &Lab, program: &Path, control: &str, job: &Job<'_>) -> Result<Sample> {
     let home = tempfile::tempdir_in(job.settings)?;
-    let congestion = control.map_or_else(Vec::new, |control| vec!["--congestion", control]);
     let start = Instant::now();
     let mut sender = lab
         .a
         .command(program)
         .env("WRAITH_HOME", home.path().join("sender"))
-        .args(["send", "-q", "--listen", &format!("{A}:0")])
-        .args(&congestion)
+        .args(["send", "-q", "--congestion", control, "--listen", &format!("{A}:0")])
         .arg(&job.set.source)
         .stdout(Stdio::piped())
         .spawn()?;
@@ -159,7 +161,7 @@ fn wraith(lab: &Lab, program: &Path, control: Option<&str>, job: &Job<'_>) -> Re
     Ok(Sample { mbit, lost: None, cpu_seconds })
 }
 
-fn memory(lab: &Lab, program: &Path, job: &Job<'_>) -> Result<Sample> {
+fn memory(lab: &Lab, program: &Path, control: &str, job: &Job<'_>) -> Result<Sample> {
     let address = format!("{B}:0");
     let mut server =
         lab.b.command(program).args(["serve", &address]).stdout(Stdio::piped()).spawn()?;
@@ -169,7 +171,7 @@ fn memory(lab: &Lab, program: &Path, job: &Job<'_>) -> Result<Sample> {
     let out = lab
         .a
         .command(program)
-        .args(["send", address, node, "--rounds", "1", "--gib", &gib])
+        .args(["send", address, node, "--rounds", "1", "--gib", &gib, "--congestion", control])
         .stderr(Stdio::inherit())
         .output()?;
     let text = String::from_utf8_lossy(&out.stdout);
