@@ -10,6 +10,7 @@
 //!   handshake and the receipt included, and every byte is compared; iperf3 sends as much, and counts itself.
 //! - who does not finish within [`PATIENCE`] times the time at full rate has not finished; what it managed until then is
 //!   read from the link and marked.
+//! - the link has real-time priority, and the peers come before everything else on the machine.
 //! - the link says how late it was; a run in which it lost packets of its own does not count as one of a peer.
 
 mod lab;
