@@ -295,5 +295,6 @@ fn a_reason_is_cut_at_a_character() {
 #[test]
 fn a_sent_frame_stays_small() {
     assert!(size_of::<SentFrame>() <= 24);
-    assert!(size_of::<SentFrames>() <= 64);
+    // Four of them and the vector's own words: kept for every packet in flight.
+    assert!(size_of::<SentFrames>() <= 4 * 24 + 16);
 }
