@@ -1,6 +1,6 @@
 //! `cargo xtask grid`: runs the grid and writes what came out.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::{IsTerminal, Write as _};
 use std::path::{Path, PathBuf};
@@ -48,13 +48,20 @@ struct Args {
     /// Take the baseline's figures from this grid.csv as far as it has them, instead of computing them again
     #[arg(long)]
     reuse: Option<PathBuf>,
+    /// Only cells of which that file has the baseline
+    #[arg(long, requires = "reuse")]
+    only_known: bool,
 }
 
 fn main() -> Result<()> {
     let args = Args::parse();
-    let work = work(&args);
-    ensure!(!work.is_empty(), "no cell has a name like that");
+    let mut work = work(&args);
     let mut known = known(&args, &work)?;
+    if args.only_known {
+        let cells: HashSet<String> = known.keys().map(|(cell, _)| cell.clone()).collect();
+        work.retain(|(cell, _)| cells.contains(&cell.to_string()));
+    }
+    ensure!(!work.is_empty(), "no cell has a name like that");
     let open: Vec<_> =
         work.iter().filter(|work| !known.contains_key(&key(work))).cloned().collect();
     let jobs = args.jobs.or_else(|| available_parallelism().ok().map(usize::from)).unwrap_or(1);
