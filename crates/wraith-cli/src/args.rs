@@ -71,7 +71,7 @@ pub struct SendArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub reconnect: u64,
 
-    /// Congestion control: cubic shares a line as TCP does, bbr also fills one that loses packets by itself
+    /// Congestion control: bbr also fills a line that loses packets by itself, cubic shares it as most of TCP does
     #[arg(long, value_enum, default_value_t)]
     pub congestion: Congestion,
 }
@@ -79,11 +79,11 @@ pub struct SendArgs {
 /// How fast a sender dares to send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Congestion {
-    /// CUBIC with HyStart++
-    #[default]
-    Cubic,
     /// BBRv3
+    #[default]
     Bbr,
+    /// CUBIC with HyStart++
+    Cubic,
 }
 
 #[derive(Args, Debug)]

@@ -96,8 +96,8 @@ pub fn command_again(args: &SendArgs) -> String {
     if let Some(address) = args.listen {
         words.push(format!("--listen {address}"));
     }
-    if args.congestion == Congestion::Bbr {
-        words.push("--congestion bbr".into());
+    if args.congestion == Congestion::Cubic {
+        words.push("--congestion cubic".into());
     }
     words.extend(args.paths.iter().map(|path| shell_word(&path.to_string_lossy())));
     words.join(" ")

@@ -79,7 +79,7 @@ impl Default for TransportConfig {
             stream_window_max: 24 << 20,
             send_buffer_max: 24 << 20,
             streams_max: 128,
-            algorithm: Algorithm::Cubic,
+            algorithm: Algorithm::default(),
             initial_mtu: 1200,
             max_mtu: 65_000,
             suites: 0b11,

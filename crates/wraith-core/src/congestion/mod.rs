@@ -39,9 +39,9 @@ const SEND_QUANTA_PER_SECOND: u64 = 1000;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Algorithm {
     /// CUBIC (RFC 9438) with HyStart++ (RFC 9406).
-    #[default]
     Cubic,
     /// BBRv3 (draft-ietf-ccwg-bbr).
+    #[default]
     Bbr,
 }
 

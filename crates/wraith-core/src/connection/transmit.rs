@@ -30,8 +30,9 @@ const PHASE_MAX: Duration = Duration::from_secs(120);
 const KEY_PACKETS_MAX: u64 = wraith_noise::KEY_PACKETS_MAX - (1 << 16);
 /// Size of a packet with PATH_CHALLENGE, so that the new path is known to carry it.
 const CHALLENGE_LEN: usize = 1200;
-/// Acknowledgements asked for in one congestion window (draft-ietf-ccwg-bbr asks for at least 4 in a round trip).
-const ACKS_PER_WINDOW: u64 = 8;
+/// Acknowledgements asked for in one congestion window: the 4 in a round trip that draft-ietf-ccwg-bbr asks for at
+/// least. More of them queue up where the way back is narrow.
+const ACKS_PER_WINDOW: u64 = 4;
 /// Most packets we ask the peer to take before it acknowledges.
 const ACK_PACKETS_MAX: u64 = 64;
 
