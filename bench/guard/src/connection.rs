@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
+use wraith_core::congestion::Algorithm;
 use wraith_core::{
     ConnectionHandle, Endpoint, EndpointConfig, Event, Read, StreamId, Time, TransportConfig,
 };
@@ -68,6 +69,8 @@ fn side(seed: u8) -> Side {
         send_buffer_max: WINDOW_BYTES,
         initial_mtu: DATAGRAM_BYTES as u16,
         max_mtu: DATAGRAM_BYTES as u16,
+        // BBR waits between packets, and every step it waits would be counted.
+        algorithm: Algorithm::Cubic,
         ..TransportConfig::default()
     };
     let identity = SecretIdentity::from_seed([seed; 32]);
