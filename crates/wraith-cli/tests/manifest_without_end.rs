@@ -105,7 +105,6 @@ fn an_offer_of_everything_there_is_can_be_shown_and_refused() {
     let world = World::new();
     let sender = LyingSender::listen();
     let (reader, mut writer) = std::io::pipe().unwrap();
-    std::io::Write::write_all(&mut writer, b"n\n").unwrap();
     let mut command = world.wraith("receiver");
     command.args(["receive", "--json", "-o"]).arg(world.target()).arg(sender.ticket());
     let receiver = Process::start_with_stdin("receive", command.stdin(reader));
@@ -116,6 +115,8 @@ fn an_offer_of_everything_there_is_can_be_shown_and_refused() {
         largest: everything,
         ..offer_of(everything, everything)
     });
+    // Only now: a refusal would end the connection before the offer is made in full.
+    std::io::Write::write_all(&mut writer, b"n\n").unwrap();
     receiver.finish().expect_error(4);
     liar.told();
 }
