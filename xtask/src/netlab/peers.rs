@@ -213,7 +213,9 @@ fn quinn(lab: &Lab, program: &Path, control: &str, job: &Job<'_>) -> Result<Samp
         .args(["--rounds", "1", "--bytes", &job.set.bytes.to_string(), "send", address.trim()])
         .output()?;
     let error = String::from_utf8_lossy(&out.stderr);
-    ensure!(out.status.success(), "quinn-peer: {}", error.trim());
+    // What happened, not where in the program: that goes into the results.
+    let what = error.split("Stack backtrace").next().unwrap_or_default().trim();
+    ensure!(out.status.success(), "quinn-peer: {what}");
     let json: Value = serde_json::from_slice(&out.stdout).context("quinn-peer: no JSON")?;
     let number = |key: &str| json[key].as_f64().with_context(|| format!("quinn-peer: no {key}"));
     Ok(Sample {
