@@ -4,9 +4,9 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
-use wraith_core::congestion::Algorithm;
 use wraith_core::{
-    ConnectionHandle, Endpoint, EndpointConfig, Event, Read, StreamId, Time, TransportConfig,
+    Algorithm, ConnectionHandle, Endpoint, EndpointConfig, Event, Read, StreamId, Time,
+    TransportConfig,
 };
 use wraith_crypto::SecretIdentity;
 
@@ -69,7 +69,8 @@ fn side(seed: u8) -> Side {
         send_buffer_max: WINDOW_BYTES,
         initial_mtu: DATAGRAM_BYTES as u16,
         max_mtu: DATAGRAM_BYTES as u16,
-        // BBR waits between packets, and every step it waits would be counted.
+        // On this clock one side's round trip is a hundredth of the other's. BBR gives them different rates, and while
+        // one moves its bytes the other would move three times as many: the count would be of another amount.
         algorithm: Algorithm::Cubic,
         ..TransportConfig::default()
     };
