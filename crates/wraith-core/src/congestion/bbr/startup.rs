@@ -4,7 +4,6 @@
 //! Deviation: loss ends Startup only in a round that found no quarter more bandwidth, unless it is far beyond what
 //! a path loses by chance; where the application limits the samples, so that there is no plateau to see, a middling
 //! loss decides. On a path that loses two percent anyway the draft's Startup ends at a fraction of the bandwidth.
-
 //!
 //! Deviation: where the round trip is long, a first window is what a few Mbit/s carry in it, and until the first sign
 //! of a queue or of loss the rate grows threefold. A doubling costs a satellite path two thirds of a second, and ten of
