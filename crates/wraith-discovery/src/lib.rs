@@ -1,13 +1,22 @@
-//! How one side learns where the other is and what it may fetch. For now that is one thing, the [`Ticket`]: everything
-//! a receiver needs, on one line of text (SPEC §2).
+//! How one side learns where the other is and what it may fetch: with a [`Ticket`], everything a receiver needs on one
+//! line of text (SPEC §2), or with a [`Code`], a number and two words that people can say, which brings the ticket over
+//! (SPEC §11).
 //!
-//! Invariant: a [`Ticket`] that exists is well formed. Text and bytes become one in [`Ticket::decode`] and `FromStr`,
-//! and nowhere else; whatever they accept encodes to the same bytes again.
+//! Invariants: a [`Ticket`] that exists is well formed; text and bytes become one in [`Ticket::decode`] and `FromStr` and
+//! nowhere else, and whatever they accept encodes to the same bytes again. A [`Code`] is good for one guess, whoever makes
+//! it and wherever: [`Holder`] and [`Guest`] see to it on their sides.
 
 #![forbid(unsafe_code)]
 
 mod capability;
+mod code;
+mod holder;
+pub mod pake;
 mod ticket;
+pub mod words;
 
 pub use capability::Capability;
+pub use code::{Code, CodeError, MAX_NUMBER};
+pub use holder::{Holder, Judged, Refusal};
+pub use pake::{Giver, Guest};
 pub use ticket::{MAX_ADDRESSES, Ticket, TicketError, VERSION};

@@ -31,7 +31,7 @@ const FAMILY_IPV4: u8 = 4;
 const FAMILY_IPV6: u8 = 6;
 const HEAD_LEN: usize = 1 + 32 + Capability::LEN + 1;
 /// Longest binary form: every address an IPv6 one.
-const MAX_LEN: usize = HEAD_LEN + MAX_ADDRESSES * 19 + CHECK_LEN;
+pub(crate) const MAX_LEN: usize = HEAD_LEN + MAX_ADDRESSES * 19 + CHECK_LEN;
 /// Longest text that can be a ticket, with room for the spaces and line breaks a chat program puts in.
 const MAX_TEXT_LEN: usize = 4 * MAX_LEN;
 
