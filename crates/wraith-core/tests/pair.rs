@@ -197,6 +197,30 @@ fn a_close_tells_the_peer_why_and_both_sides_forget_it() {
     assert_eq!(closed(1), Event::Closed(reason));
 }
 
+/// How long the side that closes keeps its state.
+fn time_until_forgotten(answer_arrives: bool) -> Duration {
+    let mut pair = Pair::new(TransportConfig::default());
+    let handle = pair.connect();
+    pair.run_until(|p| p.handle(1).is_some());
+    let (closed_at, sent) = (pair.now, pair.sent);
+    pair.sides[0].endpoint.connection(handle).unwrap().close(closed_at, 0x100, "");
+    // The CLOSE is the next datagram, the answer to it the one after.
+    pair.drop = Box::new(move |i| !answer_arrives && i == sent + 2);
+    pair.run_until(|p| {
+        let endpoint = &mut p.sides[0].endpoint;
+        // Asking for the timeout makes it forget connections that are over.
+        endpoint.poll_timeout().is_none() && endpoint.is_drained()
+    });
+    pair.now.since(closed_at)
+}
+
+#[test]
+fn who_closes_waits_for_the_answer_and_no_longer() {
+    assert_eq!(time_until_forgotten(true), 2 * DELAY);
+    // Without one it could have to say it again.
+    assert!(time_until_forgotten(false) > 6 * DELAY);
+}
+
 #[test]
 fn a_stream_opened_right_before_the_close_is_seen_and_read() {
     let mut pair = Pair::new(TransportConfig::default());

@@ -82,8 +82,9 @@ enum State {
         next: Time,
         until: Time,
     },
-    /// The peer closed, or we fell silent: late packets are ignored until `until`.
+    /// The peer closed: it is told once that we know, then late packets are ignored until `until`.
     Draining {
+        answer_due: bool,
         until: Time,
     },
     Drained,

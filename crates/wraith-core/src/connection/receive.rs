@@ -44,16 +44,21 @@ impl Connection {
         self.stats.packets_received += 1;
         self.stats.bytes_received += datagram.len() as u64;
         self.confirming = None;
+        let payload = &datagram[HEADER..HEADER + opened.payload_len];
         match &mut self.state {
             State::Open => {}
-            State::Closing { due, next, .. } => {
-                *due |= *next <= now;
+            State::Closing { due, next, until, .. } => {
+                if Frames::new(payload).any(|frame| matches!(frame, Ok(Frame::Close { .. }))) {
+                    // It knows: nobody is left who would have to be told again.
+                    *until = now;
+                } else {
+                    *due |= *next <= now;
+                }
                 return true;
             }
             _ => return true,
         }
         let newest = self.acks.largest().is_none_or(|largest| opened.pn > largest);
-        let payload = &datagram[HEADER..HEADER + opened.payload_len];
         match self.handle_payload(now, from, payload) {
             Ok(ack_eliciting) => {
                 self.acks.on_received(now, opened.pn, ack_eliciting);
@@ -160,7 +165,7 @@ impl Connection {
 
     fn on_close(&mut self, now: Time, code: u64, reason: &str) {
         let reason = reason.to_owned();
-        self.state = State::Draining { until: now + self.recovery.pto() * 3 };
+        self.state = State::Draining { answer_due: true, until: now + self.recovery.pto() * 3 };
         self.announce_end(CloseReason::Peer { code, reason });
     }
 

@@ -15,7 +15,7 @@ impl Connection {
         match &self.state {
             State::Opening(opening) => Some(opening.next.min(opening.deadline)),
             State::Open => Some(self.open_timeout()),
-            State::Closing { until, .. } | State::Draining { until } => Some(*until),
+            State::Closing { until, .. } | State::Draining { until, .. } => Some(*until),
             State::Drained => None,
         }
     }
@@ -48,7 +48,7 @@ impl Connection {
                 }
             }
             State::Open => self.handle_open_timeout(now),
-            State::Closing { until, .. } | State::Draining { until } => {
+            State::Closing { until, .. } | State::Draining { until, .. } => {
                 if *until <= now {
                     self.state = State::Drained;
                 }

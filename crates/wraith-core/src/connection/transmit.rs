@@ -55,7 +55,8 @@ impl Connection {
                 .or_else(|| self.transmit_mtu_probe(now, buf))
                 .or_else(|| self.transmit_packets(now, buf)),
             State::Closing { .. } => self.transmit_close(now, buf),
-            State::Draining { .. } | State::Drained => None,
+            State::Draining { .. } => self.transmit_close_answer(buf),
+            State::Drained => None,
         }?;
         debug_assert!(transmit.segment >= 1 && transmit.segment <= transmit.len);
         self.stats.bytes_sent += transmit.len as u64;
@@ -99,6 +100,19 @@ impl Connection {
         *next = now + pto;
         let mut out = FrameWriter::new(&mut buf[HEADER..self.path.mtud.current() as usize - TAG]);
         out.close(*code, reason);
+        let payload = out.finish();
+        let len = self.seal_packet(payload, buf);
+        Some(Self::single(self.path.remote, len))
+    }
+
+    /// The peer closed: a CLOSE in answer frees it from waiting whether its own has to be repeated (RFC 9000 §10.2.2).
+    fn transmit_close_answer(&mut self, buf: &mut [u8]) -> Option<Transmit> {
+        let State::Draining { answer_due, .. } = &mut self.state else { return None };
+        if !std::mem::take(answer_due) {
+            return None;
+        }
+        let mut out = FrameWriter::new(&mut buf[HEADER..usize::from(MTU_MIN) - TAG]);
+        out.close(code::NO_ERROR, "");
         let payload = out.finish();
         let len = self.seal_packet(payload, buf);
         Some(Self::single(self.path.remote, len))
