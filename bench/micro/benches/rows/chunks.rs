@@ -1,0 +1,96 @@
+//! Bookkeeping of chunks: what is there, what is missing. No bytes move.
+
+use std::hint::black_box;
+use std::ops::Range;
+
+use criterion::{BenchmarkId, Throughput};
+use wraith_files::ChunkRanges;
+
+use crate::Criterion;
+
+/// Chunks of the file whose missing ones are listed.
+const CHUNKS: u64 = 10_000;
+
+/// A new file; each chunk arrives, is asked for and noted; then it is complete.
+fn transfer(chunks: u64) -> ChunkRanges {
+    let mut have = ChunkRanges::new();
+    for chunk in 0..chunks {
+        assert!(!have.contains(black_box(chunk)));
+        have.insert(chunk..chunk + 1);
+    }
+    assert_eq!(have.count(), chunks);
+    have
+}
+
+/// A new file of so many chunks, of which all are missing: what a receiver then asks for.
+fn new_file(chunks: u64) -> (ChunkRanges, Vec<Range<u64>>) {
+    let have = ChunkRanges::new();
+    let missing = have.missing(chunks).collect();
+    (have, missing)
+}
+
+/// What a receiver asks its sender for: ranges.
+fn missing_ranges(have: &ChunkRanges) -> Vec<Range<u64>> {
+    have.missing(CHUNKS).collect()
+}
+
+/// The same as the numbers of the chunks, one by one.
+fn missing_numbers(have: &ChunkRanges) -> Vec<u64> {
+    let mut numbers = Vec::new();
+    have.missing(CHUNKS).for_each(|gap| numbers.extend(gap));
+    numbers
+}
+
+/// `percent` of the chunks are there, as a sender that works in order leaves them.
+fn first(percent: u64) -> ChunkRanges {
+    let mut have = ChunkRanges::new();
+    have.insert(0..CHUNKS * percent / 100);
+    have
+}
+
+/// Every second chunk is there, as no sender of ours leaves them.
+fn every_second() -> ChunkRanges {
+    let mut have = ChunkRanges::new();
+    (0..CHUNKS).step_by(2).for_each(|chunk| have.insert(chunk..chunk + 1));
+    have
+}
+
+pub(crate) fn rows(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("chunks_of_a_new_file");
+    for chunks in [100, 1000, 10_000, 100_000] {
+        assert_eq!(new_file(chunks).1, std::slice::from_ref(&(0..chunks)));
+        group.bench_function(BenchmarkId::from_parameter(chunks), |b| {
+            b.iter(|| new_file(black_box(chunks)));
+        });
+    }
+    group.finish();
+
+    let mut group = criterion.benchmark_group("chunks_of_a_transfer");
+    for chunks in [100, 1000, 10_000, 100_000] {
+        group.throughput(Throughput::Elements(chunks));
+        group.bench_function(BenchmarkId::from_parameter(chunks), |b| b.iter(|| transfer(chunks)));
+    }
+    group.finish();
+
+    let in_order = [0, 50, 90, 95, 99, 100].map(|percent| (percent.to_string(), first(percent)));
+    let cases: Vec<_> =
+        in_order.into_iter().chain([("every_second".into(), every_second())]).collect();
+    let mut group = criterion.benchmark_group("chunks_missing");
+    for (name, have) in &cases {
+        let numbers = missing_numbers(have);
+        assert_eq!(numbers.len() as u64, CHUNKS - have.count());
+        assert!(numbers.iter().all(|&chunk| !have.contains(chunk)));
+        group.throughput(Throughput::Elements((CHUNKS - have.count()).max(1)));
+        group.bench_function(name, |b| b.iter(|| missing_numbers(black_box(have))));
+    }
+    group.finish();
+    let mut group = criterion.benchmark_group("chunks_missing_ranges");
+    for (name, have) in &cases {
+        assert_eq!(
+            missing_ranges(have).into_iter().flatten().collect::<Vec<_>>(),
+            missing_numbers(have)
+        );
+        group.bench_function(name, |b| b.iter(|| missing_ranges(black_box(have))));
+    }
+    group.finish();
+}
