@@ -52,6 +52,12 @@ pub fn build_debug(package: &str) -> Result<()> {
     run(&mut cargo(["build", "--locked", "--package", package]))
 }
 
+/// Runs the benchmarks of `package` whose names contain `filter`; criterion leaves what it measured in `folder`.
+pub fn bench(package: &str, folder: &Path, filter: Option<&str>) -> Result<()> {
+    let words = ["bench", "--locked", "--package", package, "--"].into_iter().chain(filter);
+    run(cargo(words).env("CRITERION_HOME", folder))
+}
+
 /// Where cargo puts what it builds.
 pub fn target() -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR");

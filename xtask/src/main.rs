@@ -1,8 +1,10 @@
-//! Developer commands: `cargo xtask test | race | charts | grid | netlab | swarm | guard | ci`. Each is what a person would type,
+//! Developer commands: `cargo xtask test | race | charts | grid | netlab | swarm | guard | bench | ci`. Each is what a person would type,
 //! in the right order; what they print is meant to be pasted.
 
+mod bench;
 mod cargo;
 mod guard;
+mod machine;
 mod netlab;
 mod race;
 
@@ -42,6 +44,8 @@ enum Command {
     },
     /// Count the instructions of the hot paths under callgrind and compare them with the baseline
     Guard(guard::Args),
+    /// Run the microbenchmarks and set them beside the figures of other systems
+    Bench(bench::Args),
     /// Everything that must hold before a change lands (.ci/run)
     Ci,
 }
@@ -55,6 +59,7 @@ fn main() -> anyhow::Result<()> {
         Command::Netlab(args) => netlab::run(&args),
         Command::Swarm { connections, more } => cargo::swarm(connections, &more),
         Command::Guard(args) => guard::run(&args),
+        Command::Bench(args) => bench::run(&args),
         Command::Ci => cargo::ci(),
     }
 }

@@ -1,12 +1,12 @@
 //! Medians and shares of the link, for people and as JSON.
 
 use std::fmt::Write;
-use std::process::Command;
 
 use serde_json::{Value, json};
 
 use super::peers::Peer;
 use super::{Calibration, End, Measured, Row, Run};
+use crate::machine;
 
 /// The results of all links, with what is needed to judge them.
 pub fn render(all: &[Measured<'_>]) -> String {
@@ -133,23 +133,11 @@ pub fn json(all: &[Measured<'_>]) -> Value {
     json!({ "machine": machine(), "links": all.iter().map(link).collect::<Vec<_>>() })
 }
 
-/// Processor, kernel and day.
+/// Processor, kernel, congestion control and day.
 fn machine() -> String {
-    let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = cpu.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or("?");
-    let cores = cpu.lines().filter(|line| line.starts_with("processor")).count();
-    let says = |program: &str, words: &[&str]| {
-        let out = Command::new(program).args(words).output();
-        out.map_or_else(|_| "?".into(), |o| String::from_utf8_lossy(&o.stdout).trim().to_owned())
-    };
-    let model = model.trim_start_matches([' ', '\t', ':']);
     let control = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control");
-    format!(
-        "{cores} cores ({model}), {}, TCP default {}, {}",
-        says("uname", &["-sr"]),
-        control.as_deref().map_or("?", str::trim),
-        says("date", &["-u", "+%Y-%m-%d"]),
-    )
+    let control = control.as_deref().map_or("?", str::trim);
+    format!("{}, TCP default {control}, {}", machine::hardware(), machine::today())
 }
 
 /// The middle value, or the mean of the two middle ones; 0 of nothing.
