@@ -27,7 +27,7 @@ use crate::receipt::Receipt;
 use crate::session::{Session, lock};
 use manifest::Announced;
 use plan::Plan;
-use worker::Active;
+use worker::{Active, Sharing};
 
 /// Workers, each with its own data stream: one reads and hashes while the other waits for room, and two cores' worth of
 /// small files are opened at once. More only helps disks that are slow at one file and fast at many.
@@ -134,8 +134,9 @@ pub(crate) struct Sending<'a> {
     options: &'a SendOptions,
     offer: &'a Offer,
     plan: Plan<Announced>,
-    /// The file whose chunks are being claimed; also the turn to take work.
+    /// The file whose chunks are being claimed by all workers; also the turn to take work.
     active: Mutex<Option<Active>>,
+    sharing: Sharing,
     pool: Pool,
     contents: Mutex<Contents>,
     /// Known when the manifest has been written.
@@ -210,6 +211,7 @@ fn run(
         offer: &greeting.offer,
         plan: Plan::new(),
         active: Mutex::new(None),
+        sharing: Sharing::here(),
         pool: Pool::default(),
         contents: Mutex::default(),
         manifest_hash: OnceLock::new(),

@@ -1,7 +1,7 @@
 //! A worker of the sender: takes work from the plan, reads and hashes it, and writes it to its own data stream.
 //!
-//! Small files travel in batches, one buffer and one write for as many as fit into 256 KiB. Larger files are shared: each
-//! worker claims the next chunk, so both cores work on one big file. What a record says is entered in the books
+//! Small files travel in batches, one buffer and one write for as many as fit into 256 KiB. Larger files are shared where
+//! there are cores for it ([`Sharing`]): each worker claims the next chunk. What a record says is entered in the books
 //! ([`Sending::contents`]) before the record is written, because the receipt may come right after it.
 
 use std::ops::Range;
@@ -42,8 +42,26 @@ pub(crate) struct Big {
     broken: Mutex<Option<Ending>>,
 }
 
-/// The file whose chunks are being claimed.
+/// A file whose chunks are being claimed.
 pub(crate) type Active = Arc<Big>;
+
+/// Who works on a large file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sharing {
+    /// All workers.
+    Together,
+    /// The one that took it. On two cores the I/O thread keeps one busy, so a second worker only displaces the caches of
+    /// the first; and chunks that come on one stream are written by one thread, which does not wait for the file's lock.
+    Alone,
+}
+
+impl Sharing {
+    /// What suits this machine.
+    pub(crate) fn here() -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        if cores > 2 { Self::Together } else { Self::Alone }
+    }
+}
 
 enum Task {
     Batch(Vec<Job<Announced>>),
@@ -55,7 +73,8 @@ enum Task {
 /// Works until the plan stops.
 pub(crate) fn work(sending: &Sending<'_>, stream: SendStream) -> Result<(), TransferError> {
     let mut worker = Worker { sending, stream };
-    while let Some(task) = next_task(sending) {
+    let mut own = None;
+    while let Some(task) = next_task(sending, &mut own) {
         match task {
             Task::Batch(jobs) => worker.send_batch(jobs)?,
             Task::Chunks(big, claim) => worker.send_chunks(&big, claim)?,
@@ -65,14 +84,15 @@ pub(crate) fn work(sending: &Sending<'_>, stream: SendStream) -> Result<(), Tran
     Ok(())
 }
 
-/// The next thing to do. Workers take turns: whoever waits for the plan holds the turn.
-fn next_task(sending: &Sending<'_>) -> Option<Task> {
+/// The next thing to do. Workers take turns: whoever waits for the plan holds the turn. `own` is the large file that the
+/// caller works on alone.
+fn next_task(sending: &Sending<'_>, own: &mut Option<Active>) -> Option<Task> {
+    if let Some(task) = next_chunk(own) {
+        return Some(task);
+    }
     let mut active = lock(&sending.active);
-    if let Some(big) = &*active {
-        if let Some(claim) = big.claims.next() {
-            return Some(Task::Chunks(Arc::clone(big), claim));
-        }
-        *active = None;
+    if let Some(task) = next_chunk(&mut active) {
+        return Some(task);
     }
     let (mut files, mut room) = (0, BUFFER_BYTES - HEAD_ROOM + WHOLE_HEADER_BYTES);
     let mut jobs = sending.plan.take(|job| {
@@ -92,11 +112,27 @@ fn next_task(sending: &Sending<'_>) -> Option<Task> {
         Ok(big) => {
             let big = Arc::new(big);
             let claim = big.claims.next().expect("a large file has chunks");
-            *active = Some(Arc::clone(&big));
+            match sending.sharing {
+                Sharing::Together => *active = Some(Arc::clone(&big)),
+                Sharing::Alone => *own = Some(Arc::clone(&big)),
+            }
             sending.options.progress.set_current(&big.name());
             Some(Task::Chunks(big, claim))
         }
         Err(lost) => Some(Task::Lost(lost.0, lost.1)),
+    }
+}
+
+/// The next chunks of the file in `slot`; forgets it when there are none.
+fn next_chunk(slot: &mut Option<Active>) -> Option<Task> {
+    let big = slot.as_ref()?;
+    let claim = big.claims.next();
+    match claim {
+        Some(claim) => Some(Task::Chunks(Arc::clone(big), claim)),
+        None => {
+            *slot = None;
+            None
+        }
     }
 }
 
