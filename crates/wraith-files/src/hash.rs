@@ -31,14 +31,45 @@ pub fn chunk_len(size: u64, index: u64) -> usize {
     size.saturating_sub(start).min(CHUNK_BYTES as u64) as usize
 }
 
+/// Bytes that BLAKE3 hashes at once with the widest vectors: 16 of its 1 KiB chunks.
+const STRIDE_BYTES: usize = 16 * 1024;
+
+/// Hashes the `pieces` one after the other, from a multiple of [`STRIDE_BYTES`] on. Received data comes in pieces that end
+/// anywhere; given to the hasher like that, each border costs two small subtrees on either side, a fifth of all the hashing
+/// of a chunk in three pieces. So the hasher gets whole strides, and those that lie across a border are copied together.
+fn update_pieces(hasher: &mut blake3::Hasher, pieces: &[&[u8]]) {
+    if let [piece] = pieces {
+        hasher.update(piece);
+        return;
+    }
+    let mut across = [0; STRIDE_BYTES];
+    let mut filled = 0;
+    for &piece in pieces {
+        let mut rest = piece;
+        if filled > 0 {
+            let (completing, behind) = rest.split_at(rest.len().min(STRIDE_BYTES - filled));
+            across[filled..filled + completing.len()].copy_from_slice(completing);
+            filled += completing.len();
+            if filled < STRIDE_BYTES {
+                continue;
+            }
+            hasher.update(&across);
+            rest = behind;
+        }
+        let (whole, begun) = rest.split_at(rest.len() - rest.len() % STRIDE_BYTES);
+        hasher.update(whole);
+        across[..begun.len()].copy_from_slice(begun);
+        filled = begun.len();
+    }
+    hasher.update(&across[..filled]);
+}
+
 /// Chaining value of chunk `index` (of a file of more than one chunk), whose bytes are the `pieces` one after the other:
 /// [`CHUNK_BYTES`], or fewer in the last chunk, at least 1.
 pub fn chunk_cv(index: u64, pieces: &[&[u8]]) -> Cv {
     let mut hasher = blake3::Hasher::new();
     hasher.set_input_offset(index * CHUNK_BYTES as u64);
-    for piece in pieces {
-        hasher.update(piece);
-    }
+    update_pieces(&mut hasher, pieces);
     hasher.finalize_non_root()
 }
 
@@ -50,9 +81,7 @@ pub fn small_root(content: &[u8]) -> Root {
 /// Root of a file whose whole content is the `pieces` one after the other.
 pub fn pieces_root(pieces: &[&[u8]]) -> Root {
     let mut hasher = blake3::Hasher::new();
-    for piece in pieces {
-        hasher.update(piece);
-    }
+    update_pieces(&mut hasher, pieces);
     hasher.finalize().into()
 }
 
@@ -294,6 +323,26 @@ mod tests {
                 assert_eq!(sum, size);
             }
             assert_eq!(chunk_len(size, count), 0);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_hash_as_the_whole_does_wherever_they_end(
+            len in 0usize..=CHUNK_BYTES,
+            near in prop::collection::vec((0usize..=16, -2i64..=2), 0..6),
+            anywhere in prop::collection::vec(0usize..=CHUNK_BYTES, 0..6),
+        ) {
+            let bytes = content(len);
+            let strides = near.iter().map(|(stride, off)| {
+                (stride * STRIDE_BYTES).saturating_add_signed(*off as isize)
+            });
+            let mut cuts: Vec<usize> = strides.chain(anywhere).map(|cut| cut.min(len)).collect();
+            cuts.extend([0, len]);
+            cuts.sort_unstable();
+            let pieces: Vec<&[u8]> = cuts.windows(2).map(|cut| &bytes[cut[0]..cut[1]]).collect();
+            prop_assert_eq!(pieces_root(&pieces), expected(&bytes));
+            prop_assert_eq!(chunk_cv(3, &pieces), chunk_cv(3, &[&bytes]));
         }
     }
 
