@@ -6,13 +6,15 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use wraith_discovery::{Code, Lan};
+
 use crate::size::Size;
 
 /// Move files privately and directly between machines.
 #[derive(Debug, Parser)]
 #[command(name = "wraith", version, about, arg_required_else_help = true, propagate_version = true)]
 #[command(
-    after_help = "Exit codes: 0 done · 1 other · 2 usage · 3 peer not found · 4 refused · 5 wrong ticket · \
+    after_help = "Exit codes: 0 done · 1 other · 2 usage · 3 peer not found · 4 refused · 5 wrong code or ticket · \
 6 network lost (run again to continue) · 7 disk (run again to continue) · 8 verification failed · \
 10 some files were not transferred · 11 unsafe name refused · 130 interrupted · 143 terminated"
 )]
@@ -32,17 +34,17 @@ pub struct OutputArgs {
     #[arg(long, global = true)]
     pub json: bool,
 
-    /// Print errors only (and the ticket, which is needed)
+    /// Print errors only (and the code or ticket, which is needed)
     #[arg(short, long, global = true)]
     pub quiet: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Offer files and folders; prints the ticket with which another machine fetches them
+    /// Offer files and folders; prints the code with which another machine fetches them
     #[command(visible_alias = "tx")]
     Send(SendArgs),
-    /// Fetch what a ticket offers
+    /// Fetch what a code or a ticket offers
     #[command(visible_aliases = ["recv", "rx", "get"])]
     Receive(ReceiveArgs),
     /// Print this machine's NodeId
@@ -51,6 +53,27 @@ pub enum Command {
     Hash(HashArgs),
     /// Make data, transfer it between two processes on this machine, and check every byte
     Demo(DemoArgs),
+    /// Run a meeting place for codes, which sees no words, names or files
+    Rendezvous(RendezvousArgs),
+}
+
+/// Where the two sides of a code meet.
+#[derive(Args, Clone, Debug, Default)]
+pub struct MeetingArgs {
+    /// Meet at this server too, which somebody runs with `wraith rendezvous`
+    #[arg(long, value_name = "HOST[:PORT]", env = "WRAITH_RENDEZVOUS")]
+    pub rendezvous: Option<String>,
+
+    /// Meet on this local network: the name of an interface, or all, or off
+    #[arg(long, value_name = "NAME", env = "WRAITH_LAN", default_value = "all")]
+    pub lan: Lan,
+}
+
+#[derive(Args, Debug)]
+pub struct RendezvousArgs {
+    /// Address to listen on, TCP
+    #[arg(long, value_name = "IP:PORT", default_value = "[::]:49737")]
+    pub listen: SocketAddr,
 }
 
 #[derive(Args, Debug)]
@@ -58,6 +81,17 @@ pub struct SendArgs {
     /// Files and folders to offer
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<PathBuf>,
+
+    /// Print the long ticket, which needs no meeting place, and no code
+    #[arg(long)]
+    pub ticket: bool,
+
+    #[command(flatten)]
+    pub meeting: MeetingArgs,
+
+    /// The code ends after this many seconds if nobody has used it
+    #[arg(long, value_name = "SECONDS", default_value_t = 3600)]
+    pub expires: u64,
 
     /// Address to listen on; by default every address of this machine and a port of its own choosing
     #[arg(long, value_name = "IP:PORT")]
@@ -88,8 +122,12 @@ pub enum Congestion {
 
 #[derive(Args, Debug)]
 pub struct ReceiveArgs {
-    /// The ticket that `wraith send` printed; `-` or nothing: ask for it
-    pub ticket: Option<OsString>,
+    /// The code or the ticket that `wraith send` printed; `-` or nothing: ask for it
+    #[arg(value_name = "CODE|TICKET")]
+    pub wanted: Vec<OsString>,
+
+    #[command(flatten)]
+    pub meeting: MeetingArgs,
 
     /// Folder to put the files in
     #[arg(short = 'o', long = "out", value_name = "DIR", default_value = ".")]
@@ -145,16 +183,18 @@ pub struct DemoArgs {
     pub dir: Option<PathBuf>,
 }
 
-/// The arguments of this process, with `wraith TICKET` read as `wraith receive TICKET`.
+/// The arguments of this process, with `wraith CODE` and `wraith TICKET` read as `wraith receive …`.
 pub fn from_environment() -> Result<Cli, clap::Error> {
     Cli::try_parse_from(with_implied_receive(std::env::args_os().collect()))
 }
 
 fn with_implied_receive(mut arguments: Vec<OsString>) -> Vec<OsString> {
-    let is_ticket = |a: &OsString| {
-        a.as_encoded_bytes().get(..7).is_some_and(|p| p.eq_ignore_ascii_case(b"wraith:"))
+    let is_wanted = |a: &OsString| {
+        let ticket = a.as_encoded_bytes().get(..7);
+        ticket.is_some_and(|p| p.eq_ignore_ascii_case(b"wraith:"))
+            || a.to_str().is_some_and(Code::looks_like)
     };
-    if arguments.get(1).is_some_and(is_ticket) {
+    if arguments.get(1).is_some_and(is_wanted) {
         arguments.insert(1, "receive".into());
     }
     arguments
@@ -176,6 +216,16 @@ mod tests {
         let words = ["wraith", "WRAITH:abc", "--yes"].map(OsString::from).to_vec();
         let cli = Cli::try_parse_from(with_implied_receive(words)).unwrap();
         assert!(matches!(cli.command, Command::Receive(ReceiveArgs { yes: true, .. })));
+    }
+
+    #[test]
+    fn a_code_alone_means_receive_in_one_word_or_three() {
+        for words in [&["wraith", "7-crater-lemon"][..], &["wraith", "7", "crater", "lemon", "-y"]]
+        {
+            let words = words.iter().map(OsString::from).collect();
+            let cli = Cli::try_parse_from(with_implied_receive(words)).unwrap();
+            assert!(matches!(cli.command, Command::Receive(_)));
+        }
     }
 
     #[test]

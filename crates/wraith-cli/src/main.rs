@@ -5,16 +5,20 @@
 
 mod addresses;
 mod args;
+mod code;
 mod demo;
 mod endpoint;
 mod failure;
+mod find;
 mod hash;
 mod home;
 mod interrupt;
 mod output;
 mod pending;
 mod receive;
+mod rendezvous;
 mod report;
+mod saved;
 mod send;
 mod serve;
 mod size;
@@ -43,6 +47,7 @@ fn main() -> ExitCode {
         Command::Send(args) => send::run(args, &reporter),
         Command::Receive(args) => receive::run(args, &reporter),
         Command::Demo(args) => demo::run(args, &reporter),
+        Command::Rendezvous(args) => rendezvous::run(args, &reporter),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

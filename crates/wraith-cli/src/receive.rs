@@ -1,7 +1,6 @@
 //! `wraith receive`: dials the sender, asks its user, fetches; and dials again when the connection is lost.
 
 use std::fs;
-use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -18,8 +17,10 @@ use wraith_transport::{CloseReason, ConnectError, Connection, Endpoint, block_on
 use zeroize::Zeroizing;
 
 use crate::args::{OnConflict, ReceiveArgs};
+use crate::code;
 use crate::endpoint;
 use crate::failure::{Exit, Failure, plain};
+use crate::find;
 use crate::home::Home;
 use crate::interrupt::Interrupt;
 use crate::output::{Meter, Reporter, Ticker};
@@ -32,10 +33,12 @@ const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
 /// Fetches what the ticket offers.
 pub fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
-    let ticket = ticket(args, reporter)?;
+    let wanted = find::wanted(args, reporter)?;
     let interrupt = Interrupt::for_transfer(reporter)?;
-    let identity = Home::open()?.identity()?;
+    let home = Home::open()?;
+    let identity = home.identity()?;
     make_target(args)?;
+    let (ticket, saved) = find::ticket(&wanted, args, &home, reporter, &interrupt)?;
     let seed = Zeroizing::new(*identity.seed());
     let endpoint = endpoint::bind_to_receive(identity).map_err(|error| {
         Failure::new(Exit::Other, format!("cannot open a socket: {}", plain(&error)))
@@ -55,31 +58,15 @@ pub fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> 
     };
     let result = receiving.run();
     endpoint.close();
+    if let Some(saved) = saved {
+        saved.settle(result.as_ref().err());
+    }
     match interrupt.caught() {
         Some(exit) if result.is_err() => {
             Err(Failure::new(exit, "stopped").hint(format!("to continue, run again: {again}")))
         }
         _ => result,
     }
-}
-
-/// The ticket from the command line, or the one the user is asked for.
-fn ticket(args: &ReceiveArgs, reporter: &Reporter) -> Result<Ticket, Failure> {
-    let given = args.ticket.as_ref().filter(|text| *text != "-");
-    let text = match given {
-        Some(text) => text.to_string_lossy().into_owned(),
-        None => {
-            let question = if io::stdin().is_terminal() { "Ticket: " } else { "" };
-            reporter.ask(question).filter(|line| !line.is_empty()).ok_or_else(|| {
-                Failure::new(Exit::Usage, "a ticket is needed: wraith receive TICKET")
-                    .hint("wraith send on the other machine prints it")
-            })?
-        }
-    };
-    text.parse().map_err(|error| {
-        Failure::new(Exit::Usage, format!("this is not a ticket: {error}"))
-            .hint("copy the whole line that wraith send printed")
-    })
 }
 
 fn make_target(args: &ReceiveArgs) -> Result<(), Failure> {
@@ -91,9 +78,8 @@ fn make_target(args: &ReceiveArgs) -> Result<(), Failure> {
 /// The command line that continues this receive. A ticket that was asked for stays out of what may become a log.
 fn command_again(args: &ReceiveArgs) -> String {
     let mut words = vec!["wraith receive".to_owned()];
-    if let Some(ticket) = &args.ticket {
-        words.push(shell_word(&ticket.to_string_lossy()));
-    }
+    words.extend(args.wanted.iter().map(|word| shell_word(&word.to_string_lossy())));
+    words.extend(code::meeting_words(&args.meeting));
     let out = args.out.to_string_lossy();
     if out != "." {
         words.push(format!("-o {}", shell_word(&out)));

@@ -1,17 +1,18 @@
-//! `wraith send`: the ticket first, everything else behind it.
+//! `wraith send`: the code or ticket first, everything else behind it.
 //!
-//! Before the ticket is on the screen nothing is read but the names on the command line, so it takes the same time for
+//! Before it is on the screen nothing is read but the names on the command line, so it takes the same time for
 //! a terabyte as for a byte. Walking the tree for the offer happens while the receiver is awaited.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use wraith_discovery::Ticket;
+use wraith_discovery::{Ticket, Waiting};
 use wraith_transport::Endpoint;
 
 use crate::addresses;
 use crate::args::{Congestion, SendArgs};
+use crate::code;
 use crate::endpoint;
 use crate::failure::{Exit, Failure, plain};
 use crate::home::Home;
@@ -31,9 +32,16 @@ pub fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
     pending.remember(endpoint.local_addr().port())?;
     let reachable = addresses::reachable(endpoint.local_addr());
     let ticket = Ticket::new(node_id, pending.capability().clone(), reachable);
-    show(&ticket, reporter);
+    let serving = Serving::new(args, paths, &pending, &endpoint, reporter, &interrupt);
+    let mut waiting = code::offer(args, &ticket, reporter, serving.give_up())?;
+    show(&ticket, waiting.as_ref(), args, reporter);
+    if let Some(waiting) = &mut waiting {
+        waiting.begin().map_err(|error| {
+            Failure::new(Exit::Other, format!("cannot wait for the receiver: {}", plain(&error)))
+        })?;
+    }
 
-    let result = Serving::new(args, paths, &pending, &endpoint, reporter, &interrupt).run();
+    let result = serving.run();
     endpoint.close();
     match interrupt.caught() {
         Some(exit) if result.is_err() => Err(stopped(exit, args)),
@@ -57,14 +65,26 @@ fn listen(args: &SendArgs, pending: &PendingSend, home: &Home) -> Result<Endpoin
     })
 }
 
-fn show(ticket: &Ticket, reporter: &Reporter) {
+fn show(ticket: &Ticket, waiting: Option<&Waiting>, args: &SendArgs, reporter: &Reporter) {
     let text = ticket.to_string();
-    let command = format!("wraith receive {text}");
+    let code = waiting.map(|waiting| waiting.code().to_string());
+    let command = format!("wraith receive {}", code.as_ref().unwrap_or(&text));
     let node_id = ticket.node_id().to_string();
-    reporter.event(&Event::Ready { ticket: &text, command: &command, node_id: &node_id });
+    let places = waiting.map(code::places).unwrap_or_default();
+    reporter.event(&Event::Ready {
+        ticket: &text,
+        command: &command,
+        node_id: &node_id,
+        code: code.as_deref(),
+        code_expires_seconds: waiting.map(|_| args.expires),
+        waiting_at: &places,
+    });
     reporter.say("On the other machine, run:\n");
     reporter.answer(&command);
-    reporter.say("\nWaiting for the receiver. Ctrl-C stops.");
+    match waiting {
+        Some(waiting) => code::explain(waiting, args, reporter),
+        None => reporter.say("\nWaiting for the receiver. Ctrl-C stops."),
+    }
 }
 
 /// The absolute path with links resolved, except in the last component: a link is sent as a link.
@@ -96,6 +116,10 @@ pub fn command_again(args: &SendArgs) -> String {
     if let Some(address) = args.listen {
         words.push(format!("--listen {address}"));
     }
+    if args.ticket {
+        words.push("--ticket".into());
+    }
+    words.extend(code::meeting_words(&args.meeting));
     if args.congestion == Congestion::Cubic {
         words.push("--congestion cubic".into());
     }

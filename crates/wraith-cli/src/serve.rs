@@ -40,6 +40,8 @@ enum Message {
     /// The tree cannot be offered.
     Unreadable(TransferError),
     Stop,
+    /// The code has ended, and nobody has the ticket.
+    GiveUp(Failure),
 }
 
 struct Session {
@@ -109,6 +111,13 @@ impl<'a> Serving<'a> {
         }
     }
 
+    /// Ends the wait for a receiver, unless one has come.
+    pub fn give_up(&self) -> impl Fn(Failure) + Send + Sync + use<> {
+        let tell = self.tell.clone();
+        // When nobody listens any more, the command has ended already.
+        move |failure| drop(tell.send(Message::GiveUp(failure)))
+    }
+
     /// Returns once a receiver has confirmed everything, or when there is no point in waiting longer.
     pub fn run(mut self) -> Result<(), Failure> {
         self.survey_in_background();
@@ -122,6 +131,11 @@ impl<'a> Serving<'a> {
                     self.stop_all();
                     return Err(Failure::new(Exit::Interrupted, "stopped"));
                 }
+                Message::GiveUp(failure) if self.receiver.is_none() && self.lost.is_none() => {
+                    self.stop_all();
+                    return Err(failure);
+                }
+                Message::GiveUp(_) => {}
                 Message::Ended(id, result) => {
                     if let Some(end) = self.ended(id, *result) {
                         return end;

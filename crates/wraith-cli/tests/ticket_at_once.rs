@@ -45,7 +45,7 @@ fn people_get_the_exact_command_on_a_line_of_its_own() {
     let film = world.source().join("film.mov");
     tree::file(&film, 1, 100);
     let mut command = world.wraith("sender");
-    command.args(["send", "--listen", "127.0.0.1:0"]).arg(&film);
+    command.args(["send", "--ticket", "--listen", "127.0.0.1:0"]).arg(&film);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut sender = command.spawn().unwrap();
     let mut out = BufReader::new(sender.stdout.take().unwrap());

@@ -11,12 +11,21 @@
 mod capability;
 mod code;
 mod holder;
+pub mod lan;
+mod meet;
+mod meeting;
+pub mod message;
 pub mod pake;
+mod rates;
+pub mod rendezvous;
 mod ticket;
 pub mod words;
 
 pub use capability::Capability;
 pub use code::{Code, CodeError, MAX_NUMBER};
 pub use holder::{Holder, Judged, Refusal};
+pub use lan::Lan;
+pub use meet::{Places, Search, Waiting, wait};
+pub use meeting::{Happened, Met, NotMet, Place};
 pub use pake::{Giver, Guest};
 pub use ticket::{MAX_ADDRESSES, Ticket, TicketError, VERSION};

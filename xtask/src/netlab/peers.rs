@@ -135,7 +135,8 @@ fn wraith(lab: &Lab, program: &Path, control: &str, job: &Job<'_>) -> Result<Sam
         .a
         .command(program)
         .env("WRAITH_HOME", home.path().join("sender"))
-        .args(["send", "-q", "--congestion", control, "--listen", &format!("{A}:0")])
+        .args(["send", "-q", "--ticket", "--congestion", control])
+        .args(["--listen", &format!("{A}:0")])
         .arg(&job.set.source)
         .stdout(Stdio::piped())
         .spawn()?;

@@ -158,7 +158,7 @@ fn run_wraith(program: &Path, set: &DataSet, target: &Path) -> Result<Run> {
     };
     let start = Instant::now();
     let mut sender = command("sender")
-        .args(["send", "-q", "--listen", "127.0.0.1:0"])
+        .args(["send", "-q", "--ticket", "--listen", "127.0.0.1:0"])
         .arg(&set.source)
         .stdout(Stdio::piped())
         .spawn()?;

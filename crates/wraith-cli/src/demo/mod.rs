@@ -111,7 +111,7 @@ impl Transfer<'_> {
         let failed = |e: io::Error| Failure::new(Exit::Other, format!("cannot run: {}", plain(&e)));
         let start = Instant::now();
         let mut sender = self.command("sender").map_err(failed)?;
-        sender.args(["send", "--json", "--listen", "127.0.0.1:0"]).arg(source);
+        sender.args(["send", "--json", "--ticket", "--listen", "127.0.0.1:0"]).arg(source);
         let mut sent = Events::of(self.spawn(&mut sender).map_err(failed)?);
         let ready = sent.wait_for("ready")?;
         let ticket = ready["ticket"].as_str().unwrap_or_default().to_owned();

@@ -6,8 +6,21 @@ use serde::Serialize;
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event<'a> {
-    /// The sender listens; the other side can run `command`.
-    Ready { ticket: &'a str, command: &'a str, node_id: &'a str },
+    /// The sender listens; the other side can run `command`. Without a code `waiting_at` is empty.
+    Ready {
+        ticket: &'a str,
+        command: &'a str,
+        node_id: &'a str,
+        code: Option<&'a str>,
+        code_expires_seconds: Option<u64>,
+        waiting_at: &'a [String],
+    },
+    /// Something about the code: `used`, `wrong_guess`, `expired`, or a place was `lost` or is `back`.
+    Code { state: &'a str, place: Option<&'a str>, message: Option<&'a str> },
+    /// The two sides of a code have met.
+    Met { place: &'a str },
+    /// A rendezvous server takes connections.
+    Listening { address: &'a str },
     /// A session with the other side is up.
     Connected { peer: &'a str, address: &'a str, path: &'a str },
     /// What is offered, by a first look at the tree.

@@ -57,13 +57,16 @@ impl World {
         let mut command = Command::new(program());
         command.env("WRAITH_HOME", self.path(&format!("home-{side}")));
         command.env_remove("NO_COLOR");
+        command.env_remove("WRAITH_RENDEZVOUS");
+        // No test speaks to the network it happens to run on.
+        command.env("WRAITH_LAN", "off");
         command
     }
 
-    /// `wraith send --json` of these paths on loopback, with more arguments.
+    /// `wraith send --json --ticket` of these paths on loopback, with more arguments.
     pub fn send_with(&self, paths: &[impl AsRef<OsStr>], more: &[&str]) -> Process {
         let mut command = self.wraith("sender");
-        command.args(["send", "--json"]).args(more);
+        command.args(["send", "--json", "--ticket"]).args(more);
         if !more.contains(&"--listen") {
             command.args(["--listen", "127.0.0.1:0"]);
         }
@@ -72,6 +75,13 @@ impl World {
 
     pub fn send(&self, paths: &[impl AsRef<OsStr>]) -> Process {
         self.send_with(paths, &[])
+    }
+
+    /// `wraith send --json` of these paths on loopback by code, with more arguments.
+    pub fn send_by_code(&self, paths: &[impl AsRef<OsStr>], more: &[&str]) -> Process {
+        let mut command = self.wraith("sender");
+        command.args(["send", "--json", "--listen", "127.0.0.1:0"]).args(more);
+        Process::start("send", command.args(paths))
     }
 
     /// `wraith receive --json --yes` into the target folder, with more arguments.

@@ -62,8 +62,17 @@ impl Process {
         self.event_where(kind, |_| true)
     }
 
+    /// The next event of one of two kinds.
+    pub fn event_where_either(&mut self, one: &str, other: &str) -> Value {
+        self.next_event(&format!("{one} or {other}"), |e| e["event"] == one || e["event"] == other)
+    }
+
     /// The next event of this kind that meets the condition.
     pub fn event_where(&mut self, kind: &str, condition: impl Fn(&Value) -> bool) -> Value {
+        self.next_event(kind, |event| event["event"] == kind && condition(event))
+    }
+
+    fn next_event(&mut self, kind: &str, condition: impl Fn(&Value) -> bool) -> Value {
         let deadline = Instant::now() + HANG;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -74,7 +83,7 @@ impl Process {
             };
             let event = parse(&line);
             self.seen.push(event.clone());
-            if event["event"] == kind && condition(&event) {
+            if condition(&event) {
                 return event;
             }
         }
@@ -83,6 +92,11 @@ impl Process {
     /// The ticket of a sender.
     pub fn ticket(&mut self) -> String {
         self.event("ready")["ticket"].as_str().unwrap().to_owned()
+    }
+
+    /// The code of a sender.
+    pub fn code(&mut self) -> String {
+        self.event("ready")["code"].as_str().expect("a code").to_owned()
     }
 
     /// Sends a signal, such as `INT`.

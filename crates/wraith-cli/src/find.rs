@@ -1,0 +1,181 @@
+//! The receiver's side of a code: what was typed becomes a ticket.
+
+use std::io::{self, IsTerminal};
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use wraith_discovery::{Code, CodeError, Lan, Met, NotMet, Place, Places, Search, Ticket};
+
+use crate::args::ReceiveArgs;
+use crate::code::places_of;
+use crate::failure::{Exit, Failure};
+use crate::home::Home;
+use crate::interrupt::Interrupt;
+use crate::output::{Event, Reporter};
+use crate::saved::Saved;
+
+/// What the user wants to fetch with.
+#[derive(Debug)]
+pub enum Wanted {
+    Ticket(Ticket),
+    Code(Code),
+}
+
+/// What the command line says, or the user when asked.
+pub fn wanted(args: &ReceiveArgs, reporter: &Reporter) -> Result<Wanted, Failure> {
+    let words: Vec<_> = args.wanted.iter().map(|word| word.to_string_lossy()).collect();
+    if !words.is_empty() && words != ["-"] {
+        return parse(&words.join(" "));
+    }
+    let terminal = io::stdin().is_terminal();
+    let question = if terminal { "Code or ticket: " } else { "" };
+    let nothing = || {
+        Failure::new(Exit::Usage, "a code or a ticket is needed: wraith receive 7-crater-lemon")
+            .hint("wraith send on the other machine prints it")
+    };
+    loop {
+        let text = reporter.ask(question).filter(|line| !line.is_empty()).ok_or_else(nothing)?;
+        match parse(&text) {
+            // Nothing is lost by asking again: nothing was sent.
+            Err(failure) if terminal => reporter.failure(&failure),
+            result => return result,
+        }
+    }
+}
+
+fn parse(text: &str) -> Result<Wanted, Failure> {
+    if Code::looks_like(text) {
+        return text.parse().map(Wanted::Code).map_err(|error: CodeError| {
+            Failure::new(Exit::Usage, error.to_string())
+                .hint("nothing was sent, so the code is still good: type it again")
+        });
+    }
+    text.parse().map(Wanted::Ticket).map_err(|error| {
+        Failure::new(Exit::Usage, format!("this is neither a code nor a ticket: {error}"))
+            .hint("a code looks like 7-crater-lemon; of a ticket copy the whole line")
+    })
+}
+
+/// The ticket, which a code brings from the sender. With a code also where the ticket is kept until everything is there,
+/// because a code works once.
+pub fn ticket(
+    wanted: &Wanted,
+    args: &ReceiveArgs,
+    home: &Home,
+    reporter: &Reporter,
+    interrupt: &Interrupt,
+) -> Result<(Ticket, Option<Saved>), Failure> {
+    let code = match wanted {
+        Wanted::Ticket(ticket) => return Ok((ticket.clone(), None)),
+        Wanted::Code(code) => code,
+    };
+    let saved = Saved::of(home, code)?;
+    if let Some(ticket) = saved.ticket() {
+        reporter.say("Going on with what this code brought before.");
+        return Ok((ticket, Some(saved)));
+    }
+    let places = places_of(&args.meeting);
+    let deadline = Instant::now() + Duration::from_secs(args.timeout);
+    let search = Search::new(code, None, deadline);
+    interrupt.on_signal(search.canceller());
+    let met = search.run(&places).map_err(|why| match interrupt.caught() {
+        Some(exit) => Failure::new(exit, "stopped"),
+        None => failure(&why, code, &places),
+    })?;
+    let place = match &met.place {
+        Place::Lan => "lan",
+        Place::Rendezvous(server) => server,
+    };
+    reporter.event(&Event::Met { place });
+    let ticket = Ticket::decode(&met.ticket).map_err(|error| {
+        Failure::new(Exit::Verification, format!("the sender sent no ticket: {error}"))
+            .hint("it may be a newer version of wraith: update this one")
+    })?;
+    saved.keep(&ticket)?;
+    Ok((nearest_first(&ticket, &met), Some(saved)))
+}
+
+/// Where the sender was met comes first: there it can be reached, even by an address that means nothing elsewhere and is
+/// in no ticket.
+fn nearest_first(ticket: &Ticket, met: &Met) -> Ticket {
+    let mut addresses = ticket.addresses().to_vec();
+    if let (Some(mut from), Some(port)) = (met.from, addresses.first().map(SocketAddr::port)) {
+        from.set_port(port);
+        addresses.retain(|address| *address != from);
+        addresses.insert(0, from);
+    }
+    Ticket::new(ticket.node_id(), ticket.capability().clone(), addresses)
+}
+
+fn failure(why: &NotMet, code: &Code, places: &Places) -> Failure {
+    let number = code.number();
+    let mut names = Vec::new();
+    if places.lan != Lan::Off {
+        names.push(Place::Lan.to_string());
+    }
+    names.extend(places.rendezvous.clone().map(|server| Place::Rendezvous(server).to_string()));
+    let at = names.join(" or ");
+    let new_code = "ask the sender to run wraith send again and to tell you the new code";
+    let (exit, message, hint) = match why {
+        NotMet::NoPlace => (
+            Exit::Usage,
+            "there is no place to look for the sender: --lan is off and there is no --rendezvous"
+                .into(),
+            "allow one of them, or ask the sender for the ticket: wraith send --ticket",
+        ),
+        NotMet::Unreachable(why) => (
+            Exit::PeerNotFound,
+            format!("cannot look for the sender {at}: {why}"),
+            "is --rendezvous right, and does the server run?",
+        ),
+        NotMet::Nobody | NotMet::Ahead | NotMet::Cancelled => (
+            Exit::PeerNotFound,
+            format!("nobody waits with number {number} {at}"),
+            "is wraith send still running? On different networks both sides need the same --rendezvous",
+        ),
+        NotMet::Busy => (
+            Exit::PeerNotFound,
+            format!("there is no room for us {at} now"),
+            "wait a minute and try again; the code is still good",
+        ),
+        NotMet::Silent => (
+            Exit::PeerNotFound,
+            "somebody answered and then fell silent".into(),
+            "the try may be spent; if it does not work again, ask the sender for a new code",
+        ),
+        NotMet::Used => {
+            (Exit::WrongCode, "the code was used by somebody else already".into(), new_code)
+        }
+        NotMet::Expired => (Exit::WrongCode, "the code has expired".into(), new_code),
+        NotMet::Burned => (
+            Exit::WrongCode,
+            "somebody tried this code with wrong words before, so it is burned".into(),
+            new_code,
+        ),
+        NotMet::Wrong => (
+            Exit::WrongCode,
+            format!(
+                "the words are not those of the one who waits with number {number}; this code is burned now"
+            ),
+            new_code,
+        ),
+    };
+    Failure::new(exit, message).hint(hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_and_tickets_are_told_apart() {
+        assert!(matches!(
+            parse("7-crater-lemon").map_err(|f| f.message),
+            Ok(Wanted::Code(_)) | Err(_)
+        ));
+        let slip = parse("7-cratr-lemon").unwrap_err();
+        assert_eq!(slip.exit, Exit::Usage);
+        assert!(slip.message.contains("cratr"), "{}", slip.message);
+        assert!(parse("hello").unwrap_err().message.contains("neither"));
+    }
+}

@@ -1,0 +1,182 @@
+//! Transfers by code on the local network, which is loopback here; and what becomes of a code.
+
+mod support;
+
+use std::io::Write;
+use std::process::Stdio;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use support::{Process, World, tree};
+use wraith_discovery::Code;
+
+const LOOPBACK: &[&str] = &["--lan", "lo"];
+
+/// One test at a time: two senders on one network may pick the same number of three digits.
+fn alone() -> MutexGuard<'static, ()> {
+    static LOCK: Mutex<()> = Mutex::new(());
+    LOCK.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn film(world: &World) -> std::path::PathBuf {
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 1_000_000);
+    film
+}
+
+/// A code with the same number and other words.
+fn other_words(code: &str) -> String {
+    let number = code.split('-').next().unwrap().parse().unwrap();
+    let other = (0..).map(|n| Code::new(number, [n; 4]).to_string());
+    other.into_iter().find(|other| other != code).unwrap()
+}
+
+/// A receiver that has been asked whether it accepts, or will be, and the pipe for its answer.
+fn undecided(world: &World, side: &str, code: &str) -> (Process, std::io::PipeWriter) {
+    let (reader, writer) = std::io::pipe().unwrap();
+    let mut command = world.wraith(side);
+    command.args(["receive", "--json", "-o"]).arg(world.target()).args(LOOPBACK).arg(code);
+    (Process::start_with_stdin("receive", command.stdin(Stdio::from(reader))), writer)
+}
+
+#[test]
+fn a_code_brings_a_file_over_the_local_network() {
+    let _alone = alone();
+    let world = World::new();
+    let film = film(&world);
+    let mut sender = world.send_by_code(&[&film], LOOPBACK);
+    let ready = sender.event("ready");
+    let code = ready["code"].as_str().unwrap();
+    assert!(code.parse::<Code>().is_ok(), "{code}");
+    assert!(ready["ticket"].as_str().unwrap().starts_with("wraith:"));
+    assert_eq!(ready["command"], format!("wraith receive {code}"));
+    assert_eq!(ready["waiting_at"], serde_json::json!(["lan"]));
+    assert_eq!(ready["code_expires_seconds"], 3600);
+
+    let words: Vec<&str> = code.split('-').collect();
+    let sloppy = format!("{} {}  {}", words[0], words[1].to_uppercase(), &words[2][..4]);
+    let received = world.receive_with(&sloppy, LOOPBACK).finish();
+    received.expect_exit(0);
+    assert_eq!(received.last("met")["place"], "lan");
+    let sent = sender.finish();
+    sent.expect_exit(0);
+    assert_eq!(sent.last("code")["state"], "used");
+    tree::assert_same(&film, &world.target().join("film.mov"));
+}
+
+#[test]
+fn wrong_words_burn_the_code_and_both_sides_say_so() {
+    let _alone = alone();
+    let world = World::new();
+    let mut sender = world.send_by_code(&[film(&world)], LOOPBACK);
+    let code = sender.code();
+    let received = world.receive_with(&other_words(&code), LOOPBACK).finish();
+    let error = received.expect_error(5);
+    assert!(error["message"].as_str().unwrap().contains("burned"), "{error}");
+    let sent = sender.finish();
+    let error = sent.expect_error(5);
+    assert!(error["message"].as_str().unwrap().contains("wrong words"), "{error}");
+    assert!(error["hint"].as_str().unwrap().contains("wraith send"), "{error}");
+    assert_eq!(sent.last("code")["state"], "wrong_guess");
+    assert!(tree::names(&world.target()).is_empty());
+}
+
+#[test]
+fn a_word_that_does_not_exist_is_told_and_costs_nothing() {
+    let _alone = alone();
+    let world = World::new();
+    let mut sender = world.send_by_code(&[film(&world)], LOOPBACK);
+    let code = sender.code();
+    let slip = world.receive_with(&format!("{code}q"), LOOPBACK).finish();
+    let error = slip.expect_error(2);
+    let meant = code.rsplit('-').next().unwrap();
+    assert!(error["message"].as_str().unwrap().contains(meant), "{error}");
+    world.receive_with(&code, LOOPBACK).finish().expect_exit(0);
+    sender.finish().expect_exit(0);
+}
+
+#[test]
+fn of_two_receivers_with_one_code_exactly_one_gets_it() {
+    let _alone = alone();
+    let world = World::new();
+    let film = film(&world);
+    let mut sender = world.send_by_code(&[&film], LOOPBACK);
+    let code = sender.code();
+    let (mut one, mut answer_one) = undecided(&world, "one", &code);
+    let (two, mut answer_two) = undecided(&world, "two", &code);
+    // Whoever is first is asked and waits for an answer, so the sender is still there for the other.
+    sender.event("connected");
+    let _ = (answer_one.write_all(b"y\n"), answer_two.write_all(b"y\n"));
+    let first_won = one.event_where_either("met", "error")["event"] == "met";
+    let (winner, loser) = if first_won { (one, two) } else { (two, one) };
+    winner.finish().expect_exit(0);
+    let lost = loser.finish();
+    // The loser came while the sender was there and is told, or after it had gone.
+    let error =
+        if lost.status.code() == Some(3) { lost.expect_error(3) } else { lost.expect_error(5) };
+    assert!(error["hint"].as_str().is_some());
+    sender.finish().expect_exit(0);
+    tree::assert_same(&film, &world.target().join("film.mov"));
+}
+
+#[test]
+fn a_code_that_was_used_is_refused_while_the_sender_is_there() {
+    let _alone = alone();
+    let world = World::new();
+    let mut sender = world.send_by_code(&[film(&world)], LOOPBACK);
+    let code = sender.code();
+    let (winner, mut answer) = undecided(&world, "one", &code);
+    sender.event("connected");
+    let mut command = world.wraith("two");
+    command.args(["receive", "--json", "--yes", "-o"]).arg(world.target()).args(LOOPBACK);
+    let late = Process::start("receive", command.arg(&code)).finish();
+    let error = late.expect_error(5);
+    assert!(error["message"].as_str().unwrap().contains("used"), "{error}");
+    answer.write_all(b"y\n").unwrap();
+    winner.finish().expect_exit(0);
+    sender.finish().expect_exit(0);
+}
+
+#[test]
+fn after_a_kill_the_same_code_continues() {
+    let _alone = alone();
+    let world = World::new();
+    let film = film(&world);
+    let mut sender = world.send_by_code(&[&film], LOOPBACK);
+    let code = sender.code();
+    let (receiver, _answer) = undecided(&world, "receiver", &code);
+    sender.event("connected");
+    receiver.kill();
+    let received = world.receive_with(&code, LOOPBACK).finish();
+    received.expect_exit(0);
+    assert_eq!(received.all("met").count(), 0, "the code was not used twice");
+    sender.finish().expect_exit(0);
+    tree::assert_same(&film, &world.target().join("film.mov"));
+}
+
+#[test]
+fn a_code_that_nobody_uses_expires() {
+    let _alone = alone();
+    let world = World::new();
+    let mut sender = world.send_by_code(&[film(&world)], &[LOOPBACK, &["--expires", "1"]].concat());
+    let code = sender.code();
+    let sent = sender.finish();
+    let error = sent.expect_error(3);
+    assert!(error["message"].as_str().unwrap().contains("expired"), "{error}");
+    world.receive_with(&code, &[LOOPBACK, &["--timeout", "1"]].concat()).finish().expect_error(3);
+}
+
+#[test]
+fn without_any_place_to_meet_the_ticket_is_shown_and_said_why() {
+    let world = World::new();
+    let mut sender = world.send_by_code(&[film(&world)], &["--lan", "off"]);
+    let ready = sender.event("ready");
+    assert!(ready["code"].is_null());
+    assert_eq!(ready["waiting_at"], serde_json::json!([]));
+    let ticket = ready["ticket"].as_str().unwrap();
+    assert_eq!(ready["command"], format!("wraith receive {ticket}"));
+    world.receive(ticket).finish().expect_exit(0);
+    sender.finish().expect_exit(0);
+
+    let error = world.receive_with("7-crater-lemon", &["--lan", "off"]).finish();
+    assert!(error.expect_error(2)["hint"].as_str().unwrap().contains("--ticket"));
+}

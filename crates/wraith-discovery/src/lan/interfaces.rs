@@ -1,0 +1,103 @@
+//! Which of this machine's interfaces meetings happen on.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::net::{IpAddr, Ipv4Addr};
+use std::str::FromStr;
+
+/// Where on the local network to look or wait.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Lan {
+    /// On every interface.
+    #[default]
+    All,
+    /// Nowhere.
+    Off,
+    /// On the interface with this name.
+    Named(String),
+    /// On the interface with this address, because nothing else can be reached there.
+    With(IpAddr),
+}
+
+impl FromStr for Lan {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(match text {
+            "all" => Self::All,
+            "off" => Self::Off,
+            name => Self::Named(name.to_owned()),
+        })
+    }
+}
+
+/// One interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    pub index: u32,
+    /// Any of its IPv4 addresses; none of the group of IPv4 otherwise.
+    pub ipv4: Option<Ipv4Addr>,
+    pub ipv6: bool,
+}
+
+impl Lan {
+    /// The interfaces, as they are now. Empty if there is no local network: loopback alone is one only when it was asked
+    /// for.
+    pub fn interfaces(&self) -> Vec<Interface> {
+        if *self == Self::Off {
+            return Vec::new();
+        }
+        let all = if_addrs::get_if_addrs().unwrap_or_default();
+        let wanted: Option<&str> = match self {
+            Self::Named(name) => Some(name),
+            Self::With(ip) => match all.iter().find(|i| i.ip() == *ip) {
+                Some(found) => Some(&found.name),
+                // An address that is nobody's name is on loopback, such as 127.0.0.2, or gone.
+                None if ip.is_loopback() => all.iter().find(|i| i.is_loopback()).map(|i| &*i.name),
+                None => return Vec::new(),
+            },
+            Self::All | Self::Off => None,
+        };
+        if wanted.is_none() && all.iter().all(if_addrs::Interface::is_loopback) {
+            return Vec::new();
+        }
+        let mut found = BTreeMap::new();
+        for address in all.iter().filter(|a| wanted.is_none_or(|name| a.name == name)) {
+            let Some(index) = address.index else { continue };
+            let interface =
+                found.entry(index).or_insert(Interface { index, ipv4: None, ipv6: false });
+            match address.ip() {
+                IpAddr::V4(ip) => interface.ipv4 = interface.ipv4.or(Some(ip)),
+                IpAddr::V6(_) => interface.ipv6 = true,
+            }
+        }
+        found.into_values().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loopback_is_a_network_when_asked_for() {
+        let interfaces = Lan::With(Ipv4Addr::LOCALHOST.into()).interfaces();
+        assert_eq!(interfaces.len(), 1);
+        assert_eq!(interfaces[0].ipv4, Some(Ipv4Addr::LOCALHOST));
+        assert_eq!(Lan::With([127, 0, 0, 9].into()).interfaces(), interfaces);
+    }
+
+    #[test]
+    fn what_is_off_or_not_there_has_no_interfaces() {
+        for lan in [Lan::Off, Lan::Named("no such".into()), Lan::With([192, 0, 2, 1].into())] {
+            assert_eq!(lan.interfaces(), []);
+        }
+    }
+
+    #[test]
+    fn the_words_of_the_option_are_understood() {
+        let parse = |text: &str| text.parse::<Lan>().unwrap();
+        assert_eq!((parse("all"), parse("off")), (Lan::All, Lan::Off));
+        assert_eq!(parse("wlan0"), Lan::Named("wlan0".into()));
+    }
+}

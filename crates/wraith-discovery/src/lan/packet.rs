@@ -1,0 +1,118 @@
+//! The one kind of packet on a local network: `salt(16) ‖ sealed(length(2) ‖ hello(33) ‖ message ‖ zeros)`, always 476
+//! bytes, so that an answer is never longer than the question and lengths tell nothing.
+//!
+//! The key comes from the number and the salt. That is no secret worth the name; it makes packets look random and lets a
+//! holder drop whatever is not for it.
+
+use wraith_crypto::{AeadKey, Suite, TAG_BYTES, kdf};
+
+use crate::message::{MAX_MESSAGE_LEN, Message};
+use crate::pake::HELLO_LEN;
+
+const SALT_LEN: usize = 16;
+const LENGTH_LEN: usize = 2;
+const PLAIN_LEN: usize = LENGTH_LEN + HELLO_LEN + MAX_MESSAGE_LEN;
+/// Bytes of every packet.
+pub const PACKET_LEN: usize = SALT_LEN + PLAIN_LEN + TAG_BYTES;
+
+/// A packet of the exchange that begins with `hello`, at this number. The salt is random and never used again.
+pub fn seal(
+    number: u32,
+    salt: [u8; 16],
+    hello: &[u8; HELLO_LEN],
+    message: &Message,
+) -> [u8; PACKET_LEN] {
+    let mut packet = [0; PACKET_LEN];
+    packet[..SALT_LEN].copy_from_slice(&salt);
+    let (plain, tag) = packet[SALT_LEN..].split_at_mut(PLAIN_LEN);
+    // A hello is there already, in front.
+    let message = match message {
+        Message::Hello(_) => Vec::new(),
+        message => message.encode(),
+    };
+    plain[..LENGTH_LEN].copy_from_slice(&(message.len() as u16).to_be_bytes());
+    plain[LENGTH_LEN..][..HELLO_LEN].copy_from_slice(hello);
+    plain[LENGTH_LEN + HELLO_LEN..][..message.len()].copy_from_slice(&message);
+    tag.copy_from_slice(&key(number, &salt).seal(Default::default(), &[], plain));
+    packet
+}
+
+/// What a packet says, if it is one for this number.
+pub fn open(number: u32, packet: &[u8]) -> Option<([u8; HELLO_LEN], Message)> {
+    let mut packet: [u8; PACKET_LEN] = packet.try_into().ok()?;
+    let (salt, sealed) = packet.split_first_chunk_mut::<SALT_LEN>()?;
+    key(number, salt).open(Default::default(), &[], sealed).ok()?;
+    let (length, rest) = sealed[..PLAIN_LEN].split_first_chunk()?;
+    let (hello, rest) = rest.split_first_chunk()?;
+    match usize::from(u16::from_be_bytes(*length)) {
+        0 => Some((*hello, Message::Hello(*hello))),
+        length => Some((*hello, Message::decode(rest.get(..length)?)?)),
+    }
+}
+
+fn key(number: u32, salt: &[u8; SALT_LEN]) -> AeadKey {
+    let key = kdf::derive_parts("wraith/1 lan packet", &[&number.to_be_bytes(), salt]);
+    AeadKey::new(Suite::ChaCha20Poly1305, &key)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::holder::Refusal;
+    use crate::pake::WELCOME_LEN;
+
+    const HELLO: [u8; HELLO_LEN] = [8; HELLO_LEN];
+
+    #[test]
+    fn packets_open_under_their_number_only_and_all_have_one_length() {
+        for message in [
+            Message::Hello(HELLO),
+            Message::Answer([1; 32]),
+            Message::Welcome(Box::new([3; WELCOME_LEN])),
+            Message::Refused(Refusal::Wrong),
+        ] {
+            let packet = seal(7, [9; 16], &HELLO, &message);
+            assert_eq!(packet.len(), 476);
+            assert_eq!(open(7, &packet), Some((HELLO, message)));
+            assert_eq!(open(8, &packet), None);
+        }
+    }
+
+    #[test]
+    fn the_same_message_looks_different_each_time() {
+        let message = Message::Hello(HELLO);
+        let (a, b) = (seal(7, [1; 16], &HELLO, &message), seal(7, [2; 16], &HELLO, &message));
+        let same = a.iter().zip(&b).filter(|(a, b)| a == b).count();
+        assert!(same < 20, "{same} of {PACKET_LEN} bytes are equal");
+    }
+
+    proptest! {
+        #[test]
+        fn arbitrary_packets_are_nothing(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
+            prop_assert_eq!(open(7, &bytes), None);
+        }
+
+        #[test]
+        fn what_is_sealed_right_and_makes_no_sense_does_not_panic(
+            plain in prop::collection::vec(any::<u8>(), PLAIN_LEN),
+            length in 0..600_u16,
+        ) {
+            let mut packet = [0; PACKET_LEN];
+            let body = &mut packet[SALT_LEN..];
+            body[..PLAIN_LEN].copy_from_slice(&plain);
+            body[..2].copy_from_slice(&length.to_be_bytes());
+            let (plain, tag) = body.split_at_mut(PLAIN_LEN);
+            tag.copy_from_slice(&key(7, &[0; 16]).seal(Default::default(), &[], plain));
+            let _ = open(7, &packet);
+        }
+
+        #[test]
+        fn a_changed_packet_is_nothing(at in 0..PACKET_LEN, bit in 0..8) {
+            let mut packet = seal(7, [1; 16], &HELLO, &Message::Hello(HELLO));
+            packet[at] ^= 1_u8 << bit;
+            prop_assert_eq!(open(7, &packet), None);
+        }
+    }
+}

@@ -1,0 +1,336 @@
+//! The frames between a rendezvous server and its clients (SPEC §11.5): `length(2) ‖ type(1) ‖ body`.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use crate::holder::Refusal;
+use crate::message::MAX_MESSAGE_LEN;
+
+/// The only version of this protocol.
+pub const VERSION: u8 = 1;
+/// The longest frame without its length: a message behind type, version and number.
+pub const MAX_FRAME_LEN: usize = 6 + MAX_MESSAGE_LEN;
+const LENGTH_LEN: usize = 2;
+const ADDRESS_LEN: usize = 19;
+
+/// From a client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClientFrame {
+    /// I wait at this number; unless `exact`, another one will do.
+    Open { number: u32, exact: bool },
+    /// I want to talk to who waits at this number; the first message.
+    Join { number: u32, message: Vec<u8> },
+    /// For this guest; from a guest, for the holder (the number is 0 then).
+    Tell { guest: u32, message: Vec<u8> },
+    /// I am still here.
+    Ping,
+    /// I wait no longer, because of this.
+    Close(Refusal),
+}
+
+/// From the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ServerFrame {
+    /// You wait at this number; your address as it looks from here.
+    Opened { number: u32, seen: SocketAddr },
+    /// The holder has your first message; your address as it looks from here.
+    Joined { seen: SocketAddr },
+    /// A new guest and its first message.
+    Guest { guest: u32, message: Vec<u8> },
+    /// From this guest; to a guest, from the holder (the number is 0 then).
+    Told { guest: u32, message: Vec<u8> },
+    /// This guest went away; to a guest, the holder did.
+    Left { guest: u32 },
+    /// You are still heard.
+    Pong,
+    /// Not done.
+    No(No),
+}
+
+/// Why the server does not do it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum No {
+    /// Nobody waits at this number.
+    Nobody = 1,
+    /// Somebody waits at this number already.
+    Taken = 2,
+    /// Too much from this address; later.
+    TooFast = 3,
+    /// The server, or this number, has no room.
+    Full = 4,
+    /// The frame makes no sense, or is of another version.
+    Senseless = 5,
+    /// Who waited there was found by somebody else.
+    Used = 6,
+    /// Somebody guessed wrong there.
+    Burned = 7,
+    /// The time is up there.
+    Expired = 8,
+}
+
+impl No {
+    const fn from_wire(byte: u8) -> Option<Self> {
+        Some(match byte {
+            1 => Self::Nobody,
+            2 => Self::Taken,
+            3 => Self::TooFast,
+            4 => Self::Full,
+            5 => Self::Senseless,
+            6 => Self::Used,
+            7 => Self::Burned,
+            8 => Self::Expired,
+            _ => return None,
+        })
+    }
+
+    /// What a number that was closed for this reason says to those who come later.
+    pub const fn after(closed: Refusal) -> Self {
+        match closed {
+            Refusal::Used => Self::Used,
+            Refusal::Burned | Refusal::Wrong => Self::Burned,
+            Refusal::Expired => Self::Expired,
+            Refusal::Unfit | Refusal::Unknown => Self::Nobody,
+        }
+    }
+}
+
+impl ClientFrame {
+    /// With its length in front.
+    pub fn encode(&self) -> Vec<u8> {
+        match self {
+            Self::Open { number, exact } => {
+                frame(1, &[&[VERSION], &number.to_be_bytes(), &[u8::from(*exact)]])
+            }
+            Self::Join { number, message } => {
+                frame(2, &[&[VERSION], &number.to_be_bytes(), message])
+            }
+            Self::Tell { guest, message } => frame(3, &[&guest.to_be_bytes(), message]),
+            Self::Ping => frame(4, &[]),
+            Self::Close(why) => frame(5, &[&[*why as u8]]),
+        }
+    }
+
+    /// The frame of these bytes, without length.
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let (kind, body) = bytes.split_first()?;
+        Some(match (kind, body) {
+            (1, [VERSION, a, b, c, d, exact @ (0 | 1)]) => {
+                Self::Open { number: u32::from_be_bytes([*a, *b, *c, *d]), exact: *exact == 1 }
+            }
+            (2, [VERSION, rest @ ..]) => {
+                let (number, message) = numbered(rest)?;
+                Self::Join { number, message }
+            }
+            (3, rest) => {
+                let (guest, message) = numbered(rest)?;
+                Self::Tell { guest, message }
+            }
+            (4, []) => Self::Ping,
+            (5, [why]) => Self::Close(Refusal::from_wire(*why)?),
+            _ => return None,
+        })
+    }
+}
+
+impl ServerFrame {
+    /// With its length in front.
+    pub fn encode(&self) -> Vec<u8> {
+        match self {
+            Self::Opened { number, seen } => frame(17, &[&number.to_be_bytes(), &address(*seen)]),
+            Self::Joined { seen } => frame(18, &[&address(*seen)]),
+            Self::Guest { guest, message } => frame(19, &[&guest.to_be_bytes(), message]),
+            Self::Told { guest, message } => frame(20, &[&guest.to_be_bytes(), message]),
+            Self::Left { guest } => frame(21, &[&guest.to_be_bytes()]),
+            Self::Pong => frame(22, &[]),
+            Self::No(why) => frame(23, &[&[*why as u8]]),
+        }
+    }
+
+    /// The frame of these bytes, without length.
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let (kind, body) = bytes.split_first()?;
+        Some(match (kind, body) {
+            (17, _) => {
+                let (number, seen) = body.split_first_chunk()?;
+                Self::Opened { number: u32::from_be_bytes(*number), seen: parse_address(seen)? }
+            }
+            (18, _) => Self::Joined { seen: parse_address(body)? },
+            (19, _) => {
+                let (guest, message) = numbered(body)?;
+                Self::Guest { guest, message }
+            }
+            (20, _) => {
+                let (guest, message) = numbered(body)?;
+                Self::Told { guest, message }
+            }
+            (21, _) => Self::Left { guest: u32::from_be_bytes(body.try_into().ok()?) },
+            (22, []) => Self::Pong,
+            (23, [why]) => Self::No(No::from_wire(*why)?),
+            _ => return None,
+        })
+    }
+}
+
+/// What arrives is no frame and will not become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoFrame;
+
+/// Takes the first whole frame off the front of what has arrived.
+///
+/// # Errors
+/// [`NoFrame`]
+pub fn split(buffer: &mut Vec<u8>) -> Result<Option<Vec<u8>>, NoFrame> {
+    let Some((length, rest)) = buffer.split_first_chunk::<LENGTH_LEN>() else { return Ok(None) };
+    let length = usize::from(u16::from_be_bytes(*length));
+    if length == 0 || length > MAX_FRAME_LEN {
+        return Err(NoFrame);
+    }
+    let Some(frame) = rest.get(..length) else { return Ok(None) };
+    let frame = frame.to_vec();
+    buffer.drain(..LENGTH_LEN + length);
+    Ok(Some(frame))
+}
+
+fn frame(kind: u8, parts: &[&[u8]]) -> Vec<u8> {
+    let length = 1 + parts.iter().map(|part| part.len()).sum::<usize>();
+    debug_assert!(length <= MAX_FRAME_LEN);
+    let mut out = Vec::with_capacity(LENGTH_LEN + length);
+    out.extend_from_slice(&(length as u16).to_be_bytes());
+    out.push(kind);
+    parts.iter().for_each(|part| out.extend_from_slice(part));
+    out
+}
+
+fn numbered(bytes: &[u8]) -> Option<(u32, Vec<u8>)> {
+    let (number, message) = bytes.split_first_chunk()?;
+    (message.len() <= MAX_MESSAGE_LEN).then(|| (u32::from_be_bytes(*number), message.to_vec()))
+}
+
+/// As the observed address of the handshake, SPEC §3.3.
+fn address(address: SocketAddr) -> [u8; ADDRESS_LEN] {
+    let mut out = [0; ADDRESS_LEN];
+    match address.ip() {
+        IpAddr::V4(ip) => {
+            out[0] = 4;
+            out[1..5].copy_from_slice(&ip.octets());
+        }
+        IpAddr::V6(ip) => {
+            out[0] = 6;
+            out[1..17].copy_from_slice(&ip.octets());
+        }
+    }
+    out[17..].copy_from_slice(&address.port().to_be_bytes());
+    out
+}
+
+fn parse_address(bytes: &[u8]) -> Option<SocketAddr> {
+    let bytes: &[u8; ADDRESS_LEN] = bytes.try_into().ok()?;
+    let ip: [u8; 16] = bytes[1..17].try_into().ok()?;
+    let ip: IpAddr = match bytes[0] {
+        4 if ip[4..] == [0; 12] => Ipv4Addr::new(ip[0], ip[1], ip[2], ip[3]).into(),
+        6 => Ipv6Addr::from(ip).into(),
+        _ => return None,
+    };
+    Some(SocketAddr::new(ip, u16::from_be_bytes([bytes[17], bytes[18]])))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn client_frames() -> Vec<ClientFrame> {
+        let message = vec![7; MAX_MESSAGE_LEN];
+        vec![
+            ClientFrame::Open { number: 7, exact: false },
+            ClientFrame::Open { number: u32::MAX, exact: true },
+            ClientFrame::Join { number: 7, message: message.clone() },
+            ClientFrame::Tell { guest: 3, message },
+            ClientFrame::Tell { guest: 3, message: vec![] },
+            ClientFrame::Ping,
+            ClientFrame::Close(Refusal::Burned),
+        ]
+    }
+
+    fn server_frames() -> Vec<ServerFrame> {
+        let message = vec![7; MAX_MESSAGE_LEN];
+        vec![
+            ServerFrame::Opened { number: 7, seen: "1.2.3.4:5".parse().unwrap() },
+            ServerFrame::Joined { seen: "[2001:db8::1]:5".parse().unwrap() },
+            ServerFrame::Guest { guest: 1, message: message.clone() },
+            ServerFrame::Told { guest: 0, message },
+            ServerFrame::Left { guest: 9 },
+            ServerFrame::Pong,
+            ServerFrame::No(No::Expired),
+        ]
+    }
+
+    #[test]
+    fn frames_survive_the_wire_in_one_stream_cut_anywhere() {
+        let (clients, servers) = (client_frames(), server_frames());
+        let stream: Vec<u8> = clients
+            .iter()
+            .map(ClientFrame::encode)
+            .chain(servers.iter().map(ServerFrame::encode))
+            .flatten()
+            .collect();
+        for step in [1, 2, 3, 100, stream.len()] {
+            let (mut buffer, mut got) = (Vec::new(), Vec::new());
+            for piece in stream.chunks(step) {
+                buffer.extend_from_slice(piece);
+                while let Some(frame) = split(&mut buffer).unwrap() {
+                    got.push(frame);
+                }
+            }
+            let (from_clients, from_server) = got.split_at(clients.len());
+            let decoded: Vec<_> =
+                from_clients.iter().map(|f| ClientFrame::decode(f).unwrap()).collect();
+            assert_eq!(decoded, clients);
+            let decoded: Vec<_> =
+                from_server.iter().map(|f| ServerFrame::decode(f).unwrap()).collect();
+            assert_eq!(decoded, servers);
+            assert!(buffer.is_empty());
+        }
+    }
+
+    #[test]
+    fn lengths_that_no_frame_has_are_refused_before_anything_is_kept() {
+        for length in [0, MAX_FRAME_LEN as u16 + 1, u16::MAX] {
+            assert_eq!(split(&mut length.to_be_bytes().to_vec()), Err(NoFrame));
+        }
+    }
+
+    #[test]
+    fn another_version_is_senseless() {
+        let mut open = ClientFrame::Open { number: 7, exact: false }.encode()[2..].to_vec();
+        open[1] = 2;
+        assert_eq!(ClientFrame::decode(&open), None);
+    }
+
+    proptest! {
+        #[test]
+        fn arbitrary_bytes_are_refused_or_encode_to_themselves(
+            kind in 0..30_u8,
+            body in prop::collection::vec(any::<u8>(), 0..MAX_FRAME_LEN),
+            versioned: bool,
+        ) {
+            let version: &[u8] = if versioned { &[VERSION] } else { &[] };
+            let bytes = [&[kind][..], version, &body].concat();
+            if let Some(frame) = ClientFrame::decode(&bytes) {
+                prop_assert_eq!(&frame.encode()[2..], &bytes);
+            }
+            if let Some(frame) = ServerFrame::decode(&bytes) {
+                prop_assert_eq!(&frame.encode()[2..], &bytes);
+            }
+        }
+
+        #[test]
+        fn a_stream_of_anything_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..2000)) {
+            let mut buffer = bytes;
+            while let Ok(Some(frame)) = split(&mut buffer) {
+                let _ = (ClientFrame::decode(&frame), ServerFrame::decode(&frame));
+            }
+        }
+    }
+}
