@@ -39,7 +39,9 @@ pub struct InitiatorHello {
 }
 
 impl InitiatorHello {
-    pub(crate) fn encode(&self) -> Zeroizing<Vec<u8>> {
+    /// The payload without its padding.
+    #[must_use]
+    pub fn encode(&self) -> Zeroizing<Vec<u8>> {
         let mut out = Zeroizing::new(Vec::new());
         let flags = if self.aes_hardware { FLAG_AES_HARDWARE } else { 0 };
         out.extend([VERSION, self.suites, flags]);
@@ -49,7 +51,11 @@ impl InitiatorHello {
         out
     }
 
-    pub(crate) fn decode(mut input: &[u8]) -> Result<Self, Rejected> {
+    /// Reads a decrypted payload, padding included.
+    ///
+    /// # Errors
+    /// Says why it is none.
+    pub fn decode(mut input: &[u8]) -> Result<Self, Rejected> {
         let [version, suites, flags] = take(&mut input)?;
         if version != VERSION {
             return Err(Rejected::Version);
@@ -106,7 +112,9 @@ pub struct ResponderHello {
 }
 
 impl ResponderHello {
-    pub(crate) fn encode(&self) -> Zeroizing<Vec<u8>> {
+    /// The payload without its padding.
+    #[must_use]
+    pub fn encode(&self) -> Zeroizing<Vec<u8>> {
         let mut out = Zeroizing::new(Vec::new());
         out.push(self.suite.to_wire());
         out.extend(self.cid);
@@ -116,7 +124,11 @@ impl ResponderHello {
         out
     }
 
-    pub(crate) fn decode(mut input: &[u8]) -> Result<Self, Rejected> {
+    /// Reads a decrypted payload, padding included.
+    ///
+    /// # Errors
+    /// Says why it is none.
+    pub fn decode(mut input: &[u8]) -> Result<Self, Rejected> {
         let [suite] = take(&mut input)?;
         Ok(Self {
             suite: Suite::from_wire(suite).ok_or(Rejected::Malformed)?,
@@ -148,13 +160,19 @@ pub struct FinalHello {
 }
 
 impl FinalHello {
-    pub(crate) fn encode(&self) -> Zeroizing<Vec<u8>> {
+    /// The payload without its padding.
+    #[must_use]
+    pub fn encode(&self) -> Zeroizing<Vec<u8>> {
         let mut out = Zeroizing::new(self.node_id.as_bytes().to_vec());
         self.parameters.encode(&mut out);
         out
     }
 
-    pub(crate) fn decode(mut input: &[u8]) -> Result<Self, Rejected> {
+    /// Reads a decrypted payload, padding included.
+    ///
+    /// # Errors
+    /// Says why it is none.
+    pub fn decode(mut input: &[u8]) -> Result<Self, Rejected> {
         Ok(Self { node_id: NodeId(take(&mut input)?), parameters: Parameters::decode(input)? })
     }
 }

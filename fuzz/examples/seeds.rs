@@ -1,0 +1,184 @@
+//! Writes the inputs that everything else is found from into `corpus`: one of each kind of thing that is decoded.
+//! `cargo run -p wraith-fuzz --example seeds`, after a target or what it reads has changed its form.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use wraith_core::frame::FrameWriter;
+use wraith_discovery::{Capability, Ticket};
+use wraith_files::{Entry, Kind, Mtime, RelPath};
+use wraith_noise::{FinalHello, InitiatorHello, Parameters, ResponderHello, SecretIdentity, Suite};
+use wraith_transfer::message::{
+    Accept, Compare, Fetch, Hello, Message, Offer, Part, ReceiptBody, Span, Want,
+};
+use wraith_transfer::record::{Ending, Header};
+
+fn main() -> std::io::Result<()> {
+    let frames = frames();
+    save("frames", &frames)?;
+    save("peer", &packets(&frames))?;
+    save("message", &messages().map(|message| message.to_bytes()[4..].to_vec()))?;
+    save("record", &records())?;
+    save("manifest", &manifests())?;
+    save("hello", &hellos())?;
+    save("ticket", &tickets())?;
+    save(
+        "code",
+        &["7-crater-lemon", "1 a b", "  12-x-y", "0-a-b"].map(|text| text.as_bytes().to_vec()),
+    )?;
+    let journal: [&[u8]; 4] =
+        [&[], &[0, 0, 150, 1], &[1, 0, 176], &[3, 0, 128, 4, 0, 128, 9, 9, 9]];
+    save("journal", &journal.map(<[u8]>::to_vec))?;
+    let packet: [&[u8]; 2] =
+        [&[0, 0, 1, 0, 0, 9, 4, 1, 2, 3, 4, 5, 1, 0, 2, 1, 7, 7], &[1, 0, 0, 3, 0, 3, 2, 1, 1, 1]];
+    save("packet", &packet.map(<[u8]>::to_vec))?;
+    save("handshake", &[vec![], vec![1; 80], (0..120).collect(), vec![40; 200]])?;
+    let stranger: [&[u8]; 4] = [
+        &[0; 60],
+        &[1, 0, 100, 5, 5, 5],
+        &[2, 3, 1, 2, 3, 4, 5, 6, 7, 8, 0, 1, 3, 232, 2, 3],
+        &[0x82, 0xff, 0xff, 3],
+    ];
+    save("stranger", &stranger.map(<[u8]>::to_vec))
+}
+
+fn save(target: &str, inputs: &[Vec<u8>]) -> std::io::Result<()> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target);
+    fs::create_dir_all(&folder)?;
+    for (number, input) in inputs.iter().enumerate() {
+        fs::write(folder.join(format!("seed-{number:02}")), input)?;
+    }
+    Ok(())
+}
+
+fn frame(write: impl FnOnce(&mut FrameWriter<'_>)) -> Vec<u8> {
+    let mut buf = vec![0; 300];
+    let mut out = FrameWriter::new(&mut buf);
+    write(&mut out);
+    let len = out.complete();
+    buf.truncate(len);
+    buf
+}
+
+fn frames() -> Vec<Vec<u8>> {
+    let fill = |to: &mut [u8]| to.fill(b'x');
+    vec![
+        frame(|f| _ = f.ping()),
+        frame(|f| _ = f.ack(5, [10..=12, 3..=4, 0..=0].into_iter(), None)),
+        frame(|f| _ = f.stream(0, 0, 20, false, fill)),
+        frame(|f| _ = f.stream(0, 20, 400, true, fill)),
+        frame(|f| _ = f.stream(2, 100, 20, true, fill)),
+        frame(|f| _ = f.reset_stream(0, 1, 100)),
+        frame(|f| _ = f.stop_sending(0, 1)),
+        vec![0x3f, 1],
+        (0..64).collect(),
+        (0..32).flat_map(|kind| [kind, 0x41, 0, 2, 3, 4, 5, 6]).collect(),
+    ]
+}
+
+/// Each alone, and all in one connection: parameters, then length, control and frames of each packet.
+fn packets(frames: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let parameters = [100, 20, 100, 20, 100, 20, 100, 5, 0, 100, 11, 100, 15];
+    let packet = |frame: &Vec<u8>| {
+        let len = frame.len() - 1;
+        [&[len as u8, (len >> 8) as u8], &frame[..]].concat()
+    };
+    let with = |packets: Vec<u8>| [&parameters[..], &packets].concat();
+    let alone = frames.iter().map(|frame| with(packet(frame)));
+    alone.chain([with(frames.iter().flat_map(packet).collect())]).collect()
+}
+
+fn messages() -> [Message; 6] {
+    let span = Span { first: 3, count: 4 };
+    [
+        Message::Hello(Hello { version: 1, role: 2 }),
+        Message::Fetch(Fetch { secret: [1; 16] }),
+        Message::Offer(Offer { name: "film".into(), files: 3, bytes: 1 << 40, ..Offer::default() }),
+        Message::Accept(Accept {}),
+        Message::Want(Want {
+            upto: 1000,
+            whole: vec![span],
+            parts: vec![Part { entry: 9, chunks: vec![span] }],
+            compare: vec![Compare { entry: 10, root: [4; 32] }],
+        }),
+        Message::Receipt(ReceiptBody {
+            transfer_id: [1; 16],
+            manifest: [2; 32],
+            contents: [3; 32],
+            verified: 4,
+            kept: 5,
+            failed: 6,
+            bytes: 7,
+            unix_seconds: 8,
+            signature: [9; 64],
+        }),
+    ]
+}
+
+fn records() -> Vec<Vec<u8>> {
+    let root = [7; 32];
+    let headers = [
+        Header::Whole { entry: 1, len: 1000, root },
+        Header::Chunk { entry: 2, index: 3, len: 1 << 18, cv: root },
+        Header::Hole { entry: 3, first: 4, count: 5 },
+        Header::End { entry: 4, ending: Ending::Complete, chunks: 6, root },
+        Header::Pulse { entry: 5, chunks: 7 },
+    ];
+    let encoded = |header: Header| {
+        let mut out = Vec::new();
+        header.encode(&mut out);
+        out
+    };
+    headers.into_iter().map(encoded).collect()
+}
+
+fn manifests() -> Vec<Vec<u8>> {
+    let entry = |path: &[u8], kind| {
+        let path = RelPath::parse(path).expect("a safe name");
+        let mut out = Vec::new();
+        Entry { path, kind, mode: 0o644, mtime: Mtime { s: -1, ns: 5 } }.encode(&mut out);
+        out
+    };
+    let entries = [
+        entry(b"a", Kind::Dir),
+        entry(b"a/film.mov", Kind::File { size: 1 << 33, sparse: false }),
+        entry("a/\u{e4}\u{202e}\x1b".as_bytes(), Kind::File { size: 0, sparse: true }),
+        entry(b"a/link", Kind::Symlink { target: b"../../etc".to_vec() }),
+    ];
+    let all = entries.concat();
+    entries.into_iter().chain([all]).collect()
+}
+
+fn hellos() -> Vec<Vec<u8>> {
+    let parameters = Parameters { initial_max_data: 1 << 20, ..Parameters::default() };
+    let first = InitiatorHello {
+        suites: Suite::ALL,
+        aes_hardware: true,
+        cid: [1; 8],
+        cid_mask: [2; 32],
+        unix_seconds: 3,
+    };
+    let second = ResponderHello {
+        suite: Suite::Aes256Gcm,
+        cid: [1; 8],
+        cid_mask: [2; 32],
+        observed: SocketAddr::from(([192, 0, 2, 1], 5)),
+        parameters,
+    };
+    let last = FinalHello { node_id: SecretIdentity::from_seed([1; 32]).node_id(), parameters };
+    [(0, first.encode()), (1, second.encode()), (2, last.encode())]
+        .map(|(which, payload)| [&[which], &payload[..], &[0; 10]].concat())
+        .into()
+}
+
+/// As text, and as bytes without their check.
+fn tickets() -> Vec<Vec<u8>> {
+    let node_id = SecretIdentity::from_seed([1; 32]).node_id();
+    let addresses: Vec<SocketAddr> =
+        vec![([192, 0, 2, 1], 5).into(), ([1, 2, 3, 4, 5, 6, 7, 8], 6).into()];
+    let ticket = Ticket::new(node_id, Capability::from_bytes([7; 16]), addresses);
+    let bytes = ticket.encode();
+    let unchecked = [&[0], &bytes[..bytes.len() - 4]].concat();
+    vec![ticket.to_string().into_bytes(), unchecked, [&[1], &bytes[..]].concat()]
+}

@@ -1,0 +1,57 @@
+//! Arbitrary bytes as a source of decisions. At their end everything is zero, so every input means something.
+
+use wraith_noise::Parameters;
+
+pub(crate) struct Input<'a>(pub(crate) &'a [u8]);
+
+impl<'a> Input<'a> {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn byte(&mut self) -> u8 {
+        let [byte] = self.array();
+        byte
+    }
+
+    pub(crate) fn u16(&mut self) -> u16 {
+        u16::from_be_bytes(self.array())
+    }
+
+    pub(crate) fn u64(&mut self) -> u64 {
+        u64::from_be_bytes(self.array())
+    }
+
+    pub(crate) fn array<const N: usize>(&mut self) -> [u8; N] {
+        let mut array = [0; N];
+        let taken = self.bytes(N);
+        array[..taken.len()].copy_from_slice(taken);
+        array
+    }
+
+    /// Up to `len` bytes.
+    pub(crate) fn bytes(&mut self, len: usize) -> &'a [u8] {
+        let (taken, rest) = self.0.split_at(len.min(self.0.len()));
+        self.0 = rest;
+        taken
+    }
+
+    /// What a peer may claim of itself: the ends of the range, and a power of two, are where mistakes are.
+    pub(crate) fn parameters(&mut self) -> Parameters {
+        let mut number = || match self.byte() {
+            0..64 => 0,
+            64..200 => 1 << (self.byte() % 62),
+            200..250 => u64::from(self.u16()),
+            _ => (1 << 62) - 1,
+        };
+        Parameters {
+            max_idle_timeout_ms: number(),
+            initial_max_data: number(),
+            initial_max_stream_data: number(),
+            initial_max_streams: number(),
+            max_datagram_frame_size: number(),
+            max_udp_payload: number(),
+            max_ack_delay_us: number(),
+        }
+    }
+}

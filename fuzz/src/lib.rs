@@ -1,0 +1,39 @@
+//! Every decoder that a stranger or a peer can reach, as a function of arbitrary bytes that panics if something is wrong.
+//!
+//! A target is more than "it does not panic": each states what must hold of whatever it accepts, above all that
+//! what was decoded encodes to something that decodes to the same. `tests/corpus.rs` runs the committed inputs and some
+//! thousand variations of them in seconds.
+#![forbid(unsafe_code)]
+
+mod input;
+mod mutate;
+mod targets;
+
+pub use mutate::Mutator;
+
+/// Something that takes bytes from outside.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    /// Also the name of the folder of its inputs, below `corpus`.
+    pub name: &'static str,
+    /// Panics if what must hold does not.
+    pub run: fn(&[u8]),
+    /// Variations of each committed input that a test runs: fewer for what takes longer.
+    pub variations: u32,
+}
+
+/// All of them.
+pub const TARGETS: &[Target] = &[
+    Target { name: "stranger", run: targets::stranger::run, variations: 600 },
+    Target { name: "peer", run: targets::peer::run, variations: 1500 },
+    Target { name: "handshake", run: targets::handshake::run, variations: 100 },
+    Target { name: "hello", run: targets::hello::run, variations: 20000 },
+    Target { name: "packet", run: targets::packet::run, variations: 3000 },
+    Target { name: "frames", run: targets::frames::run, variations: 20000 },
+    Target { name: "message", run: targets::message::run, variations: 20000 },
+    Target { name: "record", run: targets::record::run, variations: 20000 },
+    Target { name: "manifest", run: targets::manifest::run, variations: 10000 },
+    Target { name: "journal", run: targets::journal::run, variations: 150 },
+    Target { name: "ticket", run: targets::ticket::run, variations: 20000 },
+    Target { name: "code", run: targets::code::run, variations: 3000 },
+];

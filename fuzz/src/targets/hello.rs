@@ -1,0 +1,25 @@
+//! What handshake datagrams say under their encryption: the payload of H1 is from anybody who knows our NodeId.
+
+use wraith_noise::{FinalHello, InitiatorHello, ResponderHello, Suite, negotiate};
+
+pub(crate) fn run(input: &[u8]) {
+    let Some((which, payload)) = input.split_first() else { return };
+    match which % 3 {
+        0 => {
+            let Ok(hello) = InitiatorHello::decode(payload) else { return };
+            assert_eq!(InitiatorHello::decode(&hello.encode()), Ok(hello));
+            for aes in [false, true] {
+                let suite = negotiate(&hello, Suite::ALL, aes);
+                assert!(suite.is_none_or(|suite| hello.suites & suite.bit() != 0));
+            }
+        }
+        1 => {
+            let Ok(hello) = ResponderHello::decode(payload) else { return };
+            assert_eq!(ResponderHello::decode(&hello.encode()), Ok(hello));
+        }
+        _ => {
+            let Ok(hello) = FinalHello::decode(payload) else { return };
+            assert_eq!(FinalHello::decode(&hello.encode()), Ok(hello));
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! One file for each; what it is about is said there.
+
+pub(crate) mod code;
+pub(crate) mod frames;
+pub(crate) mod handshake;
+pub(crate) mod hello;
+pub(crate) mod journal;
+pub(crate) mod manifest;
+pub(crate) mod message;
+pub(crate) mod packet;
+pub(crate) mod peer;
+pub(crate) mod record;
+pub(crate) mod stranger;
+pub(crate) mod ticket;

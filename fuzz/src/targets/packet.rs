@@ -1,0 +1,48 @@
+//! Packets that claim to be of a connection: damaged ones are refused and change nothing, genuine ones are opened once.
+
+use wraith_noise::{CidMask, HEADER_BYTES, Opener, PACKET_OVERHEAD, Sealer, Suite};
+
+use crate::input::Input;
+
+const CID: [u8; 8] = [3; 8];
+
+pub(crate) fn run(input: &[u8]) {
+    let mut input = Input(input);
+    let suite = if input.byte() & 1 == 0 { Suite::Aes256Gcm } else { Suite::ChaCha20Poly1305 };
+    let mut sealer = Sealer::new(suite, &[1; 32], [2; 32], CID, [4; 32]);
+    let mut opener = Opener::new(suite, &[1; 32], [2; 32], CID);
+    let mask = CidMask::new([4; 32]);
+    let mut open = |datagram: &mut [u8]| {
+        let cid = mask.unmask(datagram)?;
+        opener.open(cid, datagram).ok().map(|opened| (opened.pn, opened.payload_len))
+    };
+    let mut pn = u64::from(input.u16());
+    while !input.is_empty() {
+        let control = input.byte();
+        let at = usize::from(input.u16());
+        let len = 1 + usize::from(input.byte());
+        let payload = input.bytes(len).to_vec();
+        if payload.is_empty() {
+            return;
+        }
+        if control & 1 != 0 {
+            sealer.advance_phase();
+        }
+        let mut genuine = vec![0; payload.len() + PACKET_OVERHEAD];
+        genuine[HEADER_BYTES..][..payload.len()].copy_from_slice(&payload);
+        sealer.seal(pn, &mut genuine);
+
+        let mut damaged = genuine.clone();
+        match control >> 1 & 3 {
+            0 => damaged[at % genuine.len()] ^= 1 << (at % 8),
+            1 => damaged.truncate(at % genuine.len()),
+            2 => damaged.extend_from_slice(&payload),
+            _ => damaged.clone_from(&payload),
+        }
+        assert_eq!(open(&mut damaged), None, "damaged");
+        assert_eq!(open(&mut genuine.clone()), Some((pn, payload.len())), "genuine");
+        assert_eq!(open(&mut genuine), None, "again");
+        // A sender may leave numbers out, but a receiver finds its place only if they are not too many (SPEC §4.2).
+        pn += 1 + u64::from(control >> 3) * 1000;
+    }
+}

@@ -1,0 +1,88 @@
+//! Datagrams to an endpoint from people it does not know, some of whom know its NodeId: silence, but for a true H1, whose
+//! answer is no longer than the question.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+use wraith_core::{Endpoint, EndpointConfig, Time};
+use wraith_crypto::kdf;
+use wraith_noise::{GATE_BYTES, H1_BYTES, Initiator, InitiatorHello, NodeId, SecretIdentity};
+
+use crate::input::Input;
+
+const STRANGER: ([u8; 4], u16) = ([192, 0, 2, 1], 4711);
+/// Where the endpoint tries to reach somebody.
+const PEER: ([u8; 4], u16) = ([192, 0, 2, 2], 4712);
+const START: Time = Time::from_nanos(1_000_000_000);
+
+pub(crate) fn run(input: &[u8]) {
+    let mut input = Input(input);
+    let identity = SecretIdentity::from_seed([3; 32]);
+    let node_id = identity.node_id();
+    let mut endpoint = Endpoint::new(EndpointConfig::new(identity), [7; 32]);
+    let mut now = START;
+    let peer = SecretIdentity::from_seed([4; 32]).node_id();
+    endpoint.connect(now, PEER.into(), peer).expect("the first connection");
+    sent(&mut endpoint, now);
+    while !input.is_empty() {
+        let kind = input.byte();
+        if kind & 0x80 != 0 {
+            now += Duration::from_millis(u64::from(input.u16()));
+            endpoint.handle_timeout(now);
+            sent(&mut endpoint, now);
+        }
+        let from = SocketAddr::from(if kind & 0x40 != 0 { PEER } else { STRANGER });
+        let mut datagram = match kind & 3 {
+            0 => input.bytes(2000).to_vec(),
+            1 => gated(&mut input, node_id),
+            _ => h1(&mut input, node_id, now),
+        };
+        let len = datagram.len();
+        endpoint.handle_datagram(now, from, None, &mut datagram);
+        let answers = sent(&mut endpoint, now);
+        if kind & 3 < 2 {
+            assert!(answers.is_empty(), "a stranger was answered");
+        }
+        assert!(
+            answers.len() <= 1 && answers.iter().all(|(to, answer)| *to == from && *answer <= len)
+        );
+        while endpoint.poll_event().is_some() {}
+        endpoint.poll_timeout();
+    }
+}
+
+/// Bytes with the gate of H1, of a length that H1 may have.
+fn gated(input: &mut Input<'_>, node_id: NodeId) -> Vec<u8> {
+    let len = H1_BYTES.start() + usize::from(input.u16()) % (H1_BYTES.end() - H1_BYTES.start() + 1);
+    let mut datagram = input.bytes(64).to_vec();
+    datagram.resize(len, 0);
+    let key = kdf::derive("wraith/1 gate 1", node_id.as_bytes());
+    let gate = kdf::keyed(&key, &datagram[..len - GATE_BYTES]);
+    datagram[len - GATE_BYTES..].copy_from_slice(&gate[..GATE_BYTES]);
+    datagram
+}
+
+fn h1(input: &mut Input<'_>, node_id: NodeId, now: Time) -> Vec<u8> {
+    let hello = InitiatorHello {
+        suites: input.byte(),
+        aes_hardware: true,
+        cid: input.array(),
+        cid_mask: [9; 32],
+        unix_seconds: (now.as_nanos() / 1_000_000_000).saturating_sub(u64::from(input.byte())),
+    };
+    let stranger = SecretIdentity::from_seed([5; 32]);
+    let mut rng = ChaCha20Rng::seed_from_u64(u64::from(input.byte()));
+    let (_, h1) = Initiator::start(&stranger, node_id, &hello, usize::from(input.u16()), &mut rng)
+        .expect("a valid NodeId");
+    h1
+}
+
+/// What the endpoint sends: where to, and how many bytes.
+fn sent(endpoint: &mut Endpoint, now: Time) -> Vec<(SocketAddr, usize)> {
+    let mut buf = vec![0; 1 << 16];
+    std::iter::from_fn(|| endpoint.poll_transmit(now, &mut buf))
+        .map(|transmit| (transmit.to, transmit.len))
+        .collect()
+}

@@ -1,0 +1,20 @@
+//! Tickets as text and as bytes. The first byte says which; then a check is put behind bytes, which otherwise nothing
+//! but a real ticket passes.
+
+use wraith_crypto::kdf;
+use wraith_discovery::Ticket;
+
+pub(crate) fn run(input: &[u8]) {
+    let ticket = match input.split_first() {
+        Some((0, body)) => {
+            let check = kdf::derive("wraith/1 ticket check", body);
+            Ticket::decode(&[body, &check[..4]].concat()).ok()
+        }
+        Some((1, bytes)) => Ticket::decode(bytes).ok(),
+        _ => std::str::from_utf8(input).ok().and_then(|text| text.parse().ok()),
+    };
+    let Some(ticket) = ticket else { return };
+    assert_eq!(Ticket::decode(&ticket.encode()).as_ref(), Ok(&ticket));
+    assert_eq!(ticket.to_string().parse().as_ref(), Ok(&ticket));
+    assert!(ticket.addresses().len() <= wraith_discovery::MAX_ADDRESSES);
+}
