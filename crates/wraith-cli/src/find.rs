@@ -12,6 +12,7 @@ use crate::failure::{Exit, Failure};
 use crate::home::Home;
 use crate::interrupt::Interrupt;
 use crate::output::{Event, Reporter};
+use crate::prompt::{self, Line};
 use crate::saved::Saved;
 
 /// What the user wants to fetch with.
@@ -27,18 +28,25 @@ pub fn wanted(args: &ReceiveArgs, reporter: &Reporter) -> Result<Wanted, Failure
     if !words.is_empty() && words != ["-"] {
         return parse(&words.join(" "));
     }
-    let terminal = io::stdin().is_terminal();
-    let question = if terminal { "Code or ticket: " } else { "" };
     let nothing = || {
         Failure::new(Exit::Usage, "a code or a ticket is needed: wraith receive 7-crater-lemon")
             .hint("wraith send on the other machine prints it")
     };
+    if !io::stdin().is_terminal() {
+        let text = reporter.ask("").filter(|line| !line.is_empty()).ok_or_else(nothing)?;
+        return parse(&text);
+    }
     loop {
-        let text = reporter.ask(question).filter(|line| !line.is_empty()).ok_or_else(nothing)?;
-        match parse(&text) {
-            // Nothing is lost by asking again: nothing was sent.
-            Err(failure) if terminal => reporter.failure(&failure),
-            result => return result,
+        let line = prompt::read("Code or ticket (Tab completes): ")
+            .map_err(|error| Failure::disk("cannot read from the terminal", &error))?;
+        match line {
+            Line::Interrupted => return Err(Failure::new(Exit::Interrupted, "stopped")),
+            Line::Typed(text) if !text.is_empty() => match parse(&text) {
+                // Nothing is lost by asking again: nothing was sent.
+                Err(failure) => reporter.warn(failure.message),
+                wanted => return wanted,
+            },
+            Line::Typed(_) | Line::End => return Err(nothing()),
         }
     }
 }

@@ -15,6 +15,8 @@ mod home;
 mod interrupt;
 mod output;
 mod pending;
+mod prompt;
+mod qr;
 mod receive;
 mod rendezvous;
 mod report;

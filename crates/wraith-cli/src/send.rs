@@ -19,6 +19,7 @@ use crate::home::Home;
 use crate::interrupt::Interrupt;
 use crate::output::{Event, Reporter};
 use crate::pending::PendingSend;
+use crate::qr;
 use crate::serve::Serving;
 
 /// Offers the paths until one receiver has confirmed that it has everything.
@@ -81,6 +82,11 @@ fn show(ticket: &Ticket, waiting: Option<&Waiting>, args: &SendArgs, reporter: &
     });
     reporter.say("On the other machine, run:\n");
     reporter.answer(&command);
+    if let Some((columns, rows)) = reporter.screen()
+        && let Some(picture) = qr::picture(&text, columns, rows)
+    {
+        reporter.say(format!("\n{picture}(the ticket, for a camera)"));
+    }
     match waiting {
         Some(waiting) => code::explain(waiting, args, reporter),
         None => reporter.say("\nWaiting for the receiver. Ctrl-C stops."),

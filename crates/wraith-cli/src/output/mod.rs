@@ -112,6 +112,13 @@ impl Reporter {
         }
     }
 
+    /// Columns and rows, if people see a terminal.
+    pub fn screen(&self) -> Option<(usize, usize)> {
+        let Style::Terminal { .. } = self.style else { return None };
+        let size = rustix::termios::tcgetwinsize(&self.lock().err).ok()?;
+        Some((size.ws_col.into(), size.ws_row.into()))
+    }
+
     /// A question on the terminal; the answer is read from standard input. None at its end.
     pub fn ask(&self, question: &str) -> Option<String> {
         {

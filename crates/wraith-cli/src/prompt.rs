@@ -1,0 +1,189 @@
+//! Asking for a code on a terminal, with its words completed by Tab.
+//!
+//! Invariant: the terminal is as it was before when [`read`] returns, whatever the user pressed: signals from the keyboard
+//! are read as characters meanwhile.
+
+use std::io::{self, Read, Stdin, Write};
+
+use rustix::termios::{
+    LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
+};
+use wraith_discovery::words::{self, Place};
+
+/// Longest line: a ticket with every address fits.
+const MAX_LINE: usize = 4096;
+/// Words that are shown when several fit.
+const MOST_SHOWN: usize = 8;
+
+/// How reading a line ended.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Line {
+    Typed(String),
+    /// Ctrl-D on an empty line.
+    End,
+    /// Ctrl-C.
+    Interrupted,
+}
+
+/// What Tab does to a line.
+#[derive(Debug, PartialEq, Eq)]
+enum Completion {
+    /// These letters are the only way to go on.
+    Add(String),
+    /// Several words fit.
+    Several(Vec<&'static str>),
+    Nothing,
+}
+
+/// Reads a line from the terminal behind standard input, showing `question` on standard error.
+pub fn read(question: &str) -> io::Result<Line> {
+    let stdin = io::stdin();
+    let _raw = Raw::enter(&stdin)?;
+    let mut err = io::stderr();
+    let mut line = String::new();
+    write!(err, "{question}")?;
+    loop {
+        err.flush()?;
+        match next_char(&stdin)? {
+            None => return end(&mut err, Line::End),
+            Some('\r' | '\n') => return end(&mut err, Line::Typed(line.trim().to_owned())),
+            Some('\u{3}') => return end(&mut err, Line::Interrupted),
+            Some('\u{4}') if line.is_empty() => return end(&mut err, Line::End),
+            Some('\u{8}' | '\u{7f}') => {
+                if line.pop().is_some() {
+                    write!(err, "\u{8} \u{8}")?;
+                }
+            }
+            // Ctrl-U
+            Some('\u{15}') => {
+                line.clear();
+                write!(err, "\r\x1b[K{question}")?;
+            }
+            Some('\t') => match complete(&line) {
+                Completion::Add(letters) => {
+                    write!(err, "{letters}")?;
+                    line.push_str(&letters);
+                }
+                Completion::Several(words) => {
+                    write!(err, "\r\n{}\r\n{question}{line}", words.join("  "))?;
+                }
+                Completion::Nothing => write!(err, "\u{7}")?,
+            },
+            Some(c) if !c.is_control() && line.len() < MAX_LINE => {
+                line.push(c);
+                write!(err, "{c}")?;
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+fn end(err: &mut impl Write, line: Line) -> io::Result<Line> {
+    write!(err, "\r\n")?;
+    err.flush()?;
+    Ok(line)
+}
+
+/// The next character; None at the end of input. Bytes that are no UTF-8 come as a replacement character.
+fn next_char(mut stdin: &Stdin) -> io::Result<Option<char>> {
+    let mut bytes = [0; 4];
+    for len in 1..=bytes.len() {
+        if stdin.read(&mut bytes[len - 1..len])? == 0 {
+            return Ok(None);
+        }
+        if let Ok(text) = std::str::from_utf8(&bytes[..len]) {
+            return Ok(text.chars().next());
+        }
+    }
+    Ok(Some(char::REPLACEMENT_CHARACTER))
+}
+
+/// How a code that has been typed so far goes on.
+fn complete(line: &str) -> Completion {
+    let mut parts = line.split(['-', ' ']);
+    let number = parts.next().unwrap_or_default();
+    if number.is_empty() || !number.bytes().all(|b| b.is_ascii_digit()) {
+        return Completion::Nothing;
+    }
+    let (place, typed, after) = match (parts.next(), parts.next(), parts.next()) {
+        (None, ..) => return Completion::Add("-".into()),
+        (Some(first), None, _) => (Place::First, first, "-"),
+        (Some(_), Some(second), None) => (Place::Second, second, ""),
+        _ => return Completion::Nothing,
+    };
+    let typed = typed.to_lowercase();
+    let fitting = words::beginning_with(place, &typed);
+    match fitting {
+        [] => Completion::Nothing,
+        [only] => Completion::Add(format!("{}{after}", &only[typed.len()..])),
+        [first, .., last] => {
+            // In a sorted list what the first and the last have in common, all have.
+            let common = first.bytes().zip(last.bytes()).take_while(|(a, b)| a == b).count();
+            if common > typed.len() {
+                Completion::Add(first[typed.len()..common].to_owned())
+            } else {
+                Completion::Several(fitting.iter().take(MOST_SHOWN).copied().collect())
+            }
+        }
+    }
+}
+
+/// The terminal while single characters are read from it.
+struct Raw<'a> {
+    stdin: &'a Stdin,
+    before: Termios,
+}
+
+impl<'a> Raw<'a> {
+    fn enter(stdin: &'a Stdin) -> io::Result<Self> {
+        let before = tcgetattr(stdin)?;
+        let mut raw = before.clone();
+        raw.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG);
+        raw.special_codes[SpecialCodeIndex::VMIN] = 1;
+        raw.special_codes[SpecialCodeIndex::VTIME] = 0;
+        tcsetattr(stdin, OptionalActions::Now, &raw)?;
+        Ok(Self { stdin, before })
+    }
+}
+
+impl Drop for Raw<'_> {
+    fn drop(&mut self) {
+        let _ = tcsetattr(self.stdin, OptionalActions::Now, &self.before);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn add(letters: &str) -> Completion {
+        Completion::Add(letters.into())
+    }
+
+    #[test]
+    fn tab_leads_from_the_number_to_the_end() {
+        assert_eq!(complete("7"), add("-"));
+        assert_eq!(complete("7-crat"), add("er-"));
+        assert_eq!(complete("7 CRAT"), add("er-"));
+        assert_eq!(complete("7-crater-lemo"), add("n"));
+        assert_eq!(complete("7-crater-lemon"), add(""));
+    }
+
+    #[test]
+    fn several_words_are_shown_and_nonsense_is_not_completed() {
+        match complete("7-c") {
+            Completion::Several(words) => assert_eq!(words.len(), MOST_SHOWN),
+            other => panic!("{other:?}"),
+        }
+        for nothing in ["", "x", "7-qqqq", "7-a-b-c", "wraith:abc", "7-é"] {
+            assert_eq!(complete(nothing), Completion::Nothing, "{nothing}");
+        }
+    }
+
+    #[test]
+    fn every_word_is_reached_by_its_first_four_letters() {
+        for word in words::list(Place::First) {
+            assert_eq!(complete(&format!("7-{}", &word[..4])), add(&format!("{}-", &word[4..])));
+        }
+    }
+}
