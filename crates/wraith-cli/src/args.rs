@@ -86,6 +86,10 @@ pub struct SendArgs {
     #[arg(long)]
     pub ticket: bool,
 
+    /// Go to the receiver that made this code with `wraith receive --code`
+    #[arg(long, value_name = "CODE", conflicts_with = "ticket")]
+    pub code: Option<String>,
+
     #[command(flatten)]
     pub meeting: MeetingArgs,
 
@@ -125,6 +129,14 @@ pub struct ReceiveArgs {
     /// The code or the ticket that `wraith send` printed; `-` or nothing: ask for it
     #[arg(value_name = "CODE|TICKET")]
     pub wanted: Vec<OsString>,
+
+    /// Make a code for the sender, who goes on with `wraith send --code CODE PATH…`
+    #[arg(long, conflicts_with = "wanted")]
+    pub code: bool,
+
+    /// A code made here ends after this many seconds if nobody has used it
+    #[arg(long, value_name = "SECONDS", default_value_t = 3600, requires = "code")]
+    pub expires: u64,
 
     #[command(flatten)]
     pub meeting: MeetingArgs,

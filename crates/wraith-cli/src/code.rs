@@ -1,4 +1,5 @@
-//! The sender's side of a code: it is made and waited with, and what happens to it is told.
+//! The side that made a code: it is waited with, and what happens to it is told. Usually that is the sender;
+//! `crate::made` is the receiver that makes one.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -20,7 +21,7 @@ pub fn offer(
     reporter: &Arc<Reporter>,
     give_up: impl Fn(Failure) + Send + Sync + 'static,
 ) -> Result<Option<Waiting>, Failure> {
-    if args.ticket {
+    if args.ticket || args.code.is_some() {
         return Ok(None);
     }
     let mut places = places_of(&args.meeting);
@@ -56,19 +57,28 @@ pub fn places_of(args: &MeetingArgs) -> Places {
 
 /// Where a code is waited, for scripts.
 pub fn places(waiting: &Waiting) -> Vec<String> {
-    let name = |place: &Place| match place {
+    waiting.places().iter().map(name).collect()
+}
+
+/// A place, for scripts.
+pub fn name(place: &Place) -> String {
+    match place {
         Place::Lan => "lan".to_owned(),
         Place::Rendezvous(server) => server.clone(),
-    };
-    waiting.places().iter().map(name).collect()
+    }
 }
 
 /// Says where the code is good, and for how long.
 pub fn explain(waiting: &Waiting, args: &SendArgs, reporter: &Reporter) {
+    explain_places(waiting, &args.meeting, args.expires, reporter);
+}
+
+/// The same for whoever made the code.
+pub fn explain_places(waiting: &Waiting, args: &MeetingArgs, expires: u64, reporter: &Reporter) {
     // What a rendezvous server lacks is told by who tries to reach it.
     let lan = waiting.missing().iter().find(|(place, _)| *place == Place::Lan);
     if let Some((place, why)) = lan
-        && args.meeting.lan != Lan::Off
+        && args.lan != Lan::Off
     {
         reporter.warn(format!("not waiting {place}: {why}"));
     }
@@ -76,7 +86,7 @@ pub fn explain(waiting: &Waiting, args: &SendArgs, reporter: &Reporter) {
     if waiting.places().iter().any(|place| *place != Place::Lan) {
         reporter.say("(it needs the same --rendezvous, or WRAITH_RENDEZVOUS)");
     }
-    let minutes = args.expires.div_ceil(60);
+    let minutes = expires.div_ceil(60);
     reporter.say(format!(
         "\nWaiting {}. The code is good for one try within {minutes} min. Ctrl-C stops.",
         places.join(" and ")
@@ -99,7 +109,7 @@ pub fn meeting_words(args: &MeetingArgs) -> Vec<String> {
 
 /// The ticket with the address that a rendezvous server saw, if it is a new one: good when the router in between forwards
 /// the port. It comes before loopback, which is tried last.
-fn with_seen(ticket: &Ticket, seen: Option<IpAddr>) -> Zeroizing<Vec<u8>> {
+pub fn with_seen(ticket: &Ticket, seen: Option<IpAddr>) -> Zeroizing<Vec<u8>> {
     let mut addresses = ticket.addresses().to_vec();
     let port = addresses.first().map(SocketAddr::port);
     if let (Some(ip), Some(port)) = (seen, port)
@@ -171,10 +181,7 @@ impl<G: Fn(Failure)> Story<G> {
     }
 
     fn event(&self, state: &str, place: Option<&Place>, message: Option<&str>) {
-        let place = place.map(|place| match place {
-            Place::Lan => "lan".to_owned(),
-            Place::Rendezvous(server) => server.clone(),
-        });
+        let place = place.map(name);
         self.reporter.event(&Event::Code { state, place: place.as_deref(), message });
     }
 }

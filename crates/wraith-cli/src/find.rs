@@ -5,12 +5,14 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use wraith_discovery::{Code, CodeError, Lan, Met, NotMet, Place, Places, Search, Ticket};
+use wraith_transfer::Role;
 
 use crate::args::ReceiveArgs;
-use crate::code::places_of;
+use crate::code::{name, places_of};
 use crate::failure::{Exit, Failure};
 use crate::home::Home;
 use crate::interrupt::Interrupt;
+use crate::made;
 use crate::output::{Event, Reporter};
 use crate::prompt::{self, Line};
 use crate::saved::Saved;
@@ -20,10 +22,15 @@ use crate::saved::Saved;
 pub enum Wanted {
     Ticket(Ticket),
     Code(Code),
+    /// A code is to be made for the sender.
+    NewCode,
 }
 
 /// What the command line says, or the user when asked.
 pub fn wanted(args: &ReceiveArgs, reporter: &Reporter) -> Result<Wanted, Failure> {
+    if args.code {
+        return Ok(Wanted::NewCode);
+    }
     let words: Vec<_> = args.wanted.iter().map(|word| word.to_string_lossy()).collect();
     if !words.is_empty() && words != ["-"] {
         return parse(&words.join(" "));
@@ -75,6 +82,12 @@ pub fn ticket(
 ) -> Result<(Ticket, Option<Saved>), Failure> {
     let code = match wanted {
         Wanted::Ticket(ticket) => return Ok((ticket.clone(), None)),
+        Wanted::NewCode => {
+            let (code, ticket) = made::await_sender(args, reporter, interrupt)?;
+            let saved = Saved::of(home, &code)?;
+            saved.keep(&ticket)?;
+            return Ok((ticket, Some(saved)));
+        }
         Wanted::Code(code) => code,
     };
     let saved = Saved::of(home, code)?;
@@ -88,13 +101,9 @@ pub fn ticket(
     interrupt.on_signal(search.canceller());
     let met = search.run(&places).map_err(|why| match interrupt.caught() {
         Some(exit) => Failure::new(exit, "stopped"),
-        None => failure(&why, code, &places),
+        None => failure(&why, code, &places, Role::Sender),
     })?;
-    let place = match &met.place {
-        Place::Lan => "lan",
-        Place::Rendezvous(server) => server,
-    };
-    reporter.event(&Event::Met { place });
+    reporter.event(&Event::Met { place: &name(&met.place) });
     let ticket = Ticket::decode(&met.ticket).map_err(|error| {
         Failure::new(Exit::Verification, format!("the sender sent no ticket: {error}"))
             .hint("it may be a newer version of wraith: update this one")
@@ -115,7 +124,8 @@ fn nearest_first(ticket: &Ticket, met: &Met) -> Ticket {
     Ticket::new(ticket.node_id(), ticket.capability().clone(), addresses)
 }
 
-fn failure(why: &NotMet, code: &Code, places: &Places) -> Failure {
+/// Why the other side, the one that made the code, was not met.
+pub fn failure(why: &NotMet, code: &Code, places: &Places, other: Role) -> Failure {
     let number = code.number();
     let mut names = Vec::new();
     if places.lan != Lan::Off {
@@ -123,23 +133,28 @@ fn failure(why: &NotMet, code: &Code, places: &Places) -> Failure {
     }
     names.extend(places.rendezvous.clone().map(|server| Place::Rendezvous(server).to_string()));
     let at = names.join(" or ");
-    let new_code = "ask the sender to run wraith send again and to tell you the new code";
+    let new_code = match other {
+        Role::Sender => "ask the sender to run wraith send again and to tell you the new code",
+        Role::Receiver => {
+            "ask the receiver to run wraith receive --code again and to tell you the new code"
+        }
+    };
     let (exit, message, hint) = match why {
         NotMet::NoPlace => (
             Exit::Usage,
-            "there is no place to look for the sender: --lan is off and there is no --rendezvous"
+            "there is no place to look for the other side: --lan is off and there is no --rendezvous"
                 .into(),
             "allow one of them, or ask the sender for the ticket: wraith send --ticket",
         ),
         NotMet::Unreachable(why) => (
             Exit::PeerNotFound,
-            format!("cannot look for the sender {at}: {why}"),
+            format!("cannot look for the other side {at}: {why}"),
             "is --rendezvous right, and does the server run?",
         ),
         NotMet::Nobody | NotMet::Ahead | NotMet::Cancelled => (
             Exit::PeerNotFound,
             format!("nobody waits with number {number} {at}"),
-            "is wraith send still running? On different networks both sides need the same --rendezvous",
+            "is wraith still running there? On different networks both sides need the same --rendezvous",
         ),
         NotMet::Busy => (
             Exit::PeerNotFound,
@@ -149,7 +164,7 @@ fn failure(why: &NotMet, code: &Code, places: &Places) -> Failure {
         NotMet::Silent => (
             Exit::PeerNotFound,
             "somebody answered and then fell silent".into(),
-            "the try may be spent; if it does not work again, ask the sender for a new code",
+            "the try may be spent; if it does not work again, ask for a new code",
         ),
         NotMet::Used => {
             (Exit::WrongCode, "the code was used by somebody else already".into(), new_code)

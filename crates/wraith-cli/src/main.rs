@@ -13,6 +13,7 @@ mod find;
 mod hash;
 mod home;
 mod interrupt;
+mod made;
 mod output;
 mod pending;
 mod prompt;

@@ -25,6 +25,7 @@ use crate::home::Home;
 use crate::interrupt::Interrupt;
 use crate::output::{Meter, Reporter, Ticker};
 use crate::report::{self, Story};
+use crate::saved::Saved;
 use crate::send::shell_word;
 use crate::size::{Bytes, Files};
 
@@ -43,7 +44,7 @@ pub fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> 
     let endpoint = endpoint::bind_to_receive(identity).map_err(|error| {
         Failure::new(Exit::Other, format!("cannot open a socket: {}", plain(&error)))
     })?;
-    let again = command_again(args);
+    let again = command_again(args, saved.as_ref());
     let receiving = Receiving {
         args,
         reporter,
@@ -76,8 +77,10 @@ fn make_target(args: &ReceiveArgs) -> Result<(), Failure> {
 }
 
 /// The command line that continues this receive. A ticket that was asked for stays out of what may become a log.
-fn command_again(args: &ReceiveArgs) -> String {
+fn command_again(args: &ReceiveArgs, saved: Option<&Saved>) -> String {
     let mut words = vec!["wraith receive".to_owned()];
+    // A code that was made here brings its ticket back as one that was typed does.
+    words.extend(saved.filter(|_| args.code).map(|saved| saved.code().to_owned()));
     words.extend(args.wanted.iter().map(|word| shell_word(&word.to_string_lossy())));
     words.extend(code::meeting_words(&args.meeting));
     let out = args.out.to_string_lossy();

@@ -24,6 +24,7 @@ const MAX_AGE: Duration = Duration::from_secs(7 * 24 * 3600);
 #[derive(Debug)]
 pub struct Saved {
     path: PathBuf,
+    code: String,
 }
 
 impl Saved {
@@ -31,8 +32,15 @@ impl Saved {
     pub fn of(home: &Home, code: &Code) -> Result<Self, Failure> {
         let folder = home.subfolder(FOLDER)?;
         forget_old(&folder);
-        let hash = wraith_crypto::kdf::derive("wraith/1 saved code", code.to_string().as_bytes());
-        Ok(Self { path: folder.join(BASE32_NOPAD.encode(&hash[..20]).to_ascii_lowercase()) })
+        let code = code.to_string();
+        let hash = wraith_crypto::kdf::derive("wraith/1 saved code", code.as_bytes());
+        let name = BASE32_NOPAD.encode(&hash[..20]).to_ascii_lowercase();
+        Ok(Self { path: folder.join(name), code })
+    }
+
+    /// The code.
+    pub fn code(&self) -> &str {
+        &self.code
     }
 
     /// The ticket that was kept.

@@ -17,6 +17,7 @@ use crate::endpoint;
 use crate::failure::{Exit, Failure, plain};
 use crate::home::Home;
 use crate::interrupt::Interrupt;
+use crate::made;
 use crate::output::{Event, Reporter};
 use crate::pending::PendingSend;
 use crate::qr;
@@ -33,9 +34,14 @@ pub fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
     pending.remember(endpoint.local_addr().port())?;
     let reachable = addresses::reachable(endpoint.local_addr());
     let ticket = Ticket::new(node_id, pending.capability().clone(), reachable);
+    if let Some(code) = &args.code {
+        made::give(code, args, &ticket, reporter, &interrupt)?;
+    }
     let serving = Serving::new(args, paths, &pending, &endpoint, reporter, &interrupt);
     let mut waiting = code::offer(args, &ticket, reporter, serving.give_up())?;
-    show(&ticket, waiting.as_ref(), args, reporter);
+    if args.code.is_none() {
+        show(&ticket, waiting.as_ref(), args, reporter);
+    }
     if let Some(waiting) = &mut waiting {
         waiting.begin().map_err(|error| {
             Failure::new(Exit::Other, format!("cannot wait for the receiver: {}", plain(&error)))

@@ -180,3 +180,36 @@ fn without_any_place_to_meet_the_ticket_is_shown_and_said_why() {
     let error = world.receive_with("7-crater-lemon", &["--lan", "off"]).finish();
     assert!(error.expect_error(2)["hint"].as_str().unwrap().contains("--ticket"));
 }
+
+/// A receiver that makes the code, and that code.
+fn made_by_receiver(world: &World) -> (Process, String) {
+    let mut command = world.wraith("receiver");
+    command.args(["receive", "--json", "--yes", "--code", "-o"]).arg(world.target()).args(LOOPBACK);
+    let mut receiver = Process::start("receive", &mut command);
+    let code = receiver.event("waiting")["code"].as_str().unwrap().to_owned();
+    (receiver, code)
+}
+
+#[test]
+fn a_code_that_the_receiver_made_brings_the_sender_to_it() {
+    let _alone = alone();
+    let world = World::new();
+    let film = film(&world);
+    let (receiver, code) = made_by_receiver(&world);
+    let sender = world.send_by_code(&[&film], &[LOOPBACK, &["--code", &code]].concat());
+    receiver.finish().expect_exit(0);
+    sender.finish().expect_exit(0);
+    tree::assert_same(&film, &world.target().join("film.mov"));
+}
+
+#[test]
+fn a_sender_with_wrong_words_burns_the_receivers_code_and_gives_nothing() {
+    let _alone = alone();
+    let world = World::new();
+    let (receiver, code) = made_by_receiver(&world);
+    let wrong = other_words(&code);
+    let sender = world.send_by_code(&[film(&world)], &[LOOPBACK, &["--code", &wrong]].concat());
+    sender.finish().expect_error(5);
+    receiver.finish().expect_error(5);
+    assert!(tree::names(&world.target()).is_empty());
+}

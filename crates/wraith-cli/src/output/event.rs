@@ -15,6 +15,8 @@ pub enum Event<'a> {
         code_expires_seconds: Option<u64>,
         waiting_at: &'a [String],
     },
+    /// The receiver has made a code; the sender can run `command`.
+    Waiting { code: &'a str, command: &'a str, waiting_at: &'a [String], code_expires_seconds: u64 },
     /// Something about the code: `used`, `wrong_guess`, `expired`, or a place was `lost` or is `back`.
     Code { state: &'a str, place: Option<&'a str>, message: Option<&'a str> },
     /// The two sides of a code have met.
