@@ -1,8 +1,8 @@
 //! Every decoder that a stranger or a peer can reach, as a function of arbitrary bytes that panics if something is wrong.
 //!
 //! A target is more than "it does not panic": each states what must hold of whatever it accepts, above all that
-//! what was decoded encodes to something that decodes to the same. `tests/corpus.rs` runs the committed inputs and some
-//! thousand variations of them in seconds.
+//! what was decoded encodes to something that decodes to the same. `cargo xtask fuzz` runs them under libFuzzer, which looks for
+//! inputs that reach new code; `tests/corpus.rs` runs the committed inputs and some thousand variations of them in seconds.
 #![forbid(unsafe_code)]
 
 mod input;

@@ -58,6 +58,13 @@ pub fn bench(package: &str, folder: &Path, filter: Option<&str>) -> Result<()> {
     run(cargo(words).env("CRITERION_HOME", folder))
 }
 
+/// Builds a package outside the workspace in release, for `triple`, into `folder`. It has no lock file: one of its own would
+/// be wrong after every change to those of the workspace.
+pub fn build_elsewhere(manifest: &str, folder: &Path, triple: &str, rustflags: &str) -> Result<()> {
+    let words = ["build", "--release", "--manifest-path", manifest, "--target", triple];
+    run(cargo(words).arg("--target-dir").arg(folder).env("RUSTFLAGS", rustflags))
+}
+
 /// Where cargo puts what it builds.
 pub fn target() -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR");

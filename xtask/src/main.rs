@@ -1,8 +1,9 @@
-//! Developer commands: `cargo xtask test | race | charts | grid | netlab | swarm | guard | bench | ci`. Each is what a person would type,
+//! Developer commands: `cargo xtask test | race | charts | grid | netlab | swarm | guard | bench | fuzz | ci`. Each is what a person would type,
 //! in the right order; what they print is meant to be pasted.
 
 mod bench;
 mod cargo;
+mod fuzz;
 mod guard;
 mod machine;
 mod netlab;
@@ -46,6 +47,8 @@ enum Command {
     Guard(guard::Args),
     /// Run the microbenchmarks and set them beside the figures of other systems
     Bench(bench::Args),
+    /// Give arbitrary bytes to every decoder that a stranger or a peer can reach, under libFuzzer
+    Fuzz(fuzz::Args),
     /// Everything that must hold before a change lands (.ci/run)
     Ci,
 }
@@ -60,6 +63,7 @@ fn main() -> anyhow::Result<()> {
         Command::Swarm { connections, more } => cargo::swarm(connections, &more),
         Command::Guard(args) => guard::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Fuzz(args) => fuzz::run(&args),
         Command::Ci => cargo::ci(),
     }
 }

@@ -1,0 +1,99 @@
+//! `cargo xtask fuzz`: the targets of `fuzz` under libFuzzer, each for a while, from the committed inputs on.
+//!
+//! No nightly compiler is needed: what libFuzzer wants to know of the running program, the LLVM of a stable rustc writes too. What
+//! only nightly has is the address sanitizer, and the code that is tested here has no `unsafe`.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::cargo;
+
+/// Coverage that libFuzzer understands: counters of edges, a table of where they are, and the operands of comparisons.
+const RUSTFLAGS: &str = "-Cpasses=sancov-module \
+    -Cllvm-args=-sanitizer-coverage-level=4 \
+    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
+    -Cllvm-args=-sanitizer-coverage-pc-table \
+    -Cllvm-args=-sanitizer-coverage-trace-compares";
+/// More memory than any target has a reason to use.
+const MEMORY_MAX_MIB: u32 = 512;
+/// Longest input: room for a few packets.
+const INPUT_BYTES_MAX: u32 = 4096;
+/// One input may take this long before it counts as an endless loop.
+const INPUT_SECONDS_MAX: u32 = 10;
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Only these targets
+    targets: Vec<String>,
+    /// How long each runs
+    #[arg(long, default_value_t = 60)]
+    seconds: u32,
+}
+
+pub fn run(args: &Args) -> Result<()> {
+    let known = targets()?;
+    if let Some(unknown) = args.targets.iter().find(|name| !known.contains(name)) {
+        bail!("no target is called {unknown}; there are {}", known.join(", "));
+    }
+    let program = build()?;
+    for name in known.iter().filter(|name| args.targets.is_empty() || args.targets.contains(name)) {
+        fuzz(&program, name, args.seconds)?;
+    }
+    Ok(())
+}
+
+/// The committed inputs of all targets.
+fn corpus() -> PathBuf {
+    cargo::root().join("fuzz/corpus")
+}
+
+fn targets() -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for item in fs::read_dir(corpus()).context("fuzz/corpus cannot be read")? {
+        names.push(item?.file_name().to_string_lossy().into_owned());
+    }
+    names.sort();
+    Ok(names)
+}
+
+fn build() -> Result<PathBuf> {
+    let version = Command::new("rustc").arg("-vV").output().context("cannot run rustc")?.stdout;
+    let version = String::from_utf8_lossy(&version).into_owned();
+    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
+    let host = host.context("rustc does not say what it compiles for")?;
+    let folder = cargo::target().join("fuzz");
+    // With a target named, the flags are not for build scripts, which would not link.
+    cargo::build_elsewhere("fuzz/libfuzzer/Cargo.toml", &folder, host, RUSTFLAGS)?;
+    Ok(folder.join(host).join("release/wraith-libfuzzer"))
+}
+
+fn fuzz(program: &PathBuf, name: &str, seconds: u32) -> Result<()> {
+    // What is found is written to the first folder; only a person puts inputs into the committed one.
+    let found = cargo::target().join("fuzz/corpus").join(name);
+    let failures = cargo::target().join("fuzz/failures");
+    fs::create_dir_all(&found)?;
+    fs::create_dir_all(&failures)?;
+    println!("{name}:");
+    let status = Command::new(program)
+        .env("WRAITH_FUZZ_TARGET", name)
+        .arg(format!("-max_total_time={seconds}"))
+        .arg(format!("-rss_limit_mb={MEMORY_MAX_MIB}"))
+        .arg(format!("-max_len={INPUT_BYTES_MAX}"))
+        .arg(format!("-timeout={INPUT_SECONDS_MAX}"))
+        .arg("-print_final_stats=1")
+        .arg(format!("-artifact_prefix={}/{name}-", failures.display()))
+        .args([&found, &corpus().join(name)])
+        .status()
+        .with_context(|| format!("cannot run {}", program.display()))?;
+    if !status.success() {
+        bail!(
+            "{name} failed ({status}); the input is in {}. Put it into fuzz/corpus/{name}, \
+             and `cargo test -p wraith-fuzz` fails until it is mended.",
+            failures.display()
+        );
+    }
+    Ok(())
+}
