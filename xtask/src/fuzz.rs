@@ -1,7 +1,8 @@
 //! `cargo xtask fuzz`: the targets of `fuzz` under libFuzzer, each for a while, from the committed inputs on.
 //!
 //! No nightly compiler is needed: what libFuzzer wants to know of the running program, the LLVM of a stable rustc writes too. What
-//! only nightly has is the address sanitizer, and the code that is tested here has no `unsafe`.
+//! only nightly has is the address sanitizer. The decoders forbid `unsafe`; the crate below them that does not,
+//! `wraith-crypto`, has slow twins that it is tested against.
 
 use std::fs;
 use std::path::PathBuf;
