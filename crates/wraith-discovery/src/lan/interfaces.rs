@@ -24,7 +24,8 @@ impl FromStr for Lan {
 
     fn from_str(text: &str) -> Result<Self, Infallible> {
         Ok(match text {
-            "all" => Self::All,
+            // An empty variable of the environment is one that is not set.
+            "all" | "" => Self::All,
             "off" => Self::Off,
             name => Self::Named(name.to_owned()),
         })
@@ -97,7 +98,7 @@ mod tests {
     #[test]
     fn the_words_of_the_option_are_understood() {
         let parse = |text: &str| text.parse::<Lan>().unwrap();
-        assert_eq!((parse("all"), parse("off")), (Lan::All, Lan::Off));
+        assert_eq!((parse("all"), parse(""), parse("off")), (Lan::All, Lan::All, Lan::Off));
         assert_eq!(parse("wlan0"), Lan::Named("wlan0".into()));
     }
 }
