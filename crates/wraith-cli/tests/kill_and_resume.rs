@@ -102,8 +102,17 @@ impl Transfer {
             let mut sender = self.sender.take().unwrap_or_else(|| self.start_sender());
             let mut received = self.world.receive(&self.ticket.clone().unwrap()).finish();
             if received.status.code() == Some(3) {
-                // The receiver was killed after its receipt, but before it had tidied up: the sender has ended well.
+                // The receiver was killed after its receipt, but before it had tidied up: the sender has ended well. What
+                // that receiver knew of finished files stays, and is of no use to the next ticket.
                 sender.finish().expect_exit(0);
+                for marks in tree::leftovers(&self.world.target()) {
+                    assert_eq!(
+                        marks.extension().and_then(|e| e.to_str()),
+                        Some("state"),
+                        "{marks:?}"
+                    );
+                    std::fs::remove_file(marks).unwrap();
+                }
                 self.ticket = None;
                 sender = self.start_sender();
                 received = self.world.receive(&self.ticket.clone().unwrap()).finish();
