@@ -11,16 +11,20 @@ use crate::Time;
 /// The window grows while it holds less than what is consumed in so many round trips. One is the path; a lost packet
 /// holds everything behind it back for one and a half more, and where its repetition is lost too, for three.
 const ROUND_TRIPS: f64 = 4.0;
+/// The same on a network, where a sender that starts grows threefold in each and queues make round trips longer.
+const ROUND_TRIPS_LONG: f64 = 8.0;
+/// In one measurement it grows this much at most.
+const GROWTH_MAX: u64 = 4;
 /// Shortest round trip assumed: below it, threads waiting for a core, not the path, decide how much is in flight. Not
 /// longer either: what waits in a window larger than the caches costs more time per byte on a fast machine.
 const RTT_MIN: Duration = Duration::from_micros(500);
 /// Shortest time over which consumption is measured, so that one burst after a hiccup is not taken for a rate.
 const MEASURE_MIN: Duration = Duration::from_millis(2);
-/// Bytes per second that a window allows for from the start where the round trip is long: 100 Mbit/s. On a satellite path
+/// Bytes per second that a window allows for from the start where the round trip is long: 100 Mbit/s. On a long path
 /// a window that only followed consumption would stop the sender at each loss while it still starts.
 const RATE_ASSUMED: f64 = 12_500_000.0;
 /// A long round trip.
-const RTT_LONG: Duration = Duration::from_millis(100);
+const RTT_LONG: Duration = Duration::from_millis(10);
 /// A new limit is announced when this part of the window was consumed.
 const ANNOUNCE_PART: u64 = 4;
 
@@ -46,8 +50,10 @@ impl Window {
 
     /// The application took `bytes`. Returns true if the limit moved and should be announced.
     pub(super) fn consume(&mut self, now: Time, rtt: Duration, bytes: u64) -> bool {
-        if rtt >= RTT_LONG {
-            let assumed = ROUND_TRIPS * RATE_ASSUMED * rtt.as_secs_f64();
+        let long = rtt >= RTT_LONG;
+        let round_trips = if long { ROUND_TRIPS_LONG } else { ROUND_TRIPS };
+        if long {
+            let assumed = round_trips * RATE_ASSUMED * rtt.as_secs_f64();
             self.size = self.size.max((assumed as u64).min(self.size_max));
         }
         let (since, from) = *self.measured_from.get_or_insert((now, self.consumed));
@@ -55,9 +61,10 @@ impl Window {
         let rtt = rtt.max(RTT_MIN);
         if elapsed >= rtt.max(MEASURE_MIN) {
             let consumed = (self.consumed + bytes - from) as f64;
-            let wanted = ROUND_TRIPS * consumed * rtt.as_secs_f64() / elapsed.as_secs_f64();
+            let wanted = round_trips * consumed * rtt.as_secs_f64() / elapsed.as_secs_f64();
             if wanted > self.size as f64 {
-                self.size = self.size.saturating_mul(2).min(self.size_max);
+                self.size =
+                    (wanted as u64).min(self.size.saturating_mul(GROWTH_MAX)).min(self.size_max);
             }
             self.measured_from = Some((now, self.consumed + bytes));
         }
@@ -80,10 +87,11 @@ impl Window {
 mod tests {
     use super::*;
 
-    const RTT: Duration = Duration::from_millis(50);
+    const RTT: Duration = Duration::from_millis(5);
 
-    fn at(ms: u64) -> Time {
-        Time::ZERO + Duration::from_millis(ms)
+    /// In tenths of a millisecond.
+    fn at(tenths: u64) -> Time {
+        Time::ZERO + Duration::from_micros(tenths * 100)
     }
 
     #[test]
@@ -113,6 +121,30 @@ mod tests {
             let bytes = 100 << i;
             assert!(window.limit() >= consumed + bytes, "stopped in round {i}");
             window.consume(at(i * 50), RTT, bytes);
+            consumed += bytes;
+        }
+    }
+
+    #[test]
+    fn a_long_path_starts_with_a_window_for_a_fast_one_within_its_ceiling() {
+        let rtt = Duration::from_millis(50);
+        for (ceiling, size) in [(1 << 30, 5_000_000), (100_000, 100_000)] {
+            let mut window = Window::new(1000, ceiling);
+            window.consume(at(0), rtt, 500);
+            assert_eq!(window.limit(), 500 + size);
+        }
+    }
+
+    #[test]
+    fn a_sender_that_triples_each_round_trip_is_not_stopped() {
+        let rtt = Duration::from_millis(20);
+        let mut window = Window::new(1 << 20, 1 << 30);
+        let mut consumed = 0u64;
+        for i in 0..9 {
+            let bytes = 40_000 * 3u64.pow(i);
+            // Room for what is on its way, while the sender, who hears of it half a round trip later, sends three times that.
+            assert!(window.limit() >= consumed + 2 * bytes, "stopped in round {i}");
+            window.consume(at(u64::from(i) * 200), rtt, bytes);
             consumed += bytes;
         }
     }

@@ -184,10 +184,10 @@ fn windows_grow_to_the_path_when_the_reader_keeps_up() {
         ..StreamConfig::default()
     };
     let total = 4 << 20;
-    // Two flights make a round trip of 50 ms: windows double until they are 1 MiB.
-    assert!(bulk(&config, Channel::default(), 25, total) < 40);
-    // The same data with a reader that looks every half second: windows stay as they are.
-    assert!(bulk(&config, Channel::default(), 500, total) > 300);
+    // Two flights make a round trip of 8 ms: windows double until they are 1 MiB.
+    assert!(bulk(&config, Channel::default(), 4, total) < 40);
+    // The same data with a reader that looks every 80 ms: windows stay as they are.
+    assert!(bulk(&config, Channel::default(), 80, total) > 300);
 }
 
 #[test]

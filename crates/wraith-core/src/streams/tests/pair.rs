@@ -7,7 +7,8 @@ use crate::frame::{Frame, FrameWriter, Frames, SentFrame, SentFrames};
 use crate::streams::{Read, Role, StreamConfig, StreamEvent, StreamId, Streams};
 use crate::{BlockPool, StreamError, Time, Violation};
 
-pub(super) const RTT: Duration = Duration::from_millis(50);
+/// Short, so that windows grow by what is consumed and not by what long paths are assumed to need.
+pub(super) const RTT: Duration = Duration::from_millis(8);
 
 /// xorshift64*: the tests need no more.
 #[derive(Clone, Debug)]
