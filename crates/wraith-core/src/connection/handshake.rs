@@ -111,7 +111,7 @@ impl Connection {
         let mut connection = Self::new(now, parts, State::Open);
         connection.h3_digest = Some(h3_digest);
         connection.seal(now, suite, hello.cid, hello.cid_mask, keys);
-        connection.adopt(now, &last.parameters, Some(rtt));
+        connection.adopt(now, &last.parameters, rtt);
         // The first packet tells the initiator that H3 arrived.
         connection.ping = true;
         connection.events.push_back(Event::Connected);
@@ -132,8 +132,9 @@ impl Connection {
             self.fall_silent(CloseReason::HandshakeTimeout);
             return true;
         }
-        // After a repeat it is unknown which H1 was answered.
-        let rtt = (opening.interval == REPEAT_FIRST * 2).then(|| now - opening.began);
+        // After a repeat it is unknown which H1 was answered: then this is the most it can be. On a long path the first
+        // H1 is repeated before its answer can come, and to assume less would send the first window too slowly.
+        let rtt = now - opening.began;
         let initiator = opening.initiator.take().expect("checked above");
         let last = FinalHello { node_id: identity.node_id(), parameters: parameters(&self.config) };
         let len = draw(&mut self.rng, H3_BYTES);
@@ -157,7 +158,7 @@ impl Connection {
         hello: &ResponderHello,
         h3: Vec<u8>,
         keys: &SessionKeys,
-        rtt: Option<Duration>,
+        rtt: Duration,
     ) {
         self.seal(now, hello.suite, hello.cid, hello.cid_mask, keys);
         self.confirming = Some(Confirming { h3, next: now, interval: REPEAT_FIRST });
@@ -189,8 +190,8 @@ impl Connection {
         });
     }
 
-    /// Takes over what the peer told us about itself. `rtt` is the handshake's round trip, if it was clean.
-    fn adopt(&mut self, now: Time, peer: &Parameters, rtt: Option<Duration>) {
+    /// Takes over what the peer told us about itself. `rtt` is the handshake's round trip.
+    fn adopt(&mut self, now: Time, peer: &Parameters, rtt: Duration) {
         self.streams.set_peer_limits(
             peer.initial_max_data,
             peer.initial_max_stream_data,
@@ -204,9 +205,7 @@ impl Connection {
         self.path.mtud.limit(u16::try_from(peer.max_udp_payload).unwrap_or(u16::MAX));
         let ack_delay = Duration::from_micros(peer.max_ack_delay_us).min(PEER_ACK_DELAY_MAX);
         self.recovery.set_max_ack_delay(ack_delay);
-        if let Some(rtt) = rtt {
-            self.recovery.assume_rtt(now, rtt);
-        }
+        self.recovery.assume_rtt(now, rtt);
         self.restart_idle_timer(now);
     }
 }
