@@ -27,6 +27,8 @@ const TARGET_MAX: f64 = 1.5;
 const PACING_GAIN: f64 = 1.25;
 /// Slow start doubles per round trip, so twice the window must leave in one.
 const PACING_GAIN_SLOW_START: f64 = 2.0;
+/// Acknowledgements asked for in one window.
+const ACKS_PER_WINDOW: u64 = 8;
 /// A window this close to full counts as used: a send quantum that did not fit stays behind.
 const USED_SLACK_PACKETS: f64 = 3.0;
 
@@ -229,6 +231,7 @@ impl Controller for Cubic {
             pacing_rate: rate,
             send_quantum: send_quantum(rate, self.mtu),
             measuring_round_trip: false,
+            acks_per_window: ACKS_PER_WINDOW,
         }
     }
 }

@@ -165,6 +165,8 @@ pub struct Control {
     /// The window is small on purpose, to measure an empty path: rate samples of what is sent now say nothing about
     /// what the path carries, and ACKs should come at once.
     pub measuring_round_trip: bool,
+    /// ACKs the peer is asked for while one window is in flight.
+    pub acks_per_window: u64,
 }
 
 /// A congestion control algorithm for one path.

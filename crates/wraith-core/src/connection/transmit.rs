@@ -30,9 +30,6 @@ const PHASE_MAX: Duration = Duration::from_secs(120);
 const KEY_PACKETS_MAX: u64 = wraith_noise::KEY_PACKETS_MAX - (1 << 16);
 /// Size of a packet with PATH_CHALLENGE, so that the new path is known to carry it.
 const CHALLENGE_LEN: usize = 1200;
-/// Acknowledgements asked for in one congestion window: the 4 in a round trip that draft-ietf-ccwg-bbr asks for at
-/// least. More of them queue up where the way back is narrow.
-const ACKS_PER_WINDOW: u64 = 4;
 /// Most packets we ask the peer to take before it acknowledges.
 const ACK_PACKETS_MAX: u64 = 64;
 
@@ -335,9 +332,10 @@ impl Connection {
     /// Asks the peer to acknowledge as sparsely as the window and RTT allow.
     pub(super) fn update_ack_frequency(&mut self) {
         let mtu = self.path.mtu() as u64;
-        let packets = (self.recovery.window() / mtu / ACKS_PER_WINDOW).clamp(2, ACK_PACKETS_MAX);
+        let packets = (self.recovery.window() / mtu / self.recovery.acks_per_window())
+            .clamp(2, ACK_PACKETS_MAX);
         let told = self.frequency.packets;
-        if packets < told * 2 && told < packets * 2 {
+        if packets < told * 2 && told < packets + packets / 4 + 1 {
             return;
         }
         let rtt = self.recovery.rtt().smoothed();

@@ -440,6 +440,11 @@ impl<F> Recovery<F> {
         self.path.control.send_quantum
     }
 
+    /// See [`Control::acks_per_window`](crate::congestion::Control::acks_per_window).
+    pub fn acks_per_window(&self) -> u64 {
+        self.path.control.acks_per_window
+    }
+
     /// Largest packet number acknowledged.
     pub fn largest_acked(&self) -> Option<u64> {
         self.largest_acked

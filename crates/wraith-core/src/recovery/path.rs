@@ -253,7 +253,7 @@ impl Path {
 
     fn adopt(&mut self) {
         self.control = self.controller.control(&self.rtt);
-        let Control { window, pacing_rate, send_quantum, measuring_round_trip } = self.control;
+        let Control { window, pacing_rate, send_quantum, measuring_round_trip, .. } = self.control;
         debug_assert!(window >= minimum_window(self.mtu) && pacing_rate > 0);
         self.pacer.set_rate(pacing_rate, send_quantum, self.mtu);
         if measuring_round_trip {

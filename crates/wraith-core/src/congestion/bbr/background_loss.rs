@@ -5,6 +5,9 @@
 //! does the loss follow? If at a lower rate and with an empty queue (no longer round trips) at least [`STAYS`] of it
 //! remains, it is background, and from then on only loss beyond it counts. It is forgotten as the path loses less.
 //!
+//! Startup asks without slowing down: what was lost while half as much was sent as the path turned out to carry is
+//! background too.
+//!
 //! A policer's or a shallow queue's loss goes away with the excess; a deep queue shows in the round trip; loss beyond
 //! [`BACKGROUND_MAX`] always counts.
 
@@ -17,10 +20,12 @@ use crate::congestion::{Acked, Lost};
 const STAYS: f64 = 0.5;
 /// Background loss beyond which a path is treated as overloaded by us.
 const BACKGROUND_MAX: f64 = 0.2;
-/// Packets a measurement needs: three in a hundred are then more than one by chance.
-const PACKETS_MIN: u64 = 100;
+/// Packets a measurement needs: three in sixty are then rarely chance on a path that loses one in a hundred.
+const PACKETS_MIN: u64 = 60;
 /// Loss rounds a trial lasts at least, because the loss of one is seen in the next.
 const TRIAL_ROUNDS: u32 = 2;
+/// Growth of the bandwidth that proves a loss before it.
+const STARTUP_GROWTH: u64 = 2;
 /// A trial that has not seen [`PACKETS_MIN`] by then is given up.
 const TRIAL_ROUNDS_MAX: u32 = 16;
 /// Lost packets in a round that say nothing: a single one is over the threshold where fewer than fifty are in flight.
@@ -35,6 +40,15 @@ pub(super) struct BackgroundLoss {
     rate: f64,
     trial: Option<Trial>,
     /// This cycle, outside probes.
+    acked: u64,
+    lost: u64,
+    startup: Option<StartupRound>,
+}
+
+/// How far Startup was at the beginning of a round: bandwidth found, bytes acknowledged and lost.
+#[derive(Clone, Copy, Debug)]
+struct StartupRound {
+    bandwidth: u64,
     acked: u64,
     lost: u64,
 }
@@ -53,6 +67,11 @@ struct Trial {
 }
 
 impl BackgroundLoss {
+    /// Part of the bytes that are lost whatever we do.
+    pub(super) fn rate(&self) -> f64 {
+        self.rate
+    }
+
     /// The loss rate that counts.
     pub(super) fn threshold(&self) -> f64 {
         LOSS_THRESHOLD + self.rate
@@ -132,6 +151,21 @@ impl BackgroundLoss {
             self.rate = rate.min(BACKGROUND_MAX);
         }
         stayed
+    }
+
+    /// A round of Startup began, with so much bandwidth found. What a path loses when half as much is sent as it turned
+    /// out to carry, it loses whatever we do.
+    pub(super) fn on_startup_round(&mut self, bandwidth: u64, mtu: u16) {
+        if let Some(StartupRound { bandwidth: before, acked, lost }) = self.startup {
+            if bandwidth < STARTUP_GROWTH * before {
+                return;
+            }
+            let total = acked + lost;
+            if total >= PACKETS_MIN * u64::from(mtu) {
+                self.rate = (lost as f64 / total as f64).min(BACKGROUND_MAX);
+            }
+        }
+        self.startup = Some(StartupRound { bandwidth, acked: self.acked, lost: self.lost });
     }
 
     /// A cycle is over that lost a part of what it sent at no more than the bandwidth. The estimate goes half the way

@@ -16,7 +16,7 @@ const SAME_HOST_RTT: Duration = Duration::from_micros(100);
 const SAME_HOST_DELAY: Duration = Duration::from_millis(10);
 /// Draft: StartupPacingGain, 4 ln 2; the least that doubles the rate each round.
 const STARTUP_PACING_GAIN: f64 = 2.77;
-/// The same for threefold, and the window for it; see `startup`.
+/// The same for threefold, and the window for it; see `hurry`.
 const HURRY_PACING_GAIN: f64 = 4.16;
 const HURRY_WINDOW_GAIN: f64 = 3.0;
 /// Draft: DrainPacingGain.
@@ -27,16 +27,23 @@ const UP_PACING_GAIN: f64 = 1.25;
 /// Draft: DefaultCwndGain, and its value in ProbeBW_UP.
 const WINDOW_GAIN: f64 = 2.0;
 const UP_WINDOW_GAIN: f64 = 2.25;
+/// Acknowledgements asked for in one window: the 4 in a round trip that the draft asks for at least. More of them queue up
+/// where the way back is narrow.
+const ACKS_PER_WINDOW: u64 = 4;
+/// The same where loss bounds what is in flight: what waits for its ACK has left the path, and the bound cannot make up
+/// for it.
+const ACKS_PER_BOUNDED_WINDOW: u64 = 8;
 /// Draft: PacingMarginPercent; a little less than the bandwidth lets queues drain.
 const PACING_MARGIN: f64 = 0.99;
 
 impl Bbr {
     fn pacing_gain(&self) -> f64 {
         match self.state {
-            State::Startup if self.hurry => HURRY_PACING_GAIN,
+            State::Startup if self.is_tripling() => HURRY_PACING_GAIN,
             State::Startup => STARTUP_PACING_GAIN,
             State::Drain => DRAIN_PACING_GAIN,
             State::ProbeBw(Phase::Down) => DOWN_PACING_GAIN,
+            State::ProbeBw(Phase::Up) if self.is_doubling() => STARTUP_PACING_GAIN,
             State::ProbeBw(Phase::Up) => UP_PACING_GAIN,
             State::ProbeBw(Phase::Cruise | Phase::Refill) | State::ProbeRtt => 1.0,
         }
@@ -46,7 +53,7 @@ impl Bbr {
         match self.state {
             State::ProbeBw(Phase::Up) => UP_WINDOW_GAIN,
             State::ProbeRtt => probe_rtt::WINDOW_GAIN,
-            State::Startup if self.hurry => HURRY_WINDOW_GAIN,
+            State::Startup if self.is_tripling() => HURRY_WINDOW_GAIN,
             _ => WINDOW_GAIN,
         }
     }
@@ -84,9 +91,16 @@ impl Bbr {
         self.bdp(1.0).min(self.window)
     }
 
-    /// InflightWithHeadroom.
+    /// InflightWithHeadroom. Room is left in the queue, not in the pipe: what fits into that is not given away.
     pub(super) fn inflight_with_headroom(&self) -> u64 {
-        self.long_term.with_headroom(u64::from(self.mtu), self.min_pipe_window())
+        let pipe = self.bdp(1.0) + self.ack_batch + send_quantum(self.pacing_rate, self.mtu);
+        let headroom = self.long_term.with_headroom(u64::from(self.mtu), self.min_pipe_window());
+        headroom.max(pipe.min(self.long_term.inflight))
+    }
+
+    fn acks_per_window(&self) -> u64 {
+        let bounded = self.long_term.inflight.min(self.short_term.inflight) < UNLIMITED;
+        if bounded { ACKS_PER_BOUNDED_WINDOW } else { ACKS_PER_WINDOW }
     }
 
     /// The part of the window that may stay unused until a send quantum fits.
@@ -106,7 +120,9 @@ impl Bbr {
     /// SetPacingRateWithGain.
     pub(super) fn set_pacing_rate(&mut self, gain: f64) {
         let rate = (gain * self.bw as f64 * PACING_MARGIN) as u64;
-        if rate > 0 && (self.full_pipe.reached || rate > self.pacing_rate) {
+        // Before the pipe is full the first rate is a guess, until a queue shows that it was too high.
+        let known = self.full_pipe.reached || (self.round.count > 1 && self.is_queueing());
+        if rate > 0 && (known || rate > self.pacing_rate) {
             self.pacing_rate = rate;
         }
     }
@@ -125,10 +141,14 @@ impl Bbr {
         if self.full_pipe.reached {
             self.window = (self.window + acked.bytes).min(max_inflight);
         } else if self.window < max_inflight
-            || acked.delivered < self.first_window(acked.smoothed_rtt)
+            || (acked.delivered < self.first_window(acked.smoothed_rtt) && !self.is_queueing())
         {
             // Each ACK lets out itself and what the round is to grow by.
-            self.window += if self.hurry { 2 * acked.bytes } else { acked.bytes };
+            self.window += if self.is_tripling() { 2 * acked.bytes } else { acked.bytes };
+        }
+        if self.state == State::Startup && self.is_queueing() && self.max_bw.get() > 0 {
+            // Threefold growth is over: back to what doubling would have.
+            self.window = self.window.min(max_inflight.max(self.first_window(acked.smoothed_rtt)));
         }
         if self.state == State::ProbeRtt {
             self.window = self.window.min(self.probe_rtt_window());
@@ -155,6 +175,7 @@ impl Bbr {
             pacing_rate,
             send_quantum: send_quantum(pacing_rate, self.mtu),
             measuring_round_trip: self.state == State::ProbeRtt,
+            acks_per_window: self.acks_per_window(),
         }
     }
 }

@@ -9,6 +9,8 @@ use super::probe_bw::AckPhase;
 
 /// Rounds of ProbeBW_UP after which the growth per round no longer doubles (2^30 packets).
 const GROWTH_ROUNDS_MAX: u32 = 30;
+/// Rounds of growth by which the probe after a Startup that ended with loss is ahead (deviation): its bound is rough.
+const ROUGH_ROUNDS: u32 = 3;
 /// Draft: Headroom, the part of the bound left to others while cruising.
 const HEADROOM: f64 = 0.15;
 
@@ -21,6 +23,8 @@ pub(super) struct LongTerm {
     up_rounds: u32,
     up_acked: u64,
     acked_per_step: u64,
+    /// The bound is what a Startup that lost too much delivered: the path may hold more than that.
+    pub(super) rough: bool,
     /// The last probe lost too much; the last probe ended early in order not to.
     pub(super) prev_too_high: bool,
     pub(super) prev_precautionary: bool,
@@ -33,6 +37,7 @@ impl Default for LongTerm {
             up_rounds: 0,
             up_acked: 0,
             acked_per_step: UNLIMITED,
+            rough: false,
             prev_too_high: false,
             prev_precautionary: false,
         }
@@ -45,7 +50,7 @@ impl LongTerm {
     }
 
     pub(super) fn begin_refill(&mut self) {
-        self.up_rounds = 0;
+        self.up_rounds = if std::mem::take(&mut self.rough) { ROUGH_ROUNDS } else { 0 };
         self.up_acked = 0;
         self.prev_precautionary = false;
     }

@@ -8,8 +8,9 @@
 //!
 //! Where we differ, each with its reason beside the code, and all of it in docs/SPEC.md §7: loss the path has whatever
 //! we do is no signal ([`background_loss`]), a sample as low as the minimum measures the round trip ([`min_rtt`]), Startup
-//! goes on in spite of loss while it still finds more ([`startup`]), and what hosts need is added to the window
-//! ([`control`]).
+//! goes on in spite of loss while it still finds more ([`startup`]) and faster where round trips are long ([`hurry`]),
+//! probes come sooner while they may find something ([`probe_bw`]), a standing queue counts ([`standing_queue`]), and what
+//! hosts need is added to the window ([`control`]).
 //!
 //! Invariants: a timeout changes neither `max_bw` nor `min_rtt`; nothing acknowledged is forgotten in a pause; the window
 //! holds at least [`MIN_PIPE_PACKETS`].
@@ -19,6 +20,7 @@ mod control;
 mod drain;
 mod extra_acked;
 mod full_pipe;
+mod hurry;
 mod long_term;
 mod max_bw;
 mod min_rtt;
@@ -26,6 +28,7 @@ mod probe_bw;
 mod probe_rtt;
 mod round;
 mod short_term;
+mod standing_queue;
 mod startup;
 #[cfg(test)]
 mod tests;
@@ -39,6 +42,7 @@ use crate::recovery::Rtt;
 use background_loss::BackgroundLoss;
 use extra_acked::ExtraAcked;
 use full_pipe::FullPipe;
+use hurry::Hurry;
 use long_term::LongTerm;
 use max_bw::MaxBw;
 use min_rtt::MinRtt;
@@ -46,6 +50,7 @@ use probe_bw::Cycle;
 use probe_rtt::ProbeRtt;
 use round::Round;
 use short_term::ShortTerm;
+use standing_queue::StandingQueue;
 use startup::StartupLoss;
 use undo::Undo;
 
@@ -105,8 +110,8 @@ pub struct Bbr {
     undo: Undo,
     idle_restart: bool,
     in_recovery: bool,
-    /// Startup over a long path has seen no sign of a queue yet.
-    hurry: bool,
+    hurry: Hurry,
+    queue: StandingQueue,
     /// See [`Acked::ack_batch`].
     ack_batch: u64,
     chance: Chance,
@@ -137,7 +142,8 @@ impl Bbr {
             undo: Undo::default(),
             idle_restart: false,
             in_recovery: false,
-            hurry: true,
+            hurry: Hurry::default(),
+            queue: StandingQueue::default(),
             ack_batch: 0,
             chance: Chance(seed),
         }
@@ -162,6 +168,10 @@ impl Bbr {
         {
             self.full_pipe.on_round(rate);
         }
+        if self.round.started && self.state == State::Startup {
+            self.background.on_startup_round(self.max_bw.get(), self.mtu);
+        }
+        self.queue.update(acked.rtt);
         self.check_hurry(acked);
         self.check_startup_done(acked);
         self.check_drain_done(acked);

@@ -1,5 +1,12 @@
 //! ProbeBW (draft §5.3.3): slow down and let the queue drain, cruise, refill the pipe, send a quarter faster for a while;
 //! every two to three seconds, or every 63 rounds where a Reno flow would be as fast.
+//!
+//! Deviation: the first probes come sooner, and so do those after one that found much more. The wait doubles with each that
+//! found nothing, up to the draft's. What Startup found is a guess where loss ended it, and a path that just became
+//! faster may become faster still.
+//!
+//! Deviation: a probe that only raises the long-term bound ends as any other once half a round trip of queue shows that there
+//! is nothing more to find; the draft goes on until something is lost.
 
 use std::time::Duration;
 
@@ -12,6 +19,10 @@ const WAIT: Duration = Duration::from_secs(2);
 const WAIT_CHANCE: Duration = Duration::from_secs(1);
 /// Draft §5.3.3.8: and at most so many rounds, for the sake of Reno and CUBIC.
 const RENO_ROUNDS_MAX: u64 = 63;
+/// A probe that finds so many times the bandwidth was worth it.
+const FRUITFUL: f64 = 1.25;
+/// Halvings of the wait before the first probe.
+const EAGER_HALVINGS: u32 = 3;
 
 /// What the ACKs that come now were sent in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +42,11 @@ pub(super) struct Cycle {
     pub(super) is_probe_sample: bool,
     pub(super) rounds_since_up: u64,
     since: Time,
-    wait: Duration,
+    pub(super) wait: Duration,
+    /// Probes that found nothing since the last that found more.
+    fruitless: u32,
+    /// `max_bw` before the probe in progress.
+    pub(super) before: u64,
 }
 
 impl Cycle {
@@ -42,6 +57,8 @@ impl Cycle {
             rounds_since_up: 0,
             since: now,
             wait: Duration::ZERO,
+            fruitless: 0,
+            before: 0,
         }
     }
 
@@ -52,17 +69,27 @@ impl Cycle {
 }
 
 impl Bbr {
-    /// StartProbeBW_DOWN, with PickProbeWait.
+    /// StartProbeBW_DOWN.
     pub(super) fn start_down(&mut self, now: Time, delivered: u64) {
         self.short_term.reset_signals();
         self.long_term.stop_growth();
         self.cycle.rounds_since_up = self.chance.next() & 1;
-        let chance = (self.chance.next() >> 11) as f64 / (1u64 << 53) as f64;
-        self.cycle.wait = WAIT + WAIT_CHANCE.mul_f64(chance);
+        self.cycle.wait = self.pick_wait();
         self.cycle.since = now;
         self.cycle.stop_probing();
         self.round.begin(delivered);
         self.state = State::ProbeBw(Phase::Down);
+    }
+
+    /// PickProbeWait; called when the probe, if there was one, ends.
+    fn pick_wait(&mut self) -> Duration {
+        if self.is_up() {
+            let worth_it = self.max_bw.get() as f64 >= FRUITFUL * self.cycle.before as f64;
+            self.cycle.fruitless = if worth_it { 0 } else { self.cycle.fruitless + 1 };
+        }
+        let chance = (self.chance.next() >> 11) as f64 / (1u64 << 53) as f64;
+        let wait = WAIT + WAIT_CHANCE.mul_f64(chance);
+        wait / (1 << EAGER_HALVINGS.saturating_sub(self.cycle.fruitless))
     }
 
     /// StartProbeBW_REFILL.
@@ -80,6 +107,7 @@ impl Bbr {
         self.cycle.ack_phase = AckPhase::ProbeStarting;
         self.round.begin(acked.delivered);
         self.full_pipe.reset(acked.rate.bytes_per_second.unwrap_or(0));
+        self.cycle.before = self.max_bw.get();
         self.state = State::ProbeBw(Phase::Up);
         self.raise_slope();
     }
@@ -136,7 +164,7 @@ impl Bbr {
             self.long_term.prev_precautionary = true;
             return true;
         }
-        if acked.window_limited && self.window >= self.long_term.inflight {
+        if acked.window_limited && self.window >= self.long_term.inflight && !self.is_overfull() {
             // Not the path but the bound was the limit; see what raising it gives.
             self.full_pipe.reset(acked.rate.bytes_per_second.unwrap_or(0));
             return false;

@@ -2,12 +2,11 @@
 //! says.
 //!
 //! Deviation: loss ends Startup only in a round that found no quarter more bandwidth, unless it is far beyond what
-//! a path loses by chance; where the application limits the samples, so that there is no plateau to see, a middling
+//! a path loses by chance, and without a standing queue it must be more than that too; where the application limits the samples, so that there is no plateau to see, a middling
 //! loss decides. On a path that loses two percent anyway the draft's Startup ends at a fraction of the bandwidth.
 //!
-//! Deviation: where the round trip is long, a first window is what a few Mbit/s carry in it, and until the first sign
-//! of a queue or of loss the rate grows threefold. A doubling costs a satellite path two thirds of a second, and ten of
-//! them are most of a transfer; what is sent at once stays what a short path gets in the same time.
+//! Deviation: where the round trip is long, a first window is what a few Mbit/s carry in it: what is sent at once stays
+//! what a short path gets in the same time. And it grows faster, see `hurry`.
 
 use std::time::Duration;
 
@@ -18,6 +17,8 @@ use crate::congestion::{Acked, Lost, initial_window};
 const LOST_RUNS: u32 = 6;
 /// Loss that ends Startup whatever else it finds: a queue that overflows loses this, chance rarely.
 const LOSS_CERTAIN: f64 = 0.25;
+/// Loss that ends it where the rate grew no more but round trips show no queue.
+const LOSS_WITHOUT_QUEUE: f64 = 0.15;
 /// Loss that ends it when the application limits the samples.
 const LOSS_APP_LIMITED: f64 = 0.08;
 
@@ -25,10 +26,6 @@ const LOSS_APP_LIMITED: f64 = 0.08;
 const FIRST_RATE: f64 = 625_000.0;
 /// Bytes of the first window at most.
 const FIRST_WINDOW_MAX: u64 = 256 * 1024;
-/// A long round trip, from which on Startup is in a hurry.
-const RTT_LONG: Duration = Duration::from_millis(100);
-/// A round trip longer by more than this part of the shortest waited in a queue.
-const QUEUE_DIVISOR: u32 = 8;
 
 /// Losses of the round in progress.
 #[derive(Clone, Copy, Debug, Default)]
@@ -47,15 +44,6 @@ impl Bbr {
     pub(super) fn first_window(&self, rtt: Duration) -> u64 {
         let volume = (FIRST_RATE * rtt.as_secs_f64()) as u64;
         initial_window(self.mtu).max(volume.min(FIRST_WINDOW_MAX))
-    }
-
-    /// Startup in a hurry ends with the first sign that the pipe might be full.
-    pub(super) fn check_hurry(&mut self, acked: &Acked) {
-        let Some(min_rtt) = self.min_rtt.get() else { return };
-        let queued = acked.rtt.is_some_and(|rtt| rtt > min_rtt + min_rtt / QUEUE_DIVISOR);
-        let rate = &acked.rate;
-        let lossy = rate.lost as f64 > LOSS_APP_LIMITED * rate.in_flight_at_send as f64;
-        self.hurry &= min_rtt >= RTT_LONG && !queued && !lossy && self.full_pipe.count == 0;
     }
 
     /// Counts runs of lost packets.
@@ -88,17 +76,20 @@ impl Bbr {
         let lost = rate.lost as f64 / rate.in_flight_at_send.max(1) as f64;
         let enough = if rate.app_limited {
             LOSS_APP_LIMITED
-        } else if self.full_pipe.count > 0 {
+        } else if self.full_pipe.count > 0 && self.is_queueing() {
             LOSS_THRESHOLD
+        } else if self.full_pipe.count > 0 {
+            LOSS_WITHOUT_QUEUE
         } else {
             LOSS_CERTAIN
         };
-        if lost <= enough {
+        if lost <= enough + self.background.rate() {
             return;
         }
         self.undo.state = Some(State::Startup);
         self.full_pipe.now = true;
         self.full_pipe.reached = true;
+        self.long_term.rough = true;
         self.long_term.inflight = self.bdp(1.0).max(self.short_term.inflight_latest);
     }
 

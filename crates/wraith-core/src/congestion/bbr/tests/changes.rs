@@ -64,3 +64,33 @@ fn handling_token_bucket_policers() {
     let share = lost as f64 / (run.flow.delivered - delivered + lost) as f64;
     assert!(share < 0.06, "{share} of it lost");
 }
+
+#[test]
+fn a_probe_that_finds_much_more_goes_on_as_startup_does() {
+    let mut run = Run::clean(10, ms(50));
+    run.until_phase(Phase::Cruise);
+    run.flow.link.bytes_per_second = 100 * MBIT;
+    run.flow.link.queue_bytes = 600_000;
+    run.until_phase(Phase::Up);
+    let since = run.flow.now;
+    run.until("the bandwidth", ms(5000), |run| run.bbr().max_bw.get() > 90 * MBIT);
+    // A quarter more in each round trip would take eleven; measured, with what a probe needs to be believed, seventeen.
+    assert!(run.flow.now - since < ms(50) * 10, "{:?}", run.flow.now - since);
+    assert!(run.bbr().max_bw.get() < 105 * MBIT);
+}
+
+#[test]
+fn room_for_others_is_left_in_the_queue_and_not_in_the_pipe() {
+    let mut link = Link::clean(100 * MBIT, ms(20));
+    link.queue_bytes = 50_000;
+    let mut run = Run::new(link);
+    run.run(ms(3000));
+    run.until("a bound while cruising", ms(5000), |run| {
+        run.state() == State::ProbeBw(Phase::Cruise) && run.bbr().long_term.inflight != UNLIMITED
+    });
+    run.step();
+    let bbr = run.bbr();
+    assert!(bbr.inflight_with_headroom() >= bbr.bdp(1.0).min(bbr.long_term.inflight));
+    let goodput = run.goodput(ms(5000));
+    assert!(goodput > 88 * MBIT, "{} Mbit/s", goodput / MBIT);
+}

@@ -81,10 +81,10 @@ fn exiting_probe_down_after_max_time() {
     // The path slows down under the probe; the queue it leaves is not gone within the time a cycle has.
     run.flow.link.bytes_per_second = 30 * MBIT;
     run.until_state(DOWN);
-    let since = run.flow.now;
+    let (since, wait) = (run.flow.now, run.bbr().cycle.wait);
     run.until("out of Down", ms(4000), |run| run.state() != DOWN);
     assert_eq!(run.state(), State::ProbeBw(Phase::Refill), "without cruising");
-    assert!(run.flow.now - since >= ms(1900));
+    assert!(run.flow.now - since >= wait);
 }
 
 #[test]
@@ -123,16 +123,21 @@ fn handling_application_limited_sending_during_probe_refill() {
 }
 
 #[test]
-fn probes_follow_each_other_within_two_to_three_seconds_and_not_in_step() {
+fn probes_come_soon_at_first_then_within_two_to_three_seconds_and_not_in_step() {
     let mut run = Run::clean(200, ms(60));
     let mut gaps = Vec::new();
-    for _ in 0..6 {
+    for _ in 0..9 {
         run.until_state(DOWN);
         let since = run.flow.now;
         run.until_state(State::ProbeBw(Phase::Refill));
         gaps.push(run.flow.now - since);
         run.until_state(UP);
     }
-    assert!(gaps.iter().all(|gap| (ms(1990)..=ms(3100)).contains(gap)), "{gaps:?}");
+    for (i, gap) in gaps.iter().enumerate() {
+        // The wait after Startup is over too soon to be seen here.
+        let hurry = 4u32 >> i.min(2);
+        assert!((ms(1990) / hurry..=ms(3000) / hurry + ms(100)).contains(gap), "{i}: {gaps:?}");
+    }
+    let gaps = &gaps[2..];
     assert!(gaps.iter().max().unwrap().abs_diff(*gaps.iter().min().unwrap()) > ms(100), "{gaps:?}");
 }

@@ -74,3 +74,35 @@ fn never_exiting_startup_when_application_limited_with_no_loss() {
     }
     assert!(!run.bbr().full_pipe.reached);
 }
+
+#[test]
+fn a_long_path_is_filled_threefold_each_round_trip_without_flooding_it() {
+    let mut run = Run::clean(500, ms(100));
+    run.until("the bandwidth", ms(5000), |run| run.bbr().max_bw.get() > 450 * MBIT);
+    // A first window of 62,500 bytes is a hundredth of what fits: doubling takes seven round trips, tripling five.
+    assert!(run.flow.now < Time::ZERO + ms(750), "{:?}", run.flow.now);
+    run.until("the end of Startup", ms(2000), |run| run.state() != State::Startup);
+    assert!(run.bbr().max_bw.get() < 510 * MBIT);
+    let (lost, delivered) = (run.flow.recovery.packets_lost(), run.flow.delivered);
+    assert!(lost * 1200 * 4 < delivered, "{lost} packets lost of {delivered} bytes");
+}
+
+#[test]
+fn loss_before_the_pipe_was_half_full_is_known_to_be_background() {
+    let mut link = Link::clean(100 * MBIT, ms(100));
+    link.fate = |pn, _| if scatter(pn).is_multiple_of(25) { Fate::Lost } else { Fate::Arrives };
+    let mut run = Run::new(link);
+    run.until("the end of Startup", ms(5000), |run| run.state() != State::Startup);
+    let rate = run.bbr().background.rate();
+    assert!((0.02..0.07).contains(&rate), "{rate}");
+}
+
+#[test]
+fn loss_of_the_rate_that_startup_reached_is_not_taken_for_background() {
+    // A policer in place of a queue: what is too much is lost without a trace in the round trips.
+    let mut link = Link::clean(10 * MBIT, ms(60));
+    link.queue_bytes = 4000;
+    let mut run = Run::new(link);
+    run.until("the end of Startup", ms(5000), |run| run.state() != State::Startup);
+    assert!(run.bbr().background.rate() < 0.02, "{}", run.bbr().background.rate());
+}
