@@ -48,6 +48,8 @@ struct Inner {
     err: Stderr,
     /// A progress line stands on the terminal and must be wiped before anything else is written.
     line_drawn: bool,
+    /// A question stands there, which no progress may overwrite.
+    asking: bool,
     /// When a log last got a line of progress.
     last_log: Instant,
 }
@@ -69,6 +71,7 @@ impl Reporter {
             out: BufWriter::with_capacity(64 << 10, io::stdout()),
             err: io::stderr(),
             line_drawn: false,
+            asking: false,
             last_log: Instant::now(),
         };
         Self { style, inner: Mutex::new(inner) }
@@ -124,11 +127,14 @@ impl Reporter {
         {
             let mut inner = self.lock();
             inner.wipe();
+            inner.asking = true;
             let _ = write!(inner.err, "{question}");
             let _ = inner.err.flush();
         }
         let mut answer = String::new();
-        match io::stdin().read_line(&mut answer) {
+        let read = io::stdin().read_line(&mut answer);
+        self.lock().asking = false;
+        match read {
             Ok(0) | Err(_) => None,
             Ok(_) => Some(answer.trim().to_owned()),
         }
@@ -162,6 +168,9 @@ impl Reporter {
         match self.style {
             Style::Terminal { color } => {
                 let mut inner = self.lock();
+                if inner.asking {
+                    return;
+                }
                 let line = line::bar(snapshot, terminal_width(&inner.err), color);
                 let _ = write!(inner.err, "\r{line}\x1b[K");
                 let _ = inner.err.flush();
