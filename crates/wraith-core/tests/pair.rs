@@ -25,6 +25,7 @@ struct Pair {
     /// Drops the datagram with this index (both directions counted together).
     drop: Box<dyn FnMut(u64) -> bool>,
     sent: u64,
+    delay: Duration,
 }
 
 fn side(seed: u8, transport: TransportConfig) -> Side {
@@ -45,6 +46,7 @@ impl Pair {
             sides: [side(1, transport.clone()), side(2, transport)],
             drop: Box::new(|_| false),
             sent: 0,
+            delay: DELAY,
         }
     }
 
@@ -63,7 +65,7 @@ impl Pair {
                 for datagram in buf[..t.len].chunks(t.segment) {
                     self.sent += 1;
                     if !(self.drop)(self.sent) {
-                        let at = self.now + DELAY;
+                        let at = self.now + self.delay;
                         self.sides[1 - i].inbox.push_back((at, from, datagram.to_vec()));
                     }
                 }
@@ -161,6 +163,33 @@ fn every_twentieth_datagram_lost_still_delivers_everything() {
     let mut pair = Pair::new(TransportConfig::default());
     pair.drop = Box::new(|n| n % 20 == 7);
     transfer(&mut pair, 0, 2_000_000);
+}
+
+/// What the initiator takes for the round trip when it is connected, before any sample of a packet.
+fn first_rtt(pair: &mut Pair) -> Duration {
+    pair.connect();
+    pair.run_until(|p| p.handle(0).is_some());
+    let handle = pair.handle(0).unwrap();
+    pair.sides[0].endpoint.connection(handle).unwrap().stats().rtt
+}
+
+#[test]
+fn a_peer_that_comes_late_is_not_taken_for_one_that_is_far() {
+    let mut pair = Pair::new(TransportConfig::default());
+    // The first five H1 go nowhere; the sixth is answered at once, eight seconds later.
+    pair.drop = Box::new(|n| n <= 5);
+    let rtt = first_rtt(&mut pair);
+    assert!(pair.now > Time::ZERO + Duration::from_secs(7));
+    assert_eq!(rtt, Duration::from_millis(100), "what is assumed of any path");
+}
+
+#[test]
+fn a_far_peer_is_known_to_be_far_although_h1_was_repeated() {
+    for delay in [100, 300].map(Duration::from_millis) {
+        let mut pair = Pair::new(TransportConfig::default());
+        pair.delay = delay;
+        assert_eq!(first_rtt(&mut pair), 2 * delay);
+    }
 }
 
 #[test]

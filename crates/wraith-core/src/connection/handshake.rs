@@ -16,7 +16,7 @@ use wraith_noise::{
     Sealer, SessionKeys,
 };
 
-use super::{ACK_DELAY_MAX, Confirming, Connection, Parts, Sealed, State};
+use super::{ACK_DELAY_MAX, Confirming, Connection, INITIAL_RTT, Parts, Sealed, State};
 use crate::config::TransportConfig;
 use crate::event::Event;
 use crate::{CloseReason, Time};
@@ -26,6 +26,8 @@ const REPEAT_FIRST: Duration = Duration::from_millis(250);
 /// An attempt ends after this long without H2 (SPEC §3.4).
 const ATTEMPT_MAX: Duration = Duration::from_secs(10);
 
+/// Longer than over a geostationary satellite, with a queue.
+const RTT_PLAUSIBLE: Duration = Duration::from_secs(1);
 /// Longest the peer may say it delays ACKs; a longer one would only slow our own probes.
 const PEER_ACK_DELAY_MAX: Duration = Duration::from_millis(200);
 
@@ -37,6 +39,18 @@ pub(crate) struct Opening {
     pub(super) interval: Duration,
     pub(super) deadline: Time,
     began: Time,
+    /// When H1 was last sent.
+    pub(super) sent: Time,
+}
+
+impl Opening {
+    /// The round trip, if H2 came now. After a repeat it is unknown which H1 was answered. Paths are shorter than
+    /// [`RTT_PLAUSIBLE`], and the longest are those on which the first H1 is repeated before its answer can come; after
+    /// a longer time the peer came late, and answered one of the last.
+    fn round_trip(&self, now: Time) -> Duration {
+        let since_first = now - self.began;
+        if since_first <= RTT_PLAUSIBLE { since_first } else { (now - self.sent).max(INITIAL_RTT) }
+    }
 }
 
 impl fmt::Debug for Opening {
@@ -101,6 +115,7 @@ impl Connection {
             interval: REPEAT_FIRST,
             deadline: now + ATTEMPT_MAX,
             began: now,
+            sent: now,
         };
         Ok(Self::new(now, parts, State::Opening(Box::new(opening))))
     }
@@ -132,9 +147,7 @@ impl Connection {
             self.fall_silent(CloseReason::HandshakeTimeout);
             return true;
         }
-        // After a repeat it is unknown which H1 was answered: then this is the most it can be. On a long path the first
-        // H1 is repeated before its answer can come, and to assume less would send the first window too slowly.
-        let rtt = now - opening.began;
+        let rtt = opening.round_trip(now);
         let initiator = opening.initiator.take().expect("checked above");
         let last = FinalHello { node_id: identity.node_id(), parameters: parameters(&self.config) };
         let len = draw(&mut self.rng, H3_BYTES);

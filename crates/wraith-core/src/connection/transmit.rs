@@ -70,6 +70,7 @@ impl Connection {
         if opening.next > now {
             return None;
         }
+        opening.sent = now;
         opening.next = now + opening.interval;
         opening.interval *= 2;
         buf[..opening.h1.len()].copy_from_slice(&opening.h1);
