@@ -80,6 +80,17 @@ fn a_probe_that_finds_much_more_goes_on_as_startup_does() {
 }
 
 #[test]
+fn after_a_probe_that_found_much_the_next_comes_soon() {
+    let mut run = Run::clean(10, ms(50));
+    run.until("used to the path", ms(30_000), |run| run.bbr().cycle.wait >= ms(2000));
+    run.flow.link.bytes_per_second = 100 * MBIT;
+    run.flow.link.queue_bytes = 600_000;
+    run.until("found", ms(10_000), |run| run.bbr().max_bw.get() > 90 * MBIT);
+    run.until_phase(Phase::Down);
+    assert!(run.bbr().cycle.wait < ms(400), "{:?}", run.bbr().cycle.wait);
+}
+
+#[test]
 fn room_for_others_is_left_in_the_queue_and_not_in_the_pipe() {
     let mut link = Link::clean(100 * MBIT, ms(20));
     link.queue_bytes = 50_000;
@@ -88,9 +99,24 @@ fn room_for_others_is_left_in_the_queue_and_not_in_the_pipe() {
     run.until("a bound while cruising", ms(5000), |run| {
         run.state() == State::ProbeBw(Phase::Cruise) && run.bbr().long_term.inflight != UNLIMITED
     });
-    run.step();
-    let bbr = run.bbr();
-    assert!(bbr.inflight_with_headroom() >= bbr.bdp(1.0).min(bbr.long_term.inflight));
     let goodput = run.goodput(ms(5000));
     assert!(goodput > 88 * MBIT, "{} Mbit/s", goodput / MBIT);
+}
+
+#[test]
+fn a_bound_just_above_the_pipe_leaves_the_pipe_full() {
+    let mut run = Run::clean(100, ms(20));
+    run.until_phase(Phase::Cruise);
+    let bbr = run.bbr();
+    let pipe = bbr.bdp(1.0);
+    let mut model = Bbr::new(Time::ZERO, 1200, 1);
+    model.bw = bbr.bw;
+    model.min_rtt.update(Time::ZERO, bbr.min_rtt.get());
+    for (bound, least) in
+        [(pipe * 11 / 10, pipe), (pipe / 2, pipe / 2), (pipe * 2, pipe * 17 / 10 - 1)]
+    {
+        model.long_term.inflight = bound;
+        let headroom = model.inflight_with_headroom();
+        assert!((least..=bound).contains(&headroom), "{headroom} of {bound}, the pipe has {pipe}");
+    }
 }

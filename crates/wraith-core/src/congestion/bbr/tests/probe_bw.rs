@@ -141,3 +141,29 @@ fn probes_come_soon_at_first_then_within_two_to_three_seconds_and_not_in_step() 
     let gaps = &gaps[2..];
     assert!(gaps.iter().max().unwrap().abs_diff(*gaps.iter().min().unwrap()) > ms(100), "{gaps:?}");
 }
+
+#[test]
+fn a_probe_that_only_raises_the_bound_ends_when_the_queue_shows_that_the_pipe_is_full() {
+    // A queue of one bandwidth-delay product: Startup overflows it, so its bound is what path and queue hold together.
+    let mut run = Run::clean(100, ms(100));
+    run.until("a bound", ms(5000), |run| run.bbr().long_term.inflight != UNLIMITED);
+    for _ in 0..4 {
+        run.until_state(UP);
+        let since = run.flow.now;
+        run.until("down again", ms(20_000), |run| run.state() != UP);
+        assert!(run.flow.now - since < ms(800), "{:?}", run.flow.now - since);
+    }
+}
+
+#[test]
+fn twice_as_many_acks_are_asked_for_while_loss_bounds_the_window() {
+    let mut link = Link::clean(100 * MBIT, ms(40));
+    link.queue_bytes *= 8;
+    let mut run = Run::new(link);
+    run.until_state(UP);
+    assert_eq!(run.flow.recovery.acks_per_window(), 4);
+    run.flow.link.fate = heavy_loss;
+    run.until_state(DOWN);
+    assert!(run.bbr().long_term.inflight != UNLIMITED);
+    assert_eq!(run.flow.recovery.acks_per_window(), 8);
+}

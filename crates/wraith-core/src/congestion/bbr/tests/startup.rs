@@ -106,3 +106,26 @@ fn loss_of_the_rate_that_startup_reached_is_not_taken_for_background() {
     run.until("the end of Startup", ms(5000), |run| run.state() != State::Startup);
     assert!(run.bbr().background.rate() < 0.02, "{}", run.bbr().background.rate());
 }
+
+#[test]
+fn a_first_rate_that_was_too_high_is_lowered_when_a_queue_shows_it() {
+    let mut link = Link::clean(MBIT, ms(60));
+    link.queue_bytes = 1_000_000;
+    let mut run = Run::new(link);
+    run.run(ms(50));
+    let first = run.flow.recovery.pacing_rate();
+    assert!(first > 5 * MBIT, "{first}");
+    run.until("lowered", ms(2000), |run| run.flow.recovery.pacing_rate() < 3 * MBIT);
+    assert_eq!(run.state(), State::Startup);
+}
+
+#[test]
+fn the_probe_after_a_startup_that_lost_raises_its_bound_faster() {
+    let mut link = Link::clean(10 * MBIT, ms(100));
+    link.queue_bytes = 20_000;
+    let mut run = Run::new(link);
+    run.until("the end of Startup", ms(5000), |run| run.state() != State::Startup);
+    assert!(run.bbr().long_term.rough);
+    run.until_state(State::ProbeBw(Phase::Up));
+    assert!(!run.bbr().long_term.rough, "only the first");
+}
