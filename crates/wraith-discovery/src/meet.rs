@@ -87,8 +87,8 @@ impl Drop for Waiting {
     }
 }
 
-/// Makes a code that is good for `life` and prepares to wait for a guest at all places. `ticket` makes what a guest with the right
-/// words gets, given our address as a rendezvous server saw it; `tell` is called from other threads.
+/// Makes a code that is good for `life` and prepares to wait for a guest at all places. `ticket` makes what a guest with the
+/// right words gets, given our address as a rendezvous server saw it; `tell` is called from other threads.
 ///
 /// # Errors
 /// The system has no randomness.

@@ -336,6 +336,7 @@ impl Connection {
         let packets = (self.recovery.window() / mtu / self.recovery.acks_per_window())
             .clamp(2, ACK_PACKETS_MAX);
         let told = self.frequency.packets;
+        // What is asked for in vain costs little; what waits for its ACK in a window that shrank costs a part of it.
         if packets < told * 2 && told < packets + packets / 4 + 1 {
             return;
         }

@@ -26,7 +26,7 @@ const PING: Duration = Duration::from_secs(30);
 const SILENCE: Duration = Duration::from_secs(75);
 /// How long the last word may take to reach the server.
 const LAST_WORD: Duration = Duration::from_millis(500);
-/// Guests whose hello is remembered, as many as a server lets in; the oldest is forgotten if it lets in more.
+/// Guests whose hello is remembered: more than an honest server lets in at once. Beyond, all are forgotten.
 const MAX_GUESTS: usize = 64;
 
 /// A number that a server has opened for us.
@@ -57,8 +57,9 @@ impl Opening {
     }
 }
 
-/// Opens a number, tells which, and then, given the board and whether the user was told of this place, serves guests until the code is over. The first number may be
-/// another than `wish`; if the code got another one meanwhile, because this took too long, that one is opened.
+/// Opens a number, tells which, and then, given the board and whether the user was told of this place, serves guests until
+/// the code is over. The first number may be another than `wish`; if the code got another one meanwhile, because this took
+/// too long, that one is opened.
 pub(crate) fn hold(
     server: &str,
     wish: u32,
