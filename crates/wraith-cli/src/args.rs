@@ -149,8 +149,12 @@ pub struct ReceiveArgs {
     #[arg(short, long)]
     pub yes: bool,
 
+    /// Show the offer and what would happen, and write nothing; the code or ticket stays good
+    #[arg(long, conflicts_with = "yes")]
+    pub dry_run: bool,
+
     /// What to do when a different file already has the name
-    #[arg(long, value_enum, default_value_t = OnConflict::Rename)]
+    #[arg(long, value_enum, default_value_t = OnConflict::Ask)]
     pub on_conflict: OnConflict,
 
     /// Keep trying to reach the sender for this many seconds at first
@@ -165,6 +169,8 @@ pub struct ReceiveArgs {
 /// What happens to a name that a different file already has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum OnConflict {
+    /// Ask at a terminal, with the offer; rename where nobody can be asked
+    Ask,
     /// Keep both: the new one gets a number
     Rename,
     /// Replace the old one, once the new one is whole

@@ -14,6 +14,7 @@ mod hash;
 mod home;
 mod interrupt;
 mod made;
+mod offer;
 mod output;
 mod pending;
 mod prompt;

@@ -1,17 +1,19 @@
 //! `wraith receive`: dials the sender, asks its user, fetches; and dials again when the connection is lost.
 
-use std::fs;
+use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
+use rustix::fs::Access;
 use wraith_crypto::SecretIdentity;
 use wraith_discovery::Ticket;
 use wraith_files::OnConflict as Conflict;
 use wraith_transfer::{
-    Cancel, Decision, Offer, Progress, ReceiveOptions, ReceiveReport, Role, TransferError, close,
+    Cancel, Conflicts, Decision, Progress, Proposal, ReceiveOptions, ReceiveReport, Role,
+    TransferError, close,
 };
 use wraith_transport::{CloseReason, ConnectError, Connection, Endpoint, block_on_timeout};
 use zeroize::Zeroizing;
@@ -23,11 +25,11 @@ use crate::failure::{Exit, Failure, plain};
 use crate::find;
 use crate::home::Home;
 use crate::interrupt::Interrupt;
+use crate::offer::{self, Answer};
 use crate::output::{Meter, Reporter, Ticker};
 use crate::report::{self, Story};
 use crate::saved::Saved;
 use crate::send::shell_word;
-use crate::size::{Bytes, Files};
 
 /// Between two attempts to reach a sender that cannot be reached at all (no route, no interface).
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
@@ -38,7 +40,7 @@ pub fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> 
     let interrupt = Interrupt::for_transfer(reporter)?;
     let home = Home::open()?;
     let identity = home.identity()?;
-    make_target(args)?;
+    check_target(args)?;
     let (ticket, saved) = find::ticket(&wanted, args, &home, reporter, &interrupt)?;
     let seed = Zeroizing::new(*identity.seed());
     let endpoint = endpoint::bind_to_receive(identity).map_err(|error| {
@@ -54,13 +56,17 @@ pub fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> 
         seed,
         story: Arc::new(Story::new(Role::Receiver, reporter)),
         meter: Arc::default(),
-        accepted: AtomicBool::new(args.yes),
+        accepted: Mutex::new(args.yes.then_some(Decision::Accept)),
+        shown: AtomicBool::new(false),
         again: &again,
     };
     let result = receiving.run();
     endpoint.close();
     if let Some(saved) = saved {
-        saved.settle(result.as_ref().err());
+        // After a dry run the code is as good as before.
+        if !(args.dry_run && result.is_ok()) {
+            saved.settle(result.as_ref().err());
+        }
     }
     match interrupt.caught() {
         Some(exit) if result.is_err() => {
@@ -70,10 +76,28 @@ pub fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> 
     }
 }
 
-fn make_target(args: &ReceiveArgs) -> Result<(), Failure> {
+/// Whether the target can be made or written to, before a code is used up for it. It is made when the offer is accepted.
+fn check_target(args: &ReceiveArgs) -> Result<(), Failure> {
     let out = args.out.display();
-    fs::create_dir_all(&args.out)
-        .map_err(|error| Failure::disk(format!("cannot make the folder {out}"), &error))
+    let cannot = |why: &str| Failure::new(Exit::Disk, format!("cannot write into {out}: {why}"));
+    let Some(there) = offer::existing_ancestor(&args.out) else {
+        return Err(cannot("there is no such folder"));
+    };
+    if !there.is_dir() {
+        return Err(cannot(&format!("{} is not a folder", there.display())));
+    }
+    let access = Access::WRITE_OK | Access::EXEC_OK;
+    rustix::fs::access(there, access).map_err(|errno| cannot(&plain(&errno.into())))
+}
+
+/// The policy for taken names; None: ask.
+fn policy(on_conflict: OnConflict) -> Option<Conflict> {
+    match on_conflict {
+        OnConflict::Ask => None,
+        OnConflict::Rename => Some(Conflict::Rename),
+        OnConflict::Overwrite => Some(Conflict::Overwrite),
+        OnConflict::Skip => Some(Conflict::Skip),
+    }
 }
 
 /// The command line that continues this receive. A ticket that was asked for stays out of what may become a log.
@@ -87,7 +111,7 @@ fn command_again(args: &ReceiveArgs, saved: Option<&Saved>) -> String {
     if out != "." {
         words.push(format!("-o {}", shell_word(&out)));
     }
-    if args.on_conflict != OnConflict::Rename {
+    if args.on_conflict != OnConflict::Ask {
         let value = args.on_conflict.to_possible_value().expect("no variant is hidden");
         words.push(format!("--on-conflict {}", value.get_name()));
     }
@@ -106,7 +130,9 @@ struct Receiving<'a> {
     story: Arc<Story>,
     meter: Arc<Meter>,
     /// The user has said yes; a later connection of the same transfer does not ask again.
-    accepted: AtomicBool,
+    accepted: Mutex<Option<Decision>>,
+    /// The offer has been shown.
+    shown: AtomicBool,
     again: &'a str,
 }
 
@@ -133,6 +159,7 @@ impl Receiving<'_> {
                     self.story.received(&report, progress.bytes());
                     return report.outcome().map_err(|e| report::failure(&e, self.again));
                 }
+                Err(TransferError::Later) => return Ok(()),
                 Err(error) if self.may_come_back(&error) => {
                     // The time begins anew only when something was won, so a sender that takes connections and drops
                     // them does not keep us for ever.
@@ -183,44 +210,67 @@ impl Receiving<'_> {
             secret,
             SecretIdentity::from_seed(*self.seed),
         );
-        options.on_conflict = match self.args.on_conflict {
-            OnConflict::Rename => Conflict::Rename,
-            OnConflict::Overwrite => Conflict::Overwrite,
-            OnConflict::Skip => Conflict::Skip,
-        };
+        options.on_conflict = policy(self.args.on_conflict).unwrap_or_default();
+        options.preview = self.decided().is_none();
         let story = Arc::clone(&self.story);
         options.events = Arc::new(move |event: wraith_transfer::Event<'_>| story.tell(&event));
         options.progress = Arc::clone(progress);
         let (cancel, theirs) = (options.cancel.clone(), connection.clone());
         let stop = move || stop(&cancel, &theirs);
         self.interrupt.on_signal(stop.clone());
-        options.decide = Box::new(move |offer| self.decide(offer, &stop));
+        options.decide = Box::new(move |proposal| self.decide(proposal, &stop));
         wraith_transfer::receive(connection, options)
     }
 
     /// Asks the user, once. A signal meanwhile is a no.
-    fn decide(&self, offer: &Offer, stop: &(impl Fn() + Clone + Send + 'static)) -> Decision {
-        if self.accepted.load(Relaxed) {
-            return Decision::Accept;
+    fn decide(
+        &self,
+        proposal: &Proposal<'_>,
+        stop: &(impl Fn() + Clone + Send + 'static),
+    ) -> Decision {
+        if let Some(decision) = self.decided() {
+            if proposal.preview.is_none() && !self.shown.swap(true, Relaxed) {
+                self.reporter.say(offer::text(proposal, &self.args.out));
+            }
+            return decision;
         }
-        let question = self.question(offer);
-        let decision = loop {
-            let answer = self.ask(question.clone()).map(|answer| answer.to_lowercase());
-            match answer.as_deref() {
-                Some("y" | "yes") => break Decision::Accept,
-                Some("n" | "no" | "") => break Decision::Refuse(String::new()),
-                Some(_) => self.reporter.warn("please answer y or n"),
-                None => {
-                    if self.interrupt.caught().is_none() {
-                        self.reporter.warn("no answer; --yes accepts without asking");
-                    }
-                    break Decision::Refuse(String::new());
+        self.shown.store(true, Relaxed);
+        let policy = policy(self.args.on_conflict);
+        if self.args.dry_run {
+            let otherwise = policy.unwrap_or_default();
+            self.reporter.say(offer::text(proposal, &self.args.out));
+            let conflicts = Conflicts { otherwise, ..Conflicts::default() };
+            offer::dry_run(proposal, &conflicts, self.reporter);
+            return Decision::Later;
+        }
+        let question = offer::Question {
+            proposal,
+            out: &self.args.out,
+            reporter: self.reporter,
+            conflicts: policy,
+            terminal: std::io::stdin().is_terminal(),
+            ask: |question| self.ask(question),
+        };
+        let decision = match question.put() {
+            Answer::Yes(conflicts) => Decision::AcceptWith(conflicts),
+            Answer::No => Decision::Refuse(String::new()),
+            Answer::None => {
+                if self.interrupt.caught().is_none() {
+                    self.reporter.warn("no answer; --yes accepts without asking");
                 }
+                Decision::Refuse(String::new())
             }
         };
-        self.accepted.store(decision == Decision::Accept, Relaxed);
+        if matches!(decision, Decision::AcceptWith(_)) {
+            *self.accepted.lock().unwrap_or_else(PoisonError::into_inner) = Some(decision.clone());
+        }
         self.interrupt.on_signal(stop.clone());
         decision
+    }
+
+    /// What the user has said already, or the command line.
+    fn decided(&self) -> Option<Decision> {
+        self.accepted.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The answer to a question; None at the end of standard input, or when a signal comes first. Reading cannot be
@@ -231,26 +281,6 @@ impl Receiving<'_> {
         self.interrupt.on_signal(move || drop(interrupted.send(None)));
         thread::spawn(move || drop(answer.send(reporter.ask(&question))));
         answered.recv().ok().flatten()
-    }
-
-    fn question(&self, offer: &Offer) -> String {
-        let largest = match offer.files {
-            0 | 1 => String::new(),
-            _ => format!(" (largest {})", Bytes(offer.largest)),
-        };
-        // Figures of a stranger: they may be anything.
-        let more = offer.files.saturating_add(offer.dirs).saturating_add(offer.links);
-        let name = match more {
-            1 => offer.name.clone(),
-            _ => format!("{} …", offer.name),
-        };
-        let free = match free_space(&self.args.out) {
-            Some(free) => format!(", {} free", Bytes(free)),
-            None => String::new(),
-        };
-        let (files, bytes) = (Files(offer.files), Bytes(offer.bytes));
-        let out = self.args.out.display();
-        format!("{name}: {files}, {bytes}{largest} into {out}{free}. Accept? [y/N] ")
     }
 
     /// Whether it is worth dialling again: the network went, or the sender's user stopped and may start again.
@@ -274,10 +304,4 @@ impl Receiving<'_> {
 fn stop(cancel: &Cancel, connection: &Connection) {
     cancel.cancel();
     connection.close(close::CANCELLED, "");
-}
-
-/// Bytes that this user may still write there.
-fn free_space(folder: &std::path::Path) -> Option<u64> {
-    let stat = rustix::fs::statvfs(folder).ok()?;
-    Some(stat.f_bavail.saturating_mul(stat.f_frsize))
 }

@@ -59,7 +59,7 @@ impl Story {
                 let (peer, address) = (peer.to_string(), remote.to_string());
                 let path = path_kind(*remote);
                 self.reporter.event(&Event::Connected { peer: &peer, address: &address, path });
-                let short = &peer[..SHORT_ID_LETTERS];
+                let short = short_id(&peer);
                 self.reporter.say(format!("Connected to {short} at {address} ({path})."));
             }
             Happened::Offer(offer) => self.offer(offer),
@@ -195,6 +195,11 @@ impl Story {
     }
 }
 
+/// The beginning of a NodeId, for the eye.
+pub fn short_id(node_id: &str) -> &str {
+    node_id.get(..SHORT_ID_LETTERS).unwrap_or(node_id)
+}
+
 /// What to tell people about a file that did not arrive.
 fn why_missing(status: FileStatus) -> Option<&'static str> {
     match status {
@@ -219,7 +224,9 @@ pub fn failure(error: &TransferError, again: &str) -> Failure {
         TransferError::Verification { .. } => Exit::Verification,
         TransferError::Partial { .. } => Exit::Partial,
         TransferError::UnsafeName { .. } => Exit::UnsafeName,
-        TransferError::Protocol { .. } | TransferError::Other { .. } => Exit::Other,
+        TransferError::Later | TransferError::Protocol { .. } | TransferError::Other { .. } => {
+            Exit::Other
+        }
     };
     let failure = Failure::new(exit, error.to_string());
     if error.is_resumable() { failure.hint(format!("to continue: {again}")) } else { failure }

@@ -104,7 +104,7 @@ impl<'a> Serving<'a> {
             receiver: None,
             next_id: 0,
             surveyed: None,
-            deadline: args.timeout.map(|seconds| Instant::now() + Duration::from_secs(seconds)),
+            deadline: patience(args),
             lost: None,
             story: Arc::new(Story::new(Role::Sender, reporter)),
             ticker: None,
@@ -273,6 +273,12 @@ impl<'a> Serving<'a> {
                 self.story.sent(&report, session.options.progress.bytes());
                 Some(report.outcome().map_err(|error| self.failure(&error)))
             }
+            Err(TransferError::Later) => {
+                self.reporter.say("The receiver has only looked. Waiting for it to come back.");
+                self.deadline = patience(self.args);
+                self.lost = None;
+                None
+            }
             Err(error) if is_lost(&error) && self.args.reconnect > 0 => {
                 self.await_return(error);
                 None
@@ -306,6 +312,11 @@ impl<'a> Serving<'a> {
     fn failure(&self, error: &TransferError) -> Failure {
         crate::report::failure(error, &command_again(self.args))
     }
+}
+
+/// How long a receiver is waited for; None: for as long as it takes.
+fn patience(args: &SendArgs) -> Option<Instant> {
+    args.timeout.map(|seconds| Instant::now() + Duration::from_secs(seconds))
 }
 
 /// Whether the receiver may come back: its network went, or its user pressed Ctrl-C.

@@ -109,6 +109,15 @@ impl Error {
         }
     }
 
+    /// True if the file system does not take the name: a colon on FAT, 200 bytes where names are encrypted.
+    pub fn is_name_refused(&self) -> bool {
+        let Self::Io { source, operation: "create it" | "give it its name", .. } = self else {
+            return false;
+        };
+        let errno = Errno::from_io_error(source);
+        matches!(errno, Some(Errno::INVAL | Errno::NAMETOOLONG | Errno::ILSEQ))
+    }
+
     /// True if the thing does not exist.
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)

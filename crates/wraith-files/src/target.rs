@@ -4,13 +4,14 @@
 //! is one component relative to such a handle. So nothing outside is touched, whatever a peer names and whoever replaces
 //! directories by links meanwhile.
 
-use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, fchmod, fstat, fstatvfs, mkdirat, open, statat, syncfs,
-    utimensat,
+    AtFlags, FileType, Mode, OFlags, fchmod, fstat, fstatvfs, mkdirat, open, openat, readlinkat,
+    stat, statat, syncfs, unlinkat, utimensat,
 };
 use rustix::io::Errno;
 
@@ -117,6 +118,38 @@ impl TargetDir {
             _ => ExistingKind::Other,
         };
         Ok(Some(Existing { kind, stamp: Stamp::of(&stat) }))
+    }
+
+    /// Where the link at `path` points.
+    pub fn link_target(&self, path: &RelPath) -> Result<Vec<u8>> {
+        let dir = self.0.dirs.get(path.parent_bytes().unwrap_or_default());
+        let read = dir.and_then(|dir| readlinkat(dir, path.file_name(), Vec::new()));
+        Ok(read.context(path.as_bytes(), "read the link")?.into_bytes())
+    }
+
+    /// Opens, or makes, the hidden file `name` in the target itself, to read it and append to it. The caller keeps to names
+    /// that no peer can name.
+    pub fn open_hidden(&self, name: &str) -> Result<File> {
+        let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::NOFOLLOW;
+        let opened =
+            openat(&self.0.root, name, flags | OFlags::CLOEXEC, Mode::from_raw_mode(0o600));
+        Ok(opened.context(name.as_bytes(), "open it")?.into())
+    }
+
+    /// Removes what [`Self::open_hidden`] made, wherever the target has been moved since.
+    pub fn remove_hidden(&self, name: &str) -> Result<()> {
+        unlinkat(&self.0.root, name, AtFlags::empty()).context(name.as_bytes(), "remove it")
+    }
+
+    /// Where the target is now, if that is another place than `path`, under which it was opened: somebody has moved it.
+    /// None also where the system does not tell.
+    pub fn moved_from(&self, path: &Path) -> Option<PathBuf> {
+        let ours = fstat(&self.0.root).ok()?;
+        let there = stat(path).ok();
+        if there.is_some_and(|s| (s.st_dev, s.st_ino) == (ours.st_dev, ours.st_ino)) {
+            return None;
+        }
+        std::fs::read_link(format!("/proc/self/fd/{}", self.0.root.as_raw_fd())).ok()
     }
 
     /// Opens the regular file `existing` at `path`, to compare it with what a peer offers.

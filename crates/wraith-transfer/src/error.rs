@@ -30,6 +30,8 @@ pub mod close {
     pub const STALLED: u64 = 0x108;
     /// Anything else.
     pub const OTHER: u64 = 0x109;
+    /// The receiver only looked at the offer and may come again.
+    pub const LATER: u64 = 0x10a;
 }
 
 /// The two ends of a transfer. Independent of who dialled.
@@ -74,6 +76,9 @@ pub enum TransferError {
         /// The receiver's words; may be empty.
         why: String,
     },
+    /// The receiver only looked at the offer; the sender may go on waiting.
+    #[error("the receiver only looked at the offer")]
+    Later,
     /// The connection ended. What has arrived is kept.
     #[error(
         "the connection was lost: {why}. Run the same command again to continue where it stopped"
@@ -154,6 +159,7 @@ impl TransferError {
             Self::Partial { .. } => 10,
             Self::UnsafeName { .. } => 11,
             Self::Cancelled { .. } => 130,
+            Self::Later => 0,
             Self::Protocol { .. } | Self::Other { .. } => 1,
         }
     }
@@ -173,6 +179,7 @@ impl TransferError {
     pub(crate) fn to_close(&self) -> (u64, String) {
         let (code, text) = match self {
             Self::WrongSecret => (close::WRONG_SECRET, String::new()),
+            Self::Later => (close::LATER, String::new()),
             Self::Refused { why } => (close::REFUSED, why.clone()),
             Self::NetworkLost { why } => (close::STALLED, why.clone()),
             Self::Disk { what, .. } => (close::DISK, what.clone()),
@@ -198,6 +205,7 @@ impl TransferError {
         let words = shown(words);
         match *code {
             close::WRONG_SECRET => Self::WrongSecret,
+            close::LATER if own == Role::Sender => Self::Later,
             close::REFUSED => Self::Refused { why: words },
             close::DISK => Self::Disk { role: own.peer(), what: words },
             close::VERIFICATION => Self::Verification { what: words },

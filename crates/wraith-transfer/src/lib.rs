@@ -38,9 +38,12 @@ pub use error::{Role, TransferError, close};
 pub use events::{Cancel, Event, Events, FileStatus, Progress};
 pub use message::Offer;
 pub use receipt::{Forged, RECEIPT_BYTES, Receipt};
-pub use receive::{Decide, Decision, ReceiveOptions, ReceiveReport, receive};
+pub use receive::{
+    Conflicts, Decide, Decision, Fate, Preview, Previewed, Proposal, ReceiveOptions, ReceiveReport,
+    receive,
+};
 pub use send::{SendOptions, SendReport, serve};
-pub use wraith_files::OnConflict;
+pub use wraith_files::{Entry, Kind, OnConflict, RelPath};
 
 /// SPEC §10.3.
 fn transfer_id(secret: &[u8; 16]) -> [u8; 16] {

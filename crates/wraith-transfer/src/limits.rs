@@ -28,6 +28,15 @@ pub const OUTSTANDING_ENTRIES_MAX: usize = 65_536;
 /// The same for the bytes of their paths, so that long names do not multiply it.
 pub const OUTSTANDING_PATH_BYTES_MAX: usize = 8 * 1024 * 1024;
 
+/// Entries of an offer that are looked at before it is accepted; as many as may be outstanding later, so memory is the same.
+pub const PREVIEW_ENTRIES_MAX: usize = OUTSTANDING_ENTRIES_MAX;
+
+/// The same for the bytes of their paths and link targets.
+pub const PREVIEW_PATH_BYTES_MAX: usize = OUTSTANDING_PATH_BYTES_MAX;
+
+/// How long the names of an offer are waited for before it is shown without (the rest of) them.
+pub const PREVIEW_TIME: Duration = Duration::from_secs(3);
+
 /// Entries the sender keeps that are undecided or unsent. Twice the receiver's bound, so an honest receiver never waits
 /// for a sender that waits for it.
 pub const KEPT_ENTRIES_MAX: usize = 2 * OUTSTANDING_ENTRIES_MAX;

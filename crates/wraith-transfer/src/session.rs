@@ -33,6 +33,8 @@ pub(crate) struct Session {
     moved: AtomicU64,
     /// Threads that wait for the peer.
     awaiting: AtomicUsize,
+    /// A person takes their time: nothing counts as a stall.
+    patient: AtomicBool,
     tick: (Mutex<()>, Condvar),
 }
 
@@ -51,6 +53,7 @@ impl Session {
             over: AtomicBool::new(false),
             moved: AtomicU64::new(0),
             awaiting: AtomicUsize::new(0),
+            patient: AtomicBool::new(false),
             tick: (Mutex::new(()), Condvar::new()),
         }
     }
@@ -100,6 +103,11 @@ impl Session {
         self.moved.fetch_add(n, Relaxed);
     }
 
+    /// While set, the peer owes nothing: its user is being asked.
+    pub(crate) fn set_patient(&self, patient: bool) {
+        self.patient.store(patient, Relaxed);
+    }
+
     /// Runs a future that waits for the peer, so that the watch may call it a stall.
     pub(crate) fn wait<F: Future>(&self, future: F) -> F::Output {
         self.wait_in(|| block_on(future))
@@ -147,7 +155,7 @@ impl Session {
                 stop();
             }
             let now = self.moved.load(Relaxed);
-            let idle = self.awaiting.load(Relaxed) == 0 && !due();
+            let idle = self.patient.load(Relaxed) || self.awaiting.load(Relaxed) == 0 && !due();
             if idle || now - moved >= STALL_BYTES {
                 (since, moved) = (Instant::now(), now);
             } else if since.elapsed() >= STALL_TIMEOUT {

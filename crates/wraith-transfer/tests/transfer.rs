@@ -134,8 +134,11 @@ fn a_refusal_touches_nothing_and_the_sender_is_told() {
     folders.file("a", b"unwanted");
     let send = SendOptions::new(roots(&folders.from()), SECRET);
     let mut options = receive_options(&folders.to());
-    options.decide = Box::new(|offer| {
-        assert_eq!((offer.name.as_str(), offer.files, offer.bytes), ("a", 1, 8));
+    options.decide = Box::new(|proposal| {
+        assert_eq!(
+            (proposal.offer.name.as_str(), proposal.offer.files, proposal.offer.bytes),
+            ("a", 1, 8)
+        );
         Decision::Refuse("not today".into())
     });
     let (sent, received) = transfer(&send, options);
@@ -145,11 +148,11 @@ fn a_refusal_touches_nothing_and_the_sender_is_told() {
 }
 
 #[test]
-fn a_target_that_is_not_there_is_the_receivers_disk() {
+fn a_target_that_cannot_be_made_is_the_receivers_disk() {
     let folders = Folders::new();
     folders.file("a", b"x");
     let send = SendOptions::new(roots(&folders.from()), SECRET);
-    let (sent, received) = transfer(&send, receive_options(Path::new("/does/not/exist")));
+    let (sent, received) = transfer(&send, receive_options(&folders.from().join("a/below a file")));
     assert_eq!(received.unwrap_err().exit_code(), 7);
     let told = sent.unwrap_err();
     assert_eq!(told.exit_code(), 7);

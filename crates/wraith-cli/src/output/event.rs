@@ -27,6 +27,8 @@ pub enum Event<'a> {
     Connected { peer: &'a str, address: &'a str, path: &'a str },
     /// What is offered, by a first look at the tree.
     Offer { name: &'a str, files: u64, folders: u64, links: u64, bytes: u64, largest: u64 },
+    /// In a dry run: an entry, and what would happen to it: `new`, `continue`, `same`, `overwrite`, `rename` or `skip`.
+    WouldReceive { path: &'a str, kind: &'a str, bytes: u64, action: &'a str },
     /// The offer was accepted.
     Accept { files: u64, bytes: u64 },
     /// How far it is; `eta_seconds` is null while nothing moves.

@@ -98,6 +98,11 @@ impl Reporter {
         }
     }
 
+    /// Lines that a person asked for at a question, in every style.
+    pub fn show(&self, text: impl AsRef<str>) {
+        self.lock().stderr_line(text.as_ref());
+    }
+
     /// A line that people get even with `-q`, because it is about something they must know.
     pub fn warn(&self, text: impl AsRef<str>) {
         if self.style != Style::Json {

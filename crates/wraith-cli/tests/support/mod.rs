@@ -7,6 +7,7 @@
 pub mod hostile;
 pub mod journal;
 pub mod process;
+pub mod pty;
 pub mod random;
 pub mod tree;
 

@@ -46,7 +46,7 @@ pub(crate) fn decide(
             return Ok(Verdict::Pass(FileStatus::AlreadyHere));
         }
     }
-    match receiving.placing.on_conflict {
+    match receiving.conflicts.at(&entry.path) {
         OnConflict::Skip => return Ok(Verdict::Pass(FileStatus::Skipped)),
         OnConflict::Rename if is_finished_copy(receiving, entry) => {
             return Ok(Verdict::Pass(FileStatus::AlreadyHere));

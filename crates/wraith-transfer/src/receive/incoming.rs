@@ -110,7 +110,8 @@ impl Incoming {
         }
         receiving.counts.bytes_moved.fetch_add(len as u64, Relaxed);
         receiving.progress.add_bytes(len as u64);
-        match receiving.target.write_small(&self.meta, pieces, receiving.placing) {
+        let placing = receiving.placing(&self.meta.path);
+        match receiving.target.write_small(&self.meta, pieces, placing) {
             Ok(placed) => self.placed(receiving, &placed, *root),
             Err(error) => self.blocked(receiving, error),
         }
@@ -310,7 +311,7 @@ impl Incoming {
         if !part.hash_holes(|| !receiving.session.is_over()) {
             return Err(receiving.session.stopped());
         }
-        match part.finish(&root, receiving.placing) {
+        match part.finish(&root, receiving.placing(&self.meta.path)) {
             Ok(placed) => self.placed(receiving, &placed, root),
             // All chunks came now and each was what it said: the sender's root is a lie. With chunks from an earlier
             // connection, its file may have changed since. The part is gone either way.

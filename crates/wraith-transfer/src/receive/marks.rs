@@ -6,13 +6,11 @@
 //! on the boot id, so after a crash of the machine marks count for nothing and files are compared by content instead.
 //! Marks are written in batches; those lost to a kill cost a comparison, never a transfer.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use wraith_files::Stamp;
+use wraith_files::{Stamp, TargetDir};
 
 use crate::session::lock;
 
@@ -31,7 +29,8 @@ pub(crate) struct Marks {
     key: [u8; 32],
     /// From earlier connections, sorted.
     known: Vec<Mark>,
-    path: PathBuf,
+    target: TargetDir,
+    name: String,
     out: Mutex<Out>,
 }
 
@@ -46,30 +45,31 @@ struct Out {
 pub(crate) enum MarksError {
     /// Another process receives this transfer into this directory.
     InUse,
-    /// The disk.
+    /// They cannot be opened.
+    Disk(wraith_files::Error),
+    /// They cannot be read or locked.
     Io(io::Error),
 }
 
 impl Marks {
     /// Opens or creates the marks of `transfer_id` in `directory`, and locks them.
     pub(crate) fn open(
-        directory: &Path,
+        target: &TargetDir,
         transfer_id: &[u8; 16],
         key: &[u8; 32],
         boot_id: &[u8],
     ) -> Result<Self, MarksError> {
         let name: String = transfer_id.iter().map(|byte| format!("{byte:02x}")).collect();
-        let path = directory.join(format!(".wraith-{name}.state"));
-        let mut options = OpenOptions::new();
-        options.read(true).append(true).create(true).mode(0o600);
-        let file = options.custom_flags(libc::O_NOFOLLOW).open(&path).map_err(MarksError::Io)?;
+        let name = format!(".wraith-{name}.state");
+        let file = target.open_hidden(&name).map_err(MarksError::Disk)?;
         file.try_lock().map_err(|error| match error {
             std::fs::TryLockError::WouldBlock => MarksError::InUse,
             std::fs::TryLockError::Error(error) => MarksError::Io(error),
         })?;
         let known = read_marks(&file).map_err(MarksError::Io)?;
         let key = wraith_crypto::kdf::derive("wraith/1 finished mark", &[key, boot_id].concat());
-        Ok(Self { key, known, path, out: Mutex::new(Out { file, pending: Vec::new() }) })
+        let target = target.clone();
+        Ok(Self { key, known, target, name, out: Mutex::new(Out { file, pending: Vec::new() }) })
     }
 
     /// The mark of manifest path `entry` finished as the file `identity` under the name `name`.
@@ -121,7 +121,7 @@ impl Marks {
     /// The transfer is complete: the marks are not needed any more.
     pub(crate) fn remove(&self) {
         // A leftover costs 16 bytes a file and nothing else.
-        let _ = std::fs::remove_file(&self.path);
+        let _ = self.target.remove_hidden(&self.name);
     }
 }
 
@@ -161,8 +161,8 @@ mod tests {
         ctime: Mtime { s: 6, ns: 7 },
     };
 
-    fn open(dir: &Path, boot: &[u8]) -> Result<Marks, MarksError> {
-        Marks::open(dir, &[1; 16], &[2; 32], boot)
+    fn open(dir: &std::path::Path, boot: &[u8]) -> Result<Marks, MarksError> {
+        Marks::open(&TargetDir::open(dir).unwrap(), &[1; 16], &[2; 32], boot)
     }
 
     #[test]

@@ -6,9 +6,11 @@
 
 mod data;
 mod decide;
+mod entries;
 mod incoming;
 mod manifest;
 mod marks;
+mod preview;
 mod table;
 mod wants;
 
@@ -19,7 +21,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use wraith_core::CloseReason;
 use wraith_crypto::{NodeId, SecretIdentity};
-use wraith_files::{Entry, Error, OnConflict, Placing, TargetDir};
+use wraith_files::{Entry, Error, OnConflict, Placing, RelPath, TargetDir};
 use wraith_transport::{Connection, RecvStream, block_on_timeout};
 
 use crate::contents::Contents;
@@ -32,8 +34,10 @@ use crate::limits::{
 use crate::message::{Accept, Fetch, Hello, Message, Offer};
 use crate::receipt::Receipt;
 use crate::session::{Session, lock};
+use entries::Entries;
 use incoming::Incoming;
 use marks::{Marks, MarksError};
+pub use preview::{Conflicts, Fate, Preview, Previewed, Proposal};
 use table::Table;
 
 /// The answer to an offer.
@@ -41,16 +45,20 @@ use table::Table;
 pub enum Decision {
     /// Fetch it.
     Accept,
+    /// Fetch it, and do this about names that are taken, whatever [`ReceiveOptions::on_conflict`] says.
+    AcceptWith(Conflicts),
     /// Do not; the sender is told why (may be empty).
     Refuse(String),
+    /// Not now: this was only a look. The sender goes on waiting.
+    Later,
 }
 
 /// Asked once, with the offer, before anything is fetched; may take as long as a person needs.
-pub type Decide<'a> = dyn FnMut(&Offer) -> Decision + Send + 'a;
+pub type Decide<'a> = dyn FnMut(&Proposal<'_>) -> Decision + Send + 'a;
 
 /// What to fetch, where to, and who wants to know.
 pub struct ReceiveOptions<'a> {
-    /// An existing directory; everything is created inside it.
+    /// The directory that everything is created in; made, with its parents, when the offer is accepted.
     pub target: PathBuf,
     /// The capability secret of the ticket.
     pub secret: [u8; 16],
@@ -58,6 +66,8 @@ pub struct ReceiveOptions<'a> {
     pub identity: SecretIdentity,
     /// What to do where a different file is in the way.
     pub on_conflict: OnConflict,
+    /// Look at the names before the offer is decided, so that [`Proposal::preview`] has them.
+    pub preview: bool,
     /// Accepts or refuses the offer.
     pub decide: Box<Decide<'a>>,
     /// Write every file through to the disk before it gets its name (slower; survives a power cut at any moment).
@@ -78,6 +88,7 @@ impl<'a> ReceiveOptions<'a> {
             secret,
             identity,
             on_conflict: OnConflict::Rename,
+            preview: false,
             decide: Box::new(|_| Decision::Accept),
             sync: false,
             progress: Arc::default(),
@@ -133,7 +144,8 @@ pub(crate) struct Receiving<'a> {
     progress: &'a Progress,
     offer: &'a Offer,
     target: &'a TargetDir,
-    placing: Placing,
+    conflicts: Conflicts,
+    sync: bool,
     /// Part files of other transfers and senders are not ours to continue.
     part_key: [u8; 32],
     marks: Marks,
@@ -146,6 +158,11 @@ pub(crate) struct Receiving<'a> {
 }
 
 impl Receiving<'_> {
+    /// How a file with this path gets its name.
+    fn placing(&self, path: &RelPath) -> Placing {
+        Placing { on_conflict: self.conflicts.at(path), sync: self.sync }
+    }
+
     /// What a disk error means for the transfer.
     fn disk(&self, error: &Error) -> TransferError {
         match error {
@@ -163,7 +180,7 @@ impl Receiving<'_> {
                 | Error::Exists { .. }
                 | Error::InUse { .. }
                 | Error::Changed { .. }
-        );
+        ) || error.is_name_refused();
         if !local {
             return Err(self.disk(&error));
         }
@@ -225,8 +242,9 @@ struct Greeting {
     writer: ControlWriter,
     offer: Offer,
     target: TargetDir,
+    conflicts: Conflicts,
     marks: Marks,
-    manifest: RecvStream,
+    manifest: Entries,
     data: Vec<RecvStream>,
 }
 
@@ -248,19 +266,65 @@ fn greet(session: &Session, options: &mut ReceiveOptions<'_>) -> Result<Greeting
         other => return Err(session.protocol(format!("{} instead of Offer", other.name()))),
     };
     options.events.event(Event::Offer(&offer));
-    if let Decision::Refuse(why) = (options.decide)(&offer) {
-        return Err(TransferError::Refused { why });
-    }
+    let (conflicts, ahead) = propose(session, options, &offer)?;
     // The target is not touched before the user accepted.
-    let target = TargetDir::open(&options.target)
-        .map_err(|error| session.disk(format!("{}: {error}", options.target.display())))?;
-    let marks = open_marks(session, options)?;
+    let target = make_target(session, options)?;
+    let marks = open_marks(session, options, &target)?;
     options.progress.start(&offer);
     writer.send(session, &Message::Accept(Accept {}))?;
     options.events.event(Event::Accepted);
-    let manifest = accept_stream(session)?;
+    let manifest = match ahead {
+        Some(entries) => entries,
+        None => Entries::new(accept_stream(session)?, &offer),
+    };
     let data: Result<_, _> = (0..offer.data_streams).map(|_| accept_stream(session)).collect();
-    Ok(Greeting { _reader: reader, writer, offer, target, marks, manifest, data: data? })
+    let data = data?;
+    Ok(Greeting { _reader: reader, writer, offer, target, conflicts, marks, manifest, data })
+}
+
+/// Puts the offer to the user, with the names if they are wished for. Returns the conflict policy, and the manifest as far
+/// as it was read.
+fn propose(
+    session: &Session,
+    options: &mut ReceiveOptions<'_>,
+    offer: &Offer,
+) -> Result<(Conflicts, Option<Entries>), TransferError> {
+    let (mut ahead, mut seen) = (None, None);
+    if options.preview {
+        let stream =
+            session.wait_within(preview::patience(), session.connection.accept_stream())?;
+        let mut complete = false;
+        if let Some(stream) = stream {
+            let (_unused, stream) = stream.map_err(|reason| session.lost(&reason))?;
+            complete = preview::read_ahead(session, ahead.insert(Entries::new(stream, offer)))?;
+        }
+        // What is not there yet would be made; other errors are told when it is made.
+        let target = TargetDir::open(&options.target).ok();
+        let key = part_key(session, options);
+        let look = |entries| preview::preview(entries, complete, target.as_ref(), &key);
+        seen = Some(ahead.as_ref().map(look).unwrap_or_default());
+    }
+    let (sender, remote) = (session.connection.peer(), session.connection.remote());
+    let proposal = Proposal { offer, sender, remote, preview: seen.as_ref() };
+    match (options.decide)(&proposal) {
+        Decision::Accept => {
+            let otherwise = options.on_conflict;
+            Ok((Conflicts { otherwise, ..Conflicts::default() }, ahead))
+        }
+        Decision::AcceptWith(conflicts) => Ok((conflicts, ahead)),
+        Decision::Refuse(why) => Err(TransferError::Refused { why }),
+        Decision::Later => Err(TransferError::Later),
+    }
+}
+
+fn make_target(
+    session: &Session,
+    options: &ReceiveOptions<'_>,
+) -> Result<TargetDir, TransferError> {
+    let shown = options.target.display();
+    std::fs::create_dir_all(&options.target)
+        .map_err(|error| session.disk(format!("cannot make the folder {shown}: {error}")))?;
+    TargetDir::open(&options.target).map_err(|error| session.disk(format!("{shown}: {error}")))
 }
 
 fn check_offer(
@@ -278,17 +342,22 @@ fn check_offer(
     Ok(offer)
 }
 
-fn open_marks(session: &Session, options: &ReceiveOptions<'_>) -> Result<Marks, TransferError> {
+fn open_marks(
+    session: &Session,
+    options: &ReceiveOptions<'_>,
+    target: &TargetDir,
+) -> Result<Marks, TransferError> {
     // Another sender's NodeId makes another key: it cannot claim files that this one has finished.
     let key = part_key(session, options);
     let id = crate::transfer_id(&options.secret);
-    Marks::open(&options.target, &id, &key, &boot_id()).map_err(|error| match error {
+    Marks::open(target, &id, &key, &boot_id()).map_err(|error| match error {
         MarksError::InUse => TransferError::Other {
             what: format!(
                 "another wraith is already receiving this into {}. Wait for it, or choose another folder",
                 options.target.display()
             ),
         },
+        MarksError::Disk(error) => session.disk(format!("{}: {error}", options.target.display())),
         MarksError::Io(error) => session.disk(format!("{}: {error}", options.target.display())),
     })
 }
@@ -322,14 +391,16 @@ fn run(
     options: &ReceiveOptions<'_>,
     greeting: Greeting,
 ) -> Result<ReceiveReport, TransferError> {
-    let Greeting { _reader, mut writer, offer, target, marks, manifest, data } = greeting;
+    let Greeting { _reader, mut writer, offer, target, conflicts, marks, manifest, data } =
+        greeting;
     let receiving = Receiving {
         session,
         events: &*options.events,
         progress: &options.progress,
         offer: &offer,
         target: &target,
-        placing: Placing { on_conflict: options.on_conflict, sync: options.sync },
+        conflicts,
+        sync: options.sync,
         part_key: part_key(session, options),
         marks,
         table: Table::new(),
@@ -370,6 +441,11 @@ fn run(
     let (receipt, confirmed) = end.expect("without an error there is a receipt")?;
     if receipt.failed == 0 {
         receiving.marks.remove();
+    }
+    if let Some(now) = target.moved_from(&options.target) {
+        let (path, now) = (options.target.display(), now.display().to_string());
+        let what = format!("this folder was moved meanwhile; everything is in {now}");
+        options.events.event(Event::Note { path: &path, what: &what });
     }
     options.events.event(Event::Done { receipt: &receipt });
     let counts = &receiving.counts;

@@ -220,6 +220,8 @@ fn run(
         failed: AtomicU64::new(0),
         left_out: AtomicU64::new(0),
     };
+    // A long manifest fills the receiver's window while its user thinks.
+    session.set_patient(true);
     let manifest_stream = open(session, 1)?;
     let data_streams: Result<Vec<_>, _> = (0..WORKERS).map(|_| open(session, 2)).collect();
     let data_streams = data_streams?;
@@ -276,6 +278,7 @@ fn listen(sending: &Sending<'_>, reader: &mut ControlReader) -> Result<Receipt, 
         match reader.next(session)? {
             Message::Accept(Accept {}) if !accepted => {
                 accepted = true;
+                session.set_patient(false);
                 sending.options.events.event(Event::Accepted);
             }
             Message::Want(want) if accepted => {

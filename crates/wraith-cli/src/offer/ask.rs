@@ -1,0 +1,117 @@
+//! The questions about an offer: yes or no, the list, and what to do where a name is taken.
+
+use wraith_transfer::{Conflicts, Fate, OnConflict, Preview, Previewed, Proposal};
+
+use super::{list, text};
+use crate::output::Reporter;
+use crate::size::Bytes;
+
+/// One offer that is put to a person. `ask` shows a question and waits for the answer; None when there will be none.
+pub struct Question<'a, A> {
+    pub proposal: &'a Proposal<'a>,
+    pub out: &'a std::path::Path,
+    pub reporter: &'a Reporter,
+    /// What the command line says about names that are taken; None: ask.
+    pub conflicts: Option<OnConflict>,
+    /// A person is there to be asked about them.
+    pub terminal: bool,
+    pub ask: A,
+}
+
+/// What a person said.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Answer {
+    Yes(Conflicts),
+    No,
+    /// Nothing: the end of standard input, or a signal.
+    None,
+}
+
+impl<A: FnMut(String) -> Option<String>> Question<'_, A> {
+    /// Asks until there is an answer.
+    pub fn put(mut self) -> Answer {
+        let policy =
+            Conflicts { otherwise: self.conflicts.unwrap_or_default(), ..Conflicts::default() };
+        let preview = self.proposal.preview;
+        let choices = if preview.is_some() { "[y/N/l = list]" } else { "[y/N]" };
+        let mut question = format!("{}\nAccept? {choices} ", text(self.proposal, self.out));
+        loop {
+            let Some(answer) = (self.ask)(question) else { return Answer::None };
+            match (answer.to_lowercase().as_str(), preview) {
+                ("y" | "yes", _) => break,
+                ("n" | "no" | "", _) => return Answer::No,
+                ("l" | "list", Some(preview)) => {
+                    if list::show(preview, &policy, self.reporter, &mut self.ask).is_none() {
+                        return Answer::None;
+                    }
+                }
+                _ => self.reporter.warn("please answer y or n"),
+            }
+            question = format!("Accept? {choices} ");
+        }
+        match preview {
+            Some(preview) if self.conflicts.is_none() && self.terminal => {
+                self.resolve(preview).map_or(Answer::None, Answer::Yes)
+            }
+            _ => Answer::Yes(policy),
+        }
+    }
+
+    /// Asks what to do about names that are taken, if any are.
+    fn resolve(&mut self, preview: &Preview) -> Option<Conflicts> {
+        let taken = || preview.entries.iter().filter(|previewed| previewed.fate == Fate::Differs);
+        let mut conflicts = Conflicts::default();
+        let count = taken().count();
+        if count == 0 {
+            return Some(conflicts);
+        }
+        let names = if count == 1 { "1 name is".into() } else { format!("{count} names are") };
+        let question = format!(
+            "{names} taken by something else: [o]verwrite, [r]ename the new, [s]kip, or decide [e]ach? [r] "
+        );
+        loop {
+            let answer = (self.ask)(question.clone())?;
+            match (policy(&answer), answer.to_lowercase().as_str()) {
+                (Some(policy), _) => {
+                    conflicts.otherwise = policy;
+                    return Some(conflicts);
+                }
+                (None, "e" | "each") => break,
+                _ => self.reporter.warn("please answer o, r, s or e"),
+            }
+        }
+        for previewed in taken() {
+            let question = format!(
+                "{}: [o]verwrite, [r]ename, [s]kip; O, R or S for all that follow? [r] ",
+                described(previewed)
+            );
+            let (policy, all) = loop {
+                let answer = (self.ask)(question.clone())?;
+                match policy(&answer) {
+                    Some(policy) => break (policy, answer.starts_with(char::is_uppercase)),
+                    None => self.reporter.warn("please answer o, r or s"),
+                }
+            };
+            if all {
+                conflicts.otherwise = policy;
+                return Some(conflicts);
+            }
+            conflicts.of.insert(previewed.entry.path.clone(), policy);
+        }
+        Some(conflicts)
+    }
+}
+
+fn described(previewed: &Previewed) -> String {
+    format!("{} ({})", previewed.entry.path.display(), Bytes(previewed.entry.size()))
+}
+
+/// The policy that an answer names; nothing means the safe one.
+fn policy(answer: &str) -> Option<OnConflict> {
+    match answer.to_lowercase().as_str() {
+        "o" | "overwrite" => Some(OnConflict::Overwrite),
+        "r" | "rename" | "" => Some(OnConflict::Rename),
+        "s" | "skip" => Some(OnConflict::Skip),
+        _ => None,
+    }
+}

@@ -1,0 +1,126 @@
+//! Names that deserve a look before they are accepted: hidden ones, programs, and names that other systems cannot hold
+//! apart or not hold at all.
+
+use std::collections::HashSet;
+use std::fmt::Display;
+
+use wraith_transfer::{Entry, Kind, RelPath};
+
+/// Names that are shown of each sort.
+const SHOWN: usize = 4;
+/// Characters that are shown of each.
+const NAME_CHARS_MAX: usize = 120;
+
+/// Some names: how many, and the first few.
+#[derive(Debug, Default)]
+pub struct Names {
+    count: u64,
+    first: Vec<String>,
+}
+
+impl Names {
+    pub fn add(&mut self, name: impl Display) {
+        self.count += 1;
+        if self.first.len() < SHOWN {
+            // Escaped already; only its length is a stranger's.
+            let mut name = name.to_string();
+            if let Some((end, _)) = name.char_indices().nth(NAME_CHARS_MAX) {
+                name.truncate(end);
+                name.push('…');
+            }
+            self.first.push(name);
+        }
+    }
+
+    /// `  3 hidden: a, b, c`; None without any.
+    pub fn line(&self, what: &str) -> Option<String> {
+        let more = if self.count > self.first.len() as u64 { " …" } else { "" };
+        (self.count > 0)
+            .then(|| format!("  {} {what}: {}{more}", self.count, self.first.join(", ")))
+    }
+}
+
+/// A line for each sort of which there are any.
+pub fn remarks<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<String> {
+    let [mut hidden, mut programs, mut windows, mut case]: [Names; 4] = Default::default();
+    let mut folded = HashSet::new();
+    for entry in entries {
+        let path = &entry.path;
+        let is_folder = matches!(entry.kind, Kind::Dir);
+        if !is_folder && path.components().any(|name| name.starts_with(b".")) {
+            hidden.add(path.display());
+        }
+        if matches!(entry.kind, Kind::File { .. }) && entry.mode & 0o111 != 0 {
+            programs.add(path.display());
+        }
+        if !fits_windows(path.file_name()) {
+            windows.add(path.display());
+        }
+        if !folded.insert(fold(path)) {
+            case.add(path.display());
+        }
+    }
+    [
+        hidden.line("hidden"),
+        programs.line("executable"),
+        case.line("like another but for upper and lower case (on a disk that ignores it, they get a number)"),
+        windows.line("that Windows cannot hold (kept as they are here)"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// A path as a disk that ignores case sees it.
+fn fold(path: &RelPath) -> String {
+    String::from_utf8_lossy(path.as_bytes()).to_lowercase()
+}
+
+/// Whether Windows could hold the name.
+fn fits_windows(name: &[u8]) -> bool {
+    let forbidden = |byte: &u8| *byte < 0x20 || b"<>:\"|?*\\".contains(byte);
+    if name.iter().any(forbidden) || name.ends_with(b".") || name.ends_with(b" ") {
+        return false;
+    }
+    let stem = name.split(|&byte| byte == b'.').next().unwrap_or_default().to_ascii_lowercase();
+    let numbered =
+        |device: &[u8]| stem.strip_prefix(device).is_some_and(|rest| matches!(rest, [b'1'..=b'9']));
+    let device = [&b"con"[..], b"prn", b"aux", b"nul"].contains(&stem.trim_ascii_end());
+    !(device || numbered(b"com") || numbered(b"lpt"))
+}
+
+#[cfg(test)]
+mod tests {
+    use wraith_files::Mtime;
+
+    use super::*;
+
+    fn entry(path: &[u8], mode: u32) -> Entry {
+        let kind = Kind::File { size: 1, sparse: false };
+        Entry { path: RelPath::parse(path).unwrap(), kind, mode, mtime: Mtime::default() }
+    }
+
+    #[test]
+    fn names_that_windows_reserves_are_known() {
+        for name in [
+            "con", "AUX.txt", "nul .c", "com1", "LPT9.log", "a:b", "x?", "dot.", "space ", "a\u{1}",
+        ] {
+            assert!(!fits_windows(name.as_bytes()), "{name}");
+        }
+        for name in ["console", "com", "com10", "lpt0", "aux1", ".nul", "a b", "ä.txt"] {
+            assert!(fits_windows(name.as_bytes()), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_sort_of_name_gets_a_line_with_its_first_few() {
+        let mut all = vec![entry(b".ssh/authorized_keys", 0o600), entry(b"run", 0o755)];
+        all.extend((0..9).map(|n| entry(format!("p/{n}.sh").as_bytes(), 0o744)));
+        all.extend([entry("a/Ä".as_bytes(), 0o644), entry("a/ä".as_bytes(), 0o644)]);
+        let lines = remarks(all.iter());
+        assert_eq!(lines.len(), 3);
+        assert_eq!(lines[0], "  1 hidden: .ssh/authorized_keys");
+        assert_eq!(lines[1], "  10 executable: run, p/0.sh, p/1.sh, p/2.sh …");
+        assert!(lines[2].starts_with("  1 like another") && lines[2].ends_with("a/ä"), "{lines:?}");
+    }
+}

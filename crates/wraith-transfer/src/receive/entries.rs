@@ -1,0 +1,180 @@
+//! The manifest as it comes: entries are parsed and judged one by one, and may be read ahead before the offer is accepted.
+//!
+//! Invariant: every entry that comes out, ahead or not, has passed the order, the limits of the offer and the hash, in the
+//! order of the wire. What is read ahead is bounded by the caller ([`Entries::ahead`]).
+
+use std::collections::VecDeque;
+
+use wraith_core::Chunk;
+use wraith_files::{BadEntry, Entry, Kind, UnsafeName};
+use wraith_transport::RecvStream;
+
+use crate::error::TransferError;
+use crate::gather::Gather;
+use crate::limits::{ENTRIES_MAX, ENTRY_BYTES_MAX};
+use crate::manifest_order::ManifestOrder;
+use crate::message::Offer;
+use crate::offer_limits::OfferLimits;
+use crate::session::Session;
+
+/// Bytes after the last entry: count and hash.
+const TRAILER_BYTES: usize = 8 + 32;
+
+/// The parser of one manifest stream.
+pub(crate) struct Entries {
+    stream: RecvStream,
+    gather: Gather,
+    hasher: blake3::Hasher,
+    order: ManifestOrder,
+    limits: OfferLimits,
+    started: bool,
+    parsed: u64,
+    ended: Option<[u8; 32]>,
+    ahead: VecDeque<Entry>,
+}
+
+/// What comes next.
+pub(crate) enum Step {
+    Entry(Entry),
+    /// The hash of all entries.
+    End([u8; 32]),
+    /// More must be read first.
+    Starved,
+}
+
+impl Entries {
+    pub(crate) fn new(stream: RecvStream, offer: &Offer) -> Self {
+        Self {
+            stream,
+            gather: Gather::default(),
+            hasher: blake3::Hasher::new(),
+            order: ManifestOrder::default(),
+            limits: OfferLimits::of(offer),
+            started: false,
+            parsed: 0,
+            ended: None,
+            ahead: VecDeque::new(),
+        }
+    }
+
+    /// Entries that were read ahead and not taken.
+    pub(crate) fn ahead(&self) -> &VecDeque<Entry> {
+        &self.ahead
+    }
+
+    /// Keeps an entry that [`Self::parse`] gave, to be given again by [`Self::next`].
+    pub(crate) fn keep(&mut self, entry: Entry) {
+        self.ahead.push_back(entry);
+    }
+
+    /// The stream, to read more from for [`Self::push`].
+    pub(crate) fn stream(&mut self) -> &mut RecvStream {
+        &mut self.stream
+    }
+
+    /// Takes what the stream gave; None is its end, which comes too early here.
+    pub(crate) fn push(
+        &mut self,
+        session: &Session,
+        chunk: Option<Chunk>,
+    ) -> Result<(), TransferError> {
+        let chunk = chunk.ok_or_else(|| session.protocol("it ended the manifest too early"))?;
+        session.moved(chunk.len() as u64);
+        self.gather.push(chunk);
+        Ok(())
+    }
+
+    /// The next entry, those that were read ahead first.
+    pub(crate) fn next(&mut self, session: &Session) -> Result<Step, TransferError> {
+        match self.ahead.pop_front() {
+            Some(entry) => Ok(Step::Entry(entry)),
+            None => self.parse(session),
+        }
+    }
+
+    /// The next entry that was not read ahead.
+    pub(crate) fn parse(&mut self, session: &Session) -> Result<Step, TransferError> {
+        if let Some(hash) = self.ended {
+            return Ok(Step::End(hash));
+        }
+        if !self.started {
+            match self.gather.first() {
+                None => return Ok(Step::Starved),
+                Some(1) => self.gather.advance(1),
+                Some(_) => return Err(session.protocol("a manifest stream of another kind")),
+            }
+            self.started = true;
+        }
+        if self.gather.len() < 4 {
+            return Ok(Step::Starved);
+        }
+        let mut prefix = [0; 4];
+        self.gather.copy_to(&mut prefix);
+        let len = u32::from_be_bytes(prefix) as usize;
+        if len == 0 {
+            return self.parse_trailer(session);
+        }
+        if len > ENTRY_BYTES_MAX || self.parsed >= ENTRIES_MAX {
+            return Err(session.protocol("a manifest that is too large"));
+        }
+        if self.gather.len() < 4 + len {
+            return Ok(Step::Starved);
+        }
+        let mut bytes = vec![0; 4 + len];
+        self.gather.copy_to(&mut bytes);
+        self.gather.advance(4 + len);
+        self.hasher.update(&bytes);
+        let (entry, used) = Entry::decode(&bytes[4..]).map_err(|error| match error {
+            BadEntry::Name(name) => unsafe_name(&name),
+            other => session.protocol(other.to_string()),
+        })?;
+        if used != len {
+            return Err(session.protocol("a manifest entry with something behind it"));
+        }
+        self.judge(session, &entry)?;
+        self.parsed += 1;
+        Ok(Step::Entry(entry))
+    }
+
+    fn parse_trailer(&mut self, session: &Session) -> Result<Step, TransferError> {
+        if self.gather.len() < 4 + TRAILER_BYTES {
+            return Ok(Step::Starved);
+        }
+        let mut trailer = [0; 4 + TRAILER_BYTES];
+        self.gather.copy_to(&mut trailer);
+        let hash = *self.hasher.finalize().as_bytes();
+        if trailer[4..12] != self.parsed.to_be_bytes() || trailer[12..] != hash {
+            return Err(session.protocol("a manifest that does not match its hash"));
+        }
+        self.gather.advance(4 + TRAILER_BYTES);
+        self.ended = Some(hash);
+        Ok(Step::End(hash))
+    }
+
+    /// Waits for the end of the stream behind the trailer. A stream that is dropped before its end is stopped, and that
+    /// would reach a sender that is just about to end it as a refusal to read.
+    pub(crate) fn read_to_end(&mut self, session: &Session) -> Result<(), TransferError> {
+        let nothing_left = self.gather.len() == 0;
+        let read = session.wait(self.stream.read_chunk());
+        match read.map_err(|error| session.read_failed(error))? {
+            None if nothing_left => Ok(()),
+            _ => Err(session.protocol("a manifest with something behind it")),
+        }
+    }
+
+    /// Refuses entries that no honest sender lists.
+    fn judge(&mut self, session: &Session, entry: &Entry) -> Result<(), TransferError> {
+        let shown = entry.path.display();
+        if let Err(error) = self.order.check(entry.path.as_bytes(), entry.kind == Kind::Dir) {
+            return Err(TransferError::UnsafeName { what: format!("{shown}: {error}") });
+        }
+        if !self.limits.admit(entry.size()) {
+            return Err(session.protocol(format!("{shown}: goes beyond what was offered")));
+        }
+        Ok(())
+    }
+}
+
+fn unsafe_name(name: &UnsafeName) -> TransferError {
+    TransferError::UnsafeName { what: name.to_string() }
+}
