@@ -70,9 +70,9 @@ fn an_offer_says_who_what_where_and_what_deserves_a_look() {
     terminal.send("l\n");
     let list = terminal.expect("Accept?");
     assert!(list.contains("bad\\x1b[2Jname"), "{list}");
-    assert!(list.contains("rename          10 B  gift/README"), "{list}");
-    assert!(list.contains("same            10 B  gift/aux.txt"), "{list}");
-    assert!(list.contains("new          2.00 MB  gift/big"), "{list}");
+    assert!(list.contains("rename         10 B  gift/README"), "{list}");
+    assert!(list.contains("same           10 B  gift/aux.txt"), "{list}");
+    assert!(list.contains("new         2.00 MB  gift/big"), "{list}");
     terminal.send("n\n");
     terminal.expect_exit(4);
     sender.finish().expect_exit(4);
