@@ -93,7 +93,7 @@ fn messages() -> [Message; 6] {
     let span = Span { first: 3, count: 4 };
     [
         Message::Hello(Hello { version: 1, role: 2 }),
-        Message::Fetch(Fetch { secret: [1; 16] }),
+        Message::Fetch(Fetch { secret: [1; 16], instance: Some(7) }),
         Message::Offer(Offer { name: "film".into(), files: 3, bytes: 1 << 40, ..Offer::default() }),
         Message::Accept(Accept {}),
         Message::Want(Want {

@@ -1,4 +1,4 @@
-//! Developer commands: `cargo xtask test | race | charts | grid | netlab | swarm | guard | bench | fuzz | ci`. Each is what a person would type,
+//! Developer commands: `cargo xtask test | race | fanout | charts | grid | netlab | swarm | guard | bench | fuzz | ci`. Each is what a person would type,
 //! in the right order; what they print is meant to be pasted.
 
 mod bench;
@@ -24,6 +24,8 @@ enum Command {
     Test,
     /// Race wraith against what people use today, on the same data in turn; medians, ratios, CPU time, peak memory
     Race(race::Args),
+    /// Measure several receivers of one sender at once beside one alone
+    Fanout(race::fanout::Args),
     /// Make the tables and charts of the committed race again
     Charts,
     /// Run the scenario grid: wraith beside other transports over simulated links of every kind
@@ -57,6 +59,7 @@ fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
         Command::Test => cargo::test().and_then(|()| netlab::smoke_test()),
         Command::Race(args) => race::run(&args),
+        Command::Fanout(args) => race::fanout::run(&args),
         Command::Charts => race::charts(),
         Command::Grid { words } => cargo::grid(&words),
         Command::Netlab(args) => netlab::run(&args),

@@ -93,9 +93,17 @@ pub struct SendArgs {
     #[command(flatten)]
     pub meeting: MeetingArgs,
 
-    /// The code ends after this many seconds if nobody has used it
-    #[arg(long, value_name = "SECONDS", default_value_t = 3600)]
-    pub expires: u64,
+    /// The code ends after this many seconds [default: 3600; with --keep 86400]
+    #[arg(long, value_name = "SECONDS")]
+    pub expires: Option<u64>,
+
+    /// Send to this many receivers, at once if they come at once
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub receivers: u32,
+
+    /// Go on sending to whoever comes, until Ctrl-C
+    #[arg(long, conflicts_with_all = ["receivers", "code"])]
+    pub keep: bool,
 
     /// Address to listen on; by default every address of this machine and a port of its own choosing
     #[arg(long, value_name = "IP:PORT")]
@@ -112,6 +120,18 @@ pub struct SendArgs {
     /// Congestion control: bbr also fills a line that loses packets by itself, cubic shares it as most of TCP does
     #[arg(long, value_enum, default_value_t)]
     pub congestion: Congestion,
+}
+
+impl SendArgs {
+    /// How many receivers are wanted; None: any number.
+    pub fn receivers(&self) -> Option<u32> {
+        (!self.keep).then_some(self.receivers)
+    }
+
+    /// How long the code is good.
+    pub fn life(&self) -> u64 {
+        self.expires.unwrap_or(if self.keep { 24 * 3600 } else { 3600 })
+    }
 }
 
 /// How fast a sender dares to send.

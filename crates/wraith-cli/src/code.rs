@@ -35,8 +35,10 @@ pub fn offer(
     let (ticket, everywhere) =
         (ticket.clone(), args.listen.is_none_or(|a| a.ip().is_unspecified()));
     let make = move |seen: Option<IpAddr>| with_seen(&ticket, seen.filter(|_| everywhere));
-    let life = Duration::from_secs(args.expires);
-    let waiting = wait(&places, Giver::Holder, life, make, move |happened| story.tell(happened))
+    let life = Duration::from_secs(args.life());
+    let uses = args.receivers().unwrap_or(u32::MAX);
+    let tell = move |happened| story.tell(happened);
+    let waiting = wait(&places, Giver::Holder, life, uses, make, tell)
         .map_err(|error| Failure::new(Exit::Other, format!("cannot make a code: {error}")))?;
     if waiting.places().is_empty() {
         let why: Vec<_> = waiting.missing().iter().map(|(p, why)| format!("{p}: {why}")).collect();
@@ -70,7 +72,16 @@ pub fn name(place: &Place) -> String {
 
 /// Says where the code is good, and for how long.
 pub fn explain(waiting: &Waiting, args: &SendArgs, reporter: &Reporter) {
-    explain_places(waiting, &args.meeting, args.expires, reporter);
+    explain_places(waiting, &args.meeting, args.life(), reporter);
+    match args.receivers() {
+        Some(1) => {}
+        Some(n) => reporter.say(format!(
+            "{n} receivers can use it, at once or one after the other; a wrong guess ends it for all."
+        )),
+        None => reporter.say(
+            "Any number of receivers can use it; a wrong guess ends it for all. Ctrl-C ends the sending.",
+        ),
+    }
 }
 
 /// The same for whoever made the code.

@@ -39,7 +39,7 @@ pub fn await_sender(
     let life = Duration::from_secs(args.expires);
     let nothing = |_| Zeroizing::default();
     let mut waiting =
-        wait(&places_of(&args.meeting), Giver::Guest, life, nothing, move |happened| {
+        wait(&places_of(&args.meeting), Giver::Guest, life, 1, nothing, move |happened| {
             if let Some(end) = end(happened) {
                 let _ = tell.send(end);
             }

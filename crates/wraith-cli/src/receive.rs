@@ -56,6 +56,7 @@ pub fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> 
         seed,
         story: Arc::new(Story::new(Role::Receiver, reporter)),
         meter: Arc::default(),
+        instance: getrandom::u64().unwrap_or_else(|_| std::process::id().into()),
         accepted: Mutex::new(args.yes.then_some(Decision::Accept)),
         shown: AtomicBool::new(false),
         again: &again,
@@ -129,6 +130,8 @@ struct Receiving<'a> {
     seed: Zeroizing<[u8; 32]>,
     story: Arc<Story>,
     meter: Arc<Meter>,
+    /// Tells this run apart from others with the same identity.
+    instance: u64,
     /// The user has said yes; a later connection of the same transfer does not ask again.
     accepted: Mutex<Option<Decision>>,
     /// The offer has been shown.
@@ -211,6 +214,7 @@ impl Receiving<'_> {
             SecretIdentity::from_seed(*self.seed),
         );
         options.on_conflict = policy(self.args.on_conflict).unwrap_or_default();
+        options.instance = Some(self.instance);
         options.preview = self.decided().is_none();
         let story = Arc::clone(&self.story);
         options.events = Arc::new(move |event: wraith_transfer::Event<'_>| story.tell(&event));

@@ -26,6 +26,8 @@ pub struct Story {
 
 #[derive(Debug, Default)]
 struct State {
+    /// Which of several receivers this is about.
+    number: Option<u64>,
     /// When the offer was first accepted; what people wait for begins here.
     accepted: Option<Instant>,
     files: u64,
@@ -52,15 +54,40 @@ impl Story {
         Self { role, reporter: Arc::clone(reporter), state: Mutex::default() }
     }
 
+    /// From now on everything says that it is about this one of several receivers.
+    pub fn number(&self, number: Option<u64>) {
+        self.lock().number = number;
+    }
+
+    /// One of several receivers failed; the others go on.
+    pub fn lost(&self, error: &TransferError) {
+        let exit = exit(error);
+        let message = error.to_string();
+        self.event(&Event::ReceiverFailed { code: exit.name(), message: &message });
+        self.say(format!("Not sent: {message}"));
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        let number = self.lock().number;
+        self.reporter.event_of(number, event);
+    }
+
+    fn say(&self, text: impl std::fmt::Display) {
+        match self.lock().number {
+            Some(number) => self.reporter.say(format!("[{number}] {text}")),
+            None => self.reporter.say(text.to_string()),
+        }
+    }
+
     /// One event of the engine.
     pub fn tell(&self, event: &Happened<'_>) {
         match event {
-            Happened::Connected { peer, remote } => {
+            Happened::Connected { peer, remote, .. } => {
                 let (peer, address) = (peer.to_string(), remote.to_string());
                 let path = path_kind(*remote);
-                self.reporter.event(&Event::Connected { peer: &peer, address: &address, path });
+                self.event(&Event::Connected { peer: &peer, address: &address, path });
                 let short = short_id(&peer);
-                self.reporter.say(format!("Connected to {short} at {address} ({path})."));
+                self.say(format!("Connected to {short} at {address} ({path})."));
             }
             Happened::Offer(offer) => self.offer(offer),
             Happened::Accepted => {
@@ -68,7 +95,7 @@ impl Story {
                 state.accepted.get_or_insert_with(Instant::now);
                 let (files, bytes) = (state.files, state.bytes);
                 drop(state);
-                self.reporter.event(&Event::Accept { files, bytes });
+                self.event(&Event::Accept { files, bytes });
             }
             Happened::File { path, status, bytes, root } => {
                 let path = path.to_string();
@@ -76,7 +103,7 @@ impl Story {
             }
             Happened::Note { path, what } => {
                 let (path, message) = (path.to_string(), what.to_string());
-                self.reporter.event(&Event::Note { path: &path, message: &message });
+                self.event(&Event::Note { path: &path, message: &message });
                 self.reporter.warn(format!("{path}: {message}"));
             }
             // The receipt is in the report that ends the transfer. Other events are of a newer engine.
@@ -88,7 +115,7 @@ impl Story {
         let mut state = self.lock();
         (state.files, state.bytes) = (offer.files, offer.bytes);
         drop(state);
-        self.reporter.event(&Event::Offer {
+        self.event(&Event::Offer {
             name: &offer.name,
             files: offer.files,
             folders: offer.dirs,
@@ -98,14 +125,14 @@ impl Story {
         });
         if self.role == Role::Sender {
             let (files, bytes) = (Files(offer.files), Bytes(offer.bytes));
-            self.reporter.say(format!("Offered {files}, {bytes}."));
+            self.say(format!("Offered {files}, {bytes}."));
         }
     }
 
     fn file(&self, path: &str, status: FileStatus, bytes: u64, root: Option<[u8; 32]>) {
         let root = root.map(|root| blake3::Hash::from_bytes(root).to_hex());
         let root = root.as_deref();
-        self.reporter.event(&Event::File { path, status: status.name(), bytes, root });
+        self.event(&Event::File { path, status: status.name(), bytes, root });
         if let Some(why) = why_missing(status) {
             self.reporter.warn(format!("{path}: {why}"));
         }
@@ -150,7 +177,7 @@ impl Story {
         let seconds = accepted.map_or(0.0, |at| at.elapsed().as_secs_f64());
         let rate = if seconds > 0.0 { (totals.bytes_moved as f64 / seconds) as u64 } else { 0 };
         let receipt = BASE32_NOPAD.encode(&totals.receipt.to_bytes()).to_ascii_lowercase();
-        self.reporter.event(&Event::Done {
+        self.event(&Event::Done {
             files: totals.files,
             bytes: totals.bytes,
             bytes_moved: totals.bytes_moved,
@@ -161,7 +188,7 @@ impl Story {
             bytes_per_second: rate,
             receipt: &receipt,
         });
-        self.reporter.say(self.closing_line(totals, seconds, rate));
+        self.say(self.closing_line(totals, seconds, rate));
     }
 
     fn closing_line(&self, totals: &Totals<'_>, seconds: f64, rate: u64) -> String {
@@ -195,6 +222,23 @@ impl Story {
     }
 }
 
+/// The exit code of an error of the engine.
+fn exit(error: &TransferError) -> Exit {
+    match error {
+        TransferError::Refused { .. } => Exit::Refused,
+        TransferError::WrongSecret => Exit::WrongCode,
+        // The other side's user may come back to it.
+        TransferError::NetworkLost { .. } | TransferError::Cancelled { .. } => Exit::NetworkLost,
+        TransferError::Disk { .. } => Exit::Disk,
+        TransferError::Verification { .. } => Exit::Verification,
+        TransferError::Partial { .. } => Exit::Partial,
+        TransferError::UnsafeName { .. } => Exit::UnsafeName,
+        TransferError::Later | TransferError::Protocol { .. } | TransferError::Other { .. } => {
+            Exit::Other
+        }
+    }
+}
+
 /// The beginning of a NodeId, for the eye.
 pub fn short_id(node_id: &str) -> &str {
     node_id.get(..SHORT_ID_LETTERS).unwrap_or(node_id)
@@ -215,19 +259,7 @@ fn why_missing(status: FileStatus) -> Option<&'static str> {
 
 /// The engine's error as the end of the command. `again` is the command that continues.
 pub fn failure(error: &TransferError, again: &str) -> Failure {
-    let exit = match error {
-        TransferError::Refused { .. } => Exit::Refused,
-        TransferError::WrongSecret => Exit::WrongCode,
-        // The other side's user may come back to it.
-        TransferError::NetworkLost { .. } | TransferError::Cancelled { .. } => Exit::NetworkLost,
-        TransferError::Disk { .. } => Exit::Disk,
-        TransferError::Verification { .. } => Exit::Verification,
-        TransferError::Partial { .. } => Exit::Partial,
-        TransferError::UnsafeName { .. } => Exit::UnsafeName,
-        TransferError::Later | TransferError::Protocol { .. } | TransferError::Other { .. } => {
-            Exit::Other
-        }
-    };
+    let exit = exit(error);
     let failure = Failure::new(exit, error.to_string());
     if error.is_resumable() { failure.hint(format!("to continue: {again}")) } else { failure }
 }

@@ -25,6 +25,11 @@ use crate::serve::Serving;
 
 /// Offers the paths until one receiver has confirmed that it has everything.
 pub fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
+    if args.code.is_some() && args.receivers > 1 {
+        let message = "a code that a receiver made is for that receiver only";
+        return Err(Failure::new(Exit::Usage, message)
+            .hint("for several, let wraith send make the code: leave out --code"));
+    }
     let interrupt = Interrupt::for_transfer(reporter)?;
     let paths = args.paths.iter().map(|path| canonical(path)).collect::<Result<Vec<_>, _>>()?;
     let home = Home::open()?;
@@ -52,6 +57,8 @@ pub fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
     endpoint.close();
     match interrupt.caught() {
         Some(exit) if result.is_err() => Err(stopped(exit, args)),
+        // With --keep the same command goes on with the same ticket another day.
+        _ if args.keep => result,
         _ => result.map(|()| pending.forget()),
     }
 }
@@ -83,7 +90,7 @@ fn show(ticket: &Ticket, waiting: Option<&Waiting>, args: &SendArgs, reporter: &
         command: &command,
         node_id: &node_id,
         code: code.as_deref(),
-        code_expires_seconds: waiting.map(|_| args.expires),
+        code_expires_seconds: waiting.map(|_| args.life()),
         waiting_at: &places,
     });
     reporter.say("On the other machine, run:\n");
@@ -130,6 +137,12 @@ pub fn command_again(args: &SendArgs) -> String {
     }
     if args.ticket {
         words.push("--ticket".into());
+    }
+    if args.keep {
+        words.push("--keep".into());
+    }
+    if args.receivers > 1 {
+        words.push(format!("-n {}", args.receivers));
     }
     words.extend(code::meeting_words(&args.meeting));
     if args.congestion == Congestion::Cubic {

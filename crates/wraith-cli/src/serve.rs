@@ -1,4 +1,4 @@
-//! The sender after its ticket is out: takes connections until one receiver has confirmed everything.
+//! The sender after its ticket is out: takes connections until as many receivers as it was told have confirmed everything.
 //!
 //! ```text
 //!  accept thread ── Came ──┐
@@ -6,8 +6,9 @@
 //!  signal thread ── Stop ──┘
 //! ```
 //!
-//! Everyone who can prove the NodeId gets a connection, but only who knows the secret becomes *the* receiver. A receiver
-//! that comes back replaces its own earlier connection, which may look alive for a while after its process died.
+//! Everyone who can prove the NodeId gets a connection, but only who knows the secret becomes a receiver, and each is served
+//! on its own: one that fails takes nothing from the others. A receiver that comes back replaces its own earlier
+//! connection, which may look alive for a while after its process died.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -31,11 +32,14 @@ use crate::send::command_again;
 /// receiver out, few enough that their threads are nothing.
 const MAX_SESSIONS: usize = 16;
 
+/// Receivers served at once; more are asked to come back later. Each has threads and read-ahead of its own.
+const MAX_RECEIVERS: usize = 64;
+
 /// What the other threads tell this one.
 enum Message {
     Came(Connection),
-    /// The session's peer knows the secret.
-    Knows(u64),
+    /// The session's peer knows the secret; which run of it this is, where it says.
+    Knows(u64, Option<u64>),
     Ended(u64, Box<Result<SendReport, TransferError>>),
     /// The tree cannot be offered.
     Unreadable(TransferError),
@@ -49,8 +53,27 @@ struct Session {
     peer: NodeId,
     connection: Connection,
     options: Arc<SendOptions>,
-    /// It has been the receiver; its counters are used.
-    chosen: bool,
+    story: Arc<Story>,
+    instance: Option<u64>,
+    standing: Standing,
+}
+
+/// What a session is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    /// It has not named the secret.
+    Stranger,
+    /// It is served.
+    Receiver,
+    /// It was served until its receiver came back on another, or it knows the secret and was sent away.
+    Former,
+}
+
+/// What a session needs, before there is one.
+struct Prepared {
+    id: u64,
+    options: Arc<SendOptions>,
+    story: Arc<Story>,
 }
 
 /// One `wraith send` at work.
@@ -64,16 +87,18 @@ pub struct Serving<'a> {
     tell: Sender<Message>,
     messages: Receiver<Message>,
     sessions: Vec<Session>,
-    /// The session that is served; it knows the secret.
-    receiver: Option<u64>,
+    /// Receivers that have everything, and those of them that lack files that failed.
+    done: u32,
+    partial: u32,
     next_id: u64,
     /// Options whose tree is walked already, for the next session.
-    surveyed: Option<(u64, Arc<SendOptions>)>,
+    surveyed: Option<Prepared>,
     /// When to give up waiting; None while a receiver is served, or when the wait has no limit.
     deadline: Option<Instant>,
     /// How the last receiver was lost.
     lost: Option<TransferError>,
-    story: Arc<Story>,
+    /// Nobody new can come any more, and why.
+    closing: Option<Failure>,
     /// Shows the progress from the first receiver on.
     ticker: Option<Ticker>,
 }
@@ -101,12 +126,13 @@ impl<'a> Serving<'a> {
             tell,
             messages,
             sessions: Vec::new(),
-            receiver: None,
+            done: 0,
+            partial: 0,
             next_id: 0,
             surveyed: None,
             deadline: patience(args),
             lost: None,
-            story: Arc::new(Story::new(Role::Sender, reporter)),
+            closing: None,
             ticker: None,
         }
     }
@@ -118,24 +144,35 @@ impl<'a> Serving<'a> {
         move |failure| drop(tell.send(Message::GiveUp(failure)))
     }
 
-    /// Returns once a receiver has confirmed everything, or when there is no point in waiting longer.
+    /// Returns once the receivers have confirmed everything, or when there is no point in waiting longer.
     pub fn run(mut self) -> Result<(), Failure> {
         self.survey_in_background();
         self.accept_in_background();
         loop {
             match self.next_message()? {
                 Message::Came(connection) => self.admit(connection),
-                Message::Knows(id) => self.choose(id),
+                Message::Knows(id, instance) => self.choose(id, instance),
                 Message::Unreadable(error) => return Err(self.failure(&error)),
                 Message::Stop => {
+                    let idle = self.receivers().next().is_none();
                     self.stop_all();
+                    if self.args.keep && idle {
+                        self.reporter.say(format!("Sent to {}.", Receivers(self.done)));
+                        return Ok(());
+                    }
                     return Err(Failure::new(Exit::Interrupted, "stopped"));
                 }
-                Message::GiveUp(failure) if self.receiver.is_none() && self.lost.is_none() => {
-                    self.stop_all();
-                    return Err(failure);
+                Message::GiveUp(failure) => {
+                    let idle = self.receivers().next().is_none() && self.lost.is_none();
+                    self.closing = Some(failure);
+                    if idle {
+                        return self.give_up_now();
+                    }
+                    if self.is_several() {
+                        self.reporter
+                            .warn("nobody new can use the code; who is being served still is");
+                    }
                 }
-                Message::GiveUp(_) => {}
                 Message::Ended(id, result) => {
                     if let Some(end) = self.ended(id, *result) {
                         return end;
@@ -143,6 +180,26 @@ impl<'a> Serving<'a> {
                 }
             }
         }
+    }
+
+    /// More than one receiver may come.
+    fn is_several(&self) -> bool {
+        self.args.receivers() != Some(1)
+    }
+
+    /// The sessions that are served now.
+    fn receivers(&self) -> impl Iterator<Item = &Session> {
+        self.sessions.iter().filter(|session| session.standing == Standing::Receiver)
+    }
+
+    /// Nobody is served and nobody can come.
+    fn give_up_now(&mut self) -> Result<(), Failure> {
+        self.stop_all();
+        let mut failure = self.closing.take().expect("this is called when there is a reason");
+        if self.done > 0 {
+            failure.message.push_str(&format!(" ({} had everything)", Receivers(self.done)));
+        }
+        Err(failure)
     }
 
     /// Waits, at most until the deadline.
@@ -175,74 +232,101 @@ impl<'a> Serving<'a> {
     }
 
     fn survey_in_background(&mut self) {
-        let (id, options) = self.prepare();
-        let (theirs, tell) = (Arc::clone(&options), self.tell.clone());
+        let prepared = self.prepare();
+        let (theirs, tell) = (Arc::clone(&prepared.options), self.tell.clone());
         thread::spawn(move || {
             if let Err(error) = theirs.survey() {
                 let _ = tell.send(Message::Unreadable(error));
             }
         });
-        self.surveyed = Some((id, options));
+        self.surveyed = Some(prepared);
     }
 
     /// Options for one more session, and its number.
-    fn prepare(&mut self) -> (u64, Arc<SendOptions>) {
+    fn prepare(&mut self) -> Prepared {
         let id = self.next_id;
         self.next_id += 1;
         let mut options = SendOptions::new(self.paths.clone(), self.secret);
-        let (tell, story) = (self.tell.clone(), Arc::clone(&self.story));
+        let story = Arc::new(Story::new(Role::Sender, self.reporter));
+        let (tell, teller) = (self.tell.clone(), Arc::clone(&story));
+        let number = self.is_several().then_some(id);
         options.events = Arc::new(move |event: Happened<'_>| {
-            if matches!(event, Happened::Connected { .. }) {
-                let _ = tell.send(Message::Knows(id));
+            if let Happened::Connected { instance, .. } = event {
+                teller.number(number);
+                let _ = tell.send(Message::Knows(id, instance));
             }
-            story.tell(&event);
+            teller.tell(&event);
         });
-        (id, Arc::new(options))
+        Prepared { id, options: Arc::new(options), story }
     }
 
     /// Serves a new connection on a thread of its own. Who it is shows when it names the secret.
     fn admit(&mut self, connection: Connection) {
-        if self.sessions.len() >= MAX_SESSIONS {
+        if self.sessions.len() - self.receivers().count() >= MAX_SESSIONS {
             self.send_away_a_stranger();
         }
-        let (id, options) = self.surveyed.take().unwrap_or_else(|| self.prepare());
+        let Prepared { id, options, story } =
+            self.surveyed.take().unwrap_or_else(|| self.prepare());
         let (peer, handle) = (connection.peer(), connection.clone());
         let (theirs, tell) = (Arc::clone(&options), self.tell.clone());
         thread::spawn(move || {
             let result = wraith_transfer::serve(handle, &theirs);
             let _ = tell.send(Message::Ended(id, Box::new(result)));
         });
-        self.sessions.push(Session { id, peer, connection, options, chosen: false });
+        let standing = Standing::Stranger;
+        self.sessions.push(Session {
+            id,
+            peer,
+            connection,
+            options,
+            story,
+            instance: None,
+            standing,
+        });
     }
 
     /// Makes room: whoever has been here longest without naming the secret is the least likely to be the receiver, who
     /// needs one round trip for it. So strangers who say nothing keep nobody out.
     fn send_away_a_stranger(&self) {
-        let strangers = self.sessions.iter().filter(|s| Some(s.id) != self.receiver);
+        let strangers = self.sessions.iter().filter(|s| s.standing != Standing::Receiver);
         if let Some(stranger) = strangers.min_by_key(|s| s.id) {
             stranger.connection.close(close::OTHER, "too many callers at once");
         }
     }
 
-    /// A session's peer knows the secret: it is the receiver, unless somebody else is already. The same peer again has
-    /// come back, and its earlier connection is dead whether it knows it or not.
-    fn choose(&mut self, id: u64) {
+    /// A session's peer knows the secret: it is a receiver if one is wanted. The same run of a receiver again has come back,
+    /// and its earlier connection is dead whether it knows it or not; so has the same peer where there is room for one only.
+    fn choose(&mut self, id: u64, instance: Option<u64>) {
         let Some(at) = self.sessions.iter().position(|s| s.id == id) else { return };
+        self.sessions[at].instance = instance;
         let newcomer = &self.sessions[at];
-        match self.sessions.iter().find(|s| Some(s.id) == self.receiver) {
-            Some(current) if current.peer == newcomer.peer => {
-                current.connection.close(close::OTHER, "you have come back on another connection");
-            }
-            Some(_) => {
-                let why = "the sender is sending to somebody else with this ticket";
-                newcomer.connection.close(close::REFUSED, why);
-                return;
-            }
-            None => {}
+        let served = self.receivers().count();
+        let wanted = self.args.receivers().map_or(MAX_RECEIVERS, |n| (n - self.done) as usize);
+        let has_room = served < wanted.min(MAX_RECEIVERS);
+        let is_back = |s: &&Session| {
+            let same_run = instance.is_some() && s.instance == instance;
+            s.peer == newcomer.peer && (same_run || !has_room)
+        };
+        let earlier = self.receivers().find(is_back).map(|s| s.id);
+        if let Some(earlier) = earlier {
+            let earlier =
+                self.sessions.iter_mut().find(|s| s.id == earlier).expect("it was just found");
+            earlier.connection.close(close::OTHER, "you have come back on another connection");
+            earlier.standing = Standing::Former;
+            self.meter.leave(&earlier.options.progress);
+        } else if !has_room {
+            let why = if self.is_several() {
+                "the sender is sending to as many receivers as it can or was told to; try again later"
+            } else {
+                "the sender is sending to somebody else with this ticket"
+            };
+            self.sessions[at].connection.close(close::REFUSED, why);
+            self.sessions[at].standing = Standing::Former;
+            return;
         }
-        self.meter.watch(Arc::clone(&newcomer.options.progress));
-        self.sessions[at].chosen = true;
-        self.receiver = Some(id);
+        let newcomer = &mut self.sessions[at];
+        newcomer.standing = Standing::Receiver;
+        self.meter.join(Arc::clone(&newcomer.options.progress));
         self.deadline = None;
         if self.ticker.is_none() {
             self.ticker = Some(Ticker::start(Arc::clone(self.reporter), Arc::clone(&self.meter)));
@@ -257,34 +341,70 @@ impl<'a> Serving<'a> {
     ) -> Option<Result<(), Failure>> {
         let at = self.sessions.iter().position(|s| s.id == id)?;
         let session = self.sessions.swap_remove(at);
-        if self.receiver != Some(id) {
+        if session.standing != Standing::Receiver {
             if matches!(result, Err(TransferError::WrongSecret)) {
                 self.reporter.say("Somebody came with another ticket and was refused.");
             }
-            if self.surveyed.is_none() && !session.chosen {
-                self.surveyed = Some((id, session.options));
+            if self.surveyed.is_none() && session.standing == Standing::Stranger {
+                let Session { id, options, story, .. } = session;
+                self.surveyed = Some(Prepared { id, options, story });
             }
             return None;
         }
-        self.receiver = None;
-        match result {
-            Ok(report) => {
-                self.ticker = None;
-                self.story.sent(&report, session.options.progress.bytes());
-                Some(report.outcome().map_err(|error| self.failure(&error)))
-            }
+        self.meter.leave(&session.options.progress);
+        let end = match result {
+            Ok(report) => self.served(&session, &report),
             Err(TransferError::Later) => {
                 self.reporter.say("The receiver has only looked. Waiting for it to come back.");
-                self.deadline = patience(self.args);
                 self.lost = None;
+                None
+            }
+            Err(error) if self.is_several() => {
+                session.story.lost(&error);
                 None
             }
             Err(error) if is_lost(&error) && self.args.reconnect > 0 => {
                 self.await_return(error);
-                None
+                return None;
             }
             Err(error) => Some(Err(self.failure(&error))),
+        };
+        if end.is_none() && self.receivers().next().is_none() {
+            if self.closing.is_some() {
+                return Some(self.give_up_now());
+            }
+            self.deadline = patience(self.args);
         }
+        end
+    }
+
+    /// A receiver has confirmed everything. Some(end) if it was the last that was wanted.
+    fn served(&mut self, session: &Session, report: &SendReport) -> Option<Result<(), Failure>> {
+        self.done += 1;
+        self.partial += u32::from(report.failed > 0);
+        let last = Some(self.done) == self.args.receivers();
+        if last {
+            self.ticker = None;
+        }
+        session.story.sent(report, session.options.progress.bytes());
+        if !self.is_several() {
+            return Some(report.outcome().map_err(|error| self.failure(&error)));
+        }
+        if !last {
+            let of = self.args.receivers().map(|n| format!(" of {n}")).unwrap_or_default();
+            self.reporter.say(format!("{}{of} served. Waiting for the next.", self.done));
+            return None;
+        }
+        self.stop_all();
+        Some(match self.partial {
+            0 => Ok(()),
+            n => {
+                let message =
+                    format!("{} of {} lack files that could not be sent", n, Receivers(self.done));
+                Err(Failure::new(Exit::Partial, message)
+                    .hint(format!("for the rest, run again: {}", command_again(self.args))))
+            }
+        })
     }
 
     /// The receiver is gone; it may come back.
@@ -311,6 +431,15 @@ impl<'a> Serving<'a> {
 
     fn failure(&self, error: &TransferError) -> Failure {
         crate::report::failure(error, &command_again(self.args))
+    }
+}
+
+/// `1 receiver`, `2 receivers`.
+struct Receivers(u32);
+
+impl std::fmt::Display for Receivers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} receiver{}", self.0, if self.0 == 1 { "" } else { "s" })
     }
 }
 

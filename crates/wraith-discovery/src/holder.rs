@@ -1,17 +1,19 @@
 //! The side that made a code, wherever guests come from: one state for all meeting places, so that one guess is one guess.
 //!
 //! ```text
-//!            hello: a run begins, nothing is decided
+//!            hello: a run begins, nothing is decided; right proof, and uses are left
 //!            ┌───┐
-//!            ▼   │   right proof
-//!  made ──▶ Open ┴──────────────▶ Used: only the same guest is answered, with the same words as before
+//!            ▼   │   right proof, the last use
+//!  made ──▶ Open ┴──────────────▶ Over(Used)
 //!            │ │   wrong proof
 //!            │ └────────────────▶ Over(Burned)
 //!            │      time is up
 //!            └──────────────────▶ Over(Expired)
 //! ```
 //!
-//! Invariant: at most one proof is ever compared with a run's. No path leads back to Open.
+//! Guests with the right words are answered with the same words again, whatever the state. Invariant: at most one wrong
+//! proof is ever compared, however often the code may be used, so more uses give nobody more guesses. No path leads back to
+//! Open.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -24,6 +26,9 @@ use crate::pake::{ANSWER_LEN, GIFT_LEN, Giver, HELLO_LEN, PROOF_LEN, Run, WELCOM
 /// Exchanges that may be under way at once. A guest finishes within a round trip; beyond this number the oldest is
 /// dropped, so a flood of hellos costs memory for this many and keeps out guests slower than it.
 const MAX_RUNS: usize = 64;
+
+/// Guests whose welcome is kept for when they ask again, which they do within seconds.
+const MAX_SERVED: usize = 64;
 
 /// Why a guest is not served. Told to the guest in one byte, which proves nothing and is treated so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,26 +83,39 @@ pub struct Holder {
     code: Code,
     giver: Giver,
     expires: Instant,
+    /// Right proofs that are still welcome.
+    uses: u32,
+    /// Guests that proved the words, oldest first.
+    served: VecDeque<Served>,
     state: State,
+}
+
+#[derive(Debug)]
+struct Served {
+    hello: [u8; HELLO_LEN],
+    proof: [u8; PROOF_LEN],
+    welcome: Box<[u8; WELCOME_LEN]>,
+    run: Run,
 }
 
 #[derive(Debug)]
 enum State {
     /// Runs by the guest's hello, oldest first.
     Open(VecDeque<([u8; HELLO_LEN], Run)>),
-    Used {
-        hello: [u8; HELLO_LEN],
-        proof: [u8; PROOF_LEN],
-        welcome: Box<[u8; WELCOME_LEN]>,
-        run: Box<Run>,
-    },
     Over(Refusal),
 }
 
 impl Holder {
-    /// A code that nobody has tried yet.
+    /// A code that nobody has tried yet, good for one guest.
     pub fn new(code: Code, giver: Giver, expires: Instant) -> Self {
-        Self { code, giver, expires, state: State::Open(VecDeque::new()) }
+        let (served, state) = (VecDeque::new(), State::Open(VecDeque::new()));
+        Self { code, giver, expires, uses: 1, served, state }
+    }
+
+    /// The same, good for so many guests, at least one. A wrong guess ends it for all.
+    pub fn with_uses(mut self, uses: u32) -> Self {
+        self.uses = uses.max(1);
+        self
     }
 
     /// The code.
@@ -117,7 +135,6 @@ impl Holder {
         }
         match self.state {
             State::Open(_) => None,
-            State::Used { .. } => Some(Refusal::Used),
             State::Over(why) => Some(why),
         }
     }
@@ -138,9 +155,11 @@ impl Holder {
         now: Instant,
         hello: &[u8; HELLO_LEN],
     ) -> Result<[u8; ANSWER_LEN], Refusal> {
-        let over = self.over(now);
+        if let Some(served) = self.served.iter().find(|served| served.hello == *hello) {
+            return Ok(served.run.answer());
+        }
+        self.over(now);
         match &mut self.state {
-            State::Used { hello: served, run, .. } if served == hello => Ok(run.answer()),
             State::Open(runs) => {
                 if let Some((_, run)) = runs.iter().find(|(theirs, _)| theirs == hello) {
                     return Ok(run.answer());
@@ -153,7 +172,7 @@ impl Holder {
                 runs.push_back((*hello, run));
                 Ok(answer)
             }
-            State::Used { .. } | State::Over(_) => Err(over.unwrap_or(Refusal::Unknown)),
+            State::Over(why) => Err(*why),
         }
     }
 
@@ -166,35 +185,36 @@ impl Holder {
         proof: &[u8; PROOF_LEN],
         ticket: impl FnOnce() -> Zeroizing<Vec<u8>>,
     ) -> Judged {
-        let over = self.over(now);
-        match &mut self.state {
-            State::Used { hello: served, proof: right, welcome, .. }
-                if served == hello && wraith_crypto::equal(right, proof) =>
-            {
-                Judged::Right { welcome: welcome.clone(), first: false }
-            }
-            State::Open(runs) => {
-                let Some(at) = runs.iter().position(|(theirs, _)| theirs == hello) else {
-                    return Judged::Refused(Refusal::Unknown);
-                };
-                let (_, run) = runs.swap_remove_back(at).expect("the position was just found");
-                if !run.is_right(proof) {
-                    self.state = State::Over(Refusal::Burned);
-                    return Judged::Refused(Refusal::Wrong);
-                }
-                let welcome = Box::new(run.welcome(&ticket()));
-                self.state = State::Used {
-                    hello: *hello,
-                    proof: *proof,
-                    welcome: welcome.clone(),
-                    run: Box::new(run),
-                };
-                Judged::Right { welcome, first: true }
-            }
-            State::Used { .. } | State::Over(_) => {
-                Judged::Refused(over.unwrap_or(Refusal::Unknown))
-            }
+        let again =
+            |served: &&Served| served.hello == *hello && wraith_crypto::equal(&served.proof, proof);
+        if let Some(served) = self.served.iter().find(again) {
+            return Judged::Right { welcome: served.welcome.clone(), first: false };
         }
+        self.over(now);
+        let runs = match &mut self.state {
+            State::Open(runs) => runs,
+            State::Over(why) => return Judged::Refused(*why),
+        };
+        let Some(at) = runs.iter().position(|(theirs, _)| theirs == hello) else {
+            return Judged::Refused(Refusal::Unknown);
+        };
+        let (_, run) = runs.swap_remove_back(at).expect("the position was just found");
+        if !run.is_right(proof) {
+            self.state = State::Over(Refusal::Burned);
+            return Judged::Refused(Refusal::Wrong);
+        }
+        let welcome = Box::new(run.welcome(&ticket()));
+        if self.served.len() == MAX_SERVED {
+            self.served.pop_front();
+        }
+        let served = Served { hello: *hello, proof: *proof, welcome: welcome.clone(), run };
+        self.served.push_back(served);
+        // An endless code stays so.
+        self.uses -= u32::from(self.uses != u32::MAX);
+        if self.uses == 0 {
+            self.state = State::Over(Refusal::Used);
+        }
+        Judged::Right { welcome, first: true }
     }
 
     /// What the guest gave that said `hello` and proved the words.
@@ -206,12 +226,9 @@ impl Holder {
         hello: &[u8; HELLO_LEN],
         gift: &[u8; GIFT_LEN],
     ) -> Result<Zeroizing<Vec<u8>>, Refusal> {
-        match &self.state {
-            State::Used { hello: served, run, .. } if served == hello => {
-                run.open_gift(gift).map_err(|_| Refusal::Unfit)
-            }
-            _ => Err(Refusal::Unknown),
-        }
+        let served = self.served.iter().find(|served| served.hello == *hello);
+        let served = served.ok_or(Refusal::Unknown)?;
+        served.run.open_gift(gift).map_err(|_| Refusal::Unfit)
     }
 }
 
@@ -263,6 +280,34 @@ mod tests {
             }
         }
         assert_eq!(holder.over(now), Some(Refusal::Used));
+    }
+
+    #[test]
+    fn a_code_for_three_serves_three_and_a_wrong_guess_ends_it_for_the_rest() {
+        let now = Instant::now();
+        for wrong_after in 0..=3 {
+            let mut holder = holder(now).with_uses(3);
+            for _ in 0..wrong_after {
+                assert_eq!(holder.over(now), None);
+                let (hello, proven) = come(&mut holder, now, 1);
+                for first in [true, false] {
+                    let judged = holder.judge(now, &hello, &proven.proof(), ticket);
+                    assert!(matches!(judged, Judged::Right { first: f, .. } if f == first));
+                }
+            }
+            if wrong_after == 3 {
+                assert_eq!(holder.over(now), Some(Refusal::Used));
+                let late = Guest::new(&code(1), Giver::Holder).hello();
+                assert_eq!(holder.hello(now, &late), Err(Refusal::Used));
+                continue;
+            }
+            let (hello, wrong) = come(&mut holder, now, 2);
+            let (right_hello, right) = come(&mut holder, now, 1);
+            let judged = holder.judge(now, &hello, &wrong.proof(), nothing);
+            assert!(matches!(judged, Judged::Refused(Refusal::Wrong)));
+            let judged = holder.judge(now, &right_hello, &right.proof(), nothing);
+            assert!(matches!(judged, Judged::Refused(Refusal::Burned)));
+        }
     }
 
     #[test]

@@ -87,7 +87,7 @@ impl Drop for Waiting {
     }
 }
 
-/// Makes a code that is good for `life` and prepares to wait for a guest at all places. `ticket` makes what a guest with the
+/// Makes a code that is good for `life` and for `uses` guests (`u32::MAX`: any number) and prepares to wait for a guest at all places. `ticket` makes what a guest with the
 /// right words gets, given our address as a rendezvous server saw it; `tell` is called from other threads.
 ///
 /// # Errors
@@ -96,6 +96,7 @@ pub fn wait(
     places: &Places,
     giver: Giver,
     life: Duration,
+    uses: u32,
     ticket: impl Fn(Option<IpAddr>) -> Zeroizing<Vec<u8>> + Send + Sync + 'static,
     tell: impl Fn(Happened) + Send + Sync + 'static,
 ) -> io::Result<Waiting> {
@@ -137,7 +138,7 @@ pub fn wait(
         }
     }
     let code = Code::new(chosen, words);
-    let holder = Holder::new(code.clone(), giver, Instant::now() + life);
+    let holder = Holder::new(code.clone(), giver, Instant::now() + life).with_uses(uses);
     let board = Arc::new(Board::new(holder, giver, Box::new(ticket), Box::new(tell)));
     Ok(Waiting { board, code, places: at, not, listener, rendezvous })
 }

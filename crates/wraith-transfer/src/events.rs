@@ -113,8 +113,8 @@ impl FileStatus {
 #[non_exhaustive]
 #[allow(missing_debug_implementations, reason = "it borrows what only knows how to be shown")]
 pub enum Event<'a> {
-    /// Both sides have said Hello (and the sender knows the secret).
-    Connected { peer: NodeId, remote: SocketAddr },
+    /// Both sides have said Hello (and the sender knows the secret). `instance` tells runs of a receiver apart, where it says.
+    Connected { peer: NodeId, remote: SocketAddr, instance: Option<u64> },
     /// Sender: the offer went out. Receiver: it came, before `decide` is asked.
     Offer(&'a Offer),
     /// The receiver accepted.

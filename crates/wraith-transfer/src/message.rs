@@ -51,6 +51,9 @@ pub struct Fetch {
     /// 16 bytes.
     #[cbor(n(0), with = "minicbor::bytes")]
     pub secret: [u8; 16],
+    /// The same on every connection of one run of a receiver, so that a sender that serves several knows who has come back.
+    #[n(1)]
+    pub instance: Option<u64>,
 }
 
 impl std::fmt::Debug for Fetch {
@@ -274,7 +277,8 @@ mod tests {
         prop_oneof![
             (any::<u64>(), any::<u8>())
                 .prop_map(|(version, role)| Message::Hello(Hello { version, role })),
-            any::<[u8; 16]>().prop_map(|secret| Message::Fetch(Fetch { secret })),
+            (any::<[u8; 16]>(), any::<Option<u64>>())
+                .prop_map(|(secret, instance)| Message::Fetch(Fetch { secret, instance })),
             offer.prop_map(Message::Offer),
             Just(Message::Accept(Accept {})),
             want().prop_map(Message::Want),

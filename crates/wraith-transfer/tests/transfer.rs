@@ -5,7 +5,6 @@ mod common;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
-use std::path::Path;
 
 use common::*;
 use wraith_transfer::{Decision, SendOptions, TransferError};

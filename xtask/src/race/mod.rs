@@ -15,6 +15,7 @@
 
 mod chart;
 pub mod data;
+pub mod fanout;
 mod isolated;
 mod memory;
 mod page;

@@ -47,6 +47,8 @@ pub enum Event<'a> {
     Note { path: &'a str, message: &'a str },
     /// The connection was lost and is being made again.
     Reconnecting { message: &'a str, seconds_left: u64 },
+    /// One of several receivers did not get everything; the others are served all the same. `code` as in `error`.
+    ReceiverFailed { code: &'a str, message: &'a str },
     /// Everything is done and confirmed. `bytes_moved` are those of the last connection; the others were there already.
     Done {
         files: u64,
@@ -77,6 +79,15 @@ pub enum Event<'a> {
     Error { code: &'a str, exit: u8, message: &'a str, hint: Option<&'a str> },
 }
 
+/// An event, with the number of the receiver it is about where there are several.
+#[derive(Clone, Debug, Serialize)]
+pub struct Numbered<'a> {
+    #[serde(flatten)]
+    pub event: &'a Event<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receiver: Option<u64>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -84,10 +95,9 @@ mod tests {
     #[test]
     fn an_event_is_one_line_that_begins_with_its_name() {
         let event = Event::Error { code: "disk", exit: 7, message: "a\nb", hint: None };
-        let line = serde_json::to_string(&event).unwrap();
-        assert_eq!(
-            line,
-            r#"{"event":"error","code":"disk","exit":7,"message":"a\nb","hint":null}"#
-        );
+        let line = |receiver| serde_json::to_string(&Numbered { event: &event, receiver }).unwrap();
+        let text = r#"{"event":"error","code":"disk","exit":7,"message":"a\nb","hint":null"#;
+        assert_eq!(line(None), format!("{text}}}"));
+        assert_eq!(line(Some(2)), format!("{text},\"receiver\":2}}"));
     }
 }

@@ -1,6 +1,6 @@
 //! Turns the engine's counters into a rate and a time left.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use wraith_transfer::Progress;
@@ -10,29 +10,49 @@ use super::Event;
 /// The rate shown is an average that forgets with this time constant: steady to read, yet it follows a change of path.
 const RATE_MEMORY: Duration = Duration::from_secs(5);
 
-/// The counters of a transfer: those of its latest connection.
+/// The counters of a transfer: those of its latest connection, or of all that run at once.
 #[derive(Debug, Default)]
 pub struct Meter {
-    progress: Mutex<Option<Arc<Progress>>>,
+    progress: Mutex<Vec<Arc<Progress>>>,
 }
 
 impl Meter {
-    /// Shows these counters from now on.
+    /// Shows these counters alone from now on.
     pub fn watch(&self, progress: Arc<Progress>) {
-        *self.progress.lock().unwrap_or_else(PoisonError::into_inner) = Some(progress);
+        *self.lock() = vec![progress];
+    }
+
+    /// Shows these counters beside the others.
+    pub fn join(&self, progress: Arc<Progress>) {
+        self.lock().push(progress);
+    }
+
+    /// Shows these counters no more, unless they are the last: the end of a transfer is shown until another begins.
+    pub fn leave(&self, progress: &Arc<Progress>) {
+        let mut all = self.lock();
+        if all.len() > 1 {
+            all.retain(|other| !Arc::ptr_eq(other, progress));
+        }
     }
 
     /// The counters as they are; None before there is a connection.
     fn read(&self) -> Option<Snapshot> {
-        let progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
+        let all = self.lock().clone();
+        let sum = |figure: fn(&Progress) -> u64| {
+            all.iter().fold(0, |sum: u64, progress| sum.saturating_add(figure(progress)))
+        };
         Some(Snapshot {
-            bytes: progress.bytes(),
-            total: progress.bytes_total(),
-            files: progress.files(),
-            total_files: progress.files_total(),
+            bytes: sum(Progress::bytes),
+            total: sum(Progress::bytes_total),
+            files: sum(Progress::files),
+            total_files: sum(Progress::files_total),
             bytes_per_second: 0,
-            current: progress.current_file(),
+            current: all.last()?.current_file(),
         })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Progress>>> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -13,6 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 pub use event::Event;
+use event::Numbered;
 pub use meter::{Meter, Snapshot};
 pub use ticker::Ticker;
 
@@ -79,12 +80,17 @@ impl Reporter {
 
     /// An event for programs; people never see it. Events about single files are written in batches, all others at once.
     pub fn event(&self, event: &Event<'_>) {
+        self.event_of(None, event);
+    }
+
+    /// The same about one of several receivers.
+    pub fn event_of(&self, receiver: Option<u64>, event: &Event<'_>) {
         if self.style != Style::Json {
             return;
         }
         let mut inner = self.lock();
         // A reader that went away does not stop a transfer: its exit code still tells how it ended.
-        let _ = serde_json::to_writer(&mut inner.out, event);
+        let _ = serde_json::to_writer(&mut inner.out, &Numbered { event, receiver });
         let _ = inner.out.write_all(b"\n");
         if !matches!(event, Event::File { .. }) {
             let _ = inner.out.flush();

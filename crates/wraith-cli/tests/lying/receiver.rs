@@ -70,7 +70,7 @@ impl Caller {
     }
 
     pub fn fetch(&mut self, secret: [u8; 16]) {
-        self.write(&Message::Fetch(Fetch { secret }).to_bytes());
+        self.write(&Message::Fetch(Fetch { secret, instance: None }).to_bytes());
     }
 
     pub fn told(self) -> CloseReason {

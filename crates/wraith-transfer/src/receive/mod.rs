@@ -62,6 +62,8 @@ pub struct ReceiveOptions<'a> {
     pub target: PathBuf,
     /// The capability secret of the ticket.
     pub secret: [u8; 16],
+    /// The same on every connection of one run of the program, another in every run.
+    pub instance: Option<u64>,
     /// Signs the receipt; must be the identity the connection was made with.
     pub identity: SecretIdentity,
     /// What to do where a different file is in the way.
@@ -86,6 +88,7 @@ impl<'a> ReceiveOptions<'a> {
         Self {
             target,
             secret,
+            instance: None,
             identity,
             on_conflict: OnConflict::Rename,
             preview: false,
@@ -254,13 +257,16 @@ fn greet(session: &Session, options: &mut ReceiveOptions<'_>) -> Result<Greeting
     let (send, recv) = opened.map_err(|reason| session.lost(&reason))?;
     let (mut reader, mut writer) = (ControlReader::new(recv), ControlWriter::new(send));
     writer.send(session, &Message::Hello(Hello { version: VERSION, role: 2 }))?;
-    writer.send(session, &Message::Fetch(Fetch { secret: options.secret }))?;
+    writer.send(
+        session,
+        &Message::Fetch(Fetch { secret: options.secret, instance: options.instance }),
+    )?;
     match reader.next_within(session, GREETING_TIMEOUT)? {
         Message::Hello(hello) if hello.role == 1 && hello.version >= 1 => {}
         other => return Err(session.protocol(format!("{} instead of Hello", other.name()))),
     }
     let (peer, remote) = (session.connection.peer(), session.connection.remote());
-    options.events.event(Event::Connected { peer, remote });
+    options.events.event(Event::Connected { peer, remote, instance: options.instance });
     let offer = match reader.next_within(session, OFFER_TIMEOUT)? {
         Message::Offer(offer) => check_offer(session, options, offer)?,
         other => return Err(session.protocol(format!("{} instead of Offer", other.name()))),

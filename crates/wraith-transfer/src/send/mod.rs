@@ -159,14 +159,14 @@ fn greet(session: &Session, options: &SendOptions) -> Result<Greeting, TransferE
         Message::Hello(hello) if hello.role == 2 && hello.version >= 1 => {}
         other => return Err(session.protocol(format!("{} instead of Hello", other.name()))),
     }
-    match reader.next_within(session, GREETING_TIMEOUT)? {
-        Message::Fetch(fetch) if is_equal(&fetch.secret, &options.secret) => {}
+    let instance = match reader.next_within(session, GREETING_TIMEOUT)? {
+        Message::Fetch(fetch) if is_equal(&fetch.secret, &options.secret) => fetch.instance,
         Message::Fetch(_) => return Err(TransferError::WrongSecret),
         other => return Err(session.protocol(format!("{} instead of Fetch", other.name()))),
-    }
+    };
     writer.send(session, &Message::Hello(Hello { version: VERSION, role: 1 }))?;
     let (peer, remote) = (session.connection.peer(), session.connection.remote());
-    options.events.event(Event::Connected { peer, remote });
+    options.events.event(Event::Connected { peer, remote, instance });
     let offer = offer(options)?;
     options.progress.start(&offer);
     writer.send(session, &Message::Offer(offer.clone()))?;
