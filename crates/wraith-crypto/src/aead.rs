@@ -87,6 +87,18 @@ pub fn aes_hardware() -> bool {
     }
 }
 
+/// What computes a suite on this processor, in words for people.
+#[must_use]
+pub fn implementation(suite: Suite) -> &'static str {
+    match (suite, &AeadKey::new(suite, &[0; 32]).cipher) {
+        #[cfg(target_arch = "x86_64")]
+        (_, Cipher::Wide(_)) => "own, 512-bit VAES",
+        (Suite::Aes256Gcm, _) if aes_hardware() => "AWS-LC, AES instructions",
+        (Suite::Aes256Gcm, _) => "AWS-LC, no AES instructions",
+        (Suite::ChaCha20Poly1305, _) => "AWS-LC",
+    }
+}
+
 /// A key of one suite, used with explicit nonces.
 pub struct AeadKey {
     cipher: Cipher,

@@ -40,6 +40,7 @@ mod clock;
 mod connection;
 mod endpoint;
 mod error;
+mod facts;
 mod inbox;
 mod io;
 mod lock;
@@ -54,6 +55,7 @@ pub use bytes::Bytes;
 pub use connection::Connection;
 pub use endpoint::{Config, Endpoint};
 pub use error::{ConnectError, DatagramError, ReadError, ReadExactError, WriteError};
+pub use facts::SocketFacts;
 pub use stream::{RecvStream, SendStream};
 pub use wraith_core::{
     Algorithm, Chunk, CloseReason, ConnectionStats, EndpointConfig, StreamId, TransportConfig,

@@ -17,7 +17,7 @@ use crate::source::SourceAddresses;
 
 /// Kernel buffer asked for in each direction: at 10 Gbit/s, 3 ms without the I/O thread running. The kernel gives what
 /// `net.core.{r,w}mem_max` allows.
-const KERNEL_BUFFER: usize = 4 << 20;
+pub(crate) const KERNEL_BUFFER: usize = 4 << 20;
 /// Datagrams in one segmented send (`UDP_MAX_SEGMENTS`).
 const SEGMENTS_MAX: usize = 64;
 /// Bytes in one segmented send: what an IPv4 packet of 65,535 bytes leaves after 20 + 8 bytes of headers.
@@ -80,6 +80,11 @@ impl Socket {
     /// The bound address.
     pub(crate) fn local_addr(&self) -> SocketAddr {
         self.local
+    }
+
+    /// Whether batches go out in one call, as far as is known yet.
+    pub(crate) fn segments(&self) -> bool {
+        self.segmentation
     }
 
     /// Receives what is there, up to [`RECV_BATCH`] buffers; the number filled. Zero if nothing is there.

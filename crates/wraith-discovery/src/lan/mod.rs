@@ -9,6 +9,7 @@ mod guest;
 mod holder;
 mod interfaces;
 mod packet;
+mod probe;
 mod sockets;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -17,6 +18,7 @@ pub(crate) use guest::ask;
 pub(crate) use holder::Listener;
 pub use interfaces::Lan;
 pub use packet::{PACKET_LEN, open, seal};
+pub use probe::{Heard, probe};
 
 /// Link-local groups set aside for experiments, which no router forwards (RFC 4727 §2.4.2, §3.2).
 pub const GROUP_V4: Ipv4Addr = Ipv4Addr::new(224, 0, 0, 254);

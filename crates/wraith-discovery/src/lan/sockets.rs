@@ -68,6 +68,17 @@ impl Sockets {
         }
     }
 
+    /// From now on what goes to the group stays on this machine.
+    pub fn keep_multicast_here(&self) -> io::Result<()> {
+        if let Some(socket) = &self.v4 {
+            socket.set_multicast_ttl_v4(0)?;
+        }
+        if let Some(socket) = &self.v6 {
+            SockRef::from(socket).set_multicast_hops_v6(0)?;
+        }
+        Ok(())
+    }
+
     /// Sends to one address.
     pub fn send(&self, to: SocketAddr, packet: &[u8]) {
         let socket = if to.is_ipv4() { &self.v4 } else { &self.v6 };

@@ -16,9 +16,11 @@ mod frame;
 mod guest;
 mod holder;
 mod mailboxes;
+mod probe;
 mod server;
 
-pub use frame::{ClientFrame, No, NoFrame, ServerFrame, split};
+pub use frame::{ClientFrame, No, NoFrame, ServerFrame, VERSION, split};
 pub(crate) use guest::ask;
 pub(crate) use holder::hold;
+pub use probe::probe;
 pub use server::Server;

@@ -1,0 +1,99 @@
+//! What the kernel of this machine gives a socket of ours, tried out and not guessed: a batch is sent through loopback with the same
+//! calls that carry transfers. For people who wonder why it is slow, and for nothing else.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use socket2::SockRef;
+
+use crate::socket::{KERNEL_BUFFER, RecvBuffers, Sent, Socket};
+
+/// Datagrams of the batch, and their size: together less than the smallest receive buffer that kernels give.
+const DATAGRAMS: usize = 32;
+const DATAGRAM_BYTES: usize = 1200;
+/// Loopback takes microseconds; a machine that is busy, much longer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What a socket can do here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SocketFacts {
+    /// Datagrams that went out in the batch, and those that came back.
+    pub sent: usize,
+    pub received: usize,
+    /// The kernel cut the batch (GSO): one system call for all of it.
+    pub segmentation: bool,
+    /// The kernel merged what came in (GRO): some receive buffer held several datagrams.
+    pub merging: bool,
+    /// Bytes of kernel buffer in each direction, as they count for datagrams.
+    pub receive_buffer: usize,
+    pub send_buffer: usize,
+    /// What every socket of ours asks for in each direction.
+    pub buffer_wanted: usize,
+}
+
+impl SocketFacts {
+    /// Tries it out on loopback, over IPv6 or IPv4.
+    ///
+    /// # Errors
+    /// No such socket can be had, or the system refuses to send.
+    pub fn measure(ipv6: bool) -> io::Result<Self> {
+        let loopback: IpAddr =
+            if ipv6 { Ipv6Addr::LOCALHOST.into() } else { Ipv4Addr::LOCALHOST.into() };
+        let address = SocketAddr::new(loopback, 0);
+        let (mut from, mut to) = (Socket::bind(address)?, Socket::bind(address)?);
+        let batch = vec![0; DATAGRAMS * DATAGRAM_BYTES];
+        if let Sent::Unreachable(error) = from.send(to.local_addr(), None, &batch, DATAGRAM_BYTES) {
+            return Err(error);
+        }
+        let (received, merging) = count(&mut to)?;
+        let io = SockRef::from(&to);
+        Ok(Self {
+            sent: DATAGRAMS,
+            received,
+            segmentation: from.segments(),
+            merging,
+            receive_buffer: usable(io.recv_buffer_size()?),
+            send_buffer: usable(io.send_buffer_size()?),
+            buffer_wanted: KERNEL_BUFFER,
+        })
+    }
+}
+
+/// Linux doubles what is asked for, to have room for its own bookkeeping, and tells the double.
+fn usable(told: usize) -> usize {
+    if cfg!(target_os = "linux") { told / 2 } else { told }
+}
+
+fn count(socket: &mut Socket) -> io::Result<(usize, bool)> {
+    let mut buffers = RecvBuffers::new();
+    let (mut received, mut merging) = (0, false);
+    let deadline = Instant::now() + PATIENCE;
+    while received < DATAGRAMS {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let timeout = Timespec::try_from(left).unwrap_or_default();
+        if poll(&mut [PollFd::new(&*socket, PollFlags::IN)], Some(&timeout))? == 0 {
+            break;
+        }
+        let filled = socket.receive(&mut buffers)?;
+        for (_, _, datagrams) in buffers.filled(filled) {
+            let here = datagrams.count();
+            received += here;
+            merging |= here > 1;
+        }
+    }
+    Ok((received, merging))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_goes_through_loopback_whole() {
+        let facts = SocketFacts::measure(false).unwrap();
+        assert_eq!(facts.received, facts.sent);
+        assert!(facts.receive_buffer > 0 && facts.send_buffer > 0);
+    }
+}
