@@ -4,20 +4,20 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use wraith_discovery::{Code, Lan};
 
+use crate::config::ConfigArgs;
+use crate::doctor::DoctorArgs;
+use crate::failure::Exit;
+use crate::pages::{CompletionsArgs, ManArgs};
 use crate::size::Size;
 
 /// Move files privately and directly between machines.
 #[derive(Debug, Parser)]
 #[command(name = "wraith", version, about, arg_required_else_help = true, propagate_version = true)]
-#[command(
-    after_help = "Exit codes: 0 done · 1 other · 2 usage · 3 peer not found · 4 refused · 5 wrong code or ticket · \
-6 network lost (run again to continue) · 7 disk (run again to continue) · 8 verification failed · \
-10 some files were not transferred · 11 unsafe name refused · 130 interrupted · 143 terminated"
-)]
+#[command(after_help = exit_codes())]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -37,6 +37,10 @@ pub struct OutputArgs {
     /// Print errors only (and the code or ticket, which is needed)
     #[arg(short, long, global = true)]
     pub quiet: bool,
+
+    /// Leave the config file out
+    #[arg(long, global = true)]
+    pub no_config: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -55,6 +59,14 @@ pub enum Command {
     Demo(DemoArgs),
     /// Run a meeting place for codes, which sees no words, names or files
     Rendezvous(RendezvousArgs),
+    /// Say what this machine and its network allow, and what to do about it
+    Doctor(DoctorArgs),
+    /// List and change settings: options that need not be typed each time
+    Config(ConfigArgs),
+    /// Print what makes a shell complete this command line
+    Completions(CompletionsArgs),
+    /// Write the man pages into a folder, or print the first one
+    Man(ManArgs),
 }
 
 /// Where the two sides of a code meet.
@@ -221,12 +233,19 @@ pub struct DemoArgs {
     pub dir: Option<PathBuf>,
 }
 
-/// The arguments of this process, with `wraith CODE` and `wraith TICKET` read as `wraith receive …`.
-pub fn from_environment() -> Result<Cli, clap::Error> {
-    Cli::try_parse_from(with_implied_receive(std::env::args_os().collect()))
+/// One line of every exit code.
+fn exit_codes() -> String {
+    let codes = Exit::ALL.iter().map(|exit| format!(" · {} {}", *exit as u8, exit.meaning()));
+    format!("Exit codes: 0 done{}", codes.collect::<String>())
 }
 
-fn with_implied_receive(mut arguments: Vec<OsString>) -> Vec<OsString> {
+/// The definition as it is here, without what the config file and the environment change in it.
+pub fn definition() -> clap::Command {
+    Cli::command().long_version(crate::version::long())
+}
+
+/// The arguments of a process, with `wraith CODE` and `wraith TICKET` read as `wraith receive …`.
+pub fn with_implied_receive(mut arguments: Vec<OsString>) -> Vec<OsString> {
     let is_wanted = |a: &OsString| {
         let ticket = a.as_encoded_bytes().get(..7);
         ticket.is_some_and(|p| p.eq_ignore_ascii_case(b"wraith:"))
@@ -240,8 +259,6 @@ fn with_implied_receive(mut arguments: Vec<OsString>) -> Vec<OsString> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]

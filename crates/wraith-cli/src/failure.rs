@@ -33,6 +33,40 @@ pub enum Exit {
 }
 
 impl Exit {
+    /// Every way to fail, in the order of the codes.
+    pub const ALL: [Self; 12] = [
+        Self::Other,
+        Self::Usage,
+        Self::PeerNotFound,
+        Self::Refused,
+        Self::WrongCode,
+        Self::NetworkLost,
+        Self::Disk,
+        Self::Verification,
+        Self::Partial,
+        Self::UnsafeName,
+        Self::Interrupted,
+        Self::Terminated,
+    ];
+
+    /// What it means, for `--help` and the man pages; the README has it at length.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::Other => "other",
+            Self::Usage => "usage",
+            Self::PeerNotFound => "peer not found",
+            Self::Refused => "refused",
+            Self::WrongCode => "wrong code or ticket",
+            Self::NetworkLost => "network lost (run again to continue)",
+            Self::Disk => "disk (run again to continue)",
+            Self::Verification => "verification failed",
+            Self::Partial => "some files were not transferred",
+            Self::UnsafeName => "unsafe name refused",
+            Self::Interrupted => "interrupted",
+            Self::Terminated => "terminated",
+        }
+    }
+
     /// The machine-readable name that `--json` reports as `code`.
     pub const fn name(self) -> &'static str {
         match self {

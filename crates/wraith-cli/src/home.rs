@@ -14,13 +14,22 @@ use zeroize::Zeroizing;
 
 use crate::failure::{Exit, Failure};
 
-const IDENTITY_FILE: &str = "identity";
+/// In the folder, the file of the secret identity.
+pub const IDENTITY_FILE: &str = "identity";
 /// First line of the identity file; the second is the seed in base32.
 const IDENTITY_HEADER: &str = "wraith secret identity 1: keep this file to yourself";
 /// Far more than the two lines of an identity file take.
 const MAX_IDENTITY_FILE_BYTES: u64 = 4096;
 
-/// `$WRAITH_HOME`, else `$XDG_CONFIG_HOME/wraith`, else `~/.config/wraith`.
+/// `$WRAITH_HOME`, else `$XDG_CONFIG_HOME/wraith`, else `~/.config/wraith`; made or not. None if no variable is set.
+pub fn folder() -> Option<PathBuf> {
+    let variable = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    variable("WRAITH_HOME")
+        .or_else(|| variable("XDG_CONFIG_HOME").map(|c| c.join("wraith")))
+        .or_else(|| variable("HOME").map(|h| h.join(".config/wraith")))
+}
+
+/// The folder itself, which exists.
 #[derive(Clone, Debug)]
 pub struct Home {
     folder: PathBuf,
@@ -32,14 +41,10 @@ impl Home {
     /// # Errors
     /// No such variable is set, or the folder cannot be made.
     pub fn open() -> Result<Self, Failure> {
-        let variable = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-        let folder = variable("WRAITH_HOME")
-            .or_else(|| variable("XDG_CONFIG_HOME").map(|c| c.join("wraith")))
-            .or_else(|| variable("HOME").map(|h| h.join(".config/wraith")))
-            .ok_or_else(|| {
-                Failure::new(Exit::Other, "no folder for the identity: HOME is not set")
-                    .hint("set WRAITH_HOME to a folder of your own")
-            })?;
+        let folder = folder().ok_or_else(|| {
+            Failure::new(Exit::Other, "no folder for the identity: HOME is not set")
+                .hint("set WRAITH_HOME to a folder of your own")
+        })?;
         Self::at(folder)
     }
 

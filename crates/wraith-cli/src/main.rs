@@ -6,7 +6,9 @@
 mod addresses;
 mod args;
 mod code;
+mod config;
 mod demo;
+mod doctor;
 mod endpoint;
 mod failure;
 mod find;
@@ -16,6 +18,7 @@ mod interrupt;
 mod made;
 mod offer;
 mod output;
+mod pages;
 mod pending;
 mod prompt;
 mod qr;
@@ -26,23 +29,21 @@ mod saved;
 mod send;
 mod serve;
 mod size;
+mod version;
 
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use args::Command;
-use failure::Failure;
+use args::{Command, OutputArgs};
+use config::NoCommand;
+use failure::{Exit, Failure};
 use home::Home;
 use output::{Event, Reporter};
 
 fn main() -> ExitCode {
-    let cli = match args::from_environment() {
+    let cli = match config::command_line() {
         Ok(cli) => cli,
-        Err(error) => {
-            // Help and version go to standard output with 0, mistakes to standard error with 2; clap knows which.
-            let _ = error.print();
-            return ExitCode::from(error.exit_code() as u8);
-        }
+        Err(none) => return no_command(none),
     };
     let reporter = Arc::new(Reporter::new(cli.output));
     let result = match &cli.command {
@@ -52,6 +53,10 @@ fn main() -> ExitCode {
         Command::Receive(args) => receive::run(args, &reporter),
         Command::Demo(args) => demo::run(args, &reporter),
         Command::Rendezvous(args) => rendezvous::run(args, &reporter),
+        Command::Config(args) => config::run(args, cli.output, &reporter),
+        Command::Completions(args) => pages::completions(args, &reporter),
+        Command::Doctor(args) => doctor::run(args, &reporter),
+        Command::Man(args) => pages::man(args, &reporter),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -60,6 +65,27 @@ fn main() -> ExitCode {
             ExitCode::from(failure.exit as u8)
         }
     }
+}
+
+/// Help and version go to standard output with 0, mistakes to standard error with 2; clap knows which. Scripts that asked for
+/// JSON get a mistake as an event too.
+fn no_command(none: NoCommand) -> ExitCode {
+    let json = std::env::args_os().any(|word| word == "--json");
+    let reporter = Reporter::new(OutputArgs { json, ..OutputArgs::default() });
+    let failure = match none {
+        NoCommand::Config(failure) => failure,
+        NoCommand::Clap(error) if json && error.use_stderr() => {
+            let text = error.render().to_string();
+            let what = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+            Failure::new(Exit::Usage, what).hint("wraith help lists commands and options")
+        }
+        NoCommand::Clap(error) => {
+            let _ = error.print();
+            return ExitCode::from(error.exit_code() as u8);
+        }
+    };
+    reporter.failure(&failure);
+    ExitCode::from(failure.exit as u8)
 }
 
 fn id(reporter: &Reporter) -> Result<(), Failure> {

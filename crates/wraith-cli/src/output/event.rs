@@ -1,82 +1,241 @@
 //! The JSON events. Fields only get added, never renamed or removed: scripts rely on them.
+//!
+//! The comments here are the documentation: `docs/events.schema.json` and the tables of `docs/json.md` are made from these types
+//! ([`super::schema`]), and a test fails when they differ.
 
 use serde::Serialize;
 
 /// One line of `--json`.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event<'a> {
-    /// The sender listens; the other side can run `command`. Without a code `waiting_at` is empty.
+    /// The sender listens; the other side can run `command`.
     Ready {
+        /// What a receiver without a code needs; it is a secret.
         ticket: &'a str,
+        /// What to run on the other machine.
         command: &'a str,
+        /// The sender's NodeId.
         node_id: &'a str,
+        /// The code; null with `--ticket`, and where there is no place to meet.
         code: Option<&'a str>,
+        /// How long the code is good; null without one.
         code_expires_seconds: Option<u64>,
+        /// Where the code is waited with: `lan`, or a rendezvous server. Empty without a code.
         waiting_at: &'a [String],
     },
     /// The receiver has made a code; the sender can run `command`.
-    Waiting { code: &'a str, command: &'a str, waiting_at: &'a [String], code_expires_seconds: u64 },
-    /// Something about the code: `used`, `wrong_guess`, `expired`, or a place was `lost` or is `back`.
-    Code { state: &'a str, place: Option<&'a str>, message: Option<&'a str> },
+    Waiting {
+        /// The code.
+        code: &'a str,
+        /// What to run on the sender's machine.
+        command: &'a str,
+        /// Where the code is waited with: `lan`, or a rendezvous server.
+        waiting_at: &'a [String],
+        /// How long the code is good.
+        code_expires_seconds: u64,
+    },
+    /// Something happened to the code.
+    Code {
+        /// `used`, `wrong_guess`, `expired`, or a place was `lost` or is `back`.
+        state: &'a str,
+        /// The place it is about: `lan`, or a rendezvous server.
+        place: Option<&'a str>,
+        /// Why, in words.
+        message: Option<&'a str>,
+    },
     /// The two sides of a code have met.
-    Met { place: &'a str },
+    Met {
+        /// Where: `lan`, or a rendezvous server.
+        place: &'a str,
+    },
     /// A rendezvous server takes connections.
-    Listening { address: &'a str },
+    Listening {
+        /// IP address and port (TCP).
+        address: &'a str,
+    },
     /// A session with the other side is up.
-    Connected { peer: &'a str, address: &'a str, path: &'a str },
+    Connected {
+        /// The other side's NodeId.
+        peer: &'a str,
+        /// Its IP address and port.
+        address: &'a str,
+        /// `loopback`, `lan` or `direct`.
+        path: &'a str,
+    },
     /// What is offered, by a first look at the tree.
-    Offer { name: &'a str, files: u64, folders: u64, links: u64, bytes: u64, largest: u64 },
-    /// In a dry run: an entry, and what would happen to it: `new`, `continue`, `same`, `overwrite`, `rename` or `skip`.
-    WouldReceive { path: &'a str, kind: &'a str, bytes: u64, action: &'a str },
-    /// The offer was accepted.
-    Accept { files: u64, bytes: u64 },
-    /// How far it is; `eta_seconds` is null while nothing moves.
-    Progress {
-        bytes: u64,
-        total: u64,
-        bytes_per_second: u64,
-        eta_seconds: Option<u64>,
+    Offer {
+        /// The first name; escaped, it can be shown.
+        name: &'a str,
+        /// Number of files.
         files: u64,
+        /// Number of folders.
+        folders: u64,
+        /// Number of symbolic links.
+        links: u64,
+        /// Bytes of all files.
+        bytes: u64,
+        /// Bytes of the largest file.
+        largest: u64,
+    },
+    /// In a dry run: an entry of the offer, and what would happen to it.
+    WouldReceive {
+        /// Its path in the offer, escaped.
+        path: &'a str,
+        /// `file`, `folder` or `link`.
+        kind: &'a str,
+        /// Its bytes; 0 if it is no file.
+        bytes: u64,
+        /// `new`, `continue`, `same`, `overwrite`, `rename` or `skip`.
+        action: &'a str,
+    },
+    /// The offer was accepted.
+    Accept {
+        /// Number of files.
+        files: u64,
+        /// Bytes of all files.
+        bytes: u64,
+    },
+    /// How far it is; several a second, and once at the end.
+    Progress {
+        /// Bytes settled: moved, there already, or of files that failed.
+        bytes: u64,
+        /// Bytes of all files.
+        total: u64,
+        /// The rate, averaged over some seconds.
+        bytes_per_second: u64,
+        /// Time left at this rate; null while nothing moves.
+        eta_seconds: Option<u64>,
+        /// Files settled.
+        files: u64,
+        /// Number of files.
         total_files: u64,
+        /// The file that is being moved, escaped; empty before the first.
         file: &'a str,
     },
-    /// What became of one file. `root` is the BLAKE3 of its content, where known.
-    File { path: &'a str, status: &'a str, bytes: u64, root: Option<&'a str> },
-    /// Something to know that does not stop the transfer.
-    Note { path: &'a str, message: &'a str },
-    /// The connection was lost and is being made again.
-    Reconnecting { message: &'a str, seconds_left: u64 },
-    /// One of several receivers did not get everything; the others are served all the same. `code` as in `error`.
-    ReceiverFailed { code: &'a str, message: &'a str },
-    /// Everything is done and confirmed. `bytes_moved` are those of the last connection; the others were there already.
-    Done {
-        files: u64,
+    /// What became of one file.
+    File {
+        /// Its path in the offer, escaped.
+        path: &'a str,
+        /// `done`, `already-here`, `skipped`, `changed`, `unreadable`, `stale` or `blocked`; the last four are failures.
+        status: &'a str,
+        /// Its bytes.
         bytes: u64,
+        /// The BLAKE3 of its content in hexadecimal, as `b3sum` prints it; null where it is not known.
+        root: Option<&'a str>,
+    },
+    /// Something to know that does not stop the transfer.
+    Note {
+        /// The path it is about, escaped.
+        path: &'a str,
+        /// What, in words.
+        message: &'a str,
+    },
+    /// The connection was lost and is being made again.
+    Reconnecting {
+        /// How it was lost, in words.
+        message: &'a str,
+        /// How long this side goes on trying.
+        seconds_left: u64,
+    },
+    /// One of several receivers did not get everything; the others are served all the same.
+    ReceiverFailed {
+        /// Which kind of failure, as in `error`.
+        code: &'a str,
+        /// What happened and why.
+        message: &'a str,
+    },
+    /// Everything is done and confirmed. Also when some files failed: then an `error` follows.
+    Done {
+        /// Files the receiver has now.
+        files: u64,
+        /// Bytes settled.
+        bytes: u64,
+        /// Bytes that moved on the last connection; the others were there already.
         bytes_moved: u64,
+        /// Files that were there already.
         already_here: u64,
+        /// Files left as they were (`--on-conflict skip`).
         skipped: u64,
+        /// Files that could not be transferred.
         failed: u64,
+        /// Seconds since the offer was accepted.
         seconds: f64,
+        /// `bytes_moved` by `seconds`.
         bytes_per_second: u64,
+        /// The receipt that the receiver signed, in base32.
         receipt: &'a str,
     },
     /// A NodeId that was asked for.
-    Id { node_id: &'a str },
+    Id {
+        /// The NodeId.
+        node_id: &'a str,
+    },
     /// A hash that was asked for.
-    Hash { path: &'a str, root: &'a str },
+    Hash {
+        /// The file as it was named.
+        path: &'a str,
+        /// The BLAKE3 of its content in hexadecimal.
+        root: &'a str,
+    },
+    /// A setting that was asked for.
+    Setting {
+        /// `COMMAND.OPTION`, or an option of all commands.
+        key: &'a str,
+        /// Its value; null if it has none.
+        value: Option<&'a str>,
+        /// `default`, `file`, `env` or `flag`.
+        source: &'a str,
+        /// The line of the file, or the variable of the environment.
+        place: Option<&'a str>,
+    },
+    /// Where the config file is, or would be.
+    Config {
+        /// Its path.
+        path: &'a str,
+    },
+    /// One thing that `wraith doctor` tried.
+    Check {
+        /// What was tried.
+        name: &'a str,
+        /// `ok`, `warn` or `fail`.
+        status: &'a str,
+        /// What was found.
+        found: &'a str,
+        /// What that means for transfers.
+        meaning: &'a str,
+        /// What to do; null if nothing is to be done.
+        next: Option<&'a str>,
+    },
     /// The figures of a demonstration.
     Demo {
+        /// Bytes that were transferred.
         bytes: u64,
+        /// Files that were transferred.
         files: u64,
+        /// How long it took.
         seconds: f64,
+        /// Their ratio.
         bytes_per_second: u64,
+        /// How long `cp -r` of the same took.
         cp_seconds: f64,
+        /// Their ratio.
         cp_bytes_per_second: u64,
+        /// Every byte, mode and time is the same.
         matched: bool,
     },
-    /// The command failed; `exit` is its exit code.
-    Error { code: &'a str, exit: u8, message: &'a str, hint: Option<&'a str> },
+    /// The command failed. The last line.
+    Error {
+        /// Which kind, as a word of the table of exit codes.
+        code: &'a str,
+        /// The exit code.
+        exit: u8,
+        /// What happened and why.
+        message: &'a str,
+        /// What to do next; null where that is not known.
+        hint: Option<&'a str>,
+    },
 }
 
 /// An event, with the number of the receiver it is about where there are several.

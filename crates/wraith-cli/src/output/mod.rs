@@ -6,6 +6,8 @@
 mod event;
 mod line;
 mod meter;
+#[cfg(test)]
+mod schema;
 mod ticker;
 
 use std::io::{self, BufWriter, IsTerminal, Stderr, Stdout, Write};
@@ -124,6 +126,13 @@ impl Reporter {
             let _ = writeln!(inner.out, "{}", text.as_ref());
             let _ = inner.out.flush();
         }
+    }
+
+    /// A document that was asked for, on standard output, in every style: it is what it is.
+    pub fn document(&self, bytes: &[u8]) -> io::Result<()> {
+        let mut inner = self.lock();
+        inner.out.write_all(bytes)?;
+        inner.out.flush()
     }
 
     /// Columns and rows, if people see a terminal.

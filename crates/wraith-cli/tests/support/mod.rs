@@ -9,6 +9,7 @@ pub mod journal;
 pub mod process;
 pub mod pty;
 pub mod random;
+pub mod schema;
 pub mod tree;
 
 use std::ffi::OsStr;

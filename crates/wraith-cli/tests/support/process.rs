@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use super::schema;
+
 /// Nothing here takes this long, not even on a busy machine with two cores; beyond it a process hangs.
 pub const HANG: Duration = Duration::from_secs(180);
 
@@ -182,5 +184,10 @@ impl Outcome {
 }
 
 fn parse(line: &str) -> Value {
-    serde_json::from_str(line).unwrap_or_else(|e| panic!("not a JSON event ({e}): {line}"))
+    let event = serde_json::from_str(line);
+    let event = event.unwrap_or_else(|e| panic!("not a JSON event ({e}): {line}"));
+    if let Some(fault) = schema::fault(&event) {
+        panic!("not as docs/events.schema.json has it: {fault}\n{line}");
+    }
+    event
 }

@@ -1,0 +1,155 @@
+//! `wraith config`: which settings there are, what they are, and where each comes from.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use clap::{Args, Subcommand};
+
+use super::File;
+use super::file;
+use super::keys::{Key, Keys};
+use crate::args::{self, OutputArgs};
+use crate::failure::{Exit, Failure};
+use crate::output::{Event, Reporter};
+
+#[derive(Args, Debug)]
+pub struct ConfigArgs {
+    /// What to do; without it, list
+    #[command(subcommand)]
+    pub action: Option<Action>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Action {
+    /// List every setting with its value and where that comes from: default, file, env, or flag
+    List,
+    /// Print the value of a setting
+    Get {
+        /// As in the list
+        key: String,
+    },
+    /// Put a setting into the config file
+    Set {
+        /// As in the list, or without the command, for every command that has it
+        key: String,
+        /// As on the command line; true or false for an option without a value
+        #[arg(allow_hyphen_values = true)]
+        value: String,
+    },
+    /// Take a setting out of the config file
+    Unset {
+        /// As in the file
+        key: String,
+    },
+    /// Print where the config file is
+    Path,
+}
+
+/// A setting as it is in force.
+#[derive(Debug, PartialEq, Eq)]
+struct InForce {
+    key: String,
+    value: Option<String>,
+    source: &'static str,
+    /// The variable, or the line of the file.
+    place: Option<String>,
+}
+
+pub fn run(args: &ConfigArgs, given: OutputArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
+    let keys = Keys::of(&args::definition());
+    match args.action.as_ref().unwrap_or(&Action::List) {
+        Action::List => list(&keys, given, reporter),
+        Action::Get { key } => get(&keys, key, given, reporter),
+        Action::Set { key, value } => {
+            let path = File::set(&keys, key, value)?;
+            reporter.say(format!("{key} is set in {}.", path.display()));
+            Ok(())
+        }
+        Action::Unset { key } => {
+            let path = File::unset(key)?;
+            reporter.say(format!("{key} is no longer set in {}.", path.display()));
+            Ok(())
+        }
+        Action::Path => {
+            let path = file::path().ok_or_else(|| {
+                Failure::new(Exit::Other, "there is no home for the config file")
+                    .hint("set WRAITH_HOME to a folder of your own")
+            })?;
+            let path = path.to_string_lossy();
+            reporter.event(&Event::Config { path: &path });
+            reporter.answer(path);
+            Ok(())
+        }
+    }
+}
+
+fn list(keys: &Keys, given: OutputArgs, reporter: &Reporter) -> Result<(), Failure> {
+    let file = File::load()?;
+    let all: Vec<_> = keys.iter().map(|key| in_force(key, &file, given)).collect();
+    for setting in &all {
+        tell(setting, reporter);
+    }
+    let width = all.iter().map(|setting| setting.key.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for setting in &all {
+        let value = setting.value.as_deref().unwrap_or("-");
+        let place = setting.place.as_ref().map(|place| format!(" ({place})")).unwrap_or_default();
+        let (key, source) = (&setting.key, setting.source);
+        writeln!(text, "{key:width$}  {value:<20}  {source}{place}").expect("into a String");
+    }
+    reporter.answer(text.trim_end());
+    // What is wrong in the file is in force nowhere, so it is told.
+    file.check(keys)
+}
+
+fn get(keys: &Keys, name: &str, given: OutputArgs, reporter: &Reporter) -> Result<(), Failure> {
+    let file = File::load()?;
+    file.check(keys)?;
+    let mut all: Vec<_> = keys.named(name).map(|key| in_force(key, &file, given)).collect();
+    let Some(first) = all.first() else {
+        let failure = Failure::new(Exit::Usage, format!("unknown key {name}"));
+        return Err(match keys.nearest(name) {
+            Some(nearest) => failure.hint(format!("did you mean {nearest}?")),
+            None => failure.hint("wraith config lists all keys"),
+        });
+    };
+    if all.iter().any(|setting| setting.value != first.value) {
+        let names: Vec<_> = all.iter().map(|setting| setting.key.as_str()).collect();
+        let message = format!("{name} is not the same for all commands");
+        return Err(Failure::new(Exit::Usage, message)
+            .hint(format!("ask for one of: {}", names.join(", "))));
+    }
+    let setting = all.swap_remove(0);
+    tell(&setting, reporter);
+    reporter.answer(setting.value.unwrap_or_default());
+    Ok(())
+}
+
+fn tell(setting: &InForce, reporter: &Reporter) {
+    reporter.event(&Event::Setting {
+        key: &setting.key,
+        value: setting.value.as_deref(),
+        source: setting.source,
+        place: setting.place.as_deref(),
+    });
+}
+
+fn in_force(key: &Key, file: &File, given: OutputArgs) -> InForce {
+    let of =
+        |value: Option<String>, source, place| InForce { key: key.name(), value, source, place };
+    let flagged = (key.name() == "json" && given.json) || (key.name() == "quiet" && given.quiet);
+    let variable = key.variable();
+    let from_env = std::env::var_os(&variable).filter(|value| !value.is_empty());
+    let from_file = file.value(&key.command, &key.option);
+    match (from_env, from_file) {
+        (None, None) if flagged => of(Some("true".into()), "flag", None),
+        (Some(value), _) => {
+            let place = variable.to_string_lossy().into_owned();
+            of(Some(value.to_string_lossy().into_owned()), "env", Some(place))
+        }
+        (None, Some(setting)) => {
+            of(Some(setting.value.clone()), "file", Some(format!("line {}", setting.line)))
+        }
+        (None, None) => of(key.default(), "default", None),
+    }
+}

@@ -1,0 +1,322 @@
+//! `config.toml`: read whole, checked whole, and changed without touching what else stands in it.
+
+use std::fs;
+use std::io::{self, Read};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use toml_edit::{Document, DocumentMut, Item, TableLike, Value};
+
+use super::keys::{Key, Keys};
+use crate::failure::{Exit, Failure, plain};
+use crate::home::{self, Home};
+
+const NAME: &str = "config.toml";
+/// Far more than all settings with a page of comments on each.
+const MAX_BYTES: u64 = 256 << 10;
+/// Commands below commands; the program has two levels.
+const MAX_DEPTH: usize = 4;
+
+/// What the file says. Without a file, nothing.
+#[derive(Debug, Default)]
+pub struct File {
+    path: PathBuf,
+    settings: Vec<Setting>,
+}
+
+/// One line of it.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// As it stands there, with the tables it is in: `timeout`, `send.timeout`.
+    pub key: String,
+    pub value: String,
+    /// From 1.
+    pub line: usize,
+}
+
+impl File {
+    /// The file of this user. Its keys and values are not checked yet.
+    ///
+    /// # Errors
+    /// It cannot be read, or is no TOML.
+    pub fn load() -> Result<Self, Failure> {
+        // Without a home there is no file, and nothing is wrong with that until something of the home is needed.
+        let Some(path) = path() else { return Ok(Self::default()) };
+        Ok(Self { settings: settings(&path, &read(&path)?)?, path })
+    }
+
+    /// How many settings it has.
+    pub fn len(&self) -> usize {
+        self.settings.len()
+    }
+
+    /// The value of an option of a command: its own, or that of all commands.
+    pub fn value(&self, command: &str, option: &str) -> Option<&Setting> {
+        let find = |name: &str| self.settings.iter().find(|setting| setting.key == name);
+        let own = (!command.is_empty()).then(|| find(&format!("{command}.{option}"))).flatten();
+        own.or_else(|| find(option))
+    }
+
+    /// Every key must exist and every value be good for it.
+    ///
+    /// # Errors
+    /// The first that is not.
+    pub fn check(&self, keys: &Keys) -> Result<(), Failure> {
+        self.settings.iter().try_for_each(|setting| {
+            let place = format!("{}, line {}", self.path.display(), setting.line);
+            check(keys, &setting.key, &setting.value, &place)
+        })
+    }
+
+    /// Puts a value into the file.
+    ///
+    /// # Errors
+    /// No such key, no such value, or the file cannot be read or written.
+    pub fn set(keys: &Keys, name: &str, value: &str) -> Result<PathBuf, Failure> {
+        let path = home_path()?;
+        check(keys, name, value, "the command line")?;
+        let mut document = editable(&path)?;
+        let (tables, option) = split(name);
+        let mut table: &mut dyn TableLike = document.as_table_mut();
+        for name in tables {
+            let inner = table.entry(name).or_insert_with(toml_edit::table);
+            table = inner
+                .as_table_like_mut()
+                .ok_or_else(|| wrong(&path, &format!("{name} is a value and no table")))?;
+        }
+        let is_switch = keys.named(name).any(Key::is_switch);
+        let mut new = typed(value, is_switch);
+        match table.get_mut(option) {
+            // The comments around the old value stay.
+            Some(Item::Value(old)) => {
+                *new.decor_mut() = old.decor().clone();
+                *old = new;
+            }
+            _ => {
+                table.insert(option, Item::Value(new));
+            }
+        }
+        write(&path, &document.to_string())?;
+        Ok(path)
+    }
+
+    /// Takes a value out of the file; whether the key is known does not matter.
+    ///
+    /// # Errors
+    /// It is not there, or the file cannot be read or written.
+    pub fn unset(name: &str) -> Result<PathBuf, Failure> {
+        let path = home_path()?;
+        let mut document = editable(&path)?;
+        let (tables, option) = split(name);
+        let mut table: Option<&mut dyn TableLike> = Some(document.as_table_mut());
+        for name in tables {
+            table = table.and_then(|t| t.get_mut(name)).and_then(Item::as_table_like_mut);
+        }
+        if table.and_then(|table| table.remove(option)).is_none() {
+            let missing = format!("{name} is not set in {}", path.display());
+            return Err(Failure::new(Exit::Usage, missing)
+                .hint("wraith config list shows what is set, and where"));
+        }
+        write(&path, &document.to_string())?;
+        Ok(path)
+    }
+}
+
+/// Where the file is or would be; None without a home.
+pub fn path() -> Option<PathBuf> {
+    home::folder().map(|folder| folder.join(NAME))
+}
+
+fn home_path() -> Result<PathBuf, Failure> {
+    Home::open()?;
+    Ok(path().expect("a home that was opened has a folder"))
+}
+
+fn check(keys: &Keys, name: &str, value: &str, place: &str) -> Result<(), Failure> {
+    let mut known = false;
+    for key in keys.named(name) {
+        known = true;
+        if let Some(fault) = key.fault(value) {
+            let failure = Failure::new(Exit::Usage, format!("{place}: key {name}: {fault}"));
+            let more = keys.named(name).nth(1).is_some();
+            let hint = match more {
+                true => format!("{name} is for all commands; this is of wraith {}", key.command),
+                false => format!("wraith help {} says what it takes", key.command),
+            };
+            return Err(failure.hint(hint.trim_end().to_owned()));
+        }
+    }
+    if known {
+        return Ok(());
+    }
+    let failure = Failure::new(Exit::Usage, format!("{place}: unknown key {name}"));
+    Err(match keys.nearest(name) {
+        Some(nearest) => failure.hint(format!("did you mean {nearest}? wraith config lists all")),
+        None => failure.hint("wraith config lists all keys"),
+    })
+}
+
+/// `send.timeout` is the option `timeout` in the table `send`.
+fn split(name: &str) -> (impl Iterator<Item = &str>, &str) {
+    let (tables, option) = name.rsplit_once('.').unwrap_or(("", name));
+    (tables.split('.').filter(|name| !name.is_empty()), option)
+}
+
+/// The value as a person would have written it: it reads back as the same text.
+fn typed(value: &str, is_switch: bool) -> Value {
+    if is_switch {
+        // It has passed for one.
+        let on = ["y", "yes", "t", "true", "on", "1"];
+        return on.contains(&value.to_ascii_lowercase().as_str()).into();
+    }
+    match value.parse::<i64>() {
+        Ok(number) if number.to_string() == value => number.into(),
+        _ => value.into(),
+    }
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    let failed = |e: &io::Error| Failure::disk(format!("cannot read {}", path.display()), e);
+    let file = match fs::File::open(path) {
+        Ok(file) => file,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(String::new()),
+        Err(e) => return Err(failed(&e)),
+    };
+    let mut text = String::new();
+    file.take(MAX_BYTES + 1).read_to_string(&mut text).map_err(|e| failed(&e))?;
+    if text.len() as u64 > MAX_BYTES {
+        return Err(wrong(path, "is too large for a config file"));
+    }
+    Ok(text)
+}
+
+fn wrong(path: &Path, what: &str) -> Failure {
+    Failure::new(Exit::Usage, format!("{}: {what}", path.display()))
+}
+
+fn line_of(text: &str, span: Option<Range<usize>>) -> usize {
+    let before = span.and_then(|span| text.get(..span.start)).unwrap_or_default();
+    before.matches('\n').count() + 1
+}
+
+fn settings(path: &Path, text: &str) -> Result<Vec<Setting>, Failure> {
+    let document = Document::parse(text).map_err(|error| {
+        let line = line_of(text, error.span());
+        wrong(path, &format!("line {line}: {}", error.message().replace('\n', ", ")))
+            .hint("it is TOML, as in: timeout = 60")
+    })?;
+    let mut settings = Vec::new();
+    gather(path, text, document.as_table(), "", 0, &mut settings)?;
+    Ok(settings)
+}
+
+fn gather(
+    path: &Path,
+    text: &str,
+    table: &dyn TableLike,
+    prefix: &str,
+    depth: usize,
+    settings: &mut Vec<Setting>,
+) -> Result<(), Failure> {
+    for (name, item) in table.iter() {
+        let span = table.key(name).and_then(|key| key.span()).or_else(|| item.span());
+        let line = line_of(text, span);
+        let key = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") };
+        if let Some(inner) = item.as_table_like().filter(|_| depth < MAX_DEPTH) {
+            gather(path, text, inner, &key, depth + 1, settings)?;
+            continue;
+        }
+        let value = match item.as_value() {
+            Some(Value::String(value)) => value.value().clone(),
+            Some(Value::Integer(value)) => value.value().to_string(),
+            Some(Value::Boolean(value)) => value.value().to_string(),
+            _ => {
+                let what = format!("line {line}: key {key}: not a text, number, true or false");
+                return Err(wrong(path, &what));
+            }
+        };
+        settings.push(Setting { key, value, line });
+    }
+    Ok(())
+}
+
+/// The document with its comments and its order.
+fn editable(path: &Path) -> Result<DocumentMut, Failure> {
+    let text = read(path)?;
+    // A file that cannot be read as settings is not changed: the complaint says where it is wrong.
+    settings(path, &text)?;
+    text.parse().map_err(|error: toml_edit::TomlError| wrong(path, error.message()))
+}
+
+/// Replaces the file at once: whoever reads it meets the old or the new.
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    let failed = |e: &io::Error| {
+        Failure::new(Exit::Disk, format!("cannot write {}: {}", path.display(), plain(e)))
+    };
+    let folder = path.parent().expect("the file is in a folder");
+    let new = tempfile::Builder::new().prefix(".config.").tempfile_in(folder);
+    let mut new = new.map_err(|e| failed(&e))?;
+    io::Write::write_all(&mut new, text.as_bytes()).map_err(|e| failed(&e))?;
+    new.as_file().sync_all().map_err(|e| failed(&e))?;
+    new.persist(path).map_err(|e| failed(&e.error))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys() -> Keys {
+        Keys::of(&crate::args::definition())
+    }
+
+    fn file(text: &str) -> Result<File, Failure> {
+        let path = PathBuf::from("/home/config.toml");
+        let file = File { settings: settings(&path, text)?, path };
+        file.check(&keys()).map(|()| file)
+    }
+
+    #[test]
+    fn a_command_s_own_value_goes_before_that_of_all() {
+        let file = file("timeout = 5\n[send]\ntimeout = 7\n").unwrap();
+        assert_eq!(file.value("send", "timeout").unwrap().value, "7");
+        assert_eq!(file.value("receive", "timeout").unwrap().value, "5");
+        assert!(file.value("receive", "out").is_none());
+    }
+
+    #[test]
+    fn a_mistake_is_told_with_file_line_and_key() {
+        let fault = |text| file(text).unwrap_err();
+        let unknown = fault("# mine\n\n[send]\ntiemout = 7\n");
+        assert_eq!(unknown.message, "/home/config.toml, line 4: unknown key send.tiemout");
+        assert!(unknown.hint.unwrap().contains("send.timeout"));
+        let bad = fault("json = true\nsend.timeout = \"soon\"\n");
+        assert!(bad.message.starts_with("/home/config.toml, line 2: key send.timeout: "));
+        let list = fault("lan = [1]\n");
+        assert!(list.message.contains("line 1: key lan: not a text"), "{}", list.message);
+        let broken = fault("json = true\nquiet = \n");
+        assert!(broken.message.starts_with("/home/config.toml: line 2: "), "{}", broken.message);
+        assert!(fault("json = 7").message.contains("line 1: key json"));
+    }
+
+    #[test]
+    fn a_switch_of_one_command_that_is_a_word_of_another_needs_its_command() {
+        assert!(file("code = true").is_err() || file("code = \"7-a-b\"").is_err());
+        assert!(file("receive.code = true").is_ok());
+    }
+
+    #[test]
+    fn deep_tables_are_no_way_to_the_end_of_the_stack() {
+        let deep = format!("{}1{}", "a={".repeat(5000), "}".repeat(5000));
+        assert!(file(&format!("x={deep}")).is_err());
+    }
+
+    #[test]
+    fn values_are_written_as_people_write_them() {
+        let text = |value: Value| value.to_string().trim().to_owned();
+        assert_eq!(text(typed("60", false)), "60");
+        assert_eq!(text(typed("007", false)), "\"007\"");
+        assert_eq!(text(typed("on", true)), "true");
+        assert_eq!(text(typed("all", false)), "\"all\"");
+    }
+}

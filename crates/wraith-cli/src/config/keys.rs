@@ -1,0 +1,238 @@
+//! The keys: the long options of all commands, as `send.timeout`, or `timeout` for every command that has it.
+
+use std::ffi::OsString;
+
+use clap::builder::BoolishValueParser;
+use clap::{Arg, ArgAction};
+
+use super::File;
+
+/// Options that say what to do now and not how one likes it; they are no settings.
+const NO_SETTINGS: [&str; 3] = ["help", "version", "no-config"];
+
+/// An option that can be set.
+#[derive(Clone, Debug)]
+pub struct Key {
+    /// Of the command that has it; empty for options of all commands.
+    pub command: String,
+    /// The option without its dashes.
+    pub option: String,
+    arg: Arg,
+}
+
+impl Key {
+    /// `send.timeout`; `json` for an option of all commands.
+    pub fn name(&self) -> String {
+        match self.command.as_str() {
+            "" => self.option.clone(),
+            command => format!("{command}.{}", self.option),
+        }
+    }
+
+    /// It is on or off, and has no other value.
+    pub fn is_switch(&self) -> bool {
+        is_switch(&self.arg)
+    }
+
+    /// What clap says against a value; None if it is good.
+    pub fn fault(&self, value: &str) -> Option<String> {
+        // An option of the same name and parser, alone: what it needs beside it or excludes is no matter here.
+        let parser = match self.is_switch() {
+            true => BoolishValueParser::new().into(),
+            false => self.arg.get_value_parser().clone(),
+        };
+        let mut probe = Arg::new("value").long(self.option.clone()).action(ArgAction::Set);
+        probe = probe.value_parser(parser).allow_hyphen_values(true);
+        if let Some(names) = self.arg.get_value_names() {
+            probe = probe.value_names(names.to_vec());
+        }
+        let probe = clap::Command::new("wraith").no_binary_name(true).arg(probe);
+        let error = probe.try_get_matches_from([format!("--{}={value}", self.option)]).err()?;
+        let text = error.render().to_string();
+        // The first paragraph is the error and its possible values, the rest advice about the command line.
+        let first = text.split("\n\n").next().unwrap_or(&text);
+        let words = first.split_whitespace().collect::<Vec<_>>().join(" ");
+        Some(words.trim_start_matches("error: ").to_owned())
+    }
+
+    /// The variable of the environment that sets it.
+    pub fn variable(&self) -> OsString {
+        self.arg.get_env().map_or_else(|| variable(&self.command, &self.option), OsString::from)
+    }
+
+    /// The values that apply without the file and the environment, separated by spaces; None if there is none.
+    pub fn default(&self) -> Option<String> {
+        let values = self.arg.get_default_values();
+        let words: Vec<_> = values.iter().map(|value| value.to_string_lossy()).collect();
+        match words.is_empty() {
+            true if self.is_switch() => Some("false".into()),
+            true => None,
+            false => Some(words.join(" ")),
+        }
+    }
+}
+
+fn is_switch(arg: &Arg) -> bool {
+    matches!(arg.get_action(), ArgAction::SetTrue)
+}
+
+fn is_setting(arg: &Arg) -> bool {
+    arg.get_long().is_some_and(|long| !NO_SETTINGS.contains(&long))
+}
+
+/// `WRAITH_SEND_TIMEOUT`. It has the command's name so that an option that is a switch here and a word there gets two.
+fn variable(command: &str, option: &str) -> OsString {
+    let words = ["wraith", command, option].into_iter().filter(|word| !word.is_empty());
+    let name = words.collect::<Vec<_>>().join("_");
+    name.replace(['-', '.'], "_").to_ascii_uppercase().into()
+}
+
+/// Every key there is.
+#[derive(Debug)]
+pub struct Keys(Vec<Key>);
+
+impl Keys {
+    /// Of a definition that clap has not completed yet.
+    pub fn of(definition: &clap::Command) -> Self {
+        let mut keys = Vec::new();
+        collect(definition, "", &mut keys);
+        Self(keys)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Key> {
+        self.0.iter()
+    }
+
+    /// The keys that a name stands for: one for `send.timeout`, all with this option for `timeout`. Empty if there is none.
+    pub fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Key> {
+        let of = move |key: &&Key| key.name() == name || key.option == name;
+        self.0.iter().filter(of)
+    }
+
+    /// The name of a key that is most like this one.
+    pub fn nearest(&self, name: &str) -> Option<String> {
+        /// Names less alike than this have nothing to do with each other.
+        const LEAST_LIKENESS: f64 = 0.7;
+        let names = self.0.iter().flat_map(|key| [key.name(), key.option.clone()]);
+        let rated = names.map(|known| (strsim::jaro_winkler(&known, name), known));
+        let best = rated.max_by(|a, b| a.0.total_cmp(&b.0));
+        best.filter(|(likeness, _)| *likeness >= LEAST_LIKENESS).map(|(_, known)| known)
+    }
+}
+
+fn collect(command: &clap::Command, path: &str, keys: &mut Vec<Key>) {
+    for arg in command.get_arguments().filter(|arg| is_setting(arg)) {
+        let option = arg.get_long().expect("a setting has a long name").to_owned();
+        keys.push(Key { command: path.to_owned(), option, arg: arg.clone() });
+    }
+    for sub in command.get_subcommands() {
+        collect(sub, &below(path, sub), keys);
+    }
+}
+
+fn below(path: &str, sub: &clap::Command) -> String {
+    match path {
+        "" => sub.get_name().to_owned(),
+        path => format!("{path}.{}", sub.get_name()),
+    }
+}
+
+/// The definition with the file's values as defaults. The file has been checked.
+pub fn with_file(definition: clap::Command, file: &File) -> clap::Command {
+    each_setting(definition, "", &|command, arg| {
+        let option = arg.get_long().expect("a setting has a long name");
+        match file.value(command, option) {
+            Some(setting) => arg.default_value(setting.value.clone()).required(false),
+            None => arg,
+        }
+    })
+}
+
+/// The definition with a variable of the environment for each option.
+pub fn with_environment(definition: clap::Command) -> clap::Command {
+    each_setting(definition, "", &|command, arg| {
+        let arg = match is_switch(&arg) {
+            // Variables are set to 1 and yes as often as to true.
+            true => arg.value_parser(BoolishValueParser::new()),
+            false => arg,
+        };
+        if arg.get_env().is_some() {
+            return arg;
+        }
+        let name = variable(command, arg.get_long().expect("a setting has a long name"));
+        match std::env::var_os(&name) {
+            Some(value) if !value.is_empty() => arg.env(name).hide_env(true),
+            // An empty one is none.
+            _ => arg,
+        }
+    })
+}
+
+fn each_setting(
+    definition: clap::Command,
+    path: &str,
+    change: &dyn Fn(&str, Arg) -> Arg,
+) -> clap::Command {
+    let own = definition.mut_args(|arg| if is_setting(&arg) { change(path, arg) } else { arg });
+    own.mut_subcommands(|sub| {
+        let path = below(path, &sub);
+        each_setting(sub, &path, change)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys() -> Keys {
+        Keys::of(&crate::args::definition())
+    }
+
+    #[test]
+    fn every_long_option_is_a_key() {
+        let names: Vec<String> = keys().iter().map(Key::name).collect();
+        for name in ["json", "quiet", "send.timeout", "receive.out", "rendezvous.listen"] {
+            assert!(names.contains(&name.to_owned()), "{name} is not in {names:?}");
+        }
+        assert!(!names.iter().any(|name| name.ends_with("no-config") || name.ends_with("help")));
+    }
+
+    #[test]
+    fn a_name_without_a_command_stands_for_all_that_have_it() {
+        let keys = keys();
+        let named = |name| keys.named(name).map(Key::name).collect::<Vec<_>>();
+        assert_eq!(named("send.timeout"), ["send.timeout"]);
+        assert!(named("timeout").len() >= 2);
+        assert!(named("tiemout").is_empty());
+    }
+
+    #[test]
+    fn a_misspelt_name_has_a_nearest() {
+        assert_eq!(keys().nearest("send.tiemout").as_deref(), Some("send.timeout"));
+        assert_eq!(keys().nearest("rendez-vous").as_deref(), Some("rendezvous"));
+        assert_eq!(keys().nearest("xyzzy"), None);
+    }
+
+    #[test]
+    fn values_are_judged_by_the_parser_of_their_option() {
+        let keys = keys();
+        let fault = |name: &'static str, value| keys.named(name).next().unwrap().fault(value);
+        assert_eq!(fault("send.timeout", "60"), None);
+        assert!(fault("send.timeout", "soon").unwrap().contains("invalid digit"));
+        assert!(
+            fault("send.congestion", "reno").unwrap().contains("[possible values: bbr, cubic]")
+        );
+        assert_eq!(fault("receive.yes", "on"), None);
+        assert!(fault("receive.yes", "perhaps").is_some());
+        assert_eq!(fault("receive.out", "-strange name"), None);
+    }
+
+    #[test]
+    fn variables_have_the_name_of_command_and_option() {
+        let keys = keys();
+        let variable = |name: &'static str| keys.named(name).next().unwrap().variable();
+        assert_eq!(variable("receive.on-conflict"), "WRAITH_RECEIVE_ON_CONFLICT");
+        assert_eq!(variable("json"), "WRAITH_JSON");
+        assert_eq!(variable("send.lan"), "WRAITH_LAN");
+    }
+}

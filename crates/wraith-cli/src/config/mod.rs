@@ -1,0 +1,87 @@
+//! The config file and the environment: options that need not be typed each time.
+//!
+//! There is no list of settings: the keys are the long options of the commands, read from clap's own definition ([`keys`]), and a
+//! value from the file becomes the option's default before the command line is parsed. So the order is what clap makes of it:
+//! command line, environment, file, built-in default; and a value is checked by the very parser of its option.
+//!
+//! Invariant: what stands in the file is either used or complained about, by file, line and key; never ignored.
+
+mod command;
+mod file;
+mod keys;
+
+use std::ffi::OsString;
+
+use clap::{ArgMatches, FromArgMatches};
+
+pub use command::{ConfigArgs, run};
+pub use file::File;
+
+use crate::args::{self, Cli, Command};
+use crate::failure::Failure;
+use keys::Keys;
+
+/// On the command line: as if there were no file.
+const NO_CONFIG: &str = "--no-config";
+
+/// Why there is no command to run.
+#[derive(Debug)]
+pub enum NoCommand {
+    /// Help, a version, or a mistake on the command line.
+    Clap(clap::Error),
+    /// A mistake in the config file.
+    Config(Failure),
+}
+
+/// The arguments of this process, over the environment, over the config file.
+pub fn command_line() -> Result<Cli, NoCommand> {
+    let words = args::with_implied_receive(std::env::args_os().collect());
+    let matches = match File::load().and_then(|file| Ok((definition(&file)?, file))) {
+        Ok((definition, _)) if !without_file(&words) => definition.try_get_matches_from(words),
+        Ok(_) => definition_without_file().try_get_matches_from(words),
+        Err(failure) => {
+            // A file with a mistake must not keep anybody from reading the help, or from correcting it.
+            let matches = definition_without_file().try_get_matches_from(&words);
+            let parsed = matches.as_ref().map(Cli::from_arg_matches);
+            let needs_file = matches!(&parsed, Ok(Ok(cli)) if needs_file(&cli.command));
+            if needs_file && !without_file(&words) {
+                return Err(NoCommand::Config(failure));
+            }
+            matches
+        }
+    };
+    let mut matches: ArgMatches = matches.map_err(NoCommand::Clap)?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(NoCommand::Clap)
+}
+
+/// The definition with what the file says as defaults, and with the environment.
+pub fn definition(file: &File) -> Result<clap::Command, Failure> {
+    let plain = args::definition();
+    let keys = Keys::of(&plain);
+    file.check(&keys)?;
+    Ok(keys::with_environment(keys::with_file(plain, file)))
+}
+
+/// How many settings the file has.
+///
+/// # Errors
+/// It has a mistake.
+pub fn check() -> Result<usize, Failure> {
+    let file = File::load()?;
+    file.check(&Keys::of(&args::definition()))?;
+    Ok(file.len())
+}
+
+fn definition_without_file() -> clap::Command {
+    keys::with_environment(args::definition())
+}
+
+fn without_file(words: &[OsString]) -> bool {
+    words.iter().take_while(|word| *word != "--").any(|word| word == NO_CONFIG)
+}
+
+/// What only says what is there, or mends it, works without.
+fn needs_file(command: &Command) -> bool {
+    use Command::{Completions, Config, Doctor, Man};
+    !matches!(command, Config(_) | Completions(_) | Doctor(_) | Man(_))
+}

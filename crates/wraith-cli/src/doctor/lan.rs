@@ -1,0 +1,105 @@
+//! The places where codes meet: the local network, and the rendezvous server if one is configured.
+
+use wraith_discovery::lan::{Heard, probe};
+use wraith_discovery::{Lan, rendezvous};
+
+use super::Check;
+use crate::args::MeetingArgs;
+use crate::code::places_of;
+
+pub fn check(args: &MeetingArgs, tell: &mut impl FnMut(Check)) {
+    let places = places_of(args);
+    tell(match &places.lan {
+        Lan::Off => {
+            Check::ok("local network", "off", "codes do not meet there (--lan, WRAITH_LAN)")
+        }
+        lan => multicast(&probe(lan)),
+    });
+    tell(match &places.rendezvous {
+        None => Check::ok("rendezvous", "none configured", "codes meet on the local network only")
+            .next("for codes over the internet: --rendezvous HOST, or WRAITH_RENDEZVOUS"),
+        Some(server) => server_check(server),
+    });
+}
+
+fn multicast(probed: &Result<Heard, String>) -> Check {
+    const NAME: &str = "local network";
+    let instead = "use --rendezvous HOST or --ticket";
+    let heard = match probed {
+        Ok(heard) => heard,
+        Err(why) => {
+            let meaning = "codes cannot meet on the local network";
+            return Check::warn(NAME, why.clone(), meaning).next(instead);
+        }
+    };
+    match (heard.interfaces, heard.joined, heard.ipv4, heard.ipv6) {
+        (0, ..) => Check::warn(NAME, "no interface", "codes cannot meet on the local network")
+            .next(instead),
+        (_, 0, ..) => {
+            let meaning = "no interface takes multicast, so codes cannot meet on the local network";
+            Check::warn(NAME, "multicast is off", meaning).next(instead)
+        }
+        (_, _, false, false) => {
+            let meaning =
+                "a packet to the group did not come back: a firewall stops UDP port 49737";
+            Check::warn(NAME, "multicast is not heard", meaning)
+                .next(format!("let it pass, or {instead}"))
+        }
+        (_, joined, ipv4, ipv6) => {
+            let families = match (ipv4, ipv6) {
+                (true, true) => "IPv4 and IPv6",
+                (true, false) => "IPv4",
+                _ => "IPv6",
+            };
+            let found = format!(
+                "multicast is heard on {joined} of {} interfaces, {families}",
+                heard.interfaces
+            );
+            Check::ok(
+                NAME,
+                found,
+                "codes meet here, if the switch or access point passes multicast on",
+            )
+        }
+    }
+}
+
+fn server_check(server: &str) -> Check {
+    match rendezvous::probe(server) {
+        Ok(seen) => {
+            let found = format!("{server} answers, and sees us at {}", seen.ip());
+            Check::ok("rendezvous", found, "codes meet there")
+        }
+        Err(why) => {
+            let meaning = "codes cannot meet at this server";
+            Check::fail("rendezvous", format!("{server}: {why}"), meaning)
+                .next("is wraith rendezvous running there, and TCP to its port open?")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Status;
+    use super::*;
+
+    #[test]
+    fn multicast_that_is_not_heard_is_a_warning_with_a_way_round() {
+        let heard = |interfaces, joined, ipv4| Ok(Heard { interfaces, joined, ipv4, ipv6: false });
+        for probed in [heard(0, 0, false), heard(2, 0, false), heard(2, 2, false), Err("no".into())]
+        {
+            let check = multicast(&probed);
+            assert_eq!(check.status, Status::Warn);
+            assert!(check.next.unwrap().contains("--rendezvous"));
+        }
+        assert_eq!(multicast(&heard(2, 1, true)).status, Status::Ok);
+    }
+
+    #[test]
+    fn a_server_that_is_not_there_is_a_failure() {
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let check = server_check(&free.to_string());
+        assert_eq!(check.status, Status::Fail);
+        assert!(check.found.contains(&free.to_string()));
+    }
+}

@@ -1,0 +1,110 @@
+//! The processor, the clock, the disk.
+
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use wraith_crypto::aes_hardware;
+
+use super::Check;
+use crate::size::Bytes;
+use crate::version;
+
+/// No clock that is right shows less: the first of January 2026.
+const EARLIEST: Duration = Duration::from_secs(1_767_225_600);
+/// Below that, most transfers of today do not fit.
+const LITTLE_SPACE: u64 = 1 << 30;
+
+pub fn check(tell: &mut impl FnMut(Check)) {
+    tell(processor());
+    tell(clock(SystemTime::now()));
+    tell(space(Path::new(".")));
+}
+
+fn processor() -> Check {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let found = format!("{cores} cores, {}, BLAKE3 ({})", version::cipher(), version::hash());
+    if aes_hardware() {
+        return Check::ok(
+            "processor",
+            found,
+            "ciphers and hashes are computed by instructions made for them",
+        );
+    }
+    Check::warn(
+        "processor",
+        found,
+        "no AES instructions: ChaCha20 is used, at several Gbit/s a core",
+    )
+}
+
+fn clock(now: SystemTime) -> Check {
+    let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let found = utc(since.as_secs());
+    if since < EARLIEST {
+        let meaning = "peers refuse who is more than 90 s off, so nobody can be reached";
+        return Check::fail("clock", found, meaning)
+            .next("set the clock: timedatectl set-ntp true");
+    }
+    let meaning = "peers refuse who is more than 90 s off; compare this with the other machine";
+    Check::ok("clock", found, meaning)
+}
+
+/// `2026-11-22 06:30:00 UTC`.
+fn utc(seconds: u64) -> String {
+    let (days, time) = (seconds / 86_400, seconds % 86_400);
+    // Howard Hinnant's days-to-date: years that begin in March have their leap day at the end.
+    let shifted = days + 719_468;
+    let (era, of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    let (hour, minute, second) = (time / 3_600, time / 60 % 60, time % 60);
+    format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
+}
+
+fn space(folder: &Path) -> Check {
+    let shown = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    let Ok(stat) = rustix::fs::statvfs(folder) else {
+        return Check::warn("free space", "unknown", "this folder's file system does not tell");
+    };
+    let free = stat.f_bavail.saturating_mul(stat.f_frsize);
+    let found = format!("{} in {}", Bytes(free), shown.display());
+    if stat.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY) {
+        let meaning = "nothing can be received into this folder, it is read-only";
+        return Check::warn("free space", found, meaning).next("receive elsewhere: -o DIR");
+    }
+    match free {
+        0..LITTLE_SPACE => {
+            let meaning =
+                "larger transfers end with \"disk full\", and continue when there is room";
+            Check::warn("free space", found, meaning)
+                .next("make room, or receive elsewhere: -o DIR")
+        }
+        _ => {
+            Check::ok("free space", found, "a transfer that does not fit is told before it begins")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Status;
+    use super::*;
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        assert_eq!(utc(0), "1970-01-01 00:00:00 UTC");
+        assert_eq!(utc(951_782_400), "2000-02-29 00:00:00 UTC");
+        assert_eq!(utc(1_767_225_599), "2025-12-31 23:59:59 UTC");
+        assert_eq!(utc(4_107_542_400), "2100-03-01 00:00:00 UTC");
+    }
+
+    #[test]
+    fn a_clock_that_was_never_set_is_a_failure() {
+        assert_eq!(clock(UNIX_EPOCH + Duration::from_secs(60)).status, Status::Fail);
+        assert_eq!(clock(UNIX_EPOCH + EARLIEST).status, Status::Ok);
+    }
+}

@@ -1,0 +1,131 @@
+//! `wraith doctor`: what this machine and its network allow, what that means for transfers, and what to do about it.
+//!
+//! Everything is tried out with the very code that transfers use, not read from a table of guesses. Invariant: nothing leaves this
+//! machine, except to the rendezvous server that the user has configured.
+
+mod home;
+mod lan;
+mod machine;
+mod network;
+
+use std::sync::Arc;
+
+use clap::Args;
+
+use crate::args::MeetingArgs;
+use crate::failure::{Exit, Failure};
+use crate::output::{Event, Reporter};
+use crate::version;
+
+#[derive(Args, Debug)]
+pub struct DoctorArgs {
+    #[command(flatten)]
+    pub meeting: MeetingArgs,
+}
+
+/// How much it matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Status {
+    Ok,
+    /// It works, but slower or not everywhere.
+    Warn,
+    /// Something cannot work.
+    Fail,
+}
+
+impl Status {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warn => "warn",
+            Self::Fail => "fail",
+        }
+    }
+}
+
+/// What came of one thing that was tried.
+#[derive(Clone, Debug)]
+struct Check {
+    name: &'static str,
+    status: Status,
+    /// What was found.
+    found: String,
+    /// What that means for transfers.
+    meaning: String,
+    /// What to do; None if there is nothing to do, or nothing that can be done.
+    next: Option<String>,
+}
+
+impl Check {
+    fn new(
+        name: &'static str,
+        status: Status,
+        found: impl Into<String>,
+        meaning: impl Into<String>,
+    ) -> Self {
+        Self { name, status, found: found.into(), meaning: meaning.into(), next: None }
+    }
+
+    fn ok(name: &'static str, found: impl Into<String>, meaning: impl Into<String>) -> Self {
+        Self::new(name, Status::Ok, found, meaning)
+    }
+
+    fn warn(name: &'static str, found: impl Into<String>, meaning: impl Into<String>) -> Self {
+        Self::new(name, Status::Warn, found, meaning)
+    }
+
+    fn fail(name: &'static str, found: impl Into<String>, meaning: impl Into<String>) -> Self {
+        Self::new(name, Status::Fail, found, meaning)
+    }
+
+    fn next(self, next: impl Into<String>) -> Self {
+        Self { next: Some(next.into()), ..self }
+    }
+}
+
+/// Tries everything and tells it as it comes. Fails if something cannot work.
+pub fn run(args: &DoctorArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
+    let mut failed = Vec::new();
+    let mut warnings = 0;
+    let mut tell = |check: Check| {
+        match check.status {
+            Status::Ok => {}
+            Status::Warn => warnings += 1,
+            Status::Fail => failed.push(check.name),
+        }
+        show(&check, reporter);
+    };
+    reporter.say(format!("wraith {}", version::long()));
+    reporter.say("");
+    machine::check(&mut tell);
+    home::check(&mut tell);
+    network::check(&mut tell);
+    lan::check(&args.meeting, &mut tell);
+    if failed.is_empty() {
+        let seen = match warnings {
+            0 => "Everything is as it should be.".to_owned(),
+            1 => "It works; one thing could be better.".to_owned(),
+            several => format!("It works; {several} things could be better."),
+        };
+        reporter.say(format!("\n{seen}"));
+        return Ok(());
+    }
+    Err(Failure::new(Exit::Other, format!("something cannot work: {}", failed.join(", "))))
+}
+
+fn show(check: &Check, reporter: &Reporter) {
+    reporter.event(&Event::Check {
+        name: check.name,
+        status: check.status.name(),
+        found: &check.found,
+        meaning: &check.meaning,
+        next: check.next.as_deref(),
+    });
+    let mut text = format!("{:<5} {:<16}  {}", check.status.name(), check.name, check.found);
+    if check.status != Status::Ok {
+        for line in [Some(&check.meaning), check.next.as_ref()].into_iter().flatten() {
+            text.push_str(&format!("\n{:24}{}", "", line));
+        }
+    }
+    reporter.answer(text);
+}

@@ -1,0 +1,351 @@
+//! What datagrams can do here: the kernel's offloads and buffers, the addresses, and our protocol over each of them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+use wraith_transport::{
+    Config, Connection, Endpoint, EndpointConfig, SecretIdentity, SocketFacts, block_on,
+    block_on_timeout,
+};
+
+use super::Check;
+use crate::failure::plain;
+use crate::size::Bytes;
+
+/// The smallest datagrams that the protocol works with need this much of a link (SPEC §8).
+const SMALLEST_MTU: u32 = 1280;
+/// What is sent through each connection that is tried: enough for a flow of packets and acknowledgements.
+const TRIAL_BYTES: usize = 1 << 20;
+/// For a handshake and the trial on one machine; a busy one needs a moment.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+pub fn check(tell: &mut impl FnMut(Check)) {
+    match SocketFacts::measure(false).or_else(|_| SocketFacts::measure(true)) {
+        Ok(facts) => {
+            tell(datagrams(&facts));
+            tell(batches(&facts));
+            tell(buffers(&facts));
+        }
+        Err(error) => {
+            let meaning = "there is no UDP socket, and nothing works without";
+            let check = Check::fail("datagrams", plain(&error), meaning);
+            tell(check.next("is this a sandbox without network? wraith needs UDP"));
+        }
+    }
+    let all = if_addrs::get_if_addrs().unwrap_or_default();
+    tell(addresses(&all.iter().map(if_addrs::Interface::ip).collect::<Vec<_>>()));
+    tell(links(&all));
+    tell(sessions(all.iter().map(if_addrs::Interface::ip)));
+}
+
+fn datagrams(facts: &SocketFacts) -> Check {
+    let found = format!("{} of {} come back on loopback", facts.received, facts.sent);
+    if facts.received == facts.sent {
+        return Check::ok("datagrams", found, "UDP works on this machine");
+    }
+    Check::fail(
+        "datagrams",
+        found,
+        "this machine loses UDP within itself, so transfers crawl or stop",
+    )
+    .next("look for a firewall rule on the interface lo")
+}
+
+fn batches(facts: &SocketFacts) -> Check {
+    let word = |on: bool| if on { "on" } else { "off" };
+    let found = format!(
+        "sending (GSO) {}, receiving (GRO) {}",
+        word(facts.segmentation),
+        word(facts.merging)
+    );
+    if facts.segmentation && facts.merging {
+        return Check::ok("batches", found, "many datagrams take one system call");
+    }
+    Check::warn(
+        "batches",
+        found,
+        "each datagram takes a system call: fast links cost more processor",
+    )
+    .next("Linux 5.0 and later have both; some sandboxes and virtual devices turn them off")
+}
+
+fn buffers(facts: &SocketFacts) -> Check {
+    let least = facts.receive_buffer.min(facts.send_buffer);
+    let of = |bytes: usize| Bytes(bytes as u64);
+    let (receive, send) = (of(facts.receive_buffer), of(facts.send_buffer));
+    let found = format!("{receive} to receive, {send} to send, of {}", of(facts.buffer_wanted));
+    if least >= facts.buffer_wanted {
+        return Check::ok("buffers", found, "the kernel holds bursts while the program is busy");
+    }
+    let wanted = facts.buffer_wanted;
+    Check::warn(
+        "buffers",
+        found,
+        "beyond a few Gbit/s, and on a busy machine, packets are lost here",
+    )
+    .next(format!(
+        "as root: sysctl -w net.core.rmem_max={wanted} net.core.wmem_max={wanted} \
+             (for ever: in a file in /etc/sysctl.d)"
+    ))
+}
+
+/// What an address is good for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    PublicV6,
+    PublicV4,
+    Private,
+    UniqueLocal,
+    Shared,
+    LinkLocal,
+    Loopback,
+    Other,
+}
+
+impl Kind {
+    fn of(ip: IpAddr) -> Self {
+        match ip.to_canonical() {
+            ip if ip.is_loopback() => Self::Loopback,
+            IpAddr::V4(ip) if ip.is_private() => Self::Private,
+            IpAddr::V4(ip) if is_shared(ip) => Self::Shared,
+            IpAddr::V4(ip) if ip.is_link_local() => Self::LinkLocal,
+            IpAddr::V4(ip) if is_special_v4(ip) => Self::Other,
+            IpAddr::V4(_) => Self::PublicV4,
+            IpAddr::V6(ip) if ip.is_unicast_link_local() => Self::LinkLocal,
+            IpAddr::V6(ip) if ip.is_unique_local() => Self::UniqueLocal,
+            IpAddr::V6(ip) if is_global_v6(ip) => Self::PublicV6,
+            IpAddr::V6(_) => Self::Other,
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::PublicV6 => "public IPv6",
+            Self::PublicV4 => "public IPv4",
+            Self::Private => "private IPv4",
+            Self::UniqueLocal => "local IPv6",
+            Self::Shared => "carrier's IPv4 (CGNAT)",
+            Self::LinkLocal => "link-local",
+            Self::Loopback => "loopback",
+            Self::Other => "special",
+        }
+    }
+}
+
+/// Addresses that a provider shares among its customers (RFC 6598); VPNs use them too.
+fn is_shared(ip: Ipv4Addr) -> bool {
+    let [a, b, ..] = ip.octets();
+    a == 100 && (64..128).contains(&b)
+}
+
+fn is_special_v4(ip: Ipv4Addr) -> bool {
+    ip.is_unspecified() || ip.is_multicast() || ip.is_broadcast() || ip.is_documentation()
+}
+
+/// What is given out to reach each other: 2000::/3, without the addresses of examples.
+fn is_global_v6(ip: Ipv6Addr) -> bool {
+    let [a, b, ..] = ip.segments();
+    a & 0xe000 == 0x2000 && !(a == 0x2001 && b == 0xdb8)
+}
+
+fn addresses(ips: &[IpAddr]) -> Check {
+    let mut kinds: BTreeMap<Kind, usize> = BTreeMap::new();
+    for ip in ips {
+        *kinds.entry(Kind::of(*ip)).or_default() += 1;
+    }
+    let list: Vec<_> =
+        kinds.iter().map(|(kind, count)| format!("{count} {}", kind.name())).collect();
+    let found = if list.is_empty() { "none".to_owned() } else { list.join(", ") };
+    let has = |kind| kinds.contains_key(&kind);
+    if has(Kind::PublicV4) || has(Kind::PublicV6) {
+        let meaning = "others reach this machine directly, unless a firewall stops UDP";
+        return Check::ok("addresses", found, meaning);
+    }
+    let forward = "to be reached from elsewhere: --listen [::]:PORT with that UDP port forwarded by the router; \
+                   or let the other side send";
+    if has(Kind::Private) || has(Kind::UniqueLocal) {
+        return Check::ok("addresses", found, "others on this network reach this machine directly")
+            .next(forward);
+    }
+    if has(Kind::Shared) {
+        let meaning = "the provider shares one address among customers: nobody outside can reach this machine";
+        return Check::warn("addresses", found, meaning)
+            .next("let the side with a public address send, or use IPv6 or a VPN");
+    }
+    Check::warn("addresses", found, "there is no network: only this machine itself can be reached")
+        .next("connect to a network")
+}
+
+fn links(all: &[if_addrs::Interface]) -> Check {
+    let mut names: Vec<_> = all.iter().filter(|i| !i.is_loopback()).map(|i| &*i.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    let mtu = |name: &str| {
+        let text = fs::read_to_string(format!("/sys/class/net/{name}/mtu")).ok()?;
+        text.trim().parse::<u32>().ok()
+    };
+    let known: Vec<_> = names.iter().filter_map(|name| Some((*name, mtu(name)?))).collect();
+    let list: Vec<_> = known.iter().map(|(name, mtu)| format!("{name} {mtu}")).collect();
+    if known.is_empty() {
+        return Check::ok(
+            "links (MTU)",
+            "no interface to look at",
+            "datagrams find their size by trying",
+        );
+    }
+    let found = list.join(", ");
+    match known.iter().find(|(_, mtu)| *mtu < SMALLEST_MTU) {
+        Some((name, _)) => {
+            let meaning = format!(
+                "{name} takes no packets of {SMALLEST_MTU} bytes, which the protocol needs"
+            );
+            Check::warn("links (MTU)", found, meaning)
+                .next(format!("as root: ip link set {name} mtu {SMALLEST_MTU}"))
+        }
+        None => {
+            Check::ok("links (MTU)", found, "datagrams find the largest size that a path takes")
+        }
+    }
+}
+
+/// Our protocol, from a socket as a sender's to one as a receiver's, over every address of this machine.
+fn sessions(ips: impl Iterator<Item = IpAddr>) -> Check {
+    const NAME: &str = "protocol";
+    let mut ips: Vec<IpAddr> = ips.filter(|ip| Kind::of(*ip) != Kind::LinkLocal).collect();
+    ips.sort_unstable();
+    ips.dedup();
+    let (mut good, mut bad) = (Vec::new(), Vec::new());
+    for ip in ips {
+        match try_session(ip) {
+            Ok(mtu) => good.push(format!("{ip} ({mtu})")),
+            Err(why) => bad.push(format!("{ip}: {why}")),
+        }
+    }
+    if bad.is_empty() && !good.is_empty() {
+        let found = format!("encrypted, with datagrams of: {}", good.join(", "));
+        return Check::ok(
+            NAME,
+            found,
+            "handshake and data pass between two sockets of this machine",
+        );
+    }
+    let meaning = "a firewall on this machine stops UDP, or the address is not usable";
+    let check = match good.is_empty() {
+        true => Check::fail(NAME, bad.join("; "), meaning),
+        false => Check::warn(NAME, bad.join("; "), meaning),
+    };
+    check.next("let UDP pass, or choose an address with --listen IP:PORT")
+}
+
+/// A handshake and a megabyte over this address of ours; the size of datagrams that it ended with.
+fn try_session(ip: IpAddr) -> Result<u16, String> {
+    let endpoint = |accept| -> std::io::Result<(Endpoint, SecretIdentity)> {
+        let mut seed = [0; 32];
+        getrandom::fill(&mut seed).map_err(std::io::Error::other)?;
+        let mut core = EndpointConfig::new(SecretIdentity::from_seed(seed));
+        core.accept = accept;
+        let address = SocketAddr::new(ip, 0);
+        Ok((Endpoint::bind(Config::new(core).bind(address))?, SecretIdentity::from_seed(seed)))
+    };
+    let (sender, identity) = endpoint(true).map_err(|e| plain(&e))?;
+    let (receiver, _) = endpoint(false).map_err(|e| plain(&e))?;
+    let accept = {
+        let sender = sender.clone();
+        std::thread::spawn(move || {
+            let connection = block_on_timeout(sender.accept(), PATIENCE).flatten()?;
+            drain(&connection);
+            Some(())
+        })
+    };
+    let tried = async {
+        let connection = receiver.connect(&[sender.local_addr()], identity.node_id()).await;
+        let connection = connection.map_err(|error| error.to_string())?;
+        let (mut stream, _back) = connection.open_stream().await.map_err(|e| e.to_string())?;
+        stream.write_all(&vec![0; TRIAL_BYTES]).await.map_err(|e| e.to_string())?;
+        stream.finish().map_err(|e| e.to_string())?;
+        stream.acked().await.map_err(|e| e.to_string())?;
+        Ok(connection.stats().mtu)
+    };
+    let result = block_on_timeout(tried, PATIENCE).unwrap_or_else(|| Err("no answer".into()));
+    receiver.start_close();
+    sender.start_close();
+    let _ = accept.join();
+    result
+}
+
+/// Reads what comes, and stays until the other side has heard of it and hangs up.
+fn drain(connection: &Connection) {
+    let Some(Ok((_, mut stream))) = block_on_timeout(connection.accept_stream(), PATIENCE) else {
+        return;
+    };
+    let mut buffer = vec![0; 64 << 10];
+    while let Ok(1..) = block_on(stream.read(&mut buffer)) {}
+    let _ = block_on_timeout(connection.closed(), PATIENCE);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Status;
+    use super::*;
+
+    #[test]
+    fn addresses_are_of_the_kind_that_the_registries_say() {
+        for (ip, kind) in [
+            ("127.0.0.9", Kind::Loopback),
+            ("::1", Kind::Loopback),
+            ("::ffff:10.0.0.1", Kind::Private),
+            ("192.168.1.1", Kind::Private),
+            ("100.64.0.1", Kind::Shared),
+            ("100.128.0.1", Kind::PublicV4),
+            ("169.254.3.4", Kind::LinkLocal),
+            ("8.8.8.8", Kind::PublicV4),
+            ("192.0.2.1", Kind::Other),
+            ("fe80::1", Kind::LinkLocal),
+            ("fd00::1", Kind::UniqueLocal),
+            ("2a00:1450::1", Kind::PublicV6),
+            ("2001:db8::1", Kind::Other),
+        ] {
+            assert_eq!(Kind::of(ip.parse().unwrap()), kind, "{ip}");
+        }
+    }
+
+    #[test]
+    fn what_addresses_mean_depends_on_the_best_of_them() {
+        let of = |list: &[&str]| {
+            addresses(&list.iter().map(|ip| ip.parse().unwrap()).collect::<Vec<_>>())
+        };
+        assert_eq!(of(&["127.0.0.1"]).status, Status::Warn);
+        assert_eq!(of(&["127.0.0.1", "100.64.0.1"]).status, Status::Warn);
+        let home = of(&["127.0.0.1", "192.168.1.2", "100.64.0.1"]);
+        assert!(home.status == Status::Ok && home.next.unwrap().contains("--listen"));
+        assert_eq!(of(&["2a00::1", "10.0.0.1"]).found, "1 public IPv6, 1 private IPv4");
+    }
+
+    #[test]
+    fn small_buffers_come_with_the_command_that_grows_them() {
+        let facts = SocketFacts {
+            sent: 32,
+            received: 32,
+            segmentation: true,
+            merging: false,
+            receive_buffer: 212_992,
+            send_buffer: 4 << 20,
+            buffer_wanted: 4 << 20,
+        };
+        let check = buffers(&facts);
+        assert_eq!(check.status, Status::Warn);
+        assert!(check.next.unwrap().contains("sysctl -w net.core.rmem_max=4194304"));
+        assert_eq!(buffers(&SocketFacts { receive_buffer: 4 << 20, ..facts }).status, Status::Ok);
+        assert_eq!(batches(&facts).status, Status::Warn);
+        assert_eq!(datagrams(&facts).status, Status::Ok);
+        assert_eq!(datagrams(&SocketFacts { received: 31, ..facts }).status, Status::Fail);
+    }
+
+    #[test]
+    fn a_session_passes_over_loopback() {
+        assert!(try_session(Ipv4Addr::LOCALHOST.into()).unwrap() >= 1200);
+        assert!(try_session("192.0.2.1".parse().unwrap()).is_err(), "it is not ours");
+    }
+}

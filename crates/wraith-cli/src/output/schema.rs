@@ -1,0 +1,130 @@
+//! The documentation of `--json`, made from the types of the events: `docs/events.schema.json`, and the tables in
+//! `docs/json.md`. After a change of [`super::Event`]:
+//!
+//! ```console
+//! $ WRAITH_BLESS=1 cargo test -p wraith-cli --bin wraith documented
+//! ```
+//!
+//! That the program says nothing else is checked elsewhere: every line that any test of the processes sees is held against
+//! the schema (`tests/support/schema.rs`).
+
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+
+use super::Event;
+use crate::failure::Exit;
+
+const BEGIN: &str = "<!-- made from the types of the events: begin -->\n";
+const END: &str = "<!-- made from the types of the events: end -->\n";
+
+/// Fields that every event has or may have; the document says so once.
+const ENVELOPE: [&str; 2] = ["event", "receiver"];
+
+fn docs(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name)
+}
+
+/// The schema of one line. Unknown fields are allowed, for they get added.
+fn schema() -> Value {
+    let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
+    let mut schema = generator.into_root_schema_for::<Event<'static>>().to_value();
+    let root = schema.as_object_mut().unwrap();
+    root.insert("title".into(), json!("A line of wraith --json"));
+    root.insert("description".into(), json!("One event. New events and new fields may come."));
+    let names: Vec<_> = Exit::ALL.iter().map(|exit| exit.name()).collect();
+    let codes: Vec<_> = Exit::ALL.iter().map(|exit| *exit as u8).collect();
+    for event in schema["oneOf"].as_array_mut().unwrap() {
+        let properties = &mut event["properties"];
+        properties["receiver"] = json!({
+            "type": "integer",
+            "minimum": 1,
+            "description": "Which receiver it is about; only where a sender has several.",
+        });
+        if properties["event"]["const"] == "error" {
+            properties["code"]["enum"] = json!(names);
+            properties["exit"]["enum"] = json!(codes);
+        }
+    }
+    schema
+}
+
+fn tables(schema: &Value) -> String {
+    let mut text = String::new();
+    for event in schema["oneOf"].as_array().unwrap() {
+        let properties = event["properties"].as_object().unwrap();
+        let name = properties["event"]["const"].as_str().unwrap();
+        writeln!(text, "### `{name}`\n\n{}\n", described(event, name)).unwrap();
+        writeln!(text, "| field | type | |\n|---|---|---|").unwrap();
+        for (field, of) in properties.iter().filter(|(field, _)| !ENVELOPE.contains(&field.as_str())) {
+            let what = described(of, field);
+            writeln!(text, "| `{field}` | {} | {what} |", type_of(of)).unwrap();
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn described(of: &Value, name: &str) -> String {
+    let text = of["description"].as_str();
+    text.unwrap_or_else(|| panic!("{name} has no comment that says what it is")).replace('\n', " ")
+}
+
+fn type_of(field: &Value) -> String {
+    let word = |name: &Value| match name.as_str() {
+        Some("string") => "text".to_owned(),
+        Some("array") => "list of text".to_owned(),
+        Some(other) => other.to_owned(),
+        None => panic!("a type without a name: {field}"),
+    };
+    match &field["type"] {
+        Value::Array(several) => several.iter().map(word).collect::<Vec<_>>().join(" or "),
+        one => word(one),
+    }
+}
+
+/// The file with the part between the marks replaced.
+fn with_tables(document: &str, tables: &str) -> String {
+    let (before, rest) = document.split_once(BEGIN).expect("docs/json.md has the first mark");
+    let (_, after) = rest.split_once(END).expect("docs/json.md has the second mark");
+    format!("{before}{BEGIN}\n{tables}{END}{after}")
+}
+
+#[test]
+fn every_event_and_field_is_documented() {
+    let schema = schema();
+    let written = serde_json::to_string_pretty(&schema).unwrap() + "\n";
+    let (schema_file, document_file) = (docs("events.schema.json"), docs("json.md"));
+    let document = std::fs::read_to_string(&document_file).unwrap();
+    let wanted = with_tables(&document, &tables(&schema));
+    if std::env::var_os("WRAITH_BLESS").is_some() {
+        std::fs::write(&schema_file, &written).unwrap();
+        std::fs::write(&document_file, &wanted).unwrap();
+    }
+    let again = "run WRAITH_BLESS=1 cargo test -p wraith-cli --bin wraith documented";
+    let committed = std::fs::read_to_string(&schema_file).unwrap_or_default();
+    assert!(committed == written, "docs/events.schema.json is not of these events: {again}");
+    let document = std::fs::read_to_string(&document_file).unwrap();
+    assert!(document == wanted, "docs/json.md is not of these events: {again}");
+}
+
+/// Only keywords that the check of the tests knows may stand in the schema: an unknown one would promise what nobody checks.
+#[test]
+fn the_schema_uses_what_the_tests_check() {
+    let known = ["type", "const", "enum", "minimum", "maximum", "format", "items", "description"];
+    for event in schema()["oneOf"].as_array().unwrap() {
+        let keys = |of: &Map<String, Value>| of.keys().cloned().collect::<Vec<_>>();
+        let event = event.as_object().unwrap();
+        for key in keys(event) {
+            let allowed = ["type", "properties", "required", "description"];
+            assert!(allowed.contains(&key.as_str()), "{key} of an event");
+        }
+        for (name, of) in event["properties"].as_object().unwrap() {
+            for key in keys(of.as_object().unwrap()) {
+                assert!(known.contains(&key.as_str()), "{key} of {name}");
+            }
+        }
+    }
+}

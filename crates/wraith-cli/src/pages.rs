@@ -1,0 +1,113 @@
+//! `wraith completions` and `wraith man`: what shells and `man` know of the command line, made from its one definition.
+//!
+//! Neither the config file nor the environment shows in them: they are the same for everybody.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use clap_complete::Shell;
+use clap_mangen::Man;
+
+use crate::args;
+use crate::failure::{Exit, Failure};
+use crate::output::Reporter;
+
+#[derive(Args, Debug)]
+pub struct CompletionsArgs {
+    /// Which shell
+    #[arg(value_name = "SHELL")]
+    pub shell: Shell,
+}
+
+#[derive(Args, Debug)]
+pub struct ManArgs {
+    /// Folder to write wraith.1 and a page of each command into
+    #[arg(value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+}
+
+pub fn completions(args: &CompletionsArgs, reporter: &Reporter) -> Result<(), Failure> {
+    let mut text = Vec::new();
+    clap_complete::generate(args.shell, &mut args::definition(), "wraith", &mut text);
+    reporter.document(&text).map_err(cannot_print)
+}
+
+pub fn man(args: &ManArgs, reporter: &Reporter) -> Result<(), Failure> {
+    let pages = pages().map_err(cannot_print)?;
+    let Some(dir) = &args.dir else {
+        return reporter.document(&pages[0].1).map_err(cannot_print);
+    };
+    let failed =
+        |path: &Path, e: &io::Error| Failure::disk(format!("cannot write {}", path.display()), e);
+    fs::create_dir_all(dir).map_err(|e| failed(dir, &e))?;
+    for (name, text) in &pages {
+        let path = dir.join(name);
+        fs::write(&path, text).map_err(|e| failed(&path, &e))?;
+    }
+    reporter.say(format!("{} man pages are in {}.", pages.len(), dir.display()));
+    Ok(())
+}
+
+fn cannot_print(error: io::Error) -> Failure {
+    Failure::disk("cannot write to standard output", &error).hint(match error.kind() {
+        io::ErrorKind::BrokenPipe => "whoever reads it has gone",
+        _ => "is the disk full?",
+    })
+}
+
+/// Every page with its file name, that of `wraith` itself first.
+fn pages() -> io::Result<Vec<(String, Vec<u8>)>> {
+    let mut definition = args::definition().disable_help_subcommand(true);
+    definition.build();
+    let mut pages = Vec::new();
+    collect(&definition, "wraith", &mut pages)?;
+    Ok(pages)
+}
+
+fn collect(
+    command: &clap::Command,
+    name: &str,
+    pages: &mut Vec<(String, Vec<u8>)>,
+) -> io::Result<()> {
+    // The page's name has dashes, the command line in it has spaces.
+    let of = command.clone().display_name(name.to_owned());
+    let mut text = Vec::new();
+    let man = Man::new(of).manual("wraith");
+    man.render_title(&mut text)?;
+    man.render_name_section(&mut text)?;
+    man.render_synopsis_section(&mut text)?;
+    man.render_description_section(&mut text)?;
+    man.render_options_section(&mut text)?;
+    man.render_subcommands_section(&mut text)?;
+    if name == "wraith" {
+        text.extend_from_slice(exit_status().as_bytes());
+    }
+    man.render_version_section(&mut text)?;
+    pages.push((format!("{name}.1"), in_ascii(&text)));
+    for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
+        collect(sub, &format!("{name}-{}", sub.get_name()), pages)?;
+    }
+    Ok(())
+}
+
+/// The page with other characters as groff names them: what reads it may not be told that it is UTF-8.
+fn in_ascii(page: &[u8]) -> Vec<u8> {
+    let text = String::from_utf8_lossy(page);
+    let mut ascii = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            c if c.is_ascii() => ascii.push(c),
+            c => ascii.push_str(&format!("\\[u{:04X}]", u32::from(c))),
+        }
+    }
+    ascii.into_bytes()
+}
+
+/// The section that says what the exit codes mean.
+fn exit_status() -> String {
+    let code = |number: u8, meaning: &str| format!(".TP\n{number}\n{meaning}\n");
+    let failures = Exit::ALL.iter().map(|exit| code(*exit as u8, exit.meaning()));
+    format!(".SH \"EXIT STATUS\"\n{}{}", code(0, "done"), failures.collect::<String>())
+}

@@ -1,0 +1,58 @@
+//! What this program is: `wraith --version`, and the first lines of `wraith doctor`.
+
+use wraith_crypto::{Suite, aes_hardware, implementation};
+
+/// The facts, each with its name.
+pub fn facts() -> Vec<(&'static str, String)> {
+    let commit = match env!("WRAITH_COMMIT") {
+        "" => "unknown",
+        commit => commit,
+    };
+    let profile = match env!("WRAITH_PROFILE") {
+        "release" => String::new(),
+        other => format!(", {other} build"),
+    };
+    vec![
+        ("commit", commit.to_owned()),
+        ("target", format!("{}{profile}", env!("WRAITH_TARGET"))),
+        ("protocol", protocol()),
+        ("cipher", cipher()),
+        ("hash", format!("BLAKE3 ({})", hash())),
+    ]
+}
+
+/// Of which version each part is that two programs must have in common.
+pub fn protocol() -> String {
+    format!(
+        "wraith/1 (packets 1, tickets {}, transfer {}, rendezvous {})",
+        wraith_discovery::VERSION,
+        wraith_transfer::limits::VERSION,
+        wraith_discovery::rendezvous::VERSION,
+    )
+}
+
+/// What packets are sealed with if both sides have a processor like this one, and what computes it.
+pub fn cipher() -> String {
+    let suite = if aes_hardware() { Suite::Aes256Gcm } else { Suite::ChaCha20Poly1305 };
+    let name = match suite {
+        Suite::Aes256Gcm => "AES-256-GCM",
+        Suite::ChaCha20Poly1305 => "ChaCha20-Poly1305",
+    };
+    format!("{name} ({})", implementation(suite))
+}
+
+/// The instructions that hashing uses.
+pub fn hash() -> String {
+    match blake3::platform::Platform::detect() {
+        blake3::platform::Platform::Portable => "no vector instructions".into(),
+        vectors => format!("{vectors:?}"),
+    }
+}
+
+/// The text of `--version`; `-V` prints its first line.
+pub fn long() -> String {
+    let facts = facts();
+    let width = facts.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let lines = facts.iter().map(|(name, fact)| format!("\n{name:width$}  {fact}"));
+    format!("{}{}", env!("CARGO_PKG_VERSION"), lines.collect::<String>())
+}
