@@ -40,7 +40,7 @@ fn schema() -> Value {
         let properties = &mut event["properties"];
         properties["receiver"] = json!({
             "type": "integer",
-            "minimum": 1,
+            "minimum": 0,
             "description": "Which receiver it is about; only where a sender has several.",
         });
         if properties["event"]["const"] == "error" {
@@ -58,7 +58,9 @@ fn tables(schema: &Value) -> String {
         let name = properties["event"]["const"].as_str().unwrap();
         writeln!(text, "### `{name}`\n\n{}\n", described(event, name)).unwrap();
         writeln!(text, "| field | type | |\n|---|---|---|").unwrap();
-        for (field, of) in properties.iter().filter(|(field, _)| !ENVELOPE.contains(&field.as_str())) {
+        for (field, of) in
+            properties.iter().filter(|(field, _)| !ENVELOPE.contains(&field.as_str()))
+        {
             let what = described(of, field);
             writeln!(text, "| `{field}` | {} | {what} |", type_of(of)).unwrap();
         }
