@@ -1,74 +1,17 @@
-//! What a caller can see of a running transfer: counters it polls, events it is told, and a way to stop.
+//! What a caller is told of a running transfer, and a way to stop it.
 //!
-//! [`Progress`] is a handful of atomics, so a progress bar costs the transfer nothing; [`Events`] is called for things
+//! [`crate::Progress`] is polled; [`Events`] is called for things
 //! that happen once, or once for each file, from whatever thread they happen on.
 
 use std::fmt::Display;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use wraith_crypto::NodeId;
 
 use crate::message::Offer;
 use crate::receipt::Receipt;
-
-/// Live counters. All of them only grow, except that totals may be corrected while the tree is being walked.
-#[derive(Debug, Default)]
-pub struct Progress {
-    bytes: AtomicU64,
-    bytes_total: AtomicU64,
-    files: AtomicU64,
-    files_total: AtomicU64,
-    current: Mutex<String>,
-}
-
-impl Progress {
-    /// File bytes settled so far: moved, found to be there already, or part of a file that failed.
-    pub fn bytes(&self) -> u64 {
-        self.bytes.load(Relaxed)
-    }
-
-    /// File bytes in the offer.
-    pub fn bytes_total(&self) -> u64 {
-        self.bytes_total.load(Relaxed)
-    }
-
-    /// Files settled so far.
-    pub fn files(&self) -> u64 {
-        self.files.load(Relaxed)
-    }
-
-    /// Files in the offer.
-    pub fn files_total(&self) -> u64 {
-        self.files_total.load(Relaxed)
-    }
-
-    /// The file that is being moved, escaped for a terminal; empty before the first. Of several small ones, any.
-    pub fn current_file(&self) -> String {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    pub(crate) fn start(&self, offer: &Offer) {
-        self.bytes_total.store(offer.bytes, Relaxed);
-        self.files_total.store(offer.files, Relaxed);
-    }
-
-    pub(crate) fn add_bytes(&self, n: u64) {
-        self.bytes.fetch_add(n, Relaxed);
-    }
-
-    pub(crate) fn add_files(&self, n: u64) {
-        self.files.fetch_add(n, Relaxed);
-    }
-
-    pub(crate) fn set_current(&self, path: &dyn Display) {
-        use std::fmt::Write;
-        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        current.clear();
-        write!(current, "{path}").expect("writing to a String cannot fail");
-    }
-}
 
 /// What became of one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -28,6 +28,7 @@ mod manifest_order;
 pub mod message;
 mod offer_limits;
 mod pool;
+mod progress;
 mod receipt;
 mod receive;
 pub mod record;
@@ -35,8 +36,9 @@ mod send;
 mod session;
 
 pub use error::{Role, TransferError, close};
-pub use events::{Cancel, Event, Events, FileStatus, Progress};
+pub use events::{Cancel, Event, Events, FileStatus};
 pub use message::Offer;
+pub use progress::{ActiveFile, Progress};
 pub use receipt::{Forged, RECEIPT_BYTES, Receipt};
 pub use receive::{
     Conflicts, Decide, Decision, Fate, Preview, Previewed, Proposal, ReceiveOptions, ReceiveReport,

@@ -201,6 +201,7 @@ fn snapshot(event: &Value) -> Snapshot {
         total_files: number("total_files"),
         bytes_per_second: number("bytes_per_second"),
         current: event["file"].as_str().unwrap_or_default().to_owned(),
+        ..Snapshot::default()
     }
 }
 

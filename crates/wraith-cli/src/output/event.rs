@@ -113,6 +113,10 @@ pub enum Event<'a> {
         total_files: u64,
         /// The file that is being moved, escaped; empty before the first.
         file: &'a str,
+        /// `loopback`, `lan` or `direct`; null before there is a connection.
+        path: Option<&'a str>,
+        /// What it waits for most: `net` (or the other side), `disk` or `cpu`; null in the first second.
+        bottleneck: Option<&'a str>,
     },
     /// What became of one file.
     File {

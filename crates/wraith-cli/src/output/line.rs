@@ -1,99 +1,277 @@
-//! A snapshot as one line of text.
+//! A snapshot as text: a line for each large file that is being moved, and one for all of it; or one line for a log.
+//!
+//! Invariant: no line reaches the last column of the terminal, however narrow it is and whatever the names are: a line that
+//! wraps cannot be redrawn. What has no room is left out, the least important first.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::Snapshot;
 use crate::size::{Bytes, Clock, Files};
 
-const BAR_WIDTH: usize = 24;
+/// The bar in columns: as long as there is room for, within these.
+const BAR_MIN: usize = 8;
+const BAR_MAX: usize = 24;
 /// Narrower than this there is no room for a name.
-const MIN_NAME_WIDTH: usize = 12;
+const NAME_MIN: usize = 12;
+/// Lines for single files: more would push what people have read off their screen.
+const FILES_MAX: usize = 3;
+/// Between two figures.
+const GAP: usize = 2;
 
-/// The line that is redrawn on a terminal: bar, share, bytes, rate, time left, and the name as far as it fits.
-pub fn bar(snapshot: &Snapshot, width: usize, color: bool) -> String {
-    let figures = figures(snapshot);
-    let share = share(snapshot);
-    let filled = (share * BAR_WIDTH as f64) as usize;
-    let (full, rest) = ("█".repeat(filled), "░".repeat(BAR_WIDTH - filled));
-    let percent = (share * 100.0) as u32;
-    let shown = figures.chars().count() + BAR_WIDTH + "  100%  ".len();
-    // The last column stays free: writing it makes some terminals wrap.
-    if shown >= width {
-        return figures.chars().take(width.saturating_sub(1)).collect();
+/// The lines that are redrawn on a terminal of this many columns and rows.
+pub fn lines(snapshot: &Snapshot, columns: usize, rows: usize, color: bool) -> Vec<String> {
+    let mut lines = Vec::new();
+    // One file needs no line beside that of all of it.
+    if snapshot.total_files > 1 {
+        // Two rows stay for what was said before.
+        let room = rows.saturating_sub(3).min(FILES_MAX);
+        let files = snapshot.active.iter().take(room);
+        lines
+            .extend(files.map(|file| file_line(&file.name, file.bytes, file.size, columns, color)));
     }
-    let mut line = if color {
-        format!("\x1b[36m{full}\x1b[2m{rest}\x1b[0m {percent:3}%  {figures}")
-    } else {
-        format!("{full}{rest} {percent:3}%  {figures}")
-    };
-    let room = (width - shown - 1).saturating_sub("  ".len());
-    if room >= MIN_NAME_WIDTH && !snapshot.current.is_empty() {
-        line.push_str("  ");
-        line.push_str(&shortened(&snapshot.current, room));
-    }
-    line
+    lines.push(total(snapshot, columns, color));
+    lines
 }
 
 /// The line for a log.
 pub fn plain(snapshot: &Snapshot) -> String {
-    format!("{}%  {}", (share(snapshot) * 100.0) as u32, figures(snapshot))
+    let figures: Vec<_> = figures(snapshot).into_iter().map(|figure| figure.text).collect();
+    figures.join("  ")
 }
 
-fn figures(s: &Snapshot) -> String {
-    let mut text = format!("{} of {}", Bytes(s.bytes), Bytes(s.total));
+/// A part of the line of all of it. The higher its rank, the sooner it is left out.
+struct Figure {
+    text: String,
+    rank: u8,
+}
+
+/// What is said, in the order in which it is said.
+fn figures(s: &Snapshot) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    let mut say = |rank, text: String| figures.push(Figure { text, rank });
+    say(0, format!("{}%", percent(s.bytes, s.total)));
+    say(3, format!("{} of {}", Bytes(s.bytes), Bytes(s.total)));
     if s.total_files > 1 {
-        text.push_str(&format!("  {} of {}", s.files, Files(s.total_files)));
+        say(6, format!("{} of {}", s.files, Files(s.total_files)));
     }
-    text.push_str(&format!("  {}/s", Bytes(s.bytes_per_second)));
+    say(1, format!("{}/s", Bytes(s.bytes_per_second)));
     if let Some(seconds) = s.eta_seconds() {
-        text.push_str(&format!("  {} left", Clock(seconds)));
+        say(2, format!("{} left", Clock(seconds)));
     }
-    text
+    if let Some(path) = s.path {
+        say(4, format!("over {path}"));
+    }
+    if let Some(bottleneck) = s.bottleneck {
+        say(5, format!("{}-bound", bottleneck.name()));
+    }
+    figures
+}
+
+/// Bar, figures, and with a single file its name, as far as they fit.
+fn total(s: &Snapshot, columns: usize, color: bool) -> String {
+    // The last column stays free: writing it makes some terminals wrap.
+    let room = columns.saturating_sub(1);
+    let mut figures = figures(s);
+    let width = |figures: &[Figure]| -> usize {
+        figures.iter().map(|figure| figure.text.width() + GAP).sum::<usize>().saturating_sub(GAP)
+    };
+    // The bar is worth more than what comes after the bytes.
+    const BAR_RANK: u8 = 3;
+    while let Some(least) = figures.iter().map(|figure| figure.rank).max() {
+        let bar = if least > BAR_RANK { BAR_MIN + GAP } else { 0 };
+        if width(&figures) + bar <= room {
+            break;
+        }
+        if least == 0 {
+            return shortened(&figures[0].text, room);
+        }
+        figures.retain(|figure| figure.rank != least);
+    }
+    let left = room - width(&figures);
+    let text = figures.iter().map(|figure| figure.text.as_str()).collect::<Vec<_>>().join("  ");
+    if left < BAR_MIN + GAP {
+        return text;
+    }
+    let bar = (left - GAP).min(BAR_MAX);
+    let mut line = format!("{}  {text}", drawn(s.bytes, s.total, bar, color));
+    let rest = (left - GAP - bar).saturating_sub(GAP);
+    if s.total_files <= 1 && rest >= NAME_MIN && !s.current.is_empty() {
+        line.push_str("  ");
+        line.push_str(&shortened(&s.current, rest));
+    }
+    line
+}
+
+/// Name, bar, share and size of one file; the figures stand at the right.
+fn file_line(name: &str, bytes: u64, size: u64, columns: usize, color: bool) -> String {
+    const INDENT: usize = 2;
+    // Wider than this the figures would be far from the name.
+    const WIDEST: usize = 100;
+    let room = columns.saturating_sub(1).min(WIDEST);
+    let share = format!("{:>4}", format!("{}%", percent(bytes, size)));
+    let full = format!("{share}  {:>8}", Bytes(size).to_string());
+    let with_name = |figures: usize| INDENT + NAME_MIN + GAP + figures <= room;
+    let (figures, width) = if with_name(BAR_MIN + GAP + full.width() + NAME_MIN) {
+        let width = BAR_MIN + GAP + full.width();
+        (format!("{}  {full}", drawn(bytes, size, BAR_MIN, color)), width)
+    } else if with_name(full.width()) {
+        let width = full.width();
+        (full, width)
+    } else {
+        let width = share.width();
+        (share, width)
+    };
+    let for_name = room.saturating_sub(INDENT + GAP + width);
+    if for_name == 0 {
+        return shortened(figures.trim_start(), room);
+    }
+    let name = shortened(name, for_name);
+    let pad = for_name - name.width();
+    format!("{:INDENT$}{name}{:pad$}  {figures}", "", "")
+}
+
+fn drawn(done: u64, total: u64, width: usize, color: bool) -> String {
+    let filled = (share(done, total) * width as f64) as usize;
+    let (full, rest) = ("█".repeat(filled), "░".repeat(width - filled));
+    if color { format!("\x1b[36m{full}\x1b[2m{rest}\x1b[0m") } else { full + &rest }
+}
+
+fn percent(done: u64, total: u64) -> u32 {
+    (share(done, total) * 100.0) as u32
 }
 
 /// From 0 to 1.
-fn share(s: &Snapshot) -> f64 {
-    match s.total {
+fn share(done: u64, total: u64) -> f64 {
+    match total {
         0 => 1.0,
-        total => (s.bytes as f64 / total as f64).min(1.0),
+        total => (done as f64 / total as f64).min(1.0),
     }
 }
 
-/// The end of a path says more than its beginning.
+/// At most `room` columns of a name. The end of a path says more than its beginning.
 fn shortened(name: &str, room: usize) -> String {
-    let length = name.chars().count();
-    if length <= room {
+    if name.width() <= room {
         return name.to_owned();
     }
-    let tail: String = name.chars().skip(length + 1 - room).collect();
-    format!("…{tail}")
+    let mut tail = Vec::new();
+    let mut width = 1;
+    for c in name.chars().rev() {
+        width += c.width().unwrap_or(0);
+        if width > room {
+            break;
+        }
+        tail.push(c);
+    }
+    if room == 0 { String::new() } else { format!("…{}", tail.iter().rev().collect::<String>()) }
 }
 
 #[cfg(test)]
 mod tests {
+    use wraith_transfer::ActiveFile;
+
     use super::*;
+    use crate::output::bottleneck::Bottleneck;
 
     fn half() -> Snapshot {
         Snapshot {
             bytes: 500_000_000,
             total: 1_000_000_000,
             bytes_per_second: 250_000_000,
-            files: 0,
             total_files: 1,
             current: "holiday/a long name of a film.mov".into(),
+            path: Some("lan"),
+            bottleneck: Some(Bottleneck::Disk),
+            ..Snapshot::default()
         }
+    }
+
+    fn several(names: &[&str]) -> Snapshot {
+        let active = |name: &&str| ActiveFile {
+            name: (*name).to_owned(),
+            bytes: 45_000_000,
+            size: 100_000_000,
+        };
+        let active = names.iter().map(active).collect();
+        Snapshot { files: 3, total_files: 20_000, active, ..half() }
     }
 
     #[test]
     fn a_log_line_says_it_all() {
-        assert_eq!(plain(&half()), "50%  500 MB of 1.00 GB  250 MB/s  2 s left");
+        let line = "50%  500 MB of 1.00 GB  250 MB/s  2 s left  over lan  disk-bound";
+        assert_eq!(plain(&half()), line);
     }
 
     #[test]
-    fn a_bar_never_reaches_the_last_column() {
-        for width in 0..200 {
-            let line = bar(&half(), width, false);
-            assert!(line.chars().count() <= width.saturating_sub(1), "{width}: {line}");
+    fn what_is_shown_depends_on_the_width() {
+        let at = |columns| lines(&several(&["holiday/film.mov"]), columns, 24, false);
+        assert_eq!(at(20)[1], "50%  250 MB/s");
+        assert_eq!(at(40)[0], "  holiday/film.mov        45%    100 MB");
+        assert_eq!(at(40)[1], "███████░░░░░░░  50%  250 MB/s  2 s left");
+        let wide =
+            "██████░░░░░░░  50%  500 MB of 1.00 GB  250 MB/s  2 s left  over lan  disk-bound";
+        assert_eq!(at(80)[1], wide);
+        let file = format!("  holiday/film.mov{:37}███░░░░░   45%    100 MB", "");
+        assert_eq!(at(80)[0], file);
+        let widest = "████████████░░░░░░░░░░░░  50%  500 MB of 1.00 GB  3 of 20000 files  250 MB/s  \
+                      2 s left  over lan  disk-bound";
+        assert_eq!(at(200)[1], widest);
+    }
+
+    #[test]
+    fn a_line_never_reaches_the_last_column_whatever_the_name() {
+        let names = [
+            "holiday/film.mov",
+            "写真/とても長い名前の動画ファイル.mov",
+            "\u{1f600}\u{1f600}\u{1f600}\u{1f600}\u{1f600}\u{1f600}\u{1f600}\u{1f600}\u{1f600}\u{1f600}",
+            "e\u{301}e\u{301}e\u{301}e\u{301}e\u{301}e\u{301}e\u{301}e\u{301}e\u{301}e\u{301}e\u{301}e\u{301}",
+            "\\x1b[31mred\\x0a",
+            "",
+        ];
+        let mut single = half();
+        for columns in 0..220 {
+            for name in names {
+                single.current = name.to_owned();
+                let mut all = lines(&several(&[name; 5]), columns, 24, false);
+                all.extend(lines(&single, columns, 24, false));
+                for line in all {
+                    let width = line.width();
+                    assert!(width <= columns.saturating_sub(1), "{columns}: {width} {line:?}");
+                }
+            }
         }
-        assert!(bar(&half(), 120, false).ends_with("film.mov"));
+        assert!(total(&half(), 120, false).ends_with("film.mov"));
+    }
+
+    #[test]
+    fn at_20_40_80_and_200_columns_the_share_and_the_rate_are_there() {
+        for columns in [20, 40, 80, 200] {
+            for name in ["写真/とても長い名前の動画ファイル.mov", "a\\x07b"] {
+                let all = lines(&several(&[name]), columns, 24, false);
+                assert!(all[1].contains("50%") && all[1].contains("250 MB/s"), "{all:?}");
+                assert!(
+                    all[0].contains("45%") && all[0].contains(&name[name.len() - 1..]),
+                    "{all:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_low_terminal_keeps_its_rows_for_what_was_said() {
+        let many = several(&["a", "b", "c", "d", "e"]);
+        assert_eq!(lines(&many, 80, 24, false).len(), FILES_MAX + 1);
+        assert_eq!(lines(&many, 80, 4, false).len(), 2);
+        assert_eq!(lines(&many, 80, 3, false).len(), 1);
+        assert_eq!(lines(&half(), 80, 24, false).len(), 1, "one file is all of it");
+    }
+
+    #[test]
+    fn colors_take_no_room() {
+        let colored = total(&half(), 80, true);
+        assert!(colored.contains("\x1b[36m") && colored.contains("\x1b[0m"));
+        let bare: String =
+            colored.replace("\x1b[36m", "").replace("\x1b[2m", "").replace("\x1b[0m", "");
+        assert_eq!(bare, total(&half(), 80, false));
     }
 
     #[test]

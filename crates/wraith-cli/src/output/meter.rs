@@ -3,9 +3,11 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use wraith_transfer::Progress;
+use wraith_transfer::{ActiveFile, Progress};
 
 use super::Event;
+use super::bottleneck::{Bottleneck, Watch};
+use crate::addresses::path_kind;
 
 /// The rate shown is an average that forgets with this time constant: steady to read, yet it follows a change of path.
 const RATE_MEMORY: Duration = Duration::from_secs(5);
@@ -35,20 +37,25 @@ impl Meter {
         }
     }
 
-    /// The counters as they are; None before there is a connection.
-    fn read(&self) -> Option<Snapshot> {
+    /// The counters as they are, and the time at the disk; None before there is a connection.
+    fn read(&self) -> Option<(Snapshot, Duration)> {
         let all = self.lock().clone();
         let sum = |figure: fn(&Progress) -> u64| {
             all.iter().fold(0, |sum: u64, progress| sum.saturating_add(figure(progress)))
         };
-        Some(Snapshot {
+        let last = all.last()?;
+        let snapshot = Snapshot {
             bytes: sum(Progress::bytes),
             total: sum(Progress::bytes_total),
             files: sum(Progress::files),
             total_files: sum(Progress::files_total),
             bytes_per_second: 0,
-            current: all.last()?.current_file(),
-        })
+            current: last.current_file(),
+            active: all.iter().flat_map(|progress| progress.active_files()).collect(),
+            path: last.remote().map(path_kind),
+            bottleneck: None,
+        };
+        Some((snapshot, all.iter().map(|progress| progress.disk_time()).sum()))
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Arc<Progress>>> {
@@ -62,11 +69,12 @@ pub struct Rate {
     at: Instant,
     bytes: u64,
     bytes_per_second: Option<f64>,
+    watch: Watch,
 }
 
 impl Rate {
     pub fn new(now: Instant) -> Self {
-        Self { at: now, bytes: 0, bytes_per_second: None }
+        Self { at: now, bytes: 0, bytes_per_second: None, watch: Watch::new(now) }
     }
 
     /// Takes a count into the average and returns that, in bytes per second.
@@ -84,8 +92,9 @@ impl Rate {
 
     /// How far the transfer is; None before there is a connection.
     pub fn snapshot(&mut self, now: Instant, meter: &Meter) -> Option<Snapshot> {
-        let mut snapshot = meter.read()?;
+        let (mut snapshot, at_disk) = meter.read()?;
         snapshot.bytes_per_second = self.sample(now, snapshot.bytes);
+        snapshot.bottleneck = self.watch.look(now, at_disk);
         Some(snapshot)
     }
 }
@@ -99,6 +108,12 @@ pub struct Snapshot {
     pub total_files: u64,
     pub bytes_per_second: u64,
     pub current: String,
+    /// The large files that are being moved.
+    pub active: Vec<ActiveFile>,
+    /// What kind of path leads to the other side.
+    pub path: Option<&'static str>,
+    /// What it waits for most; None until that is known.
+    pub bottleneck: Option<Bottleneck>,
 }
 
 impl Snapshot {
@@ -117,6 +132,8 @@ impl Snapshot {
             files: self.files,
             total_files: self.total_files,
             file: &self.current,
+            path: self.path,
+            bottleneck: self.bottleneck.map(Bottleneck::name),
         }
     }
 }

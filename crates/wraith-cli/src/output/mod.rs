@@ -3,6 +3,7 @@
 //! Invariant: standard output carries nothing but what was asked for (the ticket's command, a NodeId, hashes, or JSON),
 //! so it can always be piped.
 
+mod bottleneck;
 mod event;
 mod line;
 mod meter;
@@ -49,8 +50,8 @@ pub struct Reporter {
 struct Inner {
     out: BufWriter<Stdout>,
     err: Stderr,
-    /// A progress line stands on the terminal and must be wiped before anything else is written.
-    line_drawn: bool,
+    /// Lines of progress that stand on the terminal and must be wiped before anything else is written.
+    lines_drawn: usize,
     /// A question stands there, which no progress may overwrite.
     asking: bool,
     /// When a log last got a line of progress.
@@ -73,7 +74,7 @@ impl Reporter {
         let inner = Inner {
             out: BufWriter::with_capacity(64 << 10, io::stdout()),
             err: io::stderr(),
-            line_drawn: false,
+            lines_drawn: 0,
             asking: false,
             last_log: Instant::now(),
         };
@@ -191,10 +192,8 @@ impl Reporter {
                 if inner.asking {
                     return;
                 }
-                let line = line::bar(snapshot, terminal_width(&inner.err), color);
-                let _ = write!(inner.err, "\r{line}\x1b[K");
-                let _ = inner.err.flush();
-                inner.line_drawn = true;
+                let (columns, rows) = terminal_size(&inner.err);
+                inner.draw(&line::lines(snapshot, columns, rows, color));
             }
             Style::Log => {
                 let mut inner = self.lock();
@@ -220,17 +219,38 @@ impl Inner {
         let _ = writeln!(self.err, "{text}");
     }
 
+    /// Draws lines over those that stand there. The cursor stays in the last, so that the terminal does not scroll.
+    fn draw(&mut self, lines: &[String]) {
+        let mut text = self.to_first_line();
+        text.push_str(&lines.join("\x1b[K\n"));
+        // What is left of earlier lines below.
+        text.push_str("\x1b[J");
+        let _ = self.err.write_all(text.as_bytes());
+        let _ = self.err.flush();
+        self.lines_drawn = lines.len();
+    }
+
     fn wipe(&mut self) {
-        if std::mem::take(&mut self.line_drawn) {
-            let _ = write!(self.err, "\r\x1b[K");
+        if self.lines_drawn > 0 {
+            let _ = write!(self.err, "{}\x1b[J", self.to_first_line());
+            self.lines_drawn = 0;
+        }
+    }
+
+    /// What brings the cursor to where the lines begin.
+    fn to_first_line(&self) -> String {
+        match self.lines_drawn {
+            0 | 1 => "\r".into(),
+            lines => format!("\r\x1b[{}A", lines - 1),
         }
     }
 }
 
-fn terminal_width(err: &Stderr) -> usize {
-    const USUAL: usize = 80;
-    rustix::termios::tcgetwinsize(err).map_or(USUAL, |size| match size.ws_col {
-        0 => USUAL,
-        columns => usize::from(columns),
+/// Columns and rows.
+fn terminal_size(err: &Stderr) -> (usize, usize) {
+    const USUAL: (usize, usize) = (80, 24);
+    rustix::termios::tcgetwinsize(err).map_or(USUAL, |size| match (size.ws_col, size.ws_row) {
+        (0, _) | (_, 0) => USUAL,
+        (columns, rows) => (columns.into(), rows.into()),
     })
 }

@@ -111,7 +111,10 @@ impl Incoming {
         receiving.counts.bytes_moved.fetch_add(len as u64, Relaxed);
         receiving.progress.add_bytes(len as u64);
         let placing = receiving.placing(&self.meta.path);
-        match receiving.target.write_small(&self.meta, pieces, placing) {
+        let written = receiving
+            .progress
+            .at_disk(|| receiving.target.write_small(&self.meta, pieces, placing));
+        match written {
             Ok(placed) => self.placed(receiving, &placed, *root),
             Err(error) => self.blocked(receiving, error),
         }
@@ -133,10 +136,11 @@ impl Incoming {
         if chunk_cv(index, pieces) != cv {
             return Err(self.mismatch());
         }
-        part.write_chunk(index, pieces, cv).map_err(|error| receiving.disk(&error))?;
+        let written = receiving.progress.at_disk(|| part.write_chunk(index, pieces, cv));
+        written.map_err(|error| receiving.disk(&error))?;
         drop(part);
         receiving.counts.bytes_moved.fetch_add(len as u64, Relaxed);
-        receiving.progress.add_bytes(len as u64);
+        receiving.progress.add_bytes_of(self.entry, len as u64);
         self.written(receiving, 1)
     }
 
@@ -162,7 +166,7 @@ impl Incoming {
             }
             run = run.end..end.min(run.end + HOLE_RUN_CHUNKS);
             part.write_hole(run.clone()).map_err(|error| receiving.disk(&error))?;
-            receiving.progress.add_bytes(at(run.end) - at(run.start));
+            receiving.progress.add_bytes_of(self.entry, at(run.end) - at(run.start));
             // 21 bytes for up to a GiB: by bytes alone a long hole looks like a stall.
             receiving.session.moved(STALL_BYTES);
         }
@@ -253,7 +257,10 @@ impl Incoming {
             Due::Chunks(due) => due.clone(),
             Due::Whole | Due::Unless(_) => all(self.chunks()),
         };
-        receiving.progress.set_current(&self.meta.path.display());
+        let (size, chunks) =
+            (self.meta.size(), due.iter().map(|run| run.end - run.start).sum::<u64>());
+        let here = size.saturating_sub(chunks.saturating_mul(CHUNK_BYTES as u64));
+        receiving.progress.begin_file(self.entry, &self.meta.path.display(), here, size);
         body.open = Some(Open { part, due, claimed: 0, written: 0 });
         Ok(())
     }
@@ -273,6 +280,7 @@ impl Incoming {
             return Ok(false);
         }
         body.settled = true;
+        receiving.progress.end_file(self.entry);
         let open = body.open.take();
         if open.is_some() {
             receiving.open_files.fetch_sub(1, Relaxed);

@@ -27,11 +27,12 @@ use wraith_transport::{Connection, RecvStream, block_on_timeout};
 use crate::contents::Contents;
 use crate::control::{ControlReader, ControlWriter};
 use crate::error::{Role, TransferError, close};
-use crate::events::{Cancel, Event, Events, FileStatus, Progress};
+use crate::events::{Cancel, Event, Events, FileStatus};
 use crate::limits::{
     DATA_STREAMS_MAX, GREETING_TIMEOUT, NAME_BYTES_MAX, OFFER_TIMEOUT, RECEIPT_TIMEOUT, VERSION,
 };
 use crate::message::{Accept, Fetch, Hello, Message, Offer};
+use crate::progress::Progress;
 use crate::receipt::Receipt;
 use crate::session::{Session, lock};
 use entries::Entries;
@@ -266,6 +267,7 @@ fn greet(session: &Session, options: &mut ReceiveOptions<'_>) -> Result<Greeting
         other => return Err(session.protocol(format!("{} instead of Hello", other.name()))),
     }
     let (peer, remote) = (session.connection.peer(), session.connection.remote());
+    options.progress.connected(remote);
     options.events.event(Event::Connected { peer, remote, instance: options.instance });
     let offer = match reader.next_within(session, OFFER_TIMEOUT)? {
         Message::Offer(offer) => check_offer(session, options, offer)?,

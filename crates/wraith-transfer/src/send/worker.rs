@@ -116,7 +116,7 @@ fn next_task(sending: &Sending<'_>, own: &mut Option<Active>) -> Option<Task> {
                 Sharing::Together => *active = Some(Arc::clone(&big)),
                 Sharing::Alone => *own = Some(Arc::clone(&big)),
             }
-            sending.options.progress.set_current(&big.name());
+            sending.options.progress.begin_file(big.entry, &big.name(), 0, big.size);
             Some(Task::Chunks(big, claim))
         }
         Err(lost) => Some(Task::Lost(lost.0, lost.1)),
@@ -205,7 +205,8 @@ impl Worker<'_> {
             header.clear();
             let len = job.item.file_bytes().unwrap_or(0) as usize;
             let body = end + WHOLE_HEADER_BYTES..end + WHOLE_HEADER_BYTES + len;
-            match read_small(job, &mut buffer.bytes()[body.clone()]) {
+            let into = &mut buffer.bytes()[body.clone()];
+            match self.sending.options.progress.at_disk(|| read_small(job, into)) {
                 Ok(()) => {
                     let root = small_root(&buffer.bytes()[body.clone()]);
                     if job.wish == Wish::Unless(root) {
@@ -255,13 +256,14 @@ impl Worker<'_> {
         let len = chunk_len(big.size, chunk);
         let mut buffer = self.take_buffer()?;
         let bytes = &mut buffer.bytes()[HEAD_ROOM..HEAD_ROOM + len];
-        if let Err(error) = big.source.read_chunk(chunk, bytes) {
+        let progress = &self.sending.options.progress;
+        if let Err(error) = progress.at_disk(|| big.source.read_chunk(chunk, bytes)) {
             big.break_off(ending_of(&error));
             return Ok(());
         }
         let cv = chunk_cv(chunk, &[bytes]);
         lock(&big.root).set(chunk, cv);
-        self.sending.options.progress.add_bytes(len as u64);
+        progress.add_bytes_of(big.entry, len as u64);
         if !send {
             return if (chunk + 1).is_multiple_of(PULSE_CHUNKS) {
                 self.pulse(big, chunk + 1)
@@ -298,7 +300,7 @@ impl Worker<'_> {
             let len = chunk_len(big.size, chunk);
             let cv = zero_chunk_cv(chunk, len);
             lock(&big.root).set(chunk, cv);
-            self.sending.options.progress.add_bytes(len as u64);
+            self.sending.options.progress.add_bytes_of(big.entry, len as u64);
         }
         if !send {
             return self.pulse(big, chunks.end);
@@ -315,6 +317,7 @@ impl Worker<'_> {
     /// All chunks are settled: says how the file ended.
     fn end_big(&mut self, big: &Big) -> Result<(), TransferError> {
         let Some(job) = lock(&big.job).take() else { return Ok(()) };
+        self.sending.options.progress.end_file(big.entry);
         let broken = *lock(&big.broken);
         if let Some(ending) = broken {
             return self.end(&job, ending, big.sent.load(Relaxed));
