@@ -93,9 +93,9 @@ fn messages() -> [Message; 6] {
     let span = Span { first: 3, count: 4 };
     [
         Message::Hello(Hello { version: 1, role: 2 }),
-        Message::Fetch(Fetch { secret: [1; 16], instance: Some(7) }),
+        Message::Fetch(Fetch { secret: [1; 16], instance: Some(7), stream: Some(true) }),
         Message::Offer(Offer { name: "film".into(), files: 3, bytes: 1 << 40, ..Offer::default() }),
-        Message::Accept(Accept {}),
+        Message::Accept(Accept::default()),
         Message::Want(Want {
             upto: 1000,
             whole: vec![span],

@@ -90,9 +90,13 @@ pub struct RendezvousArgs {
 
 #[derive(Args, Debug)]
 pub struct SendArgs {
-    /// Files and folders to offer
+    /// Files and folders to offer; - is standard input
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<PathBuf>,
+
+    /// The name that standard input gets at the receiver
+    #[arg(long, value_name = "NAME", default_value = "stdin")]
+    pub name: String,
 
     /// Print the long ticket, which needs no meeting place, and no code
     #[arg(long)]
@@ -135,6 +139,11 @@ pub struct SendArgs {
 }
 
 impl SendArgs {
+    /// Standard input is sent.
+    pub fn is_piped(&self) -> bool {
+        self.paths.iter().any(|path| path.as_os_str() == "-")
+    }
+
     /// How many receivers are wanted; None: any number.
     pub fn receivers(&self) -> Option<u32> {
         (!self.keep).then_some(self.receivers)
@@ -173,13 +182,17 @@ pub struct ReceiveArgs {
     #[command(flatten)]
     pub meeting: MeetingArgs,
 
-    /// Folder to put the files in
+    /// Folder to put the files in; - writes one file, or what was piped, to standard output
     #[arg(short = 'o', long = "out", value_name = "DIR", default_value = ".")]
     pub out: PathBuf,
 
     /// Accept without asking
     #[arg(short, long)]
     pub yes: bool,
+
+    /// Write to standard output even if it is a terminal
+    #[arg(long)]
+    pub force: bool,
 
     /// Show the offer and what would happen, and write nothing; the code or ticket stays good
     #[arg(long, conflicts_with = "yes")]
@@ -196,6 +209,13 @@ pub struct ReceiveArgs {
     /// Keep trying for this many seconds when a connection that worked is lost
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub reconnect: u64,
+}
+
+impl ReceiveArgs {
+    /// It goes to standard output.
+    pub fn is_piped(&self) -> bool {
+        self.out.as_os_str() == "-"
+    }
 }
 
 /// What happens to a name that a different file already has.

@@ -20,6 +20,7 @@ mod offer;
 mod output;
 mod pages;
 mod pending;
+mod pipe;
 mod prompt;
 mod qr;
 mod receive;

@@ -70,6 +70,11 @@ impl PendingSend {
         }
     }
 
+    /// A new secret that nothing is remembered of.
+    pub fn unremembered() -> Result<Self, Failure> {
+        Ok(Self { capability: new_capability()?, port: None, file: None })
+    }
+
     pub const fn capability(&self) -> &Capability {
         &self.capability
     }

@@ -13,7 +13,7 @@ use wraith_discovery::Ticket;
 use wraith_files::OnConflict as Conflict;
 use wraith_transfer::{
     Cancel, Conflicts, Decision, Progress, Proposal, ReceiveOptions, ReceiveReport, Role,
-    TransferError, close,
+    StreamTarget, TransferError, close,
 };
 use wraith_transport::{CloseReason, ConnectError, Connection, Endpoint, block_on_timeout};
 use zeroize::Zeroizing;
@@ -27,6 +27,7 @@ use crate::home::Home;
 use crate::interrupt::Interrupt;
 use crate::offer::{self, Answer};
 use crate::output::{Meter, Reporter, Ticker};
+use crate::pipe;
 use crate::report::{self, Story};
 use crate::saved::Saved;
 use crate::send::shell_word;
@@ -36,11 +37,14 @@ const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
 /// Fetches what the ticket offers.
 pub fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
+    let stream = pipe::target(args, reporter)?;
     let wanted = find::wanted(args, reporter)?;
     let interrupt = Interrupt::for_transfer(reporter)?;
     let home = Home::open()?;
     let identity = home.identity()?;
-    check_target(args)?;
+    if !args.is_piped() {
+        check_target(args)?;
+    }
     let (ticket, saved) = find::ticket(&wanted, args, &home, reporter, &interrupt)?;
     let seed = Zeroizing::new(*identity.seed());
     let endpoint = endpoint::bind_to_receive(identity).map_err(|error| {
@@ -56,8 +60,9 @@ pub fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> 
         seed,
         story: Arc::new(Story::new(Role::Receiver, reporter)),
         meter: Arc::default(),
+        stream,
         instance: getrandom::u64().unwrap_or_else(|_| std::process::id().into()),
-        accepted: Mutex::new(args.yes.then_some(Decision::Accept)),
+        accepted: Mutex::new((args.yes || args.is_piped()).then_some(Decision::Accept)),
         shown: AtomicBool::new(false),
         again: &again,
     };
@@ -130,6 +135,8 @@ struct Receiving<'a> {
     seed: Zeroizing<[u8; 32]>,
     story: Arc<Story>,
     meter: Arc<Meter>,
+    /// Where it goes if it is one stream of bytes.
+    stream: StreamTarget,
     /// Tells this run apart from others with the same identity.
     instance: u64,
     /// The user has said yes; a later connection of the same transfer does not ask again.
@@ -214,6 +221,7 @@ impl Receiving<'_> {
             SecretIdentity::from_seed(*self.seed),
         );
         options.on_conflict = policy(self.args.on_conflict).unwrap_or_default();
+        options.stream = self.stream.clone();
         options.instance = Some(self.instance);
         options.preview = self.decided().is_none();
         let story = Arc::clone(&self.story);

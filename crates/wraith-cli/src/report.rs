@@ -227,6 +227,7 @@ fn exit(error: &TransferError) -> Exit {
     match error {
         TransferError::Refused { .. } => Exit::Refused,
         TransferError::WrongSecret => Exit::WrongCode,
+        TransferError::NoStream => Exit::Usage,
         // The other side's user may come back to it.
         TransferError::NetworkLost { .. } | TransferError::Cancelled { .. } => Exit::NetworkLost,
         TransferError::Disk { .. } => Exit::Disk,
@@ -261,5 +262,8 @@ fn why_missing(status: FileStatus) -> Option<&'static str> {
 pub fn failure(error: &TransferError, again: &str) -> Failure {
     let exit = exit(error);
     let failure = Failure::new(exit, error.to_string());
+    if *error == TransferError::NoStream {
+        return failure.hint("fetch it into a folder with -o DIR; the sender is still waiting");
+    }
     if error.is_resumable() { failure.hint(format!("to continue: {again}")) } else { failure }
 }

@@ -20,6 +20,7 @@ use crate::interrupt::Interrupt;
 use crate::made;
 use crate::output::{Event, Reporter};
 use crate::pending::PendingSend;
+use crate::pipe;
 use crate::qr;
 use crate::serve::Serving;
 
@@ -30,11 +31,17 @@ pub fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
         return Err(Failure::new(Exit::Usage, message)
             .hint("for several, let wraith send make the code: leave out --code"));
     }
+    let stream = pipe::source(args, reporter)?;
     let interrupt = Interrupt::for_transfer(reporter)?;
-    let paths = args.paths.iter().map(|path| canonical(path)).collect::<Result<Vec<_>, _>>()?;
+    let paths: &[PathBuf] = if stream.is_some() { &[] } else { &args.paths };
+    let paths = paths.iter().map(|path| canonical(path)).collect::<Result<Vec<_>, _>>()?;
     let home = Home::open()?;
     let node_id = home.identity()?.node_id();
-    let mut pending = PendingSend::open(&home, &paths)?;
+    let mut pending = match &stream {
+        // What was read cannot be read again, so there is nothing to continue.
+        Some(_) => PendingSend::unremembered()?,
+        None => PendingSend::open(&home, &paths)?,
+    };
     let endpoint = listen(args, &pending, &home)?;
     pending.remember(endpoint.local_addr().port())?;
     let reachable = addresses::reachable(endpoint.local_addr());
@@ -42,7 +49,7 @@ pub fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
     if let Some(code) = &args.code {
         made::give(code, args, &ticket, reporter, &interrupt)?;
     }
-    let serving = Serving::new(args, paths, &pending, &endpoint, reporter, &interrupt);
+    let serving = Serving::new(args, (paths, stream), &pending, &endpoint, reporter, &interrupt);
     let mut waiting = code::offer(args, &ticket, reporter, serving.give_up())?;
     if args.code.is_none() {
         show(&ticket, waiting.as_ref(), args, reporter);
@@ -147,6 +154,9 @@ pub fn command_again(args: &SendArgs) -> String {
     words.extend(code::meeting_words(&args.meeting));
     if args.congestion == Congestion::Cubic {
         words.push("--congestion cubic".into());
+    }
+    if args.is_piped() && args.name != "stdin" {
+        words.push(format!("--name {}", shell_word(&args.name)));
     }
     words.extend(args.paths.iter().map(|path| shell_word(&path.to_string_lossy())));
     words.join(" ")

@@ -17,8 +17,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use wraith_crypto::NodeId;
-use wraith_transfer::{Event as Happened, Role, SendOptions, SendReport, TransferError, close};
-use wraith_transport::{Connection, Endpoint, block_on};
+use wraith_transfer::{
+    Event as Happened, Role, SendOptions, SendReport, StreamSource, TransferError, close,
+};
+use wraith_transport::{CloseReason, Connection, Endpoint, block_on};
 
 use crate::args::SendArgs;
 use crate::failure::{Exit, Failure};
@@ -80,6 +82,8 @@ struct Prepared {
 pub struct Serving<'a> {
     args: &'a SendArgs,
     paths: Vec<PathBuf>,
+    /// Standard input, in place of the paths.
+    stream: Option<StreamSource>,
     secret: [u8; 16],
     endpoint: &'a Endpoint,
     reporter: &'a Arc<Reporter>,
@@ -106,7 +110,7 @@ pub struct Serving<'a> {
 impl<'a> Serving<'a> {
     pub fn new(
         args: &'a SendArgs,
-        paths: Vec<PathBuf>,
+        (paths, stream): (Vec<PathBuf>, Option<StreamSource>),
         pending: &PendingSend,
         endpoint: &'a Endpoint,
         reporter: &'a Arc<Reporter>,
@@ -119,6 +123,7 @@ impl<'a> Serving<'a> {
         Self {
             args,
             paths,
+            stream,
             secret: *pending.capability().as_bytes(),
             endpoint,
             reporter,
@@ -247,6 +252,7 @@ impl<'a> Serving<'a> {
         let id = self.next_id;
         self.next_id += 1;
         let mut options = SendOptions::new(self.paths.clone(), self.secret);
+        options.stream = self.stream.clone();
         let story = Arc::new(Story::new(Role::Sender, self.reporter));
         let (tell, teller) = (self.tell.clone(), Arc::clone(&story));
         let number = self.is_several().then_some(id);
@@ -299,6 +305,7 @@ impl<'a> Serving<'a> {
     fn choose(&mut self, id: u64, instance: Option<u64>) {
         let Some(at) = self.sessions.iter().position(|s| s.id == id) else { return };
         self.sessions[at].instance = instance;
+        self.forget_those_who_stopped();
         let newcomer = &self.sessions[at];
         let served = self.receivers().count();
         let wanted = self.args.receivers().map_or(MAX_RECEIVERS, |n| (n - self.done) as usize);
@@ -330,6 +337,18 @@ impl<'a> Serving<'a> {
         self.deadline = None;
         if self.ticker.is_none() {
             self.ticker = Some(Ticker::start(Arc::clone(self.reporter), Arc::clone(&self.meter)));
+        }
+    }
+
+    /// A receiver whose user has stopped it is in nobody's way, although its threads may still be winding up.
+    fn forget_those_who_stopped(&mut self) {
+        for session in &mut self.sessions {
+            let reason = session.connection.close_reason();
+            let stopped = matches!(reason, Some(CloseReason::Peer { code: close::CANCELLED, .. }));
+            if session.standing == Standing::Receiver && stopped {
+                session.standing = Standing::Former;
+                self.meter.leave(&session.options.progress);
+            }
         }
     }
 

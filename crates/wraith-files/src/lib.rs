@@ -46,6 +46,7 @@ mod resume;
 mod small;
 mod source;
 mod spares;
+mod stream;
 mod target;
 mod walk;
 mod write;
@@ -66,6 +67,7 @@ pub use path::{
 };
 pub use place::{OnConflict, Outcome, Placed, Placing};
 pub use source::{Run, Runs, SourceFile, Stamp};
+pub use stream::StreamFile;
 pub use target::{Existing, ExistingKind, TargetDir};
 pub use walk::{Found, SkipReason, Skipped, Walk, WalkSummary, root_name};
 pub use write::Losses;

@@ -283,7 +283,7 @@ impl TargetDir {
         resume::sweep(&self.0, entry, key)
     }
 
-    fn parent(&self, path: &RelPath) -> Result<Arc<OwnedFd>> {
+    pub(crate) fn parent(&self, path: &RelPath) -> Result<Arc<OwnedFd>> {
         self.0.parent(path)
     }
 

@@ -79,6 +79,9 @@ pub enum TransferError {
     /// The receiver only looked at the offer; the sender may go on waiting.
     #[error("the receiver only looked at the offer")]
     Later,
+    /// Standard output was asked for, and several files are offered.
+    #[error("the sender offers several files or a folder, which cannot go to one stream")]
+    NoStream,
     /// The connection ended. What has arrived is kept.
     #[error(
         "the connection was lost: {why}. Run the same command again to continue where it stopped"
@@ -160,6 +163,7 @@ impl TransferError {
             Self::UnsafeName { .. } => 11,
             Self::Cancelled { .. } => 130,
             Self::Later => 0,
+            Self::NoStream => 2,
             Self::Protocol { .. } | Self::Other { .. } => 1,
         }
     }
@@ -179,7 +183,7 @@ impl TransferError {
     pub(crate) fn to_close(&self) -> (u64, String) {
         let (code, text) = match self {
             Self::WrongSecret => (close::WRONG_SECRET, String::new()),
-            Self::Later => (close::LATER, String::new()),
+            Self::Later | Self::NoStream => (close::LATER, String::new()),
             Self::Refused { why } => (close::REFUSED, why.clone()),
             Self::NetworkLost { why } => (close::STALLED, why.clone()),
             Self::Disk { what, .. } => (close::DISK, what.clone()),

@@ -42,9 +42,9 @@ pub use progress::{ActiveFile, Progress};
 pub use receipt::{Forged, RECEIPT_BYTES, Receipt};
 pub use receive::{
     Conflicts, Decide, Decision, Fate, Preview, Previewed, Proposal, ReceiveOptions, ReceiveReport,
-    receive,
+    StreamTarget, receive,
 };
-pub use send::{SendOptions, SendReport, serve};
+pub use send::{SendOptions, SendReport, StreamSource, serve};
 pub use wraith_files::{Entry, Kind, OnConflict, RelPath};
 
 /// SPEC §10.3.

@@ -95,6 +95,16 @@ pub const RECEIPT_TIMEOUT: Duration = Duration::from_secs(5);
 /// A sender that reads a long stretch it need not send says so every this many chunks (64 MiB).
 pub const PULSE_CHUNKS: u64 = 256;
 
+/// Bytes of one piece of a stream (SPEC §10.10).
+pub const PIECE_BYTES_MAX: usize = 256 * 1024;
+
+/// Bytes of a stream that a sender keeps until the receiver has taken them: enough for 1 Gbit/s over a quarter of a second,
+/// and half of what a transfer may take.
+pub const KEPT_BYTES_MAX: usize = 32 * 1024 * 1024;
+
+/// A receiver says so when it has taken this much of a stream.
+pub const TAKEN_BYTES: u64 = 1024 * 1024;
+
 /// Chunks of a hole that are hashed and sent, or entered on the disk, together (1 GiB: a fifth of a second). In between,
 /// both sides look whether the transfer is over.
 pub const HOLE_RUN_CHUNKS: u64 = 4096;

@@ -28,6 +28,8 @@ pub enum Message {
     Want(Want),
     /// Receiver: everything asked for has arrived.
     Receipt(ReceiptBody),
+    /// Receiver: so much of a stream is written.
+    Taken(Taken),
     /// A type this version does not know; skipped.
     Unknown(u64),
 }
@@ -54,6 +56,9 @@ pub struct Fetch {
     /// The same on every connection of one run of a receiver, so that a sender that serves several knows who has come back.
     #[n(1)]
     pub instance: Option<u64>,
+    /// It has a place for one stream of bytes only: a single file is wanted as one (SPEC §10.10).
+    #[n(2)]
+    pub stream: Option<bool>,
 }
 
 impl std::fmt::Debug for Fetch {
@@ -91,12 +96,31 @@ pub struct Offer {
     /// Data streams the sender opens after the manifest stream, 1 to 4.
     #[n(7)]
     pub data_streams: u64,
+    /// It is one stream of bytes (SPEC §10.10); its size is 0 where it is not known.
+    #[n(8)]
+    pub stream: Option<bool>,
 }
 
 /// The receiver goes on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
-pub struct Accept {}
+pub struct Accept {
+    /// Bytes of the stream that the receiver has, if it is one.
+    #[n(0)]
+    pub have: Option<u64>,
+    /// The sender should send no more than this many bytes a second.
+    #[n(1)]
+    pub rate: Option<u64>,
+}
+
+/// The receiver has written this much of a stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub struct Taken {
+    /// From its first byte on.
+    #[n(0)]
+    pub bytes: u64,
+}
 
 /// Entries the receiver lacks; what is below `upto` and not named here is not wanted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
@@ -185,6 +209,7 @@ impl Message {
             Self::Accept(_) => 4,
             Self::Want(_) => 5,
             Self::Receipt(_) => 6,
+            Self::Taken(_) => 7,
             Self::Unknown(kind) => *kind,
         }
     }
@@ -212,6 +237,7 @@ impl Message {
             Self::Accept(m) => e.encode(m)?,
             Self::Want(m) => e.encode(m)?,
             Self::Receipt(m) => e.encode(m)?,
+            Self::Taken(m) => e.encode(m)?,
             Self::Unknown(_) => e.map(0)?,
         };
         Ok(())
@@ -230,6 +256,7 @@ impl Message {
             4 => Self::Accept(d.decode().map_err(|_| Malformed("Accept"))?),
             5 => Self::Want(d.decode().map_err(|_| Malformed("Want"))?),
             6 => Self::Receipt(d.decode().map_err(|_| Malformed("Receipt"))?),
+            7 => Self::Taken(d.decode().map_err(|_| Malformed("Taken"))?),
             other => Self::Unknown(other),
         })
     }
@@ -243,6 +270,7 @@ impl Message {
             Self::Accept(_) => "Accept",
             Self::Want(_) => "Want",
             Self::Receipt(_) => "Receipt",
+            Self::Taken(_) => "Taken",
             Self::Unknown(_) => "an unknown message",
         }
     }
@@ -272,15 +300,28 @@ mod tests {
         let offer =
             (any::<[u8; 16]>(), ".{0,20}", any::<[u64; 6]>()).prop_map(|(transfer_id, name, n)| {
                 let [files, dirs, links, bytes, largest, data_streams] = n;
-                Offer { transfer_id, name, files, dirs, links, bytes, largest, data_streams }
+                Offer {
+                    transfer_id,
+                    name,
+                    files,
+                    dirs,
+                    links,
+                    bytes,
+                    largest,
+                    data_streams,
+                    stream: None,
+                }
             });
         prop_oneof![
             (any::<u64>(), any::<u8>())
                 .prop_map(|(version, role)| Message::Hello(Hello { version, role })),
-            (any::<[u8; 16]>(), any::<Option<u64>>())
-                .prop_map(|(secret, instance)| Message::Fetch(Fetch { secret, instance })),
+            any::<([u8; 16], Option<u64>, Option<bool>)>().prop_map(
+                |(secret, instance, stream)| Message::Fetch(Fetch { secret, instance, stream })
+            ),
             offer.prop_map(Message::Offer),
-            Just(Message::Accept(Accept {})),
+            any::<[Option<u64>; 2]>()
+                .prop_map(|[have, rate]| Message::Accept(Accept { have, rate })),
+            any::<u64>().prop_map(|bytes| Message::Taken(Taken { bytes })),
             want().prop_map(Message::Want),
             (100u64..).prop_map(Message::Unknown),
         ]

@@ -50,7 +50,7 @@ fn deceive(lie: impl FnOnce(&mut Liar) + Send) -> (TransferError, CloseReason) {
             let (mut send, mut recv) = block_on(connection.open_stream()).unwrap();
             for message in [
                 Message::Hello(Hello { version: 1, role: 2 }),
-                Message::Fetch(Fetch { secret: SECRET, instance: None }),
+                Message::Fetch(Fetch { secret: SECRET, instance: None, stream: None }),
             ] {
                 block_on(send.write_all(&message.to_bytes())).unwrap();
             }
@@ -62,7 +62,7 @@ fn deceive(lie: impl FnOnce(&mut Liar) + Send) -> (TransferError, CloseReason) {
             }
             let transfer_id = offer.transfer_id;
             let mut liar = Liar { send, _recv: recv, _streams: streams, transfer_id };
-            liar.say(Message::Accept(Accept {}));
+            liar.say(Message::Accept(Accept::default()));
             // The manifest is announced by the time its first bytes are here.
             let manifest = &mut liar._streams[0].1;
             let mut seen = 0;
@@ -122,7 +122,9 @@ fn garbage_on_the_control_stream_is_refused() {
         let _ = block_on(liar.send.write_all(&[0, 0, 0, 3, 1, 2, 3]));
     });
     expect_protocol(|liar| (0..1100).for_each(|_| liar.say(Message::Unknown(99))));
-    expect_protocol(|liar| liar.say(Message::Fetch(Fetch { secret: SECRET, instance: None })));
+    expect_protocol(|liar| {
+        liar.say(Message::Fetch(Fetch { secret: SECRET, instance: None, stream: None }))
+    });
 }
 
 #[test]
@@ -161,8 +163,8 @@ fn a_receiver_that_never_reads_costs_a_bounded_amount_and_can_be_cancelled() {
         let (mut send, mut recv) = block_on(link.receiver.open_stream()).unwrap();
         for message in [
             Message::Hello(Hello { version: 1, role: 2 }),
-            Message::Fetch(Fetch { secret: SECRET, instance: None }),
-            Message::Accept(Accept {}),
+            Message::Fetch(Fetch { secret: SECRET, instance: None, stream: None }),
+            Message::Accept(Accept::default()),
         ] {
             block_on(send.write_all(&message.to_bytes())).unwrap();
         }

@@ -111,6 +111,7 @@ fn offer() -> Offer {
         bytes: 10 * CHUNK as u64,
         largest: 10 * CHUNK as u64,
         data_streams: 1,
+        stream: None,
     }
 }
 

@@ -28,7 +28,10 @@ pub fn text(proposal: &Proposal<'_>, out: &Path) -> String {
     let things = offer.files.saturating_add(offer.dirs).saturating_add(offer.links);
     let name = if things > 1 { format!("{} …", offer.name) } else { offer.name.clone() };
     let mut lines = vec![format!("{short} at {address} ({path}) offers {name}")];
-    let mut size = format!("{}, {}", Files(offer.files), Bytes(offer.bytes));
+    let mut size = match (offer.stream, offer.bytes) {
+        (Some(true), 0) => "a stream of unknown length".to_owned(),
+        _ => format!("{}, {}", Files(offer.files), Bytes(offer.bytes)),
+    };
     if offer.files > 1 {
         size.push_str(&format!(", the largest {}", Bytes(offer.largest)));
     }
@@ -47,6 +50,9 @@ pub fn text(proposal: &Proposal<'_>, out: &Path) -> String {
 
 /// Where it goes, and whether there is room.
 fn place(bytes: u64, preview: Option<&Preview>, out: &Path) -> String {
+    if out.as_os_str() == "-" {
+        return "  into standard output".into();
+    }
     let mut line = format!("  into {}", wraith_files::shown(out.as_os_str().as_encoded_bytes()));
     let here = preview.map_or(0, bytes_here);
     let Some(free) = free_space(out) else { return line };

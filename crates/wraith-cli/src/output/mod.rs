@@ -11,7 +11,7 @@ mod meter;
 mod schema;
 mod ticker;
 
-use std::io::{self, BufWriter, IsTerminal, Stderr, Stdout, Write};
+use std::io::{self, BufWriter, IsTerminal, Stderr, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -46,9 +46,8 @@ pub struct Reporter {
     inner: Mutex<Inner>,
 }
 
-#[derive(Debug)]
 struct Inner {
-    out: BufWriter<Stdout>,
+    out: BufWriter<Box<dyn Write + Send>>,
     err: Stderr,
     /// Lines of progress that stand on the terminal and must be wiped before anything else is written.
     lines_drawn: usize,
@@ -72,13 +71,20 @@ impl Reporter {
             Style::Log
         };
         let inner = Inner {
-            out: BufWriter::with_capacity(64 << 10, io::stdout()),
+            out: BufWriter::with_capacity(64 << 10, Box::new(io::stdout())),
             err: io::stderr(),
             lines_drawn: 0,
             asking: false,
             last_log: Instant::now(),
         };
         Self { style, inner: Mutex::new(inner) }
+    }
+
+    /// Standard output belongs to the data from now on: what would go there goes to standard error.
+    pub fn keep_off_stdout(&self) {
+        let mut inner = self.lock();
+        let _ = inner.out.flush();
+        inner.out = BufWriter::new(Box::new(io::stderr()));
     }
 
     /// An event for programs; people never see it. Events about single files are written in batches, all others at once.
@@ -210,6 +216,12 @@ impl Reporter {
     fn lock(&self) -> MutexGuard<'_, Inner> {
         // Whatever a panicking thread was writing, the next line still comes out.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for Inner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Inner").field("asking", &self.asking).finish_non_exhaustive()
     }
 }
 

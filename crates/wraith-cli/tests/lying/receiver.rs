@@ -47,7 +47,7 @@ impl Dialler {
             streams.push(block_on(connection.accept_stream()).unwrap());
         }
         let mut liar = Liar { connection, send, _recv: recv, streams, offer, manifest: Vec::new() };
-        liar.say(&Message::Accept(Accept {}));
+        liar.say(&Message::Accept(Accept::default()));
         liar.read_manifest();
         liar
     }
@@ -70,7 +70,7 @@ impl Caller {
     }
 
     pub fn fetch(&mut self, secret: [u8; 16]) {
-        self.write(&Message::Fetch(Fetch { secret, instance: None }).to_bytes());
+        self.write(&Message::Fetch(Fetch { secret, instance: None, stream: None }).to_bytes());
     }
 
     pub fn told(self) -> CloseReason {

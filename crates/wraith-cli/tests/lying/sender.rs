@@ -70,6 +70,7 @@ pub fn offer_of(entries: u64, bytes: u64) -> Offer {
         bytes,
         largest: bytes,
         data_streams: 1,
+        stream: None,
     }
 }
 

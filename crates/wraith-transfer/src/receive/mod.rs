@@ -11,6 +11,7 @@ mod incoming;
 mod manifest;
 mod marks;
 mod preview;
+mod stream;
 mod table;
 mod wants;
 
@@ -39,6 +40,7 @@ use entries::Entries;
 use incoming::Incoming;
 use marks::{Marks, MarksError};
 pub use preview::{Conflicts, Fate, Preview, Previewed, Proposal};
+pub use stream::StreamTarget;
 use table::Table;
 
 /// The answer to an offer.
@@ -69,6 +71,10 @@ pub struct ReceiveOptions<'a> {
     pub identity: SecretIdentity,
     /// What to do where a different file is in the way.
     pub on_conflict: OnConflict,
+    /// Where it goes if it is one stream of bytes.
+    pub stream: StreamTarget,
+    /// Ask the sender to send no more than this many bytes a second.
+    pub rate: Option<u64>,
     /// Look at the names before the offer is decided, so that [`Proposal::preview`] has them.
     pub preview: bool,
     /// Accepts or refuses the offer.
@@ -92,6 +98,8 @@ impl<'a> ReceiveOptions<'a> {
             instance: None,
             identity,
             on_conflict: OnConflict::Rename,
+            stream: StreamTarget::folder(),
+            rate: None,
             preview: false,
             decide: Box::new(|_| Decision::Accept),
             sync: false,
@@ -230,8 +238,12 @@ pub fn receive(
     mut options: ReceiveOptions<'_>,
 ) -> Result<ReceiveReport, TransferError> {
     let session = Session::new(connection, Role::Receiver, options.cancel.clone());
-    let result =
-        greet(&session, &mut options).and_then(|greeting| run(&session, &options, greeting));
+    let result = greet(&session, &mut options).and_then(|greeting| match greeting {
+        Greeting::Tree(tree) => run(&session, &options, *tree),
+        Greeting::Stream { offer, placing, control } => {
+            stream::run(&session, &options, &offer, placing, control)
+        }
+    });
     match &result {
         Ok(_) => session.connection.close(close::DONE, ""),
         Err(error) => session.fail(error.clone()),
@@ -239,8 +251,19 @@ pub fn receive(
     result
 }
 
-/// The streams after Offer was accepted.
-struct Greeting {
+/// An offer that was accepted.
+enum Greeting {
+    Tree(Box<Tree>),
+    /// One stream of bytes, whose Accept is not sent yet.
+    Stream {
+        offer: Offer,
+        placing: Placing,
+        control: (ControlReader, ControlWriter),
+    },
+}
+
+/// The streams after the Offer of a tree was accepted.
+struct Tree {
     /// Kept so that the stream is not stopped.
     _reader: ControlReader,
     writer: ControlWriter,
@@ -260,7 +283,11 @@ fn greet(session: &Session, options: &mut ReceiveOptions<'_>) -> Result<Greeting
     writer.send(session, &Message::Hello(Hello { version: VERSION, role: 2 }))?;
     writer.send(
         session,
-        &Message::Fetch(Fetch { secret: options.secret, instance: options.instance }),
+        &Message::Fetch(Fetch {
+            secret: options.secret,
+            instance: options.instance,
+            stream: options.stream.is_output().then_some(true),
+        }),
     )?;
     match reader.next_within(session, GREETING_TIMEOUT)? {
         Message::Hello(hello) if hello.role == 1 && hello.version >= 1 => {}
@@ -274,12 +301,20 @@ fn greet(session: &Session, options: &mut ReceiveOptions<'_>) -> Result<Greeting
         other => return Err(session.protocol(format!("{} instead of Offer", other.name()))),
     };
     options.events.event(Event::Offer(&offer));
+    if offer.stream == Some(true) {
+        let (conflicts, _) = propose(session, options, &offer)?;
+        let placing = Placing { on_conflict: conflicts.otherwise, sync: options.sync };
+        return Ok(Greeting::Stream { offer, placing, control: (reader, writer) });
+    }
+    if options.stream.is_output() {
+        return Err(TransferError::NoStream);
+    }
     let (conflicts, ahead) = propose(session, options, &offer)?;
     // The target is not touched before the user accepted.
     let target = make_target(session, options)?;
     let marks = open_marks(session, options, &target)?;
     options.progress.start(&offer);
-    writer.send(session, &Message::Accept(Accept {}))?;
+    writer.send(session, &Message::Accept(Accept { have: None, rate: options.rate }))?;
     options.events.event(Event::Accepted);
     let manifest = match ahead {
         Some(entries) => entries,
@@ -287,7 +322,8 @@ fn greet(session: &Session, options: &mut ReceiveOptions<'_>) -> Result<Greeting
     };
     let data: Result<_, _> = (0..offer.data_streams).map(|_| accept_stream(session)).collect();
     let data = data?;
-    Ok(Greeting { _reader: reader, writer, offer, target, conflicts, marks, manifest, data })
+    let tree = Tree { _reader: reader, writer, offer, target, conflicts, marks, manifest, data };
+    Ok(Greeting::Tree(Box::new(tree)))
 }
 
 /// Puts the offer to the user, with the names if they are wished for. Returns the conflict policy, and the manifest as far
@@ -298,7 +334,7 @@ fn propose(
     offer: &Offer,
 ) -> Result<(Conflicts, Option<Entries>), TransferError> {
     let (mut ahead, mut seen) = (None, None);
-    if options.preview {
+    if options.preview && offer.stream != Some(true) {
         let stream =
             session.wait_within(preview::patience(), session.connection.accept_stream())?;
         let mut complete = false;
@@ -397,10 +433,9 @@ fn accept_stream(session: &Session) -> Result<RecvStream, TransferError> {
 fn run(
     session: &Session,
     options: &ReceiveOptions<'_>,
-    greeting: Greeting,
+    tree: Tree,
 ) -> Result<ReceiveReport, TransferError> {
-    let Greeting { _reader, mut writer, offer, target, conflicts, marks, manifest, data } =
-        greeting;
+    let Tree { _reader, mut writer, offer, target, conflicts, marks, manifest, data } = tree;
     let receiving = Receiving {
         session,
         events: &*options.events,
@@ -478,19 +513,42 @@ fn sign_off(
     writer: &mut ControlWriter,
 ) -> Result<(Receipt, bool), TransferError> {
     let (session, counts) = (receiving.session, &receiving.counts);
-    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
     let receipt = Receipt {
-        transfer_id: receiving.offer.transfer_id,
         manifest: *receiving.manifest_hash.get().expect("the manifest ended, so its hash is known"),
         contents: lock(&receiving.contents).digest(),
         verified: counts.moved.load(Relaxed) + counts.identical.load(Relaxed),
         kept: counts.kept.load(Relaxed) + counts.skipped.load(Relaxed),
         failed: counts.failed.load(Relaxed),
         bytes: counts.bytes_verified.load(Relaxed),
+        ..unsigned(receiving.offer)
+    };
+    conclude(session, options, writer, receipt)
+}
+
+/// A receipt of now for `offer`, of nothing yet.
+fn unsigned(offer: &Offer) -> Receipt {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
+    Receipt {
+        transfer_id: offer.transfer_id,
+        manifest: [0; 32],
+        contents: [0; 32],
+        verified: 0,
+        kept: 0,
+        failed: 0,
+        bytes: 0,
         unix_seconds: since_epoch.map_or(0, |elapsed| elapsed.as_secs()),
         signature: [0; 64],
     }
-    .signed(&options.identity);
+}
+
+/// Signs and sends `receipt`, and waits for the sender's goodbye.
+fn conclude(
+    session: &Session,
+    options: &ReceiveOptions<'_>,
+    writer: &mut ControlWriter,
+    receipt: Receipt,
+) -> Result<(Receipt, bool), TransferError> {
+    let receipt = receipt.signed(&options.identity);
     // From here on a broken stream is the sender's goodbye.
     session.complete();
     // A connection that is lost now leaves the receipt unconfirmed; closed() tells.

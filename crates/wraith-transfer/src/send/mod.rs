@@ -6,6 +6,8 @@
 mod big;
 mod manifest;
 mod plan;
+mod source;
+pub(crate) mod stream;
 mod worker;
 
 use std::path::PathBuf;
@@ -21,13 +23,14 @@ use crate::control::{ControlReader, ControlWriter};
 use crate::error::{Role, TransferError, close};
 use crate::events::{Cancel, Event, Events};
 use crate::limits::{GREETING_TIMEOUT, NAME_BYTES_MAX, VERSION};
-use crate::message::{Accept, Hello, Message, Offer};
+use crate::message::{Accept, Fetch, Hello, Message, Offer};
 use crate::pool::Pool;
 use crate::progress::Progress;
 use crate::receipt::Receipt;
 use crate::session::{Session, lock};
 use manifest::Announced;
 use plan::Plan;
+pub use source::StreamSource;
 use worker::{Active, Sharing};
 
 /// Workers, each with its own data stream: one reads and hashes while the other waits for room, and two cores' worth of
@@ -38,6 +41,8 @@ const WORKERS: u64 = 2;
 pub struct SendOptions {
     /// Files and directories; each keeps its own last name.
     pub paths: Vec<PathBuf>,
+    /// Sent in place of the paths.
+    pub stream: Option<StreamSource>,
     /// The capability secret of the ticket: only a receiver that names it gets anything.
     pub secret: [u8; 16],
     /// Live counters.
@@ -55,6 +60,7 @@ impl SendOptions {
     pub fn new(paths: Vec<PathBuf>, secret: [u8; 16]) -> Self {
         Self {
             paths,
+            stream: None,
             secret,
             progress: Arc::default(),
             events: Arc::new(()),
@@ -66,6 +72,9 @@ impl SendOptions {
     /// Walks the tree without reading files and remembers its counts for the offer of every [`serve`]. Call it while
     /// waiting for a receiver, so that the receiver does not wait for it. Fails if one of the paths cannot be read.
     pub fn survey(&self) -> Result<&WalkSummary, TransferError> {
+        if let Some(source) = &self.stream {
+            return Ok(self.survey.get_or_init(|| summary_of(source)));
+        }
         if let Some(summary) = self.survey.get() {
             return Ok(summary);
         }
@@ -113,7 +122,10 @@ impl SendReport {
 /// the receiver told why.
 pub fn serve(connection: Connection, options: &SendOptions) -> Result<SendReport, TransferError> {
     let session = Session::new(connection, Role::Sender, options.cancel.clone());
-    let result = greet(&session, options).and_then(|greeting| run(&session, options, greeting));
+    let result = greet(&session, options).and_then(|mut greeting| match greeting.source.take() {
+        Some(source) => stream::run(&session, options, greeting, &source),
+        None => run(&session, options, greeting),
+    });
     match &result {
         Ok(_) => session.connection.close(close::DONE, ""),
         Err(error) => session.fail(error.clone()),
@@ -127,6 +139,8 @@ struct Greeting {
     /// Kept so that the stream is not reset.
     _writer: ControlWriter,
     offer: Offer,
+    /// What is sent, if it is one stream.
+    source: Option<StreamSource>,
 }
 
 /// What the sender's threads share.
@@ -160,8 +174,8 @@ fn greet(session: &Session, options: &SendOptions) -> Result<Greeting, TransferE
         Message::Hello(hello) if hello.role == 2 && hello.version >= 1 => {}
         other => return Err(session.protocol(format!("{} instead of Hello", other.name()))),
     }
-    let instance = match reader.next_within(session, GREETING_TIMEOUT)? {
-        Message::Fetch(fetch) if is_equal(&fetch.secret, &options.secret) => fetch.instance,
+    let Fetch { instance, stream, .. } = match reader.next_within(session, GREETING_TIMEOUT)? {
+        Message::Fetch(fetch) if is_equal(&fetch.secret, &options.secret) => fetch,
         Message::Fetch(_) => return Err(TransferError::WrongSecret),
         other => return Err(session.protocol(format!("{} instead of Fetch", other.name()))),
     };
@@ -169,11 +183,18 @@ fn greet(session: &Session, options: &SendOptions) -> Result<Greeting, TransferE
     let (peer, remote) = (session.connection.peer(), session.connection.remote());
     options.progress.connected(remote);
     options.events.event(Event::Connected { peer, remote, instance });
-    let offer = offer(options)?;
+    let source = match &options.stream {
+        None if stream == Some(true) => only_file(options)?,
+        source => source.clone(),
+    };
+    let offer = match &source {
+        Some(source) => stream_offer(options, source),
+        None => offer(options)?,
+    };
     options.progress.start(&offer);
     writer.send(session, &Message::Offer(offer.clone()))?;
     options.events.event(Event::Offer(&offer));
-    Ok(Greeting { reader, _writer: writer, offer })
+    Ok(Greeting { reader, _writer: writer, offer, source })
 }
 
 /// Constant time, so that a secret cannot be guessed byte by byte.
@@ -199,6 +220,39 @@ fn offer(options: &SendOptions) -> Result<Offer, TransferError> {
         bytes: summary.bytes,
         largest: summary.largest,
         data_streams: WORKERS,
+        stream: None,
+    })
+}
+
+fn stream_offer(options: &SendOptions, source: &StreamSource) -> Offer {
+    let WalkSummary { files, bytes, largest, .. } = summary_of(source);
+    Offer {
+        transfer_id: crate::transfer_id(&options.secret),
+        name: source.offered_name().to_owned(),
+        files,
+        bytes,
+        largest,
+        data_streams: 1,
+        stream: Some(true),
+        ..Offer::default()
+    }
+}
+
+/// What is offered of a stream.
+fn summary_of(source: &StreamSource) -> WalkSummary {
+    let bytes = source.size().unwrap_or(0);
+    WalkSummary { files: 1, bytes, largest: bytes, ..WalkSummary::default() }
+}
+
+/// The one file that is offered, as a stream; None if it is not one file.
+fn only_file(options: &SendOptions) -> Result<Option<StreamSource>, TransferError> {
+    let [path] = options.paths.as_slice() else { return Ok(None) };
+    if !path.symlink_metadata().is_ok_and(|meta| meta.is_file()) {
+        return Ok(None);
+    }
+    StreamSource::of_file(path).map(Some).map_err(|error| TransferError::Disk {
+        role: Role::Sender,
+        what: format!("cannot read {}: {error}", path.display()),
     })
 }
 
@@ -278,7 +332,7 @@ fn listen(sending: &Sending<'_>, reader: &mut ControlReader) -> Result<Receipt, 
     let mut accepted = false;
     loop {
         match reader.next(session)? {
-            Message::Accept(Accept {}) if !accepted => {
+            Message::Accept(Accept { .. }) if !accepted => {
                 accepted = true;
                 session.set_patient(false);
                 sending.options.events.event(Event::Accepted);

@@ -1,0 +1,77 @@
+//! Standard input and output as the two ends of a transfer.
+
+use std::io::{self, IsTerminal};
+
+use wraith_files::RelPath;
+use wraith_transfer::{StreamSource, StreamTarget};
+
+use crate::args::{ReceiveArgs, SendArgs};
+use crate::failure::{Exit, Failure};
+use crate::output::Reporter;
+
+/// Bytes that a pipe should hold: as much as an unprivileged user may ask for. With the usual 64 KiB both programs wait for
+/// each other four times as often.
+const PIPE_BYTES: usize = 1024 * 1024;
+
+/// Standard input, if it is to be sent.
+pub fn source(args: &SendArgs, reporter: &Reporter) -> Result<Option<StreamSource>, Failure> {
+    if !args.is_piped() {
+        return Ok(None);
+    }
+    let usage = |message: &str, hint: &str| Err(Failure::new(Exit::Usage, message).hint(hint));
+    if args.paths.len() > 1 {
+        return usage("standard input (-) is sent alone", "send the files with another command");
+    }
+    if args.receivers() != Some(1) {
+        return usage(
+            "standard input can be read once, so there can be one receiver",
+            "write it to a file first",
+        );
+    }
+    let fits = RelPath::parse(args.name.as_bytes()).is_ok_and(|name| name.depth() == 1);
+    if !fits {
+        return usage("--name must be the name of one file", "leave out folders");
+    }
+    let stdin = io::stdin();
+    if stdin.is_terminal() {
+        reporter.say("What you type is sent; Ctrl-D ends it.");
+    }
+    widen(&stdin);
+    Ok(Some(StreamSource::new(args.name.clone(), None, stdin)))
+}
+
+/// Where a stream goes; checks that binary data does not go to a terminal.
+pub fn target(args: &ReceiveArgs, reporter: &Reporter) -> Result<StreamTarget, Failure> {
+    if !args.is_piped() {
+        return Ok(StreamTarget::folder());
+    }
+    let stdout = io::stdout();
+    if stdout.is_terminal() && !args.force {
+        let message = "standard output is a terminal, which files may upset";
+        return Err(Failure::new(Exit::Usage, message).hint(
+            "send it into a program or a file: wraith receive -o - CODE | …; or use --force",
+        ));
+    }
+    reporter.keep_off_stdout();
+    widen(&stdout);
+    Ok(StreamTarget::output(Raw))
+}
+
+/// Has a pipe hold more, where it is one.
+fn widen(stream: &impl std::os::fd::AsFd) {
+    // No pipe, or the system has given this user too many already: slower, no more.
+    let _ = rustix::pipe::fcntl_setpipe_size(stream, PIPE_BYTES);
+}
+
+/// Standard output without the line buffer of the standard library.
+struct Raw;
+
+impl io::Write for Raw {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(rustix::io::write(io::stdout(), bytes)?)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

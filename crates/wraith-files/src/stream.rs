@@ -1,0 +1,126 @@
+//! A file of a length that is not known before its end: grows under a hidden name, gets its own when it is complete.
+//!
+//! Without a length there is no journal, so nothing of it outlives the process: dropped unfinished, it is removed; what a
+//! kill leaves behind is cleared by the next file of that name.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use rustix::fs::{AtFlags, Mode, fdatasync, unlinkat};
+use rustix::io::Errno;
+
+use crate::error::{Context, Error, Result};
+use crate::hash::Root;
+use crate::names::replacement_name;
+use crate::path::{RelPath, shown};
+use crate::place::{HiddenFile, Placed, Placing, place};
+use crate::small::create_hidden;
+use crate::target::TargetDir;
+use crate::write::write_all_at;
+
+/// Mode of a file whose sender has none to say. The umask applies.
+const MODE: Mode = Mode::from_raw_mode(0o666);
+
+/// See the module.
+#[derive(Debug)]
+pub struct StreamFile {
+    target: TargetDir,
+    dir: Arc<OwnedFd>,
+    fd: OwnedFd,
+    path: RelPath,
+    hidden: Vec<u8>,
+    written: u64,
+    has_name: bool,
+}
+
+impl TargetDir {
+    /// Begins the file `path`, to be written from its first byte to its last. [`Error::InUse`] if another process is at it.
+    pub fn create_stream(&self, path: &RelPath) -> Result<StreamFile> {
+        let dir = self.parent(path)?;
+        let hidden = replacement_name(path.file_name());
+        let fd = create_hidden(dir.as_fd(), &hidden, MODE).map_err(|errno| match errno {
+            Errno::BUSY => Error::InUse { path: shown(path.as_bytes()) },
+            errno => Error::os(path.as_bytes(), "create it", errno),
+        })?;
+        let (target, path) = (self.clone(), path.clone());
+        Ok(StreamFile { target, dir, fd, path, hidden, written: 0, has_name: false })
+    }
+}
+
+impl StreamFile {
+    /// Appends bytes that were verified.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        let written = write_all_at(self.fd.as_fd(), &[bytes], self.written);
+        written.context(self.path.as_bytes(), "write it")?;
+        self.written += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Gives it its name. `root` is the BLAKE3 of what was written.
+    pub fn finish(mut self, root: &Root, placing: Placing) -> Result<Placed> {
+        if placing.sync {
+            fdatasync(&self.fd).context(self.path.as_bytes(), "write it through to the disk")?;
+        }
+        // Only the name itself is compared; what has a number is another file.
+        let same = |_: std::os::fd::BorrowedFd<'_>, name: &[u8]| {
+            name == self.path.file_name()
+                && self.target.root_of(&self.path).is_ok_and(|there| there.as_ref() == Some(root))
+        };
+        let file = HiddenFile { fd: &self.fd, name: &self.hidden, same };
+        let placed = place(&file, self.dir.as_fd(), &self.path, placing.on_conflict)?;
+        self.has_name = placed.outcome.is_new();
+        Ok(placed)
+    }
+}
+
+impl Drop for StreamFile {
+    fn drop(&mut self) {
+        if !self.has_name {
+            // What cannot be removed now is cleared by the next file of that name.
+            let _ = unlinkat(&self.dir, &self.hidden, AtFlags::empty());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::place::{OnConflict, Outcome};
+
+    fn finish(dir: &std::path::Path, content: &[u8], on_conflict: OnConflict) -> Placed {
+        let target = TargetDir::open(dir).unwrap();
+        let mut file = target.create_stream(&RelPath::parse(b"a.txt").unwrap()).unwrap();
+        content.chunks(3).for_each(|piece| file.write(piece).unwrap());
+        let placing = Placing { on_conflict, sync: true };
+        file.finish(blake3::hash(content).as_bytes(), placing).unwrap()
+    }
+
+    #[test]
+    fn a_stream_gets_its_name_at_the_end_and_replaces_nothing_unasked() {
+        let dir = tempfile::tempdir().unwrap();
+        let read = |name: &str| fs::read(dir.path().join(name)).unwrap();
+        assert_eq!(finish(dir.path(), b"first", OnConflict::Rename).outcome, Outcome::Created);
+        assert_eq!(finish(dir.path(), b"first", OnConflict::Rename).outcome, Outcome::AlreadyHere);
+        assert_eq!(finish(dir.path(), b"other", OnConflict::Skip).outcome, Outcome::Skipped);
+        assert_eq!(read("a.txt"), b"first");
+        let renamed = finish(dir.path(), b"other", OnConflict::Rename);
+        assert_eq!((renamed.outcome, read("a (1).txt")), (Outcome::Renamed, b"other".to_vec()));
+        assert_eq!(finish(dir.path(), b"last", OnConflict::Overwrite).outcome, Outcome::Replaced);
+        assert_eq!(read("a.txt"), b"last");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn an_unfinished_stream_leaves_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = TargetDir::open(dir.path()).unwrap();
+        let path = RelPath::parse(b"a").unwrap();
+        let mut file = target.create_stream(&path).unwrap();
+        file.write(b"half").unwrap();
+        assert!(matches!(target.create_stream(&path), Err(Error::InUse { .. })));
+        drop(file);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+}

@@ -1,0 +1,297 @@
+//! Receives one stream of bytes in order (SPEC §10.10): each piece is verified, then written, before the next is looked at.
+//!
+//! Where the bytes go lives longer than a connection: a new one continues at the first byte that was not written. Writing
+//! blocks while the program that reads does, and with it the stream: that is the back pressure.
+
+use std::io::{ErrorKind, Write};
+use std::sync::{Arc, Mutex};
+
+use wraith_files::{Outcome, Placing, RelPath, StreamFile, TargetDir};
+use wraith_transport::{RecvStream, block_on};
+
+use super::{ReceiveOptions, ReceiveReport, accept_stream, conclude, unsigned};
+use crate::contents::Contents;
+use crate::control::{ControlReader, ControlWriter};
+use crate::error::{TransferError, shown};
+use crate::events::{Event, FileStatus};
+use crate::gather::Gather;
+use crate::limits::{PIECE_BYTES_MAX, TAKEN_BYTES};
+use crate::message::{Accept, Message, Offer, Taken};
+use crate::receipt::Receipt;
+use crate::send::stream::{KIND, manifest};
+use crate::session::{Session, lock};
+
+/// Length and check before a piece.
+const HEAD_BYTES: usize = 4 + 32;
+
+/// Where a stream goes, over all connections of one transfer. Cheap to clone.
+#[derive(Clone)]
+pub struct StreamTarget(Arc<Mutex<State>>);
+
+struct State {
+    sink: Sink,
+    /// Of everything written.
+    hasher: blake3::Hasher,
+    written: u64,
+}
+
+enum Sink {
+    Output(Box<dyn Write + Send>),
+    /// A file in the target folder, once there is one.
+    Folder(Option<StreamFile>),
+}
+
+impl StreamTarget {
+    /// Into `output`, which is asked of the sender even if it offers a file.
+    pub fn output(output: impl Write + Send + 'static) -> Self {
+        Self::new(Sink::Output(Box::new(output)))
+    }
+
+    /// Into a file in the target folder, under the name that the sender gives the stream.
+    pub fn folder() -> Self {
+        Self::new(Sink::Folder(None))
+    }
+
+    fn new(sink: Sink) -> Self {
+        Self(Arc::new(Mutex::new(State { sink, hasher: blake3::Hasher::new(), written: 0 })))
+    }
+
+    pub(crate) fn is_output(&self) -> bool {
+        matches!(lock(&self.0).sink, Sink::Output(_))
+    }
+}
+
+impl std::fmt::Debug for StreamTarget {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StreamTarget").field("written", &lock(&self.0).written).finish()
+    }
+}
+
+/// Accepts the stream of `offer` and receives it to its end.
+pub(crate) fn run(
+    session: &Session,
+    options: &ReceiveOptions<'_>,
+    offer: &Offer,
+    placing: Placing,
+    (_reader, mut writer): (ControlReader, ControlWriter),
+) -> Result<ReceiveReport, TransferError> {
+    session.set_patient(true);
+    let mut state = lock(&options.stream.0);
+    state.open(session, options, offer)?;
+    options.progress.start(offer);
+    options.progress.add_bytes(state.written);
+    options.progress.set_current(&offer.name);
+    let (have, rate) = (Some(state.written), options.rate);
+    writer.send(session, &Message::Accept(Accept { have, rate }))?;
+    options.events.event(Event::Accepted);
+    let stream = accept_stream(session)?;
+    let before = state.written;
+    let mut result = Ok(());
+    std::thread::scope(|scope| {
+        scope.spawn(|| session.watch(|| false, || ()));
+        let mut pieces = Pieces { session, stream, gather: Gather::default() };
+        result = receive(&mut pieces, &mut state, options, &mut writer);
+        // Ends the watch.
+        match &result {
+            Ok(()) => {}
+            Err(error) => session.fail(error.clone()),
+        }
+        if result.is_ok() {
+            session.complete();
+        }
+    });
+    session.outcome()?;
+    result?;
+    let root = *state.hasher.finalize().as_bytes();
+    let (path, outcome) = state.finish(session, offer, placing)?;
+    if outcome == Outcome::Renamed {
+        let what = format!("a different file has this name; the new one is called {path}");
+        options.events.event(Event::Note { path: &offer.name, what: &what });
+    }
+    let skipped = outcome == Outcome::Skipped;
+    let status = if skipped { FileStatus::Skipped } else { FileStatus::Done };
+    options.progress.add_files(1);
+    let bytes = state.written;
+    options.events.event(Event::File { path: &path, status, bytes, root: Some(root) });
+    let mut contents = Contents::new();
+    contents.add(0, &root);
+    let receipt = Receipt {
+        manifest: manifest(),
+        contents: contents.digest(),
+        verified: 1,
+        bytes,
+        ..unsigned(offer)
+    };
+    let (receipt, confirmed) = conclude(session, options, &mut writer, receipt)?;
+    options.events.event(Event::Done { receipt: &receipt });
+    Ok(ReceiveReport {
+        offer: offer.clone(),
+        receipt,
+        sender: session.connection.peer(),
+        files: u64::from(!skipped),
+        bytes_moved: bytes - before,
+        already_here: 0,
+        skipped: u64::from(skipped),
+        failed: 0,
+        confirmed,
+    })
+}
+
+/// Reads, verifies and writes every piece.
+fn receive(
+    pieces: &mut Pieces<'_>,
+    state: &mut State,
+    options: &ReceiveOptions<'_>,
+    writer: &mut ControlWriter,
+) -> Result<(), TransferError> {
+    let session = pieces.session;
+    pieces.fill(1)?;
+    if pieces.gather.first() != Some(KIND) {
+        return Err(session.protocol("a stream of another kind"));
+    }
+    pieces.gather.advance(1);
+    let mut told = state.written;
+    while let Some((len, check)) = pieces.next_head(state.written)? {
+        pieces.fill(len)?;
+        for slice in pieces.gather.slices(len) {
+            state.hasher.update(slice);
+        }
+        if *state.hasher.finalize().as_bytes() != check {
+            let what = "the stream does not match the hash sent with it".into();
+            return Err(TransferError::Verification { what });
+        }
+        for slice in pieces.gather.slices(len) {
+            state.write(session, slice)?;
+        }
+        pieces.gather.advance(len);
+        state.written += len as u64;
+        options.progress.add_bytes(len as u64);
+        // Often enough that the sender never waits for it, and at each pause of the stream.
+        if state.written - told >= TAKEN_BYTES || pieces.gather.len() == 0 && len < PIECE_BYTES_MAX
+        {
+            told = state.written;
+            writer.send(session, &Message::Taken(Taken { bytes: told }))?;
+        }
+    }
+    state.flush(session)?;
+    pieces.read_to_end()
+}
+
+struct Pieces<'a> {
+    session: &'a Session,
+    stream: RecvStream,
+    gather: Gather,
+}
+
+impl Pieces<'_> {
+    fn fill(&mut self, n: usize) -> Result<(), TransferError> {
+        while self.gather.len() < n {
+            self.stream.set_low_water(n - self.gather.len());
+            let read = block_on(self.stream.read_chunk());
+            match read.map_err(|error| self.session.read_failed(error))? {
+                Some(chunk) => self.gather.push(chunk),
+                None => return Err(self.session.protocol("it ended the stream too early")),
+            }
+        }
+        Ok(())
+    }
+
+    /// Length and check of the next piece; None at the end, after `total` bytes.
+    fn next_head(&mut self, total: u64) -> Result<Option<(usize, [u8; 32])>, TransferError> {
+        self.fill(4)?;
+        let mut len = [0; 4];
+        self.gather.copy_to(&mut len);
+        let len = u32::from_be_bytes(len) as usize;
+        if len == 0 {
+            self.fill(12)?;
+            let mut end = [0; 12];
+            self.gather.copy_to(&mut end);
+            self.gather.advance(12);
+            if end[4..] != total.to_be_bytes() {
+                return Err(self.session.protocol("a stream of another length than it says"));
+            }
+            return Ok(None);
+        }
+        if len > PIECE_BYTES_MAX {
+            return Err(self.session.protocol("a piece that is too large"));
+        }
+        self.fill(HEAD_BYTES)?;
+        let mut head = [0; HEAD_BYTES];
+        self.gather.copy_to(&mut head);
+        self.gather.advance(HEAD_BYTES);
+        Ok(Some((len, *head.last_chunk().expect("a head ends with 32 bytes"))))
+    }
+
+    fn read_to_end(&mut self) -> Result<(), TransferError> {
+        let nothing_left = self.gather.len() == 0;
+        let read = block_on(self.stream.read_chunk());
+        match read.map_err(|error| self.session.read_failed(error))? {
+            None if nothing_left => Ok(()),
+            _ => Err(self.session.protocol("a stream with something behind its end")),
+        }
+    }
+}
+
+impl State {
+    /// Makes the file, if it goes into one and there is none yet.
+    fn open(
+        &mut self,
+        session: &Session,
+        options: &ReceiveOptions<'_>,
+        offer: &Offer,
+    ) -> Result<(), TransferError> {
+        let Sink::Folder(file @ None) = &mut self.sink else { return Ok(()) };
+        let name = RelPath::parse(offer.name.as_bytes());
+        let name = name.map_err(|error| TransferError::UnsafeName { what: error.to_string() })?;
+        if name.depth() != 1 {
+            let what = format!("{}: the name of a stream with folders in it", shown(&offer.name));
+            return Err(TransferError::UnsafeName { what });
+        }
+        let target: TargetDir = super::make_target(session, options)?;
+        *file = Some(target.create_stream(&name).map_err(|error| session.disk(error))?);
+        Ok(())
+    }
+
+    fn write(&mut self, session: &Session, bytes: &[u8]) -> Result<(), TransferError> {
+        match &mut self.sink {
+            Sink::Output(output) => output
+                .write_all(bytes)
+                .map_err(|error| output_failed(session, self.written, &error)),
+            Sink::Folder(file) => {
+                let file = file.as_mut().expect("it was opened before anything is written");
+                file.write(bytes).map_err(|error| session.disk(error))
+            }
+        }
+    }
+
+    fn flush(&mut self, session: &Session) -> Result<(), TransferError> {
+        let Sink::Output(output) = &mut self.sink else { return Ok(()) };
+        output.flush().map_err(|error| output_failed(session, self.written, &error))
+    }
+
+    /// Gives the file its name. Under which it is found, for show.
+    fn finish(
+        &mut self,
+        session: &Session,
+        offer: &Offer,
+        placing: Placing,
+    ) -> Result<(String, Outcome), TransferError> {
+        let Sink::Folder(file) = &mut self.sink else {
+            return Ok((offer.name.clone(), Outcome::Created));
+        };
+        let file = file.take().expect("it was opened before anything is written");
+        let root = *self.hasher.finalize().as_bytes();
+        let placed = file.finish(&root, placing).map_err(|error| session.disk(error))?;
+        Ok((placed.path.display().to_string(), placed.outcome))
+    }
+}
+
+fn output_failed(session: &Session, written: u64, error: &std::io::Error) -> TransferError {
+    if error.kind() == ErrorKind::BrokenPipe {
+        let what = format!(
+            "the program that reads the output has ended after about {written} bytes; the rest was not taken"
+        );
+        return TransferError::Other { what };
+    }
+    session.disk(format!("cannot write to standard output: {error}"))
+}

@@ -1,0 +1,319 @@
+//! A stream of bytes on its way out: read once, hashed once, and kept until the receiver has it.
+//!
+//! What a pipe gave cannot be read again, so a piece stays in memory until the receiver says that it has taken it. So the
+//! stream survives connections that are lost, as long as both processes live. Reading stops while [`KEPT_BYTES_MAX`] are
+//! kept: that is the back pressure on whoever writes into the pipe.
+//!
+//! Each piece carries the BLAKE3 of everything up to its end: it proves that the stream is unbroken from its first byte,
+//! and the last one is the root.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::limits::{KEPT_BYTES_MAX, PIECE_BYTES_MAX};
+use crate::session::lock;
+
+/// A piece smaller than this is copied, so that a writer of single bytes does not make each cost a whole buffer.
+const COPIED_BYTES_MAX: usize = PIECE_BYTES_MAX / 2;
+
+/// What a piece takes besides its bytes.
+const PIECE_OVERHEAD_BYTES: usize = 128;
+
+/// How often a thread that waits for the source looks whether its transfer is over.
+const GLANCE: Duration = Duration::from_millis(100);
+
+/// What [`StreamSource::next`] found.
+pub(crate) enum Next {
+    Piece {
+        bytes: Bytes,
+        check: [u8; 32],
+    },
+    End {
+        total: u64,
+        root: [u8; 32],
+    },
+    Failed(String),
+    /// The transfer is over.
+    Stopped,
+}
+
+/// A stream to send. Cheap to clone.
+#[derive(Clone)]
+pub struct StreamSource(Arc<Inner>);
+
+struct Inner {
+    name: String,
+    size: Option<u64>,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    /// Until the reader has started.
+    input: Option<Box<dyn Read + Send>>,
+    /// Pieces that the receiver may still need, in order.
+    kept: VecDeque<Piece>,
+    kept_bytes: usize,
+    /// The receiver has everything before this byte.
+    confirmed: u64,
+    /// Bytes read.
+    read: u64,
+    ended: Option<Result<[u8; 32], String>>,
+}
+
+struct Piece {
+    start: u64,
+    bytes: Bytes,
+    check: [u8; 32],
+}
+
+impl Piece {
+    fn end(&self) -> u64 {
+        self.start + self.bytes.len() as u64
+    }
+
+    fn cost(&self) -> usize {
+        self.bytes.len() + PIECE_OVERHEAD_BYTES
+    }
+}
+
+impl StreamSource {
+    /// What `input` gives until its end, under a name for show (and for a receiver that stores it). Nothing is read before a
+    /// receiver has accepted.
+    pub fn new(name: String, size: Option<u64>, input: impl Read + Send + 'static) -> Self {
+        let state = State {
+            input: Some(Box::new(input)),
+            kept: VecDeque::new(),
+            kept_bytes: 0,
+            confirmed: 0,
+            read: 0,
+            ended: None,
+        };
+        let (state, changed) = (Mutex::new(state), Condvar::new());
+        Self(Arc::new(Inner { name, size, state, changed }))
+    }
+
+    /// The content of a regular file.
+    pub(crate) fn of_file(path: &Path) -> std::io::Result<Self> {
+        let file = File::open(path)?;
+        let size = file.metadata()?.len();
+        let name = wraith_files::root_name(path).unwrap_or_default();
+        Ok(Self::new(name, Some(size), file))
+    }
+
+    pub(crate) fn name(&self) -> String {
+        wraith_files::shown(self.0.name.as_bytes())
+    }
+
+    pub(crate) fn offered_name(&self) -> &str {
+        &self.0.name
+    }
+
+    pub(crate) fn size(&self) -> Option<u64> {
+        self.0.size
+    }
+
+    /// The receiver has everything before the byte `at`: reading goes on from there.
+    pub(crate) fn resume_at(&self, at: u64) -> Result<(), &'static str> {
+        let mut state = lock(&self.0.state);
+        if at < state.confirmed {
+            return Err("the receiver lacks a part of the stream that is gone; send it again");
+        }
+        state.confirm(at);
+        if let Some(input) = state.input.take() {
+            let inner = Arc::clone(&self.0);
+            std::thread::spawn(move || inner.read(input));
+        }
+        drop(state);
+        self.wake();
+        Ok(())
+    }
+
+    /// The receiver has everything before the byte `at`.
+    pub(crate) fn confirm(&self, at: u64) -> Result<(), &'static str> {
+        let mut state = lock(&self.0.state);
+        if at > state.read {
+            return Err("it has taken more than was sent");
+        }
+        state.confirm(at);
+        drop(state);
+        self.wake();
+        Ok(())
+    }
+
+    /// Waits for the piece that begins at the byte `at`.
+    pub(crate) fn next(&self, at: u64, is_over: impl Fn() -> bool) -> Next {
+        let mut state = lock(&self.0.state);
+        loop {
+            if is_over() {
+                return Next::Stopped;
+            }
+            // Ascending and without gaps.
+            let first = state.kept.partition_point(|piece| piece.start < at);
+            if let Some(piece) = state.kept.get(first) {
+                if piece.start != at {
+                    return Next::Failed("the stream is not what it was; send it again".into());
+                }
+                return Next::Piece { bytes: piece.bytes.clone(), check: piece.check };
+            }
+            match &state.ended {
+                Some(Ok(root)) if at == state.read => {
+                    return Next::End { total: at, root: *root };
+                }
+                Some(Ok(_)) => return Next::Failed("the stream is shorter than it was".into()),
+                Some(Err(why)) => return Next::Failed(why.clone()),
+                None => {}
+            }
+            let waited = self.0.changed.wait_timeout(state, GLANCE);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Has everyone who waits look again.
+    pub(crate) fn wake(&self) {
+        drop(lock(&self.0.state));
+        self.0.changed.notify_all();
+    }
+}
+
+impl Inner {
+    /// Reads to the end, as far as there is room.
+    fn read(&self, mut input: Box<dyn Read + Send>) {
+        let mut hasher = blake3::Hasher::new();
+        let mut buffer = Vec::new();
+        loop {
+            self.wait_for_room();
+            buffer.resize(PIECE_BYTES_MAX, 0);
+            let read = match input.read(&mut buffer) {
+                Ok(read) => read,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(error) => {
+                    return self.end(Err(format!("cannot read {}: {error}", self.name)));
+                }
+            };
+            if read == 0 {
+                return self.end(Ok(*hasher.finalize().as_bytes()));
+            }
+            hasher.update(&buffer[..read]);
+            let check = *hasher.finalize().as_bytes();
+            let bytes = if read <= COPIED_BYTES_MAX {
+                Bytes::copy_from_slice(&buffer[..read])
+            } else {
+                buffer.truncate(read);
+                Bytes::from(std::mem::take(&mut buffer))
+            };
+            lock(&self.state).push(bytes, check);
+            self.changed.notify_all();
+        }
+    }
+
+    fn wait_for_room(&self) {
+        let mut state = lock(&self.state);
+        while state.kept_bytes >= KEPT_BYTES_MAX {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn end(&self, how: Result<[u8; 32], String>) {
+        lock(&self.state).ended = Some(how);
+        self.changed.notify_all();
+    }
+}
+
+impl State {
+    fn push(&mut self, bytes: Bytes, check: [u8; 32]) {
+        let piece = Piece { start: self.read, bytes, check };
+        self.read = piece.end();
+        // A file that is read again from its beginning: the receiver has it.
+        if piece.end() > self.confirmed {
+            self.kept_bytes += piece.cost();
+            self.kept.push_back(piece);
+        }
+    }
+
+    fn confirm(&mut self, at: u64) {
+        self.confirmed = self.confirmed.max(at);
+        while self.kept.front().is_some_and(|piece| piece.end() <= at) {
+            let piece = self.kept.pop_front().expect("there is a front");
+            self.kept_bytes -= piece.cost();
+        }
+    }
+}
+
+impl std::fmt::Debug for StreamSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StreamSource").field("name", &self.0.name).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Gives its bytes in reads of these lengths.
+    struct Dribble(Vec<u8>, usize);
+
+    impl Read for Dribble {
+        fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+            let n = self.1.min(out.len()).min(self.0.len());
+            out[..n].copy_from_slice(&self.0[..n]);
+            self.0.drain(..n);
+            Ok(n)
+        }
+    }
+
+    fn all_from(source: &StreamSource, mut at: u64) -> (Vec<u8>, [u8; 32]) {
+        let mut all = Vec::new();
+        loop {
+            match source.next(at, || false) {
+                Next::Piece { bytes, .. } => {
+                    at += bytes.len() as u64;
+                    all.extend_from_slice(&bytes);
+                }
+                Next::End { root, .. } => return (all, root),
+                Next::Failed(why) => panic!("{why}"),
+                Next::Stopped => panic!("stopped"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_connection_that_comes_later_gets_what_is_not_confirmed() {
+        let bytes: Vec<u8> = (0..100_000u32).map(|n| n as u8).collect();
+        let source = StreamSource::new("x".into(), None, Dribble(bytes.clone(), 1000));
+        source.resume_at(0).unwrap();
+        let root = *blake3::hash(&bytes).as_bytes();
+        assert_eq!(all_from(&source, 0), (bytes.clone(), root));
+        source.confirm(40_000).unwrap();
+        assert!(source.resume_at(39_000).is_err());
+        source.resume_at(70_000).unwrap();
+        assert_eq!(all_from(&source, 70_000), (bytes[70_000..].to_vec(), root));
+        assert!(source.confirm(100_001).is_err());
+    }
+
+    #[test]
+    fn no_more_is_kept_than_there_is_room_for() {
+        struct Endless;
+        impl Read for Endless {
+            fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+                Ok(out.len())
+            }
+        }
+        let source = StreamSource::new("x".into(), None, Endless);
+        source.resume_at(0).unwrap();
+        let mut at = 0;
+        while at < 4 * KEPT_BYTES_MAX as u64 {
+            let Next::Piece { bytes, .. } = source.next(at, || false) else { panic!("no piece") };
+            at += bytes.len() as u64;
+            let kept = lock(&source.0.state).kept_bytes;
+            assert!(kept < KEPT_BYTES_MAX + PIECE_BYTES_MAX + PIECE_OVERHEAD_BYTES);
+            source.confirm(at).unwrap();
+        }
+    }
+}

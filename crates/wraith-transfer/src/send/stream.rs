@@ -1,0 +1,165 @@
+//! Sends one stream of bytes, whose length may be unknown, in order (SPEC §10.10).
+//!
+//! One thread reads the source, as long as it lives; for each connection one writes and one listens. A person may stop the
+//! program that reads at the other end for as long as they like, so nothing here counts as a stall: a connection that is
+//! dead ends by itself.
+
+use std::sync::OnceLock;
+
+use bytes::Bytes;
+use wraith_transport::{SendStream, block_on};
+
+use super::source::{Next, StreamSource};
+use super::{Greeting, SendOptions, SendReport, open};
+use crate::contents::Contents;
+use crate::error::{TransferError, close};
+use crate::events::{Event, FileStatus};
+use crate::message::{Accept, Message, Offer};
+use crate::receipt::Receipt;
+use crate::session::Session;
+
+/// First byte of the stream.
+pub(crate) const KIND: u8 = 3;
+
+/// What the threads share.
+struct Sending<'a> {
+    session: &'a Session,
+    options: &'a SendOptions,
+    source: &'a StreamSource,
+    offer: &'a Offer,
+    /// Length and root, once all of it is written.
+    ended: OnceLock<(u64, [u8; 32])>,
+}
+
+/// Serves `source` and blocks until the receipt has come or it failed.
+pub(super) fn run(
+    session: &Session,
+    options: &SendOptions,
+    mut greeting: Greeting,
+    source: &StreamSource,
+) -> Result<SendReport, TransferError> {
+    session.set_patient(true);
+    let offer = &greeting.offer;
+    let at = match greeting.reader.next(session)? {
+        Message::Accept(Accept { have, .. }) => have.unwrap_or(0),
+        other => return Err(session.protocol(format!("an unexpected {}", other.name()))),
+    };
+    options.events.event(Event::Accepted);
+    source.resume_at(at).map_err(|what| TransferError::Other { what: what.into() })?;
+    options.progress.add_bytes(at);
+    options.progress.set_current(&source.name());
+    let stream = open(session, KIND)?;
+    let sending = Sending { session, options, source, offer, ended: OnceLock::new() };
+    let (sending, reader) = (&sending, &mut greeting.reader);
+    let stop = || source.wake();
+    let mut receipt = None;
+    std::thread::scope(|scope| {
+        scope.spawn(move || session.watch(|| false, stop));
+        scope.spawn(move || session.attend(stop, || write(sending, stream, at)));
+        session.attend(stop, || {
+            receipt = Some(listen(sending, reader)?);
+            session.complete();
+            // Before the stream is dropped: the receiver must see this and not a broken stream.
+            session.connection.close(close::DONE, "");
+            stop();
+            Ok(())
+        });
+    });
+    session.outcome()?;
+    let receipt = receipt.expect("without an error there is a receipt");
+    options.events.event(Event::Done { receipt: &receipt });
+    Ok(SendReport {
+        offer: offer.clone(),
+        receiver: session.connection.peer(),
+        files: 1,
+        bytes: receipt.bytes,
+        failed: receipt.failed,
+        left_out: 0,
+        receipt,
+    })
+}
+
+/// Writes pieces from the byte `at` on, as they come.
+fn write(sending: &Sending<'_>, mut stream: SendStream, mut at: u64) -> Result<(), TransferError> {
+    let session = sending.session;
+    let mut send = |chunks: [Bytes; 2]| {
+        block_on(stream.write_chunks(chunks)).map_err(|error| session.write_failed(error))
+    };
+    loop {
+        match sending.source.next(at, || session.is_over()) {
+            Next::Piece { bytes, check } => {
+                let len = bytes.len() as u64;
+                let head = [&(bytes.len() as u32).to_be_bytes()[..], &check].concat();
+                send([head.into(), bytes])?;
+                at += len;
+                sending.options.progress.add_bytes(len);
+            }
+            Next::End { total, root } => {
+                // Before it is written: the receipt may come right after it.
+                let known = sending.ended.set((total, root));
+                debug_assert!(known.is_ok(), "a stream ends once");
+                let end = [&[0; 4][..], &total.to_be_bytes()].concat();
+                send([end.into(), Bytes::new()])?;
+                return stream.finish().map_err(|error| session.write_failed(error));
+            }
+            Next::Failed(what) => return Err(session.disk(what)),
+            Next::Stopped => return Err(session.stopped()),
+        }
+    }
+}
+
+/// Forgets what the receiver has taken, until its receipt.
+fn listen(
+    sending: &Sending<'_>,
+    reader: &mut crate::control::ControlReader,
+) -> Result<Receipt, TransferError> {
+    let session = sending.session;
+    loop {
+        match reader.next(session)? {
+            Message::Taken(taken) => {
+                sending.source.confirm(taken.bytes).map_err(|what| session.protocol(what))?
+            }
+            Message::Receipt(body) => {
+                let receipt = Receipt::from_body(&body);
+                check(sending, &receipt)?;
+                return Ok(receipt);
+            }
+            other => return Err(session.protocol(format!("an unexpected {}", other.name()))),
+        }
+    }
+}
+
+/// Checks the receipt against what this side has sent.
+fn check(sending: &Sending<'_>, receipt: &Receipt) -> Result<(), TransferError> {
+    let session = sending.session;
+    receipt
+        .verify(&session.connection.peer())
+        .map_err(|forged| session.protocol(forged.to_string()))?;
+    let Some(&(total, root)) = sending.ended.get() else {
+        return Err(session.protocol("a receipt before everything was sent"));
+    };
+    let offered = receipt.transfer_id == sending.offer.transfer_id;
+    if !offered || receipt.manifest != manifest() {
+        return Err(session.protocol("a receipt for something else"));
+    }
+    let mut contents = Contents::new();
+    contents.add(0, &root);
+    if receipt.contents != contents.digest() || receipt.bytes != total || receipt.failed != 0 {
+        let what = "the receiver's content is not what was sent".into();
+        return Err(TransferError::Verification { what });
+    }
+    let (path, status) = (sending.source.name(), FileStatus::Done);
+    sending.options.progress.add_files(1);
+    sending.options.events.event(Event::File {
+        path: &path,
+        status,
+        bytes: total,
+        root: Some(root),
+    });
+    Ok(())
+}
+
+/// In place of the manifest hash: a stream has no entries.
+pub(crate) fn manifest() -> [u8; 32] {
+    *blake3::hash(b"").as_bytes()
+}
