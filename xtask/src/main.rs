@@ -1,4 +1,4 @@
-//! Developer commands: `cargo xtask test | race | fanout | charts | grid | netlab | swarm | guard | bench | fuzz | ci`. Each is what a person would type,
+//! Developer commands: `cargo xtask test | race | fanout | charts | grid | netlab | swarm | guard | bench | fuzz | package | ci`. Each is what a person would type,
 //! in the right order; what they print is meant to be pasted.
 
 mod bench;
@@ -7,6 +7,7 @@ mod fuzz;
 mod guard;
 mod machine;
 mod netlab;
+mod package;
 mod race;
 
 use clap::{Parser, Subcommand};
@@ -51,13 +52,17 @@ enum Command {
     Bench(bench::Args),
     /// Give arbitrary bytes to every decoder that a stranger or a peer can reach, under libFuzzer
     Fuzz(fuzz::Args),
+    /// Make a Debian package and an archive of the program, man pages and completions, and try them out
+    Package(package::Args),
     /// Everything that must hold before a change lands (.ci/run)
     Ci,
 }
 
 fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
-        Command::Test => cargo::test().and_then(|()| netlab::smoke_test()),
+        Command::Test => {
+            cargo::test().and_then(|()| netlab::smoke_test()).and_then(|()| package::smoke_test())
+        }
         Command::Race(args) => race::run(&args),
         Command::Fanout(args) => race::fanout::run(&args),
         Command::Charts => race::charts(),
@@ -67,6 +72,7 @@ fn main() -> anyhow::Result<()> {
         Command::Guard(args) => guard::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Fuzz(args) => fuzz::run(&args),
+        Command::Package(args) => package::run(&args),
         Command::Ci => cargo::ci(),
     }
 }
