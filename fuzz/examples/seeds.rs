@@ -10,7 +10,7 @@ use wraith_discovery::{Capability, Ticket};
 use wraith_files::{Entry, Kind, Mtime, RelPath};
 use wraith_noise::{FinalHello, InitiatorHello, Parameters, ResponderHello, SecretIdentity, Suite};
 use wraith_transfer::message::{
-    Accept, Compare, Fetch, Hello, Message, Offer, Part, ReceiptBody, Span, Want,
+    Accept, Compare, Fetch, Hello, Lack, Message, Offer, Part, ReceiptBody, Refine, Span, Want,
 };
 use wraith_transfer::record::{Ending, Header};
 
@@ -89,10 +89,10 @@ fn packets(frames: &[Vec<u8>]) -> Vec<Vec<u8>> {
     alone.chain([with(frames.iter().flat_map(packet).collect())]).collect()
 }
 
-fn messages() -> [Message; 6] {
+fn messages() -> [Message; 8] {
     let span = Span { first: 3, count: 4 };
     [
-        Message::Hello(Hello { version: 1, role: 2 }),
+        Message::Hello(Hello { version: 1, role: 2, features: None }),
         Message::Fetch(Fetch { secret: [1; 16], instance: Some(7), stream: Some(true) }),
         Message::Offer(Offer { name: "film".into(), files: 3, bytes: 1 << 40, ..Offer::default() }),
         Message::Accept(Accept::default()),
@@ -101,6 +101,7 @@ fn messages() -> [Message; 6] {
             whole: vec![span],
             parts: vec![Part { entry: 9, chunks: vec![span] }],
             compare: vec![Compare { entry: 10, root: [4; 32] }],
+            delta: vec![9, 10],
         }),
         Message::Receipt(ReceiptBody {
             transfer_id: [1; 16],
@@ -113,6 +114,8 @@ fn messages() -> [Message; 6] {
             unix_seconds: 8,
             signature: [9; 64],
         }),
+        Message::Refine(Refine { entry: 9, average: 1024, spans: vec![span] }),
+        Message::Lack(Lack { entry: 9, upto: 10, spans: vec![span] }),
     ]
 }
 
@@ -123,6 +126,9 @@ fn records() -> Vec<Vec<u8>> {
         Header::Chunk { entry: 2, index: 3, len: 1 << 18, cv: root },
         Header::Hole { entry: 3, first: 4, count: 5 },
         Header::End { entry: 4, ending: Ending::Complete, chunks: 6, root },
+        Header::Sketch { entry: 5, at: 6, len: 24 },
+        Header::Proofs { entry: 5, first: 6, len: 64 },
+        Header::Patch { entry: 5, index: 6, len: 7 },
         Header::Pulse { entry: 5, chunks: 7 },
     ];
     let encoded = |header: Header| {

@@ -133,6 +133,10 @@ pub struct SendArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub reconnect: u64,
 
+    /// Send whole files, also where the receiver has an older copy
+    #[arg(short = 'W', long)]
+    pub whole_file: bool,
+
     /// Congestion control: bbr also fills a line that loses packets by itself, cubic shares it as most of TCP does
     #[arg(long, value_enum, default_value_t)]
     pub congestion: Congestion,
@@ -201,6 +205,10 @@ pub struct ReceiveArgs {
     /// What to do when a different file already has the name
     #[arg(long, value_enum, default_value_t = OnConflict::Ask)]
     pub on_conflict: OnConflict,
+
+    /// Fetch whole files, also where an older copy is here; on a fast network that can be quicker
+    #[arg(short = 'W', long)]
+    pub whole_file: bool,
 
     /// Keep trying to reach the sender for this many seconds at first
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]

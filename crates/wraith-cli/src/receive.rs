@@ -121,6 +121,9 @@ fn command_again(args: &ReceiveArgs, saved: Option<&Saved>) -> String {
         let value = args.on_conflict.to_possible_value().expect("no variant is hidden");
         words.push(format!("--on-conflict {}", value.get_name()));
     }
+    if args.whole_file {
+        words.push("--whole-file".into());
+    }
     words.join(" ")
 }
 
@@ -224,6 +227,7 @@ impl Receiving<'_> {
         options.stream = self.stream.clone();
         options.instance = Some(self.instance);
         options.preview = self.decided().is_none();
+        options.delta = !self.args.whole_file;
         let story = Arc::clone(&self.story);
         options.events = Arc::new(move |event: wraith_transfer::Event<'_>| story.tell(&event));
         options.progress = Arc::clone(progress);

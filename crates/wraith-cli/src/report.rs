@@ -43,6 +43,7 @@ struct Totals<'a> {
     bytes: u64,
     /// Bytes that had to move on the last connection.
     bytes_moved: u64,
+    wire_bytes: u64,
     already_here: u64,
     skipped: u64,
     failed: u64,
@@ -147,7 +148,8 @@ impl Story {
         self.done(&Totals {
             files: report.receipt.verified + report.receipt.kept,
             bytes,
-            bytes_moved: report.bytes,
+            bytes_moved: report.bytes_moved,
+            wire_bytes: report.wire_bytes,
             already_here: report.receipt.kept,
             skipped: 0,
             failed: report.failed,
@@ -161,6 +163,7 @@ impl Story {
             files: report.files + report.already_here,
             bytes,
             bytes_moved: report.bytes_moved,
+            wire_bytes: report.wire_bytes,
             already_here: report.already_here,
             skipped: report.skipped,
             failed: report.failed,
@@ -181,6 +184,7 @@ impl Story {
             files: totals.files,
             bytes: totals.bytes,
             bytes_moved: totals.bytes_moved,
+            wire_bytes: totals.wire_bytes,
             already_here: totals.already_here,
             skipped: totals.skipped,
             failed: totals.failed,
@@ -205,6 +209,10 @@ impl Story {
             s => Clock(s as u64).to_string(),
         };
         let mut line = format!("{verb} {files}, {bytes} in {took} ({}/s), verified.", Bytes(rate));
+        if self.role == Role::Receiver && totals.bytes_moved < totals.bytes / 2 {
+            let moved = Bytes(totals.bytes_moved);
+            line.push_str(&format!(" Only {moved} had to be fetched."));
+        }
         for (count, what) in [
             (totals.already_here, "were there already"),
             (totals.skipped, "were left as they were"),

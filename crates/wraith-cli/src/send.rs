@@ -158,6 +158,9 @@ pub fn command_again(args: &SendArgs) -> String {
     if args.is_piped() && args.name != "stdin" {
         words.push(format!("--name {}", shell_word(&args.name)));
     }
+    if args.whole_file {
+        words.push("--whole-file".into());
+    }
     words.extend(args.paths.iter().map(|path| shell_word(&path.to_string_lossy())));
     words.join(" ")
 }

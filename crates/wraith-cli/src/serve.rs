@@ -253,6 +253,7 @@ impl<'a> Serving<'a> {
         self.next_id += 1;
         let mut options = SendOptions::new(self.paths.clone(), self.secret);
         options.stream = self.stream.clone();
+        options.delta = !self.args.whole_file;
         let story = Arc::new(Story::new(Role::Sender, self.reporter));
         let (tell, teller) = (self.tell.clone(), Arc::clone(&story));
         let number = self.is_several().then_some(id);

@@ -40,9 +40,11 @@ mod made_dirs;
 mod names;
 mod part;
 mod path;
+mod pieces;
 mod place;
 mod recheck;
 mod resume;
+mod similar;
 mod small;
 mod source;
 mod spares;
@@ -65,7 +67,11 @@ pub use part::PartFile;
 pub use path::{
     COMPONENT_BYTES_MAX, DEPTH_MAX, PATH_BYTES_MAX, RelPath, UnsafeName, UnsafeReason, shown,
 };
+pub use pieces::{
+    Cutter, PIECE_AVERAGE_MAX, PIECE_AVERAGE_MIN, Piece, PieceHash, PieceSize, piece_hash,
+};
 pub use place::{OnConflict, Outcome, Placed, Placing};
+pub use similar::{Assembler, Known, NewPiece, OldPieces, unused};
 pub use source::{Run, Runs, SourceFile, Stamp};
 pub use stream::StreamFile;
 pub use target::{Existing, ExistingKind, TargetDir};

@@ -164,6 +164,37 @@ impl PartFile {
         Ok(())
     }
 
+    /// Lays down what is known of chunk `index` (all its bytes, right or not) until the rest comes. Nothing of it counts: it is
+    /// read back by [`Self::laid_down`], and counts with [`Self::write_chunk`]. Not for chunks that another thread may write.
+    pub fn lay_down(&self, index: u64, bytes: &[u8]) -> Result<()> {
+        let is_due = {
+            let state = self.lock();
+            state.journal.is_some() && !state.have.contains(index)
+        };
+        if !is_due || bytes.is_empty() || bytes.len() != chunk_len(self.size, index) {
+            return Err(self.misuse("it has no such chunk to begin"));
+        }
+        let offset = index * CHUNK_BYTES as u64;
+        self.reserve(offset..offset + bytes.len() as u64);
+        write_all_at(self.fd.as_fd(), &[bytes], offset).context(self.path.as_bytes(), "write it")
+    }
+
+    /// Reads back what [`Self::lay_down`] wrote, to the front of `buffer`. Returns its length.
+    pub fn laid_down(&self, index: u64, buffer: &mut [u8]) -> Result<usize> {
+        let len = chunk_len(self.size, index);
+        let mut done = 0;
+        while done < len {
+            let offset = index * CHUNK_BYTES as u64 + done as u64;
+            match rustix::io::pread(&self.fd, &mut buffer[done..len], offset) {
+                Ok(0) => return Err(Error::Changed { path: shown(self.path.as_bytes()) }),
+                Ok(read) => done += read,
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(Error::os(self.path.as_bytes(), "read it", errno)),
+            }
+        }
+        Ok(len)
+    }
+
     /// Makes the chunks of `range` zeros, without using space for them where the file system can.
     pub fn write_hole(&self, range: Range<u64>) -> Result<()> {
         if range.is_empty() || range.end > self.chunks() {

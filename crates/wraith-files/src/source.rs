@@ -116,17 +116,22 @@ impl SourceFile {
             let path = shown(self.path.as_bytes());
             return Err(Error::Misuse { path, what: "the buffer is shorter than the chunk" });
         };
+        self.read_at(index * CHUNK_BYTES as u64, buffer)?;
+        Ok(len)
+    }
+
+    /// Fills `buffer` with the bytes from `offset` on. [`Error::Changed`] if the file ends before.
+    pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
         let mut done = 0;
-        while done < len {
-            let offset = index * CHUNK_BYTES as u64 + done as u64;
-            match rustix::io::pread(&self.fd, &mut buffer[done..], offset) {
+        while done < buffer.len() {
+            match rustix::io::pread(&self.fd, &mut buffer[done..], offset + done as u64) {
                 Ok(0) => return Err(Error::Changed { path: shown(self.path.as_bytes()) }),
                 Ok(read) => done += read,
                 Err(Errno::INTR) => {}
                 Err(errno) => return Err(Error::os(self.path.as_bytes(), "read it", errno)),
             }
         }
-        Ok(len)
+        Ok(())
     }
 
     /// Its chunks in order as runs of data and hole. Looks only if the file has fewer blocks than bytes; a file system that

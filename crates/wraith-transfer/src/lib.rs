@@ -20,6 +20,7 @@
 
 mod contents;
 mod control;
+mod delta;
 mod error;
 mod events;
 mod gather;

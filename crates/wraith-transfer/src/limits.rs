@@ -108,3 +108,31 @@ pub const TAKEN_BYTES: u64 = 1024 * 1024;
 /// Chunks of a hole that are hashed and sent, or entered on the disk, together (1 GiB: a fifth of a second). In between,
 /// both sides look whether the transfer is over.
 pub const HOLE_RUN_CHUNKS: u64 = 4096;
+
+/// Files of fewer bytes are sent whole, whatever the receiver has: on a slow line that takes seconds, on a long one the
+/// questions and answers about pieces take as long.
+pub const DELTA_BYTES_MIN: u64 = 1024 * 1024;
+
+/// Larger ones too: their chaining values alone (8 MiB here) are kept in memory until the file is complete.
+pub const DELTA_BYTES_MAX: u64 = 64 * 1024 * 1024 * 1024;
+
+/// An old copy this many times smaller than the file is not worth looking at.
+pub const DELTA_SHRINK_MAX: u64 = 64;
+
+/// Files that are put together from old copies at once: one for each worker of the sender.
+pub const DELTAS_MAX: usize = 2;
+
+/// Average of the first pieces of files up to 2 GiB. A piece costs 12 bytes: 0.04 % of the file.
+pub const PIECE_AVERAGE_BYTES: u32 = 32 * 1024;
+
+/// Pieces of a file of which larger averages make no more.
+pub const PIECES_AIM: u64 = 64 * 1024;
+
+/// Finer pieces that are asked for at most, on average; of more bytes, coarser ones.
+pub const FINE_PIECES_AIM: u64 = 128 * 1024;
+
+/// Stretches in one Refine or Lack.
+pub const DELTA_SPANS_MAX: usize = 16_384;
+
+/// Refine and Lack messages of one file that wait for its worker; more hold the control stream back.
+pub const ASKS_WAITING_MAX: usize = 16;

@@ -30,12 +30,19 @@ pub enum Message {
     Receipt(ReceiptBody),
     /// Receiver: so much of a stream is written.
     Taken(Taken),
+    /// Receiver: stretches of a file whose pieces it wants to know more finely.
+    Refine(Refine),
+    /// Receiver: bytes of a file that it has not got from its old copy.
+    Lack(Lack),
     /// A type this version does not know; skipped.
     Unknown(u64),
 }
 
+/// [`Hello::features`]: files of which the receiver has an old copy are sent as what differs (SPEC §10.11).
+pub const FEATURE_DELTA: u64 = 1;
+
 /// Who speaks, and which version.
-#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct Hello {
     /// Highest protocol version the speaker knows; the lower of both is used.
@@ -44,6 +51,16 @@ pub struct Hello {
     /// 1 sender, 2 receiver.
     #[n(1)]
     pub role: u8,
+    /// What the speaker can do beyond version 1; none if it is missing.
+    #[n(2)]
+    pub features: Option<u64>,
+}
+
+impl Hello {
+    /// True if the speaker can do this.
+    pub fn has(&self, feature: u64) -> bool {
+        self.features.unwrap_or(0) & feature != 0
+    }
 }
 
 /// The capability secret of the ticket.
@@ -138,6 +155,9 @@ pub struct Want {
     /// Entries the receiver may have already, ascending.
     #[n(3)]
     pub compare: Vec<Compare>,
+    /// Entries among those above of which the receiver has an old copy, ascending.
+    #[cbor(n(4), default)]
+    pub delta: Vec<u64>,
 }
 
 /// `count` numbers from `first`.
@@ -176,6 +196,36 @@ pub struct Compare {
     pub root: [u8; 32],
 }
 
+/// The receiver wants the pieces of some stretches of an entry, with another average.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub struct Refine {
+    /// Entry number.
+    #[n(0)]
+    pub entry: u64,
+    /// Average of the pieces in bytes ([`wraith_files::PieceSize`]).
+    #[n(1)]
+    pub average: u32,
+    /// Bytes, ascending, disjoint.
+    #[n(2)]
+    pub spans: Vec<Span>,
+}
+
+/// Bytes of an entry that the receiver has not got from its old copy.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub struct Lack {
+    /// Entry number.
+    #[n(0)]
+    pub entry: u64,
+    /// Chunks below this number are decided.
+    #[n(1)]
+    pub upto: u64,
+    /// Bytes of the chunks that this message decides: ascending, disjoint.
+    #[n(2)]
+    pub spans: Vec<Span>,
+}
+
 /// See [`crate::Receipt`].
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
@@ -210,6 +260,8 @@ impl Message {
             Self::Want(_) => 5,
             Self::Receipt(_) => 6,
             Self::Taken(_) => 7,
+            Self::Refine(_) => 8,
+            Self::Lack(_) => 9,
             Self::Unknown(kind) => *kind,
         }
     }
@@ -238,6 +290,8 @@ impl Message {
             Self::Want(m) => e.encode(m)?,
             Self::Receipt(m) => e.encode(m)?,
             Self::Taken(m) => e.encode(m)?,
+            Self::Refine(m) => e.encode(m)?,
+            Self::Lack(m) => e.encode(m)?,
             Self::Unknown(_) => e.map(0)?,
         };
         Ok(())
@@ -257,6 +311,8 @@ impl Message {
             5 => Self::Want(d.decode().map_err(|_| Malformed("Want"))?),
             6 => Self::Receipt(d.decode().map_err(|_| Malformed("Receipt"))?),
             7 => Self::Taken(d.decode().map_err(|_| Malformed("Taken"))?),
+            8 => Self::Refine(d.decode().map_err(|_| Malformed("Refine"))?),
+            9 => Self::Lack(d.decode().map_err(|_| Malformed("Lack"))?),
             other => Self::Unknown(other),
         })
     }
@@ -271,6 +327,8 @@ impl Message {
             Self::Want(_) => "Want",
             Self::Receipt(_) => "Receipt",
             Self::Taken(_) => "Taken",
+            Self::Refine(_) => "Refine",
+            Self::Lack(_) => "Lack",
             Self::Unknown(_) => "an unknown message",
         }
     }
@@ -292,8 +350,20 @@ mod tests {
             spans(),
             prop::collection::vec(part, 0..4),
             prop::collection::vec(compare, 0..4),
+            prop::collection::vec(any::<u64>(), 0..4),
         )
-            .prop_map(|(upto, whole, parts, compare)| Want { upto, whole, parts, compare })
+            .prop_map(|(upto, whole, parts, compare, delta)| Want {
+                upto,
+                whole,
+                parts,
+                compare,
+                delta,
+            })
+    }
+
+    fn spans() -> impl Strategy<Value = Vec<Span>> {
+        let span = (any::<u64>(), any::<u64>()).prop_map(|(first, count)| Span { first, count });
+        prop::collection::vec(span, 0..5)
     }
 
     fn message() -> impl Strategy<Value = Message> {
@@ -313,8 +383,14 @@ mod tests {
                 }
             });
         prop_oneof![
-            (any::<u64>(), any::<u8>())
-                .prop_map(|(version, role)| Message::Hello(Hello { version, role })),
+            (any::<u64>(), any::<u8>(), any::<Option<u64>>()).prop_map(
+                |(version, role, features)| Message::Hello(Hello { version, role, features })
+            ),
+            (any::<u64>(), any::<u32>(), spans()).prop_map(|(entry, average, spans)| {
+                Message::Refine(Refine { entry, average, spans })
+            }),
+            (any::<u64>(), any::<u64>(), spans())
+                .prop_map(|(entry, upto, spans)| Message::Lack(Lack { entry, upto, spans })),
             any::<([u8; 16], Option<u64>, Option<bool>)>().prop_map(
                 |(secret, instance, stream)| Message::Fetch(Fetch { secret, instance, stream })
             ),
@@ -360,8 +436,20 @@ mod tests {
         e.u8(0).unwrap().u8(1).unwrap();
         e.u8(77).unwrap().array(2).unwrap().str("x").unwrap().null().unwrap();
         e.u8(1).unwrap().u8(2).unwrap();
-        let hello = Message::Hello(Hello { version: 1, role: 2 });
+        let hello = Message::Hello(Hello { version: 1, role: 2, features: None });
         assert_eq!(Message::from_bytes(&body), Ok(hello));
+    }
+
+    /// What a version before deltas says and understands.
+    #[test]
+    fn a_want_without_deltas_is_understood() {
+        let mut body = Vec::new();
+        let mut e = Encoder::new(&mut body);
+        e.array(2).unwrap().u64(5).unwrap().map(4).unwrap();
+        e.u8(0).unwrap().u8(9).unwrap();
+        (1..4).for_each(|key| _ = e.u8(key).unwrap().array(0).unwrap());
+        let want = Message::Want(Want { upto: 9, ..Want::default() });
+        assert_eq!(Message::from_bytes(&body), Ok(want));
     }
 
     #[test]

@@ -11,6 +11,9 @@ const CHUNK: u8 = 2;
 const HOLE: u8 = 3;
 const END: u8 = 4;
 const PULSE: u8 = 5;
+const SKETCH: u8 = 6;
+const PROOFS: u8 = 7;
+const PATCH: u8 = 8;
 
 /// Bytes of the header of a whole file.
 pub const WHOLE_HEADER_BYTES: usize = 41;
@@ -45,6 +48,12 @@ pub enum Header {
     End { entry: u32, ending: Ending, chunks: u64, root: [u8; 32] },
     /// The sender has read this far without anything to send: `5 ‖ entry(4) ‖ chunks(8)`.
     Pulse { entry: u32, chunks: u64 },
+    /// Pieces of the file from byte `at` on: `6 ‖ entry(4) ‖ at(8) ‖ length(4) ‖ (piece length(4) ‖ hash(8))*`.
+    Sketch { entry: u32, at: u64, len: u32 },
+    /// Chaining values of chunks: `7 ‖ entry(4) ‖ first(8) ‖ length(4) ‖ chaining value(32)*`.
+    Proofs { entry: u32, first: u64, len: u32 },
+    /// The bytes asked for of one chunk, one after the other: `8 ‖ entry(4) ‖ index(8) ‖ length(4) ‖ bytes`.
+    Patch { entry: u32, index: u64, len: u32 },
 }
 
 impl Header {
@@ -56,6 +65,7 @@ impl Header {
             HOLE => 1 + 4 + 8 + 8,
             END => 1 + 4 + 1 + 8 + 32,
             PULSE => 1 + 4 + 8,
+            SKETCH | PROOFS | PATCH => 1 + 4 + 8 + 4,
             _ => return Err(Malformed("record type")),
         })
     }
@@ -85,6 +95,11 @@ impl Header {
                 Self::End { entry, ending, chunks: fields.u64()?, root: fields.take()? }
             }
             PULSE => Self::Pulse { entry: fields.u32()?, chunks: fields.u64()? },
+            SKETCH => Self::Sketch { entry: fields.u32()?, at: fields.u64()?, len: fields.u32()? },
+            PROOFS => {
+                Self::Proofs { entry: fields.u32()?, first: fields.u64()?, len: fields.u32()? }
+            }
+            PATCH => Self::Patch { entry: fields.u32()?, index: fields.u64()?, len: fields.u32()? },
             _ => return Err(Malformed("record type")),
         };
         if !fields.0.is_empty() {
@@ -135,14 +150,21 @@ impl Header {
                 out.extend_from_slice(&entry.to_be_bytes());
                 out.extend_from_slice(&chunks.to_be_bytes());
             }
+            Self::Sketch { entry, at, len } => placed(out, SKETCH, entry, at, len),
+            Self::Proofs { entry, first, len } => placed(out, PROOFS, entry, first, len),
+            Self::Patch { entry, index, len } => placed(out, PATCH, entry, index, len),
         }
     }
 
     /// Bytes that follow the header; at most [`WHOLE_BYTES_MAX`] in a parsed one.
     pub fn body_len(&self) -> usize {
         match *self {
-            Self::Whole { len, .. } | Self::Chunk { len, .. } => len as usize,
-            _ => 0,
+            Self::Whole { len, .. }
+            | Self::Chunk { len, .. }
+            | Self::Sketch { len, .. }
+            | Self::Proofs { len, .. }
+            | Self::Patch { len, .. } => len as usize,
+            Self::Hole { .. } | Self::End { .. } | Self::Pulse { .. } => 0,
         }
     }
 
@@ -153,9 +175,20 @@ impl Header {
             | Self::Chunk { entry, .. }
             | Self::Hole { entry, .. }
             | Self::End { entry, .. }
-            | Self::Pulse { entry, .. } => entry,
+            | Self::Pulse { entry, .. }
+            | Self::Sketch { entry, .. }
+            | Self::Proofs { entry, .. }
+            | Self::Patch { entry, .. } => entry,
         }
     }
+}
+
+/// `kind ‖ entry ‖ place ‖ length`.
+fn placed(out: &mut Vec<u8>, kind: u8, entry: u32, place: u64, len: u32) {
+    out.push(kind);
+    out.extend_from_slice(&entry.to_be_bytes());
+    out.extend_from_slice(&place.to_be_bytes());
+    out.extend_from_slice(&len.to_be_bytes());
 }
 
 /// Fixed-width fields from the front of a slice.
@@ -195,8 +228,20 @@ mod tests {
                 len,
                 root
             }),
-            (any::<u32>(), any::<u64>(), len, root)
+            (any::<u32>(), any::<u64>(), len.clone(), root)
                 .prop_map(|(entry, index, len, cv)| Header::Chunk { entry, index, len, cv }),
+            (any::<u32>(), any::<u64>(), len.clone()).prop_map(|(entry, at, len)| Header::Sketch {
+                entry,
+                at,
+                len
+            }),
+            (any::<u32>(), any::<u64>(), len.clone())
+                .prop_map(|(entry, first, len)| Header::Proofs { entry, first, len }),
+            (any::<u32>(), any::<u64>(), len).prop_map(|(entry, index, len)| Header::Patch {
+                entry,
+                index,
+                len
+            }),
             (any::<u32>(), any::<u64>(), any::<u64>())
                 .prop_map(|(entry, first, count)| Header::Hole { entry, first, count }),
             (any::<u32>(), ending, any::<u64>(), root).prop_map(|(entry, ending, chunks, root)| {

@@ -168,6 +168,12 @@ impl Session {
         }
     }
 
+    /// Bytes of the datagrams so far, both ways.
+    pub(crate) fn wire_bytes(&self) -> u64 {
+        let stats = self.connection.stats();
+        stats.bytes_sent + stats.bytes_received
+    }
+
     /// For a thread that was freed because the transfer is over: why it is over was recorded before, this is ignored.
     pub(crate) fn stopped(&self) -> TransferError {
         debug_assert!(self.is_over());

@@ -49,7 +49,7 @@ fn deceive(lie: impl FnOnce(&mut Liar) + Send) -> (TransferError, CloseReason) {
             let connection = &link.receiver;
             let (mut send, mut recv) = block_on(connection.open_stream()).unwrap();
             for message in [
-                Message::Hello(Hello { version: 1, role: 2 }),
+                Message::Hello(Hello { version: 1, role: 2, features: None }),
                 Message::Fetch(Fetch { secret: SECRET, instance: None, stream: None }),
             ] {
                 block_on(send.write_all(&message.to_bytes())).unwrap();
@@ -162,7 +162,7 @@ fn a_receiver_that_never_reads_costs_a_bounded_amount_and_can_be_cancelled() {
         let sending = scope.spawn(|| serve(link.sender.clone(), &options));
         let (mut send, mut recv) = block_on(link.receiver.open_stream()).unwrap();
         for message in [
-            Message::Hello(Hello { version: 1, role: 2 }),
+            Message::Hello(Hello { version: 1, role: 2, features: None }),
             Message::Fetch(Fetch { secret: SECRET, instance: None, stream: None }),
             Message::Accept(Accept::default()),
         ] {

@@ -158,6 +158,8 @@ pub enum Event<'a> {
         bytes: u64,
         /// Bytes that moved on the last connection; the others were there already.
         bytes_moved: u64,
+        /// Bytes of the datagrams of the last connection, both ways.
+        wire_bytes: u64,
         /// Files that were there already.
         already_here: u64,
         /// Files left as they were (`--on-conflict skip`).

@@ -66,7 +66,7 @@ impl Caller {
     }
 
     pub fn hello(&mut self) {
-        self.write(&Message::Hello(Hello { version: 1, role: 2 }).to_bytes());
+        self.write(&Message::Hello(Hello { version: 1, role: 2, features: None }).to_bytes());
     }
 
     pub fn fetch(&mut self, secret: [u8; 16]) {

@@ -86,6 +86,15 @@ impl Records<'_> {
             Header::End { ending, chunks, root, .. } => {
                 file.receive_end(receiving, ending, chunks, root)?
             }
+            Header::Sketch { at, .. } => {
+                file.receive_sketch(receiving, at, &body)?;
+                false
+            }
+            Header::Proofs { first, .. } => {
+                file.receive_proofs(receiving, first, &body)?;
+                false
+            }
+            Header::Patch { index, .. } => file.receive_patch(receiving, index, &body)?,
             Header::Pulse { chunks, .. } => {
                 file.receive_pulse(receiving, chunks)?;
                 receiving.session.moved(STALL_BYTES);

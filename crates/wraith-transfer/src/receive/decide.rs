@@ -1,19 +1,20 @@
 //! What to do about one file of the manifest: compare it with the disk, and want it, want a part of it, or not.
 
 use wraith_core::RangeSet;
-use wraith_files::{Entry, Error, ExistingKind, OnConflict, chunk_count};
+use wraith_files::{Entry, Error, Existing, ExistingKind, OnConflict, chunk_count};
 
 use super::Receiving;
 use super::incoming::Due;
 use super::wants::coarse;
 use crate::error::TransferError;
 use crate::events::FileStatus;
+use crate::limits::{DELTA_BYTES_MIN, DELTA_SHRINK_MAX};
 
 /// What is done about a file.
 #[derive(Debug)]
 pub(crate) enum Verdict {
-    /// It is wanted; so many bytes of it are missing.
-    Want { due: Due, missing: u64 },
+    /// It is wanted; so many bytes of it are missing, some of which the `old` copy may have.
+    Want { due: Due, missing: u64, old: Option<Existing> },
     /// It is here from an earlier connection, or something else stays in its place.
     Pass(FileStatus),
 }
@@ -28,17 +29,22 @@ pub(crate) fn decide(
     if let Some(missing) = missing_of_part(receiving, entry, &mut before_reading)? {
         let at = |chunk: u64| size.min(chunk * wraith_files::CHUNK_BYTES as u64);
         let bytes = missing.iter().map(|range| at(range.end) - at(range.start)).sum();
-        return Ok(Verdict::Want { due: Due::Chunks(missing), missing: bytes });
+        // What cannot be looked at is of no use.
+        let existing = receiving.target.existing(&entry.path).ok().flatten();
+        let old = existing
+            .filter(|existing| bytes >= DELTA_BYTES_MIN && is_old_copy(receiving, size, existing));
+        return Ok(Verdict::Want { due: Due::Chunks(missing), missing: bytes, old });
     }
-    let whole = Verdict::Want { due: Due::Whole, missing: size };
     let existing = match receiving.target.existing(&entry.path) {
         Ok(Some(existing)) => existing,
-        Ok(None) => return Ok(whole),
+        Ok(None) => return Ok(Verdict::Want { due: Due::Whole, missing: size, old: None }),
         Err(error) => {
             receiving.note_unless_fatal(entry, error)?;
             return Ok(Verdict::Pass(FileStatus::Blocked));
         }
     };
+    let old = Some(existing).filter(|existing| is_old_copy(receiving, size, existing));
+    let whole = Verdict::Want { due: Due::Whole, missing: size, old };
     let path = entry.path.as_bytes();
     if existing.kind == ExistingKind::File {
         let mark = receiving.marks.mark(path, path, &existing.stamp);
@@ -59,10 +65,19 @@ pub(crate) fn decide(
     before_reading()?;
     match receiving.target.root_of(&entry.path) {
         // Nothing is missing if it is the same, which the disk can hardly be too full for.
-        Ok(Some(root)) => Ok(Verdict::Want { due: Due::Unless(root), missing: 0 }),
+        Ok(Some(root)) => Ok(Verdict::Want { due: Due::Unless(root), missing: 0, old }),
         // It cannot be read, or somebody works on it: then it is not the same.
         Ok(None) | Err(_) => Ok(whole),
     }
+}
+
+/// True if the file at the place of one of `size` bytes is worth comparing with it piece by piece.
+fn is_old_copy(receiving: &Receiving<'_>, size: u64, existing: &Existing) -> bool {
+    let bytes = existing.stamp.size;
+    receiving.delta
+        && existing.kind == ExistingKind::File
+        && crate::delta::suits(size)
+        && bytes >= DELTA_BYTES_MIN.max(size / DELTA_SHRINK_MAX)
 }
 
 /// True if an earlier connection finished the file under another name, because its own was taken.

@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex};
 
 use wraith_core::RangeSet;
 use wraith_files::{
-    CHUNK_BYTES, Cv, Entry, Error, Kind, Outcome, PartFile, Placed, chunk_count, chunk_cv,
-    chunk_len, pieces_root,
+    CHUNK_BYTES, Cv, Entry, Error, Existing, Kind, Outcome, PartFile, Placed, RelPath, chunk_count,
+    chunk_cv, chunk_len, pieces_root,
 };
 
 use super::Receiving;
@@ -39,6 +39,8 @@ pub(crate) struct Incoming {
     entry: u32,
     meta: Entry,
     due: Due,
+    /// The copy that the sender was told about.
+    old: Option<Existing>,
     body: Mutex<Body>,
 }
 
@@ -75,8 +77,29 @@ impl Outstanding for Incoming {
 }
 
 impl Incoming {
-    pub(crate) fn new(entry: u32, meta: Entry, due: Due) -> Self {
-        Self { entry, meta, due, body: Mutex::default() }
+    /// With an `old` copy the file comes as what that lacks (SPEC §10.11), and by chunks only what was asked for then.
+    pub(crate) fn new(entry: u32, meta: Entry, due: Due, old: Option<Existing>) -> Self {
+        Self { entry, meta, due, old, body: Mutex::default() }
+    }
+
+    pub(crate) fn entry(&self) -> u32 {
+        self.entry
+    }
+
+    pub(crate) fn path(&self) -> &RelPath {
+        &self.meta.path
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.meta.size()
+    }
+
+    pub(crate) fn old(&self) -> Option<&Existing> {
+        self.old.as_ref()
+    }
+
+    pub(crate) fn is_settled(&self) -> bool {
+        lock(&self.body).settled
     }
 
     fn chunks(&self) -> u64 {
@@ -174,6 +197,102 @@ impl Incoming {
         self.written(receiving, count)
     }
 
+    /// Opens the part file that is filled from an old copy. `None` if the file is settled.
+    pub(crate) fn begin_delta(
+        &self,
+        receiving: &Receiving<'_>,
+    ) -> Result<Option<Arc<PartFile>>, TransferError> {
+        let mut body = lock(&self.body);
+        if body.settled {
+            return Ok(None);
+        }
+        self.open(receiving, &mut body)?;
+        Ok(body.open.as_ref().map(|open| Arc::clone(&open.part)))
+    }
+
+    /// Pieces of it, from byte `at` on.
+    pub(crate) fn receive_sketch(
+        self: &Arc<Self>,
+        receiving: &Receiving<'_>,
+        at: u64,
+        pieces: &[&[u8]],
+    ) -> Result<(), TransferError> {
+        self.expect_delta(receiving)?;
+        let added = receiving.deltas.add_pieces(self, at, &pieces.concat());
+        added.map_err(|what| self.lie(receiving, what))
+    }
+
+    /// Chaining values of its chunks from `first` on.
+    pub(crate) fn receive_proofs(
+        self: &Arc<Self>,
+        receiving: &Receiving<'_>,
+        first: u64,
+        pieces: &[&[u8]],
+    ) -> Result<(), TransferError> {
+        self.expect_delta(receiving)?;
+        let added = receiving.deltas.add_proofs(self, first, &pieces.concat());
+        added.map_err(|what| self.lie(receiving, what))
+    }
+
+    fn expect_delta(&self, receiving: &Receiving<'_>) -> Result<(), TransferError> {
+        let ended = lock(&self.body).end.is_some();
+        if self.old.is_none() || ended {
+            return Err(self.lie(receiving, "pieces that were not asked for"));
+        }
+        Ok(())
+    }
+
+    /// The bytes that were asked for of one chunk. True if the file is settled.
+    pub(crate) fn receive_patch(
+        &self,
+        receiving: &Receiving<'_>,
+        index: u64,
+        pieces: &[&[u8]],
+    ) -> Result<bool, TransferError> {
+        let asked = receiving.deltas.take(self.entry, index);
+        let Some((missing, cv)) = asked else {
+            return Err(self.lie(receiving, "bytes that were not asked for, or twice"));
+        };
+        let len: usize = pieces.iter().map(|piece| piece.len()).sum();
+        if len != missing.iter().map(|range| range.len()).sum() {
+            return Err(self.lie(receiving, "more or fewer bytes than were asked for"));
+        }
+        let part = self.count_in(receiving)?;
+        let disk = |error: Error| receiving.disk(&error);
+        let chunk_bytes = chunk_len(self.meta.size(), index);
+        if len == chunk_bytes {
+            if chunk_cv(index, pieces) != cv {
+                return Err(self.mismatch());
+            }
+            part.write_chunk(index, pieces, cv).map_err(disk)?;
+        } else {
+            let mut chunk = vec![0; chunk_bytes];
+            part.laid_down(index, &mut chunk).map_err(disk)?;
+            fill_in(&mut chunk, &missing, pieces);
+            if chunk_cv(index, &[&chunk]) != cv {
+                return Err(self.mismatch());
+            }
+            part.write_chunk(index, &[&chunk], cv).map_err(disk)?;
+        }
+        drop(part);
+        receiving.counts.bytes_moved.fetch_add(len as u64, Relaxed);
+        receiving.progress.add_bytes_of(self.entry, chunk_bytes as u64);
+        self.written(receiving, 1)
+    }
+
+    /// Counts a chunk whose turn was found out elsewhere.
+    fn count_in(&self, receiving: &Receiving<'_>) -> Result<Arc<PartFile>, TransferError> {
+        let mut body = lock(&self.body);
+        let ended = body.end;
+        let open =
+            body.open.as_mut().filter(|open| ended.is_none_or(|end| open.claimed < end.chunks));
+        let Some(open) = open else {
+            return Err(self.lie(receiving, "more chunks than it says were sent"));
+        };
+        open.claimed += 1;
+        Ok(Arc::clone(&open.part))
+    }
+
     /// No more of it will be sent. True if the file is settled.
     pub(crate) fn receive_end(
         &self,
@@ -192,6 +311,11 @@ impl Incoming {
             (Ending::Complete, _) if self.chunks() < 2 => {
                 return Err(self.lie(receiving, "an end without its content"));
             }
+            (Ending::Complete, _) if self.old.is_some() => {
+                if !receiving.deltas.is_decided(self.entry) {
+                    return Err(self.lie(receiving, "it ends before everything was asked for"));
+                }
+            }
             (Ending::Complete, _) => self.open(receiving, &mut body)?,
             (Ending::Changed | Ending::Unreadable, _) => {}
         }
@@ -205,7 +329,8 @@ impl Incoming {
         receiving: &Receiving<'_>,
         chunks: u64,
     ) -> Result<(), TransferError> {
-        if matches!(self.due, Due::Whole) || chunks > self.chunks() {
+        let reads_ahead = self.old.is_some() || !matches!(self.due, Due::Whole);
+        if !reads_ahead || chunks > self.chunks() {
             return Err(self.lie(receiving, "it claims to read what there is not"));
         }
         Ok(())
@@ -254,11 +379,16 @@ impl Incoming {
         let part = receiving.target.open_or_resume(&self.meta, &receiving.part_key);
         let part = Arc::new(part.map_err(|error| receiving.disk(&error))?);
         let due = match &self.due {
+            // They come as patches.
+            _ if self.old.is_some() => RangeSet::new(),
             Due::Chunks(due) => due.clone(),
             Due::Whole | Due::Unless(_) => all(self.chunks()),
         };
-        let (size, chunks) =
-            (self.meta.size(), due.iter().map(|run| run.end - run.start).sum::<u64>());
+        let chunks = match &self.due {
+            Due::Chunks(due) => due.iter().map(|run| run.end - run.start).sum::<u64>(),
+            Due::Whole | Due::Unless(_) => self.chunks(),
+        };
+        let size = self.meta.size();
         let here = size.saturating_sub(chunks.saturating_mul(CHUNK_BYTES as u64));
         receiving.progress.begin_file(self.entry, &self.meta.path.display(), here, size);
         body.open = Some(Open { part, due, claimed: 0, written: 0 });
@@ -281,6 +411,10 @@ impl Incoming {
         }
         body.settled = true;
         receiving.progress.end_file(self.entry);
+        let is_answered = self.old.is_none() || receiving.deltas.is_answered(self.entry);
+        if self.old.is_some() {
+            receiving.deltas.forget(self.entry);
+        }
         let open = body.open.take();
         if open.is_some() {
             receiving.open_files.fetch_sub(1, Relaxed);
@@ -288,7 +422,7 @@ impl Incoming {
         match end.ending {
             Ending::Complete => {
                 let open = open.expect("a complete file was opened");
-                if !open.due.is_empty() {
+                if !open.due.is_empty() || !is_answered {
                     return Err(self.lie(receiving, "it ends with chunks missing"));
                 }
                 self.finish_part(receiving, &open.part, end.root)?;
@@ -378,6 +512,24 @@ impl Incoming {
         receiving.note_unless_fatal(&self.meta, error)?;
         self.failed(receiving, FileStatus::Blocked);
         Ok(())
+    }
+}
+
+/// Puts the bytes of `pieces` where they are `missing` in `chunk`. Both have as many.
+fn fill_in(chunk: &mut [u8], missing: &[Range<usize>], pieces: &[&[u8]]) {
+    let mut bytes = pieces.iter().copied().filter(|piece| !piece.is_empty());
+    let mut rest: &[u8] = &[];
+    for range in missing {
+        let mut place = &mut chunk[range.clone()];
+        while !place.is_empty() {
+            if rest.is_empty() {
+                rest = bytes.next().expect("there are as many bytes as are missing");
+            }
+            let len = place.len().min(rest.len());
+            let (now, later) = place.split_at_mut(len);
+            now.copy_from_slice(&rest[..len]);
+            (place, rest) = (later, &rest[len..]);
+        }
     }
 }
 

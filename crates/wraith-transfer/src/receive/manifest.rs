@@ -4,8 +4,8 @@
 //! connection, begun, there with other or maybe equal content, or not there. What is decided is sent whenever the stream
 //! has nothing more to read, so the first file is asked for while the sender still walks.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex};
 
 use wraith_files::{Entry, Kind};
 
@@ -18,6 +18,7 @@ use crate::control::ControlWriter;
 use crate::error::TransferError;
 use crate::limits::{LINKS_KEPT_BYTES_MAX, LINKS_KEPT_MAX};
 use crate::message::Message;
+use crate::session::lock;
 
 /// Files up to this size are compared at once; before a larger one is read, what was decided so far is sent.
 const QUICK_COMPARE_BYTES: u64 = 1024 * 1024;
@@ -26,7 +27,7 @@ const QUICK_COMPARE_BYTES: u64 = 1024 * 1024;
 pub(crate) fn receive(
     receiving: &Receiving<'_>,
     entries: Entries,
-    writer: &mut ControlWriter,
+    writer: &Mutex<ControlWriter>,
 ) -> Result<Vec<Entry>, TransferError> {
     let session = receiving.session;
     let mut reader = ManifestReader {
@@ -72,7 +73,7 @@ fn make_link(receiving: &Receiving<'_>, link: &Entry) -> Result<(), TransferErro
 struct ManifestReader<'a> {
     receiving: &'a Receiving<'a>,
     manifest: Entries,
-    writer: &'a mut ControlWriter,
+    writer: &'a Mutex<ControlWriter>,
     wants: Wants,
     /// The files in `wants`.
     wanted: Vec<(u32, Arc<Incoming>)>,
@@ -89,7 +90,7 @@ impl ManifestReader<'_> {
     fn send_wants(&mut self) -> Result<(), TransferError> {
         let Some(want) = self.wants.take() else { return Ok(()) };
         self.receiving.table.insert(self.wanted.drain(..));
-        self.writer.send(self.receiving.session, &Message::Want(want))?;
+        lock(self.writer).send(self.receiving.session, &Message::Want(want))?;
         if self.receiving.table.wait_for_room() {
             return Ok(());
         }
@@ -156,8 +157,8 @@ impl ManifestReader<'_> {
         let receiving = self.receiving;
         let is_large = entry.size() > QUICK_COMPARE_BYTES;
         let before_reading = || if is_large { self.send_wants() } else { Ok(()) };
-        let (due, missing) = match decide(receiving, &entry, before_reading)? {
-            Verdict::Want { due, missing } => (due, missing),
+        let (due, missing, old) = match decide(receiving, &entry, before_reading)? {
+            Verdict::Want { due, missing, old } => (due, missing, old),
             Verdict::Pass(status) => {
                 self.wants.pass(number);
                 receiving.progress.add_bytes(entry.size());
@@ -180,7 +181,10 @@ impl ManifestReader<'_> {
             }
             Due::Unless(root) => self.wants.compare(number, *root),
         }
-        self.wanted.push((number, Arc::new(Incoming::new(number, entry, due))));
+        if old.is_some() {
+            self.wants.delta();
+        }
+        self.wanted.push((number, Arc::new(Incoming::new(number, entry, due, old))));
         Ok(())
     }
 }

@@ -6,6 +6,8 @@
 
 mod data;
 mod decide;
+mod delta;
+mod deltas;
 mod entries;
 mod incoming;
 mod manifest;
@@ -32,10 +34,11 @@ use crate::events::{Cancel, Event, Events, FileStatus};
 use crate::limits::{
     DATA_STREAMS_MAX, GREETING_TIMEOUT, NAME_BYTES_MAX, OFFER_TIMEOUT, RECEIPT_TIMEOUT, VERSION,
 };
-use crate::message::{Accept, Fetch, Hello, Message, Offer};
+use crate::message::{Accept, FEATURE_DELTA, Fetch, Hello, Message, Offer};
 use crate::progress::Progress;
 use crate::receipt::Receipt;
 use crate::session::{Session, lock};
+use deltas::Deltas;
 use entries::Entries;
 use incoming::Incoming;
 use marks::{Marks, MarksError};
@@ -79,6 +82,8 @@ pub struct ReceiveOptions<'a> {
     pub preview: bool,
     /// Accepts or refuses the offer.
     pub decide: Box<Decide<'a>>,
+    /// Of files of which an old copy is in the way, fetch only what differs, if the sender can tell.
+    pub delta: bool,
     /// Write every file through to the disk before it gets its name (slower; survives a power cut at any moment).
     pub sync: bool,
     /// Live counters.
@@ -102,6 +107,7 @@ impl<'a> ReceiveOptions<'a> {
             rate: None,
             preview: false,
             decide: Box::new(|_| Decision::Accept),
+            delta: true,
             sync: false,
             progress: Arc::default(),
             events: Arc::new(()),
@@ -129,6 +135,8 @@ pub struct ReceiveReport {
     pub files: u64,
     /// Bytes of file content that came over the connection.
     pub bytes_moved: u64,
+    /// Bytes of all its datagrams, both ways.
+    pub wire_bytes: u64,
     /// Files that were here already.
     pub already_here: u64,
     /// Files left alone because a different one is in the way ([`OnConflict::Skip`]).
@@ -158,6 +166,9 @@ pub(crate) struct Receiving<'a> {
     target: &'a TargetDir,
     conflicts: Conflicts,
     sync: bool,
+    /// Both sides want old copies to be used.
+    delta: bool,
+    deltas: Deltas,
     /// Part files of other transfers and senders are not ours to continue.
     part_key: [u8; 32],
     marks: Marks,
@@ -267,6 +278,7 @@ struct Tree {
     /// Kept so that the stream is not stopped.
     _reader: ControlReader,
     writer: ControlWriter,
+    delta: bool,
     offer: Offer,
     target: TargetDir,
     conflicts: Conflicts,
@@ -280,7 +292,8 @@ fn greet(session: &Session, options: &mut ReceiveOptions<'_>) -> Result<Greeting
     let opened = session.wait(session.connection.open_stream());
     let (send, recv) = opened.map_err(|reason| session.lost(&reason))?;
     let (mut reader, mut writer) = (ControlReader::new(recv), ControlWriter::new(send));
-    writer.send(session, &Message::Hello(Hello { version: VERSION, role: 2 }))?;
+    let features = options.delta.then_some(FEATURE_DELTA);
+    writer.send(session, &Message::Hello(Hello { version: VERSION, role: 2, features }))?;
     writer.send(
         session,
         &Message::Fetch(Fetch {
@@ -289,10 +302,12 @@ fn greet(session: &Session, options: &mut ReceiveOptions<'_>) -> Result<Greeting
             stream: options.stream.is_output().then_some(true),
         }),
     )?;
-    match reader.next_within(session, GREETING_TIMEOUT)? {
-        Message::Hello(hello) if hello.role == 1 && hello.version >= 1 => {}
+    let delta = match reader.next_within(session, GREETING_TIMEOUT)? {
+        Message::Hello(hello) if hello.role == 1 && hello.version >= 1 => {
+            options.delta && hello.has(FEATURE_DELTA)
+        }
         other => return Err(session.protocol(format!("{} instead of Hello", other.name()))),
-    }
+    };
     let (peer, remote) = (session.connection.peer(), session.connection.remote());
     options.progress.connected(remote);
     options.events.event(Event::Connected { peer, remote, instance: options.instance });
@@ -322,7 +337,8 @@ fn greet(session: &Session, options: &mut ReceiveOptions<'_>) -> Result<Greeting
     };
     let data: Result<_, _> = (0..offer.data_streams).map(|_| accept_stream(session)).collect();
     let data = data?;
-    let tree = Tree { _reader: reader, writer, offer, target, conflicts, marks, manifest, data };
+    let tree =
+        Tree { _reader: reader, writer, delta, offer, target, conflicts, marks, manifest, data };
     Ok(Greeting::Tree(Box::new(tree)))
 }
 
@@ -435,7 +451,7 @@ fn run(
     options: &ReceiveOptions<'_>,
     tree: Tree,
 ) -> Result<ReceiveReport, TransferError> {
-    let Tree { _reader, mut writer, offer, target, conflicts, marks, manifest, data } = tree;
+    let Tree { _reader, writer, delta, offer, target, conflicts, marks, manifest, data } = tree;
     let receiving = Receiving {
         session,
         events: &*options.events,
@@ -444,6 +460,8 @@ fn run(
         target: &target,
         conflicts,
         sync: options.sync,
+        delta,
+        deltas: Deltas::default(),
         part_key: part_key(session, options),
         marks,
         table: Table::new(),
@@ -453,9 +471,13 @@ fn run(
         counts: Counts::default(),
     };
     let mut end = None;
+    let writer = Mutex::new(writer);
     std::thread::scope(|scope| {
-        let receiving = &receiving;
-        let stop = || receiving.table.stop();
+        let (receiving, writer) = (&receiving, &writer);
+        let stop = || {
+            receiving.table.stop();
+            receiving.deltas.stop();
+        };
         for stream in data {
             scope.spawn(move || session.attend(stop, || data::receive(receiving, stream)));
         }
@@ -463,17 +485,21 @@ fn run(
         let reading = scope.spawn(move || {
             let mut links = Vec::new();
             session.attend(stop, || {
-                links = manifest::receive(receiving, manifest, &mut writer)?;
+                links = manifest::receive(receiving, manifest, writer)?;
                 Ok(())
             });
-            (writer, links)
+            links
         });
+        if delta {
+            scope.spawn(move || session.attend(stop, || delta::work(receiving, writer)));
+        }
         session.attend(stop, || {
             let settled = receiving.table.wait_until_settled();
-            let (mut writer, links) = reading.join().expect("the manifest thread does not panic");
+            let links = reading.join().expect("the manifest thread does not panic");
+            receiving.deltas.stop();
             if settled {
                 manifest::finish_tree(receiving, links)?;
-                end = Some(sign_off(receiving, options, &mut writer));
+                end = Some(sign_off(receiving, options, &mut lock(writer)));
             }
             Ok(())
         });
@@ -496,6 +522,7 @@ fn run(
         sender: session.connection.peer(),
         files: counts.moved.load(Relaxed),
         bytes_moved: counts.bytes_moved.load(Relaxed),
+        wire_bytes: session.wire_bytes(),
         already_here: counts.identical.load(Relaxed) + counts.kept.load(Relaxed),
         skipped: counts.skipped.load(Relaxed),
         failed: counts.failed.load(Relaxed),

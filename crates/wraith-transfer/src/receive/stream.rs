@@ -130,6 +130,7 @@ pub(crate) fn run(
         sender: session.connection.peer(),
         files: u64::from(!skipped),
         bytes_moved: bytes - before,
+        wire_bytes: session.wire_bytes(),
         already_here: 0,
         skipped: u64::from(skipped),
         failed: 0,

@@ -49,6 +49,13 @@ impl Wants {
         self.want.compare.push(Compare { entry: u64::from(entry), root });
     }
 
+    /// There is an old copy of the entry that was wanted last.
+    pub(crate) fn delta(&mut self) {
+        if let Some(entry) = self.want.upto.checked_sub(1) {
+            self.want.delta.push(entry);
+        }
+    }
+
     /// True if it should be sent now, even if there is more to decide.
     pub(crate) fn is_full(&self) -> bool {
         self.entries >= WANT_ENTRIES_MAX || self.spans >= WANT_RANGES_MAX / 2
@@ -98,10 +105,12 @@ mod tests {
         wants.pass(2);
         wants.whole(3);
         wants.compare(4, [1; 32]);
+        wants.delta();
         let want = wants.take().unwrap();
         assert_eq!(want.upto, 5);
         assert_eq!(want.whole, [Span { first: 0, count: 2 }, Span { first: 3, count: 1 }]);
         assert_eq!(want.compare, [Compare { entry: 4, root: [1; 32] }]);
+        assert_eq!(want.delta, [4]);
         assert_eq!(wants.take(), None);
     }
 

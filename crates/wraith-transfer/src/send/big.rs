@@ -56,7 +56,8 @@ impl Claims {
         let send = |chunk| match &self.wish {
             Wish::Whole => true,
             Wish::Chunks(wanted) => wanted.contains(chunk),
-            Wish::Unless(_) => false,
+            // A delta never gets here.
+            Wish::Unless(_) | Wish::Delta { .. } => false,
         };
         let claim = if self.holes.contains(first) {
             let end = self.chunks.min(first + HOLE_RUN_CHUNKS);

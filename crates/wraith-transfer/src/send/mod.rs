@@ -3,7 +3,9 @@
 //! Threads: this one reads control messages; one walks the tree and writes the manifest; each worker reads, hashes and
 //! writes its own data stream; one watches for a stall. They share the [`Plan`] and nothing else that is contended.
 
+mod asks;
 mod big;
+mod delta;
 mod manifest;
 mod plan;
 mod source;
@@ -23,11 +25,12 @@ use crate::control::{ControlReader, ControlWriter};
 use crate::error::{Role, TransferError, close};
 use crate::events::{Cancel, Event, Events};
 use crate::limits::{GREETING_TIMEOUT, NAME_BYTES_MAX, VERSION};
-use crate::message::{Accept, Fetch, Hello, Message, Offer};
+use crate::message::{Accept, FEATURE_DELTA, Fetch, Hello, Message, Offer};
 use crate::pool::Pool;
 use crate::progress::Progress;
 use crate::receipt::Receipt;
 use crate::session::{Session, lock};
+use asks::{Ask, Asks};
 use manifest::Announced;
 use plan::Plan;
 pub use source::StreamSource;
@@ -45,6 +48,8 @@ pub struct SendOptions {
     pub stream: Option<StreamSource>,
     /// The capability secret of the ticket: only a receiver that names it gets anything.
     pub secret: [u8; 16],
+    /// Send only what differs of files of which the receiver has an old copy, if it wants that too.
+    pub delta: bool,
     /// Live counters.
     pub progress: Arc<Progress>,
     /// Told what happens.
@@ -62,6 +67,7 @@ impl SendOptions {
             paths,
             stream: None,
             secret,
+            delta: true,
             progress: Arc::default(),
             events: Arc::new(()),
             cancel: Cancel::default(),
@@ -102,6 +108,10 @@ pub struct SendReport {
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
+    /// Bytes of file content that went over the connection.
+    pub bytes_moved: u64,
+    /// Bytes of all its datagrams, both ways.
+    pub wire_bytes: u64,
     /// Files that could not be read, changed while they were read, or that the receiver could not keep.
     pub failed: u64,
     /// Sockets, devices and the like, and names no receiver would accept: not part of the offer.
@@ -149,6 +159,8 @@ pub(crate) struct Sending<'a> {
     options: &'a SendOptions,
     offer: &'a Offer,
     plan: Plan<Announced>,
+    /// Questions about files that the receiver has old copies of.
+    asks: Asks,
     /// The file whose chunks are being claimed by all workers; also the turn to take work.
     active: Mutex<Option<Active>>,
     sharing: Sharing,
@@ -158,6 +170,7 @@ pub(crate) struct Sending<'a> {
     manifest_hash: OnceLock<[u8; 32]>,
     files: AtomicU64,
     bytes: AtomicU64,
+    bytes_moved: AtomicU64,
     failed: AtomicU64,
     left_out: AtomicU64,
 }
@@ -179,7 +192,8 @@ fn greet(session: &Session, options: &SendOptions) -> Result<Greeting, TransferE
         Message::Fetch(_) => return Err(TransferError::WrongSecret),
         other => return Err(session.protocol(format!("{} instead of Fetch", other.name()))),
     };
-    writer.send(session, &Message::Hello(Hello { version: VERSION, role: 1 }))?;
+    let features = options.delta.then_some(FEATURE_DELTA);
+    writer.send(session, &Message::Hello(Hello { version: VERSION, role: 1, features }))?;
     let (peer, remote) = (session.connection.peer(), session.connection.remote());
     options.progress.connected(remote);
     options.events.event(Event::Connected { peer, remote, instance });
@@ -266,6 +280,7 @@ fn run(
         options,
         offer: &greeting.offer,
         plan: Plan::new(),
+        asks: Asks::default(),
         active: Mutex::new(None),
         sharing: Sharing::here(),
         pool: Pool::default(),
@@ -273,6 +288,7 @@ fn run(
         manifest_hash: OnceLock::new(),
         files: AtomicU64::new(0),
         bytes: AtomicU64::new(0),
+        bytes_moved: AtomicU64::new(0),
         failed: AtomicU64::new(0),
         left_out: AtomicU64::new(0),
     };
@@ -284,6 +300,7 @@ fn run(
     let mut receipt = None;
     let stop = || {
         sending.plan.stop();
+        sending.asks.stop();
         sending.pool.stop();
     };
     std::thread::scope(|scope| {
@@ -311,6 +328,8 @@ fn run(
         failed: receipt.failed,
         files: sending.files.load(Relaxed),
         bytes: sending.bytes.load(Relaxed),
+        bytes_moved: sending.bytes_moved.load(Relaxed),
+        wire_bytes: session.wire_bytes(),
         left_out: sending.left_out.load(Relaxed),
         receiver: session.connection.peer(),
         receipt,
@@ -338,8 +357,13 @@ fn listen(sending: &Sending<'_>, reader: &mut ControlReader) -> Result<Receipt, 
                 sending.options.events.event(Event::Accepted);
             }
             Message::Want(want) if accepted => {
+                if !want.delta.is_empty() && !sending.options.delta {
+                    return Err(session.protocol("it asks for what was not offered"));
+                }
                 sending.plan.decide(&want).map_err(|what| session.protocol(what))?;
             }
+            Message::Refine(refine) if accepted => sending.asks.deliver(Ask::Refine(refine)),
+            Message::Lack(lack) if accepted => sending.asks.deliver(Ask::Lack(lack)),
             Message::Receipt(body) if accepted => {
                 let receipt = Receipt::from_body(&body);
                 check(sending, &receipt)?;

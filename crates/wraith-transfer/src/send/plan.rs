@@ -30,6 +30,8 @@ pub(crate) enum Wish {
     Chunks(RangeSet),
     /// All of it, unless it has this root.
     Unless([u8; 32]),
+    /// What an old copy lacks; nothing if the copy has this root.
+    Delta { unless: Option<[u8; 32]> },
 }
 
 /// A wanted file.
@@ -185,11 +187,13 @@ struct Named<'a> {
     want: &'a Want,
     part: usize,
     compare: usize,
+    delta: usize,
 }
 
 impl<'a> Named<'a> {
     fn new(want: &'a Want) -> Result<Self, &'static str> {
-        let mut named = Self { whole: want.whole.iter(), current: 0..0, want, part: 0, compare: 0 };
+        let whole = want.whole.iter();
+        let mut named = Self { whole, current: 0..0, want, part: 0, compare: 0, delta: 0 };
         named.next_span()?;
         Ok(named)
     }
@@ -224,6 +228,16 @@ impl<'a> Named<'a> {
                 return Err("it wants an entry twice");
             }
         }
+        if self.want.delta.get(self.delta) == Some(&entry) {
+            self.delta += 1;
+            wish = Some(match wish {
+                Some(Wish::Whole | Wish::Chunks(_)) => Wish::Delta { unless: None },
+                Some(Wish::Unless(root)) => Wish::Delta { unless: Some(root) },
+                Some(Wish::Delta { .. }) | None => {
+                    return Err("it has a copy of what it does not want");
+                }
+            });
+        }
         Ok(wish)
     }
 
@@ -232,6 +246,7 @@ impl<'a> Named<'a> {
             && self.whole.len() == 0
             && self.part == self.want.parts.len()
             && self.compare == self.want.compare.len()
+            && self.delta == self.want.delta.len()
     }
 }
 
@@ -262,6 +277,9 @@ fn judge(wish: Wish, bytes: u64) -> Result<Wish, &'static str> {
         if count < 2 || chunks.last().is_some_and(|range| range.end > count) {
             return Err("it wants chunks that the file does not have");
         }
+    }
+    if matches!(wish, Wish::Delta { .. }) && !crate::delta::suits(bytes) {
+        return Err("it has an old copy of a file that is too small or too large for it");
     }
     Ok(wish)
 }
@@ -308,6 +326,7 @@ mod tests {
             whole: vec![span(0, 1), span(2, 1)],
             parts: vec![Part { entry: 3, chunks: vec![span(1, 2)] }],
             compare: vec![Compare { entry: 4, root: [9; 32] }],
+            delta: vec![],
         };
         plan.decide(&want).unwrap();
         let mut chunks = RangeSet::new();
@@ -335,6 +354,7 @@ mod tests {
             whole: whole.to_vec(),
             parts: parts.to_vec(),
             compare: compare.to_vec(),
+            delta: vec![],
         };
         for lie in [
             want(4, &[], &[], &[]),
@@ -360,6 +380,37 @@ mod tests {
         }
         let small = plan(&[Some(CHUNK)]);
         assert!(small.decide(&want(1, &[], &[part(0, &[])], &[])).is_err());
+    }
+
+    #[test]
+    fn what_the_receiver_has_an_old_copy_of_is_wanted_as_a_delta() {
+        let size = Some(crate::limits::DELTA_BYTES_MIN);
+        let plan = plan(&[size, size, size, size]);
+        let want = Want {
+            upto: 4,
+            whole: vec![span(0, 2)],
+            parts: vec![Part { entry: 2, chunks: vec![span(1, 2)] }],
+            compare: vec![Compare { entry: 3, root: [9; 32] }],
+            delta: vec![1, 2, 3],
+        };
+        plan.decide(&want).unwrap();
+        let delta = |unless| Wish::Delta { unless };
+        let expected =
+            [(0, Wish::Whole), (1, delta(None)), (2, delta(None)), (3, delta(Some([9; 32])))];
+        assert_eq!(taken(&plan), expected);
+    }
+
+    #[test]
+    fn an_old_copy_of_what_is_not_wanted_is_a_lie() {
+        let size = Some(crate::limits::DELTA_BYTES_MIN);
+        for delta in [vec![1], vec![0, 0], vec![2, 0], vec![3], vec![9], vec![u64::MAX]] {
+            let plan = plan(&[size, size, Some(5), None]);
+            let whole = vec![span(0, 1), span(2, 1)];
+            assert!(plan.decide(&Want { upto: 4, whole, delta, ..Want::default() }).is_err());
+        }
+        let plan = plan(&[Some(5)]);
+        let want = Want { upto: 1, whole: vec![span(0, 1)], delta: vec![0], ..Want::default() };
+        assert!(plan.decide(&want).is_err());
     }
 
     #[test]

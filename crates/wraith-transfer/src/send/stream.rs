@@ -73,6 +73,8 @@ pub(super) fn run(
         receiver: session.connection.peer(),
         files: 1,
         bytes: receipt.bytes,
+        bytes_moved: receipt.bytes,
+        wire_bytes: session.wire_bytes(),
         failed: receipt.failed,
         left_out: 0,
         receipt,

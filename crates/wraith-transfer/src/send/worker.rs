@@ -10,7 +10,9 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use wraith_core::{BLOCK_BYTES, RangeSet};
-use wraith_files::{RootBuilder, Run, SourceFile, chunk_cv, chunk_len, small_root, zero_chunk_cv};
+use wraith_files::{
+    Root, RootBuilder, Run, SourceFile, chunk_cv, chunk_len, small_root, zero_chunk_cv,
+};
 use wraith_transport::SendStream;
 
 use super::Sending;
@@ -66,6 +68,8 @@ impl Sharing {
 enum Task {
     Batch(Vec<Job<Announced>>),
     Chunks(Arc<Big>, Claim),
+    /// A large file of which the receiver has an old copy, and the root of that where it may be the same.
+    Delta(Job<Announced>, Option<Root>),
     /// A large file that cannot be opened, or is another one now.
     Lost(Job<Announced>, Ending),
 }
@@ -78,6 +82,7 @@ pub(crate) fn work(sending: &Sending<'_>, stream: SendStream) -> Result<(), Tran
         match task {
             Task::Batch(jobs) => worker.send_batch(jobs)?,
             Task::Chunks(big, claim) => worker.send_chunks(&big, claim)?,
+            Task::Delta(job, unless) => worker.send_delta(job, unless)?,
             Task::Lost(job, ending) => worker.end(&job, ending, 0)?,
         }
     }
@@ -108,6 +113,9 @@ fn next_task(sending: &Sending<'_>, own: &mut Option<Active>) -> Option<Task> {
         return Some(Task::Batch(jobs));
     }
     let job = jobs.pop().expect("a large file is alone: nothing fits beside it");
+    if let Wish::Delta { unless } = job.wish {
+        return Some(Task::Delta(job, unless));
+    }
     match Big::open(job) {
         Ok(big) => {
             let big = Arc::new(big);
@@ -186,8 +194,8 @@ fn holes(source: &SourceFile) -> RangeSet {
     chunks
 }
 
-struct Worker<'a> {
-    sending: &'a Sending<'a>,
+pub(super) struct Worker<'a> {
+    pub(super) sending: &'a Sending<'a>,
     stream: SendStream,
 }
 
@@ -223,6 +231,7 @@ impl Worker<'_> {
                         continue;
                     }
                     self.settle(job.entry, &job.item, Ending::Complete, Some(root));
+                    self.sending.bytes_moved.fetch_add(len as u64, Relaxed);
                     Header::Whole { entry: job.entry, len: len as u32, root }.encode(&mut header);
                     buffer.bytes()[end..end + header.len()].copy_from_slice(&header);
                     end = body.end;
@@ -272,6 +281,7 @@ impl Worker<'_> {
             };
         }
         big.sent.fetch_add(1, Relaxed);
+        self.sending.bytes_moved.fetch_add(len as u64, Relaxed);
         let mut header = Vec::with_capacity(HEAD_ROOM);
         Header::Chunk { entry: big.entry, index: chunk, len: len as u32, cv }.encode(&mut header);
         let start = HEAD_ROOM - header.len();
@@ -280,7 +290,7 @@ impl Worker<'_> {
     }
 
     /// A buffer, once the receiver has acknowledged enough.
-    fn take_buffer(&self) -> Result<Buffer, TransferError> {
+    pub(super) fn take_buffer(&self) -> Result<Buffer, TransferError> {
         let session = self.sending.session;
         session
             .wait_in(|| self.sending.pool.take(|| session.connection.stats()))
@@ -341,7 +351,7 @@ impl Worker<'_> {
     }
 
     /// Ends a file that cannot be completed, of which `chunks` chunks were sent.
-    fn end(
+    pub(super) fn end(
         &mut self,
         job: &Job<Announced>,
         ending: Ending,
@@ -352,7 +362,13 @@ impl Worker<'_> {
     }
 
     /// Enters a file in the books. Must come before the record that says so.
-    fn settle(&self, entry: u32, item: &Announced, ending: Ending, root: Option<[u8; 32]>) {
+    pub(super) fn settle(
+        &self,
+        entry: u32,
+        item: &Announced,
+        ending: Ending,
+        root: Option<[u8; 32]>,
+    ) {
         let sending = self.sending;
         let bytes = item.file_bytes().unwrap_or(0);
         if let Some(root) = &root {
@@ -377,13 +393,13 @@ impl Worker<'_> {
         sending.options.events.event(Event::File { path: &path, status, bytes, root });
     }
 
-    fn write_header(&mut self, header: Header) -> Result<(), TransferError> {
+    pub(super) fn write_header(&mut self, header: Header) -> Result<(), TransferError> {
         let mut bytes = Vec::with_capacity(HEAD_ROOM);
         header.encode(&mut bytes);
         self.write(Bytes::from(bytes))
     }
 
-    fn write(&mut self, bytes: Bytes) -> Result<(), TransferError> {
+    pub(super) fn write(&mut self, bytes: Bytes) -> Result<(), TransferError> {
         let session = self.sending.session;
         let len = bytes.len() as u64;
         let written = session.wait(self.stream.write_chunks([bytes]));
@@ -400,7 +416,7 @@ fn read_small(job: &Job<Announced>, out: &mut [u8]) -> Result<(), Ending> {
     if source.unchanged() { Ok(()) } else { Err(Ending::Changed) }
 }
 
-fn ending_of(error: &wraith_files::Error) -> Ending {
+pub(super) fn ending_of(error: &wraith_files::Error) -> Ending {
     match error {
         wraith_files::Error::Changed { .. } => Ending::Changed,
         _ => Ending::Unreadable,

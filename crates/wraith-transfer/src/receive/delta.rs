@@ -1,0 +1,280 @@
+//! Files of which an old copy is here, put together from it and from what the sender has to add (SPEC §10.11).
+//!
+//! One thread does this, a file at a time: it cuts the old copy into pieces while the sender cuts the new one, compares them, asks
+//! for finer pieces of what it has not found, and then goes through the file chunk by chunk. A chunk that is all there is
+//! verified and written; of one that is not, the known bytes are laid down in the part file and the others are asked for.
+//! The data threads add those when they come. The old copy is only read, and never believed: see [`wraith_files::Assembler`].
+
+use std::ops::Range;
+use std::slice;
+use std::sync::{Arc, Mutex};
+
+use wraith_files::{
+    Assembler, CHUNK_BYTES, Cutter, Error, Existing, Known, NewPiece, OldPieces, PartFile,
+    PieceSize, SourceFile, chunk_cv, chunk_len, unused,
+};
+
+use super::Receiving;
+use super::incoming::Incoming;
+use crate::control::ControlWriter;
+use crate::delta::{chunk_start, finer_size, first_size};
+use crate::error::TransferError;
+use crate::limits::{DELTA_SPANS_MAX, PULSE_CHUNKS, STALL_BYTES};
+use crate::message::{Lack, Message, Refine, Span};
+use crate::session::lock;
+
+/// Stretches after which the sender is asked, even while more is compared: it should have something to do …
+const ASK_SPANS: usize = 256;
+
+/// … and bytes …
+const ASK_BYTES: u64 = 4 * 1024 * 1024;
+
+/// … and chunks since the first of them (64 MiB).
+const ASK_CHUNKS: u64 = 256;
+
+/// Works until everything is settled.
+pub(crate) fn work(
+    receiving: &Receiving<'_>,
+    writer: &Mutex<ControlWriter>,
+) -> Result<(), TransferError> {
+    while let Some(file) = receiving.deltas.next() {
+        let rebuild = Rebuild { receiving, writer, file: &file };
+        match rebuild.run() {
+            Err(Stop::Settled) | Ok(()) => {}
+            Err(Stop::Transfer(error)) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Why a file is not gone through to its end.
+enum Stop {
+    /// The sender has ended it: it changed there, or cannot be read.
+    Settled,
+    Transfer(TransferError),
+}
+
+impl From<TransferError> for Stop {
+    fn from(error: TransferError) -> Self {
+        Self::Transfer(error)
+    }
+}
+
+/// One file at work.
+struct Rebuild<'a> {
+    receiving: &'a Receiving<'a>,
+    writer: &'a Mutex<ControlWriter>,
+    file: &'a Arc<Incoming>,
+}
+
+impl Rebuild<'_> {
+    fn run(&self) -> Result<(), Stop> {
+        let (receiving, file) = (self.receiving, self.file);
+        let part = file.begin_delta(receiving)?.ok_or(Stop::Settled)?;
+        // An old copy that is gone or another by now has nothing of the file: then all of it is asked for.
+        let old = file.old().and_then(|existing| self.open(existing));
+        let first = first_size(file.bytes());
+        let old_bytes = old.as_ref().map_or(0, SourceFile::size);
+        let old_pieces = self.cut_old(old.as_ref(), slice::from_ref(&(0..old_bytes)), first)?;
+        let mut known = Vec::new();
+        let mut unknown = old_pieces.compare(&self.pieces()?, first, &mut known);
+        drop(old_pieces);
+        let have = part.have();
+        unknown.retain(|span| chunks_of(span).any(|chunk| !have.contains(chunk)));
+        self.look_closer(old.as_ref(), first, unknown, &mut known)?;
+        self.go_through(&part, Assembler::new(old.as_ref(), known))
+    }
+
+    fn open(&self, existing: &Existing) -> Option<SourceFile> {
+        self.receiving.target.open_existing(self.file.path(), existing).ok()
+    }
+
+    /// All pieces that are due.
+    fn pieces(&self) -> Result<Vec<NewPiece>, Stop> {
+        self.receiving.deltas.pieces(self.file.entry()).ok_or(Stop::Settled)
+    }
+
+    /// Says that this side is at work, and stops when the transfer is over.
+    fn go_on(&self, chunks: u64) -> Result<(), TransferError> {
+        let session = self.receiving.session;
+        if session.is_over() {
+            return Err(session.stopped());
+        }
+        if chunks.is_multiple_of(PULSE_CHUNKS) {
+            // The sender waits for us: that is no stall.
+            session.moved(STALL_BYTES);
+        }
+        Ok(())
+    }
+
+    /// Pieces of stretches of the old copy. What cannot be read has none.
+    fn cut_old(
+        &self,
+        old: Option<&SourceFile>,
+        spans: &[Range<u64>],
+        size: PieceSize,
+    ) -> Result<OldPieces, TransferError> {
+        let mut pieces = OldPieces::default();
+        let (mut buffer, mut read) = (vec![0; CHUNK_BYTES], 0);
+        let Some(old) = old else { return Ok(pieces) };
+        'all: for span in spans {
+            let (mut cutter, mut from, mut at) = (Cutter::new(size), span.start, span.start);
+            let mut has_room = true;
+            while at < span.end {
+                read += 1;
+                self.go_on(read)?;
+                let bytes = &mut buffer[..(span.end - at).min(CHUNK_BYTES as u64) as usize];
+                if old.read_at(at, bytes).is_err() {
+                    break 'all;
+                }
+                at += bytes.len() as u64;
+                cutter.feed(bytes, |piece| {
+                    has_room = pieces.push(from, piece);
+                    from += u64::from(piece.len);
+                });
+                if !has_room {
+                    break 'all;
+                }
+            }
+            if let Some(piece) = cutter.finish() {
+                pieces.push(from, piece);
+            }
+        }
+        pieces.seal();
+        Ok(pieces)
+    }
+
+    /// Compares finer pieces of what was not found with those of what nothing was found in.
+    fn look_closer(
+        &self,
+        old: Option<&SourceFile>,
+        first: PieceSize,
+        mut unknown: Vec<Range<u64>>,
+        known: &mut Vec<Known>,
+    ) -> Result<(), Stop> {
+        let Some(source) = old else { return Ok(()) };
+        unknown.truncate(DELTA_SPANS_MAX);
+        let gaps = unused(known, source.size());
+        let bytes = |spans: &[Range<u64>]| spans.iter().map(|s| s.end - s.start).sum::<u64>();
+        let Some(finer) = finer_size(first, bytes(&unknown), bytes(&gaps)) else { return Ok(()) };
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        let entry = self.file.entry();
+        self.receiving.deltas.expect(entry, finer, &unknown);
+        let spans = unknown.iter().map(span_of).collect();
+        let refine = Refine { entry: entry.into(), average: finer.average(), spans };
+        self.tell(&Message::Refine(refine))?;
+        let old_pieces = self.cut_old(old, &gaps, finer)?;
+        old_pieces.compare(&self.pieces()?, finer, known);
+        Ok(())
+    }
+
+    fn tell(&self, message: &Message) -> Result<(), TransferError> {
+        lock(self.writer).send(self.receiving.session, message)
+    }
+
+    /// Writes the chunks that are all known, and asks for what the others lack.
+    fn go_through(&self, part: &PartFile, mut known: Assembler<'_>) -> Result<(), Stop> {
+        let (receiving, file) = (self.receiving, self.file);
+        let (entry, bytes, have) = (file.entry(), file.bytes(), part.have());
+        let mut buffer = vec![0; CHUNK_BYTES];
+        let mut asks = Asks::default();
+        for index in 0..part.chunks() {
+            self.go_on(index)?;
+            if !have.contains(index) {
+                let chunk = &mut buffer[..chunk_len(bytes, index)];
+                let start = chunk_start(index);
+                let mut missing = receiving.progress.at_disk(|| known.fill(start, chunk));
+                if missing.is_empty() {
+                    let cv = receiving.deltas.cv(entry, index).ok_or(Stop::Settled)?;
+                    if chunk_cv(index, &[chunk]) == cv {
+                        let write = || part.write_chunk(index, &[chunk], cv);
+                        let written = receiving.progress.at_disk(write);
+                        written.map_err(|error| self.not_written(&error))?;
+                        receiving.progress.add_bytes_of(entry, chunk.len() as u64);
+                        continue;
+                    }
+                    // The old copy is no longer what was compared.
+                    missing = whole(chunk.len());
+                }
+                if missing != whole(chunk.len()) {
+                    let laid = part.lay_down(index, chunk);
+                    laid.map_err(|error| self.not_written(&error))?;
+                }
+                asks.push(index, missing);
+            }
+            if asks.is_due(index) {
+                self.ask(index + 1, &mut asks)?;
+            }
+        }
+        Ok(self.ask(part.chunks(), &mut asks)?)
+    }
+
+    /// Everything below chunk `upto` is here, or wanted now.
+    fn ask(&self, upto: u64, asks: &mut Asks) -> Result<(), TransferError> {
+        let entry = self.file.entry();
+        let asks = std::mem::take(asks);
+        let spans = asks.spans();
+        self.receiving.deltas.ask(entry, upto, asks.chunks);
+        self.tell(&Message::Lack(Lack { entry: entry.into(), upto, spans }))
+    }
+
+    /// A part that the sender's end took away is no failure.
+    fn not_written(&self, error: &Error) -> Stop {
+        if self.file.is_settled() {
+            return Stop::Settled;
+        }
+        self.receiving.disk(error).into()
+    }
+}
+
+/// Chunks that lack something, not asked for yet.
+#[derive(Debug, Default)]
+struct Asks {
+    chunks: Vec<(u64, Vec<Range<usize>>)>,
+    spans: usize,
+    bytes: u64,
+}
+
+impl Asks {
+    fn push(&mut self, index: u64, missing: Vec<Range<usize>>) {
+        self.spans += missing.len();
+        self.bytes += missing.iter().map(|range| range.len() as u64).sum::<u64>();
+        self.chunks.push((index, missing));
+    }
+
+    /// True if it is time to ask, at chunk `index`.
+    fn is_due(&self, index: u64) -> bool {
+        let waits = self.chunks.first().is_some_and(|(first, _)| index - first >= ASK_CHUNKS);
+        waits || self.spans >= ASK_SPANS || self.bytes >= ASK_BYTES
+    }
+
+    /// As the message has them: those that touch are one.
+    fn spans(&self) -> Vec<Span> {
+        let mut spans: Vec<Span> = Vec::with_capacity(self.spans);
+        for (index, missing) in &self.chunks {
+            for range in missing {
+                let first = chunk_start(*index) + range.start as u64;
+                let count = range.len() as u64;
+                match spans.last_mut() {
+                    Some(last) if last.first + last.count == first => last.count += count,
+                    _ => spans.push(Span { first, count }),
+                }
+            }
+        }
+        spans
+    }
+}
+
+fn whole(len: usize) -> Vec<Range<usize>> {
+    std::iter::once(0..len).collect()
+}
+
+fn span_of(range: &Range<u64>) -> Span {
+    Span { first: range.start, count: range.end - range.start }
+}
+
+fn chunks_of(span: &Range<u64>) -> Range<u64> {
+    span.start / CHUNK_BYTES as u64..span.end.div_ceil(CHUNK_BYTES as u64)
+}

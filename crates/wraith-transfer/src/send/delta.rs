@@ -1,0 +1,310 @@
+//! A file of which the receiver has an old copy, on its way out: its pieces first, then only the bytes asked for (SPEC §10.11).
+//!
+//! One worker does all of one file. It reads it once from end to end, for the pieces, the chaining values and the root
+//! together; then again only what the receiver asks for. Bytes are sent only while the file is still the one that was read,
+//! so what arrives fits the chaining values.
+
+use std::ops::Range;
+use std::sync::atomic::Ordering::Relaxed;
+
+use bytes::Bytes;
+use wraith_files::{
+    CHUNK_BYTES, Cutter, Error, PieceSize, Root, RootBuilder, SourceFile, chunk_cv, chunk_len,
+};
+
+use super::asks::Ask;
+use super::manifest::Announced;
+use super::plan::Job;
+use super::worker::{Worker, ending_of};
+use crate::delta::{PIECE_BYTES, PROOF_BYTES, chunk_start, encode_piece, first_size};
+use crate::error::TransferError;
+use crate::limits::{DELTA_SPANS_MAX, PULSE_CHUNKS, WHOLE_BYTES_MAX};
+use crate::message::{Lack, Refine, Span};
+use crate::pool::HEAD_ROOM;
+use crate::record::{Ending, Header};
+
+/// Pieces and chaining values in one record.
+const PIECES_PER_RECORD: usize = 4096;
+const PROOFS_PER_RECORD: usize = 1024;
+
+/// Pieces that were cut and not written yet; they follow each other from `at` on.
+#[derive(Debug)]
+struct Cut {
+    at: u64,
+    body: Vec<u8>,
+}
+
+impl Cut {
+    fn from(at: u64) -> Self {
+        Self { at, body: Vec::new() }
+    }
+
+    fn push(&mut self, piece: &wraith_files::Piece) {
+        encode_piece(piece, &mut self.body);
+    }
+
+    fn is_full(&self) -> bool {
+        self.body.len() >= PIECES_PER_RECORD * PIECE_BYTES
+    }
+}
+
+/// Why a file is not sent to its end: it ended otherwise, or the transfer did.
+enum Stop {
+    File(Ending),
+    Transfer(TransferError),
+}
+
+impl From<TransferError> for Stop {
+    fn from(error: TransferError) -> Self {
+        Self::Transfer(error)
+    }
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Self::File(ending_of(&error))
+    }
+}
+
+/// One file.
+struct Sketched<'a> {
+    entry: u32,
+    source: &'a SourceFile,
+    size: u64,
+    /// Chunks that were sent.
+    sent: u64,
+    /// Chunks that the receiver has decided.
+    upto: u64,
+    buffer: Vec<u8>,
+}
+
+impl Worker<'_> {
+    /// Sends what the receiver lacks of a file. `unless` is the root of a copy that needs nothing.
+    pub(super) fn send_delta(
+        &mut self,
+        job: Job<Announced>,
+        unless: Option<Root>,
+    ) -> Result<(), TransferError> {
+        let source = match job.item.found.open() {
+            Ok(source) => source,
+            Err(error) => return self.end(&job, ending_of(&error), 0),
+        };
+        let mut file = Sketched {
+            entry: job.entry,
+            source: &source,
+            size: source.size(),
+            sent: 0,
+            upto: 0,
+            buffer: vec![0; CHUNK_BYTES],
+        };
+        let progress = &self.sending.options.progress;
+        progress.begin_file(job.entry, &job.item.name(), 0, file.size);
+        self.sending.asks.open(job.entry);
+        let done = self.sketch_and_answer(&mut file, unless);
+        self.sending.asks.close(job.entry);
+        progress.end_file(job.entry);
+        match done {
+            Ok((ending, root)) => {
+                self.settle(job.entry, &job.item, ending, Some(root));
+                let (entry, chunks) = (job.entry, file.sent);
+                self.write_header(Header::End { entry, ending, chunks, root })
+            }
+            Err(Stop::File(ending)) => self.end(&job, ending, file.sent),
+            Err(Stop::Transfer(error)) => Err(error),
+        }
+    }
+
+    fn sketch_and_answer(
+        &mut self,
+        file: &mut Sketched<'_>,
+        unless: Option<Root>,
+    ) -> Result<(Ending, Root), Stop> {
+        let root = self.sketch(file, unless)?;
+        let progress = &self.sending.options.progress;
+        if unless == Some(root) {
+            progress.add_bytes_of(file.entry, file.size);
+            return Ok((Ending::Identical, root));
+        }
+        let chunks = file.source.chunks();
+        let mut is_refined = false;
+        while file.upto < chunks {
+            let session = self.sending.session;
+            match self.sending.asks.next(file.entry) {
+                None => return Err(session.stopped().into()),
+                Some(Ask::Refine(refine)) if !is_refined && file.upto == 0 => {
+                    is_refined = true;
+                    self.refine(file, &refine)?;
+                }
+                Some(Ask::Refine(_)) => {
+                    return Err(session.protocol("it refines the same file twice").into());
+                }
+                Some(Ask::Lack(lack)) => self.patch(file, &lack)?,
+            }
+        }
+        still(file.source)?;
+        Ok((Ending::Complete, root))
+    }
+
+    /// Reads the file and tells its pieces and chaining values. With `unless`, nothing of it is told before the root is
+    /// known to be another.
+    fn sketch(&mut self, file: &mut Sketched<'_>, unless: Option<Root>) -> Result<Root, Stop> {
+        let mut cutter = Cutter::new(first_size(file.size));
+        let (mut cut, mut proofs, mut first) = (Cut::from(0), Vec::new(), 0);
+        let mut root = RootBuilder::new();
+        let chunks = file.source.chunks();
+        for index in 0..chunks {
+            self.go_on(file, index)?;
+            let bytes = &mut file.buffer[..chunk_len(file.size, index)];
+            self.sending.options.progress.at_disk(|| file.source.read_chunk(index, bytes))?;
+            let cv = chunk_cv(index, &[bytes]);
+            root.set(index, cv);
+            proofs.extend_from_slice(&cv);
+            cutter.feed(bytes, |piece| cut.push(&piece));
+            if unless.is_none() && proofs.len() >= PROOFS_PER_RECORD / 8 * PROOF_BYTES {
+                self.write_sketch(file.entry, &mut cut)?;
+                self.write_proofs(file.entry, first, &mut proofs)?;
+                first = index + 1;
+            }
+        }
+        cutter.finish().iter().for_each(|piece| cut.push(piece));
+        still(file.source)?;
+        let root = root.finish(file.size).expect("every chunk was hashed");
+        if unless != Some(root) {
+            self.write_sketch(file.entry, &mut cut)?;
+            self.write_proofs(file.entry, first, &mut proofs)?;
+        }
+        Ok(root)
+    }
+
+    /// Tells the finer pieces of some stretches.
+    fn refine(&mut self, file: &mut Sketched<'_>, refine: &Refine) -> Result<(), Stop> {
+        let session = self.sending.session;
+        let spans = ascending(&refine.spans, 0..file.size);
+        let (Some(size), Some(spans)) = (PieceSize::new(refine.average), spans) else {
+            return Err(session.protocol("it refines what there is not").into());
+        };
+        let mut read = 0;
+        for span in spans {
+            let (mut cutter, mut cut) = (Cutter::new(size), Cut::from(span.start));
+            let mut at = span.start;
+            while at < span.end {
+                let len = (span.end - at).min(CHUNK_BYTES as u64) as usize;
+                file.source.read_at(at, &mut file.buffer[..len])?;
+                cutter.feed(&file.buffer[..len], |piece| cut.push(&piece));
+                (at, read) = (at + len as u64, read + 1);
+                self.go_on(file, read)?;
+                if cut.is_full() {
+                    self.write_sketch(file.entry, &mut cut)?;
+                }
+            }
+            cutter.finish().iter().for_each(|piece| cut.push(piece));
+            self.write_sketch(file.entry, &mut cut)?;
+        }
+        still(file.source)
+    }
+
+    /// Sends the bytes asked for, a record for each chunk that has any.
+    fn patch(&mut self, file: &mut Sketched<'_>, lack: &Lack) -> Result<(), Stop> {
+        let (session, before) = (self.sending.session, chunk_start(file.upto));
+        let decided = before..chunk_start(lack.upto).min(file.size);
+        let is_forward = lack.upto > file.upto && lack.upto <= file.source.chunks();
+        let Some(spans) = ascending(&lack.spans, decided.clone()).filter(|_| is_forward) else {
+            return Err(session.protocol("it asks for bytes that there are not").into());
+        };
+        let mut spans = spans.into_iter().peekable();
+        while let Some(first) = spans.peek() {
+            let index = first.start / CHUNK_BYTES as u64;
+            let end = chunk_start(index + 1);
+            let mut buffer = self.take_buffer()?;
+            let mut filled = HEAD_ROOM;
+            while let Some(span) = spans.peek_mut().filter(|span| span.start < end) {
+                let (from, to) = (span.start, span.end.min(end));
+                let place = filled..filled + (to - from) as usize;
+                filled = place.end;
+                file.source.read_at(from, &mut buffer.bytes()[place])?;
+                span.start = to;
+                if span.is_empty() {
+                    spans.next();
+                }
+            }
+            // What was read is of the file that was hashed.
+            still(file.source)?;
+            let mut header = Vec::with_capacity(HEAD_ROOM);
+            let len = (filled - HEAD_ROOM) as u32;
+            Header::Patch { entry: file.entry, index, len }.encode(&mut header);
+            let start = HEAD_ROOM - header.len();
+            buffer.bytes()[start..HEAD_ROOM].copy_from_slice(&header);
+            file.sent += 1;
+            self.sending.bytes_moved.fetch_add(u64::from(len), Relaxed);
+            self.write(buffer.freeze(start..filled))?;
+        }
+        file.upto = lack.upto;
+        self.sending.options.progress.add_bytes_of(file.entry, decided.end - decided.start);
+        Ok(())
+    }
+
+    /// Says now and then that it still reads, and stops when the transfer is over.
+    fn go_on(&mut self, file: &Sketched<'_>, read: u64) -> Result<(), TransferError> {
+        if self.sending.session.is_over() {
+            return Err(self.sending.session.stopped());
+        }
+        if read == 0 || !read.is_multiple_of(PULSE_CHUNKS) {
+            return Ok(());
+        }
+        let (entry, chunks) = (file.entry, read.min(file.source.chunks()));
+        self.write_header(Header::Pulse { entry, chunks })
+    }
+
+    fn write_sketch(&mut self, entry: u32, cut: &mut Cut) -> Result<(), TransferError> {
+        for body in cut.body.chunks(PIECES_PER_RECORD * PIECE_BYTES) {
+            let at = cut.at;
+            let len = body.len() as u32;
+            self.write_record(Header::Sketch { entry, at, len }, body)?;
+            let lens = crate::delta::pieces_in(body).expect("whole pieces were put there");
+            cut.at += lens.map(|piece| u64::from(piece.len)).sum::<u64>();
+        }
+        cut.body.clear();
+        Ok(())
+    }
+
+    fn write_proofs(
+        &mut self,
+        entry: u32,
+        mut first: u64,
+        proofs: &mut Vec<u8>,
+    ) -> Result<(), TransferError> {
+        for body in proofs.chunks(PROOFS_PER_RECORD * PROOF_BYTES) {
+            let len = body.len() as u32;
+            self.write_record(Header::Proofs { entry, first, len }, body)?;
+            first += (body.len() / PROOF_BYTES) as u64;
+        }
+        proofs.clear();
+        Ok(())
+    }
+
+    fn write_record(&mut self, header: Header, body: &[u8]) -> Result<(), TransferError> {
+        debug_assert!(body.len() <= WHOLE_BYTES_MAX);
+        let mut bytes = Vec::with_capacity(HEAD_ROOM + body.len());
+        header.encode(&mut bytes);
+        bytes.extend_from_slice(body);
+        self.write(Bytes::from(bytes))
+    }
+}
+
+/// The file is as it was when it was opened.
+fn still(source: &SourceFile) -> Result<(), Stop> {
+    if source.unchanged() { Ok(()) } else { Err(Stop::File(Ending::Changed)) }
+}
+
+/// The spans as ranges; `None` unless they ascend without overlaps within `bounds` and are few enough.
+fn ascending(spans: &[Span], bounds: Range<u64>) -> Option<Vec<Range<u64>>> {
+    let mut at = bounds.start;
+    let range = |span: &Span| {
+        let range = span.first..span.first.checked_add(span.count)?;
+        let fits = !range.is_empty() && range.start >= at && range.end <= bounds.end;
+        at = range.end;
+        fits.then_some(range)
+    };
+    let ranges: Option<Vec<_>> = spans.iter().map(range).collect();
+    ranges.filter(|ranges| ranges.len() <= DELTA_SPANS_MAX)
+}
