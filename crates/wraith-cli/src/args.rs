@@ -12,7 +12,7 @@ use crate::config::ConfigArgs;
 use crate::doctor::DoctorArgs;
 use crate::failure::Exit;
 use crate::pages::{CompletionsArgs, ManArgs};
-use crate::size::Size;
+use crate::size::{RateLimit, Size};
 
 /// Move files privately and directly between machines.
 #[derive(Debug, Parser)]
@@ -137,6 +137,10 @@ pub struct SendArgs {
     #[arg(short = 'W', long)]
     pub whole_file: bool,
 
+    /// Send no faster than this many bytes a second, to all receivers together; K, M and G are powers of 1024
+    #[arg(long, value_name = "RATE")]
+    pub rate: Option<RateLimit>,
+
     /// Congestion control: bbr also fills a line that loses packets by itself, cubic shares it as most of TCP does
     #[arg(long, value_enum, default_value_t)]
     pub congestion: Congestion,
@@ -213,6 +217,10 @@ pub struct ReceiveArgs {
     /// Keep trying to reach the sender for this many seconds at first
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     pub timeout: u64,
+
+    /// Ask the sender for no more than this many bytes a second; K, M and G are powers of 1024
+    #[arg(long, value_name = "RATE")]
+    pub rate: Option<RateLimit>,
 
     /// Keep trying for this many seconds when a connection that worked is lost
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]

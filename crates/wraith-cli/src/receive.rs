@@ -225,6 +225,7 @@ impl Receiving<'_> {
         );
         options.on_conflict = policy(self.args.on_conflict).unwrap_or_default();
         options.stream = self.stream.clone();
+        options.rate = self.args.rate.map(|rate| rate.0);
         options.instance = Some(self.instance);
         options.preview = self.decided().is_none();
         options.delta = !self.args.whole_file;

@@ -253,6 +253,7 @@ impl<'a> Serving<'a> {
         self.next_id += 1;
         let mut options = SendOptions::new(self.paths.clone(), self.secret);
         options.stream = self.stream.clone();
+        options.rate.limit(self.args.rate.map(|rate| rate.0));
         options.delta = !self.args.whole_file;
         let story = Arc::new(Story::new(Role::Sender, self.reporter));
         let (tell, teller) = (self.tell.clone(), Arc::clone(&story));
@@ -336,6 +337,7 @@ impl<'a> Serving<'a> {
         newcomer.standing = Standing::Receiver;
         self.meter.join(Arc::clone(&newcomer.options.progress));
         self.deadline = None;
+        self.share_rate();
         if self.ticker.is_none() {
             self.ticker = Some(Ticker::start(Arc::clone(self.reporter), Arc::clone(&self.meter)));
         }
@@ -351,6 +353,13 @@ impl<'a> Serving<'a> {
                 self.meter.leave(&session.options.progress);
             }
         }
+    }
+
+    /// The cap is for all receivers together.
+    fn share_rate(&self) {
+        let Some(rate) = self.args.rate else { return };
+        let share = rate.0 / self.receivers().count().max(1) as u64;
+        self.receivers().for_each(|session| session.options.rate.limit(Some(share)));
     }
 
     /// A session is over. Some(end) if with it the command is.
@@ -372,6 +381,7 @@ impl<'a> Serving<'a> {
             return None;
         }
         self.meter.leave(&session.options.progress);
+        self.share_rate();
         let end = match result {
             Ok(report) => self.served(&session, &report),
             Err(TransferError::Later) => {

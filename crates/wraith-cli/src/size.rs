@@ -30,6 +30,22 @@ impl FromStr for Size {
     }
 }
 
+/// A number of bytes per second, written as a [`Size`], with or without `/s`; at least 1 KiB.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateLimit(pub u64);
+
+impl FromStr for RateLimit {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let text = text.strip_suffix("/s").unwrap_or(text);
+        match text.parse::<Size>()? {
+            Size(rate) if rate >= 1024 => Ok(Self(rate)),
+            Size(_) => Err("less than 1K a second is no transfer".to_owned()),
+        }
+    }
+}
+
 /// Bytes in decimal units with three significant digits: `999 B`, `1.02 kB`, `245 MB`.
 #[derive(Clone, Copy, Debug)]
 pub struct Bytes(pub u64);
@@ -82,6 +98,16 @@ impl fmt::Display for Files {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rates_are_bytes_per_second() {
+        let rate = |text: &str| text.parse::<RateLimit>().map(|rate| rate.0).ok();
+        assert_eq!(rate("50M"), Some(50 << 20));
+        assert_eq!(rate("1MB/s"), Some(1_000_000));
+        for wrong in ["0", "100", "50Mbit", "/s", ""] {
+            assert_eq!(rate(wrong), None, "{wrong}");
+        }
+    }
 
     #[test]
     fn sizes_are_read_as_they_are_written() {

@@ -30,6 +30,7 @@ pub mod message;
 mod offer_limits;
 mod pool;
 mod progress;
+mod rate;
 mod receipt;
 mod receive;
 pub mod record;
@@ -40,6 +41,7 @@ pub use error::{Role, TransferError, close};
 pub use events::{Cancel, Event, Events, FileStatus};
 pub use message::Offer;
 pub use progress::{ActiveFile, Progress};
+pub use rate::Rate;
 pub use receipt::{Forged, RECEIPT_BYTES, Receipt};
 pub use receive::{
     Conflicts, Decide, Decision, Fate, Preview, Previewed, Proposal, ReceiveOptions, ReceiveReport,

@@ -65,6 +65,8 @@ pub(crate) struct ConnectionState {
     pub(crate) datagrams_in: VecDeque<Bytes>,
     /// Datagrams to send.
     pub(crate) datagrams_out: VecDeque<Bytes>,
+    /// Send no faster than this from now on.
+    pub(crate) rate_limit: Option<u64>,
     /// Close now, with this code and reason.
     pub(crate) close: Option<(u64, String)>,
     /// No handle is left.
@@ -84,6 +86,7 @@ impl ConnectionShared {
             opens_wanted: 0,
             datagrams_in: VecDeque::new(),
             datagrams_out: VecDeque::new(),
+            rate_limit: None,
             close: None,
             abandoned: false,
             wakers: Wakers::default(),
@@ -271,6 +274,12 @@ impl Connection {
         let stats = lock(&self.shared().state).stats;
         self.shared().mark();
         stats
+    }
+
+    /// Sends no faster than so many bytes a second from now on, packets and all; `u64::MAX`: as fast as the path allows.
+    pub fn set_rate_limit(&self, bytes_per_second: u64) {
+        lock(&self.shared().state).rate_limit = Some(bytes_per_second);
+        self.shared().mark();
     }
 
     /// Closes now: unsent and unread bytes are dropped. To be sure that a stream arrived, wait for

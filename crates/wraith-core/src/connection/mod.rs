@@ -47,6 +47,8 @@ pub(crate) use handshake::{Proof, draw, parameters};
 const INITIAL_RTT: Duration = Duration::from_millis(100);
 /// Longest we hold back an ACK when nothing else calls for it.
 pub(crate) const ACK_DELAY_MAX: Duration = Duration::from_millis(25);
+/// The lowest cap on the rate, in bytes per second: below it, timers that expect answers would run out.
+const RATE_LIMIT_MIN: u64 = 1024;
 /// Unsent DATAGRAM frames held; further ones push out the oldest.
 const DATAGRAMS_MAX: usize = 64;
 
@@ -239,6 +241,12 @@ impl Connection {
         }
         self.datagrams.push_back(bytes);
         true
+    }
+
+    /// Sends no faster than `bytes_per_second` from now on (at least 1 KiB), on whatever path; `u64::MAX`: as fast as
+    /// the path allows. Averaged over bursts of a few packets, and counted in packets, so the content is a little slower.
+    pub fn set_rate_limit(&mut self, now: Time, bytes_per_second: u64) {
+        self.recovery.set_rate_limit(now, bytes_per_second.max(RATE_LIMIT_MIN));
     }
 
     /// Closes at once; unacknowledged data is given up. `code` from 0x100 up is the application's.

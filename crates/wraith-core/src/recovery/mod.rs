@@ -384,6 +384,12 @@ impl<F> Recovery<F> {
         self.path.set_mtu(mtu);
     }
 
+    /// Sends no faster than this from now on, on this path and those that follow.
+    pub fn set_rate_limit(&mut self, now: Time, bytes_per_second: u64) {
+        self.last_change = now;
+        self.path.set_rate_limit(now, bytes_per_second);
+    }
+
     /// The peer says it delays ACKs at most so long.
     pub fn set_max_ack_delay(&mut self, max_ack_delay: Duration) {
         self.config.max_ack_delay = max_ack_delay;
@@ -402,7 +408,9 @@ impl<F> Recovery<F> {
         let generation = self.path.generation + 1;
         let ack_request = self.path.ack_request;
         let seed = seed.wrapping_add(u64::from(generation));
+        let rate_limit = self.path.rate_limit();
         self.path = Path::new(now, generation, algorithm, initial_rtt, mtu, seed);
+        self.path.set_rate_limit(now, rate_limit);
         self.path.ack_request = ack_request;
         self.late.clear();
         self.pto_count = 0;

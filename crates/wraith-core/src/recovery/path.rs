@@ -10,7 +10,9 @@ use super::rate_sample::{RateSampler, Snapshot};
 use super::reordering::Reordering;
 use super::{Budget, GRANULARITY, Rtt};
 use crate::Time;
-use crate::congestion::{Acked, Algorithm, Control, Controller, Lost, LostPacket, minimum_window};
+use crate::congestion::{
+    Acked, Algorithm, Control, Controller, Lost, LostPacket, minimum_window, send_quantum,
+};
 
 /// RFC 9002 §6.2.1 with no other floor than the granularity would fire on any scheduling hiccup where the round trip is
 /// tens of microseconds and the peer promises a short ACK delay.
@@ -34,6 +36,8 @@ pub(super) struct Path {
     mtu: u16,
     controller: Box<dyn Controller>,
     pacer: Pacer,
+    /// Bytes per second that the pacer does not exceed, whatever the controller says.
+    rate_limit: u64,
     sampler: RateSampler,
     /// Packets sent before the first sample cannot prove persistent congestion.
     first_sample_at: Option<Time>,
@@ -97,6 +101,7 @@ impl Path {
             mtu,
             controller,
             pacer: Pacer::new(now, mtu),
+            rate_limit: u64::MAX,
             sampler: RateSampler::new(now),
             first_sample_at: None,
             episode: Episode::default(),
@@ -253,12 +258,26 @@ impl Path {
 
     fn adopt(&mut self) {
         self.control = self.controller.control(&self.rtt);
+        if self.rate_limit < self.control.pacing_rate {
+            self.control.pacing_rate = self.rate_limit;
+            let quantum = send_quantum(self.rate_limit, self.mtu);
+            self.control.send_quantum = self.control.send_quantum.min(quantum);
+        }
         let Control { window, pacing_rate, send_quantum, measuring_round_trip, .. } = self.control;
         debug_assert!(window >= minimum_window(self.mtu) && pacing_rate > 0);
         self.pacer.set_rate(pacing_rate, send_quantum, self.mtu);
         if measuring_round_trip {
             self.sampler.set_app_limited(self.in_flight);
         }
+    }
+
+    pub(super) fn set_rate_limit(&mut self, now: Time, bytes_per_second: u64) {
+        self.rate_limit = bytes_per_second;
+        self.refresh(now);
+    }
+
+    pub(super) fn rate_limit(&self) -> u64 {
+        self.rate_limit
     }
 
     pub(super) fn set_mtu(&mut self, mtu: u16) {

@@ -28,6 +28,7 @@ use crate::limits::{GREETING_TIMEOUT, NAME_BYTES_MAX, VERSION};
 use crate::message::{Accept, FEATURE_DELTA, Fetch, Hello, Message, Offer};
 use crate::pool::Pool;
 use crate::progress::Progress;
+use crate::rate::Rate;
 use crate::receipt::Receipt;
 use crate::session::{Session, lock};
 use asks::{Ask, Asks};
@@ -50,6 +51,8 @@ pub struct SendOptions {
     pub secret: [u8; 16],
     /// Send only what differs of files of which the receiver has an old copy, if it wants that too.
     pub delta: bool,
+    /// How fast.
+    pub rate: Arc<Rate>,
     /// Live counters.
     pub progress: Arc<Progress>,
     /// Told what happens.
@@ -68,6 +71,7 @@ impl SendOptions {
             stream: None,
             secret,
             delta: true,
+            rate: Arc::default(),
             progress: Arc::default(),
             events: Arc::new(()),
             cancel: Cancel::default(),
@@ -132,10 +136,12 @@ impl SendReport {
 /// the receiver told why.
 pub fn serve(connection: Connection, options: &SendOptions) -> Result<SendReport, TransferError> {
     let session = Session::new(connection, Role::Sender, options.cancel.clone());
+    options.rate.apply_to(&session.connection);
     let result = greet(&session, options).and_then(|mut greeting| match greeting.source.take() {
         Some(source) => stream::run(&session, options, greeting, &source),
         None => run(&session, options, greeting),
     });
+    options.rate.release();
     match &result {
         Ok(_) => session.connection.close(close::DONE, ""),
         Err(error) => session.fail(error.clone()),
@@ -351,7 +357,8 @@ fn listen(sending: &Sending<'_>, reader: &mut ControlReader) -> Result<Receipt, 
     let mut accepted = false;
     loop {
         match reader.next(session)? {
-            Message::Accept(Accept { .. }) if !accepted => {
+            Message::Accept(Accept { rate, .. }) if !accepted => {
+                sending.options.rate.ask(rate);
                 accepted = true;
                 session.set_patient(false);
                 sending.options.events.event(Event::Accepted);

@@ -41,7 +41,10 @@ pub(super) fn run(
     session.set_patient(true);
     let offer = &greeting.offer;
     let at = match greeting.reader.next(session)? {
-        Message::Accept(Accept { have, .. }) => have.unwrap_or(0),
+        Message::Accept(Accept { have, rate }) => {
+            options.rate.ask(rate);
+            have.unwrap_or(0)
+        }
         other => return Err(session.protocol(format!("an unexpected {}", other.name()))),
     };
     options.events.event(Event::Accepted);

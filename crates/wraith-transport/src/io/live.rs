@@ -71,6 +71,9 @@ impl Live {
             core.close(now, code, &reason);
             return false;
         }
+        if let Some(bytes_per_second) = state.rate_limit.take() {
+            core.set_rate_limit(now, bytes_per_second);
+        }
         while let Some(datagram) = state.datagrams_out.pop_front() {
             // False means that it is too large for the path: lost, as datagrams may be.
             let _ = core.send_datagram(datagram);

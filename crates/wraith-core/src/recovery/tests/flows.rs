@@ -125,6 +125,23 @@ fn acks_in_batches_longer_than_the_round_trip_cause_no_loss() {
 }
 
 #[test]
+fn a_cap_holds_is_used_and_may_be_lifted() {
+    for algorithm in [Algorithm::Bbr, Algorithm::Cubic] {
+        let mut flow = Flow::with(Link::clean(100 * MBIT, ms(40)), algorithm);
+        flow.recovery.set_rate_limit(flow.now, 10 * MBIT);
+        for _ in 0..3 {
+            let goodput = flow.run_bulk(Duration::from_secs(4));
+            let kbit = goodput * 1000 / MBIT;
+            assert!((9_000..=10_100).contains(&kbit), "{algorithm:?}: {kbit} kbit/s");
+        }
+        flow.recovery.set_rate_limit(flow.now, u64::MAX);
+        flow.run_bulk(Duration::from_secs(8));
+        let goodput = flow.run_bulk(Duration::from_secs(8));
+        assert!(goodput > 80 * MBIT, "{algorithm:?}: {} Mbit/s", goodput / MBIT);
+    }
+}
+
+#[test]
 fn an_outage_is_survived_and_noticed_to_be_over_within_a_second() {
     let mut link = Link::clean(100 * MBIT, ms(40));
     link.fate = |_, sent_at| {

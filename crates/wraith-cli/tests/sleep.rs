@@ -1,0 +1,171 @@
+//! A machine that sleeps in the middle of a transfer, or gets another address, costs time and nothing else.
+
+mod support;
+
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use support::journal::{verified_chunks, wait_until_verified};
+use support::{Outcome, Process, World, is_root, skipped, tree};
+
+const BYTES: usize = 40_000_000;
+const CHUNK: u64 = 256 * 1024;
+/// Slow enough that the transfer is under way for certain when something happens to it.
+const RATE: &str = "8M";
+/// Longer than a connection bears silence (10 s), so that both sides have to make a new one.
+const NAP: Duration = Duration::from_secs(15);
+/// As long as both sides wait for each other by default, and then some.
+const SLEEP: Duration = Duration::from_secs(60);
+
+/// Neither side loses anything when `who` is stopped for a while.
+fn sleeps(who: &str, time: Duration) {
+    let world = World::new();
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, BYTES);
+    let mut sender = world.send_with(&[&film], &["--rate", RATE]);
+    let receiver = world.receive(&sender.ticket());
+    wait_until_verified(&world.target(), "film.mov", 10);
+    let sleeper = if who == "sender" { &sender } else { &receiver };
+    sleeper.signal(libc::SIGSTOP);
+    let before = verified_chunks(&world.target(), "film.mov");
+    // Not a wait for something: the time is what is tested.
+    thread::sleep(time);
+    sleeper.signal(libc::SIGCONT);
+    let received = receiver.finish();
+    received.expect_exit(0);
+    let sent = sender.finish();
+    sent.expect_exit(0);
+    tree::assert_same(&film, &world.target().join("film.mov"));
+    assert!(tree::leftovers(&world.target()).is_empty());
+    let reconnected = |side: &Outcome| side.all("reconnecting").count();
+    assert!(reconnected(&received) + reconnected(&sent) > 0, "it was no sleep");
+    let moved = received.last("done")["bytes_moved"].as_u64().unwrap();
+    assert!(moved <= BYTES as u64 - before * CHUNK, "{moved} bytes again after {before} chunks");
+}
+
+#[test]
+fn a_receiver_that_sleeps_goes_on_where_it_was() {
+    sleeps("receiver", NAP);
+}
+
+#[test]
+fn a_sender_that_sleeps_goes_on_where_it_was() {
+    sleeps("sender", NAP);
+}
+
+#[test]
+#[ignore = "two minutes of waiting; cargo test --test sleep -- --ignored"]
+fn a_minute_of_sleep_is_no_different() {
+    thread::scope(|scope| {
+        scope.spawn(|| sleeps("receiver", SLEEP));
+        scope.spawn(|| sleeps("sender", SLEEP));
+    });
+}
+
+/// What a pipe gave cannot be read again: it is still there after the sleep.
+#[test]
+fn a_stream_goes_on_after_a_sleep() {
+    let world = World::new();
+    let bytes = tree::noise(1, BYTES);
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    let mut command = world.wraith("sender");
+    command.args(["send", "--json", "--ticket", "--listen", "127.0.0.1:0", "--rate", RATE, "-"]);
+    let mut sender = Process::start_with_stdin("send", command.stdin(reader));
+    let mut receiver = world.receive(&sender.ticket());
+    let theirs = bytes.clone();
+    let input = thread::spawn(move || std::io::Write::write_all(&mut writer, &theirs).unwrap());
+    receiver.event_where("progress", |e| e["bytes"].as_u64().unwrap() > 3_000_000);
+    receiver.signal(libc::SIGSTOP);
+    thread::sleep(NAP);
+    receiver.signal(libc::SIGCONT);
+    let received = receiver.finish();
+    received.expect_exit(0);
+    sender.finish().expect_exit(0);
+    input.join().unwrap();
+    assert!(std::fs::read(world.target().join("stdin")).unwrap() == bytes);
+    assert!(received.all("reconnecting").count() > 0, "it was no sleep");
+    let moved = received.last("done")["bytes_moved"].as_u64().unwrap();
+    assert!(moved < BYTES as u64 - 2_000_000, "{moved}");
+}
+
+/// Two namespaces and a cable between them; removed when dropped.
+struct Cable([String; 2]);
+
+impl Cable {
+    /// None without root or `ip`.
+    fn new() -> Option<Self> {
+        let id = std::process::id();
+        let cable = Self(["a", "b"].map(|end| format!("wraith-nap-{end}-{id}")));
+        let [a, b] = &cable.0;
+        let made = ip(&["netns", "add", a])
+            && ip(&["netns", "add", b])
+            && ip(&[
+                "-n", a, "link", "add", "cable", "type", "veth", "peer", "name", "cable", "netns",
+                b,
+            ]);
+        if !made {
+            return None;
+        }
+        for (name, address) in [(a, "10.77.0.1/24"), (b, "10.77.0.2/24")] {
+            assert!(ip(&["-n", name, "link", "set", "lo", "up"]));
+            assert!(ip(&["-n", name, "addr", "add", address, "dev", "cable"]));
+            assert!(ip(&["-n", name, "link", "set", "cable", "up"]));
+        }
+        Some(cable)
+    }
+
+    /// The command, run at one end.
+    fn at(&self, end: usize, command: &Command) -> Command {
+        let mut inside = Command::new("ip");
+        inside.args(["netns", "exec", &self.0[end]]).arg(command.get_program());
+        inside.args(command.get_args());
+        for (name, value) in command.get_envs() {
+            match value {
+                Some(value) => inside.env(name, value),
+                None => inside.env_remove(name),
+            };
+        }
+        inside
+    }
+}
+
+impl Drop for Cable {
+    fn drop(&mut self) {
+        for name in &self.0 {
+            ip(&["netns", "del", name]);
+        }
+    }
+}
+
+fn ip(words: &[&str]) -> bool {
+    Command::new("ip").args(words).output().is_ok_and(|output| output.status.success())
+}
+
+#[test]
+fn a_receiver_whose_address_changes_keeps_its_connection() {
+    let Some(cable) = is_root().then(Cable::new).flatten() else {
+        return skipped("namespaces need root and ip");
+    };
+    let world = World::new();
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, BYTES);
+    let mut send = world.wraith("sender");
+    send.args(["send", "--json", "--ticket", "--rate", RATE]).arg(&film);
+    let mut sender = Process::start("send", &mut cable.at(0, &send));
+    let mut receive = world.wraith("receiver");
+    receive.args(["receive", "--json", "--yes", "-o"]).arg(world.target()).arg(sender.ticket());
+    let receiver = Process::start("receive", &mut cable.at(1, &receive));
+    wait_until_verified(&world.target(), "film.mov", 10);
+    let b = &cable.0[1];
+    assert!(ip(&["-n", b, "addr", "del", "10.77.0.2/24", "dev", "cable"]));
+    assert!(ip(&["-n", b, "addr", "add", "10.77.0.99/24", "dev", "cable"]));
+    let received = receiver.finish();
+    received.expect_exit(0);
+    let sent = sender.finish();
+    sent.expect_exit(0);
+    tree::assert_same(&film, &world.target().join("film.mov"));
+    for side in [&received, &sent] {
+        assert_eq!(side.all("reconnecting").count(), 0, "{side:?}");
+    }
+}

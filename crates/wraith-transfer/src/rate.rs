@@ -1,0 +1,59 @@
+//! How fast a sender may send: what its own user allows, and what the receiver asks for; the lower of both.
+//!
+//! The cap is in the pacing of the connection, so it holds for every packet and needs no bursts. A receiver only asks: one that
+//! must not be flooded has its windows.
+
+use std::sync::{Mutex, PoisonError};
+
+use wraith_transport::Connection;
+
+/// The cap of one transfer; may change while it runs.
+#[derive(Debug, Default)]
+pub struct Rate(Mutex<State>);
+
+#[derive(Debug)]
+struct State {
+    own: u64,
+    asked: u64,
+    connection: Option<Connection>,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self { own: u64::MAX, asked: u64::MAX, connection: None }
+    }
+}
+
+impl Rate {
+    /// What this side allows, in bytes per second; None: no cap.
+    pub fn limit(&self, bytes_per_second: Option<u64>) {
+        self.change(|state| state.own = bytes_per_second.unwrap_or(u64::MAX));
+    }
+
+    /// What the receiver asks for.
+    pub(crate) fn ask(&self, bytes_per_second: Option<u64>) {
+        self.change(|state| state.asked = bytes_per_second.unwrap_or(u64::MAX));
+    }
+
+    /// Caps this connection.
+    pub(crate) fn apply_to(&self, connection: &Connection) {
+        self.change(|state| state.connection = Some(connection.clone()));
+    }
+
+    /// Lets go of the connection, which lives as long as somebody holds it.
+    pub(crate) fn release(&self) {
+        self.change(|state| state.connection = None);
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = state.own.min(state.asked);
+        change(&mut state);
+        let now = state.own.min(state.asked);
+        if let Some(connection) = &state.connection
+            && (now, before) != (u64::MAX, u64::MAX)
+        {
+            connection.set_rate_limit(now);
+        }
+    }
+}
