@@ -1,8 +1,9 @@
-//! Developer commands: `cargo xtask test | race | fanout | charts | grid | netlab | swarm | guard | bench | fuzz | package | ci`. Each is what a person would type,
+//! Developer commands: `cargo xtask test | race | fanout | delta | charts | grid | netlab | swarm | guard | bench | fuzz | package | ci`. Each is what a person would type,
 //! in the right order; what they print is meant to be pasted.
 
 mod bench;
 mod cargo;
+mod delta;
 mod fuzz;
 mod guard;
 mod machine;
@@ -27,6 +28,8 @@ enum Command {
     Race(race::Args),
     /// Measure several receivers of one sender at once beside one alone
     Fanout(race::fanout::Args),
+    /// Measure what a changed file costs whose old copy the receiver has, beside sending it whole and beside rsync
+    Delta(delta::Args),
     /// Make the tables and charts of the committed race again
     Charts,
     /// Run the scenario grid: wraith beside other transports over simulated links of every kind
@@ -65,6 +68,7 @@ fn main() -> anyhow::Result<()> {
         }
         Command::Race(args) => race::run(&args),
         Command::Fanout(args) => race::fanout::run(&args),
+        Command::Delta(args) => delta::run(&args),
         Command::Charts => race::charts(),
         Command::Grid { words } => cargo::grid(&words),
         Command::Netlab(args) => netlab::run(&args),
