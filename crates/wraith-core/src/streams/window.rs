@@ -20,9 +20,10 @@ const GROWTH_MAX: u64 = 4;
 const RTT_MIN: Duration = Duration::from_micros(500);
 /// Shortest time over which consumption is measured, so that one burst after a hiccup is not taken for a rate.
 const MEASURE_MIN: Duration = Duration::from_millis(2);
-/// Bytes per second that a window allows for from the start where the round trip is long: 100 Mbit/s. On a long path
-/// a window that only followed consumption would stop the sender at each loss while it still starts.
-const RATE_ASSUMED: f64 = 12_500_000.0;
+/// Bytes per second that a window allows for from the start where the round trip is long: 10 Gbit/s, so the ceiling
+/// decides. On a long path a window that only followed consumption would stop the sender at each loss while it
+/// still starts, and a sender that jumps at once.
+const RATE_ASSUMED: f64 = 1_250_000_000.0;
 /// A long round trip.
 const RTT_LONG: Duration = Duration::from_millis(10);
 /// A new limit is announced when this part of the window was consumed.
@@ -128,7 +129,7 @@ mod tests {
     #[test]
     fn a_long_path_starts_with_a_window_for_a_fast_one_within_its_ceiling() {
         let rtt = Duration::from_millis(50);
-        for (ceiling, size) in [(1 << 30, 5_000_000), (100_000, 100_000)] {
+        for (ceiling, size) in [(1 << 30, 500_000_000), (100_000, 100_000)] {
             let mut window = Window::new(1000, ceiling);
             window.consume(at(0), rtt, 500);
             assert_eq!(window.limit(), 500 + size);
