@@ -325,8 +325,14 @@ impl<F> Recovery<F> {
     }
 
     fn backed_off_pto(&self) -> Duration {
-        let pto = self.pto();
-        pto.saturating_mul(1u32.checked_shl(self.pto_count).unwrap_or(u32::MAX))
+        let (mut pto, mut patient) = (self.pto(), 0);
+        if self.path.owes_ack() {
+            let prompt = self.path.prompt_pto();
+            patient = u32::try_from(pto.as_nanos() / prompt.as_nanos().max(1)).unwrap_or(0);
+            pto = prompt;
+        }
+        let doublings = self.pto_count.saturating_sub(patient);
+        pto.saturating_mul(1u32.checked_shl(doublings).unwrap_or(u32::MAX))
             .min(PTO_INTERVAL_MAX.max(pto))
     }
 

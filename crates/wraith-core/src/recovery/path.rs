@@ -17,6 +17,7 @@ use crate::congestion::{
 /// RFC 9002 §6.2.1 with no other floor than the granularity would fire on any scheduling hiccup where the round trip is
 /// tens of microseconds and the peer promises a short ACK delay.
 const PTO_MIN: Duration = Duration::from_millis(10);
+const PROMPT_PTO_MIN: Duration = Duration::from_millis(2);
 /// RFC 9002 §7.6.1: kPersistentCongestionThreshold.
 const PERSISTENT_CONGESTION_THRESHOLD: u32 = 3;
 /// Waiting for a quantum's room in the window may leave at most this part of the window unused.
@@ -348,6 +349,18 @@ impl Path {
     pub(super) fn pto(&self, max_ack_delay: Duration) -> Duration {
         let rtt = &self.rtt;
         (rtt.smoothed() + (rtt.var() * 4).max(GRANULARITY) + max_ack_delay).max(PTO_MIN)
+    }
+
+    /// So much is in flight that the peer must have acknowledged some of it at once.
+    pub(super) fn owes_ack(&self) -> bool {
+        let (packets, _) = self.ack_request;
+        packets > 0 && self.in_flight > 2 * packets.saturating_mul(u64::from(self.mtu))
+    }
+
+    /// Probe timeout for a peer that has no reason to wait with its ACK.
+    pub(super) fn prompt_pto(&self) -> Duration {
+        let rtt = &self.rtt;
+        (rtt.smoothed() + (rtt.var() * 4).max(GRANULARITY)).max(PROMPT_PTO_MIN)
     }
 
     /// RFC 9002 §7.6.1: losing everything for this long is persistent congestion.

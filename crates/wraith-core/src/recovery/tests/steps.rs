@@ -354,3 +354,36 @@ fn a_timer_that_an_ack_shortens_is_due_at_once_and_not_in_the_past() {
     let due = s.recovery.timeout().expect("one is outstanding");
     assert!(due >= at(ms(1100)));
 }
+
+#[test]
+fn an_ack_that_is_overdue_is_asked_for_soon_and_again_until_the_ordinary_timeout() {
+    let mut stepper = Stepper::new(us(200));
+    stepper.send(us(0), 1);
+    stepper.ack(us(200), &[0..=0]);
+    stepper.recovery.set_ack_request(4, ms(25));
+    stepper.send(us(300), 20);
+    let mut waits = Vec::new();
+    let mut last = at(us(300));
+    while waits.len() < 20 {
+        let due = stepper.recovery.timeout().expect("packets are outstanding");
+        waits.push(due.since(last));
+        last = due;
+        assert_eq!(stepper.recovery.on_timeout(due, &mut stepper.out), TimeoutOutcome::Probe);
+    }
+    assert_eq!(waits[0], ms(2), "no reason to wait for the peer's ACK delay");
+    let patient = waits.iter().take_while(|wait| **wait == ms(2)).count();
+    let ordinary = stepper.recovery.pto();
+    assert!(ms(2) * patient as u32 <= ordinary + ms(4), "{patient} probes in {ordinary:?}");
+    assert!(waits.windows(2).all(|pair| pair[1] >= pair[0]), "{waits:?}");
+}
+
+#[test]
+fn a_peer_that_may_still_wait_with_its_ack_is_given_its_time() {
+    let mut stepper = Stepper::new(us(200));
+    stepper.send(us(0), 1);
+    stepper.ack(us(200), &[0..=0]);
+    stepper.recovery.set_ack_request(4, ms(25));
+    stepper.send(us(300), 4);
+    let due = stepper.recovery.timeout().expect("packets are outstanding");
+    assert!(due.since(at(us(300))) > MAX_ACK_DELAY);
+}
