@@ -14,6 +14,7 @@
 use std::time::Duration;
 
 use super::{HOST_RTT, LOSS_THRESHOLD};
+use crate::Time;
 use crate::congestion::{Acked, Lost};
 
 /// The part of the loss that must remain after slowing down.
@@ -24,6 +25,9 @@ const BACKGROUND_MAX: f64 = 0.2;
 const PACKETS_MIN: u64 = 60;
 /// Loss rounds a trial lasts at least, because the loss of one is seen in the next.
 const TRIAL_ROUNDS: u32 = 2;
+/// And at least this long: a loss is known a reordering time after the round trip, which is the longer of the two where
+/// those are short.
+const TRIAL_TIME: Duration = Duration::from_millis(5);
 /// Growth of the bandwidth that proves a loss before it.
 const STARTUP_GROWTH: u64 = 2;
 /// A trial that has not seen [`PACKETS_MIN`] by then is given up.
@@ -57,6 +61,9 @@ struct StartupRound {
 struct Trial {
     /// Packets sent since this much was delivered belong to it.
     since: u64,
+    /// When its first packet and the newest were acknowledged.
+    began: Option<Time>,
+    newest: Time,
     /// The loss rate before.
     before: f64,
     acked: u64,
@@ -85,10 +92,17 @@ impl BackgroundLoss {
         (self.threshold() * bytes + scatter.max(NOISE_PACKETS * mtu)) as u64
     }
 
-    /// We send more slowly since `delivered` bytes were; a round before lost `before`.
-    pub(super) fn begin_trial(&mut self, delivered: u64, before: f64) {
+    /// We send more slowly since `delivered` bytes were; the round before lost `before`. That round was picked for its
+    /// losses, so what the cycle lost so far says more.
+    pub(super) fn begin_trial(&mut self, delivered: u64, before: f64, mtu: u16) {
+        let total = self.acked + self.lost;
+        let enough = total >= PACKETS_MIN * u64::from(mtu);
+        let usual = self.lost as f64 / total.max(1) as f64;
+        let before = if enough { before.min(usual) } else { before };
         self.trial.get_or_insert(Trial {
             since: delivered,
+            began: None,
+            newest: Time::ZERO,
             before,
             acked: 0,
             lost: 0,
@@ -115,6 +129,8 @@ impl BackgroundLoss {
             return;
         }
         trial.acked += acked.bytes;
+        trial.began.get_or_insert(acked.now);
+        trial.newest = acked.now;
         if let Some(rtt) = acked.rtt {
             trial.shortest = Some(trial.shortest.map_or(rtt, |shortest| shortest.min(rtt)));
         }
@@ -138,7 +154,11 @@ impl BackgroundLoss {
         let enough = PACKETS_MIN * u64::from(mtu);
         let Some(trial) = self.trial else { return false };
         let total = trial.acked + trial.lost;
-        if trial.rounds < TRIAL_ROUNDS || (total < enough && trial.rounds < TRIAL_ROUNDS_MAX) {
+        let time = trial.newest.since(trial.began.unwrap_or(trial.newest));
+        if trial.rounds < TRIAL_ROUNDS
+            || time < TRIAL_TIME
+            || (total < enough && trial.rounds < TRIAL_ROUNDS_MAX)
+        {
             return false;
         }
         self.trial = None;

@@ -33,12 +33,15 @@ const ACKS_PER_WINDOW: u64 = 4;
 /// The same where loss bounds what is in flight: what waits for its ACK has left the path, and the bound cannot make up
 /// for it.
 const ACKS_PER_BOUNDED_WINDOW: u64 = 8;
+/// The same while Startup jumps: what it makes of the path shows early in the round, or not at all.
+const ACKS_PER_JUMP: u64 = 16;
 /// Draft: PacingMarginPercent; a little less than the bandwidth lets queues drain.
 const PACING_MARGIN: f64 = 0.99;
 
 impl Bbr {
     fn pacing_gain(&self) -> f64 {
         match self.state {
+            State::Startup if self.is_at_train_rate() => UP_PACING_GAIN,
             State::Startup if self.is_tripling() => HURRY_PACING_GAIN,
             State::Startup => STARTUP_PACING_GAIN,
             State::Drain => DRAIN_PACING_GAIN,
@@ -53,6 +56,7 @@ impl Bbr {
         match self.state {
             State::ProbeBw(Phase::Up) => UP_WINDOW_GAIN,
             State::ProbeRtt => probe_rtt::WINDOW_GAIN,
+            State::Startup if self.is_at_train_rate() => WINDOW_GAIN,
             State::Startup if self.is_tripling() => HURRY_WINDOW_GAIN,
             _ => WINDOW_GAIN,
         }
@@ -63,7 +67,7 @@ impl Bbr {
         self.bdp_at(self.bw, gain)
     }
 
-    fn bdp_at(&self, bw: u64, gain: f64) -> u64 {
+    pub(super) fn bdp_at(&self, bw: u64, gain: f64) -> u64 {
         let Some(min_rtt) = self.min_rtt.get() else { return initial_window(self.mtu) };
         (gain * bw as f64 * min_rtt.as_secs_f64()) as u64
     }
@@ -99,6 +103,9 @@ impl Bbr {
     }
 
     fn acks_per_window(&self) -> u64 {
+        if self.is_jumping() {
+            return ACKS_PER_JUMP;
+        }
         let bounded = self.long_term.inflight.min(self.short_term.inflight) < UNLIMITED;
         if bounded { ACKS_PER_BOUNDED_WINDOW } else { ACKS_PER_WINDOW }
     }
@@ -121,7 +128,10 @@ impl Bbr {
     pub(super) fn set_pacing_rate(&mut self, gain: f64) {
         let rate = (gain * self.bw as f64 * PACING_MARGIN) as u64;
         // Before the pipe is full the first rate is a guess, until a queue shows that it was too high.
-        let known = self.full_pipe.reached || (self.round.count > 1 && self.is_queueing());
+        let known = self.full_pipe.reached
+            || self.is_at_train_rate()
+            || self.has_failed_to_jump()
+            || (self.round.count > 1 && self.is_queueing());
         if rate > 0 && (known || rate > self.pacing_rate) {
             self.pacing_rate = rate;
         }
@@ -146,8 +156,10 @@ impl Bbr {
             // Each ACK lets out itself and what the round is to grow by.
             self.window += if self.is_tripling() { 2 * acked.bytes } else { acked.bytes };
         }
-        if self.state == State::Startup && self.is_queueing() && self.max_bw.get() > 0 {
-            // Threefold growth is over: back to what doubling would have.
+        self.open_toward_train(acked);
+        let too_fast = self.has_failed_to_jump() || self.is_queueing();
+        if self.state == State::Startup && too_fast && self.max_bw.get() > 0 {
+            // Threefold growth and jumping are over: back to what doubling would have.
             self.window = self.window.min(max_inflight.max(self.first_window(acked.smoothed_rtt)));
         }
         if self.state == State::ProbeRtt {

@@ -9,6 +9,7 @@ const ROUNDS_MAX: u64 = 3;
 impl Bbr {
     pub(super) fn enter_drain(&mut self) {
         self.state = State::Drain;
+        self.short_term.probed_until = self.short_term.delivered;
         self.drain_since = self.round.count;
     }
 

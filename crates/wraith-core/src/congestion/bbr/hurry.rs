@@ -32,7 +32,7 @@ impl Default for Hurry {
 }
 
 impl Bbr {
-    /// Ends the hurry of Startup with the first sign that the pipe might be full.
+    /// Ends the hurry of Startup, and jumping, with the first sign that the pipe might be full.
     pub(super) fn check_hurry(&mut self, acked: &Acked) {
         let rate = &acked.rate;
         let expected = LOSS_MAX + BACKGROUND_MARGIN * self.background.rate();
@@ -40,7 +40,9 @@ impl Bbr {
         let lossy =
             rate.lost.saturating_sub(noise) as f64 > expected * rate.in_flight_at_send as f64;
         let long = self.min_rtt.get().is_none_or(|rtt| rtt >= RTT_LONG);
-        self.hurry.0 &= long && !lossy && !self.is_queueing() && self.full_pipe.count == 0;
+        let calm = !lossy && !self.is_queueing() && self.full_pipe.count == 0;
+        self.hurry.0 &= long && calm;
+        self.check_jump(calm, lossy);
     }
 
     /// Startup grows threefold.

@@ -8,7 +8,8 @@
 //!
 //! Where we differ, each with its reason beside the code, and all of it in docs/SPEC.md §7: loss the path has whatever
 //! we do is no signal ([`background_loss`]), a sample as low as the minimum measures the round trip ([`min_rtt`]), Startup
-//! goes on in spite of loss while it still finds more ([`startup`]) and faster where round trips are long ([`hurry`]),
+//! goes on in spite of loss while it still finds more ([`startup`]), faster where round trips are long ([`hurry`]) and toward
+//! the rate at which its first burst arrived ([`train`]),
 //! probes come sooner while they may find something ([`probe_bw`]), a standing queue counts ([`standing_queue`]), and what
 //! hosts need is added to the window ([`control`]).
 //!
@@ -32,6 +33,7 @@ mod standing_queue;
 mod startup;
 #[cfg(test)]
 mod tests;
+mod train;
 mod undo;
 
 use std::time::Duration;
@@ -52,6 +54,7 @@ use round::Round;
 use short_term::ShortTerm;
 use standing_queue::StandingQueue;
 use startup::StartupLoss;
+use train::Jump;
 use undo::Undo;
 
 /// Draft: MinPipeCwnd. Two packets on the way and the ACK of two on the way back.
@@ -111,6 +114,7 @@ pub struct Bbr {
     idle_restart: bool,
     in_recovery: bool,
     hurry: Hurry,
+    jump: Jump,
     queue: StandingQueue,
     /// See [`Acked::ack_batch`].
     ack_batch: u64,
@@ -143,6 +147,7 @@ impl Bbr {
             idle_restart: false,
             in_recovery: false,
             hurry: Hurry::default(),
+            jump: Jump::default(),
             queue: StandingQueue::default(),
             ack_batch: 0,
             chance: Chance(seed),
@@ -172,6 +177,7 @@ impl Bbr {
             self.background.on_startup_round(self.max_bw.get(), self.mtu);
         }
         self.queue.update(acked.rtt);
+        self.update_train(acked);
         self.check_hurry(acked);
         self.check_startup_done(acked);
         self.check_drain_done(acked);

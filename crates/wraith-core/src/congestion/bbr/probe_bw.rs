@@ -72,6 +72,7 @@ impl Bbr {
     /// StartProbeBW_DOWN.
     pub(super) fn start_down(&mut self, now: Time, delivered: u64) {
         self.short_term.reset_signals();
+        self.short_term.probed_until = delivered;
         self.long_term.stop_growth();
         self.cycle.rounds_since_up = self.chance.next() & 1;
         self.cycle.wait = self.pick_wait();

@@ -3,6 +3,9 @@
 //!
 //! Deviation: "too much" is more than the background and the threshold that the draft applies to probes, not a single
 //! packet. A tenth of a percent of random loss would otherwise cost a fifth of the bandwidth of a long path.
+//!
+//! Deviation: what was lost of a probe counts for the probe only, however late it is noticed. On a short path that is
+//! rounds later, and the cruise would pay for it.
 
 use super::{BETA, Bbr, UNLIMITED};
 use crate::congestion::{Acked, Lost};
@@ -27,6 +30,8 @@ pub(super) struct ShortTerm {
     loss_in_round: bool,
     lost: u64,
     acked: u64,
+    /// Packets sent before this much was delivered were sent to probe.
+    pub(super) probed_until: u64,
     /// The network said so itself.
     pub(super) congested: bool,
     /// Bytes delivered at the last ACK or loss.
@@ -45,6 +50,7 @@ impl Default for ShortTerm {
             loss_in_round: false,
             lost: 0,
             acked: 0,
+            probed_until: 0,
             congested: false,
             delivered: 0,
         }
@@ -92,11 +98,16 @@ impl Bbr {
     pub(super) fn note_losses(&mut self, lost: &Lost<'_>) {
         let signals = &mut self.short_term;
         signals.delivered = lost.delivered;
-        if !signals.loss_in_round {
-            signals.round_ends_at = lost.delivered;
+        let until = signals.probed_until;
+        let cruising = lost.packets.iter().filter(|packet| packet.delivered_at_send >= until);
+        let bytes: u64 = cruising.map(|packet| u64::from(packet.size)).sum();
+        if bytes > 0 {
+            if !signals.loss_in_round {
+                signals.round_ends_at = lost.delivered;
+            }
+            signals.loss_in_round = true;
+            signals.lost += bytes;
         }
-        signals.loss_in_round = true;
-        signals.lost += lost.bytes;
         self.background.on_lost(lost);
         self.note_startup_losses(lost);
     }
@@ -158,7 +169,7 @@ impl Bbr {
         model.bw = model.bw_latest.max((model.bw as f64 * BETA) as u64);
         model.inflight = model.inflight_latest.max((model.inflight as f64 * BETA) as u64);
         if !congested && (model.bw as f64) < SLOWED * max_bw as f64 {
-            self.background.begin_trial(delivered, loss_rate);
+            self.background.begin_trial(delivered, loss_rate, self.mtu);
         }
     }
 }

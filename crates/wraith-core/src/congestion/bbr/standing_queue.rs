@@ -5,11 +5,12 @@
 
 use std::time::Duration;
 
-use super::Bbr;
+use super::{Bbr, HOST_RTT};
 
 /// Samples that must agree.
 const SAMPLES: usize = 3;
-/// A queue is what makes round trips longer by this part of the shortest,
+/// A queue is what makes round trips longer by this part of the shortest (of [`HOST_RTT`] at least: our own batches take
+/// as long as a short round trip),
 const QUEUE_DIVISOR: u32 = 8;
 /// and one of half a round trip proves that the pipe is full.
 const OVERFULL_DIVISOR: u32 = 2;
@@ -46,7 +47,9 @@ impl Bbr {
     }
 
     fn is_longer_by(&self, divisor: u32) -> bool {
-        self.min_rtt.get().is_some_and(|shortest| self.queue.exceeds(shortest + shortest / divisor))
+        self.min_rtt
+            .get()
+            .is_some_and(|shortest| self.queue.exceeds(shortest + shortest.max(HOST_RTT) / divisor))
     }
 }
 

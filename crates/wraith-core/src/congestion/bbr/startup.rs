@@ -72,6 +72,9 @@ impl Bbr {
         if self.state != State::Startup || self.full_pipe.reached || runs < LOST_RUNS {
             return;
         }
+        if self.is_after_failed_jump() {
+            return;
+        }
         let rate = &acked.rate;
         let lost = rate.lost as f64 / rate.in_flight_at_send.max(1) as f64;
         let enough = if rate.app_limited {

@@ -167,3 +167,28 @@ fn twice_as_many_acks_are_asked_for_while_loss_bounds_the_window() {
     assert!(run.bbr().long_term.inflight != UNLIMITED);
     assert_eq!(run.flow.recovery.acks_per_window(), 8);
 }
+
+#[test]
+fn what_a_probe_lost_does_not_slow_down_the_cruise_after_it() {
+    // A queue of a tenth of the pipe: each probe overflows it.
+    let mut link = Link::clean(500 * MBIT, ms(40));
+    link.queue_bytes = 250_000;
+    let mut run = Run::new(link);
+    run.until_phase(Phase::Cruise);
+    run.until_phase(Phase::Up);
+    let before = run.flow.recovery.packets_lost();
+    run.until_phase(Phase::Cruise);
+    run.run(ms(100));
+    assert!(run.flow.recovery.packets_lost() > before, "the probe lost something");
+    assert_eq!(run.bbr().short_term.bw, UNLIMITED);
+}
+
+#[test]
+fn on_a_short_path_loss_by_chance_is_known_for_what_it_is() {
+    let mut link = Link::clean(8000 * MBIT, Duration::from_micros(200));
+    link.fate = |pn, _| if scatter(pn).is_multiple_of(33) { Fate::Lost } else { Fate::Arrives };
+    let mut run = Run::new(link);
+    run.run(ms(100));
+    let rate = run.bbr().background.rate();
+    assert!((0.01..0.06).contains(&rate), "{rate}");
+}

@@ -129,3 +129,42 @@ fn the_probe_after_a_startup_that_lost_raises_its_bound_faster() {
     run.until_state(State::ProbeBw(Phase::Up));
     assert!(!run.bbr().long_term.rough, "only the first");
 }
+
+#[test]
+fn a_first_burst_shows_the_bandwidth_and_startup_jumps_there() {
+    let mut run = Run::clean(500, ms(100));
+    run.until("the bandwidth", ms(5000), |run| run.bbr().max_bw.get() > 450 * MBIT);
+    // Tripling takes two round trips more.
+    assert!(run.flow.now < Time::ZERO + ms(600), "{:?}", run.flow.now);
+    run.until("the end of Startup", ms(2000), |run| run.state() != State::Startup);
+    assert!(run.bbr().max_bw.get() < 510 * MBIT);
+    let (lost, delivered) = (run.flow.recovery.packets_lost(), run.flow.delivered);
+    assert!(lost * 1200 * 20 < delivered, "{lost} packets lost of {delivered} bytes");
+}
+
+#[test]
+fn a_jump_is_bounded_by_what_was_delivered_whatever_the_burst_showed() {
+    // At 100 Gbit/s the burst shows far more than twelve windows in a round trip.
+    let mut run = Run::clean(100_000, ms(100));
+    run.run(ms(150));
+    assert!(run.bbr().is_jumping());
+    assert!(run.flow.recovery.window() < 14 * 62_500, "{}", run.flow.recovery.window());
+}
+
+/// A policer: a burst passes at the rate of the wire, and then next to nothing.
+fn policed(pn: u64, _: Duration) -> Fate {
+    if pn < 150 || scatter(pn).is_multiple_of(10) { Fate::Arrives } else { Fate::Lost }
+}
+
+#[test]
+fn a_jump_that_is_lost_goes_back_to_the_model_and_startup_goes_on() {
+    let mut link = Link::clean(1000 * MBIT, ms(50));
+    link.fate = policed;
+    let mut run = Run::new(link);
+    run.until("a failed jump", ms(1000), |run| run.bbr().has_failed_to_jump());
+    assert_eq!(run.state(), State::Startup);
+    let found = run.bbr().max_bw.get();
+    assert!(run.flow.recovery.pacing_rate() <= 3 * found, "the model's rate again");
+    run.flow.link.fate = |_, _| Fate::Arrives;
+    run.until("the bandwidth", ms(2000), |run| run.bbr().max_bw.get() > 900 * MBIT);
+}
