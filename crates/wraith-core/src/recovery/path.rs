@@ -17,6 +17,7 @@ use crate::congestion::{
 /// RFC 9002 §6.2.1 with no other floor than the granularity would fire on any scheduling hiccup where the round trip is
 /// tens of microseconds and the peer promises a short ACK delay.
 const PTO_MIN: Duration = Duration::from_millis(10);
+/// The floor where an ACK is overdue: two packets that were not needed cost less than a round of silence.
 const PROMPT_PTO_MIN: Duration = Duration::from_millis(2);
 /// RFC 9002 §7.6.1: kPersistentCongestionThreshold.
 const PERSISTENT_CONGESTION_THRESHOLD: u32 = 3;
