@@ -113,6 +113,7 @@ fn command_again(args: &ReceiveArgs, saved: Option<&Saved>) -> String {
     words.extend(saved.filter(|_| args.code).map(|saved| saved.code().to_owned()));
     words.extend(args.wanted.iter().map(|word| shell_word(&word.to_string_lossy())));
     words.extend(code::meeting_words(&args.meeting));
+    words.extend(args.rate.map(|rate| format!("--rate {}", rate.0)));
     let out = args.out.to_string_lossy();
     if out != "." {
         words.push(format!("-o {}", shell_word(&out)));

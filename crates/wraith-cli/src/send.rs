@@ -151,6 +151,9 @@ pub fn command_again(args: &SendArgs) -> String {
     if args.receivers > 1 {
         words.push(format!("-n {}", args.receivers));
     }
+    if let Some(rate) = args.rate {
+        words.push(format!("--rate {}", rate.0));
+    }
     words.extend(code::meeting_words(&args.meeting));
     if args.congestion == Congestion::Cubic {
         words.push("--congestion cubic".into());

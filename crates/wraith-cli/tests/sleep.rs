@@ -81,7 +81,9 @@ fn a_stream_goes_on_after_a_sleep() {
     receiver.signal(libc::SIGCONT);
     let received = receiver.finish();
     received.expect_exit(0);
-    sender.finish().expect_exit(0);
+    let sent = sender.finish();
+    sent.expect_exit(0);
+    assert_eq!(sent.last("done")["bytes_moved"], received.last("done")["bytes_moved"]);
     input.join().unwrap();
     assert!(std::fs::read(world.target().join("stdin")).unwrap() == bytes);
     assert!(received.all("reconnecting").count() > 0, "it was no sleep");

@@ -76,7 +76,7 @@ pub(super) fn run(
         receiver: session.connection.peer(),
         files: 1,
         bytes: receipt.bytes,
-        bytes_moved: receipt.bytes,
+        bytes_moved: receipt.bytes.saturating_sub(at),
         wire_bytes: session.wire_bytes(),
         failed: receipt.failed,
         left_out: 0,
