@@ -1,8 +1,9 @@
 //! What an endpoint and its connections are allowed to use. Every limit has a default with its reason.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
-use wraith_crypto::identity::SecretIdentity;
+use wraith_crypto::identity::{NodeId, SecretIdentity};
 
 use crate::congestion::Algorithm;
 
@@ -15,6 +16,9 @@ pub struct EndpointConfig {
     pub transport: TransportConfig,
     /// Whether strangers who know our NodeId may connect. If false, H1 gets silence.
     pub accept: bool,
+    /// If set, a connection is made only with these. H3 tells who somebody is (SPEC §3); anybody else's is not answered,
+    /// so that it looks lost.
+    pub admitted: Option<HashSet<NodeId>>,
     /// Unix time, in seconds, at [`Time::ZERO`](crate::Time::ZERO): the ±90 s check of SPEC §3.4 needs a wall clock.
     pub unix_time_at_zero: u64,
     /// Established connections at once; further H1s get silence.
@@ -30,6 +34,7 @@ impl EndpointConfig {
             identity,
             transport: TransportConfig::default(),
             accept: true,
+            admitted: None,
             unix_time_at_zero: 0,
             connections_max: 1024,
             half_open_max: 256,

@@ -358,3 +358,23 @@ fn an_initiator_that_moves_is_followed_and_a_spoofed_address_is_not() {
         p.sides[1].events.iter().any(|(_, e)| *e == Event::PathChanged { remote: moved })
     });
 }
+
+#[test]
+fn who_is_not_admitted_learns_only_that_nobody_answers_its_h3() {
+    let mut pair = Pair::new(TransportConfig::default());
+    let other = SecretIdentity::from_seed([9; 32]).node_id();
+    pair.sides[1].endpoint.set_admitted(Some([other].into()));
+    pair.connect();
+    pair.run_until(|p| {
+        p.sides[0].events.iter().any(|(_, event)| matches!(event, Event::Closed(_)))
+    });
+    // H2 comes before anybody can know who asks; after it, nothing.
+    let events: Vec<_> = pair.sides[0].events.iter().map(|(_, event)| event.clone()).collect();
+    assert_eq!(events, [Event::Connected, Event::Closed(CloseReason::IdleTimeout)]);
+    assert!(pair.sides[1].events.is_empty() && pair.sides[1].endpoint.is_drained());
+
+    let initiator = SecretIdentity::from_seed([1; 32]).node_id();
+    pair.sides[1].endpoint.set_admitted(Some([other, initiator].into()));
+    pair.sides[0].events.clear();
+    transfer(&mut pair, 0, 100_000);
+}

@@ -1,6 +1,6 @@
 //! An endpoint as the application holds it: a bound socket, its I/O thread, and the connections on it.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::fmt;
 use std::future::poll_fn;
 use std::io;
@@ -64,6 +64,8 @@ pub(crate) struct EndpointShared {
 pub(crate) struct EndpointState {
     /// Incoming connections nobody took yet.
     pub(crate) accepted: VecDeque<Arc<ConnectionShared>>,
+    /// A wish of [`Endpoint::admit_only`] that the I/O thread has not seen yet.
+    pub(crate) admitted: Option<Option<HashSet<NodeId>>>,
     /// [`Endpoint::close`] was called.
     pub(crate) closing: bool,
     /// The last endpoint handle is gone.
@@ -189,6 +191,13 @@ impl Endpoint {
     /// Waits for the next incoming connection; `None` once the endpoint is closed.
     pub async fn accept(&self) -> Option<Connection> {
         poll_fn(|cx| self.poll_accept(cx)).await
+    }
+
+    /// Who may connect from now on; `None` is everybody who knows our NodeId. Others get silence instead of a connection.
+    /// Connections that there are stay.
+    pub fn admit_only(&self, admitted: Option<HashSet<NodeId>>) {
+        lock(&self.shared().state).admitted = Some(admitted);
+        self.shared().mark();
     }
 
     /// The bound address. A dual-stack wildcard shows as `[::]`.

@@ -7,7 +7,7 @@
 mod half_open;
 mod slots;
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::fmt;
 use std::net::SocketAddr;
 
@@ -226,6 +226,11 @@ impl Endpoint {
         self.config.accept = accept;
     }
 
+    /// Who may connect from now on, of those who know our NodeId; `None` is all of them.
+    pub fn set_admitted(&mut self, admitted: Option<HashSet<NodeId>>) {
+        self.config.admitted = admitted;
+    }
+
     fn route(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) -> bool {
         let Some(cid) = self.cid_mask.unmask(datagram) else { return false };
         if let Some(handle) = self.find(from, &cid)
@@ -270,7 +275,10 @@ impl Endpoint {
         let completed =
             self.half_opens.complete(now, from, |half| half.responder.read_h3(datagram).ok());
         let Some((half_open, (last, keys))) = completed else { return false };
-        if self.connections.len() >= self.config.connections_max {
+        let admitted = self.config.admitted.as_ref();
+        if self.connections.len() >= self.config.connections_max
+            || admitted.is_some_and(|admitted| !admitted.contains(&last.node_id))
+        {
             return false;
         }
         self.admit(now, &half_open, &last, &keys, datagram);

@@ -203,6 +203,9 @@ impl IoThread {
         self.shared.unmark();
         let (closing, released, unclaimed) = {
             let mut state = lock(&self.shared.state);
+            if let Some(admitted) = state.admitted.take() {
+                self.core.set_admitted(admitted);
+            }
             let gone = state.closing || state.released;
             let unclaimed =
                 if gone { std::mem::take(&mut state.accepted) } else { Default::default() };

@@ -1,0 +1,28 @@
+//! Who may connect can change while an endpoint runs; everybody else meets silence.
+
+mod support;
+
+use support::{HANG, V4, config, endpoint, node_id, run};
+use wraith_transport::{CloseReason, Config, Endpoint, block_on_timeout};
+
+#[test]
+fn only_who_is_admitted_gets_a_connection_and_the_others_hear_nothing() {
+    let server = endpoint(2, V4);
+    server.admit_only(Some([node_id(3)].into()));
+    let mut core = config(1);
+    core.transport.idle_timeout = std::time::Duration::from_secs(1);
+    let stranger = Endpoint::bind(Config::new(core).bind((V4, 0))).unwrap();
+    let connection = run(stranger.connect(&[server.local_addr()], node_id(2))).unwrap();
+    assert_eq!(run(connection.closed()), CloseReason::IdleTimeout, "no CLOSE, nothing");
+
+    let friend = endpoint(3, V4);
+    let connection = run(friend.connect(&[server.local_addr()], node_id(2))).unwrap();
+    let accepted = block_on_timeout(server.accept(), HANG).unwrap().unwrap();
+    assert_eq!(accepted.peer(), node_id(3), "the stranger was never seen");
+
+    // Who is there stays; who comes later is judged anew.
+    server.admit_only(None);
+    let known = run(stranger.connect(&[server.local_addr()], node_id(2))).unwrap();
+    assert_eq!(run(server.accept()).unwrap().peer(), node_id(1));
+    assert_eq!((connection.close_reason(), known.close_reason()), (None, None));
+}
