@@ -24,6 +24,7 @@ mod delta;
 mod error;
 mod events;
 mod gather;
+mod knock;
 pub mod limits;
 mod manifest_order;
 pub mod message;
@@ -39,6 +40,7 @@ mod session;
 
 pub use error::{Role, TransferError, close};
 pub use events::{Cancel, Event, Events, FileStatus};
+pub use knock::{answer, knock};
 pub use message::Offer;
 pub use progress::{ActiveFile, Progress};
 pub use rate::Rate;

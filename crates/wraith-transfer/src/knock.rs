@@ -1,0 +1,37 @@
+//! A sender that dialled says which transfer it comes with, before the receiver fetches it (SPEC §10.10).
+//!
+//! `3 ‖ version(1) ‖ capability secret(16)` on a stream of its own, and its end. Everything after it is as if the receiver
+//! had dialled: [`crate::receive`] there with this secret, [`crate::serve`] here.
+
+use wraith_transport::{Connection, block_on, block_on_timeout};
+
+use crate::limits::GREETING_TIMEOUT;
+
+/// First byte of the stream: the manifest has 1, data streams have 2.
+const KIND: u8 = 3;
+const VERSION: u8 = 1;
+const LEN: usize = 18;
+
+/// Tells the receiver which secret to fetch with. False if the connection is gone.
+pub fn knock(connection: &Connection, secret: &[u8; 16]) -> bool {
+    let mut bytes = [0; LEN];
+    bytes[..2].copy_from_slice(&[KIND, VERSION]);
+    bytes[2..].copy_from_slice(secret);
+    block_on(async {
+        let Ok((mut stream, _unused)) = connection.open_stream().await else { return false };
+        stream.write_all(&bytes).await.is_ok() && stream.finish().is_ok()
+    })
+}
+
+/// The secret that the sender on this connection comes with; `None` if it says nothing in time, or nonsense.
+pub fn answer(connection: &Connection) -> Option<[u8; 16]> {
+    let read = async {
+        let (_unused, mut stream) = connection.accept_stream().await.ok()?;
+        let mut bytes = [0; LEN];
+        stream.read_exact(&mut bytes).await.ok()?;
+        let ended = matches!(stream.read_chunk().await, Ok(None));
+        let [KIND, VERSION, secret @ ..] = bytes else { return None };
+        ended.then_some(secret)
+    };
+    block_on_timeout(read, GREETING_TIMEOUT)?
+}
