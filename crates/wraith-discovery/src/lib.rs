@@ -1,6 +1,6 @@
 //! How one side learns where the other is and what it may fetch: with a [`Ticket`], everything a receiver needs on one
 //! line of text (SPEC §2), or with a [`Code`], a number and two words that people can say, which brings the ticket over
-//! (SPEC §11).
+//! (SPEC §11), or, once it knows the other, without either ([`contact`], SPEC §12).
 //!
 //! Invariants: a [`Ticket`] that exists is well formed; text and bytes become one in [`Ticket::decode`] and `FromStr` and
 //! nowhere else, and whatever they accept encodes to the same bytes again. A [`Code`] is good for one guess, whoever makes
@@ -10,6 +10,7 @@
 
 mod capability;
 mod code;
+pub mod contact;
 mod holder;
 pub mod lan;
 mod meet;

@@ -10,7 +10,7 @@ mod holder;
 mod interfaces;
 mod packet;
 mod probe;
-mod sockets;
+pub(crate) mod sockets;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 

@@ -31,14 +31,15 @@ const MAX_GUESTS: usize = 64;
 
 /// A number that a server has opened for us.
 #[derive(Debug)]
-struct Opening {
-    link: Link,
+pub(crate) struct Opening {
+    pub link: Link,
     number: u32,
-    seen: IpAddr,
+    /// Our address, as it looks from there.
+    pub seen: IpAddr,
 }
 
 impl Opening {
-    fn new(server: &str, number: u32, exact: bool) -> Result<Self, String> {
+    pub fn new(server: &str, number: u32, exact: bool) -> Result<Self, String> {
         let plain = |error: std::io::Error| error.to_string();
         let mut link = Link::connect(server).map_err(plain)?;
         link.send(&ClientFrame::Open { number, exact }).map_err(plain)?;

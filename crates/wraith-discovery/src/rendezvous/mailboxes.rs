@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::frame::{ClientFrame, No, ServerFrame};
 use crate::MAX_NUMBER;
+use crate::contact::FIRST_NUMBER as FIRST_PAIR_NUMBER;
 use crate::rates::{Limit, Rates, Source};
 
 /// Connections of one address at once: an office behind one router, but not a flood.
@@ -238,7 +239,8 @@ impl Mailboxes {
 
     /// The wish, else the next free number with as few digits as there are.
     fn free_number(&mut self, wish: u32, exact: bool) -> Result<u32, No> {
-        if !(1..=MAX_NUMBER).contains(&wish) {
+        // Of the numbers of pairs each has only one that will do.
+        if !(1..=MAX_NUMBER).contains(&wish) && !(exact && wish >= FIRST_PAIR_NUMBER) {
             return Err(No::Senseless);
         }
         let free =
@@ -472,6 +474,17 @@ mod tests {
     }
 
     #[test]
+    fn the_numbers_of_pairs_are_opened_exactly_or_not_at_all() {
+        let now = Instant::now();
+        let mut server = server(now);
+        let exact = ClientFrame::Open { number: u32::MAX, exact: true };
+        let opened = ServerFrame::Opened { number: u32::MAX, seen: address(2) };
+        assert_eq!(server.frame(now, GUEST, Some(exact.clone())), [Action::Send(GUEST, opened)]);
+        server.connected(now, 3, address(3));
+        assert_eq!(server.frame(now, 3, Some(exact)), [no(3, No::Taken), Action::Close(3)]);
+    }
+
+    #[test]
     fn nonsense_ends_a_connection() {
         let now = Instant::now();
         let mut server = server(now);
@@ -479,6 +492,7 @@ mod tests {
         assert_eq!(server.frame(now, GUEST, None), refused(GUEST));
         assert_eq!(server.frame(now, GUEST, open(0)), refused(GUEST));
         assert_eq!(server.frame(now, GUEST, open(MAX_NUMBER + 1)), refused(GUEST));
+        assert_eq!(server.frame(now, GUEST, open(FIRST_PAIR_NUMBER)), refused(GUEST));
         assert_eq!(server.frame(now, GUEST, tell(0)), refused(GUEST));
         assert_eq!(server.frame(now, HOLDER, join(7)), refused(HOLDER));
         assert_eq!(server.frame(now, 99, open(1)), [], "a connection that never came");

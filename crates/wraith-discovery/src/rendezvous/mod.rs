@@ -19,8 +19,9 @@ mod mailboxes;
 mod probe;
 mod server;
 
+pub(crate) use client::Link;
 pub use frame::{ClientFrame, No, NoFrame, ServerFrame, VERSION, split};
 pub(crate) use guest::ask;
-pub(crate) use holder::hold;
+pub(crate) use holder::{Opening, hold};
 pub use probe::probe;
 pub use server::Server;

@@ -1,0 +1,190 @@
+//! What a caller and a listener say to each other: `salt(16) ‖ sealed(kind(1) ‖ body ‖ zeros)`, of one length at each place,
+//! so that an answer is not longer than its question and lengths tell nothing.
+//!
+//! ```text
+//! call   = 1 ‖ unix seconds(8)
+//! answer = 2 ‖ salt of the call(16) ‖ count(1) ‖ address(19)*
+//! ```
+//!
+//! The key is of the pair, of who speaks, and of the salt, which is random and never used again: so nothing of it repeats,
+//! and nobody's own words open when they are sent back. An answer names the call it is for.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use wraith_crypto::{AeadKey, NodeId, Suite, TAG_BYTES};
+use zeroize::Zeroizing;
+
+use super::{Addresses, Pair};
+use crate::MAX_ADDRESSES;
+use crate::message::MAX_MESSAGE_LEN;
+
+/// Bytes of the random number in front.
+pub const SALT_LEN: usize = 16;
+/// Bytes of a packet on a local network: as long as those of codes (SPEC §11.6).
+pub const LAN_LEN: usize = crate::lan::PACKET_LEN;
+/// Bytes of a message at a rendezvous server: as long as the longest of codes (SPEC §11.4).
+pub const RENDEZVOUS_LEN: usize = MAX_MESSAGE_LEN;
+const ADDRESS_LEN: usize = 19;
+
+/// What a packet says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// I look for you; my clock.
+    Call { unix_seconds: u64 },
+    /// Here I am.
+    Answer { call: [u8; SALT_LEN], addresses: Addresses },
+}
+
+/// Seals what `pair.own` says, as `len` bytes.
+pub fn seal(pair: &Pair, salt: [u8; SALT_LEN], said: &Said, len: usize) -> Vec<u8> {
+    let mut packet = salt.to_vec();
+    match said {
+        Said::Call { unix_seconds } => {
+            packet.push(1);
+            packet.extend_from_slice(&unix_seconds.to_be_bytes());
+        }
+        Said::Answer { call, addresses } => {
+            let addresses = &addresses[..addresses.len().min(MAX_ADDRESSES)];
+            packet.push(2);
+            packet.extend_from_slice(call);
+            packet.push(addresses.len() as u8);
+            addresses.iter().for_each(|address| packet.extend_from_slice(&encode(*address)));
+        }
+    }
+    packet.resize(len - TAG_BYTES, 0);
+    let key = key(pair, pair.own(), &salt);
+    let tag = key.seal(Default::default(), &[], &mut packet[SALT_LEN..]);
+    packet.extend_from_slice(&tag);
+    packet
+}
+
+/// What `pair.peer` says in this packet, if it is one, and its salt.
+pub fn open(pair: &Pair, packet: &[u8]) -> Option<([u8; SALT_LEN], Said)> {
+    if packet.len() != LAN_LEN && packet.len() != RENDEZVOUS_LEN {
+        return None;
+    }
+    let (salt, sealed) = packet.split_first_chunk::<SALT_LEN>()?;
+    let mut sealed = Zeroizing::new(sealed.to_vec());
+    key(pair, pair.peer(), salt).open(Default::default(), &[], &mut sealed).ok()?;
+    let plain = &sealed[..sealed.len() - TAG_BYTES];
+    let said = match plain.split_first()? {
+        (1, body) => Said::Call { unix_seconds: u64::from_be_bytes(*body.first_chunk()?) },
+        (2, body) => {
+            let (call, body) = body.split_first_chunk()?;
+            let (count, body) = body.split_first()?;
+            let count = usize::from(*count);
+            let bytes = body.get(..count * ADDRESS_LEN).filter(|_| count <= MAX_ADDRESSES)?;
+            let (addresses, _) = bytes.as_chunks::<ADDRESS_LEN>();
+            let addresses = addresses.iter().map(decode).collect::<Option<_>>()?;
+            Said::Answer { call: *call, addresses }
+        }
+        _ => return None,
+    };
+    Some((*salt, said))
+}
+
+fn key(pair: &Pair, from: NodeId, salt: &[u8; SALT_LEN]) -> AeadKey {
+    AeadKey::new(Suite::ChaCha20Poly1305, &pair.packet_key(from, salt))
+}
+
+/// `family(1) ‖ ip(16, IPv4 in the first four) ‖ port(2)`, as in the handshake.
+fn encode(address: SocketAddr) -> [u8; ADDRESS_LEN] {
+    let mut bytes = [0; ADDRESS_LEN];
+    match address.ip().to_canonical() {
+        IpAddr::V4(ip) => {
+            bytes[0] = 4;
+            bytes[1..5].copy_from_slice(&ip.octets());
+        }
+        IpAddr::V6(ip) => {
+            bytes[0] = 6;
+            bytes[1..17].copy_from_slice(&ip.octets());
+        }
+    }
+    bytes[17..].copy_from_slice(&address.port().to_be_bytes());
+    bytes
+}
+
+fn decode(bytes: &[u8; ADDRESS_LEN]) -> Option<SocketAddr> {
+    let ip = match bytes {
+        [4, a, b, c, d, ..] => IpAddr::V4(Ipv4Addr::new(*a, *b, *c, *d)),
+        [6, rest @ ..] => IpAddr::V6(Ipv6Addr::from(*rest.first_chunk::<16>()?)),
+        _ => return None,
+    };
+    Some(SocketAddr::new(ip, u16::from_be_bytes([bytes[17], bytes[18]])))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use wraith_crypto::SecretIdentity;
+
+    use super::*;
+
+    fn pairs() -> [Pair; 2] {
+        let [a, b] = [1, 2].map(|n| SecretIdentity::from_seed([n; 32]));
+        [Pair::new(&a, b.node_id()).unwrap(), Pair::new(&b, a.node_id()).unwrap()]
+    }
+
+    fn sayings() -> [Said; 3] {
+        let addresses = ["192.0.2.1:9", "[2001:db8::1]:65535"].map(|a| a.parse().unwrap()).to_vec();
+        let most = (0..MAX_ADDRESSES as u16).map(|n| SocketAddr::from(([10, 0, 0, 1], n)));
+        [
+            Said::Call { unix_seconds: u64::MAX },
+            Said::Answer { call: [7; 16], addresses },
+            Said::Answer { call: [8; 16], addresses: most.collect() },
+        ]
+    }
+
+    #[test]
+    fn packets_open_at_the_other_side_only_and_have_one_length_at_a_place() {
+        let [a, b] = pairs();
+        let other = Pair::new(&SecretIdentity::from_seed([3; 32]), b.own()).unwrap();
+        for len in [LAN_LEN, RENDEZVOUS_LEN] {
+            for said in sayings() {
+                let packet = seal(&a, [9; 16], &said, len);
+                assert_eq!(packet.len(), len);
+                assert_eq!(open(&b, &packet), Some(([9; 16], said)));
+                assert_eq!(open(&a, &packet), None, "one's own words sent back are nothing");
+                assert_eq!(open(&other, &packet), None);
+            }
+        }
+    }
+
+    #[test]
+    fn the_same_call_looks_different_each_time() {
+        let [a, _] = pairs();
+        let said = Said::Call { unix_seconds: 1 };
+        let (one, two) = (seal(&a, [1; 16], &said, LAN_LEN), seal(&a, [2; 16], &said, LAN_LEN));
+        let same = one.iter().zip(&two).filter(|(a, b)| a == b).count();
+        assert!(same < 20, "{same} of {LAN_LEN} bytes are equal");
+    }
+
+    proptest! {
+        #[test]
+        fn arbitrary_packets_are_nothing(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
+            prop_assert_eq!(open(&pairs()[0], &bytes), None);
+        }
+
+        #[test]
+        fn what_is_sealed_right_and_makes_no_sense_does_not_panic(
+            kind in 0..4_u8,
+            body in prop::collection::vec(any::<u8>(), LAN_LEN - SALT_LEN - TAG_BYTES - 1),
+        ) {
+            let [a, b] = pairs();
+            let mut packet = [&[5; SALT_LEN][..], &[kind], &body].concat();
+            let tag = key(&a, a.own(), &[5; 16]).seal(Default::default(), &[], &mut packet[16..]);
+            packet.extend_from_slice(&tag);
+            if let Some((_, Said::Answer { addresses, .. })) = open(&b, &packet) {
+                prop_assert!(addresses.len() <= MAX_ADDRESSES);
+            }
+        }
+
+        #[test]
+        fn a_changed_packet_is_nothing(at in 0..LAN_LEN, bit in 0..8) {
+            let [a, b] = pairs();
+            let mut packet = seal(&a, [1; 16], &Said::Call { unix_seconds: 1 }, LAN_LEN);
+            packet[at] ^= 1_u8 << bit;
+            prop_assert_eq!(open(&b, &packet), None);
+        }
+    }
+}
