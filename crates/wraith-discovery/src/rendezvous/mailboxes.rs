@@ -240,7 +240,8 @@ impl Mailboxes {
     /// The wish, else the next free number with as few digits as there are.
     fn free_number(&mut self, wish: u32, exact: bool) -> Result<u32, No> {
         // Of the numbers of pairs each has only one that will do.
-        if !(1..=MAX_NUMBER).contains(&wish) && !(exact && wish >= FIRST_PAIR_NUMBER) {
+        let is_good = (1..=MAX_NUMBER).contains(&wish) || (exact && wish >= FIRST_PAIR_NUMBER);
+        if !is_good {
             return Err(No::Senseless);
         }
         let free =
