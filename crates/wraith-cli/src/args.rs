@@ -1,5 +1,7 @@
 //! The command line, defined once: parsing, `--help` and usage errors all come from these types.
 
+mod contacts;
+
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -8,7 +10,10 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use wraith_discovery::{Code, Lan};
 
+pub use contacts::{Accept, ContactAction, ContactArgs, ListenArgs};
+
 use crate::config::ConfigArgs;
+use crate::contacts::Name;
 use crate::doctor::DoctorArgs;
 use crate::failure::Exit;
 use crate::pages::{CompletionsArgs, ManArgs};
@@ -51,6 +56,11 @@ pub enum Command {
     /// Fetch what a code or a ticket offers
     #[command(visible_aliases = ["recv", "rx", "get"])]
     Receive(ReceiveArgs),
+    /// Take files from contacts, without a code, until Ctrl-C
+    Listen(ListenArgs),
+    /// Show and change whom this machine knows
+    #[command(visible_alias = "contacts")]
+    Contact(ContactArgs),
     /// Print this machine's NodeId
     Id,
     /// Print the BLAKE3 of files, as b3sum does; this is the content id that transfers report
@@ -105,6 +115,14 @@ pub struct SendArgs {
     /// Go to the receiver that made this code with `wraith receive --code`
     #[arg(long, value_name = "CODE", conflicts_with = "ticket")]
     pub code: Option<String>,
+
+    /// Go to this contact, who waits with `wraith listen`; no code is needed
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["ticket", "code", "save_as", "receivers", "keep"])]
+    pub to: Option<Name>,
+
+    /// Keep the receiver as a contact with this name, without asking
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["receivers", "keep"])]
+    pub save_as: Option<Name>,
 
     #[command(flatten)]
     pub meeting: MeetingArgs,
@@ -182,6 +200,10 @@ pub struct ReceiveArgs {
     /// Make a code for the sender, who goes on with `wraith send --code CODE PATH…`
     #[arg(long, conflicts_with = "wanted")]
     pub code: bool,
+
+    /// Keep the sender as a contact with this name, without asking
+    #[arg(long, value_name = "NAME")]
+    pub save_as: Option<Name>,
 
     /// A code made here ends after this many seconds if nobody has used it
     #[arg(long, value_name = "SECONDS", default_value_t = 3600, requires = "code")]

@@ -134,7 +134,8 @@ pub fn with_seen(ticket: &Ticket, seen: Option<IpAddr>) -> Zeroizing<Vec<u8>> {
     Zeroizing::new(ticket.encode())
 }
 
-fn with_port(server: &str) -> String {
+/// A server as `HOST:PORT`.
+pub fn with_port(server: &str) -> String {
     let bare_ipv6 = server.parse::<std::net::Ipv6Addr>().is_ok();
     let port = rendezvous::DEFAULT_PORT;
     if bare_ipv6 {

@@ -55,6 +55,11 @@ impl Home {
         Ok(Self { folder })
     }
 
+    /// Where a file inside is, or would be.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
     /// A folder inside, made when it is not there.
     pub fn subfolder(&self, name: &str) -> Result<PathBuf, Failure> {
         Self::at(self.folder.join(name)).map(|inner| inner.folder)

@@ -5,8 +5,10 @@
 
 mod addresses;
 mod args;
+mod call;
 mod code;
 mod config;
+mod contacts;
 mod demo;
 mod doctor;
 mod endpoint;
@@ -15,6 +17,7 @@ mod find;
 mod hash;
 mod home;
 mod interrupt;
+mod listen;
 mod made;
 mod offer;
 mod output;
@@ -52,6 +55,8 @@ fn main() -> ExitCode {
         Command::Hash(args) => hash::run(args, &reporter),
         Command::Send(args) => send::run(args, &reporter),
         Command::Receive(args) => receive::run(args, &reporter),
+        Command::Listen(args) => listen::run(args, &reporter),
+        Command::Contact(args) => contacts::run(args, &reporter),
         Command::Demo(args) => demo::run(args, &reporter),
         Command::Rendezvous(args) => rendezvous::run(args, &reporter),
         Command::Config(args) => config::run(args, cli.output, &reporter),

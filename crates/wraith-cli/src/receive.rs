@@ -20,6 +20,7 @@ use zeroize::Zeroizing;
 
 use crate::args::{OnConflict, ReceiveArgs};
 use crate::code;
+use crate::contacts::{Answers, Keep, Other, after_transfer};
 use crate::endpoint;
 use crate::failure::{Exit, Failure, plain};
 use crate::find;
@@ -68,11 +69,18 @@ pub fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> 
     };
     let result = receiving.run();
     endpoint.close();
-    if let Some(saved) = saved {
+    let partner = receiving.story.partner();
+    if let Some(saved) = &saved {
         // After a dry run the code is as good as before.
         if !(args.dry_run && result.is_ok()) {
             saved.settle(result.as_ref().err());
         }
+    }
+    if let (Ok(()), Some((node_id, remote))) = (&result, partner) {
+        let other = Other::seen(node_id, Role::Sender, remote, &args.meeting);
+        let keep = Keep::of(args.save_as.as_ref(), !args.yes && !args.is_piped());
+        let answers = Answers::new(reporter);
+        return after_transfer(&other, keep, &answers, &interrupt, reporter);
     }
     match interrupt.caught() {
         Some(exit) if result.is_err() => {

@@ -24,7 +24,14 @@ pub fn run(args: &RendezvousArgs, reporter: &Arc<Reporter>) -> Result<(), Failur
     let theirs = Arc::clone(&stop);
     let interrupt = Interrupt::install(move || theirs.store(true, Relaxed))
         .map_err(|error| failed("cannot catch signals", &error))?;
-    reporter.event(&Event::Listening { address: &address.to_string() });
+    reporter.event(&Event::Listening {
+        address: &address.to_string(),
+        node_id: None,
+        accept: None,
+        folder: None,
+        contacts: None,
+        waiting_at: None,
+    });
     reporter.say(format!(
         "Listening on {address} (TCP). Both sides use it with --rendezvous HOST:{}, or WRAITH_RENDEZVOUS.\n\
          It passes on sealed messages only. Ctrl-C stops.",

@@ -1,20 +1,27 @@
 //! What the transfer engine tells, in words for people and events for programs.
 
+use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use data_encoding::BASE32_NOPAD;
+use wraith_crypto::NodeId;
 use wraith_transfer::{
     Event as Happened, FileStatus, Offer, Receipt, ReceiveReport, Role, SendReport, TransferError,
 };
 
 use crate::addresses::path_kind;
+use crate::contacts;
 use crate::failure::{Exit, Failure};
 use crate::output::{Event, Reporter};
 use crate::size::{Bytes, Clock, Files};
 
 /// Letters of a NodeId that are shown where the whole would be in the way: 40 bits, for the eye only.
 const SHORT_ID_LETTERS: usize = 8;
+
+/// Peers that are remembered with their addresses until the transfer is complete.
+const MET_MAX: usize = 16;
 
 /// Tells the events of one side's transfer, over all its connections.
 #[derive(Debug)]
@@ -32,6 +39,10 @@ struct State {
     accepted: Option<Instant>,
     files: u64,
     bytes: u64,
+    /// Who was met, and where: the last few, since a ticket may lead others here too.
+    met: VecDeque<(NodeId, SocketAddr)>,
+    /// Whose transfer is complete.
+    partner: Option<NodeId>,
 }
 
 /// The figures of a finished transfer.
@@ -83,13 +94,7 @@ impl Story {
     /// One event of the engine.
     pub fn tell(&self, event: &Happened<'_>) {
         match event {
-            Happened::Connected { peer, remote, .. } => {
-                let (peer, address) = (peer.to_string(), remote.to_string());
-                let path = path_kind(*remote);
-                self.event(&Event::Connected { peer: &peer, address: &address, path });
-                let short = short_id(&peer);
-                self.say(format!("Connected to {short} at {address} ({path})."));
-            }
+            Happened::Connected { peer, remote, .. } => self.connected(*peer, *remote),
             Happened::Offer(offer) => self.offer(offer),
             Happened::Accepted => {
                 let mut state = self.lock();
@@ -110,6 +115,28 @@ impl Story {
             // The receipt is in the report that ends the transfer. Other events are of a newer engine.
             _ => {}
         }
+    }
+
+    fn connected(&self, node_id: NodeId, remote: SocketAddr) {
+        let mut state = self.lock();
+        if state.met.len() >= MET_MAX {
+            state.met.pop_front();
+        }
+        state.met.push_back((node_id, remote));
+        drop(state);
+        let (peer, address, path) = (node_id.to_string(), remote.to_string(), path_kind(remote));
+        let name = contacts::name_of(node_id);
+        let contact = name.as_ref().map(contacts::Name::as_str);
+        self.event(&Event::Connected { peer: &peer, address: &address, path, contact });
+        let shown = contact.unwrap_or(short_id(&peer));
+        self.say(format!("Connected to {shown} at {address} ({path})."));
+    }
+
+    /// Who the transfer was completed with, and where it was.
+    pub fn partner(&self) -> Option<(NodeId, SocketAddr)> {
+        let state = self.lock();
+        let partner = state.partner?;
+        state.met.iter().rev().find(|(met, _)| *met == partner).copied()
     }
 
     fn offer(&self, offer: &Offer) {
@@ -141,6 +168,7 @@ impl Story {
 
     /// The sender's transfer is complete.
     pub fn sent(&self, report: &SendReport, bytes: u64) {
+        self.lock().partner = Some(report.receiver);
         if report.left_out > 0 {
             let left_out = report.left_out;
             self.reporter.warn(format!("{left_out} special files or names were left out"));
@@ -159,6 +187,7 @@ impl Story {
 
     /// The receiver's transfer is complete.
     pub fn received(&self, report: &ReceiveReport, bytes: u64) {
+        self.lock().partner = Some(report.sender);
         self.done(&Totals {
             files: report.files + report.already_here,
             bytes,

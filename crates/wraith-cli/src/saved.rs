@@ -57,7 +57,7 @@ impl Saved {
     }
 
     /// The transfer ended in this way: what cannot be continued is forgotten.
-    pub fn settle(self, failure: Option<&Failure>) {
+    pub fn settle(&self, failure: Option<&Failure>) {
         let continues = failure.is_some_and(|failure| {
             matches!(
                 failure.exit,
@@ -72,7 +72,7 @@ impl Saved {
         });
         if !continues {
             // Nothing is lost when this fails: it expires.
-            let _ = fs::remove_file(self.path);
+            let _ = fs::remove_file(&self.path);
         }
     }
 }

@@ -8,11 +8,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use wraith_discovery::{Ticket, Waiting};
+use wraith_transfer::Role;
 use wraith_transport::Endpoint;
 
 use crate::addresses;
 use crate::args::{Congestion, SendArgs};
+use crate::call;
 use crate::code;
+use crate::contacts::{Answers, Keep, Other, after_transfer};
 use crate::endpoint;
 use crate::failure::{Exit, Failure, plain};
 use crate::home::Home;
@@ -30,6 +33,9 @@ pub fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
         let message = "a code that a receiver made is for that receiver only";
         return Err(Failure::new(Exit::Usage, message)
             .hint("for several, let wraith send make the code: leave out --code"));
+    }
+    if let Some(name) = &args.to {
+        return call::run(args, name, reporter);
     }
     let stream = pipe::source(args, reporter)?;
     let interrupt = Interrupt::for_transfer(reporter)?;
@@ -49,7 +55,8 @@ pub fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
     if let Some(code) = &args.code {
         made::give(code, args, &ticket, reporter, &interrupt)?;
     }
-    let serving = Serving::new(args, (paths, stream), &pending, &endpoint, reporter, &interrupt);
+    let mut serving =
+        Serving::new(args, (paths, stream), &pending, &endpoint, reporter, &interrupt);
     let mut waiting = code::offer(args, &ticket, reporter, serving.give_up())?;
     if args.code.is_none() {
         show(&ticket, waiting.as_ref(), args, reporter);
@@ -61,13 +68,20 @@ pub fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
     }
 
     let result = serving.run();
+    let partner = serving.partner();
+    drop(serving);
     endpoint.close();
     match interrupt.caught() {
-        Some(exit) if result.is_err() => Err(stopped(exit, args)),
+        Some(exit) if result.is_err() => return Err(stopped(exit, args)),
         // With --keep the same command goes on with the same ticket another day.
-        _ if args.keep => result,
-        _ => result.map(|()| pending.forget()),
+        _ if args.keep => return result,
+        _ => result?,
     }
+    pending.forget();
+    let Some((node_id, remote)) = partner else { return Ok(()) };
+    let other = Other::seen(node_id, Role::Receiver, remote, &args.meeting);
+    let keep = Keep::of(args.save_as.as_ref(), args.receivers() == Some(1) && !args.is_piped());
+    after_transfer(&other, keep, &Answers::new(reporter), &interrupt, reporter)
 }
 
 /// The port of last time, if this send was interrupted, so that its ticket stays good.
@@ -114,7 +128,7 @@ fn show(ticket: &Ticket, waiting: Option<&Waiting>, args: &SendArgs, reporter: &
 }
 
 /// The absolute path with links resolved, except in the last component: a link is sent as a link.
-fn canonical(path: &Path) -> Result<PathBuf, Failure> {
+pub fn canonical(path: &Path) -> Result<PathBuf, Failure> {
     let missing = |error: std::io::Error| {
         let kind = error.kind() == std::io::ErrorKind::NotFound;
         let exit = if kind { Exit::Usage } else { Exit::Disk };
@@ -154,6 +168,7 @@ pub fn command_again(args: &SendArgs) -> String {
     if let Some(rate) = args.rate {
         words.push(format!("--rate {}", rate.0));
     }
+    words.extend(args.to.as_ref().map(|name| format!("--to {name}")));
     words.extend(code::meeting_words(&args.meeting));
     if args.congestion == Congestion::Cubic {
         words.push("--congestion cubic".into());

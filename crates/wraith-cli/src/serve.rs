@@ -10,6 +10,7 @@
 //! on its own: one that fails takes nothing from the others. A receiver that comes back replaces its own earlier
 //! connection, which may look alive for a while after its process died.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -94,6 +95,8 @@ pub struct Serving<'a> {
     /// Receivers that have everything, and those of them that lack files that failed.
     done: u32,
     partial: u32,
+    /// The last of them, and where it was.
+    partner: Option<(NodeId, SocketAddr)>,
     next_id: u64,
     /// Options whose tree is walked already, for the next session.
     surveyed: Option<Prepared>,
@@ -133,6 +136,7 @@ impl<'a> Serving<'a> {
             sessions: Vec::new(),
             done: 0,
             partial: 0,
+            partner: None,
             next_id: 0,
             surveyed: None,
             deadline: patience(args),
@@ -149,8 +153,13 @@ impl<'a> Serving<'a> {
         move |failure| drop(tell.send(Message::GiveUp(failure)))
     }
 
+    /// Who has everything now, and where it was; the last, if there were several.
+    pub fn partner(&self) -> Option<(NodeId, SocketAddr)> {
+        self.partner
+    }
+
     /// Returns once the receivers have confirmed everything, or when there is no point in waiting longer.
-    pub fn run(mut self) -> Result<(), Failure> {
+    pub fn run(&mut self) -> Result<(), Failure> {
         self.survey_in_background();
         self.accept_in_background();
         loop {
@@ -411,6 +420,7 @@ impl<'a> Serving<'a> {
     /// A receiver has confirmed everything. Some(end) if it was the last that was wanted.
     fn served(&mut self, session: &Session, report: &SendReport) -> Option<Result<(), Failure>> {
         self.done += 1;
+        self.partner = Some((report.receiver, session.connection.remote()));
         self.partial += u32::from(report.failed > 0);
         let last = Some(self.done) == self.args.receivers();
         if last {

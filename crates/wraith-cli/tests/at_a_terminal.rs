@@ -17,6 +17,7 @@ fn the_question_of_an_offer_is_answered_with_y() {
     terminal.expect("Accept?");
     terminal.send("y\n");
     terminal.expect("Received 1 file");
+    terminal.keep_nobody();
     terminal.expect_exit(0);
     sender.finish().expect_exit(0);
     tree::assert_same(&film, &world.target().join("film.mov"));

@@ -114,6 +114,7 @@ fn a_long_list_is_shown_page_by_page() {
     terminal.send("q\n");
     terminal.expect("Accept?");
     terminal.send("y\n");
+    terminal.keep_nobody();
     terminal.expect_exit(0);
     sender.finish().expect_exit(0);
 }
@@ -143,6 +144,7 @@ fn one_answer_settles_all_names_that_are_taken() {
         terminal.expect("please answer o, r, s or e");
         terminal.expect("[r] ");
         terminal.send(&format!("{answer}\n"));
+        terminal.keep_nobody();
         terminal.expect_exit(0);
         sender.finish().expect_exit(0);
         for name in ["a", "b", "c"] {
@@ -167,6 +169,7 @@ fn each_name_that_is_taken_can_have_its_own_answer() {
     terminal.send("s\n");
     terminal.expect("c (4 B): [o]verwrite");
     terminal.send("R\n");
+    terminal.keep_nobody();
     terminal.expect_exit(0);
     sender.finish().expect_exit(0);
     let at = |name: &str| world.target().join(name);

@@ -1,14 +1,14 @@
-//! A sender that dialled says which transfer it comes with, before the receiver fetches it (SPEC §10.10).
+//! A sender that dialled says which transfer it comes with, before the receiver fetches it (SPEC §10.12).
 //!
-//! `3 ‖ version(1) ‖ capability secret(16)` on a stream of its own, and its end. Everything after it is as if the receiver
+//! `4 ‖ version(1) ‖ capability secret(16)` on a stream of its own, and its end. Everything after it is as if the receiver
 //! had dialled: [`crate::receive`] there with this secret, [`crate::serve`] here.
 
 use wraith_transport::{Connection, block_on, block_on_timeout};
 
 use crate::limits::GREETING_TIMEOUT;
 
-/// First byte of the stream: the manifest has 1, data streams have 2.
-const KIND: u8 = 3;
+/// First byte of the stream: the manifest has 1, data streams have 2, a stream of bytes has 3.
+const KIND: u8 = 4;
 const VERSION: u8 = 1;
 const LEN: usize = 18;
 

@@ -51,8 +51,8 @@ fn a_sender_that_dialled_knocks_and_is_fetched_from() {
 
 #[test]
 fn what_is_no_knock_is_none() {
-    let longer = [&[3, 1][..], &[0; 17]].concat();
-    for bytes in [&[][..], &[3, 1, 0], &[1; 18], &longer, &[3, 2, 0, 0, 0, 0, 0, 0, 0, 0]] {
+    let longer = [&[4, 1][..], &[0; 17]].concat();
+    for bytes in [&[][..], &[4, 1, 0], &[1; 18], &longer, &[4, 2, 0, 0, 0, 0, 0, 0, 0, 0]] {
         let Dialled { sender, receiver, _endpoints } = dialled();
         block_on(async {
             let (mut stream, _unused) = sender.open_stream().await.unwrap();

@@ -15,19 +15,19 @@ pub use ask::{Answer, Question};
 pub use list::dry_run;
 
 use crate::addresses::path_kind;
-use crate::report::short_id;
+use crate::contacts;
 use crate::size::{Bytes, Files};
 use names::Names;
 
 /// The lines that put an offer to a person.
 pub fn text(proposal: &Proposal<'_>, out: &Path) -> String {
     let offer = proposal.offer;
-    let peer = proposal.sender.to_string();
-    let (short, address, path) = (short_id(&peer), proposal.remote, path_kind(proposal.remote));
+    let (address, path) = (proposal.remote, path_kind(proposal.remote));
+    let who = contacts::shown(proposal.sender);
     // Figures of a stranger: they may be anything.
     let things = offer.files.saturating_add(offer.dirs).saturating_add(offer.links);
     let name = if things > 1 { format!("{} …", offer.name) } else { offer.name.clone() };
-    let mut lines = vec![format!("{short} at {address} ({path}) offers {name}")];
+    let mut lines = vec![format!("{who} at {address} ({path}) offers {name}")];
     let mut size = match (offer.stream, offer.bytes) {
         (Some(true), 0) => "a stream of unknown length".to_owned(),
         _ => format!("{}, {}", Files(offer.files), Bytes(offer.bytes)),

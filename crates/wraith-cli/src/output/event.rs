@@ -38,7 +38,7 @@ pub enum Event<'a> {
     },
     /// Something happened to the code.
     Code {
-        /// `used`, `wrong_guess`, `expired`, or a place was `lost` or is `back`.
+        /// `used`, `wrong_guess`, `expired`, or a place was `lost` or is `back` (of a listener too).
         state: &'a str,
         /// The place it is about: `lan`, or a rendezvous server.
         place: Option<&'a str>,
@@ -47,13 +47,39 @@ pub enum Event<'a> {
     },
     /// The two sides of a code have met.
     Met {
-        /// Where: `lan`, or a rendezvous server.
+        /// Where: `lan`, or a rendezvous server; of a contact also `address`, one that was known.
         place: &'a str,
     },
-    /// A rendezvous server takes connections.
+    /// A rendezvous server takes connections, or `wraith listen` does; then no field is null.
     Listening {
-        /// IP address and port (TCP).
+        /// IP address and port (TCP of a rendezvous server, UDP of a listener).
         address: &'a str,
+        /// The listener's NodeId.
+        node_id: Option<&'a str>,
+        /// Whose files it takes: `ask`, `contacts` or `always`.
+        accept: Option<&'a str>,
+        /// The folder that they go into.
+        folder: Option<&'a str>,
+        /// How many contacts there are.
+        contacts: Option<u64>,
+        /// Where contacts can find it: `lan`, or a rendezvous server.
+        waiting_at: Option<&'a [String]>,
+    },
+    /// The contacts of a listener have changed; from now on it serves them as they are.
+    Guests {
+        /// How many there are.
+        contacts: u64,
+    },
+    /// A contact is looked for.
+    Calling {
+        /// Its name.
+        contact: &'a str,
+        /// Its NodeId.
+        peer: &'a str,
+        /// Addresses that are dialled.
+        addresses: &'a [String],
+        /// Where else: `lan`, or a rendezvous server.
+        looking_at: &'a [String],
     },
     /// A session with the other side is up.
     Connected {
@@ -63,6 +89,8 @@ pub enum Event<'a> {
         address: &'a str,
         /// `loopback`, `lan` or `direct`.
         path: &'a str,
+        /// What we call it; null if it is no contact.
+        contact: Option<&'a str>,
     },
     /// What is offered, by a first look at the tree.
     Offer {
@@ -172,6 +200,38 @@ pub enum Event<'a> {
         bytes_per_second: u64,
         /// The receipt that the receiver signed, in base32.
         receipt: &'a str,
+    },
+    /// A transfer to a listener did not end well; it goes on listening.
+    Failed {
+        /// Which kind of failure, as in `error`.
+        code: &'a str,
+        /// The exit code that it would have alone.
+        exit: u8,
+        /// What happened and why.
+        message: &'a str,
+        /// The sender's NodeId.
+        peer: &'a str,
+        /// What we call it; null if it is no contact.
+        contact: Option<&'a str>,
+    },
+    /// Somebody we know: one that was asked for, or that has changed.
+    Contact {
+        /// What we call it.
+        name: &'a str,
+        /// Its NodeId.
+        node_id: &'a str,
+        /// Where its user says that it listens.
+        addresses: &'a [String],
+        /// Where it was met, the last first.
+        seen_at: &'a [String],
+        /// The rendezvous server where it can be found.
+        rendezvous: Option<&'a str>,
+        /// When it was met first, as in RFC 3339; null if never.
+        first_met: Option<&'a str>,
+        /// When it was met last.
+        last_met: Option<&'a str>,
+        /// `added`, `renamed` or `removed`; null in a list.
+        done: Option<&'a str>,
     },
     /// A NodeId that was asked for.
     Id {

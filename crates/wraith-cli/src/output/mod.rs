@@ -149,18 +149,31 @@ impl Reporter {
         Some((size.ws_col.into(), size.ws_row.into()))
     }
 
+    /// Whether there is a person to ask: one who sees the terminal and can type.
+    pub fn is_interactive(&self) -> bool {
+        matches!(self.style, Style::Terminal { .. }) && io::stdin().is_terminal()
+    }
+
+    /// Shows a question, which no progress overwrites until [`Self::question_over`].
+    pub fn show_question(&self, question: &str) {
+        let mut inner = self.lock();
+        inner.wipe();
+        inner.asking = true;
+        let _ = write!(inner.err, "{question}");
+        let _ = inner.err.flush();
+    }
+
+    /// The question was answered, or need not be any more.
+    pub fn question_over(&self) {
+        self.lock().asking = false;
+    }
+
     /// A question on the terminal; the answer is read from standard input. None at its end.
     pub fn ask(&self, question: &str) -> Option<String> {
-        {
-            let mut inner = self.lock();
-            inner.wipe();
-            inner.asking = true;
-            let _ = write!(inner.err, "{question}");
-            let _ = inner.err.flush();
-        }
+        self.show_question(question);
         let mut answer = String::new();
         let read = io::stdin().read_line(&mut answer);
-        self.lock().asking = false;
+        self.question_over();
         match read {
             Ok(0) | Err(_) => None,
             Ok(_) => Some(answer.trim().to_owned()),

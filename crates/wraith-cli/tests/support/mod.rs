@@ -4,6 +4,8 @@
 //! Waiting is always for an event of a process or for its end. The deadline only turns a hang into a failure.
 #![allow(dead_code, reason = "every test file uses another part of it")]
 
+pub mod cable;
+pub mod contacts;
 pub mod hostile;
 pub mod journal;
 pub mod process;

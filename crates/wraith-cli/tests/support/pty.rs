@@ -106,6 +106,13 @@ impl Terminal {
         }
     }
 
+    /// Says no to the question that ends a transfer with somebody unknown.
+    #[track_caller]
+    pub fn keep_nobody(&mut self) {
+        self.expect("as a contact? A name, or Enter for no: ");
+        self.send("\n");
+    }
+
     /// Everything written so far, as it came (with the terminal's `\r\n`).
     pub fn screen(&self) -> String {
         String::from_utf8_lossy(&self.seen).into_owned()

@@ -1,0 +1,119 @@
+//! `wraith contact`.
+
+use wraith_crypto::NodeId;
+
+use super::book::{Contact, Refused};
+use super::store::Store;
+use crate::args::{ContactAction, ContactArgs};
+use crate::code;
+use crate::failure::{Exit, Failure};
+use crate::home::Home;
+use crate::output::{Event, Reporter};
+
+/// Shows or changes the contacts.
+pub fn run(args: &ContactArgs, reporter: &Reporter) -> Result<(), Failure> {
+    let home = Home::open()?;
+    let store = Store::of(&home);
+    match &args.action {
+        ContactAction::List => list(&store, reporter),
+        ContactAction::Add { name, node_id, address, rendezvous } => {
+            if home.identity()?.node_id() == *node_id {
+                return Err(Failure::new(Exit::Usage, "this is this machine's own NodeId"));
+            }
+            let server = rendezvous.as_ref().map(|server| code::with_port(&server.to_string()));
+            let contact = store.change(|book| {
+                book.add(name, *node_id).map_err(refused)?;
+                if !address.is_empty() {
+                    book.set_addresses(*node_id, address);
+                }
+                if let Some(server) = &server {
+                    book.set_rendezvous(*node_id, server);
+                }
+                Ok(book.with(*node_id).cloned().expect("it was just added"))
+            })?;
+            tell(&contact, Some("added"), reporter);
+            reporter.say(format!("{name} is a contact now."));
+            Ok(())
+        }
+        ContactAction::Rename { old, new } => {
+            let contact = store.change(|book| {
+                book.rename(old, new).map_err(refused)?;
+                Ok(book.named(new).cloned().expect("it was just renamed"))
+            })?;
+            tell(&contact, Some("renamed"), reporter);
+            reporter.say(format!("{old} is called {new} now."));
+            Ok(())
+        }
+        ContactAction::Remove { name } => {
+            let contact = store.change(|book| book.remove(name).map_err(refused))?;
+            tell(&contact, Some("removed"), reporter);
+            reporter.say(format!("{} is no contact any more.", contact.name));
+            Ok(())
+        }
+    }
+}
+
+fn list(store: &Store, reporter: &Reporter) -> Result<(), Failure> {
+    let book = store.load()?;
+    let longest = book.contacts().iter().map(|c| c.name.as_str().chars().count()).max();
+    for contact in book.contacts() {
+        tell(contact, None, reporter);
+        let met = contact.last_met.map(|time| format!("  met {}", time.strftime("%Y-%m-%d")));
+        let Contact { name, node_id, .. } = contact;
+        let width = longest.unwrap_or_default();
+        reporter.answer(format!("{name:<width$}  {node_id}{}", met.unwrap_or_default()));
+    }
+    if book.contacts().is_empty() {
+        reporter
+            .say("There are no contacts yet. After a transfer you can keep the other side as one.");
+    }
+    Ok(())
+}
+
+/// The event about a contact.
+pub fn tell(contact: &Contact, done: Option<&str>, reporter: &Reporter) {
+    let texts = |items: &[String]| items.to_vec();
+    let addresses: Vec<_> = contact.addresses.iter().map(ToString::to_string).collect();
+    let seen_at: Vec<_> = contact.seen_at.iter().map(ToString::to_string).collect();
+    let time = |time: Option<jiff::Timestamp>| time.map(|time| format!("{time:.0}"));
+    let (first_met, last_met) = (time(contact.first_met), time(contact.last_met));
+    reporter.event(&Event::Contact {
+        name: contact.name.as_str(),
+        node_id: &contact.node_id.to_string(),
+        addresses: &texts(&addresses),
+        seen_at: &texts(&seen_at),
+        rendezvous: contact.rendezvous.as_deref(),
+        first_met: first_met.as_deref(),
+        last_met: last_met.as_deref(),
+        done,
+    });
+}
+
+/// Why contacts are not changed, in words.
+pub fn refused(why: Refused) -> Failure {
+    match why {
+        Refused::NameTaken(theirs) => name_taken(theirs),
+        Refused::Known(name) => {
+            Failure::new(Exit::Other, format!("this identity is a contact already, called {name}"))
+                .hint(format!("for another name: wraith contact rename {name} NEW"))
+        }
+        Refused::Full => Failure::new(Exit::Other, "there is no room for more contacts")
+            .hint("remove some: wraith contact remove NAME"),
+        Refused::Nobody(name) => nobody(name.as_str()),
+    }
+}
+
+fn name_taken(theirs: NodeId) -> Failure {
+    let message = format!(
+        "the name belongs to another identity, {theirs}; a contact's key is never replaced"
+    );
+    Failure::new(Exit::Other, message).hint(
+        "choose another name. If they have a new key, ask them, and wraith contact remove the old one first",
+    )
+}
+
+/// There is no contact with this name.
+pub fn nobody(name: &str) -> Failure {
+    Failure::new(Exit::Usage, format!("there is no contact called {name}"))
+        .hint("wraith contact list shows all; wraith contact add NAME NODEID makes one")
+}

@@ -1,0 +1,151 @@
+//! After a transfer: a contact that was met is remembered as such, and somebody new can be kept under a name.
+
+use std::net::SocketAddr;
+
+use jiff::Timestamp;
+use wraith_crypto::NodeId;
+use wraith_discovery::contact::usual_port;
+use wraith_transfer::Role;
+
+use super::answers::Answers;
+use super::book::Meeting;
+use super::command::{refused, tell};
+use super::name::Name;
+use super::store::Store;
+use crate::args::MeetingArgs;
+use crate::code;
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::interrupt::Interrupt;
+use crate::output::Reporter;
+use crate::report::short_id;
+
+/// Names that a person may mistype before the question is given up.
+const TRIES: u32 = 5;
+
+/// Whether to keep somebody new.
+#[derive(Clone, Copy, Debug)]
+pub enum Keep<'a> {
+    /// Under this name.
+    As(&'a Name),
+    /// Ask, if there is a person to ask.
+    Ask,
+    No,
+}
+
+impl<'a> Keep<'a> {
+    /// What the options of a command say.
+    pub fn of(save_as: Option<&'a Name>, may_ask: bool) -> Self {
+        match save_as {
+            Some(name) => Self::As(name),
+            None if may_ask => Self::Ask,
+            None => Self::No,
+        }
+    }
+}
+
+/// The other side of a transfer that has ended well.
+#[derive(Clone, Debug)]
+pub struct Other {
+    pub node_id: NodeId,
+    pub role: Role,
+    pub meeting: Meeting,
+}
+
+impl Other {
+    /// Somebody who was seen at `remote`; if it listens, then there, at its usual port.
+    pub fn seen(node_id: NodeId, role: Role, remote: SocketAddr, meeting: &MeetingArgs) -> Self {
+        let at = Some(SocketAddr::new(remote.ip().to_canonical(), usual_port(node_id)));
+        let rendezvous = code::places_of(meeting).rendezvous;
+        Self { node_id, role, meeting: Meeting { at, rendezvous } }
+    }
+}
+
+/// Remembers the meeting, if the other side is a contact or becomes one.
+///
+/// # Errors
+/// It was to be kept under a name and cannot be. Everything else is only worth a warning: the transfer is done.
+pub fn after_transfer(
+    other: &Other,
+    keep: Keep<'_>,
+    answers: &Answers,
+    interrupt: &Interrupt,
+    reporter: &Reporter,
+) -> Result<(), Failure> {
+    match (remember(other, keep, answers, interrupt, reporter), keep) {
+        (Err(failure), Keep::As(name)) => {
+            let message = format!(
+                "everything was transferred, but the {} is not kept as {name}: {}",
+                other.role, failure.message
+            );
+            Err(Failure { message, ..failure })
+        }
+        (Err(failure), _) => {
+            reporter.warn(failure.message);
+            Ok(())
+        }
+        (Ok(()), _) => Ok(()),
+    }
+}
+
+fn remember(
+    other: &Other,
+    keep: Keep<'_>,
+    answers: &Answers,
+    interrupt: &Interrupt,
+    reporter: &Reporter,
+) -> Result<(), Failure> {
+    let store = Store::of(&Home::open()?);
+    let known = store.load()?.with(other.node_id).is_some();
+    match keep {
+        Keep::As(name) => add(&store, name, other, reporter),
+        _ if known => store.change(|book| {
+            book.met(other.node_id, &other.meeting, Timestamp::now());
+            Ok(())
+        }),
+        Keep::Ask if reporter.is_interactive() => ask(&store, other, answers, interrupt, reporter),
+        Keep::Ask | Keep::No => Ok(()),
+    }
+}
+
+fn add(store: &Store, name: &Name, other: &Other, reporter: &Reporter) -> Result<(), Failure> {
+    let (contact, is_new) = store.change(|book| {
+        let is_new = book.with(other.node_id).is_none();
+        book.add(name, other.node_id).map_err(refused)?;
+        book.met(other.node_id, &other.meeting, Timestamp::now());
+        Ok((book.with(other.node_id).cloned().expect("it was just added"), is_new))
+    })?;
+    if is_new {
+        tell(&contact, Some("added"), reporter);
+        reporter.say(format!(
+            "{name} is a contact now: wraith send FILE --to {name}, while wraith listen runs there."
+        ));
+    }
+    Ok(())
+}
+
+fn ask(
+    store: &Store,
+    other: &Other,
+    answers: &Answers,
+    interrupt: &Interrupt,
+    reporter: &Reporter,
+) -> Result<(), Failure> {
+    let node_id = other.node_id.to_string();
+    let short = short_id(&node_id);
+    let question =
+        format!("Keep the {} ({short}) as a contact? A name, or Enter for no: ", other.role);
+    for _ in 0..TRIES {
+        let answer = answers.ask(&question, || interrupt.caught().is_some());
+        let Some(text) = answer.filter(|text| !text.is_empty()) else { return Ok(()) };
+        let added = match text.parse::<Name>() {
+            Ok(name) => add(store, &name, other, reporter).map_err(|failure| failure.message),
+            Err(why) => Err(why),
+        };
+        match added {
+            Ok(()) => return Ok(()),
+            Err(why) => reporter.warn(why),
+        }
+    }
+    Ok(())
+}
