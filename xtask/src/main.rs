@@ -1,4 +1,4 @@
-//! Developer commands: `cargo xtask test | race | fanout | delta | charts | grid | netlab | swarm | guard | bench | fuzz | package | ci`. Each is what a person would type,
+//! Developer commands: `cargo xtask test | race | fanout | delta | charts | grid | netlab | swarm | guard | bench | fuzz | package | recording | ci`. Each is what a person would type,
 //! in the right order; what they print is meant to be pasted.
 
 mod bench;
@@ -10,6 +10,7 @@ mod machine;
 mod netlab;
 mod package;
 mod race;
+mod recording;
 
 use clap::{Parser, Subcommand};
 
@@ -57,6 +58,8 @@ enum Command {
     Fuzz(fuzz::Args),
     /// Make a Debian package and an archive of the program, man pages and completions, and try them out
     Package(package::Args),
+    /// Record a first transfer: docs/first-transfer.svg, and the transcript in the README
+    Recording(recording::Args),
     /// Everything that must hold before a change lands (.ci/run)
     Ci,
 }
@@ -64,7 +67,10 @@ enum Command {
 fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
         Command::Test => {
-            cargo::test().and_then(|()| netlab::smoke_test()).and_then(|()| package::smoke_test())
+            cargo::test()?;
+            netlab::smoke_test()?;
+            package::smoke_test()?;
+            recording::smoke_test()
         }
         Command::Race(args) => race::run(&args),
         Command::Fanout(args) => race::fanout::run(&args),
@@ -77,6 +83,7 @@ fn main() -> anyhow::Result<()> {
         Command::Bench(args) => bench::run(&args),
         Command::Fuzz(args) => fuzz::run(&args),
         Command::Package(args) => package::run(&args),
+        Command::Recording(args) => recording::run(&args),
         Command::Ci => cargo::ci(),
     }
 }

@@ -1,0 +1,97 @@
+//! What is another in each run: the code, for which the one of the README is shown; and figures, which are shown as they
+//! were and left out of the comparison.
+
+use super::terminal::{Piece, Screen};
+
+/// Words to replace on the screen.
+#[derive(Debug, Default)]
+pub struct Masks {
+    words: Vec<(String, String)>,
+}
+
+impl Masks {
+    pub fn replace(&mut self, word: &str, by: &str) {
+        self.words.push((word.to_owned(), by.to_owned()));
+    }
+
+    pub fn apply(&self, screen: &Screen) -> Screen {
+        let piece = |piece: &Piece| Piece { text: self.text(&piece.text), color: piece.color };
+        Screen(screen.0.iter().map(|line| line.iter().map(piece).collect()).collect())
+    }
+
+    fn text(&self, text: &str) -> String {
+        self.words.iter().fold(text.to_owned(), |text, (word, by)| text.replace(word, by))
+    }
+}
+
+/// A transcript with everything that is another in each run made the same: NodeIds, ports, times and rates, free space.
+pub fn comparable(transcript: &str) -> String {
+    let line = |line: &str| {
+        let line = before(line, " at 127.0.0.1:", 1, "ID");
+        let line = between(&line, "127.0.0.1:", is_digit, "PORT");
+        let line = before(&line, " free", 2, "SPACE");
+        if !line.contains("verified") {
+            return line;
+        }
+        between(&between(&line, " in ", |c| c != '(', "TIME "), "(", |c| c != ')', "RATE")
+    };
+    // Two threads of the sender tell that the code was used and that somebody has come; either may be first.
+    let mut lines: Vec<_> = transcript.lines().map(line).collect();
+    lines.sort();
+    lines.join("\n")
+}
+
+fn is_digit(c: char) -> bool {
+    c.is_ascii_digit()
+}
+
+/// Replaces what follows `mark` as long as it `is` such letters.
+fn between(text: &str, mark: &str, is: impl Fn(char) -> bool, by: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((start, after)) = rest.split_once(mark) {
+        let end = after.find(|c| !is(c)).unwrap_or(after.len());
+        out.push_str(start);
+        out.push_str(mark);
+        if end > 0 {
+            out.push_str(by);
+        }
+        rest = &after[end..];
+    }
+    out + rest
+}
+
+/// Replaces so many words in front of `mark`.
+fn before(text: &str, mark: &str, words: usize, by: &str) -> String {
+    let Some(at) = text.find(mark) else { return text.to_owned() };
+    let start = text[..at].rmatch_indices(' ').nth(words - 1).map_or(0, |(space, _)| space + 1);
+    format!("{}{by}{}", &text[..start], &text[at..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_changes_is_made_the_same_and_the_rest_is_not() {
+        let same = |text: &str, wanted: &str| assert_eq!(comparable(text), wanted);
+        same(
+            "Connected to ab at 127.0.0.1:51234 (loopback).",
+            "Connected to ID at 127.0.0.1:PORT (loopback).",
+        );
+        same("ab at 127.0.0.1:9 offers film.mov", "ID at 127.0.0.1:PORT offers film.mov");
+        same(
+            "Sent 1 file, 419 MB in 12.3 s (34 MB/s), verified.",
+            "Sent 1 file, 419 MB in TIME (RATE), verified.",
+        );
+        same("  into ., 57.7 GB free", "  into ., SPACE free");
+        same("one try within 60 min\nnext (line)", "one try within 60 min\nnext (line)");
+    }
+
+    #[test]
+    fn words_are_replaced_wherever_they_stand() {
+        let mut masks = Masks::default();
+        masks.replace("9-apple-pear", "7-crater-lemon");
+        assert_eq!(masks.text("wraith receive 9-apple-pear"), "wraith receive 7-crater-lemon");
+    }
+}

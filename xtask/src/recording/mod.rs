@@ -1,0 +1,252 @@
+//! `cargo xtask recording`: a first transfer as two people see it, from the real program at two real terminals. It goes into
+//! `docs/first-transfer.svg`, which moves, and as text into the README.
+//!
+//! Invariant: what the README and the picture end with is what today's program prints, but for what is another in each run
+//! ([`mask`]); `cargo xtask test` compares them.
+
+mod mask;
+mod svg;
+mod terminal;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::cargo;
+use mask::Masks;
+use terminal::Terminal;
+
+const PICTURE: &str = "docs/first-transfer.svg";
+const DOCUMENT: &str = "README.md";
+const BEGIN: &str = "<!-- made by cargo xtask recording: begin -->\n";
+const END: &str = "<!-- made by cargo xtask recording: end -->\n";
+
+/// Of both terminals.
+const COLUMNS: u16 = 90;
+const ROWS: u16 = 14;
+/// What is sent: large enough that there is something to see on the way.
+const FILM_BYTES: usize = 400 << 20;
+/// Beyond it something hangs.
+const HANG: Duration = Duration::from_secs(180);
+/// Between two looks at the terminals.
+const PACE: Duration = Duration::from_millis(40);
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Record this program instead of building one
+    #[arg(long, value_name = "FILE")]
+    program: Option<PathBuf>,
+    /// Change nothing; fail where the picture or the README is not of today's program
+    #[arg(long)]
+    check: bool,
+}
+
+pub fn run(args: &Args) -> Result<()> {
+    let program = match &args.program {
+        Some(program) => fs::canonicalize(program)?,
+        None => cargo::build_release()?,
+    };
+    let recording = record(&program)?;
+    if args.check { check(&recording) } else { write(&recording) }
+}
+
+/// Compares what is committed with the release build of the tests.
+pub fn smoke_test() -> Result<()> {
+    check(&record(&cargo::build_release()?)?)
+}
+
+/// Both terminals at one moment.
+#[derive(Clone, Debug)]
+pub struct Frame {
+    /// Since the beginning.
+    pub at: Duration,
+    pub alice: terminal::Screen,
+    pub bob: terminal::Screen,
+}
+
+/// What was seen. The last frame is the end.
+#[derive(Debug)]
+struct Recording {
+    frames: Vec<Frame>,
+}
+
+impl Recording {
+    /// Both terminals in the end, as text.
+    fn transcript(&self) -> String {
+        let last = self.frames.last().expect("there is a frame");
+        format!("{}\n\n{}\n", last.alice.text(), last.bob.text())
+    }
+}
+
+fn check(recording: &Recording) -> Result<()> {
+    let again = "run cargo xtask recording";
+    let today = recording.transcript();
+    let picture = svg::transcript(&read(PICTURE)?).context("the picture has no transcript")?;
+    for (name, shown) in [(PICTURE, picture), (DOCUMENT, transcript_of(&read(DOCUMENT)?)?)] {
+        let same = mask::comparable(&shown) == mask::comparable(&today);
+        ensure!(same, "{name} shows\n{shown}\nand not\n{today}\n{again}");
+    }
+    println!("{DOCUMENT} and {PICTURE} show what the program prints today.");
+    Ok(())
+}
+
+fn transcript_of(document: &str) -> Result<String> {
+    let (_, rest) = document.split_once(BEGIN).context("the README has no first mark")?;
+    let (inside, _) = rest.split_once(END).context("the README has no second mark")?;
+    let text = inside.strip_prefix("```console\n").and_then(|text| text.strip_suffix("```\n"));
+    Ok(text.context("the README has no transcript between the marks")?.to_owned())
+}
+
+fn write(recording: &Recording) -> Result<()> {
+    let document = with_transcript(&read(DOCUMENT)?, &recording.transcript())?;
+    fs::write(cargo::root().join(DOCUMENT), document)?;
+    let transcript = recording.transcript();
+    fs::write(cargo::root().join(PICTURE), svg::picture(&recording.frames, &transcript))?;
+    println!("{} frames are in {PICTURE}, and the end is in {DOCUMENT}.", recording.frames.len());
+    Ok(())
+}
+
+fn read(name: &str) -> Result<String> {
+    fs::read_to_string(cargo::root().join(name)).with_context(|| format!("cannot read {name}"))
+}
+
+fn with_transcript(document: &str, transcript: &str) -> Result<String> {
+    let (before, rest) = document.split_once(BEGIN).context("the README has no first mark")?;
+    let (_, after) = rest.split_once(END).context("the README has no second mark")?;
+    Ok(format!("{before}{BEGIN}```console\n{transcript}```\n{END}{after}"))
+}
+
+/// Two people on one machine, who meet on its loopback as two machines do on their network.
+struct Stage {
+    folder: tempfile::TempDir,
+    program: PathBuf,
+    start: Instant,
+    frames: Vec<Frame>,
+    masks: Masks,
+}
+
+fn record(program: &Path) -> Result<Recording> {
+    let folder = tempfile::tempdir()?;
+    for name in ["alice", "bob"] {
+        fs::create_dir_all(folder.path().join(name))?;
+    }
+    fs::write(folder.path().join("alice/film.mov"), noise(FILM_BYTES))?;
+    let program = program.to_owned();
+    let mut stage = Stage {
+        folder,
+        program,
+        start: Instant::now(),
+        frames: Vec::new(),
+        masks: Masks::default(),
+    };
+    stage.play()?;
+    Ok(Recording { frames: stage.frames })
+}
+
+impl Stage {
+    fn play(&mut self) -> Result<()> {
+        let (mut alice, mut bob) = (Terminal::new("alice"), Terminal::new("bob"));
+        self.type_in(&mut alice, "wraith send film.mov", Side::Alice, &bob);
+        self.start(&mut alice, &["send", "film.mov"])?;
+        self.until(&mut alice, &mut bob, "Ctrl-C stops.")?;
+        let code = alice.word_after("wraith receive ").context("no code on the screen")?;
+        self.masks.replace(&code, "7-crater-lemon");
+        // What was seen so far has the real code in it.
+        for frame in &mut self.frames {
+            frame.alice = self.masks.apply(&frame.alice);
+        }
+        self.type_in(&mut bob, "wraith 7-crater-lemon", Side::Bob, &alice);
+        self.start(&mut bob, &[code.as_str()])?;
+        self.until(&mut alice, &mut bob, "Accept?")?;
+        bob.press("y\n")?;
+        while alice.is_running() || bob.is_running() {
+            self.wait(&mut alice, &mut bob)?;
+        }
+        ensure!(alice.succeeded() && bob.succeeded(), "{}\n{}", alice.all(), bob.all());
+        let (sent, got) = (self.path("alice/film.mov"), self.path("bob/film.mov"));
+        ensure!(fs::read(sent)? == fs::read(got)?, "another film arrived");
+        Ok(())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Starts the program at a terminal, in the folder of its person.
+    fn start(&self, terminal: &mut Terminal, words: &[&str]) -> Result<()> {
+        let home = self.path(terminal.name());
+        let mut command = std::process::Command::new(&self.program);
+        command.args(words).current_dir(&home).env_clear();
+        command.env("HOME", &home).env("WRAITH_HOME", home.join(".wraith"));
+        // Nothing leaves this machine.
+        command.env("WRAITH_LAN", "lo").env("TERM", "xterm-256color");
+        terminal.start(command)
+    }
+
+    /// A person types a command, letter by letter; that takes no real time.
+    fn type_in(&mut self, terminal: &mut Terminal, words: &str, side: Side, other: &Terminal) {
+        let prompt = format!("{}$ ", terminal.name());
+        terminal.show(&prompt);
+        for letter in words.chars() {
+            terminal.show(letter.encode_utf8(&mut [0; 4]));
+            self.start -= Duration::from_millis(60);
+            match side {
+                Side::Alice => self.look(terminal, other),
+                Side::Bob => self.look(other, terminal),
+            }
+        }
+        self.start -= Duration::from_millis(400);
+        terminal.show("\r\n");
+    }
+
+    fn until(&mut self, alice: &mut Terminal, bob: &mut Terminal, text: &str) -> Result<()> {
+        while !alice.all().contains(text) && !bob.all().contains(text) {
+            self.wait(alice, bob)?;
+        }
+        // As long as a person takes to read it.
+        self.start -= Duration::from_millis(900);
+        Ok(())
+    }
+
+    fn wait(&mut self, alice: &mut Terminal, bob: &mut Terminal) -> Result<()> {
+        alice.take(PACE);
+        bob.take(PACE);
+        self.look(alice, bob);
+        if alice.waited() > HANG && bob.waited() > HANG {
+            bail!("it hangs:\n{}\n{}", alice.all(), bob.all());
+        }
+        Ok(())
+    }
+
+    /// A frame, if anything is other than in the last.
+    fn look(&mut self, alice: &Terminal, bob: &Terminal) {
+        let (alice, bob) = (self.masks.apply(&alice.screen()), self.masks.apply(&bob.screen()));
+        let same = |frame: &Frame| frame.alice == alice && frame.bob == bob;
+        if !self.frames.last().is_some_and(same) {
+            self.frames.push(Frame { at: self.start.elapsed(), alice, bob });
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Side {
+    Alice,
+    Bob,
+}
+
+/// Bytes that cannot be compressed (SplitMix64).
+fn noise(len: usize) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(len);
+    let mut state = 1_u64;
+    while bytes.len() < len {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bytes.extend_from_slice(&(z ^ (z >> 31)).to_le_bytes());
+    }
+    bytes.truncate(len);
+    bytes
+}
