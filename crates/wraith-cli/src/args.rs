@@ -148,7 +148,7 @@ pub struct SendArgs {
     pub timeout: Option<u64>,
 
     /// Wait this many seconds for a receiver that was lost to come back
-    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
     pub reconnect: u64,
 
     /// Send whole files, also where the receiver has an older copy
@@ -245,7 +245,7 @@ pub struct ReceiveArgs {
     pub rate: Option<RateLimit>,
 
     /// Keep trying for this many seconds when a connection that worked is lost
-    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
     pub reconnect: u64,
 }
 

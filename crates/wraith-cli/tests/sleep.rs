@@ -15,18 +15,15 @@ const CHUNK: u64 = 256 * 1024;
 const RATE: &str = "8M";
 /// Longer than a connection bears silence (10 s), so that both sides have to make a new one.
 const NAP: Duration = Duration::from_secs(15);
-/// As long as both sides wait for each other by default, which is therefore not enough: who wakes needs another 10 s to
-/// see that its connection is gone.
 const SLEEP: Duration = Duration::from_secs(60);
-const PATIENCE: &[&str] = &["--reconnect", "120"];
 
 /// Neither side loses anything when `who` is stopped for a while.
-fn sleeps(who: &str, time: Duration, patience: &[&str]) {
+fn sleeps(who: &str, time: Duration) {
     let world = World::new();
     let film = world.source().join("film.mov");
     tree::file(&film, 1, BYTES);
-    let mut sender = world.send_with(&[&film], &[&["--rate", RATE], patience].concat());
-    let receiver = world.receive_with(&sender.ticket(), patience);
+    let mut sender = world.send_with(&[&film], &["--rate", RATE]);
+    let receiver = world.receive(&sender.ticket());
     wait_until_verified(&world.target(), "film.mov", 10);
     let sleeper = if who == "sender" { &sender } else { &receiver };
     sleeper.signal(libc::SIGSTOP);
@@ -48,20 +45,20 @@ fn sleeps(who: &str, time: Duration, patience: &[&str]) {
 
 #[test]
 fn a_receiver_that_sleeps_goes_on_where_it_was() {
-    sleeps("receiver", NAP, &[]);
+    sleeps("receiver", NAP);
 }
 
 #[test]
 fn a_sender_that_sleeps_goes_on_where_it_was() {
-    sleeps("sender", NAP, &[]);
+    sleeps("sender", NAP);
 }
 
 #[test]
 #[ignore = "two minutes of waiting; cargo test --test sleep -- --ignored"]
 fn a_minute_of_sleep_is_no_different() {
     thread::scope(|scope| {
-        scope.spawn(|| sleeps("receiver", SLEEP, PATIENCE));
-        scope.spawn(|| sleeps("sender", SLEEP, PATIENCE));
+        scope.spawn(|| sleeps("receiver", SLEEP));
+        scope.spawn(|| sleeps("sender", SLEEP));
     });
 }
 
