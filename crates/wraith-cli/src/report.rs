@@ -153,7 +153,11 @@ impl Story {
         });
         if self.role == Role::Sender {
             let (files, bytes) = (Files(offer.files), Bytes(offer.bytes));
-            self.say(format!("Offered {files}, {bytes}."));
+            self.say(if offer.stream == Some(true) {
+                "Offered a stream.".to_owned()
+            } else {
+                format!("Offered {files}, {bytes}.")
+            });
         }
     }
 

@@ -49,8 +49,12 @@ struct Figure {
 fn figures(s: &Snapshot) -> Vec<Figure> {
     let mut figures = Vec::new();
     let mut say = |rank, text: String| figures.push(Figure { text, rank });
-    say(0, format!("{}%", percent(s.bytes, s.total)));
-    say(3, format!("{} of {}", Bytes(s.bytes), Bytes(s.total)));
+    if is_endless(s) {
+        say(0, Bytes(s.bytes).to_string());
+    } else {
+        say(0, format!("{}%", percent(s.bytes, s.total)));
+        say(3, format!("{} of {}", Bytes(s.bytes), Bytes(s.total)));
+    }
     if s.total_files > 1 {
         say(6, format!("{} of {}", s.files, Files(s.total_files)));
     }
@@ -65,6 +69,11 @@ fn figures(s: &Snapshot) -> Vec<Figure> {
         say(5, format!("{}-bound", bottleneck.name()));
     }
     figures
+}
+
+/// More came than was announced: a stream whose end nobody knows.
+fn is_endless(s: &Snapshot) -> bool {
+    s.bytes > s.total
 }
 
 /// Bar, figures, and with a single file its name, as far as they fit.
@@ -89,7 +98,7 @@ fn total(s: &Snapshot, columns: usize, color: bool) -> String {
     }
     let left = room - width(&figures);
     let text = figures.iter().map(|figure| figure.text.as_str()).collect::<Vec<_>>().join("  ");
-    if left < BAR_MIN + GAP {
+    if left < BAR_MIN + GAP || is_endless(s) {
         return text;
     }
     let bar = (left - GAP).min(BAR_MAX);
@@ -199,6 +208,13 @@ mod tests {
     fn a_log_line_says_it_all() {
         let line = "50%  500 MB of 1.00 GB  250 MB/s  2 s left  over lan  disk-bound";
         assert_eq!(plain(&half()), line);
+    }
+
+    #[test]
+    fn a_stream_without_a_known_end_has_neither_share_nor_time_left() {
+        let stream = Snapshot { total: 0, ..half() };
+        assert_eq!(plain(&stream), "500 MB  250 MB/s  over lan  disk-bound");
+        assert_eq!(lines(&stream, 80, 24, false).last().unwrap(), &plain(&stream));
     }
 
     #[test]

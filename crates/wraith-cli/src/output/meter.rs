@@ -117,9 +117,9 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Seconds until the end at the present rate; None while nothing moves.
+    /// Seconds until the end at the present rate; None while nothing moves, and for a stream without a known end.
     pub fn eta_seconds(&self) -> Option<u64> {
-        let left = self.total.saturating_sub(self.bytes);
+        let left = self.total.checked_sub(self.bytes)?;
         (self.bytes_per_second > 0).then(|| left.div_ceil(self.bytes_per_second))
     }
 
