@@ -1,6 +1,7 @@
 //! The command line, defined once: parsing, `--help` and usage errors all come from these types.
 
 mod contacts;
+mod verify;
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -11,6 +12,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use wraith_discovery::{Code, Lan};
 
 pub use contacts::{Accept, ContactAction, ContactArgs, ListenArgs};
+pub use verify::{RecordArgs, VerifyArgs};
 
 use crate::config::ConfigArgs;
 use crate::contacts::Name;
@@ -58,6 +60,8 @@ pub enum Command {
     Receive(ReceiveArgs),
     /// Take files from contacts, without a code, until Ctrl-C
     Listen(ListenArgs),
+    /// Check that everything that was received is still there, as it was
+    Verify(VerifyArgs),
     /// Show and change whom this machine knows
     #[command(visible_alias = "contacts")]
     Contact(ContactArgs),
@@ -235,6 +239,9 @@ pub struct ReceiveArgs {
     /// Fetch whole files, also where an older copy is here; on a fast network that can be quicker
     #[arg(short = 'W', long)]
     pub whole_file: bool,
+
+    #[command(flatten)]
+    pub record: RecordArgs,
 
     /// Keep trying to reach the sender for this many seconds at first
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]

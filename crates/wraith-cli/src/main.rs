@@ -27,12 +27,14 @@ mod pipe;
 mod prompt;
 mod qr;
 mod receive;
+mod received;
 mod rendezvous;
 mod report;
 mod saved;
 mod send;
 mod serve;
 mod size;
+mod verify;
 mod version;
 
 use std::process::ExitCode;
@@ -56,6 +58,7 @@ fn main() -> ExitCode {
         Command::Send(args) => send::run(args, &reporter),
         Command::Receive(args) => receive::run(args, &reporter),
         Command::Listen(args) => listen::run(args, &reporter),
+        Command::Verify(args) => verify::run(args, &reporter),
         Command::Contact(args) => contacts::run(args, &reporter),
         Command::Demo(args) => demo::run(args, &reporter),
         Command::Rendezvous(args) => rendezvous::run(args, &reporter),

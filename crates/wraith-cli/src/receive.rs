@@ -29,6 +29,7 @@ use crate::interrupt::Interrupt;
 use crate::offer::{self, Answer};
 use crate::output::{Meter, Reporter, Ticker};
 use crate::pipe;
+use crate::received::Recorder;
 use crate::report::{self, Story};
 use crate::saved::Saved;
 use crate::send::shell_word;
@@ -60,6 +61,11 @@ pub fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> 
         interrupt: &interrupt,
         seed,
         story: Arc::new(Story::new(Role::Receiver, reporter)),
+        recorder: Arc::new(Recorder::new(
+            &home,
+            &args.out,
+            !args.record.no_record && !args.is_piped(),
+        )),
         meter: Arc::default(),
         stream,
         instance: getrandom::u64().unwrap_or_else(|_| std::process::id().into()),
@@ -133,6 +139,9 @@ fn command_again(args: &ReceiveArgs, saved: Option<&Saved>) -> String {
     if args.whole_file {
         words.push("--whole-file".into());
     }
+    if args.record.no_record {
+        words.push("--no-record".into());
+    }
     words.join(" ")
 }
 
@@ -146,6 +155,7 @@ struct Receiving<'a> {
     /// Of the identity that the connections are made with; it signs the receipt.
     seed: Zeroizing<[u8; 32]>,
     story: Arc<Story>,
+    recorder: Arc<Recorder>,
     meter: Arc<Meter>,
     /// Where it goes if it is one stream of bytes.
     stream: StreamTarget,
@@ -178,7 +188,9 @@ impl Receiving<'_> {
             match self.fetch(connection, &progress) {
                 Ok(report) => {
                     drop(ticker);
+                    let identity = SecretIdentity::from_seed(*self.seed);
                     self.story.received(&report, progress.bytes());
+                    report::record(&self.recorder, &report, &identity, self.reporter);
                     return report.outcome().map_err(|e| report::failure(&e, self.again));
                 }
                 Err(TransferError::Later) => return Ok(()),
@@ -238,8 +250,11 @@ impl Receiving<'_> {
         options.instance = Some(self.instance);
         options.preview = self.decided().is_none();
         options.delta = !self.args.whole_file;
-        let story = Arc::clone(&self.story);
-        options.events = Arc::new(move |event: wraith_transfer::Event<'_>| story.tell(&event));
+        let (story, recorder) = (Arc::clone(&self.story), Arc::clone(&self.recorder));
+        options.events = Arc::new(move |event: wraith_transfer::Event<'_>| {
+            recorder.tell(&event);
+            story.tell(&event);
+        });
         options.progress = Arc::clone(progress);
         let (cancel, theirs) = (options.cancel.clone(), connection.clone());
         let stop = move || stop(&cancel, &theirs);

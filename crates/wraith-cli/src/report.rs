@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use data_encoding::BASE32_NOPAD;
-use wraith_crypto::NodeId;
+use wraith_crypto::{NodeId, SecretIdentity};
 use wraith_transfer::{
     Event as Happened, FileStatus, Offer, Receipt, ReceiveReport, Role, SendReport, TransferError,
 };
@@ -15,6 +15,7 @@ use crate::addresses::path_kind;
 use crate::contacts;
 use crate::failure::{Exit, Failure};
 use crate::output::{Event, Reporter};
+use crate::received::Recorder;
 use crate::size::{Bytes, Clock, Files};
 
 /// Letters of a NodeId that are shown where the whole would be in the way: 40 bits, for the eye only.
@@ -260,6 +261,20 @@ impl Story {
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
         // Plain figures; a panic elsewhere leaves nothing half done.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Keeps the record of a finished transfer. That it cannot be kept is worth a word and no more.
+pub fn record(
+    recorder: &Recorder,
+    report: &ReceiveReport,
+    identity: &SecretIdentity,
+    reporter: &Reporter,
+) {
+    if let Err(why) = recorder.finish(&report.receipt, report.sender, identity) {
+        let message = format!("no record was kept, so wraith verify cannot check this: {why}");
+        reporter.event(&Event::Note { path: "", message: &message });
+        reporter.warn(message);
     }
 }
 

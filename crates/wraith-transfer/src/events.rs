@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use wraith_crypto::NodeId;
+use wraith_files::RelPath;
 
 use crate::message::Offer;
 use crate::receipt::Receipt;
@@ -52,6 +53,17 @@ impl FileStatus {
     }
 }
 
+/// What an entry of the offer is in the target folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InPlace<'a> {
+    /// A file. `verified` is its number and root, as the receipt covers them; None if an earlier connection verified it.
+    File { bytes: u64, verified: Option<(u32, [u8; 32])> },
+    /// A folder.
+    Folder,
+    /// A symbolic link.
+    Link { target: &'a [u8] },
+}
+
 /// Something that happened.
 #[non_exhaustive]
 #[allow(missing_debug_implementations, reason = "it borrows what only knows how to be shown")]
@@ -64,6 +76,8 @@ pub enum Event<'a> {
     Accepted,
     /// A file is settled. `path` is the path in the manifest, escaped for a terminal; `root` its BLAKE3 where known.
     File { path: &'a dyn Display, status: FileStatus, bytes: u64, root: Option<[u8; 32]> },
+    /// Receiver: an entry stands in the target folder under this path, which a conflict may have made another than its own.
+    InPlace { path: &'a RelPath, what: InPlace<'a> },
     /// Something the user should know but that does not stop the transfer (a socket that cannot be sent, a name in use).
     Note { path: &'a dyn Display, what: &'a dyn Display },
     /// The receipt is signed (receiver) or verified (sender).

@@ -38,8 +38,9 @@ pub mod record;
 mod send;
 mod session;
 
+pub use contents::Contents;
 pub use error::{Role, TransferError, close};
-pub use events::{Cancel, Event, Events, FileStatus};
+pub use events::{Cancel, Event, Events, FileStatus, InPlace};
 pub use knock::{answer, knock};
 pub use message::Offer;
 pub use progress::{ActiveFile, Progress};

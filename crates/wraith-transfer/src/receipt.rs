@@ -73,6 +73,27 @@ impl Receipt {
         out
     }
 
+    /// Reads [`Self::to_bytes`]. The signature is not checked. None if the length is another.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (head, rest) = bytes.split_first_chunk::<80>()?;
+        let (numbers, signature) = rest.split_at_checked(40)?;
+        let number = |at: usize| {
+            let bytes = numbers[at * 8..].first_chunk().expect("there are five numbers");
+            u64::from_be_bytes(*bytes)
+        };
+        Some(Self {
+            transfer_id: *head.first_chunk()?,
+            manifest: *head[16..].first_chunk()?,
+            contents: *head[48..].first_chunk()?,
+            verified: number(0),
+            kept: number(1),
+            failed: number(2),
+            bytes: number(3),
+            unix_seconds: number(4),
+            signature: signature.try_into().ok()?,
+        })
+    }
+
     pub(crate) fn to_body(&self) -> ReceiptBody {
         let Self { transfer_id, manifest, contents, verified, kept, failed, bytes, .. } = *self;
         let Self { unix_seconds, signature, .. } = *self;
@@ -104,5 +125,35 @@ impl Receipt {
             unix_seconds,
             signature,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_receipt_is_read_as_it_was_written_and_any_other_length_is_none() {
+        let identity = SecretIdentity::from_seed([1; 32]);
+        let receipt = Receipt {
+            transfer_id: [1; 16],
+            manifest: [2; 32],
+            contents: [3; 32],
+            verified: 4,
+            kept: 5,
+            failed: 6,
+            bytes: 7,
+            unix_seconds: 8,
+            signature: [0; 64],
+        };
+        let receipt = receipt.signed(&identity);
+        let bytes = receipt.to_bytes();
+        assert_eq!(bytes.len(), RECEIPT_BYTES);
+        let read = Receipt::from_bytes(&bytes).unwrap();
+        assert_eq!(read, receipt);
+        assert_eq!(read.verify(&identity.node_id()), Ok(()));
+        assert_eq!(Receipt::from_bytes(&bytes[1..]), None);
+        assert_eq!(Receipt::from_bytes(&[&bytes[..], &[0]].concat()), None);
+        assert_eq!(Receipt::from_bytes(&[]), None);
     }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use wraith_crypto::NodeId;
 
-use super::MeetingArgs;
+use super::{MeetingArgs, RecordArgs};
 use crate::contacts::{Address, Name};
 
 #[derive(Args, Debug)]
@@ -51,6 +51,9 @@ pub struct ListenArgs {
     /// Folder to put the files in
     #[arg(short = 'o', long = "out", value_name = "DIR", default_value = ".")]
     pub out: PathBuf,
+
+    #[command(flatten)]
+    pub record: RecordArgs,
 
     /// Address to listen on; by default every address of this machine and the usual port of its identity
     #[arg(long, value_name = "IP:PORT")]

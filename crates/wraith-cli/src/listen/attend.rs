@@ -20,9 +20,11 @@ use super::callers::Callers;
 use super::turn::{Held, Turn};
 use crate::args::{Accept, MeetingArgs};
 use crate::contacts::{self, Answers, Keep, Name, Other, Store, after_transfer};
+use crate::home::Home;
 use crate::interrupt::Interrupt;
 use crate::offer::{self, Answer};
 use crate::output::{Event, Meter, Reporter, Ticker};
+use crate::received::Recorder;
 use crate::report::{self, Story, short_id};
 
 /// Offers that were answered, so that one that comes back after a lost connection is not asked about again.
@@ -38,6 +40,9 @@ pub struct Hall {
     pub meeting: MeetingArgs,
     pub seed: Zeroizing<[u8; 32]>,
     pub store: Store,
+    pub home: Home,
+    /// A record of what arrives is kept.
+    pub record: bool,
     pub callers: Arc<Callers>,
     pub turn: Turn,
     pub answers: Answers,
@@ -81,6 +86,7 @@ struct Caller<'a> {
     secret: [u8; 16],
     cancel: Cancel,
     story: Arc<Story>,
+    recorder: Arc<Recorder>,
     /// Nothing is told before it is the caller's turn, so that two transfers are not mixed up.
     may_tell: Arc<AtomicBool>,
     turn: Mutex<Option<Held<'a>>>,
@@ -125,6 +131,7 @@ impl Hall {
             secret,
             cancel,
             story: Arc::new(Story::new(Role::Receiver, &self.reporter)),
+            recorder: Arc::new(Recorder::new(&self.home, &self.out, self.record)),
             may_tell: Arc::default(),
             turn: Mutex::default(),
         };
@@ -140,7 +147,9 @@ impl Caller<'_> {
         options.cancel = self.cancel.clone();
         let progress = Arc::clone(&options.progress);
         let (may_tell, story) = (Arc::clone(&self.may_tell), Arc::clone(&self.story));
+        let recorder = Arc::clone(&self.recorder);
         options.events = Arc::new(move |event: Happened<'_>| {
+            recorder.tell(&event);
             if may_tell.load(Relaxed) {
                 story.tell(&event);
             }
@@ -223,6 +232,8 @@ impl Caller<'_> {
 
     fn received(&self, report: &ReceiveReport, bytes: u64) {
         self.story.received(report, bytes);
+        let identity = SecretIdentity::from_seed(*self.hall.seed);
+        report::record(&self.recorder, report, &identity, &self.hall.reporter);
         if let Err(error) = report.outcome() {
             self.failed(&error);
             return;

@@ -70,6 +70,8 @@ pub fn run(args: &ListenArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
         meeting: args.meeting.clone(),
         seed,
         store,
+        home,
+        record: !args.record.no_record,
         callers: Arc::clone(&callers),
         turn: Turn::default(),
         answers: Answers::new(reporter),

@@ -233,6 +233,49 @@ pub enum Event<'a> {
         /// `added`, `renamed` or `removed`; null in a list.
         done: Option<&'a str>,
     },
+    /// A transfer that `wraith verify` can check; the newest first.
+    Received {
+        /// Its name for `wraith verify`.
+        id: &'a str,
+        /// The folder that it went into, escaped.
+        folder: &'a str,
+        /// The sender's NodeId.
+        from: &'a str,
+        /// What we call it; null if it is no contact.
+        contact: Option<&'a str>,
+        /// When, as in RFC 3339.
+        received_at: &'a str,
+        /// Files that arrived or were there already.
+        files: u64,
+    },
+    /// Something is not as it was received.
+    Differs {
+        /// Its path below the folder, escaped.
+        path: &'a str,
+        /// `missing`, `changed`, `kind` (a folder where a file was, a link on the way) or `unreadable`.
+        status: &'a str,
+        /// How, in words.
+        message: &'a str,
+    },
+    /// A transfer was checked. If anything differs, an `error` follows in the end.
+    Verified {
+        /// Its name.
+        id: &'a str,
+        /// The folder that was looked at, escaped.
+        folder: &'a str,
+        /// The sender's NodeId.
+        from: &'a str,
+        /// When it was received, as in RFC 3339.
+        received_at: &'a str,
+        /// Files that were compared.
+        files: u64,
+        /// Their bytes.
+        bytes: u64,
+        /// Files, folders and links that are not as they were received.
+        differ: u64,
+        /// Files of which only the size could be compared.
+        size_only: u64,
+    },
     /// A NodeId that was asked for.
     Id {
         /// The NodeId.

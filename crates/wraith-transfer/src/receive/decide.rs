@@ -1,13 +1,13 @@
 //! What to do about one file of the manifest: compare it with the disk, and want it, want a part of it, or not.
 
 use wraith_core::RangeSet;
-use wraith_files::{Entry, Error, Existing, ExistingKind, OnConflict, chunk_count};
+use wraith_files::{Entry, Error, Existing, ExistingKind, OnConflict, RelPath, chunk_count};
 
 use super::Receiving;
 use super::incoming::Due;
 use super::wants::coarse;
 use crate::error::TransferError;
-use crate::events::FileStatus;
+use crate::events::{FileStatus, InPlace};
 use crate::limits::{DELTA_BYTES_MIN, DELTA_SHRINK_MAX};
 
 /// What is done about a file.
@@ -49,15 +49,17 @@ pub(crate) fn decide(
     if existing.kind == ExistingKind::File {
         let mark = receiving.marks.mark(path, path, &existing.stamp);
         if receiving.marks.is_known(&mark) {
-            return Ok(Verdict::Pass(FileStatus::AlreadyHere));
+            return Ok(already_here(receiving, entry, &entry.path));
         }
     }
     match receiving.conflicts.at(&entry.path) {
         OnConflict::Skip => return Ok(Verdict::Pass(FileStatus::Skipped)),
-        OnConflict::Rename if is_finished_copy(receiving, entry) => {
-            return Ok(Verdict::Pass(FileStatus::AlreadyHere));
+        OnConflict::Rename => {
+            if let Some(copy) = finished_copy(receiving, entry) {
+                return Ok(already_here(receiving, entry, &copy));
+            }
         }
-        _ => {}
+        OnConflict::Overwrite => {}
     }
     if existing.kind != ExistingKind::File || existing.stamp.size != size {
         return Ok(whole);
@@ -80,22 +82,28 @@ fn is_old_copy(receiving: &Receiving<'_>, size: u64, existing: &Existing) -> boo
         && bytes >= DELTA_BYTES_MIN.max(size / DELTA_SHRINK_MAX)
 }
 
-/// True if an earlier connection finished the file under another name, because its own was taken.
-fn is_finished_copy(receiving: &Receiving<'_>, entry: &Entry) -> bool {
+/// An earlier connection finished the file at `path`, and nobody has touched it since.
+fn already_here(receiving: &Receiving<'_>, entry: &Entry, path: &RelPath) -> Verdict {
+    receiving.in_place(path, InPlace::File { bytes: entry.size(), verified: None });
+    Verdict::Pass(FileStatus::AlreadyHere)
+}
+
+/// Where an earlier connection finished the file under another name, because its own was taken.
+fn finished_copy(receiving: &Receiving<'_>, entry: &Entry) -> Option<RelPath> {
     if !receiving.marks.is_resumed() {
-        return false;
+        return None;
     }
     let path = &entry.path;
     // The copies of a name are numbered without gaps, as long as nobody removes one.
     let copies = (1..).map_while(|number| path.copy(number).ok());
     for copy in copies {
-        let Ok(Some(existing)) = receiving.target.existing(&copy) else { return false };
+        let existing = receiving.target.existing(&copy).ok().flatten()?;
         let mark = receiving.marks.mark(path.as_bytes(), copy.as_bytes(), &existing.stamp);
         if receiving.marks.is_known(&mark) {
-            return true;
+            return Some(copy);
         }
     }
-    false
+    None
 }
 
 /// The chunks that an earlier connection did not get, if it got any.

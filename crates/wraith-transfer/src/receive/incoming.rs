@@ -17,7 +17,7 @@ use wraith_files::{
 use super::Receiving;
 use super::table::Outstanding;
 use crate::error::TransferError;
-use crate::events::{Event, FileStatus};
+use crate::events::{Event, FileStatus, InPlace};
 use crate::limits::{HOLE_RUN_CHUNKS, OPEN_FILES_MAX, STALL_BYTES, WHOLE_BYTES_MAX};
 use crate::record::Ending;
 use crate::session::lock;
@@ -429,7 +429,7 @@ impl Incoming {
             }
             Ending::Identical => {
                 receiving.progress.add_bytes(self.meta.size());
-                self.verified(receiving, FileStatus::AlreadyHere, end.root);
+                self.verified(receiving, FileStatus::AlreadyHere, end.root, &self.meta.path);
             }
             Ending::Changed => {
                 // A mixture of two versions is of no use to a resume.
@@ -486,18 +486,26 @@ impl Incoming {
         }
         match placed.outcome {
             Outcome::Skipped => receiving.passed(&self.meta, FileStatus::Skipped),
-            _ => self.verified(receiving, FileStatus::Done, root),
+            _ => self.verified(receiving, FileStatus::Done, root, &placed.path),
         }
         Ok(())
     }
 
-    /// The file is here and has this root.
-    fn verified(&self, receiving: &Receiving<'_>, status: FileStatus, root: [u8; 32]) {
+    /// The file is here, at `path`, and has this root.
+    fn verified(
+        &self,
+        receiving: &Receiving<'_>,
+        status: FileStatus,
+        root: [u8; 32],
+        path: &RelPath,
+    ) {
         let counts = &receiving.counts;
         let count = if status == FileStatus::Done { &counts.moved } else { &counts.identical };
         count.fetch_add(1, Relaxed);
         counts.bytes_verified.fetch_add(self.meta.size(), Relaxed);
         lock(&receiving.contents).add(self.entry, &root);
+        let (bytes, verified) = (self.meta.size(), Some((self.entry, root)));
+        receiving.in_place(path, InPlace::File { bytes, verified });
         receiving.settled(&self.meta, status, Some(root));
     }
 

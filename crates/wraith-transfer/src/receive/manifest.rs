@@ -7,7 +7,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 
-use wraith_files::{Entry, Kind};
+use wraith_files::{Entry, Kind, Outcome};
 
 use super::Receiving;
 use super::decide::{Verdict, decide};
@@ -16,6 +16,7 @@ use super::incoming::{Due, Incoming};
 use super::wants::Wants;
 use crate::control::ControlWriter;
 use crate::error::TransferError;
+use crate::events::InPlace;
 use crate::limits::{LINKS_KEPT_BYTES_MAX, LINKS_KEPT_MAX};
 use crate::message::Message;
 use crate::session::lock;
@@ -61,7 +62,14 @@ pub(crate) fn finish_tree(
 
 fn make_link(receiving: &Receiving<'_>, link: &Entry) -> Result<(), TransferError> {
     match receiving.target.make_symlink(link, receiving.placing(&link.path).on_conflict) {
-        Ok(_) => Ok(()),
+        Ok(placed) => {
+            if let (Kind::Symlink { target }, true) =
+                (&link.kind, placed.outcome != Outcome::Skipped)
+            {
+                receiving.in_place(&placed.path, InPlace::Link { target });
+            }
+            Ok(())
+        }
         Err(error) => {
             receiving.note_unless_fatal(link, error)?;
             receiving.counts.failed.fetch_add(1, Relaxed);
@@ -132,7 +140,10 @@ impl ManifestReader<'_> {
             Kind::Dir => {
                 self.wants.pass(number);
                 match receiving.target.make_dir(&entry) {
-                    Ok(_) => Ok(()),
+                    Ok(_) => {
+                        receiving.in_place(&entry.path, InPlace::Folder);
+                        Ok(())
+                    }
                     // What lies in it fails by itself, file by file.
                     Err(error) => receiving.note_unless_fatal(&entry, error),
                 }

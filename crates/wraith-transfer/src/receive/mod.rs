@@ -30,7 +30,7 @@ use wraith_transport::{Connection, RecvStream, block_on_timeout};
 use crate::contents::Contents;
 use crate::control::{ControlReader, ControlWriter};
 use crate::error::{Role, TransferError, close};
-use crate::events::{Cancel, Event, Events, FileStatus};
+use crate::events::{Cancel, Event, Events, FileStatus, InPlace};
 use crate::limits::{
     DATA_STREAMS_MAX, GREETING_TIMEOUT, NAME_BYTES_MAX, OFFER_TIMEOUT, RECEIPT_TIMEOUT, VERSION,
 };
@@ -221,6 +221,11 @@ impl Receiving<'_> {
         };
         count.fetch_add(1, Relaxed);
         self.settled(entry, status, None);
+    }
+
+    /// An entry stands in the target under `path`.
+    fn in_place(&self, path: &RelPath, what: InPlace<'_>) {
+        self.events.event(Event::InPlace { path, what });
     }
 
     fn settled(&self, entry: &Entry, status: FileStatus, root: Option<[u8; 32]>) {

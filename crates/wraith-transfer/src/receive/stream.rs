@@ -6,14 +6,14 @@
 use std::io::{ErrorKind, Write};
 use std::sync::{Arc, Mutex};
 
-use wraith_files::{Outcome, Placing, RelPath, StreamFile, TargetDir};
+use wraith_files::{Outcome, Placed, Placing, RelPath, StreamFile, TargetDir};
 use wraith_transport::{RecvStream, block_on};
 
 use super::{ReceiveOptions, ReceiveReport, accept_stream, conclude, unsigned};
 use crate::contents::Contents;
 use crate::control::{ControlReader, ControlWriter};
 use crate::error::{TransferError, shown};
-use crate::events::{Event, FileStatus};
+use crate::events::{Event, FileStatus, InPlace};
 use crate::gather::Gather;
 use crate::limits::{PIECE_BYTES_MAX, TAKEN_BYTES};
 use crate::message::{Accept, Message, Offer, Taken};
@@ -103,7 +103,10 @@ pub(crate) fn run(
     session.outcome()?;
     result?;
     let root = *state.hasher.finalize().as_bytes();
-    let (path, outcome) = state.finish(session, offer, placing)?;
+    let placed = state.finish(session, placing)?;
+    let path = placed.as_ref().map(|placed| placed.path.display().to_string());
+    let path = path.unwrap_or_else(|| offer.name.clone());
+    let outcome = placed.as_ref().map_or(Outcome::Created, |placed| placed.outcome);
     if outcome == Outcome::Renamed {
         let what = format!("a different file has this name; the new one is called {path}");
         options.events.event(Event::Note { path: &offer.name, what: &what });
@@ -112,6 +115,10 @@ pub(crate) fn run(
     let status = if skipped { FileStatus::Skipped } else { FileStatus::Done };
     options.progress.add_files(1);
     let bytes = state.written;
+    if let Some(placed) = placed.filter(|_| !skipped) {
+        let what = InPlace::File { bytes, verified: Some((0, root)) };
+        options.events.event(Event::InPlace { path: &placed.path, what });
+    }
     options.events.event(Event::File { path: &path, status, bytes, root: Some(root) });
     let mut contents = Contents::new();
     contents.add(0, &root);
@@ -270,20 +277,16 @@ impl State {
         output.flush().map_err(|error| output_failed(session, self.written, &error))
     }
 
-    /// Gives the file its name. Under which it is found, for show.
+    /// Gives the file its name. None if it went to an output.
     fn finish(
         &mut self,
         session: &Session,
-        offer: &Offer,
         placing: Placing,
-    ) -> Result<(String, Outcome), TransferError> {
-        let Sink::Folder(file) = &mut self.sink else {
-            return Ok((offer.name.clone(), Outcome::Created));
-        };
+    ) -> Result<Option<Placed>, TransferError> {
+        let Sink::Folder(file) = &mut self.sink else { return Ok(None) };
         let file = file.take().expect("it was opened before anything is written");
         let root = *self.hasher.finalize().as_bytes();
-        let placed = file.finish(&root, placing).map_err(|error| session.disk(error))?;
-        Ok((placed.path.display().to_string(), placed.outcome))
+        file.finish(&root, placing).map(Some).map_err(|error| session.disk(error))
     }
 }
 

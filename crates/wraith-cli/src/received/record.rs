@@ -1,0 +1,312 @@
+//! The file of one transfer: fields that end with a NUL each, so that names stand as they are.
+//!
+//! ```text
+//! wraith received 1 ␀ receipt BASE32 ␀ by NODEID ␀ from NODEID ␀ folder PATH ␀
+//! (f BYTES ENTRY ROOT PATH ␀ | d PATH ␀ | l LENGTH TARGET PATH ␀)*
+//! seal BLAKE3 SIGNATURE ␀
+//! ```
+//!
+//! PATH is below the folder, as it is on the disk; ENTRY and ROOT are `-` where they are not known (the file was finished on
+//! an earlier connection). The seal is BLAKE3 of everything before it, signed by the receiver. The receipt covers the roots
+//! of its own connection, in `contents`; the seal covers the names too.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Seek, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+
+use data_encoding::{BASE32_NOPAD, HEXLOWER};
+use wraith_crypto::{NodeId, SecretIdentity};
+use wraith_transfer::{Contents, Receipt};
+
+const MAGIC: &[u8] = b"wraith received 1";
+const SEAL_CONTEXT: &[u8] = b"wraith/1 record of what was received";
+
+/// Bytes of a field: a path, a link target and what stands before them, with room to spare.
+const FIELD_BYTES_MAX: u64 = 16 * 1024;
+
+/// What stands before the list.
+#[derive(Clone, Debug)]
+pub struct Head {
+    pub receipt: Receipt,
+    /// Who received, and signed.
+    pub by: NodeId,
+    /// Who sent.
+    pub from: NodeId,
+    /// The folder that everything went into.
+    pub folder: PathBuf,
+}
+
+/// One entry that was received.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// Below the folder.
+    pub path: Vec<u8>,
+    pub what: What,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    File { bytes: u64, entry: Option<u32>, root: Option<[u8; 32]> },
+    Folder,
+    Link { target: Vec<u8> },
+}
+
+/// Why a record proves nothing.
+#[derive(Debug)]
+pub enum Fault {
+    Unreadable(io::Error),
+    /// It is not what was written.
+    Edited(&'static str),
+}
+
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Self {
+        Self::Unreadable(error)
+    }
+}
+
+impl Line {
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        match &self.what {
+            What::File { bytes, entry, root } => {
+                let entry = entry.map_or_else(|| "-".into(), |entry| entry.to_string());
+                let root = root.map_or_else(|| "-".into(), |root| HEXLOWER.encode(&root));
+                out.extend_from_slice(format!("f {bytes} {entry} {root} ").as_bytes());
+            }
+            What::Folder => out.extend_from_slice(b"d "),
+            What::Link { target } => {
+                out.extend_from_slice(format!("l {} ", target.len()).as_bytes());
+                out.extend_from_slice(target);
+                out.push(b' ');
+            }
+        }
+        out.extend_from_slice(&self.path);
+        out.push(0);
+    }
+
+    /// Reads a field, without its NUL.
+    pub fn parse(field: &[u8]) -> Option<Self> {
+        let (kind, rest) = word(field)?;
+        let (path, what) = match kind {
+            b"d" => (rest, What::Folder),
+            b"l" => {
+                let (len, rest) = word(rest)?;
+                let (target, path) = rest.split_at_checked(number(len)?)?;
+                (path.strip_prefix(b" ")?, What::Link { target: target.to_vec() })
+            }
+            b"f" => {
+                let (bytes, rest) = word(rest)?;
+                let (entry, rest) = word(rest)?;
+                let (root, path) = word(rest)?;
+                let entry = if entry == b"-" { None } else { Some(number(entry)?) };
+                let root = match root {
+                    b"-" => None,
+                    hex => Some(HEXLOWER.decode(hex).ok()?.try_into().ok()?),
+                };
+                (path, What::File { bytes: number(bytes)?, entry, root })
+            }
+            _ => return None,
+        };
+        (!path.is_empty()).then(|| Self { path: path.to_vec(), what })
+    }
+}
+
+/// What stands before the first space, and behind it.
+fn word(field: &[u8]) -> Option<(&[u8], &[u8])> {
+    let space = field.iter().position(|&byte| byte == b' ')?;
+    Some((&field[..space], &field[space + 1..]))
+}
+
+fn number<T: std::str::FromStr>(digits: &[u8]) -> Option<T> {
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+/// Reads one field; None at the end. One without its NUL, or one that is too long, is an error of kind `InvalidData`.
+pub fn field<'a>(
+    reader: &mut impl BufRead,
+    buffer: &'a mut Vec<u8>,
+) -> io::Result<Option<&'a [u8]>> {
+    buffer.clear();
+    reader.take(FIELD_BYTES_MAX).read_until(0, buffer)?;
+    match buffer.split_last() {
+        None => Ok(None),
+        Some((0, field)) => Ok(Some(field)),
+        Some(_) => Err(io::Error::new(io::ErrorKind::InvalidData, "it is cut off")),
+    }
+}
+
+/// Writes a record.
+#[derive(Debug)]
+pub struct Writer<W> {
+    out: W,
+    hasher: blake3::Hasher,
+    buffer: Vec<u8>,
+}
+
+impl<W: Write> Writer<W> {
+    pub fn begin(out: W, head: &Head) -> io::Result<Self> {
+        let mut writer = Self { out, hasher: blake3::Hasher::new(), buffer: Vec::new() };
+        let receipt = BASE32_NOPAD.encode(&head.receipt.to_bytes()).to_ascii_lowercase();
+        writer.put(&[MAGIC])?;
+        writer.put(&[b"receipt ", receipt.as_bytes()])?;
+        writer.put(&[b"by ", head.by.to_string().as_bytes()])?;
+        writer.put(&[b"from ", head.from.to_string().as_bytes()])?;
+        writer.put(&[b"folder ", head.folder.as_os_str().as_bytes()])?;
+        Ok(writer)
+    }
+
+    pub fn line(&mut self, line: &Line) -> io::Result<()> {
+        self.buffer.clear();
+        line.encode(&mut self.buffer);
+        self.hasher.update(&self.buffer);
+        self.out.write_all(&self.buffer)
+    }
+
+    fn put(&mut self, parts: &[&[u8]]) -> io::Result<()> {
+        self.buffer.clear();
+        parts.iter().for_each(|part| self.buffer.extend_from_slice(part));
+        self.buffer.push(0);
+        self.hasher.update(&self.buffer);
+        self.out.write_all(&self.buffer)
+    }
+
+    /// Signs what was written.
+    pub fn seal(mut self, identity: &SecretIdentity) -> io::Result<W> {
+        let hash = self.hasher.finalize();
+        let signature = identity.sign(&sealed(&hash));
+        let signature = BASE32_NOPAD.encode(&signature).to_ascii_lowercase();
+        write!(self.out, "seal {} {signature}\0", hash.to_hex())?;
+        Ok(self.out)
+    }
+}
+
+fn sealed(hash: &blake3::Hash) -> Vec<u8> {
+    [SEAL_CONTEXT, hash.as_bytes()].concat()
+}
+
+/// Reads the lines of a record one by one.
+#[derive(Debug)]
+pub struct Lines {
+    reader: BufReader<File>,
+    buffer: Vec<u8>,
+    hasher: blake3::Hasher,
+    /// What the seal says, once it was read.
+    seal: Option<(String, String)>,
+}
+
+/// Opens a record and reads what stands before the list.
+pub fn open(file: File) -> Result<(Head, Lines), Fault> {
+    let mut lines = Lines {
+        reader: BufReader::with_capacity(64 << 10, file),
+        buffer: Vec::new(),
+        hasher: blake3::Hasher::new(),
+        seal: None,
+    };
+    if lines.field()? != Some(MAGIC) {
+        return Err(Fault::Edited("it does not begin as a record does"));
+    }
+    let bad = || Fault::Edited("what stands before the list makes no sense");
+    let receipt = BASE32_NOPAD.decode(lines.named(b"receipt ")?.to_ascii_uppercase().as_slice());
+    let receipt = receipt.ok().and_then(|bytes| Receipt::from_bytes(&bytes)).ok_or_else(bad)?;
+    let node_id =
+        |bytes: &[u8]| -> Option<NodeId> { std::str::from_utf8(bytes).ok()?.parse().ok() };
+    let by = node_id(lines.named(b"by ")?).ok_or_else(bad)?;
+    let from = node_id(lines.named(b"from ")?).ok_or_else(bad)?;
+    let folder = lines.named(b"folder ")?.to_vec();
+    let folder = PathBuf::from(std::ffi::OsString::from_vec(folder));
+    Ok((Head { receipt, by, from, folder }, lines))
+}
+
+impl Lines {
+    fn field(&mut self) -> Result<Option<&[u8]>, Fault> {
+        let field =
+            field(&mut self.reader, &mut self.buffer).map_err(|error| match error.kind() {
+                io::ErrorKind::InvalidData => Fault::Edited("it is cut off"),
+                _ => Fault::Unreadable(error),
+            })?;
+        if let Some(field) = field.filter(|field| !field.starts_with(b"seal ")) {
+            self.hasher.update(field);
+            self.hasher.update(&[0]);
+        }
+        Ok(field)
+    }
+
+    fn named(&mut self, name: &[u8]) -> Result<&[u8], Fault> {
+        let field = self.field()?.and_then(|field| field.strip_prefix(name));
+        field.ok_or(Fault::Edited("what stands before the list makes no sense"))
+    }
+
+    /// The next line; None after the seal.
+    pub fn next(&mut self) -> Result<Option<Line>, Fault> {
+        let Some(field) = self.field()? else { return Err(Fault::Edited("its end is missing")) };
+        let Some(seal) = field.strip_prefix(b"seal ") else {
+            return Line::parse(field).map(Some).ok_or(Fault::Edited("a line makes no sense"));
+        };
+        let text = String::from_utf8_lossy(seal).into_owned();
+        let (hash, signature) = text.split_once(' ').unwrap_or_default();
+        self.seal = Some((hash.to_owned(), signature.to_owned()));
+        if self.field()?.is_some() {
+            return Err(Fault::Edited("something stands behind its end"));
+        }
+        Ok(None)
+    }
+
+    /// Reads to the end and checks that this is what the receiver wrote and signed, and that the receipt covers the roots.
+    /// Gives the lines again from the first on.
+    pub fn proven(mut self, head: &Head) -> Result<Self, Fault> {
+        let (mut contents, mut verified, mut bytes) = (Contents::new(), 0u64, 0u64);
+        while let Some(line) = self.next()? {
+            if let What::File { bytes: size, entry: Some(entry), root: Some(root) } = line.what {
+                contents.add(entry, &root);
+                verified += 1;
+                bytes = bytes.saturating_add(size);
+            }
+        }
+        let hash = self.hasher.finalize();
+        let (said, signature) = self.seal.take().unwrap_or_default();
+        let signature = BASE32_NOPAD.decode(signature.to_ascii_uppercase().as_bytes()).ok();
+        let signature = signature.and_then(|bytes| <[u8; 64]>::try_from(bytes).ok());
+        let signed = signature.is_some_and(|s| head.by.verify(&sealed(&hash), &s).is_ok());
+        if said != hash.to_hex().as_str() || !signed {
+            return Err(Fault::Edited("it is not what was signed when it was written"));
+        }
+        if head.receipt.verify(&head.by).is_err() {
+            return Err(Fault::Edited("its receipt is not signed by the receiver"));
+        }
+        let receipt = &head.receipt;
+        let of_receipt = (receipt.contents, receipt.verified, receipt.bytes);
+        if of_receipt != (contents.digest(), verified, bytes) {
+            return Err(Fault::Edited("its receipt is for other contents"));
+        }
+        let mut file = self.reader.into_inner();
+        file.rewind()?;
+        open(file).map(|(_, lines)| lines)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_read_as_they_were_written_whatever_the_names_hold() {
+        let file = |entry, root| What::File { bytes: u64::MAX, entry, root };
+        let link = |target: &[u8]| What::Link { target: target.to_vec() };
+        for what in
+            [file(None, None), file(Some(7), Some([9; 32])), What::Folder, link(b"a b"), link(b" ")]
+        {
+            for path in [&b"a"[..], b" ", b"a b\n\xff/c", b"- - -"] {
+                let line = Line { path: path.to_vec(), what: what.clone() };
+                let mut bytes = Vec::new();
+                line.encode(&mut bytes);
+                assert_eq!(bytes.pop(), Some(0));
+                assert_eq!(Line::parse(&bytes), Some(line));
+            }
+        }
+        for bad in [&b""[..], b"d", b"d ", b"x a", b"f 1 2 3 a", b"f 1 - - ", b"l 9 a b", b"l 1 ab"]
+        {
+            assert_eq!(Line::parse(bad), None, "{}", bad.escape_ascii());
+        }
+    }
+}

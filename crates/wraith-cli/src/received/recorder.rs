@@ -1,0 +1,297 @@
+//! Writes down what arrives, while it arrives, and makes the record of it in the end.
+//!
+//! Until the receipt is signed the lines are in a part file of the transfer and its folder, which later connections and runs
+//! continue: what an earlier one verified comes without its root then, and is looked up. Memory holds only those names
+//! (as hashes), everything else is written and read as a stream.
+
+use std::collections::HashMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use wraith_crypto::{NodeId, SecretIdentity};
+use wraith_transfer::{Event as Happened, InPlace, Receipt};
+
+use super::record::{Head, Line, What, Writer, field};
+use super::shelf::{NEW, PART, Shelf};
+use crate::failure::plain;
+use crate::home::Home;
+
+/// A field of a part file: here a connection begins.
+const CONNECTION: &[u8] = b"c";
+const BUFFER_BYTES: usize = 64 << 10;
+
+/// The recorder of one transfer, over all its connections. Errors wait for [`Self::finish`].
+#[derive(Debug)]
+pub struct Recorder {
+    home: Home,
+    out: PathBuf,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Nothing is to be recorded.
+    Off,
+    /// Nothing was accepted; which transfer it is, once that is known.
+    Waiting(Option<[u8; 16]>),
+    Writing(Part),
+    Failed(String),
+}
+
+#[derive(Debug)]
+struct Part {
+    transfer: [u8; 16],
+    path: PathBuf,
+    lines: BufWriter<File>,
+    /// The target, wherever it is moved to meanwhile.
+    folder: File,
+    buffer: Vec<u8>,
+}
+
+/// Roots of files that came without, by the hash of their path.
+type Earlier = HashMap<[u8; 16], Option<(u64, [u8; 32])>>;
+
+impl Recorder {
+    /// A recorder of what goes into `out`, if that is `wanted`.
+    pub fn new(home: &Home, out: &Path, wanted: bool) -> Self {
+        let state = if wanted { State::Waiting(None) } else { State::Off };
+        Self { home: home.clone(), out: out.to_owned(), state: Mutex::new(state) }
+    }
+
+    /// One event of the engine.
+    pub fn tell(&self, event: &Happened<'_>) {
+        match event {
+            Happened::Offer(offer) => {
+                if let State::Waiting(transfer) = &mut *self.lock() {
+                    *transfer = Some(offer.transfer_id);
+                }
+            }
+            Happened::Accepted => {
+                let mut state = self.lock();
+                if let State::Waiting(Some(transfer)) = *state {
+                    *state = match Part::open(&self.home, &self.out, transfer) {
+                        Ok(part) => State::Writing(part),
+                        Err(why) => State::Failed(why),
+                    };
+                }
+                state.write(|buffer| {
+                    buffer.extend_from_slice(CONNECTION);
+                    buffer.push(0);
+                });
+            }
+            Happened::InPlace { path, what } => {
+                let what = match *what {
+                    InPlace::Folder => What::Folder,
+                    InPlace::Link { target } => What::Link { target: target.to_vec() },
+                    InPlace::File { bytes, verified } => What::File {
+                        bytes,
+                        entry: verified.map(|(entry, _)| entry),
+                        root: verified.map(|(_, root)| root),
+                    },
+                };
+                let line = Line { path: path.as_bytes().to_vec(), what };
+                self.lock().write(|buffer| line.encode(buffer));
+            }
+            _ => {}
+        }
+    }
+
+    /// Makes the record.
+    ///
+    /// # Errors
+    /// Why there is none, in words.
+    pub fn finish(
+        &self,
+        receipt: &Receipt,
+        from: NodeId,
+        identity: &SecretIdentity,
+    ) -> Result<(), String> {
+        match std::mem::replace(&mut *self.lock(), State::Off) {
+            State::Off | State::Waiting(_) => Ok(()),
+            State::Failed(why) => Err(why),
+            State::Writing(part) => {
+                let shelf = Shelf::of(&self.home).map_err(|failure| failure.message)?;
+                let path = part.path.clone();
+                let made = part.finish(&shelf, receipt, from, identity);
+                made.map_err(|error| cannot_write(&path, &error))?;
+                // What cannot be removed is in nobody's way.
+                let _ = fs::remove_file(&path);
+                let _ = shelf.tidy();
+                Ok(())
+            }
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn write(&mut self, encode: impl FnOnce(&mut Vec<u8>)) {
+        let Self::Writing(part) = self else { return };
+        part.buffer.clear();
+        encode(&mut part.buffer);
+        if let Err(error) = part.lines.write_all(&part.buffer) {
+            *self = Self::Failed(cannot_write(&part.path, &error));
+        }
+    }
+}
+
+fn cannot_write(path: &Path, error: &io::Error) -> String {
+    format!("cannot write {}: {}", path.display(), plain(error))
+}
+
+impl Part {
+    fn open(home: &Home, out: &Path, transfer: [u8; 16]) -> Result<Self, String> {
+        let shelf = Shelf::of(home).map_err(|failure| failure.message)?;
+        let out = fs::canonicalize(out).map_err(|error| cannot_write(out, &error))?;
+        let folder = blake3::hash(out.as_os_str().as_bytes()).to_hex();
+        let transfer_hex = data_encoding::HEXLOWER.encode(&transfer);
+        let path = shelf.folder().join(format!("{transfer_hex}-{}{PART}", &folder[..16]));
+        let mut options = OpenOptions::new();
+        let opened = options.read(true).append(true).create(true).mode(0o600).open(&path);
+        let made = opened.and_then(|file| {
+            // Two of the same at once, into the same folder: the engine lets one of them write.
+            file.try_lock()?;
+            cut_after_last_field(&file)?;
+            Ok((file, File::open(&out)?))
+        });
+        let (file, folder) = made.map_err(|error| cannot_write(&path, &error))?;
+        let lines = BufWriter::with_capacity(BUFFER_BYTES, file);
+        Ok(Self { transfer, path, lines, folder, buffer: Vec::new() })
+    }
+
+    /// Where the target is now.
+    fn folder(&self) -> io::Result<PathBuf> {
+        fs::read_link(format!("/proc/self/fd/{}", self.folder.as_raw_fd()))
+    }
+
+    fn finish(
+        mut self,
+        shelf: &Shelf,
+        receipt: &Receipt,
+        from: NodeId,
+        identity: &SecretIdentity,
+    ) -> io::Result<()> {
+        self.lines.flush()?;
+        let folder = self.folder()?;
+        let file = self.lines.get_ref();
+        let begin = last_connection(file)?;
+        let mut earlier = without_root(file, begin)?;
+        if !earlier.is_empty() {
+            look_up_in_records(shelf, &self.transfer, &folder, &mut earlier);
+            look_up(lines_of(file, 0)?.take(begin), &mut earlier)?;
+        }
+        let by = identity.node_id();
+        let head = Head { receipt: receipt.clone(), by, from, folder };
+        let new = tempfile::Builder::new().prefix(NEW).tempfile_in(shelf.folder())?;
+        let out = BufWriter::with_capacity(BUFFER_BYTES, new.as_file());
+        let mut writer = Writer::begin(out, &head)?;
+        each(lines_of(file, begin)?, |mut line| {
+            if let What::File { bytes, root: root @ None, .. } = &mut line.what {
+                let known = earlier.get(&key(&line.path)).copied().flatten();
+                *root = known.filter(|known| known.0 == *bytes).map(|known| known.1);
+            }
+            writer.line(&line)
+        })?;
+        writer.seal(identity)?.flush()?;
+        new.as_file().sync_all()?;
+        new.persist(shelf.place(receipt))?;
+        File::open(shelf.folder())?.sync_all()
+    }
+}
+
+/// A process that was killed may have left half a field.
+fn cut_after_last_field(mut file: &File) -> io::Result<()> {
+    let len = file.metadata()?.len();
+    let tail = len.saturating_sub(BUFFER_BYTES as u64);
+    file.seek(SeekFrom::Start(tail))?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    let whole = bytes.iter().rposition(|&byte| byte == 0).map_or(0, |at| at as u64 + 1);
+    if tail + whole < len {
+        file.set_len(if whole == 0 { 0 } else { tail + whole })?;
+    }
+    Ok(())
+}
+
+fn lines_of(mut file: &File, from: u64) -> io::Result<BufReader<&File>> {
+    file.seek(SeekFrom::Start(from))?;
+    Ok(BufReader::with_capacity(BUFFER_BYTES, file))
+}
+
+/// Calls `of` with each line; other fields are passed over.
+fn each(
+    mut reader: impl io::BufRead,
+    mut of: impl FnMut(Line) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut buffer = Vec::new();
+    while let Some(field) = field(&mut reader, &mut buffer)? {
+        if let Some(line) = Line::parse(field) {
+            of(line)?;
+        }
+    }
+    Ok(())
+}
+
+/// The offset at which the last connection begins. It lists everything that is there.
+fn last_connection(file: &File) -> io::Result<u64> {
+    let mut reader = lines_of(file, 0)?;
+    let (mut buffer, mut at, mut last) = (Vec::new(), 0, 0);
+    while let Some(field) = field(&mut reader, &mut buffer)? {
+        if field == CONNECTION {
+            last = at;
+        }
+        at += field.len() as u64 + 1;
+    }
+    Ok(last)
+}
+
+fn key(path: &[u8]) -> [u8; 16] {
+    *blake3::hash(path).as_bytes().first_chunk().expect("a hash has 32 bytes")
+}
+
+fn without_root(file: &File, from: u64) -> io::Result<Earlier> {
+    let mut earlier = Earlier::new();
+    each(lines_of(file, from)?, |line| {
+        if matches!(line.what, What::File { root: None, .. }) {
+            earlier.insert(key(&line.path), None);
+        }
+        Ok(())
+    })?;
+    Ok(earlier)
+}
+
+fn look_up(reader: impl io::BufRead, earlier: &mut Earlier) -> io::Result<()> {
+    each(reader, |line| {
+        learn(&line, earlier);
+        Ok(())
+    })
+}
+
+fn learn(line: &Line, earlier: &mut Earlier) {
+    if let What::File { bytes, root: Some(root), .. } = line.what
+        && let Some(known) = earlier.get_mut(&key(&line.path))
+    {
+        *known = Some((bytes, root));
+    }
+}
+
+/// The newest record of the same transfer into the same folder: then some files had failed.
+fn look_up_in_records(shelf: &Shelf, transfer: &[u8; 16], folder: &Path, earlier: &mut Earlier) {
+    let all = shelf.all().unwrap_or_default();
+    let same = all.iter().filter_map(|shelved| shelved.open().ok());
+    let mut same =
+        same.filter(|(head, _)| head.receipt.transfer_id == *transfer && head.folder == folder);
+    let proven = same.next().and_then(|(head, lines)| lines.proven(&head).ok());
+    let Some(mut lines) = proven else { return };
+    while let Ok(Some(line)) = lines.next() {
+        learn(&line, earlier);
+    }
+}

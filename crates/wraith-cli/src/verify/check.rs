@@ -1,0 +1,194 @@
+//! Compares the lines of a record with the disk, on several threads.
+//!
+//! Invariant: nothing outside the folder is looked at: every path is parsed as one from a peer would be, and opened beneath
+//! the folder without following links.
+
+use std::num::NonZero;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread;
+
+use wraith_files::{CHUNK_BYTES, Error, Existing, ExistingKind, RelPath, TargetDir, shown};
+
+use crate::interrupt::Interrupt;
+use crate::output::{Event, Reporter};
+use crate::received::{Fault, Line, Lines, What};
+
+/// More do not read faster from any disk.
+const THREADS_MAX: usize = 16;
+/// Lines that wait for a thread.
+const WAITING_MAX: usize = 1024;
+
+/// What was found.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Found {
+    pub files: u64,
+    pub bytes: u64,
+    /// Files, folders and links that are not as they were received.
+    pub differ: u64,
+    /// Files whose root is not known.
+    pub size_only: u64,
+}
+
+pub struct Checker<'a> {
+    pub target: &'a TargetDir,
+    pub reporter: &'a Reporter,
+    pub interrupt: &'a Interrupt,
+}
+
+/// How an entry differs: a word for programs, and words for people.
+struct Difference(&'static str, String);
+
+impl Checker<'_> {
+    /// Compares everything, or as much as was compared until a signal came.
+    pub fn run(&self, mut lines: Lines) -> Result<Found, Fault> {
+        let threads = thread::available_parallelism().map_or(1, NonZero::get).min(THREADS_MAX);
+        let (sender, waiting) = sync_channel(WAITING_MAX);
+        let waiting = Mutex::new(waiting);
+        thread::scope(|scope| {
+            let workers: Vec<_> =
+                (0..threads).map(|_| scope.spawn(|| self.work(&waiting))).collect();
+            let mut read = Ok(());
+            while self.interrupt.caught().is_none() {
+                match lines.next() {
+                    Ok(Some(line)) => {
+                        if sender.send(line).is_err() {
+                            break;
+                        }
+                    }
+                    Ok(None) => break,
+                    Err(fault) => {
+                        read = Err(fault);
+                        break;
+                    }
+                }
+            }
+            drop(sender);
+            let mut sum = Found::default();
+            for worker in workers {
+                let found = worker.join().expect("comparing does not panic");
+                sum.files += found.files;
+                sum.bytes = sum.bytes.saturating_add(found.bytes);
+                sum.differ += found.differ;
+                sum.size_only += found.size_only;
+            }
+            read.map(|()| sum)
+        })
+    }
+
+    fn work(&self, waiting: &Mutex<Receiver<Line>>) -> Found {
+        let (mut found, mut buffer) = (Found::default(), vec![0; CHUNK_BYTES]);
+        loop {
+            let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
+            let Ok(line) = next else { return found };
+            if self.interrupt.caught().is_some() {
+                continue;
+            }
+            if let What::File { bytes, root, .. } = line.what {
+                found.files += 1;
+                found.bytes = found.bytes.saturating_add(bytes);
+                found.size_only += u64::from(root.is_none());
+            }
+            let Err(Difference(status, message)) = self.compare(&line, &mut buffer) else {
+                continue;
+            };
+            if self.interrupt.caught().is_none() {
+                found.differ += 1;
+                let path = shown(&line.path);
+                self.reporter.event(&Event::Differs { path: &path, status, message: &message });
+                self.reporter.answer(format!("{path}: {message}"));
+            }
+        }
+    }
+
+    fn compare(&self, line: &Line, buffer: &mut [u8]) -> Result<(), Difference> {
+        let path = RelPath::parse(&line.path)
+            .map_err(|error| Difference("unreadable", error.to_string()))?;
+        let existing = self.target.existing(&path).map_err(|error| unreadable(&error))?;
+        let existing = existing.ok_or_else(missing)?;
+        let kind = match line.what {
+            What::File { .. } => ExistingKind::File,
+            What::Folder => ExistingKind::Dir,
+            What::Link { .. } => ExistingKind::Symlink,
+        };
+        if existing.kind != kind {
+            let (now, then) = (name(existing.kind), name(kind));
+            return Err(Difference("kind", format!("it is {now} now, it was {then}")));
+        }
+        match &line.what {
+            What::Folder => Ok(()),
+            What::Link { target } => {
+                let now = self.target.link_target(&path).map_err(|error| unreadable(&error))?;
+                if now == *target {
+                    return Ok(());
+                }
+                let (now, then) = (shown(&now), shown(target));
+                Err(changed(format!("it leads to {now} now, it led to {then}")))
+            }
+            What::File { bytes, root, .. } => {
+                let now = existing.stamp.size;
+                if now != *bytes {
+                    return Err(changed(format!("it has {now} bytes now, it had {bytes}")));
+                }
+                let Some(root) = root else { return Ok(()) };
+                match self.root(&path, &existing, buffer)? {
+                    Some(now) if now != *root => Err(changed("its content has changed".into())),
+                    _ => Ok(()),
+                }
+            }
+        }
+    }
+
+    /// The root of a file; None if a signal came.
+    fn root(
+        &self,
+        path: &RelPath,
+        existing: &Existing,
+        buffer: &mut [u8],
+    ) -> Result<Option<[u8; 32]>, Difference> {
+        let source =
+            self.target.open_existing(path, existing).map_err(|error| unreadable(&error))?;
+        let mut hasher = blake3::Hasher::new();
+        for index in 0..source.chunks() {
+            if self.interrupt.caught().is_some() {
+                return Ok(None);
+            }
+            let len = source.read_chunk(index, buffer).map_err(|error| unreadable(&error))?;
+            hasher.update(&buffer[..len]);
+        }
+        if !source.unchanged() {
+            return Err(changed("it changed while it was read".into()));
+        }
+        Ok(Some(*hasher.finalize().as_bytes()))
+    }
+}
+
+fn missing() -> Difference {
+    Difference("missing", "it is missing".into())
+}
+
+fn changed(what: String) -> Difference {
+    Difference("changed", what)
+}
+
+fn unreadable(error: &Error) -> Difference {
+    match error {
+        _ if error.is_not_found() => missing(),
+        Error::Changed { .. } => changed("it changed while it was read".into()),
+        Error::InTheWay { .. } => {
+            Difference("kind", "a link or a file is in the place of a folder above it".into())
+        }
+        Error::Permission { .. } => Difference("unreadable", "no permission to read it".into()),
+        other => Difference("unreadable", other.to_string()),
+    }
+}
+
+const fn name(kind: ExistingKind) -> &'static str {
+    match kind {
+        ExistingKind::File => "a file",
+        ExistingKind::Dir => "a folder",
+        ExistingKind::Symlink => "a link",
+        ExistingKind::Other => "a socket, pipe or device",
+    }
+}

@@ -1,0 +1,201 @@
+//! `wraith verify`: is everything that was received still there, as it was?
+//!
+//! The record of the transfer is checked first: one that was edited proves nothing, and nothing is compared with it.
+
+mod check;
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use wraith_crypto::NodeId;
+use wraith_files::{TargetDir, shown};
+
+use crate::args::VerifyArgs;
+use crate::contacts;
+use crate::failure::{Exit, Failure, plain};
+use crate::home::Home;
+use crate::interrupt::Interrupt;
+use crate::output::{Event, Reporter};
+use crate::received::{Fault, Head, Lines, Shelf, Shelved};
+use crate::report::short_id;
+use crate::size::{Bytes, Files};
+use check::{Checker, Found};
+
+/// Lists, or checks one transfer after the other; all of them, also after one that differs.
+pub fn run(args: &VerifyArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
+    let home = Home::open()?;
+    let shelf = Shelf::of(&home)?;
+    if args.list {
+        return list(&shelf, reporter);
+    }
+    let interrupt = Interrupt::install(|| ()).map_err(|error| {
+        Failure::new(Exit::Other, format!("cannot catch signals: {}", plain(&error)))
+    })?;
+    let here = [".".into()];
+    let wanted = if args.wanted.is_empty() { &here[..] } else { &args.wanted[..] };
+    let chosen: Result<Vec<_>, _> = wanted.iter().map(|word| choose(&shelf, word)).collect();
+    let verify = Verify { args, home: &home, reporter, interrupt: &interrupt };
+    let mut differ = Vec::new();
+    for shelved in chosen? {
+        if !verify.one(&shelved)? {
+            differ.push(shelved.id);
+        }
+    }
+    match differ.is_empty() {
+        true => Ok(()),
+        false => {
+            let what = format!("not as it was received: {}", differ.join(", "));
+            Err(Failure::new(Exit::Verification, what))
+        }
+    }
+}
+
+/// A folder that exists is one; everything else is an id.
+fn choose(shelf: &Shelf, word: &OsStr) -> Result<Shelved, Failure> {
+    let path = Path::new(word);
+    let is_id = word.to_str().is_some_and(|id| id.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    if !path.is_dir() && is_id {
+        return shelf.find(&word.to_string_lossy());
+    }
+    let name = path.display();
+    let folder = fs::canonicalize(path)
+        .map_err(|error| Failure::new(Exit::Other, format!("{name}: {}", plain(&error))))?;
+    let all = shelf.all().map_err(|error| shelf.unreadable(&error))?;
+    let is_there = |shelved: &Shelved| shelved.open().is_ok_and(|(head, _)| head.folder == folder);
+    all.into_iter().find(is_there).ok_or_else(|| {
+        let what = format!("no transfer into {} was recorded", escaped(&folder));
+        Failure::new(Exit::Other, what).hint("wraith verify --list shows what can be checked")
+    })
+}
+
+fn list(shelf: &Shelf, reporter: &Reporter) -> Result<(), Failure> {
+    let all = shelf.all().map_err(|error| shelf.unreadable(&error))?;
+    if all.is_empty() {
+        reporter.say("Nothing was received yet that can be checked.");
+    }
+    for shelved in all {
+        let head = match shelved.open() {
+            Ok((head, _)) => head,
+            Err(fault) => {
+                reporter.warn(format!("{}: {}", shelved.id, why(&fault)));
+                continue;
+            }
+        };
+        let (from, folder, at) = (head.from.to_string(), escaped(&head.folder), received_at(&head));
+        let contact = contacts::name_of(head.from);
+        let contact = contact.as_ref().map(contacts::Name::as_str);
+        let (files, bytes) = (head.receipt.verified + head.receipt.kept, head.receipt.bytes);
+        reporter.event(&Event::Received {
+            id: &shelved.id,
+            folder: &folder,
+            from: &from,
+            contact,
+            received_at: &at,
+            files,
+        });
+        let (who, files, bytes) = (who(head.from), Files(files), Bytes(bytes));
+        reporter.answer(format!("{}  {at}  {who}  {files}, {bytes}  {folder}", shelved.id));
+    }
+    Ok(())
+}
+
+fn escaped(path: &Path) -> String {
+    use std::os::unix::ffi::OsStrExt;
+    shown(path.as_os_str().as_bytes())
+}
+
+fn who(node_id: NodeId) -> String {
+    let name = contacts::name_of(node_id).map(|name| name.as_str().to_owned());
+    name.unwrap_or_else(|| short_id(&node_id.to_string()).to_owned())
+}
+
+fn received_at(head: &Head) -> String {
+    let seconds = i64::try_from(head.receipt.unix_seconds).ok();
+    let time = seconds.and_then(|seconds| Timestamp::from_second(seconds).ok());
+    time.map_or_else(|| "?".into(), |time| format!("{time:.0}"))
+}
+
+fn why(fault: &Fault) -> String {
+    match fault {
+        Fault::Unreadable(error) => format!("the record cannot be read: {}", plain(error)),
+        Fault::Edited(what) => format!("the record has been changed: {what}"),
+    }
+}
+
+struct Verify<'a> {
+    args: &'a VerifyArgs,
+    home: &'a Home,
+    reporter: &'a Arc<Reporter>,
+    interrupt: &'a Interrupt,
+}
+
+impl Verify<'_> {
+    /// True if everything is as it was received.
+    fn one(&self, shelved: &Shelved) -> Result<bool, Failure> {
+        let opened = shelved.open().and_then(|(head, lines)| {
+            let lines = lines.proven(&head)?;
+            Ok((head, lines))
+        });
+        let (head, lines) = match opened {
+            Ok(opened) => opened,
+            Err(fault @ Fault::Unreadable(_)) => {
+                return Err(Failure::new(Exit::Disk, format!("{}: {}", shelved.id, why(&fault))));
+            }
+            Err(fault @ Fault::Edited(_)) => {
+                let what = format!("{}: {}; it proves nothing", shelved.id, why(&fault));
+                return Err(Failure::new(Exit::Verification, what));
+            }
+        };
+        if self.home.identity()?.node_id() != head.by {
+            let by = head.by;
+            self.reporter.warn(format!("{}: signed by another identity, {by}", shelved.id));
+        }
+        let folder = self.args.moved_to.as_deref().unwrap_or(&head.folder);
+        let found = self.compare(lines, folder)?;
+        self.tell(shelved, &head, folder, &found);
+        Ok(found.differ == 0)
+    }
+
+    fn compare(&self, lines: Lines, folder: &Path) -> Result<Found, Failure> {
+        let target = TargetDir::open(folder).map_err(|error| {
+            let hint = "if it was moved: wraith verify --moved-to DIR ID";
+            Failure::new(Exit::Verification, error.to_string()).hint(hint)
+        })?;
+        let checker =
+            Checker { target: &target, reporter: self.reporter, interrupt: self.interrupt };
+        let found = checker.run(lines);
+        if let Some(exit) = self.interrupt.caught() {
+            return Err(Failure::new(exit, "stopped; not everything was compared"));
+        }
+        found.map_err(|fault| Failure::new(Exit::Verification, why(&fault)))
+    }
+
+    fn tell(&self, shelved: &Shelved, head: &Head, folder: &Path, found: &Found) {
+        let (from, folder, at) = (head.from.to_string(), escaped(folder), received_at(head));
+        self.reporter.event(&Event::Verified {
+            id: &shelved.id,
+            folder: &folder,
+            from: &from,
+            received_at: &at,
+            files: found.files,
+            bytes: found.bytes,
+            differ: found.differ,
+            size_only: found.size_only,
+        });
+        let (files, bytes, who) = (Files(found.files), Bytes(found.bytes), who(head.from));
+        let what = format!("{files}, {bytes} from {who}, received {at} into {folder}");
+        let result = match found.differ {
+            0 => "all as received".to_owned(),
+            1 => "1 is not as it was received".to_owned(),
+            n => format!("{n} are not as they were received"),
+        };
+        self.reporter.say(format!("{}: {what}: {result}.", shelved.id));
+        if found.size_only > 0 {
+            let n = Files(found.size_only);
+            self.reporter.warn(format!("{n} of an earlier connection: only the size is known"));
+        }
+    }
+}
