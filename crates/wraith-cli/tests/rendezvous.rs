@@ -138,6 +138,30 @@ fn a_server_that_answers_itself_fools_nobody() {
 }
 
 #[test]
+fn a_server_that_talks_on_without_judging_a_guess_is_left() {
+    let world = World::new();
+    let address = fake(|mut stream| {
+        let mut buffer = Vec::new();
+        let Some(ClientFrame::Join { number, message }) = next_frame(&mut stream, &mut buffer)
+        else {
+            return;
+        };
+        let code = Code::new(number, [0xaa; 4]);
+        let mut holder = Holder::new(code, Giver::Holder, Instant::now() + Duration::from_secs(60));
+        let Some(Message::Hello(hello)) = Message::decode(&message) else { panic!() };
+        let answer = Message::Answer(holder.hello(Instant::now(), &hello).unwrap());
+        // What belongs to the exchange, but not here.
+        let again = ServerFrame::Told { guest: 0, message: answer.encode() }.encode();
+        while stream.write_all(&again).is_ok() {
+            thread::sleep(Duration::from_millis(50));
+        }
+    });
+    let received = world.receive_with("7-crater-lemon", &["--rendezvous", &address]).finish();
+    let error = received.expect_error(3);
+    assert!(error["hint"].as_str().is_some_and(|hint| !hint.is_empty()), "{error}");
+}
+
+#[test]
 fn a_server_that_stalls_delays_neither_the_code_nor_the_end() {
     let world = World::new();
     let mut kept = Vec::new();

@@ -24,8 +24,9 @@ use crate::Code;
 use crate::pake::{ANSWER_LEN, GIFT_LEN, Giver, HELLO_LEN, PROOF_LEN, Run, WELCOME_LEN};
 
 /// Exchanges that may be under way at once. A guest finishes within a round trip; beyond this number the oldest is
-/// dropped, so a flood of hellos costs memory for this many and keeps out guests slower than it.
-const MAX_RUNS: usize = 64;
+/// dropped, so a flood of hellos costs memory for this many and keeps out guests slower than it: at most some hundred a
+/// second are answered on a local network, so a guest has half a second there.
+const MAX_RUNS: usize = 512;
 
 /// Guests whose welcome is kept for when they ask again, which they do within seconds.
 const MAX_SERVED: usize = 64;

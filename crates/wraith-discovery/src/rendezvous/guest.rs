@@ -67,8 +67,9 @@ impl Visit {
     fn prove(mut self, server: &str, asking: &Asking, proven: &Proven) -> Result<Met, NotMet> {
         let silent = |_| NotMet::Silent;
         self.tell(&Message::Proof(proven.proof())).map_err(silent)?;
+        let deadline = Instant::now() + JUDGE_PATIENCE;
         let welcome = loop {
-            match self.await_message(asking)? {
+            match self.await_message(asking, deadline)? {
                 Message::Welcome(welcome) => break welcome,
                 Message::Refused(why) => return Err(why.into()),
                 _ => {}
@@ -77,13 +78,14 @@ impl Visit {
         let ticket = proven.open(&welcome).map_err(|_| NotMet::Wrong)?;
         if let Some(gift) = asking.gift(proven, self.seen) {
             self.tell(&gift).map_err(silent)?;
-            while self.await_message(asking)? != Message::Thanks {}
+            let deadline = Instant::now() + JUDGE_PATIENCE;
+            while self.await_message(asking, deadline)? != Message::Thanks {}
         }
         Ok(Met { ticket, place: Place::Rendezvous(server.to_owned()), from: None })
     }
 
-    fn await_message(&mut self, asking: &Asking) -> Result<Message, NotMet> {
-        let deadline = Instant::now() + JUDGE_PATIENCE;
+    /// The next message before a deadline, however many come that are none of the expected ones.
+    fn await_message(&mut self, asking: &Asking, deadline: Instant) -> Result<Message, NotMet> {
         while Instant::now() < deadline {
             if asking.is_cancelled() {
                 return Err(NotMet::Cancelled);
