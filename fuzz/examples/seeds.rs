@@ -6,7 +6,10 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use wraith_core::frame::FrameWriter;
-use wraith_discovery::{Capability, Ticket};
+use wraith_discovery::message::Message as Said;
+use wraith_discovery::pake::{GIFT_LEN, WELCOME_LEN};
+use wraith_discovery::rendezvous::{ClientFrame, No, ServerFrame};
+use wraith_discovery::{Capability, Code, Giver, Guest, Refusal, Ticket};
 use wraith_files::{Entry, Kind, Mtime, RelPath};
 use wraith_noise::{FinalHello, InitiatorHello, Parameters, ResponderHello, SecretIdentity, Suite};
 use wraith_transfer::message::{
@@ -40,7 +43,9 @@ fn main() -> std::io::Result<()> {
         &[2, 3, 1, 2, 3, 4, 5, 6, 7, 8, 0, 1, 3, 232, 2, 3],
         &[0x82, 0xff, 0xff, 3],
     ];
-    save("stranger", &stranger.map(<[u8]>::to_vec))
+    save("stranger", &stranger.map(<[u8]>::to_vec))?;
+    save("rendezvous", &conversations())?;
+    save("meeting", &meetings())
 }
 
 fn save(target: &str, inputs: &[Vec<u8>]) -> std::io::Result<()> {
@@ -187,4 +192,57 @@ fn tickets() -> Vec<Vec<u8>> {
     let bytes = ticket.encode();
     let unchecked = [&[0], &bytes[..bytes.len() - 4]].concat();
     vec![ticket.to_string().into_bytes(), unchecked, [&[1], &bytes[..]].concat()]
+}
+
+/// One of each message between who looks for a code and who made it.
+fn said() -> [Said; 7] {
+    [
+        Said::Hello(Guest::new(&Code::new(7, [2; 4]), Giver::Holder).hello()),
+        Said::Answer([2; 32]),
+        Said::Proof([3; 32]),
+        Said::Welcome(Box::new([4; WELCOME_LEN])),
+        Said::Gift(Box::new([5; GIFT_LEN])),
+        Said::Refused(Refusal::Burned),
+        Said::Thanks,
+    ]
+}
+
+/// Every frame to a rendezvous server, and every frame from one.
+fn conversations() -> Vec<Vec<u8>> {
+    let message = |n: usize| said()[n].encode();
+    let seen = SocketAddr::from(([192, 0, 2, 1], 5));
+    let client = [
+        ClientFrame::Open { number: 7, exact: true },
+        ClientFrame::Join { number: 7, message: message(0) },
+        ClientFrame::Tell { guest: 0, message: message(2) },
+        ClientFrame::Ping,
+        ClientFrame::Close(Refusal::Used),
+    ];
+    let server = [
+        ServerFrame::Opened { number: 7, seen },
+        ServerFrame::Joined { seen: ([1, 2, 3, 4, 5, 6, 7, 8], 6).into() },
+        ServerFrame::Guest { guest: 3, message: message(0) },
+        ServerFrame::Told { guest: 3, message: message(3) },
+        ServerFrame::Left { guest: 3 },
+        ServerFrame::Pong,
+        ServerFrame::No(No::Burned),
+    ];
+    let client: Vec<_> = client.iter().flat_map(ClientFrame::encode).collect();
+    let server: Vec<_> = server.iter().flat_map(ServerFrame::encode).collect();
+    vec![client, server]
+}
+
+/// What is inside the packets of a local network: each message alone, and all of one guest after another.
+fn meetings() -> Vec<Vec<u8>> {
+    const PLAIN_LEN: usize = wraith_discovery::lan::PACKET_LEN - 32;
+    let [Said::Hello(hello), ..] = said() else { unreachable!("the first is a hello") };
+    let plain = |said: &Said| {
+        let message = if matches!(said, Said::Hello(_)) { vec![] } else { said.encode() };
+        let mut plain = [&(message.len() as u16).to_be_bytes()[..], &hello, &message].concat();
+        plain.resize(PLAIN_LEN, 0);
+        plain
+    };
+    let alone: Vec<_> = said().iter().map(plain).collect();
+    let all = alone.concat();
+    alone.into_iter().chain([all]).collect()
 }

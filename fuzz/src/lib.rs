@@ -36,4 +36,6 @@ pub const TARGETS: &[Target] = &[
     Target { name: "journal", run: targets::journal::run, variations: 150 },
     Target { name: "ticket", run: targets::ticket::run, variations: 20000 },
     Target { name: "code", run: targets::code::run, variations: 3000 },
+    Target { name: "rendezvous", run: targets::rendezvous::run, variations: 20000 },
+    Target { name: "meeting", run: targets::meeting::run, variations: 1000 },
 ];

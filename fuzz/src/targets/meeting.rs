@@ -1,0 +1,59 @@
+//! Packets of a local network, under the right key or as they are, to one who waits with a code.
+
+use std::time::{Duration, Instant};
+
+use wraith_crypto::{AeadKey, Suite, TAG_BYTES, kdf};
+use wraith_discovery::lan::{PACKET_LEN, open};
+use wraith_discovery::message::{MAX_MESSAGE_LEN, Message};
+use wraith_discovery::{Code, Giver, Holder, Judged, Refusal};
+
+const NUMBER: u32 = 7;
+const SALT: [u8; 16] = [3; 16];
+
+/// What it opens to is said to a holder, which tells nobody its ticket.
+pub(crate) fn run(input: &[u8]) {
+    assert!(open(NUMBER, input).is_none(), "nobody finds the key by chance");
+    let code = Code::new(NUMBER, [1; 4]);
+    let now = Instant::now();
+    let mut holder = Holder::new(code, Giver::Holder, now + Duration::from_secs(3600));
+    for plain in input.chunks(PACKET_LEN - SALT.len() - TAG_BYTES) {
+        let Some((hello, said)) = open(NUMBER, &sealed(plain)) else { continue };
+        message(&said.encode());
+        match said {
+            Message::Hello(_) => {
+                let answer = holder.hello(now, &hello);
+                assert_eq!(holder.hello(now, &hello), answer, "the same again");
+            }
+            Message::Proof(proof) => {
+                let ticket = || panic!("nobody finds the words by chance");
+                let judged = holder.judge(now, &hello, &proof, ticket);
+                let Judged::Refused(why) = judged else { panic!("welcome") };
+                let over = (why == Refusal::Wrong).then_some(Refusal::Burned);
+                assert!(over.is_none() || holder.over(now) == over, "one guess and no more");
+            }
+            Message::Gift(gift) => assert!(holder.gift(&hello, &gift).is_err()),
+            _ => {}
+        }
+    }
+}
+
+/// A packet with these bytes inside, as one who knows the number can make it.
+fn sealed(plain: &[u8]) -> [u8; PACKET_LEN] {
+    let mut packet = [0; PACKET_LEN];
+    let (salt, body) = packet.split_at_mut(SALT.len());
+    salt.copy_from_slice(&SALT);
+    let (inside, tag) = body.split_at_mut(body.len() - TAG_BYTES);
+    inside[..plain.len()].copy_from_slice(plain);
+    let key = kdf::derive_parts("wraith/1 lan packet", &[&NUMBER.to_be_bytes(), &SALT]);
+    let key = AeadKey::new(Suite::ChaCha20Poly1305, &key);
+    tag.copy_from_slice(&key.seal(Default::default(), &[], inside));
+    packet
+}
+
+/// A message is refused, or its only encoding is this.
+pub(super) fn message(bytes: &[u8]) {
+    if let Some(message) = Message::decode(bytes) {
+        assert_eq!(message.encode(), bytes);
+        assert!(bytes.len() <= MAX_MESSAGE_LEN);
+    }
+}
