@@ -81,17 +81,24 @@ fn a_disk_that_fills_up_keeps_what_is_verified() {
     assert!(again.all("file").any(|f| f["status"] == "already-here"));
 }
 
+/// It is known before the sender is called, who therefore waits on.
 #[test]
-fn a_read_only_target_ends_with_7() {
+fn a_read_only_target_ends_with_7_and_the_ticket_stays_good() {
     let world = World::new();
     let Some(_disk) = small_disk(&world.target(), "size=8m,ro") else { return };
     let film = world.source().join("film.mov");
     tree::file(&film, 1, 100_000);
-    let mut sender = world.send(&[film]);
-    let received = world.receive(&sender.ticket()).finish();
+    let mut sender = world.send(&[&film]);
+    let ticket = sender.ticket();
+    let received = world.receive(&ticket).finish();
     let message = received.expect_error(7)["message"].as_str().unwrap().to_owned();
     assert!(message.to_lowercase().contains("read-only"), "{message}");
-    sender.finish().expect_error(7);
+    let elsewhere = world.path("elsewhere");
+    let mut command = world.wraith("receiver");
+    command.args(["receive", "--json", "--yes", &ticket, "-o"]).arg(&elsewhere);
+    support::Process::start("receive", &mut command).finish().expect_exit(0);
+    sender.finish().expect_exit(0);
+    tree::assert_same(&film, &elsewhere.join("film.mov"));
 }
 
 #[test]
