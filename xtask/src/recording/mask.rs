@@ -85,7 +85,7 @@ mod tests {
             "Sent 1 file, 419 MB in TIME (RATE), verified.",
         );
         same("  into ., 57.7 GB free", "  into ., SPACE free");
-        same("one try within 60 min\nnext (line)", "one try within 60 min\nnext (line)");
+        same("one try within 60 min\nnext (line)", "next (line)\none try within 60 min");
     }
 
     #[test]
