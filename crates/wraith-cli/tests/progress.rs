@@ -47,13 +47,13 @@ fn without_color_and_on_a_narrow_terminal() {
     let mut command = world.wraith("receiver");
     command.env("NO_COLOR", "1").args(["receive", "--yes", "-o"]).arg(world.target()).arg(&ticket);
     let mut terminal = Terminal::start(&mut command, 24, 20);
-    terminal.expect("MB/s");
+    terminal.expect("B/s");
     let screen = terminal.expect_exit(0);
     sender.finish().expect_exit(0);
     assert!(!screen.contains("\x1b[36m") && !screen.contains("\x1b[2m"), "{screen:?}");
     // What is redrawn never wraps.
     for drawn in
-        screen.split("\x1b[J").filter(|drawn| drawn.contains("MB/s") && !drawn.contains("verified"))
+        screen.split("\x1b[J").filter(|drawn| drawn.contains("B/s") && !drawn.contains("verified"))
     {
         for line in drawn.rsplit('\r').take(3).flat_map(|line| line.split("\x1b[K")) {
             let shown = line.trim_start_matches("\x1b[1A").trim_start_matches("\x1b[2A").trim();
