@@ -30,6 +30,7 @@ pub fn comparable(transcript: &str) -> String {
         let line = before(line, " at 127.0.0.1:", 1, "ID");
         let line = between(&line, "127.0.0.1:", is_digit, "PORT");
         let line = before(&line, " free", 2, "SPACE");
+        let line = before(&line, " as a contact?", 1, "(ID)");
         if !line.contains("verified") {
             return line;
         }
@@ -84,6 +85,7 @@ mod tests {
             "Sent 1 file, 419 MB in 12.3 s (34 MB/s), verified.",
             "Sent 1 file, 419 MB in TIME (RATE), verified.",
         );
+        same("Keep the sender (ab) as a contact?", "Keep the sender (ID) as a contact?");
         same("  into ., 57.7 GB free", "  into ., SPACE free");
         same("one try within 60 min\nnext (line)", "next (line)\none try within 60 min");
     }

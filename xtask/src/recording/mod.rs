@@ -161,6 +161,9 @@ impl Stage {
         self.start(&mut bob, &[code.as_str()])?;
         self.until(&mut alice, &mut bob, "Accept?")?;
         bob.press("y\n")?;
+        self.until_all(&mut alice, &mut bob, "Enter for no:")?;
+        alice.press("\n")?;
+        bob.press("\n")?;
         while alice.is_running() || bob.is_running() {
             self.wait(&mut alice, &mut bob)?;
         }
@@ -207,6 +210,15 @@ impl Stage {
         }
         // As long as a person takes to read it.
         self.start -= Duration::from_millis(900);
+        Ok(())
+    }
+
+    /// The same, at both terminals.
+    fn until_all(&mut self, alice: &mut Terminal, bob: &mut Terminal, text: &str) -> Result<()> {
+        self.until(alice, bob, text)?;
+        while !alice.all().contains(text) || !bob.all().contains(text) {
+            self.wait(alice, bob)?;
+        }
         Ok(())
     }
 
