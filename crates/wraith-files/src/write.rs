@@ -23,18 +23,36 @@ const WRITE_BYTES: u64 = 32 * 1024;
 pub(crate) const PERMISSION_BITS: u32 = 0o777;
 
 /// Writes the `pieces` one after the other from `offset` on, all of them.
-pub(crate) fn write_all_at(fd: BorrowedFd<'_>, pieces: &[&[u8]], offset: u64) -> Result<()> {
-    let len: usize = pieces.iter().map(|piece| piece.len()).sum();
-    let mut start = 0;
-    while start < len {
-        let at = offset + start as u64;
-        let room = WRITE_BYTES - at % WRITE_BYTES;
-        let end = len.min(start + room as usize);
-        let run: SmallVec<[&[u8]; 4]> = cut(pieces, start, end).collect();
-        write_run_at(fd, &run, at)?;
-        start = end;
+pub(crate) fn write_all_at(fd: BorrowedFd<'_>, pieces: &[&[u8]], mut offset: u64) -> Result<()> {
+    // What is not written yet: the rest of the piece at hand, and the pieces after it.
+    let (mut rest, mut after): (&[u8], _) = (&[], pieces);
+    loop {
+        while rest.is_empty() {
+            let Some((first, others)) = after.split_first() else { return Ok(()) };
+            (rest, after) = (first, others);
+        }
+        let room = (WRITE_BYTES - offset % WRITE_BYTES) as usize;
+        if after.is_empty() || rest.len() >= room {
+            let (now, later) = rest.split_at(room.min(rest.len()));
+            write_piece_at(fd, now, offset)?;
+            (rest, offset) = (later, offset + now.len() as u64);
+            continue;
+        }
+        // A border of pieces: this call takes the end of one and the beginning of the next ones.
+        let mut run: SmallVec<[&[u8]; 4]> = SmallVec::new();
+        let mut left = room;
+        loop {
+            let (now, later) = rest.split_at(left.min(rest.len()));
+            run.push(now);
+            (rest, left) = (later, left - now.len());
+            match after.split_first() {
+                Some((first, others)) if left > 0 => (rest, after) = (first, others),
+                _ => break,
+            }
+        }
+        write_run_at(fd, &run, offset)?;
+        offset += (room - left) as u64;
     }
-    Ok(())
 }
 
 fn write_run_at(fd: BorrowedFd<'_>, pieces: &[&[u8]], mut offset: u64) -> Result<()> {
