@@ -12,8 +12,8 @@ use wraith_crypto::SecretIdentity;
 use wraith_discovery::Ticket;
 use wraith_files::OnConflict as Conflict;
 use wraith_transfer::{
-    Cancel, Conflicts, Decision, Progress, Proposal, ReceiveOptions, ReceiveReport, Role,
-    StreamTarget, TransferError, close,
+    Cancel, Conflicts, Decision, Event as Happened, Progress, Proposal, ReceiveOptions,
+    ReceiveReport, Role, StreamTarget, TransferError, close,
 };
 use wraith_transport::{CloseReason, ConnectError, Connection, Endpoint, block_on_timeout};
 use zeroize::Zeroizing;
@@ -71,6 +71,7 @@ pub fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> 
         instance: getrandom::u64().unwrap_or_else(|_| std::process::id().into()),
         accepted: Mutex::new((args.yes || args.is_piped()).then_some(Decision::Accept)),
         shown: AtomicBool::new(false),
+        answered: Arc::default(),
         again: &again,
     };
     let result = receiving.run();
@@ -165,6 +166,8 @@ struct Receiving<'a> {
     accepted: Mutex<Option<Decision>>,
     /// The offer has been shown.
     shown: AtomicBool,
+    /// The sender has said Hello on some connection.
+    answered: Arc<AtomicBool>,
     again: &'a str,
 }
 
@@ -194,6 +197,10 @@ impl Receiving<'_> {
                     return report.outcome().map_err(|e| report::failure(&e, self.again));
                 }
                 Err(TransferError::Later) => return Ok(()),
+                // Nothing to go on with: a sender that is about to end, having served somebody else, does this.
+                Err(error) if self.may_come_back(&error) && !self.answered.load(Relaxed) => {
+                    thread::sleep(RETRY_PAUSE);
+                }
                 Err(error) if self.may_come_back(&error) => {
                     // The time begins anew only when something was won, so a sender that takes connections and drops
                     // them does not keep us for ever.
@@ -251,7 +258,11 @@ impl Receiving<'_> {
         options.preview = self.decided().is_none();
         options.delta = !self.args.whole_file;
         let (story, recorder) = (Arc::clone(&self.story), Arc::clone(&self.recorder));
-        options.events = Arc::new(move |event: wraith_transfer::Event<'_>| {
+        let answered = Arc::clone(&self.answered);
+        options.events = Arc::new(move |event: Happened<'_>| {
+            if matches!(event, Happened::Connected { .. }) {
+                answered.store(true, Relaxed);
+            }
             recorder.tell(&event);
             story.tell(&event);
         });

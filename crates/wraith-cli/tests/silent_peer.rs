@@ -52,6 +52,21 @@ fn a_receiver_stops_when_its_sender_does_not_even_say_hello() {
     receiver_of(|sender, _| kept = Some(sender.greet()));
 }
 
+/// What a sender does that has served somebody else and is about to end.
+#[test]
+fn a_sender_that_ends_before_it_says_hello_is_not_waited_for() {
+    let world = World::new();
+    let sender = LyingSender::listen();
+    let receiver = world.receive_with(&sender.ticket(), &["--timeout", "3"]);
+    let connection = sender.accept();
+    connection.close(0, "");
+    drop(sender);
+    let outcome = receiver.finish();
+    let error = outcome.expect_error(3);
+    assert!(error["message"].as_str().unwrap().contains("cannot be reached"), "{error}");
+    assert_eq!(outcome.all("reconnecting").count(), 0, "there was no transfer to go on with");
+}
+
 #[test]
 fn a_receiver_stops_when_its_sender_never_makes_an_offer() {
     let mut kept = None;
