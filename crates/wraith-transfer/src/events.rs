@@ -62,6 +62,9 @@ pub enum InPlace<'a> {
     Folder,
     /// A symbolic link.
     Link { target: &'a [u8] },
+    /// Something else, which stays: the file arrived and was verified, but its name had been taken meanwhile and the policy
+    /// says to skip. The receipt covers it.
+    Other { bytes: u64, verified: (u32, [u8; 32]) },
 }
 
 /// Something that happened.

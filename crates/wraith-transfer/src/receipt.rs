@@ -21,7 +21,8 @@ pub struct Receipt {
     pub transfer_id: [u8; 16],
     /// BLAKE3 of the manifest stream's entries.
     pub manifest: [u8; 32],
-    /// Order-independent hash of (entry, root) of every file verified in this connection.
+    /// Order-independent hash of (entry, root) of every file verified in this connection, also of those whose names
+    /// something else had taken meanwhile, which are `kept`.
     pub contents: [u8; 32],
     /// Files verified in this connection.
     pub verified: u64,

@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! wraith received 1 ␀ receipt BASE32 ␀ by NODEID ␀ from NODEID ␀ folder PATH ␀
-//! (f BYTES ENTRY ROOT PATH ␀ | d PATH ␀ | l LENGTH TARGET PATH ␀)*
+//! (f BYTES ENTRY ROOT PATH ␀ | d PATH ␀ | l LENGTH TARGET PATH ␀ | o BYTES ENTRY ROOT PATH ␀)*
 //! seal BLAKE3 SIGNATURE ␀
 //! ```
 //!
 //! PATH is below the folder, as it is on the disk; ENTRY and ROOT are `-` where they are not known (the file was finished on
-//! an earlier connection). The seal is BLAKE3 of everything before it, signed by the receiver. The receipt covers the roots
+//! an earlier connection). `o` is a file that arrived and was not kept, because something else had its name. The seal is BLAKE3 of everything before it, signed by the receiver. The receipt covers the roots
 //! of its own connection, in `contents`; the seal covers the names too.
 
 use std::fs::File;
@@ -47,9 +47,21 @@ pub struct Line {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
-    File { bytes: u64, entry: Option<u32>, root: Option<[u8; 32]> },
+    File {
+        bytes: u64,
+        entry: Option<u32>,
+        root: Option<[u8; 32]>,
+    },
     Folder,
-    Link { target: Vec<u8> },
+    Link {
+        target: Vec<u8>,
+    },
+    /// It arrived and was not kept: something else has its name.
+    Other {
+        bytes: u64,
+        entry: u32,
+        root: [u8; 32],
+    },
 }
 
 /// Why a record proves nothing.
@@ -74,6 +86,11 @@ impl Line {
                 let root = root.map_or_else(|| "-".into(), |root| HEXLOWER.encode(&root));
                 out.extend_from_slice(format!("f {bytes} {entry} {root} ").as_bytes());
             }
+            What::Other { bytes, entry, root } => {
+                out.extend_from_slice(
+                    format!("o {bytes} {entry} {} ", HEXLOWER.encode(root)).as_bytes(),
+                );
+            }
             What::Folder => out.extend_from_slice(b"d "),
             What::Link { target } => {
                 out.extend_from_slice(format!("l {} ", target.len()).as_bytes());
@@ -95,16 +112,20 @@ impl Line {
                 let (target, path) = rest.split_at_checked(number(len)?)?;
                 (path.strip_prefix(b" ")?, What::Link { target: target.to_vec() })
             }
-            b"f" => {
+            b"f" | b"o" => {
                 let (bytes, rest) = word(rest)?;
                 let (entry, rest) = word(rest)?;
                 let (root, path) = word(rest)?;
+                let bytes = number(bytes)?;
                 let entry = if entry == b"-" { None } else { Some(number(entry)?) };
                 let root = match root {
                     b"-" => None,
                     hex => Some(HEXLOWER.decode(hex).ok()?.try_into().ok()?),
                 };
-                (path, What::File { bytes: number(bytes)?, entry, root })
+                match kind {
+                    b"f" => (path, What::File { bytes, entry, root }),
+                    _ => (path, What::Other { bytes, entry: entry?, root: root? }),
+                }
             }
             _ => return None,
         };
@@ -255,13 +276,19 @@ impl Lines {
     /// Reads to the end and checks that this is what the receiver wrote and signed, and that the receipt covers the roots.
     /// Gives the lines again from the first on.
     pub fn proven(mut self, head: &Head) -> Result<Self, Fault> {
-        let (mut contents, mut verified, mut bytes) = (Contents::new(), 0u64, 0u64);
+        let mut contents = Contents::new();
+        // Files and bytes that were verified and kept, and those that were not kept.
+        let (mut kept, mut other) = ((0, 0), (0, 0));
         while let Some(line) = self.next()? {
-            if let What::File { bytes: size, entry: Some(entry), root: Some(root) } = line.what {
-                contents.add(entry, &root);
-                verified += 1;
-                bytes = bytes.saturating_add(size);
-            }
+            let (sum, size, entry, root) = match line.what {
+                What::File { bytes, entry: Some(entry), root: Some(root) } => {
+                    (&mut kept, bytes, entry, root)
+                }
+                What::Other { bytes, entry, root } => (&mut other, bytes, entry, root),
+                _ => continue,
+            };
+            contents.add(entry, &root);
+            *sum = (sum.0 + 1, u64::saturating_add(sum.1, size));
         }
         let hash = self.hasher.finalize();
         let (said, signature) = self.seal.take().unwrap_or_default();
@@ -275,8 +302,11 @@ impl Lines {
             return Err(Fault::Edited("its receipt is not signed by the receiver"));
         }
         let receipt = &head.receipt;
-        let of_receipt = (receipt.contents, receipt.verified, receipt.bytes);
-        if of_receipt != (contents.digest(), verified, bytes) {
+        let of_receipt = (receipt.verified, receipt.bytes);
+        // What was not kept is in the figures of a stream's receipt, and not in those of a tree's.
+        let is_sum =
+            of_receipt == kept || of_receipt == (kept.0 + other.0, kept.1.saturating_add(other.1));
+        if receipt.contents != contents.digest() || !is_sum {
             return Err(Fault::Edited("its receipt is for other contents"));
         }
         let mut file = self.reader.into_inner();
@@ -293,9 +323,15 @@ mod tests {
     fn lines_are_read_as_they_were_written_whatever_the_names_hold() {
         let file = |entry, root| What::File { bytes: u64::MAX, entry, root };
         let link = |target: &[u8]| What::Link { target: target.to_vec() };
-        for what in
-            [file(None, None), file(Some(7), Some([9; 32])), What::Folder, link(b"a b"), link(b" ")]
-        {
+        let other = What::Other { bytes: 5, entry: 8, root: [3; 32] };
+        let whats = [
+            file(None, None),
+            file(Some(7), Some([9; 32])),
+            What::Folder,
+            link(b"a b"),
+            link(b" "),
+        ];
+        for what in whats.into_iter().chain([other]) {
             for path in [&b"a"[..], b" ", b"a b\n\xff/c", b"- - -"] {
                 let line = Line { path: path.to_vec(), what: what.clone() };
                 let mut bytes = Vec::new();
@@ -304,8 +340,17 @@ mod tests {
                 assert_eq!(Line::parse(&bytes), Some(line));
             }
         }
-        for bad in [&b""[..], b"d", b"d ", b"x a", b"f 1 2 3 a", b"f 1 - - ", b"l 9 a b", b"l 1 ab"]
-        {
+        for bad in [
+            &b""[..],
+            b"d",
+            b"d ",
+            b"x a",
+            b"f 1 2 3 a",
+            b"f 1 - - ",
+            b"o 1 - - a",
+            b"l 9 a b",
+            b"l 1 ab",
+        ] {
             assert_eq!(Line::parse(bad), None, "{}", bad.escape_ascii());
         }
     }

@@ -93,6 +93,9 @@ impl Recorder {
                         entry: verified.map(|(entry, _)| entry),
                         root: verified.map(|(_, root)| root),
                     },
+                    InPlace::Other { bytes, verified: (entry, root) } => {
+                        What::Other { bytes, entry, root }
+                    }
                 };
                 let line = Line { path: path.as_bytes().to_vec(), what };
                 self.lock().write(|buffer| line.encode(buffer));

@@ -52,6 +52,8 @@ impl Checker<'_> {
             let mut read = Ok(());
             while self.interrupt.caught().is_none() {
                 match lines.next() {
+                    // What has its name is not ours.
+                    Ok(Some(Line { what: What::Other { .. }, .. })) => {}
                     Ok(Some(line)) => {
                         if sender.send(line).is_err() {
                             break;
@@ -109,6 +111,7 @@ impl Checker<'_> {
         let existing = existing.ok_or_else(missing)?;
         let kind = match line.what {
             What::File { .. } => ExistingKind::File,
+            What::Other { .. } => return Ok(()),
             What::Folder => ExistingKind::Dir,
             What::Link { .. } => ExistingKind::Symlink,
         };
@@ -117,7 +120,7 @@ impl Checker<'_> {
             return Err(Difference("kind", format!("it is {now} now, it was {then}")));
         }
         match &line.what {
-            What::Folder => Ok(()),
+            What::Folder | What::Other { .. } => Ok(()),
             What::Link { target } => {
                 let now = self.target.link_target(&path).map_err(|error| unreadable(&error))?;
                 if now == *target {

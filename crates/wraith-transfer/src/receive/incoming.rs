@@ -485,7 +485,13 @@ impl Incoming {
             receiving.events.event(Event::Note { path: &path, what: &what });
         }
         match placed.outcome {
-            Outcome::Skipped => receiving.passed(&self.meta, FileStatus::Skipped),
+            Outcome::Skipped => {
+                // The sender sent all of it, and counts it.
+                lock(&receiving.contents).add(self.entry, &root);
+                let (bytes, verified) = (self.meta.size(), (self.entry, root));
+                receiving.in_place(&self.meta.path, InPlace::Other { bytes, verified });
+                receiving.passed(&self.meta, FileStatus::Skipped);
+            }
             _ => self.verified(receiving, FileStatus::Done, root, &placed.path),
         }
         Ok(())

@@ -115,8 +115,12 @@ pub(crate) fn run(
     let status = if skipped { FileStatus::Skipped } else { FileStatus::Done };
     options.progress.add_files(1);
     let bytes = state.written;
-    if let Some(placed) = placed.filter(|_| !skipped) {
-        let what = InPlace::File { bytes, verified: Some((0, root)) };
+    if let Some(placed) = placed {
+        let verified = (0, root);
+        let what = match skipped {
+            true => InPlace::Other { bytes, verified },
+            false => InPlace::File { bytes, verified: Some(verified) },
+        };
         options.events.event(Event::InPlace { path: &placed.path, what });
     }
     options.events.event(Event::File { path: &path, status, bytes, root: Some(root) });
