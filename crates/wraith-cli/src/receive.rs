@@ -64,7 +64,7 @@ pub fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> 
         recorder: Arc::new(Recorder::new(
             &home,
             &args.out,
-            !args.record.no_record && !args.is_piped(),
+            args.record.room().filter(|_| !args.is_piped()),
         )),
         meter: Arc::default(),
         stream,

@@ -15,7 +15,7 @@ use crate::addresses::path_kind;
 use crate::contacts;
 use crate::failure::{Exit, Failure};
 use crate::output::{Event, Reporter};
-use crate::received::Recorder;
+use crate::received::{Recorder, Rest};
 use crate::size::{Bytes, Clock, Files};
 
 /// Letters of a NodeId that are shown where the whole would be in the way: 40 bits, for the eye only.
@@ -271,10 +271,30 @@ pub fn record(
     identity: &SecretIdentity,
     reporter: &Reporter,
 ) {
-    if let Err(why) = recorder.finish(&report.receipt, report.sender, identity) {
-        let message = format!("no record was kept, so wraith verify cannot check this: {why}");
-        reporter.event(&Event::Note { path: "", message: &message });
-        reporter.warn(message);
+    let message = match recorder.finish(&report.receipt, report.sender, identity) {
+        Ok(rest) if rest.is_empty() => return,
+        Ok(rest) => format!(
+            "the list for wraith verify is full: {} came later and will not be checked; --record-max makes room",
+            Unlisted(rest)
+        ),
+        Err(why) => format!("no record was kept, so wraith verify cannot check this: {why}"),
+    };
+    reporter.event(&Event::Note { path: "", message: &message });
+    reporter.warn(message);
+}
+
+/// What a list leaves out: `7 files`, `1 file and 2 folders or links`.
+#[derive(Clone, Copy, Debug)]
+pub struct Unlisted(pub Rest);
+
+impl std::fmt::Display for Unlisted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", Files(self.0.files))?;
+        match self.0.others {
+            0 => Ok(()),
+            1 => f.write_str(" and a folder or link"),
+            n => write!(f, " and {n} folders or links"),
+        }
     }
 }
 

@@ -301,3 +301,89 @@ fn a_record_that_is_not_wanted_or_cannot_be_kept_costs_nothing_else() {
     let note = received.last("note")["message"].as_str().unwrap();
     assert!(note.contains("no record was kept"), "{note}");
 }
+
+#[test]
+fn a_record_with_too_little_room_says_what_it_leaves_out() {
+    let world = World::new();
+    let root = world.source().join("t");
+    for n in 0..2000 {
+        tree::file(&root.join(format!("file-{n:04}")), n, 10);
+    }
+    let mut sender = world.send(&[&root]);
+    let received = world.receive_with(&sender.ticket(), &["--record-max", "64K"]).finish();
+    received.expect_exit(0);
+    sender.finish().expect_exit(0);
+    let note =
+        received.all("note").find(|note| note["message"].to_string().contains("--record-max"));
+    assert!(note.is_some(), "{:?}", received.all("note").collect::<Vec<_>>());
+    let record = records(&world).remove(0);
+    let bytes = fs::metadata(&record).unwrap().len();
+    assert!((60 << 10..=64 << 10).contains(&bytes), "{bytes}");
+
+    // What is in it is checked, and what is not is counted.
+    let outcome = verify_target(&world);
+    outcome.expect_exit(0);
+    let verified = outcome.last("verified");
+    let (files, unlisted) =
+        (verified["files"].as_u64().unwrap(), verified["unlisted"].as_u64().unwrap());
+    assert!(files > 400 && unlisted > 400, "{verified}");
+    assert_eq!(files + unlisted, 2000);
+    let mut command = world.wraith("receiver");
+    let output = command.arg("verify").arg(world.target()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains(&format!("{unlisted} files are not in the list")), "{said}");
+    let text = fs::read(&record).unwrap();
+    let listed = |n: &u64| {
+        let name = format!(" t/file-{n:04}\0");
+        text.windows(name.len()).any(|window| window == name.as_bytes())
+    };
+    let (inside, outside): (Vec<u64>, Vec<u64>) = (0..2000).partition(listed);
+    let at = |n: u64| world.target().join(format!("t/file-{n:04}"));
+    fs::remove_file(at(outside[0])).unwrap();
+    verify_target(&world).expect_exit(0);
+    fs::remove_file(at(inside[0])).unwrap();
+    expect_difference(&world, "missing", &format!("t/file-{:04}", inside[0]));
+
+    // The figure of what is left out is signed too.
+    edit(&record, |bytes| {
+        let name = b"\0rest ";
+        let at = bytes.windows(name.len()).position(|window| window == name).unwrap() + name.len();
+        bytes[at] = if bytes[at] == b'1' { b'2' } else { b'1' };
+    });
+    let id = record.file_stem().unwrap().to_str().unwrap().split_once('-').unwrap().1;
+    let outcome = verify(&world, &[id.as_ref()]);
+    let error = outcome.expect_error(8);
+    assert!(error["message"].as_str().unwrap().contains("has been changed"), "{error}");
+}
+
+#[test]
+fn lists_of_what_never_finished_do_not_pile_up() {
+    let world = World::new();
+    let root = world.source().join("t");
+    for n in 0..300 {
+        tree::file(&root.join(format!("file-{n:04}")), n, 10);
+    }
+    tree::file(&root.join("z-large"), 1, 200 << 20);
+    let mut sender = world.send_with(&[&root], &["--reconnect", "60"]);
+    let ticket = sender.ticket();
+    let room = ["--record-max", "64K", "--rate", "20M"];
+    let part = || {
+        let parts =
+            records(&world).into_iter().filter(|path| path.to_str().unwrap().ends_with(".part"));
+        parts.map(|path| fs::metadata(path).unwrap().len()).sum::<u64>()
+    };
+    let there = world.target().join("t");
+    for n in 1..=4 {
+        let chunks = support::journal::verified_chunks(&there, "z-large");
+        let receiver = world.receive_with(&ticket, &room);
+        support::journal::wait_until_verified(&there, "z-large", chunks + 2);
+        receiver.signal(libc::SIGINT);
+        receiver.finish().expect_error(130);
+        let bytes = part();
+        assert!((1..=128 << 10).contains(&bytes), "{bytes} bytes after {n}");
+    }
+    world.receive_with(&ticket, &room[..2]).finish().expect_exit(0);
+    sender.finish().expect_exit(0);
+    assert_eq!(records(&world).len(), 1);
+    verify_target(&world).expect_exit(0);
+}

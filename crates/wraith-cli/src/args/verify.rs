@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::size::Size;
+
 #[derive(Args, Debug)]
 pub struct VerifyArgs {
     /// A folder, for the transfer that came into it last, or the id of a transfer; by default the current folder
@@ -21,9 +23,30 @@ pub struct VerifyArgs {
 }
 
 /// What is kept of a transfer.
-#[derive(Args, Clone, Copy, Debug, Default)]
+#[derive(Args, Clone, Copy, Debug)]
 pub struct RecordArgs {
     /// Keep no list of what arrives; `wraith verify` cannot check it then
     #[arg(long)]
     pub no_record: bool,
+
+    /// Let the list of what arrives grow to this size; what comes later is received and not listed
+    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = room)]
+    pub record_max: Size,
+}
+
+/// The least has room for what stands before the list, with the longest path there is.
+const ROOM_MIN: Size = Size(64 << 10);
+
+fn room(text: &str) -> Result<Size, String> {
+    match text.parse::<Size>()? {
+        size if size.0 >= ROOM_MIN.0 => Ok(size),
+        _ => Err("less than 64K is no list; --no-record keeps none".to_owned()),
+    }
+}
+
+impl RecordArgs {
+    /// Bytes that the list may have; None: there is to be none.
+    pub fn room(&self) -> Option<u64> {
+        (!self.no_record).then_some(self.record_max.0)
+    }
 }

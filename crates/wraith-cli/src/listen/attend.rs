@@ -41,8 +41,8 @@ pub struct Hall {
     pub seed: Zeroizing<[u8; 32]>,
     pub store: Store,
     pub home: Home,
-    /// A record of what arrives is kept.
-    pub record: bool,
+    /// Bytes of the record of what arrives; None: none is kept.
+    pub record: Option<u64>,
     pub callers: Arc<Callers>,
     pub turn: Turn,
     pub answers: Answers,

@@ -71,7 +71,7 @@ pub fn run(args: &ListenArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
         seed,
         store,
         home,
-        record: !args.record.no_record,
+        record: args.record.room(),
         callers: Arc::clone(&callers),
         turn: Turn::default(),
         answers: Answers::new(reporter),

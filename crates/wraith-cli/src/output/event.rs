@@ -275,6 +275,8 @@ pub enum Event<'a> {
         differ: u64,
         /// Files of which only the size could be compared.
         size_only: u64,
+        /// Files that the list had no room for; they were not compared.
+        unlisted: u64,
     },
     /// A NodeId that was asked for.
     Id {

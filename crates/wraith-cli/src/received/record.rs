@@ -3,12 +3,15 @@
 //! ```text
 //! wraith received 1 ␀ receipt BASE32 ␀ by NODEID ␀ from NODEID ␀ folder PATH ␀
 //! (f BYTES ENTRY ROOT PATH ␀ | d PATH ␀ | l LENGTH TARGET PATH ␀ | o BYTES ENTRY ROOT PATH ␀)*
+//! (rest FILES OTHERS VERIFIED BYTES ␀)?
 //! seal BLAKE3 SIGNATURE ␀
 //! ```
 //!
 //! PATH is below the folder, as it is on the disk; ENTRY and ROOT are `-` where they are not known (the file was finished on
-//! an earlier connection). `o` is a file that arrived and was not kept, because something else had its name. The seal is BLAKE3 of everything before it, signed by the receiver. The receipt covers the roots
-//! of its own connection, in `contents`; the seal covers the names too.
+//! an earlier connection). `o` is a file that arrived and was not kept, because something else had its name. The seal is
+//! BLAKE3 of everything before it, signed by the receiver. The receipt covers the roots of its own connection, in `contents`;
+//! the seal covers the names too. Where there is no room for everything, `rest` counts what the list leaves out, and of the
+//! receipt only the figures can be checked.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, Write};
@@ -21,6 +24,12 @@ use wraith_transfer::{Contents, Receipt};
 
 const MAGIC: &[u8] = b"wraith received 1";
 const SEAL_CONTEXT: &[u8] = b"wraith/1 record of what was received";
+
+const REST: &str = "rest ";
+const SEAL: &[u8] = b"seal ";
+
+/// Bytes that stand behind the list, at most: four numbers, the hash and the signature.
+const TAIL_BYTES: u64 = 512;
 
 /// Bytes of a field: a path, a link target and what stands before them, with room to spare.
 const FIELD_BYTES_MAX: u64 = 16 * 1024;
@@ -64,6 +73,17 @@ pub enum What {
     },
 }
 
+/// What a record has no room for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rest {
+    pub files: u64,
+    /// Folders and links.
+    pub others: u64,
+    /// Of the files, those that the receipt covers, and their bytes.
+    pub verified: u64,
+    pub bytes: u64,
+}
+
 /// Why a record proves nothing.
 #[derive(Debug)]
 pub enum Fault {
@@ -78,30 +98,92 @@ impl From<io::Error> for Fault {
     }
 }
 
-impl Line {
-    pub fn encode(&self, out: &mut Vec<u8>) {
-        match &self.what {
-            What::File { bytes, entry, root } => {
-                let entry = entry.map_or_else(|| "-".into(), |entry| entry.to_string());
-                let root = root.map_or_else(|| "-".into(), |root| HEXLOWER.encode(&root));
-                out.extend_from_slice(format!("f {bytes} {entry} {root} ").as_bytes());
+/// Appends the field of what stands at `path`.
+pub fn encode(path: &[u8], what: &What, out: &mut Vec<u8>) {
+    let number = |out: &mut Vec<u8>, n: u64| {
+        write!(out, "{n} ").expect("a Vec takes everything");
+    };
+    let root = |out: &mut Vec<u8>, root: &[u8; 32]| {
+        let mut hex = [0; 64];
+        HEXLOWER.encode_mut(root, &mut hex);
+        out.extend_from_slice(&hex);
+        out.push(b' ');
+    };
+    match what {
+        What::File { bytes, entry, root: content } => {
+            out.extend_from_slice(b"f ");
+            number(out, *bytes);
+            match entry {
+                Some(entry) => number(out, (*entry).into()),
+                None => out.extend_from_slice(b"- "),
             }
-            What::Other { bytes, entry, root } => {
-                out.extend_from_slice(
-                    format!("o {bytes} {entry} {} ", HEXLOWER.encode(root)).as_bytes(),
-                );
-            }
-            What::Folder => out.extend_from_slice(b"d "),
-            What::Link { target } => {
-                out.extend_from_slice(format!("l {} ", target.len()).as_bytes());
-                out.extend_from_slice(target);
-                out.push(b' ');
+            match content {
+                Some(content) => root(out, content),
+                None => out.extend_from_slice(b"- "),
             }
         }
-        out.extend_from_slice(&self.path);
-        out.push(0);
+        What::Other { bytes, entry, root: content } => {
+            out.extend_from_slice(b"o ");
+            number(out, *bytes);
+            number(out, (*entry).into());
+            root(out, content);
+        }
+        What::Folder => out.extend_from_slice(b"d "),
+        What::Link { target } => {
+            out.extend_from_slice(b"l ");
+            number(out, target.len() as u64);
+            out.extend_from_slice(target);
+            out.push(b' ');
+        }
+    }
+    out.extend_from_slice(path);
+    out.push(0);
+}
+
+impl Rest {
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
     }
 
+    /// Counts one more.
+    pub fn add(&mut self, what: &What) {
+        let (verified, bytes) = match what {
+            What::Folder | What::Link { .. } => {
+                self.others += 1;
+                return;
+            }
+            What::File { bytes, entry: Some(_), .. } => (1, *bytes),
+            What::File { entry: None, .. } | What::Other { .. } => (0, 0),
+        };
+        self.files += 1;
+        self.verified += verified;
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+
+    fn with(self, other: Self) -> Self {
+        Self {
+            files: self.files + other.files,
+            others: self.others + other.others,
+            verified: self.verified + other.verified,
+            bytes: self.bytes.saturating_add(other.bytes),
+        }
+    }
+
+    fn encode(&self) -> String {
+        let Self { files, others, verified, bytes } = self;
+        format!("{REST}{files} {others} {verified} {bytes}")
+    }
+
+    fn parse(field: &[u8]) -> Option<Self> {
+        let (files, rest) = word(field)?;
+        let (others, rest) = word(rest)?;
+        let (verified, bytes) = word(rest)?;
+        let (files, others) = (number(files)?, number(others)?);
+        Some(Self { files, others, verified: number(verified)?, bytes: number(bytes)? })
+    }
+}
+
+impl Line {
     /// Reads a field, without its NUL.
     pub fn parse(field: &[u8]) -> Option<Self> {
         let (kind, rest) = word(field)?;
@@ -157,17 +239,25 @@ pub fn field<'a>(
     }
 }
 
-/// Writes a record.
+/// Writes a record of so many bytes at most.
 #[derive(Debug)]
 pub struct Writer<W> {
     out: W,
     hasher: blake3::Hasher,
     buffer: Vec<u8>,
+    /// Bytes that the list may still have.
+    room: u64,
+    /// What it has no room for, and what was left out before.
+    rest: Rest,
+    before: Rest,
 }
 
 impl<W: Write> Writer<W> {
-    pub fn begin(out: W, head: &Head) -> io::Result<Self> {
-        let mut writer = Self { out, hasher: blake3::Hasher::new(), buffer: Vec::new() };
+    /// `before` was left out already.
+    pub fn begin(out: W, head: &Head, room: u64, before: Rest) -> io::Result<Self> {
+        let room = room.saturating_sub(TAIL_BYTES);
+        let (hasher, buffer, rest) = (blake3::Hasher::new(), Vec::new(), Rest::default());
+        let mut writer = Self { out, hasher, buffer, room, rest, before };
         let receipt = BASE32_NOPAD.encode(&head.receipt.to_bytes()).to_ascii_lowercase();
         writer.put(&[MAGIC])?;
         writer.put(&[b"receipt ", receipt.as_bytes()])?;
@@ -177,28 +267,41 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
+    /// One more line; or it is counted, from the first on for which there was no room.
     pub fn line(&mut self, line: &Line) -> io::Result<()> {
         self.buffer.clear();
-        line.encode(&mut self.buffer);
-        self.hasher.update(&self.buffer);
-        self.out.write_all(&self.buffer)
+        encode(&line.path, &line.what, &mut self.buffer);
+        if !self.rest.is_empty() || self.buffer.len() as u64 > self.room {
+            self.rest.add(&line.what);
+            return Ok(());
+        }
+        self.write()
     }
 
     fn put(&mut self, parts: &[&[u8]]) -> io::Result<()> {
         self.buffer.clear();
         parts.iter().for_each(|part| self.buffer.extend_from_slice(part));
         self.buffer.push(0);
+        self.write()
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        self.room = self.room.saturating_sub(self.buffer.len() as u64);
         self.hasher.update(&self.buffer);
         self.out.write_all(&self.buffer)
     }
 
-    /// Signs what was written.
-    pub fn seal(mut self, identity: &SecretIdentity) -> io::Result<W> {
+    /// Signs what was written, and says what was left out.
+    pub fn seal(mut self, identity: &SecretIdentity) -> io::Result<(W, Rest)> {
+        let rest = self.rest.with(self.before);
+        if !rest.is_empty() {
+            self.put(&[rest.encode().as_bytes()])?;
+        }
         let hash = self.hasher.finalize();
         let signature = identity.sign(&sealed(&hash));
         let signature = BASE32_NOPAD.encode(&signature).to_ascii_lowercase();
         write!(self.out, "seal {} {signature}\0", hash.to_hex())?;
-        Ok(self.out)
+        Ok((self.out, rest))
     }
 }
 
@@ -212,6 +315,8 @@ pub struct Lines {
     reader: BufReader<File>,
     buffer: Vec<u8>,
     hasher: blake3::Hasher,
+    /// What the list leaves out, once its end was read.
+    rest: Rest,
     /// What the seal says, once it was read.
     seal: Option<(String, String)>,
 }
@@ -222,6 +327,7 @@ pub fn open(file: File) -> Result<(Head, Lines), Fault> {
         reader: BufReader::with_capacity(64 << 10, file),
         buffer: Vec::new(),
         hasher: blake3::Hasher::new(),
+        rest: Rest::default(),
         seal: None,
     };
     if lines.field()? != Some(MAGIC) {
@@ -246,7 +352,7 @@ impl Lines {
                 io::ErrorKind::InvalidData => Fault::Edited("it is cut off"),
                 _ => Fault::Unreadable(error),
             })?;
-        if let Some(field) = field.filter(|field| !field.starts_with(b"seal ")) {
+        if let Some(field) = field.filter(|field| !field.starts_with(SEAL)) {
             self.hasher.update(field);
             self.hasher.update(&[0]);
         }
@@ -261,9 +367,26 @@ impl Lines {
     /// The next line; None after the seal.
     pub fn next(&mut self) -> Result<Option<Line>, Fault> {
         let Some(field) = self.field()? else { return Err(Fault::Edited("its end is missing")) };
-        let Some(seal) = field.strip_prefix(b"seal ") else {
-            return Line::parse(field).map(Some).ok_or(Fault::Edited("a line makes no sense"));
-        };
+        let senseless = Fault::Edited("a line makes no sense");
+        if let Some(rest) = field.strip_prefix(REST.as_bytes()) {
+            self.rest = Rest::parse(rest).ok_or(senseless)?;
+            return self.end();
+        }
+        if !field.starts_with(SEAL) {
+            return Line::parse(field).map(Some).ok_or(senseless);
+        }
+        let field = field.to_vec();
+        self.take_seal(&field)
+    }
+
+    /// What stands behind the list: nothing but the seal.
+    fn end(&mut self) -> Result<Option<Line>, Fault> {
+        let field = self.field()?.ok_or(Fault::Edited("its end is missing"))?.to_vec();
+        self.take_seal(&field)
+    }
+
+    fn take_seal(&mut self, field: &[u8]) -> Result<Option<Line>, Fault> {
+        let seal = field.strip_prefix(SEAL).ok_or(Fault::Edited("its end is missing"))?;
         let text = String::from_utf8_lossy(seal).into_owned();
         let (hash, signature) = text.split_once(' ').unwrap_or_default();
         self.seal = Some((hash.to_owned(), signature.to_owned()));
@@ -278,7 +401,7 @@ impl Lines {
     pub fn proven(mut self, head: &Head) -> Result<Self, Fault> {
         let mut contents = Contents::new();
         // Files and bytes that were verified and kept, and those that were not kept.
-        let (mut kept, mut other) = ((0, 0), (0, 0));
+        let (mut kept, mut other) = ((0u64, 0u64), (0u64, 0u64));
         while let Some(line) = self.next()? {
             let (sum, size, entry, root) = match line.what {
                 What::File { bytes, entry: Some(entry), root: Some(root) } => {
@@ -288,7 +411,7 @@ impl Lines {
                 _ => continue,
             };
             contents.add(entry, &root);
-            *sum = (sum.0 + 1, u64::saturating_add(sum.1, size));
+            *sum = (sum.0 + 1, sum.1.saturating_add(size));
         }
         let hash = self.hasher.finalize();
         let (said, signature) = self.seal.take().unwrap_or_default();
@@ -304,14 +427,26 @@ impl Lines {
         let receipt = &head.receipt;
         let of_receipt = (receipt.verified, receipt.bytes);
         // What was not kept is in the figures of a stream's receipt, and not in those of a tree's.
-        let is_sum =
-            of_receipt == kept || of_receipt == (kept.0 + other.0, kept.1.saturating_add(other.1));
-        if receipt.contents != contents.digest() || !is_sum {
+        let rest = self.rest;
+        let with =
+            |more: (u64, u64)| (kept.0.saturating_add(more.0), kept.1.saturating_add(more.1));
+        let is_covered = match rest.is_empty() {
+            true if receipt.contents != contents.digest() => false,
+            true => of_receipt == kept || of_receipt == with(other),
+            false => of_receipt == with((rest.verified, rest.bytes)),
+        };
+        if !is_covered {
             return Err(Fault::Edited("its receipt is for other contents"));
         }
         let mut file = self.reader.into_inner();
         file.rewind()?;
-        open(file).map(|(_, lines)| lines)
+        let (_, lines) = open(file)?;
+        Ok(Self { rest, ..lines })
+    }
+
+    /// What the list leaves out; known of one that was [`Self::proven`].
+    pub fn rest(&self) -> Rest {
+        self.rest
     }
 }
 
@@ -335,7 +470,7 @@ mod tests {
             for path in [&b"a"[..], b" ", b"a b\n\xff/c", b"- - -"] {
                 let line = Line { path: path.to_vec(), what: what.clone() };
                 let mut bytes = Vec::new();
-                line.encode(&mut bytes);
+                encode(&line.path, &line.what, &mut bytes);
                 assert_eq!(bytes.pop(), Some(0));
                 assert_eq!(Line::parse(&bytes), Some(line));
             }

@@ -3,6 +3,9 @@
 //! Until the receipt is signed the lines are in a part file of the transfer and its folder, which later connections and runs
 //! continue: what an earlier one verified comes without its root then, and is looked up. Memory holds only those names
 //! (as hashes), everything else is written and read as a stream.
+//!
+//! Invariants: a part has the lines of all connections, the last of which lists everything that is there, in at most twice the
+//! room of a record; and what there was no room for is counted.
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
@@ -16,13 +19,11 @@ use std::sync::{Mutex, PoisonError};
 use wraith_crypto::{NodeId, SecretIdentity};
 use wraith_transfer::{Event as Happened, InPlace, Receipt};
 
-use super::record::{Head, Line, What, Writer, field};
+use super::record::{Head, Line, Rest, What, Writer, encode, field};
 use super::shelf::{NEW, PART, Shelf};
 use crate::failure::plain;
 use crate::home::Home;
 
-/// A field of a part file: here a connection begins.
-const CONNECTION: &[u8] = b"c";
 const BUFFER_BYTES: usize = 64 << 10;
 
 /// The recorder of one transfer, over all its connections. Errors wait for [`Self::finish`].
@@ -30,6 +31,8 @@ const BUFFER_BYTES: usize = 64 << 10;
 pub struct Recorder {
     home: Home,
     out: PathBuf,
+    /// Bytes that a record may have.
+    room: u64,
     state: Mutex<State>,
 }
 
@@ -51,16 +54,24 @@ struct Part {
     /// The target, wherever it is moved to meanwhile.
     folder: File,
     buffer: Vec<u8>,
+    /// Where the lines of this connection begin, and where they end.
+    begin: u64,
+    end: u64,
+    /// Some of them are without a root.
+    has_earlier: bool,
+    /// What they leave out.
+    rest: Rest,
 }
 
 /// Roots of files that came without, by the hash of their path.
 type Earlier = HashMap<[u8; 16], Option<(u64, [u8; 32])>>;
 
 impl Recorder {
-    /// A recorder of what goes into `out`, if that is `wanted`.
-    pub fn new(home: &Home, out: &Path, wanted: bool) -> Self {
-        let state = if wanted { State::Waiting(None) } else { State::Off };
-        Self { home: home.clone(), out: out.to_owned(), state: Mutex::new(state) }
+    /// A recorder of what goes into `out`, in a record of so many bytes; none if there is to be none.
+    pub fn new(home: &Home, out: &Path, room: Option<u64>) -> Self {
+        let state = if room.is_some() { State::Waiting(None) } else { State::Off };
+        let (home, out, room) = (home.clone(), out.to_owned(), room.unwrap_or(0));
+        Self { home, out, room, state: Mutex::new(state) }
     }
 
     /// One event of the engine.
@@ -79,10 +90,7 @@ impl Recorder {
                         Err(why) => State::Failed(why),
                     };
                 }
-                state.write(|buffer| {
-                    buffer.extend_from_slice(CONNECTION);
-                    buffer.push(0);
-                });
+                state.begin(self.room);
             }
             Happened::InPlace { path, what } => {
                 let what = match *what {
@@ -97,14 +105,13 @@ impl Recorder {
                         What::Other { bytes, entry, root }
                     }
                 };
-                let line = Line { path: path.as_bytes().to_vec(), what };
-                self.lock().write(|buffer| line.encode(buffer));
+                self.lock().write(path.as_bytes(), &what, self.room);
             }
             _ => {}
         }
     }
 
-    /// Makes the record.
+    /// Makes the record; says what it leaves out.
     ///
     /// # Errors
     /// Why there is none, in words.
@@ -113,19 +120,19 @@ impl Recorder {
         receipt: &Receipt,
         from: NodeId,
         identity: &SecretIdentity,
-    ) -> Result<(), String> {
+    ) -> Result<Rest, String> {
         match std::mem::replace(&mut *self.lock(), State::Off) {
-            State::Off | State::Waiting(_) => Ok(()),
+            State::Off | State::Waiting(_) => Ok(Rest::default()),
             State::Failed(why) => Err(why),
             State::Writing(part) => {
                 let shelf = Shelf::of(&self.home).map_err(|failure| failure.message)?;
                 let path = part.path.clone();
-                let made = part.finish(&shelf, receipt, from, identity);
-                made.map_err(|error| cannot_write(&path, &error))?;
+                let made = part.finish(&shelf, self.room, receipt, from, identity);
+                let rest = made.map_err(|error| cannot_write(&path, &error))?;
                 // What cannot be removed is in nobody's way.
                 let _ = fs::remove_file(&path);
                 let _ = shelf.tidy();
-                Ok(())
+                Ok(rest)
             }
         }
     }
@@ -136,11 +143,16 @@ impl Recorder {
 }
 
 impl State {
-    fn write(&mut self, encode: impl FnOnce(&mut Vec<u8>)) {
+    fn begin(&mut self, room: u64) {
         let Self::Writing(part) = self else { return };
-        part.buffer.clear();
-        encode(&mut part.buffer);
-        if let Err(error) = part.lines.write_all(&part.buffer) {
+        if let Err(error) = part.begin(room) {
+            *self = Self::Failed(cannot_write(&part.path, &error));
+        }
+    }
+
+    fn write(&mut self, path: &[u8], what: &What, room: u64) {
+        let Self::Writing(part) = self else { return };
+        if let Err(error) = part.write(path, what, room) {
             *self = Self::Failed(cannot_write(&part.path, &error));
         }
     }
@@ -153,6 +165,8 @@ fn cannot_write(path: &Path, error: &io::Error) -> String {
 impl Part {
     fn open(home: &Home, out: &Path, transfer: [u8; 16]) -> Result<Self, String> {
         let shelf = Shelf::of(home).map_err(|failure| failure.message)?;
+        // Also of transfers that never end.
+        let _ = shelf.tidy();
         let out = fs::canonicalize(out).map_err(|error| cannot_write(out, &error))?;
         let folder = blake3::hash(out.as_os_str().as_bytes()).to_hex();
         let transfer_hex = data_encoding::HEXLOWER.encode(&transfer);
@@ -167,7 +181,45 @@ impl Part {
         });
         let (file, folder) = made.map_err(|error| cannot_write(&path, &error))?;
         let lines = BufWriter::with_capacity(BUFFER_BYTES, file);
-        Ok(Self { transfer, path, lines, folder, buffer: Vec::new() })
+        let (buffer, rest) = (Vec::new(), Rest::default());
+        Ok(Self {
+            transfer,
+            path,
+            lines,
+            folder,
+            buffer,
+            begin: 0,
+            end: 0,
+            has_earlier: false,
+            rest,
+        })
+    }
+
+    /// A connection begins, which lists everything that is there. If the earlier ones have filled a record's room, they are
+    /// given up: of their files only the sizes are known then.
+    fn begin(&mut self, room: u64) -> io::Result<()> {
+        self.lines.flush()?;
+        let file = self.lines.get_ref();
+        let mut len = file.metadata()?.len();
+        if len > room {
+            file.set_len(0)?;
+            len = 0;
+        }
+        (self.begin, self.end, self.has_earlier, self.rest) = (len, len, false, Rest::default());
+        Ok(())
+    }
+
+    fn write(&mut self, path: &[u8], what: &What, room: u64) -> io::Result<()> {
+        self.buffer.clear();
+        encode(path, what, &mut self.buffer);
+        let end = self.end + self.buffer.len() as u64;
+        if !self.rest.is_empty() || end - self.begin > room {
+            self.rest.add(what);
+            return Ok(());
+        }
+        self.end = end;
+        self.has_earlier |= matches!(what, What::File { root: None, .. });
+        self.lines.write_all(&self.buffer)
     }
 
     /// Where the target is now.
@@ -178,16 +230,17 @@ impl Part {
     fn finish(
         mut self,
         shelf: &Shelf,
+        room: u64,
         receipt: &Receipt,
         from: NodeId,
         identity: &SecretIdentity,
-    ) -> io::Result<()> {
+    ) -> io::Result<Rest> {
         self.lines.flush()?;
         let folder = self.folder()?;
-        let file = self.lines.get_ref();
-        let begin = last_connection(file)?;
-        let mut earlier = without_root(file, begin)?;
-        if !earlier.is_empty() {
+        let (file, begin) = (self.lines.get_ref(), self.begin);
+        let mut earlier = Earlier::new();
+        if self.has_earlier {
+            earlier = without_root(file, begin)?;
             look_up_in_records(shelf, &self.transfer, &folder, &mut earlier);
             look_up(lines_of(file, 0)?.take(begin), &mut earlier)?;
         }
@@ -195,7 +248,7 @@ impl Part {
         let head = Head { receipt: receipt.clone(), by, from, folder };
         let new = tempfile::Builder::new().prefix(NEW).tempfile_in(shelf.folder())?;
         let out = BufWriter::with_capacity(BUFFER_BYTES, new.as_file());
-        let mut writer = Writer::begin(out, &head)?;
+        let mut writer = Writer::begin(out, &head, room, self.rest)?;
         each(lines_of(file, begin)?, |mut line| {
             if let What::File { bytes, root: root @ None, .. } = &mut line.what {
                 let known = earlier.get(&key(&line.path)).copied().flatten();
@@ -203,10 +256,13 @@ impl Part {
             }
             writer.line(&line)
         })?;
-        writer.seal(identity)?.flush()?;
+        let (mut out, rest) = writer.seal(identity)?;
+        out.flush()?;
+        drop(out);
         new.as_file().sync_all()?;
         new.persist(shelf.place(receipt))?;
-        File::open(shelf.folder())?.sync_all()
+        File::open(shelf.folder())?.sync_all()?;
+        Ok(rest)
     }
 }
 
@@ -241,19 +297,6 @@ fn each(
         }
     }
     Ok(())
-}
-
-/// The offset at which the last connection begins. It lists everything that is there.
-fn last_connection(file: &File) -> io::Result<u64> {
-    let mut reader = lines_of(file, 0)?;
-    let (mut buffer, mut at, mut last) = (Vec::new(), 0, 0);
-    while let Some(field) = field(&mut reader, &mut buffer)? {
-        if field == CONNECTION {
-            last = at;
-        }
-        at += field.len() as u64 + 1;
-    }
-    Ok(last)
 }
 
 fn key(path: &[u8]) -> [u8; 16] {

@@ -16,10 +16,10 @@ const RECORD: &str = ".record";
 pub const PART: &str = ".part";
 pub const NEW: &str = ".new.";
 
-/// Records that are kept, and bytes of all of them; the newest is kept whatever its size.
+/// Records that are kept, and bytes of all of them. The newest is kept in any case, but has a bound of its own.
 const RECORDS_MAX: usize = 256;
 const BYTES_MAX: u64 = 512 << 20;
-/// Lists of transfers that were not finished.
+/// Lists of transfers that were not finished; all of them together have no more bytes than the records.
 const PARTS_MAX: usize = 16;
 /// A file that was being written this long ago is not written any more.
 const NEW_LIFE: Duration = Duration::from_secs(24 * 3600);
@@ -124,12 +124,18 @@ impl Shelf {
             };
             let age = SystemTime::now().duration_since(written).unwrap_or_default();
             if name.ends_with(PART) {
-                parts.push((age, entry.path()));
+                let bytes = entry.metadata().map_or(0, |metadata| metadata.len());
+                parts.push((age, bytes, entry.path()));
             } else if name.starts_with(NEW) && age > NEW_LIFE {
                 fs::remove_file(entry.path())?;
             }
         }
         parts.sort();
-        parts.iter().skip(PARTS_MAX).try_for_each(|(_, path)| fs::remove_file(path))
+        let mut bytes = 0u64;
+        parts.iter().enumerate().try_for_each(|(n, (_, len, path))| {
+            bytes = bytes.saturating_add(*len);
+            let is_one_too_many = n >= PARTS_MAX || n > 0 && bytes > BYTES_MAX;
+            if is_one_too_many { fs::remove_file(path) } else { Ok(()) }
+        })
     }
 }

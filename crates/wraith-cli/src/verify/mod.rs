@@ -19,8 +19,8 @@ use crate::failure::{Exit, Failure, plain};
 use crate::home::Home;
 use crate::interrupt::Interrupt;
 use crate::output::{Event, Reporter};
-use crate::received::{Fault, Head, Lines, Shelf, Shelved};
-use crate::report::short_id;
+use crate::received::{Fault, Head, Lines, Rest, Shelf, Shelved};
+use crate::report::{Unlisted, short_id};
 use crate::size::{Bytes, Files};
 use check::{Checker, Found};
 
@@ -154,8 +154,9 @@ impl Verify<'_> {
             self.reporter.warn(format!("{}: signed by another identity, {by}", shelved.id));
         }
         let folder = self.args.moved_to.as_deref().unwrap_or(&head.folder);
+        let rest = lines.rest();
         let found = self.compare(lines, folder)?;
-        self.tell(shelved, &head, folder, &found);
+        self.tell(shelved, &head, folder, &found, rest);
         Ok(found.differ == 0)
     }
 
@@ -173,7 +174,7 @@ impl Verify<'_> {
         found.map_err(|fault| Failure::new(Exit::Verification, why(&fault)))
     }
 
-    fn tell(&self, shelved: &Shelved, head: &Head, folder: &Path, found: &Found) {
+    fn tell(&self, shelved: &Shelved, head: &Head, folder: &Path, found: &Found, rest: Rest) {
         let (from, folder, at) = (head.from.to_string(), escaped(folder), received_at(head));
         self.reporter.event(&Event::Verified {
             id: &shelved.id,
@@ -184,11 +185,13 @@ impl Verify<'_> {
             bytes: found.bytes,
             differ: found.differ,
             size_only: found.size_only,
+            unlisted: rest.files,
         });
         let (files, bytes, who) = (Files(found.files), Bytes(found.bytes), who(head.from));
         let what = format!("{files}, {bytes} from {who}, received {at} into {folder}");
         let result = match found.differ {
-            0 => "all as received".to_owned(),
+            0 if rest.is_empty() => "all as received".to_owned(),
+            0 => "as received".to_owned(),
             1 => "1 is not as it was received".to_owned(),
             n => format!("{n} are not as they were received"),
         };
@@ -196,6 +199,12 @@ impl Verify<'_> {
         if found.size_only > 0 {
             let n = Files(found.size_only);
             self.reporter.warn(format!("{n} of an earlier connection: only the size is known"));
+        }
+        if !rest.is_empty() {
+            let rest = Unlisted(rest);
+            self.reporter.warn(format!(
+                "{rest} are not in the list, which was full (--record-max); not compared"
+            ));
         }
     }
 }
