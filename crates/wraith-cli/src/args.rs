@@ -322,6 +322,14 @@ pub fn with_implied_receive(mut arguments: Vec<OsString>) -> Vec<OsString> {
     arguments
 }
 
+/// Whether a command line, which may make no sense, has the data go to standard output.
+pub fn means_standard_output(arguments: &[OsString]) -> bool {
+    let alone = ["-o-", "-o=-", "--out=-"];
+    let is_option = |word: &OsString| word == "-o" || word == "--out";
+    arguments.iter().any(|word| alone.iter().any(|option| word == option))
+        || arguments.windows(2).any(|pair| is_option(&pair[0]) && pair[1] == "-")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

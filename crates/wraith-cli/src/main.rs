@@ -5,6 +5,7 @@
 
 mod addresses;
 mod args;
+mod awaiting;
 mod call;
 mod code;
 mod config;
@@ -79,8 +80,12 @@ fn main() -> ExitCode {
 /// Help and version go to standard output with 0, mistakes to standard error with 2; clap knows which. Scripts that asked for
 /// JSON get a mistake as an event too.
 fn no_command(none: NoCommand) -> ExitCode {
-    let json = std::env::args_os().any(|word| word == "--json");
+    let words: Vec<_> = std::env::args_os().collect();
+    let json = words.iter().any(|word| word == "--json");
     let reporter = Reporter::new(OutputArgs { json, ..OutputArgs::default() });
+    if args::means_standard_output(&words) {
+        reporter.keep_off_stdout();
+    }
     let failure = match none {
         NoCommand::Config(failure) => failure,
         NoCommand::Clap(error) if json && error.use_stderr() => {

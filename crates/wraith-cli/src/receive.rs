@@ -271,7 +271,9 @@ impl Receiving<'_> {
         let stop = move || stop(&cancel, &theirs);
         self.interrupt.on_signal(stop.clone());
         options.decide = Box::new(move |proposal| self.decide(proposal, &stop));
-        wraith_transfer::receive(connection, options)
+        let result = wraith_transfer::receive(connection, options);
+        self.story.waits_no_more();
+        result
     }
 
     /// Asks the user, once. A signal meanwhile is a no.

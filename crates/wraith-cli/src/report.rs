@@ -12,6 +12,7 @@ use wraith_transfer::{
 };
 
 use crate::addresses::path_kind;
+use crate::awaiting::Awaiting;
 use crate::contacts;
 use crate::failure::{Exit, Failure};
 use crate::output::{Event, Reporter};
@@ -44,6 +45,8 @@ struct State {
     met: VecDeque<(NodeId, SocketAddr)>,
     /// Whose transfer is complete.
     partner: Option<NodeId>,
+    /// Says that the offer is waited for, while it is.
+    awaiting: Option<Awaiting>,
 }
 
 /// The figures of a finished transfer.
@@ -95,8 +98,16 @@ impl Story {
     /// One event of the engine.
     pub fn tell(&self, event: &Happened<'_>) {
         match event {
-            Happened::Connected { peer, remote, .. } => self.connected(*peer, *remote),
-            Happened::Offer(offer) => self.offer(offer),
+            Happened::Connected { peer, remote, .. } => {
+                self.connected(*peer, *remote);
+                if self.role == Role::Receiver {
+                    self.lock().awaiting = Some(Awaiting::offer(&self.reporter));
+                }
+            }
+            Happened::Offer(offer) => {
+                self.waits_no_more();
+                self.offer(offer);
+            }
             Happened::Accepted => {
                 let mut state = self.lock();
                 state.accepted.get_or_insert_with(Instant::now);
@@ -116,6 +127,11 @@ impl Story {
             // The receipt is in the report that ends the transfer. Other events are of a newer engine.
             _ => {}
         }
+    }
+
+    /// The connection has ended, or what was waited for has come.
+    pub fn waits_no_more(&self) {
+        self.lock().awaiting = None;
     }
 
     fn connected(&self, node_id: NodeId, remote: SocketAddr) {

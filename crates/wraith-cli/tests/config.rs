@@ -201,3 +201,38 @@ fn the_file_is_in_the_home_folder() {
     command.env_remove("WRAITH_HOME").env("XDG_CONFIG_HOME", "/x/config");
     assert_eq!(text(&command.output().unwrap()).0.trim(), "/x/config/wraith/config.toml");
 }
+
+/// In the file it would have every `wraith send` go to that contact without a word.
+#[test]
+fn what_is_about_one_command_is_no_setting() {
+    let config = Config::new("");
+    let film = config.world.source().join("film.mov");
+    tree::file(&film, 1, 1000);
+    let film = film.to_str().unwrap();
+    for (text, key) in [
+        ("[send]\nto = 'bob'\n", "send.to"),
+        ("to = 'bob'\n", "to"),
+        ("[receive]\nsave-as = 'bob'\n", "receive.save-as"),
+        ("[receive]\ncode = true\n", "receive.code"),
+    ] {
+        fs::write(config.path(), text).unwrap();
+        let (code, _, err) = config.run(&["send", film, "--timeout", "0"]);
+        assert_eq!(code, Some(2), "{err}");
+        let line = text.lines().count();
+        assert!(err.contains(&format!("line {line}: {key} is about one command")), "{err}");
+        assert!(err.contains("wraith send --to") || key.contains("receive"), "{err}");
+    }
+    fs::write(config.path(), "").unwrap();
+    let (code, _, err) = config.run(&["config", "set", "send.to", "bob"]);
+    assert_eq!(code, Some(2), "{err}");
+    assert!(err.contains("is about one command"), "{err}");
+    let (_, listed, _) = config.run(&["config", "list"]);
+    assert!(listed.contains("send.timeout") && !listed.contains("send.to "), "{listed}");
+
+    // Nor is a variable of the environment.
+    let mut command = config.command(&["send", film, "--timeout", "0", "--ticket", "--json"]);
+    command.args(["--listen", "127.0.0.1:0"]).env("WRAITH_SEND_TO", "bob");
+    let outcome = Process::start("send", &mut command).finish();
+    outcome.expect_error(3);
+    assert_eq!(outcome.all("ready").count(), 1);
+}

@@ -287,3 +287,16 @@ fn standard_input_goes_alone_and_to_one_receiver() {
         Process::start("send", &mut command).finish().expect_error(2);
     }
 }
+
+#[test]
+fn what_the_data_go_to_gets_no_word_of_a_mistake() {
+    let world = World::new();
+    for words in [&["-o", "-", "--bogus"][..], &["--out=-", "--rate", "x"], &["-o-", "7-crater"]] {
+        let mut command = world.wraith("receiver");
+        let output = command.args(["receive", "--json"]).args(words).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{words:?}");
+        assert_eq!(output.stdout, b"", "{words:?}");
+        let error: Value = serde_json::from_slice(&output.stderr).unwrap();
+        assert_eq!(error["event"], "error");
+    }
+}

@@ -4,6 +4,9 @@
 mod lying;
 mod support;
 
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
 use lying::receiver::Dialler;
 use lying::sender::{Liar, LyingSender, chunk, file, offer_of};
 use lying::{CHUNK, MEMORY_MAX, peak_memory};
@@ -74,8 +77,32 @@ fn a_receiver_stops_when_its_sender_never_makes_an_offer() {
         let mut greeted = sender.greet();
         greeted.hello();
         receiver.event("connected");
+        // It says what it waits for, and for how long.
+        let awaiting = receiver.event("awaiting");
+        assert_eq!(awaiting["what"], "offer");
+        let left = awaiting["seconds_left"].as_u64().unwrap();
+        assert!((1..600).contains(&left), "{awaiting}");
         kept = Some(greeted);
     });
+}
+
+#[test]
+fn a_person_is_told_that_the_offer_is_waited_for() {
+    let world = World::new();
+    let sender = LyingSender::listen();
+    let mut command = world.wraith("receiver");
+    command.args(["receive", "--yes", "--reconnect", "0", "-o"]).arg(world.target());
+    command.arg(sender.ticket()).stdin(Stdio::null()).stderr(Stdio::piped());
+    let mut receiver = command.spawn().unwrap();
+    let mut greeted = sender.greet();
+    greeted.hello();
+    let lines = BufReader::new(receiver.stderr.take().unwrap()).lines();
+    let told = lines.map_while(Result::ok).find(|line| line.contains("what it offers"));
+    drop(greeted);
+    drop(sender);
+    receiver.kill().unwrap();
+    receiver.wait().unwrap();
+    assert!(told.is_some_and(|line| line.contains("large folder")));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use toml_edit::{Document, DocumentMut, Item, TableLike, Value};
 
-use super::keys::{Key, Keys};
+use super::keys::{Key, Keys, of_one_command};
 use crate::failure::{Exit, Failure, plain};
 use crate::home::{self, Home};
 
@@ -148,6 +148,13 @@ fn check(keys: &Keys, name: &str, value: &str, place: &str) -> Result<(), Failur
     }
     if known {
         return Ok(());
+    }
+    if let Some(full) = of_one_command(name) {
+        let (command, option) = full.rsplit_once('.').expect("each is of a command");
+        let command = command.replace('.', " ");
+        let what = format!("{place}: {name} is about one command and no setting");
+        let hint = format!("give it where it is meant: wraith {command} --{option}");
+        return Err(Failure::new(Exit::Usage, what).hint(hint));
     }
     let failure = Failure::new(Exit::Usage, format!("{place}: unknown key {name}"));
     Err(match keys.nearest(name) {
@@ -297,12 +304,6 @@ mod tests {
         let broken = fault("json = true\nquiet = \n");
         assert!(broken.message.starts_with("/home/config.toml: line 2: "), "{}", broken.message);
         assert!(fault("json = 7").message.contains("line 1: key json"));
-    }
-
-    #[test]
-    fn a_switch_of_one_command_that_is_a_word_of_another_needs_its_command() {
-        assert!(file("code = true").is_err() || file("code = \"7-a-b\"").is_err());
-        assert!(file("receive.code = true").is_ok());
     }
 
     #[test]

@@ -10,6 +10,19 @@ use super::File;
 /// Options that say what to do now and not how one likes it; they are no settings.
 const NO_SETTINGS: [&str; 3] = ["help", "version", "no-config"];
 
+/// Options that name whom or what one command is about. As settings they would have every later command do the same without a
+/// word, such as send its files to a contact.
+const OF_ONE_COMMAND: [&str; 8] = [
+    "send.to",
+    "send.code",
+    "send.save-as",
+    "receive.code",
+    "receive.save-as",
+    "verify.list",
+    "verify.moved-to",
+    "contact.add.address",
+];
+
 /// An option that can be set.
 #[derive(Clone, Debug)]
 pub struct Key {
@@ -76,8 +89,20 @@ fn is_switch(arg: &Arg) -> bool {
     matches!(arg.get_action(), ArgAction::SetTrue)
 }
 
-fn is_setting(arg: &Arg) -> bool {
-    arg.get_long().is_some_and(|long| !NO_SETTINGS.contains(&long))
+fn is_setting(command: &str, arg: &Arg) -> bool {
+    arg.get_long().is_some_and(|long| {
+        let is_of_one = || OF_ONE_COMMAND.contains(&format!("{command}.{long}").as_str());
+        !NO_SETTINGS.contains(&long) && !is_of_one()
+    })
+}
+
+/// The option that a name stands for, if it is one that is no setting because it is about one command only.
+pub fn of_one_command(name: &str) -> Option<&'static str> {
+    let is_named = |full: &&&str| {
+        let (_, option) = full.rsplit_once('.').expect("each is of a command");
+        **full == name || option == name
+    };
+    OF_ONE_COMMAND.iter().find(is_named).copied()
 }
 
 /// `WRAITH_SEND_TIMEOUT`. It has the command's name so that an option that is a switch here and a word there gets two.
@@ -121,7 +146,7 @@ impl Keys {
 }
 
 fn collect(command: &clap::Command, path: &str, keys: &mut Vec<Key>) {
-    for arg in command.get_arguments().filter(|arg| is_setting(arg)) {
+    for arg in command.get_arguments().filter(|arg| is_setting(path, arg)) {
         let option = arg.get_long().expect("a setting has a long name").to_owned();
         keys.push(Key { command: path.to_owned(), option, arg: arg.clone() });
     }
@@ -173,7 +198,8 @@ fn each_setting(
     path: &str,
     change: &dyn Fn(&str, Arg) -> Arg,
 ) -> clap::Command {
-    let own = definition.mut_args(|arg| if is_setting(&arg) { change(path, arg) } else { arg });
+    let own =
+        definition.mut_args(|arg| if is_setting(path, &arg) { change(path, arg) } else { arg });
     own.mut_subcommands(|sub| {
         let path = below(path, &sub);
         each_setting(sub, &path, change)
@@ -195,6 +221,21 @@ mod tests {
             assert!(names.contains(&name.to_owned()), "{name} is not in {names:?}");
         }
         assert!(!names.iter().any(|name| name.ends_with("no-config") || name.ends_with("help")));
+        assert!(!names.iter().any(|name| OF_ONE_COMMAND.contains(&name.as_str())));
+    }
+
+    #[test]
+    fn options_of_one_command_exist() {
+        fn has(command: &clap::Command, name: &str) -> bool {
+            match name.split_once('.') {
+                Some((sub, rest)) => command.find_subcommand(sub).is_some_and(|sub| has(sub, rest)),
+                None => command.get_arguments().any(|arg| arg.get_long() == Some(name)),
+            }
+        }
+        let definition = crate::args::definition();
+        for name in OF_ONE_COMMAND {
+            assert!(has(&definition, name), "{name}");
+        }
     }
 
     #[test]

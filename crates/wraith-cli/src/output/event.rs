@@ -92,6 +92,13 @@ pub enum Event<'a> {
         /// What we call it; null if it is no contact.
         contact: Option<&'a str>,
     },
+    /// The other side is there and has kept this one waiting for some seconds; again every minute.
+    Awaiting {
+        /// What is waited for: `offer`.
+        what: &'a str,
+        /// After this long it is given up.
+        seconds_left: u64,
+    },
     /// What is offered, by a first look at the tree.
     Offer {
         /// The first name; escaped, it can be shown.
