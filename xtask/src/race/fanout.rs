@@ -1,4 +1,4 @@
-//! Several receivers of one sender at once, beside one alone: what they get together must not be less.
+//! Several receivers of one file at once, beside one alone: what they get together in a second must not be less.
 //!
 //! Everything goes over loopback between real processes, and every copy is compared with the source. Runs alternate, so
 //! that a machine that grows slower meanwhile slows both.
@@ -24,8 +24,8 @@ pub struct Args {
     #[arg(default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=64))]
     receivers: u32,
 
-    /// Megabytes of the file for all receivers together, so that both kinds of run move the same
-    #[arg(long, default_value_t = 1000)]
+    /// Megabytes of the file, which every receiver gets
+    #[arg(long, default_value_t = 200)]
     megabytes: u64,
 
     /// Runs of each kind
@@ -42,13 +42,11 @@ pub fn run(args: &Args) -> Result<()> {
     let program = cargo::build_release()?;
     let base = args.dir.clone().unwrap_or_else(std::env::temp_dir);
     let folder = tempfile::Builder::new().prefix("wraith-fanout-").tempdir_in(base)?;
-    let total = args.megabytes * 1_000_000;
-    let whole = DataSet::one_file(&folder.path().join("whole"), total)?;
-    let share = DataSet::one_file(&folder.path().join("share"), total / u64::from(args.receivers))?;
+    let set = DataSet::one_file(&folder.path().join("source"), args.megabytes * 1_000_000)?;
     let (mut alone, mut together) = (Vec::new(), Vec::new());
     for round in 1..=args.runs {
-        alone.push(once(&program, folder.path(), &whole, 1)?);
-        together.push(once(&program, folder.path(), &share, args.receivers)?);
+        alone.push(once(&program, folder.path(), &set, 1)?);
+        together.push(once(&program, folder.path(), &set, args.receivers)?);
         let rate = |rates: &[f64]| rates.last().copied().unwrap_or_default() / 1e6;
         println!("{round}: {:.0} MB/s alone, {:.0} MB/s together", rate(&alone), rate(&together));
     }
