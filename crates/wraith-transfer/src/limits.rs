@@ -60,6 +60,23 @@ pub const LINKS_KEPT_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Data streams a sender may open: one for each of its workers.
 pub const DATA_STREAMS_MAX: u64 = 4;
 
+/// Further connections of one transfer (SPEC §10.13): together with the first, four I/O threads on each side. More than
+/// about 30 Gbit/s no disk takes.
+pub const LANES_MAX: usize = 3;
+
+/// How long a further connection may take to stand. Where a firewall stops it, the transfer goes on without.
+pub const LANE_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// Bytes per second from which one connection is worth helping: two thirds of what one I/O thread moves with small datagrams.
+/// On a slower path it is the path that is full, and several connections would only take more than their share of it.
+pub const LANE_RATE: u64 = 400_000_000;
+
+/// Round trip beyond which no further connections are made, whatever the rate: what is far away is shared with others.
+pub const LANE_RTT_MAX: Duration = Duration::from_millis(5);
+
+/// Bytes that must be left: what one connection moves in the time the others take to stand and to find their rate.
+pub const LANE_BYTES_MIN: u64 = 256 * 1024 * 1024;
+
 /// Files of which the receiver holds some but not all chunks at once (open part files). A sender interleaves no more
 /// than one per worker; twice that leaves room for the ends of files still on the way.
 pub const OPEN_FILES_MAX: usize = 16;

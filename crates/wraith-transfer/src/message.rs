@@ -34,6 +34,8 @@ pub enum Message {
     Refine(Refine),
     /// Receiver: bytes of a file that it has not got from its old copy.
     Lack(Lack),
+    /// Sender: where further connections may come.
+    Lanes(Lanes),
     /// A type this version does not know; skipped.
     Unknown(u64),
 }
@@ -128,6 +130,18 @@ pub struct Accept {
     /// The sender should send no more than this many bytes a second.
     #[n(1)]
     pub rate: Option<u64>,
+    /// Further connections that the receiver would make for this transfer (SPEC §10.13); none if it is missing.
+    #[n(2)]
+    pub lanes: Option<u64>,
+}
+
+/// The sender takes further connections of this receiver at these ports of its address.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub struct Lanes {
+    /// UDP ports, one for each connection; no more than the receiver would make.
+    #[n(0)]
+    pub ports: Vec<u16>,
 }
 
 /// The receiver has written this much of a stream.
@@ -262,6 +276,7 @@ impl Message {
             Self::Taken(_) => 7,
             Self::Refine(_) => 8,
             Self::Lack(_) => 9,
+            Self::Lanes(_) => 10,
             Self::Unknown(kind) => *kind,
         }
     }
@@ -292,6 +307,7 @@ impl Message {
             Self::Taken(m) => e.encode(m)?,
             Self::Refine(m) => e.encode(m)?,
             Self::Lack(m) => e.encode(m)?,
+            Self::Lanes(m) => e.encode(m)?,
             Self::Unknown(_) => e.map(0)?,
         };
         Ok(())
@@ -313,6 +329,7 @@ impl Message {
             7 => Self::Taken(d.decode().map_err(|_| Malformed("Taken"))?),
             8 => Self::Refine(d.decode().map_err(|_| Malformed("Refine"))?),
             9 => Self::Lack(d.decode().map_err(|_| Malformed("Lack"))?),
+            10 => Self::Lanes(d.decode().map_err(|_| Malformed("Lanes"))?),
             other => Self::Unknown(other),
         })
     }
@@ -329,6 +346,7 @@ impl Message {
             Self::Taken(_) => "Taken",
             Self::Refine(_) => "Refine",
             Self::Lack(_) => "Lack",
+            Self::Lanes(_) => "Lanes",
             Self::Unknown(_) => "an unknown message",
         }
     }
@@ -395,8 +413,12 @@ mod tests {
                 |(secret, instance, stream)| Message::Fetch(Fetch { secret, instance, stream })
             ),
             offer.prop_map(Message::Offer),
-            any::<[Option<u64>; 2]>()
-                .prop_map(|[have, rate]| Message::Accept(Accept { have, rate })),
+            any::<[Option<u64>; 3]>().prop_map(|[have, rate, lanes]| Message::Accept(Accept {
+                have,
+                rate,
+                lanes
+            })),
+            any::<Vec<u16>>().prop_map(|ports| Message::Lanes(Lanes { ports })),
             any::<u64>().prop_map(|bytes| Message::Taken(Taken { bytes })),
             want().prop_map(Message::Want),
             (100u64..).prop_map(Message::Unknown),

@@ -79,7 +79,7 @@ impl Shared {
     }
 }
 
-/// Bytes worth having out: twice what the path holds, without what only waits in queues along it, and [`AHEAD_BYTES`]. A
+/// Bytes worth having out on one path: twice what it holds, without what only waits in queues along it, and [`AHEAD_BYTES`]. A
 /// window that still grows is never held back by it.
 fn worth(path: &ConnectionStats) -> u64 {
     let (rtt, min_rtt) = (path.rtt.as_micros().max(1), path.min_rtt.as_micros());
@@ -89,14 +89,17 @@ fn worth(path: &ConnectionStats) -> u64 {
 
 impl Pool {
     /// A buffer of [`BUFFER_BYTES`] with unspecified content. Waits until there is one, and until the buffers that are out
-    /// hold less than twice what the `path` does; `None` if it stopped.
-    pub(crate) fn take(&self, path: impl FnOnce() -> ConnectionStats) -> Option<Buffer> {
+    /// hold less than twice what the `paths` do; `None` if it stopped.
+    pub(crate) fn take<Paths>(&self, paths: impl FnOnce() -> Paths) -> Option<Buffer>
+    where
+        Paths: IntoIterator<Item = ConnectionStats>,
+    {
         let now = Instant::now();
         let looked = lock(&self.0.state).allowed;
         // Asked outside the lock: whoever tells may have buffers to give back.
         let allowed = match looked {
             Some((_, at)) if now - at < LOOK_INTERVAL => None,
-            _ => Some((worth(&path()), now)),
+            _ => Some((paths().into_iter().map(|path| worth(&path)).sum(), now)),
         };
         let mut state = lock(&self.0.state);
         state.allowed = allowed.or(state.allowed);
@@ -187,7 +190,7 @@ mod tests {
             let state = lock(&pool.0.state);
             state.allowed.is_none() || state.has_room()
         } {
-            frozen.push(pool.take(|| path).unwrap().freeze(0..fill));
+            frozen.push(pool.take(|| [path]).unwrap().freeze(0..fill));
         }
         frozen.len()
     }
@@ -195,7 +198,7 @@ mod tests {
     #[test]
     fn a_buffer_comes_back_when_the_stream_lets_go_of_it() {
         let pool = Pool::default();
-        let mut buffer = pool.take(long).unwrap();
+        let mut buffer = pool.take(|| [long()]).unwrap();
         buffer.bytes()[HEAD_ROOM] = 7;
         let bytes = buffer.freeze(HEAD_ROOM..HEAD_ROOM + 1);
         assert_eq!(&bytes[..], [7]);
@@ -222,15 +225,15 @@ mod tests {
     #[test]
     fn there_are_only_so_many_buffers_and_a_stop_frees_whoever_waits() {
         let pool = Pool::default();
-        let all: Vec<Buffer> = (0..BUFFERS_MAX).map(|_| pool.take(long).unwrap()).collect();
+        let all: Vec<Buffer> = (0..BUFFERS_MAX).map(|_| pool.take(|| [long()]).unwrap()).collect();
         std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| pool.take(long).is_some());
+            let waiting = scope.spawn(|| pool.take(|| [long()]).is_some());
             drop(all);
             assert!(waiting.join().unwrap());
         });
-        let _all: Vec<Buffer> = (0..BUFFERS_MAX).map(|_| pool.take(long).unwrap()).collect();
+        let _all: Vec<Buffer> = (0..BUFFERS_MAX).map(|_| pool.take(|| [long()]).unwrap()).collect();
         std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| pool.take(long).is_none());
+            let waiting = scope.spawn(|| pool.take(|| [long()]).is_none());
             pool.stop();
             assert!(waiting.join().unwrap());
         });

@@ -15,12 +15,13 @@ pub struct Rate(Mutex<State>);
 struct State {
     own: u64,
     asked: u64,
-    connection: Option<Connection>,
+    /// Those that share it.
+    connections: Vec<Connection>,
 }
 
 impl Default for State {
     fn default() -> Self {
-        Self { own: u64::MAX, asked: u64::MAX, connection: None }
+        Self { own: u64::MAX, asked: u64::MAX, connections: Vec::new() }
     }
 }
 
@@ -35,14 +36,20 @@ impl Rate {
         self.change(|state| state.asked = bytes_per_second.unwrap_or(u64::MAX));
     }
 
-    /// Caps this connection.
+    /// Caps this connection too: all share the rate evenly.
     pub(crate) fn apply_to(&self, connection: &Connection) {
-        self.change(|state| state.connection = Some(connection.clone()));
+        self.change(|state| state.connections.push(connection.clone()));
     }
 
-    /// Lets go of the connection, which lives as long as somebody holds it.
+    /// Lets go of the connections, which live as long as somebody holds them.
     pub(crate) fn release(&self) {
-        self.change(|state| state.connection = None);
+        self.change(|state| state.connections.clear());
+    }
+
+    /// True if there is a cap.
+    pub(crate) fn is_limited(&self) -> bool {
+        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.own.min(state.asked) != u64::MAX
     }
 
     fn change(&self, change: impl FnOnce(&mut State)) {
@@ -50,10 +57,10 @@ impl Rate {
         let before = state.own.min(state.asked);
         change(&mut state);
         let now = state.own.min(state.asked);
-        if let Some(connection) = &state.connection
-            && (now, before) != (u64::MAX, u64::MAX)
-        {
-            connection.set_rate_limit(now);
+        if (now, before) != (u64::MAX, u64::MAX) {
+            let sharing = state.connections.len().max(1) as u64;
+            let share = if now == u64::MAX { now } else { now / sharing };
+            state.connections.iter().for_each(|connection| connection.set_rate_limit(share));
         }
     }
 }

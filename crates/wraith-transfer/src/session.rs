@@ -7,17 +7,22 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use smallvec::SmallVec;
 use wraith_core::CloseReason;
 use wraith_transport::{
-    Connection, ReadError, ReadExactError, WriteError, block_on, block_on_timeout,
+    Connection, ConnectionStats, Endpoint, ReadError, ReadExactError, WriteError, block_on,
+    block_on_timeout,
 };
 
-use crate::error::{Role, TransferError};
+use crate::error::{Role, TransferError, close};
 use crate::events::Cancel;
-use crate::limits::{STALL_BYTES, STALL_TIMEOUT};
+use crate::limits::{LANES_MAX, STALL_BYTES, STALL_TIMEOUT};
 
 /// How often the watch looks at the user's wish to stop.
 const WATCH_INTERVAL: Duration = Duration::from_millis(100);
+
+/// A lane that moved less only stood: a handshake and probes of the path's MTU.
+const LANE_USED_BYTES: u64 = 256 * 1024;
 
 /// How long a broken stream waits for the CLOSE that explains it.
 const EXPLANATION_TIMEOUT: Duration = Duration::from_secs(2);
@@ -25,6 +30,7 @@ const EXPLANATION_TIMEOUT: Duration = Duration::from_secs(2);
 /// One running transfer.
 pub(crate) struct Session {
     pub(crate) connection: Connection,
+    lanes: Mutex<Vec<Lane>>,
     role: Role,
     cancel: Cancel,
     first_error: Mutex<Option<TransferError>>,
@@ -38,6 +44,13 @@ pub(crate) struct Session {
     tick: (Mutex<()>, Condvar),
 }
 
+/// A further connection of the transfer.
+struct Lane {
+    connection: Connection,
+    /// Lives as long as the connection is used.
+    _endpoint: Endpoint,
+}
+
 /// Locks; a thread that panicked elsewhere left nothing half-done behind these locks.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -47,6 +60,7 @@ impl Session {
     pub(crate) fn new(connection: Connection, role: Role, cancel: Cancel) -> Self {
         Self {
             connection,
+            lanes: Mutex::default(),
             role,
             cancel,
             first_error: Mutex::new(None),
@@ -73,7 +87,7 @@ impl Session {
         }
         let (code, reason) = error.to_close();
         *lock(&self.first_error) = Some(error);
-        self.connection.close(code, &reason);
+        self.close(code, &reason);
         self.notify_watch();
     }
 
@@ -86,6 +100,51 @@ impl Session {
     /// The first error, if there was one.
     pub(crate) fn outcome(&self) -> Result<(), TransferError> {
         lock(&self.first_error).clone().map_or(Ok(()), Err)
+    }
+
+    /// Closes all connections.
+    pub(crate) fn close(&self, code: u64, reason: &str) {
+        // First the one that the peer takes the reason from.
+        self.connection.close(code, reason);
+        self.close_lanes();
+    }
+
+    /// Nothing is expected on the lanes any more.
+    pub(crate) fn close_lanes(&self) {
+        for lane in &*lock(&self.lanes) {
+            lane.connection.close(close::DONE, "");
+        }
+    }
+
+    /// One more connection for the data. False if the transfer is over: then it is closed.
+    pub(crate) fn add_lane(&self, endpoint: Endpoint, connection: Connection) -> bool {
+        let mut lanes = lock(&self.lanes);
+        // Under the lock: whoever ends the transfer closes those that are in the list after that.
+        if self.is_over() {
+            connection.close(close::DONE, "");
+            return false;
+        }
+        lanes.push(Lane { connection, _endpoint: endpoint });
+        true
+    }
+
+    /// Statistics of every connection.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = ConnectionStats> {
+        let lanes: SmallVec<[_; LANES_MAX]> =
+            lock(&self.lanes).iter().map(|lane| lane.connection.stats()).collect();
+        std::iter::once(self.connection.stats()).chain(lanes)
+    }
+
+    /// Connections over which data went.
+    pub(crate) fn used_lanes(&self) -> u64 {
+        let carried = |stats: &ConnectionStats| stats.bytes_sent + stats.bytes_received;
+        let lanes = self.paths().skip(1).filter(|stats| carried(stats) >= LANE_USED_BYTES);
+        1 + lanes.count() as u64
+    }
+
+    /// Bytes that [`Self::moved`] was told of.
+    pub(crate) fn bytes_moved(&self) -> u64 {
+        self.moved.load(Relaxed)
     }
 
     /// True once it failed or completed.
@@ -142,6 +201,23 @@ impl Session {
         }
     }
 
+    /// The same for what the transfer can do without: `None` also when the transfer is over.
+    pub(crate) fn wait_meanwhile<F: Future>(
+        &self,
+        limit: Duration,
+        future: F,
+    ) -> Result<Option<F::Output>, TransferError> {
+        let deadline = Instant::now() + limit;
+        let mut future = std::pin::pin!(future);
+        while !self.is_over() && Instant::now() < deadline {
+            let output = self.wait_within(WATCH_INTERVAL, future.as_mut())?;
+            if output.is_some() {
+                return Ok(output);
+            }
+        }
+        Ok(None)
+    }
+
     /// Watches until the transfer is over: for the user's wish to stop, and for a peer that moves less than
     /// [`STALL_BYTES`] in [`STALL_TIMEOUT`] while a thread is in [`Self::wait`] or `due` says that something is owed.
     pub(crate) fn watch(&self, due: impl Fn() -> bool, stop: impl Fn()) {
@@ -170,8 +246,7 @@ impl Session {
 
     /// Bytes of the datagrams so far, both ways.
     pub(crate) fn wire_bytes(&self) -> u64 {
-        let stats = self.connection.stats();
-        stats.bytes_sent + stats.bytes_received
+        self.paths().map(|stats| stats.bytes_sent + stats.bytes_received).sum()
     }
 
     /// For a thread that was freed because the transfer is over: why it is over was recorded before, this is ignored.

@@ -10,6 +10,7 @@ mod delta;
 mod deltas;
 mod entries;
 mod incoming;
+mod lanes;
 mod manifest;
 mod marks;
 mod preview;
@@ -31,6 +32,7 @@ use crate::contents::Contents;
 use crate::control::{ControlReader, ControlWriter};
 use crate::error::{Role, TransferError, close};
 use crate::events::{Cancel, Event, Events, FileStatus, InPlace};
+use crate::lanes::Lanes;
 use crate::limits::{
     DATA_STREAMS_MAX, GREETING_TIMEOUT, NAME_BYTES_MAX, OFFER_TIMEOUT, RECEIPT_TIMEOUT, VERSION,
 };
@@ -82,6 +84,8 @@ pub struct ReceiveOptions<'a> {
     pub preview: bool,
     /// Accepts or refuses the offer.
     pub decide: Box<Decide<'a>>,
+    /// Further connections, if the sender makes them too.
+    pub lanes: Lanes,
     /// Of files of which an old copy is in the way, fetch only what differs, if the sender can tell.
     pub delta: bool,
     /// Write every file through to the disk before it gets its name (slower; survives a power cut at any moment).
@@ -105,6 +109,7 @@ impl<'a> ReceiveOptions<'a> {
             on_conflict: OnConflict::Rename,
             stream: StreamTarget::folder(),
             rate: None,
+            lanes: Lanes::default(),
             preview: false,
             decide: Box::new(|_| Decision::Accept),
             delta: true,
@@ -137,6 +142,8 @@ pub struct ReceiveReport {
     pub bytes_moved: u64,
     /// Bytes of all its datagrams, both ways.
     pub wire_bytes: u64,
+    /// Connections that carried the data.
+    pub lanes: u64,
     /// Files that were here already.
     pub already_here: u64,
     /// Files left alone because a different one is in the way ([`OnConflict::Skip`]).
@@ -280,8 +287,8 @@ enum Greeting {
 
 /// The streams after the Offer of a tree was accepted.
 struct Tree {
-    /// Kept so that the stream is not stopped.
-    _reader: ControlReader,
+    /// Kept in any case, so that the stream is not stopped.
+    reader: ControlReader,
     writer: ControlWriter,
     delta: bool,
     offer: Offer,
@@ -334,7 +341,8 @@ fn greet(session: &Session, options: &mut ReceiveOptions<'_>) -> Result<Greeting
     let target = make_target(session, options)?;
     let marks = open_marks(session, options, &target)?;
     options.progress.start(&offer);
-    writer.send(session, &Message::Accept(Accept { have: None, rate: options.rate }))?;
+    let lanes = wanted_lanes(options);
+    writer.send(session, &Message::Accept(Accept { have: None, rate: options.rate, lanes }))?;
     options.events.event(Event::Accepted);
     let manifest = match ahead {
         Some(entries) => entries,
@@ -342,9 +350,14 @@ fn greet(session: &Session, options: &mut ReceiveOptions<'_>) -> Result<Greeting
     };
     let data: Result<_, _> = (0..offer.data_streams).map(|_| accept_stream(session)).collect();
     let data = data?;
-    let tree =
-        Tree { _reader: reader, writer, delta, offer, target, conflicts, marks, manifest, data };
+    let tree = Tree { reader, writer, delta, offer, target, conflicts, marks, manifest, data };
     Ok(Greeting::Tree(Box::new(tree)))
+}
+
+/// Lanes that the sender may open; none where the rate is limited.
+fn wanted_lanes(options: &ReceiveOptions<'_>) -> Option<u64> {
+    let most = options.lanes.most() as u64;
+    (most > 0 && options.rate.is_none()).then_some(most)
 }
 
 /// Puts the offer to the user, with the names if they are wished for. Returns the conflict policy, and the manifest as far
@@ -456,7 +469,7 @@ fn run(
     options: &ReceiveOptions<'_>,
     tree: Tree,
 ) -> Result<ReceiveReport, TransferError> {
-    let Tree { _reader, writer, delta, offer, target, conflicts, marks, manifest, data } = tree;
+    let Tree { reader, writer, delta, offer, target, conflicts, marks, manifest, data } = tree;
     let receiving = Receiving {
         session,
         events: &*options.events,
@@ -477,6 +490,8 @@ fn run(
     };
     let mut end = None;
     let writer = Mutex::new(writer);
+    // Also without lanes it is kept, so that the stream is not stopped.
+    let mut reader = Some(reader);
     std::thread::scope(|scope| {
         let (receiving, writer) = (&receiving, &writer);
         let stop = || {
@@ -485,6 +500,13 @@ fn run(
         };
         for stream in data {
             scope.spawn(move || session.attend(stop, || data::receive(receiving, stream)));
+        }
+        if wanted_lanes(options).is_some() {
+            let (reader, lanes) = (reader.take(), &options.lanes);
+            scope.spawn(move || {
+                let reader = reader.expect("nobody else takes it");
+                session.attend(stop, || lanes::join(scope, receiving, reader, lanes, stop));
+            });
         }
         scope.spawn(move || session.watch(|| receiving.table.is_due(), stop));
         let reading = scope.spawn(move || {
@@ -505,6 +527,7 @@ fn run(
             if settled {
                 manifest::finish_tree(receiving, links)?;
                 end = Some(sign_off(receiving, options, &mut lock(writer)));
+                session.close_lanes();
             }
             Ok(())
         });
@@ -528,6 +551,7 @@ fn run(
         files: counts.moved.load(Relaxed),
         bytes_moved: counts.bytes_moved.load(Relaxed),
         wire_bytes: session.wire_bytes(),
+        lanes: session.used_lanes(),
         already_here: counts.identical.load(Relaxed) + counts.kept.load(Relaxed),
         skipped: counts.skipped.load(Relaxed),
         failed: counts.failed.load(Relaxed),

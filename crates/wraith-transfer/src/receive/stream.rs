@@ -82,7 +82,7 @@ pub(crate) fn run(
     options.progress.add_bytes(state.written);
     options.progress.set_current(&offer.name);
     let (have, rate) = (Some(state.written), options.rate);
-    writer.send(session, &Message::Accept(Accept { have, rate }))?;
+    writer.send(session, &Message::Accept(Accept { have, rate, lanes: None }))?;
     options.events.event(Event::Accepted);
     let stream = accept_stream(session)?;
     let before = state.written;
@@ -142,6 +142,7 @@ pub(crate) fn run(
         files: u64::from(!skipped),
         bytes_moved: bytes - before,
         wire_bytes: session.wire_bytes(),
+        lanes: 1,
         already_here: 0,
         skipped: u64::from(skipped),
         failed: 0,

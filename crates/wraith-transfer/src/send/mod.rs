@@ -6,10 +6,12 @@
 mod asks;
 mod big;
 mod delta;
+mod lanes;
 mod manifest;
 mod plan;
 mod source;
 pub(crate) mod stream;
+mod turn;
 mod worker;
 
 use std::path::PathBuf;
@@ -24,6 +26,7 @@ use crate::contents::Contents;
 use crate::control::{ControlReader, ControlWriter};
 use crate::error::{Role, TransferError, close};
 use crate::events::{Cancel, Event, Events};
+use crate::lanes::Lanes;
 use crate::limits::{GREETING_TIMEOUT, NAME_BYTES_MAX, VERSION};
 use crate::message::{Accept, FEATURE_DELTA, Fetch, Hello, Message, Offer};
 use crate::pool::Pool;
@@ -35,7 +38,7 @@ use asks::{Ask, Asks};
 use manifest::Announced;
 use plan::Plan;
 pub use source::StreamSource;
-use worker::{Active, Sharing};
+use turn::Turn;
 
 /// Workers, each with its own data stream: one reads and hashes while the other waits for room, and two cores' worth of
 /// small files are opened at once. More only helps disks that are slow at one file and fast at many.
@@ -53,6 +56,8 @@ pub struct SendOptions {
     pub delta: bool,
     /// How fast.
     pub rate: Arc<Rate>,
+    /// Further connections, over which the chunks of large files are spread too.
+    pub lanes: Lanes,
     /// Live counters.
     pub progress: Arc<Progress>,
     /// Told what happens.
@@ -72,6 +77,7 @@ impl SendOptions {
             secret,
             delta: true,
             rate: Arc::default(),
+            lanes: Lanes::default(),
             progress: Arc::default(),
             events: Arc::new(()),
             cancel: Cancel::default(),
@@ -116,6 +122,8 @@ pub struct SendReport {
     pub bytes_moved: u64,
     /// Bytes of all its datagrams, both ways.
     pub wire_bytes: u64,
+    /// Connections that carried the data.
+    pub lanes: u64,
     /// Files that could not be read, changed while they were read, or that the receiver could not keep.
     pub failed: u64,
     /// Sockets, devices and the like, and names no receiver would accept: not part of the offer.
@@ -152,8 +160,8 @@ pub fn serve(connection: Connection, options: &SendOptions) -> Result<SendReport
 /// The control stream after Fetch and Offer.
 struct Greeting {
     reader: ControlReader,
-    /// Kept so that the stream is not reset.
-    _writer: ControlWriter,
+    /// Kept in any case, so that the stream is not reset.
+    writer: ControlWriter,
     offer: Offer,
     /// What is sent, if it is one stream.
     source: Option<StreamSource>,
@@ -167,9 +175,7 @@ pub(crate) struct Sending<'a> {
     plan: Plan<Announced>,
     /// Questions about files that the receiver has old copies of.
     asks: Asks,
-    /// The file whose chunks are being claimed by all workers; also the turn to take work.
-    active: Mutex<Option<Active>>,
-    sharing: Sharing,
+    turn: Turn,
     pool: Pool,
     contents: Mutex<Contents>,
     /// Known when the manifest has been written.
@@ -214,7 +220,7 @@ fn greet(session: &Session, options: &SendOptions) -> Result<Greeting, TransferE
     options.progress.start(&offer);
     writer.send(session, &Message::Offer(offer.clone()))?;
     options.events.event(Event::Offer(&offer));
-    Ok(Greeting { reader, _writer: writer, offer, source })
+    Ok(Greeting { reader, writer, offer, source })
 }
 
 /// Constant time, so that a secret cannot be guessed byte by byte.
@@ -279,16 +285,17 @@ fn only_file(options: &SendOptions) -> Result<Option<StreamSource>, TransferErro
 fn run(
     session: &Session,
     options: &SendOptions,
-    mut greeting: Greeting,
+    greeting: Greeting,
 ) -> Result<SendReport, TransferError> {
+    let Greeting { mut reader, writer, offer, .. } = greeting;
+    let writer = Mutex::new(writer);
     let sending = Sending {
         session,
         options,
-        offer: &greeting.offer,
+        offer: &offer,
         plan: Plan::new(),
         asks: Asks::default(),
-        active: Mutex::new(None),
-        sharing: Sharing::here(),
+        turn: Turn::here(),
         pool: Pool::default(),
         contents: Mutex::default(),
         manifest_hash: OnceLock::new(),
@@ -310,7 +317,7 @@ fn run(
         sending.pool.stop();
     };
     std::thread::scope(|scope| {
-        let sending = &sending;
+        let (sending, writer) = (&sending, &writer);
         scope.spawn(move || {
             session.attend(stop, || manifest::write(sending, manifest_stream));
         });
@@ -319,10 +326,15 @@ fn run(
         }
         scope.spawn(move || session.watch(|| false, stop));
         session.attend(stop, || {
-            receipt = Some(listen(sending, &mut greeting.reader)?);
+            let open_lanes = |count| {
+                scope.spawn(move || {
+                    session.attend(stop, || lanes::open(scope, sending, writer, count, stop));
+                });
+            };
+            receipt = Some(listen(sending, &mut reader, open_lanes)?);
             session.complete();
             // Before the streams are dropped: the receiver must see this and not broken streams.
-            session.connection.close(close::DONE, "");
+            session.close(close::DONE, "");
             stop();
             Ok(())
         });
@@ -339,27 +351,47 @@ fn run(
         left_out: sending.left_out.load(Relaxed),
         receiver: session.connection.peer(),
         receipt,
-        offer: greeting.offer.clone(),
+        lanes: session.used_lanes(),
+        offer,
     })
 }
 
 /// Opens a stream whose first byte is `kind`.
 fn open(session: &Session, kind: u8) -> Result<SendStream, TransferError> {
-    let opened = session.wait(session.connection.open_stream());
+    open_on(session, &session.connection, kind)
+}
+
+fn open_on(
+    session: &Session,
+    connection: &Connection,
+    kind: u8,
+) -> Result<SendStream, TransferError> {
+    let opened = session.wait(connection.open_stream());
     let (mut stream, _unused) = opened.map_err(|reason| session.lost(&reason))?;
     block_on(stream.write_all(&[kind])).map_err(|error| session.write_failed(error))?;
     Ok(stream)
 }
 
 /// Applies the receiver's messages until its receipt.
-fn listen(sending: &Sending<'_>, reader: &mut ControlReader) -> Result<Receipt, TransferError> {
+fn listen(
+    sending: &Sending<'_>,
+    reader: &mut ControlReader,
+    open_lanes: impl FnOnce(usize),
+) -> Result<Receipt, TransferError> {
     let session = sending.session;
     let mut accepted = false;
+    let mut open_lanes = Some(open_lanes);
     loop {
         match reader.next(session)? {
-            Message::Accept(Accept { rate, .. }) if !accepted => {
+            Message::Accept(Accept { rate, lanes, .. }) if !accepted => {
                 sending.options.rate.ask(rate);
                 accepted = true;
+                // Before a file is begun.
+                let count = lanes::agreed(sending, lanes);
+                if let Some(open) = open_lanes.take().filter(|_| count > 0) {
+                    sending.turn.share();
+                    open(count);
+                }
                 session.set_patient(false);
                 sending.options.events.event(Event::Accepted);
             }

@@ -41,7 +41,7 @@ pub(super) fn run(
     session.set_patient(true);
     let offer = &greeting.offer;
     let at = match greeting.reader.next(session)? {
-        Message::Accept(Accept { have, rate }) => {
+        Message::Accept(Accept { have, rate, .. }) => {
             options.rate.ask(rate);
             have.unwrap_or(0)
         }
@@ -78,6 +78,7 @@ pub(super) fn run(
         bytes: receipt.bytes,
         bytes_moved: receipt.bytes.saturating_sub(at),
         wire_bytes: session.wire_bytes(),
+        lanes: 1,
         failed: receipt.failed,
         left_out: 0,
         receipt,

@@ -1,7 +1,7 @@
 //! A worker of the sender: takes work from the plan, reads and hashes it, and writes it to its own data stream.
 //!
 //! Small files travel in batches, one buffer and one write for as many as fit into 256 KiB. Larger files are shared where
-//! there are cores for it ([`Sharing`]): each worker claims the next chunk. What a record says is entered in the books
+//! there are cores for it ([`Turn`](super::turn::Turn)): each worker claims the next chunk. What a record says is entered in the books
 //! ([`Sending::contents`]) before the record is written, because the receipt may come right after it.
 
 use std::ops::Range;
@@ -47,24 +47,6 @@ pub(crate) struct Big {
 /// A file whose chunks are being claimed.
 pub(crate) type Active = Arc<Big>;
 
-/// Who works on a large file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sharing {
-    /// All workers.
-    Together,
-    /// The one that took it. On two cores the I/O thread keeps one busy, so a second worker only displaces the caches of
-    /// the first; and chunks that come on one stream are written by one thread, which does not wait for the file's lock.
-    Alone,
-}
-
-impl Sharing {
-    /// What suits this machine.
-    pub(crate) fn here() -> Self {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        if cores > 2 { Self::Together } else { Self::Alone }
-    }
-}
-
 enum Task {
     Batch(Vec<Job<Announced>>),
     Chunks(Arc<Big>, Claim),
@@ -89,15 +71,24 @@ pub(crate) fn work(sending: &Sending<'_>, stream: SendStream) -> Result<(), Tran
     Ok(())
 }
 
+/// Works on the chunks of large files only, until the transfer is over: for a stream on a lane.
+pub(crate) fn help(sending: &Sending<'_>, stream: SendStream) -> Result<(), TransferError> {
+    let mut worker = Worker { sending, stream };
+    while let Some((big, claim)) = sending.turn.help(|| sending.session.is_over(), next_chunk) {
+        worker.send_chunks(&big, claim)?;
+    }
+    Ok(())
+}
+
 /// The next thing to do. Workers take turns: whoever waits for the plan holds the turn. `own` is the large file that the
 /// caller works on alone.
 fn next_task(sending: &Sending<'_>, own: &mut Option<Active>) -> Option<Task> {
-    if let Some(task) = next_chunk(own) {
-        return Some(task);
+    if let Some((big, claim)) = next_chunk(own) {
+        return Some(Task::Chunks(big, claim));
     }
-    let mut active = lock(&sending.active);
-    if let Some(task) = next_chunk(&mut active) {
-        return Some(task);
+    let mut turn = sending.turn.take();
+    if let Some((big, claim)) = next_chunk(&mut turn) {
+        return Some(Task::Chunks(big, claim));
     }
     let (mut files, mut room) = (0, BUFFER_BYTES - HEAD_ROOM + WHOLE_HEADER_BYTES);
     let mut jobs = sending.plan.take(|job| {
@@ -120,10 +111,7 @@ fn next_task(sending: &Sending<'_>, own: &mut Option<Active>) -> Option<Task> {
         Ok(big) => {
             let big = Arc::new(big);
             let claim = big.claims.next().expect("a large file has chunks");
-            match sending.sharing {
-                Sharing::Together => *active = Some(Arc::clone(&big)),
-                Sharing::Alone => *own = Some(Arc::clone(&big)),
-            }
+            sending.turn.place(turn, own, Arc::clone(&big));
             sending.options.progress.begin_file(big.entry, &big.name(), 0, big.size);
             Some(Task::Chunks(big, claim))
         }
@@ -132,11 +120,11 @@ fn next_task(sending: &Sending<'_>, own: &mut Option<Active>) -> Option<Task> {
 }
 
 /// The next chunks of the file in `slot`; forgets it when there are none.
-fn next_chunk(slot: &mut Option<Active>) -> Option<Task> {
+fn next_chunk(slot: &mut Option<Active>) -> Option<(Arc<Big>, Claim)> {
     let big = slot.as_ref()?;
     let claim = big.claims.next();
     match claim {
-        Some(claim) => Some(Task::Chunks(Arc::clone(big), claim)),
+        Some(claim) => Some((Arc::clone(big), claim)),
         None => {
             *slot = None;
             None
@@ -293,7 +281,7 @@ impl Worker<'_> {
     pub(super) fn take_buffer(&self) -> Result<Buffer, TransferError> {
         let session = self.sending.session;
         session
-            .wait_in(|| self.sending.pool.take(|| session.connection.stats()))
+            .wait_in(|| self.sending.pool.take(|| session.paths()))
             .ok_or_else(|| session.stopped())
     }
 
