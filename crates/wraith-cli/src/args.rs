@@ -163,6 +163,11 @@ pub struct SendArgs {
     #[arg(long, value_name = "RATE")]
     pub rate: Option<RateLimit>,
 
+    /// Connections of one transfer, each with a core of its own on both sides; the side that allows fewer decides. With this
+    /// option they are made at once, without it only on a fast path [default: one for every two cores, at most 4]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=i64::from(crate::lanes::MOST)))]
+    pub lanes: Option<u8>,
+
     /// Congestion control: bbr also fills a line that loses packets by itself, cubic shares it as most of TCP does
     #[arg(long, value_enum, default_value_t)]
     pub congestion: Congestion,
@@ -250,6 +255,11 @@ pub struct ReceiveArgs {
     /// Ask the sender for no more than this many bytes a second; K, M and G are powers of 1024
     #[arg(long, value_name = "RATE")]
     pub rate: Option<RateLimit>,
+
+    /// Connections of one transfer, each with a core of its own on both sides; the side that allows fewer decides. With this
+    /// option they are made at once, without it only on a fast path [default: one for every two cores, at most 4]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=i64::from(crate::lanes::MOST)))]
+    pub lanes: Option<u8>,
 
     /// Keep trying for this many seconds when a connection that worked is lost
     #[arg(long, value_name = "SECONDS", default_value_t = 600)]

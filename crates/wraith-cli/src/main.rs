@@ -18,6 +18,7 @@ mod find;
 mod hash;
 mod home;
 mod interrupt;
+mod lanes;
 mod listen;
 mod made;
 mod offer;

@@ -26,6 +26,7 @@ use crate::failure::{Exit, Failure, plain};
 use crate::find;
 use crate::home::Home;
 use crate::interrupt::Interrupt;
+use crate::lanes;
 use crate::offer::{self, Answer};
 use crate::output::{Meter, Reporter, Ticker};
 use crate::pipe;
@@ -129,6 +130,7 @@ fn command_again(args: &ReceiveArgs, saved: Option<&Saved>) -> String {
     words.extend(args.wanted.iter().map(|word| shell_word(&word.to_string_lossy())));
     words.extend(code::meeting_words(&args.meeting));
     words.extend(args.rate.map(|rate| format!("--rate {}", rate.0)));
+    words.extend(args.lanes.map(|lanes| format!("--lanes {lanes}")));
     let out = args.out.to_string_lossy();
     if out != "." {
         words.push(format!("-o {}", shell_word(&out)));
@@ -188,7 +190,7 @@ impl Receiving<'_> {
             ticker.get_or_insert_with(|| {
                 Ticker::start(Arc::clone(self.reporter), Arc::clone(&self.meter))
             });
-            match self.fetch(connection, &progress) {
+            match self.fetch(connection, &progress, lost.is_none()) {
                 Ok(report) => {
                     drop(ticker);
                     let identity = SecretIdentity::from_seed(*self.seed);
@@ -244,6 +246,7 @@ impl Receiving<'_> {
         &self,
         connection: Connection,
         progress: &Arc<Progress>,
+        first: bool,
     ) -> Result<ReceiveReport, TransferError> {
         let secret = *self.ticket.capability().as_bytes();
         let mut options = ReceiveOptions::new(
@@ -254,6 +257,10 @@ impl Receiving<'_> {
         options.on_conflict = policy(self.args.on_conflict).unwrap_or_default();
         options.stream = self.stream.clone();
         options.rate = self.args.rate.map(|rate| rate.0);
+        // What was lost may have been a lane: a path that does not keep them gets along without.
+        if first {
+            options.lanes = lanes::to_receive(self.args.lanes, *self.seed);
+        }
         options.instance = Some(self.instance);
         options.preview = self.decided().is_none();
         options.delta = !self.args.whole_file;

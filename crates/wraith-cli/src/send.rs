@@ -20,6 +20,7 @@ use crate::endpoint;
 use crate::failure::{Exit, Failure, plain};
 use crate::home::Home;
 use crate::interrupt::Interrupt;
+use crate::lanes;
 use crate::made;
 use crate::output::{Event, Reporter};
 use crate::pending::PendingSend;
@@ -42,7 +43,8 @@ pub fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
     let paths: &[PathBuf] = if stream.is_some() { &[] } else { &args.paths };
     let paths = paths.iter().map(|path| canonical(path)).collect::<Result<Vec<_>, _>>()?;
     let home = Home::open()?;
-    let node_id = home.identity()?.node_id();
+    let identity = home.identity()?;
+    let (node_id, seed) = (identity.node_id(), *identity.seed());
     let mut pending = match &stream {
         // What was read cannot be read again, so there is nothing to continue.
         Some(_) => PendingSend::unremembered()?,
@@ -55,8 +57,9 @@ pub fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
     if let Some(code) = &args.code {
         made::give(code, args, &ticket, reporter, &interrupt)?;
     }
+    let lanes = lanes::to_send(args.lanes, endpoint.local_addr().ip(), seed, args.congestion);
     let mut serving =
-        Serving::new(args, (paths, stream), &pending, &endpoint, reporter, &interrupt);
+        Serving::new(args, (paths, stream), &pending, (&endpoint, lanes), reporter, &interrupt);
     let mut waiting = code::offer(args, &ticket, reporter, serving.give_up())?;
     if args.code.is_none() {
         show(&ticket, waiting.as_ref(), args, reporter);
@@ -168,6 +171,7 @@ pub fn command_again(args: &SendArgs) -> String {
     if let Some(rate) = args.rate {
         words.push(format!("--rate {}", rate.0));
     }
+    words.extend(args.lanes.map(|lanes| format!("--lanes {lanes}")));
     words.extend(args.to.as_ref().map(|name| format!("--to {name}")));
     words.extend(code::meeting_words(&args.meeting));
     if args.congestion == Congestion::Cubic {

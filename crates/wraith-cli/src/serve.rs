@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use wraith_crypto::NodeId;
 use wraith_transfer::{
-    Event as Happened, Role, SendOptions, SendReport, StreamSource, TransferError, close,
+    Event as Happened, Lanes, Role, SendOptions, SendReport, StreamSource, TransferError, close,
 };
 use wraith_transport::{CloseReason, Connection, Endpoint, block_on};
 
@@ -87,6 +87,7 @@ pub struct Serving<'a> {
     stream: Option<StreamSource>,
     secret: [u8; 16],
     endpoint: &'a Endpoint,
+    lanes: Lanes,
     reporter: &'a Arc<Reporter>,
     meter: Arc<Meter>,
     tell: Sender<Message>,
@@ -115,7 +116,7 @@ impl<'a> Serving<'a> {
         args: &'a SendArgs,
         (paths, stream): (Vec<PathBuf>, Option<StreamSource>),
         pending: &PendingSend,
-        endpoint: &'a Endpoint,
+        (endpoint, lanes): (&'a Endpoint, Lanes),
         reporter: &'a Arc<Reporter>,
         interrupt: &Interrupt,
     ) -> Self {
@@ -129,6 +130,7 @@ impl<'a> Serving<'a> {
             stream,
             secret: *pending.capability().as_bytes(),
             endpoint,
+            lanes,
             reporter,
             meter: Arc::default(),
             tell,
@@ -263,6 +265,7 @@ impl<'a> Serving<'a> {
         let mut options = SendOptions::new(self.paths.clone(), self.secret);
         options.stream = self.stream.clone();
         options.rate.limit(self.args.rate.map(|rate| rate.0));
+        options.lanes = self.lanes.clone();
         options.delta = !self.args.whole_file;
         let story = Arc::new(Story::new(Role::Sender, self.reporter));
         let (tell, teller) = (self.tell.clone(), Arc::clone(&story));

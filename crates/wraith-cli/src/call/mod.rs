@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 use wraith_discovery::contact::Pair;
 use wraith_discovery::{Place, Places};
 use wraith_transfer::{
-    Event as Happened, Role, SendOptions, SendReport, StreamSource, TransferError, close, knock,
-    serve,
+    Event as Happened, Lanes, Role, SendOptions, SendReport, StreamSource, TransferError, close,
+    knock, serve,
 };
 use wraith_transport::{Connection, Endpoint};
 
@@ -28,6 +28,7 @@ use crate::endpoint;
 use crate::failure::{Exit, Failure, plain};
 use crate::home::Home;
 use crate::interrupt::Interrupt;
+use crate::lanes;
 use crate::output::{Event, Meter, Reporter, Ticker};
 use crate::pending::PendingSend;
 use crate::pipe;
@@ -48,6 +49,7 @@ pub fn run(args: &SendArgs, name: &Name, reporter: &Arc<Reporter>) -> Result<(),
     let paths = paths.iter().map(|path| canonical(path)).collect::<Result<Vec<_>, _>>()?;
     let home = Home::open()?;
     let identity = home.identity()?;
+    let seed = *identity.seed();
     let book = Store::of(&home).load()?;
     let contact = book.named(name).ok_or_else(|| contacts::nobody(name.as_str()))?;
     let pair = Pair::new(&identity, contact.node_id)
@@ -74,6 +76,7 @@ pub fn run(args: &SendArgs, name: &Name, reporter: &Arc<Reporter>) -> Result<(),
         stream,
         secret: *pending.capability().as_bytes(),
         endpoint: &endpoint,
+        lanes: lanes::to_send(args.lanes, address.ip(), seed, args.congestion),
         reporter,
         interrupt: &interrupt,
         story: Arc::new(Story::new(Role::Sender, reporter)),
@@ -115,6 +118,7 @@ struct Calling<'a> {
     stream: Option<StreamSource>,
     secret: [u8; 16],
     endpoint: &'a Endpoint,
+    lanes: Lanes,
     reporter: &'a Arc<Reporter>,
     interrupt: &'a Interrupt,
     story: Arc<Story>,
@@ -203,6 +207,7 @@ impl Calling<'_> {
         let mut options = SendOptions::new(self.paths.clone(), self.secret);
         options.stream = self.stream.clone();
         options.rate.limit(self.args.rate.map(|rate| rate.0));
+        options.lanes = self.lanes.clone();
         let (answered, story) = (Arc::new(AtomicBool::new(false)), Arc::clone(&self.story));
         let theirs = Arc::clone(&answered);
         options.events = Arc::new(move |event: Happened<'_>| {

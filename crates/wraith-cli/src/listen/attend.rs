@@ -22,6 +22,7 @@ use crate::args::{Accept, MeetingArgs};
 use crate::contacts::{self, Answers, Keep, Name, Other, Store, after_transfer};
 use crate::home::Home;
 use crate::interrupt::Interrupt;
+use crate::lanes;
 use crate::offer::{self, Answer};
 use crate::output::{Event, Meter, Reporter, Ticker};
 use crate::received::Recorder;
@@ -145,6 +146,7 @@ impl Caller<'_> {
         let identity = SecretIdentity::from_seed(*self.hall.seed);
         let mut options = ReceiveOptions::new(self.hall.out.clone(), self.secret, identity);
         options.cancel = self.cancel.clone();
+        options.lanes = lanes::to_receive(None, *self.hall.seed);
         let progress = Arc::clone(&options.progress);
         let (may_tell, story) = (Arc::clone(&self.may_tell), Arc::clone(&self.story));
         let recorder = Arc::clone(&self.recorder);

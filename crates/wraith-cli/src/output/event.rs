@@ -195,6 +195,8 @@ pub enum Event<'a> {
         bytes_moved: u64,
         /// Bytes of the datagrams of the last connection, both ways.
         wire_bytes: u64,
+        /// Connections that carried it at once (`--lanes`).
+        lanes: u64,
         /// Files that were there already.
         already_here: u64,
         /// Files left as they were (`--on-conflict skip`).
