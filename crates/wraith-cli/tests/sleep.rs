@@ -94,10 +94,10 @@ fn a_stream_goes_on_after_a_sleep() {
 struct Cable([String; 2]);
 
 impl Cable {
-    /// None without root or `ip`.
-    fn new() -> Option<Self> {
+    /// None without root or `ip`. `number`: another one in each test.
+    fn new(number: usize) -> Option<Self> {
         let id = std::process::id();
-        let cable = Self(["a", "b"].map(|end| format!("wraith-nap-{end}-{id}")));
+        let cable = Self(["a", "b"].map(|end| format!("wraith-nap-{number}-{end}-{id}")));
         let [a, b] = &cable.0;
         let made = ip(&["netns", "add", a])
             && ip(&["netns", "add", b])
@@ -145,7 +145,17 @@ fn ip(words: &[&str]) -> bool {
 
 #[test]
 fn a_receiver_whose_address_changes_keeps_its_connection() {
-    let Some(cable) = is_root().then(Cable::new).flatten() else {
+    address_changes(1);
+}
+
+#[test]
+fn a_sender_whose_address_changes_keeps_its_connection() {
+    address_changes(0);
+}
+
+/// The machine at this end of the cable gets another address in the middle of a transfer.
+fn address_changes(end: usize) {
+    let Some(cable) = is_root().then(|| Cable::new(end)).flatten() else {
         return skipped("namespaces need root and ip");
     };
     let world = World::new();
@@ -158,9 +168,10 @@ fn a_receiver_whose_address_changes_keeps_its_connection() {
     receive.args(["receive", "--json", "--yes", "-o"]).arg(world.target()).arg(sender.ticket());
     let receiver = Process::start("receive", &mut cable.at(1, &receive));
     wait_until_verified(&world.target(), "film.mov", 10);
-    let b = &cable.0[1];
-    assert!(ip(&["-n", b, "addr", "del", "10.77.0.2/24", "dev", "cable"]));
-    assert!(ip(&["-n", b, "addr", "add", "10.77.0.99/24", "dev", "cable"]));
+    let mover = &cable.0[end];
+    let before = format!("10.77.0.{}/24", end + 1);
+    assert!(ip(&["-n", mover, "addr", "del", &before, "dev", "cable"]));
+    assert!(ip(&["-n", mover, "addr", "add", "10.77.0.99/24", "dev", "cable"]));
     let received = receiver.finish();
     received.expect_exit(0);
     let sent = sender.finish();

@@ -360,6 +360,24 @@ fn an_initiator_that_moves_is_followed_and_a_spoofed_address_is_not() {
 }
 
 #[test]
+fn a_responder_that_moves_is_followed_too() {
+    let mut pair = Pair::new(TransportConfig::default());
+    pair.connect();
+    pair.run_until(|p| p.handle(1).is_some());
+    let moved = SocketAddr::from(([127, 0, 0, 77], 7));
+    pair.sides[1].address = moved;
+    let handle = pair.handle(1).unwrap();
+    let connection = pair.sides[1].endpoint.connection(handle).unwrap();
+    let id = connection.open_stream().unwrap();
+    connection.write(id, Bytes::from_static(b"hello")).unwrap();
+    pair.run_until(|p| {
+        p.sides[0].events.iter().any(|(_, e)| *e == Event::PathChanged { remote: moved })
+    });
+    let handle = pair.handle(0).unwrap();
+    assert_eq!(pair.sides[0].endpoint.connection(handle).unwrap().remote(), moved);
+}
+
+#[test]
 fn who_is_not_admitted_learns_only_that_nobody_answers_its_h3() {
     let mut pair = Pair::new(TransportConfig::default());
     let other = SecretIdentity::from_seed([9; 32]).node_id();

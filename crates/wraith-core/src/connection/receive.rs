@@ -14,7 +14,6 @@ use crate::event::Event;
 use crate::frame::{Frame, Frames, SentFrame, SentFrames};
 use crate::path::Candidate;
 use crate::recovery::Settled;
-use crate::streams::Role;
 use crate::{CloseReason, Time, Violation};
 
 /// Bytes in front of the sealed frames: CID and packet number (SPEC §4).
@@ -72,11 +71,8 @@ impl Connection {
         true
     }
 
-    /// A responder hears its initiator from elsewhere (SPEC §8).
+    /// The peer is heard from elsewhere (SPEC §8).
     fn on_new_address(&mut self, now: Time, from: SocketAddr, bytes: usize) {
-        if self.role == Role::Initiator {
-            return;
-        }
         if self.candidate.as_ref().is_none_or(|c| c.remote != from) {
             let mut challenge = [0; 8];
             self.rng.fill_bytes(&mut challenge);
