@@ -36,7 +36,8 @@ pub fn offer(
         (ticket.clone(), args.listen.is_none_or(|a| a.ip().is_unspecified()));
     let make = move |seen: Option<IpAddr>| with_seen(&ticket, seen.filter(|_| everywhere));
     let life = Duration::from_secs(args.life());
-    let uses = args.receivers().unwrap_or(u32::MAX);
+    // Of several, who refuses or dies leaves the place to somebody else; the sender counts who has everything.
+    let uses = args.receivers().filter(|n| *n == 1).unwrap_or(u32::MAX);
     let tell = move |happened| story.tell(happened);
     let waiting = wait(&places, Giver::Holder, life, uses, make, tell)
         .map_err(|error| Failure::new(Exit::Other, format!("cannot make a code: {error}")))?;

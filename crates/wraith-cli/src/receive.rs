@@ -75,7 +75,12 @@ pub fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> 
         answered: Arc::default(),
         again: &again,
     };
-    let result = receiving.run();
+    let result = receiving.run().map_err(|failure| match interrupt.caught() {
+        Some(exit) => {
+            Failure::new(exit, "stopped").hint(format!("to continue, run again: {again}"))
+        }
+        None => failure,
+    });
     endpoint.close();
     let partner = receiving.story.partner();
     if let Some(saved) = &saved {
@@ -90,12 +95,7 @@ pub fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> 
         let answers = Answers::new(reporter);
         return after_transfer(&other, keep, &answers, &interrupt, reporter);
     }
-    match interrupt.caught() {
-        Some(exit) if result.is_err() => {
-            Err(Failure::new(exit, "stopped").hint(format!("to continue, run again: {again}")))
-        }
-        _ => result,
-    }
+    result
 }
 
 /// Whether the target can be made or written to, before a code is used up for it. It is made when the offer is accepted.

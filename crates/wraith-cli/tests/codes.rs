@@ -213,3 +213,24 @@ fn a_sender_with_wrong_words_burns_the_receivers_code_and_gives_nothing() {
     receiver.finish().expect_error(5);
     assert!(tree::names(&world.target()).is_empty());
 }
+
+#[test]
+fn ctrl_c_at_the_question_leaves_a_code_that_goes_on() {
+    let _alone = alone();
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        let world = World::new();
+        let film = film(&world);
+        let mut sender = world.send_by_code(&[&film], LOOPBACK);
+        let code = sender.code();
+        let (mut receiver, stdin) = undecided(&world, "receiver", &code);
+        receiver.event("offer");
+        receiver.signal(signal);
+        let stopped = receiver.finish();
+        let error = stopped.expect_error(128 + signal);
+        assert!(error["hint"].as_str().unwrap().contains("run again"), "{error}");
+        drop(stdin);
+        world.receive_with(&code, LOOPBACK).finish().expect_exit(0);
+        sender.finish().expect_exit(0);
+        tree::assert_same(&film, &world.target().join("film.mov"));
+    }
+}

@@ -163,6 +163,23 @@ fn one_code_serves_as_many_as_it_was_made_for() {
 }
 
 #[test]
+fn whoever_refuses_or_is_killed_does_not_use_up_the_code_of_several() {
+    let world = World::new();
+    let film = film(&world, 1_000_000);
+    let mut sender = world.send_by_code(&[&film], &[LOOPBACK, &["-n", "2"]].concat());
+    let code = sender.code();
+    let with_yes = [LOOPBACK, &["--yes"]].concat();
+    // Nobody answers the question.
+    receiver(&world, "one", "one", &code, LOOPBACK).finish().expect_error(4);
+    receiver(&world, "two", "two", &code, LOOPBACK).finish().expect_error(4);
+    for side in ["three", "four"] {
+        receiver(&world, side, side, &code, &with_yes).finish().expect_exit(0);
+        assert_arrived(&world, side, &film);
+    }
+    sender.finish().expect_exit(0);
+}
+
+#[test]
 fn a_wrong_guess_ends_a_code_for_several_and_both_sides_say_so() {
     let world = World::new();
     let film = film(&world, 1_000_000);
