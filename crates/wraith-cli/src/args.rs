@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use wraith_discovery::{Code, Lan};
+use wraith_transfer::OnConflict as Conflict;
 
 pub use contacts::{Accept, ContactAction, ContactArgs, ListenArgs};
 pub use verify::{RecordArgs, VerifyArgs};
@@ -284,6 +285,18 @@ pub enum OnConflict {
     Overwrite,
     /// Keep the old one
     Skip,
+}
+
+impl OnConflict {
+    /// The policy; None: ask.
+    pub fn policy(self) -> Option<Conflict> {
+        match self {
+            Self::Ask => None,
+            Self::Rename => Some(Conflict::Rename),
+            Self::Overwrite => Some(Conflict::Overwrite),
+            Self::Skip => Some(Conflict::Skip),
+        }
+    }
 }
 
 #[derive(Args, Debug)]

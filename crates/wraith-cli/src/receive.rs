@@ -10,7 +10,6 @@ use clap::ValueEnum;
 use rustix::fs::Access;
 use wraith_crypto::SecretIdentity;
 use wraith_discovery::Ticket;
-use wraith_files::OnConflict as Conflict;
 use wraith_transfer::{
     Cancel, Conflicts, Decision, Event as Happened, Progress, Proposal, ReceiveOptions,
     ReceiveReport, Role, StreamTarget, TransferError, close,
@@ -110,16 +109,6 @@ fn check_target(args: &ReceiveArgs) -> Result<(), Failure> {
     }
     let access = Access::WRITE_OK | Access::EXEC_OK;
     rustix::fs::access(there, access).map_err(|errno| cannot(&plain(&errno.into())))
-}
-
-/// The policy for taken names; None: ask.
-fn policy(on_conflict: OnConflict) -> Option<Conflict> {
-    match on_conflict {
-        OnConflict::Ask => None,
-        OnConflict::Rename => Some(Conflict::Rename),
-        OnConflict::Overwrite => Some(Conflict::Overwrite),
-        OnConflict::Skip => Some(Conflict::Skip),
-    }
 }
 
 /// The command line that continues this receive. A ticket that was asked for stays out of what may become a log.
@@ -254,7 +243,7 @@ impl Receiving<'_> {
             secret,
             SecretIdentity::from_seed(*self.seed),
         );
-        options.on_conflict = policy(self.args.on_conflict).unwrap_or_default();
+        options.on_conflict = self.args.on_conflict.policy().unwrap_or_default();
         options.stream = self.stream.clone();
         options.rate = self.args.rate.map(|rate| rate.0);
         // What was lost may have been a lane: a path that does not keep them gets along without.
@@ -296,7 +285,7 @@ impl Receiving<'_> {
             return decision;
         }
         self.shown.store(true, Relaxed);
-        let policy = policy(self.args.on_conflict);
+        let policy = self.args.on_conflict.policy();
         if self.args.dry_run {
             let otherwise = policy.unwrap_or_default();
             self.reporter.say(offer::text(proposal, &self.args.out));

@@ -397,3 +397,50 @@ fn standard_input_goes_to_a_contact_too() {
     stop(listener);
     assert_eq!(std::fs::read(world.target().join("log.txt")).unwrap(), b"a line\n");
 }
+
+#[test]
+fn a_stranger_that_is_slow_does_not_keep_the_turn_from_who_waits() {
+    let world = World::new();
+    let film = film(&world);
+    tree::file(&world.source().join("slow"), 5, 20_000_000);
+    let (mut listener, address) = world.listen("bob", &["--accept", "always"]);
+    world.know("bob", "anna", None);
+    listener.event("guests");
+    world.know("anna", "bob", Some(&address));
+    world.know("stranger", "bob", Some(&address));
+    let mut slow = world.send_to("stranger", "bob", "slow", &["--rate", "2K"]);
+    assert_eq!(listener.event("connected")["contact"], Value::Null);
+    slow.event("accept");
+
+    world.send_to("anna", "bob", "film.mov", &[]).finish().expect_exit(0);
+    tree::assert_same(&film, &world.target().join("film.mov"));
+    let failed = listener.event("failed");
+    assert!(failed["message"].as_str().unwrap().contains("others wait"), "{failed}");
+    listener.event("done");
+    // It is told why, and comes back.
+    let told = slow.event("reconnecting");
+    assert!(told["message"].as_str().unwrap().contains("others wait"), "{told}");
+    assert_eq!(listener.event("connected")["contact"], Value::Null);
+    slow.kill();
+    stop(listener);
+}
+
+#[test]
+fn a_listener_has_a_policy_for_names_that_are_taken_and_a_rate() {
+    let (world, mut listener) =
+        friends(&["--accept", "contacts", "--on-conflict", "overwrite", "--rate", "10M"]);
+    let film = world.source().join("film.mov");
+    std::fs::write(world.target().join("film.mov"), "an old one").unwrap();
+    let sent = world.send_to("anna", "bob", "film.mov", &[]).finish();
+    sent.expect_exit(0);
+    listener.event("done");
+    tree::assert_same(&film, &world.target().join("film.mov"));
+    assert_eq!(arrived(&world), ["film.mov"]);
+
+    tree::file(&world.source().join("large"), 5, 30_000_000);
+    let sent = world.send_to("anna", "bob", "large", &[]).finish();
+    sent.expect_exit(0);
+    let rate = sent.last("done")["bytes_per_second"].as_u64().unwrap();
+    assert!(rate <= 11 << 20, "{rate} bytes a second");
+    stop(listener);
+}

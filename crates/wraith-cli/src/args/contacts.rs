@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use wraith_crypto::NodeId;
 
-use super::{MeetingArgs, RecordArgs};
+use super::{MeetingArgs, OnConflict, RecordArgs};
 use crate::contacts::{Address, Name};
+use crate::size::RateLimit;
 
 #[derive(Args, Debug)]
 pub struct ContactArgs {
@@ -51,6 +52,14 @@ pub struct ListenArgs {
     /// Folder to put the files in
     #[arg(short = 'o', long = "out", value_name = "DIR", default_value = ".")]
     pub out: PathBuf,
+
+    /// What to do when a different file already has the name
+    #[arg(long, value_enum, default_value_t = OnConflict::Ask)]
+    pub on_conflict: OnConflict,
+
+    /// Ask each sender for no more than this many bytes a second; K, M and G are powers of 1024
+    #[arg(long, value_name = "RATE")]
+    pub rate: Option<RateLimit>,
 
     #[command(flatten)]
     pub record: RecordArgs,

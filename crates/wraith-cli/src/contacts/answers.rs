@@ -5,6 +5,7 @@
 //! for the next; a line that was typed before a question was on the terminal is no answer to it.
 
 use std::io::{self, BufRead, IsTerminal};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -25,11 +26,19 @@ pub struct Answers {
     reporter: Arc<Reporter>,
     /// From the first question on.
     lines: Mutex<Option<Receiver<String>>>,
+    /// Set by others when the question that stands is to be taken back.
+    hurry: Arc<AtomicBool>,
 }
 
 impl Answers {
     pub fn new(reporter: &Arc<Reporter>) -> Self {
-        Self { reporter: Arc::clone(reporter), lines: Mutex::default() }
+        let (lines, hurry) = (Mutex::default(), Arc::default());
+        Self { reporter: Arc::clone(reporter), lines, hurry }
+    }
+
+    /// The same; whoever sets `hurry` takes the question back that stands then.
+    pub fn in_a_hurry(self, hurry: Arc<AtomicBool>) -> Self {
+        Self { hurry, ..self }
     }
 
     /// The answer; None at the end of standard input, or as soon as nobody cares any more. One question at a time.
@@ -42,12 +51,15 @@ impl Answers {
             let _ = tcflush(&stdin, QueueSelector::IFlush);
             while lines.recv_timeout(TYPED_AHEAD).is_ok() {}
         }
+        self.hurry.store(false, Relaxed);
         self.reporter.show_question(question);
         let answer = loop {
             match lines.recv_timeout(GLANCE) {
                 Ok(line) => break Some(line),
                 Err(RecvTimeoutError::Disconnected) => break None,
-                Err(RecvTimeoutError::Timeout) if is_pointless() => {
+                Err(RecvTimeoutError::Timeout)
+                    if is_pointless() || self.hurry.swap(false, Relaxed) =>
+                {
                     self.reporter.say("");
                     break None;
                 }

@@ -7,10 +7,11 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::Instant;
 
 use wraith_crypto::{NodeId, SecretIdentity};
 use wraith_transfer::{
-    Cancel, Decision, Event as Happened, Proposal, ReceiveOptions, ReceiveReport, Role,
+    Cancel, Decision, Event as Happened, Progress, Proposal, ReceiveOptions, ReceiveReport, Role,
     TransferError, answer, close, receive,
 };
 use wraith_transport::Connection;
@@ -18,7 +19,7 @@ use zeroize::Zeroizing;
 
 use super::callers::Callers;
 use super::turn::{Held, Turn};
-use crate::args::{Accept, MeetingArgs};
+use crate::args::{Accept, MeetingArgs, OnConflict};
 use crate::contacts::{self, Answers, Keep, Name, Other, Store, after_transfer};
 use crate::home::Home;
 use crate::interrupt::Interrupt;
@@ -38,6 +39,9 @@ const MAX_PREVIEWS: usize = 2;
 pub struct Hall {
     pub out: PathBuf,
     pub accept: Accept,
+    pub on_conflict: OnConflict,
+    /// Bytes a second that a sender is asked to keep to.
+    pub rate: Option<u64>,
     pub meeting: MeetingArgs,
     pub seed: Zeroizing<[u8; 32]>,
     pub store: Store,
@@ -144,10 +148,13 @@ impl Caller<'_> {
     fn run(&self) {
         let (meter, mut ticker) = (Arc::<Meter>::default(), None);
         let identity = SecretIdentity::from_seed(*self.hall.seed);
+        let progress = Arc::<Progress>::default();
         let mut options = ReceiveOptions::new(self.hall.out.clone(), self.secret, identity);
         options.cancel = self.cancel.clone();
         options.lanes = lanes::to_receive(None, *self.hall.seed);
-        let progress = Arc::clone(&options.progress);
+        options.on_conflict = self.hall.on_conflict.policy().unwrap_or_default();
+        options.rate = self.hall.rate;
+        options.progress = Arc::clone(&progress);
         let (may_tell, story) = (Arc::clone(&self.may_tell), Arc::clone(&self.story));
         let recorder = Arc::clone(&self.recorder);
         options.events = Arc::new(move |event: Happened<'_>| {
@@ -163,6 +170,7 @@ impl Caller<'_> {
         options.decide = Box::new(|proposal| {
             let decision = self.decide(proposal);
             if matches!(decision, Decision::Accept | Decision::AcceptWith(_)) {
+                self.hall.callers.moves(self.id, &progress);
                 let reporter = Arc::clone(&self.hall.reporter);
                 ticker = Some(Ticker::start(reporter, Arc::clone(&meter)));
             }
@@ -182,7 +190,7 @@ impl Caller<'_> {
     /// Waits for the turn, tells who is there with what, and answers by the policy.
     fn decide(&self, proposal: &Proposal<'_>) -> Decision {
         let no = || Decision::Refuse(String::new());
-        let Some(held) = self.hall.turn.take(|| self.is_gone()) else { return no() };
+        let Some(held) = self.hall.turn.take(|| self.is_pointless()) else { return no() };
         *self.turn.lock().unwrap_or_else(PoisonError::into_inner) = Some(held);
         let (peer, remote) = (self.connection.peer(), self.connection.remote());
         self.hall.callers.has_turn(self.id);
@@ -207,7 +215,7 @@ impl Caller<'_> {
             proposal,
             out: &self.hall.out,
             reporter: &self.hall.reporter,
-            conflicts: None,
+            conflicts: self.hall.on_conflict.policy(),
             terminal: io::stdin().is_terminal(),
             ask: |question: String| self.hall.answers.ask(&question, || self.is_gone()),
         };
@@ -226,6 +234,12 @@ impl Caller<'_> {
         };
         self.hall.answered.remember(self.connection.peer(), self.secret, yes);
         decision
+    }
+
+    /// Looks at whoever has the turn, too.
+    fn is_pointless(&self) -> bool {
+        self.hall.callers.press(Instant::now());
+        self.is_gone()
     }
 
     fn is_gone(&self) -> bool {
@@ -255,7 +269,10 @@ impl Caller<'_> {
         }
         let peer = self.connection.peer();
         let contact = contacts::name_of(peer);
-        let failure = report::failure(error, "");
+        let mut failure = report::failure(error, "");
+        if self.hall.callers.is_pressed_out(self.id) {
+            failure.message = "sent away because others wait; it may come back and go on".into();
+        }
         let peer = peer.to_string();
         self.hall.reporter.event(&Event::Failed {
             code: failure.exit.name(),

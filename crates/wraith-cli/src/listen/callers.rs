@@ -1,14 +1,18 @@
 //! Who is connected to a listener, from the handshake to the end.
 //!
 //! Invariant: there are at most [`MAX_CALLERS`], and of one identity at most [`MAX_OF_ONE`]. Who says nothing makes room for
-//! whoever comes, and a stranger that waits for its turn for a contact: so neither keeps contacts out.
+//! whoever comes, and a stranger that waits for its turn for a contact: so neither keeps contacts out. Nor does a stranger that has
+//! the turn: while others wait, it must move on ([`super::pressure`]).
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use wraith_crypto::NodeId;
-use wraith_transfer::{Cancel, close};
+use wraith_transfer::{Cancel, Progress, close};
 use wraith_transport::Connection;
+
+use super::pressure::Pressure;
 
 /// Callers at once: one whose files move, the others wait. Each has a thread.
 const MAX_CALLERS: usize = 16;
@@ -16,6 +20,8 @@ const MAX_CALLERS: usize = 16;
 const MAX_OF_ONE: usize = 4;
 /// What who is sent away is told.
 const BUSY: &str = "too many callers at once";
+/// What who has had the turn for long enough is told. It comes back by itself.
+const OTHERS_WAIT: &str = "others wait; it goes on where it was when the turn comes again";
 /// How long the end waits for transfers to put away what they have.
 const LAST_WAIT: Duration = Duration::from_secs(3);
 
@@ -28,6 +34,11 @@ struct Caller {
     /// Which transfer it came with, once it has said so.
     secret: Option<[u8; 16]>,
     has_turn: bool,
+    /// What has moved of its transfer; None before it is accepted.
+    progress: Option<Arc<Progress>>,
+    /// While others wait for its turn to end, and whether they have waited long enough.
+    pressure: Option<Pressure>,
+    is_pressed_out: bool,
 }
 
 #[derive(Debug, Default)]
@@ -42,6 +53,8 @@ struct State {
 pub struct Callers {
     state: Mutex<State>,
     fewer: Condvar,
+    /// The question that stands is to be taken back, because others wait.
+    hurry: Arc<AtomicBool>,
 }
 
 impl Callers {
@@ -64,9 +77,17 @@ impl Callers {
         let (id, cancel) = (state.next_id, Cancel::default());
         state.next_id += 1;
         let (connection, cancel_it) = (connection.clone(), cancel.clone());
-        let caller =
-            Caller { id, connection, cancel: cancel_it, is_contact, secret: None, has_turn: false };
-        state.callers.push(caller);
+        state.callers.push(Caller {
+            id,
+            connection,
+            cancel: cancel_it,
+            is_contact,
+            secret: None,
+            has_turn: false,
+            progress: None,
+            pressure: None,
+            is_pressed_out: false,
+        });
         Some((id, cancel))
     }
 
@@ -74,6 +95,38 @@ impl Callers {
     pub fn has_turn(&self, id: u64) {
         let mut state = self.lock();
         state.callers.iter_mut().filter(|c| c.id == id).for_each(|c| c.has_turn = true);
+    }
+
+    /// Its transfer was accepted, and moves.
+    pub fn moves(&self, id: u64, progress: &Arc<Progress>) {
+        let progress = Some(Arc::clone(progress));
+        self.lock().callers.iter_mut().filter(|c| c.id == id).for_each(|c| {
+            c.progress.clone_from(&progress);
+        });
+    }
+
+    /// Somebody waits for the turn, and looks at who has it: a stranger that has had it for long enough is sent away.
+    pub fn press(&self, now: Instant) {
+        let mut state = self.lock();
+        let has_it = |c: &&mut Caller| c.has_turn && !c.is_contact && !c.is_pressed_out;
+        let Some(caller) = state.callers.iter_mut().find(has_it) else { return };
+        let bytes = caller.progress.as_ref().map(|progress| progress.bytes());
+        let pressure = caller.pressure.get_or_insert_with(|| Pressure::new(now));
+        if pressure.is_over(now, bytes) {
+            caller.is_pressed_out = true;
+            self.hurry.store(true, Relaxed);
+            caller.connection.close(close::STALLED, OTHERS_WAIT);
+        }
+    }
+
+    /// Whether a caller was sent away because others waited.
+    pub fn is_pressed_out(&self, id: u64) -> bool {
+        self.lock().callers.iter().any(|c| c.id == id && c.is_pressed_out)
+    }
+
+    /// Set when the question that stands is to be taken back.
+    pub fn hurry(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.hurry)
     }
 
     /// A caller has said which transfer it comes with. The same one of the same peer has come back, so its earlier

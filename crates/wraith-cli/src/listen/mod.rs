@@ -6,11 +6,13 @@
 //! ```
 //!
 //! Invariants: who is excluded by `--accept` gets no packet after the handshake's second, whatever they know; callers,
-//! their threads and their waiting offers are bounded; and one transfer moves at a time, so what is told is of one.
+//! their threads and their waiting offers are bounded; one transfer moves at a time, so what is told is of one; and no stranger
+//! keeps the turn for long while somebody waits.
 
 mod attend;
 mod callers;
 mod guests;
+mod pressure;
 mod turn;
 
 use std::fs;
@@ -67,6 +69,8 @@ pub fn run(args: &ListenArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
     let hall = Arc::new(Hall {
         out: args.out.clone(),
         accept: args.accept,
+        on_conflict: args.on_conflict,
+        rate: args.rate.map(|rate| rate.0),
         meeting: args.meeting.clone(),
         seed,
         store,
@@ -74,7 +78,7 @@ pub fn run(args: &ListenArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
         record: args.record.room(),
         callers: Arc::clone(&callers),
         turn: Turn::default(),
-        answers: Answers::new(reporter),
+        answers: Answers::new(reporter).in_a_hurry(callers.hurry()),
         answered: Answered::default(),
         previews: AtomicUsize::new(0),
         stop,
