@@ -189,7 +189,7 @@ impl<G: Fn(Failure)> Story<G> {
                 self.reporter.say(format!("Waiting {place} again."));
             }
             // Only for a code that a receiver made.
-            Happened::Given(_) => {}
+            Happened::Given(..) => {}
         }
     }
 

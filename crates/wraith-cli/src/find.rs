@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use wraith_discovery::{Code, CodeError, Lan, Met, NotMet, Place, Places, Search, Ticket};
+use wraith_discovery::{Code, CodeError, Lan, NotMet, Place, Places, Search, Ticket};
 use wraith_transfer::Role;
 
 use crate::args::ReceiveArgs;
@@ -83,10 +83,10 @@ pub fn ticket(
     let code = match wanted {
         Wanted::Ticket(ticket) => return Ok((ticket.clone(), None)),
         Wanted::NewCode => {
-            let (code, ticket) = made::await_sender(args, reporter, interrupt)?;
+            let (code, ticket, from) = made::await_sender(args, reporter, interrupt)?;
             let saved = Saved::of(home, &code)?;
             saved.keep(&ticket)?;
-            return Ok((ticket, Some(saved)));
+            return Ok((nearest_first(&ticket, from), Some(saved)));
         }
         Wanted::Code(code) => code,
     };
@@ -109,14 +109,14 @@ pub fn ticket(
             .hint("it may be a newer version of wraith: update this one")
     })?;
     saved.keep(&ticket)?;
-    Ok((nearest_first(&ticket, &met), Some(saved)))
+    Ok((nearest_first(&ticket, met.from), Some(saved)))
 }
 
 /// Where the sender was met comes first: there it can be reached, even by an address that means nothing elsewhere and is
 /// in no ticket.
-fn nearest_first(ticket: &Ticket, met: &Met) -> Ticket {
+fn nearest_first(ticket: &Ticket, from: Option<SocketAddr>) -> Ticket {
     let mut addresses = ticket.addresses().to_vec();
-    if let (Some(mut from), Some(port)) = (met.from, addresses.first().map(SocketAddr::port)) {
+    if let (Some(mut from), Some(port)) = (from, addresses.first().map(SocketAddr::port)) {
         from.set_port(port);
         addresses.retain(|address| *address != from);
         addresses.insert(0, from);

@@ -1,5 +1,6 @@
 //! Codes that the receiver makes, when it starts first: it waits with one, and the sender goes there and gives its ticket.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -20,16 +21,17 @@ const LOOK: Duration = Duration::from_secs(10);
 
 /// What ends the wait for a sender.
 enum End {
-    Given(Zeroizing<Vec<u8>>),
+    Given(Zeroizing<Vec<u8>>, Option<SocketAddr>),
     Failed(Failure),
 }
 
-/// Makes a code and waits until a sender with the right words has given its ticket.
+/// Makes a code and waits until a sender with the right words has given its ticket. Also says where on the local network the
+/// ticket came from.
 pub fn await_sender(
     args: &ReceiveArgs,
     reporter: &Reporter,
     interrupt: &Interrupt,
-) -> Result<(Code, Ticket), Failure> {
+) -> Result<(Code, Ticket, Option<SocketAddr>), Failure> {
     let (tell, ended) = mpsc::channel();
     let stop = tell.clone();
     interrupt.on_signal(move || {
@@ -58,11 +60,11 @@ pub fn await_sender(
             Some(exit) => Err(Failure::new(exit, "stopped")),
             None => Err(failure),
         },
-        End::Given(bytes) => {
+        End::Given(bytes, from) => {
             let ticket = Ticket::decode(&bytes).map_err(|error| {
                 Failure::new(Exit::Verification, format!("the sender gave no ticket: {error}"))
             })?;
-            Ok((waiting.code().clone(), ticket))
+            Ok((waiting.code().clone(), ticket, from))
         }
     }
 }
@@ -70,7 +72,7 @@ pub fn await_sender(
 fn end(happened: Happened) -> Option<End> {
     let again = "run wraith receive --code again and tell the sender the new code";
     Some(match happened {
-        Happened::Given(ticket) => End::Given(ticket),
+        Happened::Given(ticket, from) => End::Given(ticket, from),
         Happened::WrongGuess(place) => {
             let message = format!("somebody {place} tried the code with wrong words; it is burned");
             End::Failed(Failure::new(Exit::WrongCode, message).hint(again))

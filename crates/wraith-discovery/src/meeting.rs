@@ -1,7 +1,7 @@
 //! What all meeting places share: the holder's [`Board`], the guest's [`Asking`], and how both end.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -37,8 +37,9 @@ pub enum Happened {
     WrongGuess(Place),
     /// Somebody proved to know the words; the ticket is theirs, or their gift comes next.
     Used(Place),
-    /// The guest's ticket.
-    Given(Zeroizing<Vec<u8>>),
+    /// The guest's ticket, and where it came from, on a local network: its sender can be reached there, even by an address
+    /// that means nothing elsewhere.
+    Given(Zeroizing<Vec<u8>>, Option<SocketAddr>),
     /// The time is up, nobody came.
     Expired,
     /// Nobody can come from there at present.
@@ -111,13 +112,15 @@ impl Board {
         self.giver == Giver::Guest && !self.given.load(Relaxed)
     }
 
-    /// Takes a message of the guest that began with `hello`. `seen`: our address, as the place saw it.
+    /// Takes a message of the guest that began with `hello`. `seen`: our address, as the place saw it. `from`: the guest's, on
+    /// a local network.
     pub fn receive(
         &self,
         place: &Place,
         hello: &[u8; HELLO_LEN],
         message: &Message,
         seen: Option<IpAddr>,
+        from: Option<SocketAddr>,
     ) -> Reply {
         let now = Instant::now();
         let refuse = |why| Reply { message: Some(Message::Refused(why)), then: None };
@@ -143,7 +146,7 @@ impl Board {
             Message::Gift(gift) if self.giver == Giver::Guest => match holder.gift(hello, gift) {
                 Ok(ticket) => {
                     let first = !self.given.swap(true, Relaxed);
-                    let then = first.then_some(Happened::Given(ticket));
+                    let then = first.then_some(Happened::Given(ticket, from));
                     Reply { message: Some(Message::Thanks), then }
                 }
                 Err(why) => refuse(why),

@@ -1,6 +1,7 @@
 //! Two machines and nothing but a cable between them: network namespaces joined by veth. Needs root and `ip`.
 
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// Two namespaces and the cable; removed when dropped.
@@ -12,7 +13,8 @@ pub struct Cable {
 impl Cable {
     /// None without root or `ip`.
     pub fn new(addresses: Option<[&str; 2]>) -> Option<Self> {
-        let id = std::process::id();
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let id = format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Relaxed));
         let kind = if addresses.is_some() { "v4" } else { "v6" };
         let cable = Self { names: ["a", "b"].map(|end| format!("wraith-{kind}-{end}-{id}")) };
         let [a, b] = &cable.names;

@@ -73,7 +73,7 @@ impl Listener {
     }
 
     fn answer(&self, board: &Board, from: SocketAddr, hello: &[u8; HELLO_LEN], message: &Message) {
-        let reply = board.receive(&Place::Lan, hello, message, None);
+        let reply = board.receive(&Place::Lan, hello, message, None, Some(from));
         if let Some(message) = reply.message {
             let ends = matches!(reply.then, Some(Happened::WrongGuess(_)));
             for again in 0..if ends { LAST_WORDS } else { 1 } {

@@ -184,7 +184,7 @@ impl<'a> Serving<'a> {
             self.guests.insert(guest, *hello);
         }
         let Some(hello) = self.guests.get(&guest) else { return Ok(None) };
-        let reply = self.board.receive(self.place, hello, &message, Some(self.seen));
+        let reply = self.board.receive(self.place, hello, &message, Some(self.seen), None);
         if let Some(message) = reply.message {
             self.link.send(&ClientFrame::Tell { guest, message: message.encode() })?;
         }
