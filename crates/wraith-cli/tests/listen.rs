@@ -408,7 +408,7 @@ fn a_stranger_that_is_slow_does_not_keep_the_turn_from_who_waits() {
     listener.event("guests");
     world.know("anna", "bob", Some(&address));
     world.know("stranger", "bob", Some(&address));
-    let mut slow = world.send_to("stranger", "bob", "slow", &["--rate", "2K"]);
+    let mut slow = world.send_to("stranger", "bob", "slow", &["--rate", "20K"]);
     assert_eq!(listener.event("connected")["contact"], Value::Null);
     slow.event("accept");
 

@@ -116,6 +116,8 @@ impl Callers {
             caller.is_pressed_out = true;
             self.hurry.store(true, Relaxed);
             caller.connection.close(close::STALLED, OTHERS_WAIT);
+            // It may have further connections, on which the engine would wait.
+            caller.cancel.cancel();
         }
     }
 
