@@ -2,7 +2,7 @@
 //!
 //! Startup doubles the rate each round. Where round trips are long that is most of a transfer, so there it grows threefold
 //! until the first sign of a standing queue, of heavy loss or of a plateau. ProbeBW_UP sends a quarter faster; where that
-//! found a quarter more and still no queue, the path has changed, and doubling finds in a few rounds what otherwise takes
+//! found nearly as much and still no queue, the path has changed, and doubling finds in a few rounds what otherwise takes
 //! seventeen.
 
 use std::time::Duration;
@@ -18,8 +18,6 @@ const LOSS_MAX: f64 = 0.15;
 const LOSS_NOISE_PACKETS: u64 = 3;
 /// Background loss varies: this many times of it are expected.
 const BACKGROUND_MARGIN: f64 = 2.0;
-/// A probe that found so many times the bandwidth goes on as Startup does.
-const FOUND: f64 = 1.25;
 
 /// Whether Startup is in a hurry.
 #[derive(Clone, Copy, Debug)]
@@ -53,7 +51,7 @@ impl Bbr {
     /// A probe grows as Startup does.
     pub(super) fn is_doubling(&self) -> bool {
         self.state == State::ProbeBw(Phase::Up)
-            && self.max_bw.get() as f64 >= FOUND * self.cycle.before as f64
+            && self.cycle.is_fruitful(self.max_bw.get())
             && self.full_pipe.count == 0
             && !self.is_queueing()
     }

@@ -104,6 +104,7 @@ impl Bbr {
             self.cycle.is_probe_sample = false;
             self.cycle.ack_phase = AckPhase::Init;
             self.background.begin_cycle();
+            self.judge_probe();
             if in_probe_bw && !acked.rate.app_limited {
                 self.max_bw.advance();
             }

@@ -5,6 +5,9 @@
 //! found nothing, up to the draft's. What Startup found is a guess where loss ended it, and a path that just became
 //! faster may become faster still.
 //!
+//! Deviation: where only the last answers to a probe, which come after its end, show that there is more, it goes on as soon as
+//! its queue is gone. The path became faster while it ended, and the next may be seconds away.
+//!
 //! Deviation: a probe that only raises the long-term bound ends as any other once half a round trip of queue shows that there
 //! is nothing more to find; the draft goes on until something is lost.
 
@@ -19,8 +22,9 @@ const WAIT: Duration = Duration::from_secs(2);
 const WAIT_CHANCE: Duration = Duration::from_secs(1);
 /// Draft §5.3.3.8: and at most so many rounds, for the sake of Reno and CUBIC.
 const RENO_ROUNDS_MAX: u64 = 63;
-/// A probe that finds so many times the bandwidth was worth it.
-const FRUITFUL: f64 = 1.25;
+/// A probe that finds so many times the bandwidth was worth it: nearly all that it sends beyond it, which is a quarter
+/// less the pacing margin.
+const FRUITFUL: f64 = 1.2;
 /// Halvings of the wait before the first probe.
 const EAGER_HALVINGS: u32 = 3;
 
@@ -45,8 +49,10 @@ pub(super) struct Cycle {
     pub(super) wait: Duration,
     /// Probes that found nothing since the last that found more.
     fruitless: u32,
-    /// `max_bw` before the probe in progress.
-    pub(super) before: u64,
+    /// `max_bw` before the probe that is in progress or whose last answers are on their way.
+    before: Option<u64>,
+    /// It goes on once there is no queue.
+    unfinished: bool,
 }
 
 impl Cycle {
@@ -58,13 +64,19 @@ impl Cycle {
             since: now,
             wait: Duration::ZERO,
             fruitless: 0,
-            before: 0,
+            before: None,
+            unfinished: false,
         }
     }
 
     /// The probe, if there is one, is over; its last answers are on their way.
     pub(super) fn stop_probing(&mut self) {
         self.ack_phase = AckPhase::ProbeStopping;
+    }
+
+    /// The probe raised `max_bw` to `found`, and that was worth it.
+    pub(super) fn is_fruitful(&self, found: u64) -> bool {
+        self.before.is_some_and(|before| found as f64 >= FRUITFUL * before as f64)
     }
 }
 
@@ -85,12 +97,23 @@ impl Bbr {
     /// PickProbeWait; called when the probe, if there was one, ends.
     fn pick_wait(&mut self) -> Duration {
         if self.is_up() {
-            let worth_it = self.max_bw.get() as f64 >= FRUITFUL * self.cycle.before as f64;
+            let worth_it = self.cycle.is_fruitful(self.max_bw.get());
             self.cycle.fruitless = if worth_it { 0 } else { self.cycle.fruitless + 1 };
         }
         let chance = (self.chance.next() >> 11) as f64 / (1u64 << 53) as f64;
         let wait = WAIT + WAIT_CHANCE.mul_f64(chance);
         wait / (1 << EAGER_HALVINGS.saturating_sub(self.cycle.fruitless))
+    }
+
+    /// The last answers to a probe came. It was not finished if only they show that there was more to find.
+    pub(super) fn judge_probe(&mut self) {
+        let late = self.cycle.fruitless > 0 && self.cycle.is_fruitful(self.max_bw.get());
+        self.cycle.unfinished = late && !self.long_term.prev_too_high;
+        if self.cycle.unfinished {
+            self.cycle.fruitless = 0;
+        } else {
+            self.cycle.before = None;
+        }
     }
 
     /// StartProbeBW_REFILL.
@@ -108,7 +131,9 @@ impl Bbr {
         self.cycle.ack_phase = AckPhase::ProbeStarting;
         self.round.begin(acked.delivered);
         self.full_pipe.reset(acked.rate.bytes_per_second.unwrap_or(0));
-        self.cycle.before = self.max_bw.get();
+        if !std::mem::take(&mut self.cycle.unfinished) {
+            self.cycle.before = Some(self.max_bw.get());
+        }
         self.state = State::ProbeBw(Phase::Up);
         self.raise_slope();
     }
@@ -148,7 +173,9 @@ impl Bbr {
             return false;
         }
         let reno_rounds = (self.target_inflight() / u64::from(self.mtu)).min(RENO_ROUNDS_MAX);
-        now > self.cycle.since + self.cycle.wait || self.cycle.rounds_since_up >= reno_rounds
+        now > self.cycle.since + self.cycle.wait
+            || self.cycle.rounds_since_up >= reno_rounds
+            || (self.cycle.unfinished && !self.is_queueing())
     }
 
     /// IsTimeToCruise.

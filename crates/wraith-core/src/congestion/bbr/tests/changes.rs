@@ -91,6 +91,19 @@ fn after_a_probe_that_found_much_the_next_comes_soon() {
 }
 
 #[test]
+fn a_probe_that_ended_as_the_path_became_faster_goes_on() {
+    let mut run = Run::clean(10, ms(50));
+    run.until("used to the path", ms(30_000), |run| run.bbr().cycle.wait >= ms(2000));
+    run.until("nearly done probing", ms(10_000), |run| {
+        run.bbr().is_up() && run.bbr().full_pipe.count == 2
+    });
+    // What is sent from here is acknowledged after the probe.
+    run.flow.link.bytes_per_second = 100 * MBIT;
+    run.flow.link.queue_bytes = 600_000;
+    run.until("the bandwidth", ms(1000), |run| run.bbr().max_bw.get() > 90 * MBIT);
+}
+
+#[test]
 fn room_for_others_is_left_in_the_queue_and_not_in_the_pipe() {
     let mut link = Link::clean(100 * MBIT, ms(20));
     link.queue_bytes = 50_000;
