@@ -133,7 +133,7 @@ pub struct SendArgs {
     pub meeting: MeetingArgs,
 
     /// The code ends after this many seconds [default: 3600; with --keep 86400]
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub expires: Option<u64>,
 
     /// Send to this many receivers, at once if they come at once
@@ -149,11 +149,11 @@ pub struct SendArgs {
     pub listen: Option<SocketAddr>,
 
     /// Give up when no receiver has come after this many seconds (default: wait)
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<u64>,
 
     /// Wait this many seconds for a receiver that was lost to come back
-    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value_t = 600)]
     pub reconnect: u64,
 
     /// Send whole files, also where the receiver has an older copy
@@ -216,7 +216,7 @@ pub struct ReceiveArgs {
     pub save_as: Option<Name>,
 
     /// A code made here ends after this many seconds if nobody has used it
-    #[arg(long, value_name = "SECONDS", default_value_t = 3600, requires = "code")]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value_t = 3600, requires = "code")]
     pub expires: u64,
 
     #[command(flatten)]
@@ -250,7 +250,7 @@ pub struct ReceiveArgs {
     pub record: RecordArgs,
 
     /// Keep trying to reach the sender for this many seconds at first
-    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value_t = 10)]
     pub timeout: u64,
 
     /// Ask the sender for no more than this many bytes a second; K, M and G are powers of 1024
@@ -263,7 +263,7 @@ pub struct ReceiveArgs {
     pub lanes: Option<u8>,
 
     /// Keep trying for this many seconds when a connection that worked is lost
-    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value_t = 600)]
     pub reconnect: u64,
 }
 
@@ -319,6 +319,19 @@ pub struct DemoArgs {
     /// Folder for the data (twice its size is needed); by default the folder for temporary files
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
+}
+
+/// No time that somebody waits is longer, and the clock of no system ends before it.
+const SECONDS_MAX: u64 = 10 * 365 * 24 * 3600;
+
+/// A time to wait.
+fn seconds(text: &str) -> Result<u64, String> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    match text.parse() {
+        Ok(seconds) if seconds <= SECONDS_MAX => Ok(seconds),
+        _ if digits => Err(format!("the longest time is {SECONDS_MAX} (ten years)")),
+        _ => Err("a number of seconds".to_owned()),
+    }
 }
 
 /// One line of every exit code.

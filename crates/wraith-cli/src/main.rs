@@ -39,6 +39,7 @@ mod size;
 mod verify;
 mod version;
 
+use std::io::ErrorKind;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -69,7 +70,8 @@ fn main() -> ExitCode {
         Command::Doctor(args) => doctor::run(args, &reporter),
         Command::Man(args) => pages::man(args, &reporter),
     };
-    match result {
+    // How a command failed says more than that it could not be written.
+    match result.and_then(|()| reporter.unwritten()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             reporter.failure(&failure);
@@ -94,10 +96,12 @@ fn no_command(none: NoCommand) -> ExitCode {
             let what = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
             Failure::new(Exit::Usage, what).hint("wraith help lists commands and options")
         }
-        NoCommand::Clap(error) => {
-            let _ = error.print();
-            return ExitCode::from(error.exit_code() as u8);
-        }
+        NoCommand::Clap(error) => match error.print() {
+            Err(unwritten) if !error.use_stderr() && unwritten.kind() != ErrorKind::BrokenPipe => {
+                output::cannot_print(&unwritten)
+            }
+            _ => return ExitCode::from(error.exit_code() as u8),
+        },
     };
     reporter.failure(&failure);
     ExitCode::from(failure.exit as u8)

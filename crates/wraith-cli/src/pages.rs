@@ -31,13 +31,15 @@ pub struct ManArgs {
 pub fn completions(args: &CompletionsArgs, reporter: &Reporter) -> Result<(), Failure> {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut args::definition(), "wraith", &mut text);
-    reporter.document(&text).map_err(cannot_print)
+    reporter.document(&text);
+    Ok(())
 }
 
 pub fn man(args: &ManArgs, reporter: &Reporter) -> Result<(), Failure> {
-    let pages = pages().map_err(cannot_print)?;
+    let pages = pages().expect("writing into memory does not fail");
     let Some(dir) = &args.dir else {
-        return reporter.document(&pages[0].1).map_err(cannot_print);
+        reporter.document(&pages[0].1);
+        return Ok(());
     };
     let failed =
         |path: &Path, e: &io::Error| Failure::disk(format!("cannot write {}", path.display()), e);
@@ -48,13 +50,6 @@ pub fn man(args: &ManArgs, reporter: &Reporter) -> Result<(), Failure> {
     }
     reporter.say(format!("{} man pages are in {}.", pages.len(), dir.display()));
     Ok(())
-}
-
-fn cannot_print(error: io::Error) -> Failure {
-    Failure::disk("cannot write to standard output", &error).hint(match error.kind() {
-        io::ErrorKind::BrokenPipe => "whoever reads it has gone",
-        _ => "is the disk full?",
-    })
 }
 
 /// Every page with its file name, that of `wraith` itself first.

@@ -63,6 +63,8 @@ pub fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
     let mut waiting = code::offer(args, &ticket, reporter, serving.give_up())?;
     if args.code.is_none() {
         show(&ticket, waiting.as_ref(), args, reporter);
+        // Nobody can come with what nobody has seen.
+        reporter.unwritten()?;
     }
     if let Some(waiting) = &mut waiting {
         waiting.begin().map_err(|error| {

@@ -40,6 +40,30 @@ fn a_path_that_is_not_there_is_told_before_a_ticket() {
 }
 
 #[test]
+fn times_beyond_ten_years_are_refused_and_what_is_possible_is_said() {
+    let world = World::new();
+    let file = world.source().join("file");
+    tree::file(&file, 1, 1);
+    let file = file.to_str().unwrap();
+    for value in ["18446744073709551615", "9223372036854775807", "99999999999999999999"] {
+        for words in [
+            &["send", "--expires", value, file][..],
+            &["send", "--timeout", value, file],
+            &["send", "--reconnect", value, file],
+            &["send", "--to", "anna", "--timeout", value, file],
+            &["receive", "--timeout", value, "7-crater-lemon"],
+            &["receive", "--reconnect", value, "7-crater-lemon"],
+            &["receive", "--code", "--expires", value],
+        ] {
+            let output = world.wraith("one").args(words).stdin(Stdio::null()).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{words:?}: {said}");
+            assert!(said.contains("315360000 (ten years)"), "{words:?}: {said}");
+        }
+    }
+}
+
+#[test]
 fn help_and_version_end_with_0() {
     let world = World::new();
     for word in ["--help", "--version"] {

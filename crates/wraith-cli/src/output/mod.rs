@@ -1,7 +1,8 @@
 //! Everything a command says. People read standard error; programs read one JSON event a line on standard output.
 //!
-//! Invariant: standard output carries nothing but what was asked for (the ticket's command, a NodeId, hashes, or JSON),
-//! so it can always be piped.
+//! Invariants: standard output carries nothing but what was asked for (the ticket's command, a NodeId, hashes, or JSON),
+//! so it can always be piped; and what could not be written there is remembered until the end ([`Reporter::unwritten`]), so
+//! that nothing is stopped by it and nothing passes for done.
 
 mod bottleneck;
 mod event;
@@ -48,6 +49,8 @@ pub struct Reporter {
 
 struct Inner {
     out: BufWriter<Box<dyn Write + Send>>,
+    /// Why something of it could not be written.
+    unwritten: Option<io::Error>,
     err: Stderr,
     /// Lines of progress that stand on the terminal and must be wiped before anything else is written.
     lines_drawn: usize,
@@ -72,6 +75,7 @@ impl Reporter {
         };
         let inner = Inner {
             out: BufWriter::with_capacity(64 << 10, Box::new(io::stdout())),
+            unwritten: None,
             err: io::stderr(),
             lines_drawn: 0,
             asking: false,
@@ -83,7 +87,7 @@ impl Reporter {
     /// Standard output belongs to the data from now on: what would go there goes to standard error.
     pub fn keep_off_stdout(&self) {
         let mut inner = self.lock();
-        let _ = inner.out.flush();
+        inner.print(|out| out.flush());
         inner.out = BufWriter::new(Box::new(io::stderr()));
     }
 
@@ -98,12 +102,11 @@ impl Reporter {
             return;
         }
         let mut inner = self.lock();
-        // A reader that went away does not stop a transfer: its exit code still tells how it ended.
-        let _ = serde_json::to_writer(&mut inner.out, &Numbered { event, receiver });
-        let _ = inner.out.write_all(b"\n");
-        if !matches!(event, Event::File { .. }) {
-            let _ = inner.out.flush();
-        }
+        inner.print(|out| {
+            serde_json::to_writer(&mut *out, &Numbered { event, receiver })?;
+            out.write_all(b"\n")?;
+            if matches!(event, Event::File { .. }) { Ok(()) } else { out.flush() }
+        });
     }
 
     /// A line for people.
@@ -130,16 +133,21 @@ impl Reporter {
         if self.style != Style::Json {
             let mut inner = self.lock();
             inner.wipe();
-            let _ = writeln!(inner.out, "{}", text.as_ref());
-            let _ = inner.out.flush();
+            inner.print(|out| writeln!(out, "{}", text.as_ref()).and_then(|()| out.flush()));
         }
     }
 
     /// A document that was asked for, on standard output, in every style: it is what it is.
-    pub fn document(&self, bytes: &[u8]) -> io::Result<()> {
+    pub fn document(&self, bytes: &[u8]) {
+        self.lock().print(|out| out.write_all(bytes).and_then(|()| out.flush()));
+    }
+
+    /// The failure that it is if standard output did not take what was asked for. A reader that went away has seen enough.
+    pub fn unwritten(&self) -> Result<(), Failure> {
         let mut inner = self.lock();
-        inner.out.write_all(bytes)?;
-        inner.out.flush()
+        // Events about files may still be on their way.
+        inner.print(|out| out.flush());
+        inner.unwritten.as_ref().map_or(Ok(()), |error| Err(cannot_print(error)))
     }
 
     /// Columns and rows, if people see a terminal.
@@ -188,7 +196,8 @@ impl Reporter {
             message: &failure.message,
             hint: failure.hint.as_deref(),
         });
-        if self.style != Style::Json {
+        // Whoever reads the events cannot be told by them that they cannot be written.
+        if self.style != Style::Json || self.lock().unwritten.is_some() {
             let mut inner = self.lock();
             inner.stderr_line(&format!("wraith: {}", failure.message));
             if let Some(hint) = &failure.hint {
@@ -239,6 +248,19 @@ impl std::fmt::Debug for Inner {
 }
 
 impl Inner {
+    /// Writes to standard output; what goes wrong is kept for the end.
+    fn print(
+        &mut self,
+        write: impl FnOnce(&mut BufWriter<Box<dyn Write + Send>>) -> io::Result<()>,
+    ) {
+        match write(&mut self.out) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                self.unwritten.get_or_insert(error);
+            }
+            _ => {}
+        }
+    }
+
     fn stderr_line(&mut self, text: &str) {
         self.wipe();
         let _ = writeln!(self.err, "{text}");
@@ -269,6 +291,11 @@ impl Inner {
             lines => format!("\r\x1b[{}A", lines - 1),
         }
     }
+}
+
+/// Standard output did not take what was asked for.
+pub fn cannot_print(error: &io::Error) -> Failure {
+    Failure::disk("cannot write to standard output", error).hint("is the disk full?")
 }
 
 /// Columns and rows.
