@@ -13,7 +13,8 @@ use wraith_discovery::{Capability, Code, Giver, Guest, Refusal, Ticket};
 use wraith_files::{Entry, Kind, Mtime, RelPath};
 use wraith_noise::{FinalHello, InitiatorHello, Parameters, ResponderHello, SecretIdentity, Suite};
 use wraith_transfer::message::{
-    Accept, Compare, Fetch, Hello, Lack, Message, Offer, Part, ReceiptBody, Refine, Span, Want,
+    Accept, Compare, Fetch, Hello, Lack, Lanes, Message, Offer, Part, ReceiptBody, Refine, Span,
+    Taken, Want,
 };
 use wraith_transfer::record::{Ending, Header};
 
@@ -94,13 +95,14 @@ fn packets(frames: &[Vec<u8>]) -> Vec<Vec<u8>> {
     alone.chain([with(frames.iter().flat_map(packet).collect())]).collect()
 }
 
-fn messages() -> [Message; 8] {
+/// One of each kind, and one of a kind that is not known.
+fn messages() -> [Message; 11] {
     let span = Span { first: 3, count: 4 };
     [
-        Message::Hello(Hello { version: 1, role: 2, features: None }),
+        Message::Hello(Hello { version: 1, role: 2, features: Some(1) }),
         Message::Fetch(Fetch { secret: [1; 16], instance: Some(7), stream: Some(true) }),
         Message::Offer(Offer { name: "film".into(), files: 3, bytes: 1 << 40, ..Offer::default() }),
-        Message::Accept(Accept::default()),
+        Message::Accept(Accept { have: Some(9), rate: Some(1 << 20), lanes: Some(2) }),
         Message::Want(Want {
             upto: 1000,
             whole: vec![span],
@@ -121,16 +123,24 @@ fn messages() -> [Message; 8] {
         }),
         Message::Refine(Refine { entry: 9, average: 1024, spans: vec![span] }),
         Message::Lack(Lack { entry: 9, upto: 10, spans: vec![span] }),
+        Message::Taken(Taken { bytes: 1 << 40 }),
+        Message::Lanes(Lanes { ports: vec![1, 50_000] }),
+        Message::Unknown(1 << 20),
     ]
 }
 
+/// One of each kind, and each ending.
 fn records() -> Vec<Vec<u8>> {
     let root = [7; 32];
+    let end = |ending| Header::End { entry: 4, ending, chunks: 6, root };
     let headers = [
         Header::Whole { entry: 1, len: 1000, root },
         Header::Chunk { entry: 2, index: 3, len: 1 << 18, cv: root },
         Header::Hole { entry: 3, first: 4, count: 5 },
-        Header::End { entry: 4, ending: Ending::Complete, chunks: 6, root },
+        end(Ending::Complete),
+        end(Ending::Changed),
+        end(Ending::Unreadable),
+        end(Ending::Identical),
         Header::Sketch { entry: 5, at: 6, len: 24 },
         Header::Proofs { entry: 5, first: 6, len: 64 },
         Header::Patch { entry: 5, index: 6, len: 7 },

@@ -5,6 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use wraith_fuzz::{Mutator, TARGETS};
+use wraith_transfer::message::Message;
+use wraith_transfer::record::Header;
 
 fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus")
@@ -55,4 +57,38 @@ fn every_folder_of_inputs_belongs_to_a_target() {
         .map(|item| item.unwrap().file_name().into_string().unwrap())
         .collect();
     assert_eq!(folders, TARGETS.iter().map(|target| target.name.to_owned()).collect());
+}
+
+/// Kinds that are known today: those of which an empty body is not taken for a message of a later version.
+fn is_known_message(kind: u8) -> bool {
+    !matches!(Message::from_bytes(&[0x82, kind, 0xa0]), Ok(Message::Unknown(_)))
+}
+
+#[test]
+fn there_is_a_good_message_of_every_kind() {
+    let (mut known, mut unknown) = (BTreeSet::new(), false);
+    for (file, input) in inputs("message") {
+        match Message::from_bytes(&input) {
+            Ok(Message::Unknown(_)) => unknown = true,
+            // A kind below 24 is a byte of its own, behind that of the array.
+            Ok(_) => drop(known.insert(input[1])),
+            Err(error) => {
+                panic!("{}: {error}; cargo run -p wraith-fuzz --example seeds", file.display())
+            }
+        }
+    }
+    assert_eq!(known, (0..24).filter(|kind| is_known_message(*kind)).collect());
+    assert!(unknown);
+}
+
+#[test]
+fn there_is_a_good_record_of_every_kind() {
+    let mut kinds = BTreeSet::new();
+    for (file, input) in inputs("record") {
+        if let Err(error) = Header::parse(&input) {
+            panic!("{}: {error}; cargo run -p wraith-fuzz --example seeds", file.display());
+        }
+        kinds.insert(input[0]);
+    }
+    assert_eq!(kinds, (0..=u8::MAX).filter(|kind| Header::len_of(*kind).is_ok()).collect());
 }
