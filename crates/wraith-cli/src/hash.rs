@@ -5,6 +5,8 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use wraith_files::shown;
+
 use crate::args::HashArgs;
 use crate::failure::{Exit, Failure, plain};
 use crate::output::{Event, Reporter};
@@ -23,7 +25,8 @@ pub fn run(args: &HashArgs, reporter: &Reporter) -> Result<(), Failure> {
                 reporter.answer(b3sum_line(&root, path));
             }
             Err(error) => {
-                reporter.warn(format!("cannot read {}: {}", path.display(), plain(&error)));
+                let name = shown(path.as_os_str().as_bytes());
+                reporter.warn(format!("cannot read {name}: {}", plain(&error)));
                 unreadable += 1;
             }
         }

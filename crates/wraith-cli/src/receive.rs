@@ -118,7 +118,7 @@ fn command_again(args: &ReceiveArgs, saved: Option<&Saved>) -> String {
     words.extend(saved.filter(|_| args.code).map(|saved| saved.code().to_owned()));
     words.extend(args.wanted.iter().map(|word| shell_word(&word.to_string_lossy())));
     words.extend(code::meeting_words(&args.meeting));
-    words.extend(args.rate.map(|rate| format!("--rate {}", rate.0)));
+    words.extend(args.rate.as_ref().map(|rate| format!("--rate {rate}")));
     words.extend(args.lanes.map(|lanes| format!("--lanes {lanes}")));
     let out = args.out.to_string_lossy();
     if out != "." {
@@ -179,7 +179,11 @@ impl Receiving<'_> {
             ticker.get_or_insert_with(|| {
                 Ticker::start(Arc::clone(self.reporter), Arc::clone(&self.meter))
             });
-            match self.fetch(connection, &progress, lost.is_none()) {
+            let fetched = self.fetch(connection, &progress, lost.is_none());
+            if fetched.is_err() {
+                self.meter.leave(&progress);
+            }
+            match fetched {
                 Ok(report) => {
                     drop(ticker);
                     let identity = SecretIdentity::from_seed(*self.seed);
@@ -245,7 +249,7 @@ impl Receiving<'_> {
         );
         options.on_conflict = self.args.on_conflict.policy().unwrap_or_default();
         options.stream = self.stream.clone();
-        options.rate = self.args.rate.map(|rate| rate.0);
+        options.rate = self.args.rate.as_ref().map(|rate| rate.bytes);
         // What was lost may have been a lane: a path that does not keep them gets along without.
         if first {
             options.lanes = lanes::to_receive(self.args.lanes, *self.seed);

@@ -4,10 +4,12 @@
 //! a terabyte as for a byte. Walking the tree for the offer happens while the receiver is awaited.
 
 use std::net::SocketAddr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use wraith_discovery::{Ticket, Waiting};
+use wraith_files::{Walk, shown};
 use wraith_transfer::Role;
 use wraith_transport::Endpoint;
 
@@ -41,7 +43,7 @@ pub fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
     let stream = pipe::source(args, reporter)?;
     let interrupt = Interrupt::for_transfer(reporter)?;
     let paths: &[PathBuf] = if stream.is_some() { &[] } else { &args.paths };
-    let paths = paths.iter().map(|path| canonical(path)).collect::<Result<Vec<_>, _>>()?;
+    let paths = sources(paths)?;
     let home = Home::open()?;
     let identity = home.identity()?;
     let (node_id, seed) = (identity.node_id(), *identity.seed());
@@ -132,12 +134,23 @@ fn show(ticket: &Ticket, waiting: Option<&Waiting>, args: &SendArgs, reporter: &
     }
 }
 
+/// The paths to send, each checked by itself and beside the others, so that what cannot be offered is told before there is a
+/// code. Nothing below them is looked at.
+pub fn sources(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let paths = paths.iter().map(|path| canonical(path)).collect::<Result<Vec<_>, _>>()?;
+    Walk::new(&paths).map_err(|error| Failure::new(Exit::Usage, format!("cannot send {error}")))?;
+    Ok(paths)
+}
+
 /// The absolute path with links resolved, except in the last component: a link is sent as a link.
-pub fn canonical(path: &Path) -> Result<PathBuf, Failure> {
+fn canonical(path: &Path) -> Result<PathBuf, Failure> {
     let missing = |error: std::io::Error| {
         let kind = error.kind() == std::io::ErrorKind::NotFound;
         let exit = if kind { Exit::Usage } else { Exit::Disk };
-        Failure::new(exit, format!("cannot send {}: {}", path.display(), plain(&error)))
+        Failure::new(
+            exit,
+            format!("cannot send {}: {}", shown(path.as_os_str().as_bytes()), plain(&error)),
+        )
     };
     path.symlink_metadata().map_err(missing)?;
     match (path.parent(), path.file_name()) {
@@ -170,8 +183,8 @@ pub fn command_again(args: &SendArgs) -> String {
     if args.receivers > 1 {
         words.push(format!("-n {}", args.receivers));
     }
-    if let Some(rate) = args.rate {
-        words.push(format!("--rate {}", rate.0));
+    if let Some(rate) = &args.rate {
+        words.push(format!("--rate {rate}"));
     }
     words.extend(args.lanes.map(|lanes| format!("--lanes {lanes}")));
     words.extend(args.to.as_ref().map(|name| format!("--to {name}")));

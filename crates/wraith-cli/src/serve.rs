@@ -264,7 +264,7 @@ impl<'a> Serving<'a> {
         self.next_id += 1;
         let mut options = SendOptions::new(self.paths.clone(), self.secret);
         options.stream = self.stream.clone();
-        options.rate.limit(self.args.rate.map(|rate| rate.0));
+        options.rate.limit(self.args.rate.as_ref().map(|rate| rate.bytes));
         options.lanes = self.lanes.clone();
         options.delta = !self.args.whole_file;
         let story = Arc::new(Story::new(Role::Sender, self.reporter));
@@ -369,8 +369,8 @@ impl<'a> Serving<'a> {
 
     /// The cap is for all receivers together.
     fn share_rate(&self) {
-        let Some(rate) = self.args.rate else { return };
-        let share = rate.0 / self.receivers().count().max(1) as u64;
+        let Some(rate) = &self.args.rate else { return };
+        let share = rate.bytes / self.receivers().count().max(1) as u64;
         self.receivers().for_each(|session| session.options.rate.limit(Some(share)));
     }
 
@@ -392,7 +392,9 @@ impl<'a> Serving<'a> {
             }
             return None;
         }
-        self.meter.leave(&session.options.progress);
+        if result.is_err() {
+            self.meter.leave(&session.options.progress);
+        }
         self.share_rate();
         let end = match result {
             Ok(report) => self.served(&session, &report),
@@ -429,6 +431,7 @@ impl<'a> Serving<'a> {
         if last {
             self.ticker = None;
         }
+        self.meter.leave(&session.options.progress);
         session.story.sent(report, session.options.progress.bytes());
         if !self.is_several() {
             return Some(report.outcome().map_err(|error| self.failure(&error)));

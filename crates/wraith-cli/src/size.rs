@@ -3,15 +3,19 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A number of bytes given as `4096`, `64K`, `256M`, `1G`, `2T` (powers of 1024) or `1MB`, `1GB` (powers of 1000).
+/// A number of bytes given as `4096`, `64K`, `256M`, `1G`, `2T` (powers of 1024) or `1MB`, `1GB` (powers of 1000); `1.5G` is
+/// one and a half of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size(pub u64);
+
+/// Digits behind the point of a size.
+const DECIMALS_MAX: usize = 9;
 
 impl FromStr for Size {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+        let digits = text.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'.').count();
         let (number, unit) = text.split_at(digits);
         let factor: u64 = match unit.to_ascii_uppercase().as_str() {
             "" | "B" => 1,
@@ -25,22 +29,44 @@ impl FromStr for Size {
             "TB" => 1_000_000_000_000,
             _ => return Err(format!("unknown unit \"{unit}\": use K, M, G, T or KB, MB, GB, TB")),
         };
-        let number: u64 = number.parse().map_err(|_| "a size begins with a number".to_owned())?;
-        number.checked_mul(factor).map(Self).ok_or_else(|| "too large".to_owned())
+        let (whole, part) = number.split_once('.').unwrap_or((number, ""));
+        let is_number = !(part.contains('.') || whole.is_empty() && part.is_empty());
+        if !is_number || number.ends_with('.') {
+            return Err("a size begins with a number".to_owned());
+        }
+        if part.len() > DECIMALS_MAX {
+            return Err(format!("more than {DECIMALS_MAX} digits behind the point"));
+        }
+        let too_large = || "too large".to_owned();
+        let digits = if whole.is_empty() { "0" } else { whole };
+        let whole: u64 = digits.parse().map_err(|_| too_large())?;
+        let ten = 10u128.pow(part.len() as u32);
+        let part: u128 = if part.is_empty() { 0 } else { part.parse().map_err(|_| too_large())? };
+        let bytes = u128::from(whole) * u128::from(factor) + part * u128::from(factor) / ten;
+        u64::try_from(bytes).map(Self).map_err(|_| too_large())
     }
 }
 
 /// A number of bytes per second, written as a [`Size`], with or without `/s`; at least 1 KiB.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RateLimit(pub u64);
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RateLimit {
+    pub bytes: u64,
+    /// As it was typed.
+    text: String,
+}
+
+impl fmt::Display for RateLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
 
 impl FromStr for RateLimit {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let text = text.strip_suffix("/s").unwrap_or(text);
-        match text.parse::<Size>()? {
-            Size(rate) if rate >= 1024 => Ok(Self(rate)),
+        match text.strip_suffix("/s").unwrap_or(text).parse::<Size>()? {
+            Size(bytes) if bytes >= 1024 => Ok(Self { bytes, text: text.to_owned() }),
             Size(_) => Err("less than 1K a second is no transfer".to_owned()),
         }
     }
@@ -101,7 +127,7 @@ mod tests {
 
     #[test]
     fn rates_are_bytes_per_second() {
-        let rate = |text: &str| text.parse::<RateLimit>().map(|rate| rate.0).ok();
+        let rate = |text: &str| text.parse::<RateLimit>().map(|rate| rate.bytes).ok();
         assert_eq!(rate("50M"), Some(50 << 20));
         assert_eq!(rate("1MB/s"), Some(1_000_000));
         for wrong in ["0", "100", "50Mbit", "/s", ""] {
@@ -116,7 +142,12 @@ mod tests {
         assert_eq!(size("256M"), Ok(256 << 20));
         assert_eq!(size("1g"), Ok(1 << 30));
         assert_eq!(size("1GB"), Ok(1_000_000_000));
-        for wrong in ["", "M", "1X", "-1", "1.5G", "99999999999T"] {
+        assert_eq!((size("1.5G"), size(".5M")), (Ok(3 << 29), Ok(1 << 19)));
+        assert_eq!(size("0.1MB"), Ok(100_000));
+        for large in ["99999999999999999999", "99999999999T", "16777216T"] {
+            assert_eq!(size(large), Err("too large".into()));
+        }
+        for wrong in ["", "M", "1X", "-1", "1.G", ".", ".G", "1.2.3M", "1.0123456789G"] {
             assert!(size(wrong).is_err(), "{wrong}");
         }
     }

@@ -68,6 +68,22 @@ fn a_sender_that_waits_stops_at_once() {
 }
 
 #[test]
+fn the_command_that_continues_has_the_rate_as_it_was_typed() {
+    let world = World::new();
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 10);
+    for rate in ["30M", "1MB/s", "1.5M"] {
+        let mut sender = world.send_with(&[&film], &["--rate", rate]);
+        sender.ticket();
+        sender.signal(libc::SIGINT);
+        let outcome = sender.finish();
+        let error = outcome.expect_error(130);
+        let hint = error["hint"].as_str().unwrap();
+        assert!(hint.contains(&format!("--rate {rate} ")), "{hint}");
+    }
+}
+
+#[test]
 fn ctrl_c_at_the_question_stops_at_once() {
     let world = World::new();
     let film = world.source().join("film.mov");

@@ -384,6 +384,28 @@ fn strangers_that_wait_do_not_keep_a_contact_out() {
 }
 
 #[test]
+fn a_sender_to_a_contact_keeps_to_its_timeout_and_shows_no_progress_before_it_is_answered() {
+    let (world, listener) = friends(CONTACTS);
+    let address = world.contacts("anna")[0]["addresses"][0].as_str().unwrap().to_owned();
+    for side in ["hasty", "patient"] {
+        world.know(side, "bob", Some(&address));
+    }
+    // To both it is silent. The machine may be slow, but not so slow that one second becomes more than ten.
+    let mut patient = world.send_to("patient", "bob", "film.mov", &[]);
+    patient.event("met");
+    let hasty = world.send_to("hasty", "bob", "film.mov", &["--timeout", "1"]).finish();
+    hasty.expect_error(3);
+    assert!(!patient.has_ended(), "one second was as long as ten");
+    patient.signal(libc::SIGINT);
+    let patient = patient.finish();
+    patient.expect_error(130);
+    for outcome in [hasty, patient] {
+        assert_eq!(outcome.all("progress").count(), 0, "{:?}", outcome.events);
+    }
+    stop(listener);
+}
+
+#[test]
 fn standard_input_goes_to_a_contact_too() {
     let (world, mut listener) = friends(CONTACTS);
     let (reader, mut writer) = std::io::pipe().unwrap();

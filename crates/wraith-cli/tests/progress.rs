@@ -5,6 +5,7 @@ mod support;
 use std::io::Write;
 use std::process::Stdio;
 
+use serde_json::Value;
 use support::pty::Terminal;
 use support::{Process, World, tree};
 
@@ -92,4 +93,60 @@ fn programs_learn_the_path_and_what_the_transfer_waits_for() {
     writer.write_all(b"y\n").unwrap();
     receiver.finish().expect_exit(0);
     sender.finish().expect_exit(0);
+}
+
+#[test]
+fn a_connection_that_is_made_again_counts_once_and_while_there_is_none_there_is_no_rate() {
+    const SIZE: u64 = 60_000_000;
+    let world = World::new();
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, SIZE as usize);
+    let mut sender = world.send_with(&[&film], &["--rate", "16M"]);
+    let ticket = sender.ticket();
+    let receiver = world.receive(&ticket);
+    sender.event_where("progress", |progress| progress["bytes"].as_u64() > Some(SIZE / 8));
+    receiver.signal(libc::SIGINT);
+    receiver.finish().expect_exit(130);
+    sender.event("reconnecting");
+    let waiting = sender.event("progress");
+    let waiting = if waiting["path"].is_null() { waiting } else { sender.event("progress") };
+    assert_eq!((&waiting["bytes_per_second"], &waiting["path"]), (&0.into(), &Value::Null));
+    assert!(waiting["eta_seconds"].is_null() && waiting["bottleneck"].is_null(), "{waiting}");
+    assert!(waiting["bytes"].as_u64() > Some(SIZE / 8), "how far it was is still shown");
+    world.receive(&ticket).finish().expect_exit(0);
+    let sent = sender.finish();
+    sent.expect_exit(0);
+    for progress in sent.all("progress") {
+        assert_eq!((&progress["total"], &progress["total_files"]), (&SIZE.into(), &1.into()));
+    }
+    assert_eq!(sent.last("progress")["bytes"], SIZE);
+}
+
+#[test]
+fn what_is_there_already_does_not_count_as_speed() {
+    const SIZE: usize = 200_000_000;
+    const RATE: u64 = 16 << 20;
+    let world = World::new();
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, SIZE);
+    let mut sender = world.send(&[&film]);
+    let receiver = world.receive_with(&sender.ticket(), &["--rate", "40M"]);
+    support::journal::wait_until_verified(&world.target(), "film.mov", 400);
+    receiver.kill();
+    sender.kill();
+    let mut sender = world.send_with(&[&film], &["--rate", "16M"]);
+    let received = world.receive(&sender.ticket()).finish();
+    received.expect_exit(0);
+    assert!(
+        received.last("done")["bytes_moved"].as_u64() < Some(SIZE as u64 / 2 + SIZE as u64 / 4)
+    );
+    let sent = sender.finish();
+    sent.expect_exit(0);
+    for outcome in [&received, &sent] {
+        for progress in outcome.all("progress") {
+            // A burst and what waits in buffers come on top of the cap.
+            let rate = progress["bytes_per_second"].as_u64().unwrap();
+            assert!(rate < 3 * RATE, "{}: {progress}", outcome.name);
+        }
+    }
 }

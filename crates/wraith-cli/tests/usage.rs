@@ -2,6 +2,7 @@
 
 mod support;
 
+use std::os::unix::fs::symlink;
 use std::process::Stdio;
 
 use support::{World, tree};
@@ -60,6 +61,41 @@ fn times_beyond_ten_years_are_refused_and_what_is_possible_is_said() {
             assert_eq!(output.status.code(), Some(2), "{words:?}: {said}");
             assert!(said.contains("315360000 (ten years)"), "{words:?}: {said}");
         }
+    }
+}
+
+#[test]
+fn what_cannot_be_offered_is_told_before_a_ticket() {
+    let world = World::new();
+    let at = |name: &str| world.source().join(name);
+    tree::file(&at("there"), 1, 1);
+    tree::file(&at("below/there"), 1, 1);
+    symlink("nowhere", at("dangling")).unwrap();
+    symlink("loop", at("loop")).unwrap();
+    for paths in [
+        vec![at("there"), at("there")],
+        vec![at("there"), at("below/there")],
+        vec![at("dangling")],
+        vec![at("loop")],
+        vec!["/".into()],
+    ] {
+        let outcome = world.send(&paths).finish();
+        let error = outcome.expect_error(2);
+        assert!(error["message"].as_str().unwrap().starts_with("cannot send "), "{error}");
+        assert_eq!(outcome.all("ready").count(), 0, "{paths:?}");
+    }
+}
+
+#[test]
+fn a_name_that_is_not_there_does_not_drive_the_terminal() {
+    let world = World::new();
+    let name = "no\x1b[31msuch\u{202e}";
+    for words in [&["send", name][..], &["hash", name], &["verify", name]] {
+        let output = world.wraith("one").args(words).output().unwrap();
+        assert!(!output.status.success());
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains("no\\x1b[31msuch"), "{said:?}");
+        assert!(!said.contains(['\x1b', '\u{202e}']), "{said:?}");
     }
 }
 

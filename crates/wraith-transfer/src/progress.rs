@@ -4,7 +4,7 @@
 use std::fmt::{Display, Write};
 use std::net::SocketAddr;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use crate::message::Offer;
@@ -16,7 +16,9 @@ const ACTIVE_MAX: usize = 4;
 /// Live counters. All of them only grow, except that totals may be corrected while the tree is being walked.
 #[derive(Debug, Default)]
 pub struct Progress {
-    bytes: AtomicU64,
+    is_started: AtomicBool,
+    bytes_moved: AtomicU64,
+    bytes_found: AtomicU64,
     bytes_total: AtomicU64,
     files: AtomicU64,
     files_total: AtomicU64,
@@ -45,7 +47,18 @@ pub struct ActiveFile {
 impl Progress {
     /// File bytes settled so far: moved, found to be there already, or part of a file that failed.
     pub fn bytes(&self) -> u64 {
-        self.bytes.load(Relaxed)
+        self.bytes_moved().saturating_add(self.bytes_found.load(Relaxed))
+    }
+
+    /// Those of them that were settled by this connection's work, which tells how fast it goes: not those that an earlier one
+    /// had brought, or that were there already.
+    pub fn bytes_moved(&self) -> u64 {
+        self.bytes_moved.load(Relaxed)
+    }
+
+    /// The offer is known: until then the other figures mean nothing.
+    pub fn is_started(&self) -> bool {
+        self.is_started.load(Relaxed)
     }
 
     /// File bytes in the offer.
@@ -90,10 +103,16 @@ impl Progress {
     pub(crate) fn start(&self, offer: &Offer) {
         self.bytes_total.store(offer.bytes, Relaxed);
         self.files_total.store(offer.files, Relaxed);
+        self.is_started.store(true, Relaxed);
     }
 
     pub(crate) fn add_bytes(&self, n: u64) {
-        self.bytes.fetch_add(n, Relaxed);
+        self.bytes_moved.fetch_add(n, Relaxed);
+    }
+
+    /// Bytes that are settled without being moved now.
+    pub(crate) fn add_found(&self, n: u64) {
+        self.bytes_found.fetch_add(n, Relaxed);
     }
 
     pub(crate) fn add_files(&self, n: u64) {
@@ -120,6 +139,16 @@ impl Progress {
     /// Bytes of a large file are settled.
     pub(crate) fn add_bytes_of(&self, entry: u32, n: u64) {
         self.add_bytes(n);
+        self.show_bytes_of(entry, n);
+    }
+
+    /// The same of bytes that needed no moving now.
+    pub(crate) fn add_found_of(&self, entry: u32, n: u64) {
+        self.add_found(n);
+        self.show_bytes_of(entry, n);
+    }
+
+    fn show_bytes_of(&self, entry: u32, n: u64) {
         let mut names = lock(&self.names);
         if let Some((_, file)) = names.active.iter_mut().find(|(active, _)| *active == entry) {
             file.bytes = file.bytes.saturating_add(n).min(file.size);
@@ -160,5 +189,7 @@ mod tests {
         assert_eq!(active[0], ActiveFile { name: "file 1".into(), bytes: 100, size: 100 });
         assert_eq!((active.len(), progress.bytes()), (ACTIVE_MAX - 1, 105));
         assert_eq!(progress.current_file(), "file 9");
+        progress.add_found_of(1, 100);
+        assert_eq!((progress.bytes_moved(), progress.bytes()), (105, 205));
     }
 }

@@ -10,6 +10,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -33,7 +34,7 @@ use crate::output::{Event, Meter, Reporter, Ticker};
 use crate::pending::PendingSend;
 use crate::pipe;
 use crate::report::{self, Story};
-use crate::send::{canonical, command_again};
+use crate::send::{command_again, sources};
 use reach::{Reached, Reaching};
 
 /// How long the contact is looked for if no other time is asked for; as a receiver looks for its sender.
@@ -46,7 +47,7 @@ pub fn run(args: &SendArgs, name: &Name, reporter: &Arc<Reporter>) -> Result<(),
     let interrupt = Interrupt::for_transfer(reporter)?;
     let stream = pipe::source(args, reporter)?;
     let paths: &[PathBuf] = if stream.is_some() { &[] } else { &args.paths };
-    let paths = paths.iter().map(|path| canonical(path)).collect::<Result<Vec<_>, _>>()?;
+    let paths = sources(paths)?;
     let home = Home::open()?;
     let identity = home.identity()?;
     let seed = *identity.seed();
@@ -163,7 +164,12 @@ impl Calling<'_> {
             ticker.get_or_insert_with(|| {
                 Ticker::start(Arc::clone(self.reporter), Arc::clone(&self.meter))
             });
-            match self.send(connection, &options) {
+            let timely = lost.is_none().then_some((deadline, &*answered));
+            let sent = self.send(connection, &options, timely);
+            if sent.is_err() {
+                self.meter.leave(&options.progress);
+            }
+            match sent {
                 Ok(report) => {
                     drop(ticker);
                     let bytes = options.progress.bytes();
@@ -174,10 +180,14 @@ impl Calling<'_> {
                         .map_err(|e| report::failure(&e, &again))
                         .map(|()| reached);
                 }
+                Err(TransferError::NetworkLost { .. })
+                    if !answered.load(Relaxed)
+                        && lost.is_none()
+                        && self.interrupt.caught().is_none() =>
+                {
+                    return Err(self.silent(&reached));
+                }
                 Err(error) if self.may_come_back(&error) => {
-                    if !answered.load(Relaxed) && lost.is_none() {
-                        return Err(self.silent(&reached));
-                    }
                     let bytes = options.progress.bytes();
                     // The time begins anew only when something was won.
                     if lost.is_none() || bytes > furthest {
@@ -206,7 +216,7 @@ impl Calling<'_> {
     fn options(&self) -> (SendOptions, Arc<AtomicBool>) {
         let mut options = SendOptions::new(self.paths.clone(), self.secret);
         options.stream = self.stream.clone();
-        options.rate.limit(self.args.rate.map(|rate| rate.0));
+        options.rate.limit(self.args.rate.as_ref().map(|rate| rate.bytes));
         options.lanes = self.lanes.clone();
         let (answered, story) = (Arc::new(AtomicBool::new(false)), Arc::clone(&self.story));
         let theirs = Arc::clone(&answered);
@@ -219,10 +229,12 @@ impl Calling<'_> {
         (options, answered)
     }
 
+    /// Serves the connection. `timely`: until when the receiver must have answered, and whether it has.
     fn send(
         &self,
         connection: Connection,
         options: &Arc<SendOptions>,
+        timely: Option<(Instant, &AtomicBool)>,
     ) -> Result<SendReport, TransferError> {
         let (cancel, theirs) = (options.cancel.clone(), connection.clone());
         self.interrupt.on_signal(move || {
@@ -232,9 +244,24 @@ impl Calling<'_> {
         let survey = Arc::clone(options);
         // What it finds wrong, the transfer finds too, and says so.
         thread::spawn(move || drop(survey.survey().map(|_| ())));
-        // A connection that is gone tells why below.
-        let _ = knock(&connection, &self.secret);
-        serve(connection, options)
+        let (over, is_over) = mpsc::channel::<()>();
+        thread::scope(|scope| {
+            if let Some((deadline, answered)) = timely {
+                let theirs = connection.clone();
+                scope.spawn(move || {
+                    let left = deadline.saturating_duration_since(Instant::now());
+                    let is_late = is_over.recv_timeout(left) == Err(RecvTimeoutError::Timeout);
+                    if is_late && !answered.load(Relaxed) {
+                        theirs.close(close::OTHER, "");
+                    }
+                });
+            }
+            // A connection that is gone tells why below.
+            let _ = knock(&connection, &self.secret);
+            let sent = serve(connection, options);
+            drop(over);
+            sent
+        })
     }
 
     fn may_come_back(&self, error: &TransferError) -> bool {

@@ -132,13 +132,13 @@ pub enum Event<'a> {
         /// Bytes of all files.
         bytes: u64,
     },
-    /// How far it is; several a second, and once at the end.
+    /// How far it is; several a second from the first offer on, and once at the end.
     Progress {
         /// Bytes settled: moved, there already, or of files that failed.
         bytes: u64,
         /// Bytes of all files.
         total: u64,
-        /// The rate, averaged over some seconds.
+        /// The rate of the last five seconds; 0 while nobody is connected.
         bytes_per_second: u64,
         /// Time left at this rate; null while nothing moves.
         eta_seconds: Option<u64>,
@@ -148,9 +148,9 @@ pub enum Event<'a> {
         total_files: u64,
         /// The file that is being moved, escaped; empty before the first.
         file: &'a str,
-        /// `loopback`, `lan` or `direct`; null before there is a connection.
+        /// `loopback`, `lan` or `direct`; null while there is no connection.
         path: Option<&'a str>,
-        /// What it waits for most: `net` (or the other side), `disk` or `cpu`; null in the first second.
+        /// What it waits for most: `net` (or the other side), `disk` or `cpu`; null in the first second and while nobody is connected.
         bottleneck: Option<&'a str>,
     },
     /// What became of one file.

@@ -58,6 +58,10 @@ fn figures(s: &Snapshot) -> Vec<Figure> {
     if s.total_files > 1 {
         say(6, format!("{} of {}", s.files, Files(s.total_files)));
     }
+    if s.is_waiting {
+        say(1, "not connected".into());
+        return figures;
+    }
     say(1, format!("{}/s", Bytes(s.bytes_per_second)));
     if let Some(seconds) = s.eta_seconds() {
         say(2, format!("{} left", Clock(seconds)));
@@ -288,6 +292,12 @@ mod tests {
         let bare: String =
             colored.replace("\x1b[36m", "").replace("\x1b[2m", "").replace("\x1b[0m", "");
         assert_eq!(bare, total(&half(), 80, false));
+    }
+
+    #[test]
+    fn while_nobody_is_connected_there_is_no_rate() {
+        let waiting = Snapshot { is_waiting: true, ..half() };
+        assert_eq!(plain(&waiting), "50%  500 MB of 1.00 GB  not connected");
     }
 
     #[test]

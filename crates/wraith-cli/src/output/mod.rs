@@ -225,7 +225,7 @@ impl Reporter {
             }
             Style::Log => {
                 let mut inner = self.lock();
-                if inner.last_log.elapsed() >= LOG_PACE {
+                if !snapshot.is_waiting && inner.last_log.elapsed() >= LOG_PACE {
                     inner.last_log = Instant::now();
                     inner.stderr_line(&line::plain(snapshot));
                 }

@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::meter::Rate;
-use super::{LOG_PACE, Meter, Reporter, Style};
+use super::{Meter, Reporter, Style};
 
 /// A thread that reports a [`Meter`] until it is dropped.
 #[derive(Debug)]
@@ -49,12 +49,13 @@ impl Drop for Ticker {
     }
 }
 
-/// Time between two reports; None where progress is not shown.
+/// Time between two looks; None where progress is not shown.
 fn pace(style: Style) -> Option<Duration> {
     match style {
         Style::Terminal { .. } => Some(Duration::from_millis(100)),
         Style::Json => Some(Duration::from_millis(250)),
-        Style::Log => Some(LOG_PACE),
+        // Only some of them become a line, but the rate is of the last seconds.
+        Style::Log => Some(Duration::from_millis(500)),
         Style::Quiet => None,
     }
 }

@@ -428,7 +428,7 @@ impl Incoming {
                 self.finish_part(receiving, &open.part, end.root)?;
             }
             Ending::Identical => {
-                receiving.progress.add_bytes(self.meta.size());
+                receiving.progress.add_found(self.meta.size());
                 self.verified(receiving, FileStatus::AlreadyHere, end.root, &self.meta.path);
             }
             Ending::Changed => {

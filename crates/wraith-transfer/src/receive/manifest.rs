@@ -172,7 +172,7 @@ impl ManifestReader<'_> {
             Verdict::Want { due, missing, old } => (due, missing, old),
             Verdict::Pass(status) => {
                 self.wants.pass(number);
-                receiving.progress.add_bytes(entry.size());
+                receiving.progress.add_found(entry.size());
                 receiving.passed(&entry, status);
                 return Ok(());
             }
@@ -187,7 +187,7 @@ impl ManifestReader<'_> {
         match &due {
             Due::Whole => self.wants.whole(number),
             Due::Chunks(chunks) => {
-                receiving.progress.add_bytes(entry.size() - missing);
+                receiving.progress.add_found(entry.size() - missing);
                 self.wants.part(number, chunks);
             }
             Due::Unless(root) => self.wants.compare(number, *root),

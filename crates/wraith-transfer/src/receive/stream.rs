@@ -79,7 +79,7 @@ pub(crate) fn run(
     let mut state = lock(&options.stream.0);
     state.open(session, options, offer)?;
     options.progress.start(offer);
-    options.progress.add_bytes(state.written);
+    options.progress.add_found(state.written);
     options.progress.set_current(&offer.name);
     let (have, rate) = (Some(state.written), options.rate);
     writer.send(session, &Message::Accept(Accept { have, rate, lanes: None }))?;

@@ -122,7 +122,7 @@ impl Worker<'_> {
         let root = self.sketch(file, unless)?;
         let progress = &self.sending.options.progress;
         if unless == Some(root) {
-            progress.add_bytes_of(file.entry, file.size);
+            progress.add_found_of(file.entry, file.size);
             return Ok((Ending::Identical, root));
         }
         let chunks = file.source.chunks();

@@ -49,7 +49,7 @@ pub(super) fn run(
     };
     options.events.event(Event::Accepted);
     source.resume_at(at).map_err(|what| TransferError::Other { what: what.into() })?;
-    options.progress.add_bytes(at);
+    options.progress.add_found(at);
     options.progress.set_current(&source.name());
     let stream = open(session, KIND)?;
     let sending = Sending { session, options, source, offer, ended: OnceLock::new() };

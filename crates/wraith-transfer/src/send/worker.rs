@@ -260,14 +260,15 @@ impl Worker<'_> {
         }
         let cv = chunk_cv(chunk, &[bytes]);
         lock(&big.root).set(chunk, cv);
-        progress.add_bytes_of(big.entry, len as u64);
         if !send {
+            progress.add_found_of(big.entry, len as u64);
             return if (chunk + 1).is_multiple_of(PULSE_CHUNKS) {
                 self.pulse(big, chunk + 1)
             } else {
                 Ok(())
             };
         }
+        progress.add_bytes_of(big.entry, len as u64);
         big.sent.fetch_add(1, Relaxed);
         self.sending.bytes_moved.fetch_add(len as u64, Relaxed);
         let mut header = Vec::with_capacity(HEAD_ROOM);
@@ -298,7 +299,12 @@ impl Worker<'_> {
             let len = chunk_len(big.size, chunk);
             let cv = zero_chunk_cv(chunk, len);
             lock(&big.root).set(chunk, cv);
-            self.sending.options.progress.add_bytes_of(big.entry, len as u64);
+            let progress = &self.sending.options.progress;
+            if send {
+                progress.add_bytes_of(big.entry, len as u64);
+            } else {
+                progress.add_found_of(big.entry, len as u64);
+            }
         }
         if !send {
             return self.pulse(big, chunks.end);
