@@ -254,6 +254,14 @@ fn a_folder_that_was_moved_is_found_when_it_is_named() {
     fs::rename(world.target(), &moved).unwrap();
     verify(&world, &[id.as_ref()]).expect_error(8);
     verify(&world, &[id.as_ref(), "--moved-to".as_ref(), moved.as_os_str()]).expect_exit(0);
+    // By where it was, too.
+    let old = world.target();
+    verify(&world, &[old.as_os_str(), "--moved-to".as_ref(), moved.as_os_str()]).expect_exit(0);
+    for path in [old.as_os_str(), moved.as_os_str()] {
+        let outcome = verify(&world, &[path]);
+        let error = outcome.last("error");
+        assert!(error["hint"].as_str().unwrap().contains("OLD --moved-to NEW"), "{error}");
+    }
 }
 
 #[test]

@@ -6,7 +6,8 @@ mod check;
 
 use std::ffi::OsStr;
 use std::fs;
-use std::path::Path;
+use std::io;
+use std::path::{self, Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -60,15 +61,28 @@ fn choose(shelf: &Shelf, word: &OsStr) -> Result<Shelved, Failure> {
     if !path.is_dir() && is_id {
         return shelf.find(&word.to_string_lossy());
     }
-    let name = path.display();
-    let folder = fs::canonicalize(path)
+    let name = escaped(path);
+    let folder = resolved(path)
         .map_err(|error| Failure::new(Exit::Other, format!("{name}: {}", plain(&error))))?;
     let all = shelf.all().map_err(|error| shelf.unreadable(&error))?;
     let is_there = |shelved: &Shelved| shelved.open().is_ok_and(|(head, _)| head.folder == folder);
     all.into_iter().find(is_there).ok_or_else(|| {
         let what = format!("no transfer into {} was recorded", escaped(&folder));
-        Failure::new(Exit::Other, what).hint("wraith verify --list shows what can be checked")
+        Failure::new(Exit::Other, what).hint(
+            "if it was moved there: wraith verify OLD --moved-to NEW; wraith verify --list shows what can be checked",
+        )
     })
+}
+
+/// The absolute path with the links in it resolved, as far as it is there: a folder that was moved is named by where it was.
+fn resolved(path: &Path) -> io::Result<PathBuf> {
+    let path = path::absolute(path)?;
+    let there = path.ancestors().find_map(|there| Some((there, fs::canonicalize(there).ok()?)));
+    match there {
+        Some((there, real)) if there == path => Ok(real),
+        Some((there, real)) => Ok(real.join(path.strip_prefix(there).expect("it is an ancestor"))),
+        None => Ok(path),
+    }
 }
 
 fn list(shelf: &Shelf, reporter: &Reporter) -> Result<(), Failure> {
@@ -162,7 +176,7 @@ impl Verify<'_> {
 
     fn compare(&self, lines: Lines, folder: &Path) -> Result<Found, Failure> {
         let target = TargetDir::open(folder).map_err(|error| {
-            let hint = "if it was moved: wraith verify --moved-to DIR ID";
+            let hint = "if it was moved: wraith verify OLD --moved-to NEW, OLD being where it was or the id";
             Failure::new(Exit::Verification, error.to_string()).hint(hint)
         })?;
         let checker =
