@@ -70,7 +70,7 @@ pub fn run(args: &ListenArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
         out: args.out.clone(),
         accept: args.accept,
         on_conflict: args.on_conflict,
-        rate: args.rate.map(|rate| rate.0),
+        rate: args.rate.as_ref().map(|rate| rate.bytes),
         meeting: args.meeting.clone(),
         seed,
         store,
