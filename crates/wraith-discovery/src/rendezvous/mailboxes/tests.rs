@@ -212,7 +212,7 @@ proptest! {
         for step in steps {
             let actions = match step {
                 Step::Connect(id, from) => {
-                    if !server.peers.get(id).is_some() {
+                    if server.peers.get(id).is_none() {
                         server.connected(now, id, address(from));
                     }
                     Vec::new()
