@@ -131,9 +131,7 @@ fn command_again(args: &ReceiveArgs, saved: Option<&Saved>) -> String {
     if args.whole_file {
         words.push("--whole-file".into());
     }
-    if args.record.no_record {
-        words.push("--no-record".into());
-    }
+    words.extend(args.record.words());
     words.join(" ")
 }
 

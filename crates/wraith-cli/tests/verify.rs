@@ -386,7 +386,9 @@ fn lists_of_what_never_finished_do_not_pile_up() {
         let receiver = world.receive_with(&ticket, &room);
         support::journal::wait_until_verified(&there, "z-large", chunks + 2);
         receiver.signal(libc::SIGINT);
-        receiver.finish().expect_error(130);
+        let stopped = receiver.finish();
+        let hint = stopped.expect_error(130)["hint"].as_str().unwrap();
+        assert!(hint.contains("--record-max 65536"), "{hint}");
         let bytes = part();
         assert!((1..=128 << 10).contains(&bytes), "{bytes} bytes after {n}");
     }

@@ -30,10 +30,12 @@ pub struct RecordArgs {
     pub no_record: bool,
 
     /// Let the list of what arrives grow to this size; what comes later is received and not listed
-    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = room)]
+    #[arg(long, value_name = "SIZE", default_value = ROOM, value_parser = room)]
     pub record_max: Size,
 }
 
+/// Some three million names, and half of what all lists may have together.
+const ROOM: &str = "256M";
 /// The least has room for what stands before the list, with the longest path there is.
 const ROOM_MIN: Size = Size(64 << 10);
 
@@ -48,5 +50,14 @@ impl RecordArgs {
     /// Bytes that the list may have; None: there is to be none.
     pub fn room(&self) -> Option<u64> {
         (!self.no_record).then_some(self.record_max.0)
+    }
+
+    /// The words of a command line that say the same.
+    pub fn words(&self) -> Option<String> {
+        match self.room() {
+            None => Some("--no-record".into()),
+            Some(_) if ROOM.parse() == Ok(self.record_max) => None,
+            Some(bytes) => Some(format!("--record-max {bytes}")),
+        }
     }
 }
