@@ -30,6 +30,7 @@ mod prompt;
 mod qr;
 mod receive;
 mod received;
+mod regain;
 mod rendezvous;
 mod report;
 mod saved;

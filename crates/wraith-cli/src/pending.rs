@@ -1,9 +1,11 @@
 //! What a `wraith send` must remember so that the same command, run again after a crash, offers the same things under
-//! the same ticket: the capability secret and the port.
+//! the same ticket: the capability secret and the port; and who has begun to fetch them, so that they find the sender
+//! again where its address is another one by then.
 //!
 //! Invariant: at most one process uses a record at a time (it holds a lock on the file), so two sends of the same
 //! paths never share a secret. A record is removed once the receiver has everything.
 
+use std::cell::RefCell;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -13,10 +15,12 @@ use std::time::Duration;
 
 use data_encoding::BASE32_NOPAD;
 use serde::{Deserialize, Serialize};
+use wraith_crypto::NodeId;
 use wraith_discovery::Capability;
 
 use crate::failure::Failure;
 use crate::home::Home;
+use crate::regain::MAX_RECEIVERS;
 
 const FOLDER: &str = "sends";
 /// A ticket nobody used for a week is forgotten: long enough for an interrupted transfer over a holiday, short enough
@@ -34,6 +38,9 @@ struct Record {
     version: u32,
     capability: String,
     port: u16,
+    /// NodeIds of those who have begun to fetch, the last first.
+    #[serde(default)]
+    receivers: Vec<String>,
 }
 
 /// The remembered, or new, secret and port of one send. Holds the lock on its record until dropped.
@@ -41,6 +48,7 @@ struct Record {
 pub struct PendingSend {
     capability: Capability,
     port: Option<u16>,
+    receivers: RefCell<Vec<NodeId>>,
     /// None when another process sends the same paths right now: then nothing is remembered.
     file: Option<(PathBuf, File)>,
 }
@@ -56,23 +64,24 @@ impl PendingSend {
         let path = folder.join(record_name(canonical_paths));
         let failed = |e: io::Error| Failure::disk(format!("cannot use {}", path.display()), &e);
         let Some(mut file) = lock_patiently(&path).map_err(failed)? else {
-            return Ok(Self { capability: new_capability()?, port: None, file: None });
+            return Self::unremembered();
         };
         let mut text = String::new();
         (&mut file).take(MAX_RECORD_BYTES).read_to_string(&mut text).unwrap_or_default();
+        let file = Some((path, file));
         match parse(&text) {
-            Some((capability, port)) => {
-                Ok(Self { capability, port: Some(port), file: Some((path, file)) })
+            Some((capability, port, receivers)) => {
+                let receivers = RefCell::new(receivers);
+                Ok(Self { capability, port: Some(port), receivers, file })
             }
-            None => {
-                Ok(Self { capability: new_capability()?, port: None, file: Some((path, file)) })
-            }
+            None => Ok(Self { file, ..Self::unremembered()? }),
         }
     }
 
     /// A new secret that nothing is remembered of.
     pub fn unremembered() -> Result<Self, Failure> {
-        Ok(Self { capability: new_capability()?, port: None, file: None })
+        let receivers = RefCell::default();
+        Ok(Self { capability: new_capability()?, port: None, receivers, file: None })
     }
 
     pub const fn capability(&self) -> &Capability {
@@ -86,21 +95,44 @@ impl PendingSend {
 
     /// Remembers the secret with the port that is in use now. Call before the ticket is shown.
     pub fn remember(&mut self, port: u16) -> Result<(), Failure> {
-        let Some((path, file)) = &mut self.file else { return Ok(()) };
         if self.port == Some(port) {
             return Ok(());
         }
+        self.write(port)?;
+        self.port = Some(port);
+        Ok(())
+    }
+
+    /// Who has begun to fetch, the last first.
+    pub fn receivers(&self) -> Vec<NodeId> {
+        self.receivers.borrow().clone()
+    }
+
+    /// Remembers that this receiver has begun to fetch.
+    pub fn remember_receiver(&self, receiver: NodeId) -> Result<(), Failure> {
+        let mut receivers = self.receivers.borrow_mut();
+        if receivers.first() == Some(&receiver) {
+            return Ok(());
+        }
+        receivers.retain(|known| *known != receiver);
+        receivers.insert(0, receiver);
+        receivers.truncate(MAX_RECEIVERS);
+        drop(receivers);
+        self.port.map_or(Ok(()), |port| self.write(port))
+    }
+
+    fn write(&self, port: u16) -> Result<(), Failure> {
+        let Some((path, file)) = &self.file else { return Ok(()) };
         let capability = BASE32_NOPAD.encode(self.capability.as_bytes());
-        let record = Record { version: VERSION, capability, port };
-        let text = serde_json::to_vec(&record).expect("a record of two plain fields is JSON");
-        let mut write = || {
+        let receivers = self.receivers.borrow().iter().map(ToString::to_string).collect();
+        let record = Record { version: VERSION, capability, port, receivers };
+        let text = serde_json::to_vec(&record).expect("a record of plain fields is JSON");
+        let write = |mut file: &File| {
             file.set_len(0)?;
             file.rewind()?;
             file.write_all(&text)
         };
-        write().map_err(|e| Failure::disk(format!("cannot write {}", path.display()), &e))?;
-        self.port = Some(port);
-        Ok(())
+        write(file).map_err(|e| Failure::disk(format!("cannot write {}", path.display()), &e))
     }
 
     /// The receiver has everything: the ticket ends here.
@@ -119,11 +151,13 @@ fn new_capability() -> Result<Capability, Failure> {
     Ok(Capability::from_bytes(secret))
 }
 
-fn parse(text: &str) -> Option<(Capability, u16)> {
+fn parse(text: &str) -> Option<(Capability, u16, Vec<NodeId>)> {
     let record: Record = serde_json::from_str(text).ok()?;
     let secret = BASE32_NOPAD.decode(record.capability.as_bytes()).ok()?;
     let capability = Capability::from_bytes(secret.try_into().ok()?);
-    (record.version == VERSION && record.port != 0).then_some((capability, record.port))
+    let receivers = record.receivers.iter().take(MAX_RECEIVERS);
+    let receivers = receivers.filter_map(|text| text.parse().ok()).collect();
+    (record.version == VERSION && record.port != 0).then_some((capability, record.port, receivers))
 }
 
 /// Named by a hash, so that the folder tells nobody what was sent, and any path fits.

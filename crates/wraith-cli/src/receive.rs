@@ -1,6 +1,8 @@
 //! `wraith receive`: dials the sender, asks its user, fetches; and dials again when the connection is lost.
 
 use std::io::IsTerminal;
+use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
@@ -30,12 +32,18 @@ use crate::offer::{self, Answer};
 use crate::output::{Meter, Reporter, Ticker};
 use crate::pipe;
 use crate::received::Recorder;
+use crate::regain::Asking;
 use crate::report::{self, Story};
 use crate::saved::Saved;
 use crate::send::shell_word;
 
 /// Between two attempts to reach a sender that cannot be reached at all (no route, no interface).
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
+
+/// A sender that has not answered for so long where it was is asked for where it is.
+const ASK_AFTER: Duration = Duration::from_secs(1);
+/// How often an attempt looks at what has been found.
+const GLANCE: Duration = Duration::from_millis(100);
 
 /// Fetches what the ticket offers.
 pub fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
@@ -215,15 +223,15 @@ impl Receiving<'_> {
     fn connect(&self, deadline: Instant) -> Result<Connection, ConnectError> {
         let endpoint = self.endpoint.clone();
         self.interrupt.on_signal(move || endpoint.start_close());
+        let mut looking = Looking { receiving: self, since: Instant::now(), asking: None };
         loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            let attempt = self.endpoint.connect(self.ticket.addresses(), self.ticket.node_id());
-            let error = match block_on_timeout(attempt, left) {
+            let addresses = looking.addresses();
+            let error = match looking.dial(&addresses, deadline) {
                 Some(Ok(connection)) => return Ok(connection),
                 Some(Err(error)) => error,
-                None => {
-                    return Err(ConnectError::Closed(CloseReason::HandshakeTimeout));
-                }
+                // It is known to be somewhere else now.
+                None if Instant::now() < deadline => continue,
+                None => return Err(ConnectError::Closed(CloseReason::HandshakeTimeout)),
             };
             let over = Instant::now() + RETRY_PAUSE >= deadline;
             if over || matches!(error, ConnectError::EndpointClosed | ConnectError::NoAddress) {
@@ -349,6 +357,51 @@ impl Receiving<'_> {
         let tried = addresses.join(", ");
         Failure::new(Exit::PeerNotFound, format!("the sender cannot be reached: {error} ({tried})"))
             .hint("is wraith send still running, and can this machine reach it over UDP?")
+    }
+}
+
+/// A sender that is being dialled, and asked for where it is if that takes long.
+struct Looking<'a> {
+    receiving: &'a Receiving<'a>,
+    since: Instant,
+    asking: Option<Asking>,
+}
+
+impl Looking<'_> {
+    /// Where to dial: first where the sender says that it is.
+    fn addresses(&self) -> Vec<SocketAddr> {
+        let mut addresses = self.asking.as_ref().map(Asking::found).unwrap_or_default();
+        let told = self.receiving.ticket.addresses();
+        addresses
+            .extend(told.iter().filter(|known| !addresses.contains(known)).collect::<Vec<_>>());
+        addresses
+    }
+
+    /// One attempt; None at the deadline, or when the sender is found to be elsewhere.
+    fn dial(
+        &mut self,
+        addresses: &[SocketAddr],
+        deadline: Instant,
+    ) -> Option<Result<Connection, ConnectError>> {
+        let Receiving { endpoint, ticket, args, seed, .. } = self.receiving;
+        let mut attempt = pin!(endpoint.connect(addresses, ticket.node_id()));
+        while Instant::now() < deadline {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let outcome = block_on_timeout(attempt.as_mut(), left.min(GLANCE));
+            if outcome.is_some() {
+                return outcome;
+            }
+            if self.asking.is_none() && self.since.elapsed() >= ASK_AFTER {
+                let own = SecretIdentity::from_seed(**seed);
+                let places = code::places_of(&args.meeting);
+                let asking = Asking::begin(&own, ticket.node_id(), ticket.capability(), &places);
+                self.asking = Some(asking);
+            }
+            if self.addresses() != addresses {
+                return None;
+            }
+        }
+        None
     }
 }
 

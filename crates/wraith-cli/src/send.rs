@@ -28,6 +28,7 @@ use crate::output::{Event, Reporter};
 use crate::pending::PendingSend;
 use crate::pipe;
 use crate::qr;
+use crate::regain::Answering;
 use crate::serve::Serving;
 
 /// Offers the paths until one receiver has confirmed that it has everything.
@@ -60,8 +61,13 @@ pub fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
         made::give(code, args, &ticket, reporter, &interrupt)?;
     }
     let lanes = lanes::to_send(args.lanes, endpoint.local_addr().ip(), seed, args.congestion);
+    let places = code::places_of(&args.meeting);
+    let mut answering =
+        Answering::new(seed, pending.capability().clone(), places, endpoint.local_addr());
+    pending.receivers().into_iter().rev().for_each(|receiver| answering.lost(receiver));
+    let link = (&endpoint, lanes);
     let mut serving =
-        Serving::new(args, (paths, stream), &pending, (&endpoint, lanes), reporter, &interrupt);
+        Serving::new(args, (paths, stream), &pending, answering, link, reporter, &interrupt);
     let mut waiting = code::offer(args, &ticket, reporter, serving.give_up())?;
     if args.code.is_none() {
         show(&ticket, waiting.as_ref(), args, reporter);

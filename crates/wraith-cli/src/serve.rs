@@ -28,6 +28,7 @@ use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::output::{Meter, Reporter, Ticker};
 use crate::pending::PendingSend;
+use crate::regain::Answering;
 use crate::report::Story;
 use crate::send::command_again;
 
@@ -88,6 +89,8 @@ pub struct Serving<'a> {
     secret: [u8; 16],
     endpoint: &'a Endpoint,
     lanes: Lanes,
+    pending: &'a PendingSend,
+    answering: Answering,
     reporter: &'a Arc<Reporter>,
     meter: Arc<Meter>,
     tell: Sender<Message>,
@@ -115,7 +118,8 @@ impl<'a> Serving<'a> {
     pub fn new(
         args: &'a SendArgs,
         (paths, stream): (Vec<PathBuf>, Option<StreamSource>),
-        pending: &PendingSend,
+        pending: &'a PendingSend,
+        answering: Answering,
         (endpoint, lanes): (&'a Endpoint, Lanes),
         reporter: &'a Arc<Reporter>,
         interrupt: &Interrupt,
@@ -131,6 +135,8 @@ impl<'a> Serving<'a> {
             secret: *pending.capability().as_bytes(),
             endpoint,
             lanes,
+            pending,
+            answering,
             reporter,
             meter: Arc::default(),
             tell,
@@ -347,6 +353,10 @@ impl<'a> Serving<'a> {
         }
         let newcomer = &mut self.sessions[at];
         newcomer.standing = Standing::Receiver;
+        self.answering.back(newcomer.peer);
+        if let Err(failure) = self.pending.remember_receiver(newcomer.peer) {
+            self.reporter.warn(failure.message);
+        }
         self.meter.join(Arc::clone(&newcomer.options.progress));
         self.deadline = None;
         self.share_rate();
@@ -405,9 +415,13 @@ impl<'a> Serving<'a> {
             }
             Err(error) if self.is_several() => {
                 session.story.lost(&error);
+                if is_lost(&error) {
+                    self.answering.lost(session.peer);
+                }
                 None
             }
             Err(error) if is_lost(&error) && self.args.reconnect > 0 => {
+                self.answering.lost(session.peer);
                 self.await_return(error);
                 return None;
             }

@@ -131,6 +131,15 @@ impl Cable {
     }
 }
 
+impl Cable {
+    /// This end gets another address.
+    fn readdress(&self, end: usize) {
+        let before = format!("10.77.0.{}/24", end + 1);
+        assert!(ip(&["-n", &self.0[end], "addr", "del", &before, "dev", "cable"]));
+        assert!(ip(&["-n", &self.0[end], "addr", "add", "10.77.0.99/24", "dev", "cable"]));
+    }
+}
+
 impl Drop for Cable {
     fn drop(&mut self) {
         for name in &self.0 {
@@ -153,6 +162,54 @@ fn a_sender_whose_address_changes_keeps_its_connection() {
     address_changes(0);
 }
 
+#[test]
+fn a_sender_that_is_started_again_elsewhere_is_found_by_the_receiver_that_waits() {
+    started_elsewhere(2, false);
+}
+
+#[test]
+fn a_sender_that_is_started_again_elsewhere_is_found_with_the_old_ticket() {
+    started_elsewhere(3, true);
+}
+
+/// The sender is killed and started again with another address; if `both`, the receiver too.
+fn started_elsewhere(number: usize, both: bool) {
+    let Some(cable) = is_root().then(|| Cable::new(number)).flatten() else {
+        return skipped("namespaces need root and ip");
+    };
+    let world = World::new();
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, BYTES);
+    let mut send = world.wraith("sender");
+    send.args(["send", "--json", "--ticket", "--lan", "all", "--rate", RATE]).arg(&film);
+    let mut sender = Process::start("send", &mut cable.at(0, &send));
+    let ticket = sender.ticket();
+    let receive = || {
+        let mut receive = world.wraith("receiver");
+        receive.args(["receive", "--json", "--yes", "--lan", "all", "--timeout", "60", "-o"]);
+        receive.arg(world.target()).arg(&ticket);
+        Process::start("receive", &mut cable.at(1, &receive))
+    };
+    let receiver = receive();
+    wait_until_verified(&world.target(), "film.mov", 10);
+    sender.kill();
+    let waiting = if both {
+        receiver.kill();
+        None
+    } else {
+        Some(receiver)
+    };
+    cable.readdress(0);
+    let before = verified_chunks(&world.target(), "film.mov");
+    let again = Process::start("send", &mut cable.at(0, &send));
+    let received = waiting.unwrap_or_else(receive).finish();
+    received.expect_exit(0);
+    again.finish().expect_exit(0);
+    tree::assert_same(&film, &world.target().join("film.mov"));
+    let moved = received.last("done")["bytes_moved"].as_u64().unwrap();
+    assert!(moved <= BYTES as u64 - before * CHUNK, "{moved} bytes again after {before} chunks");
+}
+
 /// The machine at this end of the cable gets another address in the middle of a transfer.
 fn address_changes(end: usize) {
     let Some(cable) = is_root().then(|| Cable::new(end)).flatten() else {
@@ -168,10 +225,7 @@ fn address_changes(end: usize) {
     receive.args(["receive", "--json", "--yes", "-o"]).arg(world.target()).arg(sender.ticket());
     let receiver = Process::start("receive", &mut cable.at(1, &receive));
     wait_until_verified(&world.target(), "film.mov", 10);
-    let mover = &cable.0[end];
-    let before = format!("10.77.0.{}/24", end + 1);
-    assert!(ip(&["-n", mover, "addr", "del", &before, "dev", "cable"]));
-    assert!(ip(&["-n", mover, "addr", "add", "10.77.0.99/24", "dev", "cable"]));
+    cable.readdress(end);
     let received = receiver.finish();
     received.expect_exit(0);
     let sent = sender.finish();

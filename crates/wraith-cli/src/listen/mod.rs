@@ -153,7 +153,7 @@ fn listen(args: &ListenArgs, endpoint: &Endpoint, reporter: &Arc<Reporter>) -> L
 
 /// Where a socket can be dialled, with the address that a rendezvous server saw: good when the router in between forwards the
 /// port. It comes before loopback.
-fn dialable(bound: SocketAddr, seen: Option<IpAddr>) -> Vec<SocketAddr> {
+pub fn dialable(bound: SocketAddr, seen: Option<IpAddr>) -> Vec<SocketAddr> {
     let mut addresses = addresses::reachable(bound);
     if let Some(ip) = seen.filter(|ip| bound.ip().is_unspecified() && !ip.is_loopback())
         && addresses.iter().all(|address| address.ip() != ip)

@@ -57,12 +57,33 @@ impl Pair {
     /// # Errors
     /// Nobody can have this NodeId.
     pub fn new(own: &SecretIdentity, peer: NodeId) -> Result<Self, InvalidNodeId> {
+        Self::derived("wraith/1 pair", own, peer, &[])
+    }
+
+    /// The two sides of one transfer, which nobody else knows of: also who is a contact elsewhere is met apart from it.
+    ///
+    /// # Errors
+    /// Nobody can have this NodeId.
+    pub fn of_transfer(
+        own: &SecretIdentity,
+        peer: NodeId,
+        capability: &[u8; 16],
+    ) -> Result<Self, InvalidNodeId> {
+        Self::derived("wraith/1 transfer pair", own, peer, capability)
+    }
+
+    fn derived(
+        context: &'static str,
+        own: &SecretIdentity,
+        peer: NodeId,
+        more: &[u8],
+    ) -> Result<Self, InvalidNodeId> {
         let shared = agree::x25519(&own.noise_static(), &peer.noise_public()?);
         let shared = shared.ok_or(InvalidNodeId::Point)?;
         let own = own.node_id();
         let (low, high) = if own < peer { (own, peer) } else { (peer, own) };
-        let parts = [&shared[..], low.as_bytes(), high.as_bytes()];
-        Ok(Self { own, peer, secret: Zeroizing::new(kdf::derive_parts("wraith/1 pair", &parts)) })
+        let parts = [&shared[..], low.as_bytes(), high.as_bytes(), more];
+        Ok(Self { own, peer, secret: Zeroizing::new(kdf::derive_parts(context, &parts)) })
     }
 
     /// The other one.
@@ -139,6 +160,17 @@ mod tests {
             assert_ne!(ab.number(b.node_id(), 7), other);
         }
         assert!(ab.number(b.node_id(), 7) >= FIRST_NUMBER);
+    }
+
+    #[test]
+    fn a_transfer_is_a_pair_of_its_own() {
+        let [a, b] = [1, 2].map(identity);
+        let number = |pair: Pair| pair.number(b.node_id(), 7);
+        let of = |own, peer, capability| number(Pair::of_transfer(own, peer, capability).unwrap());
+        let here = of(&a, b.node_id(), &[1; 16]);
+        assert_eq!(here, of(&b, a.node_id(), &[1; 16]));
+        assert_ne!(here, of(&a, b.node_id(), &[2; 16]));
+        assert_ne!(here, number(Pair::new(&a, b.node_id()).unwrap()));
     }
 
     #[test]
