@@ -259,7 +259,7 @@ mod tests {
         let keys = keys();
         let fault = |name: &'static str, value| keys.named(name).next().unwrap().fault(value);
         assert_eq!(fault("send.timeout", "60"), None);
-        assert!(fault("send.timeout", "soon").unwrap().contains("invalid digit"));
+        assert!(fault("send.timeout", "soon").unwrap().contains("a number of seconds"));
         assert!(
             fault("send.congestion", "reno").unwrap().contains("[possible values: bbr, cubic]")
         );
