@@ -19,6 +19,7 @@ mod hash;
 mod home;
 mod interrupt;
 mod lanes;
+mod left_out;
 mod listen;
 mod made;
 mod offer;

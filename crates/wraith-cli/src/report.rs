@@ -15,6 +15,7 @@ use crate::addresses::path_kind;
 use crate::awaiting::Awaiting;
 use crate::contacts;
 use crate::failure::{Exit, Failure};
+use crate::left_out::LeftOut;
 use crate::output::{Event, Reporter};
 use crate::received::{Recorder, Rest};
 use crate::size::{Bytes, Clock, Files};
@@ -47,6 +48,7 @@ struct State {
     partner: Option<NodeId>,
     /// Says that the offer is waited for, while it is.
     awaiting: Option<Awaiting>,
+    left_out: LeftOut,
 }
 
 /// The figures of a finished transfer.
@@ -63,6 +65,7 @@ struct Totals<'a> {
     already_here: u64,
     skipped: u64,
     failed: u64,
+    left_out: u64,
     receipt: &'a Receipt,
 }
 
@@ -125,6 +128,12 @@ impl Story {
                 self.event(&Event::Note { path: &path, message: &message });
                 self.reporter.warn(format!("{path}: {message}"));
             }
+            Happened::LeftOut { path, what, special } => {
+                let (path, message) = (path.to_string(), what.to_string());
+                self.event(&Event::Note { path: &path, message: &message });
+                let line = self.lock().left_out.line(&path, &message, *special);
+                line.into_iter().for_each(|line| self.reporter.warn(line));
+            }
             // The receipt is in the report that ends the transfer. Other events are of a newer engine.
             _ => {}
         }
@@ -160,6 +169,8 @@ impl Story {
     fn offer(&self, offer: &Offer) {
         let mut state = self.lock();
         (state.files, state.bytes) = (offer.files, offer.bytes);
+        // The tree is walked again for each connection.
+        state.left_out = LeftOut::default();
         drop(state);
         self.event(&Event::Offer {
             name: &offer.name,
@@ -168,6 +179,7 @@ impl Story {
             links: offer.links,
             bytes: offer.bytes,
             largest: offer.largest,
+            left_out: offer.left_out.unwrap_or(0),
         });
         if self.role == Role::Sender {
             let (files, bytes) = (Files(offer.files), Bytes(offer.bytes));
@@ -191,9 +203,8 @@ impl Story {
     /// The sender's transfer is complete.
     pub fn sent(&self, report: &SendReport, bytes: u64) {
         self.lock().partner = Some(report.receiver);
-        if report.left_out > 0 {
-            let left_out = report.left_out;
-            self.reporter.warn(format!("{left_out} special files or names were left out"));
+        if let Some(line) = self.lock().left_out.special_line(report.special) {
+            self.reporter.warn(line);
         }
         self.done(&Totals {
             files: report.receipt.verified + report.receipt.kept,
@@ -204,6 +215,7 @@ impl Story {
             already_here: report.receipt.kept,
             skipped: 0,
             failed: report.failed,
+            left_out: report.left_out,
             receipt: &report.receipt,
         });
     }
@@ -220,6 +232,7 @@ impl Story {
             already_here: report.already_here,
             skipped: report.skipped,
             failed: report.failed,
+            left_out: report.left_out(),
             receipt: &report.receipt,
         });
         if !report.confirmed {
@@ -242,6 +255,7 @@ impl Story {
             already_here: totals.already_here,
             skipped: totals.skipped,
             failed: totals.failed,
+            left_out: totals.left_out,
             seconds,
             bytes_per_second: rate,
             receipt: &receipt,
@@ -360,6 +374,14 @@ pub fn failure(error: &TransferError, again: &str) -> Failure {
     let failure = Failure::new(exit, error.to_string());
     if *error == TransferError::NoStream {
         return failure.hint("fetch it into a folder with -o DIR; the sender is still waiting");
+    }
+    if let TransferError::Partial { failed: 0, role, .. } = error {
+        return failure.hint(match role {
+            Role::Sender => {
+                format!("they are named above; when that is set right, run again: {again}")
+            }
+            Role::Receiver => "the sender was told which, and why".to_owned(),
+        });
     }
     if error.is_resumable() { failure.hint(format!("to continue: {again}")) } else { failure }
 }

@@ -3,6 +3,7 @@
 //! Before it is on the screen nothing is read but the names on the command line, so it takes the same time for
 //! a terabyte as for a byte. Walking the tree for the offer happens while the receiver is awaited.
 
+use std::fs::FileType;
 use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -159,6 +160,13 @@ fn canonical(path: &Path) -> Result<PathBuf, Failure> {
         )
     };
     path.symlink_metadata().map_err(missing)?;
+    if path.metadata().is_ok_and(|there| is_special(there.file_type())) {
+        let shown = wraith_files::shown(path.as_os_str().as_bytes());
+        let message =
+            format!("cannot send {shown}: it is a pipe, socket or device, not a file or folder");
+        return Err(Failure::new(Exit::Usage, message)
+            .hint("what a command gives is sent with: COMMAND | wraith send -"));
+    }
     match (path.parent(), path.file_name()) {
         (Some(parent), Some(name)) => {
             let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
@@ -167,6 +175,11 @@ fn canonical(path: &Path) -> Result<PathBuf, Failure> {
         // `.`, `..`, `/` and `x/..` have no name of their own until they are resolved.
         _ => path.canonicalize().map_err(missing),
     }
+}
+
+/// It has no content of its own.
+fn is_special(kind: FileType) -> bool {
+    !(kind.is_file() || kind.is_dir() || kind.is_symlink())
 }
 
 fn stopped(exit: Exit, args: &SendArgs) -> Failure {

@@ -440,7 +440,7 @@ impl<'a> Serving<'a> {
     fn served(&mut self, session: &Session, report: &SendReport) -> Option<Result<(), Failure>> {
         self.done += 1;
         self.partner = Some((report.receiver, session.connection.remote()));
-        self.partial += u32::from(report.failed > 0);
+        self.partial += u32::from(report.outcome().is_err());
         let last = Some(self.done) == self.args.receivers();
         if last {
             self.ticker = None;

@@ -109,6 +109,16 @@ impl Error {
         }
     }
 
+    /// What went wrong, for a line that names `path` already.
+    pub fn about(&self, path: &str) -> String {
+        if let Self::UnsafeName(unsafe_name) = self {
+            return unsafe_name.reason.to_string();
+        }
+        let text = self.to_string();
+        let rest = text.strip_prefix(path).and_then(|rest| rest.strip_prefix(": "));
+        rest.map_or(text.clone(), str::to_owned)
+    }
+
     /// True if the file system does not take the name: a colon on FAT, 200 bytes where names are encrypted.
     pub fn is_name_refused(&self) -> bool {
         let Self::Io { source, operation: "create it" | "give it its name", .. } = self else {

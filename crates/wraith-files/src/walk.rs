@@ -40,8 +40,10 @@ pub struct WalkSummary {
     pub bytes: u64,
     /// Bytes of the largest.
     pub largest: u64,
-    /// Entries left out.
+    /// Files, folders and links left out, because of their names or because they cannot be looked at.
     pub skipped: u64,
+    /// Sockets, pipes and devices left out: they have no content to send.
+    pub special: u64,
 }
 
 /// An entry, and the way to its content.
@@ -68,12 +70,28 @@ impl Found {
 
 /// Something that will not be sent.
 #[derive(Debug, Error)]
-#[error("{path}: {why}")]
+#[error("{path}: {}", self.what())]
 pub struct Skipped {
     /// Which, escaped.
     pub path: String,
     /// Why.
     pub why: SkipReason,
+}
+
+impl Skipped {
+    /// It has no content that could be sent, so nothing is lost.
+    pub fn is_special(&self) -> bool {
+        matches!(self.why, SkipReason::Special)
+    }
+
+    /// Why, without the path.
+    pub fn what(&self) -> String {
+        match &self.why {
+            SkipReason::Special => self.why.to_string(),
+            SkipReason::Name(name) => name.reason.to_string(),
+            SkipReason::Unreadable(error) => error.about(&self.path),
+        }
+    }
 }
 
 /// Why an entry is left out.
@@ -250,8 +268,10 @@ impl Iterator for Walk {
 
     fn next(&mut self) -> Option<Self::Item> {
         let item = self.step();
-        if let Some(Err(_)) = item {
-            self.summary.skipped += 1;
+        if let Some(Err(skipped)) = &item {
+            let special = skipped.is_special();
+            self.summary.special += u64::from(special);
+            self.summary.skipped += u64::from(!special);
         }
         item
     }

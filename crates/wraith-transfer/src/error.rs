@@ -111,14 +111,16 @@ pub enum TransferError {
         what: String,
     },
     /// Everything else arrived, but some files did not.
-    #[error(
-        "{failed} of {files} files could not be transferred; the others are complete. Run the same command again for the rest"
-    )]
+    #[error("{}", partial_words(*.role, *.failed, *.files, *.left_out))]
     Partial {
+        /// Who says it.
+        role: Role,
         /// Files that failed.
         failed: u64,
         /// Files in the offer.
         files: u64,
+        /// Files, folders and links that the sender could not offer.
+        left_out: u64,
     },
     /// A user stopped it.
     #[error(
@@ -146,11 +148,43 @@ pub enum TransferError {
     },
 }
 
+fn partial_words(role: Role, failed: u64, files: u64, left_out: u64) -> String {
+    let mut words = Vec::new();
+    if failed > 0 {
+        let plural = if files == 1 { "" } else { "s" };
+        words.push(format!("{failed} of {files} file{plural} could not be transferred"));
+    }
+    if left_out > 0 {
+        let what = if left_out == 1 { "file or folder" } else { "files or folders" };
+        words.push(match role {
+            Role::Sender => format!("{left_out} {what} could not be sent"),
+            Role::Receiver => format!("the sender left out {left_out} {what} that it cannot send"),
+        });
+    }
+    let mut text = words.join(", and ");
+    if failed < files {
+        text.push_str("; everything else is complete");
+    }
+    // What cannot be sent stays so until somebody has done something about it.
+    if failed > 0 {
+        text.push_str(". Run the same command again for the rest");
+    }
+    text
+}
+
 fn reason(why: &str) -> String {
     if why.is_empty() { String::new() } else { format!(": {why}") }
 }
 
 impl TransferError {
+    /// An error if anything is missing although the transfer is complete.
+    pub(crate) fn partial(role: Role, failed: u64, files: u64, left_out: u64) -> Result<(), Self> {
+        match (failed, left_out) {
+            (0, 0) => Ok(()),
+            _ => Err(Self::Partial { role, failed, files, left_out }),
+        }
+    }
+
     /// Exit code of the program for this error (DESIGN §15: 1, 4–8, 10, 11, 130).
     pub fn exit_code(&self) -> i32 {
         match self {

@@ -81,8 +81,10 @@ pub enum Event<'a> {
     File { path: &'a dyn Display, status: FileStatus, bytes: u64, root: Option<[u8; 32]> },
     /// Receiver: an entry stands in the target folder under this path, which a conflict may have made another than its own.
     InPlace { path: &'a RelPath, what: InPlace<'a> },
-    /// Something the user should know but that does not stop the transfer (a socket that cannot be sent, a name in use).
+    /// Something the user should know but that does not stop the transfer (a name in use, a folder that was moved).
     Note { path: &'a dyn Display, what: &'a dyn Display },
+    /// Sender: something of the tree is no part of the transfer. `special`: a socket, pipe or device, which has no content.
+    LeftOut { path: &'a dyn Display, what: &'a dyn Display, special: bool },
     /// The receipt is signed (receiver) or verified (sender).
     Done { receipt: &'a Receipt },
 }

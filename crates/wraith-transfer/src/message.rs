@@ -118,6 +118,9 @@ pub struct Offer {
     /// It is one stream of bytes (SPEC §10.10); its size is 0 where it is not known.
     #[n(8)]
     pub stream: Option<bool>,
+    /// Files, folders and links of the tree that cannot be sent and are in none of these counts.
+    #[n(9)]
+    pub left_out: Option<u64>,
 }
 
 /// The receiver goes on.
@@ -386,8 +389,8 @@ mod tests {
 
     fn message() -> impl Strategy<Value = Message> {
         let offer =
-            (any::<[u8; 16]>(), ".{0,20}", any::<[u64; 6]>()).prop_map(|(transfer_id, name, n)| {
-                let [files, dirs, links, bytes, largest, data_streams] = n;
+            (any::<[u8; 16]>(), ".{0,20}", any::<[u64; 7]>()).prop_map(|(transfer_id, name, n)| {
+                let [files, dirs, links, bytes, largest, data_streams, left_out] = n;
                 Offer {
                     transfer_id,
                     name,
@@ -398,6 +401,7 @@ mod tests {
                     largest,
                     data_streams,
                     stream: None,
+                    left_out: (left_out % 2 == 0).then_some(left_out),
                 }
             });
         prop_oneof![

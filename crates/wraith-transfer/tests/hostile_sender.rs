@@ -112,6 +112,7 @@ fn offer() -> Offer {
         largest: 10 * CHUNK as u64,
         data_streams: 1,
         stream: None,
+        left_out: None,
     }
 }
 

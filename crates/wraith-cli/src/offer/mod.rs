@@ -41,6 +41,11 @@ pub fn text(proposal: &Proposal<'_>, out: &Path) -> String {
         }
     }
     lines.push(format!("  {size}"));
+    match offer.left_out.unwrap_or(0) {
+        0 => {}
+        1 => lines.push("  1 file or folder more cannot be sent and is left out".into()),
+        n => lines.push(format!("  {n} files or folders more cannot be sent and are left out")),
+    }
     lines.push(place(offer.bytes, proposal.preview, out));
     if let Some(preview) = proposal.preview {
         lines.extend(remarks(preview));

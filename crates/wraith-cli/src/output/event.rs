@@ -113,6 +113,9 @@ pub enum Event<'a> {
         bytes: u64,
         /// Bytes of the largest file.
         largest: u64,
+        /// Files, folders and links of the tree that the sender cannot send: a name that no receiver takes, a folder that it may
+        /// not list. They are in none of the other numbers.
+        left_out: u64,
     },
     /// In a dry run: an entry of the offer, and what would happen to it.
     WouldReceive {
@@ -203,6 +206,8 @@ pub enum Event<'a> {
         skipped: u64,
         /// Files that could not be transferred.
         failed: u64,
+        /// Files, folders and links that the sender could not offer; a `note` at the sender names each.
+        left_out: u64,
         /// Seconds since the offer was accepted.
         seconds: f64,
         /// `bytes_moved` by `seconds`.

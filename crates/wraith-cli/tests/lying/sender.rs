@@ -71,6 +71,7 @@ pub fn offer_of(entries: u64, bytes: u64) -> Offer {
         largest: bytes,
         data_streams: 1,
         stream: None,
+        left_out: None,
     }
 }
 

@@ -191,3 +191,19 @@ fn parse(line: &str) -> Value {
     }
     event
 }
+
+/// A sender for people, whose outputs are piped: what it prints, while `with` is given the ticket; then how it ended, and
+/// what it said to people.
+pub fn said_by(mut child: Child, with: impl FnOnce(&str)) -> (String, (ExitStatus, String)) {
+    let mut stderr = child.stderr.take().unwrap();
+    let said = thread::spawn(move || {
+        let mut text = Vec::new();
+        let _ = stderr.read_to_end(&mut text);
+        String::from_utf8_lossy(&text).into_owned()
+    });
+    let mut printed = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut printed).unwrap();
+    with(printed.split_whitespace().last().expect("a ticket"));
+    let status = child.wait().unwrap();
+    (printed, (status, said.join().unwrap()))
+}

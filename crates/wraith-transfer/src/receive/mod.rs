@@ -155,12 +155,14 @@ pub struct ReceiveReport {
 }
 
 impl ReceiveReport {
+    /// Files, folders and links that the sender could not offer, as it says.
+    pub fn left_out(&self) -> u64 {
+        self.offer.left_out.unwrap_or(0)
+    }
+
     /// [`TransferError::Partial`] if anything is missing.
     pub fn outcome(&self) -> Result<(), TransferError> {
-        match self.failed {
-            0 => Ok(()),
-            failed => Err(TransferError::Partial { failed, files: self.offer.files }),
-        }
+        TransferError::partial(Role::Receiver, self.failed, self.offer.files, self.left_out())
     }
 }
 
@@ -214,7 +216,8 @@ impl Receiving<'_> {
         if !local {
             return Err(self.disk(&error));
         }
-        self.events.event(Event::Note { path: &entry.path.display(), what: &error });
+        let path = entry.path.display().to_string();
+        self.events.event(Event::Note { path: &path, what: &error.about(&path) });
         Ok(())
     }
 

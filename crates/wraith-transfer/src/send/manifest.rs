@@ -90,7 +90,9 @@ pub(crate) fn write(sending: &Sending<'_>, stream: SendStream) -> Result<(), Tra
     for item in walk(&sending.options.paths)? {
         match item {
             Ok(found) => writer.add(found)?,
-            Err(skipped) => writer.leave_out(&skipped.path, &skipped.why),
+            Err(skipped) => {
+                writer.leave_out(&skipped.path, &skipped.what(), skipped.is_special());
+            }
         }
         if sending.session.is_over() {
             return Ok(());
@@ -118,11 +120,11 @@ impl ManifestWriter<'_> {
         let entry = &found.entry;
         let is_dir = matches!(entry.kind, Kind::Dir);
         if self.entries >= ENTRIES_MAX || !self.limits.admit(entry.size()) {
-            self.leave_out(&entry.path.display(), &"appeared after the offer was made");
+            self.leave_out(&entry.path.display(), &"appeared after the offer was made", false);
             return Ok(());
         }
         if let Err(error) = self.order.check(entry.path.as_bytes(), is_dir) {
-            self.leave_out(&entry.path.display(), &error);
+            self.leave_out(&entry.path.display(), &error, false);
             return Ok(());
         }
         let start = self.bytes.len();
@@ -142,9 +144,10 @@ impl ManifestWriter<'_> {
     }
 
     /// Not part of the transfer; the user is told.
-    fn leave_out(&self, path: &dyn Display, what: &dyn Display) {
-        self.sending.left_out.fetch_add(1, Relaxed);
-        self.sending.options.events.event(Event::Note { path, what });
+    fn leave_out(&self, path: &dyn Display, what: &dyn Display, special: bool) {
+        let count = if special { &self.sending.special } else { &self.sending.left_out };
+        count.fetch_add(1, Relaxed);
+        self.sending.options.events.event(Event::LeftOut { path, what, special });
     }
 
     /// Announces what was gathered to the plan, then to the receiver.

@@ -126,17 +126,17 @@ pub struct SendReport {
     pub lanes: u64,
     /// Files that could not be read, changed while they were read, or that the receiver could not keep.
     pub failed: u64,
-    /// Sockets, devices and the like, and names no receiver would accept: not part of the offer.
+    /// Files, folders and links that are no part of the offer: names no receiver would accept, folders that cannot be listed,
+    /// what appeared too late.
     pub left_out: u64,
+    /// Sockets, pipes and devices, which have no content to send.
+    pub special: u64,
 }
 
 impl SendReport {
     /// [`TransferError::Partial`] if anything is missing.
     pub fn outcome(&self) -> Result<(), TransferError> {
-        match self.failed {
-            0 => Ok(()),
-            failed => Err(TransferError::Partial { failed, files: self.offer.files }),
-        }
+        TransferError::partial(Role::Sender, self.failed, self.offer.files, self.left_out)
     }
 }
 
@@ -185,6 +185,7 @@ pub(crate) struct Sending<'a> {
     bytes_moved: AtomicU64,
     failed: AtomicU64,
     left_out: AtomicU64,
+    special: AtomicU64,
 }
 
 /// Hello, Fetch, Offer.
@@ -247,6 +248,7 @@ fn offer(options: &SendOptions) -> Result<Offer, TransferError> {
         largest: summary.largest,
         data_streams: WORKERS,
         stream: None,
+        left_out: Some(summary.skipped).filter(|&count| count > 0),
     })
 }
 
@@ -304,6 +306,7 @@ fn run(
         bytes_moved: AtomicU64::new(0),
         failed: AtomicU64::new(0),
         left_out: AtomicU64::new(0),
+        special: AtomicU64::new(0),
     };
     // A long manifest fills the receiver's window while its user thinks.
     session.set_patient(true);
@@ -349,6 +352,7 @@ fn run(
         bytes_moved: sending.bytes_moved.load(Relaxed),
         wire_bytes: session.wire_bytes(),
         left_out: sending.left_out.load(Relaxed),
+        special: sending.special.load(Relaxed),
         receiver: session.connection.peer(),
         receipt,
         lanes: session.used_lanes(),

@@ -81,6 +81,7 @@ pub(super) fn run(
         lanes: 1,
         failed: receipt.failed,
         left_out: 0,
+        special: 0,
         receipt,
     })
 }
