@@ -16,7 +16,7 @@ pub use contacts::{Accept, ContactAction, ContactArgs, ListenArgs};
 pub use verify::{RecordArgs, VerifyArgs};
 
 use crate::config::ConfigArgs;
-use crate::contacts::Name;
+use crate::contacts::{Address, Name};
 use crate::doctor::DoctorArgs;
 use crate::failure::Exit;
 use crate::pages::{CompletionsArgs, ManArgs};
@@ -88,12 +88,21 @@ pub enum Command {
 #[derive(Args, Clone, Debug, Default)]
 pub struct MeetingArgs {
     /// Meet at this server too, which somebody runs with `wraith rendezvous`
-    #[arg(long, value_name = "HOST[:PORT]", env = "WRAITH_RENDEZVOUS")]
+    #[arg(long, value_name = "HOST[:PORT]", env = "WRAITH_RENDEZVOUS", value_parser = server)]
     pub rendezvous: Option<String>,
 
     /// Meet on this local network: the name of an interface, or all, or off
     #[arg(long, value_name = "NAME", env = "WRAITH_LAN", default_value = "all")]
     pub lan: Lan,
+}
+
+/// A server as it was typed; nothing is none.
+fn server(text: &str) -> Result<String, String> {
+    let text = text.trim();
+    if !text.is_empty() {
+        text.parse::<Address>()?;
+    }
+    Ok(text.to_owned())
 }
 
 #[derive(Args, Debug)]

@@ -42,14 +42,22 @@ pub fn offer(
     let waiting = wait(&places, Giver::Holder, life, uses, make, tell)
         .map_err(|error| Failure::new(Exit::Other, format!("cannot make a code: {error}")))?;
     if waiting.places().is_empty() {
-        let why: Vec<_> = waiting.missing().iter().map(|(p, why)| format!("{p}: {why}")).collect();
+        let why = nowhere(&waiting);
         reporter.warn(format!(
-            "there is no place to meet by code ({}), so here is the ticket, which needs none",
-            why.join("; ")
+            "there is no place to meet by code ({why}), so here is the ticket, which needs none"
         ));
         return Ok(None);
     }
     Ok(Some(waiting))
+}
+
+/// Why there is no place to wait at.
+pub fn nowhere(waiting: &Waiting) -> String {
+    let why: Vec<_> = waiting.missing().iter().map(|(p, why)| format!("{p}: {why}")).collect();
+    match why.is_empty() {
+        true => "--lan is off and there is no --rendezvous".to_owned(),
+        false => why.join("; "),
+    }
 }
 
 /// The places that the arguments name.

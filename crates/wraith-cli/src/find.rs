@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use wraith_discovery::{Code, CodeError, Lan, NotMet, Place, Places, Search, Ticket};
+use wraith_discovery::{Code, CodeError, Lan, NotMet, Place, Places, Search, Ticket, Unmet};
 use wraith_transfer::Role;
 
 use crate::args::ReceiveArgs;
@@ -125,35 +125,45 @@ fn nearest_first(ticket: &Ticket, from: Option<SocketAddr>) -> Ticket {
 }
 
 /// Why the other side, the one that made the code, was not met.
-pub fn failure(why: &NotMet, code: &Code, places: &Places, other: Role) -> Failure {
+pub fn failure(unmet: &Unmet, code: &Code, places: &Places, other: Role) -> Failure {
     let number = code.number();
-    let mut names = Vec::new();
+    let mut at = Vec::new();
     if places.lan != Lan::Off {
-        names.push(Place::Lan.to_string());
+        at.push(Place::Lan);
     }
-    names.extend(places.rendezvous.clone().map(|server| Place::Rendezvous(server).to_string()));
-    let at = names.join(" or ");
+    at.extend(places.rendezvous.clone().map(Place::Rendezvous));
+    at.retain(|place| unmet.unusable.iter().all(|(unusable, _)| unusable != place));
+    let at = at.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ");
+    let unusable = unmet.unusable.iter().map(|(place, why)| format!("{place}: {why}"));
+    let unusable = unusable.collect::<Vec<_>>().join("; ");
+    let besides = match unusable.is_empty() {
+        true => String::new(),
+        false => format!("; not looked {unusable}"),
+    };
     let new_code = match other {
         Role::Sender => "ask the sender to run wraith send again and to tell you the new code",
         Role::Receiver => {
             "ask the receiver to run wraith receive --code again and to tell you the new code"
         }
     };
-    let (exit, message, hint) = match why {
+    let (exit, message, hint) = match &unmet.why {
         NotMet::NoPlace => (
             Exit::Usage,
             "there is no place to look for the other side: --lan is off and there is no --rendezvous"
                 .into(),
             "allow one of them, or ask the sender for the ticket: wraith send --ticket",
         ),
-        NotMet::Unreachable(why) => (
+        NotMet::Unreachable(_) => (
             Exit::PeerNotFound,
-            format!("cannot look for the other side {at}: {why}"),
-            "is --rendezvous right, and does the server run?",
+            format!("cannot look for the other side {unusable}"),
+            match places.rendezvous {
+                Some(_) => "is --rendezvous right, and does the server run?",
+                None => "connect this machine to the network of the other; wraith doctor shows what it has",
+            },
         ),
         NotMet::Nobody | NotMet::Ahead | NotMet::Cancelled => (
             Exit::PeerNotFound,
-            format!("nobody waits with number {number} {at}"),
+            format!("nobody waits with number {number} {at}{besides}"),
             "is wraith still running there? On different networks both sides need the same --rendezvous",
         ),
         NotMet::Busy => (

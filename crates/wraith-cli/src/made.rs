@@ -10,7 +10,7 @@ use wraith_transfer::Role;
 use zeroize::Zeroizing;
 
 use crate::args::{ReceiveArgs, SendArgs};
-use crate::code::{explain_places, name, places, places_of, with_seen};
+use crate::code::{explain_places, name, nowhere, places, places_of, with_seen};
 use crate::failure::{Exit, Failure};
 use crate::find;
 use crate::interrupt::Interrupt;
@@ -48,8 +48,7 @@ pub fn await_sender(
         })
         .map_err(|error| Failure::new(Exit::Other, format!("cannot make a code: {error}")))?;
     if waiting.places().is_empty() {
-        let why: Vec<_> = waiting.missing().iter().map(|(p, why)| format!("{p}: {why}")).collect();
-        let message = format!("there is no place to meet by code ({})", why.join("; "));
+        let message = format!("there is no place to meet by code ({})", nowhere(&waiting));
         return Err(Failure::new(Exit::PeerNotFound, message)
             .hint("let the sender begin, with wraith send --ticket"));
     }

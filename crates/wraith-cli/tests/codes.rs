@@ -234,3 +234,40 @@ fn ctrl_c_at_the_question_leaves_a_code_that_goes_on() {
         tree::assert_same(&film, &world.target().join("film.mov"));
     }
 }
+
+#[test]
+fn a_place_that_cannot_be_used_is_told_and_none_that_was_not_asked_for() {
+    let _alone = alone();
+    let world = World::new();
+    let looked = |more: &[&str]| {
+        let outcome =
+            world.receive_with("7-crater-lemon", &[&["--timeout", "1"], more].concat()).finish();
+        let error = outcome.expect_error(3);
+        let text = |field: &str| error[field].as_str().unwrap().to_owned();
+        (text("message"), text("hint"))
+    };
+    let (message, hint) = looked(&["--lan", "nosuch"]);
+    assert!(message.contains("no interface called nosuch"), "{message}");
+    assert!(!hint.contains("--rendezvous"), "{hint}");
+    // Nothing listens there.
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let server = free.to_string();
+    let (message, _) = looked(&["--lan", "lo", "--rendezvous", &server]);
+    let (nobody, not_looked) = message.split_once("; not looked ").unwrap();
+    assert!(nobody.ends_with("on the local network"), "{message}");
+    assert!(not_looked.starts_with(&format!("at {server}: ")), "{message}");
+    let (message, hint) = looked(&["--lan", "off", "--rendezvous", &server]);
+    assert!(!message.contains("local network") && hint.contains("--rendezvous"), "{message}");
+
+    let film = film(&world);
+    let sent = |more: &[&str]| {
+        let mut command = world.wraith("sender");
+        command.args(["send", "--timeout", "0", "--listen", "127.0.0.1:0"]).args(more).arg(&film);
+        String::from_utf8(command.output().unwrap().stderr).unwrap()
+    };
+    let said = sent(&["--lan", "off", "--rendezvous", &server]);
+    assert!(said.contains(&server) && !said.contains("local network"), "{said}");
+    assert!(sent(&["--lan", "off"]).contains("(--lan is off and there is no --rendezvous)"));
+    let said = sent(&["--lan", "nosuch"]);
+    assert!(said.contains("no interface called nosuch"), "{said}");
+}

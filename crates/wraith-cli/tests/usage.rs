@@ -20,6 +20,7 @@ fn every_kind_of_wrong_usage_ends_with_2_and_help() {
         &["demo", "--size", "12Q"],
         &["receive", "hello"],
         &["receive", "wraith:"],
+        &["receive", "--rendezvous", "bad host:xx", "7-crater-lemon"],
     ] {
         let output = world.wraith("one").args(words).stdin(Stdio::null()).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{words:?}");

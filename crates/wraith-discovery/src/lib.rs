@@ -27,6 +27,6 @@ pub use code::{Code, CodeError, MAX_NUMBER};
 pub use holder::{Holder, Judged, Refusal};
 pub use lan::Lan;
 pub use meet::{Places, Search, Waiting, wait};
-pub use meeting::{Happened, Met, NotMet, Place};
+pub use meeting::{Happened, Met, NotMet, Place, Unmet};
 pub use pake::{Giver, Guest};
 pub use ticket::{MAX_ADDRESSES, Ticket, TicketError, VERSION};

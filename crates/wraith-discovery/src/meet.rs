@@ -15,7 +15,7 @@ use zeroize::Zeroizing;
 use crate::Code;
 use crate::holder::Holder;
 use crate::lan::{self, Lan};
-use crate::meeting::{Asking, Board, Happened, MakeTicket, Met, NotMet, Place};
+use crate::meeting::{Asking, Board, Happened, MakeTicket, Met, NotMet, Place, Unmet};
 use crate::pake::{Giver, Guest};
 use crate::rendezvous::{ask, hold};
 
@@ -60,7 +60,7 @@ impl Waiting {
         &self.places
     }
 
-    /// Where it is not, and why. What is missing now may come: that is told as [`Happened::Back`].
+    /// Where it is not although it was to be, and why. What is missing now may come: that is told as [`Happened::Back`].
     pub fn missing(&self) -> &[(Place, String)] {
         &self.not
     }
@@ -115,12 +115,13 @@ pub fn wait(
         drop(opened);
     }
     let (mut at, mut not) = (Vec::new(), Vec::new());
-    let listener = match lan::Listener::new(places.lan.clone()) {
-        Ok(listener) => {
+    let listener = match (places.lan != Lan::Off).then(|| lan::Listener::new(places.lan.clone())) {
+        None => None,
+        Some(Ok(listener)) => {
             at.push(Place::Lan);
             Some(listener)
         }
-        Err(why) => {
+        Some(Err(why)) => {
             not.push((Place::Lan, why));
             None
         }
@@ -167,32 +168,41 @@ impl Search {
     ///
     /// # Errors
     /// The most telling reason of all places.
-    pub fn run(self, places: &Places) -> Result<Met, NotMet> {
+    pub fn run(self, places: &Places) -> Result<Met, Unmet> {
         let (tell, results) = mpsc::channel();
         if places.lan != Lan::Off {
             let (tell, lan, asking) = (tell.clone(), places.lan.clone(), self.asking.clone());
-            thread::spawn(move || tell.send(lan::ask(&lan, &asking)));
+            thread::spawn(move || tell.send((Place::Lan, lan::ask(&lan, &asking))));
         }
         if let Some(server) = places.rendezvous.clone() {
             let (tell, asking) = (tell.clone(), self.asking.clone());
-            thread::spawn(move || tell.send(ask(&server, &asking)));
+            thread::spawn(move || {
+                let result = ask(&server, &asking);
+                tell.send((Place::Rendezvous(server), result))
+            });
         }
         drop(tell);
-        let mut why = NotMet::NoPlace;
+        let (mut why, mut unusable) = (NotMet::NoPlace, Vec::new());
         // A server that takes long to connect to is not waited for: whoever makes the guess reports within its patience.
         loop {
             let past = self.asking.deadline() + GUESS_PATIENCE;
             let left = past.saturating_duration_since(Instant::now());
             match results.recv_timeout(left) {
-                Ok(Ok(met)) => return Ok(met),
-                Ok(Err(reason)) => why = why.max(reason),
-                Err(_) if self.asking.is_cancelled() => return Err(NotMet::Cancelled),
-                Err(_) => return Err(why),
+                Ok((_, Ok(met))) => return Ok(met),
+                Ok((place, Err(reason))) => {
+                    if let NotMet::Unreachable(why) = &reason {
+                        unusable.push((place, why.clone()));
+                    }
+                    why = why.max(reason);
+                }
+                Err(_) if self.asking.is_cancelled() => break,
+                Err(_) => return Err(Unmet { why, unusable }),
             }
             if self.asking.is_cancelled() {
-                return Err(NotMet::Cancelled);
+                break;
             }
         }
+        Err(Unmet { why: NotMet::Cancelled, unusable })
     }
 }
 

@@ -239,6 +239,15 @@ pub struct Met {
     pub from: Option<std::net::SocketAddr>,
 }
 
+/// A search that met nobody.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unmet {
+    /// The most telling reason of all places.
+    pub why: NotMet,
+    /// Places where nobody could be looked for, and why.
+    pub unusable: Vec<(Place, String)>,
+}
+
 /// Why a guest met nobody, the least telling first: of several places the most telling reason counts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NotMet {

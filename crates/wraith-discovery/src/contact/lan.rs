@@ -40,7 +40,7 @@ pub(super) fn call(lan: &Lan, mut search: Search) {
         if Instant::now() >= next {
             let interfaces = lan.interfaces();
             if interfaces.is_empty() {
-                search.tell(not("there is no network interface"));
+                search.tell(not(&lan.missing()));
             }
             let mut salt = [0; SALT_LEN];
             if getrandom::fill(&mut salt).is_err() {
@@ -94,7 +94,7 @@ impl Ear {
     pub fn new(lan: Lan) -> Result<Self, String> {
         let interfaces = lan.interfaces();
         if interfaces.is_empty() {
-            return Err("there is no network interface".into());
+            return Err(lan.missing());
         }
         let plain = |error: std::io::Error| error.to_string();
         let (shared, own) = (Sockets::shared().map_err(plain)?, Sockets::own().map_err(plain)?);

@@ -28,7 +28,7 @@ pub(crate) fn ask(lan: &Lan, asking: &Asking) -> Result<Met, NotMet> {
     let unreachable = |why: &str| NotMet::Unreachable(why.to_owned());
     let sockets = Sockets::own().map_err(|e| unreachable(&e.to_string()))?;
     if lan.interfaces().is_empty() {
-        return Err(unreachable("there is no network interface"));
+        return Err(unreachable(&lan.missing()));
     }
     let hello = asking.hello();
     let mut refused: Option<(NotMet, Instant)> = None;

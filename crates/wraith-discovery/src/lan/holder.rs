@@ -37,7 +37,7 @@ impl Listener {
     pub fn new(lan: Lan) -> Result<Self, String> {
         let interfaces = lan.interfaces();
         if interfaces.is_empty() {
-            return Err("there is no network interface".into());
+            return Err(lan.missing());
         }
         let plain = |error: std::io::Error| error.to_string();
         let (shared, own) = (Sockets::shared().map_err(plain)?, Sockets::own().map_err(plain)?);

@@ -42,6 +42,18 @@ pub struct Interface {
 }
 
 impl Lan {
+    /// Why there are no [`Self::interfaces`], when there are none.
+    pub(crate) fn missing(&self) -> String {
+        match self {
+            Self::Named(name) => {
+                let name = name.escape_debug();
+                format!("there is no interface called {name}, or it has no address")
+            }
+            Self::With(ip) => format!("no interface has the address {ip}"),
+            Self::All | Self::Off => "there is no network interface".to_owned(),
+        }
+    }
+
     /// The interfaces, as they are now. Empty if there is no local network: loopback alone is one only when it was asked
     /// for.
     pub fn interfaces(&self) -> Vec<Interface> {
