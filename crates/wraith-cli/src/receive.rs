@@ -1,6 +1,6 @@
 //! `wraith receive`: dials the sender, asks its user, fetches; and dials again when the connection is lost.
 
-use std::io::IsTerminal;
+use std::io::{BufRead, IsTerminal};
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -9,6 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::Access;
 use wraith_crypto::SecretIdentity;
 use wraith_discovery::Ticket;
@@ -49,6 +50,9 @@ const GLANCE: Duration = Duration::from_millis(100);
 pub fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
     let stream = pipe::target(args, reporter)?;
     let wanted = find::wanted(args, reporter)?;
+    if !args.yes && !args.dry_run && !args.is_piped() {
+        check_somebody_answers()?;
+    }
     let interrupt = Interrupt::for_transfer(reporter)?;
     let home = Home::open()?;
     let identity = home.identity()?;
@@ -103,6 +107,23 @@ pub fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> 
         return after_transfer(&other, keep, &answers, &interrupt, reporter);
     }
     result
+}
+
+/// Whether standard input can still have an answer to the question, before a code is used up for it.
+fn check_somebody_answers() -> Result<(), Failure> {
+    let mut stdin = std::io::stdin().lock();
+    if stdin.is_terminal() {
+        return Ok(());
+    }
+    let mut looked = [PollFd::new(&stdin, PollFlags::IN)];
+    let at_once = Timespec::default();
+    let is_ready = poll(&mut looked, Some(&at_once)).is_ok_and(|ready| ready > 0);
+    // What is ready is read without waiting, and the end looks like nothing.
+    if is_ready && stdin.fill_buf().is_ok_and(<[u8]>::is_empty) {
+        let message = "nobody can be asked whether to accept: standard input has no answer";
+        return Err(Failure::new(Exit::Usage, message).hint("--yes accepts without asking"));
+    }
+    Ok(())
 }
 
 /// Whether the target can be made or written to, before a code is used up for it. It is made when the offer is accepted.

@@ -4,8 +4,8 @@
 mod support;
 
 use std::collections::BTreeSet;
+use std::io::Write;
 use std::os::unix::net::UnixListener;
-use std::process::Stdio;
 
 use serde_json::{Value, json};
 use support::journal::wait_until_verified;
@@ -77,7 +77,7 @@ fn a_transfer_by_code() {
     let mut server = Process::start("rendezvous", server);
     server.event("listening");
     let mut command = world.wraith("receiver");
-    let words = ["receive", "--json", "--code", "--lan", "off", "--rendezvous", &address];
+    let words = ["receive", "--json", "--yes", "--code", "--lan", "off", "--rendezvous", &address];
     let mut receiver = Process::start("receive", command.args(words));
     let code = receiver.event("waiting")["code"].as_str().unwrap().to_owned();
     let wrong = if code.ends_with("-lemon") { "planet" } else { "lemon" };
@@ -98,7 +98,9 @@ fn a_transfer_that_is_refused_or_has_a_wrong_ticket() {
     let ticket = sender.ticket();
     let mut command = world.wraith("receiver");
     let command = command.args(["receive", "--json", "-o"]).arg(world.target()).arg(&ticket);
-    let refused = Process::start_with_stdin("receive", command.stdin(Stdio::null())).finish();
+    let (reader, mut answer) = std::io::pipe().unwrap();
+    answer.write_all(b"n\n").unwrap();
+    let refused = Process::start_with_stdin("receive", command.stdin(reader)).finish();
     refused.expect_error(4);
     sender.finish().expect_error(4);
     assert_has(&kinds(&[&refused]), &["connected", "offer", "error"]);

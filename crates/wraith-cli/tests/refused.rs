@@ -17,7 +17,7 @@ fn answer(world: &World, ticket: &str, words: &str) -> Process {
 
 #[test]
 fn a_no_ends_both_sides_with_4_and_leaves_nothing() {
-    for words in ["n\n", "whatever\nno\n", ""] {
+    for words in ["n\n", "whatever\nno\n", "whatever\n"] {
         let world = World::new();
         let film = world.source().join("film.mov");
         tree::file(&film, 1, 1_000_000);
@@ -26,6 +26,28 @@ fn a_no_ends_both_sides_with_4_and_leaves_nothing() {
         sender.finish().expect_error(4);
         assert!(tree::names(&world.target()).is_empty());
     }
+}
+
+#[test]
+fn who_cannot_be_asked_is_told_before_anything_is_used_up() {
+    let world = World::new();
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 1_000_000);
+    let mut sender = world.send(&[film]);
+    let ticket = sender.ticket();
+    let mut command = world.wraith("receiver");
+    command.args(["receive", "--json", &ticket]);
+    for outcome in [
+        answer(&world, &ticket, "").finish(),
+        answer(&world, "-", &format!("{ticket}\n")).finish(),
+        Process::start("receive", &mut command).finish(),
+    ] {
+        let error = outcome.expect_error(2);
+        assert!(error["hint"].as_str().unwrap().contains("--yes"), "{error}");
+        assert_eq!(outcome.all("connected").count(), 0);
+    }
+    world.receive(&ticket).finish().expect_exit(0);
+    sender.finish().expect_exit(0);
 }
 
 #[test]
