@@ -40,11 +40,15 @@ pub fn read(question: &str) -> io::Result<Line> {
     let stdin = io::stdin();
     let _raw = Raw::enter(&stdin)?;
     let mut err = io::stderr();
-    let mut line = String::new();
+    let (mut line, mut keys) = (String::new(), Keys::Plain);
     write!(err, "{question}")?;
     loop {
         err.flush()?;
-        match next_char(&stdin)? {
+        let next = next_char(&stdin)?;
+        if next.is_some_and(|c| keys.swallows(c)) {
+            continue;
+        }
+        match next {
             None => return end(&mut err, Line::End),
             Some('\r' | '\n') => return end(&mut err, Line::Typed(line.trim().to_owned())),
             Some('\u{3}') => return end(&mut err, Line::Interrupted),
@@ -74,6 +78,37 @@ pub fn read(question: &str) -> io::Result<Line> {
                 write!(err, "{c}")?;
             }
             Some(_) => {}
+        }
+    }
+}
+
+/// Where in the sequence of a key without a character of its own, such as an arrow, reading is (ECMA-48 §5.4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Keys {
+    Plain,
+    /// After ESC: the key itself, or a sequence that follows.
+    Escape,
+    /// After ESC [: until a final byte.
+    Control,
+    /// After ESC O: one more.
+    Single,
+}
+
+impl Keys {
+    /// Whether this character is part of a sequence. Control characters such as Enter and Ctrl-C never are.
+    fn swallows(&mut self, c: char) -> bool {
+        let before = *self;
+        *self = match (before, c) {
+            (_, '\u{1b}') => Self::Escape,
+            (Self::Escape, '[') => Self::Control,
+            (Self::Escape, 'O') => Self::Single,
+            (Self::Control, ' '..='?') => Self::Control,
+            _ => Self::Plain,
+        };
+        match before {
+            Self::Plain => c == '\u{1b}',
+            Self::Escape => *self != Self::Plain,
+            Self::Control | Self::Single => !c.is_control() || c == '\u{1b}',
         }
     }
 }
@@ -155,6 +190,22 @@ impl Drop for Raw<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn keys_without_a_character_leave_none() {
+        let left = |typed: &str| {
+            let mut keys = Keys::Plain;
+            typed.chars().filter(|c| !keys.swallows(*c)).collect::<String>()
+        };
+        for key in ["\x1b[D", "\x1b[1;5C", "\x1bOA", "\x1b[3~", "\x1b[200~", "\x1b", "\x1b\x1b[A"] {
+            assert_eq!(left(&format!("7-{key}5")), "7-5", "{key:?}");
+        }
+        for stop in ["\r", "\u{3}"] {
+            for key in ["\x1b", "\x1b[", "\x1bO", "\x1b[1;"] {
+                assert_eq!(left(&format!("{key}{stop}")), stop, "{key:?}");
+            }
+        }
+    }
 
     fn add(letters: &str) -> Completion {
         Completion::Add(letters.into())

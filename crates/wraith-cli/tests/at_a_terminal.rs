@@ -38,3 +38,16 @@ fn ctrl_c_at_the_question_ends_with_130() {
     assert!(screen.contains("to continue, run again: wraith receive"), "{screen}");
     assert!(tree::names(&world.target()).is_empty());
 }
+
+#[test]
+fn arrow_keys_leave_nothing_in_the_code() {
+    let world = World::new();
+    let mut command = world.wraith("receiver");
+    let mut terminal = Terminal::start(command.arg("receive"), 24, 80);
+    terminal.expect("Code or ticket (Tab completes): ");
+    terminal.send("7-\x1b[D\x1b[C\x1bOA\x1b[3~crat\t");
+    terminal.expect("7-crater-");
+    terminal.send("\x03");
+    let screen = terminal.expect_exit(130);
+    assert!(!screen.contains("[D") && !screen.contains("OA"), "{screen:?}");
+}
