@@ -57,6 +57,9 @@ fn main() -> ExitCode {
         Err(none) => return no_command(none),
     };
     let reporter = Arc::new(Reporter::new(cli.output));
+    for warning in config::unknown_variables() {
+        reporter.warn(warning);
+    }
     let result = match &cli.command {
         Command::Id => id(&reporter),
         Command::Hash(args) => hash::run(args, &reporter),

@@ -236,3 +236,45 @@ fn what_is_about_one_command_is_no_setting() {
     outcome.expect_error(3);
     assert_eq!(outcome.all("ready").count(), 1);
 }
+
+#[test]
+fn a_variable_without_a_command_is_for_all_that_have_the_option() {
+    let config = Config::new("rate = '3M'\n");
+    let general = |command: &mut Command| {
+        command.env("WRAITH_RATE", "1M").env("WRAITH_SEND_RATE", "2M");
+    };
+    assert_eq!(config.setting(general, "send.rate"), pair("2M", "env"));
+    assert_eq!(config.setting(general, "receive.rate"), pair("1M", "env"));
+    let mut command = config.command(&["send", "/nonexistent"]);
+    let output = command.env("WRAITH_RATE", "soon").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output).1.contains("--rate"), "{output:?}");
+}
+
+#[test]
+fn a_variable_that_sets_nothing_is_warned_about() {
+    let config = Config::new("");
+    let mut command = config.command(&["id"]);
+    command.env("WRAITH_RECEIVE_OUTT", "x").env("WRAITH_SEND_OUT", "x").env("WRAITH_TEST_X", "x");
+    let output = command.output().unwrap();
+    let (out, err) = text(&output);
+    assert!(output.status.success() && !out.is_empty());
+    assert!(
+        err.contains(
+            "WRAITH_RECEIVE_OUTT in the environment sets nothing; did you mean WRAITH_RECEIVE_OUT?"
+        ),
+        "{err}"
+    );
+    assert!(err.contains("WRAITH_SEND_OUT in the environment"), "{err}");
+    assert!(!err.contains("WRAITH_TEST_X") && !err.contains("WRAITH_HOME"), "{err}");
+}
+
+#[test]
+fn a_config_file_that_is_a_pipe_is_not_waited_for() {
+    let config = Config::new("");
+    fs::remove_file(config.path()).unwrap();
+    assert!(Command::new("mkfifo").arg(config.path()).status().unwrap().success());
+    let (code, _, err) = config.run(&["id"]);
+    assert_eq!(code, Some(2), "{err}");
+    assert!(err.contains("is no file"), "{err}");
+}

@@ -3,8 +3,10 @@
 use std::fs;
 use std::io::{self, Read};
 use std::ops::Range;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
 use toml_edit::{Document, DocumentMut, Item, TableLike, Value};
 
 use super::keys::{Key, Keys, of_one_command};
@@ -184,11 +186,16 @@ fn typed(value: &str, is_switch: bool) -> Value {
 
 fn read(path: &Path) -> Result<String, Failure> {
     let failed = |e: &io::Error| Failure::disk(format!("cannot read {}", path.display()), e);
-    let file = match fs::File::open(path) {
+    // A pipe with nobody at its other end would be waited for.
+    let flags = OFlags::NONBLOCK.bits() as i32;
+    let file = match fs::File::options().read(true).custom_flags(flags).open(path) {
         Ok(file) => file,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(String::new()),
         Err(e) => return Err(failed(&e)),
     };
+    if !file.metadata().map_err(|e| failed(&e))?.is_file() {
+        return Err(wrong(path, "is no file"));
+    }
     let mut text = String::new();
     file.take(MAX_BYTES + 1).read_to_string(&mut text).map_err(|e| failed(&e))?;
     if text.len() as u64 > MAX_BYTES {

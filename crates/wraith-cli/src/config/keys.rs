@@ -1,5 +1,6 @@
 //! The keys: the long options of all commands, as `send.timeout`, or `timeout` for every command that has it.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 
 use clap::builder::BoolishValueParser;
@@ -22,6 +23,19 @@ const OF_ONE_COMMAND: [&str; 8] = [
     "verify.moved-to",
     "contact.add.address",
 ];
+
+/// Variables that are no options; the last three are of the build script, and cargo hands them to what it runs.
+const OTHER_VARIABLES: [&str; 6] = [
+    "WRAITH_HOME",
+    "WRAITH_BLESS",
+    "WRAITH_PROGRAM",
+    "WRAITH_COMMIT",
+    "WRAITH_PROFILE",
+    "WRAITH_TARGET",
+];
+
+/// Of variables that mean nothing, so many are named.
+const UNKNOWN_MAX: usize = 8;
 
 /// An option that can be set.
 #[derive(Clone, Debug)]
@@ -68,9 +82,18 @@ impl Key {
         Some(words.trim_start_matches("error: ").to_owned())
     }
 
-    /// The variable of the environment that sets it.
+    /// The variable of the environment that sets it: its own, or else that of all commands with this option, if it is set.
     pub fn variable(&self) -> OsString {
-        self.arg.get_env().map_or_else(|| variable(&self.command, &self.option), OsString::from)
+        let [own, general] = self.variables();
+        if !is_set(&own) && is_set(&general) { general } else { own }
+    }
+
+    /// Its own, and that of all commands with this option.
+    fn variables(&self) -> [OsString; 2] {
+        match self.arg.get_env() {
+            Some(named) => [named.into(), named.into()],
+            None => [variable(&self.command, &self.option), variable("", &self.option)],
+        }
     }
 
     /// The values that apply without the file and the environment, separated by spaces; None if there is none.
@@ -112,6 +135,11 @@ fn variable(command: &str, option: &str) -> OsString {
     name.replace(['-', '.'], "_").to_ascii_uppercase().into()
 }
 
+/// An empty one is none.
+fn is_set(variable: &OsString) -> bool {
+    std::env::var_os(variable).is_some_and(|value| !value.is_empty())
+}
+
 /// Every key there is.
 #[derive(Debug)]
 pub struct Keys(Vec<Key>);
@@ -136,13 +164,36 @@ impl Keys {
 
     /// The name of a key that is most like this one.
     pub fn nearest(&self, name: &str) -> Option<String> {
-        /// Names less alike than this have nothing to do with each other.
-        const LEAST_LIKENESS: f64 = 0.7;
-        let names = self.0.iter().flat_map(|key| [key.name(), key.option.clone()]);
-        let rated = names.map(|known| (strsim::jaro_winkler(&known, name), known));
-        let best = rated.max_by(|a, b| a.0.total_cmp(&b.0));
-        best.filter(|(likeness, _)| *likeness >= LEAST_LIKENESS).map(|(_, known)| known)
+        nearest(name, self.0.iter().flat_map(|key| [key.name(), key.option.clone()]))
     }
+
+    /// Variables of the environment that look like ours and set nothing, each with one that is like it.
+    pub fn unknown_variables(
+        &self,
+        names: impl Iterator<Item = OsString>,
+    ) -> Vec<(String, Option<String>)> {
+        let known: BTreeSet<_> = self.0.iter().flat_map(Key::variables).collect();
+        let is_ours = |name: &OsString| name.as_encoded_bytes().starts_with(b"WRAITH_");
+        let is_other = |name: &OsString| {
+            let text = name.to_string_lossy();
+            OTHER_VARIABLES.contains(&&*text) || text.starts_with("WRAITH_TEST_")
+        };
+        let unknown = names.filter(|n| is_ours(n) && !known.contains(n) && !is_other(n));
+        let shown = |name: OsString| {
+            let name = name.to_string_lossy().into_owned();
+            let near = nearest(&name, known.iter().map(|n| n.to_string_lossy().into_owned()));
+            (name.escape_debug().to_string(), near)
+        };
+        unknown.take(UNKNOWN_MAX).map(shown).collect()
+    }
+}
+
+/// The one of these that `name` is a slip of: one letter may be wrong, in a long one two or three.
+fn nearest(name: &str, known: impl Iterator<Item = String>) -> Option<String> {
+    let rated = known.map(|known| (strsim::osa_distance(&known, name), known));
+    let best = rated.min_by_key(|(distance, _)| *distance);
+    let most = (name.chars().count() / 6).max(1);
+    best.filter(|(distance, _)| *distance <= most).map(|(_, known)| known)
 }
 
 fn collect(command: &clap::Command, path: &str, keys: &mut Vec<Key>) {
@@ -184,11 +235,11 @@ pub fn with_environment(definition: clap::Command) -> clap::Command {
         if arg.get_env().is_some() {
             return arg;
         }
-        let name = variable(command, arg.get_long().expect("a setting has a long name"));
-        match std::env::var_os(&name) {
-            Some(value) if !value.is_empty() => arg.env(name).hide_env(true),
-            // An empty one is none.
-            _ => arg,
+        let option = arg.get_long().expect("a setting has a long name");
+        let names = [variable(command, option), variable("", option)];
+        match names.into_iter().find(is_set) {
+            Some(name) => arg.env(name).hide_env(true),
+            None => arg,
         }
     })
 }
@@ -251,7 +302,9 @@ mod tests {
     fn a_misspelt_name_has_a_nearest() {
         assert_eq!(keys().nearest("send.tiemout").as_deref(), Some("send.timeout"));
         assert_eq!(keys().nearest("rendez-vous").as_deref(), Some("rendezvous"));
-        assert_eq!(keys().nearest("xyzzy"), None);
+        for none in ["xyzzy", "sned"] {
+            assert_eq!(keys().nearest(none), None);
+        }
     }
 
     #[test]

@@ -62,6 +62,17 @@ pub fn definition(file: &File) -> Result<clap::Command, Failure> {
     Ok(keys::with_environment(keys::with_file(plain, file)))
 }
 
+/// What to say about variables of the environment that look like ours and set nothing.
+pub fn unknown_variables() -> Vec<String> {
+    let names = std::env::vars_os().map(|(name, _)| name);
+    let unknown = Keys::of(&args::definition()).unknown_variables(names);
+    let said = |(name, nearest): (String, Option<String>)| match nearest {
+        Some(nearest) => format!("{name} in the environment sets nothing; did you mean {nearest}?"),
+        None => format!("{name} in the environment sets nothing"),
+    };
+    unknown.into_iter().map(said).collect()
+}
+
 /// How many settings the file has.
 ///
 /// # Errors
