@@ -135,6 +135,9 @@ impl Bbr {
             if self.is_too_high(packet.lost_since_send, packet.in_flight_at_send) {
                 let in_flight = self.inflight_at_loss(packet);
                 self.probe_went_too_high(lost.now, in_flight, packet.app_limited);
+                // What follows a failed probe is slower: whether the loss follows it is worth asking.
+                let rate = packet.lost_since_send as f64 / packet.in_flight_at_send.max(1) as f64;
+                self.background.begin_trial(lost.delivered, rate, self.mtu);
             }
         }
     }

@@ -192,3 +192,13 @@ fn on_a_short_path_loss_by_chance_is_known_for_what_it_is() {
     let rate = run.bbr().background.rate();
     assert!((0.01..0.06).contains(&rate), "{rate}");
 }
+
+#[test]
+fn a_probe_that_fails_by_loss_begins_to_ask_whose_loss_it_is() {
+    // A slow, long path that loses a tenth by chance: thirty packets in a round, so questions take long.
+    let mut link = Link::clean(MBIT, ms(600));
+    link.queue_bytes /= 4;
+    link.fate = |pn, _| if scatter(pn).is_multiple_of(10) { Fate::Lost } else { Fate::Arrives };
+    let mut run = Run::new(link);
+    run.until("known", ms(12_000), |run| run.bbr().background.rate() > 0.03);
+}
