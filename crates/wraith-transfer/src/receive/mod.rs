@@ -9,11 +9,13 @@ mod decide;
 mod delta;
 mod deltas;
 mod entries;
+mod greet;
 mod incoming;
 mod lanes;
 mod manifest;
 mod marks;
 mod preview;
+mod sign_off;
 mod stream;
 mod table;
 mod wants;
@@ -21,30 +23,25 @@ mod wants;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use wraith_core::CloseReason;
 use wraith_crypto::{NodeId, SecretIdentity};
 use wraith_files::{Entry, Error, OnConflict, Placing, RelPath, TargetDir};
-use wraith_transport::{Connection, RecvStream, block_on_timeout};
+use wraith_transport::Connection;
 
 use crate::contents::Contents;
-use crate::control::{ControlReader, ControlWriter};
 use crate::error::{Role, TransferError, close};
 use crate::events::{Cancel, Event, Events, FileStatus, InPlace};
 use crate::lanes::Lanes;
-use crate::limits::{
-    DATA_STREAMS_MAX, GREETING_TIMEOUT, NAME_BYTES_MAX, OFFER_TIMEOUT, RECEIPT_TIMEOUT, VERSION,
-};
-use crate::message::{Accept, FEATURE_DELTA, Fetch, Hello, Message, Offer};
+use crate::message::Offer;
 use crate::progress::Progress;
 use crate::receipt::Receipt;
 use crate::session::{Session, lock};
 use deltas::Deltas;
-use entries::Entries;
+use greet::{Greeting, Tree, greet, part_key, wanted_lanes};
 use incoming::Incoming;
-use marks::{Marks, MarksError};
+use marks::Marks;
 pub use preview::{Conflicts, Fate, Preview, Previewed, Proposal};
+use sign_off::sign_off;
 pub use stream::StreamTarget;
 use table::Table;
 
@@ -277,196 +274,6 @@ pub fn receive(
     result
 }
 
-/// An offer that was accepted.
-enum Greeting {
-    Tree(Box<Tree>),
-    /// One stream of bytes, whose Accept is not sent yet.
-    Stream {
-        offer: Offer,
-        placing: Placing,
-        control: (ControlReader, ControlWriter),
-    },
-}
-
-/// The streams after the Offer of a tree was accepted.
-struct Tree {
-    /// Kept in any case, so that the stream is not stopped.
-    reader: ControlReader,
-    writer: ControlWriter,
-    delta: bool,
-    offer: Offer,
-    target: TargetDir,
-    conflicts: Conflicts,
-    marks: Marks,
-    manifest: Entries,
-    data: Vec<RecvStream>,
-}
-
-/// Hello, Fetch, Offer, Accept.
-fn greet(session: &Session, options: &mut ReceiveOptions<'_>) -> Result<Greeting, TransferError> {
-    let opened = session.wait(session.connection.open_stream());
-    let (send, recv) = opened.map_err(|reason| session.lost(&reason))?;
-    let (mut reader, mut writer) = (ControlReader::new(recv), ControlWriter::new(send));
-    let features = options.delta.then_some(FEATURE_DELTA);
-    writer.send(session, &Message::Hello(Hello { version: VERSION, role: 2, features }))?;
-    writer.send(
-        session,
-        &Message::Fetch(Fetch {
-            secret: options.secret,
-            instance: options.instance,
-            stream: options.stream.is_output().then_some(true),
-        }),
-    )?;
-    let delta = match reader.next_within(session, GREETING_TIMEOUT)? {
-        Message::Hello(hello) if hello.role == 1 && hello.version >= 1 => {
-            options.delta && hello.has(FEATURE_DELTA)
-        }
-        other => return Err(session.protocol(format!("{} instead of Hello", other.name()))),
-    };
-    let (peer, remote) = (session.connection.peer(), session.connection.remote());
-    options.progress.connected(remote);
-    options.events.event(Event::Connected { peer, remote, instance: options.instance });
-    let offer = match reader.next_within(session, OFFER_TIMEOUT)? {
-        Message::Offer(offer) => check_offer(session, options, offer)?,
-        other => return Err(session.protocol(format!("{} instead of Offer", other.name()))),
-    };
-    options.events.event(Event::Offer(&offer));
-    if offer.stream == Some(true) {
-        let (conflicts, _) = propose(session, options, &offer)?;
-        let placing = Placing { on_conflict: conflicts.otherwise, sync: options.sync };
-        return Ok(Greeting::Stream { offer, placing, control: (reader, writer) });
-    }
-    if options.stream.is_output() {
-        return Err(TransferError::NoStream);
-    }
-    let (conflicts, ahead) = propose(session, options, &offer)?;
-    // The target is not touched before the user accepted.
-    let target = make_target(session, options)?;
-    let marks = open_marks(session, options, &target)?;
-    options.progress.start(&offer);
-    let lanes = wanted_lanes(options);
-    writer.send(session, &Message::Accept(Accept { have: None, rate: options.rate, lanes }))?;
-    options.events.event(Event::Accepted);
-    let manifest = match ahead {
-        Some(entries) => entries,
-        None => Entries::new(accept_stream(session)?, &offer),
-    };
-    let data: Result<_, _> = (0..offer.data_streams).map(|_| accept_stream(session)).collect();
-    let data = data?;
-    let tree = Tree { reader, writer, delta, offer, target, conflicts, marks, manifest, data };
-    Ok(Greeting::Tree(Box::new(tree)))
-}
-
-/// Lanes that the sender may open; none where the rate is limited.
-fn wanted_lanes(options: &ReceiveOptions<'_>) -> Option<u64> {
-    let most = options.lanes.most() as u64;
-    (most > 0 && options.rate.is_none()).then_some(most)
-}
-
-/// Puts the offer to the user, with the names if they are wished for. Returns the conflict policy, and the manifest as far
-/// as it was read.
-fn propose(
-    session: &Session,
-    options: &mut ReceiveOptions<'_>,
-    offer: &Offer,
-) -> Result<(Conflicts, Option<Entries>), TransferError> {
-    let (mut ahead, mut seen) = (None, None);
-    if options.preview && offer.stream != Some(true) {
-        let stream =
-            session.wait_within(preview::patience(), session.connection.accept_stream())?;
-        let mut complete = false;
-        if let Some(stream) = stream {
-            let (_unused, stream) = stream.map_err(|reason| session.lost(&reason))?;
-            complete = preview::read_ahead(session, ahead.insert(Entries::new(stream, offer)))?;
-        }
-        // What is not there yet would be made; other errors are told when it is made.
-        let target = TargetDir::open(&options.target).ok();
-        let key = part_key(session, options);
-        let look = |entries| preview::preview(entries, complete, target.as_ref(), &key);
-        seen = Some(ahead.as_ref().map(look).unwrap_or_default());
-    }
-    let (sender, remote) = (session.connection.peer(), session.connection.remote());
-    let proposal = Proposal { offer, sender, remote, preview: seen.as_ref() };
-    match (options.decide)(&proposal) {
-        Decision::Accept => {
-            let otherwise = options.on_conflict;
-            Ok((Conflicts { otherwise, ..Conflicts::default() }, ahead))
-        }
-        Decision::AcceptWith(conflicts) => Ok((conflicts, ahead)),
-        Decision::Refuse(why) => Err(TransferError::Refused { why }),
-        Decision::Later => Err(TransferError::Later),
-    }
-}
-
-fn make_target(
-    session: &Session,
-    options: &ReceiveOptions<'_>,
-) -> Result<TargetDir, TransferError> {
-    let shown = options.target.display();
-    std::fs::create_dir_all(&options.target)
-        .map_err(|error| session.disk(format!("cannot make the folder {shown}: {error}")))?;
-    TargetDir::open(&options.target).map_err(|error| session.disk(format!("{shown}: {error}")))
-}
-
-fn check_offer(
-    session: &Session,
-    options: &ReceiveOptions<'_>,
-    mut offer: Offer,
-) -> Result<Offer, TransferError> {
-    let sane = offer.transfer_id == crate::transfer_id(&options.secret)
-        && (1..=DATA_STREAMS_MAX).contains(&offer.data_streams)
-        && offer.name.len() <= NAME_BYTES_MAX;
-    if !sane {
-        return Err(session.protocol("an Offer that makes no sense"));
-    }
-    offer.name = crate::error::shown(&offer.name);
-    Ok(offer)
-}
-
-fn open_marks(
-    session: &Session,
-    options: &ReceiveOptions<'_>,
-    target: &TargetDir,
-) -> Result<Marks, TransferError> {
-    // Another sender's NodeId makes another key: it cannot claim files that this one has finished.
-    let key = part_key(session, options);
-    let id = crate::transfer_id(&options.secret);
-    Marks::open(target, &id, &key, &boot_id()).map_err(|error| match error {
-        MarksError::InUse => TransferError::Other {
-            what: format!(
-                "another wraith is already receiving this into {}. Wait for it, or choose another folder",
-                options.target.display()
-            ),
-        },
-        MarksError::Disk(error) => session.disk(format!("{}: {error}", options.target.display())),
-        MarksError::Io(error) => session.disk(format!("{}: {error}", options.target.display())),
-    })
-}
-
-/// Identifies the run of this machine. Where the system does not tell, something that never comes again, so that marks
-/// never count.
-fn boot_id() -> Vec<u8> {
-    std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_else(|_| {
-        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
-        since_epoch.unwrap_or_default().as_nanos().to_be_bytes().to_vec()
-    })
-}
-
-/// Binds what is left behind in the target to the secret and the sender.
-fn part_key(session: &Session, options: &ReceiveOptions<'_>) -> [u8; 32] {
-    let material = [&options.secret[..], &session.connection.peer().0].concat();
-    wraith_crypto::kdf::derive("wraith/1 part key", &material)
-}
-
-fn accept_stream(session: &Session) -> Result<RecvStream, TransferError> {
-    let accepted = session.wait_within(GREETING_TIMEOUT, session.connection.accept_stream())?;
-    let Some(accepted) = accepted else {
-        return Err(session.protocol("it does not open its streams"));
-    };
-    let (_unused, recv) = accepted.map_err(|reason| session.lost(&reason))?;
-    Ok(recv)
-}
-
 fn run(
     session: &Session,
     options: &ReceiveOptions<'_>,
@@ -562,62 +369,4 @@ fn run(
         confirmed,
         offer: offer.clone(),
     })
-}
-
-/// Signs and sends the receipt and waits for the sender to close. Everything is on disk by now: a sender that vanishes
-/// here leaves the receipt unconfirmed and nothing else.
-fn sign_off(
-    receiving: &Receiving<'_>,
-    options: &ReceiveOptions<'_>,
-    writer: &mut ControlWriter,
-) -> Result<(Receipt, bool), TransferError> {
-    let (session, counts) = (receiving.session, &receiving.counts);
-    let receipt = Receipt {
-        manifest: *receiving.manifest_hash.get().expect("the manifest ended, so its hash is known"),
-        contents: lock(&receiving.contents).digest(),
-        verified: counts.moved.load(Relaxed) + counts.identical.load(Relaxed),
-        kept: counts.kept.load(Relaxed) + counts.skipped.load(Relaxed),
-        failed: counts.failed.load(Relaxed),
-        bytes: counts.bytes_verified.load(Relaxed),
-        ..unsigned(receiving.offer)
-    };
-    conclude(session, options, writer, receipt)
-}
-
-/// A receipt of now for `offer`, of nothing yet.
-fn unsigned(offer: &Offer) -> Receipt {
-    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
-    Receipt {
-        transfer_id: offer.transfer_id,
-        manifest: [0; 32],
-        contents: [0; 32],
-        verified: 0,
-        kept: 0,
-        failed: 0,
-        bytes: 0,
-        unix_seconds: since_epoch.map_or(0, |elapsed| elapsed.as_secs()),
-        signature: [0; 64],
-    }
-}
-
-/// Signs and sends `receipt`, and waits for the sender's goodbye.
-fn conclude(
-    session: &Session,
-    options: &ReceiveOptions<'_>,
-    writer: &mut ControlWriter,
-    receipt: Receipt,
-) -> Result<(Receipt, bool), TransferError> {
-    let receipt = receipt.signed(&options.identity);
-    // From here on a broken stream is the sender's goodbye.
-    session.complete();
-    // A connection that is lost now leaves the receipt unconfirmed; closed() tells.
-    let _ = writer.send(session, &Message::Receipt(receipt.to_body()));
-    let closed = block_on_timeout(session.connection.closed(), RECEIPT_TIMEOUT);
-    let confirmed = match closed {
-        Some(CloseReason::Peer { code: close::DONE, .. }) => true,
-        Some(reason @ CloseReason::Peer { .. }) => return Err(session.lost(&reason)),
-        _ => false,
-    };
-    session.connection.close(close::DONE, "");
-    Ok((receipt, confirmed))
 }

@@ -9,7 +9,9 @@ use std::sync::{Arc, Mutex};
 use wraith_files::{Outcome, Placed, Placing, RelPath, StreamFile, TargetDir};
 use wraith_transport::{RecvStream, block_on};
 
-use super::{ReceiveOptions, ReceiveReport, accept_stream, conclude, unsigned};
+use super::greet::{accept_stream, make_target};
+use super::sign_off::{conclude, unsigned};
+use super::{ReceiveOptions, ReceiveReport};
 use crate::contents::Contents;
 use crate::control::{ControlReader, ControlWriter};
 use crate::error::{TransferError, shown};
@@ -260,7 +262,7 @@ impl State {
             let what = format!("{}: the name of a stream with folders in it", shown(&offer.name));
             return Err(TransferError::UnsafeName { what });
         }
-        let target: TargetDir = super::make_target(session, options)?;
+        let target: TargetDir = make_target(session, options)?;
         *file = Some(target.create_stream(&name).map_err(|error| session.disk(error))?);
         Ok(())
     }
