@@ -7,6 +7,7 @@ mod addresses;
 mod args;
 mod awaiting;
 mod call;
+mod closing;
 mod code;
 mod config;
 mod contacts;

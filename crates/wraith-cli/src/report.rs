@@ -13,12 +13,13 @@ use wraith_transfer::{
 
 use crate::addresses::path_kind;
 use crate::awaiting::Awaiting;
+use crate::closing::Closing;
 use crate::contacts;
 use crate::failure::{Exit, Failure};
 use crate::left_out::LeftOut;
 use crate::output::{Event, Reporter};
 use crate::received::{Recorder, Rest};
-use crate::size::{Bytes, Clock, Files};
+use crate::size::{Bytes, Files};
 
 /// Letters of a NodeId that are shown where the whole would be in the way: 40 bits, for the eye only.
 const SHORT_ID_LETTERS: usize = 8;
@@ -49,6 +50,10 @@ struct State {
     /// Says that the offer is waited for, while it is.
     awaiting: Option<Awaiting>,
     left_out: LeftOut,
+    /// Files that moved on the last connection, and files that were there, with the bytes of both.
+    moved: u64,
+    already_here: u64,
+    here_bytes: u64,
 }
 
 /// The figures of a finished transfer.
@@ -171,6 +176,7 @@ impl Story {
         (state.files, state.bytes) = (offer.files, offer.bytes);
         // The tree is walked again for each connection.
         state.left_out = LeftOut::default();
+        (state.moved, state.already_here, state.here_bytes) = (0, 0, 0);
         drop(state);
         self.event(&Event::Offer {
             name: &offer.name,
@@ -195,6 +201,13 @@ impl Story {
         let root = root.map(|root| blake3::Hash::from_bytes(root).to_hex());
         let root = root.as_deref();
         self.event(&Event::File { path, status: status.name(), bytes, root });
+        let mut state = self.lock();
+        state.moved += u64::from(status == FileStatus::Done);
+        state.already_here += u64::from(status == FileStatus::AlreadyHere);
+        if !status.is_failure() && status != FileStatus::Skipped {
+            state.here_bytes = state.here_bytes.saturating_add(bytes);
+        }
+        drop(state);
         if let Some(why) = why_missing(status) {
             self.reporter.warn(format!("{path}: {why}"));
         }
@@ -244,7 +257,7 @@ impl Story {
     fn done(&self, totals: &Totals<'_>) {
         let accepted = self.lock().accepted;
         let seconds = accepted.map_or(0.0, |at| at.elapsed().as_secs_f64());
-        let rate = if seconds > 0.0 { (totals.bytes_moved as f64 / seconds) as u64 } else { 0 };
+        let closing = self.closing(totals, seconds);
         let receipt = BASE32_NOPAD.encode(&totals.receipt.to_bytes()).to_ascii_lowercase();
         self.event(&Event::Done {
             files: totals.files,
@@ -257,39 +270,29 @@ impl Story {
             failed: totals.failed,
             left_out: totals.left_out,
             seconds,
-            bytes_per_second: rate,
+            bytes_per_second: closing.rate(),
             receipt: &receipt,
         });
-        self.say(self.closing_line(totals, seconds, rate));
+        self.say(closing.line());
     }
 
-    fn closing_line(&self, totals: &Totals<'_>, seconds: f64, rate: u64) -> String {
-        let (files, bytes) = (Files(totals.files), Bytes(totals.bytes));
-        if totals.bytes_moved == 0 && totals.already_here > 0 && totals.failed == 0 {
-            return format!("Already up to date: {files}, {bytes}.");
-        }
-        let verb = match self.role {
-            Role::Sender => "Sent",
-            Role::Receiver => "Received",
-        };
-        let took = match seconds {
-            s if s < 10.0 => format!("{s:.2} s"),
-            s => Clock(s as u64).to_string(),
-        };
-        let mut line = format!("{verb} {files}, {bytes} in {took} ({}/s), verified.", Bytes(rate));
-        if self.role == Role::Receiver && totals.bytes_moved < totals.bytes / 2 {
-            let moved = Bytes(totals.bytes_moved);
-            line.push_str(&format!(" Only {moved} had to be fetched."));
-        }
-        for (count, what) in [
-            (totals.already_here, "were there already"),
-            (totals.skipped, "were left as they were"),
-        ] {
-            if count > 0 {
-                line.push_str(&format!(" {} {what}.", Files(count)));
+    fn closing(&self, totals: &Totals<'_>, seconds: f64) -> Closing {
+        let State { moved, already_here, here_bytes, .. } = *self.lock();
+        let Totals { failed, bytes_moved, receipt, .. } = *totals;
+        let role = self.role;
+        match role {
+            // What became of the files is the receiver's to say.
+            Role::Sender => {
+                let already_here = already_here.min(receipt.verified);
+                let moved = receipt.verified - already_here;
+                let (bytes, kept) = (receipt.bytes, receipt.kept);
+                Closing { role, moved, already_here, bytes, kept, failed, bytes_moved, seconds }
+            }
+            Role::Receiver => {
+                let (bytes, kept) = (here_bytes, totals.skipped);
+                Closing { role, moved, already_here, bytes, kept, failed, bytes_moved, seconds }
             }
         }
-        line
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
@@ -360,10 +363,9 @@ fn why_missing(status: FileStatus) -> Option<&'static str> {
     match status {
         FileStatus::Changed => Some("changed while it was sent; nothing of it was kept"),
         FileStatus::Unreadable => Some("the sender cannot read it"),
-        FileStatus::Blocked => {
-            Some("something of another kind, or a link on the way, is in its place")
-        }
         FileStatus::Stale => Some("an earlier part did not belong to it and was thrown away"),
+        // A note has said what is in its place.
+        FileStatus::Blocked => None,
         FileStatus::Done | FileStatus::AlreadyHere | FileStatus::Skipped => None,
     }
 }

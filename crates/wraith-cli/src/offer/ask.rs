@@ -59,15 +59,22 @@ impl<A: FnMut(String) -> Option<String>> Question<'_, A> {
 
     /// Asks what to do about names that are taken, if any are.
     fn resolve(&mut self, preview: &Preview) -> Option<Conflicts> {
-        let taken = || preview.entries.iter().filter(|previewed| previewed.fate == Fate::Differs);
+        let is_taken = |fate| matches!(fate, Fate::Differs | Fate::SameSize);
+        let taken = || preview.entries.iter().filter(|previewed| is_taken(previewed.fate));
         let mut conflicts = Conflicts::default();
         let count = taken().count();
         if count == 0 {
             return Some(conflicts);
         }
         let names = if count == 1 { "1 name is".into() } else { format!("{count} names are") };
+        let same_size = taken().filter(|previewed| previewed.fate == Fate::SameSize).count();
+        let by = match same_size {
+            0 => "by something else".to_owned(),
+            all if all == count => "by a file of the same size; if its content differs".to_owned(),
+            some => format!("by something else ({some} by a file of the same size, if it differs)"),
+        };
         let question = format!(
-            "{names} taken by something else: [o]verwrite, [r]ename the new, [s]kip, or decide [e]ach? [r] "
+            "{names} taken {by}: [o]verwrite, [r]ename the new, [s]kip, or decide [e]ach? [r] "
         );
         loop {
             let answer = (self.ask)(question.clone())?;

@@ -28,11 +28,12 @@ fn fate_word(previewed: &Previewed, conflicts: &Conflicts) -> &'static str {
         Fate::New => "new",
         Fate::Continues(_) => "continue",
         Fate::Same => "same",
-        Fate::Differs => {
+        Fate::Differs | Fate::SameSize => {
             match conflicts.of.get(&previewed.entry.path).copied().unwrap_or(conflicts.otherwise) {
+                OnConflict::Skip => "skip",
+                _ if previewed.fate == Fate::SameSize => "compare",
                 OnConflict::Overwrite => "overwrite",
                 OnConflict::Rename => "rename",
-                OnConflict::Skip => "skip",
             }
         }
     }

@@ -58,19 +58,41 @@ fn place(bytes: u64, preview: Option<&Preview>, out: &Path) -> String {
     if out.as_os_str() == "-" {
         return "  into standard output".into();
     }
-    let mut line = format!("  into {}", wraith_files::shown(out.as_os_str().as_encoded_bytes()));
-    let here = preview.map_or(0, bytes_here);
-    let Some(free) = free_space(out) else { return line };
-    line.push_str(&format!(", {} free", Bytes(free)));
-    let needed = bytes.saturating_sub(here);
-    if needed > free {
-        line.push_str(&format!("; {} MORE ARE NEEDED", Bytes(needed - free)));
+    let line = format!("  into {}", wraith_files::shown(out.as_os_str().as_encoded_bytes()));
+    match free_space(out) {
+        Some(free) => line + &room(free, bytes, preview),
+        None => line,
     }
-    line
+}
+
+/// What is free, and whether it is enough. What is here already needs no room; where nobody has looked, it is not known
+/// how much that is.
+fn room(free: u64, bytes: u64, preview: Option<&Preview>) -> String {
+    let needed = bytes.saturating_sub(preview.map_or(0, bytes_here));
+    let mut text = format!(", {} free", Bytes(free));
+    if needed > free {
+        let more = Bytes(needed - free);
+        text.push_str(&if preview.is_some_and(|preview| preview.complete) {
+            format!("; {more} MORE ARE NEEDED")
+        } else {
+            format!("; {more} more may be needed, less what is here already")
+        });
+    }
+    text
 }
 
 /// Bytes that an earlier connection brought.
 fn bytes_here(preview: &Preview) -> u64 {
+    preview.entries.iter().fold(0, |sum, previewed| match previewed.fate {
+        Fate::Continues(bytes) => sum + bytes,
+        // It is compared before anything of it is fetched.
+        Fate::Same | Fate::SameSize => sum.saturating_add(previewed.entry.size()),
+        Fate::New | Fate::Differs => sum,
+    })
+}
+
+/// Bytes of parts.
+fn bytes_of_parts(preview: &Preview) -> u64 {
     preview.entries.iter().fold(0, |sum, previewed| match previewed.fate {
         Fate::Continues(bytes) => sum + bytes,
         _ => sum,
@@ -79,11 +101,12 @@ fn bytes_here(preview: &Preview) -> u64 {
 
 /// What is in the way, and what deserves a look.
 fn remarks(preview: &Preview) -> Vec<String> {
-    let mut differs = Names::default();
+    let [mut differs, mut same_size]: [Names; 2] = Default::default();
     let (mut same, mut parts) = (0u64, 0u64);
     for previewed in &preview.entries {
         match previewed.fate {
             Fate::Differs => differs.add(previewed.entry.path.display()),
+            Fate::SameSize => same_size.add(previewed.entry.path.display()),
             Fate::Same if !matches!(previewed.entry.kind, Kind::Dir) => same += 1,
             Fate::Continues(_) => parts += 1,
             Fate::Same | Fate::New => {}
@@ -91,7 +114,7 @@ fn remarks(preview: &Preview) -> Vec<String> {
     }
     let mut lines = Vec::new();
     if parts > 0 {
-        let here = Bytes(bytes_here(preview));
+        let here = Bytes(bytes_of_parts(preview));
         lines.push(format!("  continues: {here} of {} are here", Files(parts)));
     }
     if same > 0 {
@@ -100,6 +123,7 @@ fn remarks(preview: &Preview) -> Vec<String> {
             Files(same)
         ));
     }
+    lines.extend(same_size.line("of the same size and another time here; they are compared"));
     lines.extend(differs.line("taken by something else"));
     lines.extend(names::remarks(preview.entries.iter().map(|previewed| &previewed.entry)));
     if !preview.complete {
@@ -121,4 +145,36 @@ pub fn existing_ancestor(folder: &Path) -> Option<&Path> {
         .ancestors()
         .map(|path| if path.as_os_str().is_empty() { Path::new(".") } else { path })
         .find(|path| path.exists())
+}
+
+#[cfg(test)]
+mod tests {
+    use wraith_files::{Entry, Mtime, RelPath};
+    use wraith_transfer::Previewed;
+
+    use super::*;
+
+    #[test]
+    fn what_is_here_needs_no_room() {
+        let previewed = |path: &str, fate| Previewed {
+            entry: Entry {
+                path: RelPath::parse(path.as_bytes()).unwrap(),
+                kind: Kind::File { size: 10_000_000, sparse: false },
+                mode: 0o644,
+                mtime: Mtime::default(),
+            },
+            fate,
+        };
+        let entries = vec![
+            previewed("a", Fate::Continues(6_000_000)),
+            previewed("b", Fate::SameSize),
+            previewed("c", Fate::Differs),
+        ];
+        let preview = Preview { entries, complete: true };
+        assert_eq!(room(14_000_000, 30_000_000, Some(&preview)), ", 14.0 MB free");
+        let text = room(13_000_000, 30_000_000, Some(&preview));
+        assert_eq!(text, ", 13.0 MB free; 1.00 MB MORE ARE NEEDED");
+        let text = room(13_000_000, 30_000_000, None);
+        assert_eq!(text, ", 13.0 MB free; 17.0 MB more may be needed, less what is here already");
+    }
 }

@@ -125,7 +125,8 @@ pub enum Event<'a> {
         kind: &'a str,
         /// Its bytes; 0 if it is no file.
         bytes: u64,
-        /// `new`, `continue`, `same`, `overwrite`, `rename` or `skip`.
+        /// `new`, `continue`, `same`, `overwrite`, `rename` or `skip`; `compare`: a file of the same size and another time is there,
+        /// which stays if its content is the same.
         action: &'a str,
     },
     /// The offer was accepted.

@@ -60,6 +60,9 @@ pub enum Fate {
     Continues(u64),
     /// Something of the same kind, size and time (or a folder): its content would be compared.
     Same,
+    /// A file of the same size and another time: unless the policy is to skip, its content is compared, and the conflict policy
+    /// decides if it is another.
+    SameSize,
     /// Something else: the conflict policy decides.
     Differs,
 }
@@ -127,17 +130,24 @@ fn fate(target: &TargetDir, entry: &Entry, part_key: &[u8; 32]) -> Fate {
     }
     // What cannot be looked at is told when it is written.
     let Ok(Some(existing)) = target.existing(&entry.path) else { return Fate::New };
+    let is_file = existing.kind == ExistingKind::File;
+    let same_size = match &entry.kind {
+        Kind::File { size, .. } => is_file && existing.stamp.size == *size,
+        _ => false,
+    };
     let same = match (&entry.kind, existing.kind) {
         (Kind::Dir, ExistingKind::Dir) => true,
-        (Kind::File { size, .. }, ExistingKind::File) => {
-            existing.stamp.size == *size && existing.stamp.mtime == entry.mtime
-        }
+        (Kind::File { .. }, ExistingKind::File) => same_size && existing.stamp.mtime == entry.mtime,
         (Kind::Symlink { target: to }, ExistingKind::Symlink) => {
             target.link_target(&entry.path).is_ok_and(|there| there == *to)
         }
         _ => false,
     };
-    if same { Fate::Same } else { Fate::Differs }
+    match (same, same_size) {
+        (true, _) => Fate::Same,
+        (false, true) => Fate::SameSize,
+        (false, false) => Fate::Differs,
+    }
 }
 
 /// Bytes that an earlier connection has got of the file, if it left a part.
