@@ -142,7 +142,7 @@ pub struct SendArgs {
     pub meeting: MeetingArgs,
 
     /// The code ends after this many seconds [default: 3600; with --keep 86400]
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = life)]
     pub expires: Option<u64>,
 
     /// Send to this many receivers, at once if they come at once
@@ -225,7 +225,7 @@ pub struct ReceiveArgs {
     pub save_as: Option<Name>,
 
     /// A code made here ends after this many seconds if nobody has used it
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value_t = 3600, requires = "code")]
+    #[arg(long, value_name = "SECONDS", value_parser = life, default_value_t = 3600, requires = "code")]
     pub expires: u64,
 
     #[command(flatten)]
@@ -310,8 +310,8 @@ impl OnConflict {
 
 #[derive(Args, Debug)]
 pub struct HashArgs {
-    /// Files to hash
-    #[arg(required = true, value_name = "FILE")]
+    /// Files to hash; - or nothing is standard input
+    #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
 }
 
@@ -340,6 +340,14 @@ fn seconds(text: &str) -> Result<u64, String> {
         Ok(seconds) if seconds <= SECONDS_MAX => Ok(seconds),
         _ if digits => Err(format!("the longest time is {SECONDS_MAX} (ten years)")),
         _ => Err("a number of seconds".to_owned()),
+    }
+}
+
+/// How long a code is good.
+fn life(text: &str) -> Result<u64, String> {
+    match seconds(text)? {
+        0 => Err("a code that ends at once is none".to_owned()),
+        seconds => Ok(seconds),
     }
 }
 

@@ -106,9 +106,12 @@ pub fn explain_places(waiting: &Waiting, args: &MeetingArgs, expires: u64, repor
     if waiting.places().iter().any(|place| *place != Place::Lan) {
         reporter.say("(it needs the same --rendezvous, or WRAITH_RENDEZVOUS)");
     }
-    let minutes = expires.div_ceil(60);
+    let life = match expires {
+        seconds @ ..60 => format!("{seconds} s"),
+        seconds => format!("{} min", seconds.div_ceil(60)),
+    };
     reporter.say(format!(
-        "\nWaiting {}. The code is good for one try within {minutes} min. Ctrl-C stops.",
+        "\nWaiting {}. The code is good for one try within {life}. Ctrl-C stops.",
         places.join(" and ")
     ));
 }

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use wraith_files::shown;
 
@@ -17,8 +17,14 @@ const BUFFER_BYTES: usize = 1 << 20;
 /// Prints a line for each file; goes on after one that cannot be read, and fails in the end.
 pub fn run(args: &HashArgs, reporter: &Reporter) -> Result<(), Failure> {
     let mut unreadable = 0;
-    for path in &args.files {
-        match hash_file(path) {
+    let stdin = [PathBuf::from("-")];
+    let files = if args.files.is_empty() { &stdin[..] } else { &args.files[..] };
+    for path in files {
+        let hashed = match path.as_os_str() == "-" {
+            true => hash_all(io::stdin().lock()),
+            false => hash_file(path),
+        };
+        match hashed {
             Ok(root) => {
                 let root = root.to_hex();
                 reporter.event(&Event::Hash { path: &path.to_string_lossy(), root: &root });
@@ -34,13 +40,16 @@ pub fn run(args: &HashArgs, reporter: &Reporter) -> Result<(), Failure> {
     if unreadable == 0 {
         return Ok(());
     }
-    let total = args.files.len();
+    let total = files.len();
     Err(Failure::new(Exit::Disk, format!("{unreadable} of {total} files could not be read")))
 }
 
 /// The BLAKE3 of a whole file.
 pub fn hash_file(path: &Path) -> io::Result<blake3::Hash> {
-    let mut file = File::open(path)?;
+    hash_all(File::open(path)?)
+}
+
+fn hash_all(mut file: impl Read) -> io::Result<blake3::Hash> {
     let mut hasher = blake3::Hasher::new();
     let mut buffer = vec![0; BUFFER_BYTES];
     loop {

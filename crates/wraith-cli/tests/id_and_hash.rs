@@ -39,6 +39,19 @@ fn hash_prints_what_b3sum_prints() {
 }
 
 #[test]
+fn hash_reads_standard_input_as_b3sum_does() {
+    let world = World::new();
+    let path = world.source().join("file");
+    tree::file(&path, 3, 5_000_000);
+    let hash = blake3::hash(&fs::read(&path).unwrap()).to_hex();
+    for words in [&["hash"][..], &["hash", "-"]] {
+        let mut command = world.wraith("one");
+        let output = command.args(words).stdin(fs::File::open(&path).unwrap()).output().unwrap();
+        assert_eq!(text(&output), format!("{hash}  -\n"));
+    }
+}
+
+#[test]
 fn a_file_that_cannot_be_read_does_not_stop_the_others() {
     let world = World::new();
     let there = world.source().join("there");

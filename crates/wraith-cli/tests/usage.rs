@@ -14,12 +14,12 @@ fn every_kind_of_wrong_usage_ends_with_2_and_help() {
         &[][..],
         &["send"],
         &["receive"],
-        &["hash"],
         &["frobnicate"],
         &["send", "--timeout", "soon", "x"],
         &["demo", "--size", "12Q"],
         &["receive", "hello"],
         &["receive", "wraith:"],
+        &["send", "--expires", "0", "x"],
         &["receive", "--rendezvous", "bad host:xx", "7-crater-lemon"],
     ] {
         let output = world.wraith("one").args(words).stdin(Stdio::null()).output().unwrap();
