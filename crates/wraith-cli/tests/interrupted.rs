@@ -3,6 +3,7 @@
 mod support;
 
 use support::journal::wait_until_verified;
+use support::pty::Terminal;
 use support::{Process, World, tree};
 
 const FILM_BYTES: usize = 400 << 20;
@@ -81,6 +82,21 @@ fn the_command_that_continues_has_the_rate_as_it_was_typed() {
         let hint = error["hint"].as_str().unwrap();
         assert!(hint.contains(&format!("--rate {rate} ")), "{hint}");
     }
+}
+
+#[test]
+fn what_is_said_after_a_question_without_an_answer_has_a_line_of_its_own() {
+    let world = World::new();
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 10);
+    let mut sender = world.send(&[&film]);
+    let mut command = world.wraith("receiver");
+    command.args(["receive", &sender.ticket(), "-o"]).arg(world.target());
+    let mut terminal = Terminal::start(&mut command, 24, 80);
+    terminal.expect("Accept? [y/N/l = list] ");
+    terminal.send("\x04");
+    assert_eq!(terminal.expect("wraith: no answer"), "\r\n");
+    terminal.finish();
 }
 
 #[test]

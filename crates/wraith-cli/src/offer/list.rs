@@ -1,5 +1,6 @@
 //! All the names of an offer: for a person page by page, for a dry run on standard output.
 
+use unicode_width::UnicodeWidthStr;
 use wraith_transfer::{Conflicts, Fate, Kind, OnConflict, Preview, Previewed, Proposal};
 
 use crate::output::{Event, Reporter};
@@ -46,16 +47,15 @@ pub fn show(
     reporter: &Reporter,
     mut ask: impl FnMut(String) -> Option<String>,
 ) -> Option<()> {
-    let rows = reporter.screen().map(|(_, rows)| rows.saturating_sub(2).max(1));
-    let page = rows.unwrap_or(usize::MAX);
+    // Two rows are for the question.
+    let screen = reporter.screen().map(|(columns, rows)| (columns, rows.saturating_sub(2)));
     let total = preview.entries.len();
     let mut shown = 0;
     while shown < total {
-        let end = total.min(shown.saturating_add(page));
-        let lines: Vec<_> =
-            preview.entries[shown..end].iter().map(|entry| line(entry, conflicts)).collect();
+        let rest = preview.entries[shown..].iter().map(|entry| line(entry, conflicts));
+        let lines = page(rest, screen);
         reporter.show(lines.join("\n"));
-        shown = end;
+        shown += lines.len();
         if shown < total {
             let answer = ask(format!("-- {shown} of {total}; Enter for more, q to stop -- "))?;
             if !answer.is_empty() {
@@ -67,6 +67,22 @@ pub fn show(
         reporter.show("(there are more names, which were not looked at)");
     }
     Some(())
+}
+
+/// The lines that fit on a screen of so many columns and rows, where a long one takes several rows; at least one.
+fn page(lines: impl Iterator<Item = String>, screen: Option<(usize, usize)>) -> Vec<String> {
+    let Some((columns, rows)) = screen else { return lines.collect() };
+    let mut left = rows;
+    let mut page = Vec::new();
+    for line in lines {
+        let taken = line.width().div_ceil(columns.max(1)).max(1);
+        if taken > left && !page.is_empty() {
+            break;
+        }
+        left = left.saturating_sub(taken);
+        page.push(line);
+    }
+    page
 }
 
 /// What a transfer would do, on standard output.
@@ -87,4 +103,19 @@ pub fn dry_run(proposal: &Proposal<'_>, conflicts: &Conflicts, reporter: &Report
         reporter.warn("there are more names, which were not looked at");
     }
     reporter.say("A dry run: nothing was written, and the sender is still waiting.");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_has_as_many_rows_as_the_screen() {
+        let lines = || ["a".repeat(20), "b".repeat(21), "c".into(), "写".repeat(21)].into_iter();
+        let count = |columns, rows| page(lines(), Some((columns, rows))).len();
+        assert_eq!((count(80, 4), count(80, 3)), (4, 3));
+        assert_eq!((count(20, 3), count(20, 4), count(20, 6), count(20, 7)), (2, 3, 3, 4));
+        assert_eq!((count(1, 1), count(0, 0)), (1, 1));
+        assert_eq!(page(lines(), None).len(), 4);
+    }
 }

@@ -56,6 +56,8 @@ struct Inner {
     lines_drawn: usize,
     /// A question stands there, which no progress may overwrite.
     asking: bool,
+    /// The cursor stands behind a question, on its line.
+    in_line: bool,
     /// When a log last got a line of progress.
     last_log: Instant,
 }
@@ -79,6 +81,7 @@ impl Reporter {
             err: io::stderr(),
             lines_drawn: 0,
             asking: false,
+            in_line: false,
             last_log: Instant::now(),
         };
         Self { style, inner: Mutex::new(inner) }
@@ -167,13 +170,15 @@ impl Reporter {
         let mut inner = self.lock();
         inner.wipe();
         inner.asking = true;
+        inner.in_line = !question.is_empty() && !question.ends_with('\n');
         let _ = write!(inner.err, "{question}");
         let _ = inner.err.flush();
     }
 
     /// The question was answered, or need not be any more.
     pub fn question_over(&self) {
-        self.lock().asking = false;
+        let mut inner = self.lock();
+        (inner.asking, inner.in_line) = (false, false);
     }
 
     /// A question on the terminal; the answer is read from standard input. None at its end.
@@ -181,7 +186,12 @@ impl Reporter {
         self.show_question(question);
         let mut answer = String::new();
         let read = io::stdin().read_line(&mut answer);
-        self.question_over();
+        let is_answered = matches!(read, Ok(1..));
+        let is_typed = is_answered && io::stdin().is_terminal();
+        let mut inner = self.lock();
+        inner.asking = false;
+        // The terminal shows what is typed, with the end of the line.
+        inner.in_line &= !is_typed;
         match read {
             Ok(0) | Err(_) => None,
             Ok(_) => Some(answer.trim().to_owned()),
@@ -263,6 +273,9 @@ impl Inner {
 
     fn stderr_line(&mut self, text: &str) {
         self.wipe();
+        if std::mem::take(&mut self.in_line) {
+            let _ = writeln!(self.err);
+        }
         let _ = writeln!(self.err, "{text}");
     }
 
