@@ -217,7 +217,11 @@ pub fn command_again(args: &SendArgs) -> String {
     if args.whole_file {
         words.push("--whole-file".into());
     }
-    words.extend(args.paths.iter().map(|path| shell_word(&path.to_string_lossy())));
+    let paths = args.paths.iter().map(|path| path.to_string_lossy());
+    if paths.clone().any(|path| path.len() > 1 && path.starts_with('-')) {
+        words.push("--".into());
+    }
+    words.extend(paths.map(|path| shell_word(&path)));
     words.join(" ")
 }
 
@@ -227,12 +231,59 @@ pub fn shell_word(word: &str) -> String {
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();
     }
-    format!("'{}'", word.replace('\'', r"'\''"))
+    if !word.contains(is_unsafe) {
+        return format!("'{}'", word.replace('\'', r"'\''"));
+    }
+    // What would move the cursor or the reading direction is spelt out; bash, zsh and ksh read this.
+    let mut quoted = String::from("$'");
+    for c in word.chars() {
+        match c {
+            '\'' | '\\' => quoted.extend(['\\', c]),
+            '\n' => quoted.push_str("\\n"),
+            c if c.is_ascii_control() => quoted.push_str(&format!("\\x{:02x}", u32::from(c))),
+            c if is_unsafe(c) => quoted.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c => quoted.push(c),
+        }
+    }
+    quoted + "'"
+}
+
+/// Control characters, and those that turn the reading direction.
+fn is_unsafe(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_shell_reads_a_word_as_it_was_meant() {
+        let words = [
+            "film.mov",
+            "my film",
+            "it's",
+            "$HOME",
+            "",
+            "-rf",
+            "we ird\u{1b}[31m\n;id'\\x",
+            "a\u{202e}b",
+            "\u{85}next",
+            "tab\there",
+            "émile ü 文",
+        ];
+        for word in words {
+            let quoted = shell_word(word);
+            assert!(!quoted.chars().any(is_unsafe), "{quoted:?}");
+            let script = format!("printf %s {quoted}");
+            let mut bash = std::process::Command::new("bash");
+            let Ok(said) = bash.args(["-c", &script]).env("LC_ALL", "C.UTF-8").output() else {
+                return eprintln!("skipped: there is no bash");
+            };
+            assert_eq!(String::from_utf8_lossy(&said.stdout), word, "{quoted}");
+        }
+    }
 
     #[test]
     fn words_can_be_pasted_into_a_shell() {
