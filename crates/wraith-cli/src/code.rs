@@ -111,7 +111,7 @@ pub fn explain_places(waiting: &Waiting, args: &MeetingArgs, expires: u64, repor
         seconds => format!("{} min", seconds.div_ceil(60)),
     };
     reporter.say(format!(
-        "\nWaiting {}. The code is good for one try within {life}. Ctrl-C stops.",
+        "\nWaiting {}.\nThe code is good for one try within {life}. Ctrl-C stops.",
         places.join(" and ")
     ));
 }
