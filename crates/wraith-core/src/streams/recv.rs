@@ -108,9 +108,17 @@ impl RecvHalf {
             return Arrival { readable: false, discarded };
         }
         self.assembler.insert(pool, offset, data);
+        if self.has_gap() {
+            self.window_due |= self.window.behind_gap(self.highest) && self.final_size.is_none();
+        }
         let readable = !self.told && (self.assembler.is_readable() || self.is_read_to_end());
         self.told |= readable;
         Arrival { readable, discarded }
+    }
+
+    /// Something before the highest byte is missing.
+    pub(super) fn has_gap(&self) -> bool {
+        self.state == State::Open && self.assembler.front() < self.highest
     }
 
     fn is_read_to_end(&self) -> bool {

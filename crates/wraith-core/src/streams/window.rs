@@ -13,6 +13,11 @@ use crate::Time;
 const ROUND_TRIPS: f64 = 4.0;
 /// The same on a network, where a sender that starts grows threefold in each and queues make round trips longer.
 const ROUND_TRIPS_LONG: f64 = 8.0;
+/// The same once the peer has used up the window while something lost was missing: where round trips are short, loss is known
+/// several of them late.
+const ROUND_TRIPS_GAPS: f64 = 8.0;
+/// The window counts as used up when less than this part of it is left.
+const USED_UP_PART: u64 = 8;
 /// In one measurement it grows this much at most.
 const GROWTH_MAX: u64 = 4;
 /// Shortest round trip assumed: below it, threads waiting for a core, not the path, decide how much is in flight. Not
@@ -37,11 +42,20 @@ pub(super) struct Window {
     consumed: u64,
     /// When and where the current measurement began.
     measured_from: Option<(Time, u64)>,
+    /// It has been used up behind a gap.
+    gaps: bool,
 }
 
 impl Window {
     pub(super) fn new(size: u64, size_max: u64) -> Self {
-        Self { size, size_max: size_max.max(size), limit: size, consumed: 0, measured_from: None }
+        Self {
+            size,
+            size_max: size_max.max(size),
+            limit: size,
+            consumed: 0,
+            measured_from: None,
+            gaps: false,
+        }
     }
 
     /// Absolute offset up to which the peer may send.
@@ -49,10 +63,25 @@ impl Window {
         self.limit
     }
 
+    /// The peer has sent up to `received`, and something before that is missing. Returns true if the limit moved and should be
+    /// announced: the first time that this stops the peer.
+    pub(super) fn behind_gap(&mut self, received: u64) -> bool {
+        if self.gaps || received + self.size / USED_UP_PART < self.limit {
+            return false;
+        }
+        self.gaps = true;
+        self.size = self.size.saturating_mul(2).min(self.size_max);
+        self.discard(0)
+    }
+
     /// The application took `bytes`. Returns true if the limit moved and should be announced.
     pub(super) fn consume(&mut self, now: Time, rtt: Duration, bytes: u64) -> bool {
         let long = rtt >= RTT_LONG;
-        let round_trips = if long { ROUND_TRIPS_LONG } else { ROUND_TRIPS };
+        let round_trips = match (long, self.gaps) {
+            (true, _) => ROUND_TRIPS_LONG,
+            (_, true) => ROUND_TRIPS_GAPS,
+            _ => ROUND_TRIPS,
+        };
         if long {
             let assumed = round_trips * RATE_ASSUMED * rtt.as_secs_f64();
             self.size = self.size.max((assumed as u64).min(self.size_max));
@@ -148,6 +177,24 @@ mod tests {
             window.consume(at(u64::from(i) * 200), rtt, bytes);
             consumed += bytes;
         }
+    }
+
+    #[test]
+    fn a_window_that_is_used_up_behind_a_gap_doubles_once() {
+        let mut window = Window::new(1000, 1 << 20);
+        assert!(!window.behind_gap(870), "an eighth is left");
+        assert_eq!(window.limit(), 1000);
+        assert!(window.behind_gap(900));
+        assert_eq!(window.limit(), 2000);
+        assert!(!window.behind_gap(2000));
+        assert_eq!(window.limit(), 2000);
+        // From now on it holds eight round trips.
+        let consumed = 40 * 500;
+        (0..40).for_each(|i| _ = window.consume(at(i * 50), RTT, 500));
+        assert!(window.limit() >= consumed + 3900, "{}", window.limit());
+        let mut ceiling = Window::new(1000, 1500);
+        assert!(ceiling.behind_gap(1000));
+        assert_eq!(ceiling.limit(), 1500);
     }
 
     #[test]
