@@ -23,6 +23,15 @@ fn receiver(world: &World, side: &str, home: &str, wanted: &str, more: &[&str]) 
     Process::start("receive", &mut command)
 }
 
+/// A receiver whose user says no.
+fn refusing(world: &World, side: &str, wanted: &str, more: &[&str]) -> Process {
+    let (reader, mut answer) = std::io::pipe().unwrap();
+    std::io::Write::write_all(&mut answer, b"n\n").unwrap();
+    let mut command = world.wraith(side);
+    command.args(["receive", "--json", "-o"]).arg(world.path(side)).args(more).arg(wanted);
+    Process::start_with_stdin("receive", command.stdin(reader))
+}
+
 fn assert_arrived(world: &World, side: &str, film: &Path) {
     tree::assert_same(film, &world.path(side).join("film.mov"));
     assert!(tree::leftovers(&world.path(side)).is_empty());
@@ -85,8 +94,7 @@ fn one_that_says_no_takes_nothing_from_the_others() {
     let mut sender = world.send_with(&[&film], &["-n", "2"]);
     let ticket = sender.ticket();
     receiver(&world, "one", "one", &ticket, &["--yes"]).finish().expect_exit(0);
-    // Nobody answers the question.
-    receiver(&world, "two", "two", &ticket, &[]).finish().expect_error(4);
+    refusing(&world, "two", &ticket, &[]).finish().expect_error(4);
     sender.event_where("receiver_failed", |e| e["code"] == "refused");
     assert!(!sender.has_ended());
     receiver(&world, "three", "three", &ticket, &["--yes"]).finish().expect_exit(0);
@@ -169,9 +177,8 @@ fn whoever_refuses_or_is_killed_does_not_use_up_the_code_of_several() {
     let mut sender = world.send_by_code(&[&film], &[LOOPBACK, &["-n", "2"]].concat());
     let code = sender.code();
     let with_yes = [LOOPBACK, &["--yes"]].concat();
-    // Nobody answers the question.
-    receiver(&world, "one", "one", &code, LOOPBACK).finish().expect_error(4);
-    receiver(&world, "two", "two", &code, LOOPBACK).finish().expect_error(4);
+    refusing(&world, "one", &code, LOOPBACK).finish().expect_error(4);
+    refusing(&world, "two", &code, LOOPBACK).finish().expect_error(4);
     for side in ["three", "four"] {
         receiver(&world, side, side, &code, &with_yes).finish().expect_exit(0);
         assert_arrived(&world, side, &film);
