@@ -31,7 +31,7 @@ impl Streams {
         if self.own.ranges > RANGES_MAX {
             return Err(Violation::protocol("too many gaps in streams"));
         }
-        if stream.recv.has_gap() {
+        if arrival.gap {
             self.own.window_due |= self.own.window.behind_gap(self.own.received);
             if stream.recv.due_window().is_some() {
                 stream.line_up(id, &mut self.lanes);

@@ -105,20 +105,16 @@ impl RecvHalf {
             self.window_due = false;
         }
         if self.state != State::Open {
-            return Arrival { readable: false, discarded };
+            return Arrival { readable: false, discarded, gap: false };
         }
         self.assembler.insert(pool, offset, data);
-        if self.has_gap() {
+        let gap = self.assembler.front() < self.highest;
+        if gap {
             self.window_due |= self.window.behind_gap(self.highest) && self.final_size.is_none();
         }
         let readable = !self.told && (self.assembler.is_readable() || self.is_read_to_end());
         self.told |= readable;
-        Arrival { readable, discarded }
-    }
-
-    /// Something before the highest byte is missing.
-    pub(super) fn has_gap(&self) -> bool {
-        self.state == State::Open && self.assembler.front() < self.highest
+        Arrival { readable, discarded, gap }
     }
 
     fn is_read_to_end(&self) -> bool {
@@ -222,6 +218,8 @@ pub(super) struct Arrival {
     pub(super) readable: bool,
     /// Bytes that count as consumed because nobody will read them.
     pub(super) discarded: u64,
+    /// Something before the highest byte is missing.
+    pub(super) gap: bool,
 }
 
 /// What a RESET_STREAM changed for others.
