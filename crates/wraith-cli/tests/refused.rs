@@ -10,6 +10,8 @@ use support::{Process, World, tree};
 fn answer(world: &World, ticket: &str, words: &str) -> Process {
     let (reader, mut writer) = std::io::pipe().unwrap();
     writer.write_all(words.as_bytes()).unwrap();
+    // Before it looks: whether more could come is what it asks.
+    drop(writer);
     let mut command = world.wraith("receiver");
     command.args(["receive", "--json", "-o"]).arg(world.target()).arg(ticket);
     Process::start_with_stdin("receive", command.stdin(Stdio::from(reader)))
