@@ -121,16 +121,26 @@ impl PendingSend {
         self.port.map_or(Ok(()), |port| self.write(port))
     }
 
+    /// This receiver has everything, and need not find us again.
+    pub fn forget_receiver(&self, receiver: NodeId) -> Result<(), Failure> {
+        self.receivers.borrow_mut().retain(|known| *known != receiver);
+        self.port.map_or(Ok(()), |port| self.write(port))
+    }
+
     fn write(&self, port: u16) -> Result<(), Failure> {
         let Some((path, file)) = &self.file else { return Ok(()) };
         let capability = BASE32_NOPAD.encode(self.capability.as_bytes());
         let receivers = self.receivers.borrow().iter().map(ToString::to_string).collect();
         let record = Record { version: VERSION, capability, port, receivers };
-        let text = serde_json::to_vec(&record).expect("a record of plain fields is JSON");
-        let write = |mut file: &File| {
-            file.set_len(0)?;
+        let mut text = serde_json::to_vec(&record).expect("a record of plain fields is JSON");
+        // Over what is there, and never shorter (blanks at the end are none): a program that is killed here, or a disk that is
+        // full, must not take the secret along.
+        let mut write = |mut file: &File| {
+            let len = file.metadata()?.len().min(MAX_RECORD_BYTES) as usize;
+            text.resize(text.len().max(len), b' ');
             file.rewind()?;
-            file.write_all(&text)
+            file.write_all(&text)?;
+            file.set_len(text.len() as u64)
         };
         write(file).map_err(|e| Failure::disk(format!("cannot write {}", path.display()), &e))
     }
@@ -244,6 +254,29 @@ mod tests {
         assert_eq!((again.capability(), again.port()), (&secret, Some(4433)));
         let other = PendingSend::open(&home, &paths(&["/a/b"])).unwrap();
         assert_ne!(other.capability(), &secret);
+    }
+
+    #[test]
+    fn receivers_come_and_go_without_the_secret_ever_being_off_the_disk() {
+        let (folder, home) = home();
+        let mut first = PendingSend::open(&home, &paths(&["/a"])).unwrap();
+        first.remember(4433).unwrap();
+        let path = folder.path().join(FOLDER).join(record_name(&paths(&["/a"])));
+        let len = || fs::metadata(&path).unwrap().len();
+        let node = |n| wraith_crypto::SecretIdentity::from_seed([n; 32]).node_id();
+        let mut before = len();
+        for n in 0..2 * MAX_RECEIVERS as u8 {
+            first.remember_receiver(node(n)).unwrap();
+            assert!(len() >= before && len() <= MAX_RECORD_BYTES);
+            before = len();
+        }
+        (0..MAX_RECEIVERS as u8 + 14).for_each(|n| first.forget_receiver(node(n)).unwrap());
+        assert_eq!(len(), before, "what was there is written over, never cut off first");
+        let secret = first.capability().clone();
+        drop(first);
+        let again = PendingSend::open(&home, &paths(&["/a"])).unwrap();
+        assert_eq!((again.capability(), again.port()), (&secret, Some(4433)));
+        assert_eq!(again.receivers(), [node(31), node(30)]);
     }
 
     #[test]

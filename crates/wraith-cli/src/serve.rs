@@ -450,6 +450,9 @@ impl<'a> Serving<'a> {
         if !self.is_several() {
             return Some(report.outcome().map_err(|error| self.failure(&error)));
         }
+        if let Err(failure) = self.pending.forget_receiver(report.receiver) {
+            self.reporter.warn(failure.message);
+        }
         if !last {
             let of = self.args.receivers().map(|n| format!(" of {n}")).unwrap_or_default();
             self.reporter.say(format!("{}{of} served. Waiting for the next.", self.done));
