@@ -53,6 +53,8 @@ pub fn await_sender(
             .hint("let the sender begin, with wraith send --ticket"));
     }
     show(&waiting, args, reporter);
+    // With a code that nobody has seen nobody comes.
+    reporter.unwritten()?;
     waiting.begin().map_err(|e| Failure::new(Exit::Other, format!("cannot wait: {e}")))?;
     match ended.recv().map_err(|_| Failure::new(Exit::Other, "nobody waits any more"))? {
         End::Failed(failure) => match interrupt.caught() {

@@ -80,3 +80,16 @@ fn a_ticket_that_cannot_be_written_is_not_waited_with() {
     let output = command.stdin(Stdio::null()).stdout(full()).output().unwrap();
     assert_eq!(output.status.code(), Some(7), "{}", String::from_utf8_lossy(&output.stderr));
 }
+
+#[test]
+fn a_code_that_cannot_be_written_is_not_waited_with() {
+    let world = World::new();
+    for json in [false, true] {
+        let mut command = world.wraith("receiver");
+        command.args(["receive", "--yes", "--code", "--lan", "lo", "--expires", "30"]);
+        command.args(json.then_some("--json"));
+        let output = command.stdin(Stdio::null()).stdout(full()).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(7), "json {json}: {said}");
+    }
+}
