@@ -105,6 +105,15 @@ fn server(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
+/// How many connections carry a transfer.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct LaneArgs {
+    /// Connections of one transfer, each with a core of its own on both sides; the side that allows fewer decides. With this
+    /// option they are made at once, without it only on a fast path [default: one for every two cores, at most 4]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=i64::from(crate::lanes::MOST)))]
+    pub lanes: Option<u8>,
+}
+
 #[derive(Args, Debug)]
 pub struct RendezvousArgs {
     /// Address to listen on, TCP
@@ -173,10 +182,8 @@ pub struct SendArgs {
     #[arg(long, value_name = "RATE")]
     pub rate: Option<RateLimit>,
 
-    /// Connections of one transfer, each with a core of its own on both sides; the side that allows fewer decides. With this
-    /// option they are made at once, without it only on a fast path [default: one for every two cores, at most 4]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=i64::from(crate::lanes::MOST)))]
-    pub lanes: Option<u8>,
+    #[command(flatten)]
+    pub lanes: LaneArgs,
 
     /// Congestion control: bbr also fills a line that loses packets by itself, cubic shares it as most of TCP does
     #[arg(long, value_enum, default_value_t)]
@@ -266,10 +273,8 @@ pub struct ReceiveArgs {
     #[arg(long, value_name = "RATE")]
     pub rate: Option<RateLimit>,
 
-    /// Connections of one transfer, each with a core of its own on both sides; the side that allows fewer decides. With this
-    /// option they are made at once, without it only on a fast path [default: one for every two cores, at most 4]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=i64::from(crate::lanes::MOST)))]
-    pub lanes: Option<u8>,
+    #[command(flatten)]
+    pub lanes: LaneArgs,
 
     /// Keep trying for this many seconds when a connection that worked is lost
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value_t = 600)]

@@ -148,7 +148,7 @@ fn command_again(args: &ReceiveArgs, saved: Option<&Saved>) -> String {
     words.extend(args.wanted.iter().map(|word| shell_word(&word.to_string_lossy())));
     words.extend(code::meeting_words(&args.meeting));
     words.extend(args.rate.as_ref().map(|rate| format!("--rate {rate}")));
-    words.extend(args.lanes.map(|lanes| format!("--lanes {lanes}")));
+    words.extend(args.lanes.lanes.map(|lanes| format!("--lanes {lanes}")));
     let out = args.out.to_string_lossy();
     if out != "." {
         words.push(format!("-o {}", shell_word(&out)));
@@ -279,7 +279,7 @@ impl Receiving<'_> {
         options.rate = self.args.rate.as_ref().map(|rate| rate.bytes);
         // What was lost may have been a lane: a path that does not keep them gets along without.
         if first {
-            options.lanes = lanes::to_receive(self.args.lanes, *self.seed);
+            options.lanes = lanes::to_receive(self.args.lanes.lanes, *self.seed);
         }
         options.instance = Some(self.instance);
         options.preview = self.decided().is_none();

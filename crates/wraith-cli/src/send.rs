@@ -61,7 +61,7 @@ pub fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
     if let Some(code) = &args.code {
         made::give(code, args, &ticket, reporter, &interrupt)?;
     }
-    let lanes = lanes::to_send(args.lanes, endpoint.local_addr().ip(), seed, args.congestion);
+    let lanes = lanes::to_send(args.lanes.lanes, endpoint.local_addr().ip(), seed, args.congestion);
     let places = code::places_of(&args.meeting);
     let mut answering =
         Answering::new(seed, pending.capability().clone(), places, endpoint.local_addr());
@@ -205,7 +205,7 @@ pub fn command_again(args: &SendArgs) -> String {
     if let Some(rate) = &args.rate {
         words.push(format!("--rate {rate}"));
     }
-    words.extend(args.lanes.map(|lanes| format!("--lanes {lanes}")));
+    words.extend(args.lanes.lanes.map(|lanes| format!("--lanes {lanes}")));
     words.extend(args.to.as_ref().map(|name| format!("--to {name}")));
     words.extend(code::meeting_words(&args.meeting));
     if args.congestion == Congestion::Cubic {
