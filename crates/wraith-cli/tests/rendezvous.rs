@@ -53,6 +53,15 @@ fn say(stream: &mut TcpStream, frame: &ServerFrame) {
     let _ = stream.write_all(&frame.encode());
 }
 
+/// What a server can answer a guest by itself: it makes up a code with the right number and plays the holder.
+fn made_up_answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Vec<u8>> {
+    let ClientFrame::Join { number, message } = next_frame(stream, buffer)? else { return None };
+    let code = Code::new(number, [0xaa; 4]);
+    let mut holder = Holder::new(code, Giver::Holder, Instant::now() + Duration::from_secs(60));
+    let Some(Message::Hello(hello)) = Message::decode(&message) else { panic!() };
+    Some(Message::Answer(holder.hello(Instant::now(), &hello).unwrap()).encode())
+}
+
 #[test]
 fn a_code_brings_a_file_over_a_rendezvous_server() {
     let world = World::new();
@@ -116,17 +125,9 @@ fn when_the_server_is_down_the_local_network_still_works() {
 fn a_server_that_answers_itself_fools_nobody() {
     let world = World::new();
     let address = fake(|mut stream| {
-        // It makes up a code with the right number and plays the holder.
         let mut buffer = Vec::new();
-        let Some(ClientFrame::Join { number, message }) = next_frame(&mut stream, &mut buffer)
-        else {
-            return;
-        };
-        let code = Code::new(number, [0xaa; 4]);
-        let mut holder = Holder::new(code, Giver::Holder, Instant::now() + Duration::from_secs(60));
-        let Some(Message::Hello(hello)) = Message::decode(&message) else { panic!() };
-        let answer = Message::Answer(holder.hello(Instant::now(), &hello).unwrap());
-        say(&mut stream, &ServerFrame::Told { guest: 0, message: answer.encode() });
+        let Some(answer) = made_up_answer(&mut stream, &mut buffer) else { return };
+        say(&mut stream, &ServerFrame::Told { guest: 0, message: answer });
         let _proof = next_frame(&mut stream, &mut buffer);
         let welcome = Message::Welcome(Box::new([7; wraith_discovery::pake::WELCOME_LEN]));
         say(&mut stream, &ServerFrame::Told { guest: 0, message: welcome.encode() });
@@ -142,16 +143,9 @@ fn a_server_that_talks_on_without_judging_a_guess_is_left() {
     let world = World::new();
     let address = fake(|mut stream| {
         let mut buffer = Vec::new();
-        let Some(ClientFrame::Join { number, message }) = next_frame(&mut stream, &mut buffer)
-        else {
-            return;
-        };
-        let code = Code::new(number, [0xaa; 4]);
-        let mut holder = Holder::new(code, Giver::Holder, Instant::now() + Duration::from_secs(60));
-        let Some(Message::Hello(hello)) = Message::decode(&message) else { panic!() };
-        let answer = Message::Answer(holder.hello(Instant::now(), &hello).unwrap());
+        let Some(answer) = made_up_answer(&mut stream, &mut buffer) else { return };
         // What belongs to the exchange, but not here.
-        let again = ServerFrame::Told { guest: 0, message: answer.encode() }.encode();
+        let again = ServerFrame::Told { guest: 0, message: answer }.encode();
         while stream.write_all(&again).is_ok() {
             thread::sleep(Duration::from_millis(50));
         }
