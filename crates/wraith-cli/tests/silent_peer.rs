@@ -183,7 +183,7 @@ fn a_sender_stops_when_its_receiver_asks_for_nothing_or_reads_nothing() {
 }
 
 #[test]
-#[ignore = "two minutes of waiting; cargo test --test silent_peer -- --ignored"]
+#[ignore = "two minutes of waiting; cargo xtask test has the patience"]
 fn a_peer_that_stalls_in_a_transfer_is_given_up_after_two_minutes() {
     let (mut no_end, mut no_data) = (None, None);
     std::thread::scope(|scope| {

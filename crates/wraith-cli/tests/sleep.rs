@@ -54,7 +54,7 @@ fn a_sender_that_sleeps_goes_on_where_it_was() {
 }
 
 #[test]
-#[ignore = "two minutes of waiting; cargo test --test sleep -- --ignored"]
+#[ignore = "two minutes of waiting; cargo xtask test has the patience"]
 fn a_minute_of_sleep_is_no_different() {
     thread::scope(|scope| {
         scope.spawn(|| sleeps("receiver", SLEEP));
