@@ -149,6 +149,8 @@ pub struct LostPacket {
     pub delivered_at_send: u64,
     /// Bytes declared lost since it was sent, itself included.
     pub lost_since_send: u64,
+    /// Bytes acknowledged or declared lost since it was sent, itself included: what those losses are a part of.
+    pub settled_since_send: u64,
     /// The sender had nothing more to send around that time.
     pub app_limited: bool,
 }

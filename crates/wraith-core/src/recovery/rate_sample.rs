@@ -102,12 +102,14 @@ impl RateSampler {
     /// An in-flight packet was declared lost.
     pub(super) fn on_lost(&mut self, pn: u64, size: u32, snapshot: &Snapshot) -> LostPacket {
         self.lost += u64::from(size);
+        let lost_since_send = self.lost - snapshot.lost;
         LostPacket {
             pn,
             size,
             in_flight_at_send: snapshot.in_flight,
             delivered_at_send: snapshot.delivered,
-            lost_since_send: self.lost - snapshot.lost,
+            lost_since_send,
+            settled_since_send: self.delivered - snapshot.delivered + lost_since_send,
             app_limited: snapshot.app_limited,
         }
     }

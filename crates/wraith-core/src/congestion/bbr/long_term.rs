@@ -132,11 +132,13 @@ impl Bbr {
             if !self.cycle.is_probe_sample {
                 return;
             }
-            if self.is_too_high(packet.lost_since_send, packet.in_flight_at_send) {
+            // Where the round trip is shorter than the timers' granularity, several flights have passed since.
+            let passed = packet.in_flight_at_send.max(packet.settled_since_send);
+            if self.is_too_high(packet.lost_since_send, passed) {
                 let in_flight = self.inflight_at_loss(packet);
                 self.probe_went_too_high(lost.now, in_flight, packet.app_limited);
                 // What follows a failed probe is slower: whether the loss follows it is worth asking.
-                let rate = packet.lost_since_send as f64 / packet.in_flight_at_send.max(1) as f64;
+                let rate = packet.lost_since_send as f64 / passed.max(1) as f64;
                 self.background.begin_trial(lost.delivered, rate, self.mtu);
             }
         }

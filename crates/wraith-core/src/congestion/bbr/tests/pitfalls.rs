@@ -171,6 +171,17 @@ fn random_loss_up_to_a_tenth_costs_little_more_than_itself() {
     }
 }
 
+/// A loss is known after the timer's granularity, here five round trips: what was lost meanwhile is not what one flight lost.
+#[test]
+fn random_loss_on_a_path_shorter_than_the_timer_costs_little_more_than_itself() {
+    let mut link = Link::clean(10_000 * MBIT, Duration::from_micros(200));
+    link.fate = |pn, _| lost_one_in(pn, 50);
+    let mut run = Run::new(link);
+    run.run(ms(200));
+    let goodput = run.goodput(ms(300)) / MBIT;
+    assert!(goodput > 9000, "{goodput} Mbit/s of 10,000: {:#?}", run.bbr());
+}
+
 fn lost_one_in(pn: u64, n: u64) -> Fate {
     if scatter(pn).is_multiple_of(n) { Fate::Lost } else { Fate::Arrives }
 }
