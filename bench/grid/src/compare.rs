@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use crate::cell::{Cell, Condition, millis};
 use crate::contender::Contender;
+use crate::repeat::{CLOSE, RUNS};
 use crate::report::Row;
 
 /// Below this part of the baseline's goodput a cell counts as lost.
@@ -46,7 +47,9 @@ pub fn compare(rows: &[Row], contender: Contender) -> Vec<Comparison<'_>> {
 pub fn summary(rows: &[Row], command: &str, seed: u64) -> String {
     let mut text = format!(
         "# The scenario grid\n\nMade by `{command}` (seed {seed}); [grid.csv](grid.csv) has every figure, \
-         [grid.svg](grid.svg) the map, [PERFORMANCE.md](../PERFORMANCE.md) the explanation.\n"
+         [grid.svg](grid.svg) the map, [PERFORMANCE.md](../PERFORMANCE.md) the explanation. Where {} has less than {CLOSE} × the \
+         better quinn, a figure is the median of {RUNS} seeds.\n",
+        Contender::default_wraith()
     );
     for contender in Contender::ALL.into_iter().filter(|contender| !contender.is_baseline()) {
         let comparisons = compare(rows, contender);

@@ -4,7 +4,7 @@
 //! - [`wraith`], [`quinn`] and [`model_cubic`]: the transports; [`contender`] names them.
 //! - [`network`]: hosts, the two directions of a link between them, and the loop that moves time.
 //! - [`cell`]: one square of the grid: a link and a rule for how much to send over it; [`cells`] lists them all.
-//! - [`run`]: one contender in one cell, and the figures that come out of it.
+//! - [`run`]: one contender in one cell, and the figures that come out of it; [`repeat`]: close cells again, with other seeds.
 //! - [`report`]: those figures as text and CSV; [`compare`]: ours beside the baseline; [`heat_map`]: all of it as a picture.
 //!
 //! Everything follows from a seed: the same seed gives the same figures, on any machine. Received bytes are compared
@@ -20,6 +20,7 @@ pub mod host;
 pub mod model_cubic;
 pub mod network;
 pub mod quinn;
+pub mod repeat;
 pub mod report;
 pub mod run;
 pub mod wraith;

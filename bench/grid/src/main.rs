@@ -14,6 +14,7 @@ use wraith_grid::cells;
 use wraith_grid::compare::summary;
 use wraith_grid::contender::Contender;
 use wraith_grid::heat_map::svg;
+use wraith_grid::repeat::repeat_close;
 use wraith_grid::report::{Row, csv, parse, table};
 use wraith_grid::run::{Figures, run_all};
 
@@ -73,7 +74,9 @@ fn main() -> Result<()> {
         let figures = known.get(&key(&work)).expect("known before or computed now").clone();
         Row { cell: work.0, contender: work.1, figures }
     };
-    let rows: Vec<Row> = work.into_iter().map(row).collect();
+    let mut rows: Vec<Row> = work.into_iter().map(row).collect();
+    repeat_close(&mut rows, args.seed, jobs, progress);
+    eprintln!("with close cells again: {:.0} s", started.elapsed().as_secs_f64());
     print!("{}", table(&rows));
     if let Some(folder) = &args.out {
         write(folder, &rows, args.seed)?;

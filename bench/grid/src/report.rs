@@ -26,7 +26,7 @@ const ABORTED_MARK: &str = "aborted: ";
 
 /// The columns of [`csv`].
 pub const CSV_HEADER: &str = "rtt_ms,mbit,loss,queue,condition,contender,goodput_of_capacity,goodput_mbit,\
-     queue_delay_p95_ms,retransmitted,spurious,jain,first_flow_share,seconds,packets,end";
+     queue_delay_p95_ms,retransmitted,spurious,jain,first_flow_share,seconds,packets,runs,end";
 
 /// All rows as comma-separated values, after comment lines that say how to repeat them.
 pub fn csv(rows: &[Row], command: &str, seed: u64) -> String {
@@ -42,7 +42,7 @@ pub fn csv(rows: &[Row], command: &str, seed: u64) -> String {
         };
         let _ = writeln!(
             text,
-            "{},{contender},{:.4},{:.3},{:.3},{:.5},{:.5},{jain},{share},{:.3},{},{end}",
+            "{},{contender},{:.4},{:.3},{:.3},{:.5},{:.5},{jain},{share},{:.3},{},{},{end}",
             columns(cell),
             f.goodput,
             f.mbit,
@@ -51,6 +51,7 @@ pub fn csv(rows: &[Row], command: &str, seed: u64) -> String {
             f.spurious,
             f.time.as_secs_f64(),
             f.packets,
+            f.runs,
         );
     }
     text
@@ -84,7 +85,7 @@ pub fn parse(text: &str, seed: u64, cells: &[Cell]) -> Result<Vec<Row>> {
 fn figures(words: &[&str]) -> Result<Figures> {
     let number = |index: usize| words[index].parse::<f64>();
     let fairness = if words[5].is_empty() { None } else { Some((number(5)?, number(6)?)) };
-    let end = match words[9] {
+    let end = match words[10] {
         "complete" => End::Complete,
         "cut" => End::Cut,
         other => End::Aborted(other.trim_start_matches(ABORTED_MARK).to_owned()),
@@ -98,6 +99,7 @@ fn figures(words: &[&str]) -> Result<Figures> {
         fairness,
         time: Duration::from_secs_f64(number(7)?),
         packets: words[8].parse()?,
+        runs: words[9].parse()?,
         end,
     })
 }
@@ -151,6 +153,7 @@ mod tests {
             fairness: Some((0.75, 0.25)),
             time: Duration::from_secs(30),
             packets: 4321,
+            runs: 5,
             end: End::Aborted("it had enough".to_owned()),
         };
         let contender = Contender::ALL[1];

@@ -38,6 +38,8 @@ pub struct Figures {
     pub packets: u64,
     /// How it ended.
     pub end: End,
+    /// Of so many runs with different seeds it is the one with the median goodput.
+    pub runs: u32,
 }
 
 /// How a run ended.
@@ -155,6 +157,7 @@ fn losses(sender: &crate::host::Progress, dropped: u64, time: Duration) -> Figur
         time,
         packets: sender.packets_sent,
         end: End::Cut,
+        runs: 1,
     }
 }
 
