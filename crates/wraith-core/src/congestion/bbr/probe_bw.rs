@@ -1,8 +1,8 @@
 //! ProbeBW (draft §5.3.3): slow down and let the queue drain, cruise, refill the pipe, send a quarter faster for a while;
 //! every two to three seconds, or every 63 rounds where a Reno flow would be as fast.
 //!
-//! Deviation: the first probes come sooner, and so do those after one that found much more. The wait doubles with each that
-//! found nothing, up to the draft's. What Startup found is a guess where loss ended it, and a path that just became
+//! Deviation: the first probes come sooner, and so do those after one that found much more. The wait grows by half with each
+//! that found nothing, up to the draft's. What Startup found is a guess where loss ended it, and a path that just became
 //! faster may become faster still.
 //!
 //! Deviation: where only the last answers to a probe, which come after its end, show that there is more, it goes on as soon as
@@ -25,8 +25,9 @@ const RENO_ROUNDS_MAX: u64 = 63;
 /// A probe that finds so many times the bandwidth was worth it: nearly all that it sends beyond it, which is a quarter
 /// less the pacing margin.
 const FRUITFUL: f64 = 1.2;
-/// Halvings of the wait before the first probe.
-const EAGER_HALVINGS: u32 = 3;
+/// The wait before the first probe as a part of the draft's, and how it grows with each that found nothing.
+const EAGER_PART: f64 = 0.125;
+const EAGER_GROWTH: f64 = 1.5;
 
 /// What the ACKs that come now were sent in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,7 +103,7 @@ impl Bbr {
         }
         let chance = (self.chance.next() >> 11) as f64 / (1u64 << 53) as f64;
         let wait = WAIT + WAIT_CHANCE.mul_f64(chance);
-        wait / (1 << EAGER_HALVINGS.saturating_sub(self.cycle.fruitless))
+        wait.mul_f64((EAGER_PART * EAGER_GROWTH.powf(f64::from(self.cycle.fruitless))).min(1.0))
     }
 
     /// The last answers to a probe came. It was not finished if only they show that there was more to find.

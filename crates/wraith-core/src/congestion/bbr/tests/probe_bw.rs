@@ -126,7 +126,7 @@ fn handling_application_limited_sending_during_probe_refill() {
 fn probes_come_soon_at_first_then_within_two_to_three_seconds_and_not_in_step() {
     let mut run = Run::clean(200, ms(60));
     let mut gaps = Vec::new();
-    for _ in 0..9 {
+    for _ in 0..12 {
         run.until_state(DOWN);
         let since = run.flow.now;
         run.until_state(State::ProbeBw(Phase::Refill));
@@ -135,10 +135,11 @@ fn probes_come_soon_at_first_then_within_two_to_three_seconds_and_not_in_step() 
     }
     for (i, gap) in gaps.iter().enumerate() {
         // The wait after Startup is over too soon to be seen here.
-        let hurry = 4u32 >> i.min(2);
-        assert!((ms(1990) / hurry..=ms(3000) / hurry + ms(100)).contains(gap), "{i}: {gaps:?}");
+        let part = (1.5_f64.powi(i as i32 + 1) / 8.0).min(1.0);
+        let (least, most) = (ms(1990).mul_f64(part), ms(3000).mul_f64(part) + ms(100));
+        assert!((least..=most).contains(gap), "{i}: {gaps:?}");
     }
-    let gaps = &gaps[2..];
+    let gaps = &gaps[5..];
     assert!(gaps.iter().max().unwrap().abs_diff(*gaps.iter().min().unwrap()) > ms(100), "{gaps:?}");
 }
 
