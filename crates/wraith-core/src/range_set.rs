@@ -126,10 +126,11 @@ impl RangeSet {
         true
     }
 
-    /// Takes every number of `range` out.
-    pub fn remove(&mut self, range: Range<u64>) {
+    /// Takes every number of `range` out; returns how many were in.
+    pub fn remove(&mut self, range: Range<u64>) -> u64 {
+        let mut removed = 0;
         if range.is_empty() {
-            return;
+            return removed;
         }
         let mut i = self.ranges.partition_point(|r| r.end <= range.start);
         while let Some(found) = self.ranges.get_mut(i) {
@@ -137,6 +138,7 @@ impl RangeSet {
                 break;
             }
             let old = found.clone();
+            removed += old.end.min(range.end) - old.start.max(range.start);
             match (old.start < range.start, old.end > range.end) {
                 (true, true) => {
                     found.end = range.start;
@@ -156,6 +158,7 @@ impl RangeSet {
                 }
             }
         }
+        removed
     }
 }
 
@@ -187,8 +190,9 @@ mod tests {
                     model.extend(range.clone());
                     prop_assert_eq!(set.insert(range), grew);
                 } else {
+                    let before = model.len();
                     model.retain(|v| !range.contains(v));
-                    set.remove(range);
+                    prop_assert_eq!(set.remove(range), (before - model.len()) as u64);
                 }
                 let listed: Vec<u64> = set.iter().flatten().collect();
                 prop_assert_eq!(&listed, &model.iter().copied().collect::<Vec<_>>());

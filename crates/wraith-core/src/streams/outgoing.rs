@@ -1,7 +1,8 @@
 //! Frames to the peer, and what became of them.
 //!
 //! Order within a packet: what makes room at the peer or here first (MAX_*, RESET_STREAM, STOP_SENDING), then bytes that
-//! were lost, then new ones; streams take turns, a frame each.
+//! were lost, then new ones; streams take turns, a frame each. What was sent again is repeated in packets of its own, while
+//! there is nothing else to send.
 
 use super::send::{Delivery, Progress};
 use super::{StreamEvent, StreamId, Streams};
@@ -14,6 +15,7 @@ impl Streams {
             || self.own.max_streams_due
             || !self.lanes.control.is_empty()
             || !self.lanes.free.is_empty()
+            || !self.lanes.doubtful.is_empty()
             || (!self.lanes.new.is_empty() && self.credit() > 0)
     }
 
@@ -27,7 +29,8 @@ impl Streams {
         let _ = self.write_limits(out, sent)
             && self.write_control(out, sent)
             && self.write_free(out, sent)
-            && self.write_new(out, sent);
+            && self.write_new(out, sent)
+            && self.write_doubtful(out, sent);
     }
 
     /// Each of these returns false when the packet is full.
@@ -86,6 +89,21 @@ impl Streams {
             sent.push(frame);
             stream.line_up(id, &mut self.lanes);
             self.lanes.new.pass(id);
+        }
+        true
+    }
+
+    fn write_doubtful(&mut self, out: &mut FrameWriter<'_>, sent: &mut SentFrames) -> bool {
+        // The other copy may be in this packet.
+        if sent.iter().any(|frame| matches!(frame, SentFrame::Stream { .. })) {
+            return true;
+        }
+        while let Some(id) = self.lanes.doubtful.front() {
+            let stream = self.table.get_mut(id).expect("streams in a lane are alive");
+            let Some(frame) = stream.send.write_doubtful(id.0, out) else { return false };
+            sent.push(frame);
+            stream.line_up(id, &mut self.lanes);
+            self.lanes.doubtful.pass(id);
         }
         true
     }

@@ -4,6 +4,8 @@
 //! ones. Bytes at `sent` and above were never sent; only these need flow control. The half is over when every byte
 //! and the end were acknowledged, or the reset was.
 
+use std::ops::Range;
+
 use bytes::Bytes;
 
 use super::send_buffer::SendBuffer;
@@ -17,6 +19,8 @@ const WAKE_PART: u64 = 8;
 /// Bytes taken beyond what the peer allows: enough that a new limit finds bytes to send, little enough that what was
 /// just read is still in a cache when it is sealed.
 const AHEAD_BYTES: u64 = 512 * 1024;
+/// Only so small a part of what is outstanding is repeated: more was lost because the path was too full.
+const REPEATED_PART: u64 = 8;
 
 /// How far a frame that must arrive has got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +59,10 @@ pub(super) struct SendHalf {
     starved: bool,
     sent: u64,
     lost: RangeSet,
+    /// Sent again after a loss and neither acknowledged nor lost yet, and how many bytes that is. What is sent once more is
+    /// taken out.
+    doubtful: RangeSet,
+    doubtful_bytes: u64,
     /// Absolute offset the peer allows.
     max: u64,
 }
@@ -68,6 +76,8 @@ impl SendHalf {
             starved: false,
             sent: 0,
             lost: RangeSet::new(),
+            doubtful: RangeSet::new(),
+            doubtful_bytes: 0,
             max,
         }
     }
@@ -126,6 +136,8 @@ impl SendHalf {
         self.state = State::Reset { code, delivery: Delivery::Due, stopped };
         self.buffer.clear();
         self.lost = RangeSet::new();
+        self.doubtful = RangeSet::new();
+        self.doubtful_bytes = 0;
         true
     }
 
@@ -137,15 +149,30 @@ impl SendHalf {
 
     /// True, once, if a writer waits and there is room worth waking it for.
     fn relieve(&mut self) -> bool {
-        let relieved =
-            self.starved && self.room() >= WAKE_BYTES.min(self.buffer_max / WAKE_PART).max(1);
+        let relieved = self.starved && self.room() >= self.wake_bytes();
         self.starved &= !relieved;
         relieved
+    }
+
+    fn wake_bytes(&self) -> u64 {
+        WAKE_BYTES.min(self.buffer_max / WAKE_PART).max(1)
     }
 
     /// Something can be sent that needs no flow control credit: lost bytes, or an end without bytes.
     pub(super) fn has_free(&self) -> bool {
         !self.lost.is_empty() || self.owes_bare_fin()
+    }
+
+    /// Nothing new can be sent before what is missing has arrived: the peer's window or our buffer is full behind it, or it is
+    /// the end. One more copy then costs nobody's time, and spares a round trip if the last was lost too.
+    pub(super) fn has_doubtful(&self) -> bool {
+        if self.doubtful_bytes == 0 || !self.lost.is_empty() {
+            return false;
+        }
+        let all = self.sent == self.buffer.end();
+        let ends = self.state != State::Open;
+        let waits = self.sent == self.max || (all && (ends || self.room() < self.wake_bytes()));
+        waits && self.doubtful_bytes * REPEATED_PART <= self.sent - self.buffer.acked()
     }
 
     fn owes_bare_fin(&self) -> bool {
@@ -190,9 +217,33 @@ impl SendHalf {
         let range = self.lost.first().unwrap_or(self.sent..self.sent);
         let frame = self.write_frame(id, range.start, range.end, out)?;
         if let SentFrame::Stream { offset, len, .. } = frame {
-            self.lost.remove(offset..offset + u64::from(len));
+            let range = offset..offset + u64::from(len);
+            self.lost.remove(range.clone());
+            self.doubtful.insert(range);
+            self.doubtful_bytes += u64::from(len);
         }
         Some(frame)
+    }
+
+    /// Writes one frame of [`Self::has_doubtful`]; `None` if it does not fit.
+    pub(super) fn write_doubtful(
+        &mut self,
+        id: u64,
+        out: &mut FrameWriter<'_>,
+    ) -> Option<SentFrame> {
+        let range = self.doubtful.first()?;
+        let frame = self.write_frame(id, range.start, range.end, out)?;
+        if let SentFrame::Stream { offset, len, .. } = frame {
+            self.settle_doubt(offset..offset + u64::from(len));
+        }
+        Some(frame)
+    }
+
+    /// It is no longer unknown whether `range` arrives, or it was repeated.
+    fn settle_doubt(&mut self, range: Range<u64>) {
+        if self.doubtful_bytes > 0 {
+            self.doubtful_bytes -= self.doubtful.remove(range);
+        }
     }
 
     /// Writes one frame of at most `credit` new bytes; `None` if it does not fit. Returns it with its bytes.
@@ -246,6 +297,7 @@ impl SendHalf {
         if !self.lost.is_empty() {
             self.lost.remove(range.clone());
         }
+        self.settle_doubt(range.clone());
         self.buffer.ack(range);
         if fin {
             self.state = State::Finishing(Delivery::Acked);
@@ -260,6 +312,7 @@ impl SendHalf {
         if matches!(self.state, State::Reset { .. }) {
             return;
         }
+        self.settle_doubt(offset..offset + u64::from(len));
         for gap in self.buffer.unacked(offset..offset + u64::from(len)) {
             self.lost.insert(gap);
         }

@@ -44,6 +44,11 @@ impl SendBuffer {
         self.end
     }
 
+    /// Offset of the first byte that was not acknowledged.
+    pub(super) fn acked(&self) -> u64 {
+        self.acked
+    }
+
     /// Memory in use, bytes.
     pub(super) fn held(&self) -> u64 {
         self.end - self.acked + self.segments.len() as u64 * SEGMENT_OVERHEAD_BYTES

@@ -13,6 +13,7 @@ pub(super) struct Stream {
     control: Ticket,
     free: Ticket,
     new: Ticket,
+    doubtful: Ticket,
 }
 
 /// Streams with something to send, by what it is.
@@ -24,6 +25,8 @@ pub(super) struct Lanes {
     pub(super) free: Lane,
     /// New bytes.
     pub(super) new: Lane,
+    /// STREAM frames with what was sent again and may be lost again: only while there is nothing else.
+    pub(super) doubtful: Lane,
 }
 
 impl Stream {
@@ -35,6 +38,7 @@ impl Stream {
             control: Ticket::default(),
             free: Ticket::default(),
             new: Ticket::default(),
+            doubtful: Ticket::default(),
         }
     }
 
@@ -55,6 +59,7 @@ impl Stream {
         lanes.control.set(id, &mut self.control, control);
         lanes.free.set(id, &mut self.free, self.send.has_free());
         lanes.new.set(id, &mut self.new, self.send.has_new());
+        lanes.doubtful.set(id, &mut self.doubtful, self.send.has_doubtful());
     }
 
     /// Leaves all lanes.
@@ -62,6 +67,7 @@ impl Stream {
         lanes.control.set(id, &mut self.control, false);
         lanes.free.set(id, &mut self.free, false);
         lanes.new.set(id, &mut self.new, false);
+        lanes.doubtful.set(id, &mut self.doubtful, false);
     }
 
     /// Writes what is due besides STREAM frames; false if something did not fit.

@@ -4,3 +4,4 @@
 mod exchange;
 mod hostile;
 mod pair;
+mod repeats;
