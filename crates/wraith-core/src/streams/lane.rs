@@ -21,6 +21,12 @@ pub(super) struct Ticket {
     waiting: bool,
 }
 
+impl Ticket {
+    pub(super) fn is_waiting(&self) -> bool {
+        self.waiting
+    }
+}
+
 impl Lane {
     pub(super) fn is_empty(&self) -> bool {
         self.queue.is_empty()

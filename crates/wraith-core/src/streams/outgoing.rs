@@ -30,7 +30,7 @@ impl Streams {
             && self.write_control(out, sent)
             && self.write_free(out, sent)
             && self.write_new(out, sent)
-            && self.write_doubtful(out, sent);
+            && (self.lanes.doubtful.is_empty() || self.write_doubtful(out, sent));
     }
 
     /// Each of these returns false when the packet is full.
@@ -93,6 +93,7 @@ impl Streams {
         true
     }
 
+    #[cold]
     fn write_doubtful(&mut self, out: &mut FrameWriter<'_>, sent: &mut SentFrames) -> bool {
         // The other copy may be in this packet.
         if sent.iter().any(|frame| matches!(frame, SentFrame::Stream { .. })) {

@@ -163,10 +163,15 @@ impl SendHalf {
         !self.lost.is_empty() || self.owes_bare_fin()
     }
 
+    /// Something was sent again of which nothing is known yet.
+    pub(super) fn is_in_doubt(&self) -> bool {
+        self.doubtful_bytes > 0
+    }
+
     /// Nothing new can be sent before what is missing has arrived: the peer's window or our buffer is full behind it, or it is
     /// the end. One more copy then costs nobody's time, and spares a round trip if the last was lost too.
     pub(super) fn has_doubtful(&self) -> bool {
-        if self.doubtful_bytes == 0 || !self.lost.is_empty() {
+        if !self.is_in_doubt() || !self.lost.is_empty() {
             return false;
         }
         let all = self.sent == self.buffer.end();
@@ -241,9 +246,14 @@ impl SendHalf {
 
     /// It is no longer unknown whether `range` arrives, or it was repeated.
     fn settle_doubt(&mut self, range: Range<u64>) {
-        if self.doubtful_bytes > 0 {
-            self.doubtful_bytes -= self.doubtful.remove(range);
+        if self.is_in_doubt() {
+            self.take_out_of_doubt(range);
         }
+    }
+
+    #[cold]
+    fn take_out_of_doubt(&mut self, range: Range<u64>) {
+        self.doubtful_bytes -= self.doubtful.remove(range);
     }
 
     /// Writes one frame of at most `credit` new bytes; `None` if it does not fit. Returns it with its bytes.

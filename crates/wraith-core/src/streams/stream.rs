@@ -59,6 +59,13 @@ impl Stream {
         lanes.control.set(id, &mut self.control, control);
         lanes.free.set(id, &mut self.free, self.send.has_free());
         lanes.new.set(id, &mut self.new, self.send.has_new());
+        if self.send.is_in_doubt() || self.doubtful.is_waiting() {
+            self.line_up_doubtful(id, lanes);
+        }
+    }
+
+    #[cold]
+    fn line_up_doubtful(&mut self, id: StreamId, lanes: &mut Lanes) {
         lanes.doubtful.set(id, &mut self.doubtful, self.send.has_doubtful());
     }
 
