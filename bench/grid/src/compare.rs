@@ -97,12 +97,17 @@ fn behind(text: &mut String, contender: Contender, comparisons: &[Comparison<'_>
     let mut lost: Vec<_> = comparisons.iter().filter(|c| c.ratio() < BEHIND).collect();
     lost.sort_by(|a, b| a.ratio().total_cmp(&b.ratio()));
     let listed = lost.len().min(LISTED);
-    let _ = writeln!(
+    let _ = write!(
         text,
-        "\n{contender} is behind 0.95 × quinn in {} of {} cells; the worst {listed}:\n",
+        "\n{contender} is behind {BEHIND} × quinn in {} of {} cells",
         lost.len(),
         comparisons.len()
     );
+    if lost.is_empty() {
+        text.push_str(".\n");
+        return;
+    }
+    let _ = writeln!(text, "; the worst {listed}:\n");
     text.push_str("| cell | ratio | ours | quinn's | who | its packets sent again |\n|---|---|---|---|---|---|\n");
     for c in &lost[..listed] {
         let _ = writeln!(
