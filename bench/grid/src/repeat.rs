@@ -17,13 +17,14 @@ pub const CLOSE: f64 = 0.97;
 /// Runs of a close cell, an odd number.
 pub const RUNS: u32 = 5;
 
-/// Runs the cells in which our default is not clearly ahead with further seeds, and keeps the median of all.
+/// Runs the cells in which our default is not clearly ahead with further seeds, and keeps the median of all. So it does where
+/// one of the rows has its further runs already, from an earlier grid.
 pub fn repeat_close(rows: &mut [Row], seed: u64, jobs: usize, done: impl Fn(usize, usize) + Sync) {
-    let close: HashSet<String> = compare(rows, Contender::default_wraith())
-        .iter()
-        .filter(|comparison| comparison.ratio() < CLOSE)
-        .map(|comparison| comparison.ours.cell.to_string())
-        .collect();
+    let compared = compare(rows, Contender::default_wraith());
+    let close = compared.iter().filter(|comparison| comparison.ratio() < CLOSE);
+    let begun = rows.iter().filter(|row| row.figures.runs > 1).map(|row| row.cell.to_string());
+    let close: HashSet<String> =
+        close.map(|comparison| comparison.ours.cell.to_string()).chain(begun).collect();
     let again: Vec<&mut Row> = rows
         .iter_mut()
         .filter(|row| row.figures.runs < RUNS && close.contains(&row.cell.to_string()))
@@ -91,6 +92,16 @@ mod tests {
         let after: Vec<f64> = rows.iter().map(|row| row.figures.goodput).collect();
         repeat_close(&mut rows, 1, 2, |_, _| panic!("they all had their runs"));
         assert_eq!(after, rows.iter().map(|row| row.figures.goodput).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_cell_of_which_the_baseline_is_a_median_is_run_as_often_by_us() {
+        let mut rows = rows(1.1);
+        for row in rows.iter_mut().filter(|row| row.contender.is_baseline()) {
+            row.figures.runs = RUNS;
+        }
+        repeat_close(&mut rows, 1, 2, |_, _| {});
+        assert!(rows.iter().all(|row| row.figures.runs == RUNS));
     }
 
     #[test]
