@@ -1,4 +1,4 @@
-//! The side that made a code, wherever guests come from: one state for all meeting places, so that one guess is one guess.
+//! The side that made a code, wherever joiners come from: one state for all meeting places, so that one guess is one guess.
 //!
 //! ```text
 //!            hello: a run begins, nothing is decided; right proof, and uses are left
@@ -11,7 +11,7 @@
 //!            └──────────────────▶ Over(Expired)
 //! ```
 //!
-//! Guests with the right words are answered with the same words again, whatever the state. Invariant: at most one wrong
+//! Joiners with the right words are answered with the same words again, whatever the state. Invariant: at most one wrong
 //! proof is ever compared, however often the code may be used, so more uses give nobody more guesses. No path leads back to
 //! Open.
 
@@ -20,73 +20,43 @@ use std::time::Instant;
 
 use zeroize::Zeroizing;
 
-use crate::Code;
-use crate::pake::{ANSWER_LEN, GIFT_LEN, Giver, HELLO_LEN, PROOF_LEN, Run, WELCOME_LEN};
+use super::pake::{
+    ANSWER_LEN, CreatorRun, HELLO_LEN, PROOF_LEN, TICKET_LEN, TicketSide, WELCOME_LEN,
+};
+use super::text::Code;
+use crate::place::Refusal;
 
-/// Exchanges that may be under way at once. A guest finishes within a round trip; beyond this number the oldest is
-/// dropped, so a flood of hellos costs memory for this many and keeps out guests slower than it: at most some hundred a
-/// second are answered on a local network, so a guest has half a second there.
+/// Exchanges that may be under way at once. A joiner finishes within a round trip; beyond this number the oldest is
+/// dropped, so a flood of hellos costs memory for this many and keeps out joiners slower than it: at most some hundred a
+/// second are answered on a local network, so a joiner has half a second there.
 const MAX_RUNS: usize = 512;
 
-/// Guests whose welcome is kept for when they ask again, which they do within seconds.
+/// Joiners whose welcome is kept for when they ask again, which they do within seconds.
 const MAX_SERVED: usize = 64;
-
-/// Why a guest is not served. Told to the guest in one byte, which proves nothing and is treated so.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Refusal {
-    /// Somebody else was served.
-    Used = 1,
-    /// Somebody guessed wrong before.
-    Burned = 2,
-    /// The time is up.
-    Expired = 3,
-    /// This guess was wrong, and with it the code is burned.
-    Wrong = 4,
-    /// The message is no hello of a guest of this code: the other direction, or nonsense.
-    Unfit = 5,
-    /// The proof belongs to no run; the guest may begin again with a new code only.
-    Unknown = 6,
-}
-
-impl Refusal {
-    /// The refusal that a byte names.
-    pub const fn from_wire(byte: u8) -> Option<Self> {
-        Some(match byte {
-            1 => Self::Used,
-            2 => Self::Burned,
-            3 => Self::Expired,
-            4 => Self::Wrong,
-            5 => Self::Unfit,
-            6 => Self::Unknown,
-            _ => return None,
-        })
-    }
-}
 
 /// What became of a proof.
 #[derive(Debug)]
 pub enum Judged {
-    /// It was right; this is the welcome. `first` unless the guest has had it before and asks again.
+    /// It was right; this is the welcome. `first` unless the joiner has had it before and asks again.
     Right {
-        /// For the guest.
+        /// For the joiner.
         welcome: Box<[u8; WELCOME_LEN]>,
-        /// False when the guest asks again.
+        /// False when the joiner asks again.
         first: bool,
     },
-    /// It was not, or came too late. [`Refusal::Wrong`] comes once in a holder's life.
+    /// It was not, or came too late. [`Refusal::Wrong`] comes once in a creator's life.
     Refused(Refusal),
 }
 
 /// One code and what has become of it.
 #[derive(Debug)]
-pub struct Holder {
+pub struct Creator {
     code: Code,
-    giver: Giver,
+    ticket_side: TicketSide,
     expires: Instant,
     /// Right proofs that are still welcome.
     uses: u32,
-    /// Guests that proved the words, oldest first.
+    /// Joiners that proved the words, oldest first.
     served: VecDeque<Served>,
     state: State,
 }
@@ -96,24 +66,24 @@ struct Served {
     hello: [u8; HELLO_LEN],
     proof: [u8; PROOF_LEN],
     welcome: Box<[u8; WELCOME_LEN]>,
-    run: Run,
+    run: CreatorRun,
 }
 
 #[derive(Debug)]
 enum State {
-    /// Runs by the guest's hello, oldest first.
-    Open(VecDeque<([u8; HELLO_LEN], Run)>),
+    /// Runs by the joiner's hello, oldest first.
+    Open(VecDeque<([u8; HELLO_LEN], CreatorRun)>),
     Over(Refusal),
 }
 
-impl Holder {
-    /// A code that nobody has tried yet, good for one guest.
-    pub fn new(code: Code, giver: Giver, expires: Instant) -> Self {
+impl Creator {
+    /// A code that nobody has tried yet, good for one joiner.
+    pub fn new(code: Code, ticket_side: TicketSide, expires: Instant) -> Self {
         let (served, state) = (VecDeque::new(), State::Open(VecDeque::new()));
-        Self { code, giver, expires, uses: 1, served, state }
+        Self { code, ticket_side, expires, uses: 1, served, state }
     }
 
-    /// The same, good for so many guests, at least one. A wrong guess ends it for all.
+    /// The same, good for so many joiners, at least one. A wrong guess ends it for all.
     pub fn with_uses(mut self, uses: u32) -> Self {
         self.uses = uses.max(1);
         self
@@ -165,7 +135,8 @@ impl Holder {
                 if let Some((_, run)) = runs.iter().find(|(theirs, _)| theirs == hello) {
                     return Ok(run.answer());
                 }
-                let run = Run::new(&self.code, self.giver, hello).map_err(|_| Refusal::Unfit)?;
+                let run = CreatorRun::new(&self.code, self.ticket_side, hello)
+                    .map_err(|_| Refusal::Unfit)?;
                 let answer = run.answer();
                 if runs.len() == MAX_RUNS {
                     runs.pop_front();
@@ -177,8 +148,8 @@ impl Holder {
         }
     }
 
-    /// Judges the proof of the guest that said `hello`; `ticket` is called for what a right one gets (nothing, if the
-    /// guest gives).
+    /// Judges the proof of the joiner that said `hello`; `ticket` is called for what a right one gets (nothing, if the
+    /// joiner gives).
     pub fn judge(
         &mut self,
         now: Instant,
@@ -218,18 +189,18 @@ impl Holder {
         Judged::Right { welcome, first: true }
     }
 
-    /// What the guest gave that said `hello` and proved the words.
+    /// What the joiner gave that said `hello` and proved the words.
     ///
     /// # Errors
     /// Why it is not taken.
-    pub fn gift(
+    pub fn ticket(
         &self,
         hello: &[u8; HELLO_LEN],
-        gift: &[u8; GIFT_LEN],
+        ticket: &[u8; TICKET_LEN],
     ) -> Result<Zeroizing<Vec<u8>>, Refusal> {
         let served = self.served.iter().find(|served| served.hello == *hello);
         let served = served.ok_or(Refusal::Unknown)?;
-        served.run.open_gift(gift).map_err(|_| Refusal::Unfit)
+        served.run.open_ticket(ticket).map_err(|_| Refusal::Unfit)
     }
 }
 
@@ -237,8 +208,8 @@ impl Holder {
 mod tests {
     use std::time::Duration;
 
+    use super::super::pake::{Joiner, Proven};
     use super::*;
-    use crate::pake::{Guest, Proven};
 
     const LIFE: Duration = Duration::from_secs(60);
 
@@ -246,8 +217,8 @@ mod tests {
         Code::new(7, [random; 4])
     }
 
-    fn holder(now: Instant) -> Holder {
-        Holder::new(code(1), Giver::Holder, now + LIFE)
+    fn creator(now: Instant) -> Creator {
+        Creator::new(code(1), TicketSide::Creator, now + LIFE)
     }
 
     fn ticket() -> Zeroizing<Vec<u8>> {
@@ -258,21 +229,21 @@ mod tests {
         panic!("no ticket is made for a wrong guess")
     }
 
-    /// A guest with these words up to its proof.
-    fn come(holder: &mut Holder, now: Instant, words: u8) -> ([u8; HELLO_LEN], Proven) {
-        let guest = Guest::new(&code(words), Giver::Holder);
-        let hello = guest.hello();
-        let answer = holder.hello(now, &hello).unwrap();
-        (hello, guest.take(&answer).unwrap())
+    /// A joiner with these words up to its proof.
+    fn come(creator: &mut Creator, now: Instant, words: u8) -> ([u8; HELLO_LEN], Proven) {
+        let joiner = Joiner::new(&code(words), TicketSide::Creator);
+        let hello = joiner.hello();
+        let answer = creator.hello(now, &hello).unwrap();
+        (hello, joiner.take(&answer).unwrap())
     }
 
     #[test]
     fn the_right_words_are_welcome_and_may_ask_again() {
         let now = Instant::now();
-        let mut holder = holder(now);
-        let (hello, proven) = come(&mut holder, now, 1);
+        let mut creator = creator(now);
+        let (hello, proven) = come(&mut creator, now, 1);
         for time in 0..3 {
-            match holder.judge(now + LIFE * time, &hello, &proven.proof(), ticket) {
+            match creator.judge(now + LIFE * time, &hello, &proven.proof(), ticket) {
                 Judged::Right { welcome, first } => {
                     assert_eq!(first, time == 0);
                     assert_eq!(proven.open(&welcome).unwrap().as_slice(), b"ticket");
@@ -280,33 +251,33 @@ mod tests {
                 Judged::Refused(why) => panic!("{why:?}"),
             }
         }
-        assert_eq!(holder.over(now), Some(Refusal::Used));
+        assert_eq!(creator.over(now), Some(Refusal::Used));
     }
 
     #[test]
     fn a_code_for_three_serves_three_and_a_wrong_guess_ends_it_for_the_rest() {
         let now = Instant::now();
         for wrong_after in 0..=3 {
-            let mut holder = holder(now).with_uses(3);
+            let mut creator = creator(now).with_uses(3);
             for _ in 0..wrong_after {
-                assert_eq!(holder.over(now), None);
-                let (hello, proven) = come(&mut holder, now, 1);
+                assert_eq!(creator.over(now), None);
+                let (hello, proven) = come(&mut creator, now, 1);
                 for first in [true, false] {
-                    let judged = holder.judge(now, &hello, &proven.proof(), ticket);
+                    let judged = creator.judge(now, &hello, &proven.proof(), ticket);
                     assert!(matches!(judged, Judged::Right { first: f, .. } if f == first));
                 }
             }
             if wrong_after == 3 {
-                assert_eq!(holder.over(now), Some(Refusal::Used));
-                let late = Guest::new(&code(1), Giver::Holder).hello();
-                assert_eq!(holder.hello(now, &late), Err(Refusal::Used));
+                assert_eq!(creator.over(now), Some(Refusal::Used));
+                let late = Joiner::new(&code(1), TicketSide::Creator).hello();
+                assert_eq!(creator.hello(now, &late), Err(Refusal::Used));
                 continue;
             }
-            let (hello, wrong) = come(&mut holder, now, 2);
-            let (right_hello, right) = come(&mut holder, now, 1);
-            let judged = holder.judge(now, &hello, &wrong.proof(), nothing);
+            let (hello, wrong) = come(&mut creator, now, 2);
+            let (right_hello, right) = come(&mut creator, now, 1);
+            let judged = creator.judge(now, &hello, &wrong.proof(), nothing);
             assert!(matches!(judged, Judged::Refused(Refusal::Wrong)));
-            let judged = holder.judge(now, &right_hello, &right.proof(), nothing);
+            let judged = creator.judge(now, &right_hello, &right.proof(), nothing);
             assert!(matches!(judged, Judged::Refused(Refusal::Burned)));
         }
     }
@@ -314,108 +285,98 @@ mod tests {
     #[test]
     fn one_wrong_guess_burns_the_code_for_everybody() {
         let now = Instant::now();
-        let mut holder = holder(now);
-        let (right_hello, right) = come(&mut holder, now, 1);
-        let (hello, wrong) = come(&mut holder, now, 2);
-        let judged = holder.judge(now, &hello, &wrong.proof(), nothing);
+        let mut creator = creator(now);
+        let (right_hello, right) = come(&mut creator, now, 1);
+        let (hello, wrong) = come(&mut creator, now, 2);
+        let judged = creator.judge(now, &hello, &wrong.proof(), nothing);
         assert!(matches!(judged, Judged::Refused(Refusal::Wrong)));
         for (hello, proof) in [(hello, wrong.proof()), (right_hello, right.proof())] {
-            let judged = holder.judge(now, &hello, &proof, nothing);
+            let judged = creator.judge(now, &hello, &proof, nothing);
             assert!(matches!(judged, Judged::Refused(Refusal::Burned)), "{judged:?}");
         }
-        let hello = Guest::new(&code(1), Giver::Holder).hello();
-        assert_eq!(holder.hello(now, &hello), Err(Refusal::Burned));
+        let hello = Joiner::new(&code(1), TicketSide::Creator).hello();
+        assert_eq!(creator.hello(now, &hello), Err(Refusal::Burned));
     }
 
     #[test]
-    fn of_two_guests_with_the_right_words_one_is_served() {
+    fn of_two_joiners_with_the_right_words_one_is_served() {
         let now = Instant::now();
-        let mut holder = holder(now);
-        let (first_hello, first) = come(&mut holder, now, 1);
-        let (second_hello, second) = come(&mut holder, now, 1);
-        let judged = holder.judge(now, &second_hello, &second.proof(), ticket);
+        let mut creator = creator(now);
+        let (first_hello, first) = come(&mut creator, now, 1);
+        let (second_hello, second) = come(&mut creator, now, 1);
+        let judged = creator.judge(now, &second_hello, &second.proof(), ticket);
         assert!(matches!(judged, Judged::Right { first: true, .. }));
-        let judged = holder.judge(now, &first_hello, &first.proof(), nothing);
+        let judged = creator.judge(now, &first_hello, &first.proof(), nothing);
         assert!(matches!(judged, Judged::Refused(Refusal::Used)));
     }
 
     #[test]
     fn an_expired_code_serves_nobody() {
         let now = Instant::now();
-        let mut holder = holder(now);
-        let (hello, proven) = come(&mut holder, now, 1);
-        let judged = holder.judge(now + LIFE, &hello, &proven.proof(), nothing);
+        let mut creator = creator(now);
+        let (hello, proven) = come(&mut creator, now, 1);
+        let judged = creator.judge(now + LIFE, &hello, &proven.proof(), nothing);
         assert!(matches!(judged, Judged::Refused(Refusal::Expired)));
-        assert_eq!(holder.hello(now, &hello), Err(Refusal::Expired), "and it stays so");
+        assert_eq!(creator.hello(now, &hello), Err(Refusal::Expired), "and it stays so");
     }
 
     #[test]
     fn a_proof_without_a_run_is_no_guess() {
         let now = Instant::now();
-        let mut holder = holder(now);
-        let judged = holder.judge(now, &[1; HELLO_LEN], &[0; PROOF_LEN], nothing);
+        let mut creator = creator(now);
+        let judged = creator.judge(now, &[1; HELLO_LEN], &[0; PROOF_LEN], nothing);
         assert!(matches!(judged, Judged::Refused(Refusal::Unknown)));
-        assert_eq!(holder.over(now), None);
+        assert_eq!(creator.over(now), None);
     }
 
     #[test]
     fn a_flood_of_hellos_is_bounded_and_does_not_burn() {
         let now = Instant::now();
-        let mut holder = holder(now);
+        let mut creator = creator(now);
         for _ in 0..2 * MAX_RUNS {
-            let hello = Guest::new(&code(2), Giver::Holder).hello();
-            holder.hello(now, &hello).unwrap();
+            let hello = Joiner::new(&code(2), TicketSide::Creator).hello();
+            creator.hello(now, &hello).unwrap();
         }
-        match &holder.state {
+        match &creator.state {
             State::Open(runs) => assert_eq!(runs.len(), MAX_RUNS),
             other => panic!("{other:?}"),
         }
-        let (hello, proven) = come(&mut holder, now, 1);
-        let judged = holder.judge(now, &hello, &proven.proof(), ticket);
+        let (hello, proven) = come(&mut creator, now, 1);
+        let judged = creator.judge(now, &hello, &proven.proof(), ticket);
         assert!(matches!(judged, Judged::Right { .. }));
     }
 
     #[test]
     fn the_same_hello_gets_the_same_answer() {
         let now = Instant::now();
-        let mut holder = holder(now);
-        let hello = Guest::new(&code(1), Giver::Holder).hello();
-        assert_eq!(holder.hello(now, &hello), holder.hello(now, &hello));
+        let mut creator = creator(now);
+        let hello = Joiner::new(&code(1), TicketSide::Creator).hello();
+        assert_eq!(creator.hello(now, &hello), creator.hello(now, &hello));
     }
 
     #[test]
     fn what_is_no_hello_is_unfit() {
         let now = Instant::now();
-        let mut holder = holder(now);
+        let mut creator = creator(now);
         for bytes in [[0; HELLO_LEN], [1; HELLO_LEN], [0xff; HELLO_LEN]] {
-            assert_eq!(holder.hello(now, &bytes), Err(Refusal::Unfit));
+            assert_eq!(creator.hello(now, &bytes), Err(Refusal::Unfit));
         }
-        assert_eq!(holder.over(now), None);
+        assert_eq!(creator.over(now), None);
     }
 
     #[test]
-    fn a_gift_is_taken_from_the_guest_that_was_welcomed_only() {
+    fn a_gift_is_taken_from_the_joiner_that_was_welcomed_only() {
         let now = Instant::now();
-        let mut holder = Holder::new(code(1), Giver::Guest, now + LIFE);
-        let guest = Guest::new(&code(1), Giver::Guest);
-        let hello = guest.hello();
-        let proven = guest.take(&holder.hello(now, &hello).unwrap()).unwrap();
-        let gift = proven.gift(b"ticket");
-        assert_eq!(holder.gift(&hello, &gift).unwrap_err(), Refusal::Unknown);
-        let judged = holder.judge(now, &hello, &proven.proof(), Zeroizing::default);
+        let mut creator = Creator::new(code(1), TicketSide::Joiner, now + LIFE);
+        let joiner = Joiner::new(&code(1), TicketSide::Joiner);
+        let hello = joiner.hello();
+        let proven = joiner.take(&creator.hello(now, &hello).unwrap()).unwrap();
+        let ticket = proven.ticket(b"ticket");
+        assert_eq!(creator.ticket(&hello, &ticket).unwrap_err(), Refusal::Unknown);
+        let judged = creator.judge(now, &hello, &proven.proof(), Zeroizing::default);
         assert!(matches!(judged, Judged::Right { .. }));
-        assert_eq!(holder.gift(&hello, &gift).unwrap().as_slice(), b"ticket");
-        assert_eq!(holder.gift(&hello, &[0; GIFT_LEN]).unwrap_err(), Refusal::Unfit);
-        assert_eq!(holder.gift(&[0; HELLO_LEN], &gift).unwrap_err(), Refusal::Unknown);
-    }
-
-    #[test]
-    fn refusals_survive_the_wire() {
-        for byte in 0..=u8::MAX {
-            if let Some(refusal) = Refusal::from_wire(byte) {
-                assert_eq!(refusal as u8, byte);
-            }
-        }
-        assert_eq!(Refusal::from_wire(Refusal::Wrong as u8), Some(Refusal::Wrong));
+        assert_eq!(creator.ticket(&hello, &ticket).unwrap().as_slice(), b"ticket");
+        assert_eq!(creator.ticket(&hello, &[0; TICKET_LEN]).unwrap_err(), Refusal::Unfit);
+        assert_eq!(creator.ticket(&[0; HELLO_LEN], &ticket).unwrap_err(), Refusal::Unknown);
     }
 }

@@ -1,29 +1,29 @@
-//! What guest and holder say to each other wherever they meet: the messages of [`crate::pake`] behind one byte that says
+//! What joiner and creator say to each other wherever they meet: the messages of [`super::pake`] behind one byte that says
 //! which (SPEC §11.4).
 
-use crate::holder::Refusal;
-use crate::pake::{ANSWER_LEN, GIFT_LEN, HELLO_LEN, PROOF_LEN, WELCOME_LEN};
+use super::pake::{ANSWER_LEN, HELLO_LEN, PROOF_LEN, TICKET_LEN, WELCOME_LEN};
+use crate::place::{MAX_MESSAGE_LEN, Refusal};
 
-/// The longest message.
-pub const MAX_MESSAGE_LEN: usize = 1 + WELCOME_LEN;
+// A place has room for the longest message.
+const _: () = assert!(MAX_MESSAGE_LEN == 1 + WELCOME_LEN);
 
 /// One message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
-    /// Guest: I look for this code.
+    /// Joiner: I look for this code.
     Hello([u8; HELLO_LEN]),
-    /// Holder: here I am.
+    /// Creator: here I am.
     Answer([u8; ANSWER_LEN]),
-    /// Guest: my guess.
+    /// Joiner: my guess.
     Proof([u8; PROOF_LEN]),
-    /// Holder: it is right, and this is yours.
+    /// Creator: it is right, and this is yours.
     Welcome(Box<[u8; WELCOME_LEN]>),
-    /// Guest: this is yours.
-    Gift(Box<[u8; GIFT_LEN]>),
-    /// Holder: no.
+    /// Joiner: this is yours.
+    Ticket(Box<[u8; TICKET_LEN]>),
+    /// Creator: no.
     Refused(Refusal),
-    /// Holder: I have your gift.
-    Thanks,
+    /// Creator: I have your ticket.
+    Ack,
 }
 
 impl Message {
@@ -34,9 +34,9 @@ impl Message {
             Self::Answer(bytes) => (2, bytes),
             Self::Proof(bytes) => (3, bytes),
             Self::Welcome(bytes) => (4, &**bytes),
-            Self::Gift(bytes) => (5, &**bytes),
+            Self::Ticket(bytes) => (5, &**bytes),
             Self::Refused(why) => (6, &[*why as u8]),
-            Self::Thanks => (7, &[]),
+            Self::Ack => (7, &[]),
         };
         let mut out = Vec::with_capacity(1 + body.len());
         out.push(kind);
@@ -52,12 +52,12 @@ impl Message {
             2 => Self::Answer(body.try_into().ok()?),
             3 => Self::Proof(body.try_into().ok()?),
             4 => Self::Welcome(Box::new(body.try_into().ok()?)),
-            5 => Self::Gift(Box::new(body.try_into().ok()?)),
+            5 => Self::Ticket(Box::new(body.try_into().ok()?)),
             6 => match body {
                 [why] => Self::Refused(Refusal::from_wire(*why)?),
                 _ => return None,
             },
-            7 if body.is_empty() => Self::Thanks,
+            7 if body.is_empty() => Self::Ack,
             _ => return None,
         })
     }
@@ -76,9 +76,9 @@ mod tests {
             Message::Answer([2; ANSWER_LEN]),
             Message::Proof([3; PROOF_LEN]),
             Message::Welcome(Box::new([4; WELCOME_LEN])),
-            Message::Gift(Box::new([5; GIFT_LEN])),
+            Message::Ticket(Box::new([5; TICKET_LEN])),
             Message::Refused(Refusal::Burned),
-            Message::Thanks,
+            Message::Ack,
         ] {
             let bytes = message.encode();
             assert!(bytes.len() <= MAX_MESSAGE_LEN);

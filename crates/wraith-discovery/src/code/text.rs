@@ -1,7 +1,7 @@
-//! A code such as `7-crater-lemon`: a number that says where to meet, and two words that are the secret.
+//! A code such as `7-crater-lemon`: a nameplate, a number that says where to meet, and two words that are the secret.
 //!
 //! The words are worth 20 bits. That is enough only because nobody can try them out: the exchange they are used in
-//! ([`crate::pake`]) shows a guess to be right or wrong once, and a wrong one ends the code.
+//! ([`super::pake`]) shows a guess to be right or wrong once, and a wrong one ends the code.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,10 +9,8 @@ use std::str::FromStr;
 use thiserror::Error;
 use zeroize::Zeroizing;
 
+use crate::place::MAX_NAMEPLATE;
 use crate::words::{self, Place, WORDS_PER_LIST};
-
-/// The highest number: six digits are as long as anybody wants to type, and more than one server holds.
-pub const MAX_NUMBER: u32 = 999_999;
 
 /// Longest text that can be a code, with room for spaces.
 const MAX_TEXT_LEN: usize = 80;
@@ -20,16 +18,16 @@ const MAX_TEXT_LEN: usize = 80;
 /// Where two sides meet, and what they prove to each other there.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Code {
-    number: u32,
+    nameplate: u32,
     words: [&'static str; 2],
 }
 
 /// Why a text is not a code. None of these costs a guess: they are known before anything is sent.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CodeError {
-    /// It does not begin with a number from 1 to [`MAX_NUMBER`].
+    /// It does not begin with a nameplate, a number from 1 to [`MAX_NAMEPLATE`].
     #[error("a code begins with a number, as 7-crater-lemon does")]
-    NoNumber,
+    NoNameplate,
     /// Fewer than two words, or more.
     #[error("a code is a number and two words, as 7-crater-lemon is")]
     WrongCount,
@@ -44,19 +42,19 @@ pub enum CodeError {
 }
 
 impl Code {
-    /// A code with this number, its words taken from 4 random bytes.
-    pub fn new(number: u32, random: [u8; 4]) -> Self {
+    /// A code with this nameplate, its words taken from 4 random bytes.
+    pub fn new(nameplate: u32, random: [u8; 4]) -> Self {
         let [a, b, c, d] = random;
         // The number of words divides 2^16, so all are equally likely.
         let word = |place, high, low| {
             words::list(place)[usize::from(u16::from_be_bytes([high, low])) % WORDS_PER_LIST]
         };
-        Self { number, words: [word(Place::First, a, b), word(Place::Second, c, d)] }
+        Self { nameplate, words: [word(Place::First, a, b), word(Place::Second, c, d)] }
     }
 
     /// Where to meet. It is no secret.
-    pub const fn number(&self) -> u32 {
-        self.number
+    pub const fn nameplate(&self) -> u32 {
+        self.nameplate
     }
 
     /// The secret.
@@ -73,13 +71,13 @@ impl Code {
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [first, second] = self.words;
-        write!(f, "{}-{first}-{second}", self.number)
+        write!(f, "{}-{first}-{second}", self.nameplate)
     }
 }
 
 impl fmt::Debug for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Code({}-secret)", self.number)
+        write!(f, "Code({}-secret)", self.nameplate)
     }
 }
 
@@ -94,12 +92,13 @@ impl FromStr for Code {
         }
         let text = Zeroizing::new(text.to_lowercase());
         let mut parts = text.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty());
-        let number = parts.next().and_then(|part| part.parse().ok());
-        let number = number.filter(|n| (1..=MAX_NUMBER).contains(n)).ok_or(CodeError::NoNumber)?;
+        let nameplate = parts.next().and_then(|part| part.parse().ok());
+        let nameplate =
+            nameplate.filter(|n| (1..=MAX_NAMEPLATE).contains(n)).ok_or(CodeError::NoNameplate)?;
         let (Some(first), Some(second), None) = (parts.next(), parts.next(), parts.next()) else {
             return Err(CodeError::WrongCount);
         };
-        Ok(Self { number, words: [word(Place::First, first)?, word(Place::Second, second)?] })
+        Ok(Self { nameplate, words: [word(Place::First, first)?, word(Place::Second, second)?] })
     }
 }
 
@@ -122,21 +121,21 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_code_survives_text(number in 1..=MAX_NUMBER, random: [u8; 4]) {
-            let code = Code::new(number, random);
+        fn every_code_survives_text(nameplate in 1..=MAX_NAMEPLATE, random: [u8; 4]) {
+            let code = Code::new(nameplate, random);
             let text = code.to_string();
             prop_assert_eq!(text.parse(), Ok(code.clone()));
             prop_assert_eq!(text.to_uppercase().replace('-', "  ").parse(), Ok(code.clone()));
             let short: Vec<&str> = text.split('-').map(|part| &part[..part.len().min(4)]).collect();
-            // Four digits may be another number, so it stays whole.
-            let short = format!(" {number}_{}.{}\n", short[1], short[2]);
+            // Four digits may be another nameplate, so it stays whole.
+            let short = format!(" {nameplate}_{}.{}\n", short[1], short[2]);
             prop_assert_eq!(short.parse(), Ok(code));
         }
 
         #[test]
-        fn no_text_panics(text in "\\PC{0,90}", number: u32, word in "[a-zé]{0,9}") {
+        fn no_text_panics(text in "\\PC{0,90}", nameplate: u32, word in "[a-zé]{0,9}") {
             let _ = text.parse::<Code>();
-            let _ = format!("{number}-{word}-{word}").parse::<Code>();
+            let _ = format!("{nameplate}-{word}-{word}").parse::<Code>();
         }
     }
 
@@ -152,10 +151,10 @@ mod tests {
     fn what_is_no_code_says_why() {
         let parse = |text: &str| text.parse::<Code>().unwrap_err();
         let [first, second] = example().words;
-        assert_eq!(parse(""), CodeError::NoNumber);
-        assert_eq!(parse("crater-lemon"), CodeError::NoNumber);
-        for number in ["0", "1000000", "99999999999", "-1x"] {
-            assert_eq!(parse(&format!("{number}-{first}-{second}")), CodeError::NoNumber);
+        assert_eq!(parse(""), CodeError::NoNameplate);
+        assert_eq!(parse("crater-lemon"), CodeError::NoNameplate);
+        for nameplate in ["0", "1000000", "99999999999", "-1x"] {
+            assert_eq!(parse(&format!("{nameplate}-{first}-{second}")), CodeError::NoNameplate);
         }
         assert_eq!(parse(&format!("7-{first}")), CodeError::WrongCount);
         assert_eq!(parse(&format!("7-{first}-{second}-{second}")), CodeError::WrongCount);

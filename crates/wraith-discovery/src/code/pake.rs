@@ -2,17 +2,17 @@
 //! (SPEC §11.2).
 //!
 //! ```text
-//!  guest (typed the code)                        holder (made it)
-//!  hello   = giver ‖ X             ───────────▶
+//!  joiner (typed the code)                        creator (made it)
+//!  hello   = ticket_side ‖ X             ───────────▶
 //!                                  ◀───────────  answer = Y
-//!  proof   = confirm guest         ───────────▶  right or wrong: the one guess
-//!                                  ◀───────────  welcome = confirm holder ‖ sealed ticket, or nothing
-//!  gift    = sealed ticket         ───────────▶  only if the guest gives
+//!  proof   = confirm joiner         ───────────▶  right or wrong: the one guess
+//!                                  ◀───────────  welcome = confirm creator ‖ sealed ticket, or nothing
+//!  ticket    = sealed ticket         ───────────▶  only if the joiner gives
 //! ```
 //!
-//! Invariants: X and Y say nothing about the words, so only `proof` is a guess, and the holder says whether it was right
-//! before it shows anything that depends on the words. A guest makes one `proof` in its life: [`Guest::take`] consumes it.
-//! Every key depends on the words, the number, who gives, X and Y.
+//! Invariants: X and Y say nothing about the words, so only `proof` is a guess, and the creator says whether it was right
+//! before it shows anything that depends on the words. A joiner makes one `proof` in its life: [`Joiner::take`] consumes it.
+//! Every key depends on the words, the nameplate, who gives, X and Y.
 
 use std::fmt;
 
@@ -22,37 +22,37 @@ use wraith_crypto::identity::NodeId;
 use wraith_crypto::{AeadKey, Suite, TAG_BYTES, kdf};
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::Code;
+use super::text::Code;
 
 /// A group element.
 const ELEMENT_LEN: usize = 32;
-/// SPAKE2 messages carry the sender's side in front of the element: 'A' is the guest, 'B' the holder.
-const GUEST_SIDE: u8 = b'A';
-const HOLDER_SIDE: u8 = b'B';
+/// SPAKE2 messages carry the sender's side in front of the element: 'A' is the joiner, 'B' the creator.
+const JOINER_SIDE: u8 = b'A';
+const CREATOR_SIDE: u8 = b'B';
 const CONFIRM_LEN: usize = 32;
 /// The longest thing that is sealed: a ticket with every address it can have (SPEC §2), behind its length.
 const PLAIN_LEN: usize = 2 + crate::ticket::MAX_LEN;
 const SEALED_LEN: usize = PLAIN_LEN + TAG_BYTES;
 
-/// `giver(1) ‖ X(32)`.
+/// `ticket_side(1) ‖ X(32)`.
 pub const HELLO_LEN: usize = 1 + ELEMENT_LEN;
 /// `Y(32)`.
 pub const ANSWER_LEN: usize = ELEMENT_LEN;
-/// `confirm guest(32)`.
+/// `confirm joiner(32)`.
 pub const PROOF_LEN: usize = CONFIRM_LEN;
-/// `confirm holder(32) ‖ sealed(376)`; always as long, so its length tells nothing.
+/// `confirm creator(32) ‖ sealed(376)`; always as long, so its length tells nothing.
 pub const WELCOME_LEN: usize = CONFIRM_LEN + SEALED_LEN;
 /// `sealed(376)`.
-pub const GIFT_LEN: usize = SEALED_LEN;
+pub const TICKET_LEN: usize = SEALED_LEN;
 
 /// Whose ticket travels. Part of everything that is confirmed, so a code made for one direction is wrong in the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Giver {
+pub enum TicketSide {
     /// Who made the code sends files.
-    Holder = 1,
+    Creator = 1,
     /// Who typed the code sends files.
-    Guest = 2,
+    Joiner = 2,
 }
 
 /// The other side does not know the words, or somebody changed a message. Which of the two cannot be told.
@@ -62,89 +62,93 @@ pub struct WrongWords;
 
 /// The side that typed the code, before it has guessed.
 #[derive(Debug)]
-pub struct Guest {
+pub struct Joiner {
     state: Spake2<Ed25519Group>,
     x: [u8; ELEMENT_LEN],
-    number: u32,
-    giver: Giver,
+    nameplate: u32,
+    ticket_side: TicketSide,
 }
 
-impl Guest {
+impl Joiner {
     /// Begins an exchange.
-    pub fn new(code: &Code, giver: Giver) -> Self {
-        let (guest, holder) = identities(code.number(), giver);
-        let (state, message) = Spake2::start_a(&password(code), &guest, &holder);
-        Self { state, x: element(&message), number: code.number(), giver }
+    pub fn new(code: &Code, ticket_side: TicketSide) -> Self {
+        let (joiner, creator) = identities(code.nameplate(), ticket_side);
+        let (state, message) = Spake2::start_a(&password(code), &joiner, &creator);
+        Self { state, x: element(&message), nameplate: code.nameplate(), ticket_side }
     }
 
     /// The first message. It may be sent to anybody, as often as needed.
     pub fn hello(&self) -> [u8; HELLO_LEN] {
-        let mut hello = [self.giver as u8; HELLO_LEN];
+        let mut hello = [self.ticket_side as u8; HELLO_LEN];
         hello[1..].copy_from_slice(&self.x);
         hello
     }
 
-    /// Takes a holder's answer and makes the one guess of this guest.
+    /// Takes a creator's answer and makes the one guess of this joiner.
     ///
     /// # Errors
-    /// [`WrongWords`] if the answer cannot be a holder's. The guess is spent all the same.
+    /// [`WrongWords`] if the answer cannot be a creator's. The guess is spent all the same.
     pub fn take(self, answer: &[u8; ANSWER_LEN]) -> Result<Proven, WrongWords> {
-        let key = finish(self.state, HOLDER_SIDE, answer)?;
-        Ok(Proven(Keys::new(key, self.number, self.giver, &self.x, answer)))
+        let key = finish(self.state, CREATOR_SIDE, answer)?;
+        Ok(Proven(Keys::new(key, self.nameplate, self.ticket_side, &self.x, answer)))
     }
 }
 
-/// The guest after its guess.
+/// The joiner after its guess.
 #[derive(Debug)]
 pub struct Proven(Keys);
 
 impl Proven {
     /// The message that carries the guess.
     pub const fn proof(&self) -> [u8; PROOF_LEN] {
-        self.0.confirm_guest
+        self.0.confirm_joiner
     }
 
-    /// Checks that the holder knows the words too; what it gave, which is nothing when the guest gives.
+    /// Checks that the creator knows the words too; what it gave, which is nothing when the joiner gives.
     ///
     /// # Errors
     /// [`WrongWords`]
     pub fn open(&self, welcome: &[u8; WELCOME_LEN]) -> Result<Zeroizing<Vec<u8>>, WrongWords> {
         let (confirm, sealed) = welcome.split_at(CONFIRM_LEN);
-        if !wraith_crypto::equal(confirm, &self.0.confirm_holder) {
+        if !wraith_crypto::equal(confirm, &self.0.confirm_creator) {
             return Err(WrongWords);
         }
-        open(&self.0.from_holder, sealed)
+        open(&self.0.from_creator, sealed)
     }
 
-    /// The last message when the guest gives. Only for a holder whose welcome was opened.
-    pub fn gift(&self, ticket: &[u8]) -> [u8; GIFT_LEN] {
-        seal(&self.0.from_guest, ticket)
+    /// The last message when the joiner gives. Only for a creator whose welcome was opened.
+    pub fn ticket(&self, ticket: &[u8]) -> [u8; TICKET_LEN] {
+        seal(&self.0.from_joiner, ticket)
     }
 }
 
 /// One exchange at the side that made the code.
 #[derive(Debug)]
-pub struct Run {
+pub struct CreatorRun {
     y: [u8; ELEMENT_LEN],
     keys: Keys,
 }
 
-impl Run {
-    /// Answers a guest.
+impl CreatorRun {
+    /// Answers a joiner.
     ///
     /// # Errors
-    /// [`WrongWords`] if the hello cannot be a guest's of this code.
-    pub fn new(code: &Code, giver: Giver, hello: &[u8; HELLO_LEN]) -> Result<Self, WrongWords> {
-        let (their_giver, x) = hello.split_first_chunk::<1>().expect("a hello is longer");
-        if *their_giver != [giver as u8] {
+    /// [`WrongWords`] if the hello cannot be a joiner's of this code.
+    pub fn new(
+        code: &Code,
+        ticket_side: TicketSide,
+        hello: &[u8; HELLO_LEN],
+    ) -> Result<Self, WrongWords> {
+        let (their_side, x) = hello.split_first_chunk::<1>().expect("a hello is longer");
+        if *their_side != [ticket_side as u8] {
             return Err(WrongWords);
         }
         let x = x.try_into().expect("the rest of a hello is one element");
-        let (guest, holder) = identities(code.number(), giver);
-        let (state, message) = Spake2::start_b(&password(code), &guest, &holder);
+        let (joiner, creator) = identities(code.nameplate(), ticket_side);
+        let (state, message) = Spake2::start_b(&password(code), &joiner, &creator);
         let y = element(&message);
-        let key = finish(state, GUEST_SIDE, &x)?;
-        Ok(Self { y, keys: Keys::new(key, code.number(), giver, &x, &y) })
+        let key = finish(state, JOINER_SIDE, &x)?;
+        Ok(Self { y, keys: Keys::new(key, code.nameplate(), ticket_side, &x, &y) })
     }
 
     /// The second message. It says nothing about the words.
@@ -154,61 +158,62 @@ impl Run {
 
     /// Whether the guess is right.
     pub fn is_right(&self, proof: &[u8; PROOF_LEN]) -> bool {
-        wraith_crypto::equal(proof, &self.keys.confirm_guest)
+        wraith_crypto::equal(proof, &self.keys.confirm_joiner)
     }
 
-    /// The message for a guest that guessed right; `ticket` is empty when the guest gives.
+    /// The message for a joiner that guessed right; `ticket` is empty when the joiner gives.
     pub fn welcome(&self, ticket: &[u8]) -> [u8; WELCOME_LEN] {
         let mut welcome = [0; WELCOME_LEN];
         let (confirm, sealed) = welcome.split_at_mut(CONFIRM_LEN);
-        confirm.copy_from_slice(&self.keys.confirm_holder);
-        sealed.copy_from_slice(&seal(&self.keys.from_holder, ticket));
+        confirm.copy_from_slice(&self.keys.confirm_creator);
+        sealed.copy_from_slice(&seal(&self.keys.from_creator, ticket));
         welcome
     }
 
-    /// What a guest gave.
+    /// What a joiner gave.
     ///
     /// # Errors
     /// [`WrongWords`]
-    pub fn open_gift(&self, gift: &[u8; GIFT_LEN]) -> Result<Zeroizing<Vec<u8>>, WrongWords> {
-        open(&self.keys.from_guest, gift)
+    pub fn open_ticket(&self, ticket: &[u8; TICKET_LEN]) -> Result<Zeroizing<Vec<u8>>, WrongWords> {
+        open(&self.keys.from_joiner, ticket)
     }
 }
 
 /// Everything that both sides derive from the shared key. Each key seals one message.
 struct Keys {
-    confirm_guest: [u8; CONFIRM_LEN],
-    confirm_holder: [u8; CONFIRM_LEN],
-    from_holder: [u8; 32],
-    from_guest: [u8; 32],
+    confirm_joiner: [u8; CONFIRM_LEN],
+    confirm_creator: [u8; CONFIRM_LEN],
+    from_creator: [u8; 32],
+    from_joiner: [u8; 32],
 }
 
 impl Keys {
     fn new(
         shared: Zeroizing<Vec<u8>>,
-        number: u32,
-        giver: Giver,
+        nameplate: u32,
+        ticket_side: TicketSide,
         x: &[u8; ELEMENT_LEN],
         y: &[u8; ELEMENT_LEN],
     ) -> Self {
-        let number = number.to_be_bytes();
-        let derive =
-            |context| kdf::derive_parts(context, &[&shared, &[giver as u8], &number, x, y]);
+        let nameplate = nameplate.to_be_bytes();
+        let derive = |context| {
+            kdf::derive_parts(context, &[&shared, &[ticket_side as u8], &nameplate, x, y])
+        };
         Self {
-            confirm_guest: derive("wraith/1 code confirm guest"),
-            confirm_holder: derive("wraith/1 code confirm holder"),
-            from_holder: derive("wraith/1 code sealed by holder"),
-            from_guest: derive("wraith/1 code sealed by guest"),
+            confirm_joiner: derive("wraith/1 code confirm guest"),
+            confirm_creator: derive("wraith/1 code confirm holder"),
+            from_creator: derive("wraith/1 code sealed by holder"),
+            from_joiner: derive("wraith/1 code sealed by guest"),
         }
     }
 }
 
 impl Drop for Keys {
     fn drop(&mut self) {
-        self.confirm_guest.zeroize();
-        self.confirm_holder.zeroize();
-        self.from_holder.zeroize();
-        self.from_guest.zeroize();
+        self.confirm_joiner.zeroize();
+        self.confirm_creator.zeroize();
+        self.from_creator.zeroize();
+        self.from_joiner.zeroize();
     }
 }
 
@@ -222,9 +227,10 @@ fn password(code: &Code) -> Password {
     Password::new(code.secret().as_bytes())
 }
 
-fn identities(number: u32, giver: Giver) -> (Identity, Identity) {
-    let name =
-        |side: &str| Identity::new(format!("wraith/1 {side} {number} {}", giver as u8).as_bytes());
+fn identities(nameplate: u32, ticket_side: TicketSide) -> (Identity, Identity) {
+    let name = |side: &str| {
+        Identity::new(format!("wraith/1 {side} {nameplate} {}", ticket_side as u8).as_bytes())
+    };
     (name("guest"), name("holder"))
 }
 
@@ -279,39 +285,39 @@ mod tests {
     }
 
     /// Runs the exchange up to the guess.
-    fn guess(holders: &Code, guests: &Code, giver: Giver) -> (Run, Proven) {
-        let guest = Guest::new(guests, giver);
-        let run = Run::new(holders, giver, &guest.hello()).unwrap();
-        let proven = guest.take(&run.answer()).unwrap();
+    fn guess(creators: &Code, joiners: &Code, ticket_side: TicketSide) -> (CreatorRun, Proven) {
+        let joiner = Joiner::new(joiners, ticket_side);
+        let run = CreatorRun::new(creators, ticket_side, &joiner.hello()).unwrap();
+        let proven = joiner.take(&run.answer()).unwrap();
         (run, proven)
     }
 
     #[test]
     fn the_same_words_bring_the_ticket_over_in_either_direction() {
         let code = code([1; 4]);
-        let (run, proven) = guess(&code, &code, Giver::Holder);
+        let (run, proven) = guess(&code, &code, TicketSide::Creator);
         assert!(run.is_right(&proven.proof()));
         assert_eq!(proven.open(&run.welcome(b"ticket")).unwrap().as_slice(), b"ticket");
 
-        let (run, proven) = guess(&code, &code, Giver::Guest);
+        let (run, proven) = guess(&code, &code, TicketSide::Joiner);
         assert!(run.is_right(&proven.proof()));
         assert_eq!(proven.open(&run.welcome(b"")).unwrap().as_slice(), b"");
-        assert_eq!(run.open_gift(&proven.gift(b"ticket")).unwrap().as_slice(), b"ticket");
+        assert_eq!(run.open_ticket(&proven.ticket(b"ticket")).unwrap().as_slice(), b"ticket");
     }
 
     #[test]
     fn the_longest_ticket_fits() {
         let code = code([1; 4]);
-        let (run, proven) = guess(&code, &code, Giver::Holder);
+        let (run, proven) = guess(&code, &code, TicketSide::Creator);
         let ticket = [9; crate::ticket::MAX_LEN];
         assert_eq!(proven.open(&run.welcome(&ticket)).unwrap().as_slice(), ticket);
     }
 
     #[test]
-    fn other_words_or_another_number_are_wrong_on_both_sides() {
+    fn other_words_or_another_nameplate_are_wrong_on_both_sides() {
         let right = code([1; 4]);
         for wrong in [code([1, 1, 1, 2]), code([1, 2, 1, 1]), Code::new(8, [1; 4])] {
-            let (run, proven) = guess(&right, &wrong, Giver::Holder);
+            let (run, proven) = guess(&right, &wrong, TicketSide::Creator);
             assert!(!run.is_right(&proven.proof()));
             assert_eq!(proven.open(&run.welcome(b"ticket")), Err(WrongWords));
         }
@@ -320,21 +326,21 @@ mod tests {
     #[test]
     fn a_code_made_for_one_direction_is_wrong_in_the_other() {
         let code = code([1; 4]);
-        let hello = Guest::new(&code, Giver::Guest).hello();
-        assert_eq!(Run::new(&code, Giver::Holder, &hello).unwrap_err(), WrongWords);
+        let hello = Joiner::new(&code, TicketSide::Joiner).hello();
+        assert_eq!(CreatorRun::new(&code, TicketSide::Creator, &hello).unwrap_err(), WrongWords);
         // Somebody who changes the byte that says so on the way gains nothing.
-        let guest = Guest::new(&code, Giver::Guest);
-        let mut hello = guest.hello();
-        hello[0] = Giver::Holder as u8;
-        let run = Run::new(&code, Giver::Holder, &hello).unwrap();
-        assert!(!run.is_right(&guest.take(&run.answer()).unwrap().proof()));
+        let joiner = Joiner::new(&code, TicketSide::Joiner);
+        let mut hello = joiner.hello();
+        hello[0] = TicketSide::Creator as u8;
+        let run = CreatorRun::new(&code, TicketSide::Creator, &hello).unwrap();
+        assert!(!run.is_right(&joiner.take(&run.answer()).unwrap().proof()));
     }
 
     #[test]
     fn two_runs_of_one_code_share_nothing() {
         let code = code([1; 4]);
-        let (a, first) = guess(&code, &code, Giver::Holder);
-        let (b, second) = guess(&code, &code, Giver::Holder);
+        let (a, first) = guess(&code, &code, TicketSide::Creator);
+        let (b, second) = guess(&code, &code, TicketSide::Creator);
         assert_ne!(a.answer(), b.answer());
         assert!(!a.is_right(&second.proof()));
         assert_eq!(first.open(&b.welcome(b"ticket")), Err(WrongWords));
@@ -343,7 +349,7 @@ mod tests {
     #[test]
     fn the_proof_reflected_is_no_welcome() {
         let code = code([1; 4]);
-        let (_, proven) = guess(&code, &code, Giver::Holder);
+        let (_, proven) = guess(&code, &code, TicketSide::Creator);
         let mut welcome = [0; WELCOME_LEN];
         welcome[..CONFIRM_LEN].copy_from_slice(&proven.proof());
         assert_eq!(proven.open(&welcome), Err(WrongWords));
@@ -352,7 +358,7 @@ mod tests {
     #[test]
     fn any_changed_byte_of_any_message_is_wrong() {
         let code = code([1; 4]);
-        let (run, proven) = guess(&code, &code, Giver::Holder);
+        let (run, proven) = guess(&code, &code, TicketSide::Creator);
         for at in 0..PROOF_LEN {
             let mut proof = proven.proof();
             proof[at] ^= 1;
@@ -364,11 +370,11 @@ mod tests {
             assert_eq!(proven.open(&welcome), Err(WrongWords));
         }
         for at in 0..ELEMENT_LEN {
-            let guest = Guest::new(&code, Giver::Holder);
-            let mut hello = guest.hello();
+            let joiner = Joiner::new(&code, TicketSide::Creator);
+            let mut hello = joiner.hello();
             hello[1 + at] ^= 1;
-            let Ok(run) = Run::new(&code, Giver::Holder, &hello) else { continue };
-            let proven = guest.take(&run.answer()).unwrap();
+            let Ok(run) = CreatorRun::new(&code, TicketSide::Creator, &hello) else { continue };
+            let proven = joiner.take(&run.answer()).unwrap();
             assert!(!run.is_right(&proven.proof()));
         }
     }
@@ -376,19 +382,22 @@ mod tests {
     #[test]
     fn elements_that_are_none_are_refused() {
         let code = code([1; 4]);
-        let guest = Guest::new(&code, Giver::Holder).hello();
-        let honest = CompressedEdwardsY(guest[1..].try_into().unwrap()).decompress().unwrap();
+        let joiner = Joiner::new(&code, TicketSide::Creator).hello();
+        let honest = CompressedEdwardsY(joiner[1..].try_into().unwrap()).decompress().unwrap();
         for torsion in EIGHT_TORSION {
             for point in [torsion, honest + torsion] {
                 if point == honest {
                     continue;
                 }
                 let bytes = point.compress().0;
-                let mut hello = guest;
+                let mut hello = joiner;
                 hello[1..].copy_from_slice(&bytes);
-                assert_eq!(Run::new(&code, Giver::Holder, &hello).unwrap_err(), WrongWords);
-                let guest = Guest::new(&code, Giver::Holder);
-                assert_eq!(guest.take(&bytes).unwrap_err(), WrongWords);
+                assert_eq!(
+                    CreatorRun::new(&code, TicketSide::Creator, &hello).unwrap_err(),
+                    WrongWords
+                );
+                let joiner = Joiner::new(&code, TicketSide::Creator);
+                assert_eq!(joiner.take(&bytes).unwrap_err(), WrongWords);
             }
         }
     }
@@ -397,13 +406,13 @@ mod tests {
         #[test]
         fn no_bytes_panic_or_pass(hello: [u8; 32], answer: [u8; 32], proof: [u8; 32]) {
             let code = code([1; 4]);
-            let mut message = [Giver::Holder as u8; HELLO_LEN];
+            let mut message = [TicketSide::Creator as u8; HELLO_LEN];
             message[1..].copy_from_slice(&hello);
-            if let Ok(run) = Run::new(&code, Giver::Holder, &message) {
+            if let Ok(run) = CreatorRun::new(&code, TicketSide::Creator, &message) {
                 prop_assert!(!run.is_right(&proof));
-                prop_assert_eq!(run.open_gift(&[proof[0]; GIFT_LEN]), Err(WrongWords));
+                prop_assert_eq!(run.open_ticket(&[proof[0]; TICKET_LEN]), Err(WrongWords));
             }
-            if let Ok(proven) = Guest::new(&code, Giver::Holder).take(&answer) {
+            if let Ok(proven) = Joiner::new(&code, TicketSide::Creator).take(&answer) {
                 prop_assert_eq!(proven.open(&[proof[0]; WELCOME_LEN]), Err(WrongWords));
             }
         }
@@ -412,8 +421,8 @@ mod tests {
     #[test]
     fn debug_output_shows_no_secret() {
         let code = code([1; 4]);
-        let (run, proven) = guess(&code, &code, Giver::Holder);
-        let text = format!("{run:?} {proven:?} {:?}", Guest::new(&code, Giver::Holder));
+        let (run, proven) = guess(&code, &code, TicketSide::Creator);
+        let text = format!("{run:?} {proven:?} {:?}", Joiner::new(&code, TicketSide::Creator));
         assert!(!text.contains(code.secret().as_str()));
         assert!(text.contains("Keys(secret)"));
     }
