@@ -21,7 +21,6 @@ mod transmit;
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -37,7 +36,7 @@ use crate::frame::SentFrames;
 use crate::path::{Candidate, Path};
 use crate::recovery::{Recovery, RecoveryConfig, Settled};
 use crate::streams::{Read, Role, StreamConfig, StreamId, Streams};
-use crate::{BlockPool, CloseReason, StreamError, Time, Violation};
+use crate::{BlockPool, CloseReason, PathAddr, StreamError, Time, Violation};
 
 use handshake::Opening;
 pub(crate) use handshake::{Proof, draw, parameters};
@@ -115,7 +114,7 @@ pub struct Connection {
     path: Path,
     candidate: Option<Candidate>,
     /// PATH_RESPONSE frames owed, and where to.
-    responses: VecDeque<(SocketAddr, [u8; 8])>,
+    responses: VecDeque<(PathAddr, [u8; 8])>,
     recovery: Recovery<SentFrames>,
     settled: Settled<SentFrames>,
     streams: Streams,
@@ -146,7 +145,7 @@ pub(crate) struct Parts {
     pub(crate) pool: BlockPool,
     pub(crate) peer: NodeId,
     pub(crate) own_cid: [u8; 8],
-    pub(crate) remote: SocketAddr,
+    pub(crate) remote: PathAddr,
     pub(crate) rng: ChaCha20Rng,
 }
 
@@ -229,11 +228,17 @@ impl Connection {
         self.streams.read(now, rtt, id)
     }
 
-    /// Queues an unreliable datagram. False if the peer takes none of this size.
+    /// Largest unreliable datagram that goes out now, in bytes: what the path carries, and the peer takes. 0 if it takes
+    /// none.
+    pub fn max_datagram_len(&self) -> usize {
+        let overhead = transmit::OVERHEAD + transmit::DATAGRAM_HEADER;
+        let peer = usize::try_from(self.datagram_max).unwrap_or(usize::MAX);
+        self.path.mtu().saturating_sub(overhead).min(peer)
+    }
+
+    /// Queues an unreliable datagram. False if it is larger than [`Self::max_datagram_len`].
     pub fn send_datagram(&mut self, bytes: Bytes) -> bool {
-        let largest =
-            self.path.mtu().saturating_sub(transmit::OVERHEAD + transmit::DATAGRAM_HEADER);
-        if bytes.len() as u64 > self.datagram_max || bytes.len() > largest {
+        if bytes.len() > self.max_datagram_len() {
             return false;
         }
         if self.datagrams.len() == DATAGRAMS_MAX {
@@ -260,7 +265,7 @@ impl Connection {
     }
 
     /// Where the peer is.
-    pub fn remote(&self) -> SocketAddr {
+    pub fn remote(&self) -> PathAddr {
         self.path.remote
     }
 

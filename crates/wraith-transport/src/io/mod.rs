@@ -7,6 +7,7 @@
 //! Invariant: after a mutation of the core its outputs are drained before the thread sleeps.
 
 mod live;
+mod movers;
 mod race;
 
 use std::collections::HashMap;
@@ -14,32 +15,35 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::Timespec;
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
-use wraith_core::{CloseReason, ConnectionHandle, Event, Time, Transmit, code};
+use wraith_core::{CloseReason, ConnectionHandle, Event, PathAddr, Time, code};
 
 use self::live::Live;
+pub(crate) use self::movers::Movers;
+use self::movers::{ALL, Set};
 use self::race::{Outcome, Race};
 use crate::clock::Clock;
-use crate::connection::{ConnectionShared, Phase};
-use crate::endpoint::{CLOSE_WAIT_MAX, EndpointShared};
 use crate::error::ConnectError;
-use crate::inbox::Ready;
 use crate::lock::lock;
-use crate::socket::{RECV_BATCH, RecvBuffers, SEND_MAX, Sent, Socket};
+use crate::mover::{RecvSlots, SEND_MAX};
+use crate::shared::{ConnectionShared, EndpointShared, Phase, Ready};
 
+/// Longest that [`Endpoint::close`](crate::Endpoint::close) waits: enough to deliver a last message over a bad link, short
+/// enough for someone who pressed Ctrl-C.
+pub(crate) const CLOSE_WAIT_MAX: Duration = Duration::from_secs(3);
 /// Incoming connections that wait for [`accept`](crate::Endpoint::accept); further ones are closed.
 const ACCEPT_MAX: usize = 128;
 /// Batches sent in one round before looking at what arrived: about 2 MiB, so that ACKs are never far behind.
 const BATCHES_PER_ROUND: usize = 32;
-/// How long the socket is left alone after it failed to receive for a reason that may persist.
+/// How long a mover is left alone after it failed to receive for a reason that may persist.
 const RECV_PAUSE: Duration = Duration::from_millis(10);
-/// Shortest sleep while the kernel's send buffer is full: the core's pacing is due all the while, but cannot be heeded.
+/// Shortest sleep while a mover is full, such as the kernel's send buffer: the core's pacing is due all the while, but cannot be heeded.
 const BLOCKED_SLEEP_MIN: Duration = Duration::from_millis(1);
 
 /// State of the thread.
 pub(crate) struct IoThread {
-    socket: Socket,
+    movers: Movers,
     core: wraith_core::Endpoint,
     shared: Arc<EndpointShared>,
     clock: Clock,
@@ -49,13 +53,9 @@ pub(crate) struct IoThread {
     attention: Vec<ConnectionHandle>,
     /// Working copy of the inbox.
     ready: Vec<Ready>,
-    received: RecvBuffers,
-    /// What the core seals into, and the kernel reads from.
+    received: RecvSlots,
+    /// What the core seals into, and a mover reads from.
     out: Box<[u8]>,
-    /// A batch in `out` that the kernel did not take whole, from this offset on.
-    blocked: Option<(Transmit, usize)>,
-    /// The socket failed to receive; it is left alone until then.
-    recv_pause: Option<Time>,
     /// The endpoint closes; everything ends by then.
     closing: Option<Time>,
     released: bool,
@@ -65,12 +65,12 @@ pub(crate) struct IoThread {
 
 impl IoThread {
     pub(crate) fn new(
-        socket: Socket,
+        movers: Movers,
         core: wraith_core::Endpoint,
         shared: Arc<EndpointShared>,
     ) -> Self {
         Self {
-            socket,
+            movers,
             core,
             shared,
             clock: Clock::new(),
@@ -78,10 +78,8 @@ impl IoThread {
             races: Vec::new(),
             attention: Vec::new(),
             ready: Vec::new(),
-            received: RecvBuffers::new(),
+            received: RecvSlots::new(),
             out: vec![0; SEND_MAX].into_boxed_slice(),
-            blocked: None,
-            recv_pause: None,
             closing: None,
             released: false,
             farewells: Vec::new(),
@@ -97,9 +95,9 @@ impl IoThread {
             set.set(cpu);
             let _ = sched_setaffinity(None, &set);
         }
-        let mut readable = true;
+        let mut readable = ALL;
         loop {
-            let mut undone = readable && self.receive();
+            let mut undone = self.receive(readable);
             let now = self.clock.now();
             if self.core.poll_timeout().is_some_and(|due| due <= now) {
                 self.core.handle_timeout(now);
@@ -112,26 +110,27 @@ impl IoThread {
             if self.is_done(now) {
                 break;
             }
-            readable = if undone { self.recv_pause.is_none() } else { self.sleep() };
+            readable = if undone { self.movers.unpaused(self.clock.now()) } else { self.sleep() };
         }
     }
 
-    /// Receives one batch. True if more may be waiting.
-    fn receive(&mut self) -> bool {
-        let filled = match self.socket.receive(&mut self.received) {
-            Ok(filled) => filled,
-            Err(_) => {
-                self.recv_pause = Some(self.clock.now() + RECV_PAUSE);
-                return false;
-            }
-        };
-        for (from, ecn, datagrams) in self.received.filled(filled) {
-            let now = self.clock.now();
-            for datagram in datagrams {
-                self.core.handle_datagram(now, from, ecn, datagram);
-            }
-        }
-        filled == RECV_BATCH
+    /// Receives one batch from each of `readable`. True if more may be waiting.
+    fn receive(&mut self, readable: Set) -> bool {
+        let Self { movers, core, clock, received, .. } = self;
+        let more = movers.receive(
+            readable,
+            received,
+            || clock.now() + RECV_PAUSE,
+            |slots, filled| {
+                for (from, ecn, datagrams) in slots.filled(filled) {
+                    let now = clock.now();
+                    for datagram in datagrams {
+                        core.handle_datagram(now, from, ecn, datagram);
+                    }
+                }
+            },
+        );
+        more != 0
     }
 
     fn work_off_inbox(&mut self, now: Time) {
@@ -170,6 +169,8 @@ impl IoThread {
                 if given_up {
                     shared.update(|_| ());
                 } else {
+                    let addresses =
+                        addresses.iter().filter_map(|addr| self.movers.path(addr)).collect();
                     self.races.push(Race::new(Arc::clone(shared), peer, addresses, now));
                 }
             }
@@ -240,7 +241,9 @@ impl IoThread {
         if let Event::Closed(reason) = event {
             self.on_closed(now, handle, reason);
         } else if let Some(live) = self.live.get_mut(&handle) {
-            if let Some(core) = self.core.connection(handle) {
+            if let Event::PathChanged { remote } = event {
+                live.on_path_changed(self.movers.addr(remote));
+            } else if let Some(core) = self.core.connection(handle) {
                 live.on_event(core, now, event);
             }
         } else if event == Event::Connected {
@@ -282,7 +285,8 @@ impl IoThread {
     /// A connection can be used from now on.
     fn begin(&mut self, now: Time, handle: ConnectionHandle, shared: Arc<ConnectionShared>) {
         let Some(core) = self.core.connection(handle) else { return };
-        let live = Live::new(handle, shared, core);
+        let remote = self.movers.addr(core.remote());
+        let live = Live::new(handle, shared, core, remote);
         self.live.insert(handle, live);
         self.visit(now, handle);
     }
@@ -327,39 +331,19 @@ impl IoThread {
 
     /// Sends what is due. True if there may be more, or events.
     fn transmit(&mut self) -> bool {
-        if let Some((transmit, from)) = self.blocked.take()
-            && !self.send(transmit, from)
-        {
-            return false;
-        }
+        let Self { movers, races, core, clock, .. } = self;
+        movers.retry(|to, error| unreachable(races, core, clock.now(), to, error));
         for _ in 0..BATCHES_PER_ROUND {
             let now = self.clock.now();
-            let Some(transmit) = self.core.poll_transmit(now, &mut self.out) else { return false };
-            if !self.send(transmit, 0) {
+            let open = |to| !self.movers.is_blocked(to);
+            let Some(transmit) = self.core.poll_transmit_to(now, &mut self.out, open) else {
                 return false;
+            };
+            if let Err(error) = self.movers.send(transmit, &mut self.out) {
+                unreachable(&mut self.races, &mut self.core, now, transmit.to, &error);
             }
         }
         true
-    }
-
-    /// Sends a batch that lies in `out`. False if the kernel's buffer is full.
-    fn send(&mut self, transmit: Transmit, from: usize) -> bool {
-        let Transmit { to, ecn, len, segment } = transmit;
-        match self.socket.send(to, ecn, &self.out[from..len], segment) {
-            Sent::All => true,
-            Sent::Blocked(done) => {
-                self.blocked = Some((transmit, from + done));
-                false
-            }
-            Sent::Unreachable(error) => {
-                // Only attempts to connect end by this: an established connection may find its way back.
-                let now = self.clock.now();
-                for race in &mut self.races {
-                    race.unreachable(&mut self.core, now, to, &error);
-                }
-                true
-            }
-        }
     }
 
     fn is_done(&mut self, now: Time) -> bool {
@@ -386,41 +370,38 @@ impl IoThread {
         let lingering =
             self.attention.iter().filter_map(|h| self.live.get(h)?.linger_until()).min();
         let core = self.core.poll_timeout();
-        [core, races, lingering, self.recv_pause, self.closing].into_iter().flatten().min()
+        [core, races, lingering, self.movers.pause(), self.closing].into_iter().flatten().min()
     }
 
-    /// Sleeps until something is to be done. True if the socket is readable.
-    fn sleep(&mut self) -> bool {
+    /// Sleeps until something is to be done. Which movers are readable.
+    fn sleep(&mut self) -> Set {
         let wake = self.next_wake();
         if !self.shared.inbox.fall_asleep() {
-            return self.recv_pause.is_none();
+            return self.movers.unpaused(self.clock.now());
         }
         let now = self.clock.now();
-        let timeout = wake.map(|wake| match self.blocked {
-            Some(_) => to_timespec((wake - now).max(BLOCKED_SLEEP_MIN)),
-            None => to_timespec(wake - now),
-        });
-        let mut interest = PollFlags::IN;
-        interest.set(PollFlags::OUT, self.blocked.is_some());
-        let mut fds = [
-            PollFd::from_borrowed_fd(self.shared.inbox.event(), PollFlags::IN),
-            PollFd::new(&self.socket, interest),
-        ];
-        // A failed socket reports errors whether asked or not: leave it out, or this would spin.
-        let watched = if self.recv_pause.is_some() { &mut fds[..1] } else { &mut fds[..] };
-        // The only error that can occur is an interruption by a signal: then it is just a round too many.
-        let _ = poll(watched, timeout.as_ref());
-        let signalled = !fds[0].revents().is_empty();
-        let readable = fds[1].revents().intersects(PollFlags::IN | PollFlags::ERR);
+        let least = if self.movers.any_blocked() { BLOCKED_SLEEP_MIN } else { Duration::ZERO };
+        let timeout = wake.map(|wake| to_timespec((wake - now).max(least)));
+        let (readable, signalled) = self.movers.sleep(self.shared.inbox.event(), timeout.as_ref());
         self.shared.inbox.wake_up(signalled);
-        match self.recv_pause {
-            Some(until) if until <= self.clock.now() => {
-                self.recv_pause = None;
-                true
-            }
-            Some(_) => false,
-            None => readable,
+        match self.movers.pause() {
+            // What was left alone is tried again, ready or not.
+            Some(until) if until <= self.clock.now() => self.movers.unpaused(self.clock.now()),
+            _ => readable,
         }
+    }
+}
+
+/// The system has no way to `to`. Only attempts to connect end by this: an established connection may find its way back.
+fn unreachable(
+    races: &mut [Race],
+    core: &mut wraith_core::Endpoint,
+    now: Time,
+    to: PathAddr,
+    error: &std::io::Error,
+) {
+    for race in races {
+        race.unreachable(core, now, to, error);
     }
 }
 

@@ -5,15 +5,14 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use wraith_core::{ConnectionHandle, Endpoint, Time, code};
+use wraith_core::{ConnectionHandle, Endpoint, PathAddr, Time, code};
 use wraith_crypto::identity::NodeId;
 
-use crate::connection::{ConnectionShared, Phase};
 use crate::error::ConnectError;
+use crate::shared::{ConnectionShared, Phase};
 
 /// Distance between attempts: more than the round trip of a LAN, and 16 addresses still start within half a second.
 const STAGGER: Duration = Duration::from_millis(30);
@@ -22,9 +21,9 @@ const STAGGER: Duration = Duration::from_millis(30);
 pub(super) struct Race {
     shared: Arc<ConnectionShared>,
     peer: NodeId,
-    waiting: VecDeque<SocketAddr>,
+    waiting: VecDeque<PathAddr>,
     next_start: Time,
-    candidates: Vec<(ConnectionHandle, SocketAddr)>,
+    candidates: Vec<(ConnectionHandle, PathAddr)>,
     /// Why the last attempt that ended did.
     failure: Option<ConnectError>,
 }
@@ -37,14 +36,18 @@ pub(super) enum Outcome {
 }
 
 impl Race {
+    /// `addresses` are those that a mover serves.
     pub(super) fn new(
         shared: Arc<ConnectionShared>,
         peer: NodeId,
-        addresses: Vec<SocketAddr>,
+        addresses: Vec<PathAddr>,
         now: Time,
     ) -> Self {
+        // Without an address there is no attempt whose failure could tell why.
+        let unserved = || ConnectError::Unreachable(io::ErrorKind::Unsupported.into());
+        let failure = addresses.is_empty().then(unserved);
         let waiting = addresses.into();
-        Self { shared, peer, waiting, next_start: now, candidates: Vec::new(), failure: None }
+        Self { shared, peer, waiting, next_start: now, candidates: Vec::new(), failure }
     }
 
     pub(super) fn is_for(&self, shared: &Arc<ConnectionShared>) -> bool {
@@ -90,7 +93,7 @@ impl Race {
         &mut self,
         core: &mut Endpoint,
         now: Time,
-        address: SocketAddr,
+        address: PathAddr,
         error: &io::Error,
     ) {
         let Some(i) = self.candidates.iter().position(|(_, candidate)| *candidate == address)
