@@ -13,7 +13,7 @@ use super::{
     send_quantum,
 };
 use crate::Time;
-use crate::recovery::Rtt;
+use crate::measure::Rtt;
 
 /// RFC 9438 §4.6: what remains of the window after a reduction.
 const BETA: f64 = 0.7;
@@ -239,7 +239,7 @@ impl Controller for Cubic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recovery::RateSample;
+    use crate::measure::RateSample;
 
     const MTU: u16 = 1000;
     const RTT: Duration = Duration::from_millis(100);

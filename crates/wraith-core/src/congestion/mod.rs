@@ -16,7 +16,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use crate::Time;
-use crate::recovery::{RateSample, Rtt};
+pub use crate::measure::{LostPacket, RateSample, Rtt};
 
 pub use bbr::Bbr;
 pub use cubic::Cubic;
@@ -134,25 +134,6 @@ pub struct Lost<'a> {
     pub new_episode: bool,
     /// Nothing got through for several probe timeouts (RFC 9002 §7.6).
     pub persistent_congestion: bool,
-}
-
-/// One packet declared lost, and what was known when it was sent.
-#[derive(Clone, Copy, Debug)]
-pub struct LostPacket {
-    /// Packet number.
-    pub pn: u64,
-    /// UDP payload bytes.
-    pub size: u32,
-    /// Bytes in flight right after it was sent, itself included.
-    pub in_flight_at_send: u64,
-    /// Total delivered when it was sent.
-    pub delivered_at_send: u64,
-    /// Bytes declared lost since it was sent, itself included.
-    pub lost_since_send: u64,
-    /// Bytes acknowledged or declared lost since it was sent, itself included: what those losses are a part of.
-    pub settled_since_send: u64,
-    /// The sender had nothing more to send around that time.
-    pub app_limited: bool,
 }
 
 /// What a controller allows now.

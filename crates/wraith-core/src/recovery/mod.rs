@@ -10,9 +10,7 @@
 mod pacer;
 mod packet;
 mod path;
-mod rate_sample;
 mod reordering;
-mod rtt;
 mod sent_packets;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -21,16 +19,15 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use crate::congestion::Algorithm;
+use crate::measure::Snapshot;
 use crate::{Time, Violation};
 use packet::Outstanding;
 use path::{AckSum, LossSum, Path};
-use rate_sample::Snapshot;
 use reordering::{LatePacket, LatePackets};
 use sent_packets::{NeverSent, SentPackets};
 
+pub use crate::measure::{RateSample, Rtt};
 pub use packet::{SentPacket, Settled, SettledPacket};
-pub use rate_sample::RateSample;
-pub use rtt::Rtt;
 
 /// RFC 9002 §6.1.2: timers finer than this fire on the scheduler's jitter.
 const GRANULARITY: Duration = Duration::from_millis(1);

@@ -6,13 +6,13 @@
 use std::time::Duration;
 
 use super::pacer::Pacer;
-use super::rate_sample::{RateSampler, Snapshot};
 use super::reordering::Reordering;
-use super::{Budget, GRANULARITY, Rtt};
+use super::{Budget, GRANULARITY};
 use crate::Time;
 use crate::congestion::{
-    Acked, Algorithm, Control, Controller, Lost, LostPacket, minimum_window, send_quantum,
+    Acked, Algorithm, Control, Controller, Lost, minimum_window, send_quantum,
 };
+use crate::measure::{LostPacket, RateSampler, Rtt, Snapshot};
 
 /// RFC 9002 §6.2.1 with no other floor than the granularity would fire on any scheduling hiccup where the round trip is
 /// tens of microseconds and the peer promises a short ACK delay.

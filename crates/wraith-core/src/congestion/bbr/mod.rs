@@ -40,7 +40,7 @@ use std::time::Duration;
 
 use super::{Acked, Control, Controller, Lost, initial_window, minimum_window};
 use crate::Time;
-use crate::recovery::Rtt;
+use crate::measure::Rtt;
 use background_loss::BackgroundLoss;
 use extra_acked::ExtraAcked;
 use full_pipe::FullPipe;

@@ -175,7 +175,7 @@ impl Bbr {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recovery::RateSample;
+    use crate::measure::RateSample;
 
     const PACKET: u64 = 1200;
 
