@@ -3,7 +3,7 @@
 
 use super::{BETA, Bbr, Phase, State, UNLIMITED};
 use crate::Time;
-use crate::congestion::{Acked, Lost};
+use crate::congestion::controller::{Acked, Lost};
 use crate::measure::LostPacket;
 
 use super::probe_bw::AckPhase;
