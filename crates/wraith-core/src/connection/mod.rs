@@ -39,7 +39,7 @@ use crate::recovery::{Recovery, RecoveryConfig, Settled};
 use crate::streams::{Read, Role, StreamConfig, StreamId, Streams};
 use crate::{BlockPool, CloseReason, StreamError, Time, Violation};
 
-use handshake::Opening;
+use handshake::Handshake;
 pub(crate) use handshake::{Proof, draw, parameters};
 
 /// RTT assumed before the first sample (RFC 9002 §6.2.2 says 333 ms; most of our paths are far shorter, and a PTO
@@ -74,8 +74,8 @@ struct Confirming {
 #[derive(Debug)]
 enum State {
     /// Initiator, before H2.
-    Opening(Box<Opening>),
-    Open,
+    Handshake(Box<Handshake>),
+    Established,
     /// We closed: CLOSE is (re)sent when `due`, until `until`.
     Closing {
         code: u64,
@@ -271,7 +271,7 @@ impl Connection {
 
     /// True once the connection ended; only late packets are still answered.
     pub fn is_closed(&self) -> bool {
-        !matches!(self.state, State::Opening(_) | State::Open)
+        !matches!(self.state, State::Handshake(_) | State::Established)
     }
 
     /// True when nothing is left to do and the connection can be forgotten.

@@ -45,7 +45,7 @@ impl Connection {
         self.confirming = None;
         let payload = &datagram[HEADER..HEADER + opened.payload_len];
         match &mut self.state {
-            State::Open => {}
+            State::Established => {}
             State::Closing { due, next, until, .. } => {
                 if Frames::new(payload).any(|frame| matches!(frame, Ok(Frame::Close { .. }))) {
                     // It knows: nobody is left who would have to be told again.
@@ -62,7 +62,7 @@ impl Connection {
             Ok(ack_eliciting) => {
                 self.acks.on_received(now, opened.pn, ack_eliciting);
                 self.restart_idle_timer(now);
-                if from != self.path.remote && newest && matches!(self.state, State::Open) {
+                if from != self.path.remote && newest && matches!(self.state, State::Established) {
                     self.on_new_address(now, from, datagram.len());
                 }
             }
@@ -98,7 +98,7 @@ impl Connection {
             let frame = frame?;
             ack_eliciting |= frame.is_ack_eliciting();
             self.handle_frame(now, from, frame)?;
-            if !matches!(self.state, State::Open) {
+            if !matches!(self.state, State::Established) {
                 break;
             }
         }

@@ -44,8 +44,8 @@ impl Connection {
     /// Fills `buf` with the next datagrams. `buf` must hold at least one datagram of the largest MTU.
     pub(crate) fn poll_transmit(&mut self, now: Time, buf: &mut [u8]) -> Option<Transmit> {
         let transmit = match &self.state {
-            State::Opening(_) => self.transmit_h1(now, buf),
-            State::Open => self
+            State::Handshake(_) => self.transmit_h1(now, buf),
+            State::Established => self
                 .transmit_h3(now, buf)
                 .or_else(|| self.transmit_response(now, buf))
                 .or_else(|| self.transmit_challenge(now, buf))
@@ -66,15 +66,15 @@ impl Connection {
 
     fn transmit_h1(&mut self, now: Time, buf: &mut [u8]) -> Option<Transmit> {
         let to = self.path.remote;
-        let State::Opening(opening) = &mut self.state else { return None };
-        if opening.next > now {
+        let State::Handshake(handshake) = &mut self.state else { return None };
+        if handshake.next > now {
             return None;
         }
-        opening.sent = now;
-        opening.next = now + opening.interval;
-        opening.interval *= 2;
-        buf[..opening.h1.len()].copy_from_slice(&opening.h1);
-        Some(Self::single(to, opening.h1.len()))
+        handshake.sent = now;
+        handshake.next = now + handshake.interval;
+        handshake.interval *= 2;
+        buf[..handshake.h1.len()].copy_from_slice(&handshake.h1);
+        Some(Self::single(to, handshake.h1.len()))
     }
 
     fn transmit_h3(&mut self, now: Time, buf: &mut [u8]) -> Option<Transmit> {
