@@ -164,7 +164,8 @@ impl Host for WraithHost {
             }
             while let Some(transmit) = self.endpoint.poll_transmit(now, &mut self.buffer) {
                 for bytes in self.buffer[..transmit.len].chunks(transmit.segment) {
-                    let (from, to) = (self.address, transmit.to);
+                    let from = self.address;
+                    let to = transmit.to.ip().expect("every node of the grid has an IP address");
                     out.push(Datagram { from, to, bytes: bytes.to_vec() });
                 }
             }

@@ -1,12 +1,11 @@
 //! What comes out of the core: datagrams to send, and events for the application.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::CloseReason;
 use crate::streams::{StreamEvent, StreamId};
+use crate::{CloseReason, PathAddr};
 
 /// Names one connection of an endpoint. Never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -27,7 +26,7 @@ pub enum Ecn {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmit {
     /// Where to.
-    pub to: SocketAddr,
+    pub to: PathAddr,
     /// ECN codepoint to set, if any.
     pub ecn: Option<Ecn>,
     /// Bytes in total.
@@ -68,7 +67,7 @@ pub enum Event {
     /// The peer moved to a new, validated address.
     PathChanged {
         /// The new address.
-        remote: SocketAddr,
+        remote: PathAddr,
     },
     /// The connection ended; no event follows.
     Closed(CloseReason),

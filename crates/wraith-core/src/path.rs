@@ -4,11 +4,10 @@
 //! told to start afresh when the path changes. [`Candidate`] is an address that sent us an authentic packet but has
 //! not proven yet that it receives: it gets challenges only, and at most three times the bytes it sent.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
-use crate::Time;
 use crate::mtud::MtuDiscovery;
+use crate::{PathAddr, Time};
 
 /// Bytes that may go to an unvalidated address per byte received from it (RFC 9000 §8).
 const AMPLIFICATION_MAX: u64 = 3;
@@ -22,12 +21,12 @@ const CHALLENGES_MAX: u32 = 5;
 
 #[derive(Debug)]
 pub(crate) struct Path {
-    pub(crate) remote: SocketAddr,
+    pub(crate) remote: PathAddr,
     pub(crate) mtud: MtuDiscovery,
 }
 
 impl Path {
-    pub(crate) fn new(remote: SocketAddr, mtu_initial: u16, mtu_max: u16) -> Self {
+    pub(crate) fn new(remote: PathAddr, mtu_initial: u16, mtu_max: u16) -> Self {
         Self { remote, mtud: MtuDiscovery::new(mtu_initial, mtu_max) }
     }
 
@@ -38,7 +37,7 @@ impl Path {
 
 #[derive(Debug)]
 pub(crate) struct Candidate {
-    pub(crate) remote: SocketAddr,
+    pub(crate) remote: PathAddr,
     pub(crate) challenge: [u8; 8],
     received: u64,
     sent: u64,
@@ -48,7 +47,7 @@ pub(crate) struct Candidate {
 }
 
 impl Candidate {
-    pub(crate) fn new(now: Time, remote: SocketAddr, challenge: [u8; 8]) -> Self {
+    pub(crate) fn new(now: Time, remote: PathAddr, challenge: [u8; 8]) -> Self {
         Self { remote, challenge, received: 0, sent: 0, challenges: 0, next: now }
     }
 
@@ -86,11 +85,14 @@ impl Candidate {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::num::NonZeroU32;
+
+    /// Nothing here looks into the address.
+    const REMOTE: PathAddr = PathAddr::Via(NonZeroU32::MIN);
 
     #[test]
     fn an_unvalidated_address_gets_at_most_three_times_what_it_sent() {
-        let remote = SocketAddr::from(([127, 0, 0, 1], 1));
-        let mut candidate = Candidate::new(Time::ZERO, remote, [0; 8]);
+        let mut candidate = Candidate::new(Time::ZERO, REMOTE, [0; 8]);
         candidate.on_received(100);
         assert!(
             candidate.may_challenge(Time::ZERO, 300) && !candidate.may_challenge(Time::ZERO, 301)
@@ -104,8 +106,7 @@ mod tests {
 
     #[test]
     fn challenges_go_on_at_a_steady_pace_until_the_candidate_is_given_up() {
-        let remote = SocketAddr::from(([127, 0, 0, 1], 1));
-        let mut candidate = Candidate::new(Time::ZERO, remote, [0; 8]);
+        let mut candidate = Candidate::new(Time::ZERO, REMOTE, [0; 8]);
         candidate.on_received(10_000);
         let mut now = Time::ZERO;
         for _ in 0..CHALLENGES_MAX {
@@ -119,8 +120,7 @@ mod tests {
 
     #[test]
     fn a_candidate_that_may_get_no_more_asks_for_no_timer() {
-        let remote = SocketAddr::from(([127, 0, 0, 1], 1));
-        let mut candidate = Candidate::new(Time::ZERO, remote, [0; 8]);
+        let mut candidate = Candidate::new(Time::ZERO, REMOTE, [0; 8]);
         candidate.on_received(30);
         assert_eq!(candidate.timeout(), Some(Time::ZERO));
         candidate.on_challenge_sent(Time::ZERO, CHALLENGE_LEN_MIN, Duration::from_millis(10));

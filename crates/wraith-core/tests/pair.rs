@@ -2,20 +2,31 @@
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::ops::Range;
 use std::time::Duration;
 
 use bytes::Bytes;
 use wraith_core::{
-    CloseReason, ConnectionHandle, Endpoint, EndpointConfig, Event, Read, Time, TransportConfig,
+    CloseReason, ConnectionHandle, Endpoint, EndpointConfig, Event, PathAddr, Read, Time,
+    TransportConfig,
 };
 use wraith_crypto::identity::SecretIdentity;
 
 const DELAY: Duration = Duration::from_millis(5);
 
+fn ip(address: [u8; 4], port: u16) -> PathAddr {
+    SocketAddr::from((address, port)).into()
+}
+
+fn via(number: u32) -> PathAddr {
+    PathAddr::Via(NonZeroU32::new(number).unwrap())
+}
+
 struct Side {
     endpoint: Endpoint,
-    address: SocketAddr,
-    inbox: VecDeque<(Time, SocketAddr, Vec<u8>)>,
+    address: PathAddr,
+    inbox: VecDeque<(Time, PathAddr, Vec<u8>)>,
     events: Vec<(ConnectionHandle, Event)>,
 }
 
@@ -33,7 +44,7 @@ fn side(seed: u8, transport: TransportConfig) -> Side {
     let config = EndpointConfig { transport, ..EndpointConfig::new(identity) };
     Side {
         endpoint: Endpoint::new(config, [seed; 32]),
-        address: SocketAddr::from(([127, 0, 0, seed], 1000)),
+        address: ip([127, 0, 0, seed], 1000),
         inbox: VecDeque::new(),
         events: Vec::new(),
     }
@@ -310,7 +321,7 @@ fn a_dead_wire_ends_with_the_idle_timeout() {
 #[test]
 fn strangers_get_silence() {
     let mut pair = Pair::new(TransportConfig::default());
-    let from = SocketAddr::from(([127, 0, 0, 9], 9));
+    let from = ip([127, 0, 0, 9], 9);
     let mut buf = vec![0; 65536];
     for len in 0..1500 {
         let mut garbage: Vec<u8> = (0..len).map(|i| (i * 7 + len) as u8).collect();
@@ -322,59 +333,125 @@ fn strangers_get_silence() {
     assert_eq!(pair.sides[1].endpoint.datagrams_dropped(), 1500);
 }
 
-#[test]
-fn a_replayed_h1_from_elsewhere_gets_silence() {
-    let mut pair = Pair::new(TransportConfig::default());
-    pair.connect();
-    let mut buf = vec![0; 65536];
-    let first = pair.sides[0].endpoint.poll_transmit(pair.now, &mut buf).unwrap();
-    let h1 = buf[..first.len].to_vec();
-    let here = pair.sides[0].address;
-    let elsewhere = SocketAddr::from(([127, 0, 0, 9], 9));
-    let mut answers = Vec::new();
-    for (from, answered) in [(here, true), (here, true), (elsewhere, false)] {
-        let endpoint = &mut pair.sides[1].endpoint;
-        endpoint.handle_datagram(pair.now, from, None, &mut h1.clone());
-        let answer = endpoint.poll_transmit(pair.now, &mut buf).map(|t| buf[..t.len].to_vec());
-        assert_eq!(answer.is_some(), answered);
-        answers.extend(answer);
-    }
-    assert_eq!(answers[0], answers[1], "an exact repeat gets the identical H2");
-    assert!(answers[0].len() <= h1.len(), "H2 is never longer than H1");
+/// Between them every kind of change of address.
+fn moves() -> [[PathAddr; 2]; 4] {
+    let (here, elsewhere) = (ip([127, 0, 0, 1], 1000), ip([127, 0, 0, 77], 7));
+    [[here, elsewhere], [here, via(7)], [via(7), elsewhere], [via(7), via(8)]]
 }
 
 #[test]
-fn an_initiator_that_moves_is_followed_and_a_spoofed_address_is_not() {
+fn bytes_arrive_where_neither_side_has_an_ip_address() {
     let mut pair = Pair::new(TransportConfig::default());
+    pair.drop = Box::new(|n| n % 20 == 7);
+    (pair.sides[0].address, pair.sides[1].address) = (via(1), via(2));
+    transfer(&mut pair, 0, 2_000_000);
+}
+
+#[test]
+fn a_replayed_h1_from_elsewhere_gets_silence() {
+    for [here, elsewhere] in moves() {
+        let mut pair = Pair::new(TransportConfig::default());
+        pair.connect();
+        let mut buf = vec![0; 65536];
+        let first = pair.sides[0].endpoint.poll_transmit(pair.now, &mut buf).unwrap();
+        let h1 = buf[..first.len].to_vec();
+        let mut answers = Vec::new();
+        for (from, answered) in [(here, true), (here, true), (elsewhere, false)] {
+            let endpoint = &mut pair.sides[1].endpoint;
+            endpoint.handle_datagram(pair.now, from, None, &mut h1.clone());
+            let answer = endpoint.poll_transmit(pair.now, &mut buf);
+            assert!(answer.is_none_or(|t| t.to == from));
+            let answer = answer.map(|t| buf[..t.len].to_vec());
+            assert_eq!(answer.is_some(), answered);
+            answers.extend(answer);
+        }
+        assert_eq!(answers[0], answers[1], "an exact repeat gets the identical H2");
+        assert!(answers[0].len() <= h1.len(), "H2 is never longer than H1");
+    }
+}
+
+#[test]
+fn handshakes_under_way_are_bounded_for_each_address_of_either_kind() {
+    for [from, elsewhere] in moves() {
+        let mut responder = side(2, TransportConfig::default());
+        let mut buf = vec![0; 65536];
+        // The seeds make the attempts differ.
+        let mut answered = |from: PathAddr, seeds: Range<u8>| -> usize {
+            let begin = |seed: u8| {
+                let mut initiator = side(seed, TransportConfig::default()).endpoint;
+                let peer = SecretIdentity::from_seed([2; 32]).node_id();
+                initiator.connect(Time::ZERO, from, peer).unwrap();
+                let first = initiator.poll_transmit(Time::ZERO, &mut buf).unwrap();
+                let responder = &mut responder.endpoint;
+                responder.handle_datagram(Time::ZERO, from, None, &mut buf[..first.len]);
+                usize::from(responder.poll_transmit(Time::ZERO, &mut buf).is_some())
+            };
+            seeds.map(begin).sum()
+        };
+        assert_eq!(answered(from, 10..30), 8);
+        assert_eq!(answered(elsewhere, 30..34), 4, "another address has room of its own");
+    }
+}
+
+/// `mover` goes on from `to`; the other side follows once it knows that it is heard there.
+fn follows(mover: usize, [from, to]: [PathAddr; 2]) {
+    let mut pair = Pair::new(TransportConfig::default());
+    pair.sides[mover].address = from;
     pair.connect();
-    pair.run_until(|p| p.handle(1).is_some());
-    let moved = SocketAddr::from(([127, 0, 0, 77], 7));
-    pair.sides[0].address = moved;
-    let handle = pair.handle(0).unwrap();
-    let connection = pair.sides[0].endpoint.connection(handle).unwrap();
+    pair.run_until(|p| p.handle(0).is_some() && p.handle(1).is_some());
+    pair.sides[mover].address = to;
+    let handle = pair.handle(mover).unwrap();
+    let connection = pair.sides[mover].endpoint.connection(handle).unwrap();
     let id = connection.open_stream().unwrap();
     connection.write(id, Bytes::from_static(b"hello")).unwrap();
+    let other = 1 - mover;
     pair.run_until(|p| {
-        p.sides[1].events.iter().any(|(_, e)| *e == Event::PathChanged { remote: moved })
+        p.sides[other].events.iter().any(|(_, e)| *e == Event::PathChanged { remote: to })
     });
+    let handle = pair.handle(other).unwrap();
+    assert_eq!(pair.sides[other].endpoint.connection(handle).unwrap().remote(), to);
+}
+
+#[test]
+fn an_initiator_that_moves_is_followed() {
+    moves().into_iter().for_each(|addresses| follows(0, addresses));
 }
 
 #[test]
 fn a_responder_that_moves_is_followed_too() {
-    let mut pair = Pair::new(TransportConfig::default());
-    pair.connect();
-    pair.run_until(|p| p.handle(1).is_some());
-    let moved = SocketAddr::from(([127, 0, 0, 77], 7));
-    pair.sides[1].address = moved;
-    let handle = pair.handle(1).unwrap();
-    let connection = pair.sides[1].endpoint.connection(handle).unwrap();
-    let id = connection.open_stream().unwrap();
-    connection.write(id, Bytes::from_static(b"hello")).unwrap();
-    pair.run_until(|p| {
-        p.sides[0].events.iter().any(|(_, e)| *e == Event::PathChanged { remote: moved })
-    });
-    let handle = pair.handle(0).unwrap();
-    assert_eq!(pair.sides[0].endpoint.connection(handle).unwrap().remote(), moved);
+    moves().into_iter().for_each(|addresses| follows(1, addresses));
+}
+
+#[test]
+fn who_only_pretends_to_be_elsewhere_is_not_followed_and_gets_little() {
+    for [here, spoofed] in moves() {
+        let mut pair = Pair::new(TransportConfig::default());
+        pair.sides[0].address = here;
+        pair.connect();
+        pair.run_until(|p| p.handle(0).is_some() && p.handle(1).is_some());
+        let (now, handle) = (pair.now, pair.handle(0).unwrap());
+        let initiator = &mut pair.sides[0].endpoint;
+        let connection = initiator.connection(handle).unwrap();
+        let id = connection.open_stream().unwrap();
+        connection.write(id, Bytes::from_static(b"hello")).unwrap();
+        let mut buf = vec![0; 65536];
+        let len = initiator.poll_transmit(now, &mut buf).unwrap().len;
+        // An attacker on the way takes the datagram and sends it on under another address. Nothing sent there arrives.
+        let responder = &mut pair.sides[1].endpoint;
+        responder.handle_datagram(now, spoofed, None, &mut buf[..len]);
+        let (mut now, mut sent) = (now, 0);
+        let end = now + Duration::from_secs(20);
+        while let Some(due) = responder.poll_timeout().filter(|due| *due <= end) {
+            now = now.max(due);
+            responder.handle_timeout(now);
+            while let Some(transmit) = responder.poll_transmit(now, &mut buf) {
+                sent += if transmit.to == spoofed { transmit.len } else { 0 };
+            }
+        }
+        assert!(0 < sent && sent <= 3 * len, "{sent} bytes for {len}");
+        let moved = |event: &Event| matches!(event, Event::PathChanged { .. });
+        assert!(std::iter::from_fn(|| responder.poll_event()).all(|(_, event)| !moved(&event)));
+    }
 }
 
 #[test]

@@ -9,9 +9,8 @@
 //! - Every poll loop ends.
 
 use std::collections::{HashMap, HashSet};
-use std::net::SocketAddr;
 
-use wraith_core::{Time, Transmit};
+use wraith_core::{PathAddr, Time, Transmit};
 
 /// Outputs of one kind in one drain; an endpoint that has more is in an endless loop. A 24 MiB window in the smallest
 /// datagrams is 20,000.
@@ -25,9 +24,9 @@ const AMPLIFICATION_MAX: u64 = 3;
 pub(crate) struct Checks {
     name: &'static str,
     payload_max: usize,
-    peers: HashMap<SocketAddr, Traffic>,
-    validated: HashSet<SocketAddr>,
-    strangers: HashSet<SocketAddr>,
+    peers: HashMap<PathAddr, Traffic>,
+    validated: HashSet<PathAddr>,
+    strangers: HashSet<PathAddr>,
     served: u32,
 }
 
@@ -43,16 +42,16 @@ impl Checks {
     }
 
     /// Nothing may ever be sent to `address`.
-    pub(crate) fn on_stranger(&mut self, address: SocketAddr) {
+    pub(crate) fn on_stranger(&mut self, address: PathAddr) {
         self.strangers.insert(address);
     }
 
     /// `address` proved that it receives, or we chose it ourselves.
-    pub(crate) fn on_validated(&mut self, address: SocketAddr) {
+    pub(crate) fn on_validated(&mut self, address: PathAddr) {
         self.validated.insert(address);
     }
 
-    pub(crate) fn on_received(&mut self, from: SocketAddr, bytes: usize) {
+    pub(crate) fn on_received(&mut self, from: PathAddr, bytes: usize) {
         self.peers.entry(from).or_default().received += bytes as u64;
         self.served = 0;
     }
@@ -93,7 +92,7 @@ impl Checks {
 mod tests {
     use super::*;
 
-    const PEER: SocketAddr = crate::link::tests::OUTSIDE;
+    const PEER: PathAddr = PathAddr::Ip(crate::link::tests::OUTSIDE);
 
     fn transmit(len: usize, segment: usize) -> Transmit {
         Transmit { to: PEER, ecn: None, len, segment }

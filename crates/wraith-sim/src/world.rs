@@ -155,7 +155,7 @@ impl World {
         let (remote, peer) = (self.nodes[b.0].address, self.nodes[b.0].id);
         let node = &mut self.nodes[a.0];
         let handle = node.endpoint.connect(self.now, remote, peer).expect("a valid NodeId");
-        node.checks.on_validated(remote);
+        node.checks.on_validated(remote.into());
         let party = Party::new(Role::Initiator, self.seed ^ PATTERN_STREAM, plan.clone());
         node.parties.insert(handle, party);
         self.plans.insert((b, node.id), plan);
@@ -165,7 +165,7 @@ impl World {
 
     /// A stranger at `from` sends `bytes` to `to`, arriving at `at`. An answer to it fails the simulation.
     pub fn inject(&mut self, at: Time, to: NodeIndex, from: SocketAddr, bytes: Vec<u8>) {
-        self.nodes[to.0].checks.on_stranger(from);
+        self.nodes[to.0].checks.on_stranger(from.into());
         let datagram = Datagram { from, to: self.nodes[to.0].address, bytes };
         self.enqueue(at, to, datagram);
     }
@@ -181,7 +181,7 @@ impl World {
     pub fn replay_everything_from(&mut self, from: SocketAddr, silence: bool) {
         self.replays_from = Some(from);
         for node in self.nodes.iter_mut().filter(|_| silence) {
-            node.checks.on_stranger(from);
+            node.checks.on_stranger(from.into());
         }
     }
 
@@ -298,7 +298,7 @@ impl World {
 
     fn receive(&mut self, to: NodeIndex, mut datagram: Datagram) {
         let node = &mut self.nodes[to.0];
-        node.checks.on_received(datagram.from, datagram.bytes.len());
+        node.checks.on_received(datagram.from.into(), datagram.bytes.len());
         let ecn: Option<Ecn> = None;
         node.endpoint.handle_datagram(self.now, datagram.from, ecn, &mut datagram.bytes);
         node.fed = true;
@@ -369,7 +369,8 @@ impl World {
             return false;
         };
         node.checks.on_transmit(&transmit);
-        let Some(wire) = node.learned.get(&transmit.to).copied().or(node.default_wire) else {
+        let to = transmit.to.ip().expect("every endpoint of a world has an IP address");
+        let Some(wire) = node.learned.get(&to).copied().or(node.default_wire) else {
             return true;
         };
         let from = node.address;
@@ -378,7 +379,7 @@ impl World {
             mix(&mut self.fingerprint, self.now.as_nanos());
             let sample = bytes.last_chunk::<8>().copied().unwrap_or_default();
             mix(&mut self.fingerprint, u64::from_le_bytes(sample));
-            let datagram = Datagram { from, to: transmit.to, bytes: bytes.to_vec() };
+            let datagram = Datagram { from, to, bytes: bytes.to_vec() };
             self.wires[wire].path.push(self.now, datagram);
         }
         true

@@ -7,7 +7,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
-use wraith_core::{ConnectionHandle, Endpoint, EndpointConfig, Event, Read, StreamId, Time};
+use wraith_core::{
+    ConnectionHandle, Endpoint, EndpointConfig, Event, PathAddr, Read, StreamId, Time,
+};
 use wraith_noise::{
     FinalHello, HEADER_BYTES, Initiator, InitiatorHello, PACKET_OVERHEAD, Parameters, Sealer,
     SecretIdentity,
@@ -45,7 +47,7 @@ pub(crate) fn run(input: &[u8]) {
         if control & 32 != 0 {
             sealer.advance_phase();
         }
-        let from = if control & 64 != 0 { ELSEWHERE } else { PEER };
+        let from = SocketAddr::from(if control & 64 != 0 { ELSEWHERE } else { PEER });
         if frames.is_empty() {
             return;
         }
@@ -53,7 +55,7 @@ pub(crate) fn run(input: &[u8]) {
         datagram[HEADER_BYTES..][..frames.len()].copy_from_slice(frames);
         sealer.seal(pn, &mut datagram);
         pn += 1;
-        victim.endpoint.handle_datagram(victim.now, from.into(), None, &mut datagram);
+        victim.endpoint.handle_datagram(victim.now, from, None, &mut datagram);
         victim.drain();
     }
     for _ in 0..20 {
@@ -79,7 +81,8 @@ impl Victim {
     }
 
     fn deliver(&mut self, datagram: &[u8]) {
-        self.endpoint.handle_datagram(self.now, PEER.into(), None, &mut datagram.to_vec());
+        let from = SocketAddr::from(PEER);
+        self.endpoint.handle_datagram(self.now, from, None, &mut datagram.to_vec());
     }
 
     /// The handshake, after which the peer claims `parameters` of itself.
@@ -98,7 +101,7 @@ impl Victim {
             Initiator::start(&us, victim, &hello, 1000, &mut rng).expect("a valid NodeId");
         self.deliver(&h1);
         let answer = self.endpoint.poll_transmit(self.now, &mut self.buf).expect("H1 is answered");
-        assert_eq!(answer.to, SocketAddr::from(PEER));
+        assert_eq!(answer.to, PathAddr::from(SocketAddr::from(PEER)));
         let theirs = initiator.read_h2(&self.buf[..answer.len]).expect("a true answer");
         let last = FinalHello { node_id: us.node_id(), parameters };
         let (h3, keys) = initiator.write_h3(&last, 500);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
-use wraith_core::{Endpoint, EndpointConfig, Time};
+use wraith_core::{Endpoint, EndpointConfig, PathAddr, Time};
 use wraith_crypto::kdf;
 use wraith_noise::{H1_BYTES, Initiator, InitiatorHello, MAC1_BYTES, NodeId, SecretIdentity};
 
@@ -26,7 +26,7 @@ pub(crate) fn run(input: &[u8]) {
     let mut endpoint = Endpoint::new(EndpointConfig::new(identity), [7; 32]);
     let mut now = START;
     let peer = SecretIdentity::from_seed([4; 32]).node_id();
-    endpoint.connect(now, PEER.into(), peer).expect("the first connection");
+    endpoint.connect(now, SocketAddr::from(PEER), peer).expect("the first connection");
     sent(&mut endpoint, now);
     for _ in 0..DATAGRAMS_MAX {
         if input.is_empty() {
@@ -38,7 +38,8 @@ pub(crate) fn run(input: &[u8]) {
             endpoint.handle_timeout(now);
             sent(&mut endpoint, now);
         }
-        let from = SocketAddr::from(if kind & 0x40 != 0 { PEER } else { STRANGER });
+        let from = if kind & 0x40 != 0 { PEER } else { STRANGER };
+        let from = PathAddr::from(SocketAddr::from(from));
         let mut datagram = match kind & 3 {
             0 => input.bytes(2000).to_vec(),
             1 => with_mac1(&mut input, node_id),
@@ -85,7 +86,7 @@ fn h1(input: &mut Input<'_>, node_id: NodeId, now: Time) -> Vec<u8> {
 }
 
 /// What the endpoint sends: where to, and how many bytes.
-fn sent(endpoint: &mut Endpoint, now: Time) -> Vec<(SocketAddr, usize)> {
+fn sent(endpoint: &mut Endpoint, now: Time) -> Vec<(PathAddr, usize)> {
     let mut buf = vec![0; 1 << 16];
     std::iter::from_fn(|| endpoint.poll_transmit(now, &mut buf))
         .map(|transmit| (transmit.to, transmit.len))

@@ -21,7 +21,6 @@ mod transmit;
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -37,7 +36,7 @@ use crate::frame::SentFrames;
 use crate::path::{Candidate, Path};
 use crate::recovery::{Recovery, RecoveryConfig, Settled};
 use crate::streams::{Read, Role, StreamConfig, StreamId, Streams};
-use crate::{BlockPool, CloseReason, StreamError, Time, Violation};
+use crate::{BlockPool, CloseReason, PathAddr, StreamError, Time, Violation};
 
 use handshake::Handshake;
 pub(crate) use handshake::{Proof, draw, parameters};
@@ -115,7 +114,7 @@ pub struct Connection {
     path: Path,
     candidate: Option<Candidate>,
     /// PATH_RESPONSE frames owed, and where to.
-    responses: VecDeque<(SocketAddr, [u8; 8])>,
+    responses: VecDeque<(PathAddr, [u8; 8])>,
     recovery: Recovery<SentFrames>,
     settled: Settled<SentFrames>,
     streams: Streams,
@@ -146,7 +145,7 @@ pub(crate) struct Parts {
     pub(crate) pool: BlockPool,
     pub(crate) peer: NodeId,
     pub(crate) own_cid: [u8; 8],
-    pub(crate) remote: SocketAddr,
+    pub(crate) remote: PathAddr,
     pub(crate) rng: ChaCha20Rng,
 }
 
@@ -260,7 +259,7 @@ impl Connection {
     }
 
     /// Where the peer is.
-    pub fn remote(&self) -> SocketAddr {
+    pub fn remote(&self) -> PathAddr {
         self.path.remote
     }
 

@@ -3,7 +3,6 @@
 //! Invariant: nothing changes before the packet's tag verified, and a frame that breaks the protocol closes the
 //! connection without acting on the rest of its packet.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -14,7 +13,7 @@ use crate::event::Event;
 use crate::frame::{Frame, Frames, SentFrame, SentFrames};
 use crate::path::Candidate;
 use crate::recovery::Settled;
-use crate::{CloseReason, Time, Violation};
+use crate::{CloseReason, PathAddr, Time, Violation};
 
 /// Bytes in front of the sealed frames: CID and packet number (SPEC §4).
 const HEADER: usize = 12;
@@ -28,7 +27,7 @@ impl Connection {
     pub(crate) fn handle_packet(
         &mut self,
         now: Time,
-        from: SocketAddr,
+        from: PathAddr,
         cid: [u8; 8],
         datagram: &mut [u8],
     ) -> bool {
@@ -72,7 +71,7 @@ impl Connection {
     }
 
     /// The peer is heard from elsewhere (SPEC §8).
-    fn on_new_address(&mut self, now: Time, from: SocketAddr, bytes: usize) {
+    fn on_new_address(&mut self, now: Time, from: PathAddr, bytes: usize) {
         if self.candidate.as_ref().is_none_or(|c| c.remote != from) {
             let mut challenge = [0; 8];
             self.rng.fill_bytes(&mut challenge);
@@ -87,7 +86,7 @@ impl Connection {
     fn handle_payload(
         &mut self,
         now: Time,
-        from: SocketAddr,
+        from: PathAddr,
         payload: &[u8],
     ) -> Result<bool, Violation> {
         if payload.is_empty() {
@@ -108,7 +107,7 @@ impl Connection {
     fn handle_frame(
         &mut self,
         now: Time,
-        from: SocketAddr,
+        from: PathAddr,
         frame: Frame<'_>,
     ) -> Result<(), Violation> {
         match frame {

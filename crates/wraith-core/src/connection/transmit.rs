@@ -3,7 +3,6 @@
 //! Order: H1, H3, CLOSE; then what belongs to other addresses (challenges, responses), an MTU probe, and batches of
 //! full packets for the path. Invariant: within one batch every packet but the last has the same size.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::{Connection, State};
@@ -12,7 +11,7 @@ use crate::frame::{FrameWriter, SentFrame, SentFrames, Written};
 use crate::mtud::MTU_MIN;
 use crate::path::CHALLENGE_LEN_MIN;
 use crate::recovery::{Budget, SentPacket};
-use crate::{CloseReason, Time, code};
+use crate::{CloseReason, PathAddr, Time, code};
 
 /// CID and packet number before, tag behind the sealed frames (SPEC §4).
 pub(super) const OVERHEAD: usize = HEADER + TAG;
@@ -60,7 +59,7 @@ impl Connection {
         Some(transmit)
     }
 
-    fn single(to: SocketAddr, len: usize) -> Transmit {
+    fn single(to: PathAddr, len: usize) -> Transmit {
         Transmit { to, ecn: None, len, segment: len }
     }
 

@@ -4,13 +4,12 @@
 //! remembered (as its mac1) for at least the time during which its clock would still be accepted.
 
 use std::collections::{HashSet, VecDeque};
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use wraith_crypto::aead::Suite;
 use wraith_noise::{InitiatorHello, Responder};
 
-use crate::Time;
+use crate::{PathAddr, Time};
 
 /// An identical H1 from the same address gets the identical H2 for this long.
 const REPEAT_WINDOW: Duration = Duration::from_secs(5);
@@ -28,7 +27,7 @@ pub(crate) struct HalfOpen {
     pub(crate) hello: InitiatorHello,
     pub(crate) suite: Suite,
     pub(crate) own_cid: [u8; 8],
-    pub(crate) remote: SocketAddr,
+    pub(crate) remote: PathAddr,
     pub(crate) h1_mac1: [u8; 16],
     pub(crate) h2: Vec<u8>,
     pub(crate) created: Time,
@@ -52,7 +51,7 @@ pub(crate) enum Verdict<'a> {
 
 impl HalfOpens {
     /// Judges an H1 by its mac1, and remembers it unless there is no room for its handshake now.
-    pub(crate) fn judge(&mut self, now: Time, from: SocketAddr, mac1: [u8; 16]) -> Verdict<'_> {
+    pub(crate) fn judge(&mut self, now: Time, from: PathAddr, mac1: [u8; 16]) -> Verdict<'_> {
         self.expire(now);
         if now - self.seen_since >= SEEN_WINDOW || self.seen.len() >= SEEN_MAX {
             self.seen_before = std::mem::take(&mut self.seen);
@@ -84,7 +83,7 @@ impl HalfOpens {
     pub(crate) fn complete<T>(
         &mut self,
         now: Time,
-        from: SocketAddr,
+        from: PathAddr,
         mut try_h3: impl FnMut(&mut HalfOpen) -> Option<T>,
     ) -> Option<(HalfOpen, T)> {
         self.expire(now);

@@ -9,7 +9,7 @@ mod slots;
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
@@ -25,7 +25,7 @@ use crate::config::EndpointConfig;
 use crate::connection::{Connection, Parts, Proof, draw, parameters};
 use crate::event::{ConnectionHandle, Ecn, Event, Transmit};
 use crate::streams::Role;
-use crate::{BlockPool, Time};
+use crate::{BlockPool, PathAddr, Time};
 use half_open::{HalfOpen, HalfOpens, Verdict};
 use slots::Slots;
 
@@ -33,6 +33,8 @@ use slots::Slots;
 const CLOCK_SKEW_MAX_S: u64 = 90;
 /// H2 answers waiting to be sent; more are dropped, as the network would.
 const ANSWERS_MAX: usize = 64;
+/// What H2 says it observed of a peer that has no IP address there (SPEC §3.3 has a place for an address only).
+const NO_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0);
 
 /// Why no attempt to connect could begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -57,11 +59,11 @@ pub struct Endpoint {
     connections: Slots,
     by_cid: HashMap<[u8; 8], ConnectionHandle>,
     /// Connections by the address their handshake uses: what has no connection ID yet may be for any of them.
-    by_remote: HashMap<SocketAddr, SmallVec<[ConnectionHandle; 1]>>,
+    by_remote: HashMap<PathAddr, SmallVec<[ConnectionHandle; 1]>>,
     /// The connection of the last datagram: most datagrams are for the same one.
-    last: Option<(SocketAddr, ConnectionHandle)>,
+    last: Option<(PathAddr, ConnectionHandle)>,
     half_opens: HalfOpens,
-    answers: VecDeque<(SocketAddr, Vec<u8>)>,
+    answers: VecDeque<(PathAddr, Vec<u8>)>,
     dirty: Dirty,
     timers: BTreeSet<(Time, ConnectionHandle)>,
     armed: HashMap<ConnectionHandle, Time>,
@@ -118,12 +120,13 @@ impl Endpoint {
     pub fn connect(
         &mut self,
         now: Time,
-        remote: SocketAddr,
+        remote: impl Into<PathAddr>,
         peer: NodeId,
     ) -> Result<ConnectionHandle, ConnectError> {
         if self.connections.len() >= self.config.connections_max {
             return Err(ConnectError::TooMany);
         }
+        let remote = remote.into();
         let own_cid = self.draw_cid();
         let parts = self.parts(Role::Initiator, peer, own_cid, remote);
         let unix = self.unix_seconds(now);
@@ -137,11 +140,11 @@ impl Endpoint {
     pub fn handle_datagram(
         &mut self,
         now: Time,
-        from: SocketAddr,
+        from: impl Into<PathAddr>,
         _ecn: Option<Ecn>,
         datagram: &mut [u8],
     ) {
-        if !self.route(now, from, datagram) {
+        if !self.route(now, from.into(), datagram) {
             self.datagrams_dropped += 1;
         }
     }
@@ -231,7 +234,7 @@ impl Endpoint {
         self.config.admitted = admitted;
     }
 
-    fn route(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) -> bool {
+    fn route(&mut self, now: Time, from: PathAddr, datagram: &mut [u8]) -> bool {
         let Some(cid) = self.cid_mask.unmask(datagram) else { return false };
         if let Some(handle) = self.find(from, &cid)
             && let Some(connection) = self.connections.get_mut(handle)
@@ -248,7 +251,7 @@ impl Endpoint {
     }
 
     /// The connection that a datagram from `from` with this connection ID is for.
-    fn find(&mut self, from: SocketAddr, cid: &[u8; 8]) -> Option<ConnectionHandle> {
+    fn find(&mut self, from: PathAddr, cid: &[u8; 8]) -> Option<ConnectionHandle> {
         if let Some((remote, handle)) = self.last
             && remote == from
             && self.connections.get_mut(handle).is_some_and(|c| c.own_cid() == *cid)
@@ -258,7 +261,7 @@ impl Endpoint {
         self.by_cid.get(cid).copied()
     }
 
-    fn route_handshake(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) -> bool {
+    fn route_handshake(&mut self, now: Time, from: PathAddr, datagram: &mut [u8]) -> bool {
         for &handle in self.by_remote.get(&from).into_iter().flatten() {
             let Some(connection) = self.connections.get_mut(handle) else { continue };
             let handled = connection.handle_h2(now, &self.config.identity, datagram)
@@ -271,7 +274,7 @@ impl Endpoint {
         self.handle_h3(now, from, datagram) || self.handle_h1(now, from, datagram)
     }
 
-    fn handle_h3(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> bool {
+    fn handle_h3(&mut self, now: Time, from: PathAddr, datagram: &[u8]) -> bool {
         let completed =
             self.half_opens.complete(now, from, |half| half.responder.read_h3(datagram).ok());
         let Some((half_open, (last, keys))) = completed else { return false };
@@ -301,7 +304,7 @@ impl Endpoint {
         self.insert(connection, *own_cid, *remote);
     }
 
-    fn handle_h1(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> bool {
+    fn handle_h1(&mut self, now: Time, from: PathAddr, datagram: &[u8]) -> bool {
         if !self.config.accept || !self.mac1.verifies(datagram) {
             return false;
         }
@@ -318,7 +321,7 @@ impl Endpoint {
     }
 
     /// Answers a new, admitted H1 with H2.
-    fn begin(&mut self, now: Time, from: SocketAddr, mac1: [u8; 16], datagram: &[u8]) -> bool {
+    fn begin(&mut self, now: Time, from: PathAddr, mac1: [u8; 16], datagram: &[u8]) -> bool {
         let read = Responder::read_h1(&self.config.identity, &self.mac1, datagram, &mut self.rng);
         let Ok((mut responder, hello)) = read else { return false };
         if hello.unix_seconds.abs_diff(self.unix_seconds(now)) > CLOCK_SKEW_MAX_S {
@@ -331,7 +334,7 @@ impl Endpoint {
             suite,
             cid: own_cid,
             cid_mask: self.cid_mask_key,
-            observed: from,
+            observed: from.ip().unwrap_or(NO_ADDRESS),
             parameters: parameters(&self.config.transport),
         };
         let len = draw(&mut self.rng, *H2_BYTES.start()..=datagram.len());
@@ -351,13 +354,13 @@ impl Endpoint {
         true
     }
 
-    fn answer(&mut self, to: SocketAddr, datagram: Vec<u8>) {
+    fn answer(&mut self, to: PathAddr, datagram: Vec<u8>) {
         if self.answers.len() < ANSWERS_MAX {
             self.answers.push_back((to, datagram));
         }
     }
 
-    fn parts(&mut self, role: Role, peer: NodeId, own_cid: [u8; 8], remote: SocketAddr) -> Parts {
+    fn parts(&mut self, role: Role, peer: NodeId, own_cid: [u8; 8], remote: PathAddr) -> Parts {
         Parts {
             role,
             config: self.config.transport.clone(),
@@ -373,7 +376,7 @@ impl Endpoint {
         &mut self,
         connection: Connection,
         cid: [u8; 8],
-        remote: SocketAddr,
+        remote: PathAddr,
     ) -> ConnectionHandle {
         let handle = self.connections.insert(connection);
         self.by_cid.insert(cid, handle);

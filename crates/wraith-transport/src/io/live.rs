@@ -45,7 +45,7 @@ impl Live {
         shared.update(|state| {
             state.phase = Phase::Open(handle);
             state.peer = core.peer();
-            state.remote = Some(core.remote());
+            state.remote = core.remote().ip();
             state.stats = core.stats();
         });
         let streams = HashMap::new();
@@ -150,7 +150,7 @@ impl Live {
                 self.shared.update(|state| state.push_datagram(datagram));
             }
             Event::PathChanged { remote } => {
-                self.shared.update(|state| state.remote = Some(remote));
+                self.shared.update(|state| state.remote = remote.ip());
             }
             Event::Connected | Event::Closed(_) => {}
         }

@@ -345,7 +345,8 @@ impl IoThread {
     /// Sends a batch that lies in `out`. False if the kernel's buffer is full.
     fn send(&mut self, transmit: Transmit, from: usize) -> bool {
         let Transmit { to, ecn, len, segment } = transmit;
-        match self.socket.send(to, ecn, &self.out[from..len], segment) {
+        let Some(destination) = to.ip() else { return true };
+        match self.socket.send(destination, ecn, &self.out[from..len], segment) {
             Sent::All => true,
             Sent::Blocked(done) => {
                 self.blocked = Some((transmit, from + done));

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use wraith_core::{ConnectionHandle, Endpoint, Time, code};
+use wraith_core::{ConnectionHandle, Endpoint, PathAddr, Time, code};
 use wraith_crypto::identity::NodeId;
 
 use crate::connection::{ConnectionShared, Phase};
@@ -90,10 +90,11 @@ impl Race {
         &mut self,
         core: &mut Endpoint,
         now: Time,
-        address: SocketAddr,
+        address: PathAddr,
         error: &io::Error,
     ) {
-        let Some(i) = self.candidates.iter().position(|(_, candidate)| *candidate == address)
+        let Some(i) =
+            self.candidates.iter().position(|(_, candidate)| PathAddr::from(*candidate) == address)
         else {
             return;
         };
