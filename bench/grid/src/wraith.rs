@@ -59,7 +59,7 @@ fn endpoint(algorithm: Algorithm, windows: u64, seed: u64, number: u64) -> (Endp
     let identity = SecretIdentity::from_seed(rng.seed());
     let node_id = identity.node_id();
     let transport = TransportConfig {
-        algorithm,
+        congestion: algorithm.into(),
         initial_mtu: FULL_DATAGRAM,
         max_mtu: FULL_DATAGRAM,
         connection_window_max: windows,

@@ -71,7 +71,7 @@ fn side(seed: u8) -> Side {
         max_mtu: DATAGRAM_BYTES as u16,
         // On this clock one side's round trip is a hundredth of the other's. BBR gives them different rates, and while
         // one moves its bytes the other would move three times as many: the count would be of another amount.
-        algorithm: Algorithm::Cubic,
+        congestion: Algorithm::Cubic.into(),
         ..TransportConfig::default()
     };
     let identity = SecretIdentity::from_seed([seed; 32]);

@@ -27,7 +27,7 @@ struct Transfer {
 impl Transfer {
     fn new() -> Self {
         let config = RecoveryConfig {
-            algorithm: Algorithm::Cubic,
+            congestion: Algorithm::Cubic.into(),
             initial_rtt: RTT,
             max_ack_delay: RTT,
             mtu: DATAGRAM_BYTES as u16,

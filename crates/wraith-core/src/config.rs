@@ -1,11 +1,12 @@
 //! What an endpoint and its connections are allowed to use. Every limit has a default with its reason.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use wraith_crypto::identity::{NodeId, SecretIdentity};
 
-use crate::congestion::Algorithm;
+use crate::congestion::{Algorithm, ControllerFactory};
 
 /// Configuration of an [`Endpoint`](crate::Endpoint).
 #[derive(Debug)]
@@ -61,8 +62,8 @@ pub struct TransportConfig {
     pub send_buffer_max: u64,
     /// Streams the peer may have open at once.
     pub streams_max: u64,
-    /// Congestion control.
-    pub algorithm: Algorithm,
+    /// Congestion control: [`Algorithm::default`] unless a controller of one's own is plugged in.
+    pub congestion: Arc<dyn ControllerFactory>,
     /// UDP payload that every path is assumed to carry.
     pub initial_mtu: u16,
     /// Largest UDP payload to probe for, and to accept.
@@ -84,7 +85,7 @@ impl Default for TransportConfig {
             stream_window_max: 24 << 20,
             send_buffer_max: 24 << 20,
             streams_max: 128,
-            algorithm: Algorithm::default(),
+            congestion: Algorithm::default().into(),
             initial_mtu: 1200,
             max_mtu: 65_000,
             suites: 0b11,

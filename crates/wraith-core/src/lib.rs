@@ -10,6 +10,7 @@ mod endpoint;
 mod error;
 mod event;
 pub mod frame;
+pub mod measure;
 pub mod mtud;
 mod path;
 mod path_addr;

@@ -94,7 +94,7 @@ impl Transfer {
 #[test]
 fn a_steady_transfer_with_and_without_loss_allocates_nothing() {
     let config = RecoveryConfig {
-        algorithm: Algorithm::Cubic,
+        congestion: Algorithm::Cubic.into(),
         initial_rtt: RTT,
         max_ack_delay: RTT,
         mtu: MTU,

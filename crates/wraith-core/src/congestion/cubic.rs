@@ -7,13 +7,11 @@
 
 use std::time::Duration;
 
+use super::controller::{Acked, Control, Controller, Lost, Marked, Metrics};
 use super::hystart::HyStart;
-use super::{
-    Acked, Control, Controller, Lost, WINDOW_BYTES_MAX, initial_window, minimum_window,
-    send_quantum,
-};
+use super::window::{WINDOW_BYTES_MAX, initial_window, minimum_window};
 use crate::Time;
-use crate::recovery::Rtt;
+use crate::measure::Rtt;
 
 /// RFC 9438 §4.6: what remains of the window after a reduction.
 const BETA: f64 = 0.7;
@@ -197,10 +195,10 @@ impl Controller for Cubic {
         }
     }
 
-    fn on_congestion_experienced(&mut self, _now: Time, new_episode: bool) {
+    fn on_congestion_experienced(&mut self, marked: &Marked) {
         // A mark is no guess: nothing to take back, whatever was lost beside it.
         self.before_episode = None;
-        if new_episode {
+        if marked.new_episode {
             self.reduce(self.state.window);
         }
     }
@@ -226,12 +224,22 @@ impl Controller for Cubic {
         let gain = if doubling { PACING_GAIN_SLOW_START } else { PACING_GAIN };
         // RTTs are at least a microsecond, so this neither divides by zero nor leaves u64.
         let rate = ((gain * self.state.window / rtt.smoothed().as_secs_f64()) as u64).max(1);
-        Control {
-            window: self.window(),
-            pacing_rate: rate,
-            send_quantum: send_quantum(rate, self.mtu),
-            measuring_round_trip: false,
-            acks_per_window: ACKS_PER_WINDOW,
+        Control { acks_per_window: ACKS_PER_WINDOW, ..Control::new(self.window(), rate, self.mtu) }
+    }
+
+    fn state(&self) -> &'static str {
+        match (self.in_slow_start(), self.state.hystart.is_conservative()) {
+            (true, false) => "SlowStart",
+            (true, true) => "ConservativeSlowStart",
+            (false, _) => "CongestionAvoidance",
+        }
+    }
+
+    fn metrics(&self) -> Metrics {
+        let threshold = self.state.slow_start_threshold;
+        Metrics {
+            slow_start_threshold: threshold.is_finite().then_some(threshold as u64),
+            ..Metrics::default()
         }
     }
 }
@@ -239,42 +247,17 @@ impl Controller for Cubic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recovery::RateSample;
+    use crate::measure::RateSample;
 
     const MTU: u16 = 1000;
     const RTT: Duration = Duration::from_millis(100);
 
     fn acked(now: Time, bytes: u64) -> Acked {
-        Acked {
-            now,
-            bytes,
-            prior_in_flight: bytes,
-            in_flight: 0,
-            rtt: Some(RTT),
-            smoothed_rtt: RTT,
-            min_rtt: RTT,
-            newest_sent_at: now - RTT,
-            in_recovery: false,
-            round_start: false,
-            delivered: bytes,
-            window_limited: true,
-            ack_batch: 0,
-            rate: RateSample::default(),
-        }
+        Acked::new(now, bytes, RTT)
     }
 
     fn lost(now: Time, in_flight_at_send: u64) -> Lost<'static> {
-        Lost {
-            now,
-            packets: &[],
-            delivered: 0,
-            bytes: u64::from(MTU),
-            in_flight: 0,
-            newest_sent_at: now - RTT,
-            in_flight_at_send,
-            new_episode: true,
-            persistent_congestion: false,
-        }
+        Lost { bytes: u64::from(MTU), in_flight_at_send, ..Lost::new(now, &[]) }
     }
 
     /// Uses the whole window for `rounds` round trips, a few ACKs each; returns the time after.
@@ -397,7 +380,10 @@ mod tests {
         cubic.on_spurious_episode(now + RTT);
         assert_eq!((cubic.window(), cubic.in_slow_start()), (window, slow_start));
         cubic.on_lost(&lost(now + RTT * 2, window));
-        cubic.on_congestion_experienced(now + RTT * 2, false);
+        cubic.on_congestion_experienced(&Marked {
+            new_episode: false,
+            ..Marked::new(now + RTT * 2)
+        });
         let reduced = cubic.window();
         cubic.on_spurious_episode(now + RTT * 3);
         assert_eq!(cubic.window(), reduced, "a mark is never spurious");

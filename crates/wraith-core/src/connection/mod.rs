@@ -350,7 +350,7 @@ fn stream_config(config: &TransportConfig) -> StreamConfig {
 
 fn recovery_config(config: &TransportConfig, seed: u64) -> RecoveryConfig {
     RecoveryConfig {
-        algorithm: config.algorithm,
+        congestion: config.congestion.clone(),
         initial_rtt: INITIAL_RTT,
         max_ack_delay: ACK_DELAY_MAX,
         mtu: config.initial_mtu,

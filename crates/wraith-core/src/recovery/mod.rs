@@ -10,27 +10,25 @@
 mod pacer;
 mod packet;
 mod path;
-mod rate_sample;
 mod reordering;
-mod rtt;
 mod sent_packets;
 #[cfg(test)]
 pub(crate) mod tests;
 
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::congestion::Algorithm;
+use crate::congestion::{Controller, ControllerFactory, Start};
+use crate::measure::Snapshot;
 use crate::{Time, Violation};
 use packet::Outstanding;
 use path::{AckSum, LossSum, Path};
-use rate_sample::Snapshot;
 use reordering::{LatePacket, LatePackets};
 use sent_packets::{NeverSent, SentPackets};
 
+pub use crate::measure::{RateSample, Rtt};
 pub use packet::{SentPacket, Settled, SettledPacket};
-pub use rate_sample::RateSample;
-pub use rtt::Rtt;
 
 /// RFC 9002 §6.1.2: timers finer than this fire on the scheduler's jitter.
 const GRANULARITY: Duration = Duration::from_millis(1);
@@ -42,18 +40,30 @@ const PTO_INTERVAL_MAX: Duration = Duration::from_secs(1);
 const OUTSTANDING_MAX: usize = 1 << 18;
 
 /// What recovery needs to know at the start.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct RecoveryConfig {
-    /// Congestion control.
-    pub algorithm: Algorithm,
+    /// Congestion control: makes a controller for each path.
+    pub congestion: Arc<dyn ControllerFactory>,
     /// Round trip to assume before the first sample: the handshake's if it was measured.
     pub initial_rtt: Duration,
     /// Longest the peer says it delays an ACK.
     pub max_ack_delay: Duration,
     /// UDP payload bytes of a full datagram.
     pub mtu: u16,
-    /// Where a controller's chance comes from.
+    /// Seed of the random numbers that spread bandwidth probes.
     pub seed: u64,
+}
+
+impl RecoveryConfig {
+    fn path(&self, now: Time, generation: u32, mtu: u16) -> Path {
+        let start = Start {
+            now,
+            mtu,
+            seed: self.seed.wrapping_add(u64::from(generation)),
+            initial_rtt: self.initial_rtt,
+        };
+        Path::new(generation, &*self.congestion, &start)
+    }
 }
 
 /// How much may be sent now.
@@ -113,10 +123,10 @@ impl<F> Recovery<F> {
     /// Nothing sent yet.
     pub fn new(now: Time, config: &RecoveryConfig) -> Self {
         Self {
-            config: *config,
+            config: config.clone(),
             sent: SentPackets::new(),
             late: LatePackets::default(),
-            path: Path::new(now, 0, config.algorithm, config.initial_rtt, config.mtu, config.seed),
+            path: config.path(now, 0, config.mtu),
             eliciting: 0,
             largest_acked: None,
             largest_acked_sent_at: Time::ZERO,
@@ -380,8 +390,9 @@ impl<F> Recovery<F> {
     /// The peer's count of packets that arrived marked CE. Call after [`on_ack`](Self::on_ack) for the same frame.
     pub fn on_ecn_ce(&mut self, now: Time, ce_total: u64) {
         if ce_total > self.ce_total {
+            let packets = ce_total - self.ce_total;
             self.ce_total = ce_total;
-            self.path.on_congestion_experienced(now, self.largest_acked_sent_at);
+            self.path.on_congestion_experienced(now, packets, self.largest_acked_sent_at);
         }
     }
 
@@ -410,12 +421,10 @@ impl<F> Recovery<F> {
     /// Packets take another path from now on: round trip, congestion and pacing start anew. Older packets are still
     /// detected as lost and handed back.
     pub fn reset_path(&mut self, now: Time, mtu: u16) {
-        let RecoveryConfig { algorithm, initial_rtt, seed, .. } = self.config;
         let generation = self.path.generation + 1;
         let ack_request = self.path.ack_request;
-        let seed = seed.wrapping_add(u64::from(generation));
         let rate_limit = self.path.rate_limit();
-        self.path = Path::new(now, generation, algorithm, initial_rtt, mtu, seed);
+        self.path = self.config.path(now, generation, mtu);
         self.path.set_rate_limit(now, rate_limit);
         self.path.ack_request = ack_request;
         self.late.clear();
@@ -423,9 +432,8 @@ impl<F> Recovery<F> {
         self.last_change = now;
     }
 
-    /// The controller of the current path, to look at in tests.
-    #[cfg(test)]
-    pub(crate) fn controller(&self) -> &dyn crate::congestion::Controller {
+    /// The controller of the current path, for its state and metrics.
+    pub fn controller(&self) -> &dyn Controller {
         self.path.controller()
     }
 

@@ -2,8 +2,8 @@
 //!
 //! What it carried (`F`) is moved through, never looked at: frames belong to whoever sent them.
 
-use super::rate_sample::Snapshot;
 use crate::Time;
+use crate::measure::Snapshot;
 
 /// A packet as it leaves.
 #[derive(Clone, Copy, Debug)]

@@ -6,13 +6,14 @@
 use std::time::Duration;
 
 use super::pacer::Pacer;
-use super::rate_sample::{RateSampler, Snapshot};
 use super::reordering::Reordering;
-use super::{Budget, GRANULARITY, Rtt};
+use super::{Budget, GRANULARITY};
 use crate::Time;
 use crate::congestion::{
-    Acked, Algorithm, Control, Controller, Lost, LostPacket, minimum_window, send_quantum,
+    Acked, Control, Controller, ControllerFactory, Lost, Marked, Start, WINDOW_BYTES_MAX,
+    minimum_window, send_quantum,
 };
+use crate::measure::{LostPacket, RateSampler, Rtt, Snapshot};
 
 /// RFC 9002 §6.2.1 with no other floor than the granularity would fire on any scheduling hiccup where the round trip is
 /// tens of microseconds and the peer promises a short ACK delay.
@@ -48,8 +49,8 @@ pub(super) struct Path {
     lost: Vec<LostPacket>,
     /// The window kept data back; that matters until this much was delivered.
     window_limited_until: u64,
-    /// The last time there was budget, there was nothing to send.
-    ran_dry: bool,
+    /// When there was budget last, the application had nothing to send.
+    app_limited: bool,
     /// Packets we asked the peer to take before it acknowledges, and the longest it should wait.
     pub(super) ack_request: (u64, Duration),
 }
@@ -84,16 +85,10 @@ pub(super) struct LossSum {
 }
 
 impl Path {
-    pub(super) fn new(
-        now: Time,
-        generation: u32,
-        algorithm: Algorithm,
-        initial_rtt: Duration,
-        mtu: u16,
-        seed: u64,
-    ) -> Self {
+    pub(super) fn new(generation: u32, factory: &dyn ControllerFactory, start: &Start) -> Self {
+        let Start { now, mtu, initial_rtt, .. } = *start;
         let rtt = Rtt::assumed(initial_rtt);
-        let controller = algorithm.start(now, mtu, seed);
+        let controller = factory.build(start);
         let mut path = Self {
             generation,
             rtt,
@@ -109,7 +104,7 @@ impl Path {
             episode: Episode::default(),
             lost: Vec::new(),
             window_limited_until: 0,
-            ran_dry: false,
+            app_limited: false,
             ack_request: (0, Duration::ZERO),
         };
         path.refresh(now);
@@ -235,10 +230,22 @@ impl Path {
         }
     }
 
-    /// The network marked packets up to one sent at `newest_sent_at`.
-    pub(super) fn on_congestion_experienced(&mut self, now: Time, newest_sent_at: Time) {
+    /// The network marked `packets` packets, the newest sent at `newest_sent_at` or before.
+    pub(super) fn on_congestion_experienced(
+        &mut self,
+        now: Time,
+        packets: u64,
+        newest_sent_at: Time,
+    ) {
         let new_episode = self.begin_episode(now, newest_sent_at);
-        self.controller.on_congestion_experienced(now, new_episode);
+        self.controller.on_congestion_experienced(&Marked {
+            now,
+            packets,
+            delivered: self.sampler.delivered(),
+            in_flight: self.in_flight,
+            newest_sent_at,
+            new_episode,
+        });
         self.refresh(now);
     }
 
@@ -260,13 +267,16 @@ impl Path {
 
     fn adopt(&mut self) {
         self.control = self.controller.control(&self.rtt);
+        let Control { window, pacing_rate, .. } = &mut self.control;
+        debug_assert!(*window >= minimum_window(self.mtu) && *pacing_rate > 0);
+        *window = (*window).clamp(minimum_window(self.mtu), WINDOW_BYTES_MAX);
+        *pacing_rate = (*pacing_rate).max(1);
         if self.rate_limit < self.control.pacing_rate {
             self.control.pacing_rate = self.rate_limit;
             let quantum = send_quantum(self.rate_limit, self.mtu);
             self.control.send_quantum = self.control.send_quantum.min(quantum);
         }
-        let Control { window, pacing_rate, send_quantum, measuring_round_trip, .. } = self.control;
-        debug_assert!(window >= minimum_window(self.mtu) && pacing_rate > 0);
+        let Control { pacing_rate, send_quantum, measuring_round_trip, .. } = self.control;
         self.pacer.set_rate(pacing_rate, send_quantum, self.mtu);
         if measuring_round_trip {
             self.sampler.set_app_limited(self.in_flight);
@@ -295,15 +305,14 @@ impl Path {
         }
     }
 
-    #[cfg(test)]
     pub(super) fn controller(&self) -> &dyn Controller {
         self.controller.as_ref()
     }
 
     /// See [`super::Recovery::budget`].
     pub(super) fn budget(&mut self, now: Time) -> Budget {
-        if std::mem::take(&mut self.ran_dry) {
-            self.note_bubble(now);
+        if std::mem::take(&mut self.app_limited) {
+            self.mark_app_limited(now);
         }
         let mtu = u64::from(self.mtu);
         let Control { window, send_quantum, .. } = self.control;
@@ -323,14 +332,14 @@ impl Path {
     }
 
     pub(super) fn set_app_limited(&mut self, now: Time) {
-        self.ran_dry = true;
-        self.note_bubble(now);
+        self.app_limited = true;
+        self.mark_app_limited(now);
     }
 
     /// There is, or was until now, nothing to send. That makes a gap in what the path carries only if the window has
     /// room (else the window limits, whatever the application has) and the pacer's credit runs over (else what comes
     /// later is sent sooner).
-    fn note_bubble(&mut self, now: Time) {
+    fn mark_app_limited(&mut self, now: Time) {
         let room = self.in_flight + u64::from(self.mtu) <= self.control.window;
         if room && self.pacer.is_full(now) {
             self.sampler.set_app_limited(self.in_flight);

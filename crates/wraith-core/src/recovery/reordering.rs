@@ -11,8 +11,9 @@ use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use super::{GRANULARITY, Rtt};
+use super::GRANULARITY;
 use crate::Time;
+use crate::measure::Rtt;
 
 /// RFC 9002 §6.1.2: kTimeThreshold is 9/8.
 const WINDOW_DIVISOR: u32 = 8;

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use super::{HOST_RTT, LOSS_THRESHOLD};
 use crate::Time;
-use crate::congestion::{Acked, Lost};
+use crate::congestion::controller::{Acked, Lost};
 
 /// The part of the loss that must remain after slowing down.
 const STAYS: f64 = 0.5;

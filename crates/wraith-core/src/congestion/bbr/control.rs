@@ -7,8 +7,9 @@
 use std::time::Duration;
 
 use super::{Bbr, HOST_RTT, MIN_PIPE_PACKETS, Phase, State, UNLIMITED, probe_rtt};
-use crate::congestion::{Acked, Control, WINDOW_BYTES_MAX, initial_window, send_quantum};
-use crate::recovery::Rtt;
+use crate::congestion::controller::{Acked, Control};
+use crate::congestion::window::{WINDOW_BYTES_MAX, initial_window, send_quantum};
+use crate::measure::Rtt;
 
 /// No network is as short as this; both ends are on one machine, where there is no queue but memory.
 const SAME_HOST_RTT: Duration = Duration::from_micros(100);

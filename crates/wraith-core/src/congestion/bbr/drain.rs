@@ -1,7 +1,7 @@
 //! Drain (draft §5.3.2): send at half the rate until the queue that Startup made is gone, three rounds at most.
 
 use super::{Bbr, State};
-use crate::congestion::Acked;
+use crate::congestion::controller::Acked;
 
 /// Rounds after which Drain ends although more is in flight than the estimate says: it was too high.
 const ROUNDS_MAX: u64 = 3;

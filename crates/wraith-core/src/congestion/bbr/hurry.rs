@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use super::{Bbr, Phase, State};
-use crate::congestion::Acked;
+use crate::congestion::controller::Acked;
 
 /// A round trip from which on Startup is in a hurry: doubling over less is over soon.
 const RTT_LONG: Duration = Duration::from_millis(40);

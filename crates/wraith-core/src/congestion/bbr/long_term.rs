@@ -3,7 +3,8 @@
 
 use super::{BETA, Bbr, Phase, State, UNLIMITED};
 use crate::Time;
-use crate::congestion::{Acked, Lost, LostPacket};
+use crate::congestion::controller::{Acked, Lost};
+use crate::measure::LostPacket;
 
 use super::probe_bw::AckPhase;
 

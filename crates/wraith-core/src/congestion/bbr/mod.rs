@@ -38,9 +38,10 @@ mod undo;
 
 use std::time::Duration;
 
-use super::{Acked, Control, Controller, Lost, initial_window, minimum_window};
+use super::controller::{Acked, Control, Controller, Lost, Marked, Metrics};
+use super::window::{initial_window, minimum_window};
 use crate::Time;
-use crate::recovery::Rtt;
+use crate::measure::Rtt;
 use background_loss::BackgroundLoss;
 use extra_acked::ExtraAcked;
 use full_pipe::FullPipe;
@@ -86,7 +87,7 @@ enum Phase {
 }
 
 /// See the module.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Bbr {
     state: State,
     mtu: u16,
@@ -118,7 +119,7 @@ pub struct Bbr {
     queue: StandingQueue,
     /// See [`Acked::ack_batch`].
     ack_batch: u64,
-    chance: Chance,
+    probe_rng: ProbeRng,
 }
 
 impl Bbr {
@@ -150,7 +151,7 @@ impl Bbr {
             jump: Jump::default(),
             queue: StandingQueue::default(),
             ack_batch: 0,
-            chance: Chance(seed),
+            probe_rng: ProbeRng(seed),
         }
     }
 
@@ -241,12 +242,12 @@ impl Controller for Bbr {
         }
     }
 
-    fn on_congestion_experienced(&mut self, now: Time, new_episode: bool) {
+    fn on_congestion_experienced(&mut self, marked: &Marked) {
         // The draft names no response but wants marks treated as congestion: as loss beyond the threshold.
-        if new_episode {
+        if marked.new_episode {
             self.undo.forget();
             self.short_term.congested = true;
-            self.probe_went_too_high(now, self.target_inflight(), false);
+            self.probe_went_too_high(marked.now, self.target_inflight(), false);
         }
     }
 
@@ -265,17 +266,35 @@ impl Controller for Bbr {
         self.control_for(rtt)
     }
 
-    #[cfg(test)]
-    fn as_bbr(&self) -> Option<&Bbr> {
-        Some(self)
+    fn state(&self) -> &'static str {
+        match self.state {
+            State::Startup => "Startup",
+            State::Drain => "Drain",
+            State::ProbeBw(Phase::Down) => "ProbeBW_DOWN",
+            State::ProbeBw(Phase::Cruise) => "ProbeBW_CRUISE",
+            State::ProbeBw(Phase::Refill) => "ProbeBW_REFILL",
+            State::ProbeBw(Phase::Up) => "ProbeBW_UP",
+            State::ProbeRtt => "ProbeRTT",
+        }
+    }
+
+    fn metrics(&self) -> Metrics {
+        let known = |value: u64| (value > 0 && value != UNLIMITED).then_some(value);
+        Metrics {
+            bandwidth: known(self.bw),
+            min_rtt: self.min_rtt.get(),
+            slow_start_threshold: None,
+            inflight_limit: known(self.long_term.inflight.min(self.short_term.inflight)),
+            random_loss_ppm: Some((self.background.rate() * 1e6) as u32),
+        }
     }
 }
 
-/// The little randomness the draft asks for, so that flows do not probe in step (SplitMix64).
+/// Random numbers (SplitMix64) that spread bandwidth probes, so that flows do not probe in step.
 #[derive(Clone, Copy, Debug)]
-struct Chance(u64);
+struct ProbeRng(u64);
 
-impl Chance {
+impl ProbeRng {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut x = self.0;

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use super::{Bbr, Phase, State};
 use crate::Time;
-use crate::congestion::Acked;
+use crate::congestion::controller::Acked;
 
 /// Draft §5.3.3.8: time between two probes, and how much more chance adds.
 const WAIT: Duration = Duration::from_secs(2);
@@ -87,7 +87,7 @@ impl Bbr {
         self.short_term.reset_signals();
         self.short_term.probed_until = delivered;
         self.long_term.stop_growth();
-        self.cycle.rounds_since_up = self.chance.next() & 1;
+        self.cycle.rounds_since_up = self.probe_rng.next() & 1;
         self.cycle.wait = self.pick_wait();
         self.cycle.since = now;
         self.cycle.stop_probing();
@@ -101,7 +101,7 @@ impl Bbr {
             let worth_it = self.cycle.is_fruitful(self.max_bw.get());
             self.cycle.fruitless = if worth_it { 0 } else { self.cycle.fruitless + 1 };
         }
-        let chance = (self.chance.next() >> 11) as f64 / (1u64 << 53) as f64;
+        let chance = (self.probe_rng.next() >> 11) as f64 / (1u64 << 53) as f64;
         let wait = WAIT + WAIT_CHANCE.mul_f64(chance);
         wait.mul_f64((EAGER_PART * EAGER_GROWTH.powf(f64::from(self.cycle.fruitless))).min(1.0))
     }

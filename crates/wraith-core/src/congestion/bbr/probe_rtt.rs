@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{Bbr, Phase, State, UNLIMITED};
 use crate::Time;
-use crate::congestion::Acked;
+use crate::congestion::controller::Acked;
 
 /// Draft: ProbeRTTCwndGain, the part of the bandwidth-delay product that stays in flight.
 pub(super) const WINDOW_GAIN: f64 = 0.5;

@@ -8,7 +8,7 @@
 //! rounds later, and the cruise would pay for it.
 
 use super::{BETA, Bbr, UNLIMITED};
-use crate::congestion::{Acked, Lost};
+use crate::congestion::controller::{Acked, Lost};
 
 /// Below this part of `max_bw` a flow has slowed down enough to see whether its loss follows.
 const SLOWED: f64 = 0.96;

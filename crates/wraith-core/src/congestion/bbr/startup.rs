@@ -11,7 +11,8 @@
 use std::time::Duration;
 
 use super::{Bbr, LOSS_THRESHOLD, Phase, State};
-use crate::congestion::{Acked, Lost, initial_window};
+use crate::congestion::controller::{Acked, Lost};
+use crate::congestion::window::initial_window;
 
 /// Draft: BBRStartupFullLossCnt, runs of lost packets that a round needs to count as lossy.
 const LOST_RUNS: u32 = 6;

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use super::{Bbr, State};
 use crate::Time;
-use crate::congestion::Acked;
+use crate::congestion::controller::Acked;
 
 /// A train's ACKs come over so many times the time in which it left.
 const SPREAD: f64 = 1.5;
@@ -175,7 +175,6 @@ impl Bbr {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recovery::RateSample;
 
     const PACKET: u64 = 1200;
 
@@ -186,20 +185,8 @@ mod tests {
     /// An ACK of two packets that `came` and whose newest packet `left` then.
     fn ack(came: u64, left: u64) -> Acked {
         Acked {
-            now: us(came),
-            bytes: 2 * PACKET,
-            prior_in_flight: 0,
-            in_flight: 0,
-            rtt: None,
-            smoothed_rtt: Duration::from_millis(50),
-            min_rtt: Duration::from_millis(50),
             newest_sent_at: us(left),
-            in_recovery: false,
-            round_start: false,
-            delivered: 0,
-            window_limited: true,
-            ack_batch: 0,
-            rate: RateSample::default(),
+            ..Acked::new(us(came), 2 * PACKET, Duration::from_millis(50))
         }
     }
 

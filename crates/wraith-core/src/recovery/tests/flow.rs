@@ -4,10 +4,12 @@
 //! delayed or held back, and is acknowledged every few packets. Deterministic: time only moves from event to event.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::super::{Budget, TimeoutOutcome};
 use super::*;
 use crate::RangeSet;
+use crate::congestion::ControllerFactory;
 
 /// What one data packet experiences besides the queue.
 #[derive(Clone, Copy)]
@@ -80,8 +82,8 @@ impl Flow {
         Self::with(link, Algorithm::Cubic)
     }
 
-    pub(crate) fn with(link: Link, algorithm: Algorithm) -> Self {
-        let config = RecoveryConfig { algorithm, ..config(link.round_trip) };
+    pub(crate) fn with(link: Link, congestion: impl Into<Arc<dyn ControllerFactory>>) -> Self {
+        let config = RecoveryConfig { congestion: congestion.into(), ..config(link.round_trip) };
         let recovery = Recovery::new(Time::ZERO, &config);
         Self {
             recovery,

@@ -30,7 +30,7 @@ const fn at(elapsed: Duration) -> Time {
 
 fn config(initial_rtt: Duration) -> RecoveryConfig {
     RecoveryConfig {
-        algorithm: Algorithm::Cubic,
+        congestion: Algorithm::Cubic.into(),
         initial_rtt,
         max_ack_delay: MAX_ACK_DELAY,
         mtu: MTU,

@@ -11,11 +11,12 @@ mod probe_rtt;
 mod spurious;
 mod startup;
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::{Bbr, Phase, State, UNLIMITED};
 use crate::Time;
-use crate::congestion::Algorithm;
+use crate::congestion::{Acked, Control, Controller, ControllerFactory, Lost, Marked, Rtt, Start};
 use crate::recovery::tests::flow::{Fate, Flow, Link};
 
 const MBIT: u64 = 125_000;
@@ -26,12 +27,64 @@ const fn ms(millis: u64) -> Duration {
 
 /// A fixed pseudo-random number for a packet number.
 fn scatter(pn: u64) -> u64 {
-    super::Chance(pn.wrapping_mul(0x2545_f491_4f6c_dd1d)).next()
+    super::ProbeRng(pn.wrapping_mul(0x2545_f491_4f6c_dd1d)).next()
+}
+
+/// A BBR that the test looks at while a flow uses it.
+#[derive(Clone, Debug)]
+struct Observed(Arc<Mutex<Bbr>>);
+
+impl Observed {
+    fn with<T>(&self, act: impl FnOnce(&mut Bbr) -> T) -> T {
+        act(&mut self.0.lock().expect("no test panics while it looks"))
+    }
+}
+
+impl ControllerFactory for Observed {
+    fn name(&self) -> &'static str {
+        "observed-bbr"
+    }
+
+    fn build(&self, start: &Start) -> Box<dyn Controller> {
+        self.with(|bbr| *bbr = Bbr::new(start.now, start.mtu, start.seed));
+        Box::new(self.clone())
+    }
+}
+
+impl Controller for Observed {
+    fn on_restart(&mut self, now: Time, app_limited: bool) {
+        self.with(|bbr| bbr.on_restart(now, app_limited));
+    }
+
+    fn on_acked(&mut self, acked: &Acked) {
+        self.with(|bbr| bbr.on_acked(acked));
+    }
+
+    fn on_lost(&mut self, lost: &Lost<'_>) {
+        self.with(|bbr| bbr.on_lost(lost));
+    }
+
+    fn on_congestion_experienced(&mut self, marked: &Marked) {
+        self.with(|bbr| bbr.on_congestion_experienced(marked));
+    }
+
+    fn on_spurious_episode(&mut self, now: Time) {
+        self.with(|bbr| bbr.on_spurious_episode(now));
+    }
+
+    fn set_mtu(&mut self, mtu: u16) {
+        self.with(|bbr| bbr.set_mtu(mtu));
+    }
+
+    fn control(&self, rtt: &Rtt) -> Control {
+        self.with(|bbr| bbr.control(rtt))
+    }
 }
 
 /// A flow under BBR, stepped in small pieces of time.
 struct Run {
     flow: Flow,
+    observed: Observed,
     /// Bytes per second the application has to send; no limit if `None`.
     application: Option<u64>,
     step: Duration,
@@ -40,7 +93,9 @@ struct Run {
 impl Run {
     fn new(link: Link) -> Self {
         let step = link.round_trip / 20;
-        Self { flow: Flow::with(link, Algorithm::Bbr), application: None, step }
+        let observed = Observed(Arc::new(Mutex::new(Bbr::new(Time::ZERO, 1200, 0))));
+        let flow = Flow::with(link, Arc::new(observed.clone()) as Arc<dyn ControllerFactory>);
+        Self { flow, observed, application: None, step }
     }
 
     /// A link of `mbit` Mbit/s with a queue of one bandwidth-delay product.
@@ -48,8 +103,9 @@ impl Run {
         Self::new(Link::clean(mbit * MBIT, round_trip))
     }
 
-    fn bbr(&self) -> &Bbr {
-        self.flow.recovery.controller().as_bbr().expect("runs under BBR")
+    /// BBR as it is now.
+    fn bbr(&self) -> Bbr {
+        self.observed.with(|bbr| bbr.clone())
     }
 
     fn state(&self) -> State {

@@ -2,6 +2,7 @@
 //! and keep-alives in `recovery`, whole connections in `wraith-sim`.
 
 use super::*;
+use crate::congestion::Algorithm;
 
 #[test]
 fn departures_follow_the_pacing_rate() {

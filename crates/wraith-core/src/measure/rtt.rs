@@ -20,13 +20,13 @@ pub struct Rtt {
 
 impl Rtt {
     /// Before any sample (RFC 9002 §6.2.2).
-    pub(super) fn assumed(initial: Duration) -> Self {
+    pub(crate) fn assumed(initial: Duration) -> Self {
         let initial = initial.max(RTT_MIN);
         Self { latest: initial, smoothed: initial, var: initial / 2, min: initial, sampled: false }
     }
 
     /// Takes a sample; `ack_delay` is what the peer says it waited, already capped.
-    pub(super) fn update(&mut self, sample: Duration, ack_delay: Duration) {
+    pub(crate) fn update(&mut self, sample: Duration, ack_delay: Duration) {
         let sample = sample.max(RTT_MIN);
         self.latest = sample;
         if !self.sampled {
@@ -72,7 +72,7 @@ impl Rtt {
     }
 
     /// After persistent congestion the path may be another one: forget the old minimum (§5.2).
-    pub(super) fn forget_min(&mut self) {
+    pub(crate) fn forget_min(&mut self) {
         self.min = self.latest;
     }
 }

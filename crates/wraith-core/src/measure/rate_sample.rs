@@ -7,12 +7,12 @@
 
 use std::time::Duration;
 
+use super::LostPacket;
 use crate::Time;
-use crate::congestion::LostPacket;
 
 /// Counters when a packet was sent.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Snapshot {
+pub(crate) struct Snapshot {
     delivered: u64,
     delivered_at: Time,
     first_sent_at: Time,
@@ -23,13 +23,14 @@ pub(super) struct Snapshot {
 
 impl Snapshot {
     /// Bytes in flight right after the packet was sent, itself included.
-    pub(super) fn in_flight(&self) -> u64 {
+    pub(crate) fn in_flight(&self) -> u64 {
         self.in_flight
     }
 }
 
 /// What one ACK proved about the path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct RateSample {
     /// Delivered over `interval`; `None` if the interval is too short to mean anything.
     pub bytes_per_second: Option<u64>,
@@ -43,13 +44,13 @@ pub struct RateSample {
     pub in_flight_at_send: u64,
     /// Total delivered when that packet was sent.
     pub delivered_at_send: u64,
-    /// The sender had nothing to send around that time: the path may be faster.
+    /// The application had nothing more to send around that time, so the path may be faster.
     pub app_limited: bool,
 }
 
 /// The counters of one path.
 #[derive(Clone, Debug)]
-pub(super) struct RateSampler {
+pub(crate) struct RateSampler {
     delivered: u64,
     delivered_at: Time,
     /// When the flight that the next sample measures began to be sent.
@@ -64,7 +65,7 @@ pub(super) struct RateSampler {
 }
 
 impl RateSampler {
-    pub(super) fn new(now: Time) -> Self {
+    pub(crate) fn new(now: Time) -> Self {
         Self {
             delivered: 0,
             delivered_at: now,
@@ -77,7 +78,7 @@ impl RateSampler {
     }
 
     /// An in-flight packet leaves while `in_flight` bytes are under way.
-    pub(super) fn on_sent(&mut self, now: Time, size: u32, in_flight: u64) -> Snapshot {
+    pub(crate) fn on_sent(&mut self, now: Time, size: u32, in_flight: u64) -> Snapshot {
         if in_flight == 0 {
             self.first_sent_at = now;
             self.delivered_at = now;
@@ -93,14 +94,14 @@ impl RateSampler {
     }
 
     /// One packet was acknowledged. Packets of one ACK come in the order they were sent.
-    pub(super) fn on_acked(&mut self, now: Time, sent_at: Time, size: u32, snapshot: &Snapshot) {
+    pub(crate) fn on_acked(&mut self, now: Time, sent_at: Time, size: u32, snapshot: &Snapshot) {
         self.delivered += u64::from(size);
         self.delivered_at = now;
         self.newest = Some((sent_at, *snapshot));
     }
 
     /// An in-flight packet was declared lost.
-    pub(super) fn on_lost(&mut self, pn: u64, size: u32, snapshot: &Snapshot) -> LostPacket {
+    pub(crate) fn on_lost(&mut self, pn: u64, size: u32, snapshot: &Snapshot) -> LostPacket {
         self.lost += u64::from(size);
         let lost_since_send = self.lost - snapshot.lost;
         LostPacket {
@@ -115,17 +116,17 @@ impl RateSampler {
     }
 
     /// True if packets sent now are marked as limited by the application.
-    pub(super) fn is_app_limited(&self) -> bool {
+    pub(crate) fn is_app_limited(&self) -> bool {
         self.app_limited_until.is_some()
     }
 
     /// The application has nothing more to send now.
-    pub(super) fn set_app_limited(&mut self, in_flight: u64) {
+    pub(crate) fn set_app_limited(&mut self, in_flight: u64) {
         self.app_limited_until = Some(self.delivered + in_flight);
     }
 
     /// Ends an ACK: the sample, and whether a round trip begins. `None` if the ACK settled nothing in flight.
-    pub(super) fn finish_ack(&mut self, min_rtt: Duration) -> Option<(RateSample, bool)> {
+    pub(crate) fn finish_ack(&mut self, min_rtt: Duration) -> Option<(RateSample, bool)> {
         let (sent_at, snapshot) = self.newest.take()?;
         if self.app_limited_until.is_some_and(|until| self.delivered > until) {
             self.app_limited_until = None;
@@ -154,7 +155,7 @@ impl RateSampler {
     }
 
     /// Bytes delivered so far.
-    pub(super) fn delivered(&self) -> u64 {
+    pub(crate) fn delivered(&self) -> u64 {
         self.delivered
     }
 }
