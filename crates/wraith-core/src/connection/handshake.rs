@@ -178,6 +178,9 @@ impl Connection {
         self.state = State::Established;
         self.adopt(now, &hello.parameters, rtt);
         self.events.push_back(Event::Connected);
+        // H2 said where the responder sees us; it hears the same of itself from us.
+        self.on_observed_address(hello.observed);
+        self.observed_due = true;
     }
 
     fn seal(

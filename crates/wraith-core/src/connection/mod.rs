@@ -21,6 +21,7 @@ mod transmit;
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -122,6 +123,10 @@ pub struct Connection {
     frequency: AckFrequency,
     datagrams: VecDeque<Bytes>,
     datagram_max: u64,
+    /// Where the peer sees us, as it said last.
+    observed: Option<SocketAddr>,
+    /// The peer is to be told where we see it, in the next packet that elicits an ACK.
+    observed_due: bool,
     next_pn: u64,
     /// Packets that must go out whatever congestion control says.
     probes: u8,
@@ -177,6 +182,8 @@ impl Connection {
             },
             datagrams: VecDeque::new(),
             datagram_max: 0,
+            observed: None,
+            observed_due: false,
             next_pn: 0,
             probes: 0,
             ping: false,
@@ -261,6 +268,11 @@ impl Connection {
     /// Where the peer is.
     pub fn remote(&self) -> PathAddr {
         self.path.remote
+    }
+
+    /// Where the peer sees us, if it has said so: what others may reach us at, if the NATs in between allow it.
+    pub fn observed_address(&self) -> Option<SocketAddr> {
+        self.observed
     }
 
     /// The connection ID that the peer puts on packets for us.

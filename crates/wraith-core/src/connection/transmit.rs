@@ -242,6 +242,9 @@ impl Connection {
             sent.push(SentFrame::AckFrequency(self.frequency.sequence));
             self.frequency.pending = false;
         }
+        if self.observed_due && (with_data || control) {
+            self.write_observed_address(&mut out, &mut sent);
+        }
         if probe || (with_data && data.prompt) {
             out.immediate_ack();
         }
@@ -263,6 +266,19 @@ impl Connection {
         self.probes = self.probes.saturating_sub(1);
         let eliciting = !ack_only || refresh || sent.iter().any(|f| matches!(f, SentFrame::Ping));
         Some(self.send_packet(now, payload, space, sent, eliciting, false))
+    }
+
+    /// Tells the peer where we see it, if that is an address of the Internet. Cold: once, and after the peer has moved.
+    #[cold]
+    fn write_observed_address(&mut self, out: &mut FrameWriter<'_>, sent: &mut SentFrames) {
+        let Some(address) = self.path.remote.ip() else {
+            self.observed_due = false;
+            return;
+        };
+        if out.observed_address(address) {
+            sent.push(SentFrame::ObservedAddress);
+            self.observed_due = false;
+        }
     }
 
     fn write_datagrams(&mut self, out: &mut FrameWriter<'_>, sent: &mut SentFrames) {
