@@ -126,7 +126,7 @@ impl WraithHost {
         let Some(connection) = self.endpoint.connection(handle) else { return };
         loop {
             match connection.read(now, id) {
-                Ok(Read::Chunk(chunk)) => verifier.take(&chunk),
+                Ok(Read::Slice(chunk)) => verifier.take(&chunk),
                 Ok(Read::Finished) => {
                     assert!(verifier.is_complete(), "the stream ended early");
                     self.complete = true;

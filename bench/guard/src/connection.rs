@@ -120,7 +120,7 @@ impl Side {
             return;
         };
         if let Some(id) = self.incoming {
-            while let Ok(Read::Chunk(chunk)) = connection.read(now, id) {
+            while let Ok(Read::Slice(chunk)) = connection.read(now, id) {
                 let at = self.read % WRITE_BYTES;
                 assert_eq!(chunk[0], content[at], "at {}", self.read);
                 self.read += chunk.len();

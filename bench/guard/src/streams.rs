@@ -84,7 +84,7 @@ pub(crate) fn reassemble(times: u64) {
         for group in batch.chunks(8) {
             [0, 2, 1, 3, 4, 5, 7, 6].iter().for_each(|&i| deliver(&group[i], &mut receiver));
         }
-        while let Read::Chunk(chunk) = receiver.read(Time::ZERO, RTT, id).expect("open") {
+        while let Read::Slice(chunk) = receiver.read(Time::ZERO, RTT, id).expect("open") {
             sum += usize::from(chunk[0]);
             read += chunk.len();
         }

@@ -60,7 +60,7 @@ fn main() {
         }
         if let Some((handle, id)) = receiver {
             let connection = sides[1].connection(handle).expect("live");
-            while let Ok(Read::Chunk(bytes)) = connection.read(now(), id) {
+            while let Ok(Read::Slice(bytes)) = connection.read(now(), id) {
                 let at = read % chunk.len();
                 let first = (chunk.len() - at).min(bytes.len());
                 assert_eq!(bytes[..first], chunk[at..at + first], "at {read}");

@@ -53,7 +53,7 @@ fn main() {
             sent_packets += 1;
         }
         for &id in &ids {
-            while let Read::Chunk(chunk) = receiver.read(now, RTT, id).unwrap_or(Read::Blocked) {
+            while let Read::Slice(chunk) = receiver.read(now, RTT, id).unwrap_or(Read::Blocked) {
                 read += chunk.len() as u64;
                 std::hint::black_box(&chunk[..]);
             }

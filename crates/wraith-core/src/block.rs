@@ -98,12 +98,12 @@ impl fmt::Debug for Block {
 
 /// Received bytes: a part of a block, in stream order.
 #[derive(Debug)]
-pub struct Chunk {
+pub struct RecvSlice {
     block: Block,
     range: Range<usize>,
 }
 
-impl Chunk {
+impl RecvSlice {
     /// The part `range` of `block`. Panics if it lies outside.
     pub fn new(block: Block, range: Range<usize>) -> Self {
         assert!(range.start <= range.end && range.end <= block.len(), "range outside the block");
@@ -117,14 +117,14 @@ impl Chunk {
     }
 }
 
-impl Deref for Chunk {
+impl Deref for RecvSlice {
     type Target = [u8];
     fn deref(&self) -> &[u8] {
         &self.block[self.range.clone()]
     }
 }
 
-impl AsRef<[u8]> for Chunk {
+impl AsRef<[u8]> for RecvSlice {
     fn as_ref(&self) -> &[u8] {
         self
     }

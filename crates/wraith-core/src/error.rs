@@ -46,8 +46,6 @@ pub mod code {
     pub const STREAM_LIMIT: u64 = 3;
     /// A stream's final size changed or was passed.
     pub const FINAL_SIZE: u64 = 4;
-    /// Our own fault.
-    pub const INTERNAL: u64 = 5;
     /// A key reached its limit and could not be replaced.
     pub const KEY_LIMIT: u64 = 6;
 }

@@ -1,5 +1,6 @@
 //! What comes out of the core: datagrams to send, and events for the application.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -64,6 +65,8 @@ pub enum Event {
     },
     /// An unreliable datagram.
     Datagram(Bytes),
+    /// Where the peer sees us: an address of ours on its side of every NAT. Comes again when that changes.
+    ObservedAddress(SocketAddr),
     /// The peer moved to a new, validated address.
     PathChanged {
         /// The new address.

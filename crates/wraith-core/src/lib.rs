@@ -20,7 +20,7 @@ pub mod streams;
 mod time;
 pub mod varint;
 
-pub use block::{BLOCK_BYTES, Block, BlockPool, Chunk};
+pub use block::{BLOCK_BYTES, Block, BlockPool, RecvSlice};
 pub use config::{EndpointConfig, TransportConfig};
 pub use congestion::Algorithm;
 pub use connection::Connection;

@@ -172,7 +172,7 @@ fn application(side: &mut Side, now: Time, content: &Bytes, inside: &mut u64) {
         return;
     };
     if let Some(id) = side.incoming {
-        while let Read::Chunk(chunk) = connection.read(now, id).unwrap() {
+        while let Read::Slice(chunk) = connection.read(now, id).unwrap() {
             let at = side.read % WRITE_BYTES;
             let first = chunk.len().min(WRITE_BYTES - at);
             assert_eq!(chunk[..first], content[at..at + first], "at {}", side.read);

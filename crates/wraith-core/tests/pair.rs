@@ -144,7 +144,7 @@ fn transfer(pair: &mut Pair, from: usize, len: usize) {
         let connection = p.sides[1 - from].endpoint.connection(receiver).unwrap();
         loop {
             match connection.read(now, id) {
-                Ok(Read::Chunk(chunk)) => {
+                Ok(Read::Slice(chunk)) => {
                     for byte in chunk.iter() {
                         assert_eq!(*byte, pattern(read), "byte {read}");
                         read += 1;
@@ -292,7 +292,7 @@ fn a_stream_opened_right_before_the_close_is_seen_and_read() {
     let closed = place(&|e| matches!(e, Event::Closed(_))).expect("the end is seen");
     assert!(opened < closed && closed + 1 == events.len());
     let read = receiver.connection(other).unwrap().read(now, id);
-    assert!(matches!(read, Ok(Read::Chunk(chunk)) if &*chunk == b"last words"));
+    assert!(matches!(read, Ok(Read::Slice(chunk)) if &*chunk == b"last words"));
 }
 
 #[test]

@@ -94,7 +94,7 @@ fn a_steady_transfer_with_losses_allocates_nothing() {
         // Repairs the losses, so that what is read has no gap.
         flight(&mut a, &mut b, &mut flying, &mut buf, false);
         let now = Time::ZERO + Duration::from_millis(round);
-        while let Read::Chunk(chunk) = b.read(now, Duration::from_millis(1), id).unwrap() {
+        while let Read::Slice(chunk) = b.read(now, Duration::from_millis(1), id).unwrap() {
             read += chunk.len();
         }
         flight(&mut b, &mut a, &mut flying, &mut buf, false);

@@ -7,12 +7,12 @@ use snow::HandshakeState;
 use wraith_crypto::{InvalidNodeId, NodeId, SecretIdentity, TAG_BYTES, kdf};
 use zeroize::Zeroizing;
 
-use crate::gate::{DatagramKeys, EPHEMERAL_BYTES, GATE_BYTES};
+use crate::mac1::{DatagramKeys, EPHEMERAL_BYTES, MAC1_BYTES};
 use crate::payload::{FinalHello, InitiatorHello, ResponderHello};
 use crate::{H1_BYTES, H2_BYTES, H3_BYTES, Rejected, SessionKeys, resolver};
 
-/// What H3 spends beside its payload: the sealed static key, a tag, the gate.
-const H3_OVERHEAD: usize = (32 + TAG_BYTES) + TAG_BYTES + GATE_BYTES;
+/// What H3 spends beside its payload: the sealed static key, a tag, mac1.
+const H3_OVERHEAD: usize = (32 + TAG_BYTES) + TAG_BYTES + MAC1_BYTES;
 
 /// A handshake we started. [`start`](Self::start) makes H1, to be repeated as it is; [`read_h2`](Self::read_h2) is
 /// offered every datagram that may be the answer, until it takes one; [`write_h3`](Self::write_h3) then ends it.
@@ -48,7 +48,7 @@ impl Initiator {
 
         let len = len.clamp(*H1_BYTES.start(), *H1_BYTES.end());
         let mut payload = hello.encode();
-        payload.resize(len - EPHEMERAL_BYTES - TAG_BYTES - GATE_BYTES, 0);
+        payload.resize(len - EPHEMERAL_BYTES - TAG_BYTES - MAC1_BYTES, 0);
         let h1 = write_with_ephemeral(&mut noise, &payload, &DatagramKeys::first(responder));
         let h1_hash = kdf::hash(&h1);
         let initiator = Self {
@@ -74,8 +74,8 @@ impl Initiator {
         if !(*H2_BYTES.start()..=self.h1_len).contains(&datagram.len()) {
             return Err(Rejected::Length);
         }
-        if !self.h2_keys.admits(datagram) {
-            return Err(Rejected::Gate);
+        if !self.h2_keys.verifies(datagram) {
+            return Err(Rejected::Mac1);
         }
         // A failed read leaves snow where it was: it restores its symmetric state, and the keys of message 2 all come
         // from the `ee` that a new attempt computes again.
@@ -101,9 +101,9 @@ impl Initiator {
         payload.resize(len - H3_OVERHEAD, 0);
         let mut h3 = vec![0; len];
         self.noise
-            .write_message(&payload, &mut h3[..len - GATE_BYTES])
+            .write_message(&payload, &mut h3[..len - MAC1_BYTES])
             .expect("it is our turn, every key is there and the buffer has the message's length");
-        DatagramKeys::third(self.responder, &self.h1_hash, &h2_hash).write_gate(&mut h3);
+        DatagramKeys::third(self.responder, &self.h1_hash, &h2_hash).write_mac1(&mut h3);
         let (send, recv) = self.noise.dangerously_get_raw_split();
         (h3, SessionKeys::new(send, recv))
     }
@@ -115,29 +115,29 @@ impl fmt::Debug for Initiator {
     }
 }
 
-/// Writes a message that begins with an ephemeral key (H1, H2), masks the key and adds the gate.
+/// Writes a message that begins with an ephemeral key (H1, H2), masks the key and adds mac1.
 pub(crate) fn write_with_ephemeral(
     noise: &mut HandshakeState,
     payload: &[u8],
     keys: &DatagramKeys,
 ) -> Vec<u8> {
-    let mut datagram = vec![0; EPHEMERAL_BYTES + payload.len() + TAG_BYTES + GATE_BYTES];
-    let message = datagram.len() - GATE_BYTES;
+    let mut datagram = vec![0; EPHEMERAL_BYTES + payload.len() + TAG_BYTES + MAC1_BYTES];
+    let message = datagram.len() - MAC1_BYTES;
     noise
         .write_message(payload, &mut datagram[..message])
         .expect("it is our turn, every key is there and the buffer has the message's length");
     keys.toggle_mask(&mut datagram[..message]);
-    keys.write_gate(&mut datagram);
+    keys.write_mac1(&mut datagram);
     datagram
 }
 
-/// Reads a message that begins with a masked ephemeral key (H1, H2) and whose gate has been checked.
+/// Reads a message that begins with a masked ephemeral key (H1, H2) and whose mac1 has been checked.
 pub(crate) fn read_with_ephemeral(
     noise: &mut HandshakeState,
     datagram: &[u8],
     keys: &DatagramKeys,
 ) -> Result<Zeroizing<Vec<u8>>, Rejected> {
-    let mut message = datagram[..datagram.len() - GATE_BYTES].to_vec();
+    let mut message = datagram[..datagram.len() - MAC1_BYTES].to_vec();
     keys.toggle_mask(&mut message);
     let mut payload = Zeroizing::new(vec![0; message.len() - EPHEMERAL_BYTES - TAG_BYTES]);
     noise.read_message(&message, &mut payload).map_err(|_| Rejected::Unauthentic)?;

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!     Initiator                                              Responder
-//!     Initiator::start  ────────────── H1 ──────────────▶    GateKey::admits, Responder::read_h1
+//!     Initiator::start  ────────────── H1 ──────────────▶    Mac1Key::verifies, Responder::read_h1
 //!     Initiator::read_h2 ◀───────────── H2 ──────────────    Responder::write_h2
 //!     Initiator::write_h3 ───────────── H3 ──────────────▶   Responder::read_h3
 //!          │ SessionKeys                                          │ SessionKeys
@@ -15,14 +15,14 @@
 //!
 //! What holds everywhere here:
 //!
-//! - A datagram is dropped for the price of one hash unless its sender knows the responder's NodeId (the gate, SPEC §3.1).
+//! - A datagram is dropped for the price of one hash unless its sender knows the responder's NodeId (mac1, SPEC §3.1).
 //! - A rejected datagram changes nothing: whoever injects garbage cannot stop a handshake or a session.
 //! - Packet keys come out of Noise `Split()` and nothing else (SPEC §3.5).
 //! - Opening and sealing a packet allocates nothing.
 
-mod gate;
 mod initiator;
 mod keys;
+mod mac1;
 mod packet_number;
 mod parameters;
 mod payload;
@@ -35,9 +35,9 @@ use std::ops::RangeInclusive;
 
 use thiserror::Error;
 
-pub use gate::{GATE_BYTES, GateKey, gate_of};
 pub use initiator::Initiator;
 pub use keys::SessionKeys;
+pub use mac1::{MAC1_BYTES, Mac1Key, mac1_of};
 pub use parameters::Parameters;
 pub use payload::{FinalHello, InitiatorHello, ResponderHello, negotiate};
 pub use protection::{
@@ -61,9 +61,9 @@ pub enum Rejected {
     /// Not a length this datagram can have.
     #[error("impossible length")]
     Length,
-    /// The gate does not match: not meant for us, or changed on the way.
-    #[error("gate does not match")]
-    Gate,
+    /// The mac1 does not match: not meant for us, or changed on the way.
+    #[error("mac1 does not match")]
+    Mac1,
     /// Not the datagram this state waits for.
     #[error("not expected now")]
     Unexpected,

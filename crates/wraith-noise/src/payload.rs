@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use wraith_crypto::{NodeId, Suite, TAG_BYTES};
 use zeroize::Zeroizing;
 
-use crate::gate::{EPHEMERAL_BYTES, GATE_BYTES};
+use crate::mac1::{EPHEMERAL_BYTES, MAC1_BYTES};
 use crate::protection::CID_BYTES;
 use crate::{Parameters, Rejected};
 
@@ -21,7 +21,7 @@ const ADDRESS_BYTES: usize = 1 + 16 + 2;
 pub(crate) const H2_BYTES_MIN: usize = EPHEMERAL_BYTES
     + (1 + CID_BYTES + 32 + ADDRESS_BYTES + Parameters::BYTES_MAX)
     + TAG_BYTES
-    + GATE_BYTES;
+    + MAC1_BYTES;
 
 /// Payload 1: what the initiator says in H1.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -11,8 +11,8 @@ use snow::HandshakeState;
 use wraith_crypto::{NodeId, SecretIdentity, TAG_BYTES, kdf};
 use zeroize::Zeroizing;
 
-use crate::gate::{DatagramKeys, EPHEMERAL_BYTES, GATE_BYTES, GateKey};
 use crate::initiator::{read_with_ephemeral, write_with_ephemeral};
+use crate::mac1::{DatagramKeys, EPHEMERAL_BYTES, MAC1_BYTES, Mac1Key};
 use crate::payload::{FinalHello, H2_BYTES_MIN, InitiatorHello, ResponderHello};
 use crate::{H1_BYTES, H2_BYTES, H3_BYTES, Rejected, SessionKeys, resolver};
 
@@ -42,23 +42,23 @@ enum Progress {
 }
 
 impl Responder {
-    /// Reads H1. Checks the gate before anything that costs; two scalar multiplications follow. Draws 32 bytes from `rng`
-    /// if the gate matches, and nothing else. Whether the clock in the hello is right, and whether the same H1 was seen
+    /// Reads H1. Checks mac1 before anything that costs; two scalar multiplications follow. Draws 32 bytes from `rng`
+    /// if mac1 matches, and nothing else. Whether the clock in the hello is right, and whether the same H1 was seen
     /// before, is for the caller to judge.
     ///
     /// # Errors
     /// Says why it is not an H1 for us, for a counter.
     pub fn read_h1(
         identity: &SecretIdentity,
-        gate: &GateKey,
+        mac1: &Mac1Key,
         datagram: &[u8],
         rng: &mut impl CryptoRng,
     ) -> Result<(Self, InitiatorHello), Rejected> {
         if !H1_BYTES.contains(&datagram.len()) {
             return Err(Rejected::Length);
         }
-        if !gate.admits(datagram) {
-            return Err(Rejected::Gate);
+        if !mac1.verifies(datagram) {
+            return Err(Rejected::Mac1);
         }
         let mut ephemeral = Zeroizing::new([0; 32]);
         rng.fill_bytes(&mut *ephemeral);
@@ -67,7 +67,7 @@ impl Responder {
             static_secret: identity.noise_static(),
             ephemeral,
             h1: datagram.to_vec(),
-            h1_keys: gate.keys().clone(),
+            h1_keys: mac1.keys().clone(),
             h2_payload: Zeroizing::default(),
         };
         let (noise, payload) = inputs.after_h1()?;
@@ -84,7 +84,7 @@ impl Responder {
         assert!(matches!(self.progress, Progress::ReadH1), "H2 is written once");
         let len = len.clamp(H2_BYTES_MIN, self.inputs.h1.len().min(*H2_BYTES.end()));
         let mut payload = hello.encode();
-        payload.resize(len - EPHEMERAL_BYTES - TAG_BYTES - GATE_BYTES, 0);
+        payload.resize(len - EPHEMERAL_BYTES - TAG_BYTES - MAC1_BYTES, 0);
         self.inputs.h2_payload = payload;
 
         let h1_hash = kdf::hash(&self.inputs.h1);
@@ -109,14 +109,14 @@ impl Responder {
         if !H3_BYTES.contains(&datagram.len()) {
             return Err(Rejected::Length);
         }
-        if !h3_keys.admits(datagram) {
-            return Err(Rejected::Gate);
+        if !h3_keys.verifies(datagram) {
+            return Err(Rejected::Mac1);
         }
         let mut noise = match self.noise.take() {
             Some(noise) => noise,
             None => self.inputs.after_h2()?,
         };
-        let message = &datagram[..datagram.len() - GATE_BYTES];
+        let message = &datagram[..datagram.len() - MAC1_BYTES];
         let mut payload = Zeroizing::new(vec![0; message.len()]);
         let length =
             noise.read_message(message, &mut payload).map_err(|_| Rejected::Unauthentic)?;
@@ -186,8 +186,8 @@ mod tests {
                 unix_seconds: 6,
             };
             let (initiator, h1) = Initiator::start(&a, b.node_id(), &hello, 900, &mut rng).unwrap();
-            let gate = GateKey::for_responder(b.node_id());
-            let (mut responder, _) = Responder::read_h1(&b, &gate, &h1, &mut rng).unwrap();
+            let mac1 = Mac1Key::for_responder(b.node_id());
+            let (mut responder, _) = Responder::read_h1(&b, &mac1, &h1, &mut rng).unwrap();
             let answer = ResponderHello {
                 suite: Suite::Aes256Gcm,
                 cid: [7; 8],
@@ -208,14 +208,14 @@ mod tests {
     }
 
     #[test]
-    fn an_h2_changed_by_somebody_who_knows_the_gate_does_not_stop_the_handshake() {
+    fn an_h2_changed_by_somebody_who_knows_the_key_of_mac1_does_not_stop_the_handshake() {
         let mut it = Witnessed::new();
         let keys = DatagramKeys::second(it.responder_id, &kdf::hash(&it.h1));
         let initiator = it.initiator.as_mut().unwrap();
-        for byte in 0..it.h2.len() - GATE_BYTES {
+        for byte in 0..it.h2.len() - MAC1_BYTES {
             let mut changed = it.h2.clone();
             changed[byte] ^= 0x10;
-            keys.write_gate(&mut changed);
+            keys.write_mac1(&mut changed);
             assert_eq!(initiator.read_h2(&changed), Err(Rejected::Unauthentic), "byte {byte}");
         }
         let (h3, keys) = it.h3();
@@ -225,15 +225,15 @@ mod tests {
     }
 
     #[test]
-    fn an_h3_changed_by_somebody_who_knows_the_gate_does_not_stop_the_handshake() {
+    fn an_h3_changed_by_somebody_who_knows_the_key_of_mac1_does_not_stop_the_handshake() {
         let mut it = Witnessed::new();
         let h3_keys = DatagramKeys::third(it.responder_id, &kdf::hash(&it.h1), &kdf::hash(&it.h2));
         let (h3, keys) = it.h3();
         // Bytes 0 to 47 fail at the static key, the others after it was accepted, where snow cannot step back.
-        for byte in 0..h3.len() - GATE_BYTES {
+        for byte in 0..h3.len() - MAC1_BYTES {
             let mut changed = h3.clone();
             changed[byte] ^= 0x10;
-            h3_keys.write_gate(&mut changed);
+            h3_keys.write_mac1(&mut changed);
             let rejected = it.responder.read_h3(&changed).unwrap_err();
             assert_eq!(rejected, Rejected::Unauthentic, "byte {byte}");
         }
@@ -244,37 +244,37 @@ mod tests {
     }
 
     #[test]
-    fn an_h1_changed_by_somebody_who_knows_the_gate_is_rejected() {
+    fn an_h1_changed_by_somebody_who_knows_the_key_of_mac1_is_rejected() {
         let it = Witnessed::new();
         let identity = SecretIdentity::from_seed([3; 32]);
-        let gate = GateKey::for_responder(it.responder_id);
+        let mac1 = Mac1Key::for_responder(it.responder_id);
         let mut rng = ChaCha20Rng::from_seed([1; 32]);
-        for byte in 0..it.h1.len() - GATE_BYTES {
+        for byte in 0..it.h1.len() - MAC1_BYTES {
             let mut changed = it.h1.clone();
             changed[byte] ^= 0x80;
-            gate.keys().write_gate(&mut changed);
-            let rejected = Responder::read_h1(&identity, &gate, &changed, &mut rng).unwrap_err();
+            mac1.keys().write_mac1(&mut changed);
+            let rejected = Responder::read_h1(&identity, &mac1, &changed, &mut rng).unwrap_err();
             assert_eq!(rejected, Rejected::Unauthentic, "byte {byte}");
         }
     }
 
     proptest! {
         #[test]
-        fn garbage_behind_a_valid_gate_never_panics(
+        fn garbage_behind_a_valid_mac1_never_panics(
             mut h1 in prop::collection::vec(any::<u8>(), 900..=1200),
             mut h3 in prop::collection::vec(any::<u8>(), 300..=1200),
         ) {
             let mut it = Witnessed::new();
-            let gate = GateKey::for_responder(it.responder_id);
-            gate.keys().write_gate(&mut h1);
+            let mac1 = Mac1Key::for_responder(it.responder_id);
+            mac1.keys().write_mac1(&mut h1);
             let identity = SecretIdentity::from_seed([3; 32]);
             let mut rng = ChaCha20Rng::from_seed([1; 32]);
-            let rejected = Responder::read_h1(&identity, &gate, &h1, &mut rng).unwrap_err();
+            let rejected = Responder::read_h1(&identity, &mac1, &h1, &mut rng).unwrap_err();
             prop_assert_eq!(rejected, Rejected::Unauthentic);
 
             let h3_keys =
                 DatagramKeys::third(it.responder_id, &kdf::hash(&it.h1), &kdf::hash(&it.h2));
-            h3_keys.write_gate(&mut h3);
+            h3_keys.write_mac1(&mut h3);
             prop_assert_eq!(it.responder.read_h3(&h3).unwrap_err(), Rejected::Unauthentic);
         }
     }

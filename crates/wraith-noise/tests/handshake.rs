@@ -63,8 +63,8 @@ fn dial(len: usize, seed: u8) -> Dialled {
 }
 
 fn answer(h1: &[u8], len: usize, seed: u8) -> Answered {
-    let gate = GateKey::for_responder(bob().node_id());
-    let (mut responder, hello) = Responder::read_h1(&bob(), &gate, h1, &mut rng(seed)).unwrap();
+    let mac1 = Mac1Key::for_responder(bob().node_id());
+    let (mut responder, hello) = Responder::read_h1(&bob(), &mac1, h1, &mut rng(seed)).unwrap();
     let h2 = responder.write_h2(&responder_hello(), len);
     Answered { responder, hello, h2 }
 }
@@ -134,21 +134,21 @@ fn an_h2_longer_than_h1_is_rejected() {
     let mut long = answer(&dial(1200, 1).h1, 1200, 2).h2;
     assert_eq!(short.initiator.read_h2(&long), Err(Rejected::Length));
     long.truncate(900);
-    assert_eq!(short.initiator.read_h2(&long), Err(Rejected::Gate));
+    assert_eq!(short.initiator.read_h2(&long), Err(Rejected::Mac1));
 }
 
 #[test]
 fn every_changed_byte_of_h1_is_rejected() {
     let dialled = dial(900, 1);
-    let gate = GateKey::for_responder(bob().node_id());
+    let mac1 = Mac1Key::for_responder(bob().node_id());
     for byte in 0..dialled.h1.len() {
         let mut changed = dialled.h1.clone();
         changed[byte] = !changed[byte];
-        assert!(!gate.admits(&changed));
-        let rejected = Responder::read_h1(&bob(), &gate, &changed, &mut rng(2)).unwrap_err();
-        assert_eq!(rejected, Rejected::Gate, "byte {byte}");
+        assert!(!mac1.verifies(&changed));
+        let rejected = Responder::read_h1(&bob(), &mac1, &changed, &mut rng(2)).unwrap_err();
+        assert_eq!(rejected, Rejected::Mac1, "byte {byte}");
     }
-    assert!(gate.admits(&dialled.h1));
+    assert!(mac1.verifies(&dialled.h1));
     answer(&dialled.h1, 300, 2);
 }
 
@@ -159,7 +159,7 @@ fn every_changed_byte_or_length_of_h2_and_h3_is_rejected_and_the_handshake_still
     for byte in 0..answered.h2.len() {
         let mut changed = answered.h2.clone();
         changed[byte] = !changed[byte];
-        assert_eq!(dialled.initiator.read_h2(&changed), Err(Rejected::Gate), "byte {byte}");
+        assert_eq!(dialled.initiator.read_h2(&changed), Err(Rejected::Mac1), "byte {byte}");
         assert!(dialled.initiator.read_h2(&answered.h2[..byte]).is_err());
     }
     assert!(dialled.initiator.read_h2(&dialled.h1).is_err(), "our own H1, reflected");
@@ -170,7 +170,7 @@ fn every_changed_byte_or_length_of_h2_and_h3_is_rejected_and_the_handshake_still
     for byte in 0..h3.len() {
         let mut changed = h3.clone();
         changed[byte] = !changed[byte];
-        assert_eq!(answered.responder.read_h3(&changed).unwrap_err(), Rejected::Gate);
+        assert_eq!(answered.responder.read_h3(&changed).unwrap_err(), Rejected::Mac1);
         assert!(answered.responder.read_h3(&h3[..byte]).is_err());
     }
     let (_, peer_keys) = answered.responder.read_h3(&h3).unwrap();
@@ -178,21 +178,21 @@ fn every_changed_byte_or_length_of_h2_and_h3_is_rejected_and_the_handshake_still
 }
 
 #[test]
-fn h1_for_somebody_else_does_not_pass_the_gate() {
-    let other = GateKey::for_responder(alice().node_id());
+fn h1_for_somebody_else_does_not_pass_mac1() {
+    let other = Mac1Key::for_responder(alice().node_id());
     let dialled = dial(900, 1);
-    assert!(!other.admits(&dialled.h1));
+    assert!(!other.verifies(&dialled.h1));
     assert_eq!(
         Responder::read_h1(&alice(), &other, &dialled.h1, &mut rng(2)).unwrap_err(),
-        Rejected::Gate
+        Rejected::Mac1
     );
 }
 
 #[test]
 fn h3_before_h2_is_not_expected() {
-    let gate = GateKey::for_responder(bob().node_id());
+    let mac1 = Mac1Key::for_responder(bob().node_id());
     let (mut responder, _) =
-        Responder::read_h1(&bob(), &gate, &dial(900, 1).h1, &mut rng(2)).unwrap();
+        Responder::read_h1(&bob(), &mac1, &dial(900, 1).h1, &mut rng(2)).unwrap();
     assert_eq!(responder.read_h3(&[0; 300]).unwrap_err(), Rejected::Unexpected);
 }
 
@@ -209,7 +209,7 @@ fn an_answer_in_a_suite_that_was_not_offered_is_rejected() {
 fn an_answer_to_another_h1_is_rejected() {
     let mut dialled = dial(900, 1);
     let other = answer(&dial(900, 9).h1, 400, 2);
-    assert_eq!(dialled.initiator.read_h2(&other.h2), Err(Rejected::Gate));
+    assert_eq!(dialled.initiator.read_h2(&other.h2), Err(Rejected::Mac1));
 }
 
 #[test]
@@ -241,12 +241,12 @@ fn no_byte_of_h1_h2_or_h3_is_anything_but_random() {
         ChaCha20Rng::from_seed(seed)
     };
     let (alice, bob) = (alice(), bob());
-    let gate = GateKey::for_responder(bob.node_id());
+    let mac1 = Mac1Key::for_responder(bob.node_id());
     for _ in 0..HANDSHAKES {
         let (mut initiator, h1) =
             Initiator::start(&alice, bob.node_id(), &initiator_hello(), h1_len, &mut seeded())
                 .unwrap();
-        let (mut responder, _) = Responder::read_h1(&bob, &gate, &h1, &mut seeded()).unwrap();
+        let (mut responder, _) = Responder::read_h1(&bob, &mac1, &h1, &mut seeded()).unwrap();
         let h2 = responder.write_h2(&responder_hello(), h2_len);
         initiator.read_h2(&h2).unwrap();
         let (h3, _) = initiator.write_h3(&final_hello(), h3_len);
@@ -270,9 +270,9 @@ proptest! {
     fn garbage_never_panics_and_never_stops_a_handshake(
         garbage in prop::collection::vec(any::<u8>(), 0..1400),
     ) {
-        let gate = GateKey::for_responder(bob().node_id());
-        prop_assert!(!gate.admits(&garbage));
-        prop_assert!(Responder::read_h1(&bob(), &gate, &garbage, &mut rng(3)).is_err());
+        let mac1 = Mac1Key::for_responder(bob().node_id());
+        prop_assert!(!mac1.verifies(&garbage));
+        prop_assert!(Responder::read_h1(&bob(), &mac1, &garbage, &mut rng(3)).is_err());
         let mut dialled = dial(900, 1);
         let mut answered = answer(&dialled.h1, 400, 2);
         prop_assert!(dialled.initiator.read_h2(&garbage).is_err());

@@ -398,12 +398,12 @@ impl Party {
             }
             let stream = self.streams.get_mut(&id).expect("found above");
             match connection.read(now, id) {
-                Ok(Read::Chunk(chunk)) => {
-                    assert!(!chunk.is_empty(), "an empty chunk");
-                    assert!(stream.incoming.is_at(stream.read, &chunk), "{id}: wrong bytes");
-                    stream.read += chunk.len() as u64;
+                Ok(Read::Slice(slice)) => {
+                    assert!(!slice.is_empty(), "an empty slice");
+                    assert!(stream.incoming.is_at(stream.read, &slice), "{id}: wrong bytes");
+                    stream.read += slice.len() as u64;
                     assert!(stream.read <= stream.read_len, "{id}: too many bytes");
-                    self.bytes_read += chunk.len() as u64;
+                    self.bytes_read += slice.len() as u64;
                 }
                 Ok(Read::Finished) => {
                     assert!(!stream.may_be_reset, "{id}: finished instead of reset");

@@ -7,7 +7,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use wraith_crypto::kdf;
 use wraith_noise::{
-    FinalHello, GATE_BYTES, GateKey, Initiator, InitiatorHello, Responder, ResponderHello,
+    FinalHello, Initiator, InitiatorHello, MAC1_BYTES, Mac1Key, Responder, ResponderHello,
     SecretIdentity, Suite,
 };
 
@@ -27,13 +27,13 @@ pub(crate) fn run(input: &[u8]) {
     let len = usize::from(input.u16());
     let (mut initiator, h1) =
         Initiator::start(&alice, bob.node_id(), &hello, len, &mut rng).expect("a valid NodeId");
-    let gate = GateKey::for_responder(bob.node_id());
+    let mac1 = Mac1Key::for_responder(bob.node_id());
     let first = kdf::derive("wraith/1 gate 1", bob.node_id().as_bytes());
     for damaged in damage(&mut input, &h1, first) {
-        assert!(Responder::read_h1(&bob, &gate, &damaged, &mut rng).is_err());
+        assert!(Responder::read_h1(&bob, &mac1, &damaged, &mut rng).is_err());
     }
     let (mut responder, heard) =
-        Responder::read_h1(&bob, &gate, &h1, &mut rng).expect("it is the true one");
+        Responder::read_h1(&bob, &mac1, &h1, &mut rng).expect("it is the true one");
     assert_eq!(heard, hello);
 
     let answer = ResponderHello {
@@ -65,21 +65,21 @@ pub(crate) fn run(input: &[u8]) {
     assert!(responder.read_h3(&h3).is_err(), "keys are given out once");
 }
 
-/// Two damaged forms of a datagram: as it is, and with a gate that is right again.
-fn damage(input: &mut Input<'_>, datagram: &[u8], gate: [u8; 32]) -> Vec<Vec<u8>> {
+/// Two damaged forms of a datagram: as it is, and with a mac1 that is right again.
+fn damage(input: &mut Input<'_>, datagram: &[u8], mac1: [u8; 32]) -> Vec<Vec<u8>> {
     let mut bytes = datagram.to_vec();
     let (at, with) = (usize::from(input.u16()), input.byte());
     match with {
         0..8 => bytes.truncate(at % bytes.len()),
         8..16 => bytes.extend_from_slice(input.bytes(at % 400)),
         _ => {
-            let end = bytes.len() - GATE_BYTES;
+            let end = bytes.len() - MAC1_BYTES;
             bytes[at % end] ^= with;
         }
     }
-    let mut gated = bytes.clone();
-    if let Some((body, gate_bytes)) = gated.split_last_chunk_mut::<GATE_BYTES>() {
-        gate_bytes.copy_from_slice(&kdf::keyed(&gate, body)[..GATE_BYTES]);
+    let mut with_mac1 = bytes.clone();
+    if let Some((body, mac1_bytes)) = with_mac1.split_last_chunk_mut::<MAC1_BYTES>() {
+        mac1_bytes.copy_from_slice(&kdf::keyed(&mac1, body)[..MAC1_BYTES]);
     }
-    [bytes, gated].into_iter().filter(|damaged| *damaged != datagram).collect()
+    [bytes, with_mac1].into_iter().filter(|damaged| *damaged != datagram).collect()
 }

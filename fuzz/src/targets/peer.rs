@@ -135,7 +135,7 @@ impl Victim {
 
     fn read(&mut self, handle: ConnectionHandle, id: StreamId) {
         let Some(connection) = self.endpoint.connection(handle) else { return };
-        while let Ok(Read::Chunk(chunk)) = connection.read(self.now, id) {
+        while let Ok(Read::Slice(chunk)) = connection.read(self.now, id) {
             // An echo, so that acknowledgements and windows matter.
             let _ = connection.write(id, Bytes::copy_from_slice(chunk.as_ref()));
         }

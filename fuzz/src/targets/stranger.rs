@@ -8,7 +8,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use wraith_core::{Endpoint, EndpointConfig, PathAddr, Time};
 use wraith_crypto::kdf;
-use wraith_noise::{GATE_BYTES, H1_BYTES, Initiator, InitiatorHello, NodeId, SecretIdentity};
+use wraith_noise::{H1_BYTES, Initiator, InitiatorHello, MAC1_BYTES, NodeId, SecretIdentity};
 
 use crate::input::Input;
 
@@ -42,7 +42,7 @@ pub(crate) fn run(input: &[u8]) {
         let from = PathAddr::from(SocketAddr::from(from));
         let mut datagram = match kind & 3 {
             0 => input.bytes(2000).to_vec(),
-            1 => gated(&mut input, node_id),
+            1 => with_mac1(&mut input, node_id),
             _ => h1(&mut input, node_id, now),
         };
         let len = datagram.len();
@@ -59,14 +59,14 @@ pub(crate) fn run(input: &[u8]) {
     }
 }
 
-/// Bytes with the gate of H1, of a length that H1 may have.
-fn gated(input: &mut Input<'_>, node_id: NodeId) -> Vec<u8> {
+/// Bytes with mac1 of H1, of a length that H1 may have.
+fn with_mac1(input: &mut Input<'_>, node_id: NodeId) -> Vec<u8> {
     let len = H1_BYTES.start() + usize::from(input.u16()) % (H1_BYTES.end() - H1_BYTES.start() + 1);
     let mut datagram = input.bytes(64).to_vec();
     datagram.resize(len, 0);
     let key = kdf::derive("wraith/1 gate 1", node_id.as_bytes());
-    let gate = kdf::keyed(&key, &datagram[..len - GATE_BYTES]);
-    datagram[len - GATE_BYTES..].copy_from_slice(&gate[..GATE_BYTES]);
+    let mac1 = kdf::keyed(&key, &datagram[..len - MAC1_BYTES]);
+    datagram[len - MAC1_BYTES..].copy_from_slice(&mac1[..MAC1_BYTES]);
     datagram
 }
 

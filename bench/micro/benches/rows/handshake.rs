@@ -8,7 +8,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use wraith_crypto::agree::{x25519, x25519_public};
 use wraith_noise::{
-    FinalHello, GateKey, Initiator, InitiatorHello, Parameters, Responder, ResponderHello,
+    FinalHello, Initiator, InitiatorHello, Mac1Key, Parameters, Responder, ResponderHello,
     SecretIdentity, Suite,
 };
 
@@ -34,9 +34,9 @@ fn handshake(rng: &mut ChaCha20Rng) {
     let last = FinalHello { node_id: alice.node_id(), parameters: Parameters::default() };
     let (mut initiator, h1) =
         Initiator::start(&alice, bob.node_id(), &hello, 1000, rng).expect("a valid NodeId");
-    let gate = GateKey::for_responder(bob.node_id());
-    assert!(gate.admits(&h1));
-    let (mut responder, _) = Responder::read_h1(&bob, &gate, &h1, rng).expect("authentic");
+    let mac1 = Mac1Key::for_responder(bob.node_id());
+    assert!(mac1.verifies(&h1));
+    let (mut responder, _) = Responder::read_h1(&bob, &mac1, &h1, rng).expect("authentic");
     let h2 = responder.write_h2(&answer, 500);
     initiator.read_h2(&h2).expect("authentic");
     let (h3, keys) = initiator.write_h3(&last, 700);

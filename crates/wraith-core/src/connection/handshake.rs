@@ -32,7 +32,7 @@ const RTT_PLAUSIBLE: Duration = Duration::from_secs(1);
 const PEER_ACK_DELAY_MAX: Duration = Duration::from_millis(200);
 
 /// An initiator waiting for H2.
-pub(crate) struct Opening {
+pub(crate) struct Handshake {
     initiator: Option<Initiator>,
     pub(super) h1: Vec<u8>,
     pub(super) next: Time,
@@ -43,7 +43,7 @@ pub(crate) struct Opening {
     pub(super) sent: Time,
 }
 
-impl Opening {
+impl Handshake {
     /// The round trip, if H2 came now. After a repeat it is unknown which H1 was answered. Paths are shorter than
     /// [`RTT_PLAUSIBLE`], and the longest are those on which the first H1 is repeated before its answer can come; after
     /// a longer time the peer came late, and answered one of the last.
@@ -53,9 +53,9 @@ impl Opening {
     }
 }
 
-impl fmt::Debug for Opening {
+impl fmt::Debug for Handshake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Opening").field("next", &self.next).finish_non_exhaustive()
+        f.debug_struct("Handshake").field("next", &self.next).finish_non_exhaustive()
     }
 }
 
@@ -108,7 +108,7 @@ impl Connection {
         };
         let len = draw(&mut parts.rng, H1_BYTES);
         let (initiator, h1) = Initiator::start(identity, parts.peer, &hello, len, &mut parts.rng)?;
-        let opening = Opening {
+        let handshake = Handshake {
             initiator: Some(initiator),
             h1,
             next: now,
@@ -117,13 +117,13 @@ impl Connection {
             began: now,
             sent: now,
         };
-        Ok(Self::new(now, parts, State::Opening(Box::new(opening))))
+        Ok(Self::new(now, parts, State::Handshake(Box::new(handshake))))
     }
 
     /// A connection whose initiator proved itself with H3.
     pub(crate) fn accepted(now: Time, parts: Parts, proof: &Proof<'_>) -> Self {
         let Proof { suite, hello, last, keys, h3_digest, rtt } = *proof;
-        let mut connection = Self::new(now, parts, State::Open);
+        let mut connection = Self::new(now, parts, State::Established);
         connection.h3_digest = Some(h3_digest);
         connection.seal(now, suite, hello.cid, hello.cid_mask, keys);
         connection.adopt(now, &last.parameters, rtt);
@@ -140,19 +140,19 @@ impl Connection {
         identity: &SecretIdentity,
         datagram: &[u8],
     ) -> bool {
-        let State::Opening(opening) = &mut self.state else { return false };
-        let Some(initiator) = opening.initiator.as_mut() else { return false };
+        let State::Handshake(handshake) = &mut self.state else { return false };
+        let Some(initiator) = handshake.initiator.as_mut() else { return false };
         let Ok(hello) = initiator.read_h2(datagram) else { return false };
         if hello.suite.bit() & self.config.suites == 0 {
             self.fall_silent(CloseReason::HandshakeTimeout);
             return true;
         }
-        let rtt = opening.round_trip(now);
-        let initiator = opening.initiator.take().expect("checked above");
+        let rtt = handshake.round_trip(now);
+        let initiator = handshake.initiator.take().expect("checked above");
         let last = FinalHello { node_id: identity.node_id(), parameters: parameters(&self.config) };
         let len = draw(&mut self.rng, H3_BYTES);
         let (h3, keys) = initiator.write_h3(&last, len);
-        self.open(now, &hello, h3, &keys, rtt);
+        self.establish(now, &hello, h3, &keys, rtt);
         true
     }
 
@@ -165,7 +165,7 @@ impl Connection {
         true
     }
 
-    fn open(
+    fn establish(
         &mut self,
         now: Time,
         hello: &ResponderHello,
@@ -175,9 +175,12 @@ impl Connection {
     ) {
         self.seal(now, hello.suite, hello.cid, hello.cid_mask, keys);
         self.confirming = Some(Confirming { h3, next: now, interval: REPEAT_FIRST });
-        self.state = State::Open;
+        self.state = State::Established;
         self.adopt(now, &hello.parameters, rtt);
         self.events.push_back(Event::Connected);
+        // H2 said where the responder sees us; it hears the same of itself from us.
+        self.on_observed_address(hello.observed);
+        self.observed_due = true;
     }
 
     fn seal(

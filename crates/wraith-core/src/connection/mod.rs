@@ -21,6 +21,7 @@ mod transmit;
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -38,7 +39,7 @@ use crate::recovery::{Recovery, RecoveryConfig, Settled};
 use crate::streams::{Read, Role, StreamConfig, StreamId, Streams};
 use crate::{BlockPool, CloseReason, PathAddr, StreamError, Time, Violation};
 
-use handshake::Opening;
+use handshake::Handshake;
 pub(crate) use handshake::{Proof, draw, parameters};
 
 /// RTT assumed before the first sample (RFC 9002 §6.2.2 says 333 ms; most of our paths are far shorter, and a PTO
@@ -73,8 +74,8 @@ struct Confirming {
 #[derive(Debug)]
 enum State {
     /// Initiator, before H2.
-    Opening(Box<Opening>),
-    Open,
+    Handshake(Box<Handshake>),
+    Established,
     /// We closed: CLOSE is (re)sent when `due`, until `until`.
     Closing {
         code: u64,
@@ -122,6 +123,10 @@ pub struct Connection {
     frequency: AckFrequency,
     datagrams: VecDeque<Bytes>,
     datagram_max: u64,
+    /// Where the peer sees us, as it said last.
+    observed: Option<SocketAddr>,
+    /// The peer is to be told where we see it, in the next packet that elicits an ACK.
+    observed_due: bool,
     next_pn: u64,
     /// Packets that must go out whatever congestion control says.
     probes: u8,
@@ -177,6 +182,8 @@ impl Connection {
             },
             datagrams: VecDeque::new(),
             datagram_max: 0,
+            observed: None,
+            observed_due: false,
             next_pn: 0,
             probes: 0,
             ping: false,
@@ -269,6 +276,11 @@ impl Connection {
         self.path.remote
     }
 
+    /// Where the peer sees us, if it has said so: what others may reach us at, if the NATs in between allow it.
+    pub fn observed_address(&self) -> Option<SocketAddr> {
+        self.observed
+    }
+
     /// The connection ID that the peer puts on packets for us.
     pub(crate) fn own_cid(&self) -> [u8; 8] {
         self.own_cid
@@ -276,7 +288,7 @@ impl Connection {
 
     /// True once the connection ended; only late packets are still answered.
     pub fn is_closed(&self) -> bool {
-        !matches!(self.state, State::Opening(_) | State::Open)
+        !matches!(self.state, State::Handshake(_) | State::Established)
     }
 
     /// True when nothing is left to do and the connection can be forgotten.

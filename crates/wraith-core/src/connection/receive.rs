@@ -3,6 +3,7 @@
 //! Invariant: nothing changes before the packet's tag verified, and a frame that breaks the protocol closes the
 //! connection without acting on the rest of its packet.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -44,7 +45,7 @@ impl Connection {
         self.confirming = None;
         let payload = &datagram[HEADER..HEADER + opened.payload_len];
         match &mut self.state {
-            State::Open => {}
+            State::Established => {}
             State::Closing { due, next, until, .. } => {
                 if Frames::new(payload).any(|frame| matches!(frame, Ok(Frame::Close { .. }))) {
                     // It knows: nobody is left who would have to be told again.
@@ -61,7 +62,7 @@ impl Connection {
             Ok(ack_eliciting) => {
                 self.acks.on_received(now, opened.pn, ack_eliciting);
                 self.restart_idle_timer(now);
-                if from != self.path.remote && newest && matches!(self.state, State::Open) {
+                if from != self.path.remote && newest && matches!(self.state, State::Established) {
                     self.on_new_address(now, from, datagram.len());
                 }
             }
@@ -97,7 +98,7 @@ impl Connection {
             let frame = frame?;
             ack_eliciting |= frame.is_ack_eliciting();
             self.handle_frame(now, from, frame)?;
-            if !matches!(self.state, State::Open) {
+            if !matches!(self.state, State::Established) {
                 break;
             }
         }
@@ -146,8 +147,7 @@ impl Connection {
                 }
             }
             Frame::PathResponse(data) => self.on_path_response(now, data),
-            // What the peer sees of our address is for discovery; nothing here depends on it.
-            Frame::ObservedAddress(_) => {}
+            Frame::ObservedAddress(address) => self.on_observed_address(address),
             Frame::AckFrequency { sequence, packets, max_delay_us } => {
                 let delay = Duration::from_micros(max_delay_us);
                 self.acks.on_ack_frequency(sequence, packets, delay);
@@ -164,6 +164,19 @@ impl Connection {
         self.announce_end(CloseReason::Peer { code, reason });
     }
 
+    /// The peer says where it sees us. Nothing in the protocol depends on it: it is for whoever looks for addresses of ours.
+    pub(super) fn on_observed_address(&mut self, address: SocketAddr) {
+        let nowhere = address.ip().is_unspecified() || address.port() == 0;
+        if nowhere || self.observed == Some(address) {
+            return;
+        }
+        self.observed = Some(address);
+        // A peer that changes its mind in every packet must not fill our memory.
+        if self.events.len() < EVENTS_MAX {
+            self.events.push_back(Event::ObservedAddress(address));
+        }
+    }
+
     fn on_path_response(&mut self, now: Time, data: [u8; 8]) {
         if self.candidate.as_ref().is_none_or(|c| c.challenge != data) {
             return;
@@ -174,6 +187,7 @@ impl Connection {
         self.recovery.reset_path(now, self.path.mtud.current());
         // What was in flight on the old path is likely lost: the probe asks about it at once.
         self.probes = self.probes.max(1);
+        self.observed_due = true;
         self.events.push_back(Event::PathChanged { remote: candidate.remote });
     }
 
@@ -211,6 +225,7 @@ impl Connection {
             SentFrame::AckFrequency(sequence) => {
                 self.frequency.pending |= *sequence == self.frequency.sequence;
             }
+            SentFrame::ObservedAddress => self.observed_due = true,
             other => self.streams.on_lost(other),
         }
     }

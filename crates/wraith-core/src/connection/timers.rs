@@ -13,14 +13,14 @@ impl Connection {
     /// When [`Self::handle_timeout`] must be called, if nothing happens before.
     pub(crate) fn poll_timeout(&self) -> Option<Time> {
         match &self.state {
-            State::Opening(opening) => Some(opening.next.min(opening.deadline)),
-            State::Open => Some(self.open_timeout()),
+            State::Handshake(handshake) => Some(handshake.next.min(handshake.deadline)),
+            State::Established => Some(self.established_timeout()),
             State::Closing { until, .. } | State::Draining { until, .. } => Some(*until),
             State::Drained => None,
         }
     }
 
-    fn open_timeout(&self) -> Time {
+    fn established_timeout(&self) -> Time {
         let keep_alive = self.config.keep_alive.then(|| self.keep_alive_at());
         let forget = self.sealed.as_ref().and_then(|s| s.forget_at);
         let confirm = self.confirming.as_ref().map(|c| c.next);
@@ -42,12 +42,12 @@ impl Connection {
     /// Does what is due by `now`.
     pub(crate) fn handle_timeout(&mut self, now: Time) {
         match &self.state {
-            State::Opening(opening) => {
-                if opening.deadline <= now {
+            State::Handshake(handshake) => {
+                if handshake.deadline <= now {
                     self.fall_silent(CloseReason::HandshakeTimeout);
                 }
             }
-            State::Open => self.handle_open_timeout(now),
+            State::Established => self.handle_established_timeout(now),
             State::Closing { until, .. } | State::Draining { until, .. } => {
                 if *until <= now {
                     self.state = State::Drained;
@@ -57,7 +57,7 @@ impl Connection {
         }
     }
 
-    fn handle_open_timeout(&mut self, now: Time) {
+    fn handle_established_timeout(&mut self, now: Time) {
         if self.idle_deadline() <= now {
             self.fall_silent(CloseReason::IdleTimeout);
             return;

@@ -43,8 +43,8 @@ impl Connection {
     /// Fills `buf` with the next datagrams. `buf` must hold at least one datagram of the largest MTU.
     pub(crate) fn poll_transmit(&mut self, now: Time, buf: &mut [u8]) -> Option<Transmit> {
         let transmit = match &self.state {
-            State::Opening(_) => self.transmit_h1(now, buf),
-            State::Open => self
+            State::Handshake(_) => self.transmit_h1(now, buf),
+            State::Established => self
                 .transmit_h3(now, buf)
                 .or_else(|| self.transmit_response(now, buf))
                 .or_else(|| self.transmit_challenge(now, buf))
@@ -65,15 +65,15 @@ impl Connection {
 
     fn transmit_h1(&mut self, now: Time, buf: &mut [u8]) -> Option<Transmit> {
         let to = self.path.remote;
-        let State::Opening(opening) = &mut self.state else { return None };
-        if opening.next > now {
+        let State::Handshake(handshake) = &mut self.state else { return None };
+        if handshake.next > now {
             return None;
         }
-        opening.sent = now;
-        opening.next = now + opening.interval;
-        opening.interval *= 2;
-        buf[..opening.h1.len()].copy_from_slice(&opening.h1);
-        Some(Self::single(to, opening.h1.len()))
+        handshake.sent = now;
+        handshake.next = now + handshake.interval;
+        handshake.interval *= 2;
+        buf[..handshake.h1.len()].copy_from_slice(&handshake.h1);
+        Some(Self::single(to, handshake.h1.len()))
     }
 
     fn transmit_h3(&mut self, now: Time, buf: &mut [u8]) -> Option<Transmit> {
@@ -242,6 +242,9 @@ impl Connection {
             sent.push(SentFrame::AckFrequency(self.frequency.sequence));
             self.frequency.pending = false;
         }
+        if self.observed_due && (with_data || control) {
+            self.write_observed_address(&mut out, &mut sent);
+        }
         if probe || (with_data && data.prompt) {
             out.immediate_ack();
         }
@@ -263,6 +266,19 @@ impl Connection {
         self.probes = self.probes.saturating_sub(1);
         let eliciting = !ack_only || refresh || sent.iter().any(|f| matches!(f, SentFrame::Ping));
         Some(self.send_packet(now, payload, space, sent, eliciting, false))
+    }
+
+    /// Tells the peer where we see it, if that is an address of the Internet. Cold: once, and after the peer has moved.
+    #[cold]
+    fn write_observed_address(&mut self, out: &mut FrameWriter<'_>, sent: &mut SentFrames) {
+        let Some(address) = self.path.remote.ip() else {
+            self.observed_due = false;
+            return;
+        };
+        if out.observed_address(address) {
+            sent.push(SentFrame::ObservedAddress);
+            self.observed_due = false;
+        }
     }
 
     fn write_datagrams(&mut self, out: &mut FrameWriter<'_>, sent: &mut SentFrames) {

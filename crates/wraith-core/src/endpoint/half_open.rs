@@ -1,7 +1,7 @@
 //! Handshakes a stranger began and did not finish: between our H2 and their H3 (SPEC §3.4).
 //!
 //! Bounded: the oldest gives way. A repeated H1 gets the identical H2 for 5 s, and every H1 that was seen is
-//! remembered (as its gate) for at least the time during which its clock would still be accepted.
+//! remembered (as its mac1) for at least the time during which its clock would still be accepted.
 
 use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::{PathAddr, Time};
 const REPEAT_WINDOW: Duration = Duration::from_secs(5);
 /// A half-open handshake is forgotten after this long: the initiator has given up by then.
 const LIFETIME: Duration = Duration::from_secs(15);
-/// One generation of remembered gates: twice the ±90 s for which a clock is accepted.
+/// One generation of remembered values of mac1: twice the ±90 s for which a clock is accepted.
 const SEEN_WINDOW: Duration = Duration::from_secs(180);
 /// Gates in one generation (1 MiB); a flood of valid H1s shortens the memory instead of growing it.
 const SEEN_MAX: usize = 1 << 16;
@@ -28,7 +28,7 @@ pub(crate) struct HalfOpen {
     pub(crate) suite: Suite,
     pub(crate) own_cid: [u8; 8],
     pub(crate) remote: PathAddr,
-    pub(crate) h1_gate: [u8; 16],
+    pub(crate) h1_mac1: [u8; 16],
     pub(crate) h2: Vec<u8>,
     pub(crate) created: Time,
 }
@@ -42,7 +42,7 @@ pub(crate) struct HalfOpens {
     seen_since: Time,
 }
 
-/// What to do with an H1 whose gate is right.
+/// What to do with an H1 whose mac1 is right.
 pub(crate) enum Verdict<'a> {
     New,
     Repeat(&'a [u8]),
@@ -50,25 +50,25 @@ pub(crate) enum Verdict<'a> {
 }
 
 impl HalfOpens {
-    /// Judges an H1 by its gate, and remembers it unless there is no room for its handshake now.
-    pub(crate) fn judge(&mut self, now: Time, from: PathAddr, gate: [u8; 16]) -> Verdict<'_> {
+    /// Judges an H1 by its mac1, and remembers it unless there is no room for its handshake now.
+    pub(crate) fn judge(&mut self, now: Time, from: PathAddr, mac1: [u8; 16]) -> Verdict<'_> {
         self.expire(now);
         if now - self.seen_since >= SEEN_WINDOW || self.seen.len() >= SEEN_MAX {
             self.seen_before = std::mem::take(&mut self.seen);
             self.seen_since = now;
         }
-        if self.seen.contains(&gate) || self.seen_before.contains(&gate) {
+        if self.seen.contains(&mac1) || self.seen_before.contains(&mac1) {
             let repeat = self
                 .waiting
                 .iter()
-                .find(|h| h.h1_gate == gate && h.remote == from && now - h.created < REPEAT_WINDOW);
+                .find(|h| h.h1_mac1 == mac1 && h.remote == from && now - h.created < REPEAT_WINDOW);
             return repeat.map_or(Verdict::Silence, |h| Verdict::Repeat(&h.h2));
         }
         // Not remembered: its repeat may find room.
         if self.waiting.iter().filter(|h| h.remote == from).count() >= PER_ADDRESS_MAX {
             return Verdict::Silence;
         }
-        self.seen.insert(gate);
+        self.seen.insert(mac1);
         Verdict::New
     }
 

@@ -18,7 +18,7 @@ use thiserror::Error;
 use wraith_crypto::aead::aes_hardware;
 use wraith_crypto::identity::NodeId;
 use wraith_noise::{
-    CidMask, FinalHello, GateKey, H2_BYTES, Responder, ResponderHello, SessionKeys, negotiate,
+    CidMask, FinalHello, H2_BYTES, Mac1Key, Responder, ResponderHello, SessionKeys, negotiate,
 };
 
 use crate::config::EndpointConfig;
@@ -51,7 +51,7 @@ pub enum ConnectError {
 /// [`Self::poll_event`], then sleep until [`Self::poll_timeout`] or the next datagram.
 pub struct Endpoint {
     config: EndpointConfig,
-    gate: GateKey,
+    mac1: Mac1Key,
     cid_mask_key: [u8; 32],
     cid_mask: CidMask,
     rng: ChaCha20Rng,
@@ -97,7 +97,7 @@ impl Endpoint {
         rng.fill_bytes(&mut cid_mask_key);
         let blocks = config.transport.connection_window_max as usize / crate::BLOCK_BYTES;
         Self {
-            gate: GateKey::for_responder(config.identity.node_id()),
+            mac1: Mac1Key::for_responder(config.identity.node_id()),
             cid_mask_key,
             cid_mask: CidMask::new(cid_mask_key),
             rng,
@@ -321,24 +321,24 @@ impl Endpoint {
     }
 
     fn handle_h1(&mut self, now: Time, from: PathAddr, datagram: &[u8]) -> bool {
-        if !self.config.accept || !self.gate.admits(datagram) {
+        if !self.config.accept || !self.mac1.verifies(datagram) {
             return false;
         }
-        let gate: [u8; 16] = *datagram.last_chunk().expect("an admitted datagram ends in a gate");
-        match self.half_opens.judge(now, from, gate) {
+        let mac1: [u8; 16] = *datagram.last_chunk().expect("an admitted datagram ends in a mac1");
+        match self.half_opens.judge(now, from, mac1) {
             Verdict::Silence => false,
             Verdict::Repeat(h2) => {
                 let h2 = h2.to_vec();
                 self.answer(from, h2);
                 true
             }
-            Verdict::New => self.begin(now, from, gate, datagram),
+            Verdict::New => self.begin(now, from, mac1, datagram),
         }
     }
 
     /// Answers a new, admitted H1 with H2.
-    fn begin(&mut self, now: Time, from: PathAddr, gate: [u8; 16], datagram: &[u8]) -> bool {
-        let read = Responder::read_h1(&self.config.identity, &self.gate, datagram, &mut self.rng);
+    fn begin(&mut self, now: Time, from: PathAddr, mac1: [u8; 16], datagram: &[u8]) -> bool {
+        let read = Responder::read_h1(&self.config.identity, &self.mac1, datagram, &mut self.rng);
         let Ok((mut responder, hello)) = read else { return false };
         if hello.unix_seconds.abs_diff(self.unix_seconds(now)) > CLOCK_SKEW_MAX_S {
             return false;
@@ -362,7 +362,7 @@ impl Endpoint {
             suite,
             own_cid,
             remote: from,
-            h1_gate: gate,
+            h1_mac1: mac1,
             h2,
             created: now,
         };

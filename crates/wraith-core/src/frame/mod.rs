@@ -184,7 +184,7 @@ pub enum SentFrame {
     PathChallenge([u8; 8]),
     /// Never repeated.
     PathResponse,
-    /// Never repeated.
+    /// The address where the peer is seen; repeated with the newest one.
     ObservedAddress,
     /// Never repeated.
     Datagram,

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use crate::{BLOCK_BYTES, Block, BlockPool, Chunk, RangeSet};
+use crate::{BLOCK_BYTES, Block, BlockPool, RangeSet, RecvSlice};
 
 /// Below this the bytes are copied out and the block stays, so that a trickle of small messages does not keep a
 /// block each in the application's hands.
@@ -71,7 +71,7 @@ impl Assembler {
     }
 
     /// The next bytes in order: at most up to the end of the first block.
-    pub(super) fn take(&mut self) -> Option<Chunk> {
+    pub(super) fn take(&mut self) -> Option<RecvSlice> {
         let front = self.front();
         if front == self.read {
             return None;
@@ -85,13 +85,13 @@ impl Assembler {
         if range.len() >= HAND_OVER_BYTES && (front >= block_end || !more_in_block) {
             let block = slot.take().expect("unread bytes are in the first block");
             self.drop_read_blocks();
-            return Some(Chunk::new(block, range));
+            return Some(RecvSlice::new(block, range));
         }
         let block = slot.as_ref().expect("unread bytes are in the first block");
         let len = range.len();
         let copy = Block::copy_of(&block[range]);
         self.drop_read_blocks();
-        Some(Chunk::new(copy, 0..len))
+        Some(RecvSlice::new(copy, 0..len))
     }
 
     fn drop_read_blocks(&mut self) {
@@ -119,9 +119,9 @@ mod tests {
     }
 
     fn drain(assembler: &mut Assembler, out: &mut Vec<u8>) {
-        while let Some(chunk) = assembler.take() {
-            assert!(!chunk.is_empty());
-            out.extend_from_slice(&chunk);
+        while let Some(slice) = assembler.take() {
+            assert!(!slice.is_empty());
+            out.extend_from_slice(&slice);
         }
     }
 
@@ -158,14 +158,14 @@ mod tests {
         let (pool, mut assembler) = (BlockPool::default(), Assembler::default());
         assembler.insert(&pool, 0, &pattern(0..100_000));
         let address = assembler.blocks[0].as_ref().unwrap().as_ptr();
-        let chunk = assembler.take().unwrap();
-        assert_eq!((chunk.as_ptr(), chunk.len()), (address, 100_000));
+        let slice = assembler.take().unwrap();
+        assert_eq!((slice.as_ptr(), slice.len()), (address, 100_000));
 
         assembler.insert(&pool, 100_000, &pattern(100_000..100_010));
         let address = assembler.blocks[0].as_ref().unwrap().as_ptr();
-        let chunk = assembler.take().unwrap();
-        assert_eq!(&chunk[..], &pattern(100_000..100_010));
-        assert_ne!(chunk.as_ptr(), address);
+        let slice = assembler.take().unwrap();
+        assert_eq!(&slice[..], &pattern(100_000..100_010));
+        assert_ne!(slice.as_ptr(), address);
         assert!(assembler.blocks.is_empty(), "an idle stream holds no block");
     }
 

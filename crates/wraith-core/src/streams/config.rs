@@ -1,7 +1,7 @@
 //! What streams may use, and what the application hears of them.
 
 use super::StreamId;
-use crate::Chunk;
+use crate::RecvSlice;
 
 /// Limits of the streams of one connection. The first three are told to the peer in the handshake (SPEC §3.3).
 #[derive(Clone, Debug)]
@@ -36,9 +36,9 @@ impl Default for StreamConfig {
 /// What [`Streams::read`](super::Streams::read) found.
 #[derive(Debug)]
 pub enum Read {
-    /// The next bytes, at least one. A chunk of 32 KiB or more may hold a whole block of memory
-    /// ([`BLOCK_BYTES`](crate::BLOCK_BYTES)): whoever queues chunks counts them as that.
-    Chunk(Chunk),
+    /// The next bytes, at least one. A slice of 32 KiB or more may hold a whole block of memory
+    /// ([`BLOCK_BYTES`](crate::BLOCK_BYTES)): whoever queues slices counts them as that.
+    Slice(RecvSlice),
     /// All bytes of the stream were read.
     Finished,
     /// Nothing now; [`StreamEvent::Readable`] says when to try again.

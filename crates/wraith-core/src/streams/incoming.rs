@@ -34,7 +34,7 @@ impl Streams {
         if arrival.gap {
             self.own.window_due |= self.own.window.behind_gap(self.own.received);
             if stream.recv.due_window().is_some() {
-                stream.line_up(id, &mut self.lanes);
+                stream.enqueue(id, &mut self.queues);
             }
         }
         if arrival.readable {
@@ -45,7 +45,7 @@ impl Streams {
         }
         if fin {
             // A due window is not needed any more, and a stopped half may be over.
-            stream.line_up(id, &mut self.lanes);
+            stream.enqueue(id, &mut self.queues);
             self.forget_if_over(id);
         }
         Ok(())
@@ -68,7 +68,7 @@ impl Streams {
         let ranges = stream.recv.ranges();
         let Some(discarded) = stream.recv.on_reset(code, final_size) else { return Ok(()) };
         self.own.ranges = self.own.ranges - ranges + stream.recv.ranges();
-        stream.line_up(id, &mut self.lanes);
+        stream.enqueue(id, &mut self.queues);
         self.own.window_due |= self.own.window.discard(discarded.bytes);
         if discarded.tell {
             self.events.push_back(StreamEvent::Reset { id, code });
@@ -83,7 +83,7 @@ impl Streams {
         self.admit(id)?;
         let Some(stream) = self.table.get_mut(id) else { return Ok(()) };
         if stream.send.reset(code, true) {
-            stream.line_up(id, &mut self.lanes);
+            stream.enqueue(id, &mut self.queues);
             self.events.push_back(StreamEvent::Stopped { id, code });
         }
         Ok(())
@@ -103,7 +103,7 @@ impl Streams {
             if stream.send.on_max(maximum) {
                 self.events.push_back(StreamEvent::Writable(id));
             }
-            stream.line_up(id, &mut self.lanes);
+            stream.enqueue(id, &mut self.queues);
         }
         Ok(())
     }

@@ -12,7 +12,7 @@
 //!
 //! - Every byte that arrives lies within the windows we announced, or the peer broke the protocol.
 //! - We send no byte beyond what the peer announced.
-//! - A stream is in a lane exactly when it has something to send there.
+//! - A stream is in a send queue exactly when it has something to send from it.
 //! - A stream whose halves are both over is forgotten; frames for it are ignored, and if the peer had opened it, it
 //!   may open another one.
 
@@ -20,11 +20,11 @@ mod assembler;
 mod config;
 mod id;
 mod incoming;
-mod lane;
 mod outgoing;
 mod recv;
 mod send;
 mod send_buffer;
+mod send_queue;
 mod stream;
 mod table;
 #[cfg(test)]
@@ -42,7 +42,7 @@ use crate::{BlockPool, StreamError, Time};
 pub use config::{Read, StreamConfig, StreamEvent};
 pub use id::{Role, StreamId};
 
-use stream::{Lanes, Stream};
+use stream::{SendQueues, Stream};
 use table::Table;
 use window::Window;
 
@@ -87,7 +87,7 @@ pub struct Streams {
     config: StreamConfig,
     pool: BlockPool,
     table: Table,
-    lanes: Lanes,
+    queues: SendQueues,
     peer: PeerLimits,
     own: OwnLimits,
     /// Bytes sent on all streams together, each counted once.
@@ -103,7 +103,7 @@ impl Streams {
             role,
             pool,
             table: Table::default(),
-            lanes: Lanes::default(),
+            queues: SendQueues::default(),
             peer: PeerLimits::default(),
             own: OwnLimits {
                 window: Window::new(config.connection_window, config.connection_window_max),
@@ -129,7 +129,7 @@ impl Streams {
             if stream.send.on_max(max_stream_data) {
                 self.events.push_back(StreamEvent::Writable(id));
             }
-            stream.line_up(id, &mut self.lanes);
+            stream.enqueue(id, &mut self.queues);
         }
     }
 
@@ -150,7 +150,7 @@ impl Streams {
     pub fn write(&mut self, id: StreamId, bytes: Bytes) -> Result<(), StreamError> {
         let stream = self.table.get_mut(id).ok_or(StreamError::Closed)?;
         stream.send.write(bytes)?;
-        stream.line_up(id, &mut self.lanes);
+        stream.enqueue(id, &mut self.queues);
         Ok(())
     }
 
@@ -164,7 +164,7 @@ impl Streams {
     pub fn finish(&mut self, id: StreamId) -> Result<(), StreamError> {
         let stream = self.table.get_mut(id).ok_or(StreamError::Closed)?;
         stream.send.finish()?;
-        stream.line_up(id, &mut self.lanes);
+        stream.enqueue(id, &mut self.queues);
         Ok(())
     }
 
@@ -172,7 +172,7 @@ impl Streams {
     pub fn reset(&mut self, id: StreamId, code: u64) -> Result<(), StreamError> {
         let stream = self.table.get_mut(id).ok_or(StreamError::Closed)?;
         stream.send.reset(code, false);
-        stream.line_up(id, &mut self.lanes);
+        stream.enqueue(id, &mut self.queues);
         Ok(())
     }
 
@@ -181,7 +181,7 @@ impl Streams {
         let stream = self.table.get_mut(id).ok_or(StreamError::Closed)?;
         let ranges = stream.recv.ranges();
         let unread = stream.recv.stop(code)?;
-        stream.line_up(id, &mut self.lanes);
+        stream.enqueue(id, &mut self.queues);
         self.own.ranges -= ranges;
         self.own.window_due |= self.own.window.discard(unread);
         self.forget_if_over(id);
@@ -196,9 +196,9 @@ impl Streams {
         let stream = self.table.get_mut(id).ok_or(StreamError::Closed)?;
         let read = stream.recv.read(now, srtt)?;
         match &read {
-            Read::Chunk(chunk) => {
-                stream.line_up(id, &mut self.lanes);
-                let moved = self.own.window.consume(now, srtt, chunk.len() as u64);
+            Read::Slice(slice) => {
+                stream.enqueue(id, &mut self.queues);
+                let moved = self.own.window.consume(now, srtt, slice.len() as u64);
                 self.own.window_due |= moved;
             }
             Read::Finished => self.forget_if_over(id),
@@ -222,7 +222,7 @@ impl Streams {
         if !stream.is_over() {
             return;
         }
-        stream.stand_down(id, &mut self.lanes);
+        stream.dequeue(id, &mut self.queues);
         self.own.ranges -= stream.recv.ranges();
         self.table.remove(id);
         if id.opener() != self.role {

@@ -1,8 +1,8 @@
 //! Frames to the peer, and what became of them.
 //!
 //! Order within a packet: what makes room at the peer or here first (MAX_*, RESET_STREAM, STOP_SENDING), then bytes that
-//! were lost, then new ones; streams take turns, a frame each. What was sent again is repeated in packets of its own, while
-//! there is nothing else to send.
+//! were lost, then new ones; streams take turns, a frame each. A second, redundant copy of a retransmission goes into a packet
+//! of its own, while there is nothing else to send.
 
 use super::send::{Delivery, Progress};
 use super::{StreamEvent, StreamId, Streams};
@@ -13,10 +13,10 @@ impl Streams {
     pub fn has_pending(&self) -> bool {
         self.own.window_due
             || self.own.max_streams_due
-            || !self.lanes.control.is_empty()
-            || !self.lanes.free.is_empty()
-            || !self.lanes.doubtful.is_empty()
-            || (!self.lanes.new.is_empty() && self.credit() > 0)
+            || !self.queues.control.is_empty()
+            || !self.queues.free.is_empty()
+            || !self.queues.redundant.is_empty()
+            || (!self.queues.new.is_empty() && self.credit() > 0)
     }
 
     /// New bytes that the peer allows on all streams together.
@@ -30,7 +30,7 @@ impl Streams {
             && self.write_control(out, sent)
             && self.write_free(out, sent)
             && self.write_new(out, sent)
-            && (self.lanes.doubtful.is_empty() || self.write_doubtful(out, sent));
+            && (self.queues.redundant.is_empty() || self.write_redundant(out, sent));
     }
 
     /// Each of these returns false when the packet is full.
@@ -53,10 +53,10 @@ impl Streams {
     }
 
     fn write_control(&mut self, out: &mut FrameWriter<'_>, sent: &mut SentFrames) -> bool {
-        while let Some(id) = self.lanes.control.front() {
-            let stream = self.table.get_mut(id).expect("streams in a lane are alive");
+        while let Some(id) = self.queues.control.front() {
+            let stream = self.table.get_mut(id).expect("queued streams are alive");
             let all = stream.write_control(id, out, sent);
-            stream.line_up(id, &mut self.lanes);
+            stream.enqueue(id, &mut self.queues);
             if !all {
                 return false;
             }
@@ -65,46 +65,46 @@ impl Streams {
     }
 
     fn write_free(&mut self, out: &mut FrameWriter<'_>, sent: &mut SentFrames) -> bool {
-        while let Some(id) = self.lanes.free.front() {
-            let stream = self.table.get_mut(id).expect("streams in a lane are alive");
+        while let Some(id) = self.queues.free.front() {
+            let stream = self.table.get_mut(id).expect("queued streams are alive");
             let Some(frame) = stream.send.write_free(id.0, out) else { return false };
             sent.push(frame);
-            stream.line_up(id, &mut self.lanes);
-            self.lanes.free.pass(id);
+            stream.enqueue(id, &mut self.queues);
+            self.queues.free.rotate(id);
         }
         true
     }
 
     fn write_new(&mut self, out: &mut FrameWriter<'_>, sent: &mut SentFrames) -> bool {
-        while let Some(id) = self.lanes.new.front() {
+        while let Some(id) = self.queues.new.front() {
             let credit = self.credit();
             if credit == 0 {
                 return true;
             }
-            let stream = self.table.get_mut(id).expect("streams in a lane are alive");
+            let stream = self.table.get_mut(id).expect("queued streams are alive");
             let Some((frame, bytes)) = stream.send.write_new(id.0, credit, out) else {
                 return false;
             };
             self.sent += bytes;
             sent.push(frame);
-            stream.line_up(id, &mut self.lanes);
-            self.lanes.new.pass(id);
+            stream.enqueue(id, &mut self.queues);
+            self.queues.new.rotate(id);
         }
         true
     }
 
     #[cold]
-    fn write_doubtful(&mut self, out: &mut FrameWriter<'_>, sent: &mut SentFrames) -> bool {
+    fn write_redundant(&mut self, out: &mut FrameWriter<'_>, sent: &mut SentFrames) -> bool {
         // The other copy may be in this packet.
         if sent.iter().any(|frame| matches!(frame, SentFrame::Stream { .. })) {
             return true;
         }
-        while let Some(id) = self.lanes.doubtful.front() {
-            let stream = self.table.get_mut(id).expect("streams in a lane are alive");
-            let Some(frame) = stream.send.write_doubtful(id.0, out) else { return false };
+        while let Some(id) = self.queues.redundant.front() {
+            let stream = self.table.get_mut(id).expect("queued streams are alive");
+            let Some(frame) = stream.send.write_redundant(id.0, out) else { return false };
             sent.push(frame);
-            stream.line_up(id, &mut self.lanes);
-            self.lanes.doubtful.pass(id);
+            stream.enqueue(id, &mut self.queues);
+            self.queues.redundant.rotate(id);
         }
         true
     }
@@ -116,7 +116,7 @@ impl Streams {
                 let id = StreamId(id);
                 let Some(stream) = self.table.get_mut(id) else { return };
                 let progress = stream.send.on_acked(offset, len, fin);
-                stream.line_up(id, &mut self.lanes);
+                stream.enqueue(id, &mut self.queues);
                 match progress {
                     None => {}
                     Some(Progress::Room) => self.events.push_back(StreamEvent::Writable(id)),
@@ -130,14 +130,14 @@ impl Streams {
                 let id = StreamId(id);
                 let Some(stream) = self.table.get_mut(id) else { return };
                 stream.send.on_reset_acked();
-                stream.line_up(id, &mut self.lanes);
+                stream.enqueue(id, &mut self.queues);
                 self.forget_if_over(id);
             }
             SentFrame::StopSending(id) => {
                 let id = StreamId(id);
                 let Some(stream) = self.table.get_mut(id) else { return };
                 stream.recv.set_stop_delivery(Delivery::Acked);
-                stream.line_up(id, &mut self.lanes);
+                stream.enqueue(id, &mut self.queues);
                 self.forget_if_over(id);
             }
             _ => {}
@@ -169,6 +169,6 @@ impl Streams {
             SentFrame::StopSending(_) => stream.recv.set_stop_delivery(Delivery::Due),
             _ => {}
         }
-        stream.line_up(id, &mut self.lanes);
+        stream.enqueue(id, &mut self.queues);
     }
 }

@@ -152,10 +152,10 @@ impl RecvHalf {
             State::Over if self.is_read_to_end() => return Ok(Read::Finished),
             State::Over => return Err(StreamError::Closed),
         }
-        if let Some(chunk) = self.assembler.take() {
-            let moved = self.window.consume(now, srtt, chunk.len() as u64);
+        if let Some(slice) = self.assembler.take() {
+            let moved = self.window.consume(now, srtt, slice.len() as u64);
             self.window_due |= moved && self.final_size.is_none();
-            return Ok(Read::Chunk(chunk));
+            return Ok(Read::Slice(slice));
         }
         if self.is_read_to_end() {
             self.state = State::Over;

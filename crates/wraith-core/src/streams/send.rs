@@ -59,10 +59,10 @@ pub(super) struct SendHalf {
     starved: bool,
     sent: u64,
     lost: RangeSet,
-    /// Sent again after a loss and neither acknowledged nor lost yet, and how many bytes that is. What is sent once more is
-    /// taken out.
-    doubtful: RangeSet,
-    doubtful_bytes: u64,
+    /// Sent again after a loss, and neither acknowledged nor lost since. What is sent once more on top of that is removed.
+    retransmitted: RangeSet,
+    /// Bytes in `retransmitted`.
+    retransmitted_bytes: u64,
     /// Absolute offset the peer allows.
     max: u64,
 }
@@ -76,8 +76,8 @@ impl SendHalf {
             starved: false,
             sent: 0,
             lost: RangeSet::new(),
-            doubtful: RangeSet::new(),
-            doubtful_bytes: 0,
+            retransmitted: RangeSet::new(),
+            retransmitted_bytes: 0,
             max,
         }
     }
@@ -136,8 +136,8 @@ impl SendHalf {
         self.state = State::Reset { code, delivery: Delivery::Due, stopped };
         self.buffer.clear();
         self.lost = RangeSet::new();
-        self.doubtful = RangeSet::new();
-        self.doubtful_bytes = 0;
+        self.retransmitted = RangeSet::new();
+        self.retransmitted_bytes = 0;
         true
     }
 
@@ -163,21 +163,22 @@ impl SendHalf {
         !self.lost.is_empty() || self.owes_bare_fin()
     }
 
-    /// Something was sent again of which nothing is known yet.
-    pub(super) fn is_in_doubt(&self) -> bool {
-        self.doubtful_bytes > 0
+    /// A retransmission is neither acknowledged nor lost yet.
+    pub(super) fn has_retransmitted(&self) -> bool {
+        self.retransmitted_bytes > 0
     }
 
-    /// Nothing new can be sent before what is missing has arrived: the peer's window or our buffer is full behind it, or it is
-    /// the end. One more copy then costs nobody's time, and spares a round trip if the last was lost too.
-    pub(super) fn has_doubtful(&self) -> bool {
-        if !self.is_in_doubt() || !self.lost.is_empty() {
+    /// A retransmission should be sent once more, redundantly: nothing new can be sent before it arrives, because the peer's
+    /// window or our buffer is full behind it, or because it is the end. The copy then delays nothing, and saves a round trip
+    /// if the retransmission was lost too.
+    pub(super) fn has_redundant(&self) -> bool {
+        if !self.has_retransmitted() || !self.lost.is_empty() {
             return false;
         }
         let all = self.sent == self.buffer.end();
         let ends = self.state != State::Open;
         let waits = self.sent == self.max || (all && (ends || self.room() < self.wake_bytes()));
-        waits && self.doubtful_bytes * REPEATED_PART <= self.sent - self.buffer.acked()
+        waits && self.retransmitted_bytes * REPEATED_PART <= self.sent - self.buffer.acked()
     }
 
     fn owes_bare_fin(&self) -> bool {
@@ -224,36 +225,36 @@ impl SendHalf {
         if let SentFrame::Stream { offset, len, .. } = frame {
             let range = offset..offset + u64::from(len);
             self.lost.remove(range.clone());
-            self.doubtful.insert(range);
-            self.doubtful_bytes += u64::from(len);
+            self.retransmitted.insert(range);
+            self.retransmitted_bytes += u64::from(len);
         }
         Some(frame)
     }
 
-    /// Writes one frame of [`Self::has_doubtful`]; `None` if it does not fit.
-    pub(super) fn write_doubtful(
+    /// Writes one frame of [`Self::has_redundant`]; `None` if it does not fit.
+    pub(super) fn write_redundant(
         &mut self,
         id: u64,
         out: &mut FrameWriter<'_>,
     ) -> Option<SentFrame> {
-        let range = self.doubtful.first()?;
+        let range = self.retransmitted.first()?;
         let frame = self.write_frame(id, range.start, range.end, out)?;
         if let SentFrame::Stream { offset, len, .. } = frame {
-            self.settle_doubt(offset..offset + u64::from(len));
+            self.settle_retransmitted(offset..offset + u64::from(len));
         }
         Some(frame)
     }
 
-    /// It is no longer unknown whether `range` arrives, or it was repeated.
-    fn settle_doubt(&mut self, range: Range<u64>) {
-        if self.is_in_doubt() {
-            self.take_out_of_doubt(range);
+    /// `range` was acknowledged, lost, or sent once more.
+    fn settle_retransmitted(&mut self, range: Range<u64>) {
+        if self.has_retransmitted() {
+            self.remove_from_retransmitted(range);
         }
     }
 
     #[cold]
-    fn take_out_of_doubt(&mut self, range: Range<u64>) {
-        self.doubtful_bytes -= self.doubtful.remove(range);
+    fn remove_from_retransmitted(&mut self, range: Range<u64>) {
+        self.retransmitted_bytes -= self.retransmitted.remove(range);
     }
 
     /// Writes one frame of at most `credit` new bytes; `None` if it does not fit. Returns it with its bytes.
@@ -307,7 +308,7 @@ impl SendHalf {
         if !self.lost.is_empty() {
             self.lost.remove(range.clone());
         }
-        self.settle_doubt(range.clone());
+        self.settle_retransmitted(range.clone());
         self.buffer.ack(range);
         if fin {
             self.state = State::Finishing(Delivery::Acked);
@@ -322,7 +323,7 @@ impl SendHalf {
         if matches!(self.state, State::Reset { .. }) {
             return;
         }
-        self.settle_doubt(offset..offset + u64::from(len));
+        self.settle_retransmitted(offset..offset + u64::from(len));
         for gap in self.buffer.unacked(offset..offset + u64::from(len)) {
             self.lost.insert(gap);
         }

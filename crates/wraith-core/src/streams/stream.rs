@@ -1,8 +1,8 @@
 //! One stream: both halves, and where it waits to send.
 
-use super::lane::{Lane, Ticket};
 use super::recv::RecvHalf;
 use super::send::{Delivery, SendHalf};
+use super::send_queue::{Queued, SendQueue};
 use super::{StreamConfig, StreamId};
 use crate::frame::{FrameWriter, SentFrame, SentFrames};
 
@@ -10,23 +10,23 @@ use crate::frame::{FrameWriter, SentFrame, SentFrames};
 pub(super) struct Stream {
     pub(super) send: SendHalf,
     pub(super) recv: RecvHalf,
-    control: Ticket,
-    free: Ticket,
-    new: Ticket,
-    doubtful: Ticket,
+    control: Queued,
+    free: Queued,
+    new: Queued,
+    redundant: Queued,
 }
 
 /// Streams with something to send, by what it is.
 #[derive(Debug, Default)]
-pub(super) struct Lanes {
+pub(super) struct SendQueues {
     /// RESET_STREAM, STOP_SENDING, MAX_STREAM_DATA.
-    pub(super) control: Lane,
+    pub(super) control: SendQueue,
     /// STREAM frames that need no flow control credit: lost bytes, and ends without bytes.
-    pub(super) free: Lane,
+    pub(super) free: SendQueue,
     /// New bytes.
-    pub(super) new: Lane,
-    /// STREAM frames with what was sent again and may be lost again: only while there is nothing else.
-    pub(super) doubtful: Lane,
+    pub(super) new: SendQueue,
+    /// STREAM frames with a second copy of a retransmission: only while there is nothing else.
+    pub(super) redundant: SendQueue,
 }
 
 impl Stream {
@@ -35,10 +35,10 @@ impl Stream {
         Self {
             send: SendHalf::new(max_send, config.send_buffer_max),
             recv: RecvHalf::new(config),
-            control: Ticket::default(),
-            free: Ticket::default(),
-            new: Ticket::default(),
-            doubtful: Ticket::default(),
+            control: Queued::default(),
+            free: Queued::default(),
+            new: Queued::default(),
+            redundant: Queued::default(),
         }
     }
 
@@ -53,28 +53,28 @@ impl Stream {
             || self.recv.due_stop().is_some()
     }
 
-    /// Waits in exactly the lanes where it has something to send. To be called after every change.
-    pub(super) fn line_up(&mut self, id: StreamId, lanes: &mut Lanes) {
+    /// Enters the queues from which it has something to send, and leaves the others. To be called after every change.
+    pub(super) fn enqueue(&mut self, id: StreamId, queues: &mut SendQueues) {
         let control = self.has_control();
-        lanes.control.set(id, &mut self.control, control);
-        lanes.free.set(id, &mut self.free, self.send.has_free());
-        lanes.new.set(id, &mut self.new, self.send.has_new());
-        if self.send.is_in_doubt() || self.doubtful.is_waiting() {
-            self.line_up_doubtful(id, lanes);
+        queues.control.set(id, &mut self.control, control);
+        queues.free.set(id, &mut self.free, self.send.has_free());
+        queues.new.set(id, &mut self.new, self.send.has_new());
+        if self.send.has_retransmitted() || self.redundant.is_queued() {
+            self.enqueue_redundant(id, queues);
         }
     }
 
     #[cold]
-    fn line_up_doubtful(&mut self, id: StreamId, lanes: &mut Lanes) {
-        lanes.doubtful.set(id, &mut self.doubtful, self.send.has_doubtful());
+    fn enqueue_redundant(&mut self, id: StreamId, queues: &mut SendQueues) {
+        queues.redundant.set(id, &mut self.redundant, self.send.has_redundant());
     }
 
-    /// Leaves all lanes.
-    pub(super) fn stand_down(&mut self, id: StreamId, lanes: &mut Lanes) {
-        lanes.control.set(id, &mut self.control, false);
-        lanes.free.set(id, &mut self.free, false);
-        lanes.new.set(id, &mut self.new, false);
-        lanes.doubtful.set(id, &mut self.doubtful, false);
+    /// Leaves all queues.
+    pub(super) fn dequeue(&mut self, id: StreamId, queues: &mut SendQueues) {
+        queues.control.set(id, &mut self.control, false);
+        queues.free.set(id, &mut self.free, false);
+        queues.new.set(id, &mut self.new, false);
+        queues.redundant.set(id, &mut self.redundant, false);
     }
 
     /// Writes what is due besides STREAM frames; false if something did not fit.

@@ -74,7 +74,7 @@ fn a_reset_after_everything_arrived_takes_nothing_away() {
     streams.on_stream(0, 0, true, b"whole").unwrap();
     streams.on_reset_stream(0, 9, 5).unwrap();
     assert!(
-        matches!(streams.read(Time::ZERO, RTT, StreamId(0)), Ok(Read::Chunk(c)) if &c[..] == b"whole")
+        matches!(streams.read(Time::ZERO, RTT, StreamId(0)), Ok(Read::Slice(c)) if &c[..] == b"whole")
     );
     assert!(matches!(streams.read(Time::ZERO, RTT, StreamId(0)), Ok(Read::Finished)));
 }

@@ -176,8 +176,8 @@ impl Side {
     ) -> Result<bool, StreamError> {
         loop {
             match self.streams.read(now, RTT, id)? {
-                Read::Chunk(chunk) => {
-                    for &b in chunk.iter() {
+                Read::Slice(slice) => {
+                    for &b in slice.iter() {
                         assert!(
                             b == byte(id, self.role.peer(), *offset),
                             "stream {id} at {offset}"

@@ -1,4 +1,4 @@
-//! What a stranger meets first: the gate (SPEC §3.1), and the mask over the ephemeral key (SPEC §3.2).
+//! What a stranger meets first: mac1 (SPEC §3.1), and the mask over the ephemeral key (SPEC §3.2).
 //!
 //! Both are keyed with the responder's NodeId and what was said so far. Somebody who does not know the NodeId can
 //! neither tell a handshake datagram from random bytes nor make us compute more than one hash.
@@ -10,23 +10,23 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::H1_BYTES;
 
-/// Length of the gate at the end of every handshake datagram.
-pub const GATE_BYTES: usize = 16;
+/// Length of mac1 at the end of every handshake datagram.
+pub const MAC1_BYTES: usize = 16;
 /// Length of the masked ephemeral key in front of H1 and H2.
 pub(crate) const EPHEMERAL_BYTES: usize = 32;
 
-/// The gate of a handshake datagram: its last 16 bytes, which differ for every datagram and so name it (SPEC §3.4).
+/// The mac1 of a handshake datagram: its last 16 bytes, which differ for every datagram and so name it (SPEC §3.4).
 /// `None` if it is shorter.
 #[must_use]
-pub fn gate_of(datagram: &[u8]) -> Option<[u8; GATE_BYTES]> {
+pub fn mac1_of(datagram: &[u8]) -> Option<[u8; MAC1_BYTES]> {
     datagram.last_chunk().copied()
 }
 
 /// The keys of H1 for one responder, derived once and kept by its endpoint.
 #[derive(Clone)]
-pub struct GateKey(DatagramKeys);
+pub struct Mac1Key(DatagramKeys);
 
-impl GateKey {
+impl Mac1Key {
     /// `g1` and `m1` of this responder.
     #[must_use]
     pub fn for_responder(responder: NodeId) -> Self {
@@ -36,8 +36,8 @@ impl GateKey {
     /// Whether `datagram` has the length of an H1 and its sender knew our NodeId. Costs one hash at most and allocates
     /// nothing. Who passes may still be lying: only [`crate::Responder::read_h1`] authenticates.
     #[must_use]
-    pub fn admits(&self, datagram: &[u8]) -> bool {
-        H1_BYTES.contains(&datagram.len()) && self.0.admits(datagram)
+    pub fn verifies(&self, datagram: &[u8]) -> bool {
+        H1_BYTES.contains(&datagram.len()) && self.0.verifies(datagram)
     }
 
     pub(crate) const fn keys(&self) -> &DatagramKeys {
@@ -45,16 +45,16 @@ impl GateKey {
     }
 }
 
-impl fmt::Debug for GateKey {
+impl fmt::Debug for Mac1Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GateKey").finish_non_exhaustive()
+        f.debug_struct("Mac1Key").finish_non_exhaustive()
     }
 }
 
 /// Gate and mask key of one handshake datagram. They are as public as the NodeId, but that may be a secret.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub(crate) struct DatagramKeys {
-    gate: [u8; 32],
+    mac1: [u8; 32],
     mask: [u8; 32],
 }
 
@@ -62,7 +62,7 @@ impl DatagramKeys {
     /// For H1.
     pub(crate) fn first(responder: NodeId) -> Self {
         Self {
-            gate: kdf::derive("wraith/1 gate 1", responder.as_bytes()),
+            mac1: kdf::derive("wraith/1 gate 1", responder.as_bytes()),
             mask: kdf::derive("wraith/1 ephemeral mask 1", responder.as_bytes()),
         }
     }
@@ -71,7 +71,7 @@ impl DatagramKeys {
     pub(crate) fn second(responder: NodeId, h1: &[u8; 32]) -> Self {
         let parts: [&[u8]; 2] = [responder.as_bytes(), h1];
         Self {
-            gate: kdf::derive_parts("wraith/1 gate 2", &parts),
+            mac1: kdf::derive_parts("wraith/1 gate 2", &parts),
             mask: kdf::derive_parts("wraith/1 ephemeral mask 2", &parts),
         }
     }
@@ -79,24 +79,24 @@ impl DatagramKeys {
     /// For H3, given BLAKE3(H1) and BLAKE3(H2). H3 has no ephemeral key, so the mask is unused.
     pub(crate) fn third(responder: NodeId, h1: &[u8; 32], h2: &[u8; 32]) -> Self {
         Self {
-            gate: kdf::derive_parts("wraith/1 gate 3", &[responder.as_bytes(), h1, h2]),
+            mac1: kdf::derive_parts("wraith/1 gate 3", &[responder.as_bytes(), h1, h2]),
             mask: [0; 32],
         }
     }
 
-    /// Writes the gate over everything before it into the last 16 bytes.
-    pub(crate) fn write_gate(&self, datagram: &mut [u8]) {
-        let (rest, gate) = datagram.split_at_mut(datagram.len() - GATE_BYTES);
-        gate.copy_from_slice(&kdf::keyed(&self.gate, rest)[..GATE_BYTES]);
+    /// Writes mac1 over everything before it into the last 16 bytes.
+    pub(crate) fn write_mac1(&self, datagram: &mut [u8]) {
+        let (rest, mac1) = datagram.split_at_mut(datagram.len() - MAC1_BYTES);
+        mac1.copy_from_slice(&kdf::keyed(&self.mac1, rest)[..MAC1_BYTES]);
     }
 
-    /// Whether the gate is right. False if there is no room for one.
-    pub(crate) fn admits(&self, datagram: &[u8]) -> bool {
-        let Some((rest, gate)) = datagram.split_last_chunk::<GATE_BYTES>() else { return false };
-        equal(&kdf::keyed(&self.gate, rest)[..GATE_BYTES], gate)
+    /// Whether mac1 is right. False if there is no room for one.
+    pub(crate) fn verifies(&self, datagram: &[u8]) -> bool {
+        let Some((rest, mac1)) = datagram.split_last_chunk::<MAC1_BYTES>() else { return false };
+        equal(&kdf::keyed(&self.mac1, rest)[..MAC1_BYTES], mac1)
     }
 
-    /// Masks the ephemeral in front of `message` (H1 or H2 without the gate), or takes the mask off again.
+    /// Masks the ephemeral in front of `message` (H1 or H2 without mac1), or takes the mask off again.
     pub(crate) fn toggle_mask(&self, message: &mut [u8]) {
         let (ephemeral, sealed) = message.split_at_mut(EPHEMERAL_BYTES);
         for (byte, mask) in ephemeral.iter_mut().zip(kdf::keyed(&self.mask, sealed)) {
@@ -109,44 +109,44 @@ impl DatagramKeys {
 mod tests {
     use super::*;
 
-    fn admitted(len: usize) -> (GateKey, Vec<u8>) {
-        let key = GateKey::for_responder(NodeId([5; 32]));
+    fn with_mac1(len: usize) -> (Mac1Key, Vec<u8>) {
+        let key = Mac1Key::for_responder(NodeId([5; 32]));
         let mut datagram = vec![0x5a; len];
-        key.keys().write_gate(&mut datagram);
+        key.keys().write_mac1(&mut datagram);
         (key, datagram)
     }
 
     #[test]
-    fn the_gate_is_the_keyed_hash_of_the_specification() {
-        let (_, datagram) = admitted(900);
+    fn mac1_is_the_keyed_hash_of_the_specification() {
+        let (_, datagram) = with_mac1(900);
         let g1 = kdf::derive("wraith/1 gate 1", &[5; 32]);
         assert_eq!(datagram[884..], kdf::keyed(&g1, &[0x5a; 884])[..16]);
-        assert_eq!(gate_of(&datagram).unwrap(), datagram[884..]);
-        assert_eq!(gate_of(&[0; 15]), None);
+        assert_eq!(mac1_of(&datagram).unwrap(), datagram[884..]);
+        assert_eq!(mac1_of(&[0; 15]), None);
     }
 
     #[test]
-    fn only_the_named_responder_admits_and_only_lengths_of_h1() {
-        let other = GateKey::for_responder(NodeId([6; 32]));
+    fn only_the_named_responder_takes_it_and_only_lengths_of_h1() {
+        let other = Mac1Key::for_responder(NodeId([6; 32]));
         for len in [16, 899, 900, 1200, 1201] {
-            let (key, datagram) = admitted(len);
-            assert_eq!(key.admits(&datagram), H1_BYTES.contains(&len));
-            assert!(!other.admits(&datagram));
+            let (key, datagram) = with_mac1(len);
+            assert_eq!(key.verifies(&datagram), H1_BYTES.contains(&len));
+            assert!(!other.verifies(&datagram));
         }
         for len in 0..16 {
-            assert!(!admitted(900).0.admits(&vec![0; len]));
+            assert!(!with_mac1(900).0.verifies(&vec![0; len]));
         }
     }
 
     #[test]
-    fn no_changed_bit_passes_the_gate() {
-        let (key, mut datagram) = admitted(900);
+    fn no_changed_bit_passes_mac1() {
+        let (key, mut datagram) = with_mac1(900);
         for bit in 0..datagram.len() * 8 {
             datagram[bit / 8] ^= 1 << (bit % 8);
-            assert!(!key.admits(&datagram));
+            assert!(!key.verifies(&datagram));
             datagram[bit / 8] ^= 1 << (bit % 8);
         }
-        assert!(key.admits(&datagram));
+        assert!(key.verifies(&datagram));
     }
 
     #[test]
