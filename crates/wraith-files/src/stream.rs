@@ -64,7 +64,7 @@ impl StreamFile {
         // Only the name itself is compared; what has a number is another file.
         let same = |_: std::os::fd::BorrowedFd<'_>, name: &[u8]| {
             name == self.path.file_name()
-                && self.target.root_of(&self.path).is_ok_and(|there| there.as_ref() == Some(root))
+                && self.target.root_of(&self.path, || true).is_ok_and(|there| there.as_ref() == Some(root))
         };
         let file = HiddenFile { fd: &self.fd, name: &self.hidden, same };
         let placed = place(&file, self.dir.as_fd(), &self.path, placing.on_conflict)?;

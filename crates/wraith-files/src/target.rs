@@ -157,12 +157,12 @@ impl TargetDir {
         SourceFile::open(self.0.dirs.beneath(), path.as_bytes(), path, &existing.stamp)
     }
 
-    /// BLAKE3 of the regular file at `path`, read in full. `None` if there is none. [`Error::Changed`] if it changes
-    /// meanwhile.
-    pub fn root_of(&self, path: &RelPath) -> Result<Option<Root>> {
+    /// BLAKE3 of the regular file at `path`, read in full. `None` if there is none, or as soon as `go_on`, which is asked before
+    /// each chunk, says no. [`Error::Changed`] if it changes meanwhile.
+    pub fn root_of(&self, path: &RelPath, go_on: impl Fn() -> bool) -> Result<Option<Root>> {
         match self.existing(path)? {
             Some(existing) if existing.kind == ExistingKind::File => {
-                source_root(&self.open_existing(path, &existing)?).map(Some)
+                source_root(&self.open_existing(path, &existing)?, go_on)
             }
             _ => Ok(None),
         }
@@ -324,18 +324,21 @@ impl Inner {
     }
 }
 
-/// BLAKE3 of a file, read in full.
-pub(crate) fn source_root(source: &SourceFile) -> Result<Root> {
+/// BLAKE3 of a file, read in full; `None` if `go_on` says no before that.
+fn source_root(source: &SourceFile, go_on: impl Fn() -> bool) -> Result<Option<Root>> {
     let mut hasher = blake3::Hasher::new();
     let mut buffer = vec![0; CHUNK_BYTES.min(source.size() as usize)];
     for index in 0..source.chunks() {
+        if !go_on() {
+            return Ok(None);
+        }
         let len = source.read_chunk(index, &mut buffer)?;
         hasher.update(&buffer[..len]);
     }
     if !source.unchanged() {
         return Err(Error::Changed { path: shown(source.path().as_bytes()) });
     }
-    Ok(hasher.finalize().into())
+    Ok(Some(hasher.finalize().into()))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

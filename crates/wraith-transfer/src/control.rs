@@ -43,7 +43,7 @@ impl ControlReader {
         let deadline = Instant::now() + limit;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            let Some(read) = session.wait_within(left, self.read())? else {
+            let Some(read) = session.wait_within(left, self.read()) else {
                 let why = format!("no answer within {} s", limit.as_secs());
                 return Err(TransferError::NetworkLost { why });
             };

@@ -22,6 +22,10 @@ pub(crate) fn receive(receiving: &Receiving<'_>, stream: RecvStream) -> Result<(
     }
     records.gather.advance(1);
     loop {
+        // What was received before a cancellation is not worked off.
+        if receiving.session.is_over() {
+            return Err(receiving.session.stopped());
+        }
         let header = records.next_header()?;
         records.handle(&header)?;
         records.gather.advance(header.body_len());

@@ -65,7 +65,7 @@ pub(crate) fn decide(
         return Ok(whole);
     }
     before_reading()?;
-    match receiving.target.root_of(&entry.path) {
+    match receiving.target.root_of(&entry.path, || !receiving.session.is_over()) {
         // Nothing is missing if it is the same, which the disk can hardly be too full for.
         Ok(Some(root)) => Ok(Verdict::Want { due: Due::Unless(root), missing: 0, old }),
         // It cannot be read, or somebody works on it: then it is not the same.

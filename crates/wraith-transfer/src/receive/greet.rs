@@ -116,7 +116,7 @@ fn propose(
     let (mut ahead, mut seen) = (None, None);
     if options.preview && offer.stream != Some(true) {
         let stream =
-            session.wait_within(preview::patience(), session.connection.accept_stream())?;
+            session.wait_within(preview::patience(), session.connection.accept_stream());
         let mut complete = false;
         if let Some(stream) = stream {
             let (_unused, stream) = stream.map_err(|reason| session.lost(&reason))?;
@@ -128,9 +128,17 @@ fn propose(
         let look = |entries| preview::preview(entries, complete, target.as_ref(), &key);
         seen = Some(ahead.as_ref().map(look).unwrap_or_default());
     }
-    let (sender, remote) = (session.connection.peer(), session.connection.remote());
-    let proposal = Proposal { offer, sender, remote, preview: seen.as_ref() };
-    match (options.decide)(&proposal) {
+    let connection = &session.connection;
+    let (sender, remote) = (connection.peer(), connection.remote());
+    let proposal = Proposal { offer, sender, remote, preview: seen.as_ref(), connection };
+    let decision = (options.decide)(&proposal);
+    if matches!(decision, Decision::Accept | Decision::AcceptWith(_))
+        && let Some(reason) = connection.close_reason()
+    {
+        // Nobody is there any more: nothing is made for them.
+        return Err(session.lost(&reason));
+    }
+    match decision {
         Decision::Accept => {
             let otherwise = options.on_conflict;
             Ok((Conflicts { otherwise, ..Conflicts::default() }, ahead))
@@ -202,7 +210,7 @@ pub(super) fn part_key(session: &Session, options: &ReceiveOptions<'_>) -> [u8; 
 }
 
 pub(super) fn accept_stream(session: &Session) -> Result<RecvStream, TransferError> {
-    let accepted = session.wait_within(GREETING_TIMEOUT, session.connection.accept_stream())?;
+    let accepted = session.wait_within(GREETING_TIMEOUT, session.connection.accept_stream());
     let Some(accepted) = accepted else {
         return Err(session.protocol("it does not open its streams"));
     };

@@ -108,6 +108,9 @@ impl ManifestReader<'_> {
     /// Handles the next entry. False at the end. What was decided is sent before the first wait.
     fn next_entry(&mut self) -> Result<bool, TransferError> {
         let session = self.receiving.session;
+        if session.is_over() {
+            return Err(session.stopped());
+        }
         match self.manifest.next(session)? {
             Step::Entry(entry) => {
                 let number = self.entries as u32;

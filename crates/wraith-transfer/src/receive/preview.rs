@@ -19,6 +19,7 @@ use crate::error::TransferError;
 use crate::limits::{PREVIEW_ENTRIES_MAX, PREVIEW_PATH_BYTES_MAX, PREVIEW_TIME};
 use crate::message::Offer;
 use crate::session::Session;
+use wraith_transport::Connection;
 
 /// What is put to the user.
 #[derive(Debug)]
@@ -31,6 +32,9 @@ pub struct Proposal<'a> {
     pub remote: SocketAddr,
     /// The names, if they were asked for ([`super::ReceiveOptions::preview`]).
     pub preview: Option<&'a Preview>,
+    /// Over which it is offered. Whoever waits for an answer waits for [`Connection::closed`] too: it says that the sender has
+    /// left, and comes as well when the transfer is cancelled. What is answered then has no effect.
+    pub connection: &'a Connection,
 }
 
 /// The entries of an offer, as far as they were looked at.
@@ -98,7 +102,7 @@ pub(crate) fn read_ahead(session: &Session, entries: &mut Entries) -> Result<boo
             Step::End(_) => return Ok(true),
             Step::Starved => {
                 let left = deadline.saturating_duration_since(Instant::now());
-                let read = session.wait_within(left, entries.stream().read_chunk())?;
+                let read = session.wait_within(left, entries.stream().read_chunk());
                 let Some(read) = read else { return Ok(false) };
                 entries.push(session, read.map_err(|error| session.read_failed(error))?)?;
             }

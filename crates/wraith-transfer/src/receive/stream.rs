@@ -88,22 +88,8 @@ pub(crate) fn run(
     options.events.event(Event::Accepted);
     let stream = accept_stream(session)?;
     let before = state.written;
-    let mut result = Ok(());
-    std::thread::scope(|scope| {
-        scope.spawn(|| session.watch(|| false, || ()));
-        let mut pieces = Pieces { session, stream, gather: Gather::default() };
-        result = receive(&mut pieces, &mut state, options, &mut writer);
-        // Ends the watch.
-        match &result {
-            Ok(()) => {}
-            Err(error) => session.fail(error.clone()),
-        }
-        if result.is_ok() {
-            session.complete();
-        }
-    });
-    session.outcome()?;
-    result?;
+    let mut pieces = Pieces { session, stream, gather: Gather::default() };
+    receive(&mut pieces, &mut state, options, &mut writer)?;
     let root = *state.hasher.finalize().as_bytes();
     let placed = state.finish(session, placing)?;
     let path = placed.as_ref().map(|placed| placed.path.display().to_string());

@@ -12,7 +12,6 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::Duration;
 
 use bytes::Bytes;
 
@@ -24,9 +23,6 @@ const COPIED_BYTES_MAX: usize = PIECE_BYTES_MAX / 2;
 
 /// What a piece takes besides its bytes.
 const PIECE_OVERHEAD_BYTES: usize = 128;
-
-/// How often a thread that waits for the source looks whether its transfer is over.
-const GLANCE: Duration = Duration::from_millis(100);
 
 /// What [`StreamSource::next`] found.
 pub(crate) enum Next {
@@ -147,7 +143,7 @@ impl StreamSource {
         Ok(())
     }
 
-    /// Waits for the piece that begins at the byte `at`.
+    /// Waits for the piece that begins at the byte `at`, or until it `is_over`, which is told with [`Self::wake`].
     pub(crate) fn next(&self, at: u64, is_over: impl Fn() -> bool) -> Next {
         let mut state = lock(&self.0.state);
         loop {
@@ -170,8 +166,7 @@ impl StreamSource {
                 Some(Err(why)) => return Next::Failed(why.clone()),
                 None => {}
             }
-            let waited = self.0.changed.wait_timeout(state, GLANCE);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            state = self.0.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 

@@ -54,17 +54,15 @@ pub(super) fn run(
     let stream = open(session, KIND)?;
     let sending = Sending { session, options, source, offer, ended: OnceLock::new() };
     let (sending, reader) = (&sending, &mut greeting.reader);
-    let stop = || source.wake();
     let mut receipt = None;
     std::thread::scope(|scope| {
-        scope.spawn(move || session.watch(|| false, stop));
-        scope.spawn(move || session.attend(stop, || write(sending, stream, at)));
-        session.attend(stop, || {
+        scope.spawn(|| session.watch(|| false, || source.wake()));
+        scope.spawn(move || session.attend(|| write(sending, stream, at)));
+        session.attend(|| {
             receipt = Some(listen(sending, reader)?);
             session.complete();
             // Before the stream is dropped: the receiver must see this and not a broken stream.
             session.connection.close(close::DONE, "");
-            stop();
             Ok(())
         });
     });

@@ -399,6 +399,7 @@ impl Worker<'_> {
         let written = session.wait(self.stream.write_chunks([bytes]));
         written.map_err(|error| session.write_failed(error))?;
         session.moved(len);
+        self.sending.demand.measure(self.sending);
         Ok(())
     }
 }

@@ -1,8 +1,6 @@
 //! Receivers that lie, speaking the real protocol over real connections. The sender must notice and say why.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use wraith_transfer::message::{
     Accept, Compare, Fetch, Hello, Message, Part, ReceiptBody, Span, Want,
 };

@@ -2,8 +2,6 @@
 
 #![allow(clippy::single_range_in_vec_init)] // lists of ranges
 
-mod common;
-
 use std::fs::{self, File, FileTimes};
 use std::io::{Seek, SeekFrom, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -12,7 +10,7 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use common::*;
+use crate::common::*;
 use wraith_files::*;
 
 fn set(path: &Path, mode: u32, mtime: u64, ns: u32) {

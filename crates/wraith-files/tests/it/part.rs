@@ -2,12 +2,10 @@
 
 #![allow(clippy::single_range_in_vec_init)] // lists of ranges
 
-mod common;
-
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, MetadataExt};
 
-use common::*;
+use crate::common::*;
 use wraith_files::*;
 
 const KEY: [u8; 32] = [1; 32];
@@ -246,8 +244,8 @@ fn the_file_that_is_there_already_stays_and_others_follow_the_policy() {
     assert_eq!(stage.read("f.bin"), old);
     assert_eq!(receive(&new, OnConflict::Overwrite), is(Outcome::Replaced, "f.bin"));
     assert_eq!((stage.read("f.bin"), stage.read("f (1).bin")), (new.clone(), new.clone()));
-    assert_eq!(stage.target.root_of(&path("f.bin")).unwrap(), Some(small_root(&new)));
-    assert_eq!(stage.target.root_of(&path("none/f.bin")).unwrap(), None);
+    assert_eq!(stage.target.root_of(&path("f.bin"), || true).unwrap(), Some(small_root(&new)));
+    assert_eq!(stage.target.root_of(&path("none/f.bin"), || true).unwrap(), None);
     let existing = stage.target.existing(&path("f.bin")).unwrap().unwrap();
     assert_eq!((existing.kind, existing.stamp.size), (ExistingKind::File, new.len() as u64));
     stage.target.finish_dirs().unwrap();

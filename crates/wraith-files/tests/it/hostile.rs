@@ -1,13 +1,11 @@
 //! A hostile peer, a hostile target directory, and both while files arrive: nothing outside is ever touched.
 
-mod common;
-
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use common::*;
+use crate::common::*;
 use wraith_files::*;
 
 const KEY: [u8; 32] = [1; 32];
@@ -66,7 +64,7 @@ fn nothing_is_written_through_a_link_in_the_target() {
         in_the_way(target.make_dir(&dir(link, 0o755)).unwrap_err());
         in_the_way(
             target
-                .make_symlink(&common::link(&below("l"), "x"), OnConflict::Overwrite)
+                .make_symlink(&crate::common::link(&below("l"), "x"), OnConflict::Overwrite)
                 .unwrap_err(),
         );
         in_the_way(target.existing(&path(&below("precious"))).unwrap_err());

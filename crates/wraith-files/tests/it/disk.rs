@@ -4,8 +4,6 @@
 
 #![allow(clippy::single_range_in_vec_init)] // lists of ranges
 
-mod common;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -13,7 +11,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use common::*;
+use crate::common::*;
 use wraith_files::*;
 
 const KEY: [u8; 32] = [4; 32];
@@ -176,7 +174,7 @@ fn a_read_only_disk_is_said_to_be_one() {
     is_read_only(target.open_or_resume(&file("d/f", bytes.len()), &KEY).unwrap_err());
     is_read_only(target.make_dir(&dir("e", 0o755)).unwrap_err());
     is_read_only(target.make_symlink(&link("l", "x"), OnConflict::Rename).unwrap_err());
-    assert_eq!(target.root_of(&path("d/a")).unwrap(), Some(small_root(b"x")));
+    assert_eq!(target.root_of(&path("d/a"), || true).unwrap(), Some(small_root(b"x")));
     disk.remount("rw");
 }
 
@@ -206,7 +204,7 @@ fn as_nobody(name: &str, prepare: impl Fn(&Path)) {
 
 #[test]
 fn an_ordinary_user_gets_everything_and_is_told_what_is_forbidden() {
-    as_nobody("as_an_ordinary_user", |target| {
+    as_nobody("disk::as_an_ordinary_user", |target| {
         let forbidden = target.join("forbidden");
         fs::create_dir(&forbidden).unwrap();
         fs::set_permissions(&forbidden, fs::Permissions::from_mode(0o755)).unwrap();

@@ -1,5 +1,4 @@
 //! What the tests share: content, entries, and a receiver that copies a tree without a network.
-#![allow(dead_code)]
 
 use std::path::Path;
 

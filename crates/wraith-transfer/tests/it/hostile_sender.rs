@@ -1,13 +1,11 @@
 //! Senders that lie or dawdle, speaking the real protocol over real connections. The receiver must say what is wrong, and
 //! nothing may appear under a final name.
 
-mod common;
-
 use std::fs;
 use std::time::Duration;
 
 use bytes::Bytes;
-use common::*;
+use crate::common::*;
 use wraith_files::{Entry, Kind, Mtime, RelPath, chunk_cv, small_root};
 use wraith_transfer::message::{Hello, Message, Offer, Want};
 use wraith_transfer::record::{Ending, Header};
