@@ -29,12 +29,12 @@
 #![forbid(unsafe_code)]
 
 mod beneath;
-mod chunks;
 mod compare;
 mod dirs;
 mod entry;
 mod error;
 mod hash;
+mod interval_set;
 mod journal;
 mod made_dirs;
 mod names;
@@ -53,7 +53,6 @@ mod target;
 mod walk;
 mod write;
 
-pub use chunks::ChunkRanges;
 pub use entry::{
     BadEntry, ENTRY_BYTES_MAX, Entry, FILE_BYTES_MAX, Kind, LINK_TARGET_BYTES_MAX, MODE_BITS, Mtime,
 };
@@ -62,6 +61,7 @@ pub use hash::{
     CHUNK_BYTES, Cv, Root, RootBuilder, chunk_count, chunk_cv, chunk_len, pieces_root, small_root,
     zero_chunk_cv,
 };
+pub use interval_set::IntervalSet;
 pub use journal::boot_id;
 pub use part::PartFile;
 pub use path::{

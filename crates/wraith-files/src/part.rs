@@ -18,7 +18,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use crate::beneath::open_child;
-use crate::chunks::ChunkRanges;
+use crate::interval_set::IntervalSet;
 use crate::entry::{Entry, Mtime};
 use crate::error::{Context, Error, Result};
 use crate::hash::{
@@ -69,12 +69,12 @@ pub struct PartFile {
 #[derive(Debug)]
 pub(crate) struct State {
     /// Verified, written, recorded.
-    pub(crate) have: ChunkRanges,
+    pub(crate) have: IntervalSet,
     /// Claimed by threads that are writing them.
     writing: Vec<Range<u64>>,
     pub(crate) root: RootBuilder,
     /// Holes of an earlier session, whose hashes are not in `root` yet.
-    pub(crate) unhashed_holes: ChunkRanges,
+    pub(crate) unhashed_holes: IntervalSet,
     /// `None` once the file is finished or discarded.
     pub(crate) journal: Option<Journal>,
     /// The journal is of an earlier boot (or part file): nothing in it counts until [`PartFile::recheck`].
@@ -93,10 +93,10 @@ impl PartFile {
     ) -> Self {
         let sparse = matches!(entry.kind, crate::Kind::File { sparse: true, .. });
         let state = State {
-            have: ChunkRanges::new(),
+            have: IntervalSet::new(),
             writing: Vec::new(),
             root: RootBuilder::new(),
-            unhashed_holes: ChunkRanges::new(),
+            unhashed_holes: IntervalSet::new(),
             journal: Some(journal),
             unproven: false,
         };
@@ -129,7 +129,7 @@ impl PartFile {
     }
 
     /// The chunks that need not be sent any more.
-    pub fn have(&self) -> ChunkRanges {
+    pub fn have(&self) -> IntervalSet {
         self.lock().have.clone()
     }
 

@@ -11,7 +11,7 @@ use std::sync::PoisonError;
 use rustix::fs::{AtFlags, Mode, fdatasync, renameat, unlinkat};
 use rustix::io::{Errno, pread};
 
-use crate::chunks::ChunkRanges;
+use crate::interval_set::IntervalSet;
 use crate::error::{Context, Error, Result};
 use crate::hash::{
     CHUNK_BYTES, Cv, RootBuilder, chunk_count, chunk_hash, chunk_len, zero_chunk_hash,
@@ -35,7 +35,7 @@ impl PartFile {
             state.journal = Some(proven.journal);
             state.have = proven.have;
             state.root = proven.root;
-            state.unhashed_holes = ChunkRanges::new();
+            state.unhashed_holes = IntervalSet::new();
             state.unproven = false;
         }
         Ok(())
@@ -45,7 +45,7 @@ impl PartFile {
 /// What was found true, and the journal that says so.
 struct Proven {
     journal: Journal,
-    have: ChunkRanges,
+    have: IntervalSet,
     root: RootBuilder,
 }
 
@@ -104,7 +104,7 @@ impl<'a> Proof<'a> {
         let header = Header { boot_id: boot_id(), part: id, ..*old };
         let journal = Journal::begin(fd, header).map_err(|(_, errno)| errno);
         let journal = journal.context(path, "write its journal")?;
-        let proven = Proven { journal, have: ChunkRanges::new(), root: RootBuilder::new() };
+        let proven = Proven { journal, have: IntervalSet::new(), root: RootBuilder::new() };
         Ok(Self { part, proven, buffer: vec![0; CHUNK_BYTES] })
     }
 

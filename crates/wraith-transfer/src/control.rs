@@ -6,8 +6,7 @@ use bytes::Bytes;
 use wraith_transport::{ReadExactError, RecvStream, SendStream, block_on};
 
 use crate::error::TransferError;
-use crate::limits::MESSAGE_BYTES_MAX;
-use crate::message::{Malformed, Message};
+use crate::message::{MESSAGE_BYTES_MAX, Malformed, Message};
 use crate::session::Session;
 
 /// Messages of unknown type that are skipped before the peer is taken for a flood.

@@ -39,6 +39,8 @@ mod receive;
 pub mod record;
 mod send;
 mod session;
+mod stream_kind;
+mod wanted;
 
 pub use cancel::{Cancel, CancelSubscription};
 pub use contents::Contents;
@@ -54,6 +56,7 @@ pub use receive::{
     Conflicts, Decide, Decision, Fate, Preview, Previewed, Proposal, ReceiveOptions, ReceiveReport,
     StreamTarget, receive,
 };
+pub use stream_kind::StreamKind;
 pub use send::{SendOptions, SendReport, StreamSource, serve};
 pub use wraith_files::{Entry, Kind, OnConflict, RelPath};
 

@@ -11,7 +11,7 @@ use super::marks::{Marks, MarksError};
 use super::preview::{self, Conflicts, Proposal};
 use super::{Decision, ReceiveOptions};
 use crate::control::{ControlReader, ControlWriter};
-use crate::error::TransferError;
+use crate::error::{Role, TransferError};
 use crate::events::Event;
 use crate::limits::{DATA_STREAMS_MAX, GREETING_TIMEOUT, NAME_BYTES_MAX, OFFER_TIMEOUT, VERSION};
 use crate::message::{Accept, FEATURE_DELTA, Fetch, Hello, Message, Offer};
@@ -51,7 +51,7 @@ pub(super) fn greet(
     let (send, recv) = opened.map_err(|reason| session.lost(&reason))?;
     let (mut reader, mut writer) = (ControlReader::new(recv), ControlWriter::new(send));
     let features = options.delta.then_some(FEATURE_DELTA);
-    writer.send(session, &Message::Hello(Hello { version: VERSION, role: 2, features }))?;
+    writer.send(session, &Message::Hello(Hello { version: VERSION, role: Role::Receiver, features }))?;
     writer.send(
         session,
         &Message::Fetch(Fetch {
@@ -61,7 +61,7 @@ pub(super) fn greet(
         }),
     )?;
     let delta = match reader.next_within(session, GREETING_TIMEOUT)? {
-        Message::Hello(hello) if hello.role == 1 && hello.version >= 1 => {
+        Message::Hello(hello) if hello.role == Role::Sender && hello.version >= 1 => {
             options.delta && hello.has(FEATURE_DELTA)
         }
         other => return Err(session.protocol(format!("{} instead of Hello", other.name()))),

@@ -7,6 +7,7 @@
 mod data;
 mod decide;
 mod delta;
+mod delta_records;
 mod deltas;
 mod entries;
 mod greet;
@@ -18,7 +19,6 @@ mod preview;
 mod sign_off;
 mod stream;
 mod table;
-mod wants;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -8,7 +8,6 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use wraith_core::RangeSet;
 use wraith_crypto::NodeId;
 use wraith_files::{
     CHUNK_BYTES, Entry, ExistingKind, Kind, OnConflict, RelPath, TargetDir, chunk_count,
@@ -161,11 +160,8 @@ fn verified_bytes(target: &TargetDir, entry: &Entry, part_key: &[u8; 32]) -> Opt
         return None;
     }
     let part = target.resume(entry, part_key).ok().flatten()?;
-    let mut missing = RangeSet::new();
-    for range in part.have().missing(chunks) {
-        missing.insert(range);
-    }
     let at = |chunk: u64| entry.size().min(chunk * CHUNK_BYTES as u64);
-    let missing: u64 = missing.iter().map(|range| at(range.end) - at(range.start)).sum();
+    let have = part.have();
+    let missing: u64 = have.missing(chunks).map(|range| at(range.end) - at(range.start)).sum();
     Some(entry.size() - missing)
 }

@@ -17,11 +17,13 @@ use crate::control::{ControlReader, ControlWriter};
 use crate::error::{TransferError, shown};
 use crate::events::{Event, FileStatus, InPlace};
 use crate::gather::Gather;
-use crate::limits::{PIECE_BYTES_MAX, TAKEN_BYTES};
+use crate::limits::TAKEN_BYTES;
 use crate::message::{Accept, Message, Offer, Taken};
 use crate::receipt::Receipt;
-use crate::send::stream::{KIND, manifest};
+use crate::record::STREAM_PIECE_BYTES_MAX;
+use crate::send::stream::manifest;
 use crate::session::{Session, lock};
+use crate::stream_kind::StreamKind;
 
 /// Length and check before a piece.
 const HEAD_BYTES: usize = 4 + 32;
@@ -147,7 +149,7 @@ fn receive(
 ) -> Result<(), TransferError> {
     let session = pieces.session;
     pieces.fill(1)?;
-    if pieces.gather.first() != Some(KIND) {
+    if pieces.gather.first() != Some(StreamKind::Bytes.byte()) {
         return Err(session.protocol("a stream of another kind"));
     }
     pieces.gather.advance(1);
@@ -168,7 +170,7 @@ fn receive(
         state.written += len as u64;
         options.progress.add_bytes(len as u64);
         // Often enough that the sender never waits for it, and at each pause of the stream.
-        if state.written - told >= TAKEN_BYTES || pieces.gather.len() == 0 && len < PIECE_BYTES_MAX
+        if state.written - told >= TAKEN_BYTES || pieces.gather.len() == 0 && len < STREAM_PIECE_BYTES_MAX
         {
             told = state.written;
             writer.send(session, &Message::Taken(Taken { bytes: told }))?;
@@ -213,7 +215,7 @@ impl Pieces<'_> {
             }
             return Ok(None);
         }
-        if len > PIECE_BYTES_MAX {
+        if len > STREAM_PIECE_BYTES_MAX {
             return Err(self.session.protocol("a piece that is too large"));
         }
         self.fill(HEAD_BYTES)?;

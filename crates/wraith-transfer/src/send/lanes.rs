@@ -14,6 +14,7 @@ use crate::error::TransferError;
 use crate::limits::{LANE_BYTES_MIN, LANE_RATE, LANE_RTT_MAX, LANE_TIMEOUT};
 use crate::message::{Lanes, Message};
 use crate::session::lock;
+use crate::stream_kind::StreamKind;
 
 /// The rate of the first connection is measured over at least this time.
 const RATE_INTERVAL: Duration = Duration::from_millis(100);
@@ -129,7 +130,7 @@ fn serve(sending: &Sending<'_>, endpoint: Endpoint) -> Result<(), TransferError>
     if connection.peer() != session.connection.peer() {
         return Ok(());
     }
-    let stream = open_on(session, &connection, 2)?;
+    let stream = open_on(session, &connection, StreamKind::Data)?;
     sending.options.rate.apply_to(&connection);
     if !session.add_lane(endpoint, connection) {
         return Ok(());

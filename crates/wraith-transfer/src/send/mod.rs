@@ -35,6 +35,7 @@ use crate::progress::Progress;
 use crate::rate::Rate;
 use crate::receipt::Receipt;
 use crate::session::{Session, lock};
+use crate::stream_kind::StreamKind;
 use asks::{Ask, Asks};
 use lanes::Demand;
 use manifest::Announced;
@@ -197,7 +198,7 @@ fn greet(session: &Session, options: &SendOptions) -> Result<Greeting, TransferE
     let (send, recv) = accepted.map_err(|reason| session.lost(&reason))?;
     let (mut reader, mut writer) = (ControlReader::new(recv), ControlWriter::new(send));
     match reader.next_within(session, GREETING_TIMEOUT)? {
-        Message::Hello(hello) if hello.role == 2 && hello.version >= 1 => {}
+        Message::Hello(hello) if hello.role == Role::Receiver && hello.version >= 1 => {}
         other => return Err(session.protocol(format!("{} instead of Hello", other.name()))),
     }
     let Fetch { instance, stream, .. } = match reader.next_within(session, GREETING_TIMEOUT)? {
@@ -206,7 +207,7 @@ fn greet(session: &Session, options: &SendOptions) -> Result<Greeting, TransferE
         other => return Err(session.protocol(format!("{} instead of Fetch", other.name()))),
     };
     let features = options.delta.then_some(FEATURE_DELTA);
-    writer.send(session, &Message::Hello(Hello { version: VERSION, role: 1, features }))?;
+    writer.send(session, &Message::Hello(Hello { version: VERSION, role: Role::Sender, features }))?;
     let (peer, remote) = (session.connection.peer(), session.connection.remote());
     options.progress.connected(remote);
     options.events.event(Event::Connected { peer, remote, instance });
@@ -311,8 +312,8 @@ fn run(
     };
     // A long manifest fills the receiver's window while its user thinks.
     session.set_patient(true);
-    let manifest_stream = open(session, 1)?;
-    let data_streams: Result<Vec<_>, _> = (0..WORKERS).map(|_| open(session, 2)).collect();
+    let manifest_stream = open(session, StreamKind::Manifest)?;
+    let data_streams: Result<Vec<_>, _> = (0..WORKERS).map(|_| open(session, StreamKind::Data)).collect();
     let data_streams = data_streams?;
     let mut receipt = None;
     let stop = || {
@@ -362,19 +363,19 @@ fn run(
     })
 }
 
-/// Opens a stream whose first byte is `kind`.
-fn open(session: &Session, kind: u8) -> Result<SendStream, TransferError> {
+/// Opens a stream of this kind.
+fn open(session: &Session, kind: StreamKind) -> Result<SendStream, TransferError> {
     open_on(session, &session.connection, kind)
 }
 
 fn open_on(
     session: &Session,
     connection: &Connection,
-    kind: u8,
+    kind: StreamKind,
 ) -> Result<SendStream, TransferError> {
     let opened = session.wait(connection.open_stream());
     let (mut stream, _unused) = opened.map_err(|reason| session.lost(&reason))?;
-    block_on(stream.write_all(&[kind])).map_err(|error| session.write_failed(error))?;
+    block_on(stream.write_all(&[kind.byte()])).map_err(|error| session.write_failed(error))?;
     Ok(stream)
 }
 

@@ -15,11 +15,12 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use bytes::Bytes;
 
-use crate::limits::{KEPT_BYTES_MAX, PIECE_BYTES_MAX};
+use crate::limits::KEPT_BYTES_MAX;
+use crate::record::STREAM_PIECE_BYTES_MAX;
 use crate::session::lock;
 
 /// A piece smaller than this is copied, so that a writer of single bytes does not make each cost a whole buffer.
-const COPIED_BYTES_MAX: usize = PIECE_BYTES_MAX / 2;
+const COPIED_BYTES_MAX: usize = STREAM_PIECE_BYTES_MAX / 2;
 
 /// What a piece takes besides its bytes.
 const PIECE_OVERHEAD_BYTES: usize = 128;
@@ -184,7 +185,7 @@ impl Inner {
         let mut buffer = Vec::new();
         loop {
             self.wait_for_room();
-            buffer.resize(PIECE_BYTES_MAX, 0);
+            buffer.resize(STREAM_PIECE_BYTES_MAX, 0);
             let read = match input.read(&mut buffer) {
                 Ok(read) => read,
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
@@ -307,7 +308,7 @@ mod tests {
             let Next::Piece { bytes, .. } = source.next(at, || false) else { panic!("no piece") };
             at += bytes.len() as u64;
             let kept = lock(&source.0.state).kept_bytes;
-            assert!(kept < KEPT_BYTES_MAX + PIECE_BYTES_MAX + PIECE_OVERHEAD_BYTES);
+            assert!(kept < KEPT_BYTES_MAX + STREAM_PIECE_BYTES_MAX + PIECE_OVERHEAD_BYTES);
             source.confirm(at).unwrap();
         }
     }

@@ -17,9 +17,7 @@ use crate::events::{Event, FileStatus};
 use crate::message::{Accept, Message, Offer};
 use crate::receipt::Receipt;
 use crate::session::Session;
-
-/// First byte of the stream.
-pub(crate) const KIND: u8 = 3;
+use crate::stream_kind::StreamKind;
 
 /// What the threads share.
 struct Sending<'a> {
@@ -51,7 +49,7 @@ pub(super) fn run(
     source.resume_at(at).map_err(|what| TransferError::Other { what: what.into() })?;
     options.progress.add_found(at);
     options.progress.set_current(&source.name());
-    let stream = open(session, KIND)?;
+    let stream = open(session, StreamKind::Bytes)?;
     let sending = Sending { session, options, source, offer, ended: OnceLock::new() };
     let (sending, reader) = (&sending, &mut greeting.reader);
     let mut receipt = None;

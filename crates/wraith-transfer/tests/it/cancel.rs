@@ -63,7 +63,7 @@ fn answer_hello(connection: &Connection) -> (SendStream, RecvStream) {
     let (mut send, mut recv) = block_on(connection.accept_stream()).unwrap();
     assert!(matches!(read_message(&mut recv), Message::Hello(_)));
     assert!(matches!(read_message(&mut recv), Message::Fetch(_)));
-    say(&mut send, Message::Hello(Hello { version: 1, role: 1, features: None }));
+    say(&mut send, Message::Hello(Hello { version: 1, role: Role::Sender, features: None }));
     (send, recv)
 }
 
@@ -123,7 +123,7 @@ fn a_sender_whose_receiver_does_not_answer_the_offer() {
         thread::scope(|scope| {
             scope.spawn(move || {
                 let (mut send, mut recv) = block_on(receiver.open_stream()).unwrap();
-                say(&mut send, Message::Hello(Hello { version: 1, role: 2, features: None }));
+                say(&mut send, Message::Hello(Hello { version: 1, role: Role::Receiver, features: None }));
                 let (secret, instance, stream) = (SECRET, None, None);
                 say(&mut send, Message::Fetch(Fetch { secret, instance, stream }));
                 assert!(matches!(read_message(&mut recv), Message::Hello(_)));
@@ -147,7 +147,7 @@ fn a_sender_of_which_nothing_is_wanted_yet() {
         thread::scope(|scope| {
             scope.spawn(move || {
                 let (mut send, _recv) = block_on(receiver.open_stream()).unwrap();
-                say(&mut send, Message::Hello(Hello { version: 1, role: 2, features: None }));
+                say(&mut send, Message::Hello(Hello { version: 1, role: Role::Receiver, features: None }));
                 let (secret, instance, stream) = (SECRET, None, None);
                 say(&mut send, Message::Fetch(Fetch { secret, instance, stream }));
                 say(&mut send, Message::Accept(Accept::default()));

@@ -35,7 +35,7 @@ impl Liar {
         let Some(Message::Fetch(fetch)) = read_message(&mut recv) else { panic!("no Fetch") };
         assert_eq!(fetch.secret, SECRET);
         block_on(async {
-            let hello = Message::Hello(Hello { version: 1, role: 1, features: None });
+            let hello = Message::Hello(Hello { version: 1, role: Role::Sender, features: None });
             send.write_all(&hello.to_bytes()).await.unwrap();
             send.write_all(&Message::Offer(offer).to_bytes()).await.unwrap();
             let (mut manifest, _) = connection.open_stream().await.unwrap();

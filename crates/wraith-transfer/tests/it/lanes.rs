@@ -150,7 +150,7 @@ fn a_sender_that_names_more_ports_than_were_asked_for_is_cut_off() {
     let liar = std::thread::spawn(move || {
         block_on(async {
             let (mut send, mut recv) = connection.accept_stream().await.unwrap();
-            let hello = Message::Hello(Hello { version: 1, role: 1, features: None });
+            let hello = Message::Hello(Hello { version: 1, role: Role::Sender, features: None });
             send.write_all(&hello.to_bytes()).await.unwrap();
             let id = wraith_crypto::kdf::derive("wraith/1 transfer id", &SECRET);
             let offer = Offer {
