@@ -434,7 +434,9 @@ mod tests {
             walk.stop_when(move || asked.fetch_add(1, Relaxed) + 1 >= limit)
         };
         // Asked before the root, before it is listed, for each thousand names of it, and before each of its entries.
-        for (limit, entries, questions) in [(1, 0, 1), (2, 1, 2), (3, 1, 4), (6, 2, 6), (16, 12, 16)] {
+        for (limit, entries, questions) in
+            [(1, 0, 1), (2, 1, 2), (3, 1, 4), (6, 2, 6), (16, 12, 16)]
+        {
             assert_eq!(stop_at(limit).count(), entries, "{limit}");
             assert_eq!(asked.swap(0, Relaxed), questions, "{limit}");
         }

@@ -56,8 +56,8 @@ pub use receive::{
     Conflicts, Decide, Decision, Fate, Preview, Previewed, Proposal, ReceiveOptions, ReceiveReport,
     StreamTarget, receive,
 };
-pub use stream_kind::StreamKind;
 pub use send::{SendOptions, SendReport, StreamSource, serve};
+pub use stream_kind::StreamKind;
 pub use wraith_files::{Entry, Kind, OnConflict, RelPath};
 
 /// SPEC §10.3.

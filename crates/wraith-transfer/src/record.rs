@@ -141,14 +141,18 @@ impl Header {
         let mut fields = Fields(bytes);
         let [kind] = fields.take()?;
         let header = match RecordKind::from_byte(kind)? {
-            RecordKind::Whole => Self::Whole { entry: fields.u32()?, len: fields.u32()?, root: fields.take()? },
+            RecordKind::Whole => {
+                Self::Whole { entry: fields.u32()?, len: fields.u32()?, root: fields.take()? }
+            }
             RecordKind::Chunk => Self::Chunk {
                 entry: fields.u32()?,
                 index: fields.u64()?,
                 len: fields.u32()?,
                 cv: fields.take()?,
             },
-            RecordKind::Hole => Self::Hole { entry: fields.u32()?, first: fields.u64()?, count: fields.u64()? },
+            RecordKind::Hole => {
+                Self::Hole { entry: fields.u32()?, first: fields.u64()?, count: fields.u64()? }
+            }
             RecordKind::End => {
                 let entry = fields.u32()?;
                 let [ending] = fields.take()?;
@@ -156,11 +160,15 @@ impl Header {
                 Self::End { entry, ending, chunks: fields.u64()?, root: fields.take()? }
             }
             RecordKind::Pulse => Self::Pulse { entry: fields.u32()?, chunks: fields.u64()? },
-            RecordKind::Sketch => Self::Sketch { entry: fields.u32()?, at: fields.u64()?, len: fields.u32()? },
+            RecordKind::Sketch => {
+                Self::Sketch { entry: fields.u32()?, at: fields.u64()?, len: fields.u32()? }
+            }
             RecordKind::Proofs => {
                 Self::Proofs { entry: fields.u32()?, first: fields.u64()?, len: fields.u32()? }
             }
-            RecordKind::Patch => Self::Patch { entry: fields.u32()?, index: fields.u64()?, len: fields.u32()? },
+            RecordKind::Patch => {
+                Self::Patch { entry: fields.u32()?, index: fields.u64()?, len: fields.u32()? }
+            }
         };
         if !fields.0.is_empty() {
             return Err(Malformed("record header"));
@@ -206,8 +214,12 @@ impl Header {
                 out.extend_from_slice(&chunks.to_be_bytes());
             }
             Self::Sketch { entry, at, len } => encode_at(out, RecordKind::Sketch, entry, at, len),
-            Self::Proofs { entry, first, len } => encode_at(out, RecordKind::Proofs, entry, first, len),
-            Self::Patch { entry, index, len } => encode_at(out, RecordKind::Patch, entry, index, len),
+            Self::Proofs { entry, first, len } => {
+                encode_at(out, RecordKind::Proofs, entry, first, len)
+            }
+            Self::Patch { entry, index, len } => {
+                encode_at(out, RecordKind::Patch, entry, index, len)
+            }
         }
     }
 

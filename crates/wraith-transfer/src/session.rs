@@ -4,10 +4,10 @@
 //! next call on a stream fail; those later errors are ignored. A cancellation is such an error: it comes from outside, at any
 //! stage, and needs no thread that looks for it.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::future::poll_fn;
 use std::ops::Deref;
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::{Duration, Instant};
@@ -19,8 +19,8 @@ use wraith_transport::{
     block_on_timeout,
 };
 
-use crate::error::{Role, TransferError, close};
 use crate::cancel::{Cancel, CancelSubscription};
+use crate::error::{Role, TransferError, close};
 use crate::limits::{LANES_MAX, STALL_BYTES, STALL_TIMEOUT};
 
 /// How often the watch measures what moved: a stall is noticed so much later than it is one, at most.

@@ -78,7 +78,7 @@ fn receive_big(target: &TargetDir) {
         }
     });
     println!("\nfinishing");
-    part.finish(&small_root(&bytes), Placing::default()).unwrap();
+    part.finish(&small_root(&bytes), CommitOptions::default()).unwrap();
     println!("\nfinished");
 }
 
@@ -98,8 +98,10 @@ fn small_content(n: usize) -> Vec<u8> {
 fn receive_small(target: &TargetDir) {
     for n in 0..SMALL_FILES {
         let bytes = small_content(n);
-        let placing = Placing { on_conflict: OnConflict::Overwrite, sync: false };
-        target.write_small(&file(&format!("s/{n}"), bytes.len()), &[&bytes], placing).unwrap();
+        let commit_options = CommitOptions { on_conflict: OnConflict::Overwrite, sync: false };
+        target
+            .write_small(&file(&format!("s/{n}"), bytes.len()), &[&bytes], commit_options)
+            .unwrap();
         println!("\nfile {n}");
     }
     println!("\nfinished");

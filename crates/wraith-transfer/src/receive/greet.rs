@@ -3,7 +3,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use wraith_files::{Placing, TargetDir};
+use wraith_files::{CommitOptions, TargetDir};
 use wraith_transport::RecvStream;
 
 use super::entries::Entries;
@@ -23,7 +23,7 @@ pub(super) enum Greeting {
     /// One stream of bytes, whose Accept is not sent yet.
     Stream {
         offer: Offer,
-        placing: Placing,
+        commit_options: CommitOptions,
         control: (ControlReader, ControlWriter),
     },
 }
@@ -51,7 +51,10 @@ pub(super) fn greet(
     let (send, recv) = opened.map_err(|reason| session.lost(&reason))?;
     let (mut reader, mut writer) = (ControlReader::new(recv), ControlWriter::new(send));
     let features = options.delta.then_some(FEATURE_DELTA);
-    writer.send(session, &Message::Hello(Hello { version: VERSION, role: Role::Receiver, features }))?;
+    writer.send(
+        session,
+        &Message::Hello(Hello { version: VERSION, role: Role::Receiver, features }),
+    )?;
     writer.send(
         session,
         &Message::Fetch(Fetch {
@@ -76,8 +79,8 @@ pub(super) fn greet(
     options.events.event(Event::Offer(&offer));
     if offer.stream == Some(true) {
         let (conflicts, _) = propose(session, options, &offer)?;
-        let placing = Placing { on_conflict: conflicts.otherwise, sync: options.sync };
-        return Ok(Greeting::Stream { offer, placing, control: (reader, writer) });
+        let commit_options = CommitOptions { on_conflict: conflicts.otherwise, sync: options.sync };
+        return Ok(Greeting::Stream { offer, commit_options, control: (reader, writer) });
     }
     if options.stream.is_output() {
         return Err(TransferError::NoStream);
@@ -115,8 +118,7 @@ fn propose(
 ) -> Result<(Conflicts, Option<Entries>), TransferError> {
     let (mut ahead, mut seen) = (None, None);
     if options.preview && offer.stream != Some(true) {
-        let stream =
-            session.wait_within(preview::patience(), session.connection.accept_stream());
+        let stream = session.wait_within(preview::patience(), session.connection.accept_stream());
         let mut complete = false;
         if let Some(stream) = stream {
             let (_unused, stream) = stream.map_err(|reason| session.lost(&reason))?;

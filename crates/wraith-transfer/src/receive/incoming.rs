@@ -9,8 +9,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 
 use wraith_files::{
-    CHUNK_BYTES, Cv, Entry, Error, Existing, IntervalSet, Kind, Outcome, PartFile, Placed, RelPath,
-    chunk_count, chunk_cv, chunk_len, pieces_root,
+    CHUNK_BYTES, Committed, Cv, Entry, Error, Existing, IntervalSet, Kind, Outcome, PartFile,
+    RelPath, chunk_count, chunk_cv, chunk_len, slices_root,
 };
 
 use super::Receiving;
@@ -131,17 +131,17 @@ impl Incoming {
         if !asked || len > RECORD_BODY_BYTES_MAX {
             return Err(self.violation(receiving, "a record of another size than announced"));
         }
-        if pieces_root(pieces) != *root {
+        if slices_root(pieces) != *root {
             return Err(self.mismatch());
         }
         receiving.counts.bytes_moved.fetch_add(len as u64, Relaxed);
         receiving.progress.add_bytes(len as u64);
-        let placing = receiving.placing(&self.meta.path);
+        let commit_options = receiving.commit_options(&self.meta.path);
         let written = receiving
             .progress
-            .at_disk(|| receiving.target.write_small(&self.meta, pieces, placing));
+            .at_disk(|| receiving.target.write_small(&self.meta, pieces, commit_options));
         match written {
-            Ok(placed) => self.placed(receiving, &placed, *root),
+            Ok(committed) => self.committed(receiving, &committed, *root),
             Err(error) => self.blocked(receiving, error),
         }
     }
@@ -233,7 +233,9 @@ impl Incoming {
             }
             (Ending::Complete, _) if self.old.is_some() => {
                 if !receiving.deltas.is_decided(self.entry) {
-                    return Err(self.violation(receiving, "it ends before everything was asked for"));
+                    return Err(
+                        self.violation(receiving, "it ends before everything was asked for")
+                    );
                 }
             }
             (Ending::Complete, _) => self.open(receiving, &mut body)?,
@@ -385,8 +387,8 @@ impl Incoming {
         if !part.hash_holes(|| !receiving.session.is_over()) {
             return Err(receiving.session.stopped());
         }
-        match part.finish(&root, receiving.placing(&self.meta.path)) {
-            Ok(placed) => self.placed(receiving, &placed, root),
+        match part.finish(&root, receiving.commit_options(&self.meta.path)) {
+            Ok(committed) => self.committed(receiving, &committed, root),
             // All chunks came now and each was what it said: the sender's root is a lie. With chunks from an earlier
             // connection, its file may have changed since. The part is gone either way.
             Err(Error::Mismatch { .. }) if matches!(self.wanted, Wanted::Chunks(_)) => {
@@ -399,24 +401,24 @@ impl Incoming {
     }
 
     /// The file is in place.
-    fn placed(
+    fn committed(
         &self,
         receiving: &Receiving<'_>,
-        placed: &Placed,
+        committed: &Committed,
         root: [u8; 32],
     ) -> Result<(), TransferError> {
-        if let Some(stamp) = &placed.stamp {
-            let (entry, name) = (self.meta.path.as_bytes(), placed.path.as_bytes());
+        if let Some(stamp) = &committed.stamp {
+            let (entry, name) = (self.meta.path.as_bytes(), committed.path.as_bytes());
             let mark = receiving.marks.mark(entry, name, stamp);
             let costly = self.meta.size() > RECORD_BODY_BYTES_MAX as u64;
             receiving.marks.add(mark, costly).map_err(|error| receiving.session.disk(error))?;
         }
-        if placed.outcome == Outcome::Renamed {
-            let (path, name) = (self.meta.path.display(), placed.path.display());
+        if committed.outcome == Outcome::Renamed {
+            let (path, name) = (self.meta.path.display(), committed.path.display());
             let what = format!("a different file has this name; the new one is called {name}");
             receiving.events.event(Event::Note { path: &path, what: &what });
         }
-        match placed.outcome {
+        match committed.outcome {
             Outcome::Skipped => {
                 // The sender sent all of it, and counts it.
                 lock(&receiving.contents).add(self.entry, &root);
@@ -424,7 +426,7 @@ impl Incoming {
                 receiving.in_place(&self.meta.path, InPlace::Other { bytes, verified });
                 receiving.passed(&self.meta, FileStatus::Skipped);
             }
-            _ => self.verified(receiving, FileStatus::Done, root, &placed.path),
+            _ => self.verified(receiving, FileStatus::Done, root, &committed.path),
         }
         Ok(())
     }

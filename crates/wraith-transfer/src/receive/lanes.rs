@@ -59,10 +59,7 @@ fn dial(
     Ok(stream.filter(|_| session.add_lane(endpoint, connection)))
 }
 
-fn accept_stream(
-    receiving: &Receiving<'_>,
-    connection: &Connection,
-) -> Option<RecvStream> {
+fn accept_stream(receiving: &Receiving<'_>, connection: &Connection) -> Option<RecvStream> {
     let accepted = receiving.session.wait_meanwhile(LANE_TIMEOUT, connection.accept_stream());
     match accepted {
         Some(Ok((_unused, stream))) => Some(stream),

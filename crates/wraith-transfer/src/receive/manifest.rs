@@ -61,12 +61,12 @@ pub(crate) fn finish_tree(
 }
 
 fn make_link(receiving: &Receiving<'_>, link: &Entry) -> Result<(), TransferError> {
-    match receiving.target.make_symlink(link, receiving.placing(&link.path).on_conflict) {
-        Ok(placed) => {
+    match receiving.target.make_symlink(link, receiving.commit_options(&link.path).on_conflict) {
+        Ok(committed) => {
             if let (Kind::Symlink { target }, true) =
-                (&link.kind, placed.outcome != Outcome::Skipped)
+                (&link.kind, committed.outcome != Outcome::Skipped)
             {
-                receiving.in_place(&placed.path, InPlace::Link { target });
+                receiving.in_place(&committed.path, InPlace::Link { target });
             }
             Ok(())
         }

@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use wraith_crypto::{NodeId, SecretIdentity};
-use wraith_files::{Entry, Error, OnConflict, Placing, RelPath, TargetDir};
+use wraith_files::{CommitOptions, Entry, Error, OnConflict, RelPath, TargetDir};
 use wraith_transport::Connection;
 
 use crate::cancel::Cancel;
@@ -189,8 +189,8 @@ pub(crate) struct Receiving<'a> {
 
 impl Receiving<'_> {
     /// How a file with this path gets its name.
-    fn placing(&self, path: &RelPath) -> Placing {
-        Placing { on_conflict: self.conflicts.at(path), sync: self.sync }
+    fn commit_options(&self, path: &RelPath) -> CommitOptions {
+        CommitOptions { on_conflict: self.conflicts.at(path), sync: self.sync }
     }
 
     /// What a disk error means for the transfer.
@@ -265,8 +265,8 @@ pub fn receive(
     let session = Session::new(connection, Role::Receiver, &options.cancel);
     let result = greet(&session, &mut options).and_then(|greeting| match greeting {
         Greeting::Tree(tree) => run(&session, &options, *tree),
-        Greeting::Stream { offer, placing, control } => {
-            stream::run(&session, &options, &offer, placing, control)
+        Greeting::Stream { offer, commit_options, control } => {
+            stream::run(&session, &options, &offer, commit_options, control)
         }
     });
     session.conclude(result)

@@ -6,7 +6,7 @@
 use std::io::{ErrorKind, Write};
 use std::sync::{Arc, Mutex};
 
-use wraith_files::{Outcome, Placed, Placing, RelPath, StreamFile, TargetDir};
+use wraith_files::{CommitOptions, Committed, Outcome, RelPath, StreamFile, TargetDir};
 use wraith_transport::{RecvStream, block_on};
 
 use super::greet::{accept_stream, make_target};
@@ -76,7 +76,7 @@ pub(crate) fn run(
     session: &Session,
     options: &ReceiveOptions<'_>,
     offer: &Offer,
-    placing: Placing,
+    commit_options: CommitOptions,
     (_reader, mut writer): (ControlReader, ControlWriter),
 ) -> Result<ReceiveReport, TransferError> {
     session.set_patient(true);
@@ -93,10 +93,10 @@ pub(crate) fn run(
     let mut pieces = Pieces { session, stream, gather: Gather::default() };
     receive(&mut pieces, &mut state, options, &mut writer)?;
     let root = *state.hasher.finalize().as_bytes();
-    let placed = state.finish(session, placing)?;
-    let path = placed.as_ref().map(|placed| placed.path.display().to_string());
+    let committed = state.finish(session, commit_options)?;
+    let path = committed.as_ref().map(|committed| committed.path.display().to_string());
     let path = path.unwrap_or_else(|| offer.name.clone());
-    let outcome = placed.as_ref().map_or(Outcome::Created, |placed| placed.outcome);
+    let outcome = committed.as_ref().map_or(Outcome::Created, |committed| committed.outcome);
     if outcome == Outcome::Renamed {
         let what = format!("a different file has this name; the new one is called {path}");
         options.events.event(Event::Note { path: &offer.name, what: &what });
@@ -105,13 +105,13 @@ pub(crate) fn run(
     let status = if skipped { FileStatus::Skipped } else { FileStatus::Done };
     options.progress.add_files(1);
     let bytes = state.written;
-    if let Some(placed) = placed {
+    if let Some(committed) = committed {
         let verified = (0, root);
         let what = match skipped {
             true => InPlace::Other { bytes, verified },
             false => InPlace::File { bytes, verified: Some(verified) },
         };
-        options.events.event(Event::InPlace { path: &placed.path, what });
+        options.events.event(Event::InPlace { path: &committed.path, what });
     }
     options.events.event(Event::File { path: &path, status, bytes, root: Some(root) });
     let mut contents = Contents::new();
@@ -170,7 +170,8 @@ fn receive(
         state.written += len as u64;
         options.progress.add_bytes(len as u64);
         // Often enough that the sender never waits for it, and at each pause of the stream.
-        if state.written - told >= TAKEN_BYTES || pieces.gather.len() == 0 && len < STREAM_PIECE_BYTES_MAX
+        if state.written - told >= TAKEN_BYTES
+            || pieces.gather.len() == 0 && len < STREAM_PIECE_BYTES_MAX
         {
             told = state.written;
             writer.send(session, &Message::Taken(Taken { bytes: told }))?;
@@ -276,12 +277,12 @@ impl State {
     fn finish(
         &mut self,
         session: &Session,
-        placing: Placing,
-    ) -> Result<Option<Placed>, TransferError> {
+        commit_options: CommitOptions,
+    ) -> Result<Option<Committed>, TransferError> {
         let Sink::Folder(file) = &mut self.sink else { return Ok(None) };
         let file = file.take().expect("it was opened before anything is written");
         let root = *self.hasher.finalize().as_bytes();
-        file.finish(&root, placing).map(Some).map_err(|error| session.disk(error))
+        file.finish(&root, commit_options).map(Some).map_err(|error| session.disk(error))
     }
 }
 

@@ -207,7 +207,8 @@ fn greet(session: &Session, options: &SendOptions) -> Result<Greeting, TransferE
         other => return Err(session.protocol(format!("{} instead of Fetch", other.name()))),
     };
     let features = options.delta.then_some(FEATURE_DELTA);
-    writer.send(session, &Message::Hello(Hello { version: VERSION, role: Role::Sender, features }))?;
+    writer
+        .send(session, &Message::Hello(Hello { version: VERSION, role: Role::Sender, features }))?;
     let (peer, remote) = (session.connection.peer(), session.connection.remote());
     options.progress.connected(remote);
     options.events.event(Event::Connected { peer, remote, instance });
@@ -313,7 +314,8 @@ fn run(
     // A long manifest fills the receiver's window while its user thinks.
     session.set_patient(true);
     let manifest_stream = open(session, StreamKind::Manifest)?;
-    let data_streams: Result<Vec<_>, _> = (0..WORKERS).map(|_| open(session, StreamKind::Data)).collect();
+    let data_streams: Result<Vec<_>, _> =
+        (0..WORKERS).map(|_| open(session, StreamKind::Data)).collect();
     let data_streams = data_streams?;
     let mut receipt = None;
     let stop = || {

@@ -23,9 +23,7 @@ use crate::error::TransferError;
 use crate::events::{Event, FileStatus};
 use crate::limits::PULSE_CHUNKS;
 use crate::pool::{BUFFER_BYTES, Buffer, HEAD_ROOM};
-use crate::record::{
-    Ending, HEADER_BYTES_MAX, Header, RECORD_BODY_BYTES_MAX, WHOLE_HEADER_BYTES,
-};
+use crate::record::{Ending, HEADER_BYTES_MAX, Header, RECORD_BODY_BYTES_MAX, WHOLE_HEADER_BYTES};
 use crate::session::lock;
 use crate::wanted::Wanted;
 

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use crate::common::*;
 use wraith_transfer::message::{Accept, Fetch, Hello, Message, Offer};
 use wraith_transfer::{
-    Cancel, Decision, Event, Lanes, ReceiveOptions, Role, SendOptions, StreamSource,
-    StreamTarget, TransferError, receive, serve,
+    Cancel, Decision, Event, Lanes, ReceiveOptions, Role, SendOptions, StreamSource, StreamTarget,
+    TransferError, receive, serve,
 };
 use wraith_transport::{Connection, RecvStream, SendStream, block_on};
 
@@ -123,7 +123,10 @@ fn a_sender_whose_receiver_does_not_answer_the_offer() {
         thread::scope(|scope| {
             scope.spawn(move || {
                 let (mut send, mut recv) = block_on(receiver.open_stream()).unwrap();
-                say(&mut send, Message::Hello(Hello { version: 1, role: Role::Receiver, features: None }));
+                say(
+                    &mut send,
+                    Message::Hello(Hello { version: 1, role: Role::Receiver, features: None }),
+                );
                 let (secret, instance, stream) = (SECRET, None, None);
                 say(&mut send, Message::Fetch(Fetch { secret, instance, stream }));
                 assert!(matches!(read_message(&mut recv), Message::Hello(_)));
@@ -147,7 +150,10 @@ fn a_sender_of_which_nothing_is_wanted_yet() {
         thread::scope(|scope| {
             scope.spawn(move || {
                 let (mut send, _recv) = block_on(receiver.open_stream()).unwrap();
-                say(&mut send, Message::Hello(Hello { version: 1, role: Role::Receiver, features: None }));
+                say(
+                    &mut send,
+                    Message::Hello(Hello { version: 1, role: Role::Receiver, features: None }),
+                );
                 let (secret, instance, stream) = (SECRET, None, None);
                 say(&mut send, Message::Fetch(Fetch { secret, instance, stream }));
                 say(&mut send, Message::Accept(Accept::default()));
@@ -284,9 +290,8 @@ fn cancelled_midway(folders: &Folders, by: Role, most: usize) -> [Result<(), Tra
             Role::Receiver => (Cancel::default(), cancel.clone()),
         };
         let mut send = send_options(folders, &sending);
-        let bind = |identity: fn() -> _, accept| {
-            Lanes::new(most, move || endpoint(identity(), accept))
-        };
+        let bind =
+            |identity: fn() -> _, accept| Lanes::new(most, move || endpoint(identity(), accept));
         send.lanes = bind(sender_identity, true).at_once();
         let mut options = receive_with(folders, &receiving);
         options.lanes = bind(receiver_identity, false);

@@ -4,8 +4,8 @@
 use std::fs;
 use std::time::Duration;
 
-use bytes::Bytes;
 use crate::common::*;
+use bytes::Bytes;
 use wraith_files::{Entry, Kind, Mtime, RelPath, chunk_cv, small_root};
 use wraith_transfer::message::{Hello, Message, Offer, Want};
 use wraith_transfer::record::{Ending, Header};
