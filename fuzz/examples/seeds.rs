@@ -99,7 +99,7 @@ fn packets(frames: &[Vec<u8>]) -> Vec<Vec<u8>> {
 fn messages() -> [Message; 11] {
     let span = Span { first: 3, count: 4 };
     [
-        Message::Hello(Hello { version: 1, role: 2, features: Some(1) }),
+        Message::Hello(Hello { version: 1, role: wraith_transfer::Role::Receiver, features: Some(1) }),
         Message::Fetch(Fetch { secret: [1; 16], instance: Some(7), stream: Some(true) }),
         Message::Offer(Offer { name: "film".into(), files: 3, bytes: 1 << 40, ..Offer::default() }),
         Message::Accept(Accept { have: Some(9), rate: Some(1 << 20), lanes: Some(2) }),

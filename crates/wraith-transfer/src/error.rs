@@ -3,6 +3,7 @@
 //! A side that gives up closes the connection with one of the [`close`] codes and a sentence (SPEC §10.8); the other
 //! side turns that pair back into a [`TransferError`] that says whose fault it was. Every error knows its exit code.
 
+use minicbor::{Decode, Encode};
 use thiserror::Error;
 use wraith_core::CloseReason;
 
@@ -34,12 +35,15 @@ pub mod close {
     pub const LATER: u64 = 0x10a;
 }
 
-/// The two ends of a transfer. Independent of who dialled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The two ends of a transfer. Independent of who dialled. Each index is the role's number in Hello (SPEC §10.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(index_only)]
 pub enum Role {
     /// Offers files.
+    #[n(1)]
     Sender,
     /// Fetches them.
+    #[n(2)]
     Receiver,
 }
 

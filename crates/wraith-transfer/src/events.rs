@@ -1,12 +1,10 @@
-//! What a caller is told of a running transfer, and a way to stop it.
+//! What a caller is told of a running transfer.
 //!
-//! [`crate::Progress`] is polled; [`Events`] is called for things
-//! that happen once, or once for each file, from whatever thread they happen on.
+//! [`crate::Progress`] is polled; [`Events`] is called for things that happen once, or once for each file, from whatever
+//! thread they happen on.
 
 use std::fmt::Display;
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use wraith_crypto::NodeId;
 use wraith_files::RelPath;
@@ -103,22 +101,5 @@ impl Events for () {
 impl<F: Fn(Event<'_>) + Send + Sync> Events for F {
     fn event(&self, event: Event<'_>) {
         self(event);
-    }
-}
-
-/// Stops a transfer from another thread: it ends within a fraction of a second with
-/// [`crate::TransferError::Cancelled`], keeping what has arrived.
-#[derive(Clone, Debug, Default)]
-pub struct Cancel(Arc<AtomicBool>);
-
-impl Cancel {
-    /// Asks the transfer to stop.
-    pub fn cancel(&self) {
-        self.0.store(true, Relaxed);
-    }
-
-    /// True once asked.
-    pub fn is_cancelled(&self) -> bool {
-        self.0.load(Relaxed)
     }
 }

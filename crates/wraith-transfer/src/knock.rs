@@ -6,9 +6,9 @@
 use wraith_transport::{Connection, block_on, block_on_timeout};
 
 use crate::limits::GREETING_TIMEOUT;
+use crate::stream_kind::StreamKind;
 
-/// First byte of the stream: the manifest has 1, data streams have 2, a stream of bytes has 3.
-const KIND: u8 = 4;
+const KIND: u8 = StreamKind::DiallerHello.byte();
 const VERSION: u8 = 1;
 const LEN: usize = 18;
 

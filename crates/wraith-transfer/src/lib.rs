@@ -1,7 +1,7 @@
 //! Offer, accept, fetch, receipt: the transfer engine (docs/SPEC.md §10), the only crate that knows files and connections.
 //!
 //! A sender calls [`serve`], a receiver [`receive`]; both block, working on a few plain threads, until the transfer is
-//! over. [`Progress`] is polled, [`Events`] is told, [`Cancel`] stops it. A new transfer with the same secret into the same
+//! over. [`Progress`] is polled, [`Events`] is told, [`Cancel`] stops it at any stage, without delay. A new transfer with the same secret into the same
 //! directory continues where the last one stopped, however it stopped.
 //!
 //! ```text
@@ -18,6 +18,7 @@
 //! why a transfer ended.
 #![forbid(unsafe_code)]
 
+mod cancel;
 mod contents;
 mod control;
 mod delta;
@@ -38,10 +39,13 @@ mod receive;
 pub mod record;
 mod send;
 mod session;
+mod stream_kind;
+mod wanted;
 
+pub use cancel::{Cancel, CancelSubscription};
 pub use contents::Contents;
 pub use error::{Role, TransferError, close};
-pub use events::{Cancel, Event, Events, FileStatus, InPlace};
+pub use events::{Event, Events, FileStatus, InPlace};
 pub use knock::{answer, knock};
 pub use lanes::{BindLane, Lanes};
 pub use message::Offer;
@@ -53,6 +57,7 @@ pub use receive::{
     StreamTarget, receive,
 };
 pub use send::{SendOptions, SendReport, StreamSource, serve};
+pub use stream_kind::StreamKind;
 pub use wraith_files::{Entry, Kind, OnConflict, RelPath};
 
 /// SPEC §10.3.

@@ -7,14 +7,13 @@ use std::time::Duration;
 /// Protocol version in Hello.
 pub const VERSION: u64 = 1;
 
-/// Bytes in a control message. A Want with 65,536 ranges fits.
-pub const MESSAGE_BYTES_MAX: usize = 1024 * 1024;
-
 /// Bytes in a close reason (SPEC §5, CLOSE).
 pub const REASON_BYTES_MAX: usize = 512;
 
-/// Bytes in one manifest entry: a path and a link target of 4096 each, and the fixed fields.
+/// Bytes in one manifest entry (SPEC §10.4): a path and a link target of 4096 each, the fixed fields, and room for fields of later
+/// versions.
 pub const ENTRY_BYTES_MAX: usize = 9 * 1024;
+const _: () = assert!(wraith_files::ENTRY_BYTES_MAX <= ENTRY_BYTES_MAX);
 
 /// Entries in a manifest: entry numbers are 32 bits on the wire.
 pub const ENTRIES_MAX: u64 = u32::MAX as u64;
@@ -81,9 +80,6 @@ pub const LANE_BYTES_MIN: u64 = 256 * 1024 * 1024;
 /// than one per worker; twice that leaves room for the ends of files still on the way.
 pub const OPEN_FILES_MAX: usize = 16;
 
-/// Bytes of a whole-file record: one chunk.
-pub const WHOLE_BYTES_MAX: usize = wraith_core::BLOCK_BYTES;
-
 /// A received piece smaller than this is copied together with its neighbours, so that a peer that sends single bytes
 /// cannot make a 256 KiB chunk cost 256 Ki allocations (or more slices than `pwritev` takes).
 pub const SMALL_PIECE_BYTES: usize = 8 * 1024;
@@ -111,9 +107,6 @@ pub const RECEIPT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A sender that reads a long stretch it need not send says so every this many chunks (64 MiB).
 pub const PULSE_CHUNKS: u64 = 256;
-
-/// Bytes of one piece of a stream (SPEC §10.10).
-pub const PIECE_BYTES_MAX: usize = 256 * 1024;
 
 /// Bytes of a stream that a sender keeps until the receiver has taken them: enough for 1 Gbit/s over a quarter of a second,
 /// and half of what a transfer may take.

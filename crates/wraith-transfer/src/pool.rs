@@ -14,8 +14,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use wraith_core::ConnectionStats;
 
-use crate::limits::WHOLE_BYTES_MAX;
-use crate::record::HEADER_BYTES_MAX;
+use crate::record::{HEADER_BYTES_MAX, RECORD_BODY_BYTES_MAX};
 use crate::session::lock;
 
 /// Buffers of one transfer (32 MiB): what a path of 10 Gbit/s and 25 ms holds.
@@ -32,7 +31,7 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 pub(crate) const HEAD_ROOM: usize = HEADER_BYTES_MAX;
 
 /// Bytes of a buffer.
-pub(crate) const BUFFER_BYTES: usize = HEAD_ROOM + WHOLE_BYTES_MAX;
+pub(crate) const BUFFER_BYTES: usize = HEAD_ROOM + RECORD_BODY_BYTES_MAX;
 
 /// A bounded set of buffers, shared by clones.
 #[derive(Clone, Default)]
@@ -211,7 +210,7 @@ mod tests {
 
     #[test]
     fn as_much_is_out_as_the_path_is_long() {
-        let chunk = WHOLE_BYTES_MAX;
+        let chunk = RECORD_BODY_BYTES_MAX;
         let ahead = AHEAD_BYTES as usize;
         assert_eq!(at_once(path(0, 0, 0), chunk), ahead / chunk);
         // A window that only fills queues, as on loopback, does not count.

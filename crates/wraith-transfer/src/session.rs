@@ -1,10 +1,15 @@
 //! What the threads of one transfer share: the connection, the first error, and the watch over a peer that stalls.
 //!
 //! The first error wins: it closes the connection with a code and a sentence for the peer, which makes every other thread's
-//! next call on a stream fail; those later errors are ignored.
+//! next call on a stream fail; those later errors are ignored. A cancellation is such an error: it comes from outside, at any
+//! stage, and needs no thread that looks for it.
 
+use std::future::poll_fn;
+use std::ops::Deref;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use smallvec::SmallVec;
@@ -14,12 +19,12 @@ use wraith_transport::{
     block_on_timeout,
 };
 
+use crate::cancel::{Cancel, CancelSubscription};
 use crate::error::{Role, TransferError, close};
-use crate::events::Cancel;
 use crate::limits::{LANES_MAX, STALL_BYTES, STALL_TIMEOUT};
 
-/// How often the watch looks at the user's wish to stop.
-const WATCH_INTERVAL: Duration = Duration::from_millis(100);
+/// How often the watch measures what moved: a stall is noticed so much later than it is one, at most.
+const STALL_CHECK_INTERVAL: Duration = Duration::from_secs(10);
 
 /// A lane that moved less only stood: a handshake and probes of the path's MTU.
 const LANE_USED_BYTES: u64 = 256 * 1024;
@@ -27,12 +32,37 @@ const LANE_USED_BYTES: u64 = 256 * 1024;
 /// How long a broken stream waits for the CLOSE that explains it.
 const EXPLANATION_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// One running transfer.
+/// One running transfer. Cancelled until it is dropped.
 pub(crate) struct Session {
+    state: Arc<SessionState>,
+    _cancellation: CancelSubscription,
+}
+
+impl Session {
+    pub(crate) fn new(connection: Connection, role: Role, cancel: &Cancel) -> Self {
+        let state = Arc::new(SessionState::new(connection, role));
+        let cancelled = Arc::downgrade(&state);
+        let cancellation = cancel.on_cancel(move || {
+            if let Some(state) = cancelled.upgrade() {
+                state.cancel();
+            }
+        });
+        Self { state, _cancellation: cancellation }
+    }
+}
+
+impl Deref for Session {
+    type Target = SessionState;
+    fn deref(&self) -> &SessionState {
+        &self.state
+    }
+}
+
+/// What the threads of a transfer, and whoever cancels it, share.
+pub(crate) struct SessionState {
     pub(crate) connection: Connection,
     lanes: Mutex<Vec<Lane>>,
     role: Role,
-    cancel: Cancel,
     first_error: Mutex<Option<TransferError>>,
     over: AtomicBool,
     /// Bytes (or what counts as such) that came or went.
@@ -41,7 +71,8 @@ pub(crate) struct Session {
     awaiting: AtomicUsize,
     /// A person takes their time: nothing counts as a stall.
     patient: AtomicBool,
-    tick: (Mutex<()>, Condvar),
+    /// Signalled when the transfer is over.
+    ended: (Mutex<()>, Condvar),
 }
 
 /// A further connection of the transfer.
@@ -56,28 +87,44 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Session {
-    pub(crate) fn new(connection: Connection, role: Role, cancel: Cancel) -> Self {
+/// Runs `future` until `end` is ready. `None` if that comes first.
+async fn until<F: Future>(future: F, end: impl Future) -> Option<F::Output> {
+    let (mut future, mut end) = (pin!(future), pin!(end));
+    poll_fn(|cx| {
+        if let Poll::Ready(output) = future.as_mut().poll(cx) {
+            return Poll::Ready(Some(output));
+        }
+        end.as_mut().poll(cx).map(|_| None)
+    })
+    .await
+}
+
+impl SessionState {
+    fn new(connection: Connection, role: Role) -> Self {
         Self {
             connection,
             lanes: Mutex::default(),
             role,
-            cancel,
             first_error: Mutex::new(None),
             over: AtomicBool::new(false),
             moved: AtomicU64::new(0),
             awaiting: AtomicUsize::new(0),
             patient: AtomicBool::new(false),
-            tick: (Mutex::new(()), Condvar::new()),
+            ended: (Mutex::new(()), Condvar::new()),
         }
     }
 
-    /// Runs `body`; if it fails, that ends the transfer and `stop` frees the threads that wait for each other.
-    pub(crate) fn attend(&self, stop: impl Fn(), body: impl FnOnce() -> Result<(), TransferError>) {
+    /// Runs `body`; if it fails, that ends the transfer, and [`Self::watch`] frees the threads that wait for each other.
+    pub(crate) fn attend(&self, body: impl FnOnce() -> Result<(), TransferError>) {
         if let Err(error) = body() {
             self.fail(error);
-            stop();
         }
+    }
+
+    /// The user stops it, at any stage. Nothing is undone: after [`Self::complete`] only the peer's goodbye is missed.
+    fn cancel(&self) {
+        self.fail(TransferError::Cancelled { role: self.role });
+        self.close(close::CANCELLED, "");
     }
 
     /// Records the first error and tells the peer. Does nothing once the transfer is over.
@@ -88,18 +135,32 @@ impl Session {
         let (code, reason) = error.to_close();
         *lock(&self.first_error) = Some(error);
         self.close(code, &reason);
-        self.notify_watch();
+        self.signal_end();
     }
 
     /// The transfer has succeeded: later errors do not count.
     pub(crate) fn complete(&self) {
         self.over.store(true, Relaxed);
-        self.notify_watch();
+        self.signal_end();
     }
 
     /// The first error, if there was one.
     pub(crate) fn outcome(&self) -> Result<(), TransferError> {
         lock(&self.first_error).clone().map_or(Ok(()), Err)
+    }
+
+    /// Ends the transfer with `result`, or with the error that came before and made it fail.
+    pub(crate) fn conclude<T>(&self, result: Result<T, TransferError>) -> Result<T, TransferError> {
+        match result {
+            Ok(report) => {
+                self.connection.close(close::DONE, "");
+                Ok(report)
+            }
+            Err(error) => {
+                self.fail(error.clone());
+                Err(self.outcome().err().unwrap_or(error))
+            }
+        }
     }
 
     /// Closes all connections.
@@ -152,9 +213,9 @@ impl Session {
         self.over.load(Relaxed)
     }
 
-    fn notify_watch(&self) {
-        drop(lock(&self.tick.0));
-        self.tick.1.notify_all();
+    fn signal_end(&self) {
+        drop(lock(&self.ended.0));
+        self.ended.1.notify_all();
     }
 
     /// `n` bytes came or went.
@@ -180,57 +241,29 @@ impl Session {
         output
     }
 
-    /// Waits for the peer before [`Self::watch`] does: at most `limit`, and not longer than the user wishes. `None` when
-    /// that time has passed.
-    pub(crate) fn wait_within<F: Future>(
-        &self,
-        limit: Duration,
-        future: F,
-    ) -> Result<Option<F::Output>, TransferError> {
-        let deadline = Instant::now() + limit;
-        let mut future = std::pin::pin!(future);
-        loop {
-            if self.cancel.is_cancelled() {
-                return Err(TransferError::Cancelled { role: self.role });
-            }
-            let left = deadline.saturating_duration_since(Instant::now());
-            let output = block_on_timeout(future.as_mut(), left.min(WATCH_INTERVAL));
-            if output.is_some() || left.is_zero() {
-                return Ok(output);
-            }
-        }
+    /// Waits for the peer while nothing watches for a stall, at most `limit`. `None` when that time has passed. A cancellation
+    /// closes the connection, which ends whatever waits for it.
+    pub(crate) fn wait_within<F: Future>(&self, limit: Duration, future: F) -> Option<F::Output> {
+        block_on_timeout(future, limit)
     }
 
-    /// The same for what the transfer can do without: `None` also when the transfer is over.
+    /// The same for what the transfer can do without, on another connection: `None` also when the transfer's first connection is
+    /// closed.
     pub(crate) fn wait_meanwhile<F: Future>(
         &self,
         limit: Duration,
         future: F,
-    ) -> Result<Option<F::Output>, TransferError> {
-        let deadline = Instant::now() + limit;
-        let mut future = std::pin::pin!(future);
-        while !self.is_over() && Instant::now() < deadline {
-            let output = self.wait_within(WATCH_INTERVAL, future.as_mut())?;
-            if output.is_some() {
-                return Ok(output);
-            }
-        }
-        Ok(None)
+    ) -> Option<F::Output> {
+        block_on_timeout(until(future, self.connection.closed()), limit).flatten()
     }
 
-    /// Watches until the transfer is over: for the user's wish to stop, and for a peer that moves less than
-    /// [`STALL_BYTES`] in [`STALL_TIMEOUT`] while a thread is in [`Self::wait`] or `due` says that something is owed.
+    /// Watches until the transfer is over, then frees with `stop` the threads that wait for each other. It ends a transfer in
+    /// which a peer moves less than [`STALL_BYTES`] in [`STALL_TIMEOUT`] while a thread is in [`Self::wait`] or `due` says that
+    /// something is owed.
     pub(crate) fn watch(&self, due: impl Fn() -> bool, stop: impl Fn()) {
-        let (mut since, mut moved) = (Instant::now(), self.moved.load(Relaxed));
-        let mut guard = lock(&self.tick.0);
-        while !self.is_over() {
-            let waited = self.tick.1.wait_timeout(guard, WATCH_INTERVAL);
-            drop(waited.unwrap_or_else(PoisonError::into_inner));
-            if self.cancel.is_cancelled() {
-                self.fail(TransferError::Cancelled { role: self.role });
-                stop();
-            }
-            let now = self.moved.load(Relaxed);
+        let (mut since, mut moved) = (Instant::now(), self.bytes_moved());
+        while !self.wait_for_end(STALL_CHECK_INTERVAL) {
+            let now = self.bytes_moved();
             let idle = self.patient.load(Relaxed) || self.awaiting.load(Relaxed) == 0 && !due();
             if idle || now - moved >= STALL_BYTES {
                 (since, moved) = (Instant::now(), now);
@@ -238,10 +271,17 @@ impl Session {
                 let seconds = STALL_TIMEOUT.as_secs();
                 let why = format!("nothing moved for {seconds} s (seen by the {})", self.role);
                 self.fail(TransferError::NetworkLost { why });
-                stop();
             }
-            guard = lock(&self.tick.0);
         }
+        stop();
+    }
+
+    /// True as soon as the transfer is over, false after `limit`.
+    fn wait_for_end(&self, limit: Duration) -> bool {
+        let guard = lock(&self.ended.0);
+        let waited = self.ended.1.wait_timeout_while(guard, limit, |()| !self.is_over());
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
+        self.is_over()
     }
 
     /// Bytes of the datagrams so far, both ways.

@@ -4,10 +4,12 @@ use wraith_core::Chunk;
 use wraith_transport::{ReadError, RecvStream, block_on};
 
 use super::Receiving;
+use super::delta_records::{receive_patch, receive_proofs, receive_sketch};
 use crate::error::TransferError;
 use crate::gather::Gather;
 use crate::limits::STALL_BYTES;
 use crate::record::{HEADER_BYTES_MAX, Header};
+use crate::stream_kind::StreamKind;
 
 /// A reader of a long record is woken for so much of it at a time. Not more, so that what a slow peer moves is seen
 /// ([`STALL_BYTES`]).
@@ -17,11 +19,15 @@ const WAKE_BYTES: usize = STALL_BYTES as usize;
 pub(crate) fn receive(receiving: &Receiving<'_>, stream: RecvStream) -> Result<(), TransferError> {
     let mut records = Records { receiving, stream, gather: Gather::default() };
     records.fill(1)?;
-    if records.gather.first() != Some(2) {
+    if records.gather.first() != Some(StreamKind::Data.byte()) {
         return Err(receiving.session.protocol("a data stream of another kind"));
     }
     records.gather.advance(1);
     loop {
+        // What was received before a cancellation is not worked off.
+        if receiving.session.is_over() {
+            return Err(receiving.session.stopped());
+        }
         let header = records.next_header()?;
         records.handle(&header)?;
         records.gather.advance(header.body_len());
@@ -87,14 +93,14 @@ impl Records<'_> {
                 file.receive_end(receiving, ending, chunks, root)?
             }
             Header::Sketch { at, .. } => {
-                file.receive_sketch(receiving, at, &body)?;
+                receive_sketch(receiving, &file, at, &body)?;
                 false
             }
             Header::Proofs { first, .. } => {
-                file.receive_proofs(receiving, first, &body)?;
+                receive_proofs(receiving, &file, first, &body)?;
                 false
             }
-            Header::Patch { index, .. } => file.receive_patch(receiving, index, &body)?,
+            Header::Patch { index, .. } => receive_patch(receiving, &file, index, &body)?,
             Header::Pulse { chunks, .. } => {
                 file.receive_pulse(receiving, chunks)?;
                 receiving.session.moved(STALL_BYTES);

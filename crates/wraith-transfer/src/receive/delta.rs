@@ -162,7 +162,7 @@ impl Rebuild<'_> {
         }
         let entry = self.file.entry();
         self.receiving.deltas.expect(entry, finer, &unknown);
-        let spans = unknown.iter().map(span_of).collect();
+        let spans = unknown.iter().cloned().map(Span::of).collect();
         let refine = Refine { entry: entry.into(), average: finer.average(), spans };
         self.tell(&Message::Refine(refine))?;
         let old_pieces = self.cut_old(old, &gaps, finer)?;
@@ -199,7 +199,7 @@ impl Rebuild<'_> {
                     missing = whole(chunk.len());
                 }
                 if missing != whole(chunk.len()) {
-                    let laid = part.lay_down(index, chunk);
+                    let laid = part.write_unverified(index, chunk);
                     laid.map_err(|error| self.not_written(&error))?;
                 }
                 asks.push(index, missing);
@@ -208,16 +208,21 @@ impl Rebuild<'_> {
                 self.ask(index + 1, &mut asks)?;
             }
         }
-        Ok(self.ask(part.chunks(), &mut asks)?)
+        self.ask(part.chunks(), &mut asks)
     }
 
     /// Everything below chunk `upto` is here, or wanted now.
-    fn ask(&self, upto: u64, asks: &mut Asks) -> Result<(), TransferError> {
+    fn ask(&self, upto: u64, asks: &mut Asks) -> Result<(), Stop> {
         let entry = self.file.entry();
         let asks = std::mem::take(asks);
         let spans = asks.spans();
+        // Before `upto` grows: a file that is decided has all its chunks due.
+        if !self.file.expect_patches(asks.chunks.iter().map(|(index, _)| *index)) {
+            return Err(Stop::Settled);
+        }
         self.receiving.deltas.ask(entry, upto, asks.chunks);
-        self.tell(&Message::Lack(Lack { entry: entry.into(), upto, spans }))
+        self.tell(&Message::Lack(Lack { entry: entry.into(), upto, spans }))?;
+        Ok(())
     }
 
     /// A part that the sender's end took away is no failure.
@@ -269,10 +274,6 @@ impl Asks {
 
 fn whole(len: usize) -> Vec<Range<usize>> {
     std::iter::once(0..len).collect()
-}
-
-fn span_of(range: &Range<u64>) -> Span {
-    Span { first: range.start, count: range.end - range.start }
 }
 
 fn chunks_of(span: &Range<u64>) -> Range<u64> {

@@ -3,7 +3,8 @@
 //!
 //! A file is in here from its first piece until it is settled. What a sender says about it is bounded: pieces have lengths
 //! within their bounds, follow each other, and cover what was asked for once; there is one chaining value for each chunk; and
-//! [`DELTAS_MAX`] files are in here at most. A chunk is patched only after it was asked for, once.
+//! [`DELTAS_MAX`] files are in here at most. Which chunks were asked for, and came,
+//! [`Incoming`] knows.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::Range;
@@ -182,19 +183,12 @@ impl Deltas {
         }
     }
 
-    /// What was asked for of a chunk, and its chaining value; it is not asked for afterwards.
+    /// What was asked for of a chunk that was claimed, and its chaining value.
     pub(crate) fn take(&self, entry: u32, index: u64) -> Option<(Vec<Range<usize>>, Cv)> {
         let mut state = lock(&self.state);
         let sketch = state.files.get_mut(&entry)?;
         let cv = *sketch.cvs.get(usize::try_from(index).ok()?)?;
         Some((sketch.asked.remove(&index)?, cv))
-    }
-
-    /// True if all of the file is here or was asked for, and all that was asked for has been taken.
-    pub(crate) fn is_answered(&self, entry: u32) -> bool {
-        let state = lock(&self.state);
-        let sketch = state.files.get(&entry);
-        sketch.is_some_and(|sketch| sketch.upto == sketch.chunks && sketch.asked.is_empty())
     }
 
     /// True if nothing more will be asked for.

@@ -16,6 +16,7 @@ use crate::manifest_order::ManifestOrder;
 use crate::message::Offer;
 use crate::offer_limits::OfferLimits;
 use crate::session::Session;
+use crate::stream_kind::StreamKind;
 
 /// Bytes after the last entry: count and hash.
 const TRAILER_BYTES: usize = 8 + 32;
@@ -100,7 +101,7 @@ impl Entries {
         if !self.started {
             match self.gather.first() {
                 None => return Ok(Step::Starved),
-                Some(1) => self.gather.advance(1),
+                Some(byte) if byte == StreamKind::Manifest.byte() => self.gather.advance(1),
                 Some(_) => return Err(session.protocol("a manifest stream of another kind")),
             }
             self.started = true;

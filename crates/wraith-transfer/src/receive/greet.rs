@@ -3,7 +3,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use wraith_files::{Placing, TargetDir};
+use wraith_files::{CommitOptions, TargetDir};
 use wraith_transport::RecvStream;
 
 use super::entries::Entries;
@@ -11,7 +11,7 @@ use super::marks::{Marks, MarksError};
 use super::preview::{self, Conflicts, Proposal};
 use super::{Decision, ReceiveOptions};
 use crate::control::{ControlReader, ControlWriter};
-use crate::error::TransferError;
+use crate::error::{Role, TransferError};
 use crate::events::Event;
 use crate::limits::{DATA_STREAMS_MAX, GREETING_TIMEOUT, NAME_BYTES_MAX, OFFER_TIMEOUT, VERSION};
 use crate::message::{Accept, FEATURE_DELTA, Fetch, Hello, Message, Offer};
@@ -23,7 +23,7 @@ pub(super) enum Greeting {
     /// One stream of bytes, whose Accept is not sent yet.
     Stream {
         offer: Offer,
-        placing: Placing,
+        commit_options: CommitOptions,
         control: (ControlReader, ControlWriter),
     },
 }
@@ -51,7 +51,10 @@ pub(super) fn greet(
     let (send, recv) = opened.map_err(|reason| session.lost(&reason))?;
     let (mut reader, mut writer) = (ControlReader::new(recv), ControlWriter::new(send));
     let features = options.delta.then_some(FEATURE_DELTA);
-    writer.send(session, &Message::Hello(Hello { version: VERSION, role: 2, features }))?;
+    writer.send(
+        session,
+        &Message::Hello(Hello { version: VERSION, role: Role::Receiver, features }),
+    )?;
     writer.send(
         session,
         &Message::Fetch(Fetch {
@@ -61,7 +64,7 @@ pub(super) fn greet(
         }),
     )?;
     let delta = match reader.next_within(session, GREETING_TIMEOUT)? {
-        Message::Hello(hello) if hello.role == 1 && hello.version >= 1 => {
+        Message::Hello(hello) if hello.role == Role::Sender && hello.version >= 1 => {
             options.delta && hello.has(FEATURE_DELTA)
         }
         other => return Err(session.protocol(format!("{} instead of Hello", other.name()))),
@@ -76,8 +79,8 @@ pub(super) fn greet(
     options.events.event(Event::Offer(&offer));
     if offer.stream == Some(true) {
         let (conflicts, _) = propose(session, options, &offer)?;
-        let placing = Placing { on_conflict: conflicts.otherwise, sync: options.sync };
-        return Ok(Greeting::Stream { offer, placing, control: (reader, writer) });
+        let commit_options = CommitOptions { on_conflict: conflicts.otherwise, sync: options.sync };
+        return Ok(Greeting::Stream { offer, commit_options, control: (reader, writer) });
     }
     if options.stream.is_output() {
         return Err(TransferError::NoStream);
@@ -115,8 +118,7 @@ fn propose(
 ) -> Result<(Conflicts, Option<Entries>), TransferError> {
     let (mut ahead, mut seen) = (None, None);
     if options.preview && offer.stream != Some(true) {
-        let stream =
-            session.wait_within(preview::patience(), session.connection.accept_stream())?;
+        let stream = session.wait_within(preview::patience(), session.connection.accept_stream());
         let mut complete = false;
         if let Some(stream) = stream {
             let (_unused, stream) = stream.map_err(|reason| session.lost(&reason))?;
@@ -128,9 +130,17 @@ fn propose(
         let look = |entries| preview::preview(entries, complete, target.as_ref(), &key);
         seen = Some(ahead.as_ref().map(look).unwrap_or_default());
     }
-    let (sender, remote) = (session.connection.peer(), session.connection.remote());
-    let proposal = Proposal { offer, sender, remote, preview: seen.as_ref() };
-    match (options.decide)(&proposal) {
+    let connection = &session.connection;
+    let (sender, remote) = (connection.peer(), connection.remote());
+    let proposal = Proposal { offer, sender, remote, preview: seen.as_ref(), connection };
+    let decision = (options.decide)(&proposal);
+    if matches!(decision, Decision::Accept | Decision::AcceptWith(_))
+        && let Some(reason) = connection.close_reason()
+    {
+        // Nobody is there any more: nothing is made for them.
+        return Err(session.lost(&reason));
+    }
+    match decision {
         Decision::Accept => {
             let otherwise = options.on_conflict;
             Ok((Conflicts { otherwise, ..Conflicts::default() }, ahead))
@@ -202,7 +212,7 @@ pub(super) fn part_key(session: &Session, options: &ReceiveOptions<'_>) -> [u8; 
 }
 
 pub(super) fn accept_stream(session: &Session) -> Result<RecvStream, TransferError> {
-    let accepted = session.wait_within(GREETING_TIMEOUT, session.connection.accept_stream())?;
+    let accepted = session.wait_within(GREETING_TIMEOUT, session.connection.accept_stream());
     let Some(accepted) = accepted else {
         return Err(session.protocol("it does not open its streams"));
     };

@@ -17,7 +17,6 @@ pub(super) fn join<'scope, 'env>(
     receiving: &'scope Receiving<'_>,
     mut reader: ControlReader,
     lanes: &'scope Lanes,
-    stop: impl Fn() + Copy + Send + 'scope,
 ) -> Result<(), TransferError> {
     let session = receiving.session;
     let ports = match reader.next(session)? {
@@ -29,7 +28,7 @@ pub(super) fn join<'scope, 'env>(
     }
     for port in ports {
         scope.spawn(move || {
-            session.attend(stop, || match dial(receiving, lanes, port)? {
+            session.attend(|| match dial(receiving, lanes, port)? {
                 Some(stream) => data::receive(receiving, stream),
                 None => Ok(()),
             });
@@ -53,24 +52,21 @@ fn dial(
     let Ok(endpoint) = lanes.bind() else { return Ok(None) };
     let remote = [remote];
     let dialled = endpoint.connect(&remote, session.connection.peer());
-    let Some(Ok(connection)) = session.wait_meanwhile(LANE_TIMEOUT, dialled)? else {
+    let Some(Ok(connection)) = session.wait_meanwhile(LANE_TIMEOUT, dialled) else {
         return Ok(None);
     };
-    let stream = accept_stream(receiving, &connection)?;
+    let stream = accept_stream(receiving, &connection);
     Ok(stream.filter(|_| session.add_lane(endpoint, connection)))
 }
 
-fn accept_stream(
-    receiving: &Receiving<'_>,
-    connection: &Connection,
-) -> Result<Option<RecvStream>, TransferError> {
-    let accepted = receiving.session.wait_meanwhile(LANE_TIMEOUT, connection.accept_stream())?;
+fn accept_stream(receiving: &Receiving<'_>, connection: &Connection) -> Option<RecvStream> {
+    let accepted = receiving.session.wait_meanwhile(LANE_TIMEOUT, connection.accept_stream());
     match accepted {
-        Some(Ok((_unused, stream))) => Ok(Some(stream)),
+        Some(Ok((_unused, stream))) => Some(stream),
         // It stood too late for the sender. Nothing was sent on it.
         Some(Err(_)) | None => {
             connection.close(crate::close::OTHER, "");
-            Ok(None)
+            None
         }
     }
 }

@@ -7,6 +7,7 @@
 mod data;
 mod decide;
 mod delta;
+mod delta_records;
 mod deltas;
 mod entries;
 mod greet;
@@ -18,19 +19,19 @@ mod preview;
 mod sign_off;
 mod stream;
 mod table;
-mod wants;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use wraith_crypto::{NodeId, SecretIdentity};
-use wraith_files::{Entry, Error, OnConflict, Placing, RelPath, TargetDir};
+use wraith_files::{CommitOptions, Entry, Error, OnConflict, RelPath, TargetDir};
 use wraith_transport::Connection;
 
+use crate::cancel::Cancel;
 use crate::contents::Contents;
-use crate::error::{Role, TransferError, close};
-use crate::events::{Cancel, Event, Events, FileStatus, InPlace};
+use crate::error::{Role, TransferError};
+use crate::events::{Event, Events, FileStatus, InPlace};
 use crate::lanes::Lanes;
 use crate::message::Offer;
 use crate::progress::Progress;
@@ -188,8 +189,8 @@ pub(crate) struct Receiving<'a> {
 
 impl Receiving<'_> {
     /// How a file with this path gets its name.
-    fn placing(&self, path: &RelPath) -> Placing {
-        Placing { on_conflict: self.conflicts.at(path), sync: self.sync }
+    fn commit_options(&self, path: &RelPath) -> CommitOptions {
+        CommitOptions { on_conflict: self.conflicts.at(path), sync: self.sync }
     }
 
     /// What a disk error means for the transfer.
@@ -255,23 +256,20 @@ pub(crate) struct Counts {
 }
 
 /// Fetches what `options.secret` names and blocks until it is complete or the transfer failed. The connection is closed
-/// then, and the sender told why.
+/// then, and the sender told why. [`ReceiveOptions::cancel`] ends it at any stage; only `decide`, the writer of a
+/// [`StreamTarget::output`] and single calls to the file system are not interrupted.
 pub fn receive(
     connection: Connection,
     mut options: ReceiveOptions<'_>,
 ) -> Result<ReceiveReport, TransferError> {
-    let session = Session::new(connection, Role::Receiver, options.cancel.clone());
+    let session = Session::new(connection, Role::Receiver, &options.cancel);
     let result = greet(&session, &mut options).and_then(|greeting| match greeting {
         Greeting::Tree(tree) => run(&session, &options, *tree),
-        Greeting::Stream { offer, placing, control } => {
-            stream::run(&session, &options, &offer, placing, control)
+        Greeting::Stream { offer, commit_options, control } => {
+            stream::run(&session, &options, &offer, commit_options, control)
         }
     });
-    match &result {
-        Ok(_) => session.connection.close(close::DONE, ""),
-        Err(error) => session.fail(error.clone()),
-    }
-    result
+    session.conclude(result)
 }
 
 fn run(
@@ -309,28 +307,28 @@ fn run(
             receiving.deltas.stop();
         };
         for stream in data {
-            scope.spawn(move || session.attend(stop, || data::receive(receiving, stream)));
+            scope.spawn(move || session.attend(|| data::receive(receiving, stream)));
         }
         if wanted_lanes(options).is_some() {
             let (reader, lanes) = (reader.take(), &options.lanes);
             scope.spawn(move || {
                 let reader = reader.expect("nobody else takes it");
-                session.attend(stop, || lanes::join(scope, receiving, reader, lanes, stop));
+                session.attend(|| lanes::join(scope, receiving, reader, lanes));
             });
         }
         scope.spawn(move || session.watch(|| receiving.table.is_due(), stop));
         let reading = scope.spawn(move || {
             let mut links = Vec::new();
-            session.attend(stop, || {
+            session.attend(|| {
                 links = manifest::receive(receiving, manifest, writer)?;
                 Ok(())
             });
             links
         });
         if delta {
-            scope.spawn(move || session.attend(stop, || delta::work(receiving, writer)));
+            scope.spawn(move || session.attend(|| delta::work(receiving, writer)));
         }
-        session.attend(stop, || {
+        session.attend(|| {
             let settled = receiving.table.wait_until_settled();
             let links = reading.join().expect("the manifest thread does not panic");
             receiving.deltas.stop();

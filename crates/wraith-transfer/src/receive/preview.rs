@@ -8,7 +8,6 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use wraith_core::RangeSet;
 use wraith_crypto::NodeId;
 use wraith_files::{
     CHUNK_BYTES, Entry, ExistingKind, Kind, OnConflict, RelPath, TargetDir, chunk_count,
@@ -19,6 +18,7 @@ use crate::error::TransferError;
 use crate::limits::{PREVIEW_ENTRIES_MAX, PREVIEW_PATH_BYTES_MAX, PREVIEW_TIME};
 use crate::message::Offer;
 use crate::session::Session;
+use wraith_transport::Connection;
 
 /// What is put to the user.
 #[derive(Debug)]
@@ -31,6 +31,9 @@ pub struct Proposal<'a> {
     pub remote: SocketAddr,
     /// The names, if they were asked for ([`super::ReceiveOptions::preview`]).
     pub preview: Option<&'a Preview>,
+    /// Over which it is offered. Whoever waits for an answer waits for [`Connection::closed`] too: it says that the sender has
+    /// left, and comes as well when the transfer is cancelled. What is answered then has no effect.
+    pub connection: &'a Connection,
 }
 
 /// The entries of an offer, as far as they were looked at.
@@ -98,7 +101,7 @@ pub(crate) fn read_ahead(session: &Session, entries: &mut Entries) -> Result<boo
             Step::End(_) => return Ok(true),
             Step::Starved => {
                 let left = deadline.saturating_duration_since(Instant::now());
-                let read = session.wait_within(left, entries.stream().read_chunk())?;
+                let read = session.wait_within(left, entries.stream().read_chunk());
                 let Some(read) = read else { return Ok(false) };
                 entries.push(session, read.map_err(|error| session.read_failed(error))?)?;
             }
@@ -157,11 +160,8 @@ fn verified_bytes(target: &TargetDir, entry: &Entry, part_key: &[u8; 32]) -> Opt
         return None;
     }
     let part = target.resume(entry, part_key).ok().flatten()?;
-    let mut missing = RangeSet::new();
-    for range in part.have().missing(chunks) {
-        missing.insert(range);
-    }
     let at = |chunk: u64| entry.size().min(chunk * CHUNK_BYTES as u64);
-    let missing: u64 = missing.iter().map(|range| at(range.end) - at(range.start)).sum();
+    let have = part.have();
+    let missing: u64 = have.missing(chunks).map(|range| at(range.end) - at(range.start)).sum();
     Some(entry.size() - missing)
 }

@@ -6,7 +6,7 @@
 use std::io::{ErrorKind, Write};
 use std::sync::{Arc, Mutex};
 
-use wraith_files::{Outcome, Placed, Placing, RelPath, StreamFile, TargetDir};
+use wraith_files::{CommitOptions, Committed, Outcome, RelPath, StreamFile, TargetDir};
 use wraith_transport::{RecvStream, block_on};
 
 use super::greet::{accept_stream, make_target};
@@ -17,11 +17,13 @@ use crate::control::{ControlReader, ControlWriter};
 use crate::error::{TransferError, shown};
 use crate::events::{Event, FileStatus, InPlace};
 use crate::gather::Gather;
-use crate::limits::{PIECE_BYTES_MAX, TAKEN_BYTES};
+use crate::limits::TAKEN_BYTES;
 use crate::message::{Accept, Message, Offer, Taken};
 use crate::receipt::Receipt;
-use crate::send::stream::{KIND, manifest};
+use crate::record::STREAM_PIECE_BYTES_MAX;
+use crate::send::stream::manifest;
 use crate::session::{Session, lock};
+use crate::stream_kind::StreamKind;
 
 /// Length and check before a piece.
 const HEAD_BYTES: usize = 4 + 32;
@@ -74,7 +76,7 @@ pub(crate) fn run(
     session: &Session,
     options: &ReceiveOptions<'_>,
     offer: &Offer,
-    placing: Placing,
+    commit_options: CommitOptions,
     (_reader, mut writer): (ControlReader, ControlWriter),
 ) -> Result<ReceiveReport, TransferError> {
     session.set_patient(true);
@@ -88,27 +90,13 @@ pub(crate) fn run(
     options.events.event(Event::Accepted);
     let stream = accept_stream(session)?;
     let before = state.written;
-    let mut result = Ok(());
-    std::thread::scope(|scope| {
-        scope.spawn(|| session.watch(|| false, || ()));
-        let mut pieces = Pieces { session, stream, gather: Gather::default() };
-        result = receive(&mut pieces, &mut state, options, &mut writer);
-        // Ends the watch.
-        match &result {
-            Ok(()) => {}
-            Err(error) => session.fail(error.clone()),
-        }
-        if result.is_ok() {
-            session.complete();
-        }
-    });
-    session.outcome()?;
-    result?;
+    let mut pieces = Pieces { session, stream, gather: Gather::default() };
+    receive(&mut pieces, &mut state, options, &mut writer)?;
     let root = *state.hasher.finalize().as_bytes();
-    let placed = state.finish(session, placing)?;
-    let path = placed.as_ref().map(|placed| placed.path.display().to_string());
+    let committed = state.finish(session, commit_options)?;
+    let path = committed.as_ref().map(|committed| committed.path.display().to_string());
     let path = path.unwrap_or_else(|| offer.name.clone());
-    let outcome = placed.as_ref().map_or(Outcome::Created, |placed| placed.outcome);
+    let outcome = committed.as_ref().map_or(Outcome::Created, |committed| committed.outcome);
     if outcome == Outcome::Renamed {
         let what = format!("a different file has this name; the new one is called {path}");
         options.events.event(Event::Note { path: &offer.name, what: &what });
@@ -117,13 +105,13 @@ pub(crate) fn run(
     let status = if skipped { FileStatus::Skipped } else { FileStatus::Done };
     options.progress.add_files(1);
     let bytes = state.written;
-    if let Some(placed) = placed {
+    if let Some(committed) = committed {
         let verified = (0, root);
         let what = match skipped {
             true => InPlace::Other { bytes, verified },
             false => InPlace::File { bytes, verified: Some(verified) },
         };
-        options.events.event(Event::InPlace { path: &placed.path, what });
+        options.events.event(Event::InPlace { path: &committed.path, what });
     }
     options.events.event(Event::File { path: &path, status, bytes, root: Some(root) });
     let mut contents = Contents::new();
@@ -161,7 +149,7 @@ fn receive(
 ) -> Result<(), TransferError> {
     let session = pieces.session;
     pieces.fill(1)?;
-    if pieces.gather.first() != Some(KIND) {
+    if pieces.gather.first() != Some(StreamKind::Bytes.byte()) {
         return Err(session.protocol("a stream of another kind"));
     }
     pieces.gather.advance(1);
@@ -182,7 +170,8 @@ fn receive(
         state.written += len as u64;
         options.progress.add_bytes(len as u64);
         // Often enough that the sender never waits for it, and at each pause of the stream.
-        if state.written - told >= TAKEN_BYTES || pieces.gather.len() == 0 && len < PIECE_BYTES_MAX
+        if state.written - told >= TAKEN_BYTES
+            || pieces.gather.len() == 0 && len < STREAM_PIECE_BYTES_MAX
         {
             told = state.written;
             writer.send(session, &Message::Taken(Taken { bytes: told }))?;
@@ -227,7 +216,7 @@ impl Pieces<'_> {
             }
             return Ok(None);
         }
-        if len > PIECE_BYTES_MAX {
+        if len > STREAM_PIECE_BYTES_MAX {
             return Err(self.session.protocol("a piece that is too large"));
         }
         self.fill(HEAD_BYTES)?;
@@ -288,12 +277,12 @@ impl State {
     fn finish(
         &mut self,
         session: &Session,
-        placing: Placing,
-    ) -> Result<Option<Placed>, TransferError> {
+        commit_options: CommitOptions,
+    ) -> Result<Option<Committed>, TransferError> {
         let Sink::Folder(file) = &mut self.sink else { return Ok(None) };
         let file = file.take().expect("it was opened before anything is written");
         let root = *self.hasher.finalize().as_bytes();
-        file.finish(&root, placing).map(Some).map_err(|error| session.disk(error))
+        file.finish(&root, commit_options).map(Some).map_err(|error| session.disk(error))
     }
 }
 

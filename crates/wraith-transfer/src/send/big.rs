@@ -5,10 +5,10 @@
 
 use std::sync::Mutex;
 
-use wraith_core::RangeSet;
+use wraith_files::IntervalSet;
 
-use super::plan::Wish;
 use crate::limits::HOLE_RUN_CHUNKS;
+use crate::wanted::Wanted;
 
 /// What to do with some chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,15 +35,15 @@ impl Claim {
 #[derive(Debug)]
 pub(crate) struct Claims {
     chunks: u64,
-    wish: Wish,
-    holes: RangeSet,
+    wanted: Wanted,
+    holes: IntervalSet,
     progress: Mutex<(u64, u64)>,
 }
 
 impl Claims {
     /// For a file of `chunks` chunks, of which `holes` hold nothing but zeros on disk.
-    pub(crate) fn new(chunks: u64, wish: Wish, holes: RangeSet) -> Self {
-        Self { chunks, wish, holes, progress: Mutex::new((0, 0)) }
+    pub(crate) fn new(chunks: u64, wanted: Wanted, holes: IntervalSet) -> Self {
+        Self { chunks, wanted, holes, progress: Mutex::new((0, 0)) }
     }
 
     /// The next chunks to do, in order. `None` when all are claimed.
@@ -53,11 +53,10 @@ impl Claims {
         if first >= self.chunks {
             return None;
         }
-        let send = |chunk| match &self.wish {
-            Wish::Whole => true,
-            Wish::Chunks(wanted) => wanted.contains(chunk),
-            // A delta never gets here.
-            Wish::Unless(_) | Wish::Delta { .. } => false,
+        let send = |chunk| match &self.wanted {
+            Wanted::Whole => true,
+            Wanted::Chunks(chunks) => chunks.contains(chunk),
+            Wanted::Unless(_) => false,
         };
         let claim = if self.holes.contains(first) {
             let end = self.chunks.min(first + HOLE_RUN_CHUNKS);
@@ -87,12 +86,8 @@ mod tests {
 
     #[test]
     fn every_chunk_is_claimed_once_and_one_caller_ends_the_file() {
-        let mut wanted = RangeSet::new();
-        wanted.insert(1..3);
-        wanted.insert(6..9);
-        let mut holes = RangeSet::new();
-        holes.insert(2..8);
-        let claims = Claims::new(9, Wish::Chunks(wanted), holes);
+        let wanted = Wanted::Chunks([1..3, 6..9].into_iter().collect());
+        let claims = Claims::new(9, wanted, std::iter::once(2..8).collect());
         let all: Vec<Claim> = std::iter::from_fn(|| claims.next()).collect();
         let hole = |first, count, send| Claim::Hole { first, count, send };
         let expected = [

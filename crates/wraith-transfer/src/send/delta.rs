@@ -18,10 +18,10 @@ use super::plan::Job;
 use super::worker::{Worker, ending_of};
 use crate::delta::{PIECE_BYTES, PROOF_BYTES, chunk_start, encode_piece, first_size};
 use crate::error::TransferError;
-use crate::limits::{DELTA_SPANS_MAX, PULSE_CHUNKS, WHOLE_BYTES_MAX};
+use crate::limits::{DELTA_SPANS_MAX, PULSE_CHUNKS};
 use crate::message::{Lack, Refine, Span};
 use crate::pool::HEAD_ROOM;
-use crate::record::{Ending, Header};
+use crate::record::{Ending, Header, RECORD_BODY_BYTES_MAX};
 
 /// Pieces and chaining values in one record.
 const PIECES_PER_RECORD: usize = 4096;
@@ -283,7 +283,7 @@ impl Worker<'_> {
     }
 
     fn write_record(&mut self, header: Header, body: &[u8]) -> Result<(), TransferError> {
-        debug_assert!(body.len() <= WHOLE_BYTES_MAX);
+        debug_assert!(body.len() <= RECORD_BODY_BYTES_MAX);
         let mut bytes = Vec::with_capacity(HEAD_ROOM + body.len());
         header.encode(&mut bytes);
         bytes.extend_from_slice(body);
@@ -300,8 +300,8 @@ fn still(source: &SourceFile) -> Result<(), Stop> {
 fn ascending(spans: &[Span], bounds: Range<u64>) -> Option<Vec<Range<u64>>> {
     let mut at = bounds.start;
     let range = |span: &Span| {
-        let range = span.first..span.first.checked_add(span.count)?;
-        let fits = !range.is_empty() && range.start >= at && range.end <= bounds.end;
+        let range = span.range()?;
+        let fits = range.start >= at && range.end <= bounds.end;
         at = range.end;
         fits.then_some(range)
     };

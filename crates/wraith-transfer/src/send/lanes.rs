@@ -1,9 +1,10 @@
 //! The sender's side of lanes: says where they may come, waits for them, and lets a worker write to each.
 
 use std::collections::HashSet;
-use std::sync::Mutex;
-use std::thread::{self, Scope};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::thread::Scope;
+use std::time::{Duration, Instant};
 
 use wraith_transport::Endpoint;
 
@@ -13,9 +14,76 @@ use crate::error::TransferError;
 use crate::limits::{LANE_BYTES_MIN, LANE_RATE, LANE_RTT_MAX, LANE_TIMEOUT};
 use crate::message::{Lanes, Message};
 use crate::session::lock;
+use crate::stream_kind::StreamKind;
 
-/// Between two looks at how fast the transfer is.
-const LOOK_INTERVAL: Duration = Duration::from_millis(100);
+/// The rate of the first connection is measured over at least this time.
+const RATE_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Whether the transfer is worth further connections: measured by the workers as they write, while somebody waits to know.
+#[derive(Default)]
+pub(super) struct Demand {
+    is_awaited: AtomicBool,
+    state: Mutex<DemandState>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct DemandState {
+    /// Begin of the current measurement, and the bytes that had moved then.
+    since: Option<(Instant, u64)>,
+    is_worth: bool,
+    stopped: bool,
+}
+
+impl Demand {
+    /// Waits until it is worth it. False if the transfer ends before.
+    fn wait(&self) -> bool {
+        let mut state = lock(&self.state);
+        self.is_awaited.store(true, Relaxed);
+        while !state.is_worth && !state.stopped {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        self.is_awaited.store(false, Relaxed);
+        !state.stopped
+    }
+
+    /// Called by a worker that has written something.
+    pub(super) fn measure(&self, sending: &Sending<'_>) {
+        if !self.is_awaited.load(Relaxed) {
+            return;
+        }
+        let (now, moved) = (Instant::now(), sending.session.bytes_moved());
+        let mut state = lock(&self.state);
+        let Some((since, before)) = state.since else {
+            state.since = Some((now, moved));
+            return;
+        };
+        let elapsed = now.saturating_duration_since(since);
+        if elapsed < RATE_INTERVAL {
+            return;
+        }
+        state.since = Some((now, moved));
+        if is_worth(sending, moved.saturating_sub(before), elapsed) {
+            state.is_worth = true;
+            self.changed.notify_all();
+        }
+    }
+
+    /// Frees whoever waits.
+    pub(super) fn stop(&self) {
+        lock(&self.state).stopped = true;
+        self.changed.notify_all();
+    }
+}
+
+fn is_worth(sending: &Sending<'_>, moved: u64, elapsed: Duration) -> bool {
+    let progress = &sending.options.progress;
+    let enough = u128::from(LANE_RATE) * elapsed.as_micros() / 1_000_000;
+    let left = progress.bytes_total().saturating_sub(progress.bytes());
+    u128::from(moved) >= enough
+        && left >= LANE_BYTES_MIN
+        && sending.session.connection.stats().min_rtt <= LANE_RTT_MAX
+}
 
 /// How many lanes both sides want.
 pub(super) fn agreed(sending: &Sending<'_>, theirs: Option<u64>) -> usize {
@@ -29,10 +97,9 @@ pub(super) fn open<'scope, 'env>(
     sending: &'scope Sending<'_>,
     writer: &'scope Mutex<ControlWriter>,
     count: usize,
-    stop: impl Fn() + Copy + Send + 'scope,
 ) -> Result<(), TransferError> {
     let session = sending.session;
-    if !wait_until_worth(sending) {
+    if !sending.options.lanes.is_at_once() && !sending.demand.wait() {
         return Ok(());
     }
     let endpoints: Vec<Endpoint> =
@@ -47,37 +114,15 @@ pub(super) fn open<'scope, 'env>(
     let ports = endpoints.iter().map(|endpoint| endpoint.local_addr().port()).collect();
     lock(writer).send(session, &Message::Lanes(Lanes { ports }))?;
     for endpoint in endpoints {
-        scope.spawn(move || session.attend(stop, || serve(sending, endpoint)));
+        scope.spawn(move || session.attend(|| serve(sending, endpoint)));
     }
     Ok(())
-}
-
-/// False if the transfer ends before.
-fn wait_until_worth(sending: &Sending<'_>) -> bool {
-    let session = sending.session;
-    if sending.options.lanes.is_at_once() {
-        return !session.is_over();
-    }
-    let progress = &sending.options.progress;
-    let enough = LANE_RATE * LOOK_INTERVAL.as_millis() as u64 / 1000;
-    let mut before = session.bytes_moved();
-    while !session.is_over() {
-        thread::sleep(LOOK_INTERVAL);
-        let now = session.bytes_moved();
-        let left = progress.bytes_total().saturating_sub(progress.bytes());
-        let near = session.connection.stats().min_rtt <= LANE_RTT_MAX;
-        if now - before >= enough && left >= LANE_BYTES_MIN && near {
-            return true;
-        }
-        before = now;
-    }
-    false
 }
 
 /// Waits for the receiver on one lane and works on it.
 fn serve(sending: &Sending<'_>, endpoint: Endpoint) -> Result<(), TransferError> {
     let session = sending.session;
-    let Some(Some(connection)) = session.wait_meanwhile(LANE_TIMEOUT, endpoint.accept())? else {
+    let Some(Some(connection)) = session.wait_meanwhile(LANE_TIMEOUT, endpoint.accept()) else {
         return Ok(());
     };
     // One is enough.
@@ -85,7 +130,7 @@ fn serve(sending: &Sending<'_>, endpoint: Endpoint) -> Result<(), TransferError>
     if connection.peer() != session.connection.peer() {
         return Ok(());
     }
-    let stream = open_on(session, &connection, 2)?;
+    let stream = open_on(session, &connection, StreamKind::Data)?;
     sending.options.rate.apply_to(&connection);
     if !session.add_lane(endpoint, connection) {
         return Ok(());

@@ -22,10 +22,11 @@ use wraith_crypto::NodeId;
 use wraith_files::WalkSummary;
 use wraith_transport::{Connection, SendStream, block_on};
 
+use crate::cancel::Cancel;
 use crate::contents::Contents;
 use crate::control::{ControlReader, ControlWriter};
 use crate::error::{Role, TransferError, close};
-use crate::events::{Cancel, Event, Events};
+use crate::events::{Event, Events};
 use crate::lanes::Lanes;
 use crate::limits::{GREETING_TIMEOUT, NAME_BYTES_MAX, VERSION};
 use crate::message::{Accept, FEATURE_DELTA, Fetch, Hello, Message, Offer};
@@ -34,7 +35,9 @@ use crate::progress::Progress;
 use crate::rate::Rate;
 use crate::receipt::Receipt;
 use crate::session::{Session, lock};
+use crate::stream_kind::StreamKind;
 use asks::{Ask, Asks};
+use lanes::Demand;
 use manifest::Announced;
 use plan::Plan;
 pub use source::StreamSource;
@@ -141,20 +144,17 @@ impl SendReport {
 }
 
 /// Serves one receiver and blocks until its receipt has come or the transfer failed. The connection is closed then, and
-/// the receiver told why.
+/// the receiver told why. [`SendOptions::cancel`] ends it at any stage; only single calls to the file system are not
+/// interrupted.
 pub fn serve(connection: Connection, options: &SendOptions) -> Result<SendReport, TransferError> {
-    let session = Session::new(connection, Role::Sender, options.cancel.clone());
+    let session = Session::new(connection, Role::Sender, &options.cancel);
     options.rate.apply_to(&session.connection);
     let result = greet(&session, options).and_then(|mut greeting| match greeting.source.take() {
         Some(source) => stream::run(&session, options, greeting, &source),
         None => run(&session, options, greeting),
     });
     options.rate.release();
-    match &result {
-        Ok(_) => session.connection.close(close::DONE, ""),
-        Err(error) => session.fail(error.clone()),
-    }
-    result
+    session.conclude(result)
 }
 
 /// The control stream after Fetch and Offer.
@@ -176,6 +176,7 @@ pub(crate) struct Sending<'a> {
     /// Questions about files that the receiver has old copies of.
     asks: Asks,
     turn: Turn,
+    demand: Demand,
     pool: Pool,
     contents: Mutex<Contents>,
     /// Known when the manifest has been written.
@@ -190,14 +191,14 @@ pub(crate) struct Sending<'a> {
 
 /// Hello, Fetch, Offer.
 fn greet(session: &Session, options: &SendOptions) -> Result<Greeting, TransferError> {
-    let accepted = session.wait_within(GREETING_TIMEOUT, session.connection.accept_stream())?;
+    let accepted = session.wait_within(GREETING_TIMEOUT, session.connection.accept_stream());
     let Some(accepted) = accepted else {
         return Err(TransferError::NetworkLost { why: "the receiver said nothing".into() });
     };
     let (send, recv) = accepted.map_err(|reason| session.lost(&reason))?;
     let (mut reader, mut writer) = (ControlReader::new(recv), ControlWriter::new(send));
     match reader.next_within(session, GREETING_TIMEOUT)? {
-        Message::Hello(hello) if hello.role == 2 && hello.version >= 1 => {}
+        Message::Hello(hello) if hello.role == Role::Receiver && hello.version >= 1 => {}
         other => return Err(session.protocol(format!("{} instead of Hello", other.name()))),
     }
     let Fetch { instance, stream, .. } = match reader.next_within(session, GREETING_TIMEOUT)? {
@@ -206,7 +207,8 @@ fn greet(session: &Session, options: &SendOptions) -> Result<Greeting, TransferE
         other => return Err(session.protocol(format!("{} instead of Fetch", other.name()))),
     };
     let features = options.delta.then_some(FEATURE_DELTA);
-    writer.send(session, &Message::Hello(Hello { version: VERSION, role: 1, features }))?;
+    writer
+        .send(session, &Message::Hello(Hello { version: VERSION, role: Role::Sender, features }))?;
     let (peer, remote) = (session.connection.peer(), session.connection.remote());
     options.progress.connected(remote);
     options.events.event(Event::Connected { peer, remote, instance });
@@ -298,6 +300,7 @@ fn run(
         plan: Plan::new(),
         asks: Asks::default(),
         turn: Turn::here(),
+        demand: Demand::default(),
         pool: Pool::default(),
         contents: Mutex::default(),
         manifest_hash: OnceLock::new(),
@@ -310,35 +313,37 @@ fn run(
     };
     // A long manifest fills the receiver's window while its user thinks.
     session.set_patient(true);
-    let manifest_stream = open(session, 1)?;
-    let data_streams: Result<Vec<_>, _> = (0..WORKERS).map(|_| open(session, 2)).collect();
+    let manifest_stream = open(session, StreamKind::Manifest)?;
+    let data_streams: Result<Vec<_>, _> =
+        (0..WORKERS).map(|_| open(session, StreamKind::Data)).collect();
     let data_streams = data_streams?;
     let mut receipt = None;
     let stop = || {
         sending.plan.stop();
         sending.asks.stop();
         sending.pool.stop();
+        sending.turn.stop();
+        sending.demand.stop();
     };
     std::thread::scope(|scope| {
         let (sending, writer) = (&sending, &writer);
         scope.spawn(move || {
-            session.attend(stop, || manifest::write(sending, manifest_stream));
+            session.attend(|| manifest::write(sending, manifest_stream));
         });
         for stream in data_streams {
-            scope.spawn(move || session.attend(stop, || worker::work(sending, stream)));
+            scope.spawn(move || session.attend(|| worker::work(sending, stream)));
         }
         scope.spawn(move || session.watch(|| false, stop));
-        session.attend(stop, || {
+        session.attend(|| {
             let open_lanes = |count| {
                 scope.spawn(move || {
-                    session.attend(stop, || lanes::open(scope, sending, writer, count, stop));
+                    session.attend(|| lanes::open(scope, sending, writer, count));
                 });
             };
             receipt = Some(listen(sending, &mut reader, open_lanes)?);
             session.complete();
             // Before the streams are dropped: the receiver must see this and not broken streams.
             session.close(close::DONE, "");
-            stop();
             Ok(())
         });
     });
@@ -360,19 +365,19 @@ fn run(
     })
 }
 
-/// Opens a stream whose first byte is `kind`.
-fn open(session: &Session, kind: u8) -> Result<SendStream, TransferError> {
+/// Opens a stream of this kind.
+fn open(session: &Session, kind: StreamKind) -> Result<SendStream, TransferError> {
     open_on(session, &session.connection, kind)
 }
 
 fn open_on(
     session: &Session,
     connection: &Connection,
-    kind: u8,
+    kind: StreamKind,
 ) -> Result<SendStream, TransferError> {
     let opened = session.wait(connection.open_stream());
     let (mut stream, _unused) = opened.map_err(|reason| session.lost(&reason))?;
-    block_on(stream.write_all(&[kind])).map_err(|error| session.write_failed(error))?;
+    block_on(stream.write_all(&[kind.byte()])).map_err(|error| session.write_failed(error))?;
     Ok(stream)
 }
 

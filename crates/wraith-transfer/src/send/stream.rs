@@ -17,9 +17,7 @@ use crate::events::{Event, FileStatus};
 use crate::message::{Accept, Message, Offer};
 use crate::receipt::Receipt;
 use crate::session::Session;
-
-/// First byte of the stream.
-pub(crate) const KIND: u8 = 3;
+use crate::stream_kind::StreamKind;
 
 /// What the threads share.
 struct Sending<'a> {
@@ -51,20 +49,18 @@ pub(super) fn run(
     source.resume_at(at).map_err(|what| TransferError::Other { what: what.into() })?;
     options.progress.add_found(at);
     options.progress.set_current(&source.name());
-    let stream = open(session, KIND)?;
+    let stream = open(session, StreamKind::Bytes)?;
     let sending = Sending { session, options, source, offer, ended: OnceLock::new() };
     let (sending, reader) = (&sending, &mut greeting.reader);
-    let stop = || source.wake();
     let mut receipt = None;
     std::thread::scope(|scope| {
-        scope.spawn(move || session.watch(|| false, stop));
-        scope.spawn(move || session.attend(stop, || write(sending, stream, at)));
-        session.attend(stop, || {
+        scope.spawn(|| session.watch(|| false, || source.wake()));
+        scope.spawn(move || session.attend(|| write(sending, stream, at)));
+        session.attend(|| {
             receipt = Some(listen(sending, reader)?);
             session.complete();
             // Before the stream is dropped: the receiver must see this and not a broken stream.
             session.connection.close(close::DONE, "");
-            stop();
             Ok(())
         });
     });

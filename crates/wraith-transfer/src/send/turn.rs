@@ -4,13 +4,9 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use super::worker::Active;
 use crate::session::lock;
-
-/// How often a helper without work looks whether the transfer is over.
-const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The turn.
 pub(crate) struct Turn {
@@ -59,7 +55,14 @@ impl Turn {
         }
     }
 
-    /// For a helper: waits until `next` finds something in the shared file; None once it is `over`.
+    /// Has everyone who waits look whether it is over. The plan is stopped before: whoever waits for it holds the turn.
+    pub(crate) fn stop(&self) {
+        drop(self.take());
+        self.changed.notify_all();
+    }
+
+    /// For a helper: waits until `next` finds something in the shared file; None once it is `over`, which is told with
+    /// [`Self::stop`].
     pub(crate) fn help<T>(
         &self,
         over: impl Fn() -> bool,
@@ -70,8 +73,7 @@ impl Turn {
             if let Some(found) = next(&mut turn) {
                 return Some(found);
             }
-            let waited = self.changed.wait_timeout(turn, LOOK_INTERVAL);
-            turn = waited.unwrap_or_else(PoisonError::into_inner).0;
+            turn = self.changed.wait(turn).unwrap_or_else(PoisonError::into_inner);
         }
         None
     }

@@ -9,22 +9,23 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use wraith_core::{BLOCK_BYTES, RangeSet};
 use wraith_files::{
-    Root, RootBuilder, Run, SourceFile, chunk_cv, chunk_len, small_root, zero_chunk_cv,
+    IntervalSet, Root, RootBuilder, Run, SourceFile, chunk_count, chunk_cv, chunk_len, small_root,
+    zero_chunk_cv,
 };
 use wraith_transport::SendStream;
 
 use super::Sending;
 use super::big::{Claim, Claims};
 use super::manifest::Announced;
-use super::plan::{Job, Planned, Wish};
+use super::plan::{Job, Planned};
 use crate::error::TransferError;
 use crate::events::{Event, FileStatus};
-use crate::limits::{PULSE_CHUNKS, WHOLE_BYTES_MAX};
+use crate::limits::PULSE_CHUNKS;
 use crate::pool::{BUFFER_BYTES, Buffer, HEAD_ROOM};
-use crate::record::{Ending, HEADER_BYTES_MAX, Header, WHOLE_HEADER_BYTES};
+use crate::record::{Ending, HEADER_BYTES_MAX, Header, RECORD_BODY_BYTES_MAX, WHOLE_HEADER_BYTES};
 use crate::session::lock;
+use crate::wanted::Wanted;
 
 /// Files in one batch: enough to make the hand-over cheap, few enough that both workers get some.
 const BATCH_FILES_MAX: usize = 64;
@@ -100,11 +101,12 @@ fn next_task(sending: &Sending<'_>, own: &mut Option<Active>) -> Option<Task> {
         fits
     });
     let first = jobs.first()?;
-    if first.item.file_bytes().unwrap_or(0) <= WHOLE_BYTES_MAX as u64 {
+    if first.item.file_bytes().unwrap_or(0) <= RECORD_BODY_BYTES_MAX as u64 {
         return Some(Task::Batch(jobs));
     }
     let job = jobs.pop().expect("a large file is alone: nothing fits beside it");
-    if let Wish::Delta { unless } = job.wish {
+    if job.delta {
+        let unless = unless_of(&job.wanted);
         return Some(Task::Delta(job, unless));
     }
     match Big::open(job) {
@@ -139,12 +141,9 @@ impl Big {
             Ok(source) => source,
             Err(error) => return Err(Box::new((job, ending_of(&error)))),
         };
-        let holes = if job.item.is_sparse() { holes(&source) } else { RangeSet::new() };
-        let unless = match job.wish {
-            Wish::Unless(root) => Some(root),
-            _ => None,
-        };
-        let claims = Claims::new(size.div_ceil(BLOCK_BYTES as u64), job.wish.clone(), holes);
+        let holes = if job.item.is_sparse() { holes(&source) } else { IntervalSet::new() };
+        let unless = unless_of(&job.wanted);
+        let claims = Claims::new(chunk_count(size), job.wanted.clone(), holes);
         Ok(Self {
             entry: job.entry,
             size,
@@ -172,8 +171,8 @@ impl Big {
 }
 
 /// Chunks of `source` that lie in holes from end to end.
-fn holes(source: &SourceFile) -> RangeSet {
-    let mut chunks = RangeSet::new();
+fn holes(source: &SourceFile) -> IntervalSet {
+    let mut chunks = IntervalSet::new();
     for run in source.runs() {
         if let Run::Hole(hole) = run {
             chunks.insert(hole);
@@ -205,7 +204,7 @@ impl Worker<'_> {
             match self.sending.options.progress.at_disk(|| read_small(job, into)) {
                 Ok(()) => {
                     let root = small_root(&buffer.bytes()[body.clone()]);
-                    if job.wish == Wish::Unless(root) {
+                    if job.wanted == Wanted::Unless(root) {
                         self.settle(job.entry, &job.item, Ending::Identical, Some(root));
                         Header::End {
                             entry: job.entry,
@@ -334,7 +333,7 @@ impl Worker<'_> {
             Some(theirs) if theirs == root => Ending::Identical,
             Some(_) => {
                 // Only hashed so far; now it is wanted.
-                self.sending.plan.put_back(Job { wish: Wish::Whole, ..job });
+                self.sending.plan.put_back(Job { wanted: Wanted::Whole, ..job });
                 return Ok(());
             }
             None => Ending::Complete,
@@ -373,7 +372,7 @@ impl Worker<'_> {
             sending.failed.fetch_add(1, Relaxed);
         }
         let progress = &sending.options.progress;
-        if bytes <= WHOLE_BYTES_MAX as u64 {
+        if bytes <= RECORD_BODY_BYTES_MAX as u64 {
             progress.add_bytes(bytes);
         }
         progress.add_files(1);
@@ -399,7 +398,16 @@ impl Worker<'_> {
         let written = session.wait(self.stream.write_chunks([bytes]));
         written.map_err(|error| session.write_failed(error))?;
         session.moved(len);
+        self.sending.demand.measure(self.sending);
         Ok(())
+    }
+}
+
+/// The root that the receiver's file has, where it may be the same.
+fn unless_of(wanted: &Wanted) -> Option<Root> {
+    match wanted {
+        Wanted::Unless(root) => Some(*root),
+        Wanted::Whole | Wanted::Chunks(_) => None,
     }
 }
 

@@ -1,5 +1,4 @@
 //! What the tests share: content, entries, and a receiver that copies a tree without a network.
-#![allow(dead_code)]
 
 use std::path::Path;
 
@@ -60,23 +59,31 @@ pub fn names(dir: &Path) -> Vec<String> {
 }
 
 /// Reads, verifies and writes one found entry, as a transfer does.
-pub fn receive(found: &Found, target: &TargetDir, placing: Placing) -> Result<Option<Placed>> {
+pub fn receive(
+    found: &Found,
+    target: &TargetDir,
+    commit_options: CommitOptions,
+) -> Result<Option<Committed>> {
     let entry = &found.entry;
     match &entry.kind {
         Kind::Dir => target.make_dir(entry).map(|_| None),
-        Kind::Symlink { .. } => target.make_symlink(entry, placing.on_conflict).map(Some),
+        Kind::Symlink { .. } => target.make_symlink(entry, commit_options.on_conflict).map(Some),
         Kind::File { size, .. } if *size <= CHUNK_BYTES as u64 => {
             let source = found.open()?;
             let mut buffer = vec![0; *size as usize];
             source.read_chunk(0, &mut buffer)?;
             assert!(source.unchanged());
-            target.write_small(entry, &[&buffer], placing).map(Some)
+            target.write_small(entry, &[&buffer], commit_options).map(Some)
         }
-        Kind::File { .. } => receive_large(found, target, placing).map(Some),
+        Kind::File { .. } => receive_large(found, target, commit_options).map(Some),
     }
 }
 
-fn receive_large(found: &Found, target: &TargetDir, placing: Placing) -> Result<Placed> {
+fn receive_large(
+    found: &Found,
+    target: &TargetDir,
+    commit_options: CommitOptions,
+) -> Result<Committed> {
     let source = found.open()?;
     let part = target.open_or_resume(&found.entry, &[0; 32])?;
     let have = part.have();
@@ -102,5 +109,5 @@ fn receive_large(found: &Found, target: &TargetDir, placing: Placing) -> Result<
         }
     }
     assert!(source.unchanged());
-    part.finish(&root.finish(source.size()).unwrap(), placing)
+    part.finish(&root.finish(source.size()).unwrap(), commit_options)
 }

@@ -1,12 +1,10 @@
 //! A transfer between two endpoints on loopback: what goes in comes out.
 
-mod common;
-
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
 
-use common::*;
+use crate::common::*;
 use wraith_transfer::{Decision, SendOptions, TransferError};
 
 #[test]

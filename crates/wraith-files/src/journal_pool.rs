@@ -9,54 +9,55 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::{AtFlags, RenameFlags, ftruncate, renameat_with, unlinkat};
 
-use crate::place::is_at;
+use crate::commit::is_at;
 
 /// Journals kept: as many as files are likely to be received at once.
-const SPARES_MAX: usize = 8;
+const POOLED_JOURNALS_MAX: usize = 8;
 
 /// Empty, locked journals under the names they had last.
 #[derive(Debug, Default)]
-pub(crate) struct SpareJournals(Mutex<Vec<Spare>>);
+pub(crate) struct JournalPool(Mutex<Vec<PooledJournal>>);
 
 #[derive(Debug)]
-struct Spare {
+struct PooledJournal {
     fd: OwnedFd,
     dir: Arc<OwnedFd>,
     name: Vec<u8>,
 }
 
-impl SpareJournals {
+impl JournalPool {
     /// Takes a journal that is not needed any more.
     pub(crate) fn retire(&self, fd: OwnedFd, dir: Arc<OwnedFd>, name: Vec<u8>) {
-        let spare = Spare { fd, dir, name };
-        let mut spares = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if spares.len() < SPARES_MAX && ftruncate(&spare.fd, 0).is_ok() {
-            spares.push(spare);
+        let pooled = PooledJournal { fd, dir, name };
+        let mut journal_pool = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if journal_pool.len() < POOLED_JOURNALS_MAX && ftruncate(&pooled.fd, 0).is_ok() {
+            journal_pool.push(pooled);
         } else {
-            spare.remove();
+            pooled.remove();
         }
     }
 
-    /// A spare, renamed to `name` in `dir`. `None` if there is none that can be.
+    /// A journal of the pool, renamed to `name` in `dir`. `None` if there is none that can be.
     pub(crate) fn take(&self, dir: &OwnedFd, name: &[u8]) -> Option<OwnedFd> {
-        let spare = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
-        let is_ours = is_at(spare.fd.as_fd(), spare.dir.as_fd(), &spare.name);
+        let pooled = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
+        let is_ours = is_at(pooled.fd.as_fd(), pooled.dir.as_fd(), &pooled.name);
         let flags = RenameFlags::NOREPLACE;
-        if is_ours && renameat_with(&spare.dir, &spare.name, dir, name, flags).is_ok() {
-            return Some(spare.fd);
+        if is_ours && renameat_with(&pooled.dir, &pooled.name, dir, name, flags).is_ok() {
+            return Some(pooled.fd);
         }
-        spare.remove();
+        pooled.remove();
         None
     }
 
     /// Removes them all.
     pub(crate) fn clear(&self) {
-        let spares = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        spares.iter().for_each(Spare::remove);
+        let journal_pool =
+            std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        journal_pool.iter().for_each(PooledJournal::remove);
     }
 }
 
-impl Spare {
+impl PooledJournal {
     fn remove(&self) {
         if is_at(self.fd.as_fd(), self.dir.as_fd(), &self.name) {
             // An empty hidden file that stays behind harms nobody and is removed by the next receiver of that name.
@@ -65,7 +66,7 @@ impl Spare {
     }
 }
 
-impl Drop for SpareJournals {
+impl Drop for JournalPool {
     fn drop(&mut self) {
         self.clear();
     }

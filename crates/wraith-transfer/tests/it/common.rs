@@ -1,5 +1,4 @@
 //! Two endpoints on loopback, trees to send, and a way to compare them.
-#![allow(dead_code)]
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -66,23 +65,26 @@ pub fn noise(seed: u8, len: usize) -> Vec<u8> {
 pub struct Link {
     pub sender: Connection,
     pub receiver: Connection,
-    _endpoints: (Endpoint, Endpoint),
+    /// Live as long as the connection is used.
+    pub endpoints: [Endpoint; 2],
+}
+
+/// An endpoint on loopback that may `accept` connections.
+pub fn endpoint(identity: SecretIdentity, accept: bool) -> std::io::Result<Endpoint> {
+    let mut core = EndpointConfig::new(identity);
+    core.accept = accept;
+    Endpoint::bind(Config::new(core).bind(([127, 0, 0, 1], 0)))
 }
 
 pub fn link() -> Link {
-    let bind = |identity, accept| {
-        let mut core = EndpointConfig::new(identity);
-        core.accept = accept;
-        Endpoint::bind(Config::new(core).bind(([127, 0, 0, 1], 0))).unwrap()
-    };
-    let sender = bind(sender_identity(), true);
-    let receiver = bind(receiver_identity(), false);
+    let sender = endpoint(sender_identity(), true).unwrap();
+    let receiver = endpoint(receiver_identity(), false).unwrap();
     let address = sender.local_addr();
     let limit = Duration::from_secs(20);
     let peer = sender_identity().node_id();
     let dialled = block_on_timeout(receiver.connect(&[address], peer), limit).unwrap().unwrap();
     let accepted = block_on_timeout(sender.accept(), limit).unwrap().unwrap();
-    Link { sender: accepted, receiver: dialled, _endpoints: (sender, receiver) }
+    Link { sender: accepted, receiver: dialled, endpoints: [sender, receiver] }
 }
 
 pub type Outcome = (Result<SendReport, TransferError>, Result<ReceiveReport, TransferError>);
@@ -97,7 +99,7 @@ pub fn transfer(send: &SendOptions, receive_options: ReceiveOptions<'_>) -> Outc
 }
 
 pub fn transfer_over(link: Link, send: &SendOptions, options: ReceiveOptions<'_>) -> Outcome {
-    let Link { sender, receiver, _endpoints } = link;
+    let Link { sender, receiver, endpoints: _endpoints } = link;
     std::thread::scope(|scope| {
         let sending = scope.spawn(|| serve(sender, send));
         let received = receive(receiver, options);

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use crate::beneath::open_child;
 use crate::error::{Context, Error, Result};
-use crate::names::{copy_name, replacement_name};
+use crate::hidden_names::{copy_name, replacement_name};
 use crate::path::{RelPath, shown};
 use crate::source::Stamp;
 
@@ -31,7 +31,7 @@ pub enum OnConflict {
 
 /// How a finished file gets its name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Placing {
+pub struct CommitOptions {
     /// What to do when the name is taken.
     pub on_conflict: OnConflict,
     /// Write the content through to the disk first, so that not even a power cut can leave the name without it.
@@ -45,7 +45,7 @@ pub enum Outcome {
     Created,
     /// It is there in place of another.
     Replaced,
-    /// It is there under the name in [`Placed::path`].
+    /// It is there under the name in [`Committed::path`].
     Renamed,
     /// The same content was there already; nothing was changed.
     AlreadyHere,
@@ -62,7 +62,7 @@ impl Outcome {
 
 /// The end of a file or link.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Placed {
+pub struct Committed {
     /// What became of it.
     pub outcome: Outcome,
     /// The name it is found under.
@@ -85,17 +85,17 @@ pub(crate) trait Nameable {
 const COPIES_MAX: u32 = 9999;
 
 /// Gives `thing` the name `path`, whose parent is `dir`, or what the policy makes of it.
-pub(crate) fn place(
+pub(crate) fn commit(
     thing: &impl Nameable,
     dir: BorrowedFd<'_>,
     path: &RelPath,
     on_conflict: OnConflict,
-) -> Result<Placed> {
+) -> Result<Committed> {
     let name = path.file_name();
     let done = |outcome, path: &RelPath| {
         let at = statat(dir, path.file_name(), AtFlags::SYMLINK_NOFOLLOW);
         let stamp = at.ok().filter(|_| outcome != Outcome::Skipped).map(|stat| Stamp::of(&stat));
-        Ok(Placed { outcome, path: path.clone(), stamp })
+        Ok(Committed { outcome, path: path.clone(), stamp })
     };
     match thing.take(dir, name) {
         Ok(()) => return done(Outcome::Created, path),
@@ -141,7 +141,11 @@ fn failed(path: &RelPath, errno: Errno) -> Error {
 }
 
 /// Moves `from` to `to` unless that exists.
-pub(crate) fn rename_new(dir: BorrowedFd<'_>, from: &[u8], to: &[u8]) -> rustix::io::Result<()> {
+pub(crate) fn rename_noreplace(
+    dir: BorrowedFd<'_>,
+    from: &[u8],
+    to: &[u8],
+) -> rustix::io::Result<()> {
     match renameat_with(dir, from, dir, to, RenameFlags::NOREPLACE) {
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {}
         done => return done,
@@ -231,7 +235,7 @@ impl<F: Fn(BorrowedFd<'_>, &[u8]) -> bool> Nameable for HiddenFile<'_, F> {
         if !is_at(self.fd.as_fd(), dir, self.name) {
             return Err(Errno::STALE);
         }
-        rename_new(dir, self.name, name)
+        rename_noreplace(dir, self.name, name)
     }
 
     fn replace(&self, dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<()> {

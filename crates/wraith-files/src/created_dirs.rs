@@ -14,13 +14,13 @@ const TAIL_BYTES: usize = 4 + 8 + 4 + 2;
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(crate) struct MadeDirs {
+pub(crate) struct CreatedDirs {
     /// Records `path ‖ tail`, so that they can be read from the back.
     records: Vec<u8>,
     forgotten: u64,
 }
 
-impl MadeDirs {
+impl CreatedDirs {
     pub(crate) fn push(&mut self, path: &RelPath, mode: u32, mtime: Mtime) {
         let path = path.as_bytes();
         if self.records.len() + path.len() + TAIL_BYTES > BYTES_MAX {
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn folders_come_back_in_reverse_and_the_buffer_is_bounded() {
-        let mut made = MadeDirs::default();
+        let mut made = CreatedDirs::default();
         let paths = ["a", "a/b", "a/b/c", "d"].map(|path| RelPath::parse(path.as_bytes()).unwrap());
         for (n, path) in paths.iter().enumerate() {
             made.push(path, 0o750 + n as u32, Mtime { s: -(n as i64), ns: n as u32 });

@@ -11,15 +11,16 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, fdatasync, fstat, linkat, openat, statat, unlinkat};
 use rustix::io::Errno;
 
+use crate::commit::{
+    CommitOptions, Committed, HiddenFile, Nameable, clear_stale, commit, lock_file,
+    replace_via_hidden,
+};
 use crate::compare::has_content;
 use crate::entry::Entry;
 use crate::error::{Context, Error, Result};
-use crate::names::replacement_name;
+use crate::hidden_names::replacement_name;
 use crate::path::shown;
-use crate::place::{
-    HiddenFile, Nameable, Placed, Placing, clear_stale, lock_file, place, replace_via_hidden,
-};
-use crate::write::{Losses, PERMISSION_BITS, set_metadata, write_all_at};
+use crate::write::{MetadataErrors, PERMISSION_BITS, set_metadata, write_all_at};
 
 /// How a file without a name gets one here; found out by trying.
 #[derive(Debug, Default)]
@@ -83,9 +84,9 @@ pub(crate) fn write_small(
     dir: BorrowedFd<'_>,
     entry: &Entry,
     pieces: &[&[u8]],
-    placing: Placing,
-    losses: &mut Losses,
-) -> Result<Placed> {
+    commit_options: CommitOptions,
+    metadata_errors: &mut MetadataErrors,
+) -> Result<Committed> {
     let path = &entry.path;
     let len: usize = pieces.iter().map(|piece| piece.len()).sum();
     if len as u64 != entry.size() {
@@ -95,9 +96,9 @@ pub(crate) fn write_small(
         let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
         match openat(dir, c".", flags, creation_mode(entry.mode)) {
             Ok(fd) => {
-                fill(&fd, entry, pieces, placing, losses)?;
+                fill(&fd, entry, pieces, commit_options, metadata_errors)?;
                 let nameless = Nameless { fd, linking, pieces };
-                match place(&nameless, dir, path, placing.on_conflict) {
+                match commit(&nameless, dir, path, commit_options.on_conflict) {
                     Err(Error::Io { source, .. }) if cannot_link(&source) => {}
                     done => return done,
                 }
@@ -111,7 +112,7 @@ pub(crate) fn write_small(
         }
         linking.0.store(BY_RENAME, Relaxed);
     }
-    write_hidden(dir, entry, pieces, placing, losses)
+    write_hidden(dir, entry, pieces, commit_options, metadata_errors)
 }
 
 fn cannot_link(error: &std::io::Error) -> bool {
@@ -128,13 +129,13 @@ fn fill(
     fd: &OwnedFd,
     entry: &Entry,
     pieces: &[&[u8]],
-    placing: Placing,
-    losses: &mut Losses,
+    commit_options: CommitOptions,
+    metadata_errors: &mut MetadataErrors,
 ) -> Result<()> {
     let path = entry.path.as_bytes();
     write_all_at(fd.as_fd(), pieces, 0).context(path, "write it")?;
-    *losses += set_metadata(fd.as_fd(), entry.mode, entry.mtime);
-    if placing.sync {
+    *metadata_errors += set_metadata(fd.as_fd(), entry.mode, entry.mtime);
+    if commit_options.sync {
         fdatasync(fd).context(path, "write it through to the disk")?;
     }
     Ok(())
@@ -145,9 +146,9 @@ fn write_hidden(
     dir: BorrowedFd<'_>,
     entry: &Entry,
     pieces: &[&[u8]],
-    placing: Placing,
-    losses: &mut Losses,
-) -> Result<Placed> {
+    commit_options: CommitOptions,
+    metadata_errors: &mut MetadataErrors,
+) -> Result<Committed> {
     let path = &entry.path;
     let hidden = replacement_name(path.file_name());
     let fd = create_hidden(dir, &hidden, creation_mode(entry.mode));
@@ -156,15 +157,15 @@ fn write_hidden(
         errno => Error::os(path.as_bytes(), "create it", errno),
     })?;
     let same = |dir: BorrowedFd<'_>, name: &[u8]| has_content(dir, name, pieces);
-    let placed = fill(&fd, entry, pieces, placing, losses).and_then(|()| {
-        place(&HiddenFile { fd: &fd, name: &hidden, same }, dir, path, placing.on_conflict)
+    let committed = fill(&fd, entry, pieces, commit_options, metadata_errors).and_then(|()| {
+        commit(&HiddenFile { fd: &fd, name: &hidden, same }, dir, path, commit_options.on_conflict)
     });
-    let has_name = matches!(&placed, Ok(placed) if placed.outcome.is_new());
+    let has_name = matches!(&committed, Ok(committed) if committed.outcome.is_new());
     if !has_name {
         // The outcome is the thing to tell; what cannot be removed now is removed next time.
         let _ = unlinkat(dir, &hidden, AtFlags::empty());
     }
-    placed
+    committed
 }
 
 /// Creates and locks a hidden file that no living process has.
@@ -192,9 +193,9 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::commit::{OnConflict, Outcome};
     use crate::entry::{Kind, Mtime};
     use crate::path::RelPath;
-    use crate::place::{OnConflict, Outcome};
 
     fn entry(name: &str, size: usize) -> Entry {
         Entry {
@@ -205,18 +206,32 @@ mod tests {
         }
     }
 
-    fn write(way: u8, dir: &Path, name: &str, content: &[u8], on_conflict: OnConflict) -> Placed {
+    fn write(
+        way: u8,
+        dir: &Path,
+        name: &str,
+        content: &[u8],
+        on_conflict: OnConflict,
+    ) -> Committed {
         let linking = Linking(AtomicU8::new(way));
         let dir = fs::File::open(dir).unwrap();
-        let (placing, entry) = (Placing { on_conflict, sync: false }, entry(name, content.len()));
-        let mut losses = Losses::default();
+        let (commit_options, entry) =
+            (CommitOptions { on_conflict, sync: false }, entry(name, content.len()));
+        let mut metadata_errors = MetadataErrors::default();
         // In two pieces, as content comes from a stream.
         let pieces = content.split_at(content.len() / 2);
         let pieces = [pieces.0, pieces.1];
-        let placed =
-            write_small(&linking, dir.as_fd(), &entry, &pieces, placing, &mut losses).unwrap();
-        assert_eq!(losses, Losses::default());
-        placed
+        let committed = write_small(
+            &linking,
+            dir.as_fd(),
+            &entry,
+            &pieces,
+            commit_options,
+            &mut metadata_errors,
+        )
+        .unwrap();
+        assert_eq!(metadata_errors, MetadataErrors::default());
+        committed
     }
 
     fn names(dir: &Path) -> Vec<String> {
@@ -232,8 +247,8 @@ mod tests {
             let dir = tempfile::tempdir().unwrap();
             let at = |name: &str| dir.path().join(name);
             let write = |name: &str, content: &str, on_conflict| {
-                let placed = write(way, dir.path(), name, content.as_bytes(), on_conflict);
-                (placed.outcome, placed.path.display().to_string())
+                let committed = write(way, dir.path(), name, content.as_bytes(), on_conflict);
+                (committed.outcome, committed.path.display().to_string())
             };
             let is = |outcome, name: &str| (outcome, name.to_owned());
             let rename = OnConflict::Rename;
@@ -277,8 +292,8 @@ mod tests {
                     _ => fs::hard_link(&precious, &hidden).unwrap(),
                 }
                 fs::write(dir.path().join("x"), "old").unwrap();
-                let placed = write(way, dir.path(), "x", b"new", OnConflict::Overwrite);
-                assert_eq!(placed.outcome, Outcome::Replaced);
+                let committed = write(way, dir.path(), "x", b"new", OnConflict::Overwrite);
+                assert_eq!(committed.outcome, Outcome::Replaced);
                 assert_eq!(fs::read(dir.path().join("x")).unwrap(), b"new");
                 assert_eq!(names(dir.path()), ["x"]);
                 assert_eq!(fs::read(&precious).unwrap(), b"precious", "{trap}");
@@ -292,10 +307,17 @@ mod tests {
         let handle = fs::File::open(dir.path()).unwrap();
         let theirs = create_hidden(handle.as_fd(), b".x.wraith-new", Mode::RUSR).unwrap();
         let linking = Linking(AtomicU8::new(BY_RENAME));
-        let (placing, mut losses) = (Placing::default(), Losses::default());
-        let result =
-            write_small(&linking, handle.as_fd(), &entry("x", 1), &[b"x"], placing, &mut losses);
+        let (commit_options, mut metadata_errors) =
+            (CommitOptions::default(), MetadataErrors::default());
+        let result = write_small(
+            &linking,
+            handle.as_fd(),
+            &entry("x", 1),
+            &[b"x"],
+            commit_options,
+            &mut metadata_errors,
+        );
         assert!(matches!(result, Err(Error::InUse { .. })), "{result:?}");
-        assert!(crate::place::is_at(theirs.as_fd(), handle.as_fd(), b".x.wraith-new"));
+        assert!(crate::commit::is_at(theirs.as_fd(), handle.as_fd(), b".x.wraith-new"));
     }
 }

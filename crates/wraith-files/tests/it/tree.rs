@@ -2,8 +2,6 @@
 
 #![allow(clippy::single_range_in_vec_init)] // lists of ranges
 
-mod common;
-
 use std::fs::{self, File, FileTimes};
 use std::io::{Seek, SeekFrom, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -12,7 +10,7 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use common::*;
+use crate::common::*;
 use wraith_files::*;
 
 fn set(path: &Path, mode: u32, mtime: u64, ns: u32) {
@@ -114,8 +112,8 @@ fn a_tree_arrives_with_every_name_byte_mode_and_time() {
         let mut bytes = Vec::new();
         found.entry.encode(&mut bytes);
         assert_eq!(Entry::decode(&bytes), Ok((found.entry.clone(), bytes.len())));
-        if let Some(placed) = receive(&found, &target, Placing::default()).unwrap() {
-            assert_eq!((placed.outcome, &placed.path), (Outcome::Created, &found.entry.path));
+        if let Some(committed) = receive(&found, &target, CommitOptions::default()).unwrap() {
+            assert_eq!((committed.outcome, &committed.path), (Outcome::Created, &found.entry.path));
         }
     }
     assert_eq!(walk.summary().skipped, 0);
@@ -123,7 +121,7 @@ fn a_tree_arrives_with_every_name_byte_mode_and_time() {
     assert_eq!(walk.summary().largest, (300 << 20) + 1_000_000);
     target.finish_dirs().unwrap();
     target.sync_all().unwrap();
-    assert_eq!(target.losses(), Losses::default());
+    assert_eq!(target.metadata_errors(), MetadataErrors::default());
     let arrived = to.path().join("tree");
     assert_eq!(snapshot(&arrived), snapshot(&tree));
     assert_eq!(names(to.path()), ["tree"], "nothing hidden stays");
@@ -140,8 +138,10 @@ fn a_tree_arrives_with_every_name_byte_mode_and_time() {
     let inodes_before = inodes(&arrived);
     let target = TargetDir::open(to.path()).unwrap();
     for found in Walk::new(&[&tree]).unwrap() {
-        if let Some(placed) = receive(&found.unwrap(), &target, Placing::default()).unwrap() {
-            assert_eq!(placed.outcome, Outcome::AlreadyHere, "{:?}", placed.path);
+        if let Some(committed) =
+            receive(&found.unwrap(), &target, CommitOptions::default()).unwrap()
+        {
+            assert_eq!(committed.outcome, Outcome::AlreadyHere, "{:?}", committed.path);
         }
     }
     target.finish_dirs().unwrap();

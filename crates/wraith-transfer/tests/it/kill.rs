@@ -1,30 +1,22 @@
 //! A receiver that is killed with SIGKILL at any moment: the same command continues, and nothing was under a final name
 //! that was not complete. The receiver is this test program again, as a process of its own.
 
-mod common;
-
 use std::fs;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use common::*;
+use crate::common::*;
 use wraith_transfer::{SendOptions, receive, serve};
-use wraith_transport::{Config, Endpoint, EndpointConfig, block_on_timeout};
+use wraith_transport::{Endpoint, block_on_timeout};
 
 const LIMIT: Duration = Duration::from_secs(30);
-
-fn endpoint(identity: wraith_crypto::SecretIdentity, accept: bool) -> Endpoint {
-    let mut core = EndpointConfig::new(identity);
-    core.accept = accept;
-    Endpoint::bind(Config::new(core).bind(([127, 0, 0, 1], 0))).unwrap()
-}
 
 /// The receiver process. Does nothing when run as a test.
 #[test]
 fn child() {
     let Ok(address) = std::env::var("WRAITH_TEST_ADDRESS") else { return };
     let to = std::env::var_os("WRAITH_TEST_TARGET").unwrap();
-    let endpoint = endpoint(receiver_identity(), false);
+    let endpoint = endpoint(receiver_identity(), false).unwrap();
     let peer = sender_identity().node_id();
     let addresses = [address.parse().unwrap()];
     let connect = endpoint.connect(&addresses, peer);
@@ -36,7 +28,7 @@ fn child() {
 
 fn start(endpoint: &Endpoint, folders: &Folders) -> Child {
     Command::new(std::env::current_exe().unwrap())
-        .args(["child", "--exact", "--nocapture", "--test-threads=1"])
+        .args(["kill::child", "--exact", "--nocapture", "--test-threads=1"])
         .env("WRAITH_TEST_ADDRESS", endpoint.local_addr().to_string())
         .env("WRAITH_TEST_TARGET", folders.to())
         .stdout(Stdio::piped())
@@ -74,7 +66,7 @@ fn a_killed_receiver_continues_where_it_was() {
     fs::write(folders.to().join("tree/taken"), b"something else").unwrap();
     let whole = tree(&folders.from());
     let total: u64 = 160 * CHUNK as u64 + 5 + (0..300).map(|i| 1 + i * 50).sum::<u64>();
-    let endpoint = endpoint(sender_identity(), true);
+    let endpoint = endpoint(sender_identity(), true).unwrap();
     for kill_at in [0, CHUNK as u64, 90 * CHUNK as u64, 120 * CHUNK as u64, total - 1] {
         if serve_and_kill(&endpoint, &folders, kill_at) {
             break;

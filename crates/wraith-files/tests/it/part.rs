@@ -2,12 +2,10 @@
 
 #![allow(clippy::single_range_in_vec_init)] // lists of ranges
 
-mod common;
-
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, MetadataExt};
 
-use common::*;
+use crate::common::*;
 use wraith_files::*;
 
 const KEY: [u8; 32] = [1; 32];
@@ -55,17 +53,18 @@ fn chunks_from_several_threads_in_any_order_make_the_file() {
         }
     });
     assert_eq!(part.have().iter().collect::<Vec<_>>(), [0..10]);
-    let placed =
-        part.finish(&small_root(&bytes), Placing { sync: true, ..Placing::default() }).unwrap();
-    assert_eq!((placed.outcome, &placed.path), (Outcome::Created, &entry.path));
+    let committed = part
+        .finish(&small_root(&bytes), CommitOptions { sync: true, ..CommitOptions::default() })
+        .unwrap();
+    assert_eq!((committed.outcome, &committed.path), (Outcome::Created, &entry.path));
     assert_eq!(stage.read("f"), bytes);
     let meta = fs::metadata(stage.dir.path().join("f")).unwrap();
     assert_eq!(meta.mode() & 0o7777, 0o640);
     assert_eq!((meta.mtime(), meta.mtime_nsec()), (MTIME.s, MTIME.ns.into()));
-    let stamp = placed.stamp.unwrap();
+    let stamp = committed.stamp.unwrap();
     assert_eq!((stamp.ino, stamp.size, stamp.mtime), (meta.ino(), meta.len(), MTIME));
     assert_eq!(stamp.ctime, Mtime { s: meta.ctime(), ns: meta.ctime_nsec() as u32 });
-    assert!(matches!(part.finish(&[0; 32], Placing::default()), Err(Error::Misuse { .. })));
+    assert!(matches!(part.finish(&[0; 32], CommitOptions::default()), Err(Error::Misuse { .. })));
     assert!(matches!(put(&part, &bytes, 0), Err(Error::Misuse { .. })));
     drop(part);
     stage.target.finish_dirs().unwrap();
@@ -92,13 +91,13 @@ fn a_dropped_part_is_resumed_with_what_was_verified_and_nothing_else() {
     let other = content(3, CHUNK_BYTES);
     part.write_chunk(0, &[&other], chunk_cv(0, &[&other])).unwrap();
     assert!(matches!(
-        part.finish(&small_root(&bytes), Placing::default()),
+        part.finish(&small_root(&bytes), CommitOptions::default()),
         Err(Error::Misuse { .. })
     ));
     for index in [2, 3, 5] {
         put(&part, &bytes, index).unwrap();
     }
-    part.finish(&small_root(&bytes), Placing::default()).unwrap();
+    part.finish(&small_root(&bytes), CommitOptions::default()).unwrap();
     assert_eq!(stage.read("d/f"), bytes);
     assert!(stage.target.resume(&entry, &KEY).unwrap().is_none());
 }
@@ -125,9 +124,9 @@ fn another_sender_or_version_does_not_continue_a_part() {
         put(&part, &ours, index).unwrap();
         put(&other, &theirs, index).unwrap();
     }
-    part.finish(&small_root(&ours), Placing::default()).unwrap();
-    let placed = other.finish(&small_root(&theirs), Placing::default()).unwrap();
-    assert_eq!(placed.path, path("f (1)"));
+    part.finish(&small_root(&ours), CommitOptions::default()).unwrap();
+    let committed = other.finish(&small_root(&theirs), CommitOptions::default()).unwrap();
+    assert_eq!(committed.path, path("f (1)"));
     assert_eq!((stage.read("f"), stage.read("f (1)")), (ours.clone(), theirs));
     drop((part, other));
 
@@ -153,7 +152,7 @@ fn the_wrong_root_leaves_nothing_behind() {
     let part = stage.open(&file("f", bytes.len()));
     put(&part, &bytes, 0).unwrap();
     put(&part, &bytes, 1).unwrap();
-    assert!(matches!(part.finish(&[0; 32], Placing::default()), Err(Error::Mismatch { .. })));
+    assert!(matches!(part.finish(&[0; 32], CommitOptions::default()), Err(Error::Mismatch { .. })));
     drop(part);
     drop(stage.target);
     assert_eq!(names(stage.dir.path()), [""; 0]);
@@ -182,7 +181,7 @@ fn a_part_of_which_nothing_is_verified_is_not_left_behind() {
 fn what_a_killed_process_left_beside_a_complete_file_is_cleared_when_it_is_looked_for() {
     let stage = Stage::new();
     let entry = file("f", 3 * CHUNK_BYTES);
-    // A spare journal, a torn one, one whose part is gone.
+    // A pooled journal, a torn one, one whose part is gone.
     for leftover in ["", "wraith journal 1 torn"] {
         fs::write(stage.dir.path().join(".f.wraith-journal"), leftover).unwrap();
         assert!(stage.target.resume(&entry, &KEY).unwrap().is_none());
@@ -213,7 +212,7 @@ fn chunks_that_do_not_exist_or_do_not_fit_are_refused() {
     misuse(part.write_hole(0..3));
     part.write_hole(1..2).unwrap();
     assert_eq!(part.have().count(), 1);
-    let short = stage.target.write_small(&file("s", 2), &[b"x"], Placing::default());
+    let short = stage.target.write_small(&file("s", 2), &[b"x"], CommitOptions::default());
     assert!(matches!(short, Err(Error::Mismatch { .. })));
     assert!(matches!(
         stage.target.open_or_resume(&file("huge", usize::MAX >> 1), &KEY),
@@ -232,8 +231,9 @@ fn the_file_that_is_there_already_stays_and_others_follow_the_policy() {
         let part = stage.open(&file("f.bin", bytes.len()));
         put(&part, bytes, 0).unwrap();
         put(&part, bytes, 1).unwrap();
-        let placed = part.finish(&small_root(bytes), Placing { on_conflict, sync: false }).unwrap();
-        (placed.outcome, placed.path.display().to_string())
+        let committed =
+            part.finish(&small_root(bytes), CommitOptions { on_conflict, sync: false }).unwrap();
+        (committed.outcome, committed.path.display().to_string())
     };
     let is = |outcome, name: &str| (outcome, name.to_owned());
     assert_eq!(receive(&old, OnConflict::Rename), is(Outcome::Created, "f.bin"));
@@ -246,8 +246,8 @@ fn the_file_that_is_there_already_stays_and_others_follow_the_policy() {
     assert_eq!(stage.read("f.bin"), old);
     assert_eq!(receive(&new, OnConflict::Overwrite), is(Outcome::Replaced, "f.bin"));
     assert_eq!((stage.read("f.bin"), stage.read("f (1).bin")), (new.clone(), new.clone()));
-    assert_eq!(stage.target.root_of(&path("f.bin")).unwrap(), Some(small_root(&new)));
-    assert_eq!(stage.target.root_of(&path("none/f.bin")).unwrap(), None);
+    assert_eq!(stage.target.root_of(&path("f.bin"), || true).unwrap(), Some(small_root(&new)));
+    assert_eq!(stage.target.root_of(&path("none/f.bin"), || true).unwrap(), None);
     let existing = stage.target.existing(&path("f.bin")).unwrap().unwrap();
     assert_eq!((existing.kind, existing.stamp.size), (ExistingKind::File, new.len() as u64));
     stage.target.finish_dirs().unwrap();
@@ -276,7 +276,7 @@ fn holes_and_zeros_take_no_space_and_stale_bytes_under_them_are_gone() {
     let part = stage.open(&entry);
     assert_eq!(part.have().iter().collect::<Vec<_>>(), [0..8]);
     part.write_hole(8..41).unwrap();
-    part.finish(&small_root(&bytes), Placing::default()).unwrap();
+    part.finish(&small_root(&bytes), CommitOptions::default()).unwrap();
     assert_eq!(stage.read("f"), bytes);
     // Chunk 6 was written in full over stale bytes; everything else is hole, but for one block.
     let meta = fs::metadata(stage.dir.path().join("f")).unwrap();
@@ -306,7 +306,7 @@ fn hashing_the_holes_of_an_earlier_session_can_be_stopped_and_goes_on() {
     let (done, rest) = steps(u32::MAX);
     assert!(done && rest > 0);
     assert_eq!(steps(0), (true, 0));
-    part.finish(&small_root(&bytes), Placing::default()).unwrap();
+    part.finish(&small_root(&bytes), CommitOptions::default()).unwrap();
     assert_eq!(stage.read("f"), bytes);
 }
 
@@ -330,7 +330,7 @@ fn a_file_beyond_4_gib_is_resumed_and_finished() {
     let part = stage.open(&entry);
     assert_eq!(part.have().missing(chunks).collect::<Vec<_>>(), [at + 1..chunks]);
     part.write_hole(at + 1..chunks).unwrap();
-    part.finish(&root.finish(size).unwrap(), Placing::default()).unwrap();
+    part.finish(&root.finish(size).unwrap(), CommitOptions::default()).unwrap();
     let finished = File::open(stage.dir.path().join("f")).unwrap();
     assert_eq!(finished.metadata().unwrap().len(), size);
     let mut back = vec![0; CHUNK_BYTES];
@@ -347,8 +347,8 @@ fn small_and_empty_files_may_come_as_parts_too() {
         if len > 0 {
             put(&part, &bytes, 0).unwrap();
         }
-        let placing = Placing { on_conflict: OnConflict::Overwrite, sync: false };
-        part.finish(&small_root(&bytes), placing).unwrap();
+        let commit_options = CommitOptions { on_conflict: OnConflict::Overwrite, sync: false };
+        part.finish(&small_root(&bytes), commit_options).unwrap();
         assert_eq!(stage.read("f"), bytes);
     }
 }
@@ -364,10 +364,10 @@ fn names_too_long_to_decorate_are_received_all_the_same() {
         let part = stage.open(&file(&name, bytes.len()));
         assert_eq!(part.have().count(), 1);
         put(&part, &bytes, 1).unwrap();
-        part.finish(&small_root(&bytes), Placing::default()).unwrap();
+        part.finish(&small_root(&bytes), CommitOptions::default()).unwrap();
         assert_eq!(stage.read(&name), bytes);
-        let placing = Placing { on_conflict: OnConflict::Overwrite, sync: false };
-        stage.target.write_small(&file(&name, 1), &[b"x"], placing).unwrap();
+        let commit_options = CommitOptions { on_conflict: OnConflict::Overwrite, sync: false };
+        stage.target.write_small(&file(&name, 1), &[b"x"], commit_options).unwrap();
         assert_eq!(stage.read(&name), b"x");
     }
 }
@@ -381,7 +381,7 @@ fn many_files_reuse_a_few_journals_and_folder_times_survive_it() {
         let part = stage.open(&file(&format!("d/{n}"), bytes.len()));
         put(&part, &bytes, 0).unwrap();
         put(&part, &bytes, 1).unwrap();
-        part.finish(&small_root(&bytes), Placing::default()).unwrap();
+        part.finish(&small_root(&bytes), CommitOptions::default()).unwrap();
         let inside = names(&stage.dir.path().join("d"));
         assert!(inside.iter().filter(|name| name.starts_with('.')).count() <= 1, "{inside:?}");
     }
@@ -410,11 +410,12 @@ fn everything_can_be_used_from_several_threads() {
             scope.spawn(move || {
                 for n in 0..50 {
                     let entry = file(&format!("d{}/e/{thread}-{n}", n % 7), 3);
-                    let placed = target.write_small(&entry, &[b"abc"], Placing::default()).unwrap();
-                    assert_eq!(placed.outcome, Outcome::Created);
+                    let committed =
+                        target.write_small(&entry, &[b"abc"], CommitOptions::default()).unwrap();
+                    assert_eq!(committed.outcome, Outcome::Created);
                     // All threads want this name; one gets it, the others find it there.
                     let shared = file(&format!("shared/{n}"), 3);
-                    target.write_small(&shared, &[b"abc"], Placing::default()).unwrap();
+                    target.write_small(&shared, &[b"abc"], CommitOptions::default()).unwrap();
                 }
             });
         }

@@ -4,8 +4,6 @@
 
 #![allow(clippy::single_range_in_vec_init)] // lists of ranges
 
-mod common;
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -13,7 +11,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use common::*;
+use crate::common::*;
 use wraith_files::*;
 
 const KEY: [u8; 32] = [4; 32];
@@ -85,7 +83,7 @@ fn a_full_disk_stops_a_file_and_room_lets_it_go_on() {
     is_full(target.write_small(
         &file("s", CHUNK_BYTES),
         &[&bytes[..CHUNK_BYTES]],
-        Placing::default(),
+        CommitOptions::default(),
     ));
     assert!(!disk.path().join("s").exists());
     drop(part);
@@ -93,7 +91,7 @@ fn a_full_disk_stops_a_file_and_room_lets_it_go_on() {
     let part = target.open_or_resume(&entry, &KEY).unwrap();
     assert_eq!(part.have().iter().collect::<Vec<_>>(), [0..written]);
     (written..6).for_each(|index| put(&part, &bytes, index).unwrap());
-    part.finish(&small_root(&bytes), Placing::default()).unwrap();
+    part.finish(&small_root(&bytes), CommitOptions::default()).unwrap();
     assert_eq!(fs::read(disk.path().join("f")).unwrap(), bytes);
     drop((part, target));
     assert_eq!(names(disk.path()), ["f"]);
@@ -151,12 +149,12 @@ fn a_disk_without_room_for_another_inode_is_full_and_nothing_is_left() {
     let target = TargetDir::open(disk.path()).unwrap();
     let bytes = content(1, 2 * CHUNK_BYTES);
     // Root directory, and two of: file, part, journal.
-    target.write_small(&file("a", 1), &[b"x"], Placing::default()).unwrap();
-    target.write_small(&file("b", 1), &[b"x"], Placing::default()).unwrap();
+    target.write_small(&file("a", 1), &[b"x"], CommitOptions::default()).unwrap();
+    target.write_small(&file("b", 1), &[b"x"], CommitOptions::default()).unwrap();
     is_full(target.open_or_resume(&file("f", bytes.len()), &KEY));
     assert_eq!(names(disk.path()), ["a", "b"], "the journal without a part is gone");
-    target.write_small(&file("c", 1), &[b"x"], Placing::default()).unwrap();
-    is_full(target.write_small(&file("d", 1), &[b"x"], Placing::default()));
+    target.write_small(&file("c", 1), &[b"x"], CommitOptions::default()).unwrap();
+    is_full(target.write_small(&file("d", 1), &[b"x"], CommitOptions::default()));
     is_full(target.make_dir(&dir("d", 0o755)));
     is_full(target.make_symlink(&link("l", "x"), OnConflict::Rename));
     drop(target);
@@ -169,14 +167,16 @@ fn a_read_only_disk_is_said_to_be_one() {
     let target = TargetDir::open(disk.path()).unwrap();
     let bytes = content(1, 2 * CHUNK_BYTES);
     target.make_dir(&dir("d", 0o755)).unwrap();
-    target.write_small(&file("d/a", 1), &[b"x"], Placing::default()).unwrap();
+    target.write_small(&file("d/a", 1), &[b"x"], CommitOptions::default()).unwrap();
     disk.remount("ro");
     let is_read_only = |error: Error| assert!(matches!(error, Error::ReadOnly { .. }), "{error:?}");
-    is_read_only(target.write_small(&file("d/b", 1), &[b"x"], Placing::default()).unwrap_err());
+    is_read_only(
+        target.write_small(&file("d/b", 1), &[b"x"], CommitOptions::default()).unwrap_err(),
+    );
     is_read_only(target.open_or_resume(&file("d/f", bytes.len()), &KEY).unwrap_err());
     is_read_only(target.make_dir(&dir("e", 0o755)).unwrap_err());
     is_read_only(target.make_symlink(&link("l", "x"), OnConflict::Rename).unwrap_err());
-    assert_eq!(target.root_of(&path("d/a")).unwrap(), Some(small_root(b"x")));
+    assert_eq!(target.root_of(&path("d/a"), || true).unwrap(), Some(small_root(b"x")));
     disk.remount("rw");
 }
 
@@ -206,7 +206,7 @@ fn as_nobody(name: &str, prepare: impl Fn(&Path)) {
 
 #[test]
 fn an_ordinary_user_gets_everything_and_is_told_what_is_forbidden() {
-    as_nobody("as_an_ordinary_user", |target| {
+    as_nobody("disk::as_an_ordinary_user", |target| {
         let forbidden = target.join("forbidden");
         fs::create_dir(&forbidden).unwrap();
         fs::set_permissions(&forbidden, fs::Permissions::from_mode(0o755)).unwrap();
@@ -228,18 +228,20 @@ fn as_an_ordinary_user() {
     let is_denied = |error: Error| assert!(matches!(error, Error::Permission { .. }), "{error:?}");
     for name in ["forbidden", "locked"] {
         let below = format!("{name}/f");
-        is_denied(target.write_small(&file(&below, 1), &[b"x"], Placing::default()).unwrap_err());
+        is_denied(
+            target.write_small(&file(&below, 1), &[b"x"], CommitOptions::default()).unwrap_err(),
+        );
         is_denied(target.open_or_resume(&file(&below, bytes.len()), &KEY).unwrap_err());
         is_denied(target.make_dir(&dir(&below, 0o755)).unwrap_err());
         is_denied(target.make_symlink(&link(&below, "x"), OnConflict::Rename).unwrap_err());
         assert!(!target.make_dir(&dir(name, 0o777)).unwrap());
     }
     // Files nobody may read or write, in folders nobody may write: made all the same.
-    let placing = Placing { on_conflict: OnConflict::Overwrite, sync: false };
+    let commit_options = CommitOptions { on_conflict: OnConflict::Overwrite, sync: false };
     target.make_dir(&dir("ro", 0o555)).unwrap();
     for content in ["one", "two"] {
         let entry = Entry { mode: 0, ..file("ro/none", 3) };
-        target.write_small(&entry, &[content.as_bytes()], placing).unwrap();
+        target.write_small(&entry, &[content.as_bytes()], commit_options).unwrap();
     }
     let entry = Entry { mode: 0o444, ..file("ro/big", bytes.len()) };
     let part = target.open_or_resume(&entry, &KEY).unwrap();
@@ -251,20 +253,20 @@ fn as_an_ordinary_user() {
     let part = target.open_or_resume(&entry, &KEY).unwrap();
     assert_eq!(part.have().count(), 1);
     put(&part, &bytes, 1).unwrap();
-    part.finish(&small_root(&bytes), placing).unwrap();
+    part.finish(&small_root(&bytes), commit_options).unwrap();
     drop(part);
     target.finish_dirs().unwrap();
     assert_eq!(names(&target_path.join("ro")), ["big", "none"]);
     let mode = |name: &str| fs::metadata(target_path.join(name)).unwrap().permissions().mode();
     assert_eq!((mode("ro") & 0o7777, mode("ro/none") & 0o7777), (0o555, 0));
-    is_denied(target.write_small(&file("ro/late", 1), &[b"x"], placing).unwrap_err());
+    is_denied(target.write_small(&file("ro/late", 1), &[b"x"], commit_options).unwrap_err());
     // What another user planted is neither used nor removed.
     let part = target.open_or_resume(&file("foreign", bytes.len()), &KEY).unwrap();
     put(&part, &bytes, 0).unwrap();
     put(&part, &bytes, 1).unwrap();
-    part.finish(&small_root(&bytes), placing).unwrap();
+    part.finish(&small_root(&bytes), commit_options).unwrap();
     drop(part);
     assert_eq!(fs::read(target_path.join(".foreign.wraith-journal")).unwrap(), b"x");
-    assert_eq!(target.losses(), Losses::default());
+    assert_eq!(target.metadata_errors(), MetadataErrors::default());
     fs::set_permissions(target_path.join("ro"), fs::Permissions::from_mode(0o755)).unwrap();
 }

@@ -3,14 +3,12 @@
 //! The receiver is this test binary, started again with a role in its environment. It says on its standard output after every
 //! chunk that it was counted; the killer reads a random number of these lines and kills it in the middle of what follows.
 
-mod common;
-
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use common::*;
+use crate::common::*;
 use wraith_files::*;
 
 const KEY: [u8; 32] = [3; 32];
@@ -25,7 +23,7 @@ fn big() -> Vec<u8> {
 
 fn start(role: &str, dir: &Path) -> Child {
     Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "the_receiver_that_is_killed", "--nocapture", "--test-threads=1"])
+        .args(["--exact", "kill::the_receiver_that_is_killed", "--nocapture", "--test-threads=1"])
         .env("WRAITH_TEST_ROLE", role)
         .env("WRAITH_TEST_DIR", dir)
         .stdin(Stdio::piped())
@@ -80,7 +78,7 @@ fn receive_big(target: &TargetDir) {
         }
     });
     println!("\nfinishing");
-    part.finish(&small_root(&bytes), Placing::default()).unwrap();
+    part.finish(&small_root(&bytes), CommitOptions::default()).unwrap();
     println!("\nfinished");
 }
 
@@ -100,8 +98,10 @@ fn small_content(n: usize) -> Vec<u8> {
 fn receive_small(target: &TargetDir) {
     for n in 0..SMALL_FILES {
         let bytes = small_content(n);
-        let placing = Placing { on_conflict: OnConflict::Overwrite, sync: false };
-        target.write_small(&file(&format!("s/{n}"), bytes.len()), &[&bytes], placing).unwrap();
+        let commit_options = CommitOptions { on_conflict: OnConflict::Overwrite, sync: false };
+        target
+            .write_small(&file(&format!("s/{n}"), bytes.len()), &[&bytes], commit_options)
+            .unwrap();
         println!("\nfile {n}");
     }
     println!("\nfinished");
@@ -142,7 +142,7 @@ fn a_large_file_survives_being_killed_again_and_again() {
         // Whatever was left beside it is cleared by whoever finds the file complete.
         let target = TargetDir::open(dir.path()).unwrap();
         let entry = file("d/f", bytes.len());
-        assert_eq!(target.root_of(&entry.path).unwrap(), Some(small_root(&bytes)));
+        assert_eq!(target.root_of(&entry.path, || true).unwrap(), Some(small_root(&bytes)));
         target.sweep(&entry, &KEY).unwrap();
         assert_eq!(names(&dir.path().join("d")), ["f"]);
     }

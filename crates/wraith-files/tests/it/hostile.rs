@@ -1,13 +1,11 @@
 //! A hostile peer, a hostile target directory, and both while files arrive: nothing outside is ever touched.
 
-mod common;
-
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use common::*;
+use crate::common::*;
 use wraith_files::*;
 
 const KEY: [u8; 32] = [1; 32];
@@ -41,8 +39,8 @@ impl Stage {
     }
 }
 
-fn overwrite() -> Placing {
-    Placing { on_conflict: OnConflict::Overwrite, sync: false }
+fn overwrite() -> CommitOptions {
+    CommitOptions { on_conflict: OnConflict::Overwrite, sync: false }
 }
 
 #[test]
@@ -66,7 +64,7 @@ fn nothing_is_written_through_a_link_in_the_target() {
         in_the_way(target.make_dir(&dir(link, 0o755)).unwrap_err());
         in_the_way(
             target
-                .make_symlink(&common::link(&below("l"), "x"), OnConflict::Overwrite)
+                .make_symlink(&crate::common::link(&below("l"), "x"), OnConflict::Overwrite)
                 .unwrap_err(),
         );
         in_the_way(target.existing(&path(&below("precious"))).unwrap_err());
@@ -76,8 +74,8 @@ fn nothing_is_written_through_a_link_in_the_target() {
     assert!(target.write_small(&file("own/precious", 1), &[b"x"], overwrite()).is_err());
     // A file in place of a link replaces the link, not what it points to.
     symlink("../outside/precious", stage.inside.join("f")).unwrap();
-    let placed = target.write_small(&file("f", 1), &[b"x"], overwrite()).unwrap();
-    assert_eq!(placed.outcome, Outcome::Replaced);
+    let committed = target.write_small(&file("f", 1), &[b"x"], overwrite()).unwrap();
+    assert_eq!(committed.outcome, Outcome::Replaced);
     assert!(fs::symlink_metadata(stage.inside.join("f")).unwrap().is_file());
     target.finish_dirs().unwrap();
     stage.assert_untouched();
@@ -154,7 +152,7 @@ fn a_hidden_file_planted_by_someone_is_not_written_to() {
                     assert!(part.have().is_empty());
                     put(&part, &bytes, 0).unwrap();
                     put(&part, &bytes, 1).unwrap();
-                    part.finish(&small_root(&bytes), Placing::default()).unwrap();
+                    part.finish(&small_root(&bytes), CommitOptions::default()).unwrap();
                     assert_eq!(fs::read(stage.inside.join("f")).unwrap(), bytes);
                 }
                 // A directory under the part's name cannot be moved out of the way safely.
@@ -176,7 +174,7 @@ fn a_part_replaced_behind_our_back_does_not_get_the_name() {
     let hidden = stage.inside.join(".f.wraith-part");
     fs::remove_file(&hidden).unwrap();
     fs::write(&hidden, "something else").unwrap();
-    let finished = part.finish(&small_root(&bytes), Placing::default());
+    let finished = part.finish(&small_root(&bytes), CommitOptions::default());
     assert!(matches!(finished, Err(Error::Changed { .. })), "{finished:?}");
     assert!(!stage.inside.join("f").exists());
 }
@@ -200,8 +198,8 @@ fn a_folder_in_the_way_is_never_replaced_and_a_file_is_never_made_a_folder() {
         target.write_small(&file("f/x", 1), &[b"x"], overwrite()),
         Err(Error::InTheWay { .. })
     ));
-    let placed = target.write_small(&file("d", 1), &[b"x"], Placing::default()).unwrap();
-    assert_eq!((placed.outcome, placed.path), (Outcome::Renamed, path("d (1)")));
+    let committed = target.write_small(&file("d", 1), &[b"x"], CommitOptions::default()).unwrap();
+    assert_eq!((committed.outcome, committed.path), (Outcome::Renamed, path("d (1)")));
     assert!(stage.inside.join("d/full").is_dir());
     assert_eq!(fs::read(stage.inside.join("f")).unwrap(), b"mine");
 }
@@ -222,7 +220,7 @@ fn a_folder_that_was_there_keeps_its_permissions() {
     assert!(!target.make_dir(&dir("open", 0o055)).unwrap());
     assert!(target.make_dir(&dir("shared/new", 0o7700)).unwrap());
     assert!(target.make_dir(&dir("fresh", 0o1500)).unwrap());
-    target.write_small(&file("fresh/f", 1), &[b"x"], Placing::default()).unwrap();
+    target.write_small(&file("fresh/f", 1), &[b"x"], CommitOptions::default()).unwrap();
     target.finish_dirs().unwrap();
     assert_eq!((mode("private"), mode("open")), (0o700, 0o755));
     assert_eq!(mode("shared/new"), 0o2700, "the group is inherited; nothing else special");
@@ -236,8 +234,8 @@ fn links_are_made_as_they_are_and_conflicts_follow_the_policy() {
     let stage = Stage::new();
     let target = stage.target();
     let make = |name: &str, to: &str, on_conflict| {
-        let placed = target.make_symlink(&link(name, to), on_conflict).unwrap();
-        (placed.outcome, placed.path.display().to_string())
+        let committed = target.make_symlink(&link(name, to), on_conflict).unwrap();
+        (committed.outcome, committed.path.display().to_string())
     };
     let is = |outcome, name: &str| (outcome, name.to_owned());
     assert_eq!(make("l", "../../outside", OnConflict::Skip), is(Outcome::Created, "l"));
@@ -258,7 +256,7 @@ fn a_target_named_through_a_link_is_where_the_link_points() {
     fs::create_dir(stage.inside.join("room")).unwrap();
     symlink("room", &door).unwrap();
     let target = TargetDir::open(&door).unwrap();
-    target.write_small(&file("f", 1), &[b"x"], Placing::default()).unwrap();
+    target.write_small(&file("f", 1), &[b"x"], CommitOptions::default()).unwrap();
     assert!(stage.inside.join("room/f").exists());
     assert!(TargetDir::open(&stage.inside.join("none")).unwrap_err().is_not_found());
     assert!(TargetDir::open(&stage.inside.join("room/f")).is_err());
@@ -271,7 +269,7 @@ fn folders_removed_while_files_arrive_are_made_again() {
     for round in 0..3 {
         for n in 0..2 {
             let name = format!("a/b/{n}");
-            target.write_small(&file(&name, 1), &[b"x"], Placing::default()).unwrap();
+            target.write_small(&file(&name, 1), &[b"x"], CommitOptions::default()).unwrap();
         }
         assert_eq!(names(&stage.inside.join("a/b")), ["0", "1"], "{round}");
         fs::remove_dir_all(stage.inside.join("a/b")).unwrap();

@@ -1,10 +1,8 @@
 //! Who dials and who sends are independent: a sender that dials says which transfer it comes with, and all is as before.
 
-mod common;
-
 use std::time::Duration;
 
-use common::*;
+use crate::common::*;
 use wraith_transfer::{SendOptions, answer, knock, receive, serve};
 use wraith_transport::{Config, Connection, Endpoint, EndpointConfig, block_on, block_on_timeout};
 

@@ -1,27 +1,27 @@
-//! A set of chunk numbers, as ranges: what of a file is on disk, verified.
+//! A set of numbers, as ranges: chunks that are on disk, wanted, still to come, or in holes.
 //!
 //! Invariant: ranges are disjoint, not empty and not adjacent. Every operation is O(log n) in the number of ranges.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Sorted disjoint ranges of chunk numbers.
+/// Sorted disjoint half-open ranges of numbers, such as those of chunks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ChunkRanges {
+pub struct IntervalSet {
     /// Start to end.
     ranges: BTreeMap<u64, u64>,
-    chunks: u64,
+    count: u64,
 }
 
-impl ChunkRanges {
+impl IntervalSet {
     /// The empty set.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Number of chunks in the set.
+    /// Numbers in the set.
     pub fn count(&self) -> u64 {
-        self.chunks
+        self.count
     }
 
     /// Number of ranges.
@@ -29,7 +29,7 @@ impl ChunkRanges {
         self.ranges.len()
     }
 
-    /// True if no chunk is in the set.
+    /// True if nothing is in the set.
     pub fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
@@ -39,7 +39,7 @@ impl ChunkRanges {
         self.ranges.iter().map(|(&start, &end)| start..end)
     }
 
-    /// The ranges of `0..count` that are not in the set, ascending: what is still to fetch.
+    /// The ranges of `0..count` that are not in the set, ascending.
     pub fn missing(&self, count: u64) -> impl Iterator<Item = Range<u64>> + '_ {
         let starts = std::iter::once(0).chain(self.ranges.values().copied());
         let ends = self.ranges.keys().copied().chain(std::iter::once(count));
@@ -49,18 +49,29 @@ impl ChunkRanges {
             .filter(|gap| !gap.is_empty())
     }
 
-    /// True if `chunk` is in the set.
-    pub fn contains(&self, chunk: u64) -> bool {
-        self.ranges.range(..=chunk).next_back().is_some_and(|(_, &end)| chunk < end)
+    /// True if `number` is in the set.
+    pub fn contains(&self, number: u64) -> bool {
+        self.ranges.range(..=number).next_back().is_some_and(|(_, &end)| number < end)
     }
 
-    /// True if any chunk of `range` is in the set.
+    /// True if every number of `range` is in the set. True for an empty range.
+    pub fn contains_range(&self, range: &Range<u64>) -> bool {
+        let found = || self.ranges.range(..=range.start).next_back();
+        range.is_empty() || found().is_some_and(|(_, &end)| range.end <= end)
+    }
+
+    /// The highest range.
+    pub fn last(&self) -> Option<Range<u64>> {
+        self.ranges.last_key_value().map(|(&start, &end)| start..end)
+    }
+
+    /// True if any number of `range` is in the set.
     pub fn intersects(&self, range: &Range<u64>) -> bool {
         !range.is_empty()
             && self.ranges.range(..range.end).next_back().is_some_and(|(_, &end)| end > range.start)
     }
 
-    /// Adds all chunks of `range`.
+    /// Adds all numbers of `range`.
     pub fn insert(&mut self, range: Range<u64>) {
         if range.is_empty() {
             return;
@@ -72,14 +83,14 @@ impl ChunkRanges {
                 break;
             }
             self.ranges.remove(&s);
-            self.chunks -= e - s;
+            self.count -= e - s;
             (start, end) = (start.min(s), end.max(e));
         }
         self.ranges.insert(start, end);
-        self.chunks += end - start;
+        self.count += end - start;
     }
 
-    /// Removes all chunks of `range`.
+    /// Removes all numbers of `range`.
     pub fn remove(&mut self, range: Range<u64>) {
         if range.is_empty() {
             return;
@@ -89,7 +100,7 @@ impl ChunkRanges {
                 break;
             }
             self.ranges.remove(&s);
-            self.chunks -= e.min(range.end) - s.max(range.start);
+            self.count -= e.min(range.end) - s.max(range.start);
             if s < range.start {
                 self.ranges.insert(s, range.start);
             }
@@ -97,6 +108,14 @@ impl ChunkRanges {
                 self.ranges.insert(range.end, e);
             }
         }
+    }
+}
+
+impl FromIterator<Range<u64>> for IntervalSet {
+    fn from_iter<I: IntoIterator<Item = Range<u64>>>(ranges: I) -> Self {
+        let mut set = Self::new();
+        ranges.into_iter().for_each(|range| set.insert(range));
+        set
     }
 }
 
@@ -112,7 +131,7 @@ mod tests {
         #[test]
         fn it_behaves_like_a_plain_set(steps in proptest::collection::vec(
             (any::<bool>(), 0u64..60, 0u64..12), 0..40), probe in 0u64..60, len in 0u64..10) {
-            let (mut ranges, mut naive) = (ChunkRanges::new(), BTreeSet::new());
+            let (mut ranges, mut naive) = (IntervalSet::new(), BTreeSet::new());
             for (add, start, len) in steps {
                 let range = start..start + len;
                 if add {
@@ -129,8 +148,11 @@ mod tests {
             prop_assert_eq!(gaps, (0..50).filter(|chunk| !naive.contains(chunk)).collect::<Vec<_>>());
             prop_assert_eq!(ranges.contains(probe), naive.contains(&probe));
             let window = probe..probe + len;
-            prop_assert_eq!(ranges.intersects(&window), naive.range(window).next().is_some());
+            prop_assert_eq!(ranges.intersects(&window), naive.range(window.clone()).next().is_some());
+            prop_assert_eq!(ranges.contains_range(&window), window.clone().all(|n| naive.contains(&n)));
+            prop_assert_eq!(ranges.last().map(|range| range.end - 1), naive.last().copied());
             let list: Vec<_> = ranges.iter().collect();
+            prop_assert_eq!(&list.iter().cloned().collect::<IntervalSet>(), &ranges);
             prop_assert!(list.windows(2).all(|pair| pair[0].end < pair[1].start));
         }
     }

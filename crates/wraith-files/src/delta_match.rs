@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use crate::pieces::{Piece, PieceHash, PieceSize, piece_hash};
+use crate::content_defined_chunking::{Piece, PieceHash, PieceSize, piece_hash};
 use crate::source::SourceFile;
 
 /// Pieces of an old copy that are kept (6 MiB). What lies behind is not found.
@@ -232,8 +232,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::content_defined_chunking::Cutter;
     use crate::path::RelPath;
-    use crate::pieces::Cutter;
     use crate::target::TargetDir;
 
     fn noise(seed: u8, len: usize) -> Vec<u8> {

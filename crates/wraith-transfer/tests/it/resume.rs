@@ -1,12 +1,10 @@
 //! A connection that is cut at any moment costs what was on the way, and nothing that was verified.
 
-mod common;
-
 use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use common::*;
+use crate::common::*;
 use wraith_transfer::{Event, FileStatus, Progress, SendOptions};
 
 /// Sends until the receiver has `cut_at` bytes, then cuts the connection as a network would. Returns the bytes that it

@@ -1,12 +1,10 @@
 //! Receivers that lie, speaking the real protocol over real connections. The sender must notice and say why.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use wraith_transfer::message::{
     Accept, Compare, Fetch, Hello, Message, Part, ReceiptBody, Span, Want,
 };
-use wraith_transfer::{SendOptions, TransferError, close, serve};
+use wraith_transfer::{Role, SendOptions, TransferError, close, serve};
 use wraith_transport::{CloseReason, RecvStream, SendStream, block_on};
 
 struct Liar {
@@ -49,7 +47,7 @@ fn deceive(lie: impl FnOnce(&mut Liar) + Send) -> (TransferError, CloseReason) {
             let connection = &link.receiver;
             let (mut send, mut recv) = block_on(connection.open_stream()).unwrap();
             for message in [
-                Message::Hello(Hello { version: 1, role: 2, features: None }),
+                Message::Hello(Hello { version: 1, role: Role::Receiver, features: None }),
                 Message::Fetch(Fetch { secret: SECRET, instance: None, stream: None }),
             ] {
                 block_on(send.write_all(&message.to_bytes())).unwrap();
@@ -162,7 +160,7 @@ fn a_receiver_that_never_reads_costs_a_bounded_amount_and_can_be_cancelled() {
         let sending = scope.spawn(|| serve(link.sender.clone(), &options));
         let (mut send, mut recv) = block_on(link.receiver.open_stream()).unwrap();
         for message in [
-            Message::Hello(Hello { version: 1, role: 2, features: None }),
+            Message::Hello(Hello { version: 1, role: Role::Receiver, features: None }),
             Message::Fetch(Fetch { secret: SECRET, instance: None, stream: None }),
             Message::Accept(Accept::default()),
         ] {

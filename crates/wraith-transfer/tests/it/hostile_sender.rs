@@ -1,13 +1,11 @@
 //! Senders that lie or dawdle, speaking the real protocol over real connections. The receiver must say what is wrong, and
 //! nothing may appear under a final name.
 
-mod common;
-
 use std::fs;
 use std::time::Duration;
 
+use crate::common::*;
 use bytes::Bytes;
-use common::*;
 use wraith_files::{Entry, Kind, Mtime, RelPath, chunk_cv, small_root};
 use wraith_transfer::message::{Hello, Message, Offer, Want};
 use wraith_transfer::record::{Ending, Header};
@@ -37,7 +35,7 @@ impl Liar {
         let Some(Message::Fetch(fetch)) = read_message(&mut recv) else { panic!("no Fetch") };
         assert_eq!(fetch.secret, SECRET);
         block_on(async {
-            let hello = Message::Hello(Hello { version: 1, role: 1, features: None });
+            let hello = Message::Hello(Hello { version: 1, role: Role::Sender, features: None });
             send.write_all(&hello.to_bytes()).await.unwrap();
             send.write_all(&Message::Offer(offer).to_bytes()).await.unwrap();
             let (mut manifest, _) = connection.open_stream().await.unwrap();

@@ -1,27 +1,18 @@
 //! Lanes: further connections that carry chunks of large files too (SPEC §10.13).
 
-mod common;
-
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use common::*;
-use wraith_crypto::SecretIdentity;
+use crate::common::*;
 use wraith_transfer::message::{Hello, Lanes as LanesMessage, Message, Offer};
 use wraith_transfer::{
     Event, FileStatus, Lanes, ReceiveOptions, Role, SendOptions, TransferError, receive,
 };
-use wraith_transport::{Config, Endpoint, EndpointConfig, block_on, block_on_timeout};
+use wraith_transport::{Endpoint, block_on, block_on_timeout};
 
 /// Large enough that every lane gets a share on any machine.
 const LARGE: usize = 400 * CHUNK + 123;
-
-fn endpoint(identity: SecretIdentity, accept: bool) -> std::io::Result<Endpoint> {
-    let mut core = EndpointConfig::new(identity);
-    core.accept = accept;
-    Endpoint::bind(Config::new(core).bind(([127, 0, 0, 1], 0)))
-}
 
 fn senders(most: usize) -> Lanes {
     Lanes::new(most, || endpoint(sender_identity(), true)).at_once()
@@ -159,7 +150,7 @@ fn a_sender_that_names_more_ports_than_were_asked_for_is_cut_off() {
     let liar = std::thread::spawn(move || {
         block_on(async {
             let (mut send, mut recv) = connection.accept_stream().await.unwrap();
-            let hello = Message::Hello(Hello { version: 1, role: 1, features: None });
+            let hello = Message::Hello(Hello { version: 1, role: Role::Sender, features: None });
             send.write_all(&hello.to_bytes()).await.unwrap();
             let id = wraith_crypto::kdf::derive("wraith/1 transfer id", &SECRET);
             let offer = Offer {

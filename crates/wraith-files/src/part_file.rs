@@ -4,7 +4,7 @@
 //! when all chunks are there and the root composed of their hashes is the sender's. Chunks may be written from several
 //! threads at once.
 //!
-//! Invariant: a chunk is in `have` only if its bytes were handed to the kernel and then its record was; and no two threads
+//! Invariant: a chunk is in `have` only if its bytes were handed to the kernel and then its journal entry was; and no two threads
 //! write the same chunk (it is claimed first), so what was hashed is what is on disk.
 
 use std::ops::Range;
@@ -18,17 +18,17 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use crate::beneath::open_child;
-use crate::chunks::ChunkRanges;
+use crate::commit::{CommitOptions, Committed, HiddenFile, commit, is_at, remove_hidden};
 use crate::entry::{Entry, Mtime};
 use crate::error::{Context, Error, Result};
 use crate::hash::{
     CHUNK_BYTES, Cv, Root, RootBuilder, chunk_count, chunk_hash, chunk_len, zero_chunk_hash,
 };
-use crate::journal::{Journal, Record};
-use crate::names::HiddenNames;
+use crate::hidden_names::HiddenNames;
+use crate::interval_set::IntervalSet;
+use crate::journal::{Journal, JournalEntry};
 use crate::path::{RelPath, shown};
-use crate::place::{HiddenFile, Placed, Placing, is_at, place, remove_hidden};
-use crate::target::Inner;
+use crate::target_state::TargetState;
 use crate::write::{set_metadata, write_all_at, write_sparse_at};
 
 /// Separate ranges of received chunks, so that a peer that skips every other chunk cannot make the bookkeeping grow. A
@@ -52,7 +52,7 @@ const NOTHING_TO_RESERVE: u64 = u64::MAX;
 /// was verified.
 #[derive(Debug)]
 pub struct PartFile {
-    pub(crate) target: Arc<Inner>,
+    pub(crate) target: Arc<TargetState>,
     pub(crate) path: RelPath,
     pub(crate) size: u64,
     mode: u32,
@@ -69,12 +69,12 @@ pub struct PartFile {
 #[derive(Debug)]
 pub(crate) struct State {
     /// Verified, written, recorded.
-    pub(crate) have: ChunkRanges,
+    pub(crate) have: IntervalSet,
     /// Claimed by threads that are writing them.
     writing: Vec<Range<u64>>,
     pub(crate) root: RootBuilder,
     /// Holes of an earlier session, whose hashes are not in `root` yet.
-    pub(crate) unhashed_holes: ChunkRanges,
+    pub(crate) unhashed_holes: IntervalSet,
     /// `None` once the file is finished or discarded.
     pub(crate) journal: Option<Journal>,
     /// The journal is of an earlier boot (or part file): nothing in it counts until [`PartFile::recheck`].
@@ -84,7 +84,7 @@ pub(crate) struct State {
 impl PartFile {
     /// Over an open part and its journal, of which nothing was read yet.
     pub(crate) fn over(
-        target: &Arc<Inner>,
+        target: &Arc<TargetState>,
         entry: &Entry,
         parent: Arc<OwnedFd>,
         names: HiddenNames,
@@ -93,10 +93,10 @@ impl PartFile {
     ) -> Self {
         let sparse = matches!(entry.kind, crate::Kind::File { sparse: true, .. });
         let state = State {
-            have: ChunkRanges::new(),
+            have: IntervalSet::new(),
             writing: Vec::new(),
             root: RootBuilder::new(),
-            unhashed_holes: ChunkRanges::new(),
+            unhashed_holes: IntervalSet::new(),
             journal: Some(journal),
             unproven: false,
         };
@@ -129,7 +129,7 @@ impl PartFile {
     }
 
     /// The chunks that need not be sent any more.
-    pub fn have(&self) -> ChunkRanges {
+    pub fn have(&self) -> IntervalSet {
         self.lock().have.clone()
     }
 
@@ -159,14 +159,14 @@ impl PartFile {
             write_all_at(self.fd.as_fd(), pieces, offset)
         };
         written.context(self.path.as_bytes(), "write it")?;
-        claim.record(&Record::Chunk { index, cv })?;
+        claim.record(&JournalEntry::Chunk { index, cv })?;
         self.lock().root.set(index, cv);
         Ok(())
     }
 
     /// Lays down what is known of chunk `index` (all its bytes, right or not) until the rest comes. Nothing of it counts: it is
-    /// read back by [`Self::laid_down`], and counts with [`Self::write_chunk`]. Not for chunks that another thread may write.
-    pub fn lay_down(&self, index: u64, bytes: &[u8]) -> Result<()> {
+    /// read back by [`Self::read_unverified`], and counts with [`Self::write_chunk`]. Not for chunks that another thread may write.
+    pub fn write_unverified(&self, index: u64, bytes: &[u8]) -> Result<()> {
         let is_due = {
             let state = self.lock();
             state.journal.is_some() && !state.have.contains(index)
@@ -179,8 +179,8 @@ impl PartFile {
         write_all_at(self.fd.as_fd(), &[bytes], offset).context(self.path.as_bytes(), "write it")
     }
 
-    /// Reads back what [`Self::lay_down`] wrote, to the front of `buffer`. Returns its length.
-    pub fn laid_down(&self, index: u64, buffer: &mut [u8]) -> Result<usize> {
+    /// Reads back what [`Self::write_unverified`] wrote, to the front of `buffer`. Returns its length.
+    pub fn read_unverified(&self, index: u64, buffer: &mut [u8]) -> Result<usize> {
         let len = chunk_len(self.size, index);
         let mut done = 0;
         while done < len {
@@ -206,7 +206,7 @@ impl PartFile {
         if !self.is_hole(start, end - start) {
             self.punch(start, end - start).context(self.path.as_bytes(), "make room in it")?;
         }
-        claim.record(&Record::Hole { first: range.start, count: range.end - range.start })?;
+        claim.record(&JournalEntry::Hole { first: range.start, count: range.end - range.start })?;
         self.set_holes(range);
         Ok(())
     }
@@ -236,7 +236,7 @@ impl PartFile {
 
     /// Gives the complete file its mode, time and name, if `root` is its hash. Otherwise [`Error::Mismatch`], and nothing of
     /// it is kept. On any other error it stays as it is, to be finished later.
-    pub fn finish(&self, root: &Root, placing: Placing) -> Result<Placed> {
+    pub fn finish(&self, root: &Root, commit_options: CommitOptions) -> Result<Committed> {
         let mut state = self.lock();
         if state.journal.is_none() || !state.writing.is_empty() {
             return Err(self.misuse("it is finished already, or still being written"));
@@ -252,21 +252,21 @@ impl PartFile {
             self.remove(&mut state)?;
             return Err(Error::Mismatch { path: shown(self.path.as_bytes()) });
         }
-        self.target.lose(set_metadata(self.fd.as_fd(), self.mode, self.mtime));
-        if placing.sync {
+        self.target.add_metadata_errors(set_metadata(self.fd.as_fd(), self.mode, self.mtime));
+        if commit_options.sync {
             fsync(&self.fd).context(self.path.as_bytes(), "write it through to the disk")?;
         }
         let same = |dir: std::os::fd::BorrowedFd<'_>, name: &[u8]| {
             crate::compare::has_root(dir, name, self.size, root)
         };
         let part = HiddenFile { fd: &self.fd, name: &self.names.part, same };
-        let placed = place(&part, self.parent.as_fd(), &self.path, placing.on_conflict)?;
-        if placed.outcome.is_new() {
+        let committed = commit(&part, self.parent.as_fd(), &self.path, commit_options.on_conflict)?;
+        if committed.outcome.is_new() {
             self.retire(&mut state);
         } else {
             self.remove(&mut state)?;
         }
-        Ok(placed)
+        Ok(committed)
     }
 
     /// Removes it and what is known about it.
@@ -363,7 +363,7 @@ impl PartFile {
     fn retire(&self, state: &mut State) {
         if let Some(journal) = state.journal.take() {
             let name = self.names.journal.clone();
-            self.target.spares.retire(journal.into_fd(), Arc::clone(&self.parent), name);
+            self.target.journal_pool.retire(journal.into_fd(), Arc::clone(&self.parent), name);
         }
     }
 }
@@ -378,15 +378,15 @@ impl Drop for PartFile {
     }
 }
 
-/// Chunks that this thread may write. Dropped without a record, they may be claimed again.
+/// Chunks that this thread may write. Dropped without a journal entry, they may be claimed again.
 struct Claim<'a> {
     part: &'a PartFile,
     range: Range<u64>,
 }
 
 impl Claim<'_> {
-    /// Appends the record; from then on the chunks count. The claim holds on until it is dropped.
-    fn record(&self, record: &Record) -> Result<()> {
+    /// Appends the journal entry; from then on the chunks count. The claim holds on until it is dropped.
+    fn record(&self, record: &JournalEntry) -> Result<()> {
         let mut state = self.part.lock();
         let journal = state.journal.as_mut().ok_or_else(|| self.part.misuse("it is finished"))?;
         journal.append(record).context(self.part.path.as_bytes(), "write its journal")?;

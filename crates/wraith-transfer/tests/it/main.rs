@@ -1,0 +1,12 @@
+//! The behaviour of the transfer over real connections on loopback, a module for each part of it.
+
+mod common;
+
+mod cancel;
+mod hostile_receiver;
+mod hostile_sender;
+mod kill;
+mod lanes;
+mod resume;
+mod sender_dials;
+mod transfer;
