@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
+use wraith::state::{Address, Name};
 use wraith_discovery::{Code, Lan};
 use wraith_transfer::OnConflict as Conflict;
 
@@ -16,7 +17,6 @@ pub use contacts::{Accept, ContactAction, ContactArgs, ListenArgs};
 pub use verify::{RecordArgs, VerifyArgs};
 
 use crate::config::ConfigArgs;
-use crate::contacts::{Address, Name};
 use crate::doctor::DoctorArgs;
 use crate::failure::Exit;
 use crate::pages::{CompletionsArgs, ManArgs};
@@ -100,7 +100,7 @@ pub struct MeetingArgs {
 fn server(text: &str) -> Result<String, String> {
     let text = text.trim();
     if !text.is_empty() {
-        text.parse::<Address>()?;
+        text.parse::<Address>().map_err(|error| error.to_string())?;
     }
     Ok(text.to_owned())
 }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use wraith::state::{StateError, StateErrorKind};
+
 /// Exit codes; scripts rely on them, so a code never changes its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -86,6 +88,22 @@ impl Exit {
     }
 }
 
+impl Exit {
+    /// Whether running the same command again can go on where this one ended.
+    pub const fn can_continue(self) -> bool {
+        matches!(
+            self,
+            Self::PeerNotFound
+                | Self::NetworkLost
+                | Self::Disk
+                | Self::Other
+                | Self::Partial
+                | Self::Interrupted
+                | Self::Terminated
+        )
+    }
+}
+
 /// The end of a command that did not do all it was asked.
 #[derive(Clone, Debug)]
 pub struct Failure {
@@ -113,6 +131,17 @@ impl Failure {
     }
 }
 
+impl From<StateError> for Failure {
+    fn from(error: StateError) -> Self {
+        let exit = match error.kind() {
+            StateErrorKind::Disk | StateErrorKind::Exposed => Exit::Disk,
+            StateErrorKind::Ambiguous => Exit::Usage,
+            _ => Exit::Other,
+        };
+        Self { exit, message: error.to_string(), hint: error.help().map(str::to_owned) }
+    }
+}
+
 /// The operating system's words without "(os error 2)".
 pub fn plain(error: &std::io::Error) -> String {
     let text = error.to_string();
@@ -125,6 +154,16 @@ pub fn plain(error: &std::io::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_can_be_continued_is_not_what_somebody_refused() {
+        for exit in [Exit::NetworkLost, Exit::Interrupted, Exit::Disk] {
+            assert!(exit.can_continue(), "{exit:?}");
+        }
+        for exit in [Exit::Refused, Exit::Verification, Exit::UnsafeName, Exit::WrongCode] {
+            assert!(!exit.can_continue(), "{exit:?}");
+        }
+    }
 
     #[test]
     fn errors_of_the_system_are_shown_without_their_number() {

@@ -4,18 +4,17 @@ use std::io::{self, IsTerminal};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use wraith::state::{SavedTicket, StateDir};
 use wraith_discovery::{Code, CodeError, Lan, NotMet, Place, Places, Search, Ticket, Unmet};
 use wraith_transfer::Role;
 
 use crate::args::ReceiveArgs;
 use crate::code::{name, places_of};
 use crate::failure::{Exit, Failure};
-use crate::home::Home;
 use crate::interrupt::Interrupt;
 use crate::made;
 use crate::output::{Event, Reporter};
 use crate::prompt::{self, Line};
-use crate::saved::Saved;
 
 /// What the user wants to fetch with.
 #[derive(Debug)]
@@ -76,22 +75,22 @@ fn parse(text: &str) -> Result<Wanted, Failure> {
 pub fn ticket(
     wanted: &Wanted,
     args: &ReceiveArgs,
-    home: &Home,
+    home: &StateDir,
     reporter: &Reporter,
     interrupt: &Interrupt,
-) -> Result<(Ticket, Option<Saved>), Failure> {
+) -> Result<(Ticket, Option<SavedTicket>), Failure> {
     let code = match wanted {
         Wanted::Ticket(ticket) => return Ok((ticket.clone(), None)),
         Wanted::NewCode => {
             let (code, ticket, from) = made::await_sender(args, reporter, interrupt)?;
-            let saved = Saved::of(home, &code)?;
+            let saved = SavedTicket::of(home, &code)?;
             saved.keep(&ticket)?;
             return Ok((nearest_first(&ticket, from), Some(saved)));
         }
         Wanted::Code(code) => code,
     };
-    let saved = Saved::of(home, code)?;
-    if let Some(ticket) = saved.ticket() {
+    let saved = SavedTicket::of(home, code)?;
+    if let Some(ticket) = saved.ticket()? {
         reporter.say("Going on with what this code brought before.");
         return Ok((ticket, Some(saved)));
     }

@@ -26,16 +26,13 @@ mod made;
 mod offer;
 mod output;
 mod pages;
-mod pending;
 mod pipe;
 mod prompt;
 mod qr;
 mod receive;
-mod received;
 mod regain;
 mod rendezvous;
 mod report;
-mod saved;
 mod send;
 mod serve;
 mod size;
@@ -49,7 +46,6 @@ use std::sync::Arc;
 use args::{Command, OutputArgs};
 use config::NoCommand;
 use failure::{Exit, Failure};
-use home::Home;
 use output::{Event, Reporter};
 
 fn main() -> ExitCode {
@@ -114,7 +110,7 @@ fn no_command(none: NoCommand) -> ExitCode {
 }
 
 fn id(reporter: &Reporter) -> Result<(), Failure> {
-    let node_id = Home::open()?.identity()?.node_id().to_string();
+    let node_id = home::open()?.identity()?.node_id().to_string();
     reporter.event(&Event::Id { node_id: &node_id });
     reporter.answer(node_id);
     Ok(())

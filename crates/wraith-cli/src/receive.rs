@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use clap::ValueEnum;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::Access;
+use wraith::state::{Recorder, SavedTicket};
 use wraith_crypto::SecretIdentity;
 use wraith_discovery::Ticket;
 use wraith_transfer::{
@@ -26,16 +27,14 @@ use crate::contacts::{Answers, Keep, Other, after_transfer};
 use crate::endpoint;
 use crate::failure::{Exit, Failure, plain};
 use crate::find;
-use crate::home::Home;
+use crate::home;
 use crate::interrupt::Interrupt;
 use crate::lanes;
 use crate::offer::{self, Answer};
 use crate::output::{Meter, Reporter, Ticker};
 use crate::pipe;
-use crate::received::Recorder;
 use crate::regain::Asking;
 use crate::report::{self, Story};
-use crate::saved::Saved;
 use crate::send::shell_word;
 
 /// Between two attempts to reach a sender that cannot be reached at all (no route, no interface).
@@ -54,7 +53,7 @@ pub fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> 
         check_somebody_answers()?;
     }
     let interrupt = Interrupt::for_transfer(reporter)?;
-    let home = Home::open()?;
+    let home = home::open()?;
     let identity = home.identity()?;
     if !args.is_piped() {
         check_target(args)?;
@@ -96,8 +95,12 @@ pub fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> 
     let partner = receiving.story.partner();
     if let Some(saved) = &saved {
         // After a dry run the code is as good as before.
-        if !(args.dry_run && result.is_ok()) {
-            saved.settle(result.as_ref().err());
+        let continues = match &result {
+            Ok(()) => args.dry_run,
+            Err(failure) => failure.exit.can_continue(),
+        };
+        if !continues {
+            saved.forget();
         }
     }
     if let (Ok(()), Some((node_id, remote))) = (&result, partner) {
@@ -141,7 +144,7 @@ fn check_target(args: &ReceiveArgs) -> Result<(), Failure> {
 }
 
 /// The command line that continues this receive. A ticket that was asked for stays out of what may become a log.
-fn command_again(args: &ReceiveArgs, saved: Option<&Saved>) -> String {
+fn command_again(args: &ReceiveArgs, saved: Option<&SavedTicket>) -> String {
     let mut words = vec!["wraith receive".to_owned()];
     // A code that was made here brings its ticket back as one that was typed does.
     words.extend(saved.filter(|_| args.code).map(|saved| saved.code().to_owned()));

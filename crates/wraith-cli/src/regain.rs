@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 use crate::listen::dialable;
 
 /// Receivers that are answered at most; of more, the last ones.
-pub const MAX_RECEIVERS: usize = 16;
+const MAX_RECEIVERS: usize = 16;
 /// Addresses that are believed at once; more than a machine has in a ticket.
 const MAX_ADDRESSES: usize = 16;
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use data_encoding::BASE32_NOPAD;
+use wraith::state::{Name, Recorder, Rest};
 use wraith_crypto::{NodeId, SecretIdentity};
 use wraith_transfer::{
     Event as Happened, FileStatus, Offer, Receipt, ReceiveReport, Role, SendReport, TransferError,
@@ -18,7 +19,6 @@ use crate::contacts;
 use crate::failure::{Exit, Failure};
 use crate::left_out::LeftOut;
 use crate::output::{Event, Reporter};
-use crate::received::{Recorder, Rest};
 use crate::size::{Bytes, Files};
 
 /// Letters of a NodeId that are shown where the whole would be in the way: 40 bits, for the eye only.
@@ -158,7 +158,7 @@ impl Story {
         drop(state);
         let (peer, address, path) = (node_id.to_string(), remote.to_string(), path_kind(remote));
         let name = contacts::name_of(node_id);
-        let contact = name.as_ref().map(contacts::Name::as_str);
+        let contact = name.as_ref().map(Name::as_str);
         self.event(&Event::Connected { peer: &peer, address: &address, path, contact });
         let shown = contact.unwrap_or(short_id(&peer));
         self.say(format!("Connected to {shown} at {address} ({path})."));

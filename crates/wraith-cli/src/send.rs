@@ -9,6 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use wraith::state::{StateDir, UnfinishedSend};
 use wraith_discovery::{Ticket, Waiting};
 use wraith_files::{Walk, shown};
 use wraith_transfer::Role;
@@ -21,12 +22,11 @@ use crate::code;
 use crate::contacts::{Answers, Keep, Other, after_transfer};
 use crate::endpoint;
 use crate::failure::{Exit, Failure, plain};
-use crate::home::Home;
+use crate::home;
 use crate::interrupt::Interrupt;
 use crate::lanes;
 use crate::made;
 use crate::output::{Event, Reporter};
-use crate::pending::PendingSend;
 use crate::pipe;
 use crate::qr;
 use crate::regain::Answering;
@@ -46,13 +46,13 @@ pub fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
     let interrupt = Interrupt::for_transfer(reporter)?;
     let paths: &[PathBuf] = if stream.is_some() { &[] } else { &args.paths };
     let paths = sources(paths)?;
-    let home = Home::open()?;
+    let home = home::open()?;
     let identity = home.identity()?;
     let (node_id, seed) = (identity.node_id(), *identity.seed());
     let mut pending = match &stream {
         // What was read cannot be read again, so there is nothing to continue.
-        Some(_) => PendingSend::unremembered()?,
-        None => PendingSend::open(&home, &paths)?,
+        Some(_) => UnfinishedSend::unremembered()?,
+        None => UnfinishedSend::open(&home, &paths)?,
     };
     let endpoint = listen(args, &pending, &home)?;
     pending.remember(endpoint.local_addr().port())?;
@@ -99,7 +99,7 @@ pub fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
 }
 
 /// The port of last time, if this send was interrupted, so that its ticket stays good.
-fn listen(args: &SendArgs, pending: &PendingSend, home: &Home) -> Result<Endpoint, Failure> {
+fn listen(args: &SendArgs, pending: &UnfinishedSend, home: &StateDir) -> Result<Endpoint, Failure> {
     let address = args.listen.unwrap_or(endpoint::ANY_ADDRESS);
     if let (0, Some(port)) = (address.port(), pending.port()) {
         let before = SocketAddr::new(address.ip(), port);

@@ -17,6 +17,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use wraith::state::UnfinishedSend;
 use wraith_crypto::NodeId;
 use wraith_transfer::{
     Event as Happened, Lanes, Role, SendOptions, SendReport, StreamSource, TransferError, close,
@@ -27,7 +28,6 @@ use crate::args::SendArgs;
 use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::output::{Meter, Reporter, Ticker};
-use crate::pending::PendingSend;
 use crate::regain::Answering;
 use crate::report::Story;
 use crate::send::command_again;
@@ -89,7 +89,7 @@ pub struct Serving<'a> {
     secret: [u8; 16],
     endpoint: &'a Endpoint,
     lanes: Lanes,
-    pending: &'a PendingSend,
+    pending: &'a UnfinishedSend,
     answering: Answering,
     reporter: &'a Arc<Reporter>,
     meter: Arc<Meter>,
@@ -118,7 +118,7 @@ impl<'a> Serving<'a> {
     pub fn new(
         args: &'a SendArgs,
         (paths, stream): (Vec<PathBuf>, Option<StreamSource>),
-        pending: &'a PendingSend,
+        pending: &'a UnfinishedSend,
         answering: Answering,
         (endpoint, lanes): (&'a Endpoint, Lanes),
         reporter: &'a Arc<Reporter>,
@@ -355,7 +355,7 @@ impl<'a> Serving<'a> {
         newcomer.standing = Standing::Receiver;
         self.answering.back(newcomer.peer);
         if let Err(failure) = self.pending.remember_receiver(newcomer.peer) {
-            self.reporter.warn(failure.message);
+            self.reporter.warn(failure.to_string());
         }
         self.meter.join(Arc::clone(&newcomer.options.progress));
         self.deadline = None;
@@ -451,7 +451,7 @@ impl<'a> Serving<'a> {
             return Some(report.outcome().map_err(|error| self.failure(&error)));
         }
         if let Err(failure) = self.pending.forget_receiver(report.receiver) {
-            self.reporter.warn(failure.message);
+            self.reporter.warn(failure.to_string());
         }
         if !last {
             let of = self.args.receivers().map(|n| format!(" of {n}")).unwrap_or_default();

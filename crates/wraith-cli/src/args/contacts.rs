@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use wraith::state::{Address, Name};
 use wraith_crypto::NodeId;
 
 use super::{MeetingArgs, OnConflict, RecordArgs};
-use crate::contacts::{Address, Name};
 use crate::size::RateLimit;
 
 #[derive(Args, Debug)]

@@ -14,6 +14,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use wraith::state::{Contact, Meeting, Name, UnfinishedSend};
 use wraith_discovery::contact::Pair;
 use wraith_discovery::{Place, Places};
 use wraith_transfer::{
@@ -24,14 +25,13 @@ use wraith_transport::{Connection, Endpoint};
 
 use crate::args::SendArgs;
 use crate::code;
-use crate::contacts::{self, Answers, Contact, Keep, Meeting, Name, Other, Store, after_transfer};
+use crate::contacts::{self, Answers, Keep, Other, after_transfer};
 use crate::endpoint;
 use crate::failure::{Exit, Failure, plain};
-use crate::home::Home;
+use crate::home;
 use crate::interrupt::Interrupt;
 use crate::lanes;
 use crate::output::{Event, Meter, Reporter, Ticker};
-use crate::pending::PendingSend;
 use crate::pipe;
 use crate::report::{self, Story};
 use crate::send::{command_again, sources};
@@ -48,17 +48,17 @@ pub fn run(args: &SendArgs, name: &Name, reporter: &Arc<Reporter>) -> Result<(),
     let stream = pipe::source(args, reporter)?;
     let paths: &[PathBuf] = if stream.is_some() { &[] } else { &args.paths };
     let paths = sources(paths)?;
-    let home = Home::open()?;
+    let home = home::open()?;
     let identity = home.identity()?;
     let seed = *identity.seed();
-    let book = Store::of(&home).load()?;
+    let book = home.contacts().load()?;
     let contact = book.named(name).ok_or_else(|| contacts::nobody(name.as_str()))?;
     let pair = Pair::new(&identity, contact.node_id)
         .map_err(|error| Failure::new(Exit::Other, format!("{}: {error}", contact.name)))?;
     let mut pending = match &stream {
         // What was read cannot be read again, so there is nothing to continue.
-        Some(_) => PendingSend::unremembered()?,
-        None => PendingSend::open(&home, &record_of(&paths, contact))?,
+        Some(_) => UnfinishedSend::unremembered()?,
+        None => UnfinishedSend::open(&home, &record_of(&paths, contact))?,
     };
     let address = args.listen.unwrap_or(endpoint::ANY_ADDRESS);
     let endpoint = endpoint::bind_to_call(address, identity, args.congestion).map_err(|error| {

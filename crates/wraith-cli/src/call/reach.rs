@@ -10,12 +10,12 @@ use std::sync::mpsc::{self, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use wraith::state::{Address, Contact};
 use wraith_discovery::contact::{Found, Pair, call, usual_port};
 use wraith_discovery::{Lan, Place, Places};
 use wraith_transport::{Connection, Endpoint, block_on_timeout};
 
 use crate::code;
-use crate::contacts::Contact;
 use crate::failure::{Exit, Failure, plain};
 use crate::interrupt::Interrupt;
 
@@ -175,7 +175,7 @@ impl Dialler {
     }
 
     /// Dials what the user wrote down, looking names up again each time: they may have moved.
-    fn look_up(&self, address: crate::contacts::Address) {
+    fn look_up(&self, address: Address) {
         let theirs = self.share();
         thread::spawn(move || {
             let port = usual_port(theirs.contact.node_id);

@@ -3,19 +3,17 @@
 use std::net::SocketAddr;
 
 use jiff::Timestamp;
+use wraith::state::{ContactStore, Meeting, Name};
 use wraith_crypto::NodeId;
 use wraith_discovery::contact::usual_port;
 use wraith_transfer::Role;
 
 use super::answers::Answers;
-use super::book::Meeting;
 use super::command::{refused, tell};
-use super::name::Name;
-use super::store::Store;
 use crate::args::MeetingArgs;
 use crate::code;
 use crate::failure::Failure;
-use crate::home::Home;
+use crate::home;
 use crate::interrupt::Interrupt;
 use crate::output::Reporter;
 use crate::report::short_id;
@@ -95,11 +93,11 @@ fn remember(
     interrupt: &Interrupt,
     reporter: &Reporter,
 ) -> Result<(), Failure> {
-    let store = Store::of(&Home::open()?);
+    let store = home::open()?.contacts();
     let known = store.load()?.with(other.node_id).is_some();
     match keep {
         Keep::As(name) => add(&store, name, other, reporter),
-        _ if known => store.change(|book| {
+        _ if known => store.change(|book| -> Result<_, Failure> {
             book.met(other.node_id, &other.meeting, Timestamp::now());
             Ok(())
         }),
@@ -108,8 +106,13 @@ fn remember(
     }
 }
 
-fn add(store: &Store, name: &Name, other: &Other, reporter: &Reporter) -> Result<(), Failure> {
-    let (contact, is_new) = store.change(|book| {
+fn add(
+    store: &ContactStore,
+    name: &Name,
+    other: &Other,
+    reporter: &Reporter,
+) -> Result<(), Failure> {
+    let (contact, is_new) = store.change(|book| -> Result<_, Failure> {
         let is_new = book.with(other.node_id).is_none();
         book.add(name, other.node_id).map_err(refused)?;
         book.met(other.node_id, &other.meeting, Timestamp::now());
@@ -125,7 +128,7 @@ fn add(store: &Store, name: &Name, other: &Other, reporter: &Reporter) -> Result
 }
 
 fn ask(
-    store: &Store,
+    store: &ContactStore,
     other: &Other,
     answers: &Answers,
     interrupt: &Interrupt,
@@ -140,7 +143,7 @@ fn ask(
         let Some(text) = answer.filter(|text| !text.is_empty()) else { return Ok(()) };
         let added = match text.parse::<Name>() {
             Ok(name) => add(store, &name, other, reporter).map_err(|failure| failure.message),
-            Err(why) => Err(why),
+            Err(why) => Err(why.to_string()),
         };
         match added {
             Ok(()) => return Ok(()),

@@ -1,31 +1,22 @@
-//! Whom this machine knows: identities with names that its user gave them.
-//!
-//! Invariant: a name stands for one key until its user says otherwise. Nothing that comes over a network changes which.
+//! The contacts as a person meets them: the command, the question after a transfer, and names where a key would stand.
 
-mod address;
 mod answers;
-mod book;
 mod command;
 mod keep;
-mod name;
-mod store;
 
-pub use address::Address;
 pub use answers::Answers;
-pub use book::{Contact, Meeting};
 pub use command::{nobody, run};
 pub use keep::{Keep, Other, after_transfer};
-pub use name::Name;
-pub use store::Store;
 
+use wraith::state::Name;
 use wraith_crypto::NodeId;
 
-use crate::home::Home;
+use crate::home;
 use crate::report::short_id;
 
 /// What we call this identity, if we know it. Contacts that cannot be read are told about by who needs them.
 pub fn name_of(node_id: NodeId) -> Option<Name> {
-    let book = Store::of(&Home::open().ok()?).load().ok()?;
+    let book = home::open().ok()?.contacts().load().ok()?;
     book.with(node_id).map(|contact| contact.name.clone())
 }
 

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
 
+use wraith::state::{ContactStore, Name, Recorder, StateDir};
 use wraith_crypto::{NodeId, SecretIdentity};
 use wraith_transfer::{
     Cancel, Decision, Event as Happened, Progress, Proposal, ReceiveOptions, ReceiveReport, Role,
@@ -20,13 +21,11 @@ use zeroize::Zeroizing;
 use super::callers::Callers;
 use super::turn::{Held, Turn};
 use crate::args::{Accept, MeetingArgs, OnConflict};
-use crate::contacts::{self, Answers, Keep, Name, Other, Store, after_transfer};
-use crate::home::Home;
+use crate::contacts::{self, Answers, Keep, Other, after_transfer};
 use crate::interrupt::Interrupt;
 use crate::lanes;
 use crate::offer::{self, Answer};
 use crate::output::{Event, Meter, Reporter, Ticker};
-use crate::received::Recorder;
 use crate::report::{self, Story, short_id};
 
 /// Offers that were answered, so that one that comes back after a lost connection is not asked about again.
@@ -44,8 +43,8 @@ pub struct Hall {
     pub rate: Option<u64>,
     pub meeting: MeetingArgs,
     pub seed: Zeroizing<[u8; 32]>,
-    pub store: Store,
-    pub home: Home,
+    pub store: ContactStore,
+    pub home: StateDir,
     /// Bytes of the record of what arrives; None: none is kept.
     pub record: Option<u64>,
     pub callers: Arc<Callers>,

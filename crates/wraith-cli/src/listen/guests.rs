@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use wraith::state::{Contact, ContactStore};
 use wraith_crypto::{NodeId, SecretIdentity};
 use wraith_discovery::contact::{Listening, Pair};
 use wraith_transport::Endpoint;
 use zeroize::Zeroizing;
 
 use crate::args::Accept;
-use crate::contacts::{Contact, Store};
 use crate::failure::Failure;
 use crate::output::{Event, Reporter};
 
@@ -25,7 +25,7 @@ const GLANCE: Duration = Duration::from_millis(200);
 /// See the module.
 #[derive(Debug)]
 pub struct Guests {
-    store: Store,
+    store: ContactStore,
     seed: Zeroizing<[u8; 32]>,
     accept: Accept,
     contacts: Vec<Contact>,
@@ -34,7 +34,11 @@ pub struct Guests {
 impl Guests {
     /// # Errors
     /// The contacts cannot be read. Then nobody can be told from a stranger, and nothing begins.
-    pub fn load(store: &Store, identity: &SecretIdentity, accept: Accept) -> Result<Self, Failure> {
+    pub fn load(
+        store: &ContactStore,
+        identity: &SecretIdentity,
+        accept: Accept,
+    ) -> Result<Self, Failure> {
         let contacts = store.load()?.contacts().to_vec();
         let seed = Zeroizing::new(*identity.seed());
         Ok(Self { store: store.clone(), seed, accept, contacts })
@@ -83,7 +87,7 @@ impl Guests {
                 Err(failure) => {
                     if !std::mem::replace(&mut damaged, true) {
                         let before = "the contacts of before still count";
-                        reporter.warn(format!("{}; {before}", failure.message));
+                        reporter.warn(format!("{failure}; {before}"));
                     }
                 }
             }

@@ -30,10 +30,10 @@ use zeroize::Zeroizing;
 use crate::addresses;
 use crate::args::{Accept, ListenArgs};
 use crate::code;
-use crate::contacts::{Answers, Store};
+use crate::contacts::Answers;
 use crate::endpoint;
 use crate::failure::{Exit, Failure, plain};
-use crate::home::Home;
+use crate::home;
 use crate::interrupt::Interrupt;
 use crate::output::{Event, Reporter};
 use attend::{Answered, Hall};
@@ -44,9 +44,9 @@ use turn::Turn;
 /// Waits for senders.
 pub fn run(args: &ListenArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
     let interrupt = Interrupt::for_transfer(reporter)?;
-    let home = Home::open()?;
+    let home = home::open()?;
     let identity = home.identity()?;
-    let store = Store::of(&home);
+    let store = home.contacts();
     let guests = Guests::load(&store, &identity, args.accept)?;
     let out = args.out.display();
     fs::create_dir_all(&args.out)

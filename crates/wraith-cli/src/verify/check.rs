@@ -9,11 +9,11 @@ use std::sync::PoisonError;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 
+use wraith::state::{Fault, Line, Lines, What};
 use wraith_files::{CHUNK_BYTES, Error, Existing, ExistingKind, RelPath, TargetDir, shown};
 
 use crate::interrupt::Interrupt;
 use crate::output::{Event, Reporter};
-use crate::received::{Fault, Line, Lines, What};
 
 /// More do not read faster from any disk.
 const THREADS_MAX: usize = 16;

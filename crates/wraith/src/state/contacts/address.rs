@@ -4,6 +4,8 @@ use std::fmt;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 
+use thiserror::Error;
+
 /// The longest name that the Domain Name System has.
 const MAX_HOST_LEN: usize = 253;
 
@@ -15,8 +17,16 @@ pub struct Address {
     port: Option<u16>,
 }
 
+/// A text is no address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("an address is IP, IP:PORT, HOST or HOST:PORT")]
+pub struct AddressError;
+
 impl Address {
     /// What it stands for now. May ask the Domain Name System, and so take seconds.
+    ///
+    /// # Errors
+    /// The name does not exist, or its servers do not answer.
     pub fn resolve(&self, usual_port: u16) -> std::io::Result<Vec<SocketAddr>> {
         Ok((self.host.as_str(), self.port.unwrap_or(usual_port)).to_socket_addrs()?.collect())
     }
@@ -39,25 +49,24 @@ impl fmt::Display for Address {
 }
 
 impl FromStr for Address {
-    type Err = String;
+    type Err = AddressError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        let nonsense = || "an address is IP, IP:PORT, HOST or HOST:PORT".to_owned();
+    fn from_str(text: &str) -> Result<Self, AddressError> {
         if let Ok(address) = text.parse::<SocketAddr>() {
-            return if address.port() == 0 { Err(nonsense()) } else { Ok(address.into()) };
+            return if address.port() == 0 { Err(AddressError) } else { Ok(address.into()) };
         }
         let bare = text.strip_prefix('[').and_then(|t| t.strip_suffix(']'));
         if let Ok(ip) = bare.unwrap_or(text).parse::<IpAddr>() {
             return Ok(Self { host: ip.to_canonical().to_string(), port: None });
         }
         let (host, port) = match text.rsplit_once(':') {
-            Some((host, port)) => (host, Some(port.parse().map_err(|_| nonsense())?)),
+            Some((host, port)) => (host, Some(port.parse().map_err(|_| AddressError)?)),
             None => (text, None),
         };
         let is_word = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
         let fits = (1..=MAX_HOST_LEN).contains(&host.len()) && host.chars().all(is_word);
         if !fits || host.starts_with('-') || port == Some(0) {
-            return Err(nonsense());
+            return Err(AddressError);
         }
         Ok(Self { host: host.to_owned(), port })
     }
@@ -76,7 +85,7 @@ pub fn is_lasting(address: SocketAddr) -> bool {
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Result<String, String> {
+    fn parse(text: &str) -> Result<String, AddressError> {
         text.parse::<Address>().map(|address| address.to_string())
     }
 

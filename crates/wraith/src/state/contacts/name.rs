@@ -6,6 +6,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use thiserror::Error;
+
 /// Shorter than a NodeId, which has 52, so that neither is taken for the other.
 const MAX_CHARS: usize = 40;
 
@@ -13,26 +15,36 @@ const MAX_CHARS: usize = 40;
 #[derive(Clone, Debug)]
 pub struct Name(String);
 
+/// Why a text is no name.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum NameError {
+    /// It has other characters, which are escaped here.
+    #[error("\"{0}\" is no name for a contact: letters and digits, and after the first - _ . too")]
+    Characters(String),
+    /// It is too long.
+    #[error("a contact's name has at most {MAX_CHARS} letters")]
+    Length,
+}
+
 impl Name {
+    /// The name as it was written.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
 impl FromStr for Name {
-    type Err = String;
+    type Err = NameError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, NameError> {
         let mut chars = text.chars();
         let begins = chars.next().is_some_and(char::is_alphanumeric);
         if !begins || !chars.all(|c| c.is_alphanumeric() || "-_.".contains(c)) {
             let shown: String = text.chars().take(MAX_CHARS).flat_map(char::escape_debug).collect();
-            return Err(format!(
-                "\"{shown}\" is no name for a contact: letters and digits, and after the first - _ . too"
-            ));
+            return Err(NameError::Characters(shown));
         }
         if text.chars().count() > MAX_CHARS {
-            return Err(format!("a contact's name has at most {MAX_CHARS} letters"));
+            return Err(NameError::Length);
         }
         Ok(Self(text.to_owned()))
     }
@@ -70,7 +82,7 @@ mod tests {
     fn what_could_be_taken_for_something_else_is_no_name() {
         let long = "a".repeat(41);
         for text in ["", "-a", ".a", "a b", "a/b", "a\u{202e}b", "a\u{1b}[2J", "a\n", &long] {
-            let why = text.parse::<Name>().unwrap_err();
+            let why = text.parse::<Name>().unwrap_err().to_string();
             assert!(!why.chars().any(char::is_control), "{why:?}");
         }
         assert!("a".repeat(40).parse::<Name>().is_ok());

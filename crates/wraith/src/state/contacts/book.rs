@@ -1,6 +1,8 @@
 //! The contacts as text, for people to read and to change:
 //!
 //! ```toml
+//! version = 1
+//!
 //! [contacts.anna]
 //! node_id = "qsfwq3ypd2sbynilrb7qtgqrbrrndalbwcgo3ujfhtzgpkrq6vbq"
 //! addresses = ["home.example.org"]          # yours: HOST or HOST:PORT
@@ -16,12 +18,13 @@
 use std::net::SocketAddr;
 
 use jiff::Timestamp;
+use thiserror::Error;
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike, value};
 use wraith_crypto::NodeId;
 use wraith_discovery::contact::MAX_CONTACTS;
 
 use super::address::{Address, is_lasting};
-use super::name::Name;
+use super::name::{Name, NameError};
 
 /// Addresses of a contact that are remembered, of either kind: places where a person uses a machine.
 const MAX_ADDRESSES: usize = 8;
@@ -32,7 +35,9 @@ const HEADER: &str =
 /// Somebody we know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contact {
+    /// What its user calls it.
     pub name: Name,
+    /// Its key.
     pub node_id: NodeId,
     /// Where the user says that it listens.
     pub addresses: Vec<Address>,
@@ -40,7 +45,9 @@ pub struct Contact {
     pub seen_at: Vec<SocketAddr>,
     /// The server where it can be found.
     pub rendezvous: Option<String>,
+    /// When the first transfer with it ended, since it is a contact.
     pub first_met: Option<Timestamp>,
+    /// When the last one did.
     pub last_met: Option<Timestamp>,
 }
 
@@ -61,23 +68,35 @@ pub struct Book {
 }
 
 /// Why a change is not made.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Refused {
     /// Another identity has the name.
+    #[error("the name belongs to another identity, {0}; a contact's key is never replaced")]
     NameTaken(NodeId),
     /// The identity has another name.
+    #[error("this identity is a contact already, called {0}")]
     Known(Name),
+    /// There are [`MAX_CONTACTS`] already.
+    #[error("there is no room for more contacts")]
     Full,
+    /// There is no contact with this name.
+    #[error("there is no contact called {0}")]
     Nobody(Name),
 }
 
 impl Book {
+    /// The version of the text that this program knows. A text that says none has it.
+    pub const VERSION: u32 = 1;
+
     /// No contacts.
     pub fn empty() -> Self {
         Self::parse("").expect("nothing is TOML")
     }
 
-    /// Reads the text; why it cannot.
+    /// Reads the text.
+    ///
+    /// # Errors
+    /// Why it cannot, with the line.
     pub fn parse(text: &str) -> Result<Self, String> {
         let document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| {
             let line = error.span().map(|span| 1 + text[..span.start].matches('\n').count());
@@ -118,15 +137,20 @@ impl Book {
         &self.contacts
     }
 
+    /// The contact with this name.
     pub fn named(&self, name: &Name) -> Option<&Contact> {
         self.contacts.iter().find(|contact| contact.name == *name)
     }
 
+    /// The contact with this key.
     pub fn with(&self, node_id: NodeId) -> Option<&Contact> {
         self.contacts.iter().find(|contact| contact.node_id == node_id)
     }
 
     /// Adds somebody new. The same name with the same identity again is no error; nothing is ever replaced.
+    ///
+    /// # Errors
+    /// The name or the identity is another contact's, or there is no room.
     pub fn add(&mut self, name: &Name, node_id: NodeId) -> Result<(), Refused> {
         match (self.named(name), self.with(node_id)) {
             (Some(there), _) if there.node_id == node_id => return Ok(()),
@@ -140,7 +164,9 @@ impl Book {
         let mut entry = Table::new();
         entry["node_id"] = value(node_id.to_string());
         if self.text().is_empty() {
-            entry.decor_mut().set_prefix(HEADER);
+            self.document["version"] = value(i64::from(Self::VERSION));
+            let mut version = self.document.key_mut("version").expect("it was just put there");
+            version.leaf_decor_mut().set_prefix(HEADER);
         }
         let table = self.document.entry(TABLE).or_insert_with(|| {
             let mut table = Table::new();
@@ -186,6 +212,10 @@ impl Book {
         self.set(node_id, "last_met", value(now));
     }
 
+    /// Gives a contact another name.
+    ///
+    /// # Errors
+    /// There is none with the old name, or the new one is another contact's.
     pub fn rename(&mut self, old: &Name, new: &Name) -> Result<(), Refused> {
         let there = self.named(old).ok_or_else(|| Refused::Nobody(old.clone()))?;
         if let Some(other) = self.named(new).filter(|other| other.node_id != there.node_id) {
@@ -199,6 +229,10 @@ impl Book {
         Ok(())
     }
 
+    /// Removes a contact, and gives what was known of it.
+    ///
+    /// # Errors
+    /// There is none with this name.
     pub fn remove(&mut self, name: &Name) -> Result<Contact, Refused> {
         let contact = self.named(name).cloned().ok_or_else(|| Refused::Nobody(name.clone()))?;
         self.table().remove(contact.name.as_str());
@@ -230,7 +264,7 @@ fn array<T: ToString>(items: &[T]) -> Array {
 }
 
 fn contact(name: &str, item: &Item) -> Result<Contact, String> {
-    let name: Name = name.parse()?;
+    let name: Name = name.parse().map_err(|e: NameError| e.to_string())?;
     let entry = item.as_table_like().ok_or_else(|| format!("{name} is no table"))?;
     let wrong = |key: &str, why: &str| format!("{key} of {name} is wrong: {why}");
     let text = |key| match entry.get(key) {

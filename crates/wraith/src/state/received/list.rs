@@ -22,7 +22,9 @@ use data_encoding::{BASE32_NOPAD, HEXLOWER};
 use wraith_crypto::{NodeId, SecretIdentity};
 use wraith_transfer::{Contents, Receipt};
 
-const MAGIC: &[u8] = b"wraith received 1";
+/// The first field, with the version behind it.
+const MAGIC: &str = "wraith received ";
+const VERSION: u32 = 1;
 const SEAL_CONTEXT: &[u8] = b"wraith/1 record of what was received";
 
 const REST: &str = "rest ";
@@ -37,6 +39,7 @@ const FIELD_BYTES_MAX: u64 = 16 * 1024;
 /// What stands before the list.
 #[derive(Clone, Debug)]
 pub struct Head {
+    /// What the receiver signed for the sender.
     pub receipt: Receipt,
     /// Who received, and signed.
     pub by: NodeId,
@@ -51,24 +54,36 @@ pub struct Head {
 pub struct Line {
     /// Below the folder.
     pub path: Vec<u8>,
+    /// What stands there.
     pub what: What,
 }
 
+/// What an entry is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
+    /// A file.
     File {
+        /// Its size.
         bytes: u64,
+        /// Its number in the transfer.
         entry: Option<u32>,
+        /// BLAKE3 of its content.
         root: Option<[u8; 32]>,
     },
+    /// A folder.
     Folder,
+    /// A symbolic link.
     Link {
+        /// Where it leads.
         target: Vec<u8>,
     },
     /// It arrived and was not kept: something else has its name.
     Other {
+        /// Its size.
         bytes: u64,
+        /// Its number in the transfer.
         entry: u32,
+        /// BLAKE3 of its content.
         root: [u8; 32],
     },
 }
@@ -76,18 +91,23 @@ pub enum What {
 /// What a record has no room for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rest {
+    /// Files.
     pub files: u64,
     /// Folders and links.
     pub others: u64,
-    /// Of the files, those that the receipt covers, and their bytes.
+    /// Of the files, those that the receipt covers.
     pub verified: u64,
+    /// The bytes of those.
     pub bytes: u64,
 }
 
 /// Why a record proves nothing.
 #[derive(Debug)]
 pub enum Fault {
+    /// The file cannot be read.
     Unreadable(io::Error),
+    /// It has the format of a newer version, this one.
+    Newer(u32),
     /// It is not what was written.
     Edited(&'static str),
 }
@@ -141,6 +161,7 @@ pub fn encode(path: &[u8], what: &What, out: &mut Vec<u8>) {
 }
 
 impl Rest {
+    /// Whether the list has everything.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -259,7 +280,7 @@ impl<W: Write> Writer<W> {
         let (hasher, buffer, rest) = (blake3::Hasher::new(), Vec::new(), Rest::default());
         let mut writer = Self { out, hasher, buffer, room, rest, before };
         let receipt = BASE32_NOPAD.encode(&head.receipt.to_bytes()).to_ascii_lowercase();
-        writer.put(&[MAGIC])?;
+        writer.put(&[MAGIC.as_bytes(), VERSION.to_string().as_bytes()])?;
         writer.put(&[b"receipt ", receipt.as_bytes()])?;
         writer.put(&[b"by ", head.by.to_string().as_bytes()])?;
         writer.put(&[b"from ", head.from.to_string().as_bytes()])?;
@@ -330,8 +351,11 @@ pub fn open(file: File) -> Result<(Head, Lines), Fault> {
         rest: Rest::default(),
         seal: None,
     };
-    if lines.field()? != Some(MAGIC) {
-        return Err(Fault::Edited("it does not begin as a record does"));
+    let magic = lines.field()?.and_then(|field| std::str::from_utf8(field).ok());
+    match magic.and_then(|magic| number(magic.strip_prefix(MAGIC)?.as_bytes())) {
+        Some(VERSION) => {}
+        Some(newer) if newer > VERSION => return Err(Fault::Newer(newer)),
+        _ => return Err(Fault::Edited("it does not begin as a record does")),
     }
     let bad = || Fault::Edited("what stands before the list makes no sense");
     let receipt = BASE32_NOPAD.decode(lines.named(b"receipt ")?.to_ascii_uppercase().as_slice());

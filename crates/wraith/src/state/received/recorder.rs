@@ -17,27 +17,28 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use wraith_crypto::{NodeId, SecretIdentity};
-use wraith_transfer::{Event as Happened, InPlace, Receipt};
+use wraith_transfer::{Event, InPlace, Receipt};
 
-use super::record::{Head, Line, Rest, What, Writer, encode, field};
-use super::shelf::{NEW, PART, Shelf};
-use crate::failure::plain;
-use crate::home::Home;
+use super::list::{Head, Line, Rest, What, Writer, encode, field};
+use super::store::{self, PART, ReceivedStore};
+use crate::state::commit::{Commit, FolderLock};
+use crate::state::dir::StateDir;
+use crate::state::error::{StateError, plain};
 
 const BUFFER_BYTES: usize = 64 << 10;
 
 /// The recorder of one transfer, over all its connections. Errors wait for [`Self::finish`].
 #[derive(Debug)]
 pub struct Recorder {
-    home: Home,
+    state: StateDir,
     out: PathBuf,
     /// Bytes that a record may have.
     room: u64,
-    state: Mutex<State>,
+    progress: Mutex<Progress>,
 }
 
 #[derive(Debug)]
-enum State {
+enum Progress {
     /// Nothing is to be recorded.
     Off,
     /// Nothing was accepted; which transfer it is, once that is known.
@@ -49,6 +50,7 @@ enum State {
 #[derive(Debug)]
 struct Part {
     transfer: [u8; 16],
+    store: ReceivedStore,
     path: PathBuf,
     lines: BufWriter<File>,
     /// The target, wherever it is moved to meanwhile.
@@ -68,31 +70,32 @@ type Earlier = HashMap<[u8; 16], Option<(u64, [u8; 32])>>;
 
 impl Recorder {
     /// A recorder of what goes into `out`, in a record of so many bytes; none if there is to be none.
-    pub fn new(home: &Home, out: &Path, room: Option<u64>) -> Self {
-        let state = if room.is_some() { State::Waiting(None) } else { State::Off };
-        let (home, out, room) = (home.clone(), out.to_owned(), room.unwrap_or(0));
-        Self { home, out, room, state: Mutex::new(state) }
+    pub fn new(state: &StateDir, out: &Path, room: Option<u64>) -> Self {
+        let is_on = room.is_some() && state.folder().is_some();
+        let progress = if is_on { Progress::Waiting(None) } else { Progress::Off };
+        let (state, out, room) = (state.clone(), out.to_owned(), room.unwrap_or(0));
+        Self { state, out, room, progress: Mutex::new(progress) }
     }
 
     /// One event of the engine.
-    pub fn tell(&self, event: &Happened<'_>) {
+    pub fn tell(&self, event: &Event<'_>) {
         match event {
-            Happened::Offer(offer) => {
-                if let State::Waiting(transfer) = &mut *self.lock() {
+            Event::Offer(offer) => {
+                if let Progress::Waiting(transfer) = &mut *self.lock() {
                     *transfer = Some(offer.transfer_id);
                 }
             }
-            Happened::Accepted => {
-                let mut state = self.lock();
-                if let State::Waiting(Some(transfer)) = *state {
-                    *state = match Part::open(&self.home, &self.out, transfer) {
-                        Ok(part) => State::Writing(part),
-                        Err(why) => State::Failed(why),
+            Event::Accepted => {
+                let mut progress = self.lock();
+                if let Progress::Waiting(Some(transfer)) = *progress {
+                    *progress = match Part::open(&self.state, &self.out, transfer) {
+                        Ok(part) => Progress::Writing(part),
+                        Err(why) => Progress::Failed(why),
                     };
                 }
-                state.begin(self.room);
+                progress.begin(self.room);
             }
-            Happened::InPlace { path, what } => {
+            Event::InPlace { path, what } => {
                 let what = match *what {
                     InPlace::Folder => What::Folder,
                     InPlace::Link { target } => What::Link { target: target.to_vec() },
@@ -121,28 +124,27 @@ impl Recorder {
         from: NodeId,
         identity: &SecretIdentity,
     ) -> Result<Rest, String> {
-        match std::mem::replace(&mut *self.lock(), State::Off) {
-            State::Off | State::Waiting(_) => Ok(Rest::default()),
-            State::Failed(why) => Err(why),
-            State::Writing(part) => {
-                let shelf = Shelf::of(&self.home).map_err(|failure| failure.message)?;
+        match std::mem::replace(&mut *self.lock(), Progress::Off) {
+            Progress::Off | Progress::Waiting(_) => Ok(Rest::default()),
+            Progress::Failed(why) => Err(why),
+            Progress::Writing(part) => {
                 let path = part.path.clone();
-                let made = part.finish(&shelf, self.room, receipt, from, identity);
+                let made = part.finish(self.room, receipt, from, identity);
                 let rest = made.map_err(|error| cannot_write(&path, &error))?;
                 // What cannot be removed is in nobody's way.
                 let _ = fs::remove_file(&path);
-                let _ = shelf.tidy();
+                let _ = store::tidy(path.parent().expect("a part is in the folder of the lists"));
                 Ok(rest)
             }
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> std::sync::MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl Progress {
     fn begin(&mut self, room: u64) {
         let Self::Writing(part) = self else { return };
         if let Err(error) = part.begin(room) {
@@ -163,14 +165,15 @@ fn cannot_write(path: &Path, error: &io::Error) -> String {
 }
 
 impl Part {
-    fn open(home: &Home, out: &Path, transfer: [u8; 16]) -> Result<Self, String> {
-        let shelf = Shelf::of(home).map_err(|failure| failure.message)?;
+    fn open(state: &StateDir, out: &Path, transfer: [u8; 16]) -> Result<Self, String> {
+        let store = ReceivedStore::of(state).map_err(|error: StateError| error.to_string())?;
+        let lists = store.folder().expect("nothing is recorded in memory");
         // Also of transfers that never end.
-        let _ = shelf.tidy();
+        let _ = store::tidy(lists);
         let out = fs::canonicalize(out).map_err(|error| cannot_write(out, &error))?;
         let folder = blake3::hash(out.as_os_str().as_bytes()).to_hex();
         let transfer_hex = data_encoding::HEXLOWER.encode(&transfer);
-        let path = shelf.folder().join(format!("{transfer_hex}-{}{PART}", &folder[..16]));
+        let path = lists.join(format!("{transfer_hex}-{}{PART}", &folder[..16]));
         let mut options = OpenOptions::new();
         let opened = options.read(true).append(true).create(true).mode(0o600).open(&path);
         let made = opened.and_then(|file| {
@@ -184,6 +187,7 @@ impl Part {
         let (buffer, rest) = (Vec::new(), Rest::default());
         Ok(Self {
             transfer,
+            store,
             path,
             lines,
             folder,
@@ -229,7 +233,6 @@ impl Part {
 
     fn finish(
         mut self,
-        shelf: &Shelf,
         room: u64,
         receipt: &Receipt,
         from: NodeId,
@@ -241,13 +244,16 @@ impl Part {
         let mut earlier = Earlier::new();
         if self.has_earlier {
             earlier = without_root(file, begin)?;
-            look_up_in_records(shelf, &self.transfer, &folder, &mut earlier);
+            look_up_in_lists(&self.store, &self.transfer, &folder, &mut earlier);
             look_up(lines_of(file, 0)?.take(begin), &mut earlier)?;
         }
         let by = identity.node_id();
         let head = Head { receipt: receipt.clone(), by, from, folder };
-        let new = tempfile::Builder::new().prefix(NEW).tempfile_in(shelf.folder())?;
-        let out = BufWriter::with_capacity(BUFFER_BYTES, new.as_file());
+        let lists = self.path.parent().expect("a part is in the folder of the lists");
+        let place = store::place(lists, receipt);
+        let lock = FolderLock::wait(lists)?;
+        let commit = Commit::begin(&place)?;
+        let out = BufWriter::with_capacity(BUFFER_BYTES, commit.file());
         let mut writer = Writer::begin(out, &head, room, self.rest)?;
         each(lines_of(file, begin)?, |mut line| {
             if let What::File { bytes, root: root @ None, .. } = &mut line.what {
@@ -259,9 +265,7 @@ impl Part {
         let (mut out, rest) = writer.seal(identity)?;
         out.flush()?;
         drop(out);
-        new.as_file().sync_all()?;
-        new.persist(shelf.place(receipt))?;
-        File::open(shelf.folder())?.sync_all()?;
+        commit.finish(&lock)?;
         Ok(rest)
     }
 }
@@ -330,9 +334,14 @@ fn learn(line: &Line, earlier: &mut Earlier) {
 }
 
 /// The newest record of the same transfer into the same folder: then some files had failed.
-fn look_up_in_records(shelf: &Shelf, transfer: &[u8; 16], folder: &Path, earlier: &mut Earlier) {
-    let all = shelf.all().unwrap_or_default();
-    let same = all.iter().filter_map(|shelved| shelved.open().ok());
+fn look_up_in_lists(
+    store: &ReceivedStore,
+    transfer: &[u8; 16],
+    folder: &Path,
+    earlier: &mut Earlier,
+) {
+    let all = store.all().unwrap_or_default();
+    let same = all.iter().filter_map(|list| list.open().ok());
     let mut same =
         same.filter(|(head, _)| head.receipt.transfer_id == *transfer && head.folder == folder);
     let proven = same.next().and_then(|(head, lines)| lines.proven(&head).ok());
