@@ -12,7 +12,7 @@ pub fn test() -> Result<()> {
     let program = build_release()?;
     run(cargo(["test", "--workspace", "--locked"]).env("WRAITH_PROGRAM", &program))?;
     // Those that wait for minutes, as nobody wants to in between.
-    let slow = ["test", "--locked", "-p", "wraith-cli", "--test", "silent_peer", "--test", "sleep"];
+    let slow = ["test", "--workspace", "--locked", "--test", "it"];
     run(cargo(slow.into_iter().chain(["--", "--ignored"])).env("WRAITH_PROGRAM", program))
 }
 
