@@ -9,12 +9,12 @@ use wraith_discovery::{Code, CodeError, Lan, NotMet, Place, Places, Search, Tick
 use wraith_transfer::Role;
 
 use crate::args::ReceiveArgs;
+use crate::ask::{self, Line};
 use crate::code::{name, places_of};
 use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::made;
 use crate::output::{Event, Reporter};
-use crate::prompt::{self, Line};
 
 /// What the user wants to fetch with.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ pub fn wanted(args: &ReceiveArgs, reporter: &Reporter) -> Result<Wanted, Failure
         return parse(&text);
     }
     loop {
-        let line = prompt::read("Code or ticket (Tab completes): ")
+        let line = ask::read("Code or ticket (Tab completes): ")
             .map_err(|error| Failure::disk("cannot read from the terminal", &error))?;
         match line {
             Line::Interrupted => return Err(Failure::new(Exit::Interrupted, "stopped")),

@@ -7,14 +7,10 @@ use std::net::{IpAddr, SocketAddr};
 
 use wraith_crypto::SecretIdentity;
 use wraith_transfer::Lanes;
-use wraith_transfer::limits::LANES_MAX;
 use zeroize::Zeroizing;
 
 use crate::args::Congestion;
 use crate::endpoint;
-
-/// Most connections that can be asked for.
-pub const MOST: u8 = LANES_MAX as u8 + 1;
 
 /// Cores for one connection.
 const CORES: usize = 2;

@@ -5,9 +5,9 @@
 
 mod addresses;
 mod args;
+mod ask;
 mod awaiting;
 mod call;
-mod closing;
 mod code;
 mod config;
 mod contacts;
@@ -20,24 +20,19 @@ mod hash;
 mod home;
 mod interrupt;
 mod lanes;
-mod left_out;
 mod listen;
 mod made;
 mod offer;
 mod output;
 mod pages;
 mod pipe;
-mod prompt;
-mod qr;
 mod receive;
 mod regain;
 mod rendezvous;
 mod report;
 mod send;
 mod serve;
-mod size;
 mod verify;
-mod version;
 
 use std::io::ErrorKind;
 use std::process::ExitCode;

@@ -4,29 +4,13 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use clap::Args;
-use clap_complete::Shell;
 use clap_mangen::Man;
 
-use crate::args;
+use crate::args::{self, CompletionsArgs, ManArgs};
 use crate::failure::{Exit, Failure};
 use crate::output::Reporter;
-
-#[derive(Args, Debug)]
-pub struct CompletionsArgs {
-    /// Which shell
-    #[arg(value_name = "SHELL")]
-    pub shell: Shell,
-}
-
-#[derive(Args, Debug)]
-pub struct ManArgs {
-    /// Folder to write wraith.1 and a page of each command into
-    #[arg(value_name = "DIR")]
-    pub dir: Option<PathBuf>,
-}
 
 pub fn completions(args: &CompletionsArgs, reporter: &Reporter) -> Result<(), Failure> {
     let mut text = Vec::new();

@@ -22,8 +22,9 @@ use wraith_transport::{CloseReason, ConnectError, Connection, Endpoint, block_on
 use zeroize::Zeroizing;
 
 use crate::args::{OnConflict, ReceiveArgs};
+use crate::ask::Answers;
 use crate::code;
-use crate::contacts::{Answers, Keep, Other, after_transfer};
+use crate::contacts::{Keep, Other, after_transfer};
 use crate::endpoint;
 use crate::failure::{Exit, Failure, plain};
 use crate::find;

@@ -17,18 +17,19 @@ use wraith_transport::Endpoint;
 
 use crate::addresses;
 use crate::args::{Congestion, SendArgs};
+use crate::ask::Answers;
 use crate::call;
 use crate::code;
-use crate::contacts::{Answers, Keep, Other, after_transfer};
+use crate::contacts::{Keep, Other, after_transfer};
 use crate::endpoint;
 use crate::failure::{Exit, Failure, plain};
 use crate::home;
 use crate::interrupt::Interrupt;
 use crate::lanes;
 use crate::made;
+use crate::output::qr;
 use crate::output::{Event, Reporter};
 use crate::pipe;
-use crate::qr;
 use crate::regain::Answering;
 use crate::serve::Serving;
 

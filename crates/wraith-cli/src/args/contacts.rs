@@ -7,8 +7,8 @@ use clap::{Args, Subcommand, ValueEnum};
 use wraith::state::{Address, Name};
 use wraith_crypto::NodeId;
 
+use super::units::RateLimit;
 use super::{MeetingArgs, OnConflict, RecordArgs};
-use crate::size::RateLimit;
 
 #[derive(Args, Debug)]
 pub struct ContactArgs {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::size::Size;
+use super::units::Size;
 
 #[derive(Args, Debug)]
 pub struct VerifyArgs {

@@ -24,8 +24,9 @@ use wraith_transfer::{
 use wraith_transport::{Connection, Endpoint};
 
 use crate::args::SendArgs;
+use crate::ask::Answers;
 use crate::code;
-use crate::contacts::{self, Answers, Keep, Other, after_transfer};
+use crate::contacts::{self, Keep, Other, after_transfer};
 use crate::endpoint;
 use crate::failure::{Exit, Failure, plain};
 use crate::home;

@@ -8,9 +8,9 @@ use wraith_crypto::NodeId;
 use wraith_discovery::contact::usual_port;
 use wraith_transfer::Role;
 
-use super::answers::Answers;
 use super::command::{refused, tell};
 use crate::args::MeetingArgs;
+use crate::ask::Answers;
 use crate::code;
 use crate::failure::Failure;
 use crate::home;

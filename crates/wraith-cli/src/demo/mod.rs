@@ -15,10 +15,10 @@ use std::{fs, io, thread};
 use serde_json::Value;
 
 use crate::args::DemoArgs;
+use crate::args::units::{Bytes, Files};
 use crate::failure::{Exit, Failure, plain};
 use crate::interrupt::Interrupt;
 use crate::output::{Event, Reporter, Snapshot};
-use crate::size::{Bytes, Files};
 use data::Made;
 
 /// The processes of the demonstration, so that a signal can end them.

@@ -10,18 +10,9 @@ mod network;
 
 use std::sync::Arc;
 
-use clap::Args;
-
-use crate::args::MeetingArgs;
+use crate::args::{DoctorArgs, version};
 use crate::failure::{Exit, Failure};
 use crate::output::{Event, Reporter};
-use crate::version;
-
-#[derive(Args, Debug)]
-pub struct DoctorArgs {
-    #[command(flatten)]
-    pub meeting: MeetingArgs,
-}
 
 /// How much it matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

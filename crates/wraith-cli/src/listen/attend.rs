@@ -21,7 +21,8 @@ use zeroize::Zeroizing;
 use super::callers::Callers;
 use super::turn::{Held, Turn};
 use crate::args::{Accept, MeetingArgs, OnConflict};
-use crate::contacts::{self, Answers, Keep, Other, after_transfer};
+use crate::ask::Answers;
+use crate::contacts::{Keep, Other, after_transfer};
 use crate::interrupt::Interrupt;
 use crate::lanes;
 use crate::offer::{self, Answer};
@@ -267,7 +268,7 @@ impl Caller<'_> {
             return;
         }
         let peer = self.connection.peer();
-        let contact = contacts::name_of(peer);
+        let contact = report::name_of(peer);
         let mut failure = report::failure(error, "");
         if self.hall.callers.is_pressed_out(self.id) {
             failure.message = "sent away because others wait; it may come back and go on".into();

@@ -83,6 +83,7 @@ impl Guests {
                     }
                     damaged = false;
                 }
+                Ok(_) => damaged = false,
                 Err(failure) => {
                     if !std::mem::replace(&mut damaged, true) {
                         let before = "the contacts of before still count";

@@ -29,8 +29,8 @@ use zeroize::Zeroizing;
 
 use crate::addresses;
 use crate::args::{Accept, ListenArgs};
+use crate::ask::Answers;
 use crate::code;
-use crate::contacts::Answers;
 use crate::endpoint;
 use crate::failure::{Exit, Failure, plain};
 use crate::home;

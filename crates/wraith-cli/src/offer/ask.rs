@@ -3,8 +3,8 @@
 use wraith_transfer::{Conflicts, Fate, OnConflict, Preview, Previewed, Proposal};
 
 use super::{list, text};
+use crate::args::units::Bytes;
 use crate::output::Reporter;
-use crate::size::Bytes;
 
 /// One offer that is put to a person. `ask` shows a question and waits for the answer; None when there will be none.
 pub struct Question<'a, A> {

@@ -3,8 +3,8 @@
 use unicode_width::UnicodeWidthStr;
 use wraith_transfer::{Conflicts, Fate, Kind, OnConflict, Preview, Previewed, Proposal};
 
+use crate::args::units::Bytes;
 use crate::output::{Event, Reporter};
-use crate::size::Bytes;
 
 /// One line for one entry: what would happen, how large it is, its name.
 fn line(previewed: &Previewed, conflicts: &Conflicts) -> String {

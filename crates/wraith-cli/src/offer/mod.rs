@@ -15,15 +15,15 @@ pub use ask::{Answer, Question};
 pub use list::dry_run;
 
 use crate::addresses::path_kind;
-use crate::contacts;
-use crate::size::{Bytes, Files};
+use crate::args::units::{Bytes, Files};
+use crate::report;
 use names::Names;
 
 /// The lines that put an offer to a person.
 pub fn text(proposal: &Proposal<'_>, out: &Path) -> String {
     let offer = proposal.offer;
     let (address, path) = (proposal.remote, path_kind(proposal.remote));
-    let who = contacts::shown(proposal.sender);
+    let who = report::shown(proposal.sender);
     // Figures of a stranger: they may be anything.
     let things = offer.files.saturating_add(offer.dirs).saturating_add(offer.links);
     let name = if things > 1 { format!("{} …", offer.name) } else { offer.name.clone() };

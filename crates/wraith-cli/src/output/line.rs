@@ -6,7 +6,7 @@
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::Snapshot;
-use crate::size::{Bytes, Clock, Files};
+use crate::args::units::{Bytes, Clock, Files};
 
 /// The bar in columns: as long as there is room for, within these.
 const BAR_MIN: usize = 8;

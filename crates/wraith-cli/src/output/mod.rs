@@ -8,6 +8,7 @@ mod bottleneck;
 mod event;
 mod line;
 mod meter;
+pub mod qr;
 #[cfg(test)]
 mod schema;
 mod ticker;

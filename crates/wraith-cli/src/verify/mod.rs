@@ -16,13 +16,12 @@ use wraith_crypto::NodeId;
 use wraith_files::{TargetDir, shown};
 
 use crate::args::VerifyArgs;
-use crate::contacts;
+use crate::args::units::{Bytes, Files};
 use crate::failure::{Exit, Failure, plain};
 use crate::home;
 use crate::interrupt::Interrupt;
 use crate::output::{Event, Reporter};
-use crate::report::{Unlisted, short_id};
-use crate::size::{Bytes, Files};
+use crate::report::{Unlisted, name_of, short_id};
 use check::{Checker, Found};
 
 /// Lists, or checks one transfer after the other; all of them, also after one that differs.
@@ -100,7 +99,7 @@ fn list(store: &ReceivedStore, reporter: &Reporter) -> Result<(), Failure> {
             }
         };
         let (from, folder, at) = (head.from.to_string(), escaped(&head.folder), received_at(&head));
-        let contact = contacts::name_of(head.from);
+        let contact = name_of(head.from);
         let contact = contact.as_ref().map(Name::as_str);
         let (files, bytes) = (head.receipt.verified + head.receipt.kept, head.receipt.bytes);
         reporter.event(&Event::Received {
@@ -123,7 +122,7 @@ fn escaped(path: &Path) -> String {
 }
 
 fn who(node_id: NodeId) -> String {
-    let name = contacts::name_of(node_id).map(|name| name.as_str().to_owned());
+    let name = name_of(node_id).map(|name| name.as_str().to_owned());
     name.unwrap_or_else(|| short_id(&node_id.to_string()).to_owned())
 }
 

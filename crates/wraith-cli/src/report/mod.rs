@@ -1,5 +1,9 @@
 //! What the transfer engine tells, in words for people and events for programs.
 
+mod names;
+mod skipped;
+mod summary;
+
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,16 +17,14 @@ use wraith_transfer::{
 };
 
 use crate::addresses::path_kind;
+use crate::args::units::{Bytes, Files};
 use crate::awaiting::Awaiting;
-use crate::closing::Closing;
-use crate::contacts;
 use crate::failure::{Exit, Failure};
-use crate::left_out::LeftOut;
 use crate::output::{Event, Reporter};
-use crate::size::{Bytes, Files};
 
-/// Letters of a NodeId that are shown where the whole would be in the way: 40 bits, for the eye only.
-const SHORT_ID_LETTERS: usize = 8;
+pub use names::{name_of, short_id, shown};
+use skipped::LeftOut;
+use summary::Closing;
 
 /// Peers that are remembered with their addresses until the transfer is complete.
 const MET_MAX: usize = 16;
@@ -157,7 +159,7 @@ impl Story {
         state.met.push_back((node_id, remote));
         drop(state);
         let (peer, address, path) = (node_id.to_string(), remote.to_string(), path_kind(remote));
-        let name = contacts::name_of(node_id);
+        let name = name_of(node_id);
         let contact = name.as_ref().map(Name::as_str);
         self.event(&Event::Connected { peer: &peer, address: &address, path, contact });
         let shown = contact.unwrap_or(short_id(&peer));
@@ -351,11 +353,6 @@ fn exit(error: &TransferError) -> Exit {
             Exit::Other
         }
     }
-}
-
-/// The beginning of a NodeId, for the eye.
-pub fn short_id(node_id: &str) -> &str {
-    node_id.get(..SHORT_ID_LETTERS).unwrap_or(node_id)
 }
 
 /// What to tell people about a file that did not arrive.

@@ -1,7 +1,12 @@
 //! The command line, defined once: parsing, `--help` and usage errors all come from these types.
 
+mod config;
 mod contacts;
+mod doctor;
+mod pages;
+pub mod units;
 mod verify;
+pub mod version;
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -12,15 +17,16 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use wraith::state::{Address, Name};
 use wraith_discovery::{Code, Lan};
 use wraith_transfer::OnConflict as Conflict;
+use wraith_transfer::limits::LANES_MAX;
 
+pub use config::{ConfigAction, ConfigArgs};
 pub use contacts::{Accept, ContactAction, ContactArgs, ListenArgs};
+pub use doctor::DoctorArgs;
+pub use pages::{CompletionsArgs, ManArgs};
 pub use verify::{RecordArgs, VerifyArgs};
 
-use crate::config::ConfigArgs;
-use crate::doctor::DoctorArgs;
 use crate::failure::Exit;
-use crate::pages::{CompletionsArgs, ManArgs};
-use crate::size::{RateLimit, Size};
+use units::{RateLimit, Size};
 
 /// Move files privately and directly between machines.
 #[derive(Debug, Parser)]
@@ -105,12 +111,15 @@ fn server(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
+/// As many connections as a transfer can have: its first, and those that the engine adds.
+pub const LANES_MOST: u8 = LANES_MAX as u8 + 1;
+
 /// How many connections carry a transfer.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct LaneArgs {
     /// Connections of one transfer, each with a core of its own on both sides; the side that allows fewer decides. With this
     /// option they are made at once, without it only on a fast path [default: one for every two cores, at most 4]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=i64::from(crate::lanes::MOST)))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=i64::from(LANES_MOST)))]
     pub lanes: Option<u8>,
 }
 
@@ -364,7 +373,7 @@ fn exit_codes() -> String {
 
 /// The definition as it is here, without what the config file and the environment change in it.
 pub fn definition() -> clap::Command {
-    Cli::command().long_version(crate::version::long())
+    Cli::command().long_version(version::long())
 }
 
 /// The arguments of a process, with `wraith CODE` and `wraith TICKET` read as `wraith receive …`.

@@ -4,7 +4,7 @@
 
 use wraith_transfer::Role;
 
-use crate::size::{Bytes, Clock, Files};
+use crate::args::units::{Bytes, Clock, Files};
 
 /// What became of the files.
 #[derive(Clone, Copy, Debug)]
