@@ -30,3 +30,8 @@ pub use meet::{Places, Search, Waiting, wait};
 pub use meeting::{Happened, Met, NotMet, Place, Unmet};
 pub use pake::{Giver, Guest};
 pub use ticket::{MAX_ADDRESSES, Ticket, TicketError, VERSION};
+
+/// The example of the README, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -61,3 +61,8 @@ pub use wraith_core::{
     Algorithm, Chunk, CloseReason, ConnectionStats, EndpointConfig, StreamId, TransportConfig,
 };
 pub use wraith_crypto::identity::{NodeId, SecretIdentity};
+
+/// The example of the README, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
