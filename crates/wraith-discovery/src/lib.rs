@@ -43,3 +43,8 @@ pub use place::{
 };
 pub use places::Places;
 pub use ticket::{MAX_ADDRESSES, Ticket, TicketError, VERSION};
+
+/// The example of the README, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

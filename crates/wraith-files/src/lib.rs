@@ -78,3 +78,8 @@ pub use stream::StreamFile;
 pub use target::{Existing, ExistingKind, TargetDir};
 pub use walk::{Found, SkipReason, Skipped, Walk, WalkSummary, root_name};
 pub use write::MetadataErrors;
+
+/// The example of the README, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

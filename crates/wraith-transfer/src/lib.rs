@@ -65,3 +65,8 @@ fn transfer_id(secret: &[u8; 16]) -> [u8; 16] {
     let id = wraith_crypto::kdf::derive("wraith/1 transfer id", secret);
     *id.first_chunk().expect("a key has 32 bytes")
 }
+
+/// The example of the README, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

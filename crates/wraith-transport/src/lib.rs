@@ -65,3 +65,8 @@ pub use wraith_core::{
     TransportConfig,
 };
 pub use wraith_crypto::identity::{NodeId, SecretIdentity};
+
+/// The example of the README, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -2,29 +2,17 @@
 //! has no content to send (pipes, sockets, devices) is counted and said.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::slice;
 
-use crate::support::{self, Outcome, Process, World, is_root, tree};
-
-/// A user whom modes stop.
-const NOBODY: u32 = 65_534;
+use crate::support::{self, Outcome, Process, World, tree};
 
 /// `wraith send` of `paths` by a user whom modes stop, without `--json`.
 fn send_as_nobody(world: &World, paths: &[PathBuf], json: bool) -> Command {
-    let home = world.path("home-sender");
-    fs::create_dir_all(&home).unwrap();
-    let mut command = world.wraith("sender");
-    if is_root() {
-        // The folder of the test is for root alone otherwise.
-        fs::set_permissions(home.parent().unwrap(), fs::Permissions::from_mode(0o755)).unwrap();
-        chown(&home, Some(NOBODY), Some(NOBODY)).unwrap();
-        command.uid(NOBODY).gid(NOBODY);
-    }
+    let mut command = world.wraith_as_nobody("sender");
     command.arg("send").args(json.then_some("--json"));
     command.args(["--ticket", "--listen", "127.0.0.1:0"]).args(paths);
     command

@@ -16,10 +16,14 @@ pub mod tree;
 
 use std::ffi::OsStr;
 use std::io::Write;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 pub use process::{Outcome, Process};
+
+/// A user who owns nothing.
+const NOBODY: u32 = 65_534;
 
 /// The program under test: the one cargo built along with the tests, or the one named by `WRAITH_PROGRAM`. The latter is how
 /// `cargo xtask test` has the release build tested without compiling every test with its optimizations.
@@ -64,6 +68,22 @@ impl World {
         command.env_remove("WRAITH_RENDEZVOUS");
         // No test speaks to the network it happens to run on.
         command.env("WRAITH_LAN", "off");
+        command
+    }
+
+    /// The same for a user whom modes stop, even where the tests run as root.
+    pub fn wraith_as_nobody(&self, side: &str) -> Command {
+        let mut command = self.wraith(side);
+        if is_root() {
+            let home = self.path(&format!("home-{side}"));
+            std::fs::create_dir_all(&home).unwrap();
+            // The folder of the test is for root alone otherwise.
+            tree::set_mode(self.folder.path(), 0o755);
+            let owner = format!("{NOBODY}:{NOBODY}");
+            let given = Command::new("chown").args(["-R", &owner]).arg(&home).status().unwrap();
+            assert!(given.success());
+            command.uid(NOBODY).gid(NOBODY);
+        }
         command
     }
 
@@ -117,7 +137,10 @@ pub fn is_root() -> bool {
     uid.trim_ascii() == b"0"
 }
 
-/// Says loudly why a test proved nothing here: past the test harness, which keeps what a passing test prints to itself.
+/// Says why a test proved nothing here: past the harness, which keeps what a passing test prints to itself, and in the form
+/// that `cargo xtask test` counts.
 pub fn skipped(why: &str) {
-    std::io::stderr().write_all(format!("!! SKIPPED: {why}\n").as_bytes()).unwrap();
+    let thread = std::thread::current();
+    let line = format!("skipped: {}: {why}\n", thread.name().unwrap_or("a test"));
+    std::io::stderr().write_all(line.as_bytes()).unwrap();
 }
