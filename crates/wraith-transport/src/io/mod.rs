@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use rustix::event::Timespec;
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
+use tracing::debug;
 use wraith_core::{CloseReason, ConnectionHandle, Event, PathAddr, Time, code};
 
 use self::established::Established;
@@ -108,6 +109,7 @@ impl IoThread {
             undone |= self.transmit();
             undone |= self.handle_events(now);
             if self.is_done(now) {
+                debug!(local = %self.movers.local_addr(), "endpoint closed");
                 break;
             }
             readable = if undone { self.movers.unpaused(self.clock.now()) } else { self.sleep() };
@@ -253,6 +255,7 @@ impl IoThread {
             self.on_closed(now, handle, reason);
         } else if let Some(established) = self.established.get_mut(&handle) {
             if let Event::PathChanged { remote } = event {
+                debug!(%remote, "the peer moved");
                 established.on_path_changed(self.movers.addr(remote));
             } else if let Some(core) = self.core.connection(handle) {
                 established.on_event(core, now, event);
@@ -297,6 +300,7 @@ impl IoThread {
     fn begin(&mut self, now: Time, handle: ConnectionHandle, shared: Arc<ConnectionShared>) {
         let Some(core) = self.core.connection(handle) else { return };
         let remote = self.movers.addr(core.remote());
+        debug!(local = %self.movers.local_addr(), remote = %core.remote(), "connection up");
         let established = Established::new(handle, shared, core, remote);
         self.established.insert(handle, established);
         self.visit(now, handle);
@@ -308,7 +312,11 @@ impl IoThread {
                 self.prune_closing();
                 self.closing.push(handle);
             }
-            established.on_closed(self.core.connection(handle), now, reason);
+            let mut core = self.core.connection(handle);
+            if let Some(core) = &mut core {
+                debug!(remote = %core.remote(), %reason, "connection down");
+            }
+            established.on_closed(core, now, reason);
         } else if let Some(i) = self.connecting.iter().position(|attempts| attempts.holds(handle)) {
             self.connecting[i].lost(handle, ConnectError::Closed(reason));
             self.advance_attempts(now, i);
@@ -416,6 +424,7 @@ fn unreachable(
     to: PathAddr,
     error: &std::io::Error,
 ) {
+    debug!(%to, %error, "unreachable");
     for attempts in connecting {
         attempts.unreachable(core, now, to, error);
     }

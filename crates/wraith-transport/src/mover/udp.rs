@@ -12,6 +12,7 @@ use nix::sys::socket::{setsockopt, sockopt};
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use rustix::io::Errno;
 use socket2::{Domain, Protocol, Type};
+use tracing::debug;
 use wraith_core::Ecn;
 
 use super::Sent;
@@ -126,6 +127,9 @@ impl Udp {
             };
             match self.state.try_send((&self.io).into(), &transmit) {
                 Ok(()) => {
+                    if singly && self.segmentation {
+                        debug!(local = %self.local, "segmented sends are refused: one call a datagram from now on");
+                    }
                     self.segmentation &= !singly;
                     done += contents.len();
                 }
