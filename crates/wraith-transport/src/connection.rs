@@ -41,7 +41,7 @@ impl Connection {
         poll_fn(|cx| {
             let mut state = lock(&self.shared().state);
             match &mut state.phase {
-                Phase::New(_) | Phase::Racing => {
+                Phase::New(_) | Phase::Connecting => {
                     state.wakers.register(cx);
                     Poll::Pending
                 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use tracing::debug;
 use wraith_core::EndpointConfig;
 use wraith_crypto::identity::NodeId;
 
@@ -81,6 +82,7 @@ impl Endpoint {
         let core = wraith_core::Endpoint::new(config.core, seed);
         let thread = IoThread::new(movers, core, Arc::clone(&shared));
         let io_cpu = config.io_cpu;
+        debug!(%local, movers = config.movers.len() + 1, "endpoint bound");
         std::thread::Builder::new().name("wraith-io".into()).spawn(move || thread.run(io_cpu))?;
         Ok(Self { guard: Arc::new(EndpointGuard(shared)), local })
     }

@@ -92,7 +92,7 @@ pub(crate) enum Phase {
     /// The I/O thread has not seen it yet; these are the addresses to try.
     New(Vec<Addr>),
     /// Addresses are being tried.
-    Racing,
+    Connecting,
     /// Streams can be used.
     Open(ConnectionHandle),
     /// It could not be made; the reason until somebody took it.
@@ -204,7 +204,7 @@ impl ConnectionState {
         match &self.phase {
             Phase::Closed(reason) => Some(reason.clone()),
             Phase::Failed(_) => Some(CloseReason::Local),
-            Phase::New(_) | Phase::Racing | Phase::Open(_) => None,
+            Phase::New(_) | Phase::Connecting | Phase::Open(_) => None,
         }
     }
 }

@@ -10,3 +10,4 @@ mod echo;
 mod hostile;
 mod movers;
 mod support;
+mod traces;

@@ -26,7 +26,7 @@ const CLOSE_RESERVE: Duration = Duration::from_secs(1);
 const STATS_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A connection that was made and has not ended.
-pub(super) struct Live {
+pub(super) struct Established {
     handle: ConnectionHandle,
     shared: Arc<ConnectionShared>,
     /// Streams with something left to happen in either direction.
@@ -36,7 +36,7 @@ pub(super) struct Live {
     stats_at: Time,
 }
 
-impl Live {
+impl Established {
     pub(super) fn new(
         handle: ConnectionHandle,
         shared: Arc<ConnectionShared>,

@@ -1,4 +1,5 @@
-//! One connection, several addresses: they are tried a little apart, all at once, and the first to answer wins.
+//! One connection, several addresses (RFC 8305): they are tried a little apart, all at once, and the first to answer is
+//! taken.
 //!
 //! The distance keeps a peer that listens on several of them from completing two handshakes: its first answer
 //! usually arrives, and ends the other attempts, before they get that far.
@@ -15,10 +16,10 @@ use crate::error::ConnectError;
 use crate::shared::{ConnectionShared, Phase};
 
 /// Distance between attempts: more than the round trip of a LAN, and 16 addresses still start within half a second.
-const STAGGER: Duration = Duration::from_millis(30);
+const ATTEMPT_DELAY: Duration = Duration::from_millis(30);
 
-/// An address race.
-pub(super) struct Race {
+/// The attempts to reach one peer (RFC 8305, without its preference of a family: the order is the caller's).
+pub(super) struct HappyEyeballs {
     shared: Arc<ConnectionShared>,
     peer: NodeId,
     waiting: VecDeque<PathAddr>,
@@ -28,14 +29,14 @@ pub(super) struct Race {
     failure: Option<ConnectError>,
 }
 
-/// What [`Race::advance`] found.
+/// What [`HappyEyeballs::advance`] found.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     Running,
     AllFailed,
 }
 
-impl Race {
+impl HappyEyeballs {
     /// `addresses` are those that a mover serves.
     pub(super) fn new(
         shared: Arc<ConnectionShared>,
@@ -74,7 +75,7 @@ impl Race {
             match core.connect(now, address, self.peer) {
                 Ok(handle) => {
                     self.candidates.push((handle, address));
-                    self.next_start = now + STAGGER;
+                    self.next_start = now + ATTEMPT_DELAY;
                 }
                 Err(error) => self.failure = Some(error.into()),
             }
