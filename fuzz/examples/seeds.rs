@@ -13,7 +13,7 @@ use wraith_discovery::{Capability, Code, Giver, Guest, Refusal, Ticket};
 use wraith_files::{Entry, Kind, Mtime, RelPath};
 use wraith_noise::{FinalHello, InitiatorHello, Parameters, ResponderHello, SecretIdentity, Suite};
 use wraith_transfer::message::{
-    Accept, Compare, Fetch, Hello, Lack, Lanes, Message, Offer, Part, ReceiptBody, Refine, Span,
+    Accept, Compare, Fetch, Hello, Lack, ParallelConnections, Message, Offer, Part, ReceiptBody, Refine, Span,
     Taken, Want,
 };
 use wraith_transfer::record::{Ending, Header};
@@ -124,7 +124,7 @@ fn messages() -> [Message; 11] {
         Message::Refine(Refine { entry: 9, average: 1024, spans: vec![span] }),
         Message::Lack(Lack { entry: 9, upto: 10, spans: vec![span] }),
         Message::Taken(Taken { bytes: 1 << 40 }),
-        Message::Lanes(Lanes { ports: vec![1, 50_000] }),
+        Message::ParallelConnections(ParallelConnections { ports: vec![1, 50_000] }),
         Message::Unknown(1 << 20),
     ]
 }

@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::session::lock;
+use crate::lock::lock;
 
 /// Stops a transfer from another thread: it ends at once with [`crate::TransferError::Cancelled`], keeping what has arrived.
 /// Clones are handles of the same cancellation.

@@ -18,43 +18,44 @@
 //! why a transfer ended.
 #![forbid(unsafe_code)]
 
+mod buffer_pool;
 mod cancel;
-mod contents;
+mod content_digest;
 mod control;
 mod delta;
+mod dialler_hello;
 mod error;
 mod events;
-mod gather;
-mod knock;
-mod lanes;
 pub mod limits;
+mod lock;
 mod manifest_order;
 pub mod message;
 mod offer_limits;
-mod pool;
+mod parallel;
 mod progress;
 mod rate;
 mod receipt;
 mod receive;
 pub mod record;
+mod record_buffer;
 mod send;
 mod session;
 mod stream_kind;
 mod wanted;
 
 pub use cancel::{Cancel, CancelSubscription};
-pub use contents::Contents;
+pub use content_digest::ContentDigest;
+pub use dialler_hello::{receive_dialler_hello, send_dialler_hello};
 pub use error::{Role, TransferError, close};
 pub use events::{Event, Events, FileStatus, InPlace};
-pub use knock::{answer, knock};
-pub use lanes::{BindLane, Lanes};
 pub use message::Offer;
+pub use parallel::{BindConnection, ParallelConnections};
 pub use progress::{ActiveFile, Progress};
 pub use rate::Rate;
 pub use receipt::{Forged, RECEIPT_BYTES, Receipt};
 pub use receive::{
-    Conflicts, Decide, Decision, Fate, Preview, Previewed, Proposal, ReceiveOptions, ReceiveReport,
-    StreamTarget, receive,
+    Conflicts, Decide, Decision, Preview, PreviewOutcome, Previewed, Proposal, ReceiveOptions,
+    ReceiveReport, StreamTarget, receive,
 };
 pub use send::{SendOptions, SendReport, StreamSource, serve};
 pub use stream_kind::StreamKind;

@@ -61,20 +61,20 @@ pub const DATA_STREAMS_MAX: u64 = 4;
 
 /// Further connections of one transfer (SPEC §10.13): together with the first, four I/O threads on each side. More than
 /// about 30 Gbit/s no disk takes.
-pub const LANES_MAX: usize = 3;
+pub const PARALLEL_MAX: usize = 3;
 
 /// How long a further connection may take to stand. Where a firewall stops it, the transfer goes on without.
-pub const LANE_TIMEOUT: Duration = Duration::from_secs(3);
+pub const PARALLEL_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Bytes per second from which one connection is worth helping: two thirds of what one I/O thread moves with small datagrams.
 /// On a slower path it is the path that is full, and several connections would only take more than their share of it.
-pub const LANE_RATE: u64 = 400_000_000;
+pub const PARALLEL_RATE: u64 = 400_000_000;
 
 /// Round trip beyond which no further connections are made, whatever the rate: what is far away is shared with others.
-pub const LANE_RTT_MAX: Duration = Duration::from_millis(5);
+pub const PARALLEL_RTT_MAX: Duration = Duration::from_millis(5);
 
 /// Bytes that must be left: what one connection moves in the time the others take to stand and to find their rate.
-pub const LANE_BYTES_MIN: u64 = 256 * 1024 * 1024;
+pub const PARALLEL_BYTES_MIN: u64 = 256 * 1024 * 1024;
 
 /// Files of which the receiver holds some but not all chunks at once (open part files). A sender interleaves no more
 /// than one per worker; twice that leaves room for the ends of files still on the way.
@@ -97,7 +97,7 @@ pub const STALL_TIMEOUT: Duration = Duration::from_secs(120);
 pub const STALL_BYTES: u64 = 16 * 1024;
 
 /// The first messages and streams must arrive within this time.
-pub const GREETING_TIMEOUT: Duration = Duration::from_secs(30);
+pub const NEGOTIATION_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long an offer may take: the sender may have to walk a large tree first.
 pub const OFFER_TIMEOUT: Duration = Duration::from_secs(600);
@@ -145,4 +145,4 @@ pub const FINE_PIECES_AIM: u64 = 128 * 1024;
 pub const DELTA_SPANS_MAX: usize = 16_384;
 
 /// Refine and Lack messages of one file that wait for its worker; more hold the control stream back.
-pub const ASKS_WAITING_MAX: usize = 16;
+pub const DELTA_REQUESTS_WAITING_MAX: usize = 16;

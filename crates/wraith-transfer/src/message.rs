@@ -10,8 +10,8 @@ use thiserror::Error;
 
 use crate::error::Role;
 
-/// Bytes of a message (SPEC §10.2): a Want of 16,384 spans fits, each of at most 18 bytes as CBOR, and 32 bytes more for a root. A
-/// receiver of messages allocates no more than this.
+/// Bytes of a message (SPEC §10.2): a Want or Lack of 16,384 spans fits, each of at most 19 bytes as CBOR, or 44 in place of one
+/// that names a root. A receiver of messages allocates no more than this.
 pub const MESSAGE_BYTES_MAX: usize = 1024 * 1024;
 
 /// Bytes that are no message.
@@ -110,7 +110,7 @@ messages! {
     /// Receiver: bytes of a file that it has not got from its old copy.
     Lack(Lack) = 9,
     /// Sender: where further connections may come.
-    Lanes(Lanes) = 10,
+    ParallelPorts(ParallelPorts) = 10,
 }
 
 /// [`Hello::features`]: files of which the receiver has an old copy are sent as what differs (SPEC §10.11).
@@ -208,13 +208,13 @@ pub struct Accept {
     pub rate: Option<u64>,
     /// Further connections that the receiver would make for this transfer (SPEC §10.13); none if it is missing.
     #[n(2)]
-    pub lanes: Option<u64>,
+    pub parallel: Option<u64>,
 }
 
 /// The sender takes further connections of this receiver at these ports of its address.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
-pub struct Lanes {
+pub struct ParallelPorts {
     /// UDP ports, one for each connection; no more than the receiver would make.
     #[n(0)]
     pub ports: Vec<u16>,
@@ -457,12 +457,12 @@ mod tests {
                 |(secret, instance, stream)| Message::Fetch(Fetch { secret, instance, stream })
             ),
             offer.prop_map(Message::Offer),
-            any::<[Option<u64>; 3]>().prop_map(|[have, rate, lanes]| Message::Accept(Accept {
+            any::<[Option<u64>; 3]>().prop_map(|[have, rate, parallel]| Message::Accept(Accept {
                 have,
                 rate,
-                lanes
+                parallel
             })),
-            any::<Vec<u16>>().prop_map(|ports| Message::Lanes(Lanes { ports })),
+            any::<Vec<u16>>().prop_map(|ports| Message::ParallelPorts(ParallelPorts { ports })),
             any::<u64>().prop_map(|bytes| Message::Taken(Taken { bytes })),
             want().prop_map(Message::Want),
             (100u64..).prop_map(Message::Unknown),

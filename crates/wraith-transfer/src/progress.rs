@@ -7,8 +7,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use crate::lock::lock;
 use crate::message::Offer;
-use crate::session::lock;
 
 /// Large files that are listed at once: as many as a person can follow, and more than are usually open.
 const ACTIVE_MAX: usize = 4;

@@ -8,7 +8,7 @@ use std::future::poll_fn;
 use std::ops::Deref;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
@@ -21,13 +21,14 @@ use wraith_transport::{
 
 use crate::cancel::{Cancel, CancelSubscription};
 use crate::error::{Role, TransferError, close};
-use crate::limits::{LANES_MAX, STALL_BYTES, STALL_TIMEOUT};
+use crate::limits::{PARALLEL_MAX, STALL_BYTES, STALL_TIMEOUT};
+use crate::lock::lock;
 
 /// How often the watch measures what moved: a stall is noticed so much later than it is one, at most.
 const STALL_CHECK_INTERVAL: Duration = Duration::from_secs(10);
 
-/// A lane that moved less only stood: a handshake and probes of the path's MTU.
-const LANE_USED_BYTES: u64 = 256 * 1024;
+/// A parallel connection that moved less only stood: a handshake and probes of the path's MTU.
+const CONNECTION_USED_BYTES: u64 = 256 * 1024;
 
 /// How long a broken stream waits for the CLOSE that explains it.
 const EXPLANATION_TIMEOUT: Duration = Duration::from_secs(2);
@@ -61,7 +62,7 @@ impl Deref for Session {
 /// What the threads of a transfer, and whoever cancels it, share.
 pub(crate) struct SessionState {
     pub(crate) connection: Connection,
-    lanes: Mutex<Vec<Lane>>,
+    parallel: Mutex<Vec<ParallelConnection>>,
     role: Role,
     first_error: Mutex<Option<TransferError>>,
     over: AtomicBool,
@@ -70,21 +71,16 @@ pub(crate) struct SessionState {
     /// Threads that wait for the peer.
     awaiting: AtomicUsize,
     /// A person takes their time: nothing counts as a stall.
-    patient: AtomicBool,
+    stall_suspended: AtomicBool,
     /// Signalled when the transfer is over.
     ended: (Mutex<()>, Condvar),
 }
 
 /// A further connection of the transfer.
-struct Lane {
+struct ParallelConnection {
     connection: Connection,
     /// Lives as long as the connection is used.
     _endpoint: Endpoint,
-}
-
-/// Locks; a thread that panicked elsewhere left nothing half-done behind these locks.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Runs `future` until `end` is ready. `None` if that comes first.
@@ -103,19 +99,19 @@ impl SessionState {
     fn new(connection: Connection, role: Role) -> Self {
         Self {
             connection,
-            lanes: Mutex::default(),
+            parallel: Mutex::default(),
             role,
             first_error: Mutex::new(None),
             over: AtomicBool::new(false),
             moved: AtomicU64::new(0),
             awaiting: AtomicUsize::new(0),
-            patient: AtomicBool::new(false),
+            stall_suspended: AtomicBool::new(false),
             ended: (Mutex::new(()), Condvar::new()),
         }
     }
 
     /// Runs `body`; if it fails, that ends the transfer, and [`Self::watch`] frees the threads that wait for each other.
-    pub(crate) fn attend(&self, body: impl FnOnce() -> Result<(), TransferError>) {
+    pub(crate) fn run_or_fail(&self, body: impl FnOnce() -> Result<(), TransferError>) {
         if let Err(error) = body() {
             self.fail(error);
         }
@@ -167,40 +163,40 @@ impl SessionState {
     pub(crate) fn close(&self, code: u64, reason: &str) {
         // First the one that the peer takes the reason from.
         self.connection.close(code, reason);
-        self.close_lanes();
+        self.close_parallel();
     }
 
-    /// Nothing is expected on the lanes any more.
-    pub(crate) fn close_lanes(&self) {
-        for lane in &*lock(&self.lanes) {
-            lane.connection.close(close::DONE, "");
+    /// Nothing is expected on the parallel connections any more.
+    pub(crate) fn close_parallel(&self) {
+        for further in &*lock(&self.parallel) {
+            further.connection.close(close::DONE, "");
         }
     }
 
     /// One more connection for the data. False if the transfer is over: then it is closed.
-    pub(crate) fn add_lane(&self, endpoint: Endpoint, connection: Connection) -> bool {
-        let mut lanes = lock(&self.lanes);
+    pub(crate) fn add_connection(&self, endpoint: Endpoint, connection: Connection) -> bool {
+        let mut parallel = lock(&self.parallel);
         // Under the lock: whoever ends the transfer closes those that are in the list after that.
         if self.is_over() {
             connection.close(close::DONE, "");
             return false;
         }
-        lanes.push(Lane { connection, _endpoint: endpoint });
+        parallel.push(ParallelConnection { connection, _endpoint: endpoint });
         true
     }
 
     /// Statistics of every connection.
     pub(crate) fn paths(&self) -> impl Iterator<Item = ConnectionStats> {
-        let lanes: SmallVec<[_; LANES_MAX]> =
-            lock(&self.lanes).iter().map(|lane| lane.connection.stats()).collect();
-        std::iter::once(self.connection.stats()).chain(lanes)
+        let parallel: SmallVec<[_; PARALLEL_MAX]> =
+            lock(&self.parallel).iter().map(|further| further.connection.stats()).collect();
+        std::iter::once(self.connection.stats()).chain(parallel)
     }
 
     /// Connections over which data went.
-    pub(crate) fn used_lanes(&self) -> u64 {
+    pub(crate) fn used_connections(&self) -> u64 {
         let carried = |stats: &ConnectionStats| stats.bytes_sent + stats.bytes_received;
-        let lanes = self.paths().skip(1).filter(|stats| carried(stats) >= LANE_USED_BYTES);
-        1 + lanes.count() as u64
+        let parallel = self.paths().skip(1).filter(|stats| carried(stats) >= CONNECTION_USED_BYTES);
+        1 + parallel.count() as u64
     }
 
     /// Bytes that [`Self::moved`] was told of.
@@ -224,8 +220,8 @@ impl SessionState {
     }
 
     /// While set, the peer owes nothing: its user is being asked.
-    pub(crate) fn set_patient(&self, patient: bool) {
-        self.patient.store(patient, Relaxed);
+    pub(crate) fn suspend_stall_check(&self, stall_suspended: bool) {
+        self.stall_suspended.store(stall_suspended, Relaxed);
     }
 
     /// Runs a future that waits for the peer, so that the watch may call it a stall.
@@ -264,7 +260,8 @@ impl SessionState {
         let (mut since, mut moved) = (Instant::now(), self.bytes_moved());
         while !self.wait_for_end(STALL_CHECK_INTERVAL) {
             let now = self.bytes_moved();
-            let idle = self.patient.load(Relaxed) || self.awaiting.load(Relaxed) == 0 && !due();
+            let idle =
+                self.stall_suspended.load(Relaxed) || self.awaiting.load(Relaxed) == 0 && !due();
             if idle || now - moved >= STALL_BYTES {
                 (since, moved) = (Instant::now(), now);
             } else if since.elapsed() >= STALL_TIMEOUT {

@@ -47,8 +47,8 @@ pub(crate) fn decide(
     let whole = Verdict::Want { wanted: Wanted::Whole, missing: size, old };
     let path = entry.path.as_bytes();
     if existing.kind == ExistingKind::File {
-        let mark = receiving.marks.mark(path, path, &existing.stamp);
-        if receiving.marks.is_known(&mark) {
+        let mark = receiving.completed.mark_of(path, path, &existing.stamp);
+        if receiving.completed.is_known(&mark) {
             return Ok(already_here(receiving, entry, &entry.path));
         }
     }
@@ -90,7 +90,7 @@ fn already_here(receiving: &Receiving<'_>, entry: &Entry, path: &RelPath) -> Ver
 
 /// Where an earlier connection finished the file under another name, because its own was taken.
 fn finished_copy(receiving: &Receiving<'_>, entry: &Entry) -> Option<RelPath> {
-    if !receiving.marks.is_resumed() {
+    if !receiving.completed.is_resumed() {
         return None;
     }
     let path = &entry.path;
@@ -98,8 +98,8 @@ fn finished_copy(receiving: &Receiving<'_>, entry: &Entry) -> Option<RelPath> {
     let copies = (1..).map_while(|number| path.copy(number).ok());
     for copy in copies {
         let existing = receiving.target.existing(&copy).ok().flatten()?;
-        let mark = receiving.marks.mark(path.as_bytes(), copy.as_bytes(), &existing.stamp);
-        if receiving.marks.is_known(&mark) {
+        let mark = receiving.completed.mark_of(path.as_bytes(), copy.as_bytes(), &existing.stamp);
+        if receiving.completed.is_known(&mark) {
             return Some(copy);
         }
     }

@@ -14,12 +14,12 @@ use wraith_files::{
 };
 
 use super::Receiving;
-use super::table::Outstanding;
+use super::outstanding::Outstanding;
 use crate::error::TransferError;
 use crate::events::{Event, FileStatus, InPlace};
 use crate::limits::{HOLE_RUN_CHUNKS, OPEN_FILES_MAX, STALL_BYTES};
+use crate::lock::lock;
 use crate::record::{Ending, RECORD_BODY_BYTES_MAX};
-use crate::session::lock;
 use crate::wanted::Wanted;
 
 /// In what a chunk comes.
@@ -409,9 +409,9 @@ impl Incoming {
     ) -> Result<(), TransferError> {
         if let Some(stamp) = &committed.stamp {
             let (entry, name) = (self.meta.path.as_bytes(), committed.path.as_bytes());
-            let mark = receiving.marks.mark(entry, name, stamp);
+            let mark = receiving.completed.mark_of(entry, name, stamp);
             let costly = self.meta.size() > RECORD_BODY_BYTES_MAX as u64;
-            receiving.marks.add(mark, costly).map_err(|error| receiving.session.disk(error))?;
+            receiving.completed.add(mark, costly).map_err(|error| receiving.session.disk(error))?;
         }
         if committed.outcome == Outcome::Renamed {
             let (path, name) = (self.meta.path.display(), committed.path.display());

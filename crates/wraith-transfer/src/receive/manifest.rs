@@ -17,8 +17,8 @@ use crate::control::ControlWriter;
 use crate::error::TransferError;
 use crate::events::InPlace;
 use crate::limits::{LINKS_KEPT_BYTES_MAX, LINKS_KEPT_MAX};
+use crate::lock::lock;
 use crate::message::Message;
-use crate::session::lock;
 use crate::wanted::{WantWriter, Wanted};
 
 /// Files up to this size are compared at once; before a larger one is read, what was decided so far is sent.

@@ -51,12 +51,12 @@ pub struct Previewed {
     /// The file, folder or link.
     pub entry: Entry,
     /// What stands in its place.
-    pub fate: Fate,
+    pub fate: PreviewOutcome,
 }
 
 /// What an entry meets at the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum PreviewOutcome {
     /// Nothing: it would be made.
     New,
     /// A part of it, from an earlier connection of this transfer, with so many verified bytes.
@@ -110,11 +110,6 @@ pub(crate) fn read_ahead(session: &Session, entries: &mut Entries) -> Result<boo
     Ok(false)
 }
 
-/// Time left of a preview for its stream to be opened.
-pub(crate) const fn patience() -> Duration {
-    PREVIEW_TIME
-}
-
 /// Looks at the target for each entry that was read ahead.
 pub(crate) fn preview(
     entries: &Entries,
@@ -122,17 +117,18 @@ pub(crate) fn preview(
     target: Option<&TargetDir>,
     part_key: &[u8; 32],
 ) -> Preview {
-    let fate = |entry: &Entry| target.map_or(Fate::New, |target| fate(target, entry, part_key));
+    let fate =
+        |entry: &Entry| target.map_or(PreviewOutcome::New, |target| fate(target, entry, part_key));
     let look = |entry: &Entry| Previewed { entry: entry.clone(), fate: fate(entry) };
     Preview { entries: entries.ahead().iter().map(look).collect(), complete }
 }
 
-fn fate(target: &TargetDir, entry: &Entry, part_key: &[u8; 32]) -> Fate {
+fn fate(target: &TargetDir, entry: &Entry, part_key: &[u8; 32]) -> PreviewOutcome {
     if let Some(bytes) = verified_bytes(target, entry, part_key) {
-        return Fate::Continues(bytes);
+        return PreviewOutcome::Continues(bytes);
     }
     // What cannot be looked at is told when it is written.
-    let Ok(Some(existing)) = target.existing(&entry.path) else { return Fate::New };
+    let Ok(Some(existing)) = target.existing(&entry.path) else { return PreviewOutcome::New };
     let is_file = existing.kind == ExistingKind::File;
     let same_size = match &entry.kind {
         Kind::File { size, .. } => is_file && existing.stamp.size == *size,
@@ -147,9 +143,9 @@ fn fate(target: &TargetDir, entry: &Entry, part_key: &[u8; 32]) -> Fate {
         _ => false,
     };
     match (same, same_size) {
-        (true, _) => Fate::Same,
-        (false, true) => Fate::SameSize,
-        (false, false) => Fate::Differs,
+        (true, _) => PreviewOutcome::Same,
+        (false, true) => PreviewOutcome::SameSize,
+        (false, false) => PreviewOutcome::Differs,
     }
 }
 

@@ -152,7 +152,7 @@ impl ManifestWriter<'_> {
         self.sending.options.events.event(Event::LeftOut { path, what, special });
     }
 
-    /// Announces what was gathered to the plan, then to the receiver.
+    /// Announces what is buffered to the plan, then to the receiver.
     fn flush(&mut self) -> Result<(), TransferError> {
         let session = self.sending.session;
         if !self.sending.plan.announce(std::mem::take(&mut self.announced)) {

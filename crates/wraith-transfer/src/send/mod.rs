@@ -3,15 +3,15 @@
 //! Threads: this one reads control messages; one walks the tree and writes the manifest; each worker reads, hashes and
 //! writes its own data stream; one watches for a stall. They share the [`Plan`] and nothing else that is contended.
 
-mod asks;
-mod big;
 mod delta;
-mod lanes;
+mod delta_requests;
+mod large_file;
 mod manifest;
+mod parallel;
 mod plan;
+mod shared_file;
 mod source;
 pub(crate) mod stream;
-mod turn;
 mod worker;
 
 use std::path::PathBuf;
@@ -22,26 +22,27 @@ use wraith_crypto::NodeId;
 use wraith_files::WalkSummary;
 use wraith_transport::{Connection, SendStream, block_on};
 
+use crate::buffer_pool::BufferPool;
 use crate::cancel::Cancel;
-use crate::contents::Contents;
+use crate::content_digest::ContentDigest;
 use crate::control::{ControlReader, ControlWriter};
 use crate::error::{Role, TransferError, close};
 use crate::events::{Event, Events};
-use crate::lanes::Lanes;
-use crate::limits::{GREETING_TIMEOUT, NAME_BYTES_MAX, VERSION};
+use crate::limits::{NAME_BYTES_MAX, NEGOTIATION_TIMEOUT, VERSION};
+use crate::lock::lock;
 use crate::message::{Accept, FEATURE_DELTA, Fetch, Hello, Message, Offer};
-use crate::pool::Pool;
+use crate::parallel::ParallelConnections;
 use crate::progress::Progress;
 use crate::rate::Rate;
 use crate::receipt::Receipt;
-use crate::session::{Session, lock};
+use crate::session::Session;
 use crate::stream_kind::StreamKind;
-use asks::{Ask, Asks};
-use lanes::Demand;
+use delta_requests::{DeltaRequest, DeltaRequests};
 use manifest::Announced;
+use parallel::Demand;
 use plan::Plan;
+use shared_file::SharedFile;
 pub use source::StreamSource;
-use turn::Turn;
 
 /// Workers, each with its own data stream: one reads and hashes while the other waits for room, and two cores' worth of
 /// small files are opened at once. More only helps disks that are slow at one file and fast at many.
@@ -60,7 +61,7 @@ pub struct SendOptions {
     /// How fast.
     pub rate: Arc<Rate>,
     /// Further connections, over which the chunks of large files are spread too.
-    pub lanes: Lanes,
+    pub parallel: ParallelConnections,
     /// Live counters.
     pub progress: Arc<Progress>,
     /// Told what happens.
@@ -80,7 +81,7 @@ impl SendOptions {
             secret,
             delta: true,
             rate: Arc::default(),
-            lanes: Lanes::default(),
+            parallel: ParallelConnections::default(),
             progress: Arc::default(),
             events: Arc::new(()),
             cancel: Cancel::default(),
@@ -126,7 +127,7 @@ pub struct SendReport {
     /// Bytes of all its datagrams, both ways.
     pub wire_bytes: u64,
     /// Connections that carried the data.
-    pub lanes: u64,
+    pub connections: u64,
     /// Files that could not be read, changed while they were read, or that the receiver could not keep.
     pub failed: u64,
     /// Files, folders and links that are no part of the offer: names no receiver would accept, folders that cannot be listed,
@@ -149,16 +150,17 @@ impl SendReport {
 pub fn serve(connection: Connection, options: &SendOptions) -> Result<SendReport, TransferError> {
     let session = Session::new(connection, Role::Sender, &options.cancel);
     options.rate.apply_to(&session.connection);
-    let result = greet(&session, options).and_then(|mut greeting| match greeting.source.take() {
-        Some(source) => stream::run(&session, options, greeting, &source),
-        None => run(&session, options, greeting),
-    });
+    let result =
+        negotiate(&session, options).and_then(|mut negotiated| match negotiated.source.take() {
+            Some(source) => stream::run(&session, options, negotiated, &source),
+            None => run(&session, options, negotiated),
+        });
     options.rate.release();
     session.conclude(result)
 }
 
 /// The control stream after Fetch and Offer.
-struct Greeting {
+struct Negotiated {
     reader: ControlReader,
     /// Kept in any case, so that the stream is not reset.
     writer: ControlWriter,
@@ -174,11 +176,11 @@ pub(crate) struct Sending<'a> {
     offer: &'a Offer,
     plan: Plan<Announced>,
     /// Questions about files that the receiver has old copies of.
-    asks: Asks,
-    turn: Turn,
+    asks: DeltaRequests,
+    shared_file: SharedFile,
     demand: Demand,
-    pool: Pool,
-    contents: Mutex<Contents>,
+    pool: BufferPool,
+    contents: Mutex<ContentDigest>,
     /// Known when the manifest has been written.
     manifest_hash: OnceLock<[u8; 32]>,
     files: AtomicU64,
@@ -190,18 +192,18 @@ pub(crate) struct Sending<'a> {
 }
 
 /// Hello, Fetch, Offer.
-fn greet(session: &Session, options: &SendOptions) -> Result<Greeting, TransferError> {
-    let accepted = session.wait_within(GREETING_TIMEOUT, session.connection.accept_stream());
+fn negotiate(session: &Session, options: &SendOptions) -> Result<Negotiated, TransferError> {
+    let accepted = session.wait_within(NEGOTIATION_TIMEOUT, session.connection.accept_stream());
     let Some(accepted) = accepted else {
         return Err(TransferError::NetworkLost { why: "the receiver said nothing".into() });
     };
     let (send, recv) = accepted.map_err(|reason| session.lost(&reason))?;
     let (mut reader, mut writer) = (ControlReader::new(recv), ControlWriter::new(send));
-    match reader.next_within(session, GREETING_TIMEOUT)? {
+    match reader.next_within(session, NEGOTIATION_TIMEOUT)? {
         Message::Hello(hello) if hello.role == Role::Receiver && hello.version >= 1 => {}
         other => return Err(session.protocol(format!("{} instead of Hello", other.name()))),
     }
-    let Fetch { instance, stream, .. } = match reader.next_within(session, GREETING_TIMEOUT)? {
+    let Fetch { instance, stream, .. } = match reader.next_within(session, NEGOTIATION_TIMEOUT)? {
         Message::Fetch(fetch) if is_equal(&fetch.secret, &options.secret) => fetch,
         Message::Fetch(_) => return Err(TransferError::WrongSecret),
         other => return Err(session.protocol(format!("{} instead of Fetch", other.name()))),
@@ -223,7 +225,7 @@ fn greet(session: &Session, options: &SendOptions) -> Result<Greeting, TransferE
     options.progress.start(&offer);
     writer.send(session, &Message::Offer(offer.clone()))?;
     options.events.event(Event::Offer(&offer));
-    Ok(Greeting { reader, writer, offer, source })
+    Ok(Negotiated { reader, writer, offer, source })
 }
 
 /// Constant time, so that a secret cannot be guessed byte by byte.
@@ -289,19 +291,19 @@ fn only_file(options: &SendOptions) -> Result<Option<StreamSource>, TransferErro
 fn run(
     session: &Session,
     options: &SendOptions,
-    greeting: Greeting,
+    negotiated: Negotiated,
 ) -> Result<SendReport, TransferError> {
-    let Greeting { mut reader, writer, offer, .. } = greeting;
+    let Negotiated { mut reader, writer, offer, .. } = negotiated;
     let writer = Mutex::new(writer);
     let sending = Sending {
         session,
         options,
         offer: &offer,
         plan: Plan::new(),
-        asks: Asks::default(),
-        turn: Turn::here(),
+        asks: DeltaRequests::default(),
+        shared_file: SharedFile::new(),
         demand: Demand::default(),
-        pool: Pool::default(),
+        pool: BufferPool::default(),
         contents: Mutex::default(),
         manifest_hash: OnceLock::new(),
         files: AtomicU64::new(0),
@@ -312,7 +314,7 @@ fn run(
         special: AtomicU64::new(0),
     };
     // A long manifest fills the receiver's window while its user thinks.
-    session.set_patient(true);
+    session.suspend_stall_check(true);
     let manifest_stream = open(session, StreamKind::Manifest)?;
     let data_streams: Result<Vec<_>, _> =
         (0..WORKERS).map(|_| open(session, StreamKind::Data)).collect();
@@ -322,25 +324,25 @@ fn run(
         sending.plan.stop();
         sending.asks.stop();
         sending.pool.stop();
-        sending.turn.stop();
+        sending.shared_file.stop();
         sending.demand.stop();
     };
     std::thread::scope(|scope| {
         let (sending, writer) = (&sending, &writer);
         scope.spawn(move || {
-            session.attend(|| manifest::write(sending, manifest_stream));
+            session.run_or_fail(|| manifest::write(sending, manifest_stream));
         });
         for stream in data_streams {
-            scope.spawn(move || session.attend(|| worker::work(sending, stream)));
+            scope.spawn(move || session.run_or_fail(|| worker::work(sending, stream)));
         }
         scope.spawn(move || session.watch(|| false, stop));
-        session.attend(|| {
-            let open_lanes = |count| {
+        session.run_or_fail(|| {
+            let open_parallel = |count| {
                 scope.spawn(move || {
-                    session.attend(|| lanes::open(scope, sending, writer, count));
+                    session.run_or_fail(|| parallel::open(scope, sending, writer, count));
                 });
             };
-            receipt = Some(listen(sending, &mut reader, open_lanes)?);
+            receipt = Some(listen(sending, &mut reader, open_parallel)?);
             session.complete();
             // Before the streams are dropped: the receiver must see this and not broken streams.
             session.close(close::DONE, "");
@@ -360,7 +362,7 @@ fn run(
         special: sending.special.load(Relaxed),
         receiver: session.connection.peer(),
         receipt,
-        lanes: session.used_lanes(),
+        connections: session.used_connections(),
         offer,
     })
 }
@@ -385,23 +387,23 @@ fn open_on(
 fn listen(
     sending: &Sending<'_>,
     reader: &mut ControlReader,
-    open_lanes: impl FnOnce(usize),
+    open_parallel: impl FnOnce(usize),
 ) -> Result<Receipt, TransferError> {
     let session = sending.session;
     let mut accepted = false;
-    let mut open_lanes = Some(open_lanes);
+    let mut open_parallel = Some(open_parallel);
     loop {
         match reader.next(session)? {
-            Message::Accept(Accept { rate, lanes, .. }) if !accepted => {
+            Message::Accept(Accept { rate, parallel, .. }) if !accepted => {
                 sending.options.rate.ask(rate);
                 accepted = true;
                 // Before a file is begun.
-                let count = lanes::agreed(sending, lanes);
-                if let Some(open) = open_lanes.take().filter(|_| count > 0) {
-                    sending.turn.share();
+                let count = parallel::agreed(sending, parallel);
+                if let Some(open) = open_parallel.take().filter(|_| count > 0) {
+                    sending.shared_file.share();
                     open(count);
                 }
-                session.set_patient(false);
+                session.suspend_stall_check(false);
                 sending.options.events.event(Event::Accepted);
             }
             Message::Want(want) if accepted => {
@@ -410,8 +412,10 @@ fn listen(
                 }
                 sending.plan.decide(&want).map_err(|what| session.protocol(what))?;
             }
-            Message::Refine(refine) if accepted => sending.asks.deliver(Ask::Refine(refine)),
-            Message::Lack(lack) if accepted => sending.asks.deliver(Ask::Lack(lack)),
+            Message::Refine(refine) if accepted => {
+                sending.asks.deliver(DeltaRequest::Refine(refine))
+            }
+            Message::Lack(lack) if accepted => sending.asks.deliver(DeltaRequest::Lack(lack)),
             Message::Receipt(body) if accepted => {
                 let receipt = Receipt::from_body(&body);
                 check(sending, &receipt)?;

@@ -10,8 +10,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use wraith_files::chunk_count;
 
 use crate::limits::{KEPT_ENTRIES_MAX, KEPT_PATH_BYTES_MAX};
+use crate::lock::lock;
 use crate::message::Want;
-use crate::session::lock;
 use crate::wanted::{WantReader, Wanted};
 
 /// What the plan must know of an entry.

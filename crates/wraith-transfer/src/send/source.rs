@@ -16,8 +16,8 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use bytes::Bytes;
 
 use crate::limits::KEPT_BYTES_MAX;
+use crate::lock::lock;
 use crate::record::STREAM_PIECE_BYTES_MAX;
-use crate::session::lock;
 
 /// A piece smaller than this is copied, so that a writer of single bytes does not make each cost a whole buffer.
 const COPIED_BYTES_MAX: usize = STREAM_PIECE_BYTES_MAX / 2;

@@ -10,8 +10,8 @@ use bytes::Bytes;
 use wraith_transport::{SendStream, block_on};
 
 use super::source::{Next, StreamSource};
-use super::{Greeting, SendOptions, SendReport, open};
-use crate::contents::Contents;
+use super::{Negotiated, SendOptions, SendReport, open};
+use crate::content_digest::ContentDigest;
 use crate::error::{TransferError, close};
 use crate::events::{Event, FileStatus};
 use crate::message::{Accept, Message, Offer};
@@ -33,12 +33,12 @@ struct Sending<'a> {
 pub(super) fn run(
     session: &Session,
     options: &SendOptions,
-    mut greeting: Greeting,
+    mut negotiated: Negotiated,
     source: &StreamSource,
 ) -> Result<SendReport, TransferError> {
-    session.set_patient(true);
-    let offer = &greeting.offer;
-    let at = match greeting.reader.next(session)? {
+    session.suspend_stall_check(true);
+    let offer = &negotiated.offer;
+    let at = match negotiated.reader.next(session)? {
         Message::Accept(Accept { have, rate, .. }) => {
             options.rate.ask(rate);
             have.unwrap_or(0)
@@ -51,12 +51,12 @@ pub(super) fn run(
     options.progress.set_current(&source.name());
     let stream = open(session, StreamKind::Bytes)?;
     let sending = Sending { session, options, source, offer, ended: OnceLock::new() };
-    let (sending, reader) = (&sending, &mut greeting.reader);
+    let (sending, reader) = (&sending, &mut negotiated.reader);
     let mut receipt = None;
     std::thread::scope(|scope| {
         scope.spawn(|| session.watch(|| false, || source.wake()));
-        scope.spawn(move || session.attend(|| write(sending, stream, at)));
-        session.attend(|| {
+        scope.spawn(move || session.run_or_fail(|| write(sending, stream, at)));
+        session.run_or_fail(|| {
             receipt = Some(listen(sending, reader)?);
             session.complete();
             // Before the stream is dropped: the receiver must see this and not a broken stream.
@@ -74,7 +74,7 @@ pub(super) fn run(
         bytes: receipt.bytes,
         bytes_moved: receipt.bytes.saturating_sub(at),
         wire_bytes: session.wire_bytes(),
-        lanes: 1,
+        connections: 1,
         failed: receipt.failed,
         left_out: 0,
         special: 0,
@@ -145,7 +145,7 @@ fn check(sending: &Sending<'_>, receipt: &Receipt) -> Result<(), TransferError> 
     if !offered || receipt.manifest != manifest() {
         return Err(session.protocol("a receipt for something else"));
     }
-    let mut contents = Contents::new();
+    let mut contents = ContentDigest::new();
     contents.add(0, &root);
     if receipt.contents != contents.digest() || receipt.bytes != total || receipt.failed != 0 {
         let what = "the receiver's content is not what was sent".into();

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use crate::common::*;
 use wraith_transfer::message::{Accept, Fetch, Hello, Message, Offer};
 use wraith_transfer::{
-    Cancel, Decision, Event, Lanes, ReceiveOptions, Role, SendOptions, StreamSource, StreamTarget,
-    TransferError, receive, serve,
+    Cancel, Decision, Event, ParallelConnections, ReceiveOptions, Role, SendOptions, StreamSource,
+    StreamTarget, TransferError, receive, serve,
 };
 use wraith_transport::{Connection, RecvStream, SendStream, block_on};
 
@@ -290,11 +290,12 @@ fn cancelled_midway(folders: &Folders, by: Role, most: usize) -> [Result<(), Tra
             Role::Receiver => (Cancel::default(), cancel.clone()),
         };
         let mut send = send_options(folders, &sending);
-        let bind =
-            |identity: fn() -> _, accept| Lanes::new(most, move || endpoint(identity(), accept));
-        send.lanes = bind(sender_identity, true).at_once();
+        let bind = |identity: fn() -> _, accept| {
+            ParallelConnections::new(most, move || endpoint(identity(), accept))
+        };
+        send.parallel = bind(sender_identity, true).at_once();
         let mut options = receive_with(folders, &receiving);
-        options.lanes = bind(receiver_identity, false);
+        options.parallel = bind(receiver_identity, false);
         let progress = Arc::clone(&options.progress);
         thread::scope(|scope| {
             let sent = scope.spawn(move || serve(sender, &send));

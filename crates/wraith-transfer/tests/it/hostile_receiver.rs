@@ -153,7 +153,7 @@ fn a_receipt_that_is_forged_or_too_early_is_refused() {
 #[test]
 fn a_receiver_that_never_reads_costs_a_bounded_amount_and_can_be_cancelled() {
     let folders = Folders::new();
-    folders.file("big", &noise(1, 400 * CHUNK));
+    folders.file("large", &noise(1, 400 * CHUNK));
     let options = SendOptions::new(roots(&folders.from()), SECRET);
     let link = link();
     let result = std::thread::scope(|scope| {

@@ -29,7 +29,7 @@ struct Liar {
 
 impl Liar {
     /// Greets and offers honestly.
-    fn greet(connection: Connection, offer: Offer) -> Self {
+    fn negotiate(connection: Connection, offer: Offer) -> Self {
         let (mut send, mut recv) = block_on(connection.accept_stream()).unwrap();
         assert!(matches!(read_message(&mut recv), Some(Message::Hello(_))));
         let Some(Message::Fetch(fetch)) = read_message(&mut recv) else { panic!("no Fetch") };
@@ -130,7 +130,7 @@ fn deceive(lie: impl FnOnce(&mut Liar) + Send) -> (TransferError, CloseReason) {
     let sender = link.sender.clone();
     let result = std::thread::scope(|scope| {
         let liar = scope.spawn(|| {
-            let mut liar = Liar::greet(sender, offer());
+            let mut liar = Liar::negotiate(sender, offer());
             lie(&mut liar);
             block_on(liar.connection.closed())
         });
@@ -286,7 +286,7 @@ fn a_hole_of_terabytes_can_be_interrupted() {
         let received = std::thread::scope(|scope| {
             scope.spawn(|| {
                 let offer = Offer { bytes: size, largest: size, ..offer() };
-                let mut liar = Liar::greet(sender, offer);
+                let mut liar = Liar::negotiate(sender, offer);
                 liar.list(&entry("a", Kind::File { size, sparse: true }));
                 liar.want();
                 liar.record(Header::Hole { entry: 0, first: 0, count: HOLE_CHUNKS }, b"");
@@ -387,7 +387,7 @@ fn a_manifest_counts_only_when_its_stream_has_ended() {
     let sender = link.sender.clone();
     let received = std::thread::scope(|scope| {
         scope.spawn(|| {
-            let mut liar = Liar::greet(sender, offer());
+            let mut liar = Liar::negotiate(sender, offer());
             assert!(matches!(read_message(&mut liar.control.1), Some(Message::Accept(_))));
             liar.write_trailer();
             // An honest receiver says nothing here, however long it is given.

@@ -6,7 +6,7 @@ mod cancel;
 mod hostile_receiver;
 mod hostile_sender;
 mod kill;
-mod lanes;
+mod parallel;
 mod resume;
 mod sender_dials;
 mod transfer;

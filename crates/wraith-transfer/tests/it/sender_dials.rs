@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::common::*;
-use wraith_transfer::{SendOptions, answer, knock, receive, serve};
+use wraith_transfer::{SendOptions, receive, receive_dialler_hello, send_dialler_hello, serve};
 use wraith_transport::{Config, Connection, Endpoint, EndpointConfig, block_on, block_on_timeout};
 
 const LIMIT: Duration = Duration::from_secs(20);
@@ -35,10 +35,10 @@ fn a_sender_that_dialled_knocks_and_is_fetched_from() {
     let send = SendOptions::new(roots(&folders.from()), SECRET);
     let received = std::thread::scope(|scope| {
         let sending = scope.spawn(|| {
-            assert!(knock(&sender, &SECRET));
+            assert!(send_dialler_hello(&sender, &SECRET));
             serve(sender, &send)
         });
-        assert_eq!(answer(&receiver), Some(SECRET));
+        assert_eq!(receive_dialler_hello(&receiver), Some(SECRET));
         let received = receive(receiver, receive_options(&folders.to())).unwrap();
         sending.join().unwrap().unwrap();
         received
@@ -58,6 +58,6 @@ fn what_is_no_knock_is_none() {
             stream.finish().unwrap();
             stream.acked().await.unwrap();
         });
-        assert_eq!(answer(&receiver), None, "{bytes:?}");
+        assert_eq!(receive_dialler_hello(&receiver), None, "{bytes:?}");
     }
 }

@@ -19,7 +19,7 @@ pub type Slices<'a> = SmallVec<[&'a [u8]; 4]>;
 
 /// Bytes in stream order.
 #[derive(Debug, Default)]
-pub struct Gather {
+pub struct RecordBuffer {
     pieces: VecDeque<Piece>,
     /// Bytes already taken from the first piece.
     taken: usize,
@@ -42,7 +42,7 @@ impl Deref for Piece {
     }
 }
 
-impl Gather {
+impl RecordBuffer {
     /// Bytes in the queue.
     pub fn len(&self) -> usize {
         self.len
@@ -70,7 +70,7 @@ impl Gather {
 
     /// The first `n` bytes where they lie. Panics if there are fewer.
     pub fn slices(&self, n: usize) -> Slices<'_> {
-        assert!(n <= self.len, "more bytes asked for than gathered");
+        assert!(n <= self.len, "more bytes asked for than are buffered");
         let mut slices = Slices::new();
         let (mut skip, mut left) = (self.taken, n);
         for piece in &self.pieces {
@@ -99,7 +99,7 @@ impl Gather {
 
     /// Removes the first `n` bytes; blocks that are used up go back to their pool. Panics if there are fewer.
     pub fn advance(&mut self, n: usize) {
-        assert!(n <= self.len, "more bytes dropped than gathered");
+        assert!(n <= self.len, "more bytes dropped than are buffered");
         self.len -= n;
         self.taken += n;
         while let Some(front) = self.pieces.front() {
@@ -128,31 +128,31 @@ mod tests {
         fn bytes_come_out_as_they_went_in(
             pieces in prop::collection::vec(0usize..20_000, 1..12), take in 1usize..30_000,
         ) {
-            let mut gather = Gather::default();
+            let mut buffer = RecordBuffer::default();
             let mut all = Vec::new();
             for (i, len) in pieces.iter().enumerate() {
                 let bytes: Vec<u8> = (0..*len).map(|j| (i * 31 + j) as u8).collect();
-                gather.push(chunk(&bytes));
+                buffer.push(chunk(&bytes));
                 all.extend(bytes);
             }
             let mut rest = &all[..];
             while !rest.is_empty() {
-                prop_assert_eq!(gather.len(), rest.len());
-                prop_assert_eq!(gather.first(), Some(rest[0]));
+                prop_assert_eq!(buffer.len(), rest.len());
+                prop_assert_eq!(buffer.first(), Some(rest[0]));
                 let n = take.min(rest.len());
-                prop_assert_eq!(gather.slices(n).concat(), &rest[..n]);
-                gather.advance(n);
+                prop_assert_eq!(buffer.slices(n).concat(), &rest[..n]);
+                buffer.advance(n);
                 rest = &rest[n..];
             }
-            prop_assert_eq!(gather.len(), 0);
-            prop_assert_eq!(gather.first(), None);
+            prop_assert_eq!(buffer.len(), 0);
+            prop_assert_eq!(buffer.first(), None);
         }
     }
 
     #[test]
     fn a_peer_that_sends_single_bytes_costs_few_slices() {
-        let mut gather = Gather::default();
-        (0..200_000).for_each(|_| gather.push(chunk(&[7])));
-        assert!(gather.slices(200_000).len() < 8);
+        let mut buffer = RecordBuffer::default();
+        (0..200_000).for_each(|_| buffer.push(chunk(&[7])));
+        assert!(buffer.slices(200_000).len() < 8);
     }
 }

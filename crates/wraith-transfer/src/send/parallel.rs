@@ -1,4 +1,4 @@
-//! The sender's side of lanes: says where they may come, waits for them, and lets a worker write to each.
+//! The sender's side of parallel connections: says where they may come, waits for them, and lets a worker write to each.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -11,9 +11,9 @@ use wraith_transport::Endpoint;
 use super::{Sending, open_on, worker};
 use crate::control::ControlWriter;
 use crate::error::TransferError;
-use crate::limits::{LANE_BYTES_MIN, LANE_RATE, LANE_RTT_MAX, LANE_TIMEOUT};
-use crate::message::{Lanes, Message};
-use crate::session::lock;
+use crate::limits::{PARALLEL_BYTES_MIN, PARALLEL_RATE, PARALLEL_RTT_MAX, PARALLEL_TIMEOUT};
+use crate::lock::lock;
+use crate::message::{Message, ParallelPorts};
 use crate::stream_kind::StreamKind;
 
 /// The rate of the first connection is measured over at least this time.
@@ -78,20 +78,20 @@ impl Demand {
 
 fn is_worth(sending: &Sending<'_>, moved: u64, elapsed: Duration) -> bool {
     let progress = &sending.options.progress;
-    let enough = u128::from(LANE_RATE) * elapsed.as_micros() / 1_000_000;
+    let enough = u128::from(PARALLEL_RATE) * elapsed.as_micros() / 1_000_000;
     let left = progress.bytes_total().saturating_sub(progress.bytes());
     u128::from(moved) >= enough
-        && left >= LANE_BYTES_MIN
-        && sending.session.connection.stats().min_rtt <= LANE_RTT_MAX
+        && left >= PARALLEL_BYTES_MIN
+        && sending.session.connection.stats().min_rtt <= PARALLEL_RTT_MAX
 }
 
-/// How many lanes both sides want.
+/// How many parallel connections both sides want.
 pub(super) fn agreed(sending: &Sending<'_>, theirs: Option<u64>) -> usize {
     let theirs = usize::try_from(theirs.unwrap_or(0)).unwrap_or(usize::MAX);
-    if sending.options.rate.is_limited() { 0 } else { sending.options.lanes.most().min(theirs) }
+    if sending.options.rate.is_limited() { 0 } else { sending.options.parallel.most().min(theirs) }
 }
 
-/// Opens `count` lanes when they are worth it. Ends when they stand or do not come about; the workers go on.
+/// Opens `count` parallel connections when they are worth it. Ends when they stand or do not come about; the workers go on.
 pub(super) fn open<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
     sending: &'scope Sending<'_>,
@@ -99,11 +99,11 @@ pub(super) fn open<'scope, 'env>(
     count: usize,
 ) -> Result<(), TransferError> {
     let session = sending.session;
-    if !sending.options.lanes.is_at_once() && !sending.demand.wait() {
+    if !sending.options.parallel.is_at_once() && !sending.demand.wait() {
         return Ok(());
     }
     let endpoints: Vec<Endpoint> =
-        (0..count).map_while(|_| sending.options.lanes.bind().ok()).collect();
+        (0..count).map_while(|_| sending.options.parallel.bind().ok()).collect();
     if endpoints.is_empty() {
         return Ok(());
     }
@@ -112,17 +112,17 @@ pub(super) fn open<'scope, 'env>(
         endpoint.admit_only(Some(only.clone()));
     }
     let ports = endpoints.iter().map(|endpoint| endpoint.local_addr().port()).collect();
-    lock(writer).send(session, &Message::Lanes(Lanes { ports }))?;
+    lock(writer).send(session, &Message::ParallelPorts(ParallelPorts { ports }))?;
     for endpoint in endpoints {
-        scope.spawn(move || session.attend(|| serve(sending, endpoint)));
+        scope.spawn(move || session.run_or_fail(|| serve(sending, endpoint)));
     }
     Ok(())
 }
 
-/// Waits for the receiver on one lane and works on it.
+/// Waits for the receiver on one parallel connection and works on it.
 fn serve(sending: &Sending<'_>, endpoint: Endpoint) -> Result<(), TransferError> {
     let session = sending.session;
-    let Some(Some(connection)) = session.wait_meanwhile(LANE_TIMEOUT, endpoint.accept()) else {
+    let Some(Some(connection)) = session.wait_meanwhile(PARALLEL_TIMEOUT, endpoint.accept()) else {
         return Ok(());
     };
     // One is enough.
@@ -132,7 +132,7 @@ fn serve(sending: &Sending<'_>, endpoint: Endpoint) -> Result<(), TransferError>
     }
     let stream = open_on(session, &connection, StreamKind::Data)?;
     sending.options.rate.apply_to(&connection);
-    if !session.add_lane(endpoint, connection) {
+    if !session.add_connection(endpoint, connection) {
         return Ok(());
     }
     worker::help(sending, stream)

@@ -3,11 +3,17 @@
 //! Every chunk is read and hashed once, wanted or not, so the root at the end covers the whole file. A file the receiver
 //! may already have is first only hashed; if its root differs it goes back into the plan as wanted from end to end.
 
-use std::sync::Mutex;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
 
-use wraith_files::IntervalSet;
+use wraith_files::{IntervalSet, Root, RootBuilder, Run, SourceFile, chunk_count};
+
+use super::manifest::Announced;
+use super::plan::{Job, Planned};
 
 use crate::limits::HOLE_RUN_CHUNKS;
+use crate::lock::lock;
+use crate::record::Ending;
 use crate::wanted::Wanted;
 
 /// What to do with some chunks.
@@ -48,7 +54,7 @@ impl Claims {
 
     /// The next chunks to do, in order. `None` when all are claimed.
     pub(crate) fn next(&self) -> Option<Claim> {
-        let mut progress = crate::session::lock(&self.progress);
+        let mut progress = lock(&self.progress);
         let first = progress.0;
         if first >= self.chunks {
             return None;
@@ -74,9 +80,90 @@ impl Claims {
 
     /// A claim was done. True for exactly one caller: the one after whom nothing is left.
     pub(crate) fn settle(&self, claim: Claim) -> bool {
-        let mut progress = crate::session::lock(&self.progress);
+        let mut progress = lock(&self.progress);
         progress.1 += claim.count();
         progress.1 == self.chunks
+    }
+}
+
+/// A file of several chunks that is being sent.
+pub(crate) struct LargeFile {
+    pub(super) job: Mutex<Option<Job<Announced>>>,
+    pub(super) entry: u32,
+    pub(super) size: u64,
+    pub(super) unless: Option<[u8; 32]>,
+    pub(super) source: SourceFile,
+    pub(super) claims: Claims,
+    /// Chunks sent, as data or as holes.
+    pub(super) sent: AtomicU64,
+    pub(super) root: Mutex<RootBuilder>,
+    /// Why it cannot be completed, once known.
+    pub(super) broken: Mutex<Option<Ending>>,
+}
+
+/// A file whose chunks are being claimed.
+pub(crate) type Active = Arc<LargeFile>;
+
+impl LargeFile {
+    pub(super) fn open(job: Job<Announced>) -> Result<Self, Box<(Job<Announced>, Ending)>> {
+        let size = job.item.file_bytes().unwrap_or(0);
+        let source = match job.item.found.open() {
+            Ok(source) => source,
+            Err(error) => return Err(Box::new((job, ending_of(&error)))),
+        };
+        let holes = if job.item.is_sparse() { holes(&source) } else { IntervalSet::new() };
+        let unless = unless_of(&job.wanted);
+        let claims = Claims::new(chunk_count(size), job.wanted.clone(), holes);
+        Ok(Self {
+            entry: job.entry,
+            size,
+            unless,
+            source,
+            claims,
+            sent: AtomicU64::new(0),
+            root: Mutex::new(RootBuilder::new()),
+            broken: Mutex::new(None),
+            job: Mutex::new(Some(job)),
+        })
+    }
+
+    pub(super) fn name(&self) -> String {
+        lock(&self.job).as_ref().map(|job| job.item.name()).unwrap_or_default()
+    }
+
+    pub(super) fn break_off(&self, ending: Ending) {
+        lock(&self.broken).get_or_insert(ending);
+    }
+
+    pub(super) fn is_broken(&self) -> bool {
+        lock(&self.broken).is_some()
+    }
+}
+
+/// Chunks of `source` that lie in holes from end to end.
+fn holes(source: &SourceFile) -> IntervalSet {
+    let mut chunks = IntervalSet::new();
+    for run in source.runs() {
+        if let Run::Hole(hole) = run {
+            chunks.insert(hole);
+        }
+    }
+    chunks
+}
+
+/// The root that the receiver's file has, where it may be the same.
+pub(super) fn unless_of(wanted: &Wanted) -> Option<Root> {
+    match wanted {
+        Wanted::Unless(root) => Some(*root),
+        Wanted::Whole | Wanted::Chunks(_) => None,
+    }
+}
+
+/// How a file ended that could not be read.
+pub(super) fn ending_of(error: &wraith_files::Error) -> Ending {
+    match error {
+        wraith_files::Error::Changed { .. } => Ending::Changed,
+        _ => Ending::Unreadable,
     }
 }
 

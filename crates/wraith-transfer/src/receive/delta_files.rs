@@ -15,11 +15,11 @@ use wraith_files::{Cv, NewPiece, PieceSize, chunk_count};
 use super::incoming::Incoming;
 use crate::delta::{first_size, pieces_in, proofs_in};
 use crate::limits::DELTAS_MAX;
-use crate::session::lock;
+use crate::lock::lock;
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(crate) struct Deltas {
+pub(crate) struct DeltaFiles {
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -98,7 +98,7 @@ impl Sketch {
     }
 }
 
-impl Deltas {
+impl DeltaFiles {
     /// Takes pieces of `file`, from byte `at` on. An error says how they break SPEC §10.11.
     pub(crate) fn add_pieces(
         &self,

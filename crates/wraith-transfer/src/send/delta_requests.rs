@@ -1,23 +1,23 @@
 //! What receivers ask about files they have old copies of, on its way from the control stream to the worker that has the
 //! file. A worker with such a file waits here; it is the only place where a worker waits for the receiver's word.
 //!
-//! Bounded: a file has [`ASKS_WAITING_MAX`] messages waiting at most, beyond which the control stream is not read.
+//! Bounded: a file has [`DELTA_REQUESTS_WAITING_MAX`] messages waiting at most, beyond which the control stream is not read.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Condvar, Mutex, PoisonError};
 
-use crate::limits::ASKS_WAITING_MAX;
+use crate::limits::DELTA_REQUESTS_WAITING_MAX;
+use crate::lock::lock;
 use crate::message::{Lack, Refine};
-use crate::session::lock;
 
 /// A message about one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Ask {
+pub(crate) enum DeltaRequest {
     Refine(Refine),
     Lack(Lack),
 }
 
-impl Ask {
+impl DeltaRequest {
     fn entry(&self) -> u64 {
         match self {
             Self::Refine(refine) => refine.entry,
@@ -28,18 +28,18 @@ impl Ask {
 
 /// The messages that wait, by file.
 #[derive(Debug, Default)]
-pub(crate) struct Asks {
+pub(crate) struct DeltaRequests {
     state: Mutex<State>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    waiting: HashMap<u64, VecDeque<Ask>>,
+    waiting: HashMap<u64, VecDeque<DeltaRequest>>,
     stopped: bool,
 }
 
-impl Asks {
+impl DeltaRequests {
     /// From now on messages about this file are kept.
     pub(crate) fn open(&self, entry: u32) {
         lock(&self.state).waiting.insert(entry.into(), VecDeque::new());
@@ -53,11 +53,14 @@ impl Asks {
 
     /// Brings a message to its worker. One about a file that no worker has is dropped: the worker may have given up, and
     /// has told the receiver so.
-    pub(crate) fn deliver(&self, ask: Ask) {
+    pub(crate) fn deliver(&self, ask: DeltaRequest) {
         let entry = ask.entry();
         let mut state = lock(&self.state);
         while !state.stopped
-            && state.waiting.get(&entry).is_some_and(|waiting| waiting.len() >= ASKS_WAITING_MAX)
+            && state
+                .waiting
+                .get(&entry)
+                .is_some_and(|waiting| waiting.len() >= DELTA_REQUESTS_WAITING_MAX)
         {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
@@ -69,7 +72,7 @@ impl Asks {
     }
 
     /// The next message about this file. `None` if it stopped.
-    pub(crate) fn next(&self, entry: u32) -> Option<Ask> {
+    pub(crate) fn next(&self, entry: u32) -> Option<DeltaRequest> {
         let mut state = lock(&self.state);
         loop {
             if state.stopped {
@@ -96,13 +99,13 @@ impl Asks {
 mod tests {
     use super::*;
 
-    fn lack(entry: u64, upto: u64) -> Ask {
-        Ask::Lack(Lack { entry, upto, spans: Vec::new() })
+    fn lack(entry: u64, upto: u64) -> DeltaRequest {
+        DeltaRequest::Lack(Lack { entry, upto, spans: Vec::new() })
     }
 
     #[test]
     fn messages_reach_the_worker_that_has_the_file_and_nobody_else() {
-        let asks = Asks::default();
+        let asks = DeltaRequests::default();
         asks.open(7);
         asks.deliver(lack(8, 1));
         asks.deliver(lack(7, 2));
@@ -116,14 +119,14 @@ mod tests {
 
     #[test]
     fn a_receiver_that_asks_faster_than_it_is_answered_has_to_wait() {
-        let asks = Asks::default();
+        let asks = DeltaRequests::default();
         asks.open(7);
-        let all = ASKS_WAITING_MAX as u64 * 3;
+        let all = DELTA_REQUESTS_WAITING_MAX as u64 * 3;
         std::thread::scope(|scope| {
             scope.spawn(|| (0..all).for_each(|n| asks.deliver(lack(7, n))));
             for n in 0..all {
                 assert_eq!(asks.next(7), Some(lack(7, n)));
-                assert!(lock(&asks.state).waiting[&7].len() <= ASKS_WAITING_MAX);
+                assert!(lock(&asks.state).waiting[&7].len() <= DELTA_REQUESTS_WAITING_MAX);
             }
         });
         std::thread::scope(|scope| {

@@ -10,13 +10,14 @@ use super::{ReceiveOptions, Receiving};
 use crate::control::ControlWriter;
 use crate::error::{TransferError, close};
 use crate::limits::RECEIPT_TIMEOUT;
+use crate::lock::lock;
 use crate::message::{Message, Offer};
 use crate::receipt::Receipt;
-use crate::session::{Session, lock};
+use crate::session::Session;
 
 /// Signs and sends the receipt and waits for the sender to close. Everything is on disk by now: a sender that vanishes
 /// here leaves the receipt unconfirmed and nothing else.
-pub(super) fn sign_off(
+pub(super) fn send_receipt(
     receiving: &Receiving<'_>,
     options: &ReceiveOptions<'_>,
     writer: &mut ControlWriter,

@@ -6,19 +6,21 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use wraith_files::{CommitOptions, TargetDir};
 use wraith_transport::RecvStream;
 
+use super::completed_files::{CompletedFiles, CompletedFilesError};
 use super::entries::Entries;
-use super::marks::{Marks, MarksError};
 use super::preview::{self, Conflicts, Proposal};
 use super::{Decision, ReceiveOptions};
 use crate::control::{ControlReader, ControlWriter};
 use crate::error::{Role, TransferError};
 use crate::events::Event;
-use crate::limits::{DATA_STREAMS_MAX, GREETING_TIMEOUT, NAME_BYTES_MAX, OFFER_TIMEOUT, VERSION};
+use crate::limits::{
+    DATA_STREAMS_MAX, NAME_BYTES_MAX, NEGOTIATION_TIMEOUT, OFFER_TIMEOUT, PREVIEW_TIME, VERSION,
+};
 use crate::message::{Accept, FEATURE_DELTA, Fetch, Hello, Message, Offer};
 use crate::session::Session;
 
 /// An offer that was accepted.
-pub(super) enum Greeting {
+pub(super) enum Negotiated {
     Tree(Box<Tree>),
     /// One stream of bytes, whose Accept is not sent yet.
     Stream {
@@ -37,16 +39,16 @@ pub(super) struct Tree {
     pub(super) offer: Offer,
     pub(super) target: TargetDir,
     pub(super) conflicts: Conflicts,
-    pub(super) marks: Marks,
+    pub(super) completed: CompletedFiles,
     pub(super) manifest: Entries,
     pub(super) data: Vec<RecvStream>,
 }
 
 /// Hello, Fetch, Offer, Accept.
-pub(super) fn greet(
+pub(super) fn negotiate(
     session: &Session,
     options: &mut ReceiveOptions<'_>,
-) -> Result<Greeting, TransferError> {
+) -> Result<Negotiated, TransferError> {
     let opened = session.wait(session.connection.open_stream());
     let (send, recv) = opened.map_err(|reason| session.lost(&reason))?;
     let (mut reader, mut writer) = (ControlReader::new(recv), ControlWriter::new(send));
@@ -63,7 +65,7 @@ pub(super) fn greet(
             stream: options.stream.is_output().then_some(true),
         }),
     )?;
-    let delta = match reader.next_within(session, GREETING_TIMEOUT)? {
+    let delta = match reader.next_within(session, NEGOTIATION_TIMEOUT)? {
         Message::Hello(hello) if hello.role == Role::Sender && hello.version >= 1 => {
             options.delta && hello.has(FEATURE_DELTA)
         }
@@ -80,7 +82,7 @@ pub(super) fn greet(
     if offer.stream == Some(true) {
         let (conflicts, _) = propose(session, options, &offer)?;
         let commit_options = CommitOptions { on_conflict: conflicts.otherwise, sync: options.sync };
-        return Ok(Greeting::Stream { offer, commit_options, control: (reader, writer) });
+        return Ok(Negotiated::Stream { offer, commit_options, control: (reader, writer) });
     }
     if options.stream.is_output() {
         return Err(TransferError::NoStream);
@@ -88,10 +90,10 @@ pub(super) fn greet(
     let (conflicts, ahead) = propose(session, options, &offer)?;
     // The target is not touched before the user accepted.
     let target = make_target(session, options)?;
-    let marks = open_marks(session, options, &target)?;
+    let completed = open_completed_files(session, options, &target)?;
     options.progress.start(&offer);
-    let lanes = wanted_lanes(options);
-    writer.send(session, &Message::Accept(Accept { have: None, rate: options.rate, lanes }))?;
+    let parallel = wanted_connections(options);
+    writer.send(session, &Message::Accept(Accept { have: None, rate: options.rate, parallel }))?;
     options.events.event(Event::Accepted);
     let manifest = match ahead {
         Some(entries) => entries,
@@ -99,13 +101,13 @@ pub(super) fn greet(
     };
     let data: Result<_, _> = (0..offer.data_streams).map(|_| accept_stream(session)).collect();
     let data = data?;
-    let tree = Tree { reader, writer, delta, offer, target, conflicts, marks, manifest, data };
-    Ok(Greeting::Tree(Box::new(tree)))
+    let tree = Tree { reader, writer, delta, offer, target, conflicts, completed, manifest, data };
+    Ok(Negotiated::Tree(Box::new(tree)))
 }
 
-/// Lanes that the sender may open; none where the rate is limited.
-pub(super) fn wanted_lanes(options: &ReceiveOptions<'_>) -> Option<u64> {
-    let most = options.lanes.most() as u64;
+/// ParallelConnections that the sender may open; none where the rate is limited.
+pub(super) fn wanted_connections(options: &ReceiveOptions<'_>) -> Option<u64> {
+    let most = options.parallel.most() as u64;
     (most > 0 && options.rate.is_none()).then_some(most)
 }
 
@@ -118,7 +120,7 @@ fn propose(
 ) -> Result<(Conflicts, Option<Entries>), TransferError> {
     let (mut ahead, mut seen) = (None, None);
     if options.preview && offer.stream != Some(true) {
-        let stream = session.wait_within(preview::patience(), session.connection.accept_stream());
+        let stream = session.wait_within(PREVIEW_TIME, session.connection.accept_stream());
         let mut complete = false;
         if let Some(stream) = stream {
             let (_unused, stream) = stream.map_err(|reason| session.lost(&reason))?;
@@ -176,23 +178,23 @@ fn check_offer(
     Ok(offer)
 }
 
-fn open_marks(
+fn open_completed_files(
     session: &Session,
     options: &ReceiveOptions<'_>,
     target: &TargetDir,
-) -> Result<Marks, TransferError> {
+) -> Result<CompletedFiles, TransferError> {
     // Another sender's NodeId makes another key: it cannot claim files that this one has finished.
     let key = part_key(session, options);
     let id = crate::transfer_id(&options.secret);
-    Marks::open(target, &id, &key, &boot_id()).map_err(|error| match error {
-        MarksError::InUse => TransferError::Other {
+    CompletedFiles::open(target, &id, &key, &boot_id()).map_err(|error| match error {
+        CompletedFilesError::InUse => TransferError::Other {
             what: format!(
                 "another wraith is already receiving this into {}. Wait for it, or choose another folder",
                 options.target.display()
             ),
         },
-        MarksError::Disk(error) => session.disk(format!("{}: {error}", options.target.display())),
-        MarksError::Io(error) => session.disk(format!("{}: {error}", options.target.display())),
+        CompletedFilesError::Disk(error) => session.disk(format!("{}: {error}", options.target.display())),
+        CompletedFilesError::Io(error) => session.disk(format!("{}: {error}", options.target.display())),
     })
 }
 
@@ -212,7 +214,7 @@ pub(super) fn part_key(session: &Session, options: &ReceiveOptions<'_>) -> [u8; 
 }
 
 pub(super) fn accept_stream(session: &Session) -> Result<RecvStream, TransferError> {
-    let accepted = session.wait_within(GREETING_TIMEOUT, session.connection.accept_stream());
+    let accepted = session.wait_within(NEGOTIATION_TIMEOUT, session.connection.accept_stream());
     let Some(accepted) = accepted else {
         return Err(session.protocol("it does not open its streams"));
     };

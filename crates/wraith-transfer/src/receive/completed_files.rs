@@ -1,10 +1,10 @@
-//! Which files of this transfer are finished, so that a resume knows them without reading them.
+//! Which files of this transfer are completed, so that a resume knows them without reading them.
 //!
-//! A hidden file in the target directory holds one 16-byte mark for each finished file: a keyed hash of the entry, the
+//! A hidden file in the target directory holds one 16-byte mark for each completed file: a keyed hash of the entry, the
 //! name it got, and the identity of the file on disk (device, inode, size, mtime, ctime). Whoever changes the file changes
 //! its ctime, and the mark no longer fits. The key depends on the capability secret and the sender, so nobody else can make marks, and
 //! on the boot id, so after a crash of the machine marks count for nothing and files are compared by content instead.
-//! Marks are written in batches; those lost to a kill cost a comparison, never a transfer.
+//! CompletedFiles are written in batches; those lost to a kill cost a comparison, never a transfer.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -12,23 +12,23 @@ use std::sync::Mutex;
 
 use wraith_files::{Stamp, TargetDir};
 
-use crate::session::lock;
+use crate::lock::lock;
 
-/// A finished file.
-pub(crate) type Mark = [u8; 16];
+/// A file that is completed, as the state file names it.
+pub(crate) type CompletedMark = [u8; 16];
 
-/// Marks that are read back (32 MiB); beyond it, files are compared by content.
-const MARKS_MAX: u64 = 2 * 1024 * 1024;
+/// CompletedFiles that are read back (32 MiB); beyond it, files are compared by content.
+const COMPLETED_MARKS_MAX: u64 = 2 * 1024 * 1024;
 
-/// Marks that may wait to be written.
+/// CompletedFiles that may wait to be written.
 const PENDING_MAX: usize = 64;
 
-/// The marks of one transfer in one target directory.
+/// The completed files of one transfer in one target directory.
 #[derive(Debug)]
-pub(crate) struct Marks {
+pub(crate) struct CompletedFiles {
     key: [u8; 32],
     /// From earlier connections, sorted.
-    known: Vec<Mark>,
+    known: Vec<CompletedMark>,
     target: TargetDir,
     name: String,
     out: Mutex<Out>,
@@ -37,12 +37,12 @@ pub(crate) struct Marks {
 #[derive(Debug)]
 struct Out {
     file: File,
-    pending: Vec<Mark>,
+    pending: Vec<CompletedMark>,
 }
 
-/// Why the marks could not be opened.
+/// Why the state file could not be opened.
 #[derive(Debug)]
-pub(crate) enum MarksError {
+pub(crate) enum CompletedFilesError {
     /// Another process receives this transfer into this directory.
     InUse,
     /// They cannot be opened.
@@ -51,29 +51,29 @@ pub(crate) enum MarksError {
     Io(io::Error),
 }
 
-impl Marks {
-    /// Opens or creates the marks of `transfer_id` in `directory`, and locks them.
+impl CompletedFiles {
+    /// Opens or creates the state file of `transfer_id` in `directory`, and locks them.
     pub(crate) fn open(
         target: &TargetDir,
         transfer_id: &[u8; 16],
         key: &[u8; 32],
         boot_id: &[u8],
-    ) -> Result<Self, MarksError> {
+    ) -> Result<Self, CompletedFilesError> {
         let name: String = transfer_id.iter().map(|byte| format!("{byte:02x}")).collect();
         let name = format!(".wraith-{name}.state");
-        let file = target.open_hidden(&name).map_err(MarksError::Disk)?;
+        let file = target.open_hidden(&name).map_err(CompletedFilesError::Disk)?;
         file.try_lock().map_err(|error| match error {
-            std::fs::TryLockError::WouldBlock => MarksError::InUse,
-            std::fs::TryLockError::Error(error) => MarksError::Io(error),
+            std::fs::TryLockError::WouldBlock => CompletedFilesError::InUse,
+            std::fs::TryLockError::Error(error) => CompletedFilesError::Io(error),
         })?;
-        let known = read_marks(&file).map_err(MarksError::Io)?;
+        let known = read_completed_marks(&file).map_err(CompletedFilesError::Io)?;
         let key = wraith_crypto::kdf::derive("wraith/1 finished mark", &[key, boot_id].concat());
         let target = target.clone();
         Ok(Self { key, known, target, name, out: Mutex::new(Out { file, pending: Vec::new() }) })
     }
 
     /// The mark of manifest path `entry` finished as the file `identity` under the name `name`.
-    pub(crate) fn mark(&self, entry: &[u8], name: &[u8], identity: &Stamp) -> Mark {
+    pub(crate) fn mark_of(&self, entry: &[u8], name: &[u8], identity: &Stamp) -> CompletedMark {
         let mut hasher = blake3::Hasher::new_keyed(&self.key);
         hasher.update(&(entry.len() as u64).to_be_bytes()).update(entry);
         hasher.update(&(name.len() as u64).to_be_bytes()).update(name);
@@ -87,7 +87,7 @@ impl Marks {
     }
 
     /// True if an earlier connection made this mark.
-    pub(crate) fn is_known(&self, mark: &Mark) -> bool {
+    pub(crate) fn is_known(&self, mark: &CompletedMark) -> bool {
         self.known.binary_search(mark).is_ok()
     }
 
@@ -97,7 +97,7 @@ impl Marks {
     }
 
     /// Adds a mark; `now` for a file that would be expensive to compare.
-    pub(crate) fn add(&self, mark: Mark, now: bool) -> io::Result<()> {
+    pub(crate) fn add(&self, mark: CompletedMark, now: bool) -> io::Result<()> {
         let mut out = lock(&self.out);
         out.pending.push(mark);
         if now || out.pending.len() >= PENDING_MAX { out.write() } else { Ok(()) }
@@ -110,7 +110,7 @@ impl Marks {
 
     /// Writes what waits, and leaves no file behind that says nothing.
     pub(crate) fn close(&self) {
-        // Marks that cannot be written cost a comparison.
+        // CompletedFiles that cannot be written cost a comparison.
         let _ = self.flush();
         let empty = lock(&self.out).file.metadata().is_ok_and(|meta| meta.len() == 0);
         if empty {
@@ -134,17 +134,17 @@ impl Out {
 }
 
 /// All whole marks in the file; a torn one at the end is cut off.
-fn read_marks(file: &File) -> io::Result<Vec<Mark>> {
+fn read_completed_marks(file: &File) -> io::Result<Vec<CompletedMark>> {
     let len = file.metadata()?.len();
     let whole = len - len % 16;
     if whole != len {
         file.set_len(whole)?;
     }
     let mut bytes = Vec::new();
-    file.take(whole.min(16 * MARKS_MAX)).read_to_end(&mut bytes)?;
-    let mut marks: Vec<Mark> = bytes.as_chunks().0.to_vec();
-    marks.sort_unstable();
-    Ok(marks)
+    file.take(whole.min(16 * COMPLETED_MARKS_MAX)).read_to_end(&mut bytes)?;
+    let mut completed: Vec<CompletedMark> = bytes.as_chunks().0.to_vec();
+    completed.sort_unstable();
+    Ok(completed)
 }
 
 #[cfg(test)]
@@ -161,49 +161,49 @@ mod tests {
         ctime: Mtime { s: 6, ns: 7 },
     };
 
-    fn open(dir: &std::path::Path, boot: &[u8]) -> Result<Marks, MarksError> {
-        Marks::open(&TargetDir::open(dir).unwrap(), &[1; 16], &[2; 32], boot)
+    fn open(dir: &std::path::Path, boot: &[u8]) -> Result<CompletedFiles, CompletedFilesError> {
+        CompletedFiles::open(&TargetDir::open(dir).unwrap(), &[1; 16], &[2; 32], boot)
     }
 
     #[test]
     fn a_mark_is_known_after_a_crash_and_a_torn_one_is_ignored() {
         let dir = tempfile::tempdir().unwrap();
-        let marks = open(dir.path(), b"boot").unwrap();
-        let mark = marks.mark(b"a/b", b"a/b", &IDENTITY);
-        assert!(!marks.is_known(&mark));
-        marks.add(mark, true).unwrap();
-        lock(&marks.out).file.write_all(b"torn").unwrap();
-        drop(marks);
+        let completed = open(dir.path(), b"boot").unwrap();
+        let mark = completed.mark_of(b"a/b", b"a/b", &IDENTITY);
+        assert!(!completed.is_known(&mark));
+        completed.add(mark, true).unwrap();
+        lock(&completed.out).file.write_all(b"torn").unwrap();
+        drop(completed);
 
-        let marks = open(dir.path(), b"boot").unwrap();
-        assert!(marks.is_known(&marks.mark(b"a/b", b"a/b", &IDENTITY)));
+        let completed = open(dir.path(), b"boot").unwrap();
+        assert!(completed.is_known(&completed.mark_of(b"a/b", b"a/b", &IDENTITY)));
         let touched = Stamp { ctime: Mtime { s: 6, ns: 8 }, ..IDENTITY };
-        assert!(!marks.is_known(&marks.mark(b"a/b", b"a/b", &touched)));
-        assert!(!marks.is_known(&marks.mark(b"a", b"a/b", &IDENTITY)));
-        marks.add(marks.mark(b"c", b"c", &IDENTITY), false).unwrap();
-        marks.flush().unwrap();
-        drop(marks);
+        assert!(!completed.is_known(&completed.mark_of(b"a/b", b"a/b", &touched)));
+        assert!(!completed.is_known(&completed.mark_of(b"a", b"a/b", &IDENTITY)));
+        completed.add(completed.mark_of(b"c", b"c", &IDENTITY), false).unwrap();
+        completed.flush().unwrap();
+        drop(completed);
 
-        let marks = open(dir.path(), b"boot").unwrap();
-        assert!(marks.is_known(&marks.mark(b"c", b"c", &IDENTITY)));
-        marks.remove();
+        let completed = open(dir.path(), b"boot").unwrap();
+        assert!(completed.is_known(&completed.mark_of(b"c", b"c", &IDENTITY)));
+        completed.remove();
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 
     #[test]
     fn after_a_restart_of_the_machine_marks_count_for_nothing() {
         let dir = tempfile::tempdir().unwrap();
-        let marks = open(dir.path(), b"boot 1").unwrap();
-        marks.add(marks.mark(b"a", b"a", &IDENTITY), true).unwrap();
-        drop(marks);
-        let marks = open(dir.path(), b"boot 2").unwrap();
-        assert!(!marks.is_known(&marks.mark(b"a", b"a", &IDENTITY)));
+        let completed = open(dir.path(), b"boot 1").unwrap();
+        completed.add(completed.mark_of(b"a", b"a", &IDENTITY), true).unwrap();
+        drop(completed);
+        let completed = open(dir.path(), b"boot 2").unwrap();
+        assert!(!completed.is_known(&completed.mark_of(b"a", b"a", &IDENTITY)));
     }
 
     #[test]
     fn two_receivers_do_not_share_a_target() {
         let dir = tempfile::tempdir().unwrap();
         let _first = open(dir.path(), b"boot").unwrap();
-        assert!(matches!(open(dir.path(), b"boot"), Err(MarksError::InUse)));
+        assert!(matches!(open(dir.path(), b"boot"), Err(CompletedFilesError::InUse)));
     }
 }

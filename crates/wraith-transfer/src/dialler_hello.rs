@@ -5,7 +5,7 @@
 
 use wraith_transport::{Connection, block_on, block_on_timeout};
 
-use crate::limits::GREETING_TIMEOUT;
+use crate::limits::NEGOTIATION_TIMEOUT;
 use crate::stream_kind::StreamKind;
 
 const KIND: u8 = StreamKind::DiallerHello.byte();
@@ -13,7 +13,7 @@ const VERSION: u8 = 1;
 const LEN: usize = 18;
 
 /// Tells the receiver which secret to fetch with. False if the connection is gone.
-pub fn knock(connection: &Connection, secret: &[u8; 16]) -> bool {
+pub fn send_dialler_hello(connection: &Connection, secret: &[u8; 16]) -> bool {
     let mut bytes = [0; LEN];
     bytes[..2].copy_from_slice(&[KIND, VERSION]);
     bytes[2..].copy_from_slice(secret);
@@ -24,7 +24,7 @@ pub fn knock(connection: &Connection, secret: &[u8; 16]) -> bool {
 }
 
 /// The secret that the sender on this connection comes with; `None` if it says nothing in time, or nonsense.
-pub fn answer(connection: &Connection) -> Option<[u8; 16]> {
+pub fn receive_dialler_hello(connection: &Connection) -> Option<[u8; 16]> {
     let read = async {
         let (_unused, mut stream) = connection.accept_stream().await.ok()?;
         let mut bytes = [0; LEN];
@@ -33,5 +33,5 @@ pub fn answer(connection: &Connection) -> Option<[u8; 16]> {
         let [KIND, VERSION, secret @ ..] = bytes else { return None };
         ended.then_some(secret)
     };
-    block_on_timeout(read, GREETING_TIMEOUT)?
+    block_on_timeout(read, NEGOTIATION_TIMEOUT)?
 }

@@ -1,15 +1,15 @@
-//! Whose turn it is to take work, and the large file whose chunks all workers claim.
+//! The large file whose chunks all workers claim, and the lock under which a worker takes work.
 //!
-//! Whoever waits for the plan holds the turn. Who only helps with large files waits until one is shared.
+//! A worker that waits for the plan holds the lock. One that works on the chunks of large files only waits until one is shared.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::worker::Active;
-use crate::session::lock;
+use super::large_file::Active;
+use crate::lock::lock;
 
-/// The turn.
-pub(crate) struct Turn {
+/// See the module.
+pub(crate) struct SharedFile {
     /// The file that is shared.
     active: Mutex<Option<Active>>,
     changed: Condvar,
@@ -19,9 +19,9 @@ pub(crate) struct Turn {
     shares: AtomicBool,
 }
 
-impl Turn {
+impl SharedFile {
     /// As it suits this machine.
-    pub(crate) fn here() -> Self {
+    pub(crate) fn new() -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             active: Mutex::new(None),
@@ -35,27 +35,27 @@ impl Turn {
         self.shares.store(true, Relaxed);
     }
 
-    /// Waits for the turn.
+    /// Waits for the lock.
     pub(crate) fn take(&self) -> MutexGuard<'_, Option<Active>> {
         lock(&self.active)
     }
 
-    /// Shares `big`, or makes it the caller's `own`.
-    pub(crate) fn place(
+    /// Shares `large`, or makes it the caller's `own`.
+    pub(crate) fn put(
         &self,
-        mut turn: MutexGuard<'_, Option<Active>>,
+        mut shared: MutexGuard<'_, Option<Active>>,
         own: &mut Option<Active>,
-        big: Active,
+        large: Active,
     ) {
         if self.shares.load(Relaxed) {
-            *turn = Some(big);
+            *shared = Some(large);
             self.changed.notify_all();
         } else {
-            *own = Some(big);
+            *own = Some(large);
         }
     }
 
-    /// Has everyone who waits look whether it is over. The plan is stopped before: whoever waits for it holds the turn.
+    /// Has everyone who waits look whether it is over. The plan is stopped before: whoever waits for it holds the lock.
     pub(crate) fn stop(&self) {
         drop(self.take());
         self.changed.notify_all();
@@ -68,12 +68,12 @@ impl Turn {
         over: impl Fn() -> bool,
         next: impl Fn(&mut Option<Active>) -> Option<T>,
     ) -> Option<T> {
-        let mut turn = self.take();
+        let mut shared = self.take();
         while !over() {
-            if let Some(found) = next(&mut turn) {
+            if let Some(found) = next(&mut shared) {
                 return Some(found);
             }
-            turn = self.changed.wait(turn).unwrap_or_else(PoisonError::into_inner);
+            shared = self.changed.wait(shared).unwrap_or_else(PoisonError::into_inner);
         }
         None
     }

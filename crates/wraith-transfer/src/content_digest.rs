@@ -5,18 +5,18 @@
 //! set of items with the same sum is a lattice problem of about 200 bits. Here an item is (entry number, root).
 
 /// Words in the sum.
-const LANES: usize = 1024;
+const WORDS: usize = 1024;
 
 /// An order-independent hash of (entry number, root) pairs.
 #[derive(Clone)]
-pub struct Contents {
-    sum: Box<[u16; LANES]>,
+pub struct ContentDigest {
+    sum: Box<[u16; WORDS]>,
 }
 
-impl Contents {
+impl ContentDigest {
     /// The hash of nothing.
     pub fn new() -> Self {
-        Self { sum: Box::new([0; LANES]) }
+        Self { sum: Box::new([0; WORDS]) }
     }
 
     /// Adds one file. Adding it twice is not the same as once.
@@ -24,32 +24,32 @@ impl Contents {
         let mut hasher = blake3::Hasher::new_derive_key("wraith/1 contents item");
         hasher.update(&entry.to_be_bytes());
         hasher.update(root);
-        let mut wide = [0u8; 2 * LANES];
+        let mut wide = [0u8; 2 * WORDS];
         hasher.finalize_xof().fill(&mut wide);
-        for (lane, word) in self.sum.iter_mut().zip(wide.chunks_exact(2)) {
-            *lane = lane.wrapping_add(u16::from_be_bytes([word[0], word[1]]));
+        for (sum, word) in self.sum.iter_mut().zip(wide.chunks_exact(2)) {
+            *sum = sum.wrapping_add(u16::from_be_bytes([word[0], word[1]]));
         }
     }
 
     /// The 32-byte hash of everything added so far.
     pub fn digest(&self) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new_derive_key("wraith/1 contents");
-        for lane in self.sum.iter() {
-            hasher.update(&lane.to_be_bytes());
+        for word in self.sum.iter() {
+            hasher.update(&word.to_be_bytes());
         }
         *hasher.finalize().as_bytes()
     }
 }
 
-impl Default for Contents {
+impl Default for ContentDigest {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl std::fmt::Debug for Contents {
+impl std::fmt::Debug for ContentDigest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Contents").field(&blake3::Hash::from_bytes(self.digest())).finish()
+        f.debug_tuple("ContentDigest").field(&blake3::Hash::from_bytes(self.digest())).finish()
     }
 }
 
@@ -60,7 +60,7 @@ mod tests {
     #[test]
     fn the_order_of_files_does_not_matter_and_everything_else_does() {
         let of = |items: &[(u32, u8)]| {
-            let mut contents = Contents::new();
+            let mut contents = ContentDigest::new();
             items.iter().for_each(|&(entry, byte)| contents.add(entry, &[byte; 32]));
             contents.digest()
         };

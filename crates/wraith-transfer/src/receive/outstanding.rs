@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use crate::limits::{OUTSTANDING_ENTRIES_MAX, OUTSTANDING_PATH_BYTES_MAX};
-use crate::session::lock;
+use crate::lock::lock;
 
 /// What the table must know of a file.
 pub(crate) trait Outstanding {
@@ -17,7 +17,7 @@ pub(crate) trait Outstanding {
 
 /// See the module.
 #[derive(Debug)]
-pub(crate) struct Table<F> {
+pub(crate) struct OutstandingFiles<F> {
     state: Mutex<State<F>>,
     changed: Condvar,
 }
@@ -32,7 +32,7 @@ struct State<F> {
     stopped: bool,
 }
 
-impl<F: Outstanding> Table<F> {
+impl<F: Outstanding> OutstandingFiles<F> {
     pub(crate) fn new() -> Self {
         let state = State {
             files: HashMap::new(),
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_file_can_be_taken_once_and_the_end_waits_until_it_is_settled() {
-        let table = Table::new();
+        let table = OutstandingFiles::new();
         table.insert([(7, Arc::new(3))]);
         assert!(table.get(7).is_some() && table.get(8).is_none());
         assert!(table.take(7).is_some());
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn long_names_fill_the_table_too() {
-        let table = Table::new();
+        let table = OutstandingFiles::new();
         table.insert([(0, Arc::new(OUTSTANDING_PATH_BYTES_MAX))]);
         std::thread::scope(|scope| {
             let room = scope.spawn(|| table.wait_for_room());

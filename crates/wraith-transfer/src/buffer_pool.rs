@@ -5,7 +5,7 @@
 //! windows below allow.
 //!
 //! What is read long before it is sent has left the caches by then and is fetched from memory twice. So no more is out than
-//! the path needs ([`Pool::take`]), and the buffer that came back last is used first.
+//! the path needs ([`BufferPool::take`]), and the buffer that came back last is used first.
 
 use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use wraith_core::ConnectionStats;
 
+use crate::lock::lock;
 use crate::record::{HEADER_BYTES_MAX, RECORD_BODY_BYTES_MAX};
-use crate::session::lock;
 
 /// Buffers of one transfer (32 MiB): what a path of 10 Gbit/s and 25 ms holds.
 const BUFFERS_MAX: usize = 128;
@@ -25,7 +25,7 @@ const BUFFERS_MAX: usize = 128;
 const AHEAD_BYTES: u64 = 2 * 1024 * 1024;
 
 /// Age of the estimate of what the path holds: the statistics it is made from are not fresher.
-const LOOK_INTERVAL: Duration = Duration::from_millis(10);
+const ESTIMATE_MAX_AGE: Duration = Duration::from_millis(10);
 
 /// Room in front of the data, for one header.
 pub(crate) const HEAD_ROOM: usize = HEADER_BYTES_MAX;
@@ -35,7 +35,7 @@ pub(crate) const BUFFER_BYTES: usize = HEAD_ROOM + RECORD_BODY_BYTES_MAX;
 
 /// A bounded set of buffers, shared by clones.
 #[derive(Clone, Default)]
-pub(crate) struct Pool(Arc<Shared>);
+pub(crate) struct BufferPool(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
@@ -86,7 +86,7 @@ fn worth(path: &ConnectionStats) -> u64 {
     AHEAD_BYTES.saturating_add(u64::try_from(2 * held).unwrap_or(u64::MAX))
 }
 
-impl Pool {
+impl BufferPool {
     /// A buffer of [`BUFFER_BYTES`] with unspecified content. Waits until there is one, and until the buffers that are out
     /// hold less than twice what the `paths` do; `None` if it stopped.
     pub(crate) fn take<Paths>(&self, paths: impl FnOnce() -> Paths) -> Option<Buffer>
@@ -97,7 +97,7 @@ impl Pool {
         let looked = lock(&self.0.state).allowed;
         // Asked outside the lock: whoever tells may have buffers to give back.
         let allowed = match looked {
-            Some((_, at)) if now - at < LOOK_INTERVAL => None,
+            Some((_, at)) if now - at < ESTIMATE_MAX_AGE => None,
             _ => Some((paths().into_iter().map(|path| worth(&path)).sum(), now)),
         };
         let mut state = lock(&self.0.state);
@@ -130,7 +130,7 @@ pub(crate) struct Buffer {
     bytes: Box<[u8]>,
     /// What it counts for in [`State::out`].
     out: u64,
-    pool: Pool,
+    pool: BufferPool,
 }
 
 impl Buffer {
@@ -183,7 +183,7 @@ mod tests {
 
     /// Buffers that are given out at once.
     fn at_once(path: ConnectionStats, fill: usize) -> usize {
-        let pool = Pool::default();
+        let pool = BufferPool::default();
         let mut frozen = Vec::new();
         while {
             let state = lock(&pool.0.state);
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_buffer_comes_back_when_the_stream_lets_go_of_it() {
-        let pool = Pool::default();
+        let pool = BufferPool::default();
         let mut buffer = pool.take(|| [long()]).unwrap();
         buffer.bytes()[HEAD_ROOM] = 7;
         let bytes = buffer.freeze(HEAD_ROOM..HEAD_ROOM + 1);
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn there_are_only_so_many_buffers_and_a_stop_frees_whoever_waits() {
-        let pool = Pool::default();
+        let pool = BufferPool::default();
         let all: Vec<Buffer> = (0..BUFFERS_MAX).map(|_| pool.take(|| [long()]).unwrap()).collect();
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| pool.take(|| [long()]).is_some());
