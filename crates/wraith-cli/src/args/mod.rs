@@ -2,6 +2,7 @@
 
 mod config;
 mod contacts;
+pub mod continuing;
 mod doctor;
 mod pages;
 pub mod units;
