@@ -8,10 +8,9 @@ use std::time::Duration;
 use wraith_discovery::{Giver, Happened, Lan, Place, Places, Ticket, Waiting, rendezvous, wait};
 use zeroize::Zeroizing;
 
-use crate::args::{MeetingArgs, SendArgs};
+use crate::args::{MeetingArgs, SendArgs, continuing};
 use crate::failure::{Exit, Failure};
 use crate::output::{Event, Reporter};
-use crate::send::{command_again, shell_word};
 
 /// Makes a code for `ticket` and waits with it wherever the arguments say. None if a ticket was asked for, or if there is
 /// no place to wait at. `give_up` is called when the code has ended unused.
@@ -31,7 +30,7 @@ pub fn offer(
         // Who cannot reach the sender there need not hear of it.
         places.lan = Lan::With(address.ip());
     }
-    let story = Story { reporter: Arc::clone(reporter), again: command_again(args), give_up };
+    let story = Story { reporter: Arc::clone(reporter), again: continuing::command(), give_up };
     let (ticket, everywhere) =
         (ticket.clone(), args.listen.is_none_or(|a| a.ip().is_unspecified()));
     let make = move |seen: Option<IpAddr>| with_seen(&ticket, seen.filter(|_| everywhere));
@@ -114,20 +113,6 @@ pub fn explain_places(waiting: &Waiting, args: &MeetingArgs, expires: u64, repor
         "\nWaiting {}.\nThe code is good for one try within {life}. Ctrl-C stops.",
         places.join(" and ")
     ));
-}
-
-/// The words of a command line that name these places.
-pub fn meeting_words(args: &MeetingArgs) -> Vec<String> {
-    let mut words = Vec::new();
-    if let Some(server) = &args.rendezvous {
-        words.push(format!("--rendezvous {}", shell_word(server)));
-    }
-    match &args.lan {
-        Lan::Off => words.push("--lan off".into()),
-        Lan::Named(name) => words.push(format!("--lan {}", shell_word(name))),
-        Lan::All | Lan::With(_) => {}
-    }
-    words
 }
 
 /// The ticket with the address that a rendezvous server saw, if it is a new one: good when the router in between forwards

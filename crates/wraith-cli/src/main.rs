@@ -49,6 +49,11 @@ fn main() -> ExitCode {
         Err(none) => return no_command(none),
     };
     let reporter = Arc::new(Reporter::new(cli.output));
+    if let Err(failure) = output::log::start(&cli.log, &reporter) {
+        reporter.failure(&failure);
+        return ExitCode::from(failure.exit as u8);
+    }
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), command = cli.command.name(), "begins");
     for warning in config::unknown_variables() {
         reporter.warn(warning);
     }
@@ -69,8 +74,12 @@ fn main() -> ExitCode {
     };
     // How a command failed says more than that it could not be written.
     match result.and_then(|()| reporter.unwritten()) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => {
+            tracing::info!(exit = 0, "ends");
+            ExitCode::SUCCESS
+        }
         Err(failure) => {
+            tracing::info!(exit = failure.exit as u8, code = failure.exit.name(), "ends");
             reporter.failure(&failure);
             ExitCode::from(failure.exit as u8)
         }

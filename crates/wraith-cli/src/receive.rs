@@ -8,10 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use clap::ValueEnum;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::Access;
-use wraith::state::{Recorder, SavedTicket};
+use wraith::state::Recorder;
 use wraith_crypto::SecretIdentity;
 use wraith_discovery::Ticket;
 use wraith_transfer::{
@@ -21,7 +20,7 @@ use wraith_transfer::{
 use wraith_transport::{CloseReason, ConnectError, Connection, Endpoint, block_on_timeout};
 use zeroize::Zeroizing;
 
-use crate::args::{OnConflict, ReceiveArgs};
+use crate::args::{ReceiveArgs, continuing};
 use crate::ask::Answers;
 use crate::code;
 use crate::contacts::{Keep, Other, after_transfer};
@@ -36,7 +35,6 @@ use crate::output::{Meter, Reporter, Ticker};
 use crate::pipe;
 use crate::regain::Asking;
 use crate::report::{self, Story};
-use crate::send::shell_word;
 
 /// Between two attempts to reach a sender that cannot be reached at all (no route, no interface).
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
@@ -64,7 +62,11 @@ pub fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> 
     let endpoint = endpoint::bind_to_receive(identity).map_err(|error| {
         Failure::new(Exit::Other, format!("cannot open a socket: {}", plain(&error)))
     })?;
-    let again = command_again(args, saved.as_ref());
+    let again = match saved.as_ref().filter(|_| args.code) {
+        // A code that was made here brings its ticket back as one that was typed does.
+        Some(saved) => continuing::command_with_code(saved.code()),
+        None => continuing::command(),
+    };
     let receiving = Receiving {
         args,
         reporter,
@@ -142,30 +144,6 @@ fn check_target(args: &ReceiveArgs) -> Result<(), Failure> {
     }
     let access = Access::WRITE_OK | Access::EXEC_OK;
     rustix::fs::access(there, access).map_err(|errno| cannot(&plain(&errno.into())))
-}
-
-/// The command line that continues this receive. A ticket that was asked for stays out of what may become a log.
-fn command_again(args: &ReceiveArgs, saved: Option<&SavedTicket>) -> String {
-    let mut words = vec!["wraith receive".to_owned()];
-    // A code that was made here brings its ticket back as one that was typed does.
-    words.extend(saved.filter(|_| args.code).map(|saved| saved.code().to_owned()));
-    words.extend(args.wanted.iter().map(|word| shell_word(&word.to_string_lossy())));
-    words.extend(code::meeting_words(&args.meeting));
-    words.extend(args.rate.as_ref().map(|rate| format!("--rate {rate}")));
-    words.extend(args.lanes.lanes.map(|lanes| format!("--lanes {lanes}")));
-    let out = args.out.to_string_lossy();
-    if out != "." {
-        words.push(format!("-o {}", shell_word(&out)));
-    }
-    if args.on_conflict != OnConflict::Ask {
-        let value = args.on_conflict.to_possible_value().expect("no variant is hidden");
-        words.push(format!("--on-conflict {}", value.get_name()));
-    }
-    if args.whole_file {
-        words.push("--whole-file".into());
-    }
-    words.extend(args.record.words());
-    words.join(" ")
 }
 
 /// One `wraith receive` at work, over all its connections.

@@ -16,7 +16,7 @@ use wraith_transfer::Role;
 use wraith_transport::Endpoint;
 
 use crate::addresses;
-use crate::args::{Congestion, SendArgs};
+use crate::args::{SendArgs, continuing};
 use crate::ask::Answers;
 use crate::call;
 use crate::code;
@@ -87,7 +87,7 @@ pub fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
     drop(serving);
     endpoint.close();
     match interrupt.caught() {
-        Some(exit) if result.is_err() => return Err(stopped(exit, args)),
+        Some(exit) if result.is_err() => return Err(stopped(exit)),
         // With --keep the same command goes on with the same ticket another day.
         _ if args.keep => return result,
         _ => result?,
@@ -183,116 +183,14 @@ fn is_special(kind: FileType) -> bool {
     !(kind.is_file() || kind.is_dir() || kind.is_symlink())
 }
 
-fn stopped(exit: Exit, args: &SendArgs) -> Failure {
-    let command = command_again(args);
+fn stopped(exit: Exit) -> Failure {
+    let command = continuing::command();
     Failure::new(exit, "stopped").hint(format!("to continue, run again: {command}"))
-}
-
-/// The command line that continues this send.
-pub fn command_again(args: &SendArgs) -> String {
-    let mut words = vec!["wraith send".to_owned()];
-    if let Some(address) = args.listen {
-        words.push(format!("--listen {address}"));
-    }
-    if args.ticket {
-        words.push("--ticket".into());
-    }
-    if args.keep {
-        words.push("--keep".into());
-    }
-    if args.receivers > 1 {
-        words.push(format!("-n {}", args.receivers));
-    }
-    if let Some(rate) = &args.rate {
-        words.push(format!("--rate {rate}"));
-    }
-    words.extend(args.lanes.lanes.map(|lanes| format!("--lanes {lanes}")));
-    words.extend(args.to.as_ref().map(|name| format!("--to {name}")));
-    words.extend(code::meeting_words(&args.meeting));
-    if args.congestion == Congestion::Cubic {
-        words.push("--congestion cubic".into());
-    }
-    if args.is_piped() && args.name != "stdin" {
-        words.push(format!("--name {}", shell_word(&args.name)));
-    }
-    if args.whole_file {
-        words.push("--whole-file".into());
-    }
-    let paths = args.paths.iter().map(|path| path.to_string_lossy());
-    if paths.clone().any(|path| path.len() > 1 && path.starts_with('-')) {
-        words.push("--".into());
-    }
-    words.extend(paths.map(|path| shell_word(&path)));
-    words.join(" ")
-}
-
-/// A word as a shell reads it back.
-pub fn shell_word(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "-_./:,+@%=".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    if !word.contains(is_unsafe) {
-        return format!("'{}'", word.replace('\'', r"'\''"));
-    }
-    // What would move the cursor or the reading direction is spelt out; bash, zsh and ksh read this.
-    let mut quoted = String::from("$'");
-    for c in word.chars() {
-        match c {
-            '\'' | '\\' => quoted.extend(['\\', c]),
-            '\n' => quoted.push_str("\\n"),
-            c if c.is_ascii_control() => quoted.push_str(&format!("\\x{:02x}", u32::from(c))),
-            c if is_unsafe(c) => quoted.push_str(&format!("\\u{:04x}", u32::from(c))),
-            c => quoted.push(c),
-        }
-    }
-    quoted + "'"
-}
-
-/// Control characters, and those that turn the reading direction.
-fn is_unsafe(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_shell_reads_a_word_as_it_was_meant() {
-        let words = [
-            "film.mov",
-            "my film",
-            "it's",
-            "$HOME",
-            "",
-            "-rf",
-            "we ird\u{1b}[31m\n;id'\\x",
-            "a\u{202e}b",
-            "\u{85}next",
-            "tab\there",
-            "émile ü 文",
-        ];
-        for word in words {
-            let quoted = shell_word(word);
-            assert!(!quoted.chars().any(is_unsafe), "{quoted:?}");
-            let script = format!("printf %s {quoted}");
-            let mut bash = std::process::Command::new("bash");
-            let Ok(said) = bash.args(["-c", &script]).env("LC_ALL", "C.UTF-8").output() else {
-                return eprintln!("skipped: there is no bash");
-            };
-            assert_eq!(String::from_utf8_lossy(&said.stdout), word, "{quoted}");
-        }
-    }
-
-    #[test]
-    fn words_can_be_pasted_into_a_shell() {
-        assert_eq!(shell_word("film.mov"), "film.mov");
-        assert_eq!(shell_word("my film.mov"), "'my film.mov'");
-        assert_eq!(shell_word("it's"), r"'it'\''s'");
-        assert_eq!(shell_word(""), "''");
-    }
 
     #[test]
     fn a_link_is_named_by_itself_and_not_by_where_it_leads() {

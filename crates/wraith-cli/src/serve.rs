@@ -24,13 +24,12 @@ use wraith_transfer::{
 };
 use wraith_transport::{CloseReason, Connection, Endpoint, block_on};
 
-use crate::args::SendArgs;
+use crate::args::{SendArgs, continuing};
 use crate::failure::{Exit, Failure};
 use crate::interrupt::Interrupt;
 use crate::output::{Meter, Reporter, Ticker};
 use crate::regain::Answering;
 use crate::report::Story;
-use crate::send::command_again;
 
 /// Connections served at once, nearly all of them strangers without the secret: enough that a few cannot keep the
 /// receiver out, few enough that their threads are nothing.
@@ -465,7 +464,7 @@ impl<'a> Serving<'a> {
                 let message =
                     format!("{} of {} lack files that could not be sent", n, Receivers(self.done));
                 Err(Failure::new(Exit::Partial, message)
-                    .hint(format!("for the rest, run again: {}", command_again(self.args))))
+                    .hint(format!("for the rest, run again: {}", continuing::command())))
             }
         })
     }
@@ -493,7 +492,7 @@ impl<'a> Serving<'a> {
     }
 
     fn failure(&self, error: &TransferError) -> Failure {
-        crate::report::failure(error, &command_again(self.args))
+        crate::report::failure(error, &continuing::command())
     }
 }
 

@@ -2,7 +2,9 @@
 
 mod config;
 mod contacts;
+pub mod continuing;
 mod doctor;
+mod log;
 mod pages;
 pub mod units;
 mod verify;
@@ -22,6 +24,7 @@ use wraith_transfer::limits::LANES_MAX;
 pub use config::{ConfigAction, ConfigArgs};
 pub use contacts::{Accept, ContactAction, ContactArgs, ListenArgs};
 pub use doctor::DoctorArgs;
+pub use log::{LogArgs, QlogArgs};
 pub use pages::{CompletionsArgs, ManArgs};
 pub use verify::{RecordArgs, VerifyArgs};
 
@@ -39,6 +42,9 @@ pub struct Cli {
 
     #[command(flatten)]
     pub output: OutputArgs,
+
+    #[command(flatten)]
+    pub log: LogArgs,
 }
 
 /// How to report.
@@ -88,6 +94,27 @@ pub enum Command {
     Completions(CompletionsArgs),
     /// Write the man pages into a folder, or print the first one
     Man(ManArgs),
+}
+
+impl Command {
+    /// Its name on the command line.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Send(_) => "send",
+            Self::Receive(_) => "receive",
+            Self::Listen(_) => "listen",
+            Self::Verify(_) => "verify",
+            Self::Contact(_) => "contact",
+            Self::Id => "id",
+            Self::Hash(_) => "hash",
+            Self::Demo(_) => "demo",
+            Self::Rendezvous(_) => "rendezvous",
+            Self::Doctor(_) => "doctor",
+            Self::Config(_) => "config",
+            Self::Completions(_) => "completions",
+            Self::Man(_) => "man",
+        }
+    }
 }
 
 /// Where the two sides of a code meet.
@@ -197,6 +224,9 @@ pub struct SendArgs {
     /// Congestion control: bbr also fills a line that loses packets by itself, cubic shares it as most of TCP does
     #[arg(long, value_enum, default_value_t)]
     pub congestion: Congestion,
+
+    #[command(flatten)]
+    pub qlog: QlogArgs,
 }
 
 impl SendArgs {
@@ -288,6 +318,9 @@ pub struct ReceiveArgs {
     /// Keep trying for this many seconds when a connection that worked is lost
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value_t = 600)]
     pub reconnect: u64,
+
+    #[command(flatten)]
+    pub qlog: QlogArgs,
 }
 
 impl ReceiveArgs {

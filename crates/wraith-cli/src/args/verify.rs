@@ -51,13 +51,4 @@ impl RecordArgs {
     pub fn room(&self) -> Option<u64> {
         (!self.no_record).then_some(self.record_max.0)
     }
-
-    /// The words of a command line that say the same.
-    pub fn words(&self) -> Option<String> {
-        match self.room() {
-            None => Some("--no-record".into()),
-            Some(_) if ROOM.parse() == Ok(self.record_max) => None,
-            Some(bytes) => Some(format!("--record-max {bytes}")),
-        }
-    }
 }

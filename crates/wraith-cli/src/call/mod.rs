@@ -23,7 +23,7 @@ use wraith_transfer::{
 };
 use wraith_transport::{Connection, Endpoint};
 
-use crate::args::SendArgs;
+use crate::args::{SendArgs, continuing};
 use crate::ask::Answers;
 use crate::code;
 use crate::contacts::{self, Keep, Other, after_transfer};
@@ -35,7 +35,7 @@ use crate::lanes;
 use crate::output::{Event, Meter, Reporter, Ticker};
 use crate::pipe;
 use crate::report::{self, Story};
-use crate::send::{command_again, sources};
+use crate::send::sources;
 use reach::{Reached, Reaching};
 
 /// How long the contact is looked for if no other time is asked for; as a receiver looks for its sender.
@@ -94,7 +94,7 @@ pub fn run(args: &SendArgs, name: &Name, reporter: &Arc<Reporter>) -> Result<(),
             after_transfer(&calling.other(&reached), Keep::No, &answers, &interrupt, reporter)
         }
         (Some(exit), Err(_)) => {
-            let again = command_again(args);
+            let again = continuing::command();
             Err(Failure::new(exit, "stopped").hint(format!("to continue, run again: {again}")))
         }
         (None, Err(failure)) => Err(failure),
@@ -154,7 +154,7 @@ impl Calling<'_> {
             let (reached, connection) = match (self.reach(deadline), &lost) {
                 (Ok(found), _) => found,
                 (Err(_), Some(error)) if self.interrupt.caught().is_none() => {
-                    return Err(report::failure(error, &command_again(self.args)));
+                    return Err(report::failure(error, &continuing::command()));
                 }
                 (Err(failure), _) => return Err(failure),
             };
@@ -175,7 +175,7 @@ impl Calling<'_> {
                     drop(ticker);
                     let bytes = options.progress.bytes();
                     self.story.sent(&report, bytes);
-                    let again = command_again(self.args);
+                    let again = continuing::command();
                     return report
                         .outcome()
                         .map_err(|e| report::failure(&e, &again))
@@ -200,7 +200,7 @@ impl Calling<'_> {
                     lost = Some(error);
                     thread::sleep(AGAIN);
                 }
-                Err(error) => return Err(report::failure(&error, &command_again(self.args))),
+                Err(error) => return Err(report::failure(&error, &continuing::command())),
             }
         }
     }

@@ -7,6 +7,7 @@
 mod bottleneck;
 mod event;
 mod line;
+pub mod log;
 mod meter;
 pub mod qr;
 #[cfg(test)]

@@ -32,6 +32,7 @@ mod large_file;
 mod left_out;
 mod links_lead_nowhere;
 mod listen;
+mod logging;
 mod lost_peer;
 mod lying;
 mod lying_about_old_copies;
