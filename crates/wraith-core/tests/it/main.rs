@@ -9,4 +9,5 @@ mod counting;
 mod datagrams;
 mod handshake;
 mod pair;
+mod qlog;
 mod transfer;
