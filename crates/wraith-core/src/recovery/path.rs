@@ -267,10 +267,13 @@ impl Path {
 
     fn adopt(&mut self) {
         self.control = self.controller.control(&self.rtt);
-        let Control { window, pacing_rate, .. } = &mut self.control;
-        debug_assert!(*window >= minimum_window(self.mtu) && *pacing_rate > 0);
+        // A controller from outside may break the invariants; nothing here relies on it.
+        let Control { window, pacing_rate, send_quantum: quantum, acks_per_window, .. } =
+            &mut self.control;
         *window = (*window).clamp(minimum_window(self.mtu), WINDOW_BYTES_MAX);
         *pacing_rate = (*pacing_rate).max(1);
+        *quantum = (*quantum).max(u64::from(self.mtu));
+        *acks_per_window = (*acks_per_window).max(1);
         if self.rate_limit < self.control.pacing_rate {
             self.control.pacing_rate = self.rate_limit;
             let quantum = send_quantum(self.rate_limit, self.mtu);

@@ -9,17 +9,17 @@ const ROUNDS_MAX: u64 = 3;
 impl Bbr {
     pub(super) fn enter_drain(&mut self) {
         self.state = State::Drain;
-        self.short_term.probed_until = self.short_term.delivered;
-        self.drain_since = self.round.count;
+        self.probe_losses.end_probe(self.short_term.delivered);
+        self.drain_start_round = self.round.round_count;
     }
 
     /// CheckDrainDone.
     pub(super) fn check_drain_done(&mut self, acked: &Acked) {
         if self.state == State::Drain
             && (acked.in_flight <= self.inflight(self.bw, 1.0)
-                || self.round.count > self.drain_since + ROUNDS_MAX)
+                || self.round.round_count > self.drain_start_round + ROUNDS_MAX)
         {
-            self.start_down(acked.now, acked.delivered);
+            self.start_probe_bw_down(acked.now, acked.delivered);
         }
     }
 }

@@ -1,66 +1,65 @@
 //! The round trip of the empty path (draft §5.3.4.3, §5.5.7), and when it must be measured again.
 //!
-//! `min_rtt` is the smallest sample of ten seconds. If for five nothing as small was seen, the queue must be drained
-//! on purpose (ProbeRTT).
-//!
-//! Deviation: a sample that *equals* the minimum, to [`SAME_DIVISOR`] or within [`HOST_RTT`], counts as a measurement of
-//! it; the draft wants a smaller one. A flow alone on its path sees the empty path all the time, and ProbeRTT costs
-//! it two seconds of each ten where the round trip is 600 ms; a flow that stands in a queue does not see it.
+//! `min_rtt` is the smallest sample of ten seconds. If for five seconds nothing as small was seen, the queue must be drained
+//! on purpose (ProbeRTT). What counts as small is in [`empty_path`](super::extensions::empty_path).
 
 use std::time::Duration;
 
-use super::HOST_RTT;
+use super::extensions::empty_path;
 use crate::Time;
 
 /// Draft: MinRTTFilterLen.
 const FILTER: Duration = Duration::from_secs(10);
 /// Draft: ProbeRTTInterval.
 pub(super) const PROBE_INTERVAL: Duration = Duration::from_secs(5);
-/// A sample within this part of the minimum is the same.
-const SAME_DIVISOR: u32 = 64;
 
 /// The estimator. Durations are `Duration::MAX` before the first sample.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MinRtt {
-    rtt: Duration,
-    at: Time,
-    recent: Duration,
-    recent_at: Time,
+    min_rtt: Duration,
+    min_rtt_stamp: Time,
+    probe_rtt_min_delay: Duration,
+    probe_rtt_min_stamp: Time,
 }
 
 impl MinRtt {
     pub(super) fn new(now: Time) -> Self {
-        Self { rtt: Duration::MAX, at: now, recent: Duration::MAX, recent_at: now }
+        Self {
+            min_rtt: Duration::MAX,
+            min_rtt_stamp: now,
+            probe_rtt_min_delay: Duration::MAX,
+            probe_rtt_min_stamp: now,
+        }
     }
 
     /// The estimate, if there was a sample.
     pub(super) fn get(&self) -> Option<Duration> {
-        (self.rtt != Duration::MAX).then_some(self.rtt)
+        (self.min_rtt != Duration::MAX).then_some(self.min_rtt)
     }
 
     /// Takes the sample of an ACK, if it has one. True if the path has not been seen empty for too long.
     pub(super) fn update(&mut self, now: Time, sample: Option<Duration>) -> bool {
-        let due = now > self.recent_at + PROBE_INTERVAL;
+        let due = now > self.probe_rtt_min_stamp + PROBE_INTERVAL;
         if let Some(sample) = sample {
-            if sample < self.recent || due {
-                self.recent = sample;
-                self.recent_at = now;
-            } else if sample <= (self.recent + self.recent / SAME_DIVISOR).max(HOST_RTT) {
-                self.recent_at = now;
+            if sample < self.probe_rtt_min_delay || due {
+                self.probe_rtt_min_delay = sample;
+                self.probe_rtt_min_stamp = now;
+            } else if empty_path::is_as_short(sample, self.probe_rtt_min_delay) {
+                self.probe_rtt_min_stamp = now;
             }
         }
-        if self.recent < self.rtt || now > self.at + FILTER {
-            self.rtt = self.recent;
-            self.at = self.recent_at;
-        } else if self.recent <= self.rtt + self.rtt / SAME_DIVISOR {
-            self.at = self.recent_at;
+        if self.probe_rtt_min_delay < self.min_rtt || now > self.min_rtt_stamp + FILTER {
+            self.min_rtt = self.probe_rtt_min_delay;
+            self.min_rtt_stamp = self.probe_rtt_min_stamp;
+        } else if empty_path::is_still(self.probe_rtt_min_delay, self.min_rtt) {
+            self.min_rtt_stamp = self.probe_rtt_min_stamp;
         }
         due
     }
 
     /// The queue was just drained: the next time is five seconds from now.
     pub(super) fn on_probed(&mut self, now: Time) {
-        self.recent_at = now;
+        self.probe_rtt_min_stamp = now;
     }
 }
 

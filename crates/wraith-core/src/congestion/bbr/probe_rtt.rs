@@ -8,7 +8,7 @@ use crate::Time;
 use crate::congestion::controller::Acked;
 
 /// Draft: ProbeRTTCwndGain, the part of the bandwidth-delay product that stays in flight.
-pub(super) const WINDOW_GAIN: f64 = 0.5;
+pub(super) const CWND_GAIN: f64 = 0.5;
 /// Draft: ProbeRTTDuration.
 const DURATION: Duration = Duration::from_millis(200);
 
@@ -32,7 +32,7 @@ impl Bbr {
     /// CheckProbeRTT.
     pub(super) fn check_probe_rtt(&mut self, acked: &Acked, path_not_seen_empty: bool) {
         if self.state != State::ProbeRtt && path_not_seen_empty && !self.idle_restart {
-            self.save_window();
+            self.save_cwnd();
             self.state = State::ProbeRtt;
             self.probe_rtt = ProbeRtt::default();
             self.cycle.stop_probing();
@@ -49,14 +49,14 @@ impl Bbr {
     fn handle_probe_rtt(&mut self, acked: &Acked) {
         self.probe_rtt.delivered = acked.delivered;
         if self.probe_rtt.done_at.is_none() {
-            if acked.in_flight <= self.probe_rtt_window() {
+            if acked.in_flight <= self.probe_rtt_cwnd() {
                 self.probe_rtt.done_at = Some(acked.now + DURATION);
                 self.probe_rtt.round_done = false;
                 self.round.begin(acked.delivered);
             }
             return;
         }
-        self.probe_rtt.round_done |= self.round.started;
+        self.probe_rtt.round_done |= self.round.round_start;
         if self.probe_rtt.round_done {
             self.check_probe_rtt_done(acked.now, acked.delivered);
         }
@@ -68,11 +68,11 @@ impl Bbr {
             return;
         }
         self.min_rtt.on_probed(now);
-        self.restore_window();
-        self.short_term.bw = UNLIMITED;
-        self.short_term.inflight = UNLIMITED;
-        if self.full_pipe.reached {
-            self.start_down(now, delivered);
+        self.restore_cwnd();
+        self.short_term.bw_shortterm = UNLIMITED;
+        self.short_term.inflight_shortterm = UNLIMITED;
+        if self.full_bw.reached {
+            self.start_probe_bw_down(now, delivered);
             self.state = State::ProbeBw(Phase::Cruise);
         } else {
             self.enter_startup();
@@ -80,7 +80,7 @@ impl Bbr {
     }
 
     /// ProbeRTTCwnd.
-    pub(super) fn probe_rtt_window(&self) -> u64 {
-        self.bdp(WINDOW_GAIN).max(self.min_pipe_window())
+    pub(super) fn probe_rtt_cwnd(&self) -> u64 {
+        self.bdp_multiple(CWND_GAIN).max(self.min_pipe_cwnd())
     }
 }

@@ -6,25 +6,25 @@
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Round {
     /// Rounds so far.
-    pub(super) count: u64,
+    pub(super) round_count: u64,
     /// The ACK in progress began a round.
-    pub(super) started: bool,
+    pub(super) round_start: bool,
     /// A packet sent when this much was delivered ends the round.
-    ends_at: u64,
+    next_round_delivered: u64,
 }
 
 impl Round {
     /// A round begins now, when `delivered` bytes are.
     pub(super) fn begin(&mut self, delivered: u64) {
-        self.ends_at = delivered;
+        self.next_round_delivered = delivered;
     }
 
     /// A packet sent when `delivered_at_send` bytes were delivered was acknowledged; now `delivered` are.
     pub(super) fn update(&mut self, delivered_at_send: u64, delivered: u64) {
-        self.started = delivered_at_send >= self.ends_at;
-        if self.started {
+        self.round_start = delivered_at_send >= self.next_round_delivered;
+        if self.round_start {
             self.begin(delivered);
-            self.count += 1;
+            self.round_count += 1;
         }
     }
 }

@@ -1,32 +1,14 @@
 //! Startup (draft §5.3.1): double the rate each round until the pipe is full, as a plateau of the delivery rate or as loss
 //! says.
 //!
-//! Deviation: loss ends Startup only in a round that found no quarter more bandwidth, unless it is far beyond what
-//! a path loses by chance, and without a standing queue it must be more than that too; where the application limits the samples, so that there is no plateau to see, a middling
-//! loss decides. On a path that loses two percent anyway the draft's Startup ends at a fraction of the bandwidth.
-//!
-//! Deviation: where the round trip is long, a first window is what a few Mbit/s carry in it: what is sent at once stays
-//! what a short path gets in the same time. And it grows faster, see `hurry`.
+//! How much loss ends it is in [`startup_loss`](super::extensions::startup_loss), how it grows faster in
+//! [`fast_startup`](super::extensions::fast_startup) and [`jump_start`](super::extensions::jump_start).
 
-use std::time::Duration;
-
-use super::{Bbr, LOSS_THRESHOLD, Phase, State};
+use super::{Bbr, Phase, State};
 use crate::congestion::controller::{Acked, Lost};
-use crate::congestion::window::initial_window;
 
-/// Draft: BBRStartupFullLossCnt, runs of lost packets that a round needs to count as lossy.
-const LOST_RUNS: u32 = 6;
-/// Loss that ends Startup whatever else it finds: a queue that overflows loses this, chance rarely.
-const LOSS_CERTAIN: f64 = 0.25;
-/// Loss that ends it where the rate grew no more but round trips show no queue.
-const LOSS_WITHOUT_QUEUE: f64 = 0.15;
-/// Loss that ends it when the application limits the samples.
-const LOSS_APP_LIMITED: f64 = 0.08;
-
-/// Bytes per second that the first window allows for: 5 Mbit/s, less than it is on any path of 50 ms.
-const FIRST_RATE: f64 = 625_000.0;
-/// Bytes of the first window at most.
-const FIRST_WINDOW_MAX: u64 = 256 * 1024;
+/// Draft: StartupFullLossCnt, runs of lost packets that a round needs to count as lossy.
+const STARTUP_FULL_LOSS_CNT: u32 = 6;
 
 /// Losses of the round in progress.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,15 +18,9 @@ pub(super) struct StartupLoss {
 }
 
 impl Bbr {
-    /// Draft §5.3.1.1.
+    /// EnterStartup.
     pub(super) fn enter_startup(&mut self) {
         self.state = State::Startup;
-    }
-
-    /// Bytes in flight before anything is known but a round trip.
-    pub(super) fn first_window(&self, rtt: Duration) -> u64 {
-        let volume = (FIRST_RATE * rtt.as_secs_f64()) as u64;
-        initial_window(self.mtu).max(volume.min(FIRST_WINDOW_MAX))
     }
 
     /// Counts runs of lost packets.
@@ -56,21 +32,21 @@ impl Bbr {
         }
     }
 
-    /// Draft §5.3.1.1, CheckStartupDone.
+    /// CheckStartupDone.
     pub(super) fn check_startup_done(&mut self, acked: &Acked) {
         self.check_startup_high_loss(acked);
-        if self.state == State::Startup && self.full_pipe.reached {
+        if self.state == State::Startup && self.full_bw.reached {
             self.enter_drain();
         }
     }
 
-    /// Draft §5.3.1.3.
+    /// CheckStartupHighLoss.
     fn check_startup_high_loss(&mut self, acked: &Acked) {
-        if !self.short_term.round_started {
+        if !self.short_term.loss_round_start {
             return;
         }
         let runs = std::mem::take(&mut self.startup_loss.runs);
-        if self.state != State::Startup || self.full_pipe.reached || runs < LOST_RUNS {
+        if self.state != State::Startup || self.full_bw.reached || runs < STARTUP_FULL_LOSS_CNT {
             return;
         }
         if self.is_after_failed_jump() {
@@ -78,23 +54,15 @@ impl Bbr {
         }
         let rate = &acked.rate;
         let lost = rate.lost as f64 / rate.in_flight_at_send.max(1) as f64;
-        let enough = if rate.app_limited {
-            LOSS_APP_LIMITED
-        } else if self.full_pipe.count > 0 && self.is_queueing() {
-            LOSS_THRESHOLD
-        } else if self.full_pipe.count > 0 {
-            LOSS_WITHOUT_QUEUE
-        } else {
-            LOSS_CERTAIN
-        };
-        if lost <= enough + self.background.rate() {
+        if lost <= self.startup_loss_thresh(rate) {
             return;
         }
         self.undo.state = Some(State::Startup);
-        self.full_pipe.now = true;
-        self.full_pipe.reached = true;
-        self.long_term.rough = true;
-        self.long_term.inflight = self.bdp(1.0).max(self.short_term.inflight_latest);
+        self.full_bw.now = true;
+        self.full_bw.reached = true;
+        self.rough_bound.set();
+        self.long_term.inflight_longterm =
+            self.bdp_multiple(1.0).max(self.short_term.inflight_latest);
     }
 
     /// True in the states that undo returns to by a new probe.

@@ -1,7 +1,6 @@
 //! What a recovery episode changed, and taking it back when every loss in it was reordering (draft §5.5.11).
 
 use super::{Bbr, Phase, StartupLoss, State, UNLIMITED};
-use crate::Time;
 
 /// Saved at the first loss of an episode.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,53 +32,55 @@ impl Undo {
 impl Bbr {
     /// SaveStateUponLoss.
     pub(super) fn save_state_upon_loss(&mut self) {
-        self.save_window();
+        self.save_cwnd();
         let saved = Saved {
-            bw_shortterm: self.short_term.bw,
-            inflight_shortterm: self.short_term.inflight,
-            inflight_longterm: self.long_term.inflight,
+            bw_shortterm: self.short_term.bw_shortterm,
+            inflight_shortterm: self.short_term.inflight_shortterm,
+            inflight_longterm: self.long_term.inflight_longterm,
         };
         self.undo = Undo { state: None, saved: Some(saved) };
     }
 
     /// HandleSpuriousLossDetection.
-    pub(super) fn undo_spurious_losses(&mut self, now: Time) {
+    pub(super) fn handle_spurious_loss_detection(&mut self) {
         let Undo { state, saved: Some(saved) } = std::mem::take(&mut self.undo) else { return };
-        self.restore_window();
+        self.restore_cwnd();
         self.in_recovery = false;
         self.short_term.forgive();
         self.startup_loss = StartupLoss::default();
-        self.full_pipe.reset(0);
-        self.short_term.bw = self.short_term.bw.max(saved.bw_shortterm);
-        self.short_term.inflight = self.short_term.inflight.max(saved.inflight_shortterm);
-        self.long_term.inflight = self.long_term.inflight.max(saved.inflight_longterm);
+        self.full_bw.reset(0);
+        self.short_term.bw_shortterm = self.short_term.bw_shortterm.max(saved.bw_shortterm);
+        self.short_term.inflight_shortterm =
+            self.short_term.inflight_shortterm.max(saved.inflight_shortterm);
+        self.long_term.inflight_longterm =
+            self.long_term.inflight_longterm.max(saved.inflight_longterm);
         match state {
             Some(State::Startup) if self.state != State::Startup => {
-                self.full_pipe.reached = false;
+                self.full_bw.reached = false;
                 if self.state != State::ProbeRtt {
                     self.enter_startup();
                 }
             }
             Some(State::ProbeBw(Phase::Up)) if !self.is_up() && self.state != State::ProbeRtt => {
-                self.start_refill(now, self.short_term.delivered);
+                self.start_probe_bw_refill(self.short_term.delivered);
             }
             _ => {}
         }
-        self.bound_bw();
+        self.bound_bw_for_model();
     }
 
     /// SaveCwnd.
-    pub(super) fn save_window(&mut self) {
-        self.prior_window = if self.in_recovery || self.state == State::ProbeRtt {
-            self.prior_window.max(self.window)
+    pub(super) fn save_cwnd(&mut self) {
+        self.prior_cwnd = if self.in_recovery || self.state == State::ProbeRtt {
+            self.prior_cwnd.max(self.cwnd)
         } else {
-            self.window
+            self.cwnd
         };
     }
 
     /// RestoreCwnd; the model bounds it again at the end of the ACK.
-    pub(super) fn restore_window(&mut self) {
-        debug_assert!(self.prior_window != UNLIMITED);
-        self.window = self.window.max(self.prior_window);
+    pub(super) fn restore_cwnd(&mut self) {
+        debug_assert!(self.prior_cwnd != UNLIMITED);
+        self.cwnd = self.cwnd.max(self.prior_cwnd);
     }
 }

@@ -4,6 +4,7 @@
 pub(crate) mod flow;
 mod flows;
 mod model;
+mod plugged_in;
 mod steps;
 
 use std::ops::RangeInclusive;

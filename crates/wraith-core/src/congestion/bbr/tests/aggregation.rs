@@ -13,7 +13,7 @@ fn achieving_expected_startup_bandwidth_on_a_link_with_aggregation() {
     run.until_state(State::Drain);
     assert_close(run.bbr().max_bw.get(), 100 * MBIT, 15);
     assert!(run.bbr().extra_acked.get() > 0);
-    assert!(run.flow.recovery.window() > run.bbr().bdp(2.0) * 9 / 10);
+    assert!(run.flow.recovery.window() > run.bbr().bdp_multiple(2.0) * 9 / 10);
 }
 
 #[test]
@@ -28,7 +28,7 @@ fn achieving_expected_cruise_bandwidth_on_a_link_with_aggregation() {
         "{}",
         run.bbr().extra_acked.get()
     );
-    run.until("widened", ms(3000), |run| run.flow.recovery.window() > run.bbr().bdp(2.0));
+    run.until("widened", ms(3000), |run| run.flow.recovery.window() > run.bbr().bdp_multiple(2.0));
     let goodput = run.goodput(ms(10_000));
     assert!(goodput > 85 * MBIT, "{} Mbit/s", goodput / MBIT);
 }

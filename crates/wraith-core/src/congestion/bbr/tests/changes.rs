@@ -20,7 +20,7 @@ fn a_bound_set_by_loss_grows_exponentially_when_the_path_does() {
     let mut link = Link::clean(10 * MBIT, ms(40));
     link.queue_bytes = 6_000;
     let mut run = Run::new(link);
-    run.until("a bound", ms(10_000), |run| run.bbr().long_term.inflight != UNLIMITED);
+    run.until("a bound", ms(10_000), |run| run.bbr().long_term.inflight_longterm != UNLIMITED);
     run.until_phase(Phase::Cruise);
     run.flow.link.bytes_per_second = 100 * MBIT;
     run.flow.link.queue_bytes = 200_000;
@@ -35,7 +35,7 @@ fn decreasing_bandwidth_10x_and_ensuring_max_bandwidth_adapts_down() {
     run.until_phase(Phase::Cruise);
     run.flow.link.bytes_per_second = 10 * MBIT;
     run.flow.link.queue_bytes = 50_000;
-    run.until("slowed down", ms(3000), |run| run.bbr().short_term.bw < 40 * MBIT);
+    run.until("slowed down", ms(3000), |run| run.bbr().short_term.bw_shortterm < 40 * MBIT);
     run.until("adapted", ms(15_000), |run| run.bbr().max_bw.get() < 13 * MBIT);
     let lost = run.flow.recovery.packets_lost();
     let goodput = run.goodput(ms(10_000));
@@ -54,7 +54,8 @@ fn handling_token_bucket_policers() {
     run.flow.link.bytes_per_second = 20 * MBIT;
     run.flow.link.queue_bytes = 10_000;
     run.until("a reaction", ms(3000), |run| {
-        run.bbr().short_term.bw < 60 * MBIT && run.bbr().short_term.inflight != UNLIMITED
+        run.bbr().short_term.bw_shortterm < 60 * MBIT
+            && run.bbr().short_term.inflight_shortterm != UNLIMITED
     });
     run.run(ms(15_000));
     let (lost, delivered) = (run.flow.recovery.packets_lost(), run.flow.delivered);
@@ -82,20 +83,20 @@ fn a_probe_that_finds_much_more_goes_on_as_startup_does() {
 #[test]
 fn after_a_probe_that_found_much_the_next_comes_soon() {
     let mut run = Run::clean(10, ms(50));
-    run.until("used to the path", ms(30_000), |run| run.bbr().cycle.wait >= ms(2000));
+    run.until("used to the path", ms(30_000), |run| run.bbr().cycle.bw_probe_wait >= ms(2000));
     run.flow.link.bytes_per_second = 100 * MBIT;
     run.flow.link.queue_bytes = 600_000;
     run.until("found", ms(10_000), |run| run.bbr().max_bw.get() > 90 * MBIT);
     run.until_phase(Phase::Down);
-    assert!(run.bbr().cycle.wait < ms(400), "{:?}", run.bbr().cycle.wait);
+    assert!(run.bbr().cycle.bw_probe_wait < ms(400), "{:?}", run.bbr().cycle.bw_probe_wait);
 }
 
 #[test]
 fn a_probe_that_ended_as_the_path_became_faster_goes_on() {
     let mut run = Run::clean(10, ms(50));
-    run.until("used to the path", ms(30_000), |run| run.bbr().cycle.wait >= ms(2000));
+    run.until("used to the path", ms(30_000), |run| run.bbr().cycle.bw_probe_wait >= ms(2000));
     run.until("nearly done probing", ms(10_000), |run| {
-        run.bbr().is_up() && run.bbr().full_pipe.count == 2
+        run.bbr().is_up() && run.bbr().full_bw.count == 2
     });
     // What is sent from here is acknowledged after the probe.
     run.flow.link.bytes_per_second = 100 * MBIT;
@@ -110,7 +111,8 @@ fn room_for_others_is_left_in_the_queue_and_not_in_the_pipe() {
     let mut run = Run::new(link);
     run.run(ms(3000));
     run.until("a bound while cruising", ms(5000), |run| {
-        run.state() == State::ProbeBw(Phase::Cruise) && run.bbr().long_term.inflight != UNLIMITED
+        run.state() == State::ProbeBw(Phase::Cruise)
+            && run.bbr().long_term.inflight_longterm != UNLIMITED
     });
     let goodput = run.goodput(ms(5000));
     assert!(goodput > 88 * MBIT, "{} Mbit/s", goodput / MBIT);
@@ -121,14 +123,14 @@ fn a_bound_just_above_the_pipe_leaves_the_pipe_full() {
     let mut run = Run::clean(100, ms(20));
     run.until_phase(Phase::Cruise);
     let bbr = run.bbr();
-    let pipe = bbr.bdp(1.0);
+    let pipe = bbr.bdp_multiple(1.0);
     let mut model = Bbr::new(Time::ZERO, 1200, 1);
     model.bw = bbr.bw;
     model.min_rtt.update(Time::ZERO, bbr.min_rtt.get());
     for (bound, least) in
         [(pipe * 11 / 10, pipe), (pipe / 2, pipe / 2), (pipe * 2, pipe * 17 / 10 - 1)]
     {
-        model.long_term.inflight = bound;
+        model.long_term.inflight_longterm = bound;
         let headroom = model.inflight_with_headroom();
         assert!((least..=bound).contains(&headroom), "{headroom} of {bound}, the pipe has {pipe}");
     }

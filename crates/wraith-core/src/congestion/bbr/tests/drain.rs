@@ -9,12 +9,12 @@ fn exiting_drain_based_on_inflight() {
     run.until_state(State::Drain);
     let rate = run.flow.recovery.pacing_rate();
     assert_close(rate, run.bbr().bw * 99 / 200, 1);
-    let since = run.bbr().round.count;
+    let since = run.bbr().round.round_count;
     run.until("out of Drain", ms(1000), |run| run.state() != State::Drain);
     assert!(matches!(run.state(), State::ProbeBw(_)));
     // What left since the ACK that showed it is in flight again.
     assert!(run.in_flight() * 100 <= run.bbr().inflight(run.bbr().bw, 1.0) * 105);
-    assert!(run.bbr().round.count <= since + 2, "within about a round trip");
+    assert!(run.bbr().round.round_count <= since + 2, "within about a round trip");
 }
 
 #[test]
@@ -22,11 +22,11 @@ fn exiting_drain_based_on_time() {
     let mut run = Run::clean(100, ms(50));
     run.step = ms(1);
     run.until_state(State::Drain);
-    let since = run.bbr().drain_since;
+    let since = run.bbr().drain_start_round;
     // A longer path than was estimated: more stays in flight than the estimate wants.
     run.flow.link.round_trip *= 4;
     run.until("out of Drain", ms(3000), |run| run.state() != State::Drain);
     assert_eq!(run.state(), State::ProbeBw(Phase::Down));
-    assert_eq!(run.bbr().round.count, since + 4);
+    assert_eq!(run.bbr().round.round_count, since + 4);
     assert!(run.in_flight() > run.bbr().inflight(run.bbr().bw, 1.0));
 }

@@ -21,11 +21,11 @@ fn exiting_probe_up_on_bandwidth_plateau() {
     link.queue_bytes *= 3;
     let mut run = Run::new(link);
     run.until_state(UP);
-    let since = run.bbr().round.count;
+    let since = run.bbr().round.round_count;
     run.until("out of Up", ms(2000), |run| run.state() != UP);
     assert_eq!(run.state(), DOWN);
-    assert!(run.bbr().full_pipe.now);
-    assert!((since + 2..=since + 5).contains(&run.bbr().round.count));
+    assert!(run.bbr().full_bw.now);
+    assert!((since + 2..=since + 5).contains(&run.bbr().round.round_count));
     assert_eq!(run.flow.recovery.packets_lost(), 0);
 }
 
@@ -40,7 +40,7 @@ fn exiting_probe_up_on_loss_when_application_limited() {
     run.flow.link.fate = heavy_loss;
     run.until("down", ms(300), |run| run.state() != UP);
     assert!(run.bbr().long_term.prev_too_high);
-    assert!(!run.bbr().full_pipe.now, "the loss, not a plateau");
+    assert!(!run.bbr().full_bw.now, "the loss, not a plateau");
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn exiting_probe_down_after_max_time() {
     // The path slows down under the probe; the queue it leaves is not gone within the time a cycle has.
     run.flow.link.bytes_per_second = 30 * MBIT;
     run.until_state(DOWN);
-    let (since, wait) = (run.flow.now, run.bbr().cycle.wait);
+    let (since, wait) = (run.flow.now, run.bbr().cycle.bw_probe_wait);
     run.until("out of Down", ms(4000), |run| run.state() != DOWN);
     assert_eq!(run.state(), State::ProbeBw(Phase::Refill), "without cruising");
     assert!(run.flow.now - since >= wait);
@@ -93,19 +93,22 @@ fn handling_loss_during_probe_up_after_inflight_longterm_is_set() {
     run.until_state(UP);
     run.flow.link.fate = heavy_loss;
     run.until_state(DOWN);
-    let bound = run.bbr().long_term.inflight;
+    let bound = run.bbr().long_term.inflight_longterm;
     assert!(bound != UNLIMITED);
     run.flow.link.fate = no_loss;
     // The next probe is over as soon as it reaches the bound, the one after it may go beyond.
     run.until("a careful probe", ms(10_000), |run| run.bbr().long_term.prev_precautionary);
     run.until_state(UP);
-    let probed_from = run.bbr().long_term.inflight;
+    let probed_from = run.bbr().long_term.inflight_longterm;
     run.flow.link.fate = heavy_loss;
     run.until("down", ms(500), |run| run.state() == DOWN);
     let bbr = run.bbr();
     assert!(bbr.long_term.prev_too_high);
-    assert!(bbr.long_term.inflight <= probed_from.max(bound) * 13 / 10);
-    assert!(bbr.long_term.inflight >= bbr.bdp(0.69), "not below what a loss may take");
+    assert!(bbr.long_term.inflight_longterm <= probed_from.max(bound) * 13 / 10);
+    assert!(
+        bbr.long_term.inflight_longterm >= bbr.bdp_multiple(0.69),
+        "not below what a loss may take"
+    );
 }
 
 #[test]
@@ -147,7 +150,7 @@ fn probes_come_soon_at_first_then_within_two_to_three_seconds_and_not_in_step() 
 fn a_probe_that_only_raises_the_bound_ends_when_the_queue_shows_that_the_pipe_is_full() {
     // A queue of one bandwidth-delay product: Startup overflows it, so its bound is what path and queue hold together.
     let mut run = Run::clean(100, ms(100));
-    run.until("a bound", ms(5000), |run| run.bbr().long_term.inflight != UNLIMITED);
+    run.until("a bound", ms(5000), |run| run.bbr().long_term.inflight_longterm != UNLIMITED);
     for _ in 0..4 {
         run.until_state(UP);
         let since = run.flow.now;
@@ -165,7 +168,7 @@ fn twice_as_many_acks_are_asked_for_while_loss_bounds_the_window() {
     assert_eq!(run.flow.recovery.acks_per_window(), 4);
     run.flow.link.fate = heavy_loss;
     run.until_state(DOWN);
-    assert!(run.bbr().long_term.inflight != UNLIMITED);
+    assert!(run.bbr().long_term.inflight_longterm != UNLIMITED);
     assert_eq!(run.flow.recovery.acks_per_window(), 8);
 }
 
@@ -181,7 +184,7 @@ fn what_a_probe_lost_does_not_slow_down_the_cruise_after_it() {
     run.until_phase(Phase::Cruise);
     run.run(ms(100));
     assert!(run.flow.recovery.packets_lost() > before, "the probe lost something");
-    assert_eq!(run.bbr().short_term.bw, UNLIMITED);
+    assert_eq!(run.bbr().short_term.bw_shortterm, UNLIMITED);
 }
 
 #[test]
@@ -190,7 +193,7 @@ fn on_a_short_path_loss_by_chance_is_known_for_what_it_is() {
     link.fate = |pn, _| if scatter(pn).is_multiple_of(33) { Fate::Lost } else { Fate::Arrives };
     let mut run = Run::new(link);
     run.run(ms(100));
-    let rate = run.bbr().background.rate();
+    let rate = run.bbr().random_loss.rate();
     assert!((0.01..0.06).contains(&rate), "{rate}");
 }
 
@@ -201,5 +204,5 @@ fn a_probe_that_fails_by_loss_begins_to_ask_whose_loss_it_is() {
     link.queue_bytes /= 4;
     link.fate = |pn, _| if scatter(pn).is_multiple_of(10) { Fate::Lost } else { Fate::Arrives };
     let mut run = Run::new(link);
-    run.until("known", ms(12_000), |run| run.bbr().background.rate() > 0.03);
+    run.until("known", ms(12_000), |run| run.bbr().random_loss.rate() > 0.03);
 }

@@ -17,7 +17,10 @@ fn entering_and_exiting_probe_rtt() {
     let waited = run.flow.now - since;
     assert!((ms(3500)..=ms(5200)).contains(&waited), "{waited:?}");
     run.run(ms(100));
-    assert!(run.in_flight() <= run.bbr().bdp(0.51) + 2400, "half of the product is in flight");
+    assert!(
+        run.in_flight() <= run.bbr().bdp_multiple(0.51) + 2400,
+        "half of the product is in flight"
+    );
     let entered = run.flow.now;
     run.until("out of ProbeRTT", ms(1000), |run| run.state() != State::ProbeRtt);
     assert!(run.flow.now - entered >= ms(100));
@@ -53,7 +56,7 @@ fn entering_and_exiting_probe_rtt_during_startup() {
     run.run(ms(1000));
     longer_path(&mut run, ms(10));
     run.until_state(State::ProbeRtt);
-    assert!(!run.bbr().full_pipe.reached);
+    assert!(!run.bbr().full_bw.reached);
     run.until("out of ProbeRTT", ms(1000), |run| run.state() != State::ProbeRtt);
     assert_eq!(run.state(), State::Startup);
     run.application = None;

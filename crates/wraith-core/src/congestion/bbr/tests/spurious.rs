@@ -11,7 +11,7 @@ fn handling_spurious_fast_recovery() {
     let mut run = Run::new(link);
     run.until_state(UP);
     let bw = run.bbr().max_bw.get();
-    let bound = run.bbr().long_term.inflight;
+    let bound = run.bbr().long_term.inflight_longterm;
     let window = run.flow.recovery.window();
     run.flow.link.fate =
         |pn, _| if pn.is_multiple_of(10) { Fate::Late(ms(60)) } else { Fate::Arrives };
@@ -24,8 +24,11 @@ fn handling_spurious_fast_recovery() {
     });
     run.step();
     let bbr = run.bbr();
-    assert_eq!(bbr.long_term.inflight, bound);
-    assert_eq!((bbr.short_term.bw, bbr.short_term.inflight), (UNLIMITED, UNLIMITED));
+    assert_eq!(bbr.long_term.inflight_longterm, bound);
+    assert_eq!(
+        (bbr.short_term.bw_shortterm, bbr.short_term.inflight_shortterm),
+        (UNLIMITED, UNLIMITED)
+    );
     assert!(matches!(bbr.state, State::ProbeBw(Phase::Up | Phase::Refill)), "{:?}", bbr.state);
     assert!(bbr.max_bw.get() * 100 >= bw * 95 && run.flow.recovery.window() * 100 >= window * 90);
 }
@@ -62,5 +65,5 @@ fn a_startup_ended_by_losses_that_were_none_goes_on() {
     run.flow.link.fate = |_, _| Fate::Arrives;
     run.until("out of Startup", ms(2000), |run| run.state() != State::Startup);
     run.until("back in Startup", ms(1000), |run| run.state() == State::Startup);
-    assert!(!run.bbr().full_pipe.reached);
+    assert!(!run.bbr().full_bw.reached);
 }

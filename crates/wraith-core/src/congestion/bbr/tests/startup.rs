@@ -9,7 +9,7 @@ fn exiting_startup_on_bandwidth_plateau() {
         link.queue_bytes *= 4;
         let mut run = Run::new(link);
         run.until_state(State::Drain);
-        assert!(run.bbr().full_pipe.reached && run.bbr().full_pipe.now);
+        assert!(run.bbr().full_bw.reached && run.bbr().full_bw.now);
         assert_close(run.bbr().max_bw.get(), mbit * MBIT, 2);
         assert_eq!(
             run.flow.recovery.packets_lost(),
@@ -28,9 +28,9 @@ fn exiting_startup_on_loss_when_application_limited() {
     run.flow.link.fate =
         |pn, _| if scatter(pn).is_multiple_of(10) { Fate::Lost } else { Fate::Arrives };
     run.until("out of Startup", ms(1000), |run| run.state() != State::Startup);
-    assert!(run.bbr().full_pipe.reached && run.bbr().full_pipe.now);
-    assert!(run.bbr().full_pipe.count < 3, "the loss, not a plateau");
-    assert!(run.bbr().long_term.inflight != UNLIMITED);
+    assert!(run.bbr().full_bw.reached && run.bbr().full_bw.now);
+    assert!(run.bbr().full_bw.count < 3, "the loss, not a plateau");
+    assert!(run.bbr().long_term.inflight_longterm != UNLIMITED);
 }
 
 #[test]
@@ -40,7 +40,10 @@ fn one_burst_of_losses_ends_neither_startup_nor_lowers_a_bound() {
     run.until("a loss", ms(2000), |run| run.flow.recovery.packets_lost() >= 8);
     run.run(ms(100));
     assert_eq!(run.state(), State::Startup);
-    assert_eq!((run.bbr().short_term.bw, run.bbr().short_term.inflight), (UNLIMITED, UNLIMITED));
+    assert_eq!(
+        (run.bbr().short_term.bw_shortterm, run.bbr().short_term.inflight_shortterm),
+        (UNLIMITED, UNLIMITED)
+    );
     run.until_state(State::Drain);
     assert_close(run.bbr().max_bw.get(), 500 * MBIT, 3);
 }
@@ -60,8 +63,8 @@ fn a_shallow_queue_ends_startup_by_its_loss() {
     link.queue_bytes = 50_000;
     let mut run = Run::new(link);
     run.until_state(State::Drain);
-    assert!(run.bbr().full_pipe.count < 3);
-    assert!(run.bbr().long_term.inflight != UNLIMITED);
+    assert!(run.bbr().full_bw.count < 3);
+    assert!(run.bbr().long_term.inflight_longterm != UNLIMITED);
 }
 
 #[test]
@@ -72,7 +75,7 @@ fn never_exiting_startup_when_application_limited_with_no_loss() {
         run.run(ms(200));
         assert!(matches!(run.state(), State::Startup | State::ProbeRtt), "{:?}", run.state());
     }
-    assert!(!run.bbr().full_pipe.reached);
+    assert!(!run.bbr().full_bw.reached);
 }
 
 #[test]
@@ -88,23 +91,23 @@ fn a_long_path_is_filled_threefold_each_round_trip_without_flooding_it() {
 }
 
 #[test]
-fn loss_before_the_pipe_was_half_full_is_known_to_be_background() {
+fn loss_before_the_pipe_was_half_full_is_known_to_be_random() {
     let mut link = Link::clean(100 * MBIT, ms(100));
     link.fate = |pn, _| if scatter(pn).is_multiple_of(25) { Fate::Lost } else { Fate::Arrives };
     let mut run = Run::new(link);
     run.until("the end of Startup", ms(5000), |run| run.state() != State::Startup);
-    let rate = run.bbr().background.rate();
+    let rate = run.bbr().random_loss.rate();
     assert!((0.02..0.07).contains(&rate), "{rate}");
 }
 
 #[test]
-fn loss_of_the_rate_that_startup_reached_is_not_taken_for_background() {
+fn loss_of_the_rate_that_startup_reached_is_not_taken_for_random() {
     // A policer in place of a queue: what is too much is lost without a trace in the round trips.
     let mut link = Link::clean(10 * MBIT, ms(60));
     link.queue_bytes = 4000;
     let mut run = Run::new(link);
     run.until("the end of Startup", ms(5000), |run| run.state() != State::Startup);
-    assert!(run.bbr().background.rate() < 0.02, "{}", run.bbr().background.rate());
+    assert!(run.bbr().random_loss.rate() < 0.02, "{}", run.bbr().random_loss.rate());
 }
 
 #[test]
@@ -125,9 +128,9 @@ fn the_probe_after_a_startup_that_lost_raises_its_bound_faster() {
     link.queue_bytes = 20_000;
     let mut run = Run::new(link);
     run.until("the end of Startup", ms(5000), |run| run.state() != State::Startup);
-    assert!(run.bbr().long_term.rough);
+    assert!(run.bbr().rough_bound.is_set());
     run.until_state(State::ProbeBw(Phase::Up));
-    assert!(!run.bbr().long_term.rough, "only the first");
+    assert!(!run.bbr().rough_bound.is_set(), "only the first");
 }
 
 #[test]

@@ -1,32 +1,37 @@
-//! Loss that is there whatever we send: radio, bad cables, overloaded middleboxes (deviation: the draft has no such thing).
+//! Loss that is there whatever we send: radio, bad cables, overloaded middleboxes.
 //!
-//! The draft takes two percent of loss in a round for a sign that too much is in flight. Where a path loses three by chance,
-//! every probe fails and every cruise slows down, to a standstill. But we can ask the path: after slowing down,
-//! does the loss follow? If at a lower rate and with an empty queue (no longer round trips) at least [`STAYS`] of it
-//! remains, it is background, and from then on only loss beyond it counts. It is forgotten as the path loses less.
+//! - The draft: more than 2 % of loss in a probe, and any loss outside of one, means that too much is in flight.
+//! - Ours: loss that stays after slowing down is the path's own, and only loss beyond it counts. Outside probes the same
+//!   threshold holds as in them, and chance is allowed for.
+//! - Why: where a path loses three percent by chance every probe fails and every cruise slows down, to a standstill. A tenth of
+//!   a percent costs a fifth of the bandwidth of a long path.
+//! - Grid: the cells with 2 % of random loss have a median of 89 % of the capacity, those with 10 % one of 80 %; CUBIC has 2 %
+//!   and 0.6 %. Asking after a failed probe too: 1 Mbit/s × 600 ms with 10 % 59.4 → 67.9 %.
 //!
-//! Startup asks without slowing down: what was lost while half as much was sent as the path turned out to carry is
-//! background too.
+//! A trial asks the path. If at a lower rate and with an empty queue (no longer round trips) at least [`STAYS`] of the loss
+//! remains, it is random. The estimate falls as the path loses less. Startup asks without slowing down: what was lost while
+//! half as much was sent as the path turned out to carry is random too.
 //!
-//! A policer's or a shallow queue's loss goes away with the excess; a deep queue shows in the round trip; loss beyond
-//! [`BACKGROUND_MAX`] always counts.
+//! A policer's or a shallow queue's loss goes away with the excess. A deep queue shows in the round trip. Loss beyond
+//! [`RANDOM_LOSS_MAX`] always counts.
 
 use std::time::Duration;
 
-use super::{HOST_RTT, LOSS_THRESHOLD};
+use super::host_delay::HOST_RTT;
 use crate::Time;
+use crate::congestion::bbr::LOSS_THRESH;
 use crate::congestion::controller::{Acked, Lost};
 
 /// The part of the loss that must remain after slowing down.
 const STAYS: f64 = 0.5;
-/// Background loss beyond which a path is treated as overloaded by us.
-const BACKGROUND_MAX: f64 = 0.2;
+/// Random loss beyond which a path is treated as overloaded by us.
+const RANDOM_LOSS_MAX: f64 = 0.2;
 /// Packets a measurement needs: three in sixty are then rarely chance on a path that loses one in a hundred.
 const PACKETS_MIN: u64 = 60;
 /// Loss rounds a trial lasts at least, because the loss of one is seen in the next.
 const TRIAL_ROUNDS: u32 = 2;
-/// And at least this long: a loss is known a reordering time after the round trip, which is the longer of the two where
-/// those are short.
+/// Least time of a trial. A loss is known a reordering time after the round trip, which is the longer of the two on short
+/// paths.
 const TRIAL_TIME: Duration = Duration::from_millis(5);
 /// Growth of the bandwidth that proves a loss before it.
 const STARTUP_GROWTH: u64 = 2;
@@ -39,7 +44,7 @@ const QUEUE_DIVISOR: u32 = 4;
 
 /// The estimate.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct BackgroundLoss {
+pub(in super::super) struct RandomLoss {
     /// Part of the bytes that are lost.
     rate: f64,
     trial: Option<Trial>,
@@ -73,19 +78,19 @@ struct Trial {
     shortest: Option<Duration>,
 }
 
-impl BackgroundLoss {
+impl RandomLoss {
     /// Part of the bytes that are lost whatever we do.
-    pub(super) fn rate(&self) -> f64 {
+    pub(in super::super) fn rate(&self) -> f64 {
         self.rate
     }
 
     /// The loss rate that counts.
-    pub(super) fn threshold(&self) -> f64 {
-        LOSS_THRESHOLD + self.rate
+    pub(in super::super) fn threshold(&self) -> f64 {
+        LOSS_THRESH + self.rate
     }
 
     /// Of `bytes`, so many may be lost without meaning anything: the threshold, and what chance adds to it.
-    pub(super) fn tolerated(&self, bytes: u64, mtu: u16) -> u64 {
+    pub(in super::super) fn tolerated(&self, bytes: u64, mtu: u16) -> u64 {
         let (bytes, mtu) = (bytes as f64, f64::from(mtu));
         // Twice the standard deviation of what chance takes from so many packets.
         let scatter = 2.0 * (self.rate * bytes * mtu).sqrt();
@@ -94,7 +99,7 @@ impl BackgroundLoss {
 
     /// We send more slowly since `delivered` bytes were; the round before lost `before`. That round was picked for its
     /// losses, so what the cycle lost so far says more.
-    pub(super) fn begin_trial(&mut self, delivered: u64, before: f64, mtu: u16) {
+    pub(in super::super) fn begin_trial(&mut self, delivered: u64, before: f64, mtu: u16) {
         let total = self.acked + self.lost;
         let enough = total >= PACKETS_MIN * u64::from(mtu);
         let usual = self.lost as f64 / total.max(1) as f64;
@@ -113,11 +118,11 @@ impl BackgroundLoss {
     }
 
     /// We send faster again.
-    pub(super) fn end_trial(&mut self) {
+    pub(in super::super) fn end_trial(&mut self) {
         self.trial = None;
     }
 
-    pub(super) fn on_acked(
+    pub(in super::super) fn on_acked(
         &mut self,
         acked: &Acked,
         min_rtt: Option<Duration>,
@@ -142,7 +147,7 @@ impl BackgroundLoss {
         }
     }
 
-    pub(super) fn on_lost(&mut self, lost: &Lost<'_>) {
+    pub(in super::super) fn on_lost(&mut self, lost: &Lost<'_>) {
         self.lost += lost.bytes;
         let Some(trial) = &mut self.trial else { return };
         let after = lost.packets.iter().filter(|packet| packet.delivered_at_send >= trial.since);
@@ -150,7 +155,7 @@ impl BackgroundLoss {
     }
 
     /// Ends a trial that has seen enough. True if it found loss that does not follow the rate.
-    pub(super) fn is_proven(&mut self, mtu: u16) -> bool {
+    pub(in super::super) fn is_proven(&mut self, mtu: u16) -> bool {
         let enough = PACKETS_MIN * u64::from(mtu);
         let Some(trial) = self.trial else { return false };
         let total = trial.acked + trial.lost;
@@ -168,21 +173,21 @@ impl BackgroundLoss {
         let rate = trial.lost as f64 / total as f64;
         let stayed = !trial.queued && rate >= STAYS * trial.before && rate > self.rate;
         if stayed {
-            self.rate = rate.min(BACKGROUND_MAX);
+            self.rate = rate.min(RANDOM_LOSS_MAX);
         }
         stayed
     }
 
     /// A round of Startup began, with so much bandwidth found. What a path loses when half as much is sent as it turned
     /// out to carry, it loses whatever we do.
-    pub(super) fn on_startup_round(&mut self, bandwidth: u64, mtu: u16) {
+    pub(in super::super) fn on_startup_round(&mut self, bandwidth: u64, mtu: u16) {
         if let Some(StartupRound { bandwidth: before, acked, lost }) = self.startup {
             if bandwidth < STARTUP_GROWTH * before {
                 return;
             }
             let total = acked + lost;
             if total >= PACKETS_MIN * u64::from(mtu) {
-                self.rate = (lost as f64 / total as f64).min(BACKGROUND_MAX);
+                self.rate = (lost as f64 / total as f64).min(RANDOM_LOSS_MAX);
             }
         }
         self.startup = Some(StartupRound { bandwidth, acked: self.acked, lost: self.lost });
@@ -190,11 +195,11 @@ impl BackgroundLoss {
 
     /// A cycle is over that lost a part of what it sent at no more than the bandwidth. The estimate goes half the way
     /// there, but only up to the threshold: more has to be proven.
-    pub(super) fn end_cycle(&mut self, mtu: u16) {
+    pub(in super::super) fn end_cycle(&mut self, mtu: u16) {
         let total = self.acked + self.lost;
         if total >= PACKETS_MIN * u64::from(mtu) {
             let measured = self.lost as f64 / total as f64;
-            if measured < self.rate || measured <= LOSS_THRESHOLD {
+            if measured < self.rate || measured <= LOSS_THRESH {
                 self.rate = (self.rate + measured) / 2.0;
             }
         }
@@ -202,12 +207,12 @@ impl BackgroundLoss {
     }
 
     /// A trial is going on that a probe would spoil.
-    pub(super) fn in_trial(&self) -> bool {
+    pub(in super::super) fn in_trial(&self) -> bool {
         self.trial.is_some()
     }
 
     /// A cycle begins, or a probe is over.
-    pub(super) fn begin_cycle(&mut self) {
+    pub(in super::super) fn begin_cycle(&mut self) {
         (self.acked, self.lost) = (0, 0);
     }
 }

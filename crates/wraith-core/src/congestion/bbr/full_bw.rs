@@ -8,7 +8,7 @@ const ROUNDS: u32 = 3;
 
 /// The estimator, run in Startup and in each ProbeBW_UP.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct FullPipe {
+pub(super) struct FullBw {
     /// Full since the estimator was last reset.
     pub(super) now: bool,
     /// Was ever full.
@@ -18,7 +18,7 @@ pub(super) struct FullPipe {
     baseline: u64,
 }
 
-impl FullPipe {
+impl FullBw {
     /// Starts over, growing from `baseline` bytes per second.
     pub(super) fn reset(&mut self, baseline: u64) {
         *self = Self { now: false, reached: self.reached, count: 0, baseline };
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn three_rounds_without_a_quarter_more_fill_the_pipe() {
-        let mut pipe = FullPipe::default();
+        let mut pipe = FullBw::default();
         for rate in [100, 200, 400, 499, 400, 490] {
             assert!(!pipe.now);
             pipe.on_round(rate);
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn growth_starts_the_count_again() {
-        let mut pipe = FullPipe::default();
+        let mut pipe = FullBw::default();
         [100, 110, 110, 126, 130, 130].into_iter().for_each(|rate| pipe.on_round(rate));
         assert!(!pipe.now);
         pipe.on_round(130);
