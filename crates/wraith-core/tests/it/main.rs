@@ -8,6 +8,7 @@ mod closing;
 mod counting;
 mod datagrams;
 mod handshake;
+mod own_controller;
 mod pair;
 mod qlog;
 mod transfer;
