@@ -104,7 +104,7 @@ fn bind(options: &Options, seed: [u8; 32], address: SocketAddr, cpu: usize) -> R
         core.transport.stream_window_max = window;
     }
     let io_cpu = options.pin.then_some(cpu);
-    Ok(Endpoint::bind(Config { core, bind: address, io_cpu })?)
+    Ok(Endpoint::bind(Config { io_cpu, ..Config::new(core).bind(address) })?)
 }
 
 fn serve(options: &Options, address: SocketAddr) -> Result<()> {

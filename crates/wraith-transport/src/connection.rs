@@ -1,163 +1,22 @@
 //! A connection as the application holds it.
 //!
 //! [`Connection`] handles and their streams share one [`Guard`]; when the last of them is gone, the I/O thread
-//! delivers what was finished and closes. Requests are fields of [`ConnectionState`]; the I/O thread answers by
-//! changing it and waking everyone who waits.
+//! delivers what was finished and closes. Requests are fields of [`ConnectionState`](crate::shared::ConnectionState).
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::future::poll_fn;
-use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use wraith_core::{CloseReason, ConnectionHandle, ConnectionStats};
+use wraith_core::{CloseReason, ConnectionStats};
 use wraith_crypto::identity::NodeId;
 
+use crate::addr::Addr;
 use crate::error::{ConnectError, DatagramError};
-use crate::inbox::{IoInbox, Ready};
-use crate::lock::{Wakers, lock};
-use crate::stream::{RecvStream, SendStream, StreamShared, handles};
-
-/// Unreliable datagrams that wait in one direction: 16 ms of a fast link; more would only be late.
-const DATAGRAMS_MAX: usize = 256;
-
-/// Where a connection stands.
-#[derive(Debug)]
-pub(crate) enum Phase {
-    /// The I/O thread has not seen it yet; these are the addresses to try.
-    New(Vec<SocketAddr>),
-    /// Addresses are being tried.
-    Racing,
-    /// Streams can be used.
-    Open(ConnectionHandle),
-    /// It could not be made; the reason until somebody took it.
-    Failed(Option<ConnectError>),
-    /// It ended.
-    Closed(CloseReason),
-}
-
-/// What the handles of a connection and the I/O thread share.
-#[derive(Debug)]
-pub(crate) struct ConnectionShared {
-    pub(crate) state: Mutex<ConnectionState>,
-    /// Stands in the inbox.
-    queued: AtomicBool,
-    pub(crate) inbox: Arc<IoInbox>,
-}
-
-/// The part under the lock.
-#[derive(Debug)]
-pub(crate) struct ConnectionState {
-    pub(crate) phase: Phase,
-    pub(crate) peer: NodeId,
-    pub(crate) remote: Option<SocketAddr>,
-    pub(crate) stats: ConnectionStats,
-    /// Streams the peer opened, not accepted yet; the core bounds them by `streams_max`.
-    pub(crate) accepted: VecDeque<Arc<StreamShared>>,
-    /// Streams opened for [`Connection::open_stream`], not taken yet.
-    pub(crate) opened: VecDeque<Arc<StreamShared>>,
-    /// Callers of [`Connection::open_stream`] that wait.
-    pub(crate) opens_wanted: usize,
-    /// Datagrams received, not read yet.
-    pub(crate) datagrams_in: VecDeque<Bytes>,
-    /// Datagrams to send.
-    pub(crate) datagrams_out: VecDeque<Bytes>,
-    /// Send no faster than this from now on.
-    pub(crate) rate_limit: Option<u64>,
-    /// Close now, with this code and reason.
-    pub(crate) close: Option<(u64, String)>,
-    /// No handle is left.
-    pub(crate) abandoned: bool,
-    pub(crate) wakers: Wakers,
-}
-
-impl ConnectionShared {
-    pub(crate) fn new(phase: Phase, peer: NodeId, inbox: Arc<IoInbox>) -> Arc<Self> {
-        let state = ConnectionState {
-            phase,
-            peer,
-            remote: None,
-            stats: ConnectionStats::default(),
-            accepted: VecDeque::new(),
-            opened: VecDeque::new(),
-            opens_wanted: 0,
-            datagrams_in: VecDeque::new(),
-            datagrams_out: VecDeque::new(),
-            rate_limit: None,
-            close: None,
-            abandoned: false,
-            wakers: Wakers::default(),
-        };
-        Arc::new(Self { state: Mutex::new(state), queued: AtomicBool::new(false), inbox })
-    }
-
-    /// Has the I/O thread look at this connection.
-    pub(crate) fn mark(self: &Arc<Self>) {
-        self.inbox.push(&self.queued, || Ready::Connection(Arc::clone(self)));
-    }
-
-    /// I/O thread: looks at the state now; later changes mark it again.
-    pub(crate) fn unmark(&self) {
-        self.queued.store(false, Ordering::Release);
-    }
-
-    /// I/O thread: changes the state, then wakes everyone who waits for a change.
-    pub(crate) fn update<R>(&self, change: impl FnOnce(&mut ConnectionState) -> R) -> R {
-        let mut state = lock(&self.state);
-        let result = change(&mut state);
-        let wakers = state.wakers.take();
-        drop(state);
-        wakers.wake();
-        result
-    }
-
-    /// True once it ended or could not be made.
-    pub(crate) fn is_over(&self) -> bool {
-        matches!(lock(&self.state).phase, Phase::Closed(_) | Phase::Failed(_))
-    }
-}
-
-impl ConnectionState {
-    /// I/O thread: queues a received datagram; the oldest gives way.
-    pub(crate) fn push_datagram(&mut self, datagram: Bytes) {
-        if self.datagrams_in.len() == DATAGRAMS_MAX {
-            self.datagrams_in.pop_front();
-        }
-        self.datagrams_in.push_back(datagram);
-    }
-
-    /// I/O thread: streams to open now.
-    pub(crate) fn unmet_opens(&self) -> usize {
-        self.opens_wanted.saturating_sub(self.opened.len())
-    }
-
-    /// Why nothing more happens here, if so.
-    fn ended(&self) -> Option<CloseReason> {
-        match &self.phase {
-            Phase::Closed(reason) => Some(reason.clone()),
-            Phase::Failed(_) => Some(CloseReason::Local),
-            Phase::New(_) | Phase::Racing | Phase::Open(_) => None,
-        }
-    }
-}
-
-/// What every handle of a connection and its streams holds; the drop of the last one abandons the connection.
-#[derive(Debug)]
-pub(crate) struct Guard(pub(crate) Arc<ConnectionShared>);
-
-impl Drop for Guard {
-    fn drop(&mut self) {
-        let mut state = lock(&self.0.state);
-        state.abandoned = true;
-        // Streams nobody took go with the connection; their memory need not wait for it.
-        state.accepted.clear();
-        drop(state);
-        self.0.mark();
-    }
-}
+use crate::lock::lock;
+use crate::shared::{ConnectionShared, DATAGRAMS_MAX, Guard, Phase, StreamShared};
+use crate::stream::{RecvStream, SendStream, handles};
 
 /// An authenticated, encrypted connection. Clones are handles of the same connection.
 ///
@@ -177,12 +36,12 @@ impl Connection {
         &self.guard.0
     }
 
-    /// Waits for the outcome of the address race.
+    /// Waits for the outcome of the connection race.
     pub(crate) async fn connected(self) -> Result<Self, ConnectError> {
         poll_fn(|cx| {
             let mut state = lock(&self.shared().state);
             match &mut state.phase {
-                Phase::New(_) | Phase::Racing => {
+                Phase::New(_) | Phase::Connecting => {
                     state.wakers.register(cx);
                     Poll::Pending
                 }
@@ -198,6 +57,8 @@ impl Connection {
     }
 
     /// Opens a stream; waits while the peer allows no more. The peer sees it with its first bytes.
+    ///
+    /// Cancel safe: if the future is dropped, no stream is lost; one that was opened for it serves the next call.
     pub async fn open_stream(&self) -> Result<(SendStream, RecvStream), CloseReason> {
         let mut request = OpenRequest { shared: self.shared(), counted: false };
         let stream = poll_fn(|cx| request.poll(cx)).await?;
@@ -221,16 +82,26 @@ impl Connection {
         Poll::Pending
     }
 
-    /// Waits for the next stream the peer opens.
+    /// Waits for the next stream the peer opens. Cancel safe: no stream is lost.
     pub async fn accept_stream(&self) -> Result<(SendStream, RecvStream), CloseReason> {
         poll_fn(|cx| self.poll_accept_stream(cx)).await
     }
 
-    /// Queues an unreliable datagram. It is dropped in silence if it is larger than the path carries.
+    /// Largest datagram that can be sent now, in bytes; 0 if the peer takes none. It grows while the connection learns
+    /// what the path carries, and falls when the path changes; at most 10 ms old while streams make progress.
+    pub fn max_datagram_len(&self) -> usize {
+        lock(&self.shared().state).datagram_max
+    }
+
+    /// Queues an unreliable datagram of at most [`max_datagram_len`](Self::max_datagram_len) bytes. It is dropped in
+    /// silence if the path carries less by the time it is sent.
     pub fn send_datagram(&self, datagram: Bytes) -> Result<(), DatagramError> {
         let mut state = lock(&self.shared().state);
         if let Some(reason) = state.ended() {
             return Err(reason.into());
+        }
+        if datagram.len() > state.datagram_max {
+            return Err(DatagramError::TooLarge { max: state.datagram_max });
         }
         if state.datagrams_out.len() >= DATAGRAMS_MAX {
             return Err(DatagramError::Full);
@@ -241,7 +112,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Waits for the next unreliable datagram. If nobody reads them, the oldest are dropped.
+    /// Waits for the next unreliable datagram. If nobody reads them, the oldest are dropped. Cancel safe: no datagram is
+    /// lost.
     pub async fn read_datagram(&self) -> Result<Bytes, CloseReason> {
         poll_fn(|cx| {
             let mut state = lock(&self.shared().state);
@@ -263,8 +135,8 @@ impl Connection {
     }
 
     /// Where the peer is now. An IPv4 peer has an IPv4 address, also on a dual-stack socket.
-    pub fn remote(&self) -> SocketAddr {
-        let remote = lock(&self.shared().state).remote;
+    pub fn remote(&self) -> Addr {
+        let remote = lock(&self.shared().state).remote.clone();
         remote.expect("a connection is handed out after it was made, and that sets the address")
     }
 
@@ -293,7 +165,7 @@ impl Connection {
         }
     }
 
-    /// Waits until the connection ended, and says why.
+    /// Waits until the connection ended, and says why. Cancel safe.
     pub async fn closed(&self) -> CloseReason {
         poll_fn(|cx| {
             let mut state = lock(&self.shared().state);

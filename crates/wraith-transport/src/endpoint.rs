@@ -1,32 +1,29 @@
 //! An endpoint as the application holds it: a bound socket, its I/O thread, and the connections on it.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::HashSet;
 use std::fmt;
 use std::future::poll_fn;
 use std::io;
 use std::net::{Ipv6Addr, SocketAddr};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use tracing::debug;
 use wraith_core::EndpointConfig;
 use wraith_crypto::identity::NodeId;
 
+use crate::addr::Addr;
 use crate::block_on::block_on_timeout;
-use crate::connection::{Connection, ConnectionShared, Phase};
+use crate::connection::Connection;
 use crate::error::ConnectError;
-use crate::inbox::{IoInbox, Ready};
-use crate::io::IoThread;
-use crate::lock::{Wakers, lock};
-use crate::socket::Socket;
+use crate::io::{CLOSE_WAIT_MAX, IoThread, Movers};
+use crate::lock::lock;
+use crate::mover::Bind;
+use crate::shared::{ConnectionShared, EndpointShared, IoInbox, Phase};
 
 /// Addresses tried for one connection; a ticket holds at most this many (SPEC §2).
 const ADDRESSES_MAX: usize = 16;
-/// Longest that [`Endpoint::close`] waits: enough to deliver a last message over a bad link, short enough for someone
-/// who pressed Ctrl-C.
-pub(crate) const CLOSE_WAIT_MAX: Duration = Duration::from_secs(3);
-
 /// What an endpoint is made of.
 #[derive(Debug)]
 pub struct Config {
@@ -34,6 +31,8 @@ pub struct Config {
     pub core: EndpointConfig,
     /// Where to bind. An IPv6 wildcard is dual-stack, and falls back to IPv4 on a machine without IPv6.
     pub bind: SocketAddr,
+    /// What else moves datagrams, beside UDP: each serves the [`Addr::Custom`] of its kind. At most 7.
+    pub movers: Vec<Arc<dyn Bind>>,
     /// Pins the I/O thread to this CPU.
     pub io_cpu: Option<usize>,
 }
@@ -41,58 +40,13 @@ pub struct Config {
 impl Config {
     /// Any free port of every address of this machine.
     pub fn new(core: EndpointConfig) -> Self {
-        Self { core, bind: (Ipv6Addr::UNSPECIFIED, 0).into(), io_cpu: None }
+        Self { core, bind: (Ipv6Addr::UNSPECIFIED, 0).into(), movers: Vec::new(), io_cpu: None }
     }
 
     /// The same, bound to `address`.
     #[must_use]
     pub fn bind(self, address: impl Into<SocketAddr>) -> Self {
         Self { bind: address.into(), ..self }
-    }
-}
-
-/// What the handles of an endpoint and its I/O thread share.
-#[derive(Debug)]
-pub(crate) struct EndpointShared {
-    pub(crate) state: Mutex<EndpointState>,
-    pub(crate) inbox: Arc<IoInbox>,
-    queued: AtomicBool,
-}
-
-/// The part under the lock.
-#[derive(Debug, Default)]
-pub(crate) struct EndpointState {
-    /// Incoming connections nobody took yet.
-    pub(crate) accepted: VecDeque<Arc<ConnectionShared>>,
-    /// A wish of [`Endpoint::admit_only`] that the I/O thread has not seen yet.
-    pub(crate) admitted: Option<Option<HashSet<NodeId>>>,
-    /// [`Endpoint::close`] was called.
-    pub(crate) closing: bool,
-    /// The last endpoint handle is gone.
-    pub(crate) released: bool,
-    /// The I/O thread ended.
-    pub(crate) stopped: bool,
-    pub(crate) wakers: Wakers,
-}
-
-impl EndpointShared {
-    fn mark(&self) {
-        self.inbox.push(&self.queued, || Ready::Endpoint);
-    }
-
-    /// I/O thread: looks at the state now; later changes mark it again.
-    pub(crate) fn unmark(&self) {
-        self.queued.store(false, Ordering::Release);
-    }
-
-    /// I/O thread: changes the state, then wakes everyone who waits for a change.
-    pub(crate) fn update<R>(&self, change: impl FnOnce(&mut EndpointState) -> R) -> R {
-        let mut state = lock(&self.state);
-        let result = change(&mut state);
-        let wakers = state.wakers.take();
-        drop(state);
-        wakers.wake();
-        result
     }
 }
 
@@ -119,20 +73,16 @@ pub struct Endpoint {
 impl Endpoint {
     /// Binds a socket and starts its I/O thread.
     pub fn bind(mut config: Config) -> io::Result<Self> {
-        let socket = Socket::bind(config.bind)?;
-        let local = socket.local_addr();
+        let movers = Movers::bind(config.bind, &config.movers)?;
+        let local = movers.local_addr();
         let mut seed = [0; 32];
         getrandom::fill(&mut seed).map_err(io::Error::other)?;
-        let inbox = Arc::new(IoInbox::new()?);
-        let shared = Arc::new(EndpointShared {
-            state: Mutex::default(),
-            inbox: Arc::clone(&inbox),
-            queued: AtomicBool::new(false),
-        });
+        let shared = EndpointShared::new(Arc::new(IoInbox::new()?));
         config.core.unix_time_at_zero = crate::clock::unix_seconds();
         let core = wraith_core::Endpoint::new(config.core, seed);
-        let thread = IoThread::new(socket, core, Arc::clone(&shared));
+        let thread = IoThread::new(movers, core, Arc::clone(&shared));
         let io_cpu = config.io_cpu;
+        debug!(%local, movers = config.movers.len() + 1, "endpoint bound");
         std::thread::Builder::new().name("wraith-io".into()).spawn(move || thread.run(io_cpu))?;
         Ok(Self { guard: Arc::new(EndpointGuard(shared)), local })
     }
@@ -142,18 +92,19 @@ impl Endpoint {
     }
 
     /// Connects to `peer` at whichever of `addresses` (the first 16) answers first. They are tried in order, a little
-    /// apart, all at once. Dropping the future gives up.
+    /// apart, all at once. Dropping the future ends all attempts at once.
     pub async fn connect(
         &self,
-        addresses: &[SocketAddr],
+        addresses: impl IntoIterator<Item: Into<Addr>>,
         peer: NodeId,
     ) -> Result<Connection, ConnectError> {
+        let addresses = addresses.into_iter().take(ADDRESSES_MAX).map(Into::into).collect();
         self.start_connect(addresses, peer)?.connected().await
     }
 
     fn start_connect(
         &self,
-        addresses: &[SocketAddr],
+        addresses: Vec<Addr>,
         peer: NodeId,
     ) -> Result<Connection, ConnectError> {
         if addresses.is_empty() {
@@ -164,7 +115,6 @@ impl Endpoint {
             return Err(ConnectError::EndpointClosed);
         }
         // Still under the lock: the I/O thread sets `stopped` under it and then works off the inbox a last time.
-        let addresses = addresses.iter().copied().take(ADDRESSES_MAX).collect();
         let inbox = Arc::clone(&self.shared().inbox);
         let shared = ConnectionShared::new(Phase::New(addresses), peer, inbox);
         shared.mark();
@@ -188,7 +138,7 @@ impl Endpoint {
         Poll::Pending
     }
 
-    /// Waits for the next incoming connection; `None` once the endpoint is closed.
+    /// Waits for the next incoming connection; `None` once the endpoint is closed. Cancel safe: no connection is lost.
     pub async fn accept(&self) -> Option<Connection> {
         poll_fn(|cx| self.poll_accept(cx)).await
     }
@@ -220,7 +170,7 @@ impl Endpoint {
         self.shared().mark();
     }
 
-    /// Waits until the I/O thread of a closing endpoint ended.
+    /// Waits until the I/O thread of a closing endpoint ended. Cancel safe.
     pub async fn closed(&self) {
         poll_fn(|cx| {
             let mut state = lock(&self.shared().state);

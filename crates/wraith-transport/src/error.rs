@@ -71,6 +71,28 @@ impl From<StreamError> for ReadError {
     }
 }
 
+impl From<WriteError> for io::Error {
+    fn from(error: WriteError) -> Self {
+        let kind = match &error {
+            WriteError::Stopped(_) => io::ErrorKind::BrokenPipe,
+            WriteError::Finished => io::ErrorKind::NotConnected,
+            WriteError::ConnectionLost(_) => io::ErrorKind::ConnectionAborted,
+        };
+        Self::new(kind, error)
+    }
+}
+
+impl From<ReadError> for io::Error {
+    fn from(error: ReadError) -> Self {
+        let kind = match &error {
+            ReadError::Reset(_) => io::ErrorKind::ConnectionReset,
+            ReadError::Stopped => io::ErrorKind::NotConnected,
+            ReadError::ConnectionLost(_) => io::ErrorKind::ConnectionAborted,
+        };
+        Self::new(kind, error)
+    }
+}
+
 /// Why [`read_exact`](crate::RecvStream::read_exact) did not fill the buffer.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ReadExactError {
@@ -88,6 +110,12 @@ pub enum ReadExactError {
 /// Why a datagram was not sent.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum DatagramError {
+    /// It is larger than the path carries, or the peer takes none.
+    #[error("a datagram has at most {max} bytes here")]
+    TooLarge {
+        /// The largest that can be sent now.
+        max: usize,
+    },
     /// Too many wait already.
     #[error("too many datagrams wait to be sent")]
     Full,

@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket2::SockRef;
 
-use crate::socket::{KERNEL_BUFFER, RecvBuffers, Sent, Socket};
+use crate::mover::{KERNEL_BUFFER, RecvSlots, Sent, Udp};
 
 /// Datagrams of the batch, and their size: together less than the smallest receive buffer that kernels give.
 const DATAGRAMS: usize = 32;
 const DATAGRAM_BYTES: usize = 1200;
 /// Loopback takes microseconds; a machine that is busy, much longer.
-const PATIENCE: Duration = Duration::from_secs(5);
+const ARRIVAL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What a socket can do here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl SocketFacts {
         let loopback: IpAddr =
             if ipv6 { Ipv6Addr::LOCALHOST.into() } else { Ipv4Addr::LOCALHOST.into() };
         let address = SocketAddr::new(loopback, 0);
-        let (mut from, mut to) = (Socket::bind(address)?, Socket::bind(address)?);
+        let (mut from, mut to) = (Udp::bind(address)?, Udp::bind(address)?);
         let batch = vec![0; DATAGRAMS * DATAGRAM_BYTES];
         if let Sent::Unreachable(error) = from.send(to.local_addr(), None, &batch, DATAGRAM_BYTES) {
             return Err(error);
@@ -66,10 +66,10 @@ fn usable(told: usize) -> usize {
     if cfg!(target_os = "linux") { told / 2 } else { told }
 }
 
-fn count(socket: &mut Socket) -> io::Result<(usize, bool)> {
-    let mut buffers = RecvBuffers::new();
+fn count(socket: &mut Udp) -> io::Result<(usize, bool)> {
+    let mut buffers = RecvSlots::new();
     let (mut received, mut merging) = (0, false);
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + ARRIVAL_TIMEOUT;
     while received < DATAGRAMS {
         let left = deadline.saturating_duration_since(Instant::now());
         let timeout = Timespec::try_from(left).unwrap_or_default();

@@ -11,7 +11,9 @@
 //! runs through: the thread reads from the core only what the queue has room for, and takes from a send queue only
 //! what the core has room for.
 //!
-//! Futures here are woken with plain [`std::task::Waker`]s and run on any executor, or with [`block_on`].
+//! Futures here are woken with plain [`std::task::Waker`]s and run on any executor, or with [`block_on`]. Streams are also
+//! tokio's `AsyncRead` and `AsyncWrite`, which need no runtime either. What else than UDP moves datagrams is an
+//! application's own [`mover`].
 //!
 //! ```no_run
 //! use wraith_transport::{Config, Endpoint, EndpointConfig, SecretIdentity, block_on};
@@ -35,21 +37,22 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod addr;
 mod block_on;
 mod clock;
 mod connection;
 mod endpoint;
 mod error;
 mod facts;
-mod inbox;
 mod io;
 mod lock;
+pub mod mover;
 mod queue;
-mod socket;
-mod source;
+mod shared;
 mod stream;
 mod wake;
 
+pub use addr::Addr;
 pub use block_on::{block_on, block_on_timeout};
 pub use bytes::Bytes;
 pub use connection::Connection;
@@ -58,6 +61,7 @@ pub use error::{ConnectError, DatagramError, ReadError, ReadExactError, WriteErr
 pub use facts::SocketFacts;
 pub use stream::{RecvStream, SendStream};
 pub use wraith_core::{
-    Algorithm, Chunk, CloseReason, ConnectionStats, EndpointConfig, StreamId, TransportConfig,
+    Algorithm, Chunk, CloseReason, ConnectionStats, Ecn, EndpointConfig, PathAddr, StreamId,
+    TransportConfig,
 };
 pub use wraith_crypto::identity::{NodeId, SecretIdentity};

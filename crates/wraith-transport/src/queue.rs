@@ -120,6 +120,11 @@ impl SendQueue {
         true
     }
 
+    /// True if it was finished, and not given up since.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.finish && self.reset.is_none() && (self.acked || self.ended.is_none())
+    }
+
     /// True if the handle was dropped without an end.
     pub(crate) fn is_unfinished(&self) -> bool {
         !self.finish && self.reset.is_none() && self.ended.is_none()

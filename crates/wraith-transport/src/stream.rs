@@ -5,60 +5,22 @@
 
 use std::fmt;
 use std::future::poll_fn;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use wraith_core::{Chunk, ConnectionHandle, StreamId};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use wraith_core::{Chunk, StreamId};
 
-use crate::connection::Guard;
 use crate::error::{ReadError, ReadExactError, WriteError};
-use crate::inbox::{IoInbox, Ready};
 use crate::lock::lock;
-use crate::queue::{Popped, RecvQueue, SendQueue};
+use crate::queue::Popped;
+use crate::shared::{Guard, StreamShared};
 
 /// Copies made by [`SendStream::write_all`] are at most this long: one chunk of a file.
 const COPY_MAX: usize = 256 * 1024;
-
-/// What the handles of a stream and the I/O thread share.
-#[derive(Debug)]
-pub(crate) struct StreamShared {
-    pub(crate) id: StreamId,
-    pub(crate) connection: ConnectionHandle,
-    pub(crate) send: Mutex<SendQueue>,
-    pub(crate) recv: Mutex<RecvQueue>,
-    /// Stands in the inbox.
-    queued: AtomicBool,
-    inbox: Arc<IoInbox>,
-}
-
-impl StreamShared {
-    pub(crate) fn new(
-        id: StreamId,
-        connection: ConnectionHandle,
-        inbox: Arc<IoInbox>,
-    ) -> Arc<Self> {
-        Arc::new(Self {
-            id,
-            connection,
-            send: Mutex::default(),
-            recv: Mutex::default(),
-            queued: AtomicBool::new(false),
-            inbox,
-        })
-    }
-
-    /// Has the I/O thread look at this stream.
-    fn mark(self: &Arc<Self>) {
-        self.inbox.push(&self.queued, || Ready::Stream(Arc::clone(self)));
-    }
-
-    /// I/O thread: looks at the queues now; later changes mark it again.
-    pub(crate) fn unmark(&self) {
-        self.queued.store(false, Ordering::Release);
-    }
-}
 
 /// The handles of a new stream. Each keeps the connection open.
 pub(crate) fn handles(shared: Arc<StreamShared>, guard: &Arc<Guard>) -> (SendStream, RecvStream) {
@@ -93,7 +55,7 @@ impl SendStream {
     /// Waits for room, then queues all of `chunks` together: a record that is queued whole or, on error or if the
     /// future is dropped, not at all. Nothing is copied. The queue may be overshot by the size of the record.
     ///
-    /// The chunks are iterated under the stream's lock: have them ready.
+    /// Cancel safe. The chunks are iterated under the stream's lock: have them ready.
     pub async fn write_chunks(
         &mut self,
         chunks: impl IntoIterator<Item = Bytes>,
@@ -111,17 +73,36 @@ impl SendStream {
         .inspect(|()| self.shared.mark())
     }
 
+    /// Ready when a copy of the first bytes (up to 256 KiB) of `bytes` is queued; how many. Nothing is taken before.
+    pub fn poll_write_bytes(
+        &mut self,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<Result<usize, WriteError>> {
+        let piece = &bytes[..bytes.len().min(COPY_MAX)];
+        let mut queue = lock(&self.shared.send);
+        ready!(queue.poll_room(cx))?;
+        queue.push_copy(piece);
+        drop(queue);
+        self.shared.mark();
+        Poll::Ready(Ok(piece.len()))
+    }
+
+    /// Waits for room, then queues a copy of the first bytes (up to 256 KiB) of `bytes`; how many.
+    ///
+    /// Cancel safe: if the future is dropped, nothing was queued.
+    pub async fn write(&mut self, bytes: &[u8]) -> Result<usize, WriteError> {
+        poll_fn(|cx| self.poll_write_bytes(cx, bytes)).await
+    }
+
     /// Queues a copy of `bytes`, waiting for room as often as needed.
+    ///
+    /// Not cancel safe: if the future is dropped, any number of the first bytes may be queued.
     pub async fn write_all(&mut self, bytes: &[u8]) -> Result<(), WriteError> {
-        for piece in bytes.chunks(COPY_MAX) {
-            poll_fn(|cx| {
-                let mut queue = lock(&self.shared.send);
-                ready!(queue.poll_room(cx))?;
-                queue.push_copy(piece);
-                Poll::Ready(Ok::<_, WriteError>(()))
-            })
-            .await
-            .inspect(|()| self.shared.mark())?;
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let len = self.write(rest).await?;
+            rest = &rest[len..];
         }
         Ok(())
     }
@@ -139,7 +120,7 @@ impl SendStream {
         lock(&self.shared.send).poll_acked(cx)
     }
 
-    /// Waits until the peer acknowledged every byte and the end of the finished stream.
+    /// Waits until the peer acknowledged every byte and the end of the finished stream. Cancel safe.
     pub async fn acked(&mut self) -> Result<(), WriteError> {
         poll_fn(|cx| self.poll_acked(cx)).await
     }
@@ -149,6 +130,27 @@ impl SendStream {
         if lock(&self.shared.send).reset(code) {
             self.shared.mark();
         }
+    }
+}
+
+/// Shutting down is finishing: it does not wait for the peer ([`SendStream::acked`] does). Flushing does nothing: what was
+/// written is on its way.
+impl AsyncWrite for SendStream {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_write_bytes(cx, bytes).map_err(Into::into)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let finished = lock(&self.shared.send).is_finished();
+        Poll::Ready(if finished { Ok(()) } else { self.finish().map_err(Into::into) })
     }
 }
 
@@ -208,26 +210,41 @@ impl RecvStream {
     }
 
     /// The next bytes, as they lie in the receive buffer (up to 256 KiB); `None` at the end.
+    ///
+    /// Cancel safe: no byte is lost.
     pub async fn read_chunk(&mut self) -> Result<Option<Chunk>, ReadError> {
         poll_fn(|cx| self.poll_chunk(cx)).await
     }
 
-    /// Copies the next bytes into `buffer`. The number of bytes; 0 at the end or if `buffer` is empty.
-    pub async fn read(&mut self, buffer: &mut [u8]) -> Result<usize, ReadError> {
+    /// Ready when the next bytes are copied to `buffer`; how many. 0 at the end, or if `buffer` is empty.
+    pub fn poll_read_bytes(
+        &mut self,
+        cx: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<Result<usize, ReadError>> {
         if buffer.is_empty() {
-            return Ok(0);
+            return Poll::Ready(Ok(0));
         }
-        let Some(mut chunk) = self.read_chunk().await? else { return Ok(0) };
+        let Some(mut chunk) = ready!(self.poll_chunk(cx))? else { return Poll::Ready(Ok(0)) };
         let len = chunk.len().min(buffer.len());
         buffer[..len].copy_from_slice(&chunk[..len]);
         if len < chunk.len() {
             chunk.advance(len);
             self.current = Some(chunk);
         }
-        Ok(len)
+        Poll::Ready(Ok(len))
+    }
+
+    /// Copies the next bytes into `buffer`. The number of bytes; 0 at the end or if `buffer` is empty.
+    ///
+    /// Cancel safe: no byte is lost.
+    pub async fn read(&mut self, buffer: &mut [u8]) -> Result<usize, ReadError> {
+        poll_fn(|cx| self.poll_read_bytes(cx, buffer)).await
     }
 
     /// Fills `buffer`. If the stream ends first, says how many bytes there were.
+    ///
+    /// Not cancel safe: if the future is dropped, any number of bytes may be in the buffer already.
     pub async fn read_exact(&mut self, buffer: &mut [u8]) -> Result<(), ReadExactError> {
         let mut got = 0;
         while got < buffer.len() {
@@ -254,6 +271,18 @@ impl RecvStream {
         if lock(&self.shared.recv).stop(code) {
             self.shared.mark();
         }
+    }
+}
+
+impl AsyncRead for RecvStream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let len = ready!(self.poll_read_bytes(cx, buffer.initialize_unfilled()))?;
+        buffer.advance(len);
+        Poll::Ready(Ok(()))
     }
 }
 

@@ -240,11 +240,17 @@ impl Connection {
         self.streams.read(now, rtt, id)
     }
 
-    /// Queues an unreliable datagram. False if the peer takes none of this size.
+    /// Largest unreliable datagram that goes out now, in bytes: what the path carries, and the peer takes. 0 if it takes
+    /// none.
+    pub fn max_datagram_len(&self) -> usize {
+        let overhead = transmit::OVERHEAD + transmit::DATAGRAM_HEADER;
+        let peer = usize::try_from(self.datagram_max).unwrap_or(usize::MAX);
+        self.path.mtu().saturating_sub(overhead).min(peer)
+    }
+
+    /// Queues an unreliable datagram. False if it is larger than [`Self::max_datagram_len`].
     pub fn send_datagram(&mut self, bytes: Bytes) -> bool {
-        let largest =
-            self.path.mtu().saturating_sub(transmit::OVERHEAD + transmit::DATAGRAM_HEADER);
-        if bytes.len() as u64 > self.datagram_max || bytes.len() > largest {
+        if bytes.len() > self.max_datagram_len() {
             return false;
         }
         if self.datagrams.len() == DATAGRAMS_MAX {

@@ -166,16 +166,32 @@ impl Endpoint {
 
     /// Fills `buf` (64 KiB) with datagrams to one address. Call until `None`.
     pub fn poll_transmit(&mut self, now: Time, buf: &mut [u8]) -> Option<Transmit> {
+        self.poll_transmit_to(now, buf, |_| true)
+    }
+
+    /// Like [`Self::poll_transmit`], but asks only the connections whose peer is at an address that is `open`; the others
+    /// keep what they have to say. Their answers to handshakes and to challenges from elsewhere may still come.
+    pub fn poll_transmit_to(
+        &mut self,
+        now: Time,
+        buf: &mut [u8],
+        open: impl Fn(PathAddr) -> bool,
+    ) -> Option<Transmit> {
         if let Some((to, answer)) = self.answers.pop_front() {
             buf[..answer.len()].copy_from_slice(&answer);
             return Some(Transmit { to, ecn: None, len: answer.len(), segment: answer.len() });
         }
-        while let Some(&handle) = self.dirty.transmit.front() {
+        let mut i = 0;
+        while let Some(&handle) = self.dirty.transmit.get(i) {
             let connection = self.connections.get_mut(handle);
+            if connection.as_ref().is_some_and(|c| !open(c.remote())) {
+                i += 1;
+                continue;
+            }
             if let Some(transmit) = connection.and_then(|c| c.poll_transmit(now, buf)) {
                 return Some(transmit);
             }
-            self.dirty.transmit.pop_front();
+            self.dirty.transmit.remove(i);
         }
         None
     }

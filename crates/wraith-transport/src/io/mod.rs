@@ -6,85 +6,84 @@
 //!
 //! Invariant: after a mutation of the core its outputs are drained before the thread sleeps.
 
-mod live;
-mod race;
+mod established;
+mod happy_eyeballs;
+mod movers;
 
 use std::collections::HashMap;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::Timespec;
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
-use wraith_core::{CloseReason, ConnectionHandle, Event, Time, Transmit, code};
+use tracing::debug;
+use wraith_core::{CloseReason, ConnectionHandle, Event, PathAddr, Time, code};
 
-use self::live::Live;
-use self::race::{Outcome, Race};
+use self::established::Established;
+use self::happy_eyeballs::{HappyEyeballs, Outcome};
+pub(crate) use self::movers::Movers;
+use self::movers::{ALL, Set};
 use crate::clock::Clock;
-use crate::connection::{ConnectionShared, Phase};
-use crate::endpoint::{CLOSE_WAIT_MAX, EndpointShared};
 use crate::error::ConnectError;
-use crate::inbox::Ready;
 use crate::lock::lock;
-use crate::socket::{RECV_BATCH, RecvBuffers, SEND_MAX, Sent, Socket};
+use crate::mover::{RecvSlots, SEND_MAX};
+use crate::shared::{ConnectionShared, EndpointShared, Phase, Ready};
 
+/// Longest that [`Endpoint::close`](crate::Endpoint::close) waits: enough to deliver a last message over a bad link, short
+/// enough for someone who pressed Ctrl-C.
+pub(crate) const CLOSE_WAIT_MAX: Duration = Duration::from_secs(3);
 /// Incoming connections that wait for [`accept`](crate::Endpoint::accept); further ones are closed.
 const ACCEPT_MAX: usize = 128;
 /// Batches sent in one round before looking at what arrived: about 2 MiB, so that ACKs are never far behind.
 const BATCHES_PER_ROUND: usize = 32;
-/// How long the socket is left alone after it failed to receive for a reason that may persist.
+/// How long a mover is left alone after it failed to receive for a reason that may persist.
 const RECV_PAUSE: Duration = Duration::from_millis(10);
-/// Shortest sleep while the kernel's send buffer is full: the core's pacing is due all the while, but cannot be heeded.
+/// Shortest sleep while a mover is full, such as the kernel's send buffer: the core's pacing is due all the while, but cannot be heeded.
 const BLOCKED_SLEEP_MIN: Duration = Duration::from_millis(1);
 
 /// State of the thread.
 pub(crate) struct IoThread {
-    socket: Socket,
+    movers: Movers,
     core: wraith_core::Endpoint,
     shared: Arc<EndpointShared>,
     clock: Clock,
-    live: HashMap<ConnectionHandle, Live>,
-    races: Vec<Race>,
+    established: HashMap<ConnectionHandle, Established>,
+    connecting: Vec<HappyEyeballs>,
     /// Connections to look at in every round: they wait for stream credit, or linger.
-    attention: Vec<ConnectionHandle>,
+    needs_poll: Vec<ConnectionHandle>,
     /// Working copy of the inbox.
     ready: Vec<Ready>,
-    received: RecvBuffers,
-    /// What the core seals into, and the kernel reads from.
+    received: RecvSlots,
+    /// What the core seals into, and a mover reads from.
     out: Box<[u8]>,
-    /// A batch in `out` that the kernel did not take whole, from this offset on.
-    blocked: Option<(Transmit, usize)>,
-    /// The socket failed to receive; it is left alone until then.
-    recv_pause: Option<Time>,
     /// The endpoint closes; everything ends by then.
-    closing: Option<Time>,
+    close_deadline: Option<Time>,
     released: bool,
     /// Connections this side ended, whose CLOSE may have to be repeated. Those the peer ended owe it nothing.
-    farewells: Vec<ConnectionHandle>,
+    closing: Vec<ConnectionHandle>,
 }
 
 impl IoThread {
     pub(crate) fn new(
-        socket: Socket,
+        movers: Movers,
         core: wraith_core::Endpoint,
         shared: Arc<EndpointShared>,
     ) -> Self {
         Self {
-            socket,
+            movers,
             core,
             shared,
             clock: Clock::new(),
-            live: HashMap::new(),
-            races: Vec::new(),
-            attention: Vec::new(),
+            established: HashMap::new(),
+            connecting: Vec::new(),
+            needs_poll: Vec::new(),
             ready: Vec::new(),
-            received: RecvBuffers::new(),
+            received: RecvSlots::new(),
             out: vec![0; SEND_MAX].into_boxed_slice(),
-            blocked: None,
-            recv_pause: None,
-            closing: None,
+            close_deadline: None,
             released: false,
-            farewells: Vec::new(),
+            closing: Vec::new(),
         }
     }
 
@@ -97,41 +96,43 @@ impl IoThread {
             set.set(cpu);
             let _ = sched_setaffinity(None, &set);
         }
-        let mut readable = true;
+        let mut readable = ALL;
         loop {
-            let mut undone = readable && self.receive();
+            let mut undone = self.receive(readable);
             let now = self.clock.now();
             if self.core.poll_timeout().is_some_and(|due| due <= now) {
                 self.core.handle_timeout(now);
             }
             self.work_off_inbox(now);
             self.handle_events(now);
-            self.attend(now);
+            self.poll_waiting(now);
             undone |= self.transmit();
             undone |= self.handle_events(now);
             if self.is_done(now) {
+                debug!(local = %self.movers.local_addr(), "endpoint closed");
                 break;
             }
-            readable = if undone { self.recv_pause.is_none() } else { self.sleep() };
+            readable = if undone { self.movers.unpaused(self.clock.now()) } else { self.sleep() };
         }
     }
 
-    /// Receives one batch. True if more may be waiting.
-    fn receive(&mut self) -> bool {
-        let filled = match self.socket.receive(&mut self.received) {
-            Ok(filled) => filled,
-            Err(_) => {
-                self.recv_pause = Some(self.clock.now() + RECV_PAUSE);
-                return false;
-            }
-        };
-        for (from, ecn, datagrams) in self.received.filled(filled) {
-            let now = self.clock.now();
-            for datagram in datagrams {
-                self.core.handle_datagram(now, from, ecn, datagram);
-            }
-        }
-        filled == RECV_BATCH
+    /// Receives one batch from each of `readable`. True if more may be waiting.
+    fn receive(&mut self, readable: Set) -> bool {
+        let Self { movers, core, clock, received, .. } = self;
+        let more = movers.receive(
+            readable,
+            received,
+            || clock.now() + RECV_PAUSE,
+            |slots, filled| {
+                for (from, ecn, datagrams) in slots.filled(filled) {
+                    let now = clock.now();
+                    for datagram in datagrams {
+                        core.handle_datagram(now, from, ecn, datagram);
+                    }
+                }
+            },
+        );
+        more != 0
     }
 
     fn work_off_inbox(&mut self, now: Time) {
@@ -141,11 +142,13 @@ impl IoThread {
             match object {
                 Ready::Stream(stream) => {
                     stream.unmark();
-                    let Some(live) = self.live.get_mut(&stream.connection) else { continue };
+                    let Some(established) = self.established.get_mut(&stream.connection) else {
+                        continue;
+                    };
                     let Some(core) = self.core.connection(stream.connection) else { continue };
                     // Once closed, the event that says so fails the queues with the right reason.
                     if !core.is_closed() {
-                        live.on_stream_ready(core, now, &stream);
+                        established.on_stream_ready(core, now, &stream);
                     }
                 }
                 Ready::Connection(shared) => {
@@ -164,19 +167,27 @@ impl IoThread {
         match &mut state.phase {
             Phase::New(addresses) => {
                 let addresses = std::mem::take(addresses);
-                let (peer, given_up) = (state.peer, abandoned || self.closing.is_some());
-                state.phase = if given_up { Phase::Failed(None) } else { Phase::Racing };
+                let (peer, given_up) = (state.peer, abandoned || self.close_deadline.is_some());
+                state.phase = if given_up { Phase::Failed(None) } else { Phase::Connecting };
                 drop(state);
                 if given_up {
                     shared.update(|_| ());
                 } else {
-                    self.races.push(Race::new(Arc::clone(shared), peer, addresses, now));
+                    let addresses =
+                        addresses.iter().filter_map(|addr| self.movers.path(addr)).collect();
+                    self.connecting.push(HappyEyeballs::new(
+                        Arc::clone(shared),
+                        peer,
+                        addresses,
+                        now,
+                    ));
                 }
             }
-            Phase::Racing if abandoned => {
+            Phase::Connecting if abandoned => {
                 drop(state);
-                if let Some(i) = self.races.iter().position(|race| race.is_for(shared)) {
-                    self.races.swap_remove(i).give_up(&mut self.core, now, None);
+                if let Some(i) = self.connecting.iter().position(|attempts| attempts.is_for(shared))
+                {
+                    self.connecting.swap_remove(i).give_up(&mut self.core, now, None);
                 }
             }
             Phase::Open(handle) => {
@@ -184,18 +195,21 @@ impl IoThread {
                 drop(state);
                 self.visit(now, handle);
             }
-            Phase::Racing | Phase::Failed(_) | Phase::Closed(_) => {}
+            Phase::Connecting | Phase::Failed(_) | Phase::Closed(_) => {}
         }
     }
 
     /// Has a connection's state looked at, and again in every round if it asks for it.
     fn visit(&mut self, now: Time, handle: ConnectionHandle) {
-        let (Some(live), Some(core)) = (self.live.get_mut(&handle), self.core.connection(handle))
+        let (Some(established), Some(core)) =
+            (self.established.get_mut(&handle), self.core.connection(handle))
         else {
             return;
         };
-        if live.on_ready(core, now, self.closing) && !self.attention.contains(&handle) {
-            self.attention.push(handle);
+        if established.on_ready(core, now, self.close_deadline)
+            && !self.needs_poll.contains(&handle)
+        {
+            self.needs_poll.push(handle);
         }
     }
 
@@ -216,12 +230,12 @@ impl IoThread {
             self.on_connection_ready(now, &shared);
         }
         self.released |= released;
-        if closing && self.closing.is_none() {
-            self.closing = Some(now + CLOSE_WAIT_MAX);
-            for race in self.races.drain(..) {
-                race.give_up(&mut self.core, now, Some(ConnectError::EndpointClosed));
+        if closing && self.close_deadline.is_none() {
+            self.close_deadline = Some(now + CLOSE_WAIT_MAX);
+            for attempts in self.connecting.drain(..) {
+                attempts.give_up(&mut self.core, now, Some(ConnectError::EndpointClosed));
             }
-            let handles: Vec<_> = self.live.keys().copied().collect();
+            let handles: Vec<_> = self.established.keys().copied().collect();
             handles.into_iter().for_each(|handle| self.visit(now, handle));
         }
     }
@@ -239,15 +253,18 @@ impl IoThread {
     fn on_event(&mut self, now: Time, handle: ConnectionHandle, event: Event) {
         if let Event::Closed(reason) = event {
             self.on_closed(now, handle, reason);
-        } else if let Some(live) = self.live.get_mut(&handle) {
-            if let Some(core) = self.core.connection(handle) {
-                live.on_event(core, now, event);
+        } else if let Some(established) = self.established.get_mut(&handle) {
+            if let Event::PathChanged { remote } = event {
+                debug!(%remote, "the peer moved");
+                established.on_path_changed(self.movers.addr(remote));
+            } else if let Some(core) = self.core.connection(handle) {
+                established.on_event(core, now, event);
             }
         } else if event == Event::Connected {
-            match self.races.iter().position(|race| race.holds(handle)) {
+            match self.connecting.iter().position(|attempts| attempts.holds(handle)) {
                 Some(i) => {
-                    let race = self.races.swap_remove(i);
-                    let shared = race.win(&mut self.core, now, handle);
+                    let attempts = self.connecting.swap_remove(i);
+                    let shared = attempts.win(&mut self.core, now, handle);
                     self.begin(now, handle, shared);
                 }
                 None => self.on_incoming(now, handle),
@@ -258,7 +275,7 @@ impl IoThread {
     fn on_incoming(&mut self, now: Time, handle: ConnectionHandle) {
         let Some(core) = self.core.connection(handle) else { return };
         if core.is_closed() {
-            // The loser of one of our own races, that got through in the same round as the winner.
+            // An attempt of our own that lost: it got through in the same round as the one that won.
             return;
         }
         // Only this thread adds to the queue, so the room found here stays.
@@ -269,12 +286,12 @@ impl IoThread {
             }
             queue.len() < ACCEPT_MAX
         };
-        if !room || self.released || self.closing.is_some() {
+        if !room || self.released || self.close_deadline.is_some() {
             core.close(now, code::NO_ERROR, "busy");
             return;
         }
         let inbox = Arc::clone(&self.shared.inbox);
-        let shared = ConnectionShared::new(Phase::Racing, core.peer(), inbox);
+        let shared = ConnectionShared::new(Phase::Connecting, core.peer(), inbox);
         self.begin(now, handle, Arc::clone(&shared));
         self.shared.update(|state| state.accepted.push_back(shared));
     }
@@ -282,146 +299,134 @@ impl IoThread {
     /// A connection can be used from now on.
     fn begin(&mut self, now: Time, handle: ConnectionHandle, shared: Arc<ConnectionShared>) {
         let Some(core) = self.core.connection(handle) else { return };
-        let live = Live::new(handle, shared, core);
-        self.live.insert(handle, live);
+        let remote = self.movers.addr(core.remote());
+        debug!(local = %self.movers.local_addr(), remote = %core.remote(), "connection up");
+        let established = Established::new(handle, shared, core, remote);
+        self.established.insert(handle, established);
         self.visit(now, handle);
     }
 
     fn on_closed(&mut self, now: Time, handle: ConnectionHandle, reason: CloseReason) {
-        if let Some(live) = self.live.remove(&handle) {
+        if let Some(established) = self.established.remove(&handle) {
             if !matches!(reason, CloseReason::Peer { .. } | CloseReason::IdleTimeout) {
-                self.prune_farewells();
-                self.farewells.push(handle);
+                self.prune_closing();
+                self.closing.push(handle);
             }
-            live.on_closed(self.core.connection(handle), now, reason);
-        } else if let Some(i) = self.races.iter().position(|race| race.holds(handle)) {
-            self.races[i].lost(handle, ConnectError::Closed(reason));
-            self.advance_race(now, i);
+            let mut core = self.core.connection(handle);
+            if let Some(core) = &mut core {
+                debug!(remote = %core.remote(), %reason, "connection down");
+            }
+            established.on_closed(core, now, reason);
+        } else if let Some(i) = self.connecting.iter().position(|attempts| attempts.holds(handle)) {
+            self.connecting[i].lost(handle, ConnectError::Closed(reason));
+            self.advance_attempts(now, i);
         }
     }
 
-    /// Starts what is due in the race at `i`; removes it when nobody is left in it. True if it was removed.
-    fn advance_race(&mut self, now: Time, i: usize) -> bool {
-        let over = self.races[i].advance(&mut self.core, now) == Outcome::AllFailed;
+    /// Starts the attempts to connect that are due at `i`; removes `i` when all have failed. True if it was removed.
+    fn advance_attempts(&mut self, now: Time, i: usize) -> bool {
+        let over = self.connecting[i].advance(&mut self.core, now) == Outcome::AllFailed;
         if over {
-            self.races.swap_remove(i).give_up(&mut self.core, now, None);
+            self.connecting.swap_remove(i).give_up(&mut self.core, now, None);
         }
         over
     }
 
-    /// What must be looked at in every round.
-    fn attend(&mut self, now: Time) {
+    /// Asks those that wait for something no event reports.
+    fn poll_waiting(&mut self, now: Time) {
         let mut i = 0;
-        while i < self.races.len() {
-            i += usize::from(!self.advance_race(now, i));
+        while i < self.connecting.len() {
+            i += usize::from(!self.advance_attempts(now, i));
         }
-        let mut attention = std::mem::take(&mut self.attention);
-        attention.retain(|handle| {
-            match (self.live.get_mut(handle), self.core.connection(*handle)) {
-                (Some(live), Some(core)) => live.on_ready(core, now, self.closing),
+        let mut needs_poll = std::mem::take(&mut self.needs_poll);
+        needs_poll.retain(|handle| {
+            match (self.established.get_mut(handle), self.core.connection(*handle)) {
+                (Some(established), Some(core)) => {
+                    established.on_ready(core, now, self.close_deadline)
+                }
                 _ => false,
             }
         });
-        self.attention = attention;
+        self.needs_poll = needs_poll;
     }
 
     /// Sends what is due. True if there may be more, or events.
     fn transmit(&mut self) -> bool {
-        if let Some((transmit, from)) = self.blocked.take()
-            && !self.send(transmit, from)
-        {
-            return false;
-        }
+        let Self { movers, connecting, core, clock, .. } = self;
+        movers.retry(|to, error| unreachable(connecting, core, clock.now(), to, error));
         for _ in 0..BATCHES_PER_ROUND {
             let now = self.clock.now();
-            let Some(transmit) = self.core.poll_transmit(now, &mut self.out) else { return false };
-            if !self.send(transmit, 0) {
+            let open = |to| !self.movers.is_blocked(to);
+            let Some(transmit) = self.core.poll_transmit_to(now, &mut self.out, open) else {
                 return false;
+            };
+            if let Err(error) = self.movers.send(transmit, &mut self.out) {
+                unreachable(&mut self.connecting, &mut self.core, now, transmit.to, &error);
             }
         }
         true
     }
 
-    /// Sends a batch that lies in `out`. False if the kernel's buffer is full.
-    fn send(&mut self, transmit: Transmit, from: usize) -> bool {
-        let Transmit { to, ecn, len, segment } = transmit;
-        let Some(destination) = to.ip() else { return true };
-        match self.socket.send(destination, ecn, &self.out[from..len], segment) {
-            Sent::All => true,
-            Sent::Blocked(done) => {
-                self.blocked = Some((transmit, from + done));
-                false
-            }
-            Sent::Unreachable(error) => {
-                // Only attempts to connect end by this: an established connection may find its way back.
-                let now = self.clock.now();
-                for race in &mut self.races {
-                    race.unreachable(&mut self.core, now, to, &error);
-                }
-                true
-            }
-        }
-    }
-
     fn is_done(&mut self, now: Time) -> bool {
-        if self.closing.is_none() && !self.released {
+        if self.close_deadline.is_none() && !self.released {
             return false;
         }
-        if self.closing.is_some_and(|deadline| now >= deadline) {
+        if self.close_deadline.is_some_and(|deadline| now >= deadline) {
             return true;
         }
         // Asking for the timeout is what makes the core forget connections that are over.
         let _ = self.core.poll_timeout();
-        self.prune_farewells();
-        self.live.is_empty() && self.races.is_empty() && self.farewells.is_empty()
+        self.prune_closing();
+        self.established.is_empty() && self.connecting.is_empty() && self.closing.is_empty()
     }
 
-    fn prune_farewells(&mut self) {
+    fn prune_closing(&mut self) {
         let core = &mut self.core;
-        self.farewells.retain(|handle| core.connection(*handle).is_some());
+        self.closing.retain(|handle| core.connection(*handle).is_some());
     }
 
     /// When to go round again if nothing else happens.
     fn next_wake(&mut self) -> Option<Time> {
-        let races = self.races.iter().filter_map(Race::next_start).min();
+        let connecting = self.connecting.iter().filter_map(HappyEyeballs::next_start).min();
         let lingering =
-            self.attention.iter().filter_map(|h| self.live.get(h)?.linger_until()).min();
+            self.needs_poll.iter().filter_map(|h| self.established.get(h)?.linger_until()).min();
         let core = self.core.poll_timeout();
-        [core, races, lingering, self.recv_pause, self.closing].into_iter().flatten().min()
+        [core, connecting, lingering, self.movers.pause(), self.close_deadline]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
-    /// Sleeps until something is to be done. True if the socket is readable.
-    fn sleep(&mut self) -> bool {
+    /// Sleeps until something is to be done. Which movers are readable.
+    fn sleep(&mut self) -> Set {
         let wake = self.next_wake();
         if !self.shared.inbox.fall_asleep() {
-            return self.recv_pause.is_none();
+            return self.movers.unpaused(self.clock.now());
         }
         let now = self.clock.now();
-        let timeout = wake.map(|wake| match self.blocked {
-            Some(_) => to_timespec((wake - now).max(BLOCKED_SLEEP_MIN)),
-            None => to_timespec(wake - now),
-        });
-        let mut interest = PollFlags::IN;
-        interest.set(PollFlags::OUT, self.blocked.is_some());
-        let mut fds = [
-            PollFd::from_borrowed_fd(self.shared.inbox.event(), PollFlags::IN),
-            PollFd::new(&self.socket, interest),
-        ];
-        // A failed socket reports errors whether asked or not: leave it out, or this would spin.
-        let watched = if self.recv_pause.is_some() { &mut fds[..1] } else { &mut fds[..] };
-        // The only error that can occur is an interruption by a signal: then it is just a round too many.
-        let _ = poll(watched, timeout.as_ref());
-        let signalled = !fds[0].revents().is_empty();
-        let readable = fds[1].revents().intersects(PollFlags::IN | PollFlags::ERR);
+        let least = if self.movers.any_blocked() { BLOCKED_SLEEP_MIN } else { Duration::ZERO };
+        let timeout = wake.map(|wake| to_timespec((wake - now).max(least)));
+        let (readable, signalled) = self.movers.sleep(self.shared.inbox.event(), timeout.as_ref());
         self.shared.inbox.wake_up(signalled);
-        match self.recv_pause {
-            Some(until) if until <= self.clock.now() => {
-                self.recv_pause = None;
-                true
-            }
-            Some(_) => false,
-            None => readable,
+        match self.movers.pause() {
+            // What was left alone is tried again, ready or not.
+            Some(until) if until <= self.clock.now() => self.movers.unpaused(self.clock.now()),
+            _ => readable,
         }
+    }
+}
+
+/// The system has no way to `to`. Only attempts to connect end by this: an established connection may find its way back.
+fn unreachable(
+    connecting: &mut [HappyEyeballs],
+    core: &mut wraith_core::Endpoint,
+    now: Time,
+    to: PathAddr,
+    error: &std::io::Error,
+) {
+    debug!(%to, %error, "unreachable");
+    for attempts in connecting {
+        attempts.unreachable(core, now, to, error);
     }
 }
 
@@ -436,11 +441,11 @@ impl Drop for IoThread {
     /// However the thread ends, nobody may wait for it for ever.
     fn drop(&mut self) {
         let now = self.clock.now();
-        for race in self.races.drain(..) {
-            race.give_up(&mut self.core, now, Some(ConnectError::EndpointClosed));
+        for attempts in self.connecting.drain(..) {
+            attempts.give_up(&mut self.core, now, Some(ConnectError::EndpointClosed));
         }
-        for (_, live) in self.live.drain() {
-            live.on_closed(None, now, CloseReason::Local);
+        for (_, established) in self.established.drain() {
+            established.on_closed(None, now, CloseReason::Local);
         }
         self.shared.update(|state| {
             state.stopped = true;

@@ -13,10 +13,10 @@ use wraith_core::{
     CloseReason, Connection, ConnectionHandle, Event, Read, StreamError, StreamId, Time, code,
 };
 
-use crate::connection::{ConnectionShared, Phase};
+use crate::addr::Addr;
 use crate::error::{ReadError, WriteError};
 use crate::lock::lock;
-use crate::stream::StreamShared;
+use crate::shared::{ConnectionShared, ConnectionState, Phase, StreamShared};
 
 /// Longest that an abandoned connection keeps delivering finished streams to a peer that does not read them.
 const LINGER_MAX: Duration = Duration::from_secs(60);
@@ -26,7 +26,7 @@ const CLOSE_RESERVE: Duration = Duration::from_secs(1);
 const STATS_INTERVAL: Duration = Duration::from_millis(10);
 
 /// A connection that was made and has not ended.
-pub(super) struct Live {
+pub(super) struct Established {
     handle: ConnectionHandle,
     shared: Arc<ConnectionShared>,
     /// Streams with something left to happen in either direction.
@@ -36,17 +36,18 @@ pub(super) struct Live {
     stats_at: Time,
 }
 
-impl Live {
+impl Established {
     pub(super) fn new(
         handle: ConnectionHandle,
         shared: Arc<ConnectionShared>,
         core: &mut Connection,
+        remote: Option<Addr>,
     ) -> Self {
         shared.update(|state| {
             state.phase = Phase::Open(handle);
             state.peer = core.peer();
-            state.remote = core.remote().ip();
-            state.stats = core.stats();
+            state.remote = remote;
+            refresh(state, core);
         });
         let streams = HashMap::new();
         Self { handle, shared, streams, linger_until: None, stats_at: Time::ZERO }
@@ -87,7 +88,7 @@ impl Live {
             state.opened.push_back(stream);
             opened = true;
         }
-        state.stats = core.stats();
+        refresh(&mut state, core);
         let waits_for_credit = state.unmet_opens() > 0;
         let over = state.abandoned || closing.is_some();
         let wakers = if opened { state.wakers.take() } else { Default::default() };
@@ -125,7 +126,7 @@ impl Live {
         self.refresh_stats(core, now);
     }
 
-    /// Passes an event on; never called with [`Event::Closed`].
+    /// Passes an event on, except [`Event::PathChanged`] and [`Event::Closed`].
     pub(super) fn on_event(&mut self, core: &mut Connection, now: Time, event: Event) {
         match event {
             Event::StreamOpened(id) => self.on_stream_opened(core, id),
@@ -149,12 +150,19 @@ impl Live {
             Event::Datagram(datagram) => {
                 self.shared.update(|state| state.push_datagram(datagram));
             }
-            Event::PathChanged { remote } => {
-                self.shared.update(|state| state.remote = remote.ip());
-            }
-            Event::Connected | Event::Closed(_) => {}
+            // The first two are told by other calls.
+            Event::Connected | Event::PathChanged { .. } | Event::Closed(_) => {}
         }
         self.refresh_stats(core, now);
+    }
+
+    /// The peer moved to `remote`; `None` if its mover forgot the address already.
+    pub(super) fn on_path_changed(&mut self, remote: Option<Addr>) {
+        self.shared.update(|state| {
+            if remote.is_some() {
+                state.remote = remote;
+            }
+        });
     }
 
     fn on_stream_opened(&mut self, core: &mut Connection, id: StreamId) {
@@ -191,7 +199,7 @@ impl Live {
     fn refresh_stats(&mut self, core: &Connection, now: Time) {
         if now - self.stats_at >= STATS_INTERVAL {
             self.stats_at = now;
-            lock(&self.shared.state).stats = core.stats();
+            refresh(&mut lock(&self.shared.state), core);
         }
     }
 
@@ -213,6 +221,12 @@ impl Live {
             state.phase = Phase::Closed(reason);
         });
     }
+}
+
+/// What the handles see of the connection's state.
+fn refresh(state: &mut ConnectionState, core: &Connection) {
+    state.stats = core.stats();
+    state.datagram_max = core.max_datagram_len();
 }
 
 /// True when nothing more will happen to the stream in either direction.

@@ -1,8 +1,6 @@
 //! Who may connect can change while an endpoint runs; everybody else meets silence.
 
-mod support;
-
-use support::{HANG, V4, config, endpoint, node_id, run};
+use crate::support::{HANG, V4, config, endpoint, node_id, run};
 use wraith_transport::{CloseReason, Config, Endpoint, block_on_timeout};
 
 #[test]

@@ -1,12 +1,10 @@
 //! How things end: reasons, dropped handles, and what is still delivered.
 
-mod support;
-
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::thread;
 use std::time::Duration;
 
-use support::{Pattern, V4, dead_address, endpoint, node_id, pair, run};
+use crate::support::{Pattern, V4, dead_address, endpoint, node_id, pair, run};
 use wraith_transport::{
     Bytes, CloseReason, ConnectError, ReadError, WriteError, block_on, block_on_timeout,
 };
@@ -197,7 +195,8 @@ fn addresses_without_a_way_fail_at_once() {
     let v6 = SocketAddr::from((Ipv6Addr::LOCALHOST, 9));
     let error = run(client.connect(&[v6, v6], node_id(2))).unwrap_err();
     assert!(matches!(error, ConnectError::Unreachable(_)), "{error}");
-    assert!(matches!(run(client.connect(&[], node_id(2))), Err(ConnectError::NoAddress)));
+    let nowhere: [SocketAddr; 0] = [];
+    assert!(matches!(run(client.connect(nowhere, node_id(2))), Err(ConnectError::NoAddress)));
 }
 
 #[test]

@@ -1,10 +1,8 @@
 //! Small messages, both directions, both families of addresses.
 
-mod support;
-
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-use support::{V4, echo, endpoint, node_id, pair, pair_of, run};
+use crate::support::{V4, echo, endpoint, node_id, pair, pair_of, run};
 use wraith_transport::{Bytes, ReadExactError};
 
 #[test]

@@ -1,10 +1,8 @@
 //! Many bytes: one long stream, many at once, and a reader that takes its time.
 
-mod support;
-
 use std::thread;
 
-use support::{Pattern, V4, pair, run};
+use crate::support::{Pattern, V4, pair, run};
 use wraith_transport::{Bytes, block_on};
 
 /// Enough to wrap every window and buffer on the way, and most counters that are too small.
@@ -86,7 +84,7 @@ fn many_streams_at_once_in_both_directions_do_not_mix() {
 fn more_streams_than_the_peer_allows_at_once_wait_their_turn() {
     const STREAMS: usize = 400;
     let pair = pair(V4);
-    let server = support::echo(pair.server);
+    let server = crate::support::echo(pair.server);
     let workers: Vec<_> = (0..4)
         .map(|_| {
             let client = pair.client.clone();

@@ -1,13 +1,11 @@
 //! Strangers who throw datagrams at the socket do not disturb a transfer and get no answer.
 
-mod support;
-
 use std::net::UdpSocket;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use support::{Pattern, V4, pair, run};
+use crate::support::{Pattern, V4, pair, run};
 
 #[test]
 fn garbage_does_not_disturb_a_transfer_and_gets_no_answer() {

@@ -1,7 +1,5 @@
 //! Two endpoints on the loopback interface, and bytes that say where they belong.
 
-#![allow(dead_code, reason = "each test file uses its part")]
-
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::thread;
 use std::time::Duration;

@@ -1,50 +1,54 @@
-//! One connection, several addresses: they are tried a little apart, all at once, and the first to answer wins.
+//! One connection, several addresses (RFC 8305): they are tried a little apart, all at once, and the first to answer is
+//! taken.
 //!
 //! The distance keeps a peer that listens on several of them from completing two handshakes: its first answer
 //! usually arrives, and ends the other attempts, before they get that far.
 
 use std::collections::VecDeque;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use wraith_core::{ConnectionHandle, Endpoint, PathAddr, Time, code};
 use wraith_crypto::identity::NodeId;
 
-use crate::connection::{ConnectionShared, Phase};
 use crate::error::ConnectError;
+use crate::shared::{ConnectionShared, Phase};
 
 /// Distance between attempts: more than the round trip of a LAN, and 16 addresses still start within half a second.
-const STAGGER: Duration = Duration::from_millis(30);
+const ATTEMPT_DELAY: Duration = Duration::from_millis(30);
 
-/// An address race.
-pub(super) struct Race {
+/// The attempts to reach one peer (RFC 8305, without its preference of a family: the order is the caller's).
+pub(super) struct HappyEyeballs {
     shared: Arc<ConnectionShared>,
     peer: NodeId,
-    waiting: VecDeque<SocketAddr>,
+    waiting: VecDeque<PathAddr>,
     next_start: Time,
-    candidates: Vec<(ConnectionHandle, SocketAddr)>,
+    candidates: Vec<(ConnectionHandle, PathAddr)>,
     /// Why the last attempt that ended did.
     failure: Option<ConnectError>,
 }
 
-/// What [`Race::advance`] found.
+/// What [`HappyEyeballs::advance`] found.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     Running,
     AllFailed,
 }
 
-impl Race {
+impl HappyEyeballs {
+    /// `addresses` are those that a mover serves.
     pub(super) fn new(
         shared: Arc<ConnectionShared>,
         peer: NodeId,
-        addresses: Vec<SocketAddr>,
+        addresses: Vec<PathAddr>,
         now: Time,
     ) -> Self {
+        // Without an address there is no attempt whose failure could tell why.
+        let unserved = || ConnectError::Unreachable(io::ErrorKind::Unsupported.into());
+        let failure = addresses.is_empty().then(unserved);
         let waiting = addresses.into();
-        Self { shared, peer, waiting, next_start: now, candidates: Vec::new(), failure: None }
+        Self { shared, peer, waiting, next_start: now, candidates: Vec::new(), failure }
     }
 
     pub(super) fn is_for(&self, shared: &Arc<ConnectionShared>) -> bool {
@@ -71,7 +75,7 @@ impl Race {
             match core.connect(now, address, self.peer) {
                 Ok(handle) => {
                     self.candidates.push((handle, address));
-                    self.next_start = now + STAGGER;
+                    self.next_start = now + ATTEMPT_DELAY;
                 }
                 Err(error) => self.failure = Some(error.into()),
             }
@@ -93,8 +97,7 @@ impl Race {
         address: PathAddr,
         error: &io::Error,
     ) {
-        let Some(i) =
-            self.candidates.iter().position(|(_, candidate)| PathAddr::from(*candidate) == address)
+        let Some(i) = self.candidates.iter().position(|(_, candidate)| *candidate == address)
         else {
             return;
         };

@@ -1,0 +1,13 @@
+//! Two endpoints on this machine, one behaviour a module.
+
+mod admitted;
+mod async_io;
+mod bulk;
+mod cancel;
+mod closing;
+mod datagrams;
+mod echo;
+mod hostile;
+mod movers;
+mod support;
+mod traces;

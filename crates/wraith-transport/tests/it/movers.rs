@@ -1,0 +1,244 @@
+//! Datagrams over something else than UDP: a pair of Unix sockets, with addresses that are no IP addresses.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixDatagram;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use wraith_transport::mover::{
+    Bind, Caps, DatagramMover, Names, Readiness, Received, RecvSlots, Sent,
+};
+use wraith_transport::{Addr, Config, ConnectError, Connection, Ecn, Endpoint, PathAddr, block_on};
+
+use crate::support::{Pattern, V4, config, endpoint, node_id, run};
+
+const KIND: u64 = 0x7075;
+const MTU: u16 = 8000;
+const LEN: u64 = 16 << 20;
+
+/// How a mover behaves, seen and set from outside.
+#[derive(Debug, Default)]
+struct Manner {
+    /// Every second call takes half of its datagrams only.
+    stutters: bool,
+    /// It takes nothing.
+    stuck: AtomicBool,
+    /// Datagrams it took, and calls that did not take all.
+    taken: AtomicU64,
+    refusals: AtomicU64,
+}
+
+/// One end of a line: it knows a single peer, by `peer`.
+#[derive(Debug)]
+struct Line {
+    socket: Mutex<Option<UnixDatagram>>,
+    peer: &'static [u8],
+    manner: Arc<Manner>,
+}
+
+#[derive(Debug)]
+struct LineMover {
+    socket: UnixDatagram,
+    names: Names,
+    peer: PathAddr,
+    manner: Arc<Manner>,
+    calls: u64,
+}
+
+impl Bind for Line {
+    fn kind(&self) -> u64 {
+        KIND
+    }
+
+    fn bind(&self, names: Names) -> io::Result<Box<dyn DatagramMover>> {
+        let socket = self.socket.lock().unwrap().take().expect("bound once");
+        socket.set_nonblocking(true)?;
+        let (peer, manner) = (names.path(self.peer), Arc::clone(&self.manner));
+        Ok(Box::new(LineMover { socket, names, peer, manner, calls: 0 }))
+    }
+}
+
+impl DatagramMover for LineMover {
+    fn caps(&self) -> Caps {
+        Caps { mtu_max: MTU, segments_max: 5 }
+    }
+
+    fn readiness(&self) -> Readiness<'_> {
+        Readiness { fd: self.socket.as_fd(), room_is_writable: true }
+    }
+
+    fn send(&mut self, to: PathAddr, _: Option<Ecn>, datagrams: &[u8], segment: usize) -> Sent {
+        assert!(segment <= usize::from(MTU) && datagrams.len() <= 5 * segment);
+        assert!(self.names.name(to).is_some(), "an address of somebody else");
+        self.calls += 1;
+        let count = datagrams.len().div_ceil(segment);
+        let stutters = self.manner.stutters && self.calls.is_multiple_of(2);
+        let stuck = self.manner.stuck.load(Ordering::Relaxed);
+        let room = if stuck {
+            0
+        } else if stutters {
+            count / 2
+        } else {
+            count
+        };
+        for (i, datagram) in datagrams.chunks(segment).enumerate() {
+            if i >= room || self.socket.send(datagram).is_err_and(|error| is_full(&error)) {
+                self.manner.refusals.fetch_add(1, Ordering::Relaxed);
+                return Sent::Blocked(i * segment);
+            }
+            self.manner.taken.fetch_add(1, Ordering::Relaxed);
+        }
+        Sent::All
+    }
+
+    fn receive(&mut self, slots: &mut RecvSlots) -> io::Result<usize> {
+        for slot in 0..slots.len() {
+            match self.socket.recv(slots.buffer(slot)) {
+                Ok(len) => {
+                    slots.set(slot, Received { from: self.peer, ecn: None, len, stride: len });
+                }
+                // The other end may be gone, like a peer of UDP.
+                Err(_) => return Ok(slot),
+            }
+        }
+        Ok(slots.len())
+    }
+}
+
+/// A peer that is gone is no reason to wait.
+fn is_full(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::WouldBlock
+}
+
+fn custom(name: &[u8]) -> Addr {
+    Addr::Custom { kind: KIND, bytes: name.into() }
+}
+
+/// Two endpoints, 1 and 2, on the same line and on UDP.
+fn joined(manners: [&Arc<Manner>; 2]) -> [Endpoint; 2] {
+    let (a, b) = UnixDatagram::pair().unwrap();
+    let ends = [(1, a, &b"second"[..], manners[0]), (2, b, &b"first"[..], manners[1])];
+    ends.map(|(seed, socket, peer, manner)| {
+        let mut core = config(seed);
+        core.transport.max_mtu = MTU;
+        let socket = Mutex::new(Some(socket));
+        let line = Line { socket, peer, manner: Arc::clone(manner) };
+        let mut config = Config::new(core).bind((V4, 0));
+        config.movers.push(Arc::new(line));
+        Endpoint::bind(config).unwrap()
+    })
+}
+
+/// `client` reaches `server` at `address`; both ends.
+fn connect(client: &Endpoint, server: &Endpoint, address: Addr) -> (Connection, Connection) {
+    let connection = run(client.connect([&address], node_id(2))).unwrap();
+    assert_eq!(connection.remote(), address);
+    (connection, run(server.accept()).unwrap())
+}
+
+/// Several streams at once in each direction, every byte checked.
+fn exchange(a: &Connection, b: &Connection) {
+    let sides = [(a.clone(), b.clone()), (b.clone(), a.clone())];
+    let threads: Vec<_> = (0..6)
+        .flat_map(|i: u64| {
+            let (from, to) = sides[i as usize % 2].clone();
+            let writer = thread::spawn(move || {
+                run(async {
+                    let (mut send, _recv) = from.open_stream().await.unwrap();
+                    send.write_all(&i.to_be_bytes()).await.unwrap();
+                    Pattern::new(i).write(&mut send, LEN / 6).await.unwrap();
+                    send.finish().unwrap();
+                    send.acked().await.unwrap();
+                });
+            });
+            let reader = thread::spawn(move || {
+                run(async {
+                    let (_send, mut recv) = to.accept_stream().await.unwrap();
+                    let mut seed = [0; 8];
+                    recv.read_exact(&mut seed).await.unwrap();
+                    let pattern = Pattern::new(u64::from_be_bytes(seed));
+                    assert_eq!(pattern.verify(&mut recv).await, LEN / 6);
+                });
+            });
+            [writer, reader]
+        })
+        .collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+#[test]
+fn a_whole_exchange_goes_over_another_mover() {
+    let manners = [Arc::default(), Arc::default()];
+    let [client, server] = joined(manners.each_ref());
+    let (a, b) = connect(&client, &server, custom(b"second"));
+    assert_eq!(b.remote(), custom(b"first"));
+    exchange(&a, &b);
+    assert!(manners.iter().all(|manner: &Arc<Manner>| manner.taken.load(Ordering::Relaxed) > 100));
+}
+
+#[test]
+fn a_mover_that_takes_half_of_every_second_batch_loses_nothing_and_udp_goes_on_beside_it() {
+    let stuttering = || Arc::new(Manner { stutters: true, ..Manner::default() });
+    let manners = [stuttering(), stuttering()];
+    let [client, server] = joined(manners.each_ref());
+    let (a, b) = connect(&client, &server, custom(b"second"));
+    let (over_udp, accepted) = connect(&client, &server, server.local_addr().into());
+    let beside = thread::spawn(move || exchange(&over_udp, &accepted));
+    exchange(&a, &b);
+    beside.join().unwrap();
+    a.close(0, "");
+    run(a.closed());
+    run(b.closed());
+    for endpoint in [&client, &server] {
+        endpoint.start_close();
+        run(endpoint.closed());
+    }
+    for (connection, manner) in [(&a, &manners[0]), (&b, &manners[1])] {
+        let (sealed, taken) =
+            (connection.stats().packets_sent, manner.taken.load(Ordering::Relaxed));
+        // Packets, and the few datagrams of the handshake.
+        assert!((sealed..sealed + 20).contains(&taken), "{taken} taken of {sealed} packets");
+        assert!(manner.refusals.load(Ordering::Relaxed) > 50);
+    }
+}
+
+#[test]
+fn a_mover_that_is_stuck_does_not_hold_up_udp_and_goes_on_later() {
+    let manners: [Arc<Manner>; 2] = [Arc::default(), Arc::default()];
+    let [client, server] = joined(manners.each_ref());
+    let (a, b) = connect(&client, &server, custom(b"second"));
+    let (over_udp, accepted) = connect(&client, &server, server.local_addr().into());
+    manners[0].stuck.store(true, Ordering::Relaxed);
+    let (mut send, _recv) = run(a.open_stream()).unwrap();
+    run(send.write_all(b"late")).unwrap();
+    send.finish().unwrap();
+    exchange(&over_udp, &accepted);
+    assert!(manners[0].refusals.load(Ordering::Relaxed) > 0, "it was asked in the meantime");
+    manners[0].stuck.store(false, Ordering::Relaxed);
+    block_on(async {
+        let (_send, mut recv) = b.accept_stream().await.unwrap();
+        let mut got = [0; 4];
+        recv.read_exact(&mut got).await.unwrap();
+        assert_eq!(&got, b"late");
+        send.acked().await.unwrap();
+    });
+}
+
+#[test]
+fn an_address_that_no_mover_serves_cannot_be_reached() {
+    let client = endpoint(1, V4);
+    let error = run(client.connect([custom(b"nowhere")], node_id(2))).unwrap_err();
+    assert!(matches!(error, ConnectError::Unreachable(_)), "{error:?}");
+}
+
+#[test]
+fn the_address_that_answers_wins_whatever_its_kind() {
+    let manners: [Arc<Manner>; 2] = [Arc::default(), Arc::default()];
+    manners[0].stuck.store(true, Ordering::Relaxed);
+    let [client, server] = joined(manners.each_ref());
+    let addresses = [custom(b"second"), server.local_addr().into()];
+    let connection = run(client.connect(&addresses, node_id(2))).unwrap();
+    assert_eq!(connection.remote(), server.local_addr());
+}
