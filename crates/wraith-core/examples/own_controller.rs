@@ -156,8 +156,8 @@ pub fn transfer(
             }
             if let (1, Some((handle, id))) = (i, incoming) {
                 let connection = sides[1].endpoint.connection(handle).expect("alive");
-                while let Ok(Read::Chunk(chunk)) = connection.read(now, id) {
-                    read += chunk.len();
+                while let Ok(Read::Slice(slice)) = connection.read(now, id) {
+                    read += slice.len();
                 }
             }
             while let Some(transmit) = sides[i].endpoint.poll_transmit(now, &mut buffer) {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use wraith_crypto::identity::{NodeId, SecretIdentity};
 
 use crate::congestion::{Algorithm, ControllerFactory};
+use crate::qlog::SinkFactory;
 
 /// Configuration of an [`Endpoint`](crate::Endpoint).
 #[derive(Debug)]
@@ -64,6 +65,8 @@ pub struct TransportConfig {
     pub streams_max: u64,
     /// Congestion control: [`Algorithm::default`] unless a controller of one's own is plugged in.
     pub congestion: Arc<dyn ControllerFactory>,
+    /// Makes the event log of each connection; `None`: nothing is logged.
+    pub qlog: Option<Arc<dyn SinkFactory>>,
     /// UDP payload that every path is assumed to carry.
     pub initial_mtu: u16,
     /// Largest UDP payload to probe for, and to accept.
@@ -86,6 +89,7 @@ impl Default for TransportConfig {
             send_buffer_max: 24 << 20,
             streams_max: 128,
             congestion: Algorithm::default().into(),
+            qlog: None,
             initial_mtu: 1200,
             max_mtu: 65_000,
             suites: 0b11,

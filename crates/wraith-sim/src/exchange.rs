@@ -7,6 +7,7 @@
 //! scenario's ceiling catches it. Every byte is compared; every end of a stream is checked against the plan.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -48,17 +49,19 @@ pub struct StreamPlan {
     pub request: u64,
     /// Bytes from the responder.
     pub response: u64,
-    /// Whether the initiator breaks it off.
+    /// Whether it is broken off.
     pub cut: Option<Cut>,
 }
 
-/// How the initiator breaks a stream off.
+/// How a stream is broken off: by the initiator, or because the responder neglects it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
     /// Resets the request after so many bytes.
     Reset(u64),
     /// Stops the response after it has read at least so many bytes.
     Stop(u64),
+    /// The responder never reads the request. The exchange is complete without this stream.
+    Unread,
 }
 
 impl Exchange {
@@ -113,6 +116,8 @@ pub struct Party {
     bytes_read: u64,
     wake: Option<Time>,
     datagrams_received: u64,
+    path_changes: u64,
+    observed: Vec<SocketAddr>,
     closed: Option<CloseReason>,
 }
 
@@ -158,6 +163,8 @@ impl Party {
             bytes_read: 0,
             wake: None,
             datagrams_received: 0,
+            path_changes: 0,
+            observed: Vec::new(),
             closed: None,
         }
     }
@@ -190,6 +197,21 @@ impl Party {
     /// Bytes read so far.
     pub fn bytes_read(&self) -> u64 {
         self.bytes_read
+    }
+
+    /// Unreliable datagrams that arrived.
+    pub fn datagrams_received(&self) -> u64 {
+        self.datagrams_received
+    }
+
+    /// Times the peer was found at another address.
+    pub fn path_changes(&self) -> u64 {
+        self.path_changes
+    }
+
+    /// Where the peer said it sees us, in order.
+    pub fn observed(&self) -> &[SocketAddr] {
+        &self.observed
     }
 
     /// What is missing to be done, in words, for messages of failed tests.
@@ -231,7 +253,8 @@ impl Party {
                 self.datagrams_received += 1;
                 assert!(self.datagrams_received <= self.plan.datagrams, "a datagram too many");
             }
-            Event::PathChanged { .. } => {}
+            Event::PathChanged { .. } => self.path_changes += 1,
+            Event::ObservedAddress(address) => self.observed.push(address),
             Event::Closed(reason) => self.closed = Some(reason),
         }
     }
@@ -297,7 +320,9 @@ impl Party {
             Some(Cut::Stop(after)) if initiator => Some(after),
             _ => None,
         };
-        let begins = initiator || self.plan.eager;
+        let unread = plan.cut == Some(Cut::Unread);
+        self.completed += usize::from(unread);
+        let begins = (initiator || self.plan.eager) && !(unread && !initiator);
         self.streams.insert(
             id,
             Stream {
@@ -311,8 +336,8 @@ impl Party {
                 read: 0,
                 stop_after,
                 may_be_reset: !initiator && matches!(plan.cut, Some(Cut::Reset(_))),
-                receiving: true,
-                counted: false,
+                receiving: initiator || !unread,
+                counted: unread,
             },
         );
         if begins {
@@ -454,7 +479,7 @@ impl Party {
         if self.role == Role::Initiator {
             for _ in 0..self.plan.datagrams {
                 let bytes = Pattern::new(self.seed, DATAGRAM_PATTERN).piece(0, DATAGRAM_BYTES);
-                connection.send_datagram(bytes);
+                assert!(connection.send_datagram(bytes), "a datagram that fits is taken");
             }
         }
     }

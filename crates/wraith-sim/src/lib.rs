@@ -20,6 +20,6 @@ mod world;
 pub use exchange::{Cut, Exchange, Party, StreamPlan};
 pub use pattern::Pattern;
 pub use rng::Rng;
-pub use scenario::{DONE_CODE, Outcome, Scenario};
+pub use scenario::{DONE_CODE, NAT_ADDRESS, Outcome, Scenario};
 pub use swarm::{scenario_of, swarm};
 pub use world::{Driver, NodeIndex, World};

@@ -36,7 +36,7 @@ const DRAIN_MARGIN: Duration = Duration::from_secs(30);
 /// Largest UDP payload over IPv4 and Ethernet.
 const ETHERNET_PAYLOAD: usize = 1472;
 /// Address of the simulated NAT.
-const NAT_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
+pub const NAT_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
 /// Address of a stranger.
 const STRANGER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(198, 51, 100, 66)), 666);
 /// Address of one who replays.
@@ -58,6 +58,8 @@ pub struct Scenario {
     initiator: TransportConfig,
     responder: TransportConfig,
     ceiling: Duration,
+    /// Least part of the bottleneck's rate that the applications' bytes must fill.
+    goodput_min: Option<f64>,
     closes: Option<Role>,
     closes_after: Option<Duration>,
     seeds: Range<u64>,
@@ -88,6 +90,12 @@ pub struct Outcome {
     pub responder_stats: ConnectionStats,
     /// Bytes that each side's application read.
     pub bytes_read: [u64; 2],
+    /// Times each side found its peer at another address.
+    pub path_changes: [u64; 2],
+    /// Where each side was told that it is seen, in order.
+    pub observed: [Vec<SocketAddr>; 2],
+    /// Unreliable datagrams that each side received.
+    pub datagrams_received: [u64; 2],
     /// What each side lacked, if the exchange was not completed.
     pub unfinished: [Vec<String>; 2],
     /// See [`World::fingerprint`].
@@ -109,6 +117,7 @@ impl Scenario {
             initiator: TransportConfig::default(),
             responder: TransportConfig::default(),
             ceiling: Duration::from_secs(60),
+            goodput_min: None,
             closes: Some(Role::Initiator),
             closes_after: None,
             seeds: SEEDS,
@@ -190,6 +199,13 @@ impl Scenario {
         self.ceiling = ceiling;
         self
     }
+    /// The applications' bytes must fill at least this part of the bottleneck's rate, in the direction that is filled
+    /// better, from the first datagram of the handshake to completion.
+    #[must_use]
+    pub fn goodput_at_least(mut self, part: f64) -> Self {
+        self.goodput_min = Some(part);
+        self
+    }
     /// Who closes after completion; `None`: nobody, so that the idle timeout must end it.
     #[must_use]
     pub fn closed_by(mut self, role: Option<Role>) -> Self {
@@ -237,6 +253,13 @@ impl Scenario {
                 "not complete within {:?}: {outcome:#?}",
                 self.ceiling
             );
+            if let Some(least) = self.goodput_min {
+                let goodput = self.goodput(&outcome);
+                assert!(
+                    goodput >= least,
+                    "goodput {goodput:.3} of the rate, not {least}: {outcome:#?}"
+                );
+            }
             outcome
         };
         self.picked_seeds().map(|seed| self.guarded(seed, check)).collect()
@@ -259,6 +282,25 @@ impl Scenario {
             check(&outcome);
             outcome
         });
+    }
+
+    /// The part of the bottleneck's rate that the applications' bytes filled until completion.
+    fn goodput(&self, outcome: &Outcome) -> f64 {
+        let completed =
+            outcome.completed.expect("it was completed").since(Time::ZERO).as_secs_f64();
+        let requests = self.plan.streams.iter().map(|stream| stream.request).sum::<u64>();
+        let responses = self.plan.total_bytes() - requests;
+        let part = |hops: &Hops, bytes: u64| {
+            let rate = hops.iter().filter_map(|hop| hop.bits_per_second()).min();
+            let rate = rate.expect("goodput is a part of the rate of a link that has one");
+            bytes as f64 * 8.0 / completed / rate as f64
+        };
+        let filled = [(&self.up, requests), (&self.down, responses)];
+        filled
+            .into_iter()
+            .filter(|(_, bytes)| *bytes > 0)
+            .map(|(hops, bytes)| part(hops, bytes))
+            .fold(0.0, f64::max)
     }
 
     fn picked_seeds(&self) -> Range<u64> {
@@ -309,6 +351,11 @@ impl Scenario {
         let completed = is_done(&world, nodes).then(|| world.now());
         let [initiator_stats, responder_stats] = nodes.map(|node| stats(&mut world, node));
         let bytes_read = nodes.map(|node| world.parties(node).map(Party::bytes_read).sum());
+        let path_changes = nodes.map(|node| world.parties(node).map(Party::path_changes).sum());
+        let observed =
+            nodes.map(|node| world.parties(node).flat_map(|p| p.observed().to_vec()).collect());
+        let datagrams_received =
+            nodes.map(|node| world.parties(node).map(Party::datagrams_received).sum());
         let unfinished =
             nodes.map(|node| world.parties(node).flat_map(Party::unfinished).collect());
         if completed.is_some() || self.closes_after.is_some() {
@@ -333,6 +380,9 @@ impl Scenario {
             initiator_stats,
             responder_stats,
             bytes_read,
+            path_changes,
+            observed,
+            datagrams_received,
             unfinished,
             fingerprint: world.fingerprint(),
             transmitted: world.transmitted(),

@@ -200,6 +200,11 @@ impl World {
         self.transmitted
     }
 
+    /// Datagrams that `node` took and that belonged to nobody.
+    pub fn datagrams_dropped(&self, node: NodeIndex) -> u64 {
+        self.nodes[node.0].endpoint.datagrams_dropped()
+    }
+
     /// Where `node` receives.
     pub fn address(&self, node: NodeIndex) -> SocketAddr {
         self.nodes[node.0].address

@@ -18,7 +18,6 @@ use wraith_noise::{
 
 use super::{ACK_DELAY_MAX, Confirming, Connection, INITIAL_RTT, Parts, Sealed, State};
 use crate::config::TransportConfig;
-use crate::event::Event;
 use crate::{CloseReason, Time};
 
 /// First repeat of H1 and H3; doubles each time (SPEC §3.4).
@@ -129,7 +128,7 @@ impl Connection {
         connection.adopt(now, &last.parameters, rtt);
         // The first packet tells the initiator that H3 arrived.
         connection.ping = true;
-        connection.events.push_back(Event::Connected);
+        connection.announce_start(now);
         connection
     }
 
@@ -144,7 +143,7 @@ impl Connection {
         let Some(initiator) = handshake.initiator.as_mut() else { return false };
         let Ok(hello) = initiator.read_h2(datagram) else { return false };
         if hello.suite.bit() & self.config.suites == 0 {
-            self.fall_silent(CloseReason::HandshakeTimeout);
+            self.fall_silent(now, CloseReason::HandshakeTimeout);
             return true;
         }
         let rtt = handshake.round_trip(now);
@@ -177,7 +176,7 @@ impl Connection {
         self.confirming = Some(Confirming { h3, next: now, interval: REPEAT_FIRST });
         self.state = State::Established;
         self.adopt(now, &hello.parameters, rtt);
-        self.events.push_back(Event::Connected);
+        self.announce_start(now);
         // H2 said where the responder sees us; it hears the same of itself from us.
         self.on_observed_address(hello.observed);
         self.observed_due = true;

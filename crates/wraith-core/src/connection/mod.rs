@@ -35,6 +35,7 @@ use crate::config::TransportConfig;
 use crate::event::{ConnectionStats, Event};
 use crate::frame::SentFrames;
 use crate::path::{Candidate, Path};
+use crate::qlog::{self, Recorder, Start};
 use crate::recovery::{Recovery, RecoveryConfig, Settled};
 use crate::streams::{Read, Role, StreamConfig, StreamId, Streams};
 use crate::{BlockPool, CloseReason, PathAddr, StreamError, Time, Violation};
@@ -139,6 +140,7 @@ pub struct Connection {
     /// When the pacer lets the next packets go, as of the last `poll_transmit`.
     pace_at: Option<Time>,
     events: VecDeque<Event>,
+    qlog: Option<Box<Recorder>>,
     stats: ConnectionStats,
     rng: ChaCha20Rng,
 }
@@ -158,6 +160,8 @@ impl Connection {
     fn new(now: Time, parts: Parts, state: State) -> Self {
         let Parts { role, config, pool, peer, own_cid, remote, mut rng } = parts;
         let recovery = Recovery::new(now, &recovery_config(&config, rng.next_u64()));
+        let start = Start::new(now, role, remote);
+        let qlog = config.qlog.as_deref().and_then(|factory| Recorder::new(factory, &start));
         let streams = Streams::new(role, &stream_config(&config), pool);
         Self {
             role,
@@ -192,6 +196,7 @@ impl Connection {
             kept_alive_at: None,
             pace_at: None,
             events: VecDeque::new(),
+            qlog,
             stats: ConnectionStats::default(),
             rng,
             config,
@@ -331,11 +336,14 @@ impl Connection {
         } else {
             State::Drained
         };
-        self.announce_end(why);
+        self.announce_end(now, why);
     }
 
     /// What happened on streams before the end is told before it.
-    fn announce_end(&mut self, why: CloseReason) {
+    fn announce_end(&mut self, now: Time, why: CloseReason) {
+        if let Some(qlog) = &mut self.qlog {
+            qlog.closed(now, &why);
+        }
         while let Some(event) = self.streams.poll_event() {
             self.events.push_back(event.into());
         }
@@ -347,10 +355,20 @@ impl Connection {
     }
 
     /// Ends the connection without telling the peer.
-    fn fall_silent(&mut self, why: CloseReason) {
+    fn fall_silent(&mut self, now: Time, why: CloseReason) {
         if !self.is_closed() {
             self.state = State::Drained;
-            self.announce_end(why);
+            self.announce_end(now, why);
+        }
+    }
+
+    /// The handshake is complete.
+    fn announce_start(&mut self, now: Time) {
+        self.events.push_back(Event::Connected);
+        let remote = self.path.remote;
+        if let Some(qlog) = &mut self.qlog {
+            qlog.record(now, &qlog::Event::ConnectionStarted { remote });
+            qlog.update(now, &self.recovery);
         }
     }
 }

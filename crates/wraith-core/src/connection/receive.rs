@@ -13,6 +13,7 @@ use super::{Connection, State};
 use crate::event::Event;
 use crate::frame::{Frame, Frames, SentFrame, SentFrames};
 use crate::path::Candidate;
+use crate::qlog;
 use crate::recovery::Settled;
 use crate::{CloseReason, PathAddr, Time, Violation};
 
@@ -56,6 +57,9 @@ impl Connection {
                 return true;
             }
             _ => return true,
+        }
+        if let Some(qlog) = &mut self.qlog {
+            qlog.received(now, opened.pn, datagram.len(), payload);
         }
         let newest = self.acks.largest().is_none_or(|largest| opened.pn > largest);
         match self.handle_payload(now, from, payload) {
@@ -118,7 +122,7 @@ impl Connection {
                 let mut settled = std::mem::take(&mut self.settled);
                 let result =
                     self.recovery.on_ack(now, ack.largest, ack.ranges(), delay, &mut settled);
-                self.settle(&mut settled);
+                self.settle(now, &mut settled);
                 self.settled = settled;
                 result?;
                 self.update_ack_frequency();
@@ -161,7 +165,7 @@ impl Connection {
     fn on_close(&mut self, now: Time, code: u64, reason: &str) {
         let reason = reason.to_owned();
         self.state = State::Draining { answer_due: true, until: now + self.recovery.pto() * 3 };
-        self.announce_end(CloseReason::Peer { code, reason });
+        self.announce_end(now, CloseReason::Peer { code, reason });
     }
 
     /// The peer says where it sees us. Nothing in the protocol depends on it: it is for whoever looks for addresses of ours.
@@ -188,11 +192,18 @@ impl Connection {
         // What was in flight on the old path is likely lost: the probe asks about it at once.
         self.probes = self.probes.max(1);
         self.observed_due = true;
+        if let Some(qlog) = &mut self.qlog {
+            qlog.record(now, &qlog::Event::PathChanged { remote: candidate.remote });
+            qlog.update(now, &self.recovery);
+        }
         self.events.push_back(Event::PathChanged { remote: candidate.remote });
     }
 
     /// Acts on packets that recovery settled as acknowledged or lost, and clears `settled`.
-    pub(super) fn settle(&mut self, settled: &mut Settled<SentFrames>) {
+    pub(super) fn settle(&mut self, now: Time, settled: &mut Settled<SentFrames>) {
+        if let Some(qlog) = &mut self.qlog {
+            qlog.settled(now, settled, &self.recovery);
+        }
         for packet in settled.acked.drain(..) {
             if packet.mtu_probe {
                 if let Some(mtu) = self.path.mtud.on_probe_acked(packet.size as u16) {

@@ -44,7 +44,7 @@ impl Connection {
         match &self.state {
             State::Handshake(handshake) => {
                 if handshake.deadline <= now {
-                    self.fall_silent(CloseReason::HandshakeTimeout);
+                    self.fall_silent(now, CloseReason::HandshakeTimeout);
                 }
             }
             State::Established => self.handle_established_timeout(now),
@@ -59,7 +59,7 @@ impl Connection {
 
     fn handle_established_timeout(&mut self, now: Time) {
         if self.idle_deadline() <= now {
-            self.fall_silent(CloseReason::IdleTimeout);
+            self.fall_silent(now, CloseReason::IdleTimeout);
             return;
         }
         if self.config.keep_alive && self.keep_alive_at() <= now {
@@ -86,7 +86,7 @@ impl Connection {
     fn handle_recovery_timeout(&mut self, now: Time) {
         let mut settled = std::mem::take(&mut self.settled);
         let outcome = self.recovery.on_timeout(now, &mut settled);
-        self.settle(&mut settled);
+        self.settle(now, &mut settled);
         self.settled = settled;
         if outcome != TimeoutOutcome::Probe {
             return;

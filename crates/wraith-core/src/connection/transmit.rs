@@ -51,7 +51,7 @@ impl Connection {
                 .or_else(|| self.transmit_mtu_probe(now, buf))
                 .or_else(|| self.transmit_packets(now, buf)),
             State::Closing { .. } => self.transmit_close(now, buf),
-            State::Draining { .. } => self.transmit_close_answer(buf),
+            State::Draining { .. } => self.transmit_close_answer(now, buf),
             State::Drained => None,
         }?;
         debug_assert!(transmit.segment >= 1 && transmit.segment <= transmit.len);
@@ -98,12 +98,12 @@ impl Connection {
         let mut out = FrameWriter::new(&mut buf[HEADER..self.path.mtud.current() as usize - TAG]);
         out.close(*code, reason);
         let payload = out.finish();
-        let len = self.seal_packet(payload, buf);
+        let len = self.seal_close(now, payload, buf);
         Some(Self::single(self.path.remote, len))
     }
 
     /// The peer closed: a CLOSE in answer frees it from waiting whether its own has to be repeated (RFC 9000 §10.2.2).
-    fn transmit_close_answer(&mut self, buf: &mut [u8]) -> Option<Transmit> {
+    fn transmit_close_answer(&mut self, now: Time, buf: &mut [u8]) -> Option<Transmit> {
         let State::Draining { answer_due, .. } = &mut self.state else { return None };
         if !std::mem::take(answer_due) {
             return None;
@@ -111,8 +111,18 @@ impl Connection {
         let mut out = FrameWriter::new(&mut buf[HEADER..usize::from(MTU_MIN) - TAG]);
         out.close(code::NO_ERROR, "");
         let payload = out.finish();
-        let len = self.seal_packet(payload, buf);
+        let len = self.seal_close(now, payload, buf);
         Some(Self::single(self.path.remote, len))
+    }
+
+    /// Seals a packet with CLOSE, which recovery never hears of.
+    fn seal_close(&mut self, now: Time, payload: Written, buf: &mut [u8]) -> usize {
+        let pn = self.next_pn;
+        let len = self.seal_packet(payload, buf);
+        if let Some(qlog) = &mut self.qlog {
+            qlog.sent_close(now, pn, len);
+        }
+        len
     }
 
     fn transmit_response(&mut self, now: Time, buf: &mut [u8]) -> Option<Transmit> {
@@ -196,6 +206,11 @@ impl Connection {
         }
         if budget > 0 && !self.streams.has_pending() {
             self.recovery.set_app_limited(now);
+        }
+        if len > 0
+            && let Some(qlog) = &mut self.qlog
+        {
+            qlog.update(now, &self.recovery);
         }
         (len > 0).then_some(Transmit { to: self.path.remote, ecn: None, len, segment })
     }
@@ -309,6 +324,9 @@ impl Connection {
         let len = self.seal_packet(payload, buf);
         if ack_eliciting && self.recovery.bytes_in_flight() == 0 {
             self.restart_idle_timer(now);
+        }
+        if let Some(qlog) = &mut self.qlog {
+            qlog.sent(now, pn, len, &frames);
         }
         let packet = SentPacket { size: len as u32, ack_eliciting, mtu_probe, frames };
         self.recovery.on_sent(now, pn, packet);

@@ -72,6 +72,11 @@ pub trait Hop: HopClone + fmt::Debug + Send {
     /// `datagram` arrives at `now`, which is not before any earlier arrival. What leaves is appended to `out`, with
     /// times not before `now`.
     fn pass(&mut self, now: Time, datagram: Datagram, rng: &mut Rng, out: &mut Departures);
+
+    /// The rate of a box that has one, at the start.
+    fn bits_per_second(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// Lets a list of boxes be used for several paths; implemented for every `Clone` hop.

@@ -128,6 +128,10 @@ impl Step {
 }
 
 impl Hop for Rate {
+    fn bits_per_second(&self) -> Option<u64> {
+        self.steps.first().and_then(|step| u64::try_from(step.bits_per_second).ok())
+    }
+
     fn pass(&mut self, now: Time, datagram: Datagram, _: &mut Rng, out: &mut Departures) {
         let now_picos = u128::from(now.as_nanos()) * PICOS_PER_NANO;
         while self.steps[self.current].until_picos <= now_picos {

@@ -4,39 +4,54 @@ use std::time::Duration;
 
 use wraith_core::CloseReason;
 use wraith_sim::link::{Blackhole, Delay, Loss, Rate};
-use wraith_sim::{Exchange, Scenario, hops};
+use wraith_sim::{Exchange, NAT_ADDRESS, Outcome, Scenario, hops};
 
 const REBINDINGS: [Duration; 3] =
     [Duration::from_millis(300), Duration::from_millis(700), Duration::from_millis(1_100)];
 
+/// The responder followed each rebinding, and the initiator behind the NAT was told each of its outer addresses.
+fn every_address_was_followed_and_told(outcome: &Outcome) {
+    assert_eq!(outcome.path_changes, [0, REBINDINGS.len() as u64], "{outcome:#?}");
+    let [inside, outside] = &outcome.observed;
+    assert_eq!(inside.len(), 1 + REBINDINGS.len(), "{outcome:#?}");
+    assert!(inside.iter().all(|address| address.ip() == NAT_ADDRESS), "{outcome:#?}");
+    assert!(inside.windows(2).all(|pair| pair[0] != pair[1]), "{outcome:#?}");
+    assert_eq!(outside.len(), 1, "the responder stays where it is: {outcome:#?}");
+}
+
 #[test]
 fn an_upload_survives_rebindings() {
-    Scenario::new()
+    let outcomes = Scenario::new()
         .both(hops![Rate::mbit(20), Delay::ms(10)])
         .nat_rebinding(&REBINDINGS)
         .upload(4_000_000)
         .within(Duration::from_secs(8))
+        .goodput_at_least(0.8)
         .run();
+    outcomes.iter().for_each(every_address_was_followed_and_told);
 }
 
 #[test]
 fn a_download_survives_rebindings_because_its_acknowledgements_or_probes_show_the_new_address() {
-    Scenario::new()
+    let outcomes = Scenario::new()
         .both(hops![Rate::mbit(20), Delay::ms(10)])
         .nat_rebinding(&REBINDINGS)
         .download(4_000_000)
         .within(Duration::from_secs(15))
+        .goodput_at_least(0.7)
         .run();
+    outcomes.iter().for_each(every_address_was_followed_and_told);
 }
 
 #[test]
 fn a_rebinding_with_loss_survives_too() {
-    Scenario::new()
+    let outcomes = Scenario::new()
         .both(hops![Rate::mbit(20), Delay::ms(10), Loss::percent(5.0)])
         .nat_rebinding(&REBINDINGS)
-        .exchange(Exchange::streams(2, 500_000, 500_000).eager())
-        .within(Duration::from_secs(30))
+        .exchange(Exchange::streams(2, 1_500_000, 1_500_000).eager())
+        .within(Duration::from_secs(6))
         .run();
+    outcomes.iter().for_each(every_address_was_followed_and_told);
 }
 
 #[test]

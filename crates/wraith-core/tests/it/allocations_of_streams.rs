@@ -1,8 +1,6 @@
 //! In a steady transfer the stream layer asks the allocator for nothing: not when packets are built, taken in,
 //! acknowledged or lost, nor when whole blocks are read.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,26 +8,7 @@ use wraith_core::frame::{Frame, FrameWriter, Frames, SentFrame, SentFrames};
 use wraith_core::streams::{Read, Role, StreamConfig, Streams};
 use wraith_core::{BlockPool, Time};
 
-struct Counting;
-
-static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
-
-// SAFETY: both methods pass their arguments on to the system allocator, whose contract is the same.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller's promise about `layout` is passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: `pointer` came from `alloc` above with the same layout.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
+use crate::counting::allocations;
 
 const PAYLOAD_BYTES: usize = 1424;
 const PACKETS: usize = 300;
@@ -84,7 +63,7 @@ fn a_steady_transfer_with_losses_allocates_nothing() {
     let mut read = 0;
     for round in 0..400u64 {
         if round == 100 {
-            warm = ALLOCATIONS.load(Ordering::Relaxed);
+            warm = allocations();
             read = 0;
         }
         while a.send_capacity(id) > 0 {
@@ -94,12 +73,12 @@ fn a_steady_transfer_with_losses_allocates_nothing() {
         // Repairs the losses, so that what is read has no gap.
         flight(&mut a, &mut b, &mut flying, &mut buf, false);
         let now = Time::ZERO + Duration::from_millis(round);
-        while let Read::Slice(chunk) = b.read(now, Duration::from_millis(1), id).unwrap() {
-            read += chunk.len();
+        while let Read::Slice(slice) = b.read(now, Duration::from_millis(1), id).unwrap() {
+            read += slice.len();
         }
         flight(&mut b, &mut a, &mut flying, &mut buf, false);
     }
-    let allocations = ALLOCATIONS.load(Ordering::Relaxed) - warm;
+    let allocations = allocations() - warm;
     let packets = read / PAYLOAD_BYTES;
     assert!(packets > 100_000, "{packets}");
     // A last piece below 32 KiB is copied out of its block: at most once for each of the 300 reads.

@@ -17,7 +17,8 @@ fn every_byte_arrives_despite_loss_reordering_and_duplication() {
             Duplicate::percent(5.0, by),
         ])
         .exchange(Exchange::streams(4, 400_000, 400_000).eager())
-        .within(Duration::from_secs(20))
+        .within(Duration::from_secs(5))
+        .goodput_at_least(0.18)
         .run();
 }
 
@@ -26,7 +27,8 @@ fn every_byte_arrives_despite_losses_in_bursts() {
     Scenario::new()
         .both(hops![Rate::mbit(20), Delay::ms(10), BurstLoss::percent(5.0, 10.0)])
         .upload(1_000_000)
-        .within(Duration::from_secs(30))
+        .within(Duration::from_secs(5))
+        .goodput_at_least(0.45)
         .run();
 }
 
@@ -40,5 +42,6 @@ fn reordering_alone_costs_little() {
         ])
         .upload(10_000_000)
         .within(Duration::from_secs(3))
+        .goodput_at_least(0.8)
         .run();
 }

@@ -7,23 +7,24 @@ use wraith_sim::{Driver, Scenario, hops};
 
 #[test]
 fn ten_gigabits_over_two_tenths_of_a_millisecond_are_filled() {
-    // 200 MB at 10 Gbit/s are 0.16 s.
     Scenario::new()
         .both(hops![Rate::mbit(10_000).queue(2_000_000), Delay::micros(100)])
         .upload(200_000_000)
-        .within(Duration::from_millis(350))
+        .within(Duration::from_secs(1))
         .seeds(0..1)
+        .goodput_at_least(0.85)
         .run();
 }
 
 #[test]
-fn timers_a_millisecond_late_and_batched_receiving_cost_some_of_it_but_not_most() {
-    // Late timers let the pacer's credit run over and the line idle meanwhile.
+fn timers_a_millisecond_late_and_batched_receiving_cost_little() {
+    // The pacer's credit has to last for as long as a timer is late, or the line is idle meanwhile.
     Scenario::new()
         .both(hops![Rate::mbit(10_000).queue(4_000_000), Delay::micros(100)])
         .driver(Driver { batches: true, late_by: Duration::from_micros(1_000) })
         .upload(200_000_000)
-        .within(Duration::from_millis(1_000))
+        .within(Duration::from_secs(2))
         .seeds(0..1)
+        .goodput_at_least(0.85)
         .run();
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use wraith_core::Algorithm;
 
-#[path = "../examples/own_controller.rs"]
+#[path = "../../examples/own_controller.rs"]
 mod example;
 
 #[test]

@@ -7,11 +7,12 @@ use wraith_sim::{Scenario, hops};
 
 #[test]
 fn a_satellite_link_is_filled() {
-    // 50 MB at 50 Mbit/s are 8 s; the start costs about ten round trips.
     Scenario::new()
         .both(hops![Rate::mbit(50).queue(3_000_000), Delay::ms(300)])
-        .upload(50_000_000)
-        .within(Duration::from_secs(20))
+        .upload(300_000_000)
+        .within(Duration::from_secs(120))
+        .seeds(0..1)
+        .goodput_at_least(0.85)
         .run();
 }
 
@@ -19,7 +20,8 @@ fn a_satellite_link_is_filled() {
 fn a_lossy_satellite_link_still_delivers() {
     Scenario::new()
         .both(hops![Rate::mbit(50), Delay::ms(300), Loss::percent(1.0)])
-        .upload(1_000_000)
+        .upload(50_000_000)
         .within(Duration::from_secs(60))
+        .goodput_at_least(0.6)
         .run();
 }

@@ -1,8 +1,6 @@
 //! In a steady transfer an endpoint asks the allocator for nothing: not to take a datagram, not to make one, not for
 //! timers and events. Both sides send and acknowledge, so every packet of a transfer is among these.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -12,29 +10,7 @@ use wraith_core::{
 };
 use wraith_crypto::SecretIdentity;
 
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-/// The system's allocator, which counts.
-struct Counting;
-
-// SAFETY: every call goes to `System` unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.dealloc(memory, layout) }
-    }
-}
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
+use crate::counting::allocations;
 
 const MTU: u16 = 1452;
 /// Half a round trip.
@@ -149,9 +125,9 @@ impl Pair {
 
 /// Does `what`, and adds the allocations it makes to `sum`.
 fn counted<T>(sum: &mut u64, what: impl FnOnce() -> T) -> T {
-    let before = ALLOCATIONS.get();
+    let before = allocations();
     let done = what();
-    *sum += ALLOCATIONS.get() - before;
+    *sum += allocations() - before;
     done
 }
 
@@ -172,11 +148,11 @@ fn application(side: &mut Side, now: Time, content: &Bytes, inside: &mut u64) {
         return;
     };
     if let Some(id) = side.incoming {
-        while let Read::Slice(chunk) = connection.read(now, id).unwrap() {
+        while let Read::Slice(slice) = connection.read(now, id).unwrap() {
             let at = side.read % WRITE_BYTES;
-            let first = chunk.len().min(WRITE_BYTES - at);
-            assert_eq!(chunk[..first], content[at..at + first], "at {}", side.read);
-            side.read += chunk.len();
+            let first = slice.len().min(WRITE_BYTES - at);
+            assert_eq!(slice[..first], content[at..at + first], "at {}", side.read);
+            side.read += slice.len();
         }
     }
     if let Some(id) = side.outgoing {

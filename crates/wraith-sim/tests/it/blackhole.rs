@@ -13,7 +13,7 @@ fn an_outage_shorter_than_the_idle_timeout_is_survived() {
         .configure(|c| c.idle_timeout = Duration::from_secs(10))
         .both(hops![Rate::mbit(20), Delay::ms(10), outage])
         .upload(4_000_000)
-        .within(Duration::from_secs(14))
+        .within(Duration::from_secs(11))
         .run();
 }
 

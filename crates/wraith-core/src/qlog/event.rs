@@ -1,0 +1,238 @@
+//! The events, each of fixed size, so that a bounded ring can hold them and recording one allocates nothing.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use crate::frame::{SentFrame, SentFrames};
+use crate::{CloseReason, PathAddr};
+
+/// Acknowledged ranges of one ACK frame that an event has room for.
+const RANGES_MAX: usize = 8;
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Event {
+    /// The handshake is complete.
+    ConnectionStarted {
+        /// Where the peer is.
+        remote: PathAddr,
+    },
+    /// A packet was sealed.
+    PacketSent {
+        /// Packet number.
+        pn: u64,
+        /// UDP payload bytes.
+        bytes: u32,
+        /// What it carries.
+        frames: FrameKinds,
+        /// Its first STREAM frame.
+        stream: Option<StreamFrame>,
+    },
+    /// A packet was opened.
+    PacketReceived {
+        /// Packet number.
+        pn: u64,
+        /// UDP payload bytes.
+        bytes: u32,
+        /// What it carries.
+        frames: FrameKinds,
+        /// What its ACK frame acknowledges; empty without one.
+        acked: AckedRanges,
+        /// How long the peer held the ACK back.
+        ack_delay: Duration,
+    },
+    /// A packet was declared lost.
+    PacketLost {
+        /// Packet number.
+        pn: u64,
+        /// UDP payload bytes.
+        bytes: u32,
+    },
+    /// Estimates changed.
+    MetricsUpdated(Metrics),
+    /// The congestion controller moved to another state of its own.
+    CongestionStateUpdated {
+        /// The state it left; empty at the start.
+        old: &'static str,
+        /// The state it is in.
+        new: &'static str,
+    },
+    /// The peer moved to another address.
+    PathChanged {
+        /// The new address.
+        remote: PathAddr,
+    },
+    /// The connection ended.
+    ConnectionClosed {
+        /// How.
+        how: CloseKind,
+        /// The code that was sent or received, if there is one.
+        code: Option<u64>,
+    },
+}
+
+/// What recovery and congestion control know.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Metrics {
+    /// Congestion window, bytes.
+    pub congestion_window: u64,
+    /// Bytes in flight.
+    pub bytes_in_flight: u64,
+    /// Bytes per second.
+    pub pacing_rate: u64,
+    /// Bytes at which slow start ends, if the controller has such a thing.
+    pub slow_start_threshold: Option<u64>,
+    /// Newest round-trip sample.
+    pub latest_rtt: Duration,
+    /// Smoothed round trip.
+    pub smoothed_rtt: Duration,
+    /// Shortest round trip.
+    pub min_rtt: Duration,
+    /// Mean deviation of the round trip.
+    pub rtt_variance: Duration,
+}
+
+/// The bytes of a STREAM frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamFrame {
+    /// Stream id.
+    pub id: u64,
+    /// Position of the first byte.
+    pub offset: u64,
+    /// Number of bytes.
+    pub len: u32,
+    /// The stream ends after these bytes.
+    pub fin: bool,
+}
+
+/// How a connection ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CloseKind {
+    /// We closed it.
+    Local,
+    /// The peer closed it.
+    Peer,
+    /// Nothing was heard for the idle timeout.
+    IdleTimeout,
+    /// The handshake did not complete in time.
+    HandshakeTimeout,
+    /// The peer broke the protocol.
+    Violation,
+    /// A key reached its limit.
+    KeyLimit,
+}
+
+impl Event {
+    /// The end of a connection for `reason`; the peer's words stay out of it.
+    pub(super) fn closed(reason: &CloseReason) -> Self {
+        let (how, code) = match reason {
+            CloseReason::Local => (CloseKind::Local, None),
+            CloseReason::Peer { code, .. } => (CloseKind::Peer, Some(*code)),
+            CloseReason::IdleTimeout => (CloseKind::IdleTimeout, None),
+            CloseReason::HandshakeTimeout => (CloseKind::HandshakeTimeout, None),
+            CloseReason::Violation(violation) => (CloseKind::Violation, Some(violation.code)),
+            CloseReason::KeyLimit => (CloseKind::KeyLimit, None),
+        };
+        Self::ConnectionClosed { how, code }
+    }
+}
+
+/// The kinds of frames in a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FrameKinds(u16);
+
+impl FrameKinds {
+    /// PING or PADDING alone.
+    pub const PING: Self = Self(1);
+    /// ACK.
+    pub const ACK: Self = Self(1 << 1);
+    /// STREAM.
+    pub const STREAM: Self = Self(1 << 2);
+    /// RESET_STREAM.
+    pub const RESET_STREAM: Self = Self(1 << 3);
+    /// STOP_SENDING.
+    pub const STOP_SENDING: Self = Self(1 << 4);
+    /// MAX_DATA.
+    pub const MAX_DATA: Self = Self(1 << 5);
+    /// MAX_STREAM_DATA.
+    pub const MAX_STREAM_DATA: Self = Self(1 << 6);
+    /// MAX_STREAMS.
+    pub const MAX_STREAMS: Self = Self(1 << 7);
+    /// DATAGRAM.
+    pub const DATAGRAM: Self = Self(1 << 8);
+    /// PATH_CHALLENGE.
+    pub const PATH_CHALLENGE: Self = Self(1 << 9);
+    /// PATH_RESPONSE.
+    pub const PATH_RESPONSE: Self = Self(1 << 10);
+    /// OBSERVED_ADDRESS.
+    pub const OBSERVED_ADDRESS: Self = Self(1 << 11);
+    /// ACK_FREQUENCY or IMMEDIATE_ACK.
+    pub const ACK_FREQUENCY: Self = Self(1 << 12);
+    /// CLOSE.
+    pub const CLOSE: Self = Self(1 << 13);
+
+    /// True if a frame of kind `other` is among them.
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    pub(super) fn insert(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+
+    /// Of a packet that was sent, with its first STREAM frame.
+    pub(super) fn of_sent(frames: &SentFrames) -> (Self, Option<StreamFrame>) {
+        let (mut kinds, mut stream) = (Self::default(), None);
+        for frame in frames {
+            kinds.insert(match *frame {
+                SentFrame::Stream { id, offset, len, fin } => {
+                    stream.get_or_insert(StreamFrame { id, offset, len, fin });
+                    Self::STREAM
+                }
+                SentFrame::MaxData => Self::MAX_DATA,
+                SentFrame::MaxStreamData(_) => Self::MAX_STREAM_DATA,
+                SentFrame::MaxStreams => Self::MAX_STREAMS,
+                SentFrame::ResetStream(_) => Self::RESET_STREAM,
+                SentFrame::StopSending(_) => Self::STOP_SENDING,
+                SentFrame::Ack { .. } => Self::ACK,
+                SentFrame::AckFrequency(_) => Self::ACK_FREQUENCY,
+                SentFrame::Ping => Self::PING,
+                SentFrame::PathChallenge(_) => Self::PATH_CHALLENGE,
+                SentFrame::PathResponse => Self::PATH_RESPONSE,
+                SentFrame::ObservedAddress => Self::OBSERVED_ADDRESS,
+                SentFrame::Datagram => Self::DATAGRAM,
+            });
+        }
+        (kinds, stream)
+    }
+}
+
+/// Acknowledged ranges, from the largest down: the newest eight of an ACK frame. Older ones were in the ACKs before it.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub struct AckedRanges {
+    ranges: [(u64, u64); RANGES_MAX],
+    len: u8,
+}
+
+impl AckedRanges {
+    pub(super) fn new(ranges: impl Iterator<Item = RangeInclusive<u64>>) -> Self {
+        let mut kept = Self::default();
+        for (slot, range) in kept.ranges.iter_mut().zip(ranges) {
+            *slot = (*range.start(), *range.end());
+            kept.len += 1;
+        }
+        kept
+    }
+
+    /// The ranges.
+    pub fn iter(&self) -> impl Iterator<Item = RangeInclusive<u64>> + '_ {
+        self.ranges[..usize::from(self.len)].iter().map(|(first, last)| *first..=*last)
+    }
+}
+
+impl std::fmt::Debug for AckedRanges {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}

@@ -1,0 +1,132 @@
+//! Peers that move, and what each side learns of its own address.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use wraith_core::{Event, PathAddr, TransportConfig};
+
+use crate::pair::{Pair, ip, moves, transfer, via};
+
+/// `mover` goes on from `to`; the other side follows once it knows that it is heard there.
+fn follows(mover: usize, [from, to]: [PathAddr; 2]) {
+    let mut pair = Pair::new(TransportConfig::default());
+    pair.sides[mover].address = from;
+    pair.connect();
+    pair.run_until(|p| p.handle(0).is_some() && p.handle(1).is_some());
+    pair.sides[mover].address = to;
+    let handle = pair.handle(mover).unwrap();
+    let connection = pair.sides[mover].endpoint.connection(handle).unwrap();
+    let id = connection.open_stream().unwrap();
+    connection.write(id, Bytes::from_static(b"hello")).unwrap();
+    let other = 1 - mover;
+    pair.run_until(|p| {
+        p.sides[other].events.iter().any(|(_, e)| *e == Event::PathChanged { remote: to })
+    });
+    let handle = pair.handle(other).unwrap();
+    assert_eq!(pair.sides[other].endpoint.connection(handle).unwrap().remote(), to);
+}
+
+#[test]
+fn an_initiator_that_moves_is_followed() {
+    moves().into_iter().for_each(|addresses| follows(0, addresses));
+}
+
+#[test]
+fn a_responder_that_moves_is_followed_too() {
+    moves().into_iter().for_each(|addresses| follows(1, addresses));
+}
+
+#[test]
+fn who_only_pretends_to_be_elsewhere_is_not_followed_and_gets_little() {
+    for [here, spoofed] in moves() {
+        let mut pair = Pair::new(TransportConfig::default());
+        pair.sides[0].address = here;
+        pair.connect();
+        pair.run_until(|p| p.handle(0).is_some() && p.handle(1).is_some());
+        let (now, handle) = (pair.now, pair.handle(0).unwrap());
+        let initiator = &mut pair.sides[0].endpoint;
+        let connection = initiator.connection(handle).unwrap();
+        let id = connection.open_stream().unwrap();
+        connection.write(id, Bytes::from_static(b"hello")).unwrap();
+        let mut buf = vec![0; 65536];
+        let len = initiator.poll_transmit(now, &mut buf).unwrap().len;
+        // An attacker on the way takes the datagram and sends it on under another address. Nothing sent there arrives.
+        let responder = &mut pair.sides[1].endpoint;
+        responder.handle_datagram(now, spoofed, None, &mut buf[..len]);
+        let (mut now, mut sent) = (now, 0);
+        let end = now + Duration::from_secs(20);
+        while let Some(due) = responder.poll_timeout().filter(|due| *due <= end) {
+            now = now.max(due);
+            responder.handle_timeout(now);
+            while let Some(transmit) = responder.poll_transmit(now, &mut buf) {
+                sent += if transmit.to == spoofed { transmit.len } else { 0 };
+            }
+        }
+        assert!(0 < sent && sent <= 3 * len, "{sent} bytes for {len}");
+        let moved = |event: &Event| matches!(event, Event::PathChanged { .. });
+        assert!(std::iter::from_fn(|| responder.poll_event()).all(|(_, event)| !moved(&event)));
+    }
+}
+
+/// Where side `index` was told that it is seen.
+fn observed(pair: &Pair, index: usize) -> Vec<PathAddr> {
+    let address = |event: &Event| match event {
+        Event::ObservedAddress(address) => Some(PathAddr::from(*address)),
+        _ => None,
+    };
+    pair.sides[index].events.iter().filter_map(|(_, event)| address(event)).collect()
+}
+
+#[test]
+fn both_sides_learn_where_they_are_seen_although_packets_are_lost() {
+    // Every single datagram of the first dozen after the handshake.
+    for lost in 3..15 {
+        let mut pair = Pair::new(TransportConfig::default());
+        pair.drop = Box::new(move |n| n == lost);
+        pair.connect();
+        pair.run_until(|p| p.handle(0).is_some());
+        let handle = pair.handle(0).unwrap();
+        let connection = pair.sides[0].endpoint.connection(handle).unwrap();
+        let id = connection.open_stream().unwrap();
+        connection.write(id, Bytes::from(vec![0; 20_000])).unwrap();
+        pair.run_until(|p| [0, 1].iter().all(|side| !observed(p, *side).is_empty()));
+        for side in [0, 1] {
+            assert_eq!(observed(&pair, side), [pair.sides[side].address]);
+            let handle = pair.handle(side).unwrap();
+            let connection = pair.sides[side].endpoint.connection(handle).unwrap();
+            assert_eq!(connection.observed_address(), pair.sides[side].address.ip());
+        }
+    }
+}
+
+#[test]
+fn who_moves_learns_the_address_it_is_seen_at_now() {
+    for mover in [0, 1] {
+        let mut pair = Pair::new(TransportConfig::default());
+        pair.connect();
+        pair.run_until(|p| [0, 1].iter().all(|side| p.handle(*side).is_some()));
+        let (from, to) = (pair.sides[mover].address, ip([127, 0, 0, 77], 7));
+        for side in [0, 1] {
+            let handle = pair.handle(side).unwrap();
+            let connection = pair.sides[side].endpoint.connection(handle).unwrap();
+            let id = connection.open_stream().unwrap();
+            connection.write(id, Bytes::from_static(b"hello")).unwrap();
+        }
+        pair.run_until(|p| !observed(p, mover).is_empty());
+        pair.sides[mover].address = to;
+        let handle = pair.handle(mover).unwrap();
+        let connection = pair.sides[mover].endpoint.connection(handle).unwrap();
+        let id = connection.open_stream().unwrap();
+        connection.write(id, Bytes::from_static(b"hello")).unwrap();
+        pair.run_until(|p| observed(p, mover).len() == 2);
+        assert_eq!(observed(&pair, mover), [from, to]);
+    }
+}
+
+#[test]
+fn who_has_no_ip_address_is_told_none() {
+    let mut pair = Pair::new(TransportConfig::default());
+    (pair.sides[0].address, pair.sides[1].address) = (via(1), via(2));
+    transfer(&mut pair, 0, 100_000);
+    assert!([0, 1].iter().all(|side| observed(&pair, *side).is_empty()));
+}

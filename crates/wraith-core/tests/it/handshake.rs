@@ -1,0 +1,139 @@
+//! How a connection begins, and what strangers get: silence.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use wraith_core::{CloseReason, Event, PathAddr, Time, TransportConfig};
+use wraith_crypto::identity::SecretIdentity;
+
+use crate::pair::{Pair, ip, moves, side, transfer};
+
+/// What the initiator takes for the round trip when it is connected, before any sample of a packet.
+fn first_rtt(pair: &mut Pair) -> Duration {
+    pair.connect();
+    pair.run_until(|p| p.handle(0).is_some());
+    let handle = pair.handle(0).unwrap();
+    pair.sides[0].endpoint.connection(handle).unwrap().stats().rtt
+}
+
+#[test]
+fn a_peer_that_comes_late_is_not_taken_for_one_that_is_far() {
+    let mut pair = Pair::new(TransportConfig::default());
+    // The first five H1 go nowhere; the sixth is answered at once, eight seconds later.
+    pair.drop = Box::new(|n| n <= 5);
+    let rtt = first_rtt(&mut pair);
+    assert!(pair.now > Time::ZERO + Duration::from_secs(7));
+    assert_eq!(rtt, Duration::from_millis(100), "what is assumed of any path");
+}
+
+#[test]
+fn a_far_peer_is_known_to_be_far_although_h1_was_repeated() {
+    for delay in [100, 300].map(Duration::from_millis) {
+        let mut pair = Pair::new(TransportConfig::default());
+        pair.delay = delay;
+        assert_eq!(first_rtt(&mut pair), 2 * delay);
+    }
+}
+
+#[test]
+fn each_lost_handshake_datagram_is_repeated() {
+    for lost in 1..=5 {
+        let mut pair = Pair::new(TransportConfig::default());
+        pair.drop = Box::new(move |n| n == lost);
+        transfer(&mut pair, 0, 10_000);
+    }
+}
+
+#[test]
+fn a_peer_that_never_answers_ends_the_attempt() {
+    let mut pair = Pair::new(TransportConfig::default());
+    pair.drop = Box::new(|_| true);
+    pair.connect();
+    pair.run_until(|p| p.sides[0].endpoint.is_drained());
+    let closed = &pair.sides[0].events.last().unwrap().1;
+    assert_eq!(*closed, Event::Closed(CloseReason::HandshakeTimeout));
+    assert_eq!(pair.now.since(Time::ZERO), Duration::from_secs(10));
+}
+
+#[test]
+fn strangers_get_silence() {
+    let mut pair = Pair::new(TransportConfig::default());
+    let from = ip([127, 0, 0, 9], 9);
+    let mut buf = vec![0; 65536];
+    for len in 0..1500 {
+        let mut garbage: Vec<u8> = (0..len).map(|i| (i * 7 + len) as u8).collect();
+        let endpoint = &mut pair.sides[1].endpoint;
+        endpoint.handle_datagram(pair.now, from, None, &mut garbage);
+        assert!(endpoint.poll_transmit(pair.now, &mut buf).is_none());
+        assert!(endpoint.poll_event().is_none() && endpoint.poll_timeout().is_none());
+    }
+    assert_eq!(pair.sides[1].endpoint.datagrams_dropped(), 1500);
+}
+
+#[test]
+fn a_replayed_h1_from_elsewhere_gets_silence() {
+    for [here, elsewhere] in moves() {
+        let mut pair = Pair::new(TransportConfig::default());
+        pair.connect();
+        let mut buf = vec![0; 65536];
+        let first = pair.sides[0].endpoint.poll_transmit(pair.now, &mut buf).unwrap();
+        let h1 = buf[..first.len].to_vec();
+        let mut answers = Vec::new();
+        for (from, answered) in [(here, true), (here, true), (elsewhere, false)] {
+            let endpoint = &mut pair.sides[1].endpoint;
+            endpoint.handle_datagram(pair.now, from, None, &mut h1.clone());
+            let answer = endpoint.poll_transmit(pair.now, &mut buf);
+            assert!(answer.is_none_or(|t| t.to == from));
+            let answer = answer.map(|t| buf[..t.len].to_vec());
+            assert_eq!(answer.is_some(), answered);
+            answers.extend(answer);
+        }
+        assert_eq!(answers[0], answers[1], "an exact repeat gets the identical H2");
+        assert!(answers[0].len() <= h1.len(), "H2 is never longer than H1");
+    }
+}
+
+#[test]
+fn handshakes_under_way_are_bounded_for_each_address_of_either_kind() {
+    for [from, elsewhere] in moves() {
+        let mut responder = side(2, TransportConfig::default());
+        let mut buf = vec![0; 65536];
+        // The seeds make the attempts differ.
+        let mut answered = |from: PathAddr, seeds: Range<u8>| -> usize {
+            let begin = |seed: u8| {
+                let mut initiator = side(seed, TransportConfig::default()).endpoint;
+                let peer = SecretIdentity::from_seed([2; 32]).node_id();
+                initiator.connect(Time::ZERO, from, peer).unwrap();
+                let first = initiator.poll_transmit(Time::ZERO, &mut buf).unwrap();
+                let responder = &mut responder.endpoint;
+                responder.handle_datagram(Time::ZERO, from, None, &mut buf[..first.len]);
+                usize::from(responder.poll_transmit(Time::ZERO, &mut buf).is_some())
+            };
+            seeds.map(begin).sum()
+        };
+        assert_eq!(answered(from, 10..30), 8);
+        assert_eq!(answered(elsewhere, 30..34), 4, "another address has room of its own");
+    }
+}
+
+#[test]
+fn who_is_not_admitted_learns_only_that_nobody_answers_its_h3() {
+    let mut pair = Pair::new(TransportConfig::default());
+    let other = SecretIdentity::from_seed([9; 32]).node_id();
+    pair.sides[1].endpoint.set_admitted(Some([other].into()));
+    pair.connect();
+    pair.run_until(|p| {
+        p.sides[0].events.iter().any(|(_, event)| matches!(event, Event::Closed(_)))
+    });
+    // H2 comes before anybody can know who asks; after it, nothing.
+    let events: Vec<_> = pair.sides[0].events.iter().map(|(_, event)| event.clone()).collect();
+    let observed = Event::ObservedAddress(pair.sides[0].address.ip().unwrap());
+    let end = Event::Closed(CloseReason::IdleTimeout);
+    assert_eq!(events, [Event::Connected, observed, end]);
+    assert!(pair.sides[1].events.is_empty() && pair.sides[1].endpoint.is_drained());
+
+    let initiator = SecretIdentity::from_seed([1; 32]).node_id();
+    pair.sides[1].endpoint.set_admitted(Some([other, initiator].into()));
+    pair.sides[0].events.clear();
+    transfer(&mut pair, 0, 100_000);
+}

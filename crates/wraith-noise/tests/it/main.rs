@@ -1,0 +1,4 @@
+//! The handshake and the packets as their users see them.
+
+mod allocation;
+mod handshake;

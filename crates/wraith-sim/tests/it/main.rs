@@ -1,0 +1,21 @@
+//! The core over simulated links, one module a behaviour.
+
+mod asymmetric;
+mod beyond_32_bits;
+mod blackhole;
+mod closing;
+mod corruption;
+mod determinism;
+mod handshake_losses;
+mod key_phases;
+mod loss_reordering_duplication;
+mod many_clients;
+mod mtu;
+mod nat_rebinding;
+mod replay;
+mod satellite;
+mod silence;
+mod slow_reader;
+mod streams;
+mod swarm;
+mod ten_gigabit;
