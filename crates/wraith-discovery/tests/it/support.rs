@@ -23,9 +23,7 @@ pub async fn alone() -> MutexGuard<'static, ()> {
 }
 
 pub fn nowhere() -> Places {
-    let mut places = Places::default();
-    places.lan = Lan::Off;
-    places
+    Places { lan: Lan::Off, ..Places::default() }
 }
 
 /// The local network, which is loopback.
