@@ -7,9 +7,9 @@ use std::path::Path;
 
 use wraith_core::frame::FrameWriter;
 use wraith_discovery::message::Message as Said;
-use wraith_discovery::pake::{GIFT_LEN, WELCOME_LEN};
+use wraith_discovery::pake::{Joiner, TICKET_LEN, WELCOME_LEN};
 use wraith_discovery::rendezvous::{ClientFrame, No, ServerFrame};
-use wraith_discovery::{Capability, Code, Giver, Guest, Refusal, Ticket};
+use wraith_discovery::{Capability, Code, Refusal, Ticket, TicketSide};
 use wraith_files::{Entry, Kind, Mtime, RelPath};
 use wraith_noise::{FinalHello, InitiatorHello, Parameters, ResponderHello, SecretIdentity, Suite};
 use wraith_transfer::message::{
@@ -207,13 +207,13 @@ fn tickets() -> Vec<Vec<u8>> {
 /// One of each message between who looks for a code and who made it.
 fn said() -> [Said; 7] {
     [
-        Said::Hello(Guest::new(&Code::new(7, [2; 4]), Giver::Holder).hello()),
+        Said::Hello(Joiner::new(&Code::new(7, [2; 4]), TicketSide::Creator).hello()),
         Said::Answer([2; 32]),
         Said::Proof([3; 32]),
         Said::Welcome(Box::new([4; WELCOME_LEN])),
-        Said::Gift(Box::new([5; GIFT_LEN])),
+        Said::Ticket(Box::new([5; TICKET_LEN])),
         Said::Refused(Refusal::Burned),
-        Said::Thanks,
+        Said::Ack,
     ]
 }
 
@@ -222,18 +222,18 @@ fn conversations() -> Vec<Vec<u8>> {
     let message = |n: usize| said()[n].encode();
     let seen = SocketAddr::from(([192, 0, 2, 1], 5));
     let client = [
-        ClientFrame::Open { number: 7, exact: true },
-        ClientFrame::Join { number: 7, message: message(0) },
-        ClientFrame::Tell { guest: 0, message: message(2) },
+        ClientFrame::Open { nameplate: 7, exact: true },
+        ClientFrame::Join { nameplate: 7, message: message(0) },
+        ClientFrame::Tell { joiner: 0, message: message(2) },
         ClientFrame::Ping,
         ClientFrame::Close(Refusal::Used),
     ];
     let server = [
-        ServerFrame::Opened { number: 7, seen },
+        ServerFrame::Opened { nameplate: 7, seen },
         ServerFrame::Joined { seen: ([1, 2, 3, 4, 5, 6, 7, 8], 6).into() },
-        ServerFrame::Guest { guest: 3, message: message(0) },
-        ServerFrame::Told { guest: 3, message: message(3) },
-        ServerFrame::Left { guest: 3 },
+        ServerFrame::Arrived { joiner: 3, message: message(0) },
+        ServerFrame::Told { joiner: 3, message: message(3) },
+        ServerFrame::Left { joiner: 3 },
         ServerFrame::Pong,
         ServerFrame::No(No::Burned),
     ];
@@ -242,7 +242,7 @@ fn conversations() -> Vec<Vec<u8>> {
     vec![client, server]
 }
 
-/// What is inside the packets of a local network: each message alone, and all of one guest after another.
+/// What is inside the packets of a local network: each message alone, and all of one joiner after another.
 fn meetings() -> Vec<Vec<u8>> {
     const PLAIN_LEN: usize = wraith_discovery::lan::PACKET_LEN - 32;
     let [Said::Hello(hello), ..] = said() else { unreachable!("the first is a hello") };

@@ -4,10 +4,10 @@
 //! thread they happen on.
 
 use std::fmt::Display;
-use std::net::SocketAddr;
 
 use wraith_crypto::NodeId;
 use wraith_files::RelPath;
+use wraith_transport::Addr;
 
 use crate::message::Offer;
 use crate::receipt::Receipt;
@@ -70,7 +70,7 @@ pub enum InPlace<'a> {
 #[allow(missing_debug_implementations, reason = "it borrows what only knows how to be shown")]
 pub enum Event<'a> {
     /// Both sides have said Hello (and the sender knows the secret). `instance` tells runs of a receiver apart, where it says.
-    Connected { peer: NodeId, remote: SocketAddr, instance: Option<u64> },
+    Connected { peer: NodeId, remote: Addr, instance: Option<u64> },
     /// Sender: the offer went out. Receiver: it came, before `decide` is asked.
     Offer(&'a Offer),
     /// The receiver accepted.

@@ -60,6 +60,7 @@ pub use receive::{
 pub use send::{SendOptions, SendReport, StreamSource, serve};
 pub use stream_kind::StreamKind;
 pub use wraith_files::{Entry, Kind, OnConflict, RelPath};
+pub use wraith_transport::Addr;
 
 /// SPEC §10.3.
 fn transfer_id(secret: &[u8; 16]) -> [u8; 16] {

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::ops::Deref;
 
 use smallvec::SmallVec;
-use wraith_core::Chunk;
+use wraith_core::RecvSlice;
 
 use crate::limits::SMALL_PIECE_BYTES;
 
@@ -28,7 +28,7 @@ pub struct RecordBuffer {
 
 #[derive(Debug)]
 enum Piece {
-    Block(Chunk),
+    Block(RecvSlice),
     Copied(Vec<u8>),
 }
 
@@ -49,7 +49,7 @@ impl RecordBuffer {
     }
 
     /// Appends what the stream gave.
-    pub fn push(&mut self, chunk: Chunk) {
+    pub fn push(&mut self, chunk: RecvSlice) {
         self.len += chunk.len();
         if chunk.len() >= SMALL_PIECE_BYTES {
             self.pieces.push_back(Piece::Block(chunk));
@@ -118,9 +118,9 @@ mod tests {
     use proptest::prelude::*;
     use wraith_core::Block;
 
-    fn chunk(bytes: &[u8]) -> Chunk {
+    fn chunk(bytes: &[u8]) -> RecvSlice {
         let block = Block::copy_of(bytes);
-        Chunk::new(block, 0..bytes.len())
+        RecvSlice::new(block, 0..bytes.len())
     }
 
     proptest! {

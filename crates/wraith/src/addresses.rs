@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use wraith_discovery::{MAX_ADDRESSES, Ticket};
+use wraith_transport::Addr;
 use zeroize::Zeroizing;
 
 /// Where a socket bound to `bound` can be reached: the address itself when it is a particular one, else every address of
@@ -91,6 +92,8 @@ pub enum PathKind {
     Lan,
     /// The internet, without anybody in between.
     Direct,
+    /// A mover of datagrams that the application brought.
+    Custom,
 }
 
 impl PathKind {
@@ -100,12 +103,14 @@ impl PathKind {
             Self::Loopback => "loopback",
             Self::Lan => "lan",
             Self::Direct => "direct",
+            Self::Custom => "custom",
         }
     }
 }
 
 /// What kind of path leads to an address.
-pub fn path_kind(remote: SocketAddr) -> PathKind {
+pub fn path_kind(remote: &Addr) -> PathKind {
+    let Some(remote) = remote.ip() else { return PathKind::Custom };
     let private = match remote.ip().to_canonical() {
         IpAddr::V4(ip) if ip.is_loopback() => return PathKind::Loopback,
         IpAddr::V6(ip) if ip.is_loopback() => return PathKind::Loopback,
@@ -146,7 +151,7 @@ mod tests {
 
     #[test]
     fn paths_are_told_apart() {
-        let kind = |text: &str| path_kind(text.parse().unwrap()).name();
+        let kind = |text: &str| path_kind(&Addr::Ip(text.parse().unwrap())).name();
         assert_eq!(kind("127.0.0.1:1"), "loopback");
         assert_eq!(kind("[::ffff:192.168.1.1]:1"), "lan");
         assert_eq!(kind("[2001:db8::1]:1"), "direct");

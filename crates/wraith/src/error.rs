@@ -65,7 +65,7 @@ pub enum Cause {
     /// A contact was reached nowhere: what was tried, and what came of it.
     ContactNotFound(Vec<(String, String)>),
     /// The contact is there and takes nothing from this machine.
-    NotAdmitted(SocketAddr),
+    NotAdmitted(wraith_transport::Addr),
     /// Nobody came in time.
     NobodyCame,
     /// This address cannot be listened on.
@@ -80,7 +80,7 @@ pub enum Cause {
     /// A pipe, socket or device was named, which has no content of its own.
     NoContent,
     /// What a machine remembers could not be read or written.
-    State,
+    State(StateError),
 }
 
 /// Why something could not be done. Cheap to clone; `Display` is one sentence for people, without a full stop.
@@ -199,11 +199,11 @@ impl From<ConnectError> for Error {
 impl From<StateError> for Error {
     fn from(error: StateError) -> Self {
         let kind = match error.kind() {
-            StateErrorKind::InvalidInput => ErrorKind::InvalidInput,
-            StateErrorKind::Disk => ErrorKind::Disk,
+            StateErrorKind::Refused | StateErrorKind::Ambiguous => ErrorKind::InvalidInput,
+            StateErrorKind::Disk | StateErrorKind::Exposed => ErrorKind::Disk,
             _ => ErrorKind::Other,
         };
-        Self::because(kind, error.to_string(), Cause::State)
+        Self::because(kind, error.to_string(), Cause::State(error))
     }
 }
 

@@ -5,7 +5,6 @@
 //! ([`Event::Lagged`]); its last item, [`Event::Done`] or [`Event::Failed`], is never forgotten and comes exactly once.
 
 use std::collections::VecDeque;
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
@@ -15,7 +14,7 @@ use wraith_crypto::NodeId;
 use wraith_discovery::{Place, PlaceError};
 use wraith_transfer::{FileStatus, SendReport};
 
-use crate::Error;
+use crate::{Addr, Error};
 
 /// Events that wait for a reader of a stream; of more, the oldest go.
 const QUEUED_MAX: usize = 1024;
@@ -94,7 +93,7 @@ pub enum Event {
         /// Who.
         peer: NodeId,
         /// Where.
-        remote: SocketAddr,
+        remote: Addr,
     },
     /// What is offered.
     Offered(OfferInfo),
@@ -167,7 +166,7 @@ impl Event {
         use wraith_transfer::Event as Transfer;
         Some(match event {
             Transfer::Connected { peer, remote, .. } => {
-                Self::Connected { peer: *peer, remote: *remote }
+                Self::Connected { peer: *peer, remote: remote.clone() }
             }
             Transfer::Offer(offer) => Self::Offered((*offer).into()),
             Transfer::Accepted => Self::Accepted,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use wraith_crypto::NodeId;
@@ -14,7 +15,7 @@ use wraith_transfer::{
     Conflicts, Decision, OnConflict, Preview, Progress as Counters, ReceiveOptions, ReceiveReport,
     Role, StreamTarget,
 };
-use wraith_transport::Connection;
+use wraith_transport::{Addr, Connection};
 
 use crate::addresses::nearest_first;
 use crate::engine::attempt::{self, Carry, watch};
@@ -206,18 +207,14 @@ impl FetchBuilder {
     /// # Errors
     /// Nobody was found, the code is wrong, or the connection was lost and did not come back.
     pub async fn ask(self) -> Result<Incoming, Error> {
-        let (consent, mut asked) = Consent::open();
-        let transfer = self.start(consent.clone());
-        let ended = async {
-            // Without an answer it ends with an error only.
-            transfer.finished().await.err().unwrap_or_else(|| Error::cancelled(Role::Receiver))
-        };
-        tokio::select! {
-            Some(asked) = asked.recv() => {
-                Ok(Incoming::new(asked, consent, Some(transfer), CancellationToken::new()))
-            }
-            error = ended => Err(error),
-        }
+        self.begin().incoming().await
+    }
+
+    /// The same in two steps, so that it can be stopped with a word to the sender in between.
+    pub fn begin(self) -> Asking {
+        let (consent, asked) = Consent::open();
+        let transfer = Some(self.start(consent.clone()));
+        Asking { consent, asked, transfer }
     }
 
     fn start(self, consent: Consent) -> Transfer {
@@ -235,6 +232,47 @@ impl std::fmt::Debug for FetchBuilder {
     }
 }
 
+/// A sender that is being found and asked what it offers. Dropping it stops it.
+#[derive(Debug)]
+pub struct Asking {
+    consent: Consent,
+    asked: UnboundedReceiver<Asked>,
+    transfer: Option<Transfer>,
+}
+
+impl Asking {
+    /// The offer. Cancel-safe.
+    ///
+    /// # Errors
+    /// Nobody was found, the code is wrong, or the connection was lost and did not come back.
+    pub async fn incoming(&mut self) -> Result<Incoming, Error> {
+        let ended = async {
+            match &self.transfer {
+                // Without an answer it ends with an error only.
+                Some(transfer) => transfer.finished().await.err(),
+                None => None,
+            }
+            .unwrap_or_else(|| Error::cancelled(Role::Receiver))
+        };
+        tokio::select! {
+            Some(asked) = self.asked.recv() => {
+                let (consent, gone) = (self.consent.clone(), CancellationToken::new());
+                Ok(Incoming::new(asked, consent, self.transfer.take(), gone))
+            }
+            error = ended => Err(error),
+        }
+    }
+
+    /// Stops it, and waits until the sender was told.
+    pub async fn cancel(mut self) -> Error {
+        match self.transfer.take() {
+            Some(transfer) => transfer.cancel().await.err(),
+            None => None,
+        }
+        .unwrap_or_else(|| Error::cancelled(Role::Receiver))
+    }
+}
+
 /// What was received.
 #[non_exhaustive]
 #[derive(Clone, Debug)]
@@ -246,7 +284,7 @@ pub struct Received {
     /// Who sent it.
     pub sender: NodeId,
     /// Where from.
-    pub remote: std::net::SocketAddr,
+    pub remote: Addr,
 }
 
 impl Received {
@@ -284,8 +322,8 @@ impl Incoming {
     }
 
     /// From where.
-    pub fn remote(&self) -> std::net::SocketAddr {
-        self.asked.remote
+    pub fn remote(&self) -> &Addr {
+        &self.asked.remote
     }
 
     /// What is offered, as the sender says.
@@ -341,6 +379,12 @@ impl Incoming {
     pub async fn later(mut self) {
         self.consent.decide(Decision::Later);
         drop(self.end().await);
+    }
+
+    /// Stops it without an answer, and waits until the sender was told.
+    pub async fn cancel(mut self) -> Error {
+        let transfer = self.transfer.take().expect("an offer is answered once, and that takes it");
+        transfer.cancel().await.err().unwrap_or_else(|| Error::cancelled(Role::Receiver))
     }
 
     async fn end(&mut self) -> Error {
@@ -454,7 +498,7 @@ async fn fetch(
         saved.forget();
     }
     if let Ok(received) = &result {
-        node.remember_meeting(received.sender, received.remote);
+        node.remember_meeting(received.sender, &received.remote);
     }
     result
 }
@@ -534,7 +578,7 @@ impl FetchJob {
         options.rate = rate;
         // What was lost may have been a further connection: a path that does not keep them gets along without.
         if is_first {
-            options.lanes = node.parallel_to_receive(connections);
+            options.parallel = node.parallel_to_receive(connections);
         }
         options.instance = self.instance;
         options.preview = preview && self.consent.is_open();

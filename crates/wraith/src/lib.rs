@@ -19,7 +19,7 @@ pub mod state;
 pub use addresses::{PathKind, path_kind};
 pub use error::{Cause, Error, ErrorKind};
 pub use event::{Event, Events, FoundAt, Observer, OfferInfo};
-pub use fetch::{AcceptOptions, FetchBuilder, Incoming, Received, Source, Target, Transfer};
+pub use fetch::{AcceptOptions, Asking, FetchBuilder, Incoming, Received, Source, Target, Transfer};
 pub use invite::{Invitation, InvitationBuilder};
 pub use listen::{Admit, ListenBuilder, Listener};
 pub use node::{CONNECTIONS_MAX, Congestion, Node, NodeBuilder};
@@ -33,7 +33,7 @@ pub use wraith_discovery::{
     Query, Ticket, TicketError,
 };
 pub use wraith_transfer::{
-    ActiveFile, Conflicts, Fate, FileStatus, OnConflict, Preview, Previewed, Receipt,
+    ActiveFile, Conflicts, FileStatus, OnConflict, Preview, PreviewOutcome, Previewed, Receipt,
     ReceiveReport, Role, SendReport, TransferError,
 };
-pub use wraith_transport::{Connection, RecvStream, SendStream};
+pub use wraith_transport::{Addr, Connection, RecvStream, SendStream};

@@ -10,9 +10,9 @@ use tokio::runtime::Handle;
 use wraith_crypto::{NodeId, SecretIdentity};
 use wraith_discovery::contact::usual_port;
 use wraith_discovery::{Lan, MeetingPlace, Places, rendezvous};
-use wraith_transfer::Lanes;
-use wraith_transfer::limits::LANES_MAX;
-use wraith_transport::{Algorithm, Config, Endpoint, EndpointConfig};
+use wraith_transfer::ParallelConnections;
+use wraith_transfer::limits::PARALLEL_MAX;
+use wraith_transport::{Addr, Algorithm, Config, Endpoint, EndpointConfig};
 
 use crate::error::{Cause, Error, ErrorKind, plain};
 use crate::fetch::{FetchBuilder, Source, Target};
@@ -33,7 +33,7 @@ const LISTENER_CONNECTIONS_MAX: usize = 64;
 /// Cores for one connection: one for packets, one for files.
 const CORES: usize = 2;
 /// Most connections that can carry one transfer.
-pub const CONNECTIONS_MAX: u8 = LANES_MAX as u8 + 1;
+pub const CONNECTIONS_MAX: u8 = PARALLEL_MAX as u8 + 1;
 
 /// How a sender adapts to the path.
 #[non_exhaustive]
@@ -242,31 +242,32 @@ impl Node {
         let mut core = EndpointConfig::new(self.0.identity.clone());
         core.transport.idle_timeout = IDLE_TIMEOUT;
         core.transport.keep_alive = true;
-        core.transport.algorithm = match self.0.congestion {
+        let algorithm = match self.0.congestion {
             Congestion::Bbr => Algorithm::Bbr,
             Congestion::Cubic => Algorithm::Cubic,
         };
+        core.transport.congestion = algorithm.into();
         core
     }
 
     /// The further connections of a sender, which the receiver makes to `address`.
-    pub(crate) fn parallel_to_send(&self, wanted: Option<u8>, address: IpAddr) -> Lanes {
+    pub(crate) fn parallel_to_send(&self, wanted: Option<u8>, address: IpAddr) -> ParallelConnections {
         let node = self.clone();
         let address = SocketAddr::new(address, 0);
-        let lanes = Lanes::new(further(wanted), move || {
+        let parallel = ParallelConnections::new(further(wanted), move || {
             node.bind_accepting(address).map_err(std::io::Error::other)
         });
-        if wanted.is_some() { lanes.at_once() } else { lanes }
+        if wanted.is_some() { parallel.at_once() } else { parallel }
     }
 
     /// The further connections that a receiver makes.
-    pub(crate) fn parallel_to_receive(&self, wanted: Option<u8>) -> Lanes {
+    pub(crate) fn parallel_to_receive(&self, wanted: Option<u8>) -> ParallelConnections {
         let node = self.clone();
-        Lanes::new(further(wanted), move || node.bind_dialling().map_err(std::io::Error::other))
+        ParallelConnections::new(further(wanted), move || node.bind_dialling().map_err(std::io::Error::other))
     }
 
     /// A contact was met at `remote`; if it listens, then there, at its usual port.
-    pub(crate) fn remember_meeting(&self, peer: NodeId, remote: SocketAddr) {
+    pub(crate) fn remember_meeting(&self, peer: NodeId, remote: &Addr) {
         self.remember(peer, &self.meeting(peer, remote));
     }
 
@@ -287,9 +288,9 @@ impl Node {
     }
 
     /// Where a peer that was seen at `remote` can be met another time.
-    pub fn meeting(&self, peer: NodeId, remote: SocketAddr) -> Meeting {
-        let at = SocketAddr::new(remote.ip().to_canonical(), usual_port(peer));
-        Meeting { at: Some(at), rendezvous: self.0.places.rendezvous.clone() }
+    pub fn meeting(&self, peer: NodeId, remote: &Addr) -> Meeting {
+        let at = remote.ip().map(|at| SocketAddr::new(at.ip().to_canonical(), usual_port(peer)));
+        Meeting { at, rendezvous: self.0.places.rendezvous.clone() }
     }
 }
 

@@ -12,8 +12,10 @@ use wraith_discovery::contact::{Pair, usual_port};
 use wraith_discovery::{
     Code, CodeAnnouncement, CodeOptions, Place, PlaceError, Ticket, TicketSide, announce, join,
 };
-use wraith_transfer::{Lanes, Progress as Counters, Role, SendOptions, SendReport, close, hello};
-use wraith_transport::{Connection, Endpoint};
+use wraith_transfer::{
+    ParallelConnections, Progress as Counters, Role, SendOptions, SendReport, close, send_dialler_hello,
+};
+use wraith_transport::{Addr, Connection, Endpoint};
 
 use crate::addresses::{reachable, ticket_seen_at};
 use crate::engine::attempt::{self, Carry, watch};
@@ -64,11 +66,11 @@ pub(crate) struct Settings {
 
 impl Settings {
     /// The one builder of options for sending.
-    pub fn options(&self, payload: &Payload, secret: [u8; 16], lanes: &Lanes) -> SendOptions {
+    pub fn options(&self, payload: &Payload, secret: [u8; 16], parallel: &ParallelConnections) -> SendOptions {
         let mut options = SendOptions::new(payload.paths.clone(), secret);
         options.stream = payload.stream.clone();
         options.rate.limit(self.rate);
-        options.lanes = lanes.clone();
+        options.parallel = parallel.clone();
         options.delta = self.delta;
         options
     }
@@ -233,7 +235,7 @@ impl OfferBuilder {
         let places = reachable_places(node.places(), bound);
         let mut rediscovery =
             Rediscovery::new(node.identity().clone(), capability, places, bound);
-        let lanes = node.parallel_to_send(settings.connections, bound.ip());
+        let parallel = node.parallel_to_send(settings.connections, bound.ip());
         let runtime = node.runtime().clone();
         let theirs = shared.clone();
         let work = async move {
@@ -241,7 +243,7 @@ impl OfferBuilder {
                 rediscovery.lost(receiver).await;
             }
             let (serving, news) = Serving::new(
-                node, payload, settings, unfinished, rediscovery, endpoint, lanes, code, theirs,
+                node, payload, settings, unfinished, rediscovery, endpoint, parallel, code, theirs,
             );
             serving.run(news).await
         };
@@ -280,7 +282,7 @@ impl OfferBuilder {
             name: contact.name.to_string(),
             payload,
             secret: *unfinished.capability().as_bytes(),
-            lanes: node.parallel_to_send(settings.connections, address.ip()),
+            parallel: node.parallel_to_send(settings.connections, address.ip()),
             settings,
             shared: shared.clone(),
         };
@@ -368,7 +370,7 @@ pub struct Sent {
     /// Those of them that lack files that could not be sent.
     pub lacking: u32,
     /// The last of them, and where it was.
-    pub last: Option<(NodeId, SocketAddr)>,
+    pub last: Option<(NodeId, Addr)>,
     /// The last one's report.
     pub report: Option<Arc<SendReport>>,
 }
@@ -493,8 +495,8 @@ async fn call(
     if lacking == 0 {
         unfinished.forget();
     }
-    let mut meeting = node.meeting(peer, ended.remote);
-    meeting.at = Some(ended.remote);
+    let mut meeting = node.meeting(peer, &ended.remote);
+    meeting.at = ended.remote.ip();
     if let FoundAt::Place(Place::Rendezvous(server)) = ended.at {
         meeting.rendezvous = Some(server);
     }
@@ -506,7 +508,7 @@ struct Sending {
     name: String,
     payload: Payload,
     secret: [u8; 16],
-    lanes: Lanes,
+    parallel: ParallelConnections,
     settings: Settings,
     shared: Shared,
 }
@@ -543,7 +545,7 @@ impl Carry for Sending {
         token: &CancellationToken,
     ) -> Carried<Self::Report> {
         let (answered, progress) = (Arc::<Answered>::default(), Arc::<Counters>::default());
-        let mut options = self.settings.options(&self.payload, self.secret, &self.lanes);
+        let mut options = self.settings.options(&self.payload, self.secret, &self.parallel);
         options.events = session::events(&self.shared.hub, None, &answered);
         options.progress = Arc::clone(&progress);
         watch(&self.shared, &progress);
@@ -561,7 +563,7 @@ impl Carry for Sending {
         let (theirs, secret) = (connection.clone(), self.secret);
         let work = async {
             // A connection that is gone tells why below.
-            let _ = hello::send(&theirs, &secret).await;
+            let _ = send_dialler_hello(&theirs, &secret).await;
             session::send(theirs.clone(), Arc::clone(&options), token).await
         };
         let result = tokio::select! {

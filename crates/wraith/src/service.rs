@@ -7,10 +7,11 @@
 use std::time::Duration;
 
 use tokio::task::JoinSet;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 use wraith_discovery::contact::Pair;
 use wraith_discovery::{Capability, Ticket};
-use wraith_transfer::{close, hello};
+use wraith_transfer::limits::NEGOTIATION_TIMEOUT;
+use wraith_transfer::{close, receive_dialler_hello, send_dialler_hello};
 use wraith_transport::{Connection, Endpoint};
 
 use crate::addresses::reachable;
@@ -59,7 +60,8 @@ impl Service {
                         continue;
                     }
                     self.callers.spawn(async move {
-                        let said = hello::receive(&connection).await?;
+                        let said = timeout(NEGOTIATION_TIMEOUT, receive_dialler_hello(&connection));
+                        let said = said.await.ok()??;
                         let is_right = wraith_crypto::equal(&said, &secret);
                         if !is_right {
                             connection.close(close::WRONG_SECRET, "");
@@ -125,7 +127,7 @@ impl ConnectBuilder {
             Error::because(ErrorKind::NotFound, message, Cause::Unreachable(addresses))
         })?;
         let connection = dialled.connection;
-        if !hello::send(&connection, capability).await {
+        if !send_dialler_hello(&connection, capability).await {
             return Err(Error::new(ErrorKind::NetworkLost, "the connection was lost at once"));
         }
         Ok(connection)

@@ -123,8 +123,8 @@ pub(super) async fn announce_at(
     }
     drop(report);
     let announced = first_reports(names.len(), &mut reports).await;
-    let named = announced.iter().flatten().filter_map(|report| *report.as_ref().ok()?);
-    let nameplate = named.filter(|nameplate| *nameplate != wish).next().unwrap_or(wish);
+    let mut named = announced.iter().flatten().filter_map(|report| *report.as_ref().ok()?);
+    let nameplate = named.find(|nameplate| *nameplate != wish).unwrap_or(wish);
 
     let code = Code::new(nameplate, words);
     let expires = std::time::Instant::now() + options.life;

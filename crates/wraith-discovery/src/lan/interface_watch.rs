@@ -113,16 +113,42 @@ impl News {
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
+    use std::process::Command;
+
     use tokio::time::timeout;
 
     use super::*;
 
-    #[tokio::test]
-    async fn a_machine_on_which_nothing_changes_wakes_nobody() {
-        let mut news = News::subscribe().unwrap();
-        // Something else on this machine may change at the same time; that is told, and is no error.
-        if let Ok(told) = timeout(Duration::from_millis(50), news.wait()).await {
-            told.unwrap();
+    const IN_NAMESPACE: &str = "WRAITH_TEST_IN_NAMESPACE";
+    const TEST: &str = "lan::interface_watch::tests::an_interface_that_comes_up_is_told";
+
+    /// In a network of its own, where loopback is down at first and nothing else is.
+    #[test]
+    fn an_interface_that_comes_up_is_told() {
+        if std::env::var_os(IN_NAMESPACE).is_some() {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            return runtime.unwrap().block_on(loopback_comes_up());
         }
+        let own = std::env::current_exe().unwrap();
+        let mut apart = Command::new("unshare");
+        apart.args(["--user", "--map-root-user", "--net"]);
+        if !matches!(apart.arg("true").status(), Ok(status) if status.success()) {
+            return eprintln!("skipped: no network namespaces here");
+        }
+        let mut apart = Command::new("unshare");
+        apart.args(["--user", "--map-root-user", "--net"]).arg(own).args(["--exact", TEST]);
+        assert!(apart.env(IN_NAMESPACE, "1").status().unwrap().success());
+    }
+
+    async fn loopback_comes_up() {
+        let mut watch = InterfaceWatch::new();
+        assert!(watch.news.is_some(), "this is no rescan");
+        let nothing = timeout(Duration::from_millis(200), watch.changed()).await;
+        assert!(nothing.is_err(), "nothing has changed yet");
+        let up = Command::new("ip").args(["link", "set", "lo", "up"]).status();
+        if !matches!(up, Ok(status) if status.success()) {
+            return eprintln!("skipped: there is no ip command");
+        }
+        timeout(Duration::from_secs(5), watch.changed()).await.unwrap();
     }
 }

@@ -30,7 +30,7 @@ pub struct LanQuery {
 enum State {
     New,
     Asking(Asking),
-    Talking(Talking),
+    Talking(Box<Talking>),
 }
 
 /// To everybody.
@@ -81,7 +81,7 @@ impl LanQuery {
             (State::Asking(asking), Some(peer)) => {
                 let Asking { sockets, envelope, buffer, opening, .. } = asking;
                 let (packet, next) = ([0; PACKET_LEN], Instant::now());
-                Talking { sockets, envelope, buffer, opening, peer, packet, next }
+                Box::new(Talking { sockets, envelope, buffer, opening, peer, packet, next })
             }
             // Nobody was heard yet.
             _ => return Err(PlaceError::Protocol),

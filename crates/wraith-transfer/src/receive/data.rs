@@ -1,6 +1,6 @@
 //! A data stream at the receiver: records are parsed, verified and written where they lie in the receive buffers.
 
-use wraith_core::Chunk;
+use wraith_core::RecvSlice;
 use wraith_transport::{ReadError, RecvStream, block_on};
 
 use super::Receiving;
@@ -46,7 +46,7 @@ impl Records<'_> {
         let session = self.receiving.session;
         while self.buffer.len() < n {
             self.stream.set_low_water((n - self.buffer.len()).min(WAKE_BYTES));
-            let read: Result<Option<Chunk>, ReadError> = block_on(self.stream.read_chunk());
+            let read: Result<Option<RecvSlice>, ReadError> = block_on(self.stream.read_chunk());
             match read.map_err(|error| session.read_failed(error))? {
                 Some(chunk) => {
                     session.moved(chunk.len() as u64);

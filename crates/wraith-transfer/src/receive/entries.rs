@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use wraith_core::Chunk;
+use wraith_core::RecvSlice;
 use wraith_files::{BadEntry, Entry, Kind, UnsafeName};
 use wraith_transport::RecvStream;
 
@@ -77,7 +77,7 @@ impl Entries {
     pub(crate) fn push(
         &mut self,
         session: &Session,
-        chunk: Option<Chunk>,
+        chunk: Option<RecvSlice>,
     ) -> Result<(), TransferError> {
         let chunk = chunk.ok_or_else(|| session.protocol("it ended the manifest too early"))?;
         session.moved(chunk.len() as u64);

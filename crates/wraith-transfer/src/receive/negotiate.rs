@@ -72,7 +72,7 @@ pub(super) fn negotiate(
         other => return Err(session.protocol(format!("{} instead of Hello", other.name()))),
     };
     let (peer, remote) = (session.connection.peer(), session.connection.remote());
-    options.progress.connected(remote);
+    options.progress.connected(remote.clone());
     options.events.event(Event::Connected { peer, remote, instance: options.instance });
     let offer = match reader.next_within(session, OFFER_TIMEOUT)? {
         Message::Offer(offer) => check_offer(session, options, offer)?,

@@ -47,11 +47,10 @@ fn dial(
 ) -> Result<Option<RecvStream>, TransferError> {
     let session = receiving.session;
     // The path is one that the sender has shown to be its own; a scope (of a link-local address) is kept.
-    let mut remote = session.connection.remote();
+    let Some(mut remote) = session.connection.remote().ip() else { return Ok(None) };
     remote.set_port(port);
     let Ok(endpoint) = parallel.bind() else { return Ok(None) };
-    let remote = [remote];
-    let dialled = endpoint.connect(&remote, session.connection.peer());
+    let dialled = endpoint.connect([remote], session.connection.peer());
     let Some(Ok(connection)) = session.wait_meanwhile(PARALLEL_TIMEOUT, dialled) else {
         return Ok(None);
     };

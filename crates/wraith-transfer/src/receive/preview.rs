@@ -5,7 +5,6 @@
 //! beyond that is shown in part ([`Preview::complete`]), and what was read is not read again.
 
 use std::collections::HashMap;
-use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use wraith_crypto::NodeId;
@@ -18,7 +17,7 @@ use crate::error::TransferError;
 use crate::limits::{PREVIEW_ENTRIES_MAX, PREVIEW_PATH_BYTES_MAX, PREVIEW_TIME};
 use crate::message::Offer;
 use crate::session::Session;
-use wraith_transport::Connection;
+use wraith_transport::{Addr, Connection};
 
 /// What is put to the user.
 #[derive(Debug)]
@@ -28,7 +27,7 @@ pub struct Proposal<'a> {
     /// Who offers it.
     pub sender: NodeId,
     /// From where.
-    pub remote: SocketAddr,
+    pub remote: Addr,
     /// The names, if they were asked for ([`super::ReceiveOptions::preview`]).
     pub preview: Option<&'a Preview>,
     /// Over which it is offered. Whoever waits for an answer waits for [`Connection::closed`] too: it says that the sender has

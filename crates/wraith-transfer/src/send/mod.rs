@@ -212,7 +212,7 @@ fn negotiate(session: &Session, options: &SendOptions) -> Result<Negotiated, Tra
     writer
         .send(session, &Message::Hello(Hello { version: VERSION, role: Role::Sender, features }))?;
     let (peer, remote) = (session.connection.peer(), session.connection.remote());
-    options.progress.connected(remote);
+    options.progress.connected(remote.clone());
     options.events.event(Event::Connected { peer, remote, instance });
     let source = match &options.stream {
         None if stream == Some(true) => only_file(options)?,

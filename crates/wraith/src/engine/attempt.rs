@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use wraith_transfer::{Role, TransferError};
-use wraith_transport::Connection;
+use wraith_transport::{Addr, Connection};
 
 use super::dial::{Dialled, Dialler, NotFound};
 use super::retry::{Patience, RETRY_PAUSE, Window, may_come_back};
@@ -42,7 +42,7 @@ pub(crate) trait Carry: Send {
 pub(crate) struct Ended<R> {
     pub report: R,
     pub at: FoundAt,
-    pub remote: std::net::SocketAddr,
+    pub remote: Addr,
 }
 
 /// Runs until everything is confirmed, or it failed for good.

@@ -10,14 +10,14 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use wraith_crypto::NodeId;
 use wraith_transfer::{Decision, Offer, Preview, Proposal};
-use wraith_transport::{Connection, block_on};
+use wraith_transport::{Addr, Connection, block_on};
 
 /// An offer that somebody is to decide on. Owned: the transfer's thread waits elsewhere.
 #[derive(Debug)]
 pub(crate) struct Asked {
     pub offer: Offer,
     pub sender: NodeId,
-    pub remote: std::net::SocketAddr,
+    pub remote: Addr,
     pub preview: Option<Preview>,
 }
 
@@ -28,7 +28,7 @@ impl Asked {
             complete: preview.complete,
         });
         let Proposal { offer, sender, remote, .. } = proposal;
-        Self { offer: (*offer).clone(), sender: *sender, remote: *remote, preview }
+        Self { offer: (*offer).clone(), sender: *sender, remote: remote.clone(), preview }
     }
 }
 

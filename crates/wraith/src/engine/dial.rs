@@ -196,5 +196,5 @@ async fn resolve(name: &Address, port: u16) -> io::Result<Vec<SocketAddr>> {
     if let Ok(ip) = host.parse() {
         return Ok(vec![SocketAddr::new(ip, port)]);
     }
-    Ok(tokio::net::lookup_host((host.as_str(), port)).await?.collect())
+    Ok(tokio::net::lookup_host((host, port)).await?.collect())
 }

@@ -4,7 +4,6 @@
 //! on its own: one that fails takes nothing from the others. A receiver that comes back replaces its own earlier
 //! connection, which may look alive for a while after its process died.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread;
 
@@ -13,7 +12,7 @@ use tokio::time::{Instant, sleep_until};
 use wraith_crypto::NodeId;
 use wraith_discovery::{CodeAnnouncement, CodeEvent};
 use wraith_transfer::{
-    Event as TransferEvent, Lanes, Role, SendOptions, SendReport, TransferError, close, serve,
+    Event as TransferEvent, ParallelConnections, Role, SendOptions, SendReport, TransferError, close, serve,
 };
 use wraith_transport::{CloseReason, Connection, Endpoint};
 
@@ -69,10 +68,11 @@ pub(crate) struct Serving {
     payload: Payload,
     settings: Settings,
     secret: [u8; 16],
-    unfinished: UnfinishedSend,
+    /// Until the end.
+    unfinished: Option<UnfinishedSend>,
     rediscovery: Rediscovery,
     endpoint: Endpoint,
-    lanes: Lanes,
+    parallel: ParallelConnections,
     code: Option<CodeAnnouncement>,
     shared: Shared,
     tell: UnboundedSender<News>,
@@ -98,7 +98,7 @@ impl Serving {
         unfinished: UnfinishedSend,
         rediscovery: Rediscovery,
         endpoint: Endpoint,
-        lanes: Lanes,
+        parallel: ParallelConnections,
         code: Option<CodeAnnouncement>,
         shared: Shared,
     ) -> (Self, UnboundedReceiver<News>) {
@@ -113,10 +113,10 @@ impl Serving {
             payload,
             settings,
             secret,
-            unfinished,
+            unfinished: Some(unfinished),
             rediscovery,
             endpoint,
-            lanes,
+            parallel,
             code,
             shared,
             tell,
@@ -141,12 +141,12 @@ impl Serving {
         }
         result?;
         let sent = self.sent.clone();
-        if let Some((peer, remote)) = sent.last {
-            self.node.remember_meeting(peer, remote);
+        if let Some((peer, remote)) = &sent.last {
+            self.node.remember_meeting(*peer, remote);
         }
         // An endless offer goes on with the same ticket another day.
         if self.settings.receivers.is_some() && sent.lacking == 0 {
-            self.unfinished.forget();
+            self.unfinished.take().into_iter().for_each(UnfinishedSend::forget);
         }
         Ok(sent)
     }
@@ -160,7 +160,7 @@ impl Serving {
         loop {
             tokio::select! {
                 Some(connection) = endpoint.accept() => self.admit(connection),
-                Some(news) = news.recv() => match news {
+                Some(happened) = news.recv() => match happened {
                     News::Knows(id, instance) => self.choose(id, instance).await,
                     News::Unreadable(error) => return Err(error.into()),
                     News::Ended(id, result) => {
@@ -258,7 +258,7 @@ impl Serving {
     fn prepare(&mut self) -> (u64, Arc<SendOptions>) {
         let id = self.next_id;
         self.next_id += 1;
-        let mut options = self.settings.options(&self.payload, self.secret, &self.lanes);
+        let mut options = self.settings.options(&self.payload, self.secret, &self.parallel);
         let (tell, hub) = (self.tell.clone(), Arc::clone(&self.shared.hub));
         let receiver = self.is_several().then_some(id);
         options.events = Arc::new(move |event: TransferEvent<'_>| {
@@ -348,7 +348,7 @@ impl Serving {
         &self,
         change: impl FnOnce(&UnfinishedSend) -> Result<(), crate::state::StateError>,
     ) {
-        if let Err(error) = change(&self.unfinished) {
+        if let Some(Err(error)) = self.unfinished.as_ref().map(change) {
             self.shared.hub.tell(Event::Note { path: String::new(), what: error.to_string() });
         }
     }
@@ -437,7 +437,7 @@ impl Serving {
         news: &mut UnboundedReceiver<News>,
     ) -> Option<Result<(), Error>> {
         self.sent.receivers += 1;
-        let remote: SocketAddr = session.connection.remote();
+        let remote = session.connection.remote();
         self.sent.last = Some((report.receiver, remote));
         self.sent.lacking += u32::from(report.outcome().is_err());
         self.shared.meter.leave(&session.options.progress);

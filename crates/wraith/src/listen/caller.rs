@@ -8,9 +8,11 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{Mutex as Turn, OwnedMutexGuard};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use wraith_crypto::NodeId;
-use wraith_transfer::{Decision, Progress, close};
+use wraith_transfer::limits::NEGOTIATION_TIMEOUT;
+use wraith_transfer::{Decision, Progress, close, receive_dialler_hello};
 use wraith_transport::Connection;
 
 use super::Question;
@@ -121,7 +123,9 @@ impl Caller {
     pub async fn run(self, ask: UnboundedSender<Question>) -> Result<Received, Error> {
         let _left = Leave { hall: Arc::clone(&self.hall), id: self.id };
         let secret = tokio::select! {
-            secret = wraith_transfer::hello::receive(&self.connection) => secret,
+            secret = timeout(NEGOTIATION_TIMEOUT, receive_dialler_hello(&self.connection)) => {
+                secret.ok().flatten()
+            }
             () = self.gone.cancelled() => None,
         };
         let Some(secret) = secret else {
@@ -228,7 +232,7 @@ impl Caller {
         let remote = self.connection.remote();
         match carried.result {
             Ok((report, bytes)) => {
-                self.hall.node.remember_meeting(report.sender, remote);
+                self.hall.node.remember_meeting(report.sender, &remote);
                 Ok(Received { sender: report.sender, report, bytes, remote })
             }
             Err(error) => {

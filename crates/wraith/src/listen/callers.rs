@@ -163,7 +163,9 @@ impl Callers {
     }
 
     fn with(&self, id: u64, change: impl FnOnce(&mut Entry)) {
-        self.lock().callers.iter_mut().find(|c| c.id == id).into_iter().for_each(change);
+        if let Some(caller) = self.lock().callers.iter_mut().find(|c| c.id == id) {
+            change(caller);
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -26,7 +26,7 @@ impl ContactsWatch {
             // A file that is replaced is moved to its name; one that is edited in place is closed.
             let what = WatchFlags::MOVED_TO | WatchFlags::CLOSE_WRITE | WatchFlags::DELETE;
             inotify::add_watch(&inotify, folder, what).ok()?;
-            AsyncFd::new(inotify).ok()
+            AsyncFd::register(inotify).ok()
         });
         Self(watch)
     }

@@ -35,7 +35,7 @@ use crate::fetch::{Incoming, Received, Transfer};
 use crate::node::{ANY_ADDRESS, Node, reachable_places};
 use allowlist::Allowlist;
 use caller::{Caller, Hall};
-use callers::{Admitted, Callers};
+use callers::Admitted;
 use contacts_watch::ContactsWatch;
 use tokio_util::sync::CancellationToken;
 

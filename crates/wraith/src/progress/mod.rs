@@ -81,7 +81,7 @@ impl Meter {
             bytes_per_second: 0,
             current_file: last.current_file(),
             active: all.iter().flat_map(|progress| progress.active_files()).collect(),
-            path: last.remote().map(path_kind).filter(|_| !is_waiting),
+            path: last.remote().map(|remote| path_kind(&remote)).filter(|_| !is_waiting),
             bottleneck: None,
             is_waiting,
         };

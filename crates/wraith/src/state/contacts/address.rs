@@ -1,7 +1,7 @@
 //! Where a contact may be reached: an address or the name of a machine, with a port or without.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
 
 use thiserror::Error;
@@ -23,12 +23,9 @@ pub struct Address {
 pub struct AddressError;
 
 impl Address {
-    /// What it stands for now. May ask the Domain Name System, and so take seconds.
-    ///
-    /// # Errors
-    /// The name does not exist, or its servers do not answer.
-    pub fn resolve(&self, usual_port: u16) -> std::io::Result<Vec<SocketAddr>> {
-        Ok((self.host.as_str(), self.port.unwrap_or(usual_port)).to_socket_addrs()?.collect())
+    /// The name or IP address (without brackets), and the port: `usual_port` where none is given.
+    pub fn host_and_port(&self, usual_port: u16) -> (&str, u16) {
+        (&self.host, self.port.unwrap_or(usual_port))
     }
 }
 
