@@ -5,7 +5,7 @@
 //! beyond that is shown in part ([`Preview::complete`]), and what was read is not read again.
 
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use wraith_crypto::NodeId;
 use wraith_files::{

@@ -26,7 +26,7 @@ impl ContactsWatch {
             // A file that is replaced is moved to its name; one that is edited in place is closed.
             let what = WatchFlags::MOVED_TO | WatchFlags::CLOSE_WRITE | WatchFlags::DELETE;
             inotify::add_watch(&inotify, folder, what).ok()?;
-            AsyncFd::register(inotify).ok()
+            registered(inotify).ok()
         });
         Self(watch)
     }
@@ -54,6 +54,12 @@ impl ContactsWatch {
             }
         }
     }
+}
+
+/// The call is deprecated because it takes types that may close their descriptor early. An [`OwnedFd`] keeps it open.
+#[allow(deprecated, reason = "sound for an OwnedFd, and the other call is unsafe")]
+fn registered(inotify: OwnedFd) -> std::io::Result<AsyncFd<OwnedFd>> {
+    AsyncFd::new(inotify)
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 
 use data_encoding::{BASE32_NOPAD, HEXLOWER};
 use wraith_crypto::{NodeId, SecretIdentity};
-use wraith_transfer::{Contents, Receipt};
+use wraith_transfer::{ContentDigest, Receipt};
 
 /// The first field, with the version behind it.
 const MAGIC: &str = "wraith received ";
@@ -423,7 +423,7 @@ impl Lines {
     /// Reads to the end and checks that this is what the receiver wrote and signed, and that the receipt covers the roots.
     /// Gives the lines again from the first on.
     pub fn proven(mut self, head: &Head) -> Result<Self, Fault> {
-        let mut contents = Contents::new();
+        let mut contents = ContentDigest::new();
         // Files and bytes that were verified and kept, and those that were not kept.
         let (mut kept, mut other) = ((0u64, 0u64), (0u64, 0u64));
         while let Some(line) = self.next()? {
