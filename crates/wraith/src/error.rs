@@ -102,14 +102,6 @@ impl Error {
         Self(Arc::new(Repr { kind, message: message.into(), cause: Some(cause) }))
     }
 
-    pub(crate) fn io(what: impl fmt::Display, error: &io::Error) -> Self {
-        Self::new(ErrorKind::Other, format!("{what}: {}", plain(error)))
-    }
-
-    pub(crate) fn disk(what: impl fmt::Display, error: &io::Error) -> Self {
-        Self::new(ErrorKind::Disk, format!("{what}: {}", plain(error)))
-    }
-
     /// This side stopped it.
     pub(crate) fn cancelled(role: Role) -> Self {
         TransferError::Cancelled { role }.into()

@@ -22,7 +22,7 @@ pub use event::{Event, Events, FoundAt, Observer, OfferInfo};
 pub use fetch::{AcceptOptions, Asking, FetchBuilder, Incoming, Received, Source, Target, Transfer};
 pub use invite::{Invitation, InvitationBuilder};
 pub use listen::{Admit, ListenBuilder, Listener};
-pub use node::{CONNECTIONS_MAX, Congestion, Node, NodeBuilder};
+pub use node::{CONNECTIONS_MAX, Congestion, Node, NodeBuilder, rendezvous_address};
 pub use offer::{Offer, OfferBuilder, Sent};
 pub use payload::Payload;
 pub use progress::{Bottleneck, Progress, ProgressReader};

@@ -91,7 +91,7 @@ impl NodeBuilder {
 
     /// Meets others at this rendezvous server too, `HOST` or `HOST:PORT`.
     pub fn rendezvous(mut self, server: &str) -> Self {
-        self.places.rendezvous = Some(with_port(server));
+        self.places.rendezvous = Some(rendezvous_address(server));
         self
     }
 
@@ -199,7 +199,8 @@ impl Node {
         ConnectBuilder::new(self.clone(), to)
     }
 
-    pub(crate) fn identity(&self) -> &SecretIdentity {
+    /// The secret key behind [`Self::id`]: it signs what this node confirms.
+    pub fn identity(&self) -> &SecretIdentity {
         &self.0.identity
     }
 
@@ -319,8 +320,8 @@ pub(crate) fn reachable_places(places: &Places, bound: SocketAddr) -> Places {
     places
 }
 
-/// A rendezvous server as `HOST:PORT`.
-fn with_port(server: &str) -> String {
+/// A rendezvous server as `HOST:PORT`, with the usual port where none is given.
+pub fn rendezvous_address(server: &str) -> String {
     let bare_ipv6 = server.parse::<Ipv6Addr>().is_ok();
     let port = rendezvous::DEFAULT_PORT;
     if bare_ipv6 {
@@ -346,7 +347,7 @@ mod tests {
             ("[2001:db8::1]", "[2001:db8::1]:49737"),
             ("[2001:db8::1]:1", "[2001:db8::1]:1"),
         ] {
-            assert_eq!(with_port(given), meant);
+            assert_eq!(rendezvous_address(given), meant);
         }
     }
 

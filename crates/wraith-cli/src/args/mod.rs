@@ -19,7 +19,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use wraith::state::{Address, Name};
 use wraith_discovery::{Code, Lan};
 use wraith_transfer::OnConflict as Conflict;
-use wraith_transfer::limits::LANES_MAX;
+
 
 pub use config::{ConfigAction, ConfigArgs};
 pub use contacts::{Accept, ContactAction, ContactArgs, ListenArgs};
@@ -139,14 +139,13 @@ fn server(text: &str) -> Result<String, String> {
 }
 
 /// As many connections as a transfer can have: its first, and those that the engine adds.
-pub const LANES_MOST: u8 = LANES_MAX as u8 + 1;
 
 /// How many connections carry a transfer.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct LaneArgs {
     /// Connections of one transfer, each with a core of its own on both sides; the side that allows fewer decides. With this
     /// option they are made at once, without it only on a fast path [default: one for every two cores, at most 4]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=i64::from(LANES_MOST)))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=i64::from(wraith::CONNECTIONS_MAX)))]
     pub lanes: Option<u8>,
 }
 
@@ -362,7 +361,7 @@ pub struct HashArgs {
     pub files: Vec<PathBuf>,
 }
 
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub struct DemoArgs {
     /// Size of the big file; K, M and G are powers of 1024
     #[arg(long, value_name = "SIZE", default_value = "256M")]

@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::units::Size;
 
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub struct VerifyArgs {
     /// A folder, for the transfer that came into it last, or the id of a transfer; by default the current folder
     #[arg(value_name = "DIR|ID")]

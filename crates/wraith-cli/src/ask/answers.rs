@@ -5,18 +5,16 @@
 //! for the next; a line that was typed before a question was on the terminal is no answer to it.
 
 use std::io::{self, BufRead, IsTerminal};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use rustix::termios::{QueueSelector, tcflush};
+use tokio::sync::{Mutex, mpsc};
+use tokio::time::timeout;
 
 use crate::output::Reporter;
 
-/// How often it is looked whether the question still matters.
-const GLANCE: Duration = Duration::from_millis(100);
 /// How long a line that was read already may take to come.
 const TYPED_AHEAD: Duration = Duration::from_millis(5);
 
@@ -25,58 +23,53 @@ const TYPED_AHEAD: Duration = Duration::from_millis(5);
 pub struct Answers {
     reporter: Arc<Reporter>,
     /// From the first question on.
-    lines: Mutex<Option<Receiver<String>>>,
-    /// Set by others when the question that stands is to be taken back.
-    hurry: Arc<AtomicBool>,
+    lines: Mutex<Option<mpsc::Receiver<String>>>,
 }
 
 impl Answers {
     pub fn new(reporter: &Arc<Reporter>) -> Self {
-        let (lines, hurry) = (Mutex::default(), Arc::default());
-        Self { reporter: Arc::clone(reporter), lines, hurry }
+        Self { reporter: Arc::clone(reporter), lines: Mutex::default() }
     }
 
-    /// The same; whoever sets `hurry` takes the question back that stands then.
-    pub fn in_a_hurry(self, hurry: Arc<AtomicBool>) -> Self {
-        Self { hurry, ..self }
-    }
-
-    /// The answer; None at the end of standard input, or as soon as nobody cares any more. One question at a time.
-    pub fn ask(&self, question: &str, is_pointless: impl Fn() -> bool) -> Option<String> {
-        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+    /// The answer; None at the end of standard input. One question at a time. Dropping the future takes the question back.
+    pub async fn ask(&self, question: &str) -> Option<String> {
+        let mut lines = self.lines.lock().await;
         let lines = lines.get_or_insert_with(read);
         let stdin = io::stdin();
         if stdin.is_terminal() {
             // What cannot be thrown away is taken for an answer, as everywhere.
             let _ = tcflush(&stdin, QueueSelector::IFlush);
-            while lines.recv_timeout(TYPED_AHEAD).is_ok() {}
+            while matches!(timeout(TYPED_AHEAD, lines.recv()).await, Ok(Some(_))) {}
         }
-        self.hurry.store(false, Relaxed);
+        let mut standing = Standing { reporter: &self.reporter, is_answered: false };
         self.reporter.show_question(question);
-        let answer = loop {
-            match lines.recv_timeout(GLANCE) {
-                Ok(line) => break Some(line),
-                Err(RecvTimeoutError::Disconnected) => break None,
-                Err(RecvTimeoutError::Timeout)
-                    if is_pointless() || self.hurry.swap(false, Relaxed) =>
-                {
-                    self.reporter.say("");
-                    break None;
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-            }
-        };
-        self.reporter.question_over();
+        let answer = lines.recv().await;
+        standing.is_answered = true;
         answer
     }
 }
 
-fn read() -> Receiver<String> {
+/// A question on the screen.
+struct Standing<'a> {
+    reporter: &'a Reporter,
+    is_answered: bool,
+}
+
+impl Drop for Standing<'_> {
+    fn drop(&mut self) {
+        if !self.is_answered {
+            self.reporter.say("");
+        }
+        self.reporter.question_over();
+    }
+}
+
+fn read() -> mpsc::Receiver<String> {
     // Room for one: what is read ahead is what was typed ahead.
-    let (tell, lines) = mpsc::sync_channel(1);
+    let (tell, lines) = mpsc::channel(1);
     thread::spawn(move || {
         for line in io::stdin().lock().lines().map_while(Result::ok) {
-            if tell.send(line.trim().to_owned()).is_err() {
+            if tell.blocking_send(line.trim().to_owned()).is_err() {
                 break;
             }
         }

@@ -4,30 +4,21 @@ mod names;
 mod skipped;
 mod summary;
 
-use std::collections::VecDeque;
-use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use data_encoding::BASE32_NOPAD;
 use wraith::state::{Name, Recorder, Rest};
-use wraith_crypto::{NodeId, SecretIdentity};
-use wraith_transfer::{
-    Event as Happened, FileStatus, Offer, Receipt, ReceiveReport, Role, SendReport, TransferError,
-};
+use wraith::{Addr, FileStatus, Node, NodeId, Receipt, ReceiveReport, Role, SendReport, path_kind};
+use wraith_transfer::{Event as Happened, Offer};
 
-use crate::addresses::path_kind;
 use crate::args::units::{Bytes, Files};
-use crate::awaiting::Awaiting;
-use crate::failure::{Exit, Failure};
+use crate::failure::Exit;
 use crate::output::{Event, Reporter};
 
 pub use names::{name_of, short_id, shown};
 use skipped::LeftOut;
 use summary::Closing;
-
-/// Peers that are remembered with their addresses until the transfer is complete.
-const MET_MAX: usize = 16;
 
 /// Tells the events of one side's transfer, over all its connections.
 #[derive(Debug)]
@@ -45,12 +36,6 @@ struct State {
     accepted: Option<Instant>,
     files: u64,
     bytes: u64,
-    /// Who was met, and where: the last few, since a ticket may lead others here too.
-    met: VecDeque<(NodeId, SocketAddr)>,
-    /// Whose transfer is complete.
-    partner: Option<NodeId>,
-    /// Says that the offer is waited for, while it is.
-    awaiting: Option<Awaiting>,
     left_out: LeftOut,
     /// Files that moved on the last connection, and files that were there, with the bytes of both.
     moved: u64,
@@ -87,10 +72,8 @@ impl Story {
     }
 
     /// One of several receivers failed; the others go on.
-    pub fn lost(&self, error: &TransferError) {
-        let exit = exit(error);
-        let message = error.to_string();
-        self.event(&Event::ReceiverFailed { code: exit.name(), message: &message });
+    pub fn lost(&self, exit: Exit, message: &str) {
+        self.event(&Event::ReceiverFailed { code: exit.name(), message });
         self.say(format!("Not sent: {message}"));
     }
 
@@ -110,15 +93,9 @@ impl Story {
     pub fn tell(&self, event: &Happened<'_>) {
         match event {
             Happened::Connected { peer, remote, .. } => {
-                self.connected(*peer, *remote);
-                if self.role == Role::Receiver {
-                    self.lock().awaiting = Some(Awaiting::offer(&self.reporter));
-                }
+                self.connected(*peer, remote);
             }
-            Happened::Offer(offer) => {
-                self.waits_no_more();
-                self.offer(offer);
-            }
+            Happened::Offer(offer) => self.offer(offer),
             Happened::Accepted => {
                 let mut state = self.lock();
                 state.accepted.get_or_insert_with(Instant::now);
@@ -146,31 +123,14 @@ impl Story {
         }
     }
 
-    /// The connection has ended, or what was waited for has come.
-    pub fn waits_no_more(&self) {
-        self.lock().awaiting = None;
-    }
-
-    fn connected(&self, node_id: NodeId, remote: SocketAddr) {
-        let mut state = self.lock();
-        if state.met.len() >= MET_MAX {
-            state.met.pop_front();
-        }
-        state.met.push_back((node_id, remote));
-        drop(state);
-        let (peer, address, path) = (node_id.to_string(), remote.to_string(), path_kind(remote));
+    fn connected(&self, node_id: NodeId, remote: &Addr) {
+        let (peer, address) = (node_id.to_string(), remote.to_string());
+        let path = path_kind(remote).name();
         let name = name_of(node_id);
         let contact = name.as_ref().map(Name::as_str);
         self.event(&Event::Connected { peer: &peer, address: &address, path, contact });
         let shown = contact.unwrap_or(short_id(&peer));
         self.say(format!("Connected to {shown} at {address} ({path})."));
-    }
-
-    /// Who the transfer was completed with, and where it was.
-    pub fn partner(&self) -> Option<(NodeId, SocketAddr)> {
-        let state = self.lock();
-        let partner = state.partner?;
-        state.met.iter().rev().find(|(met, _)| *met == partner).copied()
     }
 
     fn offer(&self, offer: &Offer) {
@@ -217,7 +177,6 @@ impl Story {
 
     /// The sender's transfer is complete.
     pub fn sent(&self, report: &SendReport, bytes: u64) {
-        self.lock().partner = Some(report.receiver);
         if let Some(line) = self.lock().left_out.special_line(report.special) {
             self.reporter.warn(line);
         }
@@ -226,7 +185,7 @@ impl Story {
             bytes,
             bytes_moved: report.bytes_moved,
             wire_bytes: report.wire_bytes,
-            lanes: report.lanes,
+            lanes: report.connections,
             already_here: report.receipt.kept,
             skipped: 0,
             failed: report.failed,
@@ -237,13 +196,12 @@ impl Story {
 
     /// The receiver's transfer is complete.
     pub fn received(&self, report: &ReceiveReport, bytes: u64) {
-        self.lock().partner = Some(report.sender);
         self.done(&Totals {
             files: report.files + report.already_here,
             bytes,
             bytes_moved: report.bytes_moved,
             wire_bytes: report.wire_bytes,
-            lanes: report.lanes,
+            lanes: report.connections,
             already_here: report.already_here,
             skipped: report.skipped,
             failed: report.failed,
@@ -307,10 +265,10 @@ impl Story {
 pub fn record(
     recorder: &Recorder,
     report: &ReceiveReport,
-    identity: &SecretIdentity,
+    node: &Node,
     reporter: &Reporter,
 ) {
-    let message = match recorder.finish(&report.receipt, report.sender, identity) {
+    let message = match recorder.finish(&report.receipt, report.sender, node.identity()) {
         Ok(rest) if rest.is_empty() => return,
         Ok(rest) => format!(
             "the list for wraith verify is full: {} came later and will not be checked; --record-max makes room",
@@ -337,24 +295,6 @@ impl std::fmt::Display for Unlisted {
     }
 }
 
-/// The exit code of an error of the engine.
-fn exit(error: &TransferError) -> Exit {
-    match error {
-        TransferError::Refused { .. } => Exit::Refused,
-        TransferError::WrongSecret => Exit::WrongCode,
-        TransferError::NoStream => Exit::Usage,
-        // The other side's user may come back to it.
-        TransferError::NetworkLost { .. } | TransferError::Cancelled { .. } => Exit::NetworkLost,
-        TransferError::Disk { .. } => Exit::Disk,
-        TransferError::Verification { .. } => Exit::Verification,
-        TransferError::Partial { .. } => Exit::Partial,
-        TransferError::UnsafeName { .. } => Exit::UnsafeName,
-        TransferError::Later | TransferError::Protocol { .. } | TransferError::Other { .. } => {
-            Exit::Other
-        }
-    }
-}
-
 /// What to tell people about a file that did not arrive.
 fn why_missing(status: FileStatus) -> Option<&'static str> {
     match status {
@@ -365,22 +305,4 @@ fn why_missing(status: FileStatus) -> Option<&'static str> {
         FileStatus::Blocked => None,
         FileStatus::Done | FileStatus::AlreadyHere | FileStatus::Skipped => None,
     }
-}
-
-/// The engine's error as the end of the command. `again` is the command that continues.
-pub fn failure(error: &TransferError, again: &str) -> Failure {
-    let exit = exit(error);
-    let failure = Failure::new(exit, error.to_string());
-    if *error == TransferError::NoStream {
-        return failure.hint("fetch it into a folder with -o DIR; the sender is still waiting");
-    }
-    if let TransferError::Partial { failed: 0, role, .. } = error {
-        return failure.hint(match role {
-            Role::Sender => {
-                format!("they are named above; when that is set right, run again: {again}")
-            }
-            Role::Receiver => "the sender was told which, and why".to_owned(),
-        });
-    }
-    if error.is_resumable() { failure.hint(format!("to continue: {again}")) } else { failure }
 }

@@ -1,7 +1,7 @@
 //! What people call a peer: the name of a contact, or the beginning of the NodeId.
 
 use wraith::state::Name;
-use wraith_crypto::NodeId;
+use wraith::NodeId;
 
 use crate::home;
 

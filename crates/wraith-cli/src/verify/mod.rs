@@ -19,38 +19,30 @@ use crate::args::VerifyArgs;
 use crate::args::units::{Bytes, Files};
 use crate::failure::{Exit, Failure, plain};
 use crate::home;
-use crate::interrupt::Interrupt;
 use crate::output::{Event, Reporter};
+use crate::signals::{Signals, blocking};
 use crate::report::{Unlisted, name_of, short_id};
 use check::{Checker, Found};
 
 /// Lists, or checks one transfer after the other; all of them, also after one that differs.
-pub fn run(args: &VerifyArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
+pub async fn run(args: &VerifyArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
     let home = home::open()?;
     let store = ReceivedStore::of(&home)?;
     if args.list {
         return list(&store, reporter);
     }
-    let interrupt = Interrupt::install(|| ()).map_err(|error| {
+    let signals = Signals::catch(|| ()).map_err(|error| {
         Failure::new(Exit::Other, format!("cannot catch signals: {}", plain(&error)))
     })?;
-    let here = [".".into()];
-    let wanted = if args.wanted.is_empty() { &here[..] } else { &args.wanted[..] };
-    let chosen: Result<Vec<_>, _> = wanted.iter().map(|word| choose(&store, word)).collect();
-    let verify = Verify { args, state: &home, reporter, interrupt: &interrupt };
-    let mut differ = Vec::new();
-    for list in chosen? {
-        if !verify.one(&list)? {
-            differ.push(list.id);
-        }
-    }
-    match differ.is_empty() {
-        true => Ok(()),
-        false => {
-            let what = format!("not as it was received: {}", differ.join(", "));
-            Err(Failure::new(Exit::Verification, what))
-        }
-    }
+    let (args, reporter) = (args.clone(), Arc::clone(reporter));
+    blocking(move || {
+        let here = [".".into()];
+        let wanted = if args.wanted.is_empty() { &here[..] } else { &args.wanted[..] };
+        let chosen: Result<Vec<_>, _> = wanted.iter().map(|word| choose(&store, word)).collect();
+        let verify = Verify { args: &args, state: &home, reporter: &reporter, signals: &signals };
+        verify.all(&chosen?)
+    })
+    .await
 }
 
 /// A folder that exists is one; everything else is an id.
@@ -146,10 +138,24 @@ struct Verify<'a> {
     args: &'a VerifyArgs,
     state: &'a StateDir,
     reporter: &'a Arc<Reporter>,
-    interrupt: &'a Interrupt,
+    signals: &'a Signals,
 }
 
 impl Verify<'_> {
+    fn all(&self, lists: &[ReceivedList]) -> Result<(), Failure> {
+        let mut differ = Vec::new();
+        for list in lists {
+            if !self.one(list)? {
+                differ.push(list.id.as_str());
+            }
+        }
+        if differ.is_empty() {
+            return Ok(());
+        }
+        let what = format!("not as it was received: {}", differ.join(", "));
+        Err(Failure::new(Exit::Verification, what))
+    }
+
     /// True if everything is as it was received.
     fn one(&self, list: &ReceivedList) -> Result<bool, Failure> {
         let opened = list.open().and_then(|(head, lines)| {
@@ -187,9 +193,9 @@ impl Verify<'_> {
             Failure::new(Exit::Verification, error.to_string()).hint(hint)
         })?;
         let checker =
-            Checker { target: &target, reporter: self.reporter, interrupt: self.interrupt };
+            Checker { target: &target, reporter: self.reporter, signals: self.signals };
         let found = checker.run(lines);
-        if let Some(exit) = self.interrupt.caught() {
+        if let Some(exit) = self.signals.caught() {
             return Err(Failure::new(exit, "stopped; not everything was compared"));
         }
         found.map_err(|fault| Failure::new(Exit::Verification, why(&fault)))

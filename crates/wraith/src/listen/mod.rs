@@ -293,7 +293,8 @@ impl Work {
         let (ask, left) = (ask.clone(), left.clone());
         let work = async move {
             let result = caller.run(ask).await;
-            drop(left.send(id));
+            // The listener may have ended.
+            let _ = left.send(id);
             result
         };
         Some((id, Task::spawn(self.hall.node().runtime(), shared, work)))

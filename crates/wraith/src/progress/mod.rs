@@ -205,6 +205,11 @@ impl ProgressReader {
         Self { meter, rate: Rate::new(Instant::now()) }
     }
 
+    /// One more reader of the same, whose rate begins anew.
+    pub fn again(&self) -> Self {
+        Self::new(Arc::clone(&self.meter))
+    }
+
     /// The figures now; `None` before anything was offered.
     pub fn read(&mut self) -> Option<Progress> {
         self.rate.look(Instant::now(), &self.meter)

@@ -1,5 +1,7 @@
 //! How a command fails: what happened, why, what to do next, and the exit code that tells a script which kind it was.
 
+pub mod hints;
+
 use std::fmt;
 
 use wraith::state::{StateError, StateErrorKind};
