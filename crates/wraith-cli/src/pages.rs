@@ -12,6 +12,9 @@ use crate::args::{self, CompletionsArgs, ManArgs};
 use crate::failure::{Exit, Failure};
 use crate::output::Reporter;
 
+/// The day of the command line that the pages describe. `mandoc` finds fault with a page that has none.
+const DATE: &str = "2026-11-22";
+
 pub fn completions(args: &CompletionsArgs, reporter: &Reporter) -> Result<(), Failure> {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut args::definition(), "wraith", &mut text);
@@ -53,7 +56,7 @@ fn collect(
     // The page's name has dashes, the command line in it has spaces.
     let of = command.clone().display_name(name.to_owned());
     let mut text = Vec::new();
-    let man = Man::new(of).manual("wraith");
+    let man = Man::new(of).date(DATE).manual("wraith");
     man.render_title(&mut text)?;
     man.render_name_section(&mut text)?;
     man.render_synopsis_section(&mut text)?;

@@ -72,13 +72,13 @@ impl StateDir {
         }
     }
 
-    /// A folder inside, made when it is not there; None in memory.
-    pub(super) fn subfolder(&self, name: &str) -> Result<Option<PathBuf>, StateError> {
+    /// The folder, after one inside it was made where it is missing; None in memory.
+    pub(super) fn with_subfolder(&self, name: &str) -> Result<Option<&Path>, StateError> {
         let Some(folder) = self.folder() else { return Ok(None) };
         let inner = folder.join(name);
         commit::make_folder(&inner)
             .map_err(|e| StateError::disk(format_args!("cannot make {}", inner.display()), &e))?;
-        Ok(Some(inner))
+        Ok(Some(folder))
     }
 }
 
