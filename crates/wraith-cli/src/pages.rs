@@ -67,16 +67,17 @@ fn collect(
         text.extend_from_slice(exit_status().as_bytes());
     }
     man.render_version_section(&mut text)?;
-    pages.push((format!("{name}.1"), in_ascii(&text)));
+    pages.push((format!("{name}.1"), mended(&text)));
     for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
         collect(sub, &format!("{name}-{}", sub.get_name()), pages)?;
     }
     Ok(())
 }
 
-/// The page with other characters as groff names them: what reads it may not be told that it is UTF-8.
-fn in_ascii(page: &[u8]) -> Vec<u8> {
-    let text = String::from_utf8_lossy(page);
+/// The page as every reader takes it: an empty line between two breaks, to which mandoc objects, is a space, and characters beyond
+/// ASCII are as groff names them, since who reads it may not be told that it is UTF-8.
+fn mended(page: &[u8]) -> Vec<u8> {
+    let text = String::from_utf8_lossy(page).replace("\n.br\n\n.br\n", "\n.sp\n");
     let mut ascii = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

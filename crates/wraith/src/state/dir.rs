@@ -17,7 +17,7 @@ pub struct StateDir(Arc<Place>);
 #[derive(Debug)]
 enum Place {
     Folder(PathBuf),
-    Memory { identity: SecretIdentity, contacts: ContactStore },
+    Memory { identity: Box<SecretIdentity>, contacts: ContactStore },
 }
 
 /// The folder of the `wraith` program: `$WRAITH_HOME`, else `$XDG_CONFIG_HOME/wraith`, else `~/.config/wraith`; made or not. None if
@@ -41,7 +41,7 @@ impl StateDir {
     /// # Errors
     /// The system gives no randomness.
     pub fn in_memory() -> Result<Self, StateError> {
-        let identity = SecretIdentity::from_seed(*identity::new_seed()?);
+        let identity = Box::new(SecretIdentity::from_seed(*identity::new_seed()?));
         Ok(Self(Arc::new(Place::Memory { identity, contacts: ContactStore::in_memory() })))
     }
 
@@ -60,7 +60,7 @@ impl StateDir {
     pub fn identity(&self) -> Result<SecretIdentity, StateError> {
         match &*self.0 {
             Place::Folder(folder) => identity::load_or_make(folder),
-            Place::Memory { identity, .. } => Ok(identity.clone()),
+            Place::Memory { identity, .. } => Ok((**identity).clone()),
         }
     }
 

@@ -346,7 +346,7 @@ fn look_up_in_lists(
         same.filter(|(head, _)| head.receipt.transfer_id == *transfer && head.folder == folder);
     let proven = same.next().and_then(|(head, lines)| lines.proven(&head).ok());
     let Some(mut lines) = proven else { return };
-    while let Ok(Some(line)) = lines.next() {
+    while let Ok(Some(line)) = lines.next_line() {
         learn(&line, earlier);
     }
 }
