@@ -393,7 +393,7 @@ fn lists_of_what_never_finished_do_not_pile_up() {
         receiver.signal(libc::SIGINT);
         let stopped = receiver.finish();
         let hint = stopped.expect_error(130)["hint"].as_str().unwrap();
-        assert!(hint.contains("--record-max 65536"), "{hint}");
+        assert!(hint.contains("--record-max 64K"), "{hint}");
         let bytes = part();
         assert!((1..=128 << 10).contains(&bytes), "{bytes} bytes after {n}");
     }

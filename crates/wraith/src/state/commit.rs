@@ -13,11 +13,11 @@ use tempfile::NamedTempFile;
 
 const LOCK: &str = ".lock";
 /// What a file is called until it is renamed.
-const NEW: &str = ".new.";
+const NEW: &str = ".wraith-new.";
 /// A file that was being written this long ago is not written any more.
 const NEW_LIFE: Duration = Duration::from_secs(24 * 3600);
 
-/// The lock of a folder, held until dropped. Whoever changes something in the folder waits for it.
+/// The lock of a folder, held until dropped. Whoever changes something of the state waits for that of its folder.
 #[derive(Debug)]
 pub(super) struct FolderLock {
     _file: File,
@@ -217,7 +217,8 @@ mod tests {
     #[test]
     fn what_a_killed_program_left_is_removed_when_it_is_old() {
         let folder = tempfile::tempdir().unwrap();
-        let (old, young) = (folder.path().join(".new.a"), folder.path().join(".new.b"));
+        let (old, young) =
+            (folder.path().join(".wraith-new.a"), folder.path().join(".wraith-new.b"));
         for path in [&old, &young] {
             fs::write(path, b"").unwrap();
         }

@@ -1,6 +1,6 @@
 //! The config file: a TOML text that people write and the program changes. What its keys mean is the program's affair.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::error::StateError;
 use super::file::{Format, StateFile, version_in_toml};
@@ -21,8 +21,7 @@ pub struct ConfigFile(StateFile);
 impl ConfigFile {
     /// That of this folder, whether either is there or not.
     pub fn in_folder(folder: &Path) -> Self {
-        let path: PathBuf = folder.join(NAME);
-        Self(StateFile::new(path, FORMAT))
+        Self(StateFile::new(folder, NAME, FORMAT))
     }
 
     /// Where it is, or would be.

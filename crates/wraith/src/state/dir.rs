@@ -17,7 +17,7 @@ pub struct StateDir(Arc<Place>);
 #[derive(Debug)]
 enum Place {
     Folder(PathBuf),
-    Memory { identity: SecretIdentity, contacts: ContactStore },
+    Memory { identity: Box<SecretIdentity>, contacts: ContactStore },
 }
 
 /// The folder of the `wraith` program: `$WRAITH_HOME`, else `$XDG_CONFIG_HOME/wraith`, else `~/.config/wraith`; made or not. None if
@@ -41,7 +41,7 @@ impl StateDir {
     /// # Errors
     /// The system gives no randomness.
     pub fn in_memory() -> Result<Self, StateError> {
-        let identity = SecretIdentity::from_seed(*identity::new_seed()?);
+        let identity = Box::new(SecretIdentity::from_seed(*identity::new_seed()?));
         Ok(Self(Arc::new(Place::Memory { identity, contacts: ContactStore::in_memory() })))
     }
 
@@ -60,7 +60,7 @@ impl StateDir {
     pub fn identity(&self) -> Result<SecretIdentity, StateError> {
         match &*self.0 {
             Place::Folder(folder) => identity::load_or_make(folder),
-            Place::Memory { identity, .. } => Ok(identity.clone()),
+            Place::Memory { identity, .. } => Ok((**identity).clone()),
         }
     }
 
@@ -72,13 +72,13 @@ impl StateDir {
         }
     }
 
-    /// A folder inside, made when it is not there; None in memory.
-    pub(super) fn subfolder(&self, name: &str) -> Result<Option<PathBuf>, StateError> {
+    /// The folder, after one inside it was made where it is missing; None in memory.
+    pub(super) fn with_subfolder(&self, name: &str) -> Result<Option<&Path>, StateError> {
         let Some(folder) = self.folder() else { return Ok(None) };
         let inner = folder.join(name);
         commit::make_folder(&inner)
             .map_err(|e| StateError::disk(format_args!("cannot make {}", inner.display()), &e))?;
-        Ok(Some(inner))
+        Ok(Some(folder))
     }
 }
 

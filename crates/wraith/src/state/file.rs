@@ -1,4 +1,4 @@
-//! A small file of the state: read whole, checked for its version, changed under the lock of its folder.
+//! A small file of the state: read whole, checked for its version, changed under the lock of the state.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -26,13 +26,16 @@ pub(super) struct Format {
 /// One file.
 #[derive(Clone, Debug)]
 pub(super) struct StateFile {
+    /// The folder of the state, whose lock whoever changes the file holds.
+    state: PathBuf,
     path: PathBuf,
     format: Format,
 }
 
 impl StateFile {
-    pub(super) const fn new(path: PathBuf, format: Format) -> Self {
-        Self { path, format }
+    /// The file of this name, below the folder of the state.
+    pub(super) fn new(state: &Path, name: impl AsRef<Path>, format: Format) -> Self {
+        Self { state: state.to_owned(), path: state.join(name), format }
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -82,8 +85,8 @@ impl StateFile {
         }
     }
 
-    /// Reads the text and replaces it by what `change` makes of it; None leaves it as it is. Nobody else changes anything in
-    /// this folder meanwhile.
+    /// Reads the text and replaces it by what `change` makes of it; None leaves it as it is. Nobody else changes anything of
+    /// the state meanwhile.
     ///
     /// # Errors
     /// Those of `change` and of [`Self::read`], or it cannot be written. The file is the old one then.
@@ -92,8 +95,7 @@ impl StateFile {
         change: impl FnOnce(Option<&str>) -> Result<(Option<Zeroizing<String>>, T), E>,
     ) -> Result<T, E> {
         let failed = |e: io::Error| StateError::cannot_write(&self.path, &e);
-        let folder = self.path.parent().expect("a file of the state is in a folder");
-        let lock = FolderLock::wait(folder).map_err(failed)?;
+        let lock = FolderLock::wait(&self.state).map_err(failed)?;
         let before = self.read()?;
         let (after, result) = change(before.as_deref().map(String::as_str))?;
         if let Some(after) = after {
@@ -105,8 +107,7 @@ impl StateFile {
     /// Replaces the text, unless a newer version wrote what is there. What is damaged is replaced.
     pub(super) fn replace(&self, text: Zeroizing<String>) -> Result<(), StateError> {
         let failed = |e: io::Error| StateError::cannot_write(&self.path, &e);
-        let folder = self.path.parent().expect("a file of the state is in a folder");
-        let lock = FolderLock::wait(folder).map_err(failed)?;
+        let lock = FolderLock::wait(&self.state).map_err(failed)?;
         match self.read() {
             Err(error) if error.kind() == StateErrorKind::Newer => Err(error),
             _ => commit::replace(&self.path, text.as_bytes(), &lock).map_err(failed),
@@ -159,7 +160,7 @@ mod tests {
 
     fn file() -> (tempfile::TempDir, StateFile) {
         let folder = tempfile::tempdir().unwrap();
-        let file = StateFile::new(folder.path().join("home/thing"), FORMAT);
+        let file = StateFile::new(&folder.path().join("home"), "thing", FORMAT);
         (folder, file)
     }
 

@@ -23,7 +23,7 @@ const FORMAT: Format = Format {
 
 /// The identity of a folder, made on first use. Of two first uses at the same time one makes it, and both use that.
 pub(super) fn load_or_make(folder: &Path) -> Result<SecretIdentity, StateError> {
-    let file = StateFile::new(folder.join(IDENTITY_FILE), FORMAT);
+    let file = StateFile::new(folder, IDENTITY_FILE, FORMAT);
     if let Some(text) = file.read()? {
         return parse(&text).ok_or_else(|| is_none(&file));
     }

@@ -42,13 +42,13 @@ impl SavedTicket {
     /// # Errors
     /// The folder cannot be made.
     pub fn of(state: &StateDir, code: &Code) -> Result<Self, StateError> {
-        let folder = state.subfolder(FOLDER)?;
+        let folder = state.with_subfolder(FOLDER)?;
         let code = code.to_string();
         let hash = wraith_crypto::kdf::derive("wraith/1 saved code", code.as_bytes());
         let name = BASE32_NOPAD.encode(&hash[..20]).to_ascii_lowercase();
         let file = folder.map(|folder| {
-            forget_old(&folder);
-            StateFile::new(folder.join(name), FORMAT)
+            forget_old(folder);
+            StateFile::new(folder, Path::new(FOLDER).join(name), FORMAT)
         });
         Ok(Self { file, code })
     }
@@ -102,14 +102,14 @@ fn parse(text: &str) -> Option<Ticket> {
 }
 
 /// Removes what is past [`MAX_AGE`]. What fails here is tried again the next time.
-fn forget_old(folder: &Path) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+fn forget_old(state: &Path) {
+    for entry in fs::read_dir(state.join(FOLDER)).into_iter().flatten().flatten() {
         if entry.file_name().as_encoded_bytes().starts_with(b".") {
             continue;
         }
         let age = entry.metadata().and_then(|m| m.modified()).map(|t| t.elapsed());
         let is_newer = || {
-            let read = StateFile::new(entry.path(), FORMAT).read();
+            let read = StateFile::new(state, entry.path(), FORMAT).read();
             read.is_err_and(|error| error.kind() == StateErrorKind::Newer)
         };
         if matches!(age, Ok(Ok(age)) if age > MAX_AGE) && !is_newer() {

@@ -79,9 +79,10 @@ impl UnfinishedSend {
     /// # Errors
     /// The record cannot be read or is of a newer version, or the system has no randomness.
     pub fn open(state: &StateDir, canonical_paths: &[PathBuf]) -> Result<Self, StateError> {
-        let Some(folder) = state.subfolder(FOLDER)? else { return Self::unremembered() };
-        forget_old(&folder);
-        let file = StateFile::new(folder.join(record_name(canonical_paths)), FORMAT);
+        let Some(folder) = state.with_subfolder(FOLDER)? else { return Self::unremembered() };
+        forget_old(folder);
+        let name = Path::new(FOLDER).join(record_name(canonical_paths));
+        let file = StateFile::new(folder, name, FORMAT);
         let lock = file.path().with_extension(LOCK);
         let failed = |e| StateError::disk(format_args!("cannot use {}", file.path().display()), &e);
         let Some(locked) = lock_patiently(&lock).map_err(failed)? else {
@@ -244,16 +245,16 @@ fn lock(path: &Path) -> io::Result<Option<File>> {
 }
 
 /// Removes records past [`MAX_AGE`] that nobody uses, and locks without a record. What fails here is tried again at the next send.
-fn forget_old(folder: &Path) {
+fn forget_old(state: &Path) {
     let is_old = |path: &Path| {
         let age = fs::metadata(path).and_then(|m| m.modified()).map(|t| t.elapsed());
         matches!(age, Ok(Ok(age)) if age > MAX_AGE)
     };
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+    for entry in fs::read_dir(state.join(FOLDER)).into_iter().flatten().flatten() {
         if entry.file_name().as_bytes().starts_with(b".") {
             continue;
         }
-        let file = StateFile::new(entry.path().with_extension(""), FORMAT);
+        let file = StateFile::new(state, entry.path().with_extension(""), FORMAT);
         let is_newer = file.read().is_err_and(|error| error.kind() == StateErrorKind::Newer);
         let is_kept = file.path().exists() && !is_old(file.path());
         if is_kept || is_newer || !is_old(&entry.path()) {

@@ -31,7 +31,7 @@ enum Place {
 
 impl ContactStore {
     pub(in crate::state) fn in_folder(folder: &Path) -> Self {
-        Self(Place::File(StateFile::new(folder.join(FILE), FORMAT)))
+        Self(Place::File(StateFile::new(folder, FILE, FORMAT)))
     }
 
     pub(in crate::state) fn in_memory() -> Self {

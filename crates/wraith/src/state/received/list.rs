@@ -389,7 +389,7 @@ impl Lines {
     }
 
     /// The next line; None after the seal.
-    pub fn next(&mut self) -> Result<Option<Line>, Fault> {
+    pub fn next_line(&mut self) -> Result<Option<Line>, Fault> {
         let Some(field) = self.field()? else { return Err(Fault::Edited("its end is missing")) };
         let senseless = Fault::Edited("a line makes no sense");
         if let Some(rest) = field.strip_prefix(REST.as_bytes()) {
@@ -426,7 +426,7 @@ impl Lines {
         let mut contents = ContentDigest::new();
         // Files and bytes that were verified and kept, and those that were not kept.
         let (mut kept, mut other) = ((0u64, 0u64), (0u64, 0u64));
-        while let Some(line) = self.next()? {
+        while let Some(line) = self.next_line()? {
             let (sum, size, entry, root) = match line.what {
                 What::File { bytes, entry: Some(entry), root: Some(root) } => {
                     (&mut kept, bytes, entry, root)

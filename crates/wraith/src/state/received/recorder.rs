@@ -251,7 +251,6 @@ impl Part {
         let head = Head { receipt: receipt.clone(), by, from, folder };
         let lists = self.path.parent().expect("a part is in the folder of the lists");
         let place = store::place(lists, receipt);
-        let lock = FolderLock::wait(lists)?;
         let commit = Commit::begin(&place)?;
         let out = BufWriter::with_capacity(BUFFER_BYTES, commit.file());
         let mut writer = Writer::begin(out, &head, room, self.rest)?;
@@ -265,7 +264,8 @@ impl Part {
         let (mut out, rest) = writer.seal(identity)?;
         out.flush()?;
         drop(out);
-        commit.finish(&lock)?;
+        let state = lists.parent().expect("the folder of the lists is in that of the state");
+        commit.finish(&FolderLock::wait(state)?)?;
         Ok(rest)
     }
 }
@@ -346,7 +346,7 @@ fn look_up_in_lists(
         same.filter(|(head, _)| head.receipt.transfer_id == *transfer && head.folder == folder);
     let proven = same.next().and_then(|(head, lines)| lines.proven(&head).ok());
     let Some(mut lines) = proven else { return };
-    while let Ok(Some(line)) = lines.next() {
+    while let Ok(Some(line)) = lines.next_line() {
         learn(&line, earlier);
     }
 }

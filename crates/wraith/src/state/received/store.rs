@@ -62,7 +62,7 @@ impl ReceivedStore {
     /// # Errors
     /// The folder cannot be made.
     pub fn of(state: &StateDir) -> Result<Self, StateError> {
-        Ok(Self { folder: state.subfolder(FOLDER)? })
+        Ok(Self { folder: state.with_subfolder(FOLDER)?.map(|state| state.join(FOLDER)) })
     }
 
     pub(super) fn folder(&self) -> Option<&Path> {
