@@ -59,9 +59,11 @@ impl Signals {
     /// Waits for the first of them. Cancel-safe.
     pub async fn wait(&self) -> Exit {
         let mut caught = self.caught.clone();
-        match caught.wait_for(Option::is_some).await {
-            Ok(exit) => exit.expect("it was waited for until it is some"),
-            Err(_) => std::future::pending().await,
+        let exit = caught.wait_for(Option::is_some).await.ok().and_then(|exit| *exit);
+        match exit {
+            Some(exit) => exit,
+            // The task that catches them has ended with its runtime.
+            None => std::future::pending().await,
         }
     }
 

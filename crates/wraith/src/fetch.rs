@@ -641,3 +641,26 @@ impl Carry for Fetching {
         self.job.run(&self.node, connection, is_first, Arc::default()).await
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_can_be_continued_is_not_what_somebody_refused() {
+        let error = |kind| Error::new(kind, "");
+        for kind in [ErrorKind::NetworkLost, ErrorKind::Cancelled, ErrorKind::Disk] {
+            assert!(may_continue(&error(kind)), "{kind:?}");
+        }
+        for kind in [ErrorKind::Refused, ErrorKind::Verification, ErrorKind::WrongCode] {
+            assert!(!may_continue(&error(kind)), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn a_code_and_a_ticket_are_told_apart_by_how_they_look() {
+        assert!(matches!("7-crater-lemon".parse(), Ok(Source::Code(_))));
+        let error = "hello".parse::<Source>().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    }
+}

@@ -90,22 +90,6 @@ impl Exit {
     }
 }
 
-impl Exit {
-    /// Whether running the same command again can go on where this one ended.
-    pub const fn can_continue(self) -> bool {
-        matches!(
-            self,
-            Self::PeerNotFound
-                | Self::NetworkLost
-                | Self::Disk
-                | Self::Other
-                | Self::Partial
-                | Self::Interrupted
-                | Self::Terminated
-        )
-    }
-}
-
 /// The end of a command that did not do all it was asked.
 #[derive(Clone, Debug)]
 pub struct Failure {
@@ -156,16 +140,6 @@ pub fn plain(error: &std::io::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_can_be_continued_is_not_what_somebody_refused() {
-        for exit in [Exit::NetworkLost, Exit::Interrupted, Exit::Disk] {
-            assert!(exit.can_continue(), "{exit:?}");
-        }
-        for exit in [Exit::Refused, Exit::Verification, Exit::UnsafeName, Exit::WrongCode] {
-            assert!(!exit.can_continue(), "{exit:?}");
-        }
-    }
 
     #[test]
     fn errors_of_the_system_are_shown_without_their_number() {

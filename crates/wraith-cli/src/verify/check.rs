@@ -52,7 +52,7 @@ impl Checker<'_> {
                 (0..threads).map(|_| scope.spawn(|| self.work(&waiting))).collect();
             let mut read = Ok(());
             while self.signals.caught().is_none() {
-                match lines.next() {
+                match lines.next_line() {
                     // What has its name is not ours.
                     Ok(Some(Line { what: What::Other { .. }, .. })) => {}
                     Ok(Some(line)) => {

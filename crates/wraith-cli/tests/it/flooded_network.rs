@@ -11,8 +11,8 @@ use crate::lying::{MEMORY_MAX, peak_memory};
 use crate::support::{Process, World, lan, tree};
 use socket2::{Domain, SockRef, Socket, Type};
 use wraith_discovery::lan::{GROUP_V4, PACKET_LEN, PORT, seal};
-use wraith_discovery::message::Message;
-use wraith_discovery::{Code, Giver, Guest};
+use wraith_discovery::pake::Joiner;
+use wraith_discovery::{Code, TicketSide};
 
 /// More addresses than a holder remembers.
 const SOURCES: usize = 200;
@@ -123,10 +123,10 @@ fn a_flood_of_other_numbers_keeps_nobody_apart() {
     let world = World::new();
     let (sender, code) = waiting(&world);
     let own: u32 = code.split('-').next().unwrap().parse().unwrap();
-    let hello = Guest::new(&Code::new(own, [0; 4]), Giver::Holder).hello();
+    let hello = Joiner::new(&Code::new(own, [0; 4]), TicketSide::Creator).hello();
     let _flood = Flood::start(move |n| {
         let salt = *noise(n).first_chunk().unwrap();
-        seal(own + 1 + n as u32 % 100, salt, &hello, &Message::Hello(hello)).to_vec()
+        seal(own + 1 + n as u32 % 100, salt, &hello, &[]).expect("it fits").to_vec()
     });
     still_meets(&world, sender, &code);
 }
@@ -139,10 +139,10 @@ fn a_flood_that_knows_the_number_keeps_nobody_apart() {
     let number = code.split('-').next().unwrap().parse().unwrap();
     // Each begins an exchange of its own, and none ends one: a wrong proof would burn the code.
     let hellos: Vec<_> =
-        (0..100).map(|n| Guest::new(&Code::new(number, [n; 4]), Giver::Holder).hello()).collect();
+        (0..100).map(|n| Joiner::new(&Code::new(number, [n; 4]), TicketSide::Creator).hello()).collect();
     let _flood = Flood::start(move |n| {
         let (salt, hello) = (*noise(n).first_chunk().unwrap(), hellos[n as usize % hellos.len()]);
-        seal(number, salt, &hello, &Message::Hello(hello)).to_vec()
+        seal(number, salt, &hello, &[]).expect("it fits").to_vec()
     });
     still_meets(&world, sender, &code);
 }

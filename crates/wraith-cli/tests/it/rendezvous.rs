@@ -9,7 +9,7 @@ use crate::support::{self, Process, World, lan, tree};
 use socket2::{Domain, Socket, Type};
 use wraith_discovery::message::Message;
 use wraith_discovery::rendezvous::{ClientFrame, ServerFrame, split};
-use wraith_discovery::{Code, Giver, Holder};
+use wraith_discovery::{Code, Creator, TicketSide};
 
 fn film(world: &World) -> std::path::PathBuf {
     let film = world.source().join("film.mov");
@@ -51,13 +51,13 @@ fn say(stream: &mut TcpStream, frame: &ServerFrame) {
     let _ = stream.write_all(&frame.encode());
 }
 
-/// What a server can answer a guest by itself: it makes up a code with the right number and plays the holder.
+/// What a server can answer a joiner by itself: it makes up a code with the right number and plays the creator.
 fn made_up_answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Vec<u8>> {
-    let ClientFrame::Join { number, message } = next_frame(stream, buffer)? else { return None };
-    let code = Code::new(number, [0xaa; 4]);
-    let mut holder = Holder::new(code, Giver::Holder, Instant::now() + Duration::from_secs(60));
+    let ClientFrame::Join { nameplate, message } = next_frame(stream, buffer)? else { return None };
+    let code = Code::new(nameplate, [0xaa; 4]);
+    let mut creator = Creator::new(code, TicketSide::Creator, Instant::now() + Duration::from_secs(60));
     let Some(Message::Hello(hello)) = Message::decode(&message) else { panic!() };
-    Some(Message::Answer(holder.hello(Instant::now(), &hello).unwrap()).encode())
+    Some(Message::Answer(creator.hello(Instant::now(), &hello).unwrap()).encode())
 }
 
 #[test]
@@ -126,10 +126,10 @@ fn a_server_that_answers_itself_fools_nobody() {
     let address = fake(|mut stream| {
         let mut buffer = Vec::new();
         let Some(answer) = made_up_answer(&mut stream, &mut buffer) else { return };
-        say(&mut stream, &ServerFrame::Told { guest: 0, message: answer });
+        say(&mut stream, &ServerFrame::Told { joiner: 0, message: answer });
         let _proof = next_frame(&mut stream, &mut buffer);
         let welcome = Message::Welcome(Box::new([7; wraith_discovery::pake::WELCOME_LEN]));
-        say(&mut stream, &ServerFrame::Told { guest: 0, message: welcome.encode() });
+        say(&mut stream, &ServerFrame::Told { joiner: 0, message: welcome.encode() });
         let _ = next_frame(&mut stream, &mut buffer);
     });
     let received = world.receive_with("7-crater-lemon", &["--rendezvous", &address]).finish();
@@ -144,7 +144,7 @@ fn a_server_that_talks_on_without_judging_a_guess_is_left() {
         let mut buffer = Vec::new();
         let Some(answer) = made_up_answer(&mut stream, &mut buffer) else { return };
         // What belongs to the exchange, but not here.
-        let again = ServerFrame::Told { guest: 0, message: answer }.encode();
+        let again = ServerFrame::Told { joiner: 0, message: answer }.encode();
         while stream.write_all(&again).is_ok() {
             thread::sleep(Duration::from_millis(50));
         }
@@ -176,7 +176,7 @@ fn a_server_that_floods_is_left() {
     let world = World::new();
     let address = fake(|mut stream| {
         thread::spawn(move || {
-            let noise: Vec<u8> = ServerFrame::Told { guest: 1, message: vec![7; 400] }
+            let noise: Vec<u8> = ServerFrame::Told { joiner: 1, message: vec![7; 400] }
                 .encode()
                 .into_iter()
                 .cycle()
@@ -222,8 +222,8 @@ fn a_flood_takes_a_bounded_part_of_memory_and_keeps_nobody_out() {
         let source = [127, 0, 1, 1 + (n % 40) as u8];
         let Some(mut stream) = connect_from(source, to) else { continue };
         let frame = match n % 4 {
-            0 => ClientFrame::Open { number: 1 + n, exact: false }.encode(),
-            1 => ClientFrame::Join { number: 1 + n % 100, message: vec![0; 400] }.encode(),
+            0 => ClientFrame::Open { nameplate: 1 + n, exact: false }.encode(),
+            1 => ClientFrame::Join { nameplate: 1 + n % 100, message: vec![0; 400] }.encode(),
             2 => ClientFrame::Ping.encode().repeat(500),
             _ => vec![0xff; 3000],
         };

@@ -2,7 +2,7 @@
 
 use wraith_crypto::SecretIdentity;
 use wraith_discovery::Ticket;
-use wraith_transfer::Offer;
+use wraith_transfer::{Offer, Role};
 use wraith_transfer::message::{Accept, Fetch, Hello, Message, ReceiptBody, Span, Want};
 use wraith_transport::{
     CloseReason, Config, Connection, Endpoint, EndpointConfig, RecvStream, SendStream, block_on,
@@ -66,7 +66,7 @@ impl Caller {
     }
 
     pub fn hello(&mut self) {
-        self.write(&Message::Hello(Hello { version: 1, role: 2, features: None }).to_bytes());
+        self.write(&Message::Hello(Hello { version: 1, role: Role::Receiver, features: None }).to_bytes());
     }
 
     pub fn fetch(&mut self, secret: [u8; 16]) {

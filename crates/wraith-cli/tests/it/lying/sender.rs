@@ -5,7 +5,7 @@ use std::time::Duration;
 use wraith_crypto::SecretIdentity;
 use wraith_discovery::{Capability, Ticket};
 use wraith_files::{Entry, Kind, Mtime, RelPath, small_root};
-use wraith_transfer::Offer;
+use wraith_transfer::{Offer, Role};
 use wraith_transfer::message::{FEATURE_DELTA, Hello, Message, Want};
 use wraith_transfer::record::{Ending, Header};
 use wraith_transport::{
@@ -125,7 +125,7 @@ impl Greeted {
     }
 
     pub fn hello(&mut self) {
-        self.say(&Message::Hello(Hello { version: 1, role: 1, features: Some(FEATURE_DELTA) }));
+        self.say(&Message::Hello(Hello { version: 1, role: Role::Sender, features: Some(FEATURE_DELTA) }));
     }
 
     pub fn offer(mut self, offer: Offer) -> Liar {
