@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use wraith_crypto::NodeId;
 use wraith_files::{
@@ -51,7 +51,7 @@ pub struct Previewed {
     /// The file, folder or link.
     pub entry: Entry,
     /// What stands in its place.
-    pub fate: PreviewOutcome,
+    pub outcome: PreviewOutcome,
 }
 
 /// What an entry meets at the target.
@@ -117,13 +117,14 @@ pub(crate) fn preview(
     target: Option<&TargetDir>,
     part_key: &[u8; 32],
 ) -> Preview {
-    let fate =
-        |entry: &Entry| target.map_or(PreviewOutcome::New, |target| fate(target, entry, part_key));
-    let look = |entry: &Entry| Previewed { entry: entry.clone(), fate: fate(entry) };
+    let outcome = |entry: &Entry| {
+        target.map_or(PreviewOutcome::New, |target| outcome(target, entry, part_key))
+    };
+    let look = |entry: &Entry| Previewed { entry: entry.clone(), outcome: outcome(entry) };
     Preview { entries: entries.ahead().iter().map(look).collect(), complete }
 }
 
-fn fate(target: &TargetDir, entry: &Entry, part_key: &[u8; 32]) -> PreviewOutcome {
+fn outcome(target: &TargetDir, entry: &Entry, part_key: &[u8; 32]) -> PreviewOutcome {
     if let Some(bytes) = verified_bytes(target, entry, part_key) {
         return PreviewOutcome::Continues(bytes);
     }
