@@ -13,8 +13,8 @@ use wraith_discovery::{Capability, Code, Refusal, Ticket, TicketSide};
 use wraith_files::{Entry, Kind, Mtime, RelPath};
 use wraith_noise::{FinalHello, InitiatorHello, Parameters, ResponderHello, SecretIdentity, Suite};
 use wraith_transfer::message::{
-    Accept, Compare, Fetch, Hello, Lack, ParallelConnections, Message, Offer, Part, ReceiptBody, Refine, Span,
-    Taken, Want,
+    Accept, Compare, Fetch, Hello, Lack, Message, Offer, ParallelPorts, Part, ReceiptBody, Refine,
+    Span, Taken, Want,
 };
 use wraith_transfer::record::{Ending, Header};
 
@@ -99,10 +99,14 @@ fn packets(frames: &[Vec<u8>]) -> Vec<Vec<u8>> {
 fn messages() -> [Message; 11] {
     let span = Span { first: 3, count: 4 };
     [
-        Message::Hello(Hello { version: 1, role: wraith_transfer::Role::Receiver, features: Some(1) }),
+        Message::Hello(Hello {
+            version: 1,
+            role: wraith_transfer::Role::Receiver,
+            features: Some(1),
+        }),
         Message::Fetch(Fetch { secret: [1; 16], instance: Some(7), stream: Some(true) }),
         Message::Offer(Offer { name: "film".into(), files: 3, bytes: 1 << 40, ..Offer::default() }),
-        Message::Accept(Accept { have: Some(9), rate: Some(1 << 20), lanes: Some(2) }),
+        Message::Accept(Accept { have: Some(9), rate: Some(1 << 20), parallel: Some(2) }),
         Message::Want(Want {
             upto: 1000,
             whole: vec![span],
@@ -124,7 +128,7 @@ fn messages() -> [Message; 11] {
         Message::Refine(Refine { entry: 9, average: 1024, spans: vec![span] }),
         Message::Lack(Lack { entry: 9, upto: 10, spans: vec![span] }),
         Message::Taken(Taken { bytes: 1 << 40 }),
-        Message::ParallelConnections(ParallelConnections { ports: vec![1, 50_000] }),
+        Message::ParallelPorts(ParallelPorts { ports: vec![1, 50_000] }),
         Message::Unknown(1 << 20),
     ]
 }

@@ -206,6 +206,24 @@ impl TransferError {
         }
     }
 
+    /// One word for it that names no file: for logs.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::WrongSecret => "wrong-secret",
+            Self::Refused { .. } => "refused",
+            Self::Later => "later",
+            Self::NoStream => "no-stream",
+            Self::NetworkLost { .. } => "network-lost",
+            Self::Disk { .. } => "disk",
+            Self::Verification { .. } => "verification",
+            Self::UnsafeName { .. } => "unsafe-name",
+            Self::Partial { .. } => "partial",
+            Self::Cancelled { .. } => "cancelled",
+            Self::Protocol { .. } => "protocol",
+            Self::Other { .. } => "other",
+        }
+    }
+
     /// True if running the same command again continues where this one stopped.
     pub fn is_resumable(&self) -> bool {
         matches!(

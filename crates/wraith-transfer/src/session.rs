@@ -13,6 +13,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use smallvec::SmallVec;
+use tracing::{Span, debug, info};
 use wraith_core::CloseReason;
 use wraith_transport::{
     Connection, ConnectionStats, Endpoint, ReadError, ReadExactError, WriteError, block_on,
@@ -20,9 +21,10 @@ use wraith_transport::{
 };
 
 use crate::cancel::{Cancel, CancelSubscription};
-use crate::error::{Role, TransferError, close};
+use crate::error::{Role, TransferError, close, shown};
 use crate::limits::{PARALLEL_MAX, STALL_BYTES, STALL_TIMEOUT};
 use crate::lock::lock;
+use crate::message::Offer;
 
 /// How often the watch measures what moved: a stall is noticed so much later than it is one, at most.
 const STALL_CHECK_INTERVAL: Duration = Duration::from_secs(10);
@@ -30,7 +32,7 @@ const STALL_CHECK_INTERVAL: Duration = Duration::from_secs(10);
 /// A parallel connection that moved less only stood: a handshake and probes of the path's MTU.
 const CONNECTION_USED_BYTES: u64 = 256 * 1024;
 
-/// How long a broken stream waits for the CLOSE that explains it.
+/// How long a broken stream or parallel connection waits for the CLOSE that explains it.
 const EXPLANATION_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// One running transfer. Cancelled until it is dropped.
@@ -62,6 +64,8 @@ impl Deref for Session {
 /// What the threads of a transfer, and whoever cancels it, share.
 pub(crate) struct SessionState {
     pub(crate) connection: Connection,
+    /// Parent of everything that is logged about it. Threads do not enter it: most work is not logged.
+    pub(crate) span: Span,
     parallel: Mutex<Vec<ParallelConnection>>,
     role: Role,
     first_error: Mutex<Option<TransferError>>,
@@ -97,8 +101,12 @@ async fn until<F: Future>(future: F, end: impl Future) -> Option<F::Output> {
 
 impl SessionState {
     fn new(connection: Connection, role: Role) -> Self {
+        let (peer, remote) = (connection.peer(), connection.remote());
+        let span = tracing::info_span!("transfer", %role, %peer, %remote);
+        info!(parent: &span, "begins");
         Self {
             connection,
+            span,
             parallel: Mutex::default(),
             role,
             first_error: Mutex::new(None),
@@ -150,11 +158,15 @@ impl SessionState {
         match result {
             Ok(report) => {
                 self.connection.close(close::DONE, "");
+                info!(parent: &self.span, wire_bytes = self.wire_bytes(), "complete");
                 Ok(report)
             }
             Err(error) => {
                 self.fail(error.clone());
-                Err(self.outcome().err().unwrap_or(error))
+                let error = self.outcome().err().unwrap_or(error);
+                info!(parent: &self.span, error = error.kind(), "ended early");
+                debug!(parent: &self.span, %error, "ended early");
+                Err(error)
             }
         }
     }
@@ -181,6 +193,7 @@ impl SessionState {
             connection.close(close::DONE, "");
             return false;
         }
+        debug!(parent: &self.span, remote = %connection.remote(), "parallel connection");
         parallel.push(ParallelConnection { connection, _endpoint: endpoint });
         true
     }
@@ -197,6 +210,18 @@ impl SessionState {
         let carried = |stats: &ConnectionStats| stats.bytes_sent + stats.bytes_received;
         let parallel = self.paths().skip(1).filter(|stats| carried(stats) >= CONNECTION_USED_BYTES);
         1 + parallel.count() as u64
+    }
+
+    /// Logs what is offered. Names are for debugging only.
+    pub(crate) fn log_offer(&self, offer: &Offer) {
+        let Offer { files, dirs, links, bytes, .. } = *offer;
+        let (name, stream) = (shown(&offer.name), offer.stream == Some(true));
+        debug!(parent: &self.span, name, files, dirs, links, bytes, stream, "offer");
+    }
+
+    /// Logs that the offer was accepted, and whether an earlier connection brought some of it.
+    pub(crate) fn log_accept(&self, resumes: bool) {
+        debug!(parent: &self.span, resumes, "accepted");
     }
 
     /// Bytes that [`Self::moved`] was told of.
@@ -266,6 +291,7 @@ impl SessionState {
                 (since, moved) = (Instant::now(), now);
             } else if since.elapsed() >= STALL_TIMEOUT {
                 let seconds = STALL_TIMEOUT.as_secs();
+                debug!(parent: &self.span, seconds, "stalled");
                 let why = format!("nothing moved for {seconds} s (seen by the {})", self.role);
                 self.fail(TransferError::NetworkLost { why });
             }
@@ -302,9 +328,19 @@ impl SessionState {
         TransferError::Disk { role: self.role, what: what.to_string() }
     }
 
-    /// What the end of the connection means here.
+    /// What the end of a connection means here. A parallel one that the peer closes as done says nothing: it closes the first
+    /// before, with the reason, which may come later.
     pub(crate) fn lost(&self, reason: &CloseReason) -> TransferError {
-        TransferError::from_close(reason, self.role)
+        let first = match reason {
+            CloseReason::Peer { code: close::DONE, .. } => self.explanation(),
+            _ => None,
+        };
+        TransferError::from_close(first.as_ref().unwrap_or(reason), self.role)
+    }
+
+    /// Why the first connection ended, if it does in a moment.
+    fn explanation(&self) -> Option<CloseReason> {
+        block_on_timeout(self.connection.closed(), EXPLANATION_TIMEOUT)
     }
 
     pub(crate) fn read_failed(&self, error: ReadError) -> TransferError {
@@ -332,7 +368,7 @@ impl SessionState {
 
     /// A stream broke. Usually the CLOSE behind it says why.
     fn explained(&self, otherwise: &str) -> TransferError {
-        match block_on_timeout(self.connection.closed(), EXPLANATION_TIMEOUT) {
+        match self.explanation() {
             Some(reason) => self.lost(&reason),
             None => self.protocol(otherwise),
         }

@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use criterion::{BatchSize, BenchmarkId, SamplingMode, Throughput};
 use wraith_files::{
-    CHUNK_BYTES, Cv, Entry, Kind, Mtime, PartFile, CommitOptions, RelPath, RootBuilder, SourceFile,
+    CHUNK_BYTES, CommitOptions, Cv, Entry, Kind, Mtime, PartFile, RelPath, RootBuilder, SourceFile,
     TargetDir, Walk, chunk_count, chunk_cv, small_root,
 };
 

@@ -127,6 +127,8 @@ fn missing_of_part(
         // If it cannot be read, nothing of it counts and all of it is fetched again.
         let _ = part.recheck(|_| !receiving.session.is_over());
     }
-    let missing = part.have().missing(chunk_count(entry.size())).collect();
+    let missing: IntervalSet = part.have().missing(chunk_count(entry.size())).collect();
+    let (span, path) = (&receiving.session.span, entry.path.display());
+    tracing::debug!(parent: span, %path, missing_chunks = missing.count(), "resumes a file");
     Ok(Some(coarse(missing)))
 }

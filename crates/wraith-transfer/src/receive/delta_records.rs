@@ -61,13 +61,13 @@ pub(super) fn receive_patch(
     let chunk_bytes = chunk_len(file.bytes(), index);
     if len == chunk_bytes {
         if chunk_cv(index, body) != cv {
-            return Err(file.mismatch());
+            return Err(file.mismatch(receiving));
         }
         part.write_chunk(index, body, cv).map_err(disk)?;
     } else {
         let chunk = patched(&part, index, chunk_bytes, &missing, body).map_err(disk)?;
         if chunk_cv(index, &[&chunk]) != cv {
-            return Err(file.mismatch());
+            return Err(file.mismatch(receiving));
         }
         part.write_chunk(index, &[&chunk], cv).map_err(disk)?;
     }

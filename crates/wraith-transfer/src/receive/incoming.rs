@@ -114,7 +114,9 @@ impl Incoming {
         receiving.session.protocol(format!("{}: {what}", self.meta.path.display()))
     }
 
-    pub(super) fn mismatch(&self) -> TransferError {
+    pub(super) fn mismatch(&self, receiving: &Receiving<'_>) -> TransferError {
+        let (span, path) = (&receiving.session.span, self.meta.path.display());
+        tracing::debug!(parent: span, %path, "verification failed");
         let what = format!("{} does not match the hash sent with it", self.meta.path.display());
         TransferError::Verification { what }
     }
@@ -132,7 +134,7 @@ impl Incoming {
             return Err(self.violation(receiving, "a record of another size than announced"));
         }
         if slices_root(pieces) != *root {
-            return Err(self.mismatch());
+            return Err(self.mismatch(receiving));
         }
         receiving.counts.bytes_moved.fetch_add(len as u64, Relaxed);
         receiving.progress.add_bytes(len as u64);
@@ -160,7 +162,7 @@ impl Incoming {
         }
         let part = self.claim(receiving, index..index + 1, Carrier::Record)?;
         if chunk_cv(index, pieces) != cv {
-            return Err(self.mismatch());
+            return Err(self.mismatch(receiving));
         }
         let written = receiving.progress.at_disk(|| part.write_chunk(index, pieces, cv));
         written.map_err(|error| receiving.disk(&error))?;
@@ -395,7 +397,7 @@ impl Incoming {
                 self.failed(receiving, FileStatus::Stale);
                 Ok(())
             }
-            Err(Error::Mismatch { .. }) => Err(self.mismatch()),
+            Err(Error::Mismatch { .. }) => Err(self.mismatch(receiving)),
             Err(error) => self.blocked(receiving, error),
         }
     }

@@ -78,6 +78,7 @@ pub(super) fn negotiate(
         Message::Offer(offer) => check_offer(session, options, offer)?,
         other => return Err(session.protocol(format!("{} instead of Offer", other.name()))),
     };
+    session.log_offer(&offer);
     options.events.event(Event::Offer(&offer));
     if offer.stream == Some(true) {
         let (conflicts, _) = propose(session, options, &offer)?;
@@ -94,6 +95,7 @@ pub(super) fn negotiate(
     options.progress.start(&offer);
     let parallel = wanted_connections(options);
     writer.send(session, &Message::Accept(Accept { have: None, rate: options.rate, parallel }))?;
+    session.log_accept(completed.is_resumed());
     options.events.event(Event::Accepted);
     let manifest = match ahead {
         Some(entries) => entries,

@@ -64,7 +64,7 @@ fn accept_stream(receiving: &Receiving<'_>, connection: &Connection) -> Option<R
         Some(Ok((_unused, stream))) => Some(stream),
         // It stood too late for the sender. Nothing was sent on it.
         Some(Err(_)) | None => {
-            connection.close(crate::close::OTHER, "");
+            connection.close(crate::close::DONE, "");
             None
         }
     }

@@ -19,10 +19,9 @@ use crate::events::{Event, FileStatus, InPlace};
 use crate::limits::TAKEN_BYTES;
 use crate::lock::lock;
 use crate::message::{Accept, Message, Offer, Taken};
-use crate::receipt::Receipt;
+use crate::receipt::{Receipt, no_manifest_hash};
 use crate::record::STREAM_PIECE_BYTES_MAX;
 use crate::record_buffer::RecordBuffer;
-use crate::send::stream::manifest;
 use crate::session::Session;
 use crate::stream_kind::StreamKind;
 
@@ -88,6 +87,7 @@ pub(crate) fn run(
     options.progress.set_current(&offer.name);
     let (have, rate) = (Some(state.written), options.rate);
     writer.send(session, &Message::Accept(Accept { have, rate, parallel: None }))?;
+    session.log_accept(state.written > 0);
     options.events.event(Event::Accepted);
     let stream = accept_stream(session)?;
     let before = state.written;
@@ -118,7 +118,7 @@ pub(crate) fn run(
     let mut contents = ContentDigest::new();
     contents.add(0, &root);
     let receipt = Receipt {
-        manifest: manifest(),
+        manifest: no_manifest_hash(),
         contents: contents.digest(),
         verified: 1,
         bytes,
@@ -161,6 +161,7 @@ fn receive(
             state.hasher.update(slice);
         }
         if *state.hasher.finalize().as_bytes() != check {
+            tracing::debug!(parent: &session.span, at = state.written, "a piece does not match its hash");
             let what = "the stream does not match the hash sent with it".into();
             return Err(TransferError::Verification { what });
         }

@@ -2,11 +2,24 @@
 //!
 //! Threads: this one reads control messages; one walks the tree and writes the manifest; each worker reads, hashes and
 //! writes its own data stream; one watches for a stall. They share the [`Plan`] and nothing else that is contended.
+//!
+//! What no peer needs to know, chosen here; the reason of each stands beside it:
+//!
+//! | constant | value | bounds |
+//! |---|---|---|
+//! | [`WORKERS`] | 2 | threads that read and hash, and data streams |
+//! | `BUFFERS_MAX` ([`crate::buffer_pool`]) | 128 of 256 KiB | memory of what is sent and not acknowledged |
+//! | `AHEAD_BYTES` ([`crate::buffer_pool`]) | 2 MiB | read-ahead beyond what the path holds |
+//! | `BATCH_FILES_MAX` ([`worker`]) | 64 | small files in one write |
+//! | `BATCH_BYTES_FIRST`, `BATCH_BYTES_MAX` ([`manifest`]) | 1 KiB, 64 KiB | manifest in one write |
+//! | [`limits::KEPT_BYTES_MAX`] | 32 MiB | a stream of bytes that is not taken yet |
+//! | [`limits::PARALLEL_RATE`], [`limits::PARALLEL_RTT_MAX`], [`limits::PARALLEL_BYTES_MIN`] | 400 MB/s, 5 ms, 256 MiB | when further connections are made |
 
 mod delta;
 mod delta_requests;
 mod large_file;
 mod manifest;
+mod negotiate;
 mod parallel;
 mod plan;
 mod shared_file;
@@ -25,12 +38,11 @@ use wraith_transport::{Connection, SendStream, block_on};
 use crate::buffer_pool::BufferPool;
 use crate::cancel::Cancel;
 use crate::content_digest::ContentDigest;
-use crate::control::{ControlReader, ControlWriter};
+use crate::control::ControlReader;
 use crate::error::{Role, TransferError, close};
 use crate::events::{Event, Events};
-use crate::limits::{NAME_BYTES_MAX, NEGOTIATION_TIMEOUT, VERSION};
 use crate::lock::lock;
-use crate::message::{Accept, FEATURE_DELTA, Fetch, Hello, Message, Offer};
+use crate::message::{Accept, Message, Offer};
 use crate::parallel::ParallelConnections;
 use crate::progress::Progress;
 use crate::rate::Rate;
@@ -39,6 +51,7 @@ use crate::session::Session;
 use crate::stream_kind::StreamKind;
 use delta_requests::{DeltaRequest, DeltaRequests};
 use manifest::Announced;
+use negotiate::{Negotiated, negotiate, summary_of};
 use parallel::Demand;
 use plan::Plan;
 use shared_file::SharedFile;
@@ -159,16 +172,6 @@ pub fn serve(connection: Connection, options: &SendOptions) -> Result<SendReport
     session.conclude(result)
 }
 
-/// The control stream after Fetch and Offer.
-struct Negotiated {
-    reader: ControlReader,
-    /// Kept in any case, so that the stream is not reset.
-    writer: ControlWriter,
-    offer: Offer,
-    /// What is sent, if it is one stream.
-    source: Option<StreamSource>,
-}
-
 /// What the sender's threads share.
 pub(crate) struct Sending<'a> {
     session: &'a Session,
@@ -189,103 +192,6 @@ pub(crate) struct Sending<'a> {
     failed: AtomicU64,
     left_out: AtomicU64,
     special: AtomicU64,
-}
-
-/// Hello, Fetch, Offer.
-fn negotiate(session: &Session, options: &SendOptions) -> Result<Negotiated, TransferError> {
-    let accepted = session.wait_within(NEGOTIATION_TIMEOUT, session.connection.accept_stream());
-    let Some(accepted) = accepted else {
-        return Err(TransferError::NetworkLost { why: "the receiver said nothing".into() });
-    };
-    let (send, recv) = accepted.map_err(|reason| session.lost(&reason))?;
-    let (mut reader, mut writer) = (ControlReader::new(recv), ControlWriter::new(send));
-    match reader.next_within(session, NEGOTIATION_TIMEOUT)? {
-        Message::Hello(hello) if hello.role == Role::Receiver && hello.version >= 1 => {}
-        other => return Err(session.protocol(format!("{} instead of Hello", other.name()))),
-    }
-    let Fetch { instance, stream, .. } = match reader.next_within(session, NEGOTIATION_TIMEOUT)? {
-        Message::Fetch(fetch) if is_equal(&fetch.secret, &options.secret) => fetch,
-        Message::Fetch(_) => return Err(TransferError::WrongSecret),
-        other => return Err(session.protocol(format!("{} instead of Fetch", other.name()))),
-    };
-    let features = options.delta.then_some(FEATURE_DELTA);
-    writer
-        .send(session, &Message::Hello(Hello { version: VERSION, role: Role::Sender, features }))?;
-    let (peer, remote) = (session.connection.peer(), session.connection.remote());
-    options.progress.connected(remote.clone());
-    options.events.event(Event::Connected { peer, remote, instance });
-    let source = match &options.stream {
-        None if stream == Some(true) => only_file(options)?,
-        source => source.clone(),
-    };
-    let offer = match &source {
-        Some(source) => stream_offer(options, source),
-        None => offer(options)?,
-    };
-    options.progress.start(&offer);
-    writer.send(session, &Message::Offer(offer.clone()))?;
-    options.events.event(Event::Offer(&offer));
-    Ok(Negotiated { reader, writer, offer, source })
-}
-
-/// Constant time, so that a secret cannot be guessed byte by byte.
-fn is_equal(a: &[u8; 16], b: &[u8; 16]) -> bool {
-    blake3::Hash::from_bytes(wraith_crypto::kdf::derive("wraith/1 secret comparison", a))
-        == blake3::Hash::from_bytes(wraith_crypto::kdf::derive("wraith/1 secret comparison", b))
-}
-
-fn offer(options: &SendOptions) -> Result<Offer, TransferError> {
-    let summary = options.survey()?;
-    let first =
-        options.paths.first().and_then(|path| wraith_files::root_name(path)).unwrap_or_default();
-    let mut name = first;
-    while name.len() > NAME_BYTES_MAX {
-        name.pop();
-    }
-    Ok(Offer {
-        transfer_id: crate::transfer_id(&options.secret),
-        name,
-        files: summary.files,
-        dirs: summary.dirs,
-        links: summary.symlinks,
-        bytes: summary.bytes,
-        largest: summary.largest,
-        data_streams: WORKERS,
-        stream: None,
-        left_out: Some(summary.skipped).filter(|&count| count > 0),
-    })
-}
-
-fn stream_offer(options: &SendOptions, source: &StreamSource) -> Offer {
-    let WalkSummary { files, bytes, largest, .. } = summary_of(source);
-    Offer {
-        transfer_id: crate::transfer_id(&options.secret),
-        name: source.offered_name().to_owned(),
-        files,
-        bytes,
-        largest,
-        data_streams: 1,
-        stream: Some(true),
-        ..Offer::default()
-    }
-}
-
-/// What is offered of a stream.
-fn summary_of(source: &StreamSource) -> WalkSummary {
-    let bytes = source.size().unwrap_or(0);
-    WalkSummary { files: 1, bytes, largest: bytes, ..WalkSummary::default() }
-}
-
-/// The one file that is offered, as a stream; None if it is not one file.
-fn only_file(options: &SendOptions) -> Result<Option<StreamSource>, TransferError> {
-    let [path] = options.paths.as_slice() else { return Ok(None) };
-    if !path.symlink_metadata().is_ok_and(|meta| meta.is_file()) {
-        return Ok(None);
-    }
-    StreamSource::of_file(path).map(Some).map_err(|error| TransferError::Disk {
-        role: Role::Sender,
-        what: format!("cannot read {}: {error}", path.display()),
-    })
 }
 
 fn run(
@@ -404,6 +310,7 @@ fn listen(
                     open(count);
                 }
                 session.suspend_stall_check(false);
+                session.log_accept(false);
                 sending.options.events.event(Event::Accepted);
             }
             Message::Want(want) if accepted => {

@@ -15,7 +15,7 @@ use crate::content_digest::ContentDigest;
 use crate::error::{TransferError, close};
 use crate::events::{Event, FileStatus};
 use crate::message::{Accept, Message, Offer};
-use crate::receipt::Receipt;
+use crate::receipt::{Receipt, no_manifest_hash};
 use crate::session::Session;
 use crate::stream_kind::StreamKind;
 
@@ -45,6 +45,7 @@ pub(super) fn run(
         }
         other => return Err(session.protocol(format!("an unexpected {}", other.name()))),
     };
+    session.log_accept(at > 0);
     options.events.event(Event::Accepted);
     source.resume_at(at).map_err(|what| TransferError::Other { what: what.into() })?;
     options.progress.add_found(at);
@@ -142,7 +143,7 @@ fn check(sending: &Sending<'_>, receipt: &Receipt) -> Result<(), TransferError> 
         return Err(session.protocol("a receipt before everything was sent"));
     };
     let offered = receipt.transfer_id == sending.offer.transfer_id;
-    if !offered || receipt.manifest != manifest() {
+    if !offered || receipt.manifest != no_manifest_hash() {
         return Err(session.protocol("a receipt for something else"));
     }
     let mut contents = ContentDigest::new();
@@ -160,9 +161,4 @@ fn check(sending: &Sending<'_>, receipt: &Receipt) -> Result<(), TransferError> 
         root: Some(root),
     });
     Ok(())
-}
-
-/// In place of the manifest hash: a stream has no entries.
-pub(crate) fn manifest() -> [u8; 32] {
-    *blake3::hash(b"").as_bytes()
 }

@@ -216,11 +216,16 @@ fn a_receiver_that_waits_for_the_names_of_a_preview_or_the_manifest() {
                 scope.spawn(move || {
                     let (mut send, _recv) = answer_hello(&sender);
                     say(&mut send, Message::Offer(empty_offer()));
-                    let (mut manifest, _) = block_on(sender.open_stream()).unwrap();
-                    block_on(manifest.write_all(&[1])).unwrap();
-                    let (mut data, _) = block_on(sender.open_stream()).unwrap();
-                    block_on(data.write_all(&[2])).unwrap();
+                    let opened = block_on(async {
+                        let (mut manifest, _) = sender.open_stream().await.ok()?;
+                        manifest.write_all(&[1]).await.ok()?;
+                        let (mut data, _) = sender.open_stream().await.ok()?;
+                        data.write_all(&[2]).await.ok()?;
+                        Some((manifest, data))
+                    });
                     block_on(sender.closed());
+                    // Open until then, unless it came before.
+                    drop(opened);
                 });
                 let mut options = receive_with(&folders, cancel);
                 options.preview = preview;

@@ -9,4 +9,5 @@ mod kill;
 mod parallel;
 mod resume;
 mod sender_dials;
+mod trace;
 mod transfer;
