@@ -2,7 +2,8 @@
 //! has gone.
 //!
 //! A read from standard input cannot be broken off. So one thread reads lines for the whole process and whoever asks waits
-//! for the next; a line that was typed before a question was on the terminal is no answer to it.
+//! for the next; a line that was typed before a question was on the terminal is no answer to it. A command has one of these: a second
+//! would take lines that the first one waits for.
 
 use std::io::{self, BufRead, IsTerminal};
 use std::sync::Arc;

@@ -55,7 +55,9 @@ pub async fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Fai
         _ => continuing::command(),
     };
     let story = Arc::new(ReceiveStory::new(&node, args, reporter));
-    let fetching = Fetching { args, reporter, node: &node, signals: &signals, story: &story };
+    let answers = Answers::new(reporter);
+    let (node, signals) = (&node, &signals);
+    let fetching = Fetching { args, reporter, node, signals, answers: &answers, story: &story };
     let asking = fetching.builder(source, target, !asks).begin();
     let received = match fetching.run(asking).await {
         Ok(Some(received)) => received,
@@ -64,7 +66,7 @@ pub async fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Fai
             return Err(match signals.caught() {
                 Some(exit) => Failure::new(exit, "stopped")
                     .hint(format!("to continue, run again: {again}")),
-                None => failure(&error, &node, code.as_ref(), &again),
+                None => failure(&error, node, code.as_ref(), &again),
             });
         }
     };
@@ -74,7 +76,7 @@ pub async fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Fai
     let (node_id, remote) = (received.sender, received.remote.clone());
     let other = Other { node_id, role: Role::Sender, meeting: node.meeting(node_id, &remote) };
     let keep = Keep::of(args.save_as.as_ref(), asks);
-    after_transfer(&other, keep, &Answers::new(reporter), &signals, reporter).await
+    after_transfer(&other, keep, &answers, signals, reporter).await
 }
 
 /// Makes a code and waits until a sender with the right words has given its ticket.
@@ -125,6 +127,7 @@ struct Fetching<'a> {
     reporter: &'a Arc<Reporter>,
     node: &'a Node,
     signals: &'a Signals,
+    answers: &'a Answers,
     story: &'a Arc<ReceiveStory>,
 }
 
@@ -193,7 +196,7 @@ impl Fetching<'_> {
             reporter,
             conflicts: policy,
             terminal: std::io::stdin().is_terminal(),
-            answers: &Answers::new(reporter),
+            answers: self.answers,
         };
         let answer = tokio::select! {
             answer = question.put() => answer,
