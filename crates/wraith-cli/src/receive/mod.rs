@@ -151,7 +151,7 @@ impl Fetching<'_> {
         if let Some(rate) = &args.rate {
             builder = builder.rate(rate.bytes);
         }
-        if let Some(connections) = args.lanes.lanes {
+        if let Some(connections) = args.connections.connections {
             builder = builder.connections(connections);
         }
         builder

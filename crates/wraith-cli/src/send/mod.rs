@@ -112,7 +112,7 @@ fn builder(
     if let Some(rate) = &args.rate {
         builder = builder.rate(rate.bytes);
     }
-    if let Some(connections) = args.lanes.lanes {
+    if let Some(connections) = args.connections.connections {
         builder = builder.connections(connections);
     }
     Ok(builder)
