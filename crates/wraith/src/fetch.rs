@@ -304,6 +304,7 @@ pub struct Incoming {
     consent: Consent,
     transfer: Option<Transfer>,
     gone: CancellationToken,
+    accepted_before: Option<Conflicts>,
 }
 
 impl Incoming {
@@ -313,7 +314,19 @@ impl Incoming {
         transfer: Option<Transfer>,
         gone: CancellationToken,
     ) -> Self {
-        Self { asked, consent, transfer, gone }
+        Self { asked, consent, transfer, gone, accepted_before: None }
+    }
+
+    /// The same, of a transfer that a listener has accepted before.
+    pub(crate) fn accepted(mut self, before: Option<Conflicts>) -> Self {
+        self.accepted_before = before;
+        self
+    }
+
+    /// How this very transfer was accepted before its connection was lost: nobody needs to be asked again. Of a listener only; a
+    /// fetch goes on by itself.
+    pub fn accepted_before(&self) -> Option<AcceptOptions> {
+        self.accepted_before.clone().map(AcceptOptions::from)
     }
 
     /// Who offers it.

@@ -144,6 +144,9 @@ impl Hall<'_> {
         if self.args.accept != Accept::Ask {
             return Some(AcceptOptions::on_conflict(policy.unwrap_or_default()));
         }
+        if let Some(options) = incoming.accepted_before() {
+            return Some(options);
+        }
         let proposal = offer::proposal(incoming);
         let question = Question {
             proposal: &proposal,

@@ -208,14 +208,17 @@ impl Caller {
         self.hall.callers.has_turn(self.id);
         let peer = self.connection.peer();
         let is_contact = self.hall.is_contact(peer);
-        if let Some(decision @ Decision::Refuse(_)) =
-            self.hall.answered.find(peer, &secret, is_contact)
-        {
-            consent.decide(decision);
-            return;
-        }
+        let accepted_before = match self.hall.answered.find(peer, &secret, is_contact) {
+            Some(Decision::AcceptWith(conflicts)) => Some(conflicts),
+            Some(refused) => {
+                consent.decide(refused);
+                return;
+            }
+            None => None,
+        };
         let (consent, gone) = (consent.clone(), self.gone.clone());
-        drop(ask.send(Question { id: self.id, asked, consent, gone }));
+        // If nobody listens any more, the caller is told by the end of the listener.
+        let _ = ask.send(Question { id: self.id, asked, consent, gone, accepted_before });
     }
 
     fn ended(

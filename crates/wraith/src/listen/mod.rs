@@ -23,7 +23,7 @@ use std::time::Duration;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use wraith_discovery::contact::{ContactEvent, ContactListener, listen, usual_port};
 use wraith_discovery::{Place, PlaceError};
-use wraith_transfer::Role;
+use wraith_transfer::{Conflicts, Role};
 use wraith_transport::{Connection, Endpoint};
 
 use crate::addresses::dialable;
@@ -228,6 +228,7 @@ struct Question {
     asked: Asked,
     consent: Consent,
     gone: CancellationToken,
+    accepted_before: Option<Conflicts>,
 }
 
 /// The listener's task.
@@ -256,8 +257,9 @@ impl Work {
                 }
                 Some(question) = questions.recv() => {
                     let Some(task) = callers.remove(&question.id) else { continue };
-                    let Question { asked, consent, gone, .. } = question;
-                    let incoming = Incoming::new(asked, consent, Some(Transfer(task)), gone);
+                    let Question { asked, consent, gone, accepted_before, .. } = question;
+                    let incoming = Incoming::new(asked, consent, Some(Transfer(task)), gone)
+                        .accepted(accepted_before);
                     // Whoever listened has gone: dropping the offer puts it off.
                     drop(self.give.send(incoming));
                 }
