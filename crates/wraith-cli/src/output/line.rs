@@ -194,7 +194,7 @@ mod tests {
         progress.files_total = 1;
         progress.current_file = "holiday/a long name of a film.mov".into();
         progress.path = Some(PathKind::Lan);
-        progress.bottleneck = Some(Bottleneck::Net);
+        progress.bottleneck = Some(Bottleneck::Disk);
         progress
     }
 

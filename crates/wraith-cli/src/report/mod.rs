@@ -16,7 +16,7 @@ use crate::args::units::{Bytes, Files};
 use crate::failure::Exit;
 use crate::output::{Event, Reporter};
 
-pub use names::{name_of, short_id, shown};
+pub use names::{found_at, name_of, short_id, shown};
 use skipped::LeftOut;
 use summary::Closing;
 

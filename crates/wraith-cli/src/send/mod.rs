@@ -18,7 +18,6 @@ use crate::output::{Event, Reporter, Ticker};
 use crate::pipe;
 use crate::signals::Signals;
 use story::SendStory;
-pub use story::found_at;
 
 /// Offers the paths until the receivers have confirmed that they have everything.
 pub async fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
