@@ -29,6 +29,9 @@ const PHASE_MAX: Duration = Duration::from_secs(120);
 const KEY_PACKETS_MAX: u64 = wraith_noise::KEY_PACKETS_MAX - (1 << 16);
 /// Size of a packet with PATH_CHALLENGE, so that the new path is known to carry it.
 const CHALLENGE_LEN: usize = 1200;
+/// A probe for a larger MTU waits until the path is believed to carry so many of its size in a second. Pacing makes data wait
+/// for what a probe weighs: on a path that is believed to be slower, a search would hold data back for minutes.
+const PROBES_PER_SECOND_MIN: u64 = 10;
 /// Most packets we ask the peer to take before it acknowledges.
 const ACK_PACKETS_MAX: u64 = 64;
 
@@ -167,7 +170,9 @@ impl Connection {
         if self.confirming.is_some() || self.recovery.bytes_in_flight() == 0 {
             return None;
         }
-        let size = usize::from(self.path.mtud.poll_probe(now)?).min(buf.len());
+        let affordable = self.recovery.pacing_rate() / PROBES_PER_SECOND_MIN;
+        let probe = self.path.mtud.poll_probe_within(now, affordable)?;
+        let size = usize::from(probe).min(buf.len());
         let mut out = FrameWriter::new(&mut buf[HEADER..size - TAG]);
         out.ping();
         out.immediate_ack();
