@@ -7,14 +7,14 @@ use std::path::Path;
 
 use wraith_core::frame::FrameWriter;
 use wraith_discovery::message::Message as Said;
-use wraith_discovery::pake::{GIFT_LEN, WELCOME_LEN};
+use wraith_discovery::pake::{Joiner, TICKET_LEN, WELCOME_LEN};
 use wraith_discovery::rendezvous::{ClientFrame, No, ServerFrame};
-use wraith_discovery::{Capability, Code, Giver, Guest, Refusal, Ticket};
+use wraith_discovery::{Capability, Code, Refusal, Ticket, TicketSide};
 use wraith_files::{Entry, Kind, Mtime, RelPath};
 use wraith_noise::{FinalHello, InitiatorHello, Parameters, ResponderHello, SecretIdentity, Suite};
 use wraith_transfer::message::{
-    Accept, Compare, Fetch, Hello, Lack, Lanes, Message, Offer, Part, ReceiptBody, Refine, Span,
-    Taken, Want,
+    Accept, Compare, Fetch, Hello, Lack, Message, Offer, ParallelPorts, Part, ReceiptBody, Refine,
+    Span, Taken, Want,
 };
 use wraith_transfer::record::{Ending, Header};
 
@@ -99,10 +99,14 @@ fn packets(frames: &[Vec<u8>]) -> Vec<Vec<u8>> {
 fn messages() -> [Message; 11] {
     let span = Span { first: 3, count: 4 };
     [
-        Message::Hello(Hello { version: 1, role: 2, features: Some(1) }),
+        Message::Hello(Hello {
+            version: 1,
+            role: wraith_transfer::Role::Receiver,
+            features: Some(1),
+        }),
         Message::Fetch(Fetch { secret: [1; 16], instance: Some(7), stream: Some(true) }),
         Message::Offer(Offer { name: "film".into(), files: 3, bytes: 1 << 40, ..Offer::default() }),
-        Message::Accept(Accept { have: Some(9), rate: Some(1 << 20), lanes: Some(2) }),
+        Message::Accept(Accept { have: Some(9), rate: Some(1 << 20), parallel: Some(2) }),
         Message::Want(Want {
             upto: 1000,
             whole: vec![span],
@@ -124,7 +128,7 @@ fn messages() -> [Message; 11] {
         Message::Refine(Refine { entry: 9, average: 1024, spans: vec![span] }),
         Message::Lack(Lack { entry: 9, upto: 10, spans: vec![span] }),
         Message::Taken(Taken { bytes: 1 << 40 }),
-        Message::Lanes(Lanes { ports: vec![1, 50_000] }),
+        Message::ParallelPorts(ParallelPorts { ports: vec![1, 50_000] }),
         Message::Unknown(1 << 20),
     ]
 }
@@ -207,13 +211,13 @@ fn tickets() -> Vec<Vec<u8>> {
 /// One of each message between who looks for a code and who made it.
 fn said() -> [Said; 7] {
     [
-        Said::Hello(Guest::new(&Code::new(7, [2; 4]), Giver::Holder).hello()),
+        Said::Hello(Joiner::new(&Code::new(7, [2; 4]), TicketSide::Creator).hello()),
         Said::Answer([2; 32]),
         Said::Proof([3; 32]),
         Said::Welcome(Box::new([4; WELCOME_LEN])),
-        Said::Gift(Box::new([5; GIFT_LEN])),
+        Said::Ticket(Box::new([5; TICKET_LEN])),
         Said::Refused(Refusal::Burned),
-        Said::Thanks,
+        Said::Ack,
     ]
 }
 
@@ -222,18 +226,18 @@ fn conversations() -> Vec<Vec<u8>> {
     let message = |n: usize| said()[n].encode();
     let seen = SocketAddr::from(([192, 0, 2, 1], 5));
     let client = [
-        ClientFrame::Open { number: 7, exact: true },
-        ClientFrame::Join { number: 7, message: message(0) },
-        ClientFrame::Tell { guest: 0, message: message(2) },
+        ClientFrame::Open { nameplate: 7, exact: true },
+        ClientFrame::Join { nameplate: 7, message: message(0) },
+        ClientFrame::Tell { joiner: 0, message: message(2) },
         ClientFrame::Ping,
         ClientFrame::Close(Refusal::Used),
     ];
     let server = [
-        ServerFrame::Opened { number: 7, seen },
+        ServerFrame::Opened { nameplate: 7, seen },
         ServerFrame::Joined { seen: ([1, 2, 3, 4, 5, 6, 7, 8], 6).into() },
-        ServerFrame::Guest { guest: 3, message: message(0) },
-        ServerFrame::Told { guest: 3, message: message(3) },
-        ServerFrame::Left { guest: 3 },
+        ServerFrame::Arrived { joiner: 3, message: message(0) },
+        ServerFrame::Told { joiner: 3, message: message(3) },
+        ServerFrame::Left { joiner: 3 },
         ServerFrame::Pong,
         ServerFrame::No(No::Burned),
     ];
@@ -242,7 +246,7 @@ fn conversations() -> Vec<Vec<u8>> {
     vec![client, server]
 }
 
-/// What is inside the packets of a local network: each message alone, and all of one guest after another.
+/// What is inside the packets of a local network: each message alone, and all of one joiner after another.
 fn meetings() -> Vec<Vec<u8>> {
     const PLAIN_LEN: usize = wraith_discovery::lan::PACKET_LEN - 32;
     let [Said::Hello(hello), ..] = said() else { unreachable!("the first is a hello") };

@@ -1,19 +1,25 @@
 //! The commands that are cargo's in the end.
 
 use std::ffi::{OsStr, OsString};
+use std::io::{BufRead, BufReader, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, ensure};
+
+use crate::skip;
+
+/// The packages whose programs the other commands run. They are selected together whichever of them is built: cargo takes
+/// the features of a dependency from what is selected, so another selection would compile most dependencies again.
+const PROGRAMS: [&str; 4] = ["wraith-cli", "wraith-grid", "wraith-guard", "wraith-netlab"];
 
 /// All tests of the workspace, with their debug assertions. The program's own move gigabytes between real processes, so
 /// the processes they start are of the release build; the tests themselves need not be.
 pub fn test() -> Result<()> {
     let program = build_release()?;
-    run(cargo(["test", "--workspace", "--locked"]).env("WRAITH_PROGRAM", &program))?;
-    // Those that wait for minutes, as nobody wants to in between.
-    let slow = ["test", "--locked", "-p", "wraith-cli", "--test", "silent_peer", "--test", "sleep"];
-    run(cargo(slow.into_iter().chain(["--", "--ignored"])).env("WRAITH_PROGRAM", program))
+    // With those that wait for minutes, as nobody wants to in between: they do it while others run.
+    let mut tests = cargo(["test", "--workspace", "--locked", "--", "--include-ignored"]);
+    run_heard(tests.env("WRAITH_PROGRAM", program), skip::heard)
 }
 
 /// `connections` connections with fresh seeds; the simulator prints the seed of any that fails.
@@ -29,30 +35,31 @@ pub fn swarm(connections: u64, more: &[String]) -> Result<()> {
 
 /// The scenario grid, with `words` for it.
 pub fn grid(words: &[String]) -> Result<()> {
-    let grid = ["run", "--release", "--locked", "--package", "wraith-grid", "--"];
-    run(&mut cargo(grid.into_iter().chain(words.iter().map(String::as_str))))
+    run(Command::new(build_program("wraith-grid")?).args(words).current_dir(root()))
 }
 
-/// What a change must pass before it lands.
+/// What a change must pass before it lands: the list stands in `.ci/run`, which needs nothing built to begin with.
 pub fn ci() -> Result<()> {
     run(&mut Command::new(root().join(".ci/run")))
 }
 
 /// Builds the program as users get it and says where it is.
 pub fn build_release() -> Result<PathBuf> {
-    build("wraith-cli", &[])?;
-    Ok(target().join("release/wraith"))
+    build_program("wraith")
+}
+
+/// Builds one program of [`PROGRAMS`] in release and says where it is.
+pub fn build_program(name: &str) -> Result<PathBuf> {
+    let packages = PROGRAMS.iter().flat_map(|package| ["--package", package]);
+    let words = ["build", "--release", "--locked", "--bin", name];
+    run(&mut cargo(words.into_iter().chain(packages)))?;
+    Ok(target().join("release").join(name))
 }
 
 /// Builds `package` in release, with more words for cargo if need be; what it makes is in `release` of [`target`].
 pub fn build(package: &str, more: &[&str]) -> Result<()> {
     let words = ["build", "--release", "--locked", "--package", package];
     run(&mut cargo(words.iter().chain(more).copied()))
-}
-
-/// Builds `package` as the tests build it; what it makes is in `debug` of [`target`].
-pub fn build_debug(package: &str) -> Result<()> {
-    run(&mut cargo(["build", "--locked", "--package", package]))
 }
 
 /// Runs the benchmarks of `package` whose names contain `filter`; criterion leaves what it measured in `folder`.
@@ -82,19 +89,45 @@ pub fn root() -> PathBuf {
     xtask.parent().expect("xtask lies in the workspace").to_owned()
 }
 
-fn cargo<S: AsRef<OsStr>>(words: impl IntoIterator<Item = S>) -> Command {
+/// Cargo with these words, in the workspace.
+pub fn cargo<S: AsRef<OsStr>>(words: impl IntoIterator<Item = S>) -> Command {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     let mut command = Command::new(cargo);
     command.args(words).current_dir(root());
     command
 }
 
-fn run(command: &mut Command) -> Result<()> {
+/// Runs a command that must succeed, and shows it.
+pub fn run(command: &mut Command) -> Result<()> {
+    let line = announce(command);
+    let status = command.status().with_context(|| format!("cannot run {line}"))?;
+    ensure!(status.success(), "failed ({status}): {line}");
+    Ok(())
+}
+
+/// The same, and `hear` is given each line of its standard error on the way.
+fn run_heard(command: &mut Command, hear: impl Fn(&str)) -> Result<()> {
+    let line = announce(command);
+    if std::io::stderr().is_terminal() && std::env::var_os("CARGO_TERM_COLOR").is_none() {
+        command.env("CARGO_TERM_COLOR", "always");
+    }
+    let child = command.stderr(Stdio::piped()).spawn();
+    let mut child = child.with_context(|| format!("cannot run {line}"))?;
+    let mut said = BufReader::new(child.stderr.take().context("it was piped")?);
+    let mut bytes = Vec::new();
+    while said.read_until(b'\n', &mut bytes)? > 0 {
+        std::io::stderr().write_all(&bytes)?;
+        hear(String::from_utf8_lossy(&bytes).trim_end());
+        bytes.clear();
+    }
+    let status = child.wait()?;
+    ensure!(status.success(), "failed ({status}): {line}");
+    Ok(())
+}
+
+/// Prints the command as a person would type it.
+fn announce(command: &Command) -> String {
     let line = format!("{command:?}").replace('"', "");
     eprintln!("$ {line}");
-    let status = command.status().with_context(|| format!("cannot run {line}"))?;
-    if !status.success() {
-        bail!("failed ({status}): {line}");
-    }
-    Ok(())
+    line
 }

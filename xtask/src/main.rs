@@ -1,4 +1,5 @@
-//! Developer commands: `cargo xtask test | race | fanout | delta | charts | grid | netlab | swarm | guard | bench | fuzz | package | recording | ci`. Each is what a person would type,
+//! Developer commands: `cargo xtask test | race | fanout | delta | charts | grid | netlab | swarm | guard | bench | fuzz | package | publishable |
+//! recording | ci`. Each is what a person would type,
 //! in the right order; what they print is meant to be pasted.
 
 mod bench;
@@ -9,8 +10,10 @@ mod guard;
 mod machine;
 mod netlab;
 mod package;
+mod publishable;
 mod race;
 mod recording;
+mod skip;
 
 use clap::{Parser, Subcommand};
 
@@ -58,6 +61,8 @@ enum Command {
     Fuzz(fuzz::Args),
     /// Make a Debian package and an archive of the program, man pages and completions, and try them out
     Package(package::Args),
+    /// Put together what a registry would get of every crate that may be published
+    Publishable,
     /// Record a first transfer: docs/first-transfer.svg, and the transcript in the README
     Recording(recording::Args),
     /// Everything that must hold before a change lands (.ci/run)
@@ -70,7 +75,8 @@ fn main() -> anyhow::Result<()> {
             cargo::test()?;
             netlab::smoke_test()?;
             package::smoke_test()?;
-            recording::smoke_test()
+            recording::smoke_test()?;
+            skip::close()
         }
         Command::Race(args) => race::run(&args),
         Command::Fanout(args) => race::fanout::run(&args),
@@ -83,6 +89,7 @@ fn main() -> anyhow::Result<()> {
         Command::Bench(args) => bench::run(&args),
         Command::Fuzz(args) => fuzz::run(&args),
         Command::Package(args) => package::run(&args),
+        Command::Publishable => publishable::run(),
         Command::Recording(args) => recording::run(&args),
         Command::Ci => cargo::ci(),
     }

@@ -1,56 +1,41 @@
 //! The `wraith` program: reads the command line, runs one command, and turns how it ended into words, a JSON event and an
-//! exit code. What a transfer is lives in `wraith-transfer`; here is only what a person or a script meets.
+//! exit code. What a transfer is lives in the crate `wraith`; here is only what a person or a script meets.
 
 #![forbid(unsafe_code)]
 
-mod addresses;
 mod args;
-mod awaiting;
-mod call;
-mod closing;
+mod ask;
 mod code;
 mod config;
 mod contacts;
 mod demo;
 mod doctor;
-mod endpoint;
 mod failure;
-mod find;
 mod hash;
 mod home;
-mod interrupt;
-mod lanes;
-mod left_out;
 mod listen;
-mod made;
 mod offer;
 mod output;
 mod pages;
-mod pending;
 mod pipe;
-mod prompt;
-mod qr;
 mod receive;
-mod received;
-mod regain;
 mod rendezvous;
 mod report;
-mod saved;
 mod send;
-mod serve;
-mod size;
+mod signals;
 mod verify;
-mod version;
 
 use std::io::ErrorKind;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use args::{Command, OutputArgs};
+use args::{Cli, Command, OutputArgs};
 use config::NoCommand;
 use failure::{Exit, Failure};
-use home::Home;
 use output::{Event, Reporter};
+
+/// Names that are looked up at the same time, each on a thread.
+const NAME_LOOKUPS: usize = 2;
 
 fn main() -> ExitCode {
     let cli = match config::command_line() {
@@ -58,31 +43,60 @@ fn main() -> ExitCode {
         Err(none) => return no_command(none),
     };
     let reporter = Arc::new(Reporter::new(cli.output));
+    if let Err(failure) = output::log::start(&cli.log, &reporter) {
+        reporter.failure(&failure);
+        return ExitCode::from(failure.exit as u8);
+    }
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), command = cli.command.name(), "begins");
     for warning in config::unknown_variables() {
         reporter.warn(warning);
     }
-    let result = match &cli.command {
-        Command::Id => id(&reporter),
-        Command::Hash(args) => hash::run(args, &reporter),
-        Command::Send(args) => send::run(args, &reporter),
-        Command::Receive(args) => receive::run(args, &reporter),
-        Command::Listen(args) => listen::run(args, &reporter),
-        Command::Verify(args) => verify::run(args, &reporter),
-        Command::Contact(args) => contacts::run(args, &reporter),
-        Command::Demo(args) => demo::run(args, &reporter),
-        Command::Rendezvous(args) => rendezvous::run(args, &reporter),
-        Command::Config(args) => config::run(args, cli.output, &reporter),
-        Command::Completions(args) => pages::completions(args, &reporter),
-        Command::Doctor(args) => doctor::run(args, &reporter),
-        Command::Man(args) => pages::man(args, &reporter),
-    };
+    let result = run(&cli, &reporter);
     // How a command failed says more than that it could not be written.
     match result.and_then(|()| reporter.unwritten()) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => {
+            tracing::info!(exit = 0, "ends");
+            ExitCode::SUCCESS
+        }
         Err(failure) => {
+            tracing::info!(exit = failure.exit as u8, code = failure.exit.name(), "ends");
             reporter.failure(&failure);
             ExitCode::from(failure.exit as u8)
         }
+    }
+}
+
+/// Runs the command on one thread, which waits for whatever comes: the network, a signal, an answer. Packets and files have threads of
+/// their own.
+fn run(cli: &Cli, reporter: &Arc<Reporter>) -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(NAME_LOOKUPS)
+        .build()
+        .map_err(|error| {
+            Failure::new(Exit::Other, format!("cannot begin: {}", failure::plain(&error)))
+        })?;
+    let result = runtime.block_on(command(cli, reporter));
+    // A name that is being looked up keeps nobody.
+    runtime.shutdown_background();
+    result
+}
+
+async fn command(cli: &Cli, reporter: &Arc<Reporter>) -> Result<(), Failure> {
+    match &cli.command {
+        Command::Id => id(reporter),
+        Command::Hash(args) => hash::run(args, reporter),
+        Command::Send(args) => send::run(args, reporter).await,
+        Command::Receive(args) => receive::run(args, reporter).await,
+        Command::Listen(args) => listen::run(args, reporter).await,
+        Command::Verify(args) => verify::run(args, reporter).await,
+        Command::Contact(args) => contacts::run(args, reporter),
+        Command::Demo(args) => demo::run(args, reporter).await,
+        Command::Rendezvous(args) => rendezvous::run(args, reporter).await,
+        Command::Config(args) => config::run(args, cli.output, reporter),
+        Command::Completions(args) => pages::completions(args, reporter),
+        Command::Doctor(args) => doctor::run(args, reporter).await,
+        Command::Man(args) => pages::man(args, reporter),
     }
 }
 
@@ -114,7 +128,7 @@ fn no_command(none: NoCommand) -> ExitCode {
 }
 
 fn id(reporter: &Reporter) -> Result<(), Failure> {
-    let node_id = Home::open()?.identity()?.node_id().to_string();
+    let node_id = home::open()?.identity()?.node_id().to_string();
     reporter.event(&Event::Id { node_id: &node_id });
     reporter.answer(node_id);
     Ok(())

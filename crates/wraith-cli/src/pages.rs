@@ -4,29 +4,16 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use clap::Args;
-use clap_complete::Shell;
 use clap_mangen::Man;
 
-use crate::args;
+use crate::args::{self, CompletionsArgs, ManArgs};
 use crate::failure::{Exit, Failure};
 use crate::output::Reporter;
 
-#[derive(Args, Debug)]
-pub struct CompletionsArgs {
-    /// Which shell
-    #[arg(value_name = "SHELL")]
-    pub shell: Shell,
-}
-
-#[derive(Args, Debug)]
-pub struct ManArgs {
-    /// Folder to write wraith.1 and a page of each command into
-    #[arg(value_name = "DIR")]
-    pub dir: Option<PathBuf>,
-}
+/// The day of the command line that the pages describe. `mandoc` finds fault with a page that has none.
+const DATE: &str = "2026-11-22";
 
 pub fn completions(args: &CompletionsArgs, reporter: &Reporter) -> Result<(), Failure> {
     let mut text = Vec::new();
@@ -69,7 +56,7 @@ fn collect(
     // The page's name has dashes, the command line in it has spaces.
     let of = command.clone().display_name(name.to_owned());
     let mut text = Vec::new();
-    let man = Man::new(of).manual("wraith");
+    let man = Man::new(of).date(DATE).manual("wraith");
     man.render_title(&mut text)?;
     man.render_name_section(&mut text)?;
     man.render_synopsis_section(&mut text)?;
@@ -80,16 +67,17 @@ fn collect(
         text.extend_from_slice(exit_status().as_bytes());
     }
     man.render_version_section(&mut text)?;
-    pages.push((format!("{name}.1"), in_ascii(&text)));
+    pages.push((format!("{name}.1"), mended(&text)));
     for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
         collect(sub, &format!("{name}-{}", sub.get_name()), pages)?;
     }
     Ok(())
 }
 
-/// The page with other characters as groff names them: what reads it may not be told that it is UTF-8.
-fn in_ascii(page: &[u8]) -> Vec<u8> {
-    let text = String::from_utf8_lossy(page);
+/// The page as every reader takes it: an empty line between two breaks, to which mandoc objects, is a space, and characters beyond
+/// ASCII are as groff names them, since who reads it may not be told that it is UTF-8.
+fn mended(page: &[u8]) -> Vec<u8> {
+    let text = String::from_utf8_lossy(page).replace("\n.br\n\n.br\n", "\n.sp\n");
     let mut ascii = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

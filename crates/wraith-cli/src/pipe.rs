@@ -2,8 +2,8 @@
 
 use std::io::{self, IsTerminal};
 
+use wraith::{Payload, Target};
 use wraith_files::RelPath;
-use wraith_transfer::{StreamSource, StreamTarget};
 
 use crate::args::{ReceiveArgs, SendArgs};
 use crate::failure::{Exit, Failure};
@@ -14,7 +14,7 @@ use crate::output::Reporter;
 const PIPE_BYTES: usize = 1024 * 1024;
 
 /// Standard input, if it is to be sent.
-pub fn source(args: &SendArgs, reporter: &Reporter) -> Result<Option<StreamSource>, Failure> {
+pub fn source(args: &SendArgs, reporter: &Reporter) -> Result<Option<Payload>, Failure> {
     if !args.is_piped() {
         return Ok(None);
     }
@@ -37,13 +37,13 @@ pub fn source(args: &SendArgs, reporter: &Reporter) -> Result<Option<StreamSourc
         reporter.say("What you type is sent; Ctrl-D ends it.");
     }
     widen(&stdin);
-    Ok(Some(StreamSource::new(args.name.clone(), None, stdin)))
+    Ok(Some(Payload::reader(args.name.clone(), None, stdin)))
 }
 
 /// Where a stream goes; checks that binary data does not go to a terminal.
-pub fn target(args: &ReceiveArgs, reporter: &Reporter) -> Result<StreamTarget, Failure> {
+pub fn target(args: &ReceiveArgs, reporter: &Reporter) -> Result<Target, Failure> {
     if !args.is_piped() {
-        return Ok(StreamTarget::folder());
+        return Ok(Target::folder(&args.out));
     }
     let stdout = io::stdout();
     if stdout.is_terminal() && !args.force {
@@ -54,7 +54,7 @@ pub fn target(args: &ReceiveArgs, reporter: &Reporter) -> Result<StreamTarget, F
     }
     reporter.keep_off_stdout();
     widen(&stdout);
-    Ok(StreamTarget::output(Raw))
+    Ok(Target::writer(Raw))
 }
 
 /// Has a pipe hold more, where it is one.

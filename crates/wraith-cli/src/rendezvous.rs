@@ -1,29 +1,26 @@
 //! `wraith rendezvous`: a meeting place for codes.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use wraith_discovery::rendezvous::Server;
 
 use crate::args::RendezvousArgs;
 use crate::failure::{Exit, Failure, plain};
-use crate::interrupt::Interrupt;
 use crate::output::{Event, Reporter};
+use crate::signals::Signals;
 
 /// Serves until it is told to stop.
-pub fn run(args: &RendezvousArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
+pub async fn run(args: &RendezvousArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
     let failed = |what: &str, error: &std::io::Error| {
         Failure::new(Exit::Other, format!("{what}: {}", plain(error)))
     };
-    let server = Server::bind(args.listen).map_err(|error| {
+    let server = Server::bind(args.listen).await.map_err(|error| {
         failed(&format!("cannot listen on {}", args.listen), &error)
             .hint("choose another address or port with --listen")
     })?;
     let address = server.local_addr().map_err(|error| failed("cannot listen", &error))?;
-    let stop = Arc::new(AtomicBool::new(false));
-    let theirs = Arc::clone(&stop);
-    let interrupt = Interrupt::install(move || theirs.store(true, Relaxed))
-        .map_err(|error| failed("cannot catch signals", &error))?;
+    let signals =
+        Signals::catch(|| ()).map_err(|error| failed("cannot catch signals", &error))?;
     reporter.event(&Event::Listening {
         address: &address.to_string(),
         node_id: None,
@@ -37,6 +34,10 @@ pub fn run(args: &RendezvousArgs, reporter: &Arc<Reporter>) -> Result<(), Failur
          It passes on sealed messages only. Ctrl-C stops.",
         address.port()
     ));
-    server.run(&stop).map_err(|error| failed("cannot go on", &error))?;
-    Err(Failure::new(interrupt.caught().unwrap_or(Exit::Interrupted), "stopped"))
+    let theirs = signals.clone();
+    let stopped = async move {
+        theirs.wait().await;
+    };
+    server.run_until(stopped).await.map_err(|error| failed("cannot go on", &error))?;
+    Err(Failure::new(signals.caught().unwrap_or(Exit::Interrupted), "stopped"))
 }

@@ -32,3 +32,8 @@ pub use path_addr::PathAddr;
 pub use range_set::RangeSet;
 pub use streams::{Read, Role, StreamConfig, StreamEvent, StreamId, Streams};
 pub use time::Time;
+
+/// The example of the README, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,32 +1,50 @@
 //! How one side learns where the other is and what it may fetch: with a [`Ticket`], everything a receiver needs on one
-//! line of text (SPEC §2), or with a [`Code`], a number and two words that people can say, which brings the ticket over
+//! line of text (SPEC §2), or with a [`Code`], a nameplate and two words that people can say, which brings the ticket over
 //! (SPEC §11), or, once it knows the other, without either ([`contact`], SPEC §12).
+//!
+//! ```text
+//!   announce, join             contact::{listen, search}        what an application calls
+//!   code exchange              contact exchange                 who may hear what; each written once
+//!   ──────────────────── MeetingPlace ────────────────────      opaque sealed messages
+//!   lan        rendezvous (client)        places of one's own
+//! ```
+//!
+//! Everything that waits is a future on tokio, of any flavour; dropping it, or the handle that stands for it, ends it. There is
+//! no thread, and nothing wakes up to look whether something has changed.
 //!
 //! Invariants: a [`Ticket`] that exists is well formed; text and bytes become one in [`Ticket::decode`] and `FromStr` and
 //! nowhere else, and whatever they accept encodes to the same bytes again. A [`Code`] is good for one guess, whoever makes
-//! it and wherever: [`Holder`] and [`Guest`] see to it on their sides.
+//! it and wherever: [`Creator`] and [`pake::Joiner`] see to it on their sides, in one state for all places.
 
 #![forbid(unsafe_code)]
 
+mod backoff;
 mod capability;
 mod code;
 pub mod contact;
-mod holder;
 pub mod lan;
-mod meet;
-mod meeting;
-pub mod message;
-pub mod pake;
+mod place;
+mod places;
 mod rates;
 pub mod rendezvous;
 mod ticket;
 pub mod words;
 
 pub use capability::Capability;
-pub use code::{Code, CodeError, MAX_NUMBER};
-pub use holder::{Holder, Judged, Refusal};
+pub use code::{
+    Code, CodeAnnouncement, CodeError, CodeEvent, CodeOptions, Creator, JoinError, Judged,
+    MakeTicket, Met, NoRandomness, NotMet, TicketSide, announce, join, message, pake,
+};
 pub use lan::Lan;
-pub use meet::{Places, Search, Waiting, wait};
-pub use meeting::{Happened, Met, NotMet, Place, Unmet};
-pub use pake::{Giver, Guest};
+pub use place::{
+    Announcement, BoxFuture, ContactTag, End, LAST_WORD_TIMEOUT, MAX_MESSAGE_LEN, MAX_NAMEPLATE,
+    MakeQuestion, MeetingPlace, Place, PlaceCaps, PlaceError, Query, Question, Refusal, Reply,
+    Responder, Response, Topic,
+};
+pub use places::Places;
 pub use ticket::{MAX_ADDRESSES, Ticket, TicketError, VERSION};
+
+/// The example of the README, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -76,9 +76,9 @@ fn work(queue: &Mutex<Receiver<Vec<Found>>>, target: &TargetDir) {
 }
 
 fn copy(found: &Found, target: &TargetDir, buffer: &mut [u8]) -> Result<()> {
-    let (entry, placing) = (&found.entry, Placing::default());
+    let (entry, commit_options) = (&found.entry, CommitOptions::default());
     let Kind::File { size, .. } = entry.kind else {
-        return target.make_symlink(entry, placing.on_conflict).map(drop);
+        return target.make_symlink(entry, commit_options.on_conflict).map(drop);
     };
     let source = found.open()?;
     if size <= CHUNK_BYTES as u64 {
@@ -87,7 +87,7 @@ fn copy(found: &Found, target: &TargetDir, buffer: &mut [u8]) -> Result<()> {
         assert!(source.unchanged(), "{} changed", entry.path.display());
         // The receiver of a transfer hashes, too.
         assert_eq!(small_root(&buffer[..len]), root);
-        return target.write_small(entry, &[&buffer[..len]], placing).map(drop);
+        return target.write_small(entry, &[&buffer[..len]], commit_options).map(drop);
     }
     let part = target.open_or_resume(entry, &[0; 32])?;
     let mut root = RootBuilder::new();
@@ -111,5 +111,5 @@ fn copy(found: &Found, target: &TargetDir, buffer: &mut [u8]) -> Result<()> {
     }
     assert!(source.unchanged(), "{} changed", entry.path.display());
     let root = root.finish(size).expect("every chunk was pushed");
-    part.finish(&root, placing).map(drop)
+    part.finish(&root, commit_options).map(drop)
 }

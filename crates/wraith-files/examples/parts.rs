@@ -128,7 +128,7 @@ impl Setting {
         if !read {
             return part.discard();
         }
-        let placing = Placing { on_conflict: OnConflict::Overwrite, sync: false };
-        part.finish(&self.root, placing).map(drop)
+        let commit_options = CommitOptions { on_conflict: OnConflict::Overwrite, sync: false };
+        part.finish(&self.root, commit_options).map(drop)
     }
 }

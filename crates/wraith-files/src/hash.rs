@@ -75,11 +75,11 @@ pub fn chunk_cv(index: u64, pieces: &[&[u8]]) -> Cv {
 
 /// Root of a file whose whole content is at hand.
 pub fn small_root(content: &[u8]) -> Root {
-    pieces_root(&[content])
+    slices_root(&[content])
 }
 
 /// Root of a file whose whole content is the `pieces` one after the other.
-pub fn pieces_root(pieces: &[&[u8]]) -> Root {
+pub fn slices_root(pieces: &[&[u8]]) -> Root {
     let mut hasher = blake3::Hasher::new();
     update_pieces(&mut hasher, pieces);
     hasher.finalize().into()
@@ -92,7 +92,7 @@ pub fn zero_chunk_cv(index: u64, len: usize) -> Cv {
 
 /// What identifies chunk `index` of a file of `size` bytes: its chaining value, or the root if it is the only chunk.
 pub(crate) fn chunk_hash(size: u64, index: u64, pieces: &[&[u8]]) -> Cv {
-    if size <= CHUNK_BYTES as u64 { pieces_root(pieces) } else { chunk_cv(index, pieces) }
+    if size <= CHUNK_BYTES as u64 { slices_root(pieces) } else { chunk_cv(index, pieces) }
 }
 
 /// The same for a chunk of zeros.
@@ -341,7 +341,7 @@ mod tests {
             cuts.extend([0, len]);
             cuts.sort_unstable();
             let pieces: Vec<&[u8]> = cuts.windows(2).map(|cut| &bytes[cut[0]..cut[1]]).collect();
-            prop_assert_eq!(pieces_root(&pieces), expected(&bytes));
+            prop_assert_eq!(slices_root(&pieces), expected(&bytes));
             prop_assert_eq!(chunk_cv(3, &pieces), chunk_cv(3, &[&bytes]));
         }
     }

@@ -7,10 +7,10 @@
 //!                     first chunk(8) with the top bit set ‖ count(8) ‖ 0(24) ‖ check(8)           a hole
 //! ```
 //!
-//! Integers are little-endian; checks are BLAKE3, a record's keyed with identity, size and time and covering its position.
-//! A record counts if all before it are whole and it is whole: whatever a kill leaves at the end is ignored and overwritten.
-//! A record is appended after its chunk was handed to the kernel. That is enough against a killed process. After a crash of
-//! the machine the boot id differs, and chunks must be compared with their records before they count.
+//! Integers are little-endian; checks are BLAKE3, a journal entry's keyed with identity, size and time and covering its position.
+//! A journal entry counts if all before it are whole and it is whole: whatever a kill leaves at the end is ignored and overwritten.
+//! A journal entry is appended after its chunk was handed to the kernel. That is enough against a killed process. After a crash of
+//! the machine the boot id differs, and chunks must be compared with their entries before they count.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::OnceLock;
@@ -24,11 +24,11 @@ use crate::write::write_all_at;
 
 const MAGIC: &[u8; 16] = b"wraith journal 1";
 pub(crate) const HEADER_BYTES: usize = 128;
-pub(crate) const RECORD_BYTES: usize = 48;
+pub(crate) const ENTRY_BYTES: usize = 48;
 const HOLE: u64 = 1 << 63;
 
 /// Records read at once.
-const RECORDS_PER_READ: usize = 1024;
+const ENTRIES_PER_READ: usize = 1024;
 
 /// What a journal belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,9 +76,9 @@ impl Header {
         })
     }
 
-    /// Keys the checks of records, so that no record of another file or version counts.
-    fn record_key(&self) -> [u8; 32] {
-        let mut hasher = blake3::Hasher::new_derive_key("wraith/1 journal records");
+    /// Keys the checks of entries, so that no journal entry of another file or version counts.
+    fn entry_key(&self) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new_derive_key("wraith/1 journal entries");
         hasher.update(&self.identity).update(&self.size.to_le_bytes());
         hasher.update(&self.mtime.s.to_le_bytes()).update(&self.mtime.ns.to_le_bytes());
         hasher.finalize().into()
@@ -92,18 +92,18 @@ impl Header {
     }
 }
 
-/// What a record says is on disk, verified.
+/// What a journal entry says is on disk, verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Record {
+pub(crate) enum JournalEntry {
     /// A chunk with this hash.
     Chunk { index: u64, cv: Cv },
     /// Chunks of zeros.
     Hole { first: u64, count: u64 },
 }
 
-impl Record {
-    fn encode(&self, key: &[u8; 32], position: u64) -> [u8; RECORD_BYTES] {
-        let mut bytes = [0; RECORD_BYTES];
+impl JournalEntry {
+    fn encode(&self, key: &[u8; 32], position: u64) -> [u8; ENTRY_BYTES] {
+        let mut bytes = [0; ENTRY_BYTES];
         match self {
             Self::Chunk { index, cv } => {
                 bytes[..8].copy_from_slice(&index.to_le_bytes());
@@ -114,19 +114,19 @@ impl Record {
                 bytes[8..16].copy_from_slice(&count.to_le_bytes());
             }
         }
-        let check = record_check(key, position, &bytes);
+        let check = entry_check(key, position, &bytes);
         bytes[40..].copy_from_slice(&check);
         bytes
     }
 
     /// `None` if it is torn, forged, elsewhere, or about chunks beyond `chunks`.
     fn decode(
-        bytes: &[u8; RECORD_BYTES],
+        bytes: &[u8; ENTRY_BYTES],
         key: &[u8; 32],
         position: u64,
         chunks: u64,
     ) -> Option<Self> {
-        if bytes[40..] != record_check(key, position, bytes) {
+        if bytes[40..] != entry_check(key, position, bytes) {
             return None;
         }
         let word = |at: usize| Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?));
@@ -141,7 +141,7 @@ impl Record {
     }
 }
 
-fn record_check(key: &[u8; 32], position: u64, bytes: &[u8; RECORD_BYTES]) -> [u8; 8] {
+fn entry_check(key: &[u8; 32], position: u64, bytes: &[u8; ENTRY_BYTES]) -> [u8; 8] {
     // One block of BLAKE3: 40 + 8 bytes.
     let mut message = *bytes;
     message[40..].copy_from_slice(&position.to_le_bytes());
@@ -155,7 +155,7 @@ pub(crate) struct Journal {
     fd: OwnedFd,
     header: Header,
     key: [u8; 32],
-    /// End of the last whole record; the next one goes here.
+    /// End of the last whole journal entry; the next one goes here.
     end: u64,
 }
 
@@ -168,7 +168,7 @@ impl Journal {
         let written =
             ftruncate(&fd, 0).and_then(|()| write_all_at(fd.as_fd(), &[&header.encode()], 0));
         match written {
-            Ok(()) => Ok(Self { fd, key: header.record_key(), header, end: HEADER_BYTES as u64 }),
+            Ok(()) => Ok(Self { fd, key: header.entry_key(), header, end: HEADER_BYTES as u64 }),
             Err(errno) => Err((fd, errno)),
         }
     }
@@ -182,25 +182,25 @@ impl Journal {
 
     /// Continues the journal in `fd`, whose header was read. Nothing is known until [`Self::replay`].
     pub(crate) fn continued(fd: OwnedFd, header: Header) -> Self {
-        Self { fd, key: header.record_key(), header, end: HEADER_BYTES as u64 }
+        Self { fd, key: header.entry_key(), header, end: HEADER_BYTES as u64 }
     }
 
-    /// Calls `each` with every whole record from the start, until it returns false. The next [`Self::append`] goes behind
-    /// the last whole record in any case.
-    pub(crate) fn replay(&mut self, mut each: impl FnMut(Record) -> bool) -> Result<()> {
+    /// Calls `each` with every whole journal entry from the start, until it returns false. The next [`Self::append`] goes behind
+    /// the last whole journal entry in any case.
+    pub(crate) fn replay(&mut self, mut each: impl FnMut(JournalEntry) -> bool) -> Result<()> {
         let mut wanted = true;
         let chunks = chunk_count(self.header.size);
-        let mut buffer = vec![0; RECORDS_PER_READ * RECORD_BYTES];
+        let mut buffer = vec![0; ENTRIES_PER_READ * ENTRY_BYTES];
         self.end = HEADER_BYTES as u64;
         loop {
             let read = read_full(&self.fd, &mut buffer, self.end)?;
-            let (records, _torn) = buffer[..read].as_chunks::<RECORD_BYTES>();
-            for bytes in records {
-                let Some(record) = Record::decode(bytes, &self.key, self.end, chunks) else {
+            let (entries, _torn) = buffer[..read].as_chunks::<ENTRY_BYTES>();
+            for bytes in entries {
+                let Some(record) = JournalEntry::decode(bytes, &self.key, self.end, chunks) else {
                     return Ok(());
                 };
                 wanted = wanted && each(record);
-                self.end += RECORD_BYTES as u64;
+                self.end += ENTRY_BYTES as u64;
             }
             if read < buffer.len() {
                 return Ok(());
@@ -208,10 +208,10 @@ impl Journal {
         }
     }
 
-    /// Appends a record with one write. If that fails, the journal is as before.
-    pub(crate) fn append(&mut self, record: &Record) -> Result<()> {
+    /// Appends a journal entry with one write. If that fails, the journal is as before.
+    pub(crate) fn append(&mut self, record: &JournalEntry) -> Result<()> {
         write_all_at(self.fd.as_fd(), &[&record.encode(&self.key, self.end)], self.end)?;
-        self.end += RECORD_BYTES as u64;
+        self.end += ENTRY_BYTES as u64;
         Ok(())
     }
 
@@ -273,21 +273,22 @@ mod tests {
         Journal::begin(fd(), header).map_err(|(_, errno)| errno).unwrap()
     }
 
-    fn records(journal: &mut Journal) -> Vec<Record> {
-        let mut records = Vec::new();
+    fn entries(journal: &mut Journal) -> Vec<JournalEntry> {
+        let mut entries = Vec::new();
         journal
             .replay(|record| {
-                records.push(record);
+                entries.push(record);
                 true
             })
             .unwrap();
-        records
+        entries
     }
 
-    fn any_record() -> impl Strategy<Value = Record> {
+    fn any_entry() -> impl Strategy<Value = JournalEntry> {
         prop_oneof![
-            (0u64..1 << 22, any::<Cv>()).prop_map(|(index, cv)| Record::Chunk { index, cv }),
-            (0u64..1 << 21, 0u64..1 << 21).prop_map(|(first, count)| Record::Hole { first, count }),
+            (0u64..1 << 22, any::<Cv>()).prop_map(|(index, cv)| JournalEntry::Chunk { index, cv }),
+            (0u64..1 << 21, 0u64..1 << 21)
+                .prop_map(|(first, count)| JournalEntry::Hole { first, count }),
         ]
     }
 
@@ -329,52 +330,52 @@ mod tests {
     #[test]
     fn records_beyond_the_file_end_the_journal() {
         let mut journal = begin(Header { size: 1 << 20, ..header() });
-        journal.append(&Record::Chunk { index: 3, cv: [1; 32] }).unwrap();
-        journal.append(&Record::Chunk { index: 4, cv: [1; 32] }).unwrap();
-        assert_eq!(records(&mut journal).len(), 1);
-        journal.append(&Record::Hole { first: 2, count: u64::MAX - 1 }).unwrap();
-        assert_eq!(records(&mut journal).len(), 1);
+        journal.append(&JournalEntry::Chunk { index: 3, cv: [1; 32] }).unwrap();
+        journal.append(&JournalEntry::Chunk { index: 4, cv: [1; 32] }).unwrap();
+        assert_eq!(entries(&mut journal).len(), 1);
+        journal.append(&JournalEntry::Hole { first: 2, count: u64::MAX - 1 }).unwrap();
+        assert_eq!(entries(&mut journal).len(), 1);
     }
 
     #[test]
     fn records_of_another_version_of_the_file_do_not_count() {
         let mut journal = begin(header());
-        journal.append(&Record::Chunk { index: 0, cv: [1; 32] }).unwrap();
+        journal.append(&JournalEntry::Chunk { index: 0, cv: [1; 32] }).unwrap();
         let other = Header { mtime: Mtime { s: 0, ns: 0 }, ..header() };
-        assert_eq!(records(&mut Journal::continued(journal.into_fd(), other)), []);
+        assert_eq!(entries(&mut Journal::continued(journal.into_fd(), other)), []);
     }
 
     #[test]
     fn more_records_than_are_read_at_once_come_back() {
         let mut journal = begin(header());
-        let all: Vec<Record> = (0..RECORDS_PER_READ as u64 * 2 + 1)
-            .map(|index| Record::Chunk { index, cv: [index as u8; 32] })
+        let all: Vec<JournalEntry> = (0..ENTRIES_PER_READ as u64 * 2 + 1)
+            .map(|index| JournalEntry::Chunk { index, cv: [index as u8; 32] })
             .collect();
         all.iter().for_each(|record| journal.append(record).unwrap());
-        assert_eq!(records(&mut journal), all);
+        assert_eq!(entries(&mut journal), all);
     }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
         #[test]
         fn a_journal_cut_anywhere_yields_the_whole_records_before_and_goes_on(
-            all in proptest::collection::vec(any_record(), 0..6), garbage in any::<[u8; 60]>(),
+            all in proptest::collection::vec(any_entry(), 0..6), garbage in any::<[u8; 60]>(),
         ) {
             let mut journal = begin(header());
             all.iter().for_each(|record| journal.append(record).unwrap());
             let bytes = bytes_of(&journal);
             for cut in HEADER_BYTES..=bytes.len() {
-                let whole = (cut - HEADER_BYTES) / RECORD_BYTES;
+                let whole = (cut - HEADER_BYTES) / ENTRY_BYTES;
                 let mut torn = [&bytes[..cut], &garbage[..]].concat();
                 if let Some(byte) = bytes.get(cut) {
                     // What is torn off must not come back by chance.
                     torn[cut] = !byte;
                 }
                 let mut torn = Journal::continued(with_bytes(&torn), header());
-                prop_assert_eq!(&records(&mut torn)[..], &all[..whole]);
-                let next = Record::Chunk { index: 77, cv: [7; 32] };
+                prop_assert_eq!(&entries(&mut torn)[..], &all[..whole]);
+                let next = JournalEntry::Chunk { index: 77, cv: [7; 32] };
                 torn.append(&next).unwrap();
-                let again = records(&mut torn);
+                let again = entries(&mut torn);
                 prop_assert_eq!(&again[..whole], &all[..whole]);
                 prop_assert_eq!(again.get(whole), Some(&next));
             }
@@ -382,7 +383,7 @@ mod tests {
 
         #[test]
         fn a_flipped_bit_ends_the_journal_there(
-            all in proptest::collection::vec(any_record(), 1..6), bit in any::<prop::sample::Index>(),
+            all in proptest::collection::vec(any_entry(), 1..6), bit in any::<prop::sample::Index>(),
         ) {
             let mut journal = begin(header());
             all.iter().for_each(|record| journal.append(record).unwrap());
@@ -390,7 +391,7 @@ mod tests {
             let bit = bit.index((bytes.len() - HEADER_BYTES) * 8);
             bytes[HEADER_BYTES + bit / 8] ^= 1 << (bit % 8);
             let mut changed = Journal::continued(with_bytes(&bytes), header());
-            prop_assert_eq!(&records(&mut changed)[..], &all[..bit / 8 / RECORD_BYTES]);
+            prop_assert_eq!(&entries(&mut changed)[..], &all[..bit / 8 / ENTRY_BYTES]);
         }
     }
 }

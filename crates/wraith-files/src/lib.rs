@@ -11,7 +11,7 @@
 //!
 //! ```no_run
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! use wraith_files::{Placing, TargetDir, Walk, small_root};
+//! use wraith_files::{CommitOptions, TargetDir, Walk, small_root};
 //!
 //! let target = TargetDir::open("inbox".as_ref())?;
 //! for found in Walk::new(&["photos"])? {
@@ -21,7 +21,7 @@
 //!         let mut content = vec![0; source.size() as usize];
 //!         source.read_chunk(0, &mut content)?;
 //!         println!("{:?}", small_root(&content));
-//!         target.write_small(&found.entry, &[&content], Placing::default())?;
+//!         target.write_small(&found.entry, &[&content], CommitOptions::default())?;
 //!     }
 //! }
 //! # Ok(()) }
@@ -29,51 +29,57 @@
 #![forbid(unsafe_code)]
 
 mod beneath;
-mod chunks;
+mod commit;
 mod compare;
+mod content_defined_chunking;
+mod created_dirs;
+mod delta_match;
 mod dirs;
 mod entry;
 mod error;
 mod hash;
+mod hidden_names;
+mod interval_set;
 mod journal;
-mod made_dirs;
-mod names;
-mod part;
+mod journal_pool;
+mod part_file;
 mod path;
-mod pieces;
-mod place;
 mod recheck;
 mod resume;
-mod similar;
-mod small;
+mod small_file;
 mod source;
-mod spares;
 mod stream;
 mod target;
+mod target_state;
 mod walk;
 mod write;
 
-pub use chunks::ChunkRanges;
+pub use commit::{CommitOptions, Committed, OnConflict, Outcome};
+pub use content_defined_chunking::{
+    Cutter, PIECE_AVERAGE_MAX, PIECE_AVERAGE_MIN, Piece, PieceHash, PieceSize, piece_hash,
+};
+pub use delta_match::{Assembler, Known, NewPiece, OldPieces, unused};
 pub use entry::{
     BadEntry, ENTRY_BYTES_MAX, Entry, FILE_BYTES_MAX, Kind, LINK_TARGET_BYTES_MAX, MODE_BITS, Mtime,
 };
 pub use error::{Error, Result};
 pub use hash::{
-    CHUNK_BYTES, Cv, Root, RootBuilder, chunk_count, chunk_cv, chunk_len, pieces_root, small_root,
+    CHUNK_BYTES, Cv, Root, RootBuilder, chunk_count, chunk_cv, chunk_len, slices_root, small_root,
     zero_chunk_cv,
 };
+pub use interval_set::IntervalSet;
 pub use journal::boot_id;
-pub use part::PartFile;
+pub use part_file::PartFile;
 pub use path::{
     COMPONENT_BYTES_MAX, DEPTH_MAX, PATH_BYTES_MAX, RelPath, UnsafeName, UnsafeReason, shown,
 };
-pub use pieces::{
-    Cutter, PIECE_AVERAGE_MAX, PIECE_AVERAGE_MIN, Piece, PieceHash, PieceSize, piece_hash,
-};
-pub use place::{OnConflict, Outcome, Placed, Placing};
-pub use similar::{Assembler, Known, NewPiece, OldPieces, unused};
 pub use source::{Run, Runs, SourceFile, Stamp};
 pub use stream::StreamFile;
 pub use target::{Existing, ExistingKind, TargetDir};
 pub use walk::{Found, SkipReason, Skipped, Walk, WalkSummary, root_name};
-pub use write::Losses;
+pub use write::MetadataErrors;
+
+/// The example of the README, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -11,15 +11,15 @@ use std::sync::PoisonError;
 use rustix::fs::{AtFlags, Mode, fdatasync, renameat, unlinkat};
 use rustix::io::{Errno, pread};
 
-use crate::chunks::ChunkRanges;
 use crate::error::{Context, Error, Result};
 use crate::hash::{
     CHUNK_BYTES, Cv, RootBuilder, chunk_count, chunk_hash, chunk_len, zero_chunk_hash,
 };
-use crate::journal::{Header, Journal, Record, boot_id};
-use crate::part::{PartFile, file_id};
+use crate::interval_set::IntervalSet;
+use crate::journal::{Header, Journal, JournalEntry, boot_id};
+use crate::part_file::{PartFile, file_id};
 use crate::path::shown;
-use crate::small::create_hidden;
+use crate::small_file::create_hidden;
 
 impl PartFile {
     /// Reads the chunks that were recorded before the machine was restarted, and counts those that still have their hash.
@@ -35,7 +35,7 @@ impl PartFile {
             state.journal = Some(proven.journal);
             state.have = proven.have;
             state.root = proven.root;
-            state.unhashed_holes = ChunkRanges::new();
+            state.unhashed_holes = IntervalSet::new();
             state.unproven = false;
         }
         Ok(())
@@ -45,7 +45,7 @@ impl PartFile {
 /// What was found true, and the journal that says so.
 struct Proven {
     journal: Journal,
-    have: ChunkRanges,
+    have: IntervalSet,
     root: RootBuilder,
 }
 
@@ -67,8 +67,8 @@ fn prove(
     let (mut read, mut stopped, mut failed) = (0, false, Ok(()));
     let replayed = old.replay(|record| {
         failed = match record {
-            Record::Chunk { index, cv } => proof.check_chunk(index, cv),
-            Record::Hole { first, count } => proof.check_hole(first..first + count),
+            JournalEntry::Chunk { index, cv } => proof.check_chunk(index, cv),
+            JournalEntry::Hole { first, count } => proof.check_hole(first..first + count),
         };
         read += 1;
         stopped = !progress(read);
@@ -104,7 +104,7 @@ impl<'a> Proof<'a> {
         let header = Header { boot_id: boot_id(), part: id, ..*old };
         let journal = Journal::begin(fd, header).map_err(|(_, errno)| errno);
         let journal = journal.context(path, "write its journal")?;
-        let proven = Proven { journal, have: ChunkRanges::new(), root: RootBuilder::new() };
+        let proven = Proven { journal, have: IntervalSet::new(), root: RootBuilder::new() };
         Ok(Self { part, proven, buffer: vec![0; CHUNK_BYTES] })
     }
 
@@ -112,7 +112,7 @@ impl<'a> Proof<'a> {
         if self.proven.have.contains(index) || self.hash_on_disk(index)? != Some(cv) {
             return Ok(());
         }
-        self.append(&Record::Chunk { index, cv })?;
+        self.append(&JournalEntry::Chunk { index, cv })?;
         self.proven.have.insert(index..index + 1);
         self.proven.root.set(index, cv);
         Ok(())
@@ -141,12 +141,12 @@ impl<'a> Proof<'a> {
         if zeros.is_empty() {
             return Ok(());
         }
-        self.append(&Record::Hole { first: zeros.start, count: zeros.end - zeros.start })?;
+        self.append(&JournalEntry::Hole { first: zeros.start, count: zeros.end - zeros.start })?;
         self.proven.have.insert(zeros);
         Ok(())
     }
 
-    fn append(&mut self, record: &Record) -> Result<()> {
+    fn append(&mut self, record: &JournalEntry) -> Result<()> {
         self.proven.journal.append(record).context(self.part.path.as_bytes(), "write its journal")
     }
 
@@ -177,10 +177,10 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::commit::CommitOptions;
     use crate::entry::{Entry, Kind, Mtime};
     use crate::hash::{chunk_cv, small_root};
     use crate::path::RelPath;
-    use crate::place::Placing;
     use crate::target::TargetDir;
 
     const KEY: [u8; 32] = [1; 32];
@@ -263,7 +263,7 @@ mod tests {
         assert_eq!(ranges(&part), [0..2, 3..4, 5..7, 8..9]);
         [2, 4].iter().for_each(|index| put(&part, &bytes, *index));
         part.write_hole(7..8).unwrap();
-        part.finish(&small_root(&bytes), Placing::default()).unwrap();
+        part.finish(&small_root(&bytes), CommitOptions::default()).unwrap();
         drop((part, target));
         assert_eq!(fs::read(dir.path().join("f")).unwrap(), bytes);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
@@ -288,7 +288,7 @@ mod tests {
         part.recheck(|_| true).unwrap();
         assert_eq!(ranges(&part), [0..1, 2..9]);
         put(&part, &bytes, 1);
-        part.finish(&small_root(&bytes), Placing::default()).unwrap();
+        part.finish(&small_root(&bytes), CommitOptions::default()).unwrap();
         assert_eq!(fs::read(dir.path().join("f")).unwrap(), bytes);
     }
 

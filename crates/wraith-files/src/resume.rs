@@ -11,15 +11,15 @@ use rustix::fs::{AtFlags, Mode, OFlags, fstat, ftruncate, openat, statat, unlink
 use rustix::io::Errno;
 
 use crate::beneath::open_child;
+use crate::commit::{is_at, lock_file, remove_hidden};
 use crate::entry::Entry;
 use crate::error::{Context, Error, Result};
-use crate::journal::{Header, Journal, Record, boot_id};
-use crate::names::HiddenNames;
-use crate::part::{PartFile, file_id, is_own, is_private, open_part};
+use crate::hidden_names::HiddenNames;
+use crate::journal::{Header, Journal, JournalEntry, boot_id};
+use crate::part_file::{PartFile, file_id, is_own, is_private, open_part};
 use crate::path::{RelPath, shown};
-use crate::place::{is_at, lock_file, remove_hidden};
-use crate::small::create_hidden;
-use crate::target::Inner;
+use crate::small_file::create_hidden;
+use crate::target_state::TargetState;
 
 /// What was found under one pair of hidden names.
 enum Slot {
@@ -49,7 +49,7 @@ fn candidates(path: &RelPath, identity: &[u8; 32]) -> [HiddenNames; 2] {
 
 /// See [`crate::TargetDir::resume`].
 pub(crate) fn resume(
-    target: &Arc<Inner>,
+    target: &Arc<TargetState>,
     entry: &Entry,
     key: &[u8; 32],
 ) -> Result<Option<PartFile>> {
@@ -65,7 +65,7 @@ pub(crate) fn resume(
                 return continued(target, entry, parent, names, part, journal).map(Some);
             }
             Slot::Busy => return Err(Error::InUse { path: shown(entry.path.as_bytes()) }),
-            // Such as the spare journals of a killed process.
+            // Such as the pooled journals of a killed process.
             Slot::Stale(journal) => clear(&parent, &names, journal, &entry.path)?,
             Slot::Empty | Slot::Foreign => {}
         }
@@ -75,7 +75,7 @@ pub(crate) fn resume(
 
 /// See [`crate::TargetDir::open_or_resume`].
 pub(crate) fn open_or_resume(
-    target: &Arc<Inner>,
+    target: &Arc<TargetState>,
     entry: &Entry,
     key: &[u8; 32],
 ) -> Result<PartFile> {
@@ -96,7 +96,7 @@ pub(crate) fn open_or_resume(
 }
 
 /// Removes what is left of the file at `path` under this `key`, or of nobody.
-pub(crate) fn sweep(target: &Arc<Inner>, entry: &Entry, key: &[u8; 32]) -> Result<()> {
+pub(crate) fn sweep(target: &Arc<TargetState>, entry: &Entry, key: &[u8; 32]) -> Result<()> {
     let path = &entry.path;
     let parent = match target.dirs.get(path.parent_bytes().unwrap_or_default()) {
         Err(Errno::NOENT) => return Ok(()),
@@ -180,14 +180,14 @@ fn has_size(fd: &OwnedFd, size: u64) -> bool {
     fstat(fd).is_ok_and(|stat| stat.st_size as u64 == size)
 }
 
-/// A locked journal under its name, a spare one or a new one. `None` if somebody else was faster.
+/// A locked journal under its name, a pooled one or a new one. `None` if somebody else was faster.
 fn new_journal(
-    target: &Inner,
+    target: &TargetState,
     parent: &OwnedFd,
     names: &HiddenNames,
     path: &RelPath,
 ) -> Result<Option<OwnedFd>> {
-    if let Some(journal) = target.spares.take(parent, &names.journal) {
+    if let Some(journal) = target.journal_pool.take(parent, &names.journal) {
         return Ok(Some(journal));
     }
     match create_hidden(parent.as_fd(), &names.journal, PRIVATE) {
@@ -202,7 +202,7 @@ const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
 
 /// Makes an empty part under a journal that is ours.
 fn begin(
-    target: &Arc<Inner>,
+    target: &Arc<TargetState>,
     entry: &Entry,
     parent: Arc<OwnedFd>,
     names: HiddenNames,
@@ -250,7 +250,7 @@ fn make_part(parent: &OwnedFd, name: &[u8], size: u64) -> rustix::io::Result<Own
 
 /// Reads what the journal says.
 fn continued(
-    target: &Arc<Inner>,
+    target: &Arc<TargetState>,
     entry: &Entry,
     parent: Arc<OwnedFd>,
     names: HiddenNames,
@@ -269,11 +269,11 @@ fn continued(
         any = true;
         match record {
             _ if !is_current => {}
-            Record::Chunk { index, cv } => {
+            JournalEntry::Chunk { index, cv } => {
                 have.insert(index..index + 1);
                 root.set(index, cv);
             }
-            Record::Hole { first, count } => {
+            JournalEntry::Hole { first, count } => {
                 have.insert(first..first + count);
                 holes.insert(first..first + count);
             }

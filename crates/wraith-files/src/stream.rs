@@ -9,12 +9,12 @@ use std::sync::Arc;
 use rustix::fs::{AtFlags, Mode, fdatasync, unlinkat};
 use rustix::io::Errno;
 
+use crate::commit::{CommitOptions, Committed, HiddenFile, commit};
 use crate::error::{Context, Error, Result};
 use crate::hash::Root;
-use crate::names::replacement_name;
+use crate::hidden_names::replacement_name;
 use crate::path::{RelPath, shown};
-use crate::place::{HiddenFile, Placed, Placing, place};
-use crate::small::create_hidden;
+use crate::small_file::create_hidden;
 use crate::target::TargetDir;
 use crate::write::write_all_at;
 
@@ -57,19 +57,22 @@ impl StreamFile {
     }
 
     /// Gives it its name. `root` is the BLAKE3 of what was written.
-    pub fn finish(mut self, root: &Root, placing: Placing) -> Result<Placed> {
-        if placing.sync {
+    pub fn finish(mut self, root: &Root, commit_options: CommitOptions) -> Result<Committed> {
+        if commit_options.sync {
             fdatasync(&self.fd).context(self.path.as_bytes(), "write it through to the disk")?;
         }
         // Only the name itself is compared; what has a number is another file.
         let same = |_: std::os::fd::BorrowedFd<'_>, name: &[u8]| {
             name == self.path.file_name()
-                && self.target.root_of(&self.path).is_ok_and(|there| there.as_ref() == Some(root))
+                && self
+                    .target
+                    .root_of(&self.path, || true)
+                    .is_ok_and(|there| there.as_ref() == Some(root))
         };
         let file = HiddenFile { fd: &self.fd, name: &self.hidden, same };
-        let placed = place(&file, self.dir.as_fd(), &self.path, placing.on_conflict)?;
-        self.has_name = placed.outcome.is_new();
-        Ok(placed)
+        let committed = commit(&file, self.dir.as_fd(), &self.path, commit_options.on_conflict)?;
+        self.has_name = committed.outcome.is_new();
+        Ok(committed)
     }
 }
 
@@ -87,14 +90,14 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::place::{OnConflict, Outcome};
+    use crate::commit::{OnConflict, Outcome};
 
-    fn finish(dir: &std::path::Path, content: &[u8], on_conflict: OnConflict) -> Placed {
+    fn finish(dir: &std::path::Path, content: &[u8], on_conflict: OnConflict) -> Committed {
         let target = TargetDir::open(dir).unwrap();
         let mut file = target.create_stream(&RelPath::parse(b"a.txt").unwrap()).unwrap();
         content.chunks(3).for_each(|piece| file.write(piece).unwrap());
-        let placing = Placing { on_conflict, sync: true };
-        file.finish(blake3::hash(content).as_bytes(), placing).unwrap()
+        let commit_options = CommitOptions { on_conflict, sync: true };
+        file.finish(blake3::hash(content).as_bytes(), commit_options).unwrap()
     }
 
     #[test]

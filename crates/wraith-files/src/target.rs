@@ -7,7 +7,7 @@
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use rustix::fs::{
     AtFlags, FileType, Mode, OFlags, fchmod, fstat, fstatvfs, mkdirat, open, openat, readlinkat,
@@ -16,34 +16,23 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use crate::beneath::{Beneath, DIR_HANDLE, open_child};
+use crate::commit::{CommitOptions, Committed, NewLink, OnConflict, commit};
 use crate::dirs::Dirs;
 use crate::entry::{Entry, Kind};
 use crate::error::{Context, Error, Result};
 use crate::hash::{CHUNK_BYTES, Root};
-use crate::made_dirs::MadeDirs;
-use crate::part::PartFile;
+use crate::journal_pool::JournalPool;
+use crate::part_file::PartFile;
 use crate::path::{RelPath, shown};
-use crate::place::{NewLink, OnConflict, Placed, Placing, place};
 use crate::resume;
-use crate::small::{self, Linking};
+use crate::small_file::{self, Linking};
 use crate::source::{SourceFile, Stamp};
-use crate::spares::SpareJournals;
-use crate::write::{Losses, PERMISSION_BITS, permissions, set_metadata, timestamps};
+use crate::target_state::{TargetState, lock};
+use crate::write::{MetadataErrors, PERMISSION_BITS, permissions, set_metadata, timestamps};
 
 /// A directory files are received into. Cloning is cheap; any number of threads may use it at once.
 #[derive(Clone, Debug)]
-pub struct TargetDir(Arc<Inner>);
-
-#[derive(Debug)]
-pub(crate) struct Inner {
-    /// The root, open for reading, for calls that want that.
-    root: OwnedFd,
-    pub(crate) dirs: Dirs,
-    linking: Linking,
-    made: Mutex<MadeDirs>,
-    losses: Mutex<Losses>,
-    pub(crate) spares: SpareJournals,
-}
+pub struct TargetDir(Arc<TargetState>);
 
 /// What stands under a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,13 +66,13 @@ impl TargetDir {
         let root = root.context(shown_dir, "open the target folder")?;
         let handle = rustix::fs::openat(&root, c".", DIR_HANDLE | OFlags::CLOEXEC, Mode::empty());
         let handle = handle.context(shown_dir, "open the target folder")?;
-        Ok(Self(Arc::new(Inner {
+        Ok(Self(Arc::new(TargetState {
             root,
             dirs: Dirs::new(Beneath::new(handle)),
             linking: Linking::default(),
             made: Mutex::default(),
-            losses: Mutex::default(),
-            spares: SpareJournals::default(),
+            metadata_errors: Mutex::default(),
+            journal_pool: JournalPool::default(),
         })))
     }
 
@@ -99,8 +88,8 @@ impl TargetDir {
     }
 
     /// Metadata that could not be set so far.
-    pub fn losses(&self) -> Losses {
-        *lock(&self.0.losses)
+    pub fn metadata_errors(&self) -> MetadataErrors {
+        *lock(&self.0.metadata_errors)
     }
 
     /// What stands at `path`, not following links. `None` if nothing does.
@@ -157,12 +146,12 @@ impl TargetDir {
         SourceFile::open(self.0.dirs.beneath(), path.as_bytes(), path, &existing.stamp)
     }
 
-    /// BLAKE3 of the regular file at `path`, read in full. `None` if there is none. [`Error::Changed`] if it changes
-    /// meanwhile.
-    pub fn root_of(&self, path: &RelPath) -> Result<Option<Root>> {
+    /// BLAKE3 of the regular file at `path`, read in full. `None` if there is none, or as soon as `go_on`, which is asked before
+    /// each chunk, says no. [`Error::Changed`] if it changes meanwhile.
+    pub fn root_of(&self, path: &RelPath, go_on: impl Fn() -> bool) -> Result<Option<Root>> {
         match self.existing(path)? {
             Some(existing) if existing.kind == ExistingKind::File => {
-                source_root(&self.open_existing(path, &existing)?).map(Some)
+                source_root(&self.open_existing(path, &existing)?, go_on)
             }
             _ => Ok(None),
         }
@@ -203,7 +192,7 @@ impl TargetDir {
             lock(&self.0.made).push(path, entry.mode, entry.mtime);
         } else if permissions(&stat) == growing {
             lock(&self.0.made).push(path, growing, entry.mtime);
-            self.lose(Losses {
+            self.add_metadata_errors(MetadataErrors {
                 modes: u64::from(growing != entry.mode & PERMISSION_BITS),
                 times: 0,
             });
@@ -218,13 +207,13 @@ impl TargetDir {
     /// place. Returns the first error after having tried all.
     pub fn finish_dirs(&self) -> Result<()> {
         // Removing a journal later would change its folder's time.
-        self.0.spares.clear();
+        self.0.journal_pool.clear();
         let mut first_error = Ok(());
         let made = std::mem::take(&mut *lock(&self.0.made));
         for (path, mode, mtime) in made.deepest_first() {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY;
             match self.0.dirs.beneath().open_file(path, flags) {
-                Ok(fd) => self.lose(set_metadata(fd.as_fd(), mode, mtime)),
+                Ok(fd) => self.add_metadata_errors(set_metadata(fd.as_fd(), mode, mtime)),
                 // Removed or replaced by someone: then it is theirs.
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
                 Err(errno) if first_error.is_ok() => {
@@ -233,37 +222,52 @@ impl TargetDir {
                 Err(_) => {}
             }
         }
-        self.lose(Losses { modes: 0, times: made.forgotten() });
+        self.add_metadata_errors(MetadataErrors { modes: 0, times: made.forgotten() });
         first_error
     }
 
     /// Makes the link `entry`. It is never followed by this crate, so it may point anywhere; see [`Entry::link_escapes`].
-    pub fn make_symlink(&self, entry: &Entry, on_conflict: OnConflict) -> Result<Placed> {
+    pub fn make_symlink(&self, entry: &Entry, on_conflict: OnConflict) -> Result<Committed> {
         let path = &entry.path;
         let Kind::Symlink { target } = &entry.kind else {
             return Err(Error::Misuse { path: shown(path.as_bytes()), what: "it is no link" });
         };
         self.in_parent(path, "create the link", |parent| {
-            let placed = place(&NewLink { target }, parent.as_fd(), path, on_conflict)?;
-            if placed.outcome.is_new() {
-                let (name, times) = (placed.path.file_name(), timestamps(entry.mtime));
+            let committed = commit(&NewLink { target }, parent.as_fd(), path, on_conflict)?;
+            if committed.outcome.is_new() {
+                let (name, times) = (committed.path.file_name(), timestamps(entry.mtime));
                 let set = utimensat(parent, name, &times, AtFlags::SYMLINK_NOFOLLOW);
-                self.lose(Losses { modes: 0, times: u64::from(set.is_err()) });
+                self.add_metadata_errors(MetadataErrors {
+                    modes: 0,
+                    times: u64::from(set.is_err()),
+                });
             }
-            Ok(placed)
+            Ok(committed)
         })
     }
 
     /// Makes the file `entry`, whose whole content is the `pieces` one after the other, already verified by the caller
-    /// ([`crate::pieces_root`]). It appears complete or not at all. [`Error::Mismatch`] if the length is not the entry's.
-    pub fn write_small(&self, entry: &Entry, pieces: &[&[u8]], placing: Placing) -> Result<Placed> {
+    /// ([`crate::slices_root`]). It appears complete or not at all. [`Error::Mismatch`] if the length is not the entry's.
+    pub fn write_small(
+        &self,
+        entry: &Entry,
+        pieces: &[&[u8]],
+        commit_options: CommitOptions,
+    ) -> Result<Committed> {
         self.in_parent(&entry.path, "create it", |parent| {
-            let mut losses = Losses::default();
+            let mut metadata_errors = MetadataErrors::default();
             let linking = &self.0.linking;
             let dir = parent.as_fd();
-            let placed = small::write_small(linking, dir, entry, pieces, placing, &mut losses);
-            self.lose(losses);
-            placed
+            let committed = small_file::write_small(
+                linking,
+                dir,
+                entry,
+                pieces,
+                commit_options,
+                &mut metadata_errors,
+            );
+            self.add_metadata_errors(metadata_errors);
+            committed
         })
     }
 
@@ -305,40 +309,24 @@ impl TargetDir {
         }
     }
 
-    fn lose(&self, losses: Losses) {
-        self.0.lose(losses);
+    fn add_metadata_errors(&self, metadata_errors: MetadataErrors) {
+        self.0.add_metadata_errors(metadata_errors);
     }
 }
 
-impl Inner {
-    /// The directory `path` is in; made if it is missing.
-    pub(crate) fn parent(&self, path: &RelPath) -> Result<Arc<OwnedFd>> {
-        let parent = self.dirs.get_or_make(path.parent_bytes().unwrap_or_default());
-        parent.context(path.as_bytes(), "open its folder")
-    }
-
-    pub(crate) fn lose(&self, losses: Losses) {
-        if losses != Losses::default() {
-            *lock(&self.losses) += losses;
-        }
-    }
-}
-
-/// BLAKE3 of a file, read in full.
-pub(crate) fn source_root(source: &SourceFile) -> Result<Root> {
+/// BLAKE3 of a file, read in full; `None` if `go_on` says no before that.
+fn source_root(source: &SourceFile, go_on: impl Fn() -> bool) -> Result<Option<Root>> {
     let mut hasher = blake3::Hasher::new();
     let mut buffer = vec![0; CHUNK_BYTES.min(source.size() as usize)];
     for index in 0..source.chunks() {
+        if !go_on() {
+            return Ok(None);
+        }
         let len = source.read_chunk(index, &mut buffer)?;
         hasher.update(&buffer[..len]);
     }
     if !source.unchanged() {
         return Err(Error::Changed { path: shown(source.path().as_bytes()) });
     }
-    Ok(hasher.finalize().into())
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What these guard is consistent between any two operations.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    Ok(Some(hasher.finalize().into()))
 }

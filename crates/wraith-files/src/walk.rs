@@ -27,6 +27,9 @@ use crate::source::{SourceFile, Stamp, is_sparse};
 /// Names of one directory held at once: about 5 MiB with ordinary names.
 const NAMES_MAX: usize = 65_536;
 
+/// Names of one directory read between two looks at whether to stop: less than a millisecond.
+const NAMES_BETWEEN_STOPS: u32 = 1024;
+
 /// What a walk has met so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WalkSummary {
@@ -154,6 +157,16 @@ pub struct Walk {
     /// Open directories from the current root down.
     levels: Vec<Level>,
     summary: WalkSummary,
+    stop: Stop,
+}
+
+/// Asked whether a walk is of no use any more.
+struct Stop(Box<dyn Fn() -> bool + Send>);
+
+impl std::fmt::Debug for Stop {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Stop").field(&(self.0)()).finish()
+    }
 }
 
 impl Walk {
@@ -167,7 +180,15 @@ impl Walk {
             return Err(Error::Misuse { path, what: "two of the paths to send have this name" });
         }
         let roots = roots.into_iter().map(Arc::new).collect();
-        Ok(Self { roots, levels: Vec::new(), summary: WalkSummary::default() })
+        let stop = Stop(Box::new(|| false));
+        Ok(Self { roots, levels: Vec::new(), summary: WalkSummary::default(), stop })
+    }
+
+    /// Ends as if there were nothing more as soon as `is_over` says so, which is asked before each entry and while a large
+    /// directory is listed.
+    #[must_use]
+    pub fn stop_when(self, is_over: impl Fn() -> bool + Send + 'static) -> Self {
+        Self { stop: Stop(Box::new(is_over)), ..self }
     }
 
     /// Counts of what the iterator has yielded so far.
@@ -177,7 +198,10 @@ impl Walk {
 
     fn step(&mut self) -> Option<std::result::Result<Found, Skipped>> {
         while let Some(level) = self.levels.last_mut() {
-            match level.next_name() {
+            if (self.stop.0)() {
+                return None;
+            }
+            match level.next_name(&self.stop) {
                 Ok(Some(name)) => return Some(self.visit_name(&name)),
                 Ok(None) => {
                     self.levels.pop();
@@ -188,6 +212,9 @@ impl Walk {
                     return Some(Err(unreadable(&path, "list it", errno)));
                 }
             }
+        }
+        if (self.stop.0)() {
+            return None;
         }
         let root = self.roots.pop()?;
         let path = root.path.clone();
@@ -310,20 +337,27 @@ impl Level {
         Ok(Self { fd, dir, path, root, names: Vec::new(), listed_to: None, complete: false })
     }
 
-    fn next_name(&mut self) -> rustix::io::Result<Option<Vec<u8>>> {
+    fn next_name(&mut self, stop: &Stop) -> rustix::io::Result<Option<Vec<u8>>> {
         if self.names.is_empty() && !self.complete {
-            self.list(NAMES_MAX)?;
+            self.list(NAMES_MAX, stop)?;
         }
         Ok(self.names.pop())
     }
 
-    /// Reads the directory from the start and keeps the `max` smallest names after those that were listed before.
-    fn list(&mut self, max: usize) -> rustix::io::Result<()> {
+    /// Reads the directory from the start and keeps the `max` smallest names after those that were listed before; none
+    /// if it is told to `stop` meanwhile.
+    fn list(&mut self, max: usize, stop: &Stop) -> rustix::io::Result<()> {
         let mut smallest = BinaryHeap::new();
         let mut complete = true;
         self.dir.rewind();
+        let mut read = 0u32;
         while let Some(item) = self.dir.read() {
             let item = item?;
+            read += 1;
+            if read.is_multiple_of(NAMES_BETWEEN_STOPS) && (stop.0)() {
+                self.complete = true;
+                return Ok(());
+            }
             let name = item.file_name().to_bytes();
             let is_done = self.listed_to.as_ref().is_some_and(|last| name <= last.as_slice());
             if name == b"." || name == b".." || is_done {
@@ -360,6 +394,7 @@ pub fn root_name(given: &Path) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
     use super::*;
 
@@ -377,13 +412,33 @@ mod tests {
             let mut names = Vec::new();
             while !level.complete || !level.names.is_empty() {
                 if level.names.is_empty() {
-                    level.list(max).unwrap();
+                    level.list(max, &Stop(Box::new(|| false))).unwrap();
                     assert!(level.names.len() <= max);
                 }
                 names.extend(level.names.pop());
             }
             let names: Vec<_> = names.into_iter().map(|n| String::from_utf8(n).unwrap()).collect();
             assert_eq!(names, expected, "{max} at a time");
+        }
+    }
+
+    #[test]
+    fn a_walk_that_is_stopped_ends_also_within_one_large_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        let names = 3 * NAMES_BETWEEN_STOPS;
+        (0..names).for_each(|n| fs::write(dir.path().join(n.to_string()), "").unwrap());
+        let asked = Arc::new(AtomicU32::new(0));
+        let stop_at = |limit: u32| {
+            let asked = Arc::clone(&asked);
+            let walk = Walk::new(&[dir.path()]).unwrap();
+            walk.stop_when(move || asked.fetch_add(1, Relaxed) + 1 >= limit)
+        };
+        // Asked before the root, before it is listed, for each thousand names of it, and before each of its entries.
+        for (limit, entries, questions) in
+            [(1, 0, 1), (2, 1, 2), (3, 1, 4), (6, 2, 6), (16, 12, 16)]
+        {
+            assert_eq!(stop_at(limit).count(), entries, "{limit}");
+            assert_eq!(asked.swap(0, Relaxed), questions, "{limit}");
         }
     }
 }

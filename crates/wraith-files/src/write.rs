@@ -97,14 +97,14 @@ fn write_piece_at(fd: BorrowedFd<'_>, mut piece: &[u8], mut offset: u64) -> Resu
 
 /// Metadata that the file system (or its owner) would not take. Counted, not fatal: the content is what matters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Losses {
+pub struct MetadataErrors {
     /// Permissions that could not be set.
     pub modes: u64,
     /// Modification times that could not be set.
     pub times: u64,
 }
 
-impl std::ops::AddAssign for Losses {
+impl std::ops::AddAssign for MetadataErrors {
     fn add_assign(&mut self, other: Self) {
         self.modes += other.modes;
         self.times += other.times;
@@ -112,8 +112,8 @@ impl std::ops::AddAssign for Losses {
 }
 
 /// Sets permissions (the low nine bits of `mode`) and modification time. Returns what could not be set.
-pub(crate) fn set_metadata(fd: BorrowedFd<'_>, mode: u32, mtime: Mtime) -> Losses {
-    let mut losses = Losses::default();
+pub(crate) fn set_metadata(fd: BorrowedFd<'_>, mode: u32, mtime: Mtime) -> MetadataErrors {
+    let mut metadata_errors = MetadataErrors::default();
     match fstat(fd) {
         // Usually right from creation: asking is cheaper than setting.
         Ok(stat) if permissions(&stat) == mode & PERMISSION_BITS => {}
@@ -121,12 +121,12 @@ pub(crate) fn set_metadata(fd: BorrowedFd<'_>, mode: u32, mtime: Mtime) -> Losse
             // What a directory inherited from its parent (set-gid) stays.
             let special = stat.st_mode & 0o7000;
             let mode = Mode::from_raw_mode(special | (mode & PERMISSION_BITS));
-            losses.modes += u64::from(fchmod(fd, mode).is_err());
+            metadata_errors.modes += u64::from(fchmod(fd, mode).is_err());
         }
-        Err(_) => losses.modes += 1,
+        Err(_) => metadata_errors.modes += 1,
     }
-    losses.times += u64::from(futimens(fd, &timestamps(mtime)).is_err());
-    losses
+    metadata_errors.times += u64::from(futimens(fd, &timestamps(mtime)).is_err());
+    metadata_errors
 }
 
 pub(crate) fn permissions(stat: &Stat) -> u32 {

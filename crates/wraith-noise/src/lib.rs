@@ -80,3 +80,8 @@ pub enum Rejected {
     #[error("the identity is not the authenticated one")]
     Identity,
 }
+
+/// The example of the README, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

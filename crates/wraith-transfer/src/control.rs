@@ -6,8 +6,7 @@ use bytes::Bytes;
 use wraith_transport::{ReadExactError, RecvStream, SendStream, block_on};
 
 use crate::error::TransferError;
-use crate::limits::MESSAGE_BYTES_MAX;
-use crate::message::{Malformed, Message};
+use crate::message::{MESSAGE_BYTES_MAX, Malformed, Message};
 use crate::session::Session;
 
 /// Messages of unknown type that are skipped before the peer is taken for a flood.
@@ -43,8 +42,8 @@ impl ControlReader {
         let deadline = Instant::now() + limit;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            let Some(read) = session.wait_within(left, self.read())? else {
-                let why = format!("no answer within {} s", limit.as_secs());
+            let Some(read) = session.wait_within(left, self.read()) else {
+                let why = format!("no receive_dialler_hello within {} s", limit.as_secs());
                 return Err(TransferError::NetworkLost { why });
             };
             let message = read.map_err(|fault| fault.explain(session))?;

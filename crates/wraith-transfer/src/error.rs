@@ -3,6 +3,7 @@
 //! A side that gives up closes the connection with one of the [`close`] codes and a sentence (SPEC §10.8); the other
 //! side turns that pair back into a [`TransferError`] that says whose fault it was. Every error knows its exit code.
 
+use minicbor::{Decode, Encode};
 use thiserror::Error;
 use wraith_core::CloseReason;
 
@@ -34,12 +35,15 @@ pub mod close {
     pub const LATER: u64 = 0x10a;
 }
 
-/// The two ends of a transfer. Independent of who dialled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The two ends of a transfer. Independent of who dialled. Each index is the role's number in Hello (SPEC §10.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(index_only)]
 pub enum Role {
     /// Offers files.
+    #[n(1)]
     Sender,
     /// Fetches them.
+    #[n(2)]
     Receiver,
 }
 
@@ -67,7 +71,7 @@ impl std::fmt::Display for Role {
 pub enum TransferError {
     /// The secret of the ticket or code is not the one the sender expects.
     #[error(
-        "wrong code: the sender does not know this ticket or code. Ask the sender for a new one"
+        "wrong code: the sender does not know this ticket or code. DeltaRequest the sender for a new one"
     )]
     WrongSecret,
     /// The receiver said no.
@@ -199,6 +203,24 @@ impl TransferError {
             Self::Later => 0,
             Self::NoStream => 2,
             Self::Protocol { .. } | Self::Other { .. } => 1,
+        }
+    }
+
+    /// One word for it that names no file: for logs.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::WrongSecret => "wrong-secret",
+            Self::Refused { .. } => "refused",
+            Self::Later => "later",
+            Self::NoStream => "no-stream",
+            Self::NetworkLost { .. } => "network-lost",
+            Self::Disk { .. } => "disk",
+            Self::Verification { .. } => "verification",
+            Self::UnsafeName { .. } => "unsafe-name",
+            Self::Partial { .. } => "partial",
+            Self::Cancelled { .. } => "cancelled",
+            Self::Protocol { .. } => "protocol",
+            Self::Other { .. } => "other",
         }
     }
 

@@ -1,15 +1,13 @@
-//! What a caller is told of a running transfer, and a way to stop it.
+//! What a caller is told of a running transfer.
 //!
-//! [`crate::Progress`] is polled; [`Events`] is called for things
-//! that happen once, or once for each file, from whatever thread they happen on.
+//! [`crate::Progress`] is polled; [`Events`] is called for things that happen once, or once for each file, from whatever
+//! thread they happen on.
 
 use std::fmt::Display;
-use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use wraith_crypto::NodeId;
 use wraith_files::RelPath;
+use wraith_transport::Addr;
 
 use crate::message::Offer;
 use crate::receipt::Receipt;
@@ -72,7 +70,7 @@ pub enum InPlace<'a> {
 #[allow(missing_debug_implementations, reason = "it borrows what only knows how to be shown")]
 pub enum Event<'a> {
     /// Both sides have said Hello (and the sender knows the secret). `instance` tells runs of a receiver apart, where it says.
-    Connected { peer: NodeId, remote: SocketAddr, instance: Option<u64> },
+    Connected { peer: NodeId, remote: Addr, instance: Option<u64> },
     /// Sender: the offer went out. Receiver: it came, before `decide` is asked.
     Offer(&'a Offer),
     /// The receiver accepted.
@@ -103,22 +101,5 @@ impl Events for () {
 impl<F: Fn(Event<'_>) + Send + Sync> Events for F {
     fn event(&self, event: Event<'_>) {
         self(event);
-    }
-}
-
-/// Stops a transfer from another thread: it ends within a fraction of a second with
-/// [`crate::TransferError::Cancelled`], keeping what has arrived.
-#[derive(Clone, Debug, Default)]
-pub struct Cancel(Arc<AtomicBool>);
-
-impl Cancel {
-    /// Asks the transfer to stop.
-    pub fn cancel(&self) {
-        self.0.store(true, Relaxed);
-    }
-
-    /// True once asked.
-    pub fn is_cancelled(&self) -> bool {
-        self.0.load(Relaxed)
     }
 }

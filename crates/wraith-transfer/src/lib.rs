@@ -1,7 +1,7 @@
 //! Offer, accept, fetch, receipt: the transfer engine (docs/SPEC.md §10), the only crate that knows files and connections.
 //!
 //! A sender calls [`serve`], a receiver [`receive`]; both block, working on a few plain threads, until the transfer is
-//! over. [`Progress`] is polled, [`Events`] is told, [`Cancel`] stops it. A new transfer with the same secret into the same
+//! over. [`Progress`] is polled, [`Events`] is told, [`Cancel`] stops it at any stage, without delay. A new transfer with the same secret into the same
 //! directory continues where the last one stopped, however it stopped.
 //!
 //! ```text
@@ -18,45 +18,57 @@
 //! why a transfer ended.
 #![forbid(unsafe_code)]
 
-mod contents;
+mod buffer_pool;
+mod cancel;
+mod content_digest;
 mod control;
 mod delta;
+mod dialler_hello;
 mod error;
 mod events;
-mod gather;
-mod knock;
-mod lanes;
 pub mod limits;
+mod lock;
 mod manifest_order;
 pub mod message;
 mod offer_limits;
-mod pool;
+mod parallel;
 mod progress;
 mod rate;
 mod receipt;
 mod receive;
 pub mod record;
+mod record_buffer;
 mod send;
 mod session;
+mod stream_kind;
+mod wanted;
 
-pub use contents::Contents;
+pub use cancel::{Cancel, CancelSubscription};
+pub use content_digest::ContentDigest;
+pub use dialler_hello::{receive_dialler_hello, send_dialler_hello};
 pub use error::{Role, TransferError, close};
-pub use events::{Cancel, Event, Events, FileStatus, InPlace};
-pub use knock::{answer, knock};
-pub use lanes::{BindLane, Lanes};
+pub use events::{Event, Events, FileStatus, InPlace};
 pub use message::Offer;
+pub use parallel::{BindConnection, ParallelConnections};
 pub use progress::{ActiveFile, Progress};
 pub use rate::Rate;
 pub use receipt::{Forged, RECEIPT_BYTES, Receipt};
 pub use receive::{
-    Conflicts, Decide, Decision, Fate, Preview, Previewed, Proposal, ReceiveOptions, ReceiveReport,
-    StreamTarget, receive,
+    Conflicts, Decide, Decision, Preview, PreviewOutcome, Previewed, Proposal, ReceiveOptions,
+    ReceiveReport, StreamTarget, receive,
 };
 pub use send::{SendOptions, SendReport, StreamSource, serve};
+pub use stream_kind::StreamKind;
 pub use wraith_files::{Entry, Kind, OnConflict, RelPath};
+pub use wraith_transport::Addr;
 
 /// SPEC §10.3.
 fn transfer_id(secret: &[u8; 16]) -> [u8; 16] {
     let id = wraith_crypto::kdf::derive("wraith/1 transfer id", secret);
     *id.first_chunk().expect("a key has 32 bytes")
 }
+
+/// The example of the README, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -7,14 +7,13 @@ use std::time::Duration;
 /// Protocol version in Hello.
 pub const VERSION: u64 = 1;
 
-/// Bytes in a control message. A Want with 65,536 ranges fits.
-pub const MESSAGE_BYTES_MAX: usize = 1024 * 1024;
-
 /// Bytes in a close reason (SPEC §5, CLOSE).
 pub const REASON_BYTES_MAX: usize = 512;
 
-/// Bytes in one manifest entry: a path and a link target of 4096 each, and the fixed fields.
+/// Bytes in one manifest entry (SPEC §10.4): a path and a link target of 4096 each, the fixed fields, and room for fields of later
+/// versions.
 pub const ENTRY_BYTES_MAX: usize = 9 * 1024;
+const _: () = assert!(wraith_files::ENTRY_BYTES_MAX <= ENTRY_BYTES_MAX);
 
 /// Entries in a manifest: entry numbers are 32 bits on the wire.
 pub const ENTRIES_MAX: u64 = u32::MAX as u64;
@@ -62,27 +61,24 @@ pub const DATA_STREAMS_MAX: u64 = 4;
 
 /// Further connections of one transfer (SPEC §10.13): together with the first, four I/O threads on each side. More than
 /// about 30 Gbit/s no disk takes.
-pub const LANES_MAX: usize = 3;
+pub const PARALLEL_MAX: usize = 3;
 
 /// How long a further connection may take to stand. Where a firewall stops it, the transfer goes on without.
-pub const LANE_TIMEOUT: Duration = Duration::from_secs(3);
+pub const PARALLEL_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Bytes per second from which one connection is worth helping: two thirds of what one I/O thread moves with small datagrams.
 /// On a slower path it is the path that is full, and several connections would only take more than their share of it.
-pub const LANE_RATE: u64 = 400_000_000;
+pub const PARALLEL_RATE: u64 = 400_000_000;
 
 /// Round trip beyond which no further connections are made, whatever the rate: what is far away is shared with others.
-pub const LANE_RTT_MAX: Duration = Duration::from_millis(5);
+pub const PARALLEL_RTT_MAX: Duration = Duration::from_millis(5);
 
 /// Bytes that must be left: what one connection moves in the time the others take to stand and to find their rate.
-pub const LANE_BYTES_MIN: u64 = 256 * 1024 * 1024;
+pub const PARALLEL_BYTES_MIN: u64 = 256 * 1024 * 1024;
 
 /// Files of which the receiver holds some but not all chunks at once (open part files). A sender interleaves no more
 /// than one per worker; twice that leaves room for the ends of files still on the way.
 pub const OPEN_FILES_MAX: usize = 16;
-
-/// Bytes of a whole-file record: one chunk.
-pub const WHOLE_BYTES_MAX: usize = wraith_core::BLOCK_BYTES;
 
 /// A received piece smaller than this is copied together with its neighbours, so that a peer that sends single bytes
 /// cannot make a 256 KiB chunk cost 256 Ki allocations (or more slices than `pwritev` takes).
@@ -101,7 +97,7 @@ pub const STALL_TIMEOUT: Duration = Duration::from_secs(120);
 pub const STALL_BYTES: u64 = 16 * 1024;
 
 /// The first messages and streams must arrive within this time.
-pub const GREETING_TIMEOUT: Duration = Duration::from_secs(30);
+pub const NEGOTIATION_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long an offer may take: the sender may have to walk a large tree first.
 pub const OFFER_TIMEOUT: Duration = Duration::from_secs(600);
@@ -111,9 +107,6 @@ pub const RECEIPT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A sender that reads a long stretch it need not send says so every this many chunks (64 MiB).
 pub const PULSE_CHUNKS: u64 = 256;
-
-/// Bytes of one piece of a stream (SPEC §10.10).
-pub const PIECE_BYTES_MAX: usize = 256 * 1024;
 
 /// Bytes of a stream that a sender keeps until the receiver has taken them: enough for 1 Gbit/s over a quarter of a second,
 /// and half of what a transfer may take.
@@ -152,4 +145,4 @@ pub const FINE_PIECES_AIM: u64 = 128 * 1024;
 pub const DELTA_SPANS_MAX: usize = 16_384;
 
 /// Refine and Lack messages of one file that wait for its worker; more hold the control stream back.
-pub const ASKS_WAITING_MAX: usize = 16;
+pub const DELTA_REQUESTS_WAITING_MAX: usize = 16;

@@ -3,56 +3,129 @@
 //! Unknown types and unknown keys are skipped, so old and new versions talk. Decoding any bytes gives a message or an
 //! error, never a panic, and never more memory than a small multiple of the bytes.
 
+use std::ops::Range;
+
 use minicbor::{Decode, Decoder, Encode, Encoder};
 use thiserror::Error;
 
-use crate::limits::MESSAGE_BYTES_MAX;
+use crate::error::Role;
+
+/// Bytes of a message (SPEC §10.2): a Want or Lack of 16,384 spans fits, each of at most 19 bytes as CBOR, or 44 in place of one
+/// that names a root. A receiver of messages allocates no more than this.
+pub const MESSAGE_BYTES_MAX: usize = 1024 * 1024;
 
 /// Bytes that are no message.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("malformed {0}")]
 pub struct Malformed(pub &'static str);
 
-/// One control message.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Message {
+/// The control messages, in one table: their numbers on the wire, what they carry, and how they are written and read.
+macro_rules! messages {
+    ($($(#[$doc:meta])* $name:ident($body:ty) = $number:literal,)+) => {
+        /// Types of control messages.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u64)]
+        pub enum MessageKind {
+            $($(#[$doc])* $name = $number,)+
+        }
+
+        impl MessageKind {
+            /// The number on the wire.
+            pub const fn number(self) -> u64 {
+                self as u64
+            }
+
+            /// What `number` stands for, if anything that this version knows.
+            pub const fn from_number(number: u64) -> Option<Self> {
+                match number {
+                    $($number => Some(Self::$name),)+
+                    _ => None,
+                }
+            }
+
+            /// A word for errors about a message.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$name => stringify!($name),)+
+                }
+            }
+        }
+
+        /// One control message.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Message {
+            $($(#[$doc])* $name($body),)+
+            /// A type this version does not know; skipped.
+            Unknown(u64),
+        }
+
+        impl Message {
+            /// Its type, if this version knows it.
+            pub fn kind(&self) -> Option<MessageKind> {
+                match self {
+                    $(Self::$name(_) => Some(MessageKind::$name),)+
+                    Self::Unknown(_) => None,
+                }
+            }
+
+            fn encode_body(&self, e: &mut Encoder<&mut Vec<u8>>) -> Result<(), EncodeError> {
+                match self {
+                    $(Self::$name(body) => e.encode(body)?,)+
+                    Self::Unknown(_) => e.map(0)?,
+                };
+                Ok(())
+            }
+
+            fn decode_body(kind: MessageKind, d: &mut Decoder<'_>) -> Result<Self, Malformed> {
+                match kind {
+                    $(MessageKind::$name => match d.decode() {
+                        Ok(body) => Ok(Self::$name(body)),
+                        Err(_) => Err(Malformed(stringify!($name))),
+                    },)+
+                }
+            }
+        }
+    };
+}
+
+type EncodeError = minicbor::encode::Error<std::convert::Infallible>;
+
+messages! {
     /// First from both sides.
-    Hello(Hello),
+    Hello(Hello) = 1,
     /// Receiver: what it wants to fetch.
-    Fetch(Fetch),
+    Fetch(Fetch) = 2,
     /// Sender: a summary of what that is.
-    Offer(Offer),
+    Offer(Offer) = 3,
     /// Receiver: go on.
-    Accept(Accept),
+    Accept(Accept) = 4,
     /// Receiver: entries it lacks.
-    Want(Want),
+    Want(Want) = 5,
     /// Receiver: everything asked for has arrived.
-    Receipt(ReceiptBody),
+    Receipt(ReceiptBody) = 6,
     /// Receiver: so much of a stream is written.
-    Taken(Taken),
+    Taken(Taken) = 7,
     /// Receiver: stretches of a file whose pieces it wants to know more finely.
-    Refine(Refine),
+    Refine(Refine) = 8,
     /// Receiver: bytes of a file that it has not got from its old copy.
-    Lack(Lack),
+    Lack(Lack) = 9,
     /// Sender: where further connections may come.
-    Lanes(Lanes),
-    /// A type this version does not know; skipped.
-    Unknown(u64),
+    ParallelPorts(ParallelPorts) = 10,
 }
 
 /// [`Hello::features`]: files of which the receiver has an old copy are sent as what differs (SPEC §10.11).
 pub const FEATURE_DELTA: u64 = 1;
 
 /// Who speaks, and which version.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct Hello {
     /// Highest protocol version the speaker knows; the lower of both is used.
     #[n(0)]
     pub version: u64,
-    /// 1 sender, 2 receiver.
+    /// Which end the speaker is.
     #[n(1)]
-    pub role: u8,
+    pub role: Role,
     /// What the speaker can do beyond version 1; none if it is missing.
     #[n(2)]
     pub features: Option<u64>,
@@ -135,13 +208,13 @@ pub struct Accept {
     pub rate: Option<u64>,
     /// Further connections that the receiver would make for this transfer (SPEC §10.13); none if it is missing.
     #[n(2)]
-    pub lanes: Option<u64>,
+    pub parallel: Option<u64>,
 }
 
 /// The sender takes further connections of this receiver at these ports of its address.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
-pub struct Lanes {
+pub struct ParallelPorts {
     /// UDP ports, one for each connection; no more than the receiver would make.
     #[n(0)]
     pub ports: Vec<u16>,
@@ -187,6 +260,19 @@ pub struct Span {
     /// How many, at least 1.
     #[n(1)]
     pub count: u64,
+}
+
+impl Span {
+    /// The numbers of `range`, which is not empty.
+    pub(crate) fn of(range: Range<u64>) -> Self {
+        Self { first: range.start, count: range.end - range.start }
+    }
+
+    /// Its numbers; `None` if there are none, or they do not end.
+    pub(crate) fn range(&self) -> Option<Range<u64>> {
+        let end = self.first.checked_add(self.count).filter(|_| self.count > 0)?;
+        Some(self.first..end)
+    }
 }
 
 /// Chunks wanted of one entry.
@@ -268,22 +354,6 @@ pub struct ReceiptBody {
 }
 
 impl Message {
-    fn kind(&self) -> u64 {
-        match self {
-            Self::Hello(_) => 1,
-            Self::Fetch(_) => 2,
-            Self::Offer(_) => 3,
-            Self::Accept(_) => 4,
-            Self::Want(_) => 5,
-            Self::Receipt(_) => 6,
-            Self::Taken(_) => 7,
-            Self::Refine(_) => 8,
-            Self::Lack(_) => 9,
-            Self::Lanes(_) => 10,
-            Self::Unknown(kind) => *kind,
-        }
-    }
-
     /// The message with its length in front. At most 4 + [`MESSAGE_BYTES_MAX`] bytes if the caller kept the limits.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = vec![0; 4];
@@ -295,25 +365,13 @@ impl Message {
         out
     }
 
-    fn encode(
-        &self,
-        e: &mut Encoder<&mut Vec<u8>>,
-    ) -> Result<(), minicbor::encode::Error<std::convert::Infallible>> {
-        e.array(2)?.u64(self.kind())?;
-        match self {
-            Self::Hello(m) => e.encode(m)?,
-            Self::Fetch(m) => e.encode(m)?,
-            Self::Offer(m) => e.encode(m)?,
-            Self::Accept(m) => e.encode(m)?,
-            Self::Want(m) => e.encode(m)?,
-            Self::Receipt(m) => e.encode(m)?,
-            Self::Taken(m) => e.encode(m)?,
-            Self::Refine(m) => e.encode(m)?,
-            Self::Lack(m) => e.encode(m)?,
-            Self::Lanes(m) => e.encode(m)?,
-            Self::Unknown(_) => e.map(0)?,
+    fn encode(&self, e: &mut Encoder<&mut Vec<u8>>) -> Result<(), EncodeError> {
+        let number = match self {
+            Self::Unknown(number) => *number,
+            known => known.kind().map_or(0, MessageKind::number),
         };
-        Ok(())
+        e.array(2)?.u64(number)?;
+        self.encode_body(e)
     }
 
     /// Parses what follows the length.
@@ -321,37 +379,16 @@ impl Message {
         let mut d = Decoder::new(body);
         let envelope = d.array().ok().flatten().filter(|&n| n >= 2);
         envelope.ok_or(Malformed("message envelope"))?;
-        let kind = d.u64().map_err(|_| Malformed("message type"))?;
-        Ok(match kind {
-            1 => Self::Hello(d.decode().map_err(|_| Malformed("Hello"))?),
-            2 => Self::Fetch(d.decode().map_err(|_| Malformed("Fetch"))?),
-            3 => Self::Offer(d.decode().map_err(|_| Malformed("Offer"))?),
-            4 => Self::Accept(d.decode().map_err(|_| Malformed("Accept"))?),
-            5 => Self::Want(d.decode().map_err(|_| Malformed("Want"))?),
-            6 => Self::Receipt(d.decode().map_err(|_| Malformed("Receipt"))?),
-            7 => Self::Taken(d.decode().map_err(|_| Malformed("Taken"))?),
-            8 => Self::Refine(d.decode().map_err(|_| Malformed("Refine"))?),
-            9 => Self::Lack(d.decode().map_err(|_| Malformed("Lack"))?),
-            10 => Self::Lanes(d.decode().map_err(|_| Malformed("Lanes"))?),
-            other => Self::Unknown(other),
-        })
+        let number = d.u64().map_err(|_| Malformed("message type"))?;
+        match MessageKind::from_number(number) {
+            Some(kind) => Self::decode_body(kind, &mut d),
+            None => Ok(Self::Unknown(number)),
+        }
     }
 
     /// A word for errors about an unexpected message.
     pub fn name(&self) -> &'static str {
-        match self {
-            Self::Hello(_) => "Hello",
-            Self::Fetch(_) => "Fetch",
-            Self::Offer(_) => "Offer",
-            Self::Accept(_) => "Accept",
-            Self::Want(_) => "Want",
-            Self::Receipt(_) => "Receipt",
-            Self::Taken(_) => "Taken",
-            Self::Refine(_) => "Refine",
-            Self::Lack(_) => "Lack",
-            Self::Lanes(_) => "Lanes",
-            Self::Unknown(_) => "an unknown message",
-        }
+        self.kind().map_or("an unknown message", MessageKind::name)
     }
 }
 
@@ -405,8 +442,11 @@ mod tests {
                 }
             });
         prop_oneof![
-            (any::<u64>(), any::<u8>(), any::<Option<u64>>()).prop_map(
-                |(version, role, features)| Message::Hello(Hello { version, role, features })
+            (any::<u64>(), any::<bool>(), any::<Option<u64>>()).prop_map(
+                |(version, sends, features)| {
+                    let role = if sends { Role::Sender } else { Role::Receiver };
+                    Message::Hello(Hello { version, role, features })
+                }
             ),
             (any::<u64>(), any::<u32>(), spans()).prop_map(|(entry, average, spans)| {
                 Message::Refine(Refine { entry, average, spans })
@@ -417,12 +457,12 @@ mod tests {
                 |(secret, instance, stream)| Message::Fetch(Fetch { secret, instance, stream })
             ),
             offer.prop_map(Message::Offer),
-            any::<[Option<u64>; 3]>().prop_map(|[have, rate, lanes]| Message::Accept(Accept {
+            any::<[Option<u64>; 3]>().prop_map(|[have, rate, parallel]| Message::Accept(Accept {
                 have,
                 rate,
-                lanes
+                parallel
             })),
-            any::<Vec<u16>>().prop_map(|ports| Message::Lanes(Lanes { ports })),
+            any::<Vec<u16>>().prop_map(|ports| Message::ParallelPorts(ParallelPorts { ports })),
             any::<u64>().prop_map(|bytes| Message::Taken(Taken { bytes })),
             want().prop_map(Message::Want),
             (100u64..).prop_map(Message::Unknown),
@@ -462,7 +502,7 @@ mod tests {
         e.u8(0).unwrap().u8(1).unwrap();
         e.u8(77).unwrap().array(2).unwrap().str("x").unwrap().null().unwrap();
         e.u8(1).unwrap().u8(2).unwrap();
-        let hello = Message::Hello(Hello { version: 1, role: 2, features: None });
+        let hello = Message::Hello(Hello { version: 1, role: Role::Receiver, features: None });
         assert_eq!(Message::from_bytes(&body), Ok(hello));
     }
 

@@ -2,13 +2,14 @@
 //! being moved, so that a progress bar costs the transfer next to nothing.
 
 use std::fmt::{Display, Write};
-use std::net::SocketAddr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use crate::lock::lock;
+use wraith_transport::Addr;
+
 use crate::message::Offer;
-use crate::session::lock;
 
 /// Large files that are listed at once: as many as a person can follow, and more than are usually open.
 const ACTIVE_MAX: usize = 4;
@@ -23,7 +24,7 @@ pub struct Progress {
     files: AtomicU64,
     files_total: AtomicU64,
     disk_nanos: AtomicU64,
-    remote: Mutex<Option<SocketAddr>>,
+    remote: Mutex<Option<Addr>>,
     names: Mutex<Names>,
 }
 
@@ -92,11 +93,11 @@ impl Progress {
     }
 
     /// Where the other side is, once it has said Hello.
-    pub fn remote(&self) -> Option<SocketAddr> {
-        *lock(&self.remote)
+    pub fn remote(&self) -> Option<Addr> {
+        lock(&self.remote).clone()
     }
 
-    pub(crate) fn connected(&self, remote: SocketAddr) {
+    pub(crate) fn connected(&self, remote: Addr) {
         *lock(&self.remote) = Some(remote);
     }
 

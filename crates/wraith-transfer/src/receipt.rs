@@ -129,6 +129,11 @@ impl Receipt {
     }
 }
 
+/// In place of the manifest hash in the receipt of a stream of bytes, which has no entries (SPEC §10.10).
+pub(crate) fn no_manifest_hash() -> [u8; 32] {
+    *blake3::hash(b"").as_bytes()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

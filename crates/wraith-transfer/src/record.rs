@@ -1,37 +1,111 @@
 //! Records of a data stream (SPEC §10.6): fixed-width headers, then the bytes.
 //!
 //! The header is encoded and parsed here; the bytes are never touched: the sender hands them to the stream as they are
-//! in its buffer, the receiver takes them as they are in the receive blocks ([`crate::gather`]).
+//! in its buffer, the receiver takes them as they are in the receive blocks ([`crate::record_buffer`]).
 
-use crate::limits::WHOLE_BYTES_MAX;
+use wraith_files::CHUNK_BYTES;
+
 use crate::message::Malformed;
 
-const WHOLE: u8 = 1;
-const CHUNK: u8 = 2;
-const HOLE: u8 = 3;
-const END: u8 = 4;
-const PULSE: u8 = 5;
-const SKETCH: u8 = 6;
-const PROOFS: u8 = 7;
-const PATCH: u8 = 8;
+/// Bytes that follow a header (SPEC §10.6): at most one chunk of a file. It is verified as one, so a receiver holds it as a whole.
+pub const RECORD_BODY_BYTES_MAX: usize = CHUNK_BYTES;
+
+/// Bytes of one piece of a stream of bytes (SPEC §10.10). Each is verified as a whole before any of it is written, so a receiver
+/// holds as much; as many as a chunk has, so that both kinds of transfers need the same memory.
+pub const STREAM_PIECE_BYTES_MAX: usize = 256 * 1024;
+
+/// What a record is: its first byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum RecordKind {
+    /// A file of at most one chunk.
+    Whole = 1,
+    /// One chunk of a larger file.
+    Chunk = 2,
+    /// Chunks of zeros.
+    Hole = 3,
+    /// The end of a file.
+    End = 4,
+    /// The sender reads without sending.
+    Pulse = 5,
+    /// Pieces of a file.
+    Sketch = 6,
+    /// Chaining values of chunks.
+    Proofs = 7,
+    /// Bytes of one chunk.
+    Patch = 8,
+}
+
+impl RecordKind {
+    /// As it is on the wire.
+    pub const fn byte(self) -> u8 {
+        self as u8
+    }
+
+    /// What `byte` stands for.
+    pub const fn from_byte(byte: u8) -> Result<Self, Malformed> {
+        Ok(match byte {
+            1 => Self::Whole,
+            2 => Self::Chunk,
+            3 => Self::Hole,
+            4 => Self::End,
+            5 => Self::Pulse,
+            6 => Self::Sketch,
+            7 => Self::Proofs,
+            8 => Self::Patch,
+            _ => return Err(Malformed("record type")),
+        })
+    }
+
+    /// Bytes of the header, this one included.
+    pub const fn header_len(self) -> usize {
+        match self {
+            Self::Whole => WHOLE_HEADER_BYTES,
+            Self::Chunk => HEADER_BYTES_MAX,
+            Self::Hole => 1 + 4 + 8 + 8,
+            Self::End => 1 + 4 + 1 + 8 + 32,
+            Self::Pulse => 1 + 4 + 8,
+            Self::Sketch | Self::Proofs | Self::Patch => 1 + 4 + 8 + 4,
+        }
+    }
+}
 
 /// Bytes of the header of a whole file.
-pub const WHOLE_HEADER_BYTES: usize = 41;
+pub const WHOLE_HEADER_BYTES: usize = 1 + 4 + 4 + 32;
 
-/// Bytes of the longest header.
-pub const HEADER_BYTES_MAX: usize = 49;
+/// Bytes of the longest header, that of a chunk.
+pub const HEADER_BYTES_MAX: usize = 1 + 4 + 8 + 4 + 32;
 
 /// How a file ended at the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub enum Ending {
     /// The root covers the file as it was announced in the manifest.
-    Complete,
+    Complete = 0,
     /// It changed while it was read; what was sent is a mixture.
-    Changed,
+    Changed = 1,
     /// It could not be read.
-    Unreadable,
+    Unreadable = 2,
     /// It has the root that the receiver named.
-    Identical,
+    Identical = 3,
+}
+
+impl Ending {
+    /// As it is on the wire.
+    pub const fn byte(self) -> u8 {
+        self as u8
+    }
+
+    /// What `byte` stands for.
+    pub const fn from_byte(byte: u8) -> Result<Self, Malformed> {
+        Ok(match byte {
+            0 => Self::Complete,
+            1 => Self::Changed,
+            2 => Self::Unreadable,
+            3 => Self::Identical,
+            _ => return Err(Malformed("file ending")),
+        })
+    }
 }
 
 /// What comes before the bytes of a record.
@@ -57,55 +131,49 @@ pub enum Header {
 }
 
 impl Header {
-    /// Header bytes for a record that starts with `kind`.
-    pub fn len_of(kind: u8) -> Result<usize, Malformed> {
-        Ok(match kind {
-            WHOLE => 1 + 4 + 4 + 32,
-            CHUNK => 1 + 4 + 8 + 4 + 32,
-            HOLE => 1 + 4 + 8 + 8,
-            END => 1 + 4 + 1 + 8 + 32,
-            PULSE => 1 + 4 + 8,
-            SKETCH | PROOFS | PATCH => 1 + 4 + 8 + 4,
-            _ => return Err(Malformed("record type")),
-        })
+    /// Header bytes for a record that starts with `byte`.
+    pub fn len_of(byte: u8) -> Result<usize, Malformed> {
+        RecordKind::from_byte(byte).map(RecordKind::header_len)
     }
 
     /// Parses exactly the bytes of one header ([`Self::len_of`]).
     pub fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
         let mut fields = Fields(bytes);
         let [kind] = fields.take()?;
-        let header = match kind {
-            WHOLE => Self::Whole { entry: fields.u32()?, len: fields.u32()?, root: fields.take()? },
-            CHUNK => Self::Chunk {
+        let header = match RecordKind::from_byte(kind)? {
+            RecordKind::Whole => {
+                Self::Whole { entry: fields.u32()?, len: fields.u32()?, root: fields.take()? }
+            }
+            RecordKind::Chunk => Self::Chunk {
                 entry: fields.u32()?,
                 index: fields.u64()?,
                 len: fields.u32()?,
                 cv: fields.take()?,
             },
-            HOLE => Self::Hole { entry: fields.u32()?, first: fields.u64()?, count: fields.u64()? },
-            END => {
+            RecordKind::Hole => {
+                Self::Hole { entry: fields.u32()?, first: fields.u64()?, count: fields.u64()? }
+            }
+            RecordKind::End => {
                 let entry = fields.u32()?;
-                let ending = match fields.take()? {
-                    [0] => Ending::Complete,
-                    [1] => Ending::Changed,
-                    [2] => Ending::Unreadable,
-                    [3] => Ending::Identical,
-                    _ => return Err(Malformed("file ending")),
-                };
+                let [ending] = fields.take()?;
+                let ending = Ending::from_byte(ending)?;
                 Self::End { entry, ending, chunks: fields.u64()?, root: fields.take()? }
             }
-            PULSE => Self::Pulse { entry: fields.u32()?, chunks: fields.u64()? },
-            SKETCH => Self::Sketch { entry: fields.u32()?, at: fields.u64()?, len: fields.u32()? },
-            PROOFS => {
+            RecordKind::Pulse => Self::Pulse { entry: fields.u32()?, chunks: fields.u64()? },
+            RecordKind::Sketch => {
+                Self::Sketch { entry: fields.u32()?, at: fields.u64()?, len: fields.u32()? }
+            }
+            RecordKind::Proofs => {
                 Self::Proofs { entry: fields.u32()?, first: fields.u64()?, len: fields.u32()? }
             }
-            PATCH => Self::Patch { entry: fields.u32()?, index: fields.u64()?, len: fields.u32()? },
-            _ => return Err(Malformed("record type")),
+            RecordKind::Patch => {
+                Self::Patch { entry: fields.u32()?, index: fields.u64()?, len: fields.u32()? }
+            }
         };
         if !fields.0.is_empty() {
             return Err(Malformed("record header"));
         }
-        if header.body_len() > WHOLE_BYTES_MAX {
+        if header.body_len() > RECORD_BODY_BYTES_MAX {
             return Err(Malformed("record length"));
         }
         Ok(header)
@@ -115,48 +183,47 @@ impl Header {
     pub fn encode(&self, out: &mut Vec<u8>) {
         match *self {
             Self::Whole { entry, len, root } => {
-                out.push(WHOLE);
+                out.push(RecordKind::Whole.byte());
                 out.extend_from_slice(&entry.to_be_bytes());
                 out.extend_from_slice(&len.to_be_bytes());
                 out.extend_from_slice(&root);
             }
             Self::Chunk { entry, index, len, cv } => {
-                out.push(CHUNK);
+                out.push(RecordKind::Chunk.byte());
                 out.extend_from_slice(&entry.to_be_bytes());
                 out.extend_from_slice(&index.to_be_bytes());
                 out.extend_from_slice(&len.to_be_bytes());
                 out.extend_from_slice(&cv);
             }
             Self::Hole { entry, first, count } => {
-                out.push(HOLE);
+                out.push(RecordKind::Hole.byte());
                 out.extend_from_slice(&entry.to_be_bytes());
                 out.extend_from_slice(&first.to_be_bytes());
                 out.extend_from_slice(&count.to_be_bytes());
             }
             Self::End { entry, ending, chunks, root } => {
-                out.push(END);
+                out.push(RecordKind::End.byte());
                 out.extend_from_slice(&entry.to_be_bytes());
-                out.push(match ending {
-                    Ending::Complete => 0,
-                    Ending::Changed => 1,
-                    Ending::Unreadable => 2,
-                    Ending::Identical => 3,
-                });
+                out.push(ending.byte());
                 out.extend_from_slice(&chunks.to_be_bytes());
                 out.extend_from_slice(&root);
             }
             Self::Pulse { entry, chunks } => {
-                out.push(PULSE);
+                out.push(RecordKind::Pulse.byte());
                 out.extend_from_slice(&entry.to_be_bytes());
                 out.extend_from_slice(&chunks.to_be_bytes());
             }
-            Self::Sketch { entry, at, len } => placed(out, SKETCH, entry, at, len),
-            Self::Proofs { entry, first, len } => placed(out, PROOFS, entry, first, len),
-            Self::Patch { entry, index, len } => placed(out, PATCH, entry, index, len),
+            Self::Sketch { entry, at, len } => encode_at(out, RecordKind::Sketch, entry, at, len),
+            Self::Proofs { entry, first, len } => {
+                encode_at(out, RecordKind::Proofs, entry, first, len)
+            }
+            Self::Patch { entry, index, len } => {
+                encode_at(out, RecordKind::Patch, entry, index, len)
+            }
         }
     }
 
-    /// Bytes that follow the header; at most [`WHOLE_BYTES_MAX`] in a parsed one.
+    /// Bytes that follow the header; at most [`RECORD_BODY_BYTES_MAX`] in a parsed one.
     pub fn body_len(&self) -> usize {
         match *self {
             Self::Whole { len, .. }
@@ -183,11 +250,11 @@ impl Header {
     }
 }
 
-/// `kind ‖ entry ‖ place ‖ length`.
-fn placed(out: &mut Vec<u8>, kind: u8, entry: u32, place: u64, len: u32) {
-    out.push(kind);
+/// `kind ‖ entry ‖ position ‖ length`.
+fn encode_at(out: &mut Vec<u8>, kind: RecordKind, entry: u32, position: u64, len: u32) {
+    out.push(kind.byte());
     out.extend_from_slice(&entry.to_be_bytes());
-    out.extend_from_slice(&place.to_be_bytes());
+    out.extend_from_slice(&position.to_be_bytes());
     out.extend_from_slice(&len.to_be_bytes());
 }
 
@@ -214,7 +281,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn header() -> impl Strategy<Value = Header> {
-        let len = 0..=WHOLE_BYTES_MAX as u32;
+        let len = 0..=RECORD_BODY_BYTES_MAX as u32;
         let root = any::<[u8; 32]>();
         let ending = prop_oneof![
             Just(Ending::Complete),
@@ -265,7 +332,7 @@ mod tests {
         #[test]
         fn arbitrary_bytes_are_a_header_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
             if let Ok(header) = Header::parse(&bytes) {
-                prop_assert!(header.body_len() <= WHOLE_BYTES_MAX);
+                prop_assert!(header.body_len() <= RECORD_BODY_BYTES_MAX);
             }
         }
     }

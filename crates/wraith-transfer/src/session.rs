@@ -1,38 +1,73 @@
 //! What the threads of one transfer share: the connection, the first error, and the watch over a peer that stalls.
 //!
 //! The first error wins: it closes the connection with a code and a sentence for the peer, which makes every other thread's
-//! next call on a stream fail; those later errors are ignored.
+//! next call on a stream fail; those later errors are ignored. A cancellation is such an error: it comes from outside, at any
+//! stage, and needs no thread that looks for it.
 
+use std::future::poll_fn;
+use std::ops::Deref;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use smallvec::SmallVec;
+use tracing::{Span, debug, info};
 use wraith_core::CloseReason;
 use wraith_transport::{
     Connection, ConnectionStats, Endpoint, ReadError, ReadExactError, WriteError, block_on,
     block_on_timeout,
 };
 
-use crate::error::{Role, TransferError, close};
-use crate::events::Cancel;
-use crate::limits::{LANES_MAX, STALL_BYTES, STALL_TIMEOUT};
+use crate::cancel::{Cancel, CancelSubscription};
+use crate::error::{Role, TransferError, close, shown};
+use crate::limits::{PARALLEL_MAX, STALL_BYTES, STALL_TIMEOUT};
+use crate::lock::lock;
+use crate::message::Offer;
 
-/// How often the watch looks at the user's wish to stop.
-const WATCH_INTERVAL: Duration = Duration::from_millis(100);
+/// How often the watch measures what moved: a stall is noticed so much later than it is one, at most.
+const STALL_CHECK_INTERVAL: Duration = Duration::from_secs(10);
 
-/// A lane that moved less only stood: a handshake and probes of the path's MTU.
-const LANE_USED_BYTES: u64 = 256 * 1024;
+/// A parallel connection that moved less only stood: a handshake and probes of the path's MTU.
+const CONNECTION_USED_BYTES: u64 = 256 * 1024;
 
-/// How long a broken stream waits for the CLOSE that explains it.
+/// How long a broken stream or parallel connection waits for the CLOSE that explains it.
 const EXPLANATION_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// One running transfer.
+/// One running transfer. Cancelled until it is dropped.
 pub(crate) struct Session {
+    state: Arc<SessionState>,
+    _cancellation: CancelSubscription,
+}
+
+impl Session {
+    pub(crate) fn new(connection: Connection, role: Role, cancel: &Cancel) -> Self {
+        let state = Arc::new(SessionState::new(connection, role));
+        let cancelled = Arc::downgrade(&state);
+        let cancellation = cancel.on_cancel(move || {
+            if let Some(state) = cancelled.upgrade() {
+                state.cancel();
+            }
+        });
+        Self { state, _cancellation: cancellation }
+    }
+}
+
+impl Deref for Session {
+    type Target = SessionState;
+    fn deref(&self) -> &SessionState {
+        &self.state
+    }
+}
+
+/// What the threads of a transfer, and whoever cancels it, share.
+pub(crate) struct SessionState {
     pub(crate) connection: Connection,
-    lanes: Mutex<Vec<Lane>>,
+    /// Parent of everything that is logged about it. Threads do not enter it: most work is not logged.
+    pub(crate) span: Span,
+    parallel: Mutex<Vec<ParallelConnection>>,
     role: Role,
-    cancel: Cancel,
     first_error: Mutex<Option<TransferError>>,
     over: AtomicBool,
     /// Bytes (or what counts as such) that came or went.
@@ -40,44 +75,60 @@ pub(crate) struct Session {
     /// Threads that wait for the peer.
     awaiting: AtomicUsize,
     /// A person takes their time: nothing counts as a stall.
-    patient: AtomicBool,
-    tick: (Mutex<()>, Condvar),
+    stall_suspended: AtomicBool,
+    /// Signalled when the transfer is over.
+    ended: (Mutex<()>, Condvar),
 }
 
 /// A further connection of the transfer.
-struct Lane {
+struct ParallelConnection {
     connection: Connection,
     /// Lives as long as the connection is used.
     _endpoint: Endpoint,
 }
 
-/// Locks; a thread that panicked elsewhere left nothing half-done behind these locks.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+/// Runs `future` until `end` is ready. `None` if that comes first.
+async fn until<F: Future>(future: F, end: impl Future) -> Option<F::Output> {
+    let (mut future, mut end) = (pin!(future), pin!(end));
+    poll_fn(|cx| {
+        if let Poll::Ready(output) = future.as_mut().poll(cx) {
+            return Poll::Ready(Some(output));
+        }
+        end.as_mut().poll(cx).map(|_| None)
+    })
+    .await
 }
 
-impl Session {
-    pub(crate) fn new(connection: Connection, role: Role, cancel: Cancel) -> Self {
+impl SessionState {
+    fn new(connection: Connection, role: Role) -> Self {
+        let (peer, remote) = (connection.peer(), connection.remote());
+        let span = tracing::info_span!("transfer", %role, %peer, %remote);
+        info!(parent: &span, "begins");
         Self {
             connection,
-            lanes: Mutex::default(),
+            span,
+            parallel: Mutex::default(),
             role,
-            cancel,
             first_error: Mutex::new(None),
             over: AtomicBool::new(false),
             moved: AtomicU64::new(0),
             awaiting: AtomicUsize::new(0),
-            patient: AtomicBool::new(false),
-            tick: (Mutex::new(()), Condvar::new()),
+            stall_suspended: AtomicBool::new(false),
+            ended: (Mutex::new(()), Condvar::new()),
         }
     }
 
-    /// Runs `body`; if it fails, that ends the transfer and `stop` frees the threads that wait for each other.
-    pub(crate) fn attend(&self, stop: impl Fn(), body: impl FnOnce() -> Result<(), TransferError>) {
+    /// Runs `body`; if it fails, that ends the transfer, and [`Self::watch`] frees the threads that wait for each other.
+    pub(crate) fn run_or_fail(&self, body: impl FnOnce() -> Result<(), TransferError>) {
         if let Err(error) = body() {
             self.fail(error);
-            stop();
         }
+    }
+
+    /// The user stops it, at any stage. Nothing is undone: after [`Self::complete`] only the peer's goodbye is missed.
+    fn cancel(&self) {
+        self.fail(TransferError::Cancelled { role: self.role });
+        self.close(close::CANCELLED, "");
     }
 
     /// Records the first error and tells the peer. Does nothing once the transfer is over.
@@ -88,13 +139,13 @@ impl Session {
         let (code, reason) = error.to_close();
         *lock(&self.first_error) = Some(error);
         self.close(code, &reason);
-        self.notify_watch();
+        self.signal_end();
     }
 
     /// The transfer has succeeded: later errors do not count.
     pub(crate) fn complete(&self) {
         self.over.store(true, Relaxed);
-        self.notify_watch();
+        self.signal_end();
     }
 
     /// The first error, if there was one.
@@ -102,44 +153,75 @@ impl Session {
         lock(&self.first_error).clone().map_or(Ok(()), Err)
     }
 
+    /// Ends the transfer with `result`, or with the error that came before and made it fail.
+    pub(crate) fn conclude<T>(&self, result: Result<T, TransferError>) -> Result<T, TransferError> {
+        match result {
+            Ok(report) => {
+                self.connection.close(close::DONE, "");
+                info!(parent: &self.span, wire_bytes = self.wire_bytes(), "complete");
+                Ok(report)
+            }
+            Err(error) => {
+                self.fail(error.clone());
+                let error = self.outcome().err().unwrap_or(error);
+                info!(parent: &self.span, error = error.kind(), "ended early");
+                debug!(parent: &self.span, %error, "ended early");
+                Err(error)
+            }
+        }
+    }
+
     /// Closes all connections.
     pub(crate) fn close(&self, code: u64, reason: &str) {
         // First the one that the peer takes the reason from.
         self.connection.close(code, reason);
-        self.close_lanes();
+        self.close_parallel();
     }
 
-    /// Nothing is expected on the lanes any more.
-    pub(crate) fn close_lanes(&self) {
-        for lane in &*lock(&self.lanes) {
-            lane.connection.close(close::DONE, "");
+    /// Nothing is expected on the parallel connections any more.
+    pub(crate) fn close_parallel(&self) {
+        for further in &*lock(&self.parallel) {
+            further.connection.close(close::DONE, "");
         }
     }
 
     /// One more connection for the data. False if the transfer is over: then it is closed.
-    pub(crate) fn add_lane(&self, endpoint: Endpoint, connection: Connection) -> bool {
-        let mut lanes = lock(&self.lanes);
+    pub(crate) fn add_connection(&self, endpoint: Endpoint, connection: Connection) -> bool {
+        let mut parallel = lock(&self.parallel);
         // Under the lock: whoever ends the transfer closes those that are in the list after that.
         if self.is_over() {
             connection.close(close::DONE, "");
             return false;
         }
-        lanes.push(Lane { connection, _endpoint: endpoint });
+        debug!(parent: &self.span, remote = %connection.remote(), "parallel connection");
+        parallel.push(ParallelConnection { connection, _endpoint: endpoint });
         true
     }
 
     /// Statistics of every connection.
     pub(crate) fn paths(&self) -> impl Iterator<Item = ConnectionStats> {
-        let lanes: SmallVec<[_; LANES_MAX]> =
-            lock(&self.lanes).iter().map(|lane| lane.connection.stats()).collect();
-        std::iter::once(self.connection.stats()).chain(lanes)
+        let parallel: SmallVec<[_; PARALLEL_MAX]> =
+            lock(&self.parallel).iter().map(|further| further.connection.stats()).collect();
+        std::iter::once(self.connection.stats()).chain(parallel)
     }
 
     /// Connections over which data went.
-    pub(crate) fn used_lanes(&self) -> u64 {
+    pub(crate) fn used_connections(&self) -> u64 {
         let carried = |stats: &ConnectionStats| stats.bytes_sent + stats.bytes_received;
-        let lanes = self.paths().skip(1).filter(|stats| carried(stats) >= LANE_USED_BYTES);
-        1 + lanes.count() as u64
+        let parallel = self.paths().skip(1).filter(|stats| carried(stats) >= CONNECTION_USED_BYTES);
+        1 + parallel.count() as u64
+    }
+
+    /// Logs what is offered. Names are for debugging only.
+    pub(crate) fn log_offer(&self, offer: &Offer) {
+        let Offer { files, dirs, links, bytes, .. } = *offer;
+        let (name, stream) = (shown(&offer.name), offer.stream == Some(true));
+        debug!(parent: &self.span, name, files, dirs, links, bytes, stream, "offer");
+    }
+
+    /// Logs that the offer was accepted, and whether an earlier connection brought some of it.
+    pub(crate) fn log_accept(&self, resumes: bool) {
+        debug!(parent: &self.span, resumes, "accepted");
     }
 
     /// Bytes that [`Self::moved`] was told of.
@@ -152,9 +234,9 @@ impl Session {
         self.over.load(Relaxed)
     }
 
-    fn notify_watch(&self) {
-        drop(lock(&self.tick.0));
-        self.tick.1.notify_all();
+    fn signal_end(&self) {
+        drop(lock(&self.ended.0));
+        self.ended.1.notify_all();
     }
 
     /// `n` bytes came or went.
@@ -163,8 +245,8 @@ impl Session {
     }
 
     /// While set, the peer owes nothing: its user is being asked.
-    pub(crate) fn set_patient(&self, patient: bool) {
-        self.patient.store(patient, Relaxed);
+    pub(crate) fn suspend_stall_check(&self, stall_suspended: bool) {
+        self.stall_suspended.store(stall_suspended, Relaxed);
     }
 
     /// Runs a future that waits for the peer, so that the watch may call it a stall.
@@ -180,68 +262,49 @@ impl Session {
         output
     }
 
-    /// Waits for the peer before [`Self::watch`] does: at most `limit`, and not longer than the user wishes. `None` when
-    /// that time has passed.
-    pub(crate) fn wait_within<F: Future>(
-        &self,
-        limit: Duration,
-        future: F,
-    ) -> Result<Option<F::Output>, TransferError> {
-        let deadline = Instant::now() + limit;
-        let mut future = std::pin::pin!(future);
-        loop {
-            if self.cancel.is_cancelled() {
-                return Err(TransferError::Cancelled { role: self.role });
-            }
-            let left = deadline.saturating_duration_since(Instant::now());
-            let output = block_on_timeout(future.as_mut(), left.min(WATCH_INTERVAL));
-            if output.is_some() || left.is_zero() {
-                return Ok(output);
-            }
-        }
+    /// Waits for the peer while nothing watches for a stall, at most `limit`. `None` when that time has passed. A cancellation
+    /// closes the connection, which ends whatever waits for it.
+    pub(crate) fn wait_within<F: Future>(&self, limit: Duration, future: F) -> Option<F::Output> {
+        block_on_timeout(future, limit)
     }
 
-    /// The same for what the transfer can do without: `None` also when the transfer is over.
+    /// The same for what the transfer can do without, on another connection: `None` also when the transfer's first connection is
+    /// closed.
     pub(crate) fn wait_meanwhile<F: Future>(
         &self,
         limit: Duration,
         future: F,
-    ) -> Result<Option<F::Output>, TransferError> {
-        let deadline = Instant::now() + limit;
-        let mut future = std::pin::pin!(future);
-        while !self.is_over() && Instant::now() < deadline {
-            let output = self.wait_within(WATCH_INTERVAL, future.as_mut())?;
-            if output.is_some() {
-                return Ok(output);
-            }
-        }
-        Ok(None)
+    ) -> Option<F::Output> {
+        block_on_timeout(until(future, self.connection.closed()), limit).flatten()
     }
 
-    /// Watches until the transfer is over: for the user's wish to stop, and for a peer that moves less than
-    /// [`STALL_BYTES`] in [`STALL_TIMEOUT`] while a thread is in [`Self::wait`] or `due` says that something is owed.
+    /// Watches until the transfer is over, then frees with `stop` the threads that wait for each other. It ends a transfer in
+    /// which a peer moves less than [`STALL_BYTES`] in [`STALL_TIMEOUT`] while a thread is in [`Self::wait`] or `due` says that
+    /// something is owed.
     pub(crate) fn watch(&self, due: impl Fn() -> bool, stop: impl Fn()) {
-        let (mut since, mut moved) = (Instant::now(), self.moved.load(Relaxed));
-        let mut guard = lock(&self.tick.0);
-        while !self.is_over() {
-            let waited = self.tick.1.wait_timeout(guard, WATCH_INTERVAL);
-            drop(waited.unwrap_or_else(PoisonError::into_inner));
-            if self.cancel.is_cancelled() {
-                self.fail(TransferError::Cancelled { role: self.role });
-                stop();
-            }
-            let now = self.moved.load(Relaxed);
-            let idle = self.patient.load(Relaxed) || self.awaiting.load(Relaxed) == 0 && !due();
+        let (mut since, mut moved) = (Instant::now(), self.bytes_moved());
+        while !self.wait_for_end(STALL_CHECK_INTERVAL) {
+            let now = self.bytes_moved();
+            let idle =
+                self.stall_suspended.load(Relaxed) || self.awaiting.load(Relaxed) == 0 && !due();
             if idle || now - moved >= STALL_BYTES {
                 (since, moved) = (Instant::now(), now);
             } else if since.elapsed() >= STALL_TIMEOUT {
                 let seconds = STALL_TIMEOUT.as_secs();
+                debug!(parent: &self.span, seconds, "stalled");
                 let why = format!("nothing moved for {seconds} s (seen by the {})", self.role);
                 self.fail(TransferError::NetworkLost { why });
-                stop();
             }
-            guard = lock(&self.tick.0);
         }
+        stop();
+    }
+
+    /// True as soon as the transfer is over, false after `limit`.
+    fn wait_for_end(&self, limit: Duration) -> bool {
+        let guard = lock(&self.ended.0);
+        let waited = self.ended.1.wait_timeout_while(guard, limit, |()| !self.is_over());
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
+        self.is_over()
     }
 
     /// Bytes of the datagrams so far, both ways.
@@ -265,9 +328,19 @@ impl Session {
         TransferError::Disk { role: self.role, what: what.to_string() }
     }
 
-    /// What the end of the connection means here.
+    /// What the end of a connection means here. A parallel one that the peer closes as done says nothing: it closes the first
+    /// before, with the reason, which may come later.
     pub(crate) fn lost(&self, reason: &CloseReason) -> TransferError {
-        TransferError::from_close(reason, self.role)
+        let first = match reason {
+            CloseReason::Peer { code: close::DONE, .. } => self.explanation(),
+            _ => None,
+        };
+        TransferError::from_close(first.as_ref().unwrap_or(reason), self.role)
+    }
+
+    /// Why the first connection ended, if it does in a moment.
+    fn explanation(&self) -> Option<CloseReason> {
+        block_on_timeout(self.connection.closed(), EXPLANATION_TIMEOUT)
     }
 
     pub(crate) fn read_failed(&self, error: ReadError) -> TransferError {
@@ -295,7 +368,7 @@ impl Session {
 
     /// A stream broke. Usually the CLOSE behind it says why.
     fn explained(&self, otherwise: &str) -> TransferError {
-        match block_on_timeout(self.connection.closed(), EXPLANATION_TIMEOUT) {
+        match self.explanation() {
             Some(reason) => self.lost(&reason),
             None => self.protocol(otherwise),
         }

@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::future::poll_fn;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -138,6 +139,11 @@ impl Connection {
     pub fn remote(&self) -> Addr {
         let remote = lock(&self.shared().state).remote.clone();
         remote.expect("a connection is handed out after it was made, and that sets the address")
+    }
+
+    /// Where the peer sees this side, once it has said so: an address of ours on its side of every NAT.
+    pub fn observed_address(&self) -> Option<SocketAddr> {
+        lock(&self.shared().state).observed
     }
 
     /// Counters and estimates. They are a snapshot: at most 10 ms old while streams make progress, else as of the last

@@ -3,7 +3,7 @@
 //! ```text
 //!  application threads                     I/O thread (one per endpoint)
 //!  SendStream ── queue of Bytes ──▶  core: cut, seal in place ──▶ one 64 KiB buffer ──▶ sendmsg (GSO)
-//!  RecvStream ◀── queue of Chunks ─  core: open in place, one copy ◀── 64 KiB buffers ◀── recvmmsg (GRO)
+//!  RecvStream ◀── queue of slices  ─  core: open in place, one copy ◀── 64 KiB buffers ◀── recvmmsg (GRO)
 //! ```
 //!
 //! The I/O thread owns the socket and the protocol state, so nothing is locked per packet. Application threads meet it
@@ -63,7 +63,12 @@ pub use facts::SocketFacts;
 pub use qlog::QlogWriter;
 pub use stream::{RecvStream, SendStream};
 pub use wraith_core::{
-    Algorithm, Chunk, CloseReason, ConnectionStats, Ecn, EndpointConfig, PathAddr, StreamId,
+    Algorithm, CloseReason, ConnectionStats, Ecn, EndpointConfig, PathAddr, RecvSlice, StreamId,
     TransportConfig,
 };
 pub use wraith_crypto::identity::{NodeId, SecretIdentity};
+
+/// The example of the README, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

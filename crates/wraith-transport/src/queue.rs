@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::task::{Context, Poll, Waker};
 
 use bytes::{Bytes, BytesMut};
-use wraith_core::Chunk;
+use wraith_core::RecvSlice;
 
 use crate::error::{ReadError, WriteError};
 
@@ -211,7 +211,7 @@ impl SendQueue {
 /// From the I/O thread to the application.
 #[derive(Debug, Default)]
 pub(crate) struct RecvQueue {
-    chunks: VecDeque<Chunk>,
+    chunks: VecDeque<RecvSlice>,
     cost: usize,
     /// What it may hold; 0 until somebody wants the stream, so that what nobody accepted stays under flow control.
     limit: usize,
@@ -232,7 +232,7 @@ pub(crate) struct RecvQueue {
 #[derive(Debug)]
 pub(crate) struct Popped {
     /// The next bytes, or the end.
-    pub(crate) chunk: Option<Chunk>,
+    pub(crate) chunk: Option<RecvSlice>,
     /// The I/O thread must be told that there is room again.
     pub(crate) tell_io: bool,
 }
@@ -308,7 +308,7 @@ impl RecvQueue {
     }
 
     /// I/O thread: queues a chunk.
-    pub(crate) fn push(&mut self, chunk: Chunk) {
+    pub(crate) fn push(&mut self, chunk: RecvSlice) {
         self.cost += cost(&chunk);
         self.chunks.push_back(chunk);
     }
@@ -342,8 +342,8 @@ mod tests {
         Context::from_waker(Waker::noop())
     }
 
-    fn chunk(bytes: &[u8]) -> Chunk {
-        Chunk::new(Block::copy_of(bytes), 0..bytes.len())
+    fn chunk(bytes: &[u8]) -> RecvSlice {
+        RecvSlice::new(Block::copy_of(bytes), 0..bytes.len())
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! by changing the state, and wakes everyone who waits for a change after the lock is gone. Invariant: an object stands in
 //! the inbox at most once, and its flag is cleared before its state is read, so no request is missed.
 
+use std::net::SocketAddr;
 use std::collections::{HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -116,6 +117,8 @@ pub(crate) struct ConnectionState {
     pub(crate) phase: Phase,
     pub(crate) peer: NodeId,
     pub(crate) remote: Option<Addr>,
+    /// Where the peer sees us, once it has said so.
+    pub(crate) observed: Option<SocketAddr>,
     pub(crate) stats: ConnectionStats,
     /// Largest datagram the path and the peer take now.
     pub(crate) datagram_max: usize,
@@ -144,6 +147,7 @@ impl ConnectionShared {
             phase,
             peer,
             remote: None,
+            observed: None,
             stats: ConnectionStats::default(),
             datagram_max: 0,
             accepted: VecDeque::new(),

@@ -12,7 +12,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use wraith_core::{Chunk, StreamId};
+use wraith_core::{RecvSlice, StreamId};
 
 use crate::error::{ReadError, ReadExactError, WriteError};
 use crate::lock::lock;
@@ -178,7 +178,7 @@ impl fmt::Debug for SendStream {
 pub struct RecvStream {
     shared: Arc<StreamShared>,
     /// The rest of a chunk that was read in part.
-    current: Option<Chunk>,
+    current: Option<RecvSlice>,
     low_water: usize,
     _guard: Arc<Guard>,
 }
@@ -197,7 +197,7 @@ impl RecvStream {
     }
 
     /// The next bytes, as they lie in the receive buffer; `None` at the end. Chunks are never empty.
-    pub fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Chunk>, ReadError>> {
+    pub fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<RecvSlice>, ReadError>> {
         if let Some(chunk) = self.current.take() {
             return Poll::Ready(Ok(Some(chunk)));
         }
@@ -212,7 +212,7 @@ impl RecvStream {
     /// The next bytes, as they lie in the receive buffer (up to 256 KiB); `None` at the end.
     ///
     /// Cancel safe: no byte is lost.
-    pub async fn read_chunk(&mut self) -> Result<Option<Chunk>, ReadError> {
+    pub async fn read_chunk(&mut self) -> Result<Option<RecvSlice>, ReadError> {
         poll_fn(|cx| self.poll_chunk(cx)).await
     }
 
@@ -258,7 +258,7 @@ impl RecvStream {
 
     /// Puts bytes back in front: the next read starts with `chunk`. For a parser that took a chunk too many.
     /// Panics if bytes were put back already and not read since.
-    pub fn put_back(&mut self, chunk: Chunk) {
+    pub fn put_back(&mut self, chunk: RecvSlice) {
         assert!(self.current.is_none(), "only one chunk can be put back");
         if !chunk.is_empty() {
             self.current = Some(chunk);

@@ -8,7 +8,7 @@ pub(crate) fn run(input: &[u8]) {
     match text.parse::<Code>() {
         Ok(code) => {
             assert_eq!(code.to_string().parse().as_ref(), Ok(&code));
-            assert!((1..=wraith_discovery::MAX_NUMBER).contains(&code.number()));
+            assert!((1..=wraith_discovery::MAX_NAMEPLATE).contains(&code.nameplate()));
         }
         Err(error) => assert!(!error.to_string().is_empty()),
     }

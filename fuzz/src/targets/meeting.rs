@@ -4,47 +4,51 @@ use std::time::{Duration, Instant};
 
 use wraith_crypto::{AeadKey, Suite, TAG_BYTES, kdf};
 use wraith_discovery::lan::{PACKET_LEN, open};
-use wraith_discovery::message::{MAX_MESSAGE_LEN, Message};
-use wraith_discovery::{Code, Giver, Holder, Judged, Refusal};
+use wraith_discovery::message::Message;
+use wraith_discovery::{Code, Creator, Judged, MAX_MESSAGE_LEN, Refusal, TicketSide};
 
-const NUMBER: u32 = 7;
+const NAMEPLATE: u32 = 7;
 const SALT: [u8; 16] = [3; 16];
 
-/// What it opens to is said to a holder, which tells nobody its ticket.
+/// What it opens to is said to a creator, which tells nobody its ticket.
 pub(crate) fn run(input: &[u8]) {
-    assert!(open(NUMBER, input).is_none(), "nobody finds the key by chance");
-    let code = Code::new(NUMBER, [1; 4]);
+    assert!(open(NAMEPLATE, input).is_none(), "nobody finds the key by chance");
+    let code = Code::new(NAMEPLATE, [1; 4]);
     let now = Instant::now();
-    let mut holder = Holder::new(code, Giver::Holder, now + Duration::from_secs(3600));
+    let mut creator = Creator::new(code, TicketSide::Creator, now + Duration::from_secs(3600));
     for plain in input.chunks(PACKET_LEN - SALT.len() - TAG_BYTES) {
-        let Some((hello, said)) = open(NUMBER, &sealed(plain)) else { continue };
-        message(&said.encode());
+        let Some((hello, said)) = open(NAMEPLATE, &sealed(plain)) else { continue };
+        message(&said);
+        // Without a message it is the hello itself.
+        let said =
+            if said.is_empty() { Some(Message::Hello(hello)) } else { Message::decode(&said) };
+        let Some(said) = said else { continue };
         match said {
             Message::Hello(_) => {
-                let answer = holder.hello(now, &hello);
-                assert_eq!(holder.hello(now, &hello), answer, "the same again");
+                let answer = creator.hello(now, &hello);
+                assert_eq!(creator.hello(now, &hello), answer, "the same again");
             }
             Message::Proof(proof) => {
                 let ticket = || panic!("nobody finds the words by chance");
-                let judged = holder.judge(now, &hello, &proof, ticket);
+                let judged = creator.judge(now, &hello, &proof, ticket);
                 let Judged::Refused(why) = judged else { panic!("welcome") };
                 let over = (why == Refusal::Wrong).then_some(Refusal::Burned);
-                assert!(over.is_none() || holder.over(now) == over, "one guess and no more");
+                assert!(over.is_none() || creator.over(now) == over, "one guess and no more");
             }
-            Message::Gift(gift) => assert!(holder.gift(&hello, &gift).is_err()),
+            Message::Ticket(ticket) => assert!(creator.ticket(&hello, &ticket).is_err()),
             _ => {}
         }
     }
 }
 
-/// A packet with these bytes inside, as one who knows the number can make it.
+/// A packet with these bytes inside, as one who knows the nameplate can make it.
 fn sealed(plain: &[u8]) -> [u8; PACKET_LEN] {
     let mut packet = [0; PACKET_LEN];
     let (salt, body) = packet.split_at_mut(SALT.len());
     salt.copy_from_slice(&SALT);
     let (inside, tag) = body.split_at_mut(body.len() - TAG_BYTES);
     inside[..plain.len()].copy_from_slice(plain);
-    let key = kdf::derive_parts("wraith/1 lan packet", &[&NUMBER.to_be_bytes(), &SALT]);
+    let key = kdf::derive_parts("wraith/1 lan packet", &[&NAMEPLATE.to_be_bytes(), &SALT]);
     let key = AeadKey::new(Suite::ChaCha20Poly1305, &key);
     tag.copy_from_slice(&key.seal(Default::default(), &[], inside));
     packet

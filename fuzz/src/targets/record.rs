@@ -1,7 +1,6 @@
 //! Headers of data records: fixed lengths, and a body that fits the buffers.
 
-use wraith_transfer::limits::WHOLE_BYTES_MAX;
-use wraith_transfer::record::{HEADER_BYTES_MAX, Header};
+use wraith_transfer::record::{HEADER_BYTES_MAX, Header, RECORD_BODY_BYTES_MAX};
 
 pub(crate) fn run(input: &[u8]) {
     let Some(&kind) = input.first() else {
@@ -18,7 +17,7 @@ pub(crate) fn run(input: &[u8]) {
         return;
     };
     let Ok(header) = Header::parse(bytes) else { return };
-    assert!(header.body_len() <= WHOLE_BYTES_MAX);
+    assert!(header.body_len() <= RECORD_BODY_BYTES_MAX);
     let mut again = Vec::new();
     header.encode(&mut again);
     assert_eq!(again, bytes);

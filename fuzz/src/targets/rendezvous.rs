@@ -31,8 +31,8 @@ fn decode(frame: &[u8]) {
     }
     if let Some(server) = ServerFrame::decode(frame) {
         assert_eq!(server.encode()[2..], *frame);
-        if let ServerFrame::Guest { message: said, .. } | ServerFrame::Told { message: said, .. } =
-            &server
+        if let ServerFrame::Arrived { message: said, .. }
+        | ServerFrame::Told { message: said, .. } = &server
         {
             message(said);
         }

@@ -14,7 +14,7 @@ use std::fmt::Write;
 
 use anyhow::{Context, Result, bail};
 
-use crate::cargo;
+use crate::{cargo, skip};
 use baseline::{Baseline, Count};
 
 /// Growth of a count that fails, in percent. Repeated runs differ by less than 0.1; a change somewhere else in the crate
@@ -32,11 +32,9 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<()> {
     let Some(valgrind) = conditions::valgrind() else {
-        skipped("valgrind is not installed");
-        return Ok(());
+        return skipped("valgrind is not installed");
     };
-    cargo::build("wraith-guard", &[])?;
-    let program = cargo::target().join("release/wraith-guard");
+    let program = cargo::build_program("wraith-guard")?;
     let here = conditions::gather(&program, valgrind)?;
     if args.bless {
         let paths = callgrind::count_all(&program, |_| true)?;
@@ -46,8 +44,7 @@ pub fn run(args: &Args) -> Result<()> {
     }
     let baseline = Baseline::read()?;
     if let Some(difference) = conditions::difference(&baseline.conditions, &here) {
-        skipped(&difference);
-        return Ok(());
+        return skipped(&difference);
     }
     let wanted = |name: &str| args.filter.as_ref().is_none_or(|filter| name.contains(filter));
     let now = callgrind::count_all(&program, wanted)?;
@@ -64,8 +61,9 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-fn skipped(why: &str) {
-    println!("\n!! SKIPPED: {why}");
+fn skipped(why: &str) -> Result<()> {
+    skip::skipped("the guard", why);
+    skip::close()
 }
 
 struct Comparison {

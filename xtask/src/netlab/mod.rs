@@ -131,14 +131,11 @@ pub fn run(args: &Args) -> Result<()> {
 /// The last of all tests: a second of a link that reorders. Bytes and exit codes count, time does not.
 pub fn smoke_test() -> Result<()> {
     if let Some(why) = cannot_run() {
-        skipped(&format!("the smoke test of netlab: {why}"));
+        crate::skip::skipped("the smoke test of netlab", why);
         return Ok(());
     }
-    // The tests have just built the program; and for a hundred megabits the link need not be optimised to the last.
-    crate::cargo::build_debug("wraith-netlab")?;
-    let netlab = crate::cargo::target().join("debug/wraith-netlab");
-    let programs = Programs { netlab, ..programs() };
-    in_folder(|base| smoke(&programs, base))
+    build()?;
+    in_folder(|base| smoke(&programs(), base))
 }
 
 /// Does `work` with a folder for its files, which is removed however it ends.
@@ -178,7 +175,7 @@ fn cannot_run() -> Option<&'static str> {
 
 fn build() -> Result<()> {
     crate::cargo::build_release()?;
-    crate::cargo::build("wraith-netlab", &[])
+    crate::cargo::build_program("wraith-netlab").map(|_| ())
 }
 
 fn programs() -> Programs {

@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use flate2::{Compression, GzBuilder};
 
-use super::succeed;
+use super::{elf, succeed};
 use crate::cargo;
 
 /// One file.
@@ -43,10 +43,13 @@ impl Layout {
         };
         let version = run(&["-V"])?;
         let version = version.trim().strip_prefix("wraith ").context("no version")?.to_owned();
-        let stripped = strip(program, &scratch.path().join("wraith"))?;
-        let glibc = oldest_glibc(&stripped);
+        let bytes =
+            fs::read(program).with_context(|| format!("cannot read {}", program.display()))?;
+        let debug = elf::debug_sections(&bytes).context("the program is no ELF file of 64 bits")?;
+        ensure!(debug.is_empty(), "the program is not stripped; it has {}", debug.join(", "));
+        let glibc = oldest_glibc(&bytes);
         let time = commit_time();
-        let mut files = vec![file("usr/bin/wraith", 0o755, stripped)];
+        let mut files = vec![file("usr/bin/wraith", 0o755, bytes)];
         for (shell, path) in [
             ("bash", "usr/share/bash-completion/completions/wraith"),
             ("zsh", "usr/share/zsh/vendor-completions/_wraith"),
@@ -135,18 +138,6 @@ fn compressed(bytes: &[u8]) -> Result<Vec<u8>> {
     let mut encoder = GzBuilder::new().mtime(0).write(Vec::new(), Compression::best());
     encoder.write_all(bytes)?;
     Ok(encoder.finish()?)
-}
-
-/// The program without what only a debugger reads, where there is a `strip`.
-fn strip(program: &Path, to: &Path) -> Result<Vec<u8>> {
-    let read =
-        |path: &Path| fs::read(path).with_context(|| format!("cannot read {}", path.display()));
-    let done = Command::new("strip").arg("-o").arg(to).arg(program).output();
-    if done.is_ok_and(|output| output.status.success()) {
-        return read(to);
-    }
-    println!("!! there is no strip here, so the program is larger than need be");
-    read(program)
 }
 
 /// The highest version among the names of versions in the program (`GLIBC_2.34`).

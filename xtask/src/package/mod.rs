@@ -5,6 +5,7 @@
 //! alphabet's.
 
 mod deb;
+mod elf;
 mod layout;
 
 use std::fs;
@@ -13,7 +14,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::cargo;
+use crate::{cargo, skip};
 use layout::Layout;
 
 const MUSL: &str = "x86_64-unknown-linux-musl";
@@ -101,7 +102,7 @@ fn package_static(out: &Path) -> Result<()> {
 /// Installs with Debian's own tools, where they are.
 fn try_deb(deb: &Path, layout: &Layout) -> Result<()> {
     if Command::new("dpkg-deb").arg("--version").output().is_err() {
-        println!("!! SKIPPED: dpkg-deb is not installed, so the package was not tried out");
+        skip::skipped("the Debian package", "dpkg-deb is not installed");
         return Ok(());
     }
     let root = tempfile::tempdir()?;

@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::ops::Range;
 
 use criterion::{BenchmarkId, Throughput};
-use wraith_files::ChunkRanges;
+use wraith_files::IntervalSet;
 
 use crate::Criterion;
 
@@ -12,8 +12,8 @@ use crate::Criterion;
 const CHUNKS: u64 = 10_000;
 
 /// A new file; each chunk arrives, is asked for and noted; then it is complete.
-fn transfer(chunks: u64) -> ChunkRanges {
-    let mut have = ChunkRanges::new();
+fn transfer(chunks: u64) -> IntervalSet {
+    let mut have = IntervalSet::new();
     for chunk in 0..chunks {
         assert!(!have.contains(black_box(chunk)));
         have.insert(chunk..chunk + 1);
@@ -23,34 +23,34 @@ fn transfer(chunks: u64) -> ChunkRanges {
 }
 
 /// A new file of so many chunks, of which all are missing: what a receiver then asks for.
-fn new_file(chunks: u64) -> (ChunkRanges, Vec<Range<u64>>) {
-    let have = ChunkRanges::new();
+fn new_file(chunks: u64) -> (IntervalSet, Vec<Range<u64>>) {
+    let have = IntervalSet::new();
     let missing = have.missing(chunks).collect();
     (have, missing)
 }
 
 /// What a receiver asks its sender for: ranges.
-fn missing_ranges(have: &ChunkRanges) -> Vec<Range<u64>> {
+fn missing_ranges(have: &IntervalSet) -> Vec<Range<u64>> {
     have.missing(CHUNKS).collect()
 }
 
 /// The same as the numbers of the chunks, one by one.
-fn missing_numbers(have: &ChunkRanges) -> Vec<u64> {
+fn missing_numbers(have: &IntervalSet) -> Vec<u64> {
     let mut numbers = Vec::new();
     have.missing(CHUNKS).for_each(|gap| numbers.extend(gap));
     numbers
 }
 
 /// `percent` of the chunks are there, as a sender that works in order leaves them.
-fn first(percent: u64) -> ChunkRanges {
-    let mut have = ChunkRanges::new();
+fn first(percent: u64) -> IntervalSet {
+    let mut have = IntervalSet::new();
     have.insert(0..CHUNKS * percent / 100);
     have
 }
 
 /// Every second chunk is there, as no sender of ours leaves them.
-fn every_second() -> ChunkRanges {
-    let mut have = ChunkRanges::new();
+fn every_second() -> IntervalSet {
+    let mut have = IntervalSet::new();
     (0..CHUNKS).step_by(2).for_each(|chunk| have.insert(chunk..chunk + 1));
     have
 }

@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use criterion::{BatchSize, BenchmarkId, SamplingMode, Throughput};
 use wraith_files::{
-    CHUNK_BYTES, Cv, Entry, Kind, Mtime, PartFile, Placing, RelPath, RootBuilder, SourceFile,
+    CHUNK_BYTES, CommitOptions, Cv, Entry, Kind, Mtime, PartFile, RelPath, RootBuilder, SourceFile,
     TargetDir, Walk, chunk_count, chunk_cv, small_root,
 };
 
@@ -164,7 +164,7 @@ fn reassemble(criterion: &mut Criterion) {
     for (index, (chunk, cv)) in chunks.iter().zip(&cvs).enumerate() {
         part.write_chunk(index as u64, &[chunk], *cv).expect("written");
     }
-    part.finish(&small_root(&bytes), Placing::default()).expect("the root is right");
+    part.finish(&small_root(&bytes), CommitOptions::default()).expect("the root is right");
     assert_eq!(std::fs::read(dir.path().join("file")).expect("it is there"), bytes);
 
     let mut group = criterion.benchmark_group("reassemble");

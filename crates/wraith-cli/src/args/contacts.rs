@@ -4,11 +4,11 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use wraith::state::{Address, Name};
 use wraith_crypto::NodeId;
 
-use super::{MeetingArgs, OnConflict, RecordArgs};
-use crate::contacts::{Address, Name};
-use crate::size::RateLimit;
+use super::units::RateLimit;
+use super::{MeetingArgs, OnConflict, QlogArgs, RecordArgs};
 
 #[derive(Args, Debug)]
 pub struct ContactArgs {
@@ -67,6 +67,9 @@ pub struct ListenArgs {
     /// Address to listen on; by default every address of this machine and the usual port of its identity
     #[arg(long, value_name = "IP:PORT")]
     pub listen: Option<SocketAddr>,
+
+    #[command(flatten)]
+    pub qlog: QlogArgs,
 }
 
 /// Who may give us files.

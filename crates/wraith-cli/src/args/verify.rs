@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::size::Size;
+use super::units::Size;
 
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub struct VerifyArgs {
     /// A folder, for the transfer that came into it last, or the id of a transfer; by default the current folder
     #[arg(value_name = "DIR|ID")]
@@ -50,14 +50,5 @@ impl RecordArgs {
     /// Bytes that the list may have; None: there is to be none.
     pub fn room(&self) -> Option<u64> {
         (!self.no_record).then_some(self.record_max.0)
-    }
-
-    /// The words of a command line that say the same.
-    pub fn words(&self) -> Option<String> {
-        match self.room() {
-            None => Some("--no-record".into()),
-            Some(_) if ROOM.parse() == Ok(self.record_max) => None,
-            Some(bytes) => Some(format!("--record-max {bytes}")),
-        }
     }
 }

@@ -3,47 +3,12 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use clap::{Args, Subcommand};
-
 use super::File;
 use super::file;
 use super::keys::{Key, Keys};
-use crate::args::{self, OutputArgs};
+use crate::args::{self, ConfigAction, ConfigArgs, OutputArgs};
 use crate::failure::{Exit, Failure};
 use crate::output::{Event, Reporter};
-
-#[derive(Args, Debug)]
-pub struct ConfigArgs {
-    /// What to do; without it, list
-    #[command(subcommand)]
-    pub action: Option<Action>,
-}
-
-#[derive(Debug, Subcommand)]
-pub enum Action {
-    /// List every setting with its value and where that comes from: default, file, env, or flag
-    List,
-    /// Print the value of a setting
-    Get {
-        /// As in the list
-        key: String,
-    },
-    /// Put a setting into the config file
-    Set {
-        /// As in the list, or without the command, for every command that has it
-        key: String,
-        /// As on the command line; true or false for an option without a value
-        #[arg(allow_hyphen_values = true)]
-        value: String,
-    },
-    /// Take a setting out of the config file
-    Unset {
-        /// As in the file
-        key: String,
-    },
-    /// Print where the config file is
-    Path,
-}
 
 /// A setting as it is in force.
 #[derive(Debug, PartialEq, Eq)]
@@ -57,20 +22,20 @@ struct InForce {
 
 pub fn run(args: &ConfigArgs, given: OutputArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
     let keys = Keys::of(&args::definition());
-    match args.action.as_ref().unwrap_or(&Action::List) {
-        Action::List => list(&keys, given, reporter),
-        Action::Get { key } => get(&keys, key, given, reporter),
-        Action::Set { key, value } => {
+    match args.action.as_ref().unwrap_or(&ConfigAction::List) {
+        ConfigAction::List => list(&keys, given, reporter),
+        ConfigAction::Get { key } => get(&keys, key, given, reporter),
+        ConfigAction::Set { key, value } => {
             let path = File::set(&keys, key, value)?;
             reporter.say(format!("{key} is set in {}.", path.display()));
             Ok(())
         }
-        Action::Unset { key } => {
+        ConfigAction::Unset { key } => {
             let path = File::unset(key)?;
             reporter.say(format!("{key} is no longer set in {}.", path.display()));
             Ok(())
         }
-        Action::Path => {
+        ConfigAction::Path => {
             let path = file::path().ok_or_else(|| {
                 Failure::new(Exit::Other, "there is no home for the config file")
                     .hint("set WRAITH_HOME to a folder of your own")

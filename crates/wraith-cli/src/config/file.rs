@@ -1,21 +1,17 @@
 //! `config.toml`: read whole, checked whole, and changed without touching what else stands in it.
 
-use std::fs;
-use std::io::{self, Read};
 use std::ops::Range;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
 use toml_edit::{Document, DocumentMut, Item, TableLike, Value};
+use wraith::state::{ConfigFile, StateError, StateErrorKind, users_folder};
 
 use super::keys::{Key, Keys, of_one_command};
-use crate::failure::{Exit, Failure, plain};
-use crate::home::{self, Home};
+use crate::failure::{Exit, Failure};
+use crate::home;
 
-const NAME: &str = "config.toml";
-/// Far more than all settings with a page of comments on each.
-const MAX_BYTES: u64 = 256 << 10;
+/// The format of the file, for programs of other versions; no setting.
+const VERSION: &str = "version";
 /// Commands below commands; the program has two levels.
 const MAX_DEPTH: usize = 4;
 
@@ -43,8 +39,9 @@ impl File {
     /// It cannot be read, or is no TOML.
     pub fn load() -> Result<Self, Failure> {
         // Without a home there is no file, and nothing is wrong with that until something of the home is needed.
-        let Some(path) = path() else { return Ok(Self::default()) };
-        Ok(Self { settings: settings(&path, &read(&path)?)?, path })
+        let Some(file) = config_file() else { return Ok(Self::default()) };
+        let text = file.read().map_err(unusable)?;
+        Ok(Self { settings: settings(file.path(), &text)?, path: file.path().to_owned() })
     }
 
     /// How many settings it has.
@@ -75,31 +72,9 @@ impl File {
     /// # Errors
     /// No such key, no such value, or the file cannot be read or written.
     pub fn set(keys: &Keys, name: &str, value: &str) -> Result<PathBuf, Failure> {
-        let path = home_path()?;
         check(keys, name, value, "the command line")?;
-        let mut document = editable(&path)?;
-        let (tables, option) = split(name);
-        let mut table: &mut dyn TableLike = document.as_table_mut();
-        for name in tables {
-            let inner = table.entry(name).or_insert_with(toml_edit::table);
-            table = inner
-                .as_table_like_mut()
-                .ok_or_else(|| wrong(&path, &format!("{name} is a value and no table")))?;
-        }
         let is_switch = keys.named(name).any(Key::is_switch);
-        let mut new = typed(value, is_switch);
-        match table.get_mut(option) {
-            // The comments around the old value stay.
-            Some(Item::Value(old)) => {
-                *new.decor_mut() = old.decor().clone();
-                *old = new;
-            }
-            _ => {
-                table.insert(option, Item::Value(new));
-            }
-        }
-        write(&path, &document.to_string())?;
-        Ok(path)
+        change(|path, document| put(path, document, name, typed(value, is_switch)))
     }
 
     /// Takes a value out of the file; whether the key is known does not matter.
@@ -107,31 +82,68 @@ impl File {
     /// # Errors
     /// It is not there, or the file cannot be read or written.
     pub fn unset(name: &str) -> Result<PathBuf, Failure> {
-        let path = home_path()?;
-        let mut document = editable(&path)?;
-        let (tables, option) = split(name);
-        let mut table: Option<&mut dyn TableLike> = Some(document.as_table_mut());
-        for name in tables {
-            table = table.and_then(|t| t.get_mut(name)).and_then(Item::as_table_like_mut);
-        }
-        if table.and_then(|table| table.remove(option)).is_none() {
-            let missing = format!("{name} is not set in {}", path.display());
-            return Err(Failure::new(Exit::Usage, missing)
-                .hint("wraith config list shows what is set, and where"));
-        }
-        write(&path, &document.to_string())?;
-        Ok(path)
+        change(|path, document| take(path, document, name))
     }
+}
+
+/// Changes the text of the file, with its comments and its order. A file that cannot be read as settings is not changed: the
+/// complaint says where it is wrong.
+fn change(
+    change: impl FnOnce(&Path, &mut DocumentMut) -> Result<(), Failure>,
+) -> Result<PathBuf, Failure> {
+    let file = home_file()?;
+    let path = file.path();
+    file.read().map_err(unusable)?;
+    file.change(|text| {
+        settings(path, text)?;
+        let parsed = text.parse();
+        let mut document: DocumentMut =
+            parsed.map_err(|error: toml_edit::TomlError| wrong(path, error.message()))?;
+        change(path, &mut document)?;
+        Ok::<_, Failure>(document.to_string())
+    })?;
+    Ok(path.to_owned())
+}
+
+fn put(path: &Path, document: &mut DocumentMut, name: &str, mut new: Value) -> Result<(), Failure> {
+    let (tables, option) = split(name);
+    let mut table: &mut dyn TableLike = document.as_table_mut();
+    for name in tables {
+        let inner = table.entry(name).or_insert_with(toml_edit::table);
+        table = inner
+            .as_table_like_mut()
+            .ok_or_else(|| wrong(path, &format!("{name} is a value and no table")))?;
+    }
+    match table.get_mut(option) {
+        // The comments around the old value stay.
+        Some(Item::Value(old)) => {
+            *new.decor_mut() = old.decor().clone();
+            *old = new;
+        }
+        _ => {
+            table.insert(option, Item::Value(new));
+        }
+    }
+    Ok(())
+}
+
+fn take(path: &Path, document: &mut DocumentMut, name: &str) -> Result<(), Failure> {
+    let (tables, option) = split(name);
+    let mut table: Option<&mut dyn TableLike> = Some(document.as_table_mut());
+    for name in tables {
+        table = table.and_then(|t| t.get_mut(name)).and_then(Item::as_table_like_mut);
+    }
+    if table.and_then(|table| table.remove(option)).is_none() {
+        let missing = format!("{name} is not set in {}", path.display());
+        return Err(Failure::new(Exit::Usage, missing)
+            .hint("wraith config list shows what is set, and where"));
+    }
+    Ok(())
 }
 
 /// Where the file is or would be; None without a home.
 pub fn path() -> Option<PathBuf> {
-    home::folder().map(|folder| folder.join(NAME))
-}
-
-fn home_path() -> Result<PathBuf, Failure> {
-    Home::open()?;
-    Ok(path().expect("a home that was opened has a folder"))
+    config_file().map(|file| file.path().to_owned())
 }
 
 fn check(keys: &Keys, name: &str, value: &str, place: &str) -> Result<(), Failure> {
@@ -184,24 +196,21 @@ fn typed(value: &str, is_switch: bool) -> Value {
     }
 }
 
-fn read(path: &Path) -> Result<String, Failure> {
-    let failed = |e: &io::Error| Failure::disk(format!("cannot read {}", path.display()), e);
-    // A pipe with nobody at its other end would be waited for.
-    let flags = OFlags::NONBLOCK.bits() as i32;
-    let file = match fs::File::options().read(true).custom_flags(flags).open(path) {
-        Ok(file) => file,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(String::new()),
-        Err(e) => return Err(failed(&e)),
-    };
-    if !file.metadata().map_err(|e| failed(&e))?.is_file() {
-        return Err(wrong(path, "is no file"));
-    }
-    let mut text = String::new();
-    file.take(MAX_BYTES + 1).read_to_string(&mut text).map_err(|e| failed(&e))?;
-    if text.len() as u64 > MAX_BYTES {
-        return Err(wrong(path, "is too large for a config file"));
-    }
-    Ok(text)
+/// The file of this user; None without a home.
+fn config_file() -> Option<ConfigFile> {
+    users_folder().map(|folder| ConfigFile::in_folder(&folder))
+}
+
+fn home_file() -> Result<ConfigFile, Failure> {
+    let state = home::open()?;
+    Ok(ConfigFile::in_folder(state.folder().expect("a user's state is in a folder")))
+}
+
+/// A file that is no settings is a mistake of who wrote it, as a bad option is.
+fn unusable(error: StateError) -> Failure {
+    let is_mistake = error.kind() == StateErrorKind::Damaged;
+    let failure = Failure::from(error);
+    if is_mistake { Failure { exit: Exit::Usage, ..failure } } else { failure }
 }
 
 fn wrong(path: &Path, what: &str) -> Failure {
@@ -235,6 +244,9 @@ fn gather(
     for (name, item) in table.iter() {
         let span = table.key(name).and_then(|key| key.span()).or_else(|| item.span());
         let line = line_of(text, span);
+        if depth == 0 && name == VERSION && item.is_integer() {
+            continue;
+        }
         let key = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") };
         if let Some(inner) = item.as_table_like().filter(|_| depth < MAX_DEPTH) {
             gather(path, text, inner, &key, depth + 1, settings)?;
@@ -251,28 +263,6 @@ fn gather(
         };
         settings.push(Setting { key, value, line });
     }
-    Ok(())
-}
-
-/// The document with its comments and its order.
-fn editable(path: &Path) -> Result<DocumentMut, Failure> {
-    let text = read(path)?;
-    // A file that cannot be read as settings is not changed: the complaint says where it is wrong.
-    settings(path, &text)?;
-    text.parse().map_err(|error: toml_edit::TomlError| wrong(path, error.message()))
-}
-
-/// Replaces the file at once: whoever reads it meets the old or the new.
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    let failed = |e: &io::Error| {
-        Failure::new(Exit::Disk, format!("cannot write {}: {}", path.display(), plain(e)))
-    };
-    let folder = path.parent().expect("the file is in a folder");
-    let new = tempfile::Builder::new().prefix(".config.").tempfile_in(folder);
-    let mut new = new.map_err(|e| failed(&e))?;
-    io::Write::write_all(&mut new, text.as_bytes()).map_err(|e| failed(&e))?;
-    new.as_file().sync_all().map_err(|e| failed(&e))?;
-    new.persist(path).map_err(|e| failed(&e.error))?;
     Ok(())
 }
 

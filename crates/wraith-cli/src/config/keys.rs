@@ -13,12 +13,15 @@ const NO_SETTINGS: [&str; 3] = ["help", "version", "no-config"];
 
 /// Options that name whom or what one command is about. As settings they would have every later command do the same without a
 /// word, such as send its files to a contact.
-const OF_ONE_COMMAND: [&str; 8] = [
+const OF_ONE_COMMAND: [&str; 11] = [
     "send.to",
     "send.code",
     "send.save-as",
+    "send.qlog",
     "receive.code",
     "receive.save-as",
+    "receive.qlog",
+    "listen.qlog",
     "verify.list",
     "verify.moved-to",
     "contact.add.address",

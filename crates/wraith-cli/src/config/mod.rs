@@ -14,7 +14,7 @@ use std::ffi::OsString;
 
 use clap::{ArgMatches, FromArgMatches};
 
-pub use command::{ConfigArgs, run};
+pub use command::run;
 pub use file::File;
 
 use crate::args::{self, Cli, Command};

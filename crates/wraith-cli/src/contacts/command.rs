@@ -1,27 +1,25 @@
 //! `wraith contact`.
 
+use wraith::state::{Contact, ContactStore, Refused};
 use wraith_crypto::NodeId;
 
-use super::book::{Contact, Refused};
-use super::store::Store;
 use crate::args::{ContactAction, ContactArgs};
-use crate::code;
 use crate::failure::{Exit, Failure};
-use crate::home::Home;
+use crate::home;
 use crate::output::{Event, Reporter};
 
 /// Shows or changes the contacts.
 pub fn run(args: &ContactArgs, reporter: &Reporter) -> Result<(), Failure> {
-    let home = Home::open()?;
-    let store = Store::of(&home);
+    let home = home::open()?;
+    let store = home.contacts();
     match &args.action {
         ContactAction::List => list(&store, reporter),
         ContactAction::Add { name, node_id, address, rendezvous } => {
             if home.identity()?.node_id() == *node_id {
                 return Err(Failure::new(Exit::Usage, "this is this machine's own NodeId"));
             }
-            let server = rendezvous.as_ref().map(|server| code::with_port(&server.to_string()));
-            let contact = store.change(|book| {
+            let server = rendezvous.as_ref().map(|server| wraith::rendezvous_address(&server.to_string()));
+            let contact = store.change(|book| -> Result<_, Failure> {
                 book.add(name, *node_id).map_err(refused)?;
                 if !address.is_empty() {
                     book.set_addresses(*node_id, address);
@@ -36,7 +34,7 @@ pub fn run(args: &ContactArgs, reporter: &Reporter) -> Result<(), Failure> {
             Ok(())
         }
         ContactAction::Rename { old, new } => {
-            let contact = store.change(|book| {
+            let contact = store.change(|book| -> Result<_, Failure> {
                 book.rename(old, new).map_err(refused)?;
                 Ok(book.named(new).cloned().expect("it was just renamed"))
             })?;
@@ -53,7 +51,7 @@ pub fn run(args: &ContactArgs, reporter: &Reporter) -> Result<(), Failure> {
     }
 }
 
-fn list(store: &Store, reporter: &Reporter) -> Result<(), Failure> {
+fn list(store: &ContactStore, reporter: &Reporter) -> Result<(), Failure> {
     let book = store.load()?;
     let longest = book.contacts().iter().map(|c| c.name.as_str().chars().count()).max();
     for contact in book.contacts() {

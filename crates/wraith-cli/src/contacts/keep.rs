@@ -1,24 +1,16 @@
 //! After a transfer: a contact that was met is remembered as such, and somebody new can be kept under a name.
 
-use std::net::SocketAddr;
-
 use jiff::Timestamp;
-use wraith_crypto::NodeId;
-use wraith_discovery::contact::usual_port;
-use wraith_transfer::Role;
+use wraith::state::{ContactStore, Meeting, Name};
+use wraith::{NodeId, Role};
 
-use super::answers::Answers;
-use super::book::Meeting;
 use super::command::{refused, tell};
-use super::name::Name;
-use super::store::Store;
-use crate::args::MeetingArgs;
-use crate::code;
+use crate::ask::Answers;
 use crate::failure::Failure;
-use crate::home::Home;
-use crate::interrupt::Interrupt;
+use crate::home;
 use crate::output::Reporter;
 use crate::report::short_id;
+use crate::signals::Signals;
 
 /// Names that a person may mistype before the question is given up.
 const TRIES: u32 = 5;
@@ -52,27 +44,18 @@ pub struct Other {
     pub meeting: Meeting,
 }
 
-impl Other {
-    /// Somebody who was seen at `remote`; if it listens, then there, at its usual port.
-    pub fn seen(node_id: NodeId, role: Role, remote: SocketAddr, meeting: &MeetingArgs) -> Self {
-        let at = Some(SocketAddr::new(remote.ip().to_canonical(), usual_port(node_id)));
-        let rendezvous = code::places_of(meeting).rendezvous;
-        Self { node_id, role, meeting: Meeting { at, rendezvous } }
-    }
-}
-
 /// Remembers the meeting, if the other side is a contact or becomes one.
 ///
 /// # Errors
 /// It was to be kept under a name and cannot be. Everything else is only worth a warning: the transfer is done.
-pub fn after_transfer(
+pub async fn after_transfer(
     other: &Other,
     keep: Keep<'_>,
     answers: &Answers,
-    interrupt: &Interrupt,
+    signals: &Signals,
     reporter: &Reporter,
 ) -> Result<(), Failure> {
-    match (remember(other, keep, answers, interrupt, reporter), keep) {
+    match (remember(other, keep, answers, signals, reporter).await, keep) {
         (Err(failure), Keep::As(name)) => {
             let message = format!(
                 "everything was transferred, but the {} is not kept as {name}: {}",
@@ -88,28 +71,35 @@ pub fn after_transfer(
     }
 }
 
-fn remember(
+async fn remember(
     other: &Other,
     keep: Keep<'_>,
     answers: &Answers,
-    interrupt: &Interrupt,
+    signals: &Signals,
     reporter: &Reporter,
 ) -> Result<(), Failure> {
-    let store = Store::of(&Home::open()?);
+    let store = home::open()?.contacts();
     let known = store.load()?.with(other.node_id).is_some();
     match keep {
         Keep::As(name) => add(&store, name, other, reporter),
-        _ if known => store.change(|book| {
+        _ if known => store.change(|book| -> Result<_, Failure> {
             book.met(other.node_id, &other.meeting, Timestamp::now());
             Ok(())
         }),
-        Keep::Ask if reporter.is_interactive() => ask(&store, other, answers, interrupt, reporter),
+        Keep::Ask if reporter.is_interactive() => {
+            ask(&store, other, answers, signals, reporter).await
+        }
         Keep::Ask | Keep::No => Ok(()),
     }
 }
 
-fn add(store: &Store, name: &Name, other: &Other, reporter: &Reporter) -> Result<(), Failure> {
-    let (contact, is_new) = store.change(|book| {
+fn add(
+    store: &ContactStore,
+    name: &Name,
+    other: &Other,
+    reporter: &Reporter,
+) -> Result<(), Failure> {
+    let (contact, is_new) = store.change(|book| -> Result<_, Failure> {
         let is_new = book.with(other.node_id).is_none();
         book.add(name, other.node_id).map_err(refused)?;
         book.met(other.node_id, &other.meeting, Timestamp::now());
@@ -124,11 +114,11 @@ fn add(store: &Store, name: &Name, other: &Other, reporter: &Reporter) -> Result
     Ok(())
 }
 
-fn ask(
-    store: &Store,
+async fn ask(
+    store: &ContactStore,
     other: &Other,
     answers: &Answers,
-    interrupt: &Interrupt,
+    signals: &Signals,
     reporter: &Reporter,
 ) -> Result<(), Failure> {
     let node_id = other.node_id.to_string();
@@ -136,11 +126,14 @@ fn ask(
     let question =
         format!("Keep the {} ({short}) as a contact? A name, or Enter for no: ", other.role);
     for _ in 0..TRIES {
-        let answer = answers.ask(&question, || interrupt.caught().is_some());
+        let answer = tokio::select! {
+            answer = answers.ask(&question) => answer,
+            _ = signals.wait() => None,
+        };
         let Some(text) = answer.filter(|text| !text.is_empty()) else { return Ok(()) };
         let added = match text.parse::<Name>() {
             Ok(name) => add(store, &name, other, reporter).map_err(|failure| failure.message),
-            Err(why) => Err(why),
+            Err(why) => Err(why.to_string()),
         };
         match added {
             Ok(()) => return Ok(()),

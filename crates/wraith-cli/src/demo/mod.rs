@@ -13,26 +13,34 @@ use std::time::Instant;
 use std::{fs, io, thread};
 
 use serde_json::Value;
+use wraith::Progress;
 
 use crate::args::DemoArgs;
+use crate::args::units::{Bytes, Files};
 use crate::failure::{Exit, Failure, plain};
-use crate::interrupt::Interrupt;
-use crate::output::{Event, Reporter, Snapshot};
-use crate::size::{Bytes, Files};
+use crate::output::{Event, Reporter};
+use crate::signals::{Signals, blocking};
 use data::Made;
 
 /// The processes of the demonstration, so that a signal can end them.
 type Children = Arc<Mutex<Vec<Child>>>;
 
 /// Makes data, transfers it, compares it, copies it with cp, and cleans up.
-pub fn run(args: &DemoArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
+pub async fn run(args: &DemoArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
     let children = Children::default();
-    let interrupt = Interrupt::for_transfer(reporter)?;
-    let theirs = Arc::clone(&children);
-    interrupt.on_signal(move || kill(&theirs));
-    let result = demonstrate(args, reporter, &children, &interrupt);
+    let signals = Signals::for_transfer(reporter)?;
+    let (own, theirs) = ((args.clone(), Arc::clone(reporter)), Arc::clone(&children));
+    let stop = signals.clone();
+    let mut work = std::pin::pin!(blocking(move || demonstrate(&own.0, &own.1, &theirs, &stop)));
+    let result = tokio::select! {
+        result = &mut work => result,
+        _ = signals.wait() => {
+            kill(&children);
+            work.await
+        }
+    };
     kill(&children);
-    match interrupt.caught() {
+    match signals.caught() {
         Some(exit) if result.is_err() => Err(Failure::new(exit, "stopped")),
         _ => result,
     }
@@ -42,7 +50,7 @@ fn demonstrate(
     args: &DemoArgs,
     reporter: &Arc<Reporter>,
     children: &Children,
-    interrupt: &Interrupt,
+    signals: &Signals,
 ) -> Result<(), Failure> {
     let parent = args.dir.clone().unwrap_or_else(std::env::temp_dir);
     let folder = tempfile::Builder::new()
@@ -54,7 +62,7 @@ fn demonstrate(
     let (source, received, copied) = (at("source"), at("received"), at("copied"));
     let (size, files) = (Bytes(args.size.0), Files(args.files.into()));
     reporter.say(format!("Making one file of {size} and {files} beside it."));
-    let made = data::make(&source, args.size.0, args.files, &|| interrupt.caught().is_some())
+    let made = data::make(&source, args.size.0, args.files, &|| signals.caught().is_some())
         .map_err(|e| Failure::disk("cannot make the data", &e))?;
 
     settle();
@@ -123,7 +131,7 @@ impl Transfer<'_> {
         let sent = thread::spawn(move || sent.drain());
         while let Some(event) = received.next()? {
             if event["event"] == "progress" {
-                self.reporter.progress(&snapshot(&event));
+                self.reporter.progress(&progress(&event));
             }
         }
         sent.join().expect("the thread that reads events does not panic")?;
@@ -192,17 +200,16 @@ impl Events {
     }
 }
 
-fn snapshot(event: &Value) -> Snapshot {
+fn progress(event: &Value) -> Progress {
     let number = |field: &str| event[field].as_u64().unwrap_or_default();
-    Snapshot {
-        bytes: number("bytes"),
-        total: number("total"),
-        files: number("files"),
-        total_files: number("total_files"),
-        bytes_per_second: number("bytes_per_second"),
-        current: event["file"].as_str().unwrap_or_default().to_owned(),
-        ..Snapshot::default()
-    }
+    let mut progress = Progress::default();
+    progress.bytes = number("bytes");
+    progress.bytes_total = number("total");
+    progress.files = number("files");
+    progress.files_total = number("total_files");
+    progress.bytes_per_second = number("bytes_per_second");
+    progress.current_file = event["file"].as_str().unwrap_or_default().to_owned();
+    progress
 }
 
 /// Copies with cp, keeping what we keep; seconds.

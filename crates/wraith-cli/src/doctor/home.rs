@@ -4,14 +4,15 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
+use wraith::state::{IDENTITY_FILE, users_folder};
+
 use super::Check;
 use crate::config;
-use crate::home::{self, IDENTITY_FILE};
 
 const NAME: &str = "home folder";
 
 pub fn check(tell: &mut impl FnMut(Check)) {
-    let Some(folder) = home::folder() else {
+    let Some(folder) = users_folder() else {
         let meaning = "there is no place for the identity, so nothing can be sent or received";
         tell(Check::fail(NAME, "none: HOME is not set", meaning).next("set WRAITH_HOME"));
         return;

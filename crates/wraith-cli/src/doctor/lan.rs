@@ -1,35 +1,35 @@
 //! The places where codes meet: the local network, and the rendezvous server if one is configured.
 
 use wraith_discovery::lan::{Heard, probe};
-use wraith_discovery::{Lan, rendezvous};
+use wraith_discovery::{Lan, PlaceError, rendezvous};
 
 use super::Check;
 use crate::args::MeetingArgs;
-use crate::code::places_of;
+use crate::code::places;
 
-pub fn check(args: &MeetingArgs, tell: &mut impl FnMut(Check)) {
-    let places = places_of(args);
+pub async fn check(args: &MeetingArgs, tell: &mut impl FnMut(Check)) {
+    let places = places(args);
     tell(match &places.lan {
         Lan::Off => {
             Check::ok("local network", "off", "codes do not meet there (--lan, WRAITH_LAN)")
         }
-        lan => multicast(&probe(lan)),
+        lan => multicast(&probe(lan).await),
     });
     tell(match &places.rendezvous {
         None => Check::ok("rendezvous", "none configured", "codes meet on the local network only")
             .next("for codes over the internet: --rendezvous HOST, or WRAITH_RENDEZVOUS"),
-        Some(server) => server_check(server),
+        Some(server) => server_check(server).await,
     });
 }
 
-fn multicast(probed: &Result<Heard, String>) -> Check {
+fn multicast(probed: &Result<Heard, PlaceError>) -> Check {
     const NAME: &str = "local network";
     let instead = "use --rendezvous HOST or --ticket";
     let heard = match probed {
         Ok(heard) => heard,
         Err(why) => {
             let meaning = "codes cannot meet on the local network";
-            return Check::warn(NAME, why.clone(), meaning).next(instead);
+            return Check::warn(NAME, why.to_string(), meaning).next(instead);
         }
     };
     match (heard.interfaces, heard.joined, heard.ipv4, heard.ipv6) {
@@ -64,8 +64,8 @@ fn multicast(probed: &Result<Heard, String>) -> Check {
     }
 }
 
-fn server_check(server: &str) -> Check {
-    match rendezvous::probe(server) {
+async fn server_check(server: &str) -> Check {
+    match rendezvous::probe(server).await {
         Ok(seen) => {
             let found = format!("{server} answers, and sees us at {}", seen.ip());
             Check::ok("rendezvous", found, "codes meet there")
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn multicast_that_is_not_heard_is_a_warning_with_a_way_round() {
         let heard = |interfaces, joined, ipv4| Ok(Heard { interfaces, joined, ipv4, ipv6: false });
-        for probed in [heard(0, 0, false), heard(2, 0, false), heard(2, 2, false), Err("no".into())]
+        for probed in [heard(0, 0, false), heard(2, 0, false), heard(2, 2, false), Err(PlaceError::Unusable("no".into()))]
         {
             let check = multicast(&probed);
             assert_eq!(check.status, Status::Warn);
@@ -95,10 +95,10 @@ mod tests {
         assert_eq!(multicast(&heard(2, 1, true)).status, Status::Ok);
     }
 
-    #[test]
-    fn a_server_that_is_not_there_is_a_failure() {
+    #[tokio::test]
+    async fn a_server_that_is_not_there_is_a_failure() {
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let check = server_check(&free.to_string());
+        let check = server_check(&free.to_string()).await;
         assert_eq!(check.status, Status::Fail);
         assert!(check.found.contains(&free.to_string()));
     }

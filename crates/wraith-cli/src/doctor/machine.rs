@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use wraith_crypto::aes_hardware;
 
 use super::Check;
-use crate::size::Bytes;
-use crate::version;
+use crate::args::units::Bytes;
+use crate::args::version;
 
 /// No clock that is right shows less: the first of January 2026.
 const EARLIEST: Duration = Duration::from_secs(1_767_225_600);

@@ -10,18 +10,9 @@ mod network;
 
 use std::sync::Arc;
 
-use clap::Args;
-
-use crate::args::MeetingArgs;
+use crate::args::{DoctorArgs, version};
 use crate::failure::{Exit, Failure};
 use crate::output::{Event, Reporter};
-use crate::version;
-
-#[derive(Args, Debug)]
-pub struct DoctorArgs {
-    #[command(flatten)]
-    pub meeting: MeetingArgs,
-}
 
 /// How much it matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +75,7 @@ impl Check {
 }
 
 /// Tries everything and tells it as it comes. Fails if something cannot work.
-pub fn run(args: &DoctorArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
+pub async fn run(args: &DoctorArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
     let mut failed = Vec::new();
     let mut warnings = 0;
     let mut tell = |check: Check| {
@@ -100,7 +91,7 @@ pub fn run(args: &DoctorArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
     machine::check(&mut tell);
     home::check(&mut tell);
     network::check(&mut tell);
-    lan::check(&args.meeting, &mut tell);
+    lan::check(&args.meeting, &mut tell).await;
     if failed.is_empty() {
         let seen = match warnings {
             0 => "Everything is as it should be.".to_owned(),

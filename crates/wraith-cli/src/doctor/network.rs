@@ -11,8 +11,8 @@ use wraith_transport::{
 };
 
 use super::Check;
+use crate::args::units::Bytes;
 use crate::failure::plain;
-use crate::size::Bytes;
 
 /// The smallest datagrams that the protocol works with need this much of a link (SPEC §8).
 const SMALLEST_MTU: u32 = 1280;

@@ -1,195 +1,216 @@
 //! `wraith listen`: takes files from senders that come without a code, one transfer after the other, until it is told to stop.
-//!
-//! ```text
-//!  accept (this thread) ──▶ a thread for each caller: who, which transfer ──▶ its turn ──▶ question ──▶ fetch
-//!  guests thread: the file of contacts ──▶ who gets a handshake, who is answered at meeting places
-//! ```
-//!
-//! Invariants: who is excluded by `--accept` gets no packet after the handshake's second, whatever they know; callers,
-//! their threads and their waiting offers are bounded; one transfer moves at a time, so what is told is of one; and no stranger
-//! keeps the turn for long while somebody waits.
 
-mod attend;
-mod callers;
-mod guests;
-mod pressure;
-mod turn;
+mod story;
 
 use std::fs;
-use std::net::{IpAddr, SocketAddr};
+use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
-use std::thread;
 
-use wraith_crypto::SecretIdentity;
-use wraith_discovery::contact::{self, Happened, Listening, usual_port};
-use wraith_transport::{Endpoint, block_on};
-use zeroize::Zeroizing;
+use wraith::{
+    AcceptOptions, Admit, Error, Event as Happened, Incoming, Lan, Listener, Node, Observer, Role,
+};
 
-use crate::addresses;
 use crate::args::{Accept, ListenArgs};
+use crate::ask::Answers;
 use crate::code;
-use crate::contacts::{Answers, Store};
-use crate::endpoint;
-use crate::failure::{Exit, Failure, plain};
-use crate::home::Home;
-use crate::interrupt::Interrupt;
-use crate::output::{Event, Reporter};
-use attend::{Answered, Hall};
-use callers::Callers;
-use guests::Guests;
-use turn::Turn;
+use crate::contacts::{Keep, Other, after_transfer};
+use crate::failure::{Exit, Failure, hints};
+use crate::home;
+use crate::offer::{self, Answer, Question};
+use crate::output::{Event, Reporter, Ticker};
+use crate::report::{name_of, short_id};
+use crate::signals::Signals;
+use story::CallerStory;
 
 /// Waits for senders.
-pub fn run(args: &ListenArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
-    let interrupt = Interrupt::for_transfer(reporter)?;
-    let home = Home::open()?;
-    let identity = home.identity()?;
-    let store = Store::of(&home);
-    let guests = Guests::load(&store, &identity, args.accept)?;
+pub async fn run(args: &ListenArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
+    let signals = Signals::for_transfer(reporter)?;
+    let failed = |error: Error| hints::of(&error, Role::Receiver, "");
+    let node = code::node(&args.meeting, home::open()?).build().map_err(failed)?;
     let out = args.out.display();
     fs::create_dir_all(&args.out)
         .map_err(|error| Failure::disk(format!("cannot make the folder {out}"), &error))?;
-    let seed = Zeroizing::new(*identity.seed());
-    let endpoint = bind(args, identity, &guests, reporter)?;
-    let listening = Arc::new(listen(args, &endpoint, reporter));
-    show(args, &endpoint, &listening, &guests, &seed, reporter);
-
-    let callers = Arc::<Callers>::default();
-    let stop = Arc::new(AtomicBool::new(false));
-    let (theirs, ours, closing) = (Arc::clone(&callers), Arc::clone(&stop), endpoint.clone());
-    interrupt.on_signal(move || {
-        ours.store(true, Relaxed);
-        theirs.stop_all();
-        closing.start_close();
-    });
-    let (ours, theirs, words) = (endpoint.clone(), Arc::clone(&stop), Arc::clone(reporter));
-    thread::spawn(move || guests.keep_up(&ours, &listening, &theirs, &words));
-    let hall = Arc::new(Hall {
-        out: args.out.clone(),
-        accept: args.accept,
-        on_conflict: args.on_conflict,
-        rate: args.rate.as_ref().map(|rate| rate.bytes),
-        meeting: args.meeting.clone(),
-        seed,
-        store,
-        home,
-        record: args.record.room(),
-        callers: Arc::clone(&callers),
-        turn: Turn::default(),
-        answers: Answers::new(reporter).in_a_hurry(callers.hurry()),
-        answered: Answered::default(),
-        previews: AtomicUsize::new(0),
-        stop,
-        interrupt: interrupt.clone(),
-        reporter: Arc::clone(reporter),
-    });
-    while let Some(connection) = block_on(endpoint.accept()) {
-        hall.admit(connection);
-    }
-    callers.wait_until_gone();
-    endpoint.close();
-    Err(Failure::new(interrupt.caught().unwrap_or(Exit::Interrupted), "stopped"))
-}
-
-/// The usual port, so that contacts find it where they found it before; another one if it is taken.
-fn bind(
-    args: &ListenArgs,
-    identity: SecretIdentity,
-    guests: &Guests,
-    reporter: &Reporter,
-) -> Result<Endpoint, Failure> {
-    let failed = |address: SocketAddr, error: &std::io::Error| {
-        Failure::new(Exit::Other, format!("cannot listen on {address}: {}", plain(error)))
-            .hint("choose another address or port with --listen")
+    let admit = match args.accept {
+        Accept::Contacts => Admit::Contacts,
+        Accept::Ask | Accept::Always => Admit::Everybody,
     };
+    let mut builder = node
+        .listen(&args.out)
+        .admit(admit)
+        .preview(args.accept == Accept::Ask)
+        .observer(Arc::new(ListenStory(Arc::clone(reporter))));
     if let Some(address) = args.listen {
-        return endpoint::bind_to_listen(address, identity, guests.admitted())
-            .map_err(|error| failed(address, &error));
+        builder = builder.bind_to(address);
     }
-    let any = endpoint::ANY_ADDRESS;
-    let usual = SocketAddr::new(any.ip(), usual_port(identity.node_id()));
-    let again = SecretIdentity::from_seed(*identity.seed());
-    match endpoint::bind_to_listen(usual, identity, guests.admitted()) {
-        Ok(endpoint) => Ok(endpoint),
-        Err(error) => {
-            reporter.warn(format!(
-                "port {} is not to be had ({}), so contacts that know only the address will not find this machine; \
-                 is another wraith listen running?",
-                usual.port(),
-                plain(&error)
-            ));
-            endpoint::bind_to_listen(any, again, guests.admitted())
-                .map_err(|error| failed(any, &error))
+    if let Some(rate) = &args.rate {
+        builder = builder.rate(rate.bytes);
+    }
+    let mut listener = builder.start().await.map_err(failed)?;
+    show(args, &node, &listener, reporter);
+    let answers = Answers::new(reporter);
+    let hall = Hall { args, node: &node, signals: &signals, answers: &answers, reporter };
+    loop {
+        tokio::select! {
+            incoming = listener.next() => match incoming {
+                Some(incoming) => hall.attend(incoming).await,
+                None => break,
+            },
+            _ = signals.wait() => break,
+        }
+        if signals.caught().is_some() {
+            break;
+        }
+    }
+    listener.close().await;
+    Err(Failure::new(signals.caught().unwrap_or(Exit::Interrupted), "stopped"))
+}
+
+/// What happens to the listener itself.
+struct ListenStory(Arc<Reporter>);
+
+impl Observer for ListenStory {
+    fn event(&self, _: Option<u64>, event: &Happened) {
+        let Self(reporter) = self;
+        match event {
+            Happened::PlaceLost { place, why } => {
+                let why = why.to_string();
+                let (state, message) = ("lost", Some(why.as_str()));
+                reporter.event(&Event::Code { state, place: Some(place.name()), message });
+                reporter.warn(format!("cannot wait {place} now ({why}); still trying"));
+            }
+            Happened::PlaceBack(place) => {
+                let (state, message) = ("back", None);
+                reporter.event(&Event::Code { state, place: Some(place.name()), message });
+                reporter.say(format!("Waiting {place} again."));
+            }
+            Happened::ContactsChanged(contacts) => {
+                reporter.event(&Event::Guests { contacts: *contacts as u64 });
+            }
+            Happened::Note { what, .. } => reporter.warn(what),
+            _ => {}
         }
     }
 }
 
-/// Answers contacts at the meeting places.
-fn listen(args: &ListenArgs, endpoint: &Endpoint, reporter: &Arc<Reporter>) -> Listening {
-    let bound = endpoint.local_addr();
-    let mut places = code::places_of(&args.meeting);
-    if let (false, wraith_discovery::Lan::All) = (bound.ip().is_unspecified(), &places.lan) {
-        // Who cannot reach us there need not hear of it.
-        places.lan = wraith_discovery::Lan::With(bound.ip());
-    }
-    let story = Arc::clone(reporter);
-    let happened = move |happened| match happened {
-        Happened::Called(_) => {}
-        Happened::Lost(place, why) => {
-            let (state, name) = ("lost", code::name(&place));
-            story.event(&Event::Code { state, place: Some(&name), message: Some(&why) });
-            story.warn(format!("cannot wait {place} now ({why}); still trying"));
-        }
-        Happened::Back(place) => {
-            let (state, name) = ("back", code::name(&place));
-            story.event(&Event::Code { state, place: Some(&name), message: None });
-            story.say(format!("Waiting {place} again."));
-        }
-    };
-    contact::listen(&places, move |seen| dialable(bound, seen), happened)
+/// What every caller meets.
+struct Hall<'a> {
+    args: &'a ListenArgs,
+    node: &'a Node,
+    signals: &'a Signals,
+    answers: &'a Answers,
+    reporter: &'a Arc<Reporter>,
 }
 
-/// Where a socket can be dialled, with the address that a rendezvous server saw: good when the router in between forwards the
-/// port. It comes before loopback.
-pub fn dialable(bound: SocketAddr, seen: Option<IpAddr>) -> Vec<SocketAddr> {
-    let mut addresses = addresses::reachable(bound);
-    if let Some(ip) = seen.filter(|ip| bound.ip().is_unspecified() && !ip.is_loopback())
-        && addresses.iter().all(|address| address.ip() != ip)
-    {
-        let loopback = addresses.iter().position(|address| address.ip().is_loopback());
-        let at = loopback.unwrap_or(addresses.len());
-        addresses.insert(at, SocketAddr::new(ip, bound.port()));
+impl Hall<'_> {
+    /// One caller, whose turn it is, to the end of its transfer.
+    async fn attend(&self, incoming: Incoming) {
+        let story = Arc::new(CallerStory::new(self.node, self.args, self.reporter));
+        let peer = incoming.sender();
+        story.begin(&incoming);
+        let Some(options) = self.decide(&incoming).await else {
+            if self.signals.caught().is_none() {
+                let error = incoming.refuse("").await;
+                self.failed(peer, &error);
+            }
+            return;
+        };
+        incoming.observe(Arc::clone(&story) as _);
+        let transfer = incoming.accept(options);
+        let ticker = Ticker::start(Arc::clone(self.reporter), transfer.progress());
+        let result = tokio::select! {
+            result = transfer.finished() => result,
+            _ = self.signals.wait() => transfer.cancel().await,
+        };
+        drop(ticker);
+        let received = match result {
+            Ok(received) => received,
+            Err(error) => return self.failed(peer, &error),
+        };
+        story.received(&received);
+        if let Err(error) = received.complete() {
+            return self.failed(peer, &error);
+        }
+        let meeting = self.node.meeting(peer, &received.remote);
+        let other = Other { node_id: peer, role: Role::Sender, meeting };
+        // Without a name it cannot fail.
+        let keep = Keep::of(None, self.args.accept == Accept::Ask);
+        drop(after_transfer(&other, keep, self.answers, self.signals, self.reporter).await);
     }
-    addresses
+
+    /// What the policy or the user says; `None`: no.
+    async fn decide(&self, incoming: &Incoming) -> Option<AcceptOptions> {
+        let policy = self.args.on_conflict.policy();
+        if self.args.accept != Accept::Ask {
+            return Some(AcceptOptions::on_conflict(policy.unwrap_or_default()));
+        }
+        let proposal = offer::proposal(incoming);
+        let question = Question {
+            proposal: &proposal,
+            out: &self.args.out,
+            reporter: self.reporter,
+            conflicts: policy,
+            terminal: std::io::stdin().is_terminal(),
+            answers: self.answers,
+        };
+        let answer = tokio::select! {
+            answer = question.put() => answer,
+            _ = self.signals.wait() => return None,
+            () = incoming.gone() => return None,
+        };
+        match answer {
+            Answer::Yes(conflicts) => Some(conflicts.into()),
+            Answer::No => None,
+            Answer::None => {
+                let hint = "no answer; --accept contacts takes what contacts send without asking";
+                self.reporter.warn(hint);
+                None
+            }
+        }
+    }
+
+    fn failed(&self, peer: wraith::NodeId, error: &Error) {
+        if self.signals.caught().is_some() {
+            return;
+        }
+        let contact = name_of(peer);
+        let contact = contact.as_ref().map(wraith::state::Name::as_str);
+        let (exit, message, peer) = (hints::exit(error), error.to_string(), peer.to_string());
+        self.reporter.event(&Event::Failed {
+            code: exit.name(),
+            exit: exit as u8,
+            message: &message,
+            peer: &peer,
+            contact,
+        });
+        self.reporter.warn(format!("{}: {message}", contact.unwrap_or(short_id(&peer))));
+    }
 }
 
-fn show(
-    args: &ListenArgs,
-    endpoint: &Endpoint,
-    listening: &Listening,
-    guests: &Guests,
-    seed: &[u8; 32],
-    reporter: &Reporter,
-) {
-    let node_id = SecretIdentity::from_seed(*seed).node_id().to_string();
-    let address = endpoint.local_addr();
-    let places: Vec<_> = listening.places().iter().map(code::name).collect();
+fn show(args: &ListenArgs, node: &Node, listener: &Listener, reporter: &Reporter) {
+    let node_id = node.id().to_string();
+    let (address, contacts) = (listener.address(), listener.contacts());
+    if let Some(error) = listener.usual_taken() {
+        reporter.warn(format!(
+            "{error}: that is the usual port, so contacts that know only the address will not find this machine; \
+             is another wraith listen running?"
+        ));
+    }
+    let places: Vec<_> = listener.places().iter().map(|place| place.name().to_owned()).collect();
     reporter.event(&Event::Listening {
         address: &address.to_string(),
         node_id: Some(&node_id),
         accept: Some(args.accept.name()),
         folder: Some(&args.out.to_string_lossy()),
-        contacts: Some(guests.len() as u64),
+        contacts: Some(contacts as u64),
         waiting_at: Some(&places),
     });
-    for (place, why) in listening.missing() {
-        if args.meeting.lan != wraith_discovery::Lan::Off {
+    for (place, why) in listener.missing() {
+        if args.meeting.lan != Lan::Off {
             reporter.warn(format!("not waiting {place}: {why}"));
         }
     }
-    let whose = match (args.accept, guests.len()) {
+    let whose = match (args.accept, contacts) {
         (Accept::Contacts, 0) => "Nobody can send yet: there are no contacts".to_owned(),
         (Accept::Contacts, 1) => "Taking files from one contact".to_owned(),
         (Accept::Contacts, n) => format!("Taking files from {n} contacts"),
@@ -204,22 +225,5 @@ fn shown_folder(folder: &Path) -> String {
     match folder.to_string_lossy().as_ref() {
         "." => "this folder".to_owned(),
         folder => folder.to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_address_that_a_server_saw_is_one_more_where_every_address_is_bound() {
-        let any: SocketAddr = "0.0.0.0:7".parse().unwrap();
-        let seen = "192.0.2.77".parse().unwrap();
-        let all = dialable(any, Some(seen));
-        let at = all.iter().position(|address| *address == SocketAddr::new(seen, 7)).unwrap();
-        assert!(all[..at].iter().all(|address| !address.ip().is_loopback()));
-        let one: SocketAddr = "127.0.0.1:7".parse().unwrap();
-        assert_eq!(dialable(one, Some(seen)), [one]);
-        assert_eq!(dialable(any, None), dialable(any, Some("127.0.0.9".parse().unwrap())));
     }
 }

@@ -1,13 +1,14 @@
 //! The questions about an offer: yes or no, the list, and what to do where a name is taken.
 
-use wraith_transfer::{Conflicts, Fate, OnConflict, Preview, Previewed, Proposal};
+use wraith::{Conflicts, OnConflict, Preview, PreviewOutcome, Previewed};
 
-use super::{list, text};
+use super::{Proposal, list, text};
+use crate::args::units::Bytes;
+use crate::ask::Answers;
 use crate::output::Reporter;
-use crate::size::Bytes;
 
-/// One offer that is put to a person. `ask` shows a question and waits for the answer; None when there will be none.
-pub struct Question<'a, A> {
+/// One offer that is put to a person.
+pub struct Question<'a> {
     pub proposal: &'a Proposal<'a>,
     pub out: &'a std::path::Path,
     pub reporter: &'a Reporter,
@@ -15,7 +16,7 @@ pub struct Question<'a, A> {
     pub conflicts: Option<OnConflict>,
     /// A person is there to be asked about them.
     pub terminal: bool,
-    pub ask: A,
+    pub answers: &'a Answers,
 }
 
 /// What a person said.
@@ -27,21 +28,21 @@ pub enum Answer {
     None,
 }
 
-impl<A: FnMut(String) -> Option<String>> Question<'_, A> {
-    /// Asks until there is an answer.
-    pub fn put(mut self) -> Answer {
+impl Question<'_> {
+    /// Asks until there is an answer. Dropping the future takes the question back.
+    pub async fn put(self) -> Answer {
         let policy =
             Conflicts { otherwise: self.conflicts.unwrap_or_default(), ..Conflicts::default() };
         let preview = self.proposal.preview;
         let choices = if preview.is_some() { "[y/N/l = list]" } else { "[y/N]" };
         let mut question = format!("{}\nAccept? {choices} ", text(self.proposal, self.out));
         loop {
-            let Some(answer) = (self.ask)(question) else { return Answer::None };
+            let Some(answer) = self.answers.ask(&question).await else { return Answer::None };
             match (answer.to_lowercase().as_str(), preview) {
                 ("y" | "yes", _) => break,
                 ("n" | "no" | "", _) => return Answer::No,
                 ("l" | "list", Some(preview)) => {
-                    if list::show(preview, &policy, self.reporter, &mut self.ask).is_none() {
+                    if list::show(preview, &policy, self.reporter, self.answers).await.is_none() {
                         return Answer::None;
                     }
                 }
@@ -51,23 +52,23 @@ impl<A: FnMut(String) -> Option<String>> Question<'_, A> {
         }
         match preview {
             Some(preview) if self.conflicts.is_none() && self.terminal => {
-                self.resolve(preview).map_or(Answer::None, Answer::Yes)
+                self.resolve(preview).await.map_or(Answer::None, Answer::Yes)
             }
             _ => Answer::Yes(policy),
         }
     }
 
     /// Asks what to do about names that are taken, if any are.
-    fn resolve(&mut self, preview: &Preview) -> Option<Conflicts> {
-        let is_taken = |fate| matches!(fate, Fate::Differs | Fate::SameSize);
-        let taken = || preview.entries.iter().filter(|previewed| is_taken(previewed.fate));
+    async fn resolve(&self, preview: &Preview) -> Option<Conflicts> {
+        let is_taken = |outcome| matches!(outcome, PreviewOutcome::Differs | PreviewOutcome::SameSize);
+        let taken = || preview.entries.iter().filter(|previewed| is_taken(previewed.outcome));
         let mut conflicts = Conflicts::default();
         let count = taken().count();
         if count == 0 {
             return Some(conflicts);
         }
         let names = if count == 1 { "1 name is".into() } else { format!("{count} names are") };
-        let same_size = taken().filter(|previewed| previewed.fate == Fate::SameSize).count();
+        let same_size = taken().filter(|previewed| previewed.outcome == PreviewOutcome::SameSize).count();
         let by = match same_size {
             0 => "by something else".to_owned(),
             all if all == count => "by a file of the same size; if its content differs".to_owned(),
@@ -77,7 +78,7 @@ impl<A: FnMut(String) -> Option<String>> Question<'_, A> {
             "{names} taken {by}: [o]verwrite, [r]ename the new, [s]kip, or decide [e]ach? [r] "
         );
         loop {
-            let answer = (self.ask)(question.clone())?;
+            let answer = self.answers.ask(&question).await?;
             match (policy(&answer), answer.to_lowercase().as_str()) {
                 (Some(policy), _) => {
                     conflicts.otherwise = policy;
@@ -93,7 +94,7 @@ impl<A: FnMut(String) -> Option<String>> Question<'_, A> {
                 described(previewed)
             );
             let (policy, all) = loop {
-                let answer = (self.ask)(question.clone())?;
+                let answer = self.answers.ask(&question).await?;
                 match policy(&answer) {
                     Some(policy) => break (policy, answer.starts_with(char::is_uppercase)),
                     None => self.reporter.warn("please answer o, r or s"),

@@ -1,10 +1,14 @@
 //! All the names of an offer: for a person page by page, for a dry run on standard output.
 
 use unicode_width::UnicodeWidthStr;
-use wraith_transfer::{Conflicts, Fate, Kind, OnConflict, Preview, Previewed, Proposal};
+use wraith::{Conflicts, OnConflict, Preview, PreviewOutcome, Previewed};
+use wraith_transfer::Kind;
 
+use super::Proposal;
+
+use crate::args::units::Bytes;
+use crate::ask::Answers;
 use crate::output::{Event, Reporter};
-use crate::size::Bytes;
 
 /// One line for one entry: what would happen, how large it is, its name.
 fn line(previewed: &Previewed, conflicts: &Conflicts) -> String {
@@ -19,20 +23,20 @@ fn line(previewed: &Previewed, conflicts: &Conflicts) -> String {
         Kind::Symlink { target } => format!(" -> {}", wraith_files::shown(target)),
         Kind::File { .. } => String::new(),
     };
-    let word = fate_word(previewed, conflicts);
+    let word = outcome_word(previewed, conflicts);
     format!("{word:<9}  {size:>8}  {}{end}", entry.path.display())
 }
 
 /// What would happen to an entry, in one word for people and scripts.
-fn fate_word(previewed: &Previewed, conflicts: &Conflicts) -> &'static str {
-    match previewed.fate {
-        Fate::New => "new",
-        Fate::Continues(_) => "continue",
-        Fate::Same => "same",
-        Fate::Differs | Fate::SameSize => {
+fn outcome_word(previewed: &Previewed, conflicts: &Conflicts) -> &'static str {
+    match previewed.outcome {
+        PreviewOutcome::New => "new",
+        PreviewOutcome::Continues(_) => "continue",
+        PreviewOutcome::Same => "same",
+        PreviewOutcome::Differs | PreviewOutcome::SameSize => {
             match conflicts.of.get(&previewed.entry.path).copied().unwrap_or(conflicts.otherwise) {
                 OnConflict::Skip => "skip",
-                _ if previewed.fate == Fate::SameSize => "compare",
+                _ if previewed.outcome == PreviewOutcome::SameSize => "compare",
                 OnConflict::Overwrite => "overwrite",
                 OnConflict::Rename => "rename",
             }
@@ -40,12 +44,12 @@ fn fate_word(previewed: &Previewed, conflicts: &Conflicts) -> &'static str {
     }
 }
 
-/// Shows all names. At a terminal a page at a time, until the end or until the person has seen enough; `ask` asks.
-pub fn show(
+/// Shows all names. At a terminal a page at a time, until the end or until the person has seen enough.
+pub async fn show(
     preview: &Preview,
     conflicts: &Conflicts,
     reporter: &Reporter,
-    mut ask: impl FnMut(String) -> Option<String>,
+    answers: &Answers,
 ) -> Option<()> {
     // Two rows are for the question.
     let screen = reporter.screen().map(|(columns, rows)| (columns, rows.saturating_sub(2)));
@@ -57,7 +61,8 @@ pub fn show(
         reporter.show(lines.join("\n"));
         shown += lines.len();
         if shown < total {
-            let answer = ask(format!("-- {shown} of {total}; Enter for more, q to stop -- "))?;
+            let question = format!("-- {shown} of {total}; Enter for more, q to stop -- ");
+            let answer = answers.ask(&question).await?;
             if !answer.is_empty() {
                 break;
             }
@@ -95,7 +100,7 @@ pub fn dry_run(proposal: &Proposal<'_>, conflicts: &Conflicts, reporter: &Report
             Kind::Dir => "folder",
             Kind::Symlink { .. } => "link",
         };
-        let (bytes, action) = (previewed.entry.size(), fate_word(previewed, conflicts));
+        let (bytes, action) = (previewed.entry.size(), outcome_word(previewed, conflicts));
         reporter.event(&Event::WouldReceive { path: &path, kind, bytes, action });
         reporter.answer(line(previewed, conflicts));
     }

@@ -9,21 +9,41 @@ mod names;
 
 use std::path::Path;
 
-use wraith_transfer::{Fate, Kind, Preview, Proposal};
+use wraith::{Addr, Incoming, NodeId, Preview, PreviewOutcome, path_kind};
+use wraith_transfer::{Kind, Offer};
 
 pub use ask::{Answer, Question};
 pub use list::dry_run;
 
-use crate::addresses::path_kind;
-use crate::contacts;
-use crate::size::{Bytes, Files};
+use crate::args::units::{Bytes, Files};
+use crate::report;
 use names::Names;
+
+/// What is put to a person.
+#[derive(Clone, Copy, Debug)]
+pub struct Proposal<'a> {
+    pub offer: &'a Offer,
+    pub sender: NodeId,
+    pub remote: &'a Addr,
+    /// The names, if they were looked at.
+    pub preview: Option<&'a Preview>,
+}
+
+/// The offer that waits for an answer.
+pub fn proposal(incoming: &Incoming) -> Proposal<'_> {
+    Proposal {
+        offer: incoming.offer_message(),
+        sender: incoming.sender(),
+        remote: incoming.remote(),
+        preview: incoming.preview(),
+    }
+}
 
 /// The lines that put an offer to a person.
 pub fn text(proposal: &Proposal<'_>, out: &Path) -> String {
     let offer = proposal.offer;
-    let (address, path) = (proposal.remote, path_kind(proposal.remote));
-    let who = contacts::shown(proposal.sender);
+    let (address, path) = (proposal.remote, path_kind(proposal.remote).name());
+    let who = report::shown(proposal.sender);
     // Figures of a stranger: they may be anything.
     let things = offer.files.saturating_add(offer.dirs).saturating_add(offer.links);
     let name = if things > 1 { format!("{} …", offer.name) } else { offer.name.clone() };
@@ -83,18 +103,18 @@ fn room(free: u64, bytes: u64, preview: Option<&Preview>) -> String {
 
 /// Bytes that an earlier connection brought.
 fn bytes_here(preview: &Preview) -> u64 {
-    preview.entries.iter().fold(0, |sum, previewed| match previewed.fate {
-        Fate::Continues(bytes) => sum + bytes,
+    preview.entries.iter().fold(0, |sum, previewed| match previewed.outcome {
+        PreviewOutcome::Continues(bytes) => sum + bytes,
         // It is compared before anything of it is fetched.
-        Fate::Same | Fate::SameSize => sum.saturating_add(previewed.entry.size()),
-        Fate::New | Fate::Differs => sum,
+        PreviewOutcome::Same | PreviewOutcome::SameSize => sum.saturating_add(previewed.entry.size()),
+        PreviewOutcome::New | PreviewOutcome::Differs => sum,
     })
 }
 
 /// Bytes of parts.
 fn bytes_of_parts(preview: &Preview) -> u64 {
-    preview.entries.iter().fold(0, |sum, previewed| match previewed.fate {
-        Fate::Continues(bytes) => sum + bytes,
+    preview.entries.iter().fold(0, |sum, previewed| match previewed.outcome {
+        PreviewOutcome::Continues(bytes) => sum + bytes,
         _ => sum,
     })
 }
@@ -104,12 +124,12 @@ fn remarks(preview: &Preview) -> Vec<String> {
     let [mut differs, mut same_size]: [Names; 2] = Default::default();
     let (mut same, mut parts) = (0u64, 0u64);
     for previewed in &preview.entries {
-        match previewed.fate {
-            Fate::Differs => differs.add(previewed.entry.path.display()),
-            Fate::SameSize => same_size.add(previewed.entry.path.display()),
-            Fate::Same if !matches!(previewed.entry.kind, Kind::Dir) => same += 1,
-            Fate::Continues(_) => parts += 1,
-            Fate::Same | Fate::New => {}
+        match previewed.outcome {
+            PreviewOutcome::Differs => differs.add(previewed.entry.path.display()),
+            PreviewOutcome::SameSize => same_size.add(previewed.entry.path.display()),
+            PreviewOutcome::Same if !matches!(previewed.entry.kind, Kind::Dir) => same += 1,
+            PreviewOutcome::Continues(_) => parts += 1,
+            PreviewOutcome::Same | PreviewOutcome::New => {}
         }
     }
     let mut lines = Vec::new();
@@ -150,25 +170,25 @@ pub fn existing_ancestor(folder: &Path) -> Option<&Path> {
 #[cfg(test)]
 mod tests {
     use wraith_files::{Entry, Mtime, RelPath};
-    use wraith_transfer::Previewed;
+    use wraith::Previewed;
 
     use super::*;
 
     #[test]
     fn what_is_here_needs_no_room() {
-        let previewed = |path: &str, fate| Previewed {
+        let previewed = |path: &str, outcome| Previewed {
             entry: Entry {
                 path: RelPath::parse(path.as_bytes()).unwrap(),
                 kind: Kind::File { size: 10_000_000, sparse: false },
                 mode: 0o644,
                 mtime: Mtime::default(),
             },
-            fate,
+            outcome,
         };
         let entries = vec![
-            previewed("a", Fate::Continues(6_000_000)),
-            previewed("b", Fate::SameSize),
-            previewed("c", Fate::Differs),
+            previewed("a", PreviewOutcome::Continues(6_000_000)),
+            previewed("b", PreviewOutcome::SameSize),
+            previewed("c", PreviewOutcome::Differs),
         ];
         let preview = Preview { entries, complete: true };
         assert_eq!(room(14_000_000, 30_000_000, Some(&preview)), ", 14.0 MB free");

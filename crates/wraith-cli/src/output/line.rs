@@ -5,8 +5,8 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::Snapshot;
-use crate::size::{Bytes, Clock, Files};
+use wraith::Progress;
+use crate::args::units::{Bytes, Clock, Files};
 
 /// The bar in columns: as long as there is room for, within these.
 const BAR_MIN: usize = 8;
@@ -19,10 +19,10 @@ const FILES_MAX: usize = 3;
 const GAP: usize = 2;
 
 /// The lines that are redrawn on a terminal of this many columns and rows.
-pub fn lines(snapshot: &Snapshot, columns: usize, rows: usize, color: bool) -> Vec<String> {
+pub fn lines(snapshot: &Progress, columns: usize, rows: usize, color: bool) -> Vec<String> {
     let mut lines = Vec::new();
     // One file needs no line beside that of all of it.
-    if snapshot.total_files > 1 {
+    if snapshot.files_total > 1 {
         // Two rows stay for what was said before.
         let room = rows.saturating_sub(3).min(FILES_MAX);
         let files = snapshot.active.iter().take(room);
@@ -34,7 +34,7 @@ pub fn lines(snapshot: &Snapshot, columns: usize, rows: usize, color: bool) -> V
 }
 
 /// The line for a log.
-pub fn plain(snapshot: &Snapshot) -> String {
+pub fn plain(snapshot: &Progress) -> String {
     let figures: Vec<_> = figures(snapshot).into_iter().map(|figure| figure.text).collect();
     figures.join("  ")
 }
@@ -46,17 +46,17 @@ struct Figure {
 }
 
 /// What is said, in the order in which it is said.
-fn figures(s: &Snapshot) -> Vec<Figure> {
+fn figures(s: &Progress) -> Vec<Figure> {
     let mut figures = Vec::new();
     let mut say = |rank, text: String| figures.push(Figure { text, rank });
     if is_endless(s) {
         say(0, Bytes(s.bytes).to_string());
     } else {
-        say(0, format!("{}%", percent(s.bytes, s.total)));
-        say(3, format!("{} of {}", Bytes(s.bytes), Bytes(s.total)));
+        say(0, format!("{}%", percent(s.bytes, s.bytes_total)));
+        say(3, format!("{} of {}", Bytes(s.bytes), Bytes(s.bytes_total)));
     }
-    if s.total_files > 1 {
-        say(6, format!("{} of {}", s.files, Files(s.total_files)));
+    if s.files_total > 1 {
+        say(6, format!("{} of {}", s.files, Files(s.files_total)));
     }
     if s.is_waiting {
         say(1, "not connected".into());
@@ -67,7 +67,7 @@ fn figures(s: &Snapshot) -> Vec<Figure> {
         say(2, format!("{} left", Clock(seconds)));
     }
     if let Some(path) = s.path {
-        say(4, format!("over {path}"));
+        say(4, format!("over {}", path.name()));
     }
     if let Some(bottleneck) = s.bottleneck {
         say(5, format!("{}-bound", bottleneck.name()));
@@ -76,12 +76,12 @@ fn figures(s: &Snapshot) -> Vec<Figure> {
 }
 
 /// More came than was announced: a stream whose end nobody knows.
-fn is_endless(s: &Snapshot) -> bool {
-    s.bytes > s.total
+fn is_endless(s: &Progress) -> bool {
+    s.bytes > s.bytes_total
 }
 
 /// Bar, figures, and with a single file its name, as far as they fit.
-fn total(s: &Snapshot, columns: usize, color: bool) -> String {
+fn total(s: &Progress, columns: usize, color: bool) -> String {
     // The last column stays free: writing it makes some terminals wrap.
     let room = columns.saturating_sub(1);
     let mut figures = figures(s);
@@ -106,11 +106,11 @@ fn total(s: &Snapshot, columns: usize, color: bool) -> String {
         return text;
     }
     let bar = (left - GAP).min(BAR_MAX);
-    let mut line = format!("{}  {text}", drawn(s.bytes, s.total, bar, color));
+    let mut line = format!("{}  {text}", drawn(s.bytes, s.bytes_total, bar, color));
     let rest = (left - GAP - bar).saturating_sub(GAP);
-    if s.total_files <= 1 && rest >= NAME_MIN && !s.current.is_empty() {
+    if s.files_total <= 1 && rest >= NAME_MIN && !s.current_file.is_empty() {
         line.push_str("  ");
-        line.push_str(&shortened(&s.current, rest));
+        line.push_str(&shortened(&s.current_file, rest));
     }
     line
 }
@@ -183,29 +183,31 @@ mod tests {
     use wraith_transfer::ActiveFile;
 
     use super::*;
-    use crate::output::bottleneck::Bottleneck;
+    use wraith::{Bottleneck, PathKind};
 
-    fn half() -> Snapshot {
-        Snapshot {
-            bytes: 500_000_000,
-            total: 1_000_000_000,
-            bytes_per_second: 250_000_000,
-            total_files: 1,
-            current: "holiday/a long name of a film.mov".into(),
-            path: Some("lan"),
-            bottleneck: Some(Bottleneck::Disk),
-            ..Snapshot::default()
-        }
+
+    fn half() -> Progress {
+        let mut progress = Progress::default();
+        progress.bytes = 500_000_000;
+        progress.bytes_total = 1_000_000_000;
+        progress.bytes_per_second = 250_000_000;
+        progress.files_total = 1;
+        progress.current_file = "holiday/a long name of a film.mov".into();
+        progress.path = Some(PathKind::Lan);
+        progress.bottleneck = Some(Bottleneck::Net);
+        progress
     }
 
-    fn several(names: &[&str]) -> Snapshot {
+    fn several(names: &[&str]) -> Progress {
         let active = |name: &&str| ActiveFile {
             name: (*name).to_owned(),
             bytes: 45_000_000,
             size: 100_000_000,
         };
         let active = names.iter().map(active).collect();
-        Snapshot { files: 3, total_files: 20_000, active, ..half() }
+        let mut progress = half();
+        (progress.files, progress.files_total, progress.active) = (3, 20_000, active);
+        progress
     }
 
     #[test]
@@ -216,7 +218,8 @@ mod tests {
 
     #[test]
     fn a_stream_without_a_known_end_has_neither_share_nor_time_left() {
-        let stream = Snapshot { total: 0, ..half() };
+        let mut stream = half();
+        stream.bytes_total = 0;
         assert_eq!(plain(&stream), "500 MB  250 MB/s  over lan  disk-bound");
         assert_eq!(lines(&stream, 80, 24, false).last().unwrap(), &plain(&stream));
     }
@@ -250,7 +253,7 @@ mod tests {
         let mut single = half();
         for columns in 0..220 {
             for name in names {
-                single.current = name.to_owned();
+                single.current_file = name.to_owned();
                 let mut all = lines(&several(&[name; 5]), columns, 24, false);
                 all.extend(lines(&single, columns, 24, false));
                 for line in all {
@@ -296,13 +299,14 @@ mod tests {
 
     #[test]
     fn while_nobody_is_connected_there_is_no_rate() {
-        let waiting = Snapshot { is_waiting: true, ..half() };
+        let mut waiting = half();
+        waiting.is_waiting = true;
         assert_eq!(plain(&waiting), "50%  500 MB of 1.00 GB  not connected");
     }
 
     #[test]
     fn nothing_to_do_is_everything_done() {
-        let empty = Snapshot::default();
+        let empty = Progress::default();
         assert!(plain(&empty).starts_with("100%"));
     }
 }

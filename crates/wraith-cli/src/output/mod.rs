@@ -4,10 +4,10 @@
 //! so it can always be piped; and what could not be written there is remembered until the end ([`Reporter::unwritten`]), so
 //! that nothing is stopped by it and nothing passes for done.
 
-mod bottleneck;
 mod event;
 mod line;
-mod meter;
+pub mod log;
+pub mod qr;
 #[cfg(test)]
 mod schema;
 mod ticker;
@@ -18,8 +18,9 @@ use std::time::{Duration, Instant};
 
 pub use event::Event;
 use event::Numbered;
-pub use meter::{Meter, Snapshot};
 pub use ticker::Ticker;
+
+use wraith::{Bottleneck, PathKind, Progress};
 
 use crate::args::OutputArgs;
 use crate::failure::Failure;
@@ -223,7 +224,7 @@ impl Reporter {
     }
 
     /// Shows how far the transfer is, in the way of the style.
-    pub fn progress(&self, snapshot: &Snapshot) {
+    pub fn progress(&self, progress: &Progress) {
         match self.style {
             Style::Terminal { color } => {
                 let mut inner = self.lock();
@@ -231,16 +232,16 @@ impl Reporter {
                     return;
                 }
                 let (columns, rows) = terminal_size(&inner.err);
-                inner.draw(&line::lines(snapshot, columns, rows, color));
+                inner.draw(&line::lines(progress, columns, rows, color));
             }
             Style::Log => {
                 let mut inner = self.lock();
-                if !snapshot.is_waiting && inner.last_log.elapsed() >= LOG_PACE {
+                if !progress.is_waiting && inner.last_log.elapsed() >= LOG_PACE {
                     inner.last_log = Instant::now();
-                    inner.stderr_line(&line::plain(snapshot));
+                    inner.stderr_line(&line::plain(progress));
                 }
             }
-            Style::Json => self.event(&snapshot.event()),
+            Style::Json => self.event(&progress_event(progress)),
             Style::Quiet => {}
         }
     }
@@ -303,6 +304,21 @@ impl Inner {
             0 | 1 => "\r".into(),
             lines => format!("\r\x1b[{}A", lines - 1),
         }
+    }
+}
+
+/// How far a transfer is, for programs.
+fn progress_event(progress: &Progress) -> Event<'_> {
+    Event::Progress {
+        bytes: progress.bytes,
+        total: progress.bytes_total,
+        bytes_per_second: progress.bytes_per_second,
+        eta_seconds: progress.eta_seconds(),
+        files: progress.files,
+        total_files: progress.files_total,
+        file: &progress.current_file,
+        path: progress.path.map(PathKind::name),
+        bottleneck: progress.bottleneck.map(Bottleneck::name),
     }
 }
 

@@ -1,50 +1,50 @@
-//! Shows progress at the pace of its reader, from a thread of its own, for as long as it lives.
+//! Shows progress at the pace of its reader, for as long as it lives.
 
 use std::sync::Arc;
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use super::meter::Rate;
-use super::{Meter, Reporter, Style};
+use tokio::task::AbortHandle;
+use tokio::time::{MissedTickBehavior, interval};
+use wraith::ProgressReader;
 
-/// A thread that reports a [`Meter`] until it is dropped.
+use super::{Reporter, Style};
+
+/// Shows progress until it is dropped.
 #[derive(Debug)]
 pub struct Ticker {
-    stop: Option<Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    task: Option<AbortHandle>,
+    reporter: Arc<Reporter>,
+    /// For the final state.
+    last: Option<ProgressReader>,
 }
 
 impl Ticker {
-    pub fn start(reporter: Arc<Reporter>, meter: Arc<Meter>) -> Self {
-        let Some(pace) = pace(reporter.style) else { return Self { stop: None, thread: None } };
-        let (stop, stopped) = mpsc::channel();
-        let run = move || {
-            let mut rate = Rate::new(Instant::now());
-            let mut show = || {
-                if let Some(snapshot) = rate.snapshot(Instant::now(), &meter) {
-                    reporter.progress(&snapshot);
-                }
-            };
-            while stopped.recv_timeout(pace) == Err(RecvTimeoutError::Timeout) {
-                show();
-            }
-            // Programs get the final state too; people get it in the closing line.
-            if reporter.style == Style::Json {
-                show();
-            }
+    pub fn start(reporter: Arc<Reporter>, mut progress: ProgressReader) -> Self {
+        let last = (reporter.style == Style::Json).then(|| progress.again());
+        let Some(pace) = pace(reporter.style) else {
+            return Self { task: None, reporter, last };
         };
-        // Without the thread there is no progress to see, but the transfer works.
-        let thread = thread::Builder::new().name("progress".into()).spawn(run).ok();
-        Self { stop: Some(stop), thread }
+        let theirs = Arc::clone(&reporter);
+        let task = tokio::spawn(async move {
+            let mut ticks = interval(pace);
+            ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            loop {
+                ticks.tick().await;
+                if let Some(progress) = progress.read() {
+                    theirs.progress(&progress);
+                }
+            }
+        });
+        Self { task: Some(task.abort_handle()), reporter, last }
     }
 }
 
 impl Drop for Ticker {
     fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+        self.task.iter().for_each(AbortHandle::abort);
+        // Programs get the final state too; people get it in the closing line.
+        if let Some(progress) = self.last.as_mut().and_then(ProgressReader::read) {
+            self.reporter.progress(&progress);
         }
     }
 }

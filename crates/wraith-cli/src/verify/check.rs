@@ -9,11 +9,12 @@ use std::sync::PoisonError;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 
+use wraith::state::{Fault, Line, Lines, What};
 use wraith_files::{CHUNK_BYTES, Error, Existing, ExistingKind, RelPath, TargetDir, shown};
 
-use crate::interrupt::Interrupt;
+
 use crate::output::{Event, Reporter};
-use crate::received::{Fault, Line, Lines, What};
+use crate::signals::Signals;
 
 /// More do not read faster from any disk.
 const THREADS_MAX: usize = 16;
@@ -34,7 +35,7 @@ pub struct Found {
 pub struct Checker<'a> {
     pub target: &'a TargetDir,
     pub reporter: &'a Reporter,
-    pub interrupt: &'a Interrupt,
+    pub signals: &'a Signals,
 }
 
 /// How an entry differs: a word for programs, and words for people.
@@ -50,8 +51,8 @@ impl Checker<'_> {
             let workers: Vec<_> =
                 (0..threads).map(|_| scope.spawn(|| self.work(&waiting))).collect();
             let mut read = Ok(());
-            while self.interrupt.caught().is_none() {
-                match lines.next() {
+            while self.signals.caught().is_none() {
+                match lines.next_line() {
                     // What has its name is not ours.
                     Ok(Some(Line { what: What::Other { .. }, .. })) => {}
                     Ok(Some(line)) => {
@@ -84,7 +85,7 @@ impl Checker<'_> {
         loop {
             let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
             let Ok(line) = next else { return found };
-            if self.interrupt.caught().is_some() {
+            if self.signals.caught().is_some() {
                 continue;
             }
             if let What::File { bytes, root, .. } = line.what {
@@ -95,7 +96,7 @@ impl Checker<'_> {
             let Err(Difference(status, message)) = self.compare(&line, &mut buffer) else {
                 continue;
             };
-            if self.interrupt.caught().is_none() {
+            if self.signals.caught().is_none() {
                 found.differ += 1;
                 let path = shown(&line.path);
                 self.reporter.event(&Event::Differs { path: &path, status, message: &message });
@@ -154,7 +155,7 @@ impl Checker<'_> {
             self.target.open_existing(path, existing).map_err(|error| unreadable(&error))?;
         let mut hasher = blake3::Hasher::new();
         for index in 0..source.chunks() {
-            if self.interrupt.caught().is_some() {
+            if self.signals.caught().is_some() {
                 return Ok(None);
             }
             let len = source.read_chunk(index, buffer).map_err(|error| unreadable(&error))?;

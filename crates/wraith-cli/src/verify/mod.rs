@@ -11,61 +11,53 @@ use std::path::{self, Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use wraith::state::{Fault, Head, Lines, Name, ReceivedList, ReceivedStore, Rest, StateDir};
 use wraith_crypto::NodeId;
 use wraith_files::{TargetDir, shown};
 
 use crate::args::VerifyArgs;
-use crate::contacts;
+use crate::args::units::{Bytes, Files};
 use crate::failure::{Exit, Failure, plain};
-use crate::home::Home;
-use crate::interrupt::Interrupt;
+use crate::home;
 use crate::output::{Event, Reporter};
-use crate::received::{Fault, Head, Lines, Rest, Shelf, Shelved};
-use crate::report::{Unlisted, short_id};
-use crate::size::{Bytes, Files};
+use crate::signals::{Signals, blocking};
+use crate::report::{Unlisted, name_of, short_id};
 use check::{Checker, Found};
 
 /// Lists, or checks one transfer after the other; all of them, also after one that differs.
-pub fn run(args: &VerifyArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
-    let home = Home::open()?;
-    let shelf = Shelf::of(&home)?;
+pub async fn run(args: &VerifyArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
+    let home = home::open()?;
+    let store = ReceivedStore::of(&home)?;
     if args.list {
-        return list(&shelf, reporter);
+        return list(&store, reporter);
     }
-    let interrupt = Interrupt::install(|| ()).map_err(|error| {
+    let signals = Signals::catch(|| ()).map_err(|error| {
         Failure::new(Exit::Other, format!("cannot catch signals: {}", plain(&error)))
     })?;
-    let here = [".".into()];
-    let wanted = if args.wanted.is_empty() { &here[..] } else { &args.wanted[..] };
-    let chosen: Result<Vec<_>, _> = wanted.iter().map(|word| choose(&shelf, word)).collect();
-    let verify = Verify { args, home: &home, reporter, interrupt: &interrupt };
-    let mut differ = Vec::new();
-    for shelved in chosen? {
-        if !verify.one(&shelved)? {
-            differ.push(shelved.id);
-        }
-    }
-    match differ.is_empty() {
-        true => Ok(()),
-        false => {
-            let what = format!("not as it was received: {}", differ.join(", "));
-            Err(Failure::new(Exit::Verification, what))
-        }
-    }
+    let (args, reporter) = (args.clone(), Arc::clone(reporter));
+    blocking(move || {
+        let here = [".".into()];
+        let wanted = if args.wanted.is_empty() { &here[..] } else { &args.wanted[..] };
+        let chosen: Result<Vec<_>, _> = wanted.iter().map(|word| choose(&store, word)).collect();
+        let verify = Verify { args: &args, state: &home, reporter: &reporter, signals: &signals };
+        verify.all(&chosen?)
+    })
+    .await
 }
 
 /// A folder that exists is one; everything else is an id.
-fn choose(shelf: &Shelf, word: &OsStr) -> Result<Shelved, Failure> {
+fn choose(store: &ReceivedStore, word: &OsStr) -> Result<ReceivedList, Failure> {
     let path = Path::new(word);
     let is_id = word.to_str().is_some_and(|id| id.bytes().all(|byte| byte.is_ascii_hexdigit()));
     if !path.is_dir() && is_id {
-        return shelf.find(&word.to_string_lossy());
+        let hint = "wraith verify --list shows what can be checked";
+        return store.find(&word.to_string_lossy()).map_err(|e| Failure::from(e).hint(hint));
     }
     let name = escaped(path);
     let folder = resolved(path)
         .map_err(|error| Failure::new(Exit::Other, format!("{name}: {}", plain(&error))))?;
-    let all = shelf.all().map_err(|error| shelf.unreadable(&error))?;
-    let is_there = |shelved: &Shelved| shelved.open().is_ok_and(|(head, _)| head.folder == folder);
+    let all = store.all()?;
+    let is_there = |list: &ReceivedList| list.open().is_ok_and(|(head, _)| head.folder == folder);
     all.into_iter().find(is_there).ok_or_else(|| {
         let what = format!("no transfer into {} was recorded", escaped(&folder));
         Failure::new(Exit::Other, what).hint(
@@ -85,25 +77,25 @@ fn resolved(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-fn list(shelf: &Shelf, reporter: &Reporter) -> Result<(), Failure> {
-    let all = shelf.all().map_err(|error| shelf.unreadable(&error))?;
+fn list(store: &ReceivedStore, reporter: &Reporter) -> Result<(), Failure> {
+    let all = store.all()?;
     if all.is_empty() {
         reporter.say("Nothing was received yet that can be checked.");
     }
-    for shelved in all {
-        let head = match shelved.open() {
+    for list in all {
+        let head = match list.open() {
             Ok((head, _)) => head,
             Err(fault) => {
-                reporter.warn(format!("{}: {}", shelved.id, why(&fault)));
+                reporter.warn(format!("{}: {}", list.id, why(&fault)));
                 continue;
             }
         };
         let (from, folder, at) = (head.from.to_string(), escaped(&head.folder), received_at(&head));
-        let contact = contacts::name_of(head.from);
-        let contact = contact.as_ref().map(contacts::Name::as_str);
+        let contact = name_of(head.from);
+        let contact = contact.as_ref().map(Name::as_str);
         let (files, bytes) = (head.receipt.verified + head.receipt.kept, head.receipt.bytes);
         reporter.event(&Event::Received {
-            id: &shelved.id,
+            id: &list.id,
             folder: &folder,
             from: &from,
             contact,
@@ -111,7 +103,7 @@ fn list(shelf: &Shelf, reporter: &Reporter) -> Result<(), Failure> {
             files,
         });
         let (who, files, bytes) = (who(head.from), Files(files), Bytes(bytes));
-        reporter.answer(format!("{}  {at}  {who}  {files}, {bytes}  {folder}", shelved.id));
+        reporter.answer(format!("{}  {at}  {who}  {files}, {bytes}  {folder}", list.id));
     }
     Ok(())
 }
@@ -122,7 +114,7 @@ fn escaped(path: &Path) -> String {
 }
 
 fn who(node_id: NodeId) -> String {
-    let name = contacts::name_of(node_id).map(|name| name.as_str().to_owned());
+    let name = name_of(node_id).map(|name| name.as_str().to_owned());
     name.unwrap_or_else(|| short_id(&node_id.to_string()).to_owned())
 }
 
@@ -135,42 +127,63 @@ fn received_at(head: &Head) -> String {
 fn why(fault: &Fault) -> String {
     match fault {
         Fault::Unreadable(error) => format!("the record cannot be read: {}", plain(error)),
+        Fault::Newer(version) => {
+            format!("the record is of a newer wraith: it has format {version}")
+        }
         Fault::Edited(what) => format!("the record has been changed: {what}"),
     }
 }
 
 struct Verify<'a> {
     args: &'a VerifyArgs,
-    home: &'a Home,
+    state: &'a StateDir,
     reporter: &'a Arc<Reporter>,
-    interrupt: &'a Interrupt,
+    signals: &'a Signals,
 }
 
 impl Verify<'_> {
+    fn all(&self, lists: &[ReceivedList]) -> Result<(), Failure> {
+        let mut differ = Vec::new();
+        for list in lists {
+            if !self.one(list)? {
+                differ.push(list.id.as_str());
+            }
+        }
+        if differ.is_empty() {
+            return Ok(());
+        }
+        let what = format!("not as it was received: {}", differ.join(", "));
+        Err(Failure::new(Exit::Verification, what))
+    }
+
     /// True if everything is as it was received.
-    fn one(&self, shelved: &Shelved) -> Result<bool, Failure> {
-        let opened = shelved.open().and_then(|(head, lines)| {
+    fn one(&self, list: &ReceivedList) -> Result<bool, Failure> {
+        let opened = list.open().and_then(|(head, lines)| {
             let lines = lines.proven(&head)?;
             Ok((head, lines))
         });
         let (head, lines) = match opened {
             Ok(opened) => opened,
             Err(fault @ Fault::Unreadable(_)) => {
-                return Err(Failure::new(Exit::Disk, format!("{}: {}", shelved.id, why(&fault))));
+                return Err(Failure::new(Exit::Disk, format!("{}: {}", list.id, why(&fault))));
+            }
+            Err(fault @ Fault::Newer(_)) => {
+                let what = format!("{}: {}", list.id, why(&fault));
+                return Err(Failure::new(Exit::Other, what).hint("check it with the newer wraith"));
             }
             Err(fault @ Fault::Edited(_)) => {
-                let what = format!("{}: {}; it proves nothing", shelved.id, why(&fault));
+                let what = format!("{}: {}; it proves nothing", list.id, why(&fault));
                 return Err(Failure::new(Exit::Verification, what));
             }
         };
-        if self.home.identity()?.node_id() != head.by {
+        if self.state.identity()?.node_id() != head.by {
             let by = head.by;
-            self.reporter.warn(format!("{}: signed by another identity, {by}", shelved.id));
+            self.reporter.warn(format!("{}: signed by another identity, {by}", list.id));
         }
         let folder = self.args.moved_to.as_deref().unwrap_or(&head.folder);
         let rest = lines.rest();
         let found = self.compare(lines, folder)?;
-        self.tell(shelved, &head, folder, &found, rest);
+        self.tell(list, &head, folder, &found, rest);
         Ok(found.differ == 0)
     }
 
@@ -180,18 +193,18 @@ impl Verify<'_> {
             Failure::new(Exit::Verification, error.to_string()).hint(hint)
         })?;
         let checker =
-            Checker { target: &target, reporter: self.reporter, interrupt: self.interrupt };
+            Checker { target: &target, reporter: self.reporter, signals: self.signals };
         let found = checker.run(lines);
-        if let Some(exit) = self.interrupt.caught() {
+        if let Some(exit) = self.signals.caught() {
             return Err(Failure::new(exit, "stopped; not everything was compared"));
         }
         found.map_err(|fault| Failure::new(Exit::Verification, why(&fault)))
     }
 
-    fn tell(&self, shelved: &Shelved, head: &Head, folder: &Path, found: &Found, rest: Rest) {
+    fn tell(&self, list: &ReceivedList, head: &Head, folder: &Path, found: &Found, rest: Rest) {
         let (from, folder, at) = (head.from.to_string(), escaped(folder), received_at(head));
         self.reporter.event(&Event::Verified {
-            id: &shelved.id,
+            id: &list.id,
             folder: &folder,
             from: &from,
             received_at: &at,
@@ -209,7 +222,7 @@ impl Verify<'_> {
             1 => "1 is not as it was received".to_owned(),
             n => format!("{n} are not as they were received"),
         };
-        self.reporter.say(format!("{}: {what}: {result}.", shelved.id));
+        self.reporter.say(format!("{}: {what}: {result}.", list.id));
         if found.size_only > 0 {
             let n = Files(found.size_only);
             self.reporter.warn(format!("{n} of an earlier connection: only the size is known"));

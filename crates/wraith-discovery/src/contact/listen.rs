@@ -1,192 +1,209 @@
-//! Waiting for contacts at every place: whoever shares a secret with us is told where to dial, everybody else nothing.
+//! Waiting for contacts at every place: one topic for all where everybody hears everything, else one for each contact and
+//! hour.
 
 use std::collections::HashMap;
-use std::fmt;
-use std::net::IpAddr;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use tokio::select;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tracing::debug;
 use wraith_crypto::NodeId;
 
-use super::lan::Ear;
-use super::packet::{Said, open, seal};
-use super::rendezvous;
-use super::replay::Calls;
-use super::{Addresses, MAX_CONTACTS, Pair, unix_seconds};
-use crate::meet::Places;
-use crate::meeting::Place;
-
-/// Contacts that are waited for at a rendezvous server, each by a connection of its own: half of what a server allows one
-/// address. The local network has room for all.
-pub const MAX_AT_RENDEZVOUS: usize = 16;
-
-/// What a listener is told while it waits.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Happened {
-    /// This contact was told where to dial.
-    Called(NodeId),
-    /// Nobody can come from there at present.
-    Lost(Place, String),
-    /// Somebody can again.
-    Back(Place),
-}
-
-/// Makes the list of our addresses; it is told the one that a rendezvous server saw.
-pub(super) type MakeAddresses = Box<dyn Fn(Option<IpAddr>) -> Addresses + Send + Sync>;
-
-/// What the places of a listener share.
-pub(super) struct Board {
-    pairs: Mutex<Vec<Pair>>,
-    calls: Mutex<Calls>,
-    addresses: MakeAddresses,
-    tell: Box<dyn Fn(Happened) + Send + Sync>,
-    stop: AtomicBool,
-    /// The rendezvous server cannot be reached, and that was told.
-    lost: AtomicBool,
-}
-
-impl Board {
-    pub fn is_stopped(&self) -> bool {
-        self.stop.load(Relaxed)
-    }
-
-    /// The answer to a packet, if a contact calls with it for the first time. `seen`: our address, as the place saw it.
-    pub fn answer(&self, packet: &[u8], seen: Option<IpAddr>) -> Option<Vec<u8>> {
-        let (pair, salt, unix_seconds) = {
-            let pairs = lock(&self.pairs);
-            pairs.iter().find_map(|pair| match open(pair, packet)? {
-                (salt, Said::Call { unix_seconds }) => Some((pair.clone(), salt, unix_seconds)),
-                _ => None,
-            })?
-        };
-        self.answer_to(&pair, salt, unix_seconds, seen, packet.len())
-    }
-
-    fn answer_to(
-        &self,
-        pair: &Pair,
-        call: [u8; 16],
-        dated: u64,
-        seen: Option<IpAddr>,
-        len: usize,
-    ) -> Option<Vec<u8>> {
-        if !lock(&self.calls).admit(unix_seconds(), call, dated) {
-            return None;
-        }
-        let mut salt = [0; 16];
-        getrandom::fill(&mut salt).ok()?;
-        let said = Said::Answer { call, addresses: (self.addresses)(seen) };
-        (self.tell)(Happened::Called(pair.peer()));
-        Some(seal(pair, salt, &said, len))
-    }
-
-    pub fn lost(&self, place: &Place, why: String) {
-        if !self.lost.swap(true, Relaxed) {
-            (self.tell)(Happened::Lost(place.clone(), why));
-        }
-    }
-
-    pub fn back(&self, place: &Place) {
-        if self.lost.swap(false, Relaxed) {
-            (self.tell)(Happened::Back(place.clone()));
-        }
-    }
-}
-
-impl fmt::Debug for Board {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Board").field("pairs", &self.pairs).finish_non_exhaustive()
-    }
-}
+use super::MAX_CONTACTS;
+use super::hour::{hour, hour_after};
+use super::pair::Pair;
+use super::responder::{ContactEvent, ContactResponder, MakeAddresses};
+use crate::backoff::Backoff;
+use crate::place::{Announcement, End, MeetingPlace, Place, PlaceError, Topic};
+use crate::places::Places;
 
 /// A listener, until this is dropped.
 #[derive(Debug)]
-pub struct Listening {
-    board: Arc<Board>,
+pub struct ContactListener {
     places: Vec<Place>,
-    missing: Vec<(Place, String)>,
-    server: Option<String>,
-    /// Of each contact that is waited for at the server: set to stop that.
-    waits: Mutex<HashMap<NodeId, Arc<AtomicBool>>>,
+    missing: Vec<(Place, PlaceError)>,
+    responder: Arc<ContactResponder>,
+    mailboxes: Vec<Mailboxes>,
+    events: Option<ContactEvents>,
+    /// Of places where everybody hears everything.
+    _broadcasts: JoinSet<()>,
 }
 
-impl Listening {
+/// What a listener is told, apart from it.
+#[derive(Debug)]
+pub struct ContactEvents(mpsc::UnboundedReceiver<ContactEvent>);
+
+impl ContactEvents {
+    /// The next event; None once the listener was dropped. Cancel-safe.
+    pub async fn next(&mut self) -> Option<ContactEvent> {
+        self.0.recv().await
+    }
+}
+
+/// Begins to answer at all places. `addresses` tells where we can be dialled. Nobody is answered before
+/// [`ContactListener::set_contacts`]. Must be called in a tokio runtime.
+pub async fn listen(places: &Places, addresses: MakeAddresses) -> ContactListener {
+    let (tell, events) = mpsc::unbounded_channel();
+    let responder = Arc::new(ContactResponder::new(addresses, tell));
+    let (mut at, mut missing) = (Vec::new(), Vec::new());
+    let (mut broadcasts, mut mailboxes) = (JoinSet::new(), Vec::new());
+    for place in places.all() {
+        let name = place.place();
+        let status = Arc::new(Status::new(name.clone(), Arc::clone(&responder)));
+        if !place.caps().broadcast {
+            at.push(name);
+            mailboxes.push(Mailboxes { place, status, waits: Mutex::default() });
+            continue;
+        }
+        match place.announce(Topic::AnyContact).await {
+            Ok(announcement) => {
+                at.push(name);
+                broadcasts.spawn(answer_all(place, announcement, status));
+            }
+            Err(why) => missing.push((name, why)),
+        }
+    }
+    let events = Some(ContactEvents(events));
+    ContactListener { places: at, missing, responder, mailboxes, events, _broadcasts: broadcasts }
+}
+
+impl ContactListener {
     /// Where it is waited.
     pub fn places(&self) -> &[Place] {
         &self.places
     }
 
     /// Where it cannot be, and why.
-    pub fn missing(&self) -> &[(Place, String)] {
+    pub fn missing(&self) -> &[(Place, PlaceError)] {
         &self.missing
     }
 
-    /// Whom to answer from now on, at most [`MAX_CONTACTS`], the most important first: only the first
-    /// [`MAX_AT_RENDEZVOUS`] are waited for at a server.
+    /// Whom to answer from now on, at most [`MAX_CONTACTS`], the most important first: at a place where each contact needs a
+    /// topic of its own only the first few are waited for. Must be called in a tokio runtime.
     pub fn set_contacts(&self, mut pairs: Vec<Pair>) {
         pairs.truncate(MAX_CONTACTS);
-        if let Some(server) = &self.server {
-            let mut waits = lock(&self.waits);
-            let wanted = &pairs[..pairs.len().min(MAX_AT_RENDEZVOUS)];
-            waits.retain(|peer, stop| {
-                let stays = wanted.iter().any(|pair| pair.peer() == *peer);
-                stop.store(!stays, Relaxed);
-                stays
-            });
-            for pair in wanted {
-                waits.entry(pair.peer()).or_insert_with(|| {
-                    let stop = Arc::new(AtomicBool::new(false));
-                    let (theirs, board) = (Arc::clone(&stop), Arc::clone(&self.board));
-                    let (server, pair) = (server.clone(), pair.clone());
-                    let wait = move || rendezvous::wait(&server, &pair, &board, &theirs);
-                    // Without a thread this contact is not found there; there are other places.
-                    drop(thread::Builder::new().name("rendezvous".into()).spawn(wait));
-                    stop
-                });
-            }
+        for mailboxes in &self.mailboxes {
+            mailboxes.wait_for(&pairs);
         }
-        *lock(&self.board.pairs) = pairs;
+        self.responder.set_pairs(pairs);
+    }
+
+    /// The next event; None if [`Self::take_events`] has taken them. Cancel-safe.
+    pub async fn next_event(&mut self) -> Option<ContactEvent> {
+        match &mut self.events {
+            Some(events) => events.next().await,
+            None => None,
+        }
+    }
+
+    /// The events apart from the listener, once: for who sets contacts in one place and waits for them in another.
+    pub fn take_events(&mut self) -> Option<ContactEvents> {
+        self.events.take()
     }
 }
 
-impl Drop for Listening {
-    fn drop(&mut self) {
-        self.board.stop.store(true, Relaxed);
+/// A place where each contact has a topic of its own.
+#[derive(Debug)]
+struct Mailboxes {
+    place: Arc<dyn MeetingPlace>,
+    status: Arc<Status>,
+    /// One task for each contact that is waited for.
+    waits: Mutex<HashMap<NodeId, JoinSet<()>>>,
+}
+
+impl Mailboxes {
+    fn wait_for(&self, pairs: &[Pair]) {
+        let wanted = &pairs[..pairs.len().min(self.place.caps().contacts)];
+        let mut waits = self.waits.lock().unwrap_or_else(PoisonError::into_inner);
+        waits.retain(|peer, _| wanted.iter().any(|pair| pair.peer() == *peer));
+        for pair in wanted {
+            waits.entry(pair.peer()).or_insert_with(|| {
+                let (place, status) = (Arc::clone(&self.place), Arc::clone(&self.status));
+                let mut task = JoinSet::new();
+                task.spawn(answer_one(place, pair.clone(), status));
+                task
+            });
+        }
     }
 }
 
-/// Begins to answer at all places. `addresses` tells where we can be dialled, given our address as a rendezvous server saw it;
-/// it and `tell` are called from other threads. Nobody is answered before [`Listening::set_contacts`].
-pub fn listen(
-    places: &Places,
-    addresses: impl Fn(Option<IpAddr>) -> Addresses + Send + Sync + 'static,
-    tell: impl Fn(Happened) + Send + Sync + 'static,
-) -> Listening {
-    let board = Arc::new(Board {
-        pairs: Mutex::default(),
-        calls: Mutex::default(),
-        addresses: Box::new(addresses),
-        tell: Box::new(tell),
-        stop: AtomicBool::new(false),
-        lost: AtomicBool::new(false),
-    });
-    let (mut at, mut missing) = (Vec::new(), Vec::new());
-    let ear = Ear::new(places.lan.clone()).and_then(|ear| {
-        let board = Arc::clone(&board);
-        let listening = move || ear.listen(&board);
-        thread::Builder::new().name("lan".into()).spawn(listening).map_err(|e| e.to_string())
-    });
-    match ear {
-        Ok(_) => at.push(Place::Lan),
-        Err(why) => missing.push((Place::Lan, why)),
+/// One place's task where everybody hears everything.
+async fn answer_all(
+    place: Arc<dyn MeetingPlace>,
+    announcement: Box<dyn Announcement>,
+    status: Arc<Status>,
+) {
+    let (_never, end) = End::channel();
+    let mut announced = Ok(announcement);
+    let mut backoff = Backoff::of_a_place();
+    loop {
+        let Err(why) = serve(announced, &status, &end, &mut backoff).await else { return };
+        status.down(why);
+        backoff.wait().await;
+        announced = place.announce(Topic::AnyContact).await;
     }
-    at.extend(places.rendezvous.clone().map(Place::Rendezvous));
-    let (server, waits) = (places.rendezvous.clone(), Mutex::default());
-    Listening { board, places: at, missing, server, waits }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Whatever is behind these locks is replaced whole.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+/// One contact's task at a place where it has a topic of its own, another one each hour.
+async fn answer_one(place: Arc<dyn MeetingPlace>, pair: Pair, status: Arc<Status>) {
+    let (_never, end) = End::channel();
+    let mut backoff = Backoff::of_a_place();
+    loop {
+        let now = hour();
+        let topic = Topic::Contact(pair.tag(pair.own(), now));
+        let served = async {
+            let announced = place.announce(topic).await;
+            serve(announced, &status, &end, &mut backoff).await
+        };
+        let result = select! {
+            result = served => result,
+            // The next hour has another topic.
+            () = hour_after(now) => continue,
+        };
+        let Err(why) = result else { return };
+        status.down(why);
+        backoff.wait().await;
+    }
+}
+
+/// Answers until the place is lost.
+async fn serve(
+    announced: Result<Box<dyn Announcement>, PlaceError>,
+    status: &Status,
+    end: &End,
+    backoff: &mut Backoff,
+) -> Result<(), PlaceError> {
+    let announcement = announced?;
+    backoff.reset();
+    status.up();
+    announcement.serve(status.responder.clone(), end.clone()).await
+}
+
+/// Whether a place is up, which all its tasks tell together.
+#[derive(Debug)]
+struct Status {
+    place: Place,
+    is_lost: watch::Sender<bool>,
+    responder: Arc<ContactResponder>,
+}
+
+impl Status {
+    fn new(place: Place, responder: Arc<ContactResponder>) -> Self {
+        Self { place, is_lost: watch::Sender::new(false), responder }
+    }
+
+    fn down(&self, why: PlaceError) {
+        debug!(place = self.place.name(), %why, "contacts are not waited for");
+        if !self.is_lost.send_replace(true) {
+            self.responder.tell(ContactEvent::Lost(self.place.clone(), why));
+        }
+    }
+
+    fn up(&self) {
+        debug!(place = self.place.name(), "contacts are waited for");
+        if self.is_lost.send_replace(false) {
+            self.responder.tell(ContactEvent::Back(self.place.clone()));
+        }
+    }
 }

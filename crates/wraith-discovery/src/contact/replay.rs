@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use super::CLOCK_SKEW_SECONDS;
+use super::hour::CLOCK_SKEW_SECONDS;
 use super::packet::SALT_LEN;
 
 /// More than a hundred contacts ask within the time that a call is good for.

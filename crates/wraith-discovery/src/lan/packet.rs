@@ -1,57 +1,52 @@
-//! The one kind of packet on a local network: `salt(16) ‖ sealed(length(2) ‖ hello(33) ‖ message ‖ zeros)`, always 476
-//! bytes, so that an answer is never longer than the question and lengths tell nothing.
+//! The packet about a nameplate: `salt(16) ‖ sealed(length(2) ‖ hello(33) ‖ message ‖ zeros)`, always 476 bytes, so that an
+//! answer is never longer than the question and lengths tell nothing.
 //!
-//! The key comes from the number and the salt. That is no secret worth the name; it makes packets look random and lets a
-//! holder drop whatever is not for it.
+//! The key comes from the nameplate and the salt. That is no secret worth the name; it makes packets look random and lets who
+//! waits drop whatever is not for it.
 
 use wraith_crypto::{AeadKey, Suite, TAG_BYTES, kdf};
 
-use crate::message::{MAX_MESSAGE_LEN, Message};
-use crate::pake::HELLO_LEN;
+use crate::place::MAX_MESSAGE_LEN;
 
 const SALT_LEN: usize = 16;
 const LENGTH_LEN: usize = 2;
-const PLAIN_LEN: usize = LENGTH_LEN + HELLO_LEN + MAX_MESSAGE_LEN;
+/// Bytes of the hello that a conversation about a nameplate begins with, and that every packet of it carries.
+pub const OPENING_LEN: usize = 33;
+const PLAIN_LEN: usize = LENGTH_LEN + OPENING_LEN + MAX_MESSAGE_LEN;
 /// Bytes of every packet.
 pub const PACKET_LEN: usize = SALT_LEN + PLAIN_LEN + TAG_BYTES;
 
-/// A packet of the exchange that begins with `hello`, at this number. The salt is random and never used again.
+/// A packet of the conversation that began with `hello`, at this nameplate; the message is empty for the hello itself. The
+/// salt is random and never used again. None if the message is longer than any.
 pub fn seal(
-    number: u32,
+    nameplate: u32,
     salt: [u8; 16],
-    hello: &[u8; HELLO_LEN],
-    message: &Message,
-) -> [u8; PACKET_LEN] {
+    hello: &[u8; OPENING_LEN],
+    message: &[u8],
+) -> Option<[u8; PACKET_LEN]> {
     let mut packet = [0; PACKET_LEN];
     packet[..SALT_LEN].copy_from_slice(&salt);
     let (plain, tag) = packet[SALT_LEN..].split_at_mut(PLAIN_LEN);
-    // A hello is there already, in front.
-    let message = match message {
-        Message::Hello(_) => Vec::new(),
-        message => message.encode(),
-    };
     plain[..LENGTH_LEN].copy_from_slice(&(message.len() as u16).to_be_bytes());
-    plain[LENGTH_LEN..][..HELLO_LEN].copy_from_slice(hello);
-    plain[LENGTH_LEN + HELLO_LEN..][..message.len()].copy_from_slice(&message);
-    tag.copy_from_slice(&key(number, &salt).seal(Default::default(), &[], plain));
-    packet
+    plain[LENGTH_LEN..][..OPENING_LEN].copy_from_slice(hello);
+    plain[LENGTH_LEN + OPENING_LEN..].get_mut(..message.len())?.copy_from_slice(message);
+    tag.copy_from_slice(&key(nameplate, &salt).seal(Default::default(), &[], plain));
+    Some(packet)
 }
 
-/// What a packet says, if it is one for this number.
-pub fn open(number: u32, packet: &[u8]) -> Option<([u8; HELLO_LEN], Message)> {
+/// The hello and the message of a packet, if it is one for this nameplate.
+pub fn open(nameplate: u32, packet: &[u8]) -> Option<([u8; OPENING_LEN], Vec<u8>)> {
     let mut packet: [u8; PACKET_LEN] = packet.try_into().ok()?;
     let (salt, sealed) = packet.split_first_chunk_mut::<SALT_LEN>()?;
-    key(number, salt).open(Default::default(), &[], sealed).ok()?;
+    key(nameplate, salt).open(Default::default(), &[], sealed).ok()?;
     let (length, rest) = sealed[..PLAIN_LEN].split_first_chunk()?;
     let (hello, rest) = rest.split_first_chunk()?;
-    match usize::from(u16::from_be_bytes(*length)) {
-        0 => Some((*hello, Message::Hello(*hello))),
-        length => Some((*hello, Message::decode(rest.get(..length)?)?)),
-    }
+    let message = rest.get(..usize::from(u16::from_be_bytes(*length)))?;
+    Some((*hello, message.to_vec()))
 }
 
-fn key(number: u32, salt: &[u8; SALT_LEN]) -> AeadKey {
-    let key = kdf::derive_parts("wraith/1 lan packet", &[&number.to_be_bytes(), salt]);
+fn key(nameplate: u32, salt: &[u8; SALT_LEN]) -> AeadKey {
+    let key = kdf::derive_parts("wraith/1 lan packet", &[&nameplate.to_be_bytes(), salt]);
     AeadKey::new(Suite::ChaCha20Poly1305, &key)
 }
 
@@ -60,30 +55,23 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::holder::Refusal;
-    use crate::pake::WELCOME_LEN;
 
-    const HELLO: [u8; HELLO_LEN] = [8; HELLO_LEN];
+    const HELLO: [u8; OPENING_LEN] = [8; OPENING_LEN];
 
     #[test]
-    fn packets_open_under_their_number_only_and_all_have_one_length() {
-        for message in [
-            Message::Hello(HELLO),
-            Message::Answer([1; 32]),
-            Message::Welcome(Box::new([3; WELCOME_LEN])),
-            Message::Refused(Refusal::Wrong),
-        ] {
-            let packet = seal(7, [9; 16], &HELLO, &message);
+    fn packets_open_under_their_nameplate_only_and_all_have_one_length() {
+        for message in [vec![], vec![1; 33], vec![3; MAX_MESSAGE_LEN]] {
+            let packet = seal(7, [9; 16], &HELLO, &message).unwrap();
             assert_eq!(packet.len(), 476);
             assert_eq!(open(7, &packet), Some((HELLO, message)));
             assert_eq!(open(8, &packet), None);
         }
+        assert_eq!(seal(7, [9; 16], &HELLO, &[3; MAX_MESSAGE_LEN + 1]), None);
     }
 
     #[test]
     fn the_same_message_looks_different_each_time() {
-        let message = Message::Hello(HELLO);
-        let (a, b) = (seal(7, [1; 16], &HELLO, &message), seal(7, [2; 16], &HELLO, &message));
+        let [a, b] = [1, 2].map(|salt| seal(7, [salt; 16], &HELLO, &[]).unwrap());
         let same = a.iter().zip(&b).filter(|(a, b)| a == b).count();
         assert!(same < 20, "{same} of {PACKET_LEN} bytes are equal");
     }
@@ -110,7 +98,7 @@ mod tests {
 
         #[test]
         fn a_changed_packet_is_nothing(at in 0..PACKET_LEN, bit in 0..8) {
-            let mut packet = seal(7, [1; 16], &HELLO, &Message::Hello(HELLO));
+            let mut packet = seal(7, [1; 16], &HELLO, &[]).unwrap();
             packet[at] ^= 1_u8 << bit;
             prop_assert_eq!(open(7, &packet), None);
         }

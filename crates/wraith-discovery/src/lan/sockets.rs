@@ -1,11 +1,13 @@
 //! UDP sockets for both families. One that cannot be had is done without: a machine may have no IPv6, or no IPv4.
 
+use std::future::poll_fn;
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
-use std::time::Duration;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
+use std::task::{Context, Poll};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket2::{Domain, InterfaceIndexOrAddress, Protocol, SockRef, Socket, Type};
+use tokio::io::ReadBuf;
+use tokio::net::UdpSocket;
 
 use super::interfaces::Interface;
 use super::{GROUP_V4, GROUP_V6, PORT};
@@ -13,12 +15,31 @@ use super::{GROUP_V4, GROUP_V6, PORT};
 /// More than a packet: a longer datagram must not look like one.
 const BUFFER_LEN: usize = 2048;
 
+/// Room for one datagram, and whose turn is next: a flood at one socket does not keep the others from being heard.
+#[derive(Debug)]
+pub struct Buffer {
+    bytes: Box<[u8; BUFFER_LEN]>,
+    turn: usize,
+}
+
+impl Buffer {
+    pub fn new() -> Self {
+        Self { bytes: Box::new([0; BUFFER_LEN]), turn: 0 }
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        &*self.bytes
+    }
+}
+
 /// A socket for each family.
 #[derive(Debug)]
 pub struct Sockets {
     v4: Option<UdpSocket>,
     v6: Option<UdpSocket>,
 }
+
+type Received = io::Result<(usize, SocketAddr)>;
 
 impl Sockets {
     /// On ports of their own: to ask, to answer, and to be answered.
@@ -58,12 +79,14 @@ impl Sockets {
     pub fn multicast(&self, interfaces: &[Interface], packet: &[u8]) {
         for interface in interfaces {
             if let (Some(socket), Some(ip)) = (&self.v4, interface.ipv4) {
-                let chosen = SockRef::from(socket).set_multicast_if_v4(&ip);
-                let _ = chosen.and_then(|()| socket.send_to(packet, (GROUP_V4, PORT)));
+                let socket = SockRef::from(socket);
+                let to = SocketAddr::from((GROUP_V4, PORT)).into();
+                let chosen = socket.set_multicast_if_v4(&ip);
+                let _ = chosen.and_then(|()| socket.send_to(packet, &to));
             }
             if let (Some(socket), true) = (&self.v6, interface.ipv6) {
                 let to = SocketAddrV6::new(GROUP_V6, PORT, 0, interface.index);
-                let _ = socket.send_to(packet, to);
+                let _ = SockRef::from(socket).send_to(packet, &to.into());
             }
         }
     }
@@ -79,38 +102,41 @@ impl Sockets {
         Ok(())
     }
 
-    /// Sends to one address.
+    /// Sends to one address. What cannot be sent is lost like a packet.
     pub fn send(&self, to: SocketAddr, packet: &[u8]) {
         let socket = if to.is_ipv4() { &self.v4 } else { &self.v6 };
         if let Some(socket) = socket {
-            let _ = socket.send_to(packet, to);
+            let _ = SockRef::from(socket).send_to(packet, &to.into());
         }
     }
 
-    fn each(&self) -> impl Iterator<Item = &UdpSocket> {
-        self.v4.iter().chain(&self.v6)
+    /// The next datagram, of either family. Cancel-safe.
+    pub async fn receive(&self, buffer: &mut Buffer) -> Received {
+        poll_fn(|cx| poll_receive([&self.v4, &self.v6], cx, buffer)).await
+    }
+
+    /// The next datagram here or there. Cancel-safe.
+    pub async fn receive_either(&self, other: &Self, buffer: &mut Buffer) -> Received {
+        poll_fn(|cx| poll_receive([&self.v4, &self.v6, &other.v4, &other.v6], cx, buffer)).await
     }
 }
 
-/// Waits for datagrams on any of the sockets and hands them out, a bounded number at a time.
-pub fn receive(sockets: &[&Sockets], patience: Duration, mut take: impl FnMut(SocketAddr, &[u8])) {
-    const AT_A_TIME: usize = 32;
-    let all: Vec<&UdpSocket> = sockets.iter().flat_map(|s| s.each()).collect();
-    let mut fds: Vec<_> = all.iter().map(|socket| PollFd::new(*socket, PollFlags::IN)).collect();
-    let timeout = Timespec::try_from(patience).unwrap_or_default();
-    if !matches!(poll(&mut fds, Some(&timeout)), Ok(1..)) {
-        return;
-    }
-    let mut buffer = [0; BUFFER_LEN];
-    for socket in all {
-        for _ in 0..AT_A_TIME {
-            match socket.recv_from(&mut buffer) {
-                Ok((len, from)) => take(from, &buffer[..len]),
-                // None is left, or an earlier datagram was refused by its receiver, which is told only once.
-                Err(_) => break,
-            }
+fn poll_receive<const N: usize>(
+    sockets: [&Option<UdpSocket>; N],
+    cx: &mut Context<'_>,
+    buffer: &mut Buffer,
+) -> Poll<Received> {
+    for nth in 0..N {
+        let turn = (buffer.turn + nth) % N;
+        let Some(socket) = sockets[turn] else { continue };
+        let mut into = ReadBuf::new(&mut *buffer.bytes);
+        if let Poll::Ready(received) = socket.poll_recv_from(cx, &mut into) {
+            let len = into.filled().len();
+            buffer.turn = turn + 1;
+            return Poll::Ready(received.map(|from| (len, from)));
         }
     }
+    Poll::Pending
 }
 
 fn bind(address: SocketAddr) -> io::Result<UdpSocket> {
@@ -131,7 +157,7 @@ fn bind(address: SocketAddr) -> io::Result<UdpSocket> {
     }
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
-    Ok(socket.into())
+    UdpSocket::from_std(socket.into())
 }
 
 /// Now or before.

@@ -2,12 +2,11 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use crate::holder::Refusal;
-use crate::message::MAX_MESSAGE_LEN;
+use crate::place::{MAX_MESSAGE_LEN, Refusal};
 
 /// The only version of this protocol.
 pub const VERSION: u8 = 1;
-/// The longest frame without its length: a message behind type, version and number.
+/// The longest frame without its length: a message behind type, version and nameplate.
 pub const MAX_FRAME_LEN: usize = 6 + MAX_MESSAGE_LEN;
 const LENGTH_LEN: usize = 2;
 const ADDRESS_LEN: usize = 19;
@@ -15,12 +14,12 @@ const ADDRESS_LEN: usize = 19;
 /// From a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClientFrame {
-    /// I wait at this number; unless `exact`, another one will do.
-    Open { number: u32, exact: bool },
-    /// I want to talk to who waits at this number; the first message.
-    Join { number: u32, message: Vec<u8> },
-    /// For this guest; from a guest, for the holder (the number is 0 then).
-    Tell { guest: u32, message: Vec<u8> },
+    /// I wait at this nameplate; unless `exact`, another one will do.
+    Open { nameplate: u32, exact: bool },
+    /// I want to talk to who waits at this nameplate; the first message.
+    Join { nameplate: u32, message: Vec<u8> },
+    /// For this joiner; from a joiner, for the creator (the nameplate is 0 then).
+    Tell { joiner: u32, message: Vec<u8> },
     /// I am still here.
     Ping,
     /// I wait no longer, because of this.
@@ -30,16 +29,16 @@ pub enum ClientFrame {
 /// From the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ServerFrame {
-    /// You wait at this number; your address as it looks from here.
-    Opened { number: u32, seen: SocketAddr },
-    /// The holder has your first message; your address as it looks from here.
+    /// You wait at this nameplate; your address as it looks from here.
+    Opened { nameplate: u32, seen: SocketAddr },
+    /// The creator has your first message; your address as it looks from here.
     Joined { seen: SocketAddr },
-    /// A new guest and its first message.
-    Guest { guest: u32, message: Vec<u8> },
-    /// From this guest; to a guest, from the holder (the number is 0 then).
-    Told { guest: u32, message: Vec<u8> },
-    /// This guest went away; to a guest, the holder did.
-    Left { guest: u32 },
+    /// A new joiner and its first message.
+    Arrived { joiner: u32, message: Vec<u8> },
+    /// From this joiner; to a joiner, from the creator (the nameplate is 0 then).
+    Told { joiner: u32, message: Vec<u8> },
+    /// This joiner went away; to a joiner, the creator did.
+    Left { joiner: u32 },
     /// You are still heard.
     Pong,
     /// Not done.
@@ -50,13 +49,13 @@ pub enum ServerFrame {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum No {
-    /// Nobody waits at this number.
+    /// Nobody waits at this nameplate.
     Nobody = 1,
-    /// Somebody waits at this number already.
+    /// Somebody waits at this nameplate already.
     Taken = 2,
     /// Too much from this address; later.
     TooFast = 3,
-    /// The server, or this number, has no room.
+    /// The server, or this nameplate, has no room.
     Full = 4,
     /// The frame makes no sense, or is of another version.
     Senseless = 5,
@@ -83,7 +82,7 @@ impl No {
         })
     }
 
-    /// What a number that was closed for this reason says to those who come later.
+    /// What a nameplate that was closed for this reason says to those who come later.
     pub const fn after(closed: Refusal) -> Self {
         match closed {
             Refusal::Used => Self::Used,
@@ -98,13 +97,13 @@ impl ClientFrame {
     /// With its length in front.
     pub fn encode(&self) -> Vec<u8> {
         match self {
-            Self::Open { number, exact } => {
-                frame(1, &[&[VERSION], &number.to_be_bytes(), &[u8::from(*exact)]])
+            Self::Open { nameplate, exact } => {
+                frame(1, &[&[VERSION], &nameplate.to_be_bytes(), &[u8::from(*exact)]])
             }
-            Self::Join { number, message } => {
-                frame(2, &[&[VERSION], &number.to_be_bytes(), message])
+            Self::Join { nameplate, message } => {
+                frame(2, &[&[VERSION], &nameplate.to_be_bytes(), message])
             }
-            Self::Tell { guest, message } => frame(3, &[&guest.to_be_bytes(), message]),
+            Self::Tell { joiner, message } => frame(3, &[&joiner.to_be_bytes(), message]),
             Self::Ping => frame(4, &[]),
             Self::Close(why) => frame(5, &[&[*why as u8]]),
         }
@@ -115,15 +114,15 @@ impl ClientFrame {
         let (kind, body) = bytes.split_first()?;
         Some(match (kind, body) {
             (1, [VERSION, a, b, c, d, exact @ (0 | 1)]) => {
-                Self::Open { number: u32::from_be_bytes([*a, *b, *c, *d]), exact: *exact == 1 }
+                Self::Open { nameplate: u32::from_be_bytes([*a, *b, *c, *d]), exact: *exact == 1 }
             }
             (2, [VERSION, rest @ ..]) => {
-                let (number, message) = numbered(rest)?;
-                Self::Join { number, message }
+                let (nameplate, message) = numbered(rest)?;
+                Self::Join { nameplate, message }
             }
             (3, rest) => {
-                let (guest, message) = numbered(rest)?;
-                Self::Tell { guest, message }
+                let (joiner, message) = numbered(rest)?;
+                Self::Tell { joiner, message }
             }
             (4, []) => Self::Ping,
             (5, [why]) => Self::Close(Refusal::from_wire(*why)?),
@@ -136,11 +135,13 @@ impl ServerFrame {
     /// With its length in front.
     pub fn encode(&self) -> Vec<u8> {
         match self {
-            Self::Opened { number, seen } => frame(17, &[&number.to_be_bytes(), &address(*seen)]),
+            Self::Opened { nameplate, seen } => {
+                frame(17, &[&nameplate.to_be_bytes(), &address(*seen)])
+            }
             Self::Joined { seen } => frame(18, &[&address(*seen)]),
-            Self::Guest { guest, message } => frame(19, &[&guest.to_be_bytes(), message]),
-            Self::Told { guest, message } => frame(20, &[&guest.to_be_bytes(), message]),
-            Self::Left { guest } => frame(21, &[&guest.to_be_bytes()]),
+            Self::Arrived { joiner, message } => frame(19, &[&joiner.to_be_bytes(), message]),
+            Self::Told { joiner, message } => frame(20, &[&joiner.to_be_bytes(), message]),
+            Self::Left { joiner } => frame(21, &[&joiner.to_be_bytes()]),
             Self::Pong => frame(22, &[]),
             Self::No(why) => frame(23, &[&[*why as u8]]),
         }
@@ -151,19 +152,22 @@ impl ServerFrame {
         let (kind, body) = bytes.split_first()?;
         Some(match (kind, body) {
             (17, _) => {
-                let (number, seen) = body.split_first_chunk()?;
-                Self::Opened { number: u32::from_be_bytes(*number), seen: parse_address(seen)? }
+                let (nameplate, seen) = body.split_first_chunk()?;
+                Self::Opened {
+                    nameplate: u32::from_be_bytes(*nameplate),
+                    seen: parse_address(seen)?,
+                }
             }
             (18, _) => Self::Joined { seen: parse_address(body)? },
             (19, _) => {
-                let (guest, message) = numbered(body)?;
-                Self::Guest { guest, message }
+                let (joiner, message) = numbered(body)?;
+                Self::Arrived { joiner, message }
             }
             (20, _) => {
-                let (guest, message) = numbered(body)?;
-                Self::Told { guest, message }
+                let (joiner, message) = numbered(body)?;
+                Self::Told { joiner, message }
             }
-            (21, _) => Self::Left { guest: u32::from_be_bytes(body.try_into().ok()?) },
+            (21, _) => Self::Left { joiner: u32::from_be_bytes(body.try_into().ok()?) },
             (22, []) => Self::Pong,
             (23, [why]) => Self::No(No::from_wire(*why)?),
             _ => return None,
@@ -202,8 +206,8 @@ fn frame(kind: u8, parts: &[&[u8]]) -> Vec<u8> {
 }
 
 fn numbered(bytes: &[u8]) -> Option<(u32, Vec<u8>)> {
-    let (number, message) = bytes.split_first_chunk()?;
-    (message.len() <= MAX_MESSAGE_LEN).then(|| (u32::from_be_bytes(*number), message.to_vec()))
+    let (nameplate, message) = bytes.split_first_chunk()?;
+    (message.len() <= MAX_MESSAGE_LEN).then(|| (u32::from_be_bytes(*nameplate), message.to_vec()))
 }
 
 /// As the observed address of the handshake, SPEC §3.3.
@@ -243,11 +247,11 @@ mod tests {
     fn client_frames() -> Vec<ClientFrame> {
         let message = vec![7; MAX_MESSAGE_LEN];
         vec![
-            ClientFrame::Open { number: 7, exact: false },
-            ClientFrame::Open { number: u32::MAX, exact: true },
-            ClientFrame::Join { number: 7, message: message.clone() },
-            ClientFrame::Tell { guest: 3, message },
-            ClientFrame::Tell { guest: 3, message: vec![] },
+            ClientFrame::Open { nameplate: 7, exact: false },
+            ClientFrame::Open { nameplate: u32::MAX, exact: true },
+            ClientFrame::Join { nameplate: 7, message: message.clone() },
+            ClientFrame::Tell { joiner: 3, message },
+            ClientFrame::Tell { joiner: 3, message: vec![] },
             ClientFrame::Ping,
             ClientFrame::Close(Refusal::Burned),
         ]
@@ -256,11 +260,11 @@ mod tests {
     fn server_frames() -> Vec<ServerFrame> {
         let message = vec![7; MAX_MESSAGE_LEN];
         vec![
-            ServerFrame::Opened { number: 7, seen: "1.2.3.4:5".parse().unwrap() },
+            ServerFrame::Opened { nameplate: 7, seen: "1.2.3.4:5".parse().unwrap() },
             ServerFrame::Joined { seen: "[2001:db8::1]:5".parse().unwrap() },
-            ServerFrame::Guest { guest: 1, message: message.clone() },
-            ServerFrame::Told { guest: 0, message },
-            ServerFrame::Left { guest: 9 },
+            ServerFrame::Arrived { joiner: 1, message: message.clone() },
+            ServerFrame::Told { joiner: 0, message },
+            ServerFrame::Left { joiner: 9 },
             ServerFrame::Pong,
             ServerFrame::No(No::Expired),
         ]
@@ -303,7 +307,7 @@ mod tests {
 
     #[test]
     fn another_version_is_senseless() {
-        let mut open = ClientFrame::Open { number: 7, exact: false }.encode()[2..].to_vec();
+        let mut open = ClientFrame::Open { nameplate: 7, exact: false }.encode()[2..].to_vec();
         open[1] = 2;
         assert_eq!(ClientFrame::decode(&open), None);
     }

@@ -1,27 +1,83 @@
 //! A meeting place that anyone can run: `wraith rendezvous` (SPEC §11.5).
 //!
-//! The server is blind. It hands out numbers and passes messages between the one who opened a number and those who join
-//! it; the messages are those of [`crate::pake`], so it learns the number, the two addresses and the time, and can make a
-//! meeting fail, but neither read nor forge the ticket.
+//! The server is blind. It hands out nameplates and passes messages between the one who opened a nameplate and those who join
+//! it; the messages are sealed, so it learns the nameplate, the two addresses and the time, and can make a meeting fail, but
+//! neither read nor forge what is said.
 //!
 //! It is TCP. Everything it does fits in a few hundred bytes a minute, so speed is no reason for anything else; TCP brings
 //! addresses that cannot be forged, which is what limits per address rest on, and a server that never sends to somebody
 //! who did not ask; it passes the firewalls that stop UDP; and a reader of this code needs to know nothing more.
 
-/// The TCP port that a server listens on when none is named: that of the local network's packets, which are UDP.
-pub const DEFAULT_PORT: u16 = crate::lan::PORT;
-
-mod client;
+mod announce;
 mod frame;
-mod guest;
-mod holder;
+mod link;
 mod mailboxes;
 mod probe;
+mod query;
 mod server;
 
-pub(crate) use client::Link;
+use crate::place::{
+    Announcement, BoxFuture, MakeQuestion, MeetingPlace, Place, PlaceCaps, PlaceError, Query, Topic,
+};
+
+use announce::Opening;
 pub use frame::{ClientFrame, No, NoFrame, ServerFrame, VERSION, split};
-pub(crate) use guest::ask;
-pub(crate) use holder::{Opening, hold};
 pub use probe::probe;
+use query::RendezvousQuery;
 pub use server::Server;
+
+/// The TCP port that a server listens on when none is named: that of the local network's packets, which are UDP.
+pub const DEFAULT_PORT: u16 = 49_737;
+/// Nameplates from here on belong to contacts; codes have the others.
+const FIRST_CONTACT_NAMEPLATE: u32 = 1 << 31;
+
+/// A server as a place to meet. Its defaults suit it: half of the connections that a server allows one address are for
+/// contacts.
+#[derive(Debug)]
+pub(crate) struct RendezvousPlace {
+    server: String,
+}
+
+impl RendezvousPlace {
+    /// At `HOST:PORT`.
+    pub fn new(server: String) -> Self {
+        Self { server }
+    }
+}
+
+impl MeetingPlace for RendezvousPlace {
+    fn place(&self) -> Place {
+        Place::Rendezvous(self.server.clone())
+    }
+
+    fn caps(&self) -> PlaceCaps {
+        PlaceCaps::default()
+    }
+
+    fn announce(
+        &self,
+        topic: Topic,
+    ) -> BoxFuture<'static, Result<Box<dyn Announcement>, PlaceError>> {
+        let place = self.place();
+        Box::pin(async move {
+            let (nameplate, exact) = nameplate(topic)?;
+            let opening = Opening::new(place, nameplate, exact).await?;
+            Ok(Box::new(opening) as Box<dyn Announcement>)
+        })
+    }
+
+    fn query(&self, topic: Topic, question: MakeQuestion) -> Box<dyn Query> {
+        Box::new(RendezvousQuery::new(self.server.clone(), topic, question))
+    }
+}
+
+/// The nameplate of a topic, and whether it is the only one that will do.
+fn nameplate(topic: Topic) -> Result<(u32, bool), PlaceError> {
+    match topic {
+        Topic::Nameplate { nameplate, exact } => Ok((nameplate, exact)),
+        Topic::Contact([a, b, c, d, ..]) => {
+            Ok((FIRST_CONTACT_NAMEPLATE | u32::from_be_bytes([a, b, c, d]), true))
+        }
+        Topic::AnyContact => Err(PlaceError::Protocol),
+    }
+}

@@ -1,21 +1,29 @@
-//! The sockets of a rendezvous server: one thread, one `poll`, a bounded buffer in each direction for each connection.
+//! The sockets of a rendezvous server: a task for each connection, with a bounded buffer in each direction, around one
+//! [`Mailboxes`] that decides everything.
 //!
-//! Invariant: memory is bounded by [`MAX_CONNECTIONS`] × ([`MAX_UNREAD`] + [`MAX_UNSENT`]) and what
+//! Invariant: memory is bounded by [`MAX_CONNECTIONS`] × ([`MAX_UNREAD`] + [`MAX_UNSENT`] and a task) and what
 //! [`Mailboxes`] keeps. A client that does not read loses its connection, not our memory.
 
-use std::collections::HashMap;
-use std::io::{self, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::future::pending;
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Resource, getrlimit};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::select;
+use tokio::sync::Notify;
+use tokio::task::{JoinSet, yield_now};
+use tokio::time::{MissedTickBehavior, interval, sleep};
+use tracing::debug;
 
 use super::frame::{ClientFrame, MAX_FRAME_LEN, NoFrame, ServerFrame, split};
 use super::mailboxes::{Action, Id, Mailboxes};
 
-/// Connections at once; further ones are closed as they come. A holder needs one for as long as it waits.
+/// Connections at once; further ones are closed as they come. A creator needs one for as long as it waits.
 const MAX_CONNECTIONS: usize = 4096;
 /// Files this process needs besides connections.
 const OTHER_FILES: usize = 24;
@@ -23,9 +31,8 @@ const OTHER_FILES: usize = 24;
 const MAX_UNREAD: usize = 2 + MAX_FRAME_LEN;
 /// Bytes that wait for a client to read them: several times what anyone is ever owed.
 const MAX_UNSENT: usize = 8 * 1024;
-/// How often time limits are looked at, and whether to stop.
+/// How often time limits are looked at while anybody is connected.
 const TICK: Duration = Duration::from_millis(500);
-
 /// Pause when the system gives no more files.
 const PAUSE_WITHOUT_FILES: Duration = Duration::from_millis(20);
 
@@ -33,40 +40,39 @@ const PAUSE_WITHOUT_FILES: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
-    mailboxes: Mailboxes,
-    connections: HashMap<Id, Connection>,
-    next_id: Id,
+    shared: Arc<Mutex<Shared>>,
     most: usize,
 }
 
-#[derive(Debug)]
+/// What the connections share.
+struct Shared {
+    mailboxes: Mailboxes,
+    connections: HashMap<Id, Connection>,
+}
+
+/// What is known of a connection besides its socket, which its task has.
 struct Connection {
-    stream: TcpStream,
-    unread: Vec<u8>,
     unsent: Vec<u8>,
     /// Goes once everything is sent.
     closing: bool,
+    /// Something of this has changed, or it is not here any more.
+    changed: Arc<Notify>,
 }
 
 impl Server {
-    /// Listens on `address`.
+    /// Listens on `address`. Must be called in a tokio runtime.
     ///
     /// # Errors
     /// The address cannot be had, or the system has no randomness.
-    pub fn bind(address: SocketAddr) -> io::Result<Self> {
-        let listener = TcpListener::bind(address)?;
-        listener.set_nonblocking(true)?;
+    pub async fn bind(address: SocketAddr) -> io::Result<Self> {
+        let listener = TcpListener::bind(address).await?;
         let mut seed = [0; 4];
         getrandom::fill(&mut seed).map_err(io::Error::other)?;
         let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
         let files = usize::try_from(files).unwrap_or(usize::MAX).saturating_sub(OTHER_FILES);
-        Ok(Self {
-            listener,
-            mailboxes: Mailboxes::new(u32::from_be_bytes(seed)),
-            connections: HashMap::new(),
-            next_id: 0,
-            most: MAX_CONNECTIONS.min(files),
-        })
+        let mailboxes = Mailboxes::new(u32::from_be_bytes(seed));
+        let shared = Arc::new(Mutex::new(Shared { mailboxes, connections: HashMap::new() }));
+        Ok(Self { listener, shared, most: MAX_CONNECTIONS.min(files) })
     }
 
     /// Where it listens.
@@ -77,164 +83,203 @@ impl Server {
         self.listener.local_addr()
     }
 
-    /// Serves until `stop` is set.
+    /// Serves until this is dropped, which hangs up on everybody.
     ///
     /// # Errors
-    /// The system cannot wait for sockets any more.
-    pub fn run(mut self, stop: &AtomicBool) -> io::Result<()> {
-        let mut ticked = Instant::now();
-        while !stop.load(Relaxed) {
-            let (listener_ready, ready) = self.wait()?;
-            let now = Instant::now();
-            for id in ready {
-                self.serve(now, id);
-            }
-            if listener_ready {
-                self.accept(now);
-            }
-            if now.duration_since(ticked) >= TICK {
-                ticked = now;
-                let actions = self.mailboxes.tick(now);
-                self.perform(now, actions);
-            }
-        }
-        Ok(())
+    /// None at present: what fails is one connection, or passes.
+    pub async fn run(self) -> io::Result<()> {
+        self.run_until(pending()).await
     }
 
-    /// Waits until something can be read or written, or a tick is over.
-    fn wait(&self) -> io::Result<(bool, Vec<Id>)> {
-        let mut ids = Vec::with_capacity(self.connections.len());
-        let mut fds = vec![PollFd::new(&self.listener, PollFlags::IN)];
-        for (id, connection) in &self.connections {
-            let mut flags = PollFlags::empty();
-            flags.set(PollFlags::IN, !connection.closing);
-            flags.set(PollFlags::OUT, !connection.unsent.is_empty());
-            ids.push(*id);
-            fds.push(PollFd::new(&connection.stream, flags));
-        }
-        let tick = Timespec { tv_sec: 0, tv_nsec: TICK.subsec_nanos().into() };
-        match poll(&mut fds, Some(&tick)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-        let is_ready = |fd: &PollFd<'_>| !fd.revents().is_empty();
-        let listener_ready = is_ready(&fds[0]);
-        let ready = ids.into_iter().zip(&fds[1..]).filter(|(_, fd)| is_ready(fd));
-        Ok((listener_ready, ready.map(|(id, _)| id).collect()))
-    }
-
-    /// Takes the connections that wait, a few at a time so that those that are here are served too.
-    fn accept(&mut self, now: Instant) {
-        const AT_A_TIME: usize = 64;
-        for _ in 0..AT_A_TIME {
-            let (stream, seen) = match self.listener.accept() {
-                Ok(accepted) => accepted,
-                Err(error) => {
-                    // None is left; or this one is gone already; or the system has no more files, which takes a while to
-                    // change, and until then the listener would be ready all the time.
-                    if !is_later(&error) && error.kind() != ErrorKind::ConnectionAborted {
-                        std::thread::sleep(PAUSE_WITHOUT_FILES);
-                    }
-                    return;
-                }
-            };
-            let full = self.connections.len() >= self.most;
-            let prepared = stream.set_nonblocking(true).and(stream.set_nodelay(true));
-            if full || prepared.is_err() {
-                continue;
-            }
-            let id = self.next_id;
-            self.next_id += 1;
-            if self.mailboxes.connected(now, id, seen) {
-                let connection =
-                    Connection { stream, unread: Vec::new(), unsent: Vec::new(), closing: false };
-                self.connections.insert(id, connection);
-            }
-        }
-    }
-
-    /// Reads and writes what one connection is ready for.
-    fn serve(&mut self, now: Instant, id: Id) {
-        let Some(connection) = self.connections.get_mut(&id) else { return };
-        if connection.flush().is_err() {
-            return self.drop_connection(now, id);
-        }
-        if connection.closing {
-            return;
-        }
-        let mut bytes = [0; MAX_UNREAD];
-        match connection.stream.read(&mut bytes) {
-            Ok(0) => return self.drop_connection(now, id),
-            Ok(len) => connection.unread.extend_from_slice(&bytes[..len]),
-            Err(error) if is_later(&error) => return,
-            Err(_) => return self.drop_connection(now, id),
-        }
+    /// Serves until `shutdown` is done, or this is dropped.
+    ///
+    /// # Errors
+    /// As of [`Self::run`].
+    pub async fn run_until(self, shutdown: impl Future<Output = ()> + Send) -> io::Result<()> {
+        let mut shutdown = std::pin::pin!(shutdown);
+        let mut tasks = JoinSet::new();
+        let mut next_id: Id = 0;
+        let mut tick = interval(TICK);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            let Some(connection) = self.connections.get_mut(&id) else { return };
-            if connection.closing {
-                return;
-            }
-            let frame = match split(&mut connection.unread) {
-                Ok(Some(frame)) => ClientFrame::decode(&frame),
-                Ok(None) => return,
-                Err(NoFrame) => None,
-            };
-            let actions = self.mailboxes.frame(now, id, frame);
-            self.perform(now, actions);
-        }
-    }
-
-    fn perform(&mut self, now: Instant, actions: Vec<Action>) {
-        for action in actions {
-            match action {
-                Action::Send(id, frame) => self.send(now, id, &frame),
-                Action::Close(id) => self.close(now, id),
+            let is_quiet = self.lock().mailboxes.is_at_rest();
+            select! {
+                () = &mut shutdown => return Ok(()),
+                accepted = self.listener.accept() => match accepted {
+                    Ok((stream, from)) => {
+                        if let Some(changed) = self.admit(&stream, from, next_id) {
+                            tasks.spawn(serve(Arc::clone(&self.shared), next_id, stream, changed));
+                        }
+                        next_id += 1;
+                    }
+                    // This one is gone already.
+                    Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
+                    // The system has no more files, which takes a while to change.
+                    Err(_) => sleep(PAUSE_WITHOUT_FILES).await,
+                },
+                Some(_) = tasks.join_next() => {}
+                _ = tick.tick(), if !is_quiet => self.lock().tick(Instant::now()),
             }
         }
     }
 
-    fn send(&mut self, now: Instant, id: Id, frame: &ServerFrame) {
-        let Some(connection) = self.connections.get_mut(&id) else { return };
-        let bytes = frame.encode();
-        let fits = connection.unsent.len() + bytes.len() <= MAX_UNSENT;
-        connection.unsent.extend_from_slice(if fits { &bytes } else { &[] });
-        if !fits || connection.flush().is_err() {
-            self.drop_connection(now, id);
+    /// Takes a connection in; None if it must go again.
+    fn admit(&self, stream: &TcpStream, from: SocketAddr, id: Id) -> Option<Arc<Notify>> {
+        stream.set_nodelay(true).ok()?;
+        let mut shared = self.lock();
+        let is_full = shared.connections.len() >= self.most;
+        if is_full || !shared.mailboxes.connected(Instant::now(), id, from) {
+            debug!(is_full, "a connection is turned away");
+            return None;
         }
+        let changed = Arc::new(Notify::new());
+        let theirs = Arc::clone(&changed);
+        let connection = Connection { unsent: Vec::new(), closing: false, changed: theirs };
+        shared.connections.insert(id, connection);
+        Some(changed)
     }
 
-    /// Ends a connection after what it was sent.
-    fn close(&mut self, now: Instant, id: Id) {
-        let Some(connection) = self.connections.get_mut(&id) else { return };
-        if connection.unsent.is_empty() || connection.closing {
-            return self.drop_connection(now, id);
-        }
-        // It gets until the next tick that finds it late, which closes it for good.
-        connection.closing = true;
-    }
-
-    fn drop_connection(&mut self, now: Instant, id: Id) {
-        if let Some(connection) = self.connections.remove(&id) {
-            let _ = connection.stream.shutdown(std::net::Shutdown::Both);
-            let actions = self.mailboxes.disconnected(now, id);
-            self.perform(now, actions);
-        }
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        lock(&self.shared)
     }
 }
 
-impl Connection {
-    /// Writes what the socket takes. A connection that was to end after that is an error then.
-    fn flush(&mut self) -> io::Result<()> {
-        while !self.unsent.is_empty() {
-            match self.stream.write(&self.unsent) {
-                Ok(0) => return Err(ErrorKind::WriteZero.into()),
-                Ok(len) => drop(self.unsent.drain(..len)),
-                Err(error) if is_later(&error) => return Ok(()),
-                Err(error) => return Err(error),
+/// One connection's task, until either side ends it.
+async fn serve(shared: Arc<Mutex<Shared>>, id: Id, stream: TcpStream, changed: Arc<Notify>) {
+    let mut unread = Vec::new();
+    loop {
+        let Some((is_owed, closing)) = lock(&shared).flush(id, &stream) else { return };
+        let result = select! {
+            () = changed.notified() => Ok(()),
+            ready = stream.writable(), if is_owed => ready,
+            ready = stream.readable(), if !closing => match ready {
+                Ok(()) => read(&shared, id, &stream, &mut unread),
+                failed => failed,
+            },
+        };
+        if result.is_err() {
+            return lock(&shared).drop_connection(Instant::now(), id);
+        }
+        // However much one sends, all others have their turn.
+        yield_now().await;
+    }
+}
+
+/// Reads what is there, up to a frame's length, and does what the whole frames say.
+fn read(
+    shared: &Mutex<Shared>,
+    id: Id,
+    stream: &TcpStream,
+    unread: &mut Vec<u8>,
+) -> io::Result<()> {
+    let mut bytes = [0; MAX_UNREAD];
+    match stream.try_read(&mut bytes) {
+        Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+        Ok(len) => unread.extend_from_slice(&bytes[..len]),
+        Err(error) if is_later(&error) => return Ok(()),
+        Err(error) => return Err(error),
+    }
+    let mut shared = lock(shared);
+    // A frame may end the connection, and then the rest does not count.
+    while shared.connections.get(&id).is_some_and(|connection| !connection.closing) {
+        let frame = match split(unread) {
+            Ok(Some(frame)) => ClientFrame::decode(&frame),
+            Ok(None) => break,
+            Err(NoFrame) => None,
+        };
+        let now = Instant::now();
+        let actions = shared.mailboxes.frame(now, id, frame);
+        shared.perform(now, actions);
+    }
+    Ok(())
+}
+
+impl Shared {
+    fn tick(&mut self, now: Instant) {
+        let actions = self.mailboxes.tick(now);
+        self.perform(now, actions);
+    }
+
+    /// Writes what the socket takes. Whether more is owed, and whether the connection goes after that; None if it is gone.
+    fn flush(&mut self, id: Id, stream: &TcpStream) -> Option<(bool, bool)> {
+        let connection = self.connections.get_mut(&id)?;
+        while !connection.unsent.is_empty() {
+            match stream.try_write(&connection.unsent) {
+                Ok(len @ 1..) => drop(connection.unsent.drain(..len)),
+                Err(error) if is_later(&error) => return Some((true, connection.closing)),
+                Ok(0) | Err(_) => {
+                    self.drop_connection(Instant::now(), id);
+                    return None;
+                }
             }
         }
-        if self.closing { Err(ErrorKind::ConnectionAborted.into()) } else { Ok(()) }
+        if connection.closing {
+            self.drop_connection(Instant::now(), id);
+            return None;
+        }
+        Some((false, false))
     }
+
+    /// What follows from a dropped connection is done too.
+    fn perform(&mut self, now: Instant, actions: Vec<Action>) {
+        let mut actions = VecDeque::from(actions);
+        while let Some(action) = actions.pop_front() {
+            let gone = match action {
+                Action::Send(id, frame) => self.send(id, &frame),
+                Action::Close(id) => self.close(id),
+            };
+            if let Some(gone) = gone {
+                actions.extend(self.forget(now, gone));
+            }
+        }
+    }
+
+    /// Some if the client does not read what it is sent, and is to go.
+    fn send(&mut self, id: Id, frame: &ServerFrame) -> Option<Id> {
+        let connection = self.connections.get_mut(&id)?;
+        let bytes = frame.encode();
+        if connection.unsent.len() + bytes.len() > MAX_UNSENT {
+            return Some(id);
+        }
+        connection.unsent.extend_from_slice(&bytes);
+        connection.changed.notify_one();
+        None
+    }
+
+    /// Ends a connection after what it was sent. Some if it is to go at once.
+    fn close(&mut self, id: Id) -> Option<Id> {
+        let connection = self.connections.get_mut(&id)?;
+        if connection.unsent.is_empty() || connection.closing {
+            return Some(id);
+        }
+        // It gets until the next tick that finds it late, which closes it for good.
+        connection.closing = true;
+        connection.changed.notify_one();
+        None
+    }
+
+    fn drop_connection(&mut self, now: Instant, id: Id) {
+        let actions = self.forget(now, id);
+        self.perform(now, actions);
+    }
+
+    /// Takes a connection out; its task ends. What follows for others.
+    fn forget(&mut self, now: Instant, id: Id) -> Vec<Action> {
+        let Some(connection) = self.connections.remove(&id) else { return Vec::new() };
+        connection.changed.notify_one();
+        self.mailboxes.disconnected(now, id)
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let connections = self.connections.len();
+        f.debug_struct("Shared").field("connections", &connections).finish_non_exhaustive()
+    }
+}
+
+fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn is_later(error: &io::Error) -> bool {

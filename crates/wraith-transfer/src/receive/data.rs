@@ -1,13 +1,15 @@
 //! A data stream at the receiver: records are parsed, verified and written where they lie in the receive buffers.
 
-use wraith_core::Chunk;
+use wraith_core::RecvSlice;
 use wraith_transport::{ReadError, RecvStream, block_on};
 
 use super::Receiving;
+use super::delta_records::{receive_patch, receive_proofs, receive_sketch};
 use crate::error::TransferError;
-use crate::gather::Gather;
 use crate::limits::STALL_BYTES;
 use crate::record::{HEADER_BYTES_MAX, Header};
+use crate::record_buffer::RecordBuffer;
+use crate::stream_kind::StreamKind;
 
 /// A reader of a long record is woken for so much of it at a time. Not more, so that what a slow peer moves is seen
 /// ([`STALL_BYTES`]).
@@ -15,36 +17,40 @@ const WAKE_BYTES: usize = STALL_BYTES as usize;
 
 /// Handles records until the connection ends.
 pub(crate) fn receive(receiving: &Receiving<'_>, stream: RecvStream) -> Result<(), TransferError> {
-    let mut records = Records { receiving, stream, gather: Gather::default() };
+    let mut records = Records { receiving, stream, buffer: RecordBuffer::default() };
     records.fill(1)?;
-    if records.gather.first() != Some(2) {
+    if records.buffer.first() != Some(StreamKind::Data.byte()) {
         return Err(receiving.session.protocol("a data stream of another kind"));
     }
-    records.gather.advance(1);
+    records.buffer.advance(1);
     loop {
+        // What was received before a cancellation is not worked off.
+        if receiving.session.is_over() {
+            return Err(receiving.session.stopped());
+        }
         let header = records.next_header()?;
         records.handle(&header)?;
-        records.gather.advance(header.body_len());
+        records.buffer.advance(header.body_len());
     }
 }
 
 struct Records<'a> {
     receiving: &'a Receiving<'a>,
     stream: RecvStream,
-    gather: Gather,
+    buffer: RecordBuffer,
 }
 
 impl Records<'_> {
-    /// Reads until `n` bytes are gathered.
+    /// Reads until `n` bytes are buffered.
     fn fill(&mut self, n: usize) -> Result<(), TransferError> {
         let session = self.receiving.session;
-        while self.gather.len() < n {
-            self.stream.set_low_water((n - self.gather.len()).min(WAKE_BYTES));
-            let read: Result<Option<Chunk>, ReadError> = block_on(self.stream.read_chunk());
+        while self.buffer.len() < n {
+            self.stream.set_low_water((n - self.buffer.len()).min(WAKE_BYTES));
+            let read: Result<Option<RecvSlice>, ReadError> = block_on(self.stream.read_chunk());
             match read.map_err(|error| session.read_failed(error))? {
                 Some(chunk) => {
                     session.moved(chunk.len() as u64);
-                    self.gather.push(chunk);
+                    self.buffer.push(chunk);
                 }
                 None => return Err(session.protocol("it ended a data stream")),
             }
@@ -52,18 +58,18 @@ impl Records<'_> {
         Ok(())
     }
 
-    /// Parses the next header and gathers the bytes that follow it.
+    /// Parses the next header and buffers the bytes that follow it.
     fn next_header(&mut self) -> Result<Header, TransferError> {
         let session = self.receiving.session;
         let malformed = |error: crate::message::Malformed| session.protocol(error.to_string());
         self.fill(1)?;
-        let kind = self.gather.first().expect("a byte was gathered");
+        let kind = self.buffer.first().expect("a byte is buffered");
         let len = Header::len_of(kind).map_err(malformed)?;
         self.fill(len)?;
         let mut bytes = [0; HEADER_BYTES_MAX];
-        self.gather.copy_to(&mut bytes[..len]);
+        self.buffer.copy_to(&mut bytes[..len]);
         let header = Header::parse(&bytes[..len]).map_err(malformed)?;
-        self.gather.advance(len);
+        self.buffer.advance(len);
         self.fill(header.body_len())?;
         Ok(header)
     }
@@ -71,7 +77,7 @@ impl Records<'_> {
     fn handle(&mut self, header: &Header) -> Result<(), TransferError> {
         let receiving = self.receiving;
         let entry = header.entry();
-        let body = self.gather.slices(header.body_len());
+        let body = self.buffer.slices(header.body_len());
         if let Header::Whole { root, .. } = header {
             let file = receiving.table.take(entry).ok_or_else(|| self.never_asked(entry))?;
             file.receive_whole(receiving, &body, root)?;
@@ -87,14 +93,14 @@ impl Records<'_> {
                 file.receive_end(receiving, ending, chunks, root)?
             }
             Header::Sketch { at, .. } => {
-                file.receive_sketch(receiving, at, &body)?;
+                receive_sketch(receiving, &file, at, &body)?;
                 false
             }
             Header::Proofs { first, .. } => {
-                file.receive_proofs(receiving, first, &body)?;
+                receive_proofs(receiving, &file, first, &body)?;
                 false
             }
-            Header::Patch { index, .. } => file.receive_patch(receiving, index, &body)?,
+            Header::Patch { index, .. } => receive_patch(receiving, &file, index, &body)?,
             Header::Pulse { chunks, .. } => {
                 file.receive_pulse(receiving, chunks)?;
                 receiving.session.moved(STALL_BYTES);

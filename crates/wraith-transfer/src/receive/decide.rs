@@ -1,20 +1,20 @@
 //! What to do about one file of the manifest: compare it with the disk, and want it, want a part of it, or not.
 
-use wraith_core::RangeSet;
-use wraith_files::{Entry, Error, Existing, ExistingKind, OnConflict, RelPath, chunk_count};
+use wraith_files::{
+    Entry, Error, Existing, ExistingKind, IntervalSet, OnConflict, RelPath, chunk_count,
+};
 
 use super::Receiving;
-use super::incoming::Due;
-use super::wants::coarse;
 use crate::error::TransferError;
 use crate::events::{FileStatus, InPlace};
 use crate::limits::{DELTA_BYTES_MIN, DELTA_SHRINK_MAX};
+use crate::wanted::{Wanted, coarse};
 
 /// What is done about a file.
 #[derive(Debug)]
 pub(crate) enum Verdict {
     /// It is wanted; so many bytes of it are missing, some of which the `old` copy may have.
-    Want { due: Due, missing: u64, old: Option<Existing> },
+    Want { wanted: Wanted, missing: u64, old: Option<Existing> },
     /// It is here from an earlier connection, or something else stays in its place.
     Pass(FileStatus),
 }
@@ -33,22 +33,22 @@ pub(crate) fn decide(
         let existing = receiving.target.existing(&entry.path).ok().flatten();
         let old = existing
             .filter(|existing| bytes >= DELTA_BYTES_MIN && is_old_copy(receiving, size, existing));
-        return Ok(Verdict::Want { due: Due::Chunks(missing), missing: bytes, old });
+        return Ok(Verdict::Want { wanted: Wanted::Chunks(missing), missing: bytes, old });
     }
     let existing = match receiving.target.existing(&entry.path) {
         Ok(Some(existing)) => existing,
-        Ok(None) => return Ok(Verdict::Want { due: Due::Whole, missing: size, old: None }),
+        Ok(None) => return Ok(Verdict::Want { wanted: Wanted::Whole, missing: size, old: None }),
         Err(error) => {
             receiving.note_unless_fatal(entry, error)?;
             return Ok(Verdict::Pass(FileStatus::Blocked));
         }
     };
     let old = Some(existing).filter(|existing| is_old_copy(receiving, size, existing));
-    let whole = Verdict::Want { due: Due::Whole, missing: size, old };
+    let whole = Verdict::Want { wanted: Wanted::Whole, missing: size, old };
     let path = entry.path.as_bytes();
     if existing.kind == ExistingKind::File {
-        let mark = receiving.marks.mark(path, path, &existing.stamp);
-        if receiving.marks.is_known(&mark) {
+        let mark = receiving.completed.mark_of(path, path, &existing.stamp);
+        if receiving.completed.is_known(&mark) {
             return Ok(already_here(receiving, entry, &entry.path));
         }
     }
@@ -65,9 +65,9 @@ pub(crate) fn decide(
         return Ok(whole);
     }
     before_reading()?;
-    match receiving.target.root_of(&entry.path) {
+    match receiving.target.root_of(&entry.path, || !receiving.session.is_over()) {
         // Nothing is missing if it is the same, which the disk can hardly be too full for.
-        Ok(Some(root)) => Ok(Verdict::Want { due: Due::Unless(root), missing: 0, old }),
+        Ok(Some(root)) => Ok(Verdict::Want { wanted: Wanted::Unless(root), missing: 0, old }),
         // It cannot be read, or somebody works on it: then it is not the same.
         Ok(None) | Err(_) => Ok(whole),
     }
@@ -90,7 +90,7 @@ fn already_here(receiving: &Receiving<'_>, entry: &Entry, path: &RelPath) -> Ver
 
 /// Where an earlier connection finished the file under another name, because its own was taken.
 fn finished_copy(receiving: &Receiving<'_>, entry: &Entry) -> Option<RelPath> {
-    if !receiving.marks.is_resumed() {
+    if !receiving.completed.is_resumed() {
         return None;
     }
     let path = &entry.path;
@@ -98,8 +98,8 @@ fn finished_copy(receiving: &Receiving<'_>, entry: &Entry) -> Option<RelPath> {
     let copies = (1..).map_while(|number| path.copy(number).ok());
     for copy in copies {
         let existing = receiving.target.existing(&copy).ok().flatten()?;
-        let mark = receiving.marks.mark(path.as_bytes(), copy.as_bytes(), &existing.stamp);
-        if receiving.marks.is_known(&mark) {
+        let mark = receiving.completed.mark_of(path.as_bytes(), copy.as_bytes(), &existing.stamp);
+        if receiving.completed.is_known(&mark) {
             return Some(copy);
         }
     }
@@ -111,7 +111,7 @@ fn missing_of_part(
     receiving: &Receiving<'_>,
     entry: &Entry,
     before_reading: &mut dyn FnMut() -> Result<(), TransferError>,
-) -> Result<Option<RangeSet>, TransferError> {
+) -> Result<Option<IntervalSet>, TransferError> {
     if chunk_count(entry.size()) < 2 {
         return Ok(None);
     }
@@ -127,9 +127,8 @@ fn missing_of_part(
         // If it cannot be read, nothing of it counts and all of it is fetched again.
         let _ = part.recheck(|_| !receiving.session.is_over());
     }
-    let mut missing = RangeSet::new();
-    for range in part.have().missing(chunk_count(entry.size())) {
-        missing.insert(range);
-    }
+    let missing: IntervalSet = part.have().missing(chunk_count(entry.size())).collect();
+    let (span, path) = (&receiving.session.span, entry.path.display());
+    tracing::debug!(parent: span, %path, missing_chunks = missing.count(), "resumes a file");
     Ok(Some(coarse(missing)))
 }

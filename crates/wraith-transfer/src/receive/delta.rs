@@ -1,6 +1,6 @@
 //! Files of which an old copy is here, put together from it and from what the sender has to add (SPEC §10.11).
 //!
-//! One thread does this, a file at a time: it cuts the old copy into pieces while the sender cuts the new one, compares them, asks
+//! One thread does this, a file at a time: it cuts the old copy into pieces while the sender cuts the new one, compares them, unasked
 //! for finer pieces of what it has not found, and then goes through the file chunk by chunk. A chunk that is all there is
 //! verified and written; of one that is not, the known bytes are laid down in the part file and the others are asked for.
 //! The data threads add those when they come. The old copy is only read, and never believed: see [`wraith_files::Assembler`].
@@ -20,8 +20,8 @@ use crate::control::ControlWriter;
 use crate::delta::{chunk_start, finer_size, first_size};
 use crate::error::TransferError;
 use crate::limits::{DELTA_SPANS_MAX, PULSE_CHUNKS, STALL_BYTES};
+use crate::lock::lock;
 use crate::message::{Lack, Message, Refine, Span};
-use crate::session::lock;
 
 /// Stretches after which the sender is asked, even while more is compared: it should have something to do …
 const ASK_SPANS: usize = 256;
@@ -81,8 +81,8 @@ impl Rebuild<'_> {
         drop(old_pieces);
         let have = part.have();
         unknown.retain(|span| chunks_of(span).any(|chunk| !have.contains(chunk)));
-        self.look_closer(old.as_ref(), first, unknown, &mut known)?;
-        self.go_through(&part, Assembler::new(old.as_ref(), known))
+        self.compare_finer(old.as_ref(), first, unknown, &mut known)?;
+        self.rebuild(&part, Assembler::new(old.as_ref(), known))
     }
 
     fn open(&self, existing: &Existing) -> Option<SourceFile> {
@@ -95,7 +95,7 @@ impl Rebuild<'_> {
     }
 
     /// Says that this side is at work, and stops when the transfer is over.
-    fn go_on(&self, chunks: u64) -> Result<(), TransferError> {
+    fn check_running(&self, chunks: u64) -> Result<(), TransferError> {
         let session = self.receiving.session;
         if session.is_over() {
             return Err(session.stopped());
@@ -122,7 +122,7 @@ impl Rebuild<'_> {
             let mut has_room = true;
             while at < span.end {
                 read += 1;
-                self.go_on(read)?;
+                self.check_running(read)?;
                 let bytes = &mut buffer[..(span.end - at).min(CHUNK_BYTES as u64) as usize];
                 if old.read_at(at, bytes).is_err() {
                     break 'all;
@@ -145,7 +145,7 @@ impl Rebuild<'_> {
     }
 
     /// Compares finer pieces of what was not found with those of what nothing was found in.
-    fn look_closer(
+    fn compare_finer(
         &self,
         old: Option<&SourceFile>,
         first: PieceSize,
@@ -162,7 +162,7 @@ impl Rebuild<'_> {
         }
         let entry = self.file.entry();
         self.receiving.deltas.expect(entry, finer, &unknown);
-        let spans = unknown.iter().map(span_of).collect();
+        let spans = unknown.iter().cloned().map(Span::of).collect();
         let refine = Refine { entry: entry.into(), average: finer.average(), spans };
         self.tell(&Message::Refine(refine))?;
         let old_pieces = self.cut_old(old, &gaps, finer)?;
@@ -174,14 +174,14 @@ impl Rebuild<'_> {
         lock(self.writer).send(self.receiving.session, message)
     }
 
-    /// Writes the chunks that are all known, and asks for what the others lack.
-    fn go_through(&self, part: &PartFile, mut known: Assembler<'_>) -> Result<(), Stop> {
+    /// Writes the chunks that are all known, and unasked for what the others lack.
+    fn rebuild(&self, part: &PartFile, mut known: Assembler<'_>) -> Result<(), Stop> {
         let (receiving, file) = (self.receiving, self.file);
         let (entry, bytes, have) = (file.entry(), file.bytes(), part.have());
         let mut buffer = vec![0; CHUNK_BYTES];
-        let mut asks = Asks::default();
+        let mut unasked = MissingBytes::default();
         for index in 0..part.chunks() {
-            self.go_on(index)?;
+            self.check_running(index)?;
             if !have.contains(index) {
                 let chunk = &mut buffer[..chunk_len(bytes, index)];
                 let start = chunk_start(index);
@@ -199,25 +199,30 @@ impl Rebuild<'_> {
                     missing = whole(chunk.len());
                 }
                 if missing != whole(chunk.len()) {
-                    let laid = part.lay_down(index, chunk);
+                    let laid = part.write_unverified(index, chunk);
                     laid.map_err(|error| self.not_written(&error))?;
                 }
-                asks.push(index, missing);
+                unasked.push(index, missing);
             }
-            if asks.is_due(index) {
-                self.ask(index + 1, &mut asks)?;
+            if unasked.is_due(index) {
+                self.ask(index + 1, &mut unasked)?;
             }
         }
-        Ok(self.ask(part.chunks(), &mut asks)?)
+        self.ask(part.chunks(), &mut unasked)
     }
 
     /// Everything below chunk `upto` is here, or wanted now.
-    fn ask(&self, upto: u64, asks: &mut Asks) -> Result<(), TransferError> {
+    fn ask(&self, upto: u64, unasked: &mut MissingBytes) -> Result<(), Stop> {
         let entry = self.file.entry();
-        let asks = std::mem::take(asks);
-        let spans = asks.spans();
-        self.receiving.deltas.ask(entry, upto, asks.chunks);
-        self.tell(&Message::Lack(Lack { entry: entry.into(), upto, spans }))
+        let unasked = std::mem::take(unasked);
+        let spans = unasked.spans();
+        // Before `upto` grows: a file that is decided has all its chunks due.
+        if !self.file.expect_patches(unasked.chunks.iter().map(|(index, _)| *index)) {
+            return Err(Stop::Settled);
+        }
+        self.receiving.deltas.ask(entry, upto, unasked.chunks);
+        self.tell(&Message::Lack(Lack { entry: entry.into(), upto, spans }))?;
+        Ok(())
     }
 
     /// A part that the sender's end took away is no failure.
@@ -231,13 +236,13 @@ impl Rebuild<'_> {
 
 /// Chunks that lack something, not asked for yet.
 #[derive(Debug, Default)]
-struct Asks {
+struct MissingBytes {
     chunks: Vec<(u64, Vec<Range<usize>>)>,
     spans: usize,
     bytes: u64,
 }
 
-impl Asks {
+impl MissingBytes {
     fn push(&mut self, index: u64, missing: Vec<Range<usize>>) {
         self.spans += missing.len();
         self.bytes += missing.iter().map(|range| range.len() as u64).sum::<u64>();
@@ -269,10 +274,6 @@ impl Asks {
 
 fn whole(len: usize) -> Vec<Range<usize>> {
     std::iter::once(0..len).collect()
-}
-
-fn span_of(range: &Range<u64>) -> Span {
-    Span { first: range.start, count: range.end - range.start }
 }
 
 fn chunks_of(span: &Range<u64>) -> Range<u64> {

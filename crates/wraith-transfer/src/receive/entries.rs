@@ -5,17 +5,18 @@
 
 use std::collections::VecDeque;
 
-use wraith_core::Chunk;
+use wraith_core::RecvSlice;
 use wraith_files::{BadEntry, Entry, Kind, UnsafeName};
 use wraith_transport::RecvStream;
 
 use crate::error::TransferError;
-use crate::gather::Gather;
 use crate::limits::{ENTRIES_MAX, ENTRY_BYTES_MAX};
 use crate::manifest_order::ManifestOrder;
 use crate::message::Offer;
 use crate::offer_limits::OfferLimits;
+use crate::record_buffer::RecordBuffer;
 use crate::session::Session;
+use crate::stream_kind::StreamKind;
 
 /// Bytes after the last entry: count and hash.
 const TRAILER_BYTES: usize = 8 + 32;
@@ -23,7 +24,7 @@ const TRAILER_BYTES: usize = 8 + 32;
 /// The parser of one manifest stream.
 pub(crate) struct Entries {
     stream: RecvStream,
-    gather: Gather,
+    buffer: RecordBuffer,
     hasher: blake3::Hasher,
     order: ManifestOrder,
     limits: OfferLimits,
@@ -46,7 +47,7 @@ impl Entries {
     pub(crate) fn new(stream: RecvStream, offer: &Offer) -> Self {
         Self {
             stream,
-            gather: Gather::default(),
+            buffer: RecordBuffer::default(),
             hasher: blake3::Hasher::new(),
             order: ManifestOrder::default(),
             limits: OfferLimits::of(offer),
@@ -76,11 +77,11 @@ impl Entries {
     pub(crate) fn push(
         &mut self,
         session: &Session,
-        chunk: Option<Chunk>,
+        chunk: Option<RecvSlice>,
     ) -> Result<(), TransferError> {
         let chunk = chunk.ok_or_else(|| session.protocol("it ended the manifest too early"))?;
         session.moved(chunk.len() as u64);
-        self.gather.push(chunk);
+        self.buffer.push(chunk);
         Ok(())
     }
 
@@ -98,18 +99,18 @@ impl Entries {
             return Ok(Step::End(hash));
         }
         if !self.started {
-            match self.gather.first() {
+            match self.buffer.first() {
                 None => return Ok(Step::Starved),
-                Some(1) => self.gather.advance(1),
+                Some(byte) if byte == StreamKind::Manifest.byte() => self.buffer.advance(1),
                 Some(_) => return Err(session.protocol("a manifest stream of another kind")),
             }
             self.started = true;
         }
-        if self.gather.len() < 4 {
+        if self.buffer.len() < 4 {
             return Ok(Step::Starved);
         }
         let mut prefix = [0; 4];
-        self.gather.copy_to(&mut prefix);
+        self.buffer.copy_to(&mut prefix);
         let len = u32::from_be_bytes(prefix) as usize;
         if len == 0 {
             return self.parse_trailer(session);
@@ -117,12 +118,12 @@ impl Entries {
         if len > ENTRY_BYTES_MAX || self.parsed >= ENTRIES_MAX {
             return Err(session.protocol("a manifest that is too large"));
         }
-        if self.gather.len() < 4 + len {
+        if self.buffer.len() < 4 + len {
             return Ok(Step::Starved);
         }
         let mut bytes = vec![0; 4 + len];
-        self.gather.copy_to(&mut bytes);
-        self.gather.advance(4 + len);
+        self.buffer.copy_to(&mut bytes);
+        self.buffer.advance(4 + len);
         self.hasher.update(&bytes);
         let (entry, used) = Entry::decode(&bytes[4..]).map_err(|error| match error {
             BadEntry::Name(name) => unsafe_name(&name),
@@ -137,16 +138,16 @@ impl Entries {
     }
 
     fn parse_trailer(&mut self, session: &Session) -> Result<Step, TransferError> {
-        if self.gather.len() < 4 + TRAILER_BYTES {
+        if self.buffer.len() < 4 + TRAILER_BYTES {
             return Ok(Step::Starved);
         }
         let mut trailer = [0; 4 + TRAILER_BYTES];
-        self.gather.copy_to(&mut trailer);
+        self.buffer.copy_to(&mut trailer);
         let hash = *self.hasher.finalize().as_bytes();
         if trailer[4..12] != self.parsed.to_be_bytes() || trailer[12..] != hash {
             return Err(session.protocol("a manifest that does not match its hash"));
         }
-        self.gather.advance(4 + TRAILER_BYTES);
+        self.buffer.advance(4 + TRAILER_BYTES);
         self.ended = Some(hash);
         Ok(Step::End(hash))
     }
@@ -154,7 +155,7 @@ impl Entries {
     /// Waits for the end of the stream behind the trailer. A stream that is dropped before its end is stopped, and that
     /// would reach a sender that is just about to end it as a refusal to read.
     pub(crate) fn read_to_end(&mut self, session: &Session) -> Result<(), TransferError> {
-        let nothing_left = self.gather.len() == 0;
+        let nothing_left = self.buffer.len() == 0;
         let read = session.wait(self.stream.read_chunk());
         match read.map_err(|error| session.read_failed(error))? {
             None if nothing_left => Ok(()),

@@ -8,29 +8,27 @@ use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 
-use wraith_core::RangeSet;
 use wraith_files::{
-    CHUNK_BYTES, Cv, Entry, Error, Existing, Kind, Outcome, PartFile, Placed, RelPath, chunk_count,
-    chunk_cv, chunk_len, pieces_root,
+    CHUNK_BYTES, Committed, Cv, Entry, Error, Existing, IntervalSet, Kind, Outcome, PartFile,
+    RelPath, chunk_count, chunk_cv, chunk_len, slices_root,
 };
 
 use super::Receiving;
-use super::table::Outstanding;
+use super::outstanding::Outstanding;
 use crate::error::TransferError;
 use crate::events::{Event, FileStatus, InPlace};
-use crate::limits::{HOLE_RUN_CHUNKS, OPEN_FILES_MAX, STALL_BYTES, WHOLE_BYTES_MAX};
-use crate::record::Ending;
-use crate::session::lock;
+use crate::limits::{HOLE_RUN_CHUNKS, OPEN_FILES_MAX, STALL_BYTES};
+use crate::lock::lock;
+use crate::record::{Ending, RECORD_BODY_BYTES_MAX};
+use crate::wanted::Wanted;
 
-/// What was asked for.
-#[derive(Debug)]
-pub(crate) enum Due {
-    /// All of it.
-    Whole,
-    /// These chunks; a part file holds the others.
-    Chunks(RangeSet),
-    /// All of it, unless the sender's has this root, which a file here has.
-    Unless([u8; 32]),
+/// In what a chunk comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Carrier {
+    /// A chunk or hole record of the file itself.
+    Record,
+    /// A patch of what an old copy lacks.
+    Patch,
 }
 
 /// See the module.
@@ -38,7 +36,7 @@ pub(crate) enum Due {
 pub(crate) struct Incoming {
     entry: u32,
     meta: Entry,
-    due: Due,
+    wanted: Wanted,
     /// The copy that the sender was told about.
     old: Option<Existing>,
     body: Mutex<Body>,
@@ -56,8 +54,8 @@ struct Body {
 #[derive(Debug)]
 struct Open {
     part: Arc<PartFile>,
-    /// Chunks that may still come.
-    due: RangeSet,
+    /// Chunks that may still come, and are not claimed yet.
+    due: IntervalSet,
     /// Chunks claimed, and of those the written ones.
     claimed: u64,
     written: u64,
@@ -78,8 +76,8 @@ impl Outstanding for Incoming {
 
 impl Incoming {
     /// With an `old` copy the file comes as what that lacks (SPEC §10.11), and by chunks only what was asked for then.
-    pub(crate) fn new(entry: u32, meta: Entry, due: Due, old: Option<Existing>) -> Self {
-        Self { entry, meta, due, old, body: Mutex::default() }
+    pub(crate) fn new(entry: u32, meta: Entry, wanted: Wanted, old: Option<Existing>) -> Self {
+        Self { entry, meta, wanted, old, body: Mutex::default() }
     }
 
     pub(crate) fn entry(&self) -> u32 {
@@ -102,16 +100,23 @@ impl Incoming {
         lock(&self.body).settled
     }
 
+    /// True if the sender has said that no more of it comes.
+    pub(super) fn has_ended(&self) -> bool {
+        lock(&self.body).end.is_some()
+    }
+
     fn chunks(&self) -> u64 {
         chunk_count(self.meta.size())
     }
 
     /// An error that names the file.
-    fn lie(&self, receiving: &Receiving<'_>, what: &str) -> TransferError {
+    pub(super) fn violation(&self, receiving: &Receiving<'_>, what: &str) -> TransferError {
         receiving.session.protocol(format!("{}: {what}", self.meta.path.display()))
     }
 
-    fn mismatch(&self) -> TransferError {
+    pub(super) fn mismatch(&self, receiving: &Receiving<'_>) -> TransferError {
+        let (span, path) = (&receiving.session.span, self.meta.path.display());
+        tracing::debug!(parent: span, %path, "verification failed");
         let what = format!("{} does not match the hash sent with it", self.meta.path.display());
         TransferError::Verification { what }
     }
@@ -124,21 +129,21 @@ impl Incoming {
         root: &[u8; 32],
     ) -> Result<(), TransferError> {
         let len: usize = pieces.iter().map(|piece| piece.len()).sum();
-        let asked = !matches!(self.due, Due::Chunks(_)) && self.meta.size() == len as u64;
-        if !asked || len > WHOLE_BYTES_MAX {
-            return Err(self.lie(receiving, "a record of another size than announced"));
+        let asked = !matches!(self.wanted, Wanted::Chunks(_)) && self.meta.size() == len as u64;
+        if !asked || len > RECORD_BODY_BYTES_MAX {
+            return Err(self.violation(receiving, "a record of another size than announced"));
         }
-        if pieces_root(pieces) != *root {
-            return Err(self.mismatch());
+        if slices_root(pieces) != *root {
+            return Err(self.mismatch(receiving));
         }
         receiving.counts.bytes_moved.fetch_add(len as u64, Relaxed);
         receiving.progress.add_bytes(len as u64);
-        let placing = receiving.placing(&self.meta.path);
+        let commit_options = receiving.commit_options(&self.meta.path);
         let written = receiving
             .progress
-            .at_disk(|| receiving.target.write_small(&self.meta, pieces, placing));
+            .at_disk(|| receiving.target.write_small(&self.meta, pieces, commit_options));
         match written {
-            Ok(placed) => self.placed(receiving, &placed, *root),
+            Ok(committed) => self.committed(receiving, &committed, *root),
             Err(error) => self.blocked(receiving, error),
         }
     }
@@ -153,11 +158,11 @@ impl Incoming {
     ) -> Result<bool, TransferError> {
         let len: usize = pieces.iter().map(|piece| piece.len()).sum();
         if len == 0 || len != chunk_len(self.meta.size(), index) {
-            return Err(self.lie(receiving, "a chunk it does not have"));
+            return Err(self.violation(receiving, "a chunk it does not have"));
         }
-        let part = self.claim(receiving, index..index + 1)?;
+        let part = self.claim(receiving, index..index + 1, Carrier::Record)?;
         if chunk_cv(index, pieces) != cv {
-            return Err(self.mismatch());
+            return Err(self.mismatch(receiving));
         }
         let written = receiving.progress.at_disk(|| part.write_chunk(index, pieces, cv));
         written.map_err(|error| receiving.disk(&error))?;
@@ -177,9 +182,9 @@ impl Incoming {
         let end = first.checked_add(count).filter(|&end| count > 0 && end <= self.chunks());
         let sparse = matches!(self.meta.kind, Kind::File { sparse: true, .. });
         let (Some(end), true) = (end, sparse) else {
-            return Err(self.lie(receiving, "a hole it does not have"));
+            return Err(self.violation(receiving, "a hole it does not have"));
         };
-        let part = self.claim(receiving, first..end)?;
+        let part = self.claim(receiving, first..end, Carrier::Record)?;
         let at = |chunk: u64| self.meta.size().min(chunk * CHUNK_BYTES as u64);
         let mut run = first..first;
         while run.end < end {
@@ -210,89 +215,6 @@ impl Incoming {
         Ok(body.open.as_ref().map(|open| Arc::clone(&open.part)))
     }
 
-    /// Pieces of it, from byte `at` on.
-    pub(crate) fn receive_sketch(
-        self: &Arc<Self>,
-        receiving: &Receiving<'_>,
-        at: u64,
-        pieces: &[&[u8]],
-    ) -> Result<(), TransferError> {
-        self.expect_delta(receiving)?;
-        let added = receiving.deltas.add_pieces(self, at, &pieces.concat());
-        added.map_err(|what| self.lie(receiving, what))
-    }
-
-    /// Chaining values of its chunks from `first` on.
-    pub(crate) fn receive_proofs(
-        self: &Arc<Self>,
-        receiving: &Receiving<'_>,
-        first: u64,
-        pieces: &[&[u8]],
-    ) -> Result<(), TransferError> {
-        self.expect_delta(receiving)?;
-        let added = receiving.deltas.add_proofs(self, first, &pieces.concat());
-        added.map_err(|what| self.lie(receiving, what))
-    }
-
-    fn expect_delta(&self, receiving: &Receiving<'_>) -> Result<(), TransferError> {
-        let ended = lock(&self.body).end.is_some();
-        if self.old.is_none() || ended {
-            return Err(self.lie(receiving, "pieces that were not asked for"));
-        }
-        Ok(())
-    }
-
-    /// The bytes that were asked for of one chunk. True if the file is settled.
-    pub(crate) fn receive_patch(
-        &self,
-        receiving: &Receiving<'_>,
-        index: u64,
-        pieces: &[&[u8]],
-    ) -> Result<bool, TransferError> {
-        let asked = receiving.deltas.take(self.entry, index);
-        let Some((missing, cv)) = asked else {
-            return Err(self.lie(receiving, "bytes that were not asked for, or twice"));
-        };
-        let len: usize = pieces.iter().map(|piece| piece.len()).sum();
-        if len != missing.iter().map(|range| range.len()).sum() {
-            return Err(self.lie(receiving, "more or fewer bytes than were asked for"));
-        }
-        let part = self.count_in(receiving)?;
-        let disk = |error: Error| receiving.disk(&error);
-        let chunk_bytes = chunk_len(self.meta.size(), index);
-        if len == chunk_bytes {
-            if chunk_cv(index, pieces) != cv {
-                return Err(self.mismatch());
-            }
-            part.write_chunk(index, pieces, cv).map_err(disk)?;
-        } else {
-            let mut chunk = vec![0; chunk_bytes];
-            part.laid_down(index, &mut chunk).map_err(disk)?;
-            fill_in(&mut chunk, &missing, pieces);
-            if chunk_cv(index, &[&chunk]) != cv {
-                return Err(self.mismatch());
-            }
-            part.write_chunk(index, &[&chunk], cv).map_err(disk)?;
-        }
-        drop(part);
-        receiving.counts.bytes_moved.fetch_add(len as u64, Relaxed);
-        receiving.progress.add_bytes_of(self.entry, chunk_bytes as u64);
-        self.written(receiving, 1)
-    }
-
-    /// Counts a chunk whose turn was found out elsewhere.
-    fn count_in(&self, receiving: &Receiving<'_>) -> Result<Arc<PartFile>, TransferError> {
-        let mut body = lock(&self.body);
-        let ended = body.end;
-        let open =
-            body.open.as_mut().filter(|open| ended.is_none_or(|end| open.claimed < end.chunks));
-        let Some(open) = open else {
-            return Err(self.lie(receiving, "more chunks than it says were sent"));
-        };
-        open.claimed += 1;
-        Ok(Arc::clone(&open.part))
-    }
-
     /// No more of it will be sent. True if the file is settled.
     pub(crate) fn receive_end(
         &self,
@@ -303,17 +225,19 @@ impl Incoming {
     ) -> Result<bool, TransferError> {
         let mut body = lock(&self.body);
         if body.end.is_some() {
-            return Err(self.lie(receiving, "it ends twice"));
+            return Err(self.violation(receiving, "it ends twice"));
         }
-        match (ending, &self.due) {
-            (Ending::Identical, Due::Unless(ours)) if *ours == root && chunks == 0 => {}
-            (Ending::Identical, _) => return Err(self.lie(receiving, "it is not identical")),
+        match (ending, &self.wanted) {
+            (Ending::Identical, Wanted::Unless(ours)) if *ours == root && chunks == 0 => {}
+            (Ending::Identical, _) => return Err(self.violation(receiving, "it is not identical")),
             (Ending::Complete, _) if self.chunks() < 2 => {
-                return Err(self.lie(receiving, "an end without its content"));
+                return Err(self.violation(receiving, "an end without its content"));
             }
             (Ending::Complete, _) if self.old.is_some() => {
                 if !receiving.deltas.is_decided(self.entry) {
-                    return Err(self.lie(receiving, "it ends before everything was asked for"));
+                    return Err(
+                        self.violation(receiving, "it ends before everything was asked for")
+                    );
                 }
             }
             (Ending::Complete, _) => self.open(receiving, &mut body)?,
@@ -329,18 +253,19 @@ impl Incoming {
         receiving: &Receiving<'_>,
         chunks: u64,
     ) -> Result<(), TransferError> {
-        let reads_ahead = self.old.is_some() || !matches!(self.due, Due::Whole);
+        let reads_ahead = self.old.is_some() || !matches!(self.wanted, Wanted::Whole);
         if !reads_ahead || chunks > self.chunks() {
-            return Err(self.lie(receiving, "it claims to read what there is not"));
+            return Err(self.violation(receiving, "it claims to read what there is not"));
         }
         Ok(())
     }
 
-    /// Accepts chunks, once each, and opens the part file for them.
-    fn claim(
+    /// Accepts chunks, once each, whatever brings them and on whatever connection, and opens the part file for them.
+    pub(super) fn claim(
         &self,
         receiving: &Receiving<'_>,
         chunks: Range<u64>,
+        carrier: Carrier,
     ) -> Result<Arc<PartFile>, TransferError> {
         let mut body = lock(&self.body);
         self.open(receiving, &mut body)?;
@@ -348,16 +273,30 @@ impl Incoming {
         let open = body.open.as_mut().expect("it was just opened");
         let count = chunks.end - chunks.start;
         let expected = ended.is_none_or(|end| open.claimed + count <= end.chunks);
-        if !open.due.contains_range(&chunks) || !expected {
-            return Err(self.lie(receiving, "a chunk that was not asked for, or twice"));
+        // A file with an old copy comes as patches, every other as it is.
+        let carried = (carrier == Carrier::Patch) == self.old.is_some();
+        if !open.due.contains_range(&chunks) || !expected || !carried {
+            return Err(self.violation(receiving, "a chunk that was not asked for, or twice"));
         }
         open.due.remove(chunks);
         open.claimed += count;
         Ok(Arc::clone(&open.part))
     }
 
+    /// From now on patches of these chunks are due. False if the file is settled.
+    pub(super) fn expect_patches(&self, chunks: impl Iterator<Item = u64>) -> bool {
+        let mut body = lock(&self.body);
+        let Some(open) = body.open.as_mut() else { return false };
+        chunks.for_each(|chunk| open.due.insert(chunk..chunk + 1));
+        true
+    }
+
     /// Chunks that were claimed are on disk. True if the file is settled.
-    fn written(&self, receiving: &Receiving<'_>, count: u64) -> Result<bool, TransferError> {
+    pub(super) fn written(
+        &self,
+        receiving: &Receiving<'_>,
+        count: u64,
+    ) -> Result<bool, TransferError> {
         let mut body = lock(&self.body);
         body.open.as_mut().expect("it stays open while chunks are claimed").written += count;
         self.finish_if_complete(receiving, &mut body)
@@ -365,31 +304,29 @@ impl Incoming {
 
     fn open(&self, receiving: &Receiving<'_>, body: &mut Body) -> Result<(), TransferError> {
         if body.settled {
-            return Err(self.lie(receiving, "more of it after it was settled"));
+            return Err(self.violation(receiving, "more of it after it was settled"));
         }
         if body.open.is_some() {
             return Ok(());
         }
         if self.chunks() < 2 {
-            return Err(self.lie(receiving, "chunks of a file that has only one"));
+            return Err(self.violation(receiving, "chunks of a file that has only one"));
         }
         if receiving.open_files.fetch_add(1, Relaxed) >= OPEN_FILES_MAX as u64 {
-            return Err(self.lie(receiving, "too many files at once"));
+            return Err(self.violation(receiving, "too many files at once"));
         }
         let part = receiving.target.open_or_resume(&self.meta, &receiving.part_key);
         let part = Arc::new(part.map_err(|error| receiving.disk(&error))?);
-        let due = match &self.due {
-            // They come as patches.
-            _ if self.old.is_some() => RangeSet::new(),
-            Due::Chunks(due) => due.clone(),
-            Due::Whole | Due::Unless(_) => all(self.chunks()),
-        };
-        let chunks = match &self.due {
-            Due::Chunks(due) => due.iter().map(|run| run.end - run.start).sum::<u64>(),
-            Due::Whole | Due::Unless(_) => self.chunks(),
+        let mut due = match &self.wanted {
+            Wanted::Chunks(chunks) => chunks.clone(),
+            Wanted::Whole | Wanted::Unless(_) => std::iter::once(0..self.chunks()).collect(),
         };
         let size = self.meta.size();
-        let here = size.saturating_sub(chunks.saturating_mul(CHUNK_BYTES as u64));
+        let here = size.saturating_sub(due.count().saturating_mul(CHUNK_BYTES as u64));
+        if self.old.is_some() {
+            // They come as patches, when it is known which.
+            due = IntervalSet::new();
+        }
         receiving.progress.begin_file(self.entry, &self.meta.path.display(), here, size);
         body.open = Some(Open { part, due, claimed: 0, written: 0 });
         Ok(())
@@ -404,14 +341,13 @@ impl Incoming {
         let Some(end) = body.end else { return Ok(false) };
         let (claimed, written) = body.open.as_ref().map_or((0, 0), |o| (o.claimed, o.written));
         if claimed > end.chunks {
-            return Err(self.lie(receiving, "more chunks than it says were sent"));
+            return Err(self.violation(receiving, "more chunks than it says were sent"));
         }
         if written < end.chunks {
             return Ok(false);
         }
         body.settled = true;
         receiving.progress.end_file(self.entry);
-        let is_answered = self.old.is_none() || receiving.deltas.is_answered(self.entry);
         if self.old.is_some() {
             receiving.deltas.forget(self.entry);
         }
@@ -422,8 +358,8 @@ impl Incoming {
         match end.ending {
             Ending::Complete => {
                 let open = open.expect("a complete file was opened");
-                if !open.due.is_empty() || !is_answered {
-                    return Err(self.lie(receiving, "it ends with chunks missing"));
+                if !open.due.is_empty() {
+                    return Err(self.violation(receiving, "it ends with chunks missing"));
                 }
                 self.finish_part(receiving, &open.part, end.root)?;
             }
@@ -453,38 +389,38 @@ impl Incoming {
         if !part.hash_holes(|| !receiving.session.is_over()) {
             return Err(receiving.session.stopped());
         }
-        match part.finish(&root, receiving.placing(&self.meta.path)) {
-            Ok(placed) => self.placed(receiving, &placed, root),
+        match part.finish(&root, receiving.commit_options(&self.meta.path)) {
+            Ok(committed) => self.committed(receiving, &committed, root),
             // All chunks came now and each was what it said: the sender's root is a lie. With chunks from an earlier
             // connection, its file may have changed since. The part is gone either way.
-            Err(Error::Mismatch { .. }) if matches!(self.due, Due::Chunks(_)) => {
+            Err(Error::Mismatch { .. }) if matches!(self.wanted, Wanted::Chunks(_)) => {
                 self.failed(receiving, FileStatus::Stale);
                 Ok(())
             }
-            Err(Error::Mismatch { .. }) => Err(self.mismatch()),
+            Err(Error::Mismatch { .. }) => Err(self.mismatch(receiving)),
             Err(error) => self.blocked(receiving, error),
         }
     }
 
     /// The file is in place.
-    fn placed(
+    fn committed(
         &self,
         receiving: &Receiving<'_>,
-        placed: &Placed,
+        committed: &Committed,
         root: [u8; 32],
     ) -> Result<(), TransferError> {
-        if let Some(stamp) = &placed.stamp {
-            let (entry, name) = (self.meta.path.as_bytes(), placed.path.as_bytes());
-            let mark = receiving.marks.mark(entry, name, stamp);
-            let costly = self.meta.size() > WHOLE_BYTES_MAX as u64;
-            receiving.marks.add(mark, costly).map_err(|error| receiving.session.disk(error))?;
+        if let Some(stamp) = &committed.stamp {
+            let (entry, name) = (self.meta.path.as_bytes(), committed.path.as_bytes());
+            let mark = receiving.completed.mark_of(entry, name, stamp);
+            let costly = self.meta.size() > RECORD_BODY_BYTES_MAX as u64;
+            receiving.completed.add(mark, costly).map_err(|error| receiving.session.disk(error))?;
         }
-        if placed.outcome == Outcome::Renamed {
-            let (path, name) = (self.meta.path.display(), placed.path.display());
+        if committed.outcome == Outcome::Renamed {
+            let (path, name) = (self.meta.path.display(), committed.path.display());
             let what = format!("a different file has this name; the new one is called {name}");
             receiving.events.event(Event::Note { path: &path, what: &what });
         }
-        match placed.outcome {
+        match committed.outcome {
             Outcome::Skipped => {
                 // The sender sent all of it, and counts it.
                 lock(&receiving.contents).add(self.entry, &root);
@@ -492,7 +428,7 @@ impl Incoming {
                 receiving.in_place(&self.meta.path, InPlace::Other { bytes, verified });
                 receiving.passed(&self.meta, FileStatus::Skipped);
             }
-            _ => self.verified(receiving, FileStatus::Done, root, &placed.path),
+            _ => self.verified(receiving, FileStatus::Done, root, &committed.path),
         }
         Ok(())
     }
@@ -527,29 +463,4 @@ impl Incoming {
         self.failed(receiving, FileStatus::Blocked);
         Ok(())
     }
-}
-
-/// Puts the bytes of `pieces` where they are `missing` in `chunk`. Both have as many.
-fn fill_in(chunk: &mut [u8], missing: &[Range<usize>], pieces: &[&[u8]]) {
-    let mut bytes = pieces.iter().copied().filter(|piece| !piece.is_empty());
-    let mut rest: &[u8] = &[];
-    for range in missing {
-        let mut place = &mut chunk[range.clone()];
-        while !place.is_empty() {
-            if rest.is_empty() {
-                rest = bytes.next().expect("there are as many bytes as are missing");
-            }
-            let len = place.len().min(rest.len());
-            let (now, later) = place.split_at_mut(len);
-            now.copy_from_slice(&rest[..len]);
-            (place, rest) = (later, &rest[len..]);
-        }
-    }
-}
-
-/// Chunks 0 to `count`.
-fn all(count: u64) -> RangeSet {
-    let mut set = RangeSet::new();
-    set.insert(0..count);
-    set
 }

@@ -12,14 +12,14 @@ use wraith_files::{Entry, Kind, Outcome};
 use super::Receiving;
 use super::decide::{Verdict, decide};
 use super::entries::{Entries, Step};
-use super::incoming::{Due, Incoming};
-use super::wants::Wants;
+use super::incoming::Incoming;
 use crate::control::ControlWriter;
 use crate::error::TransferError;
 use crate::events::InPlace;
 use crate::limits::{LINKS_KEPT_BYTES_MAX, LINKS_KEPT_MAX};
+use crate::lock::lock;
 use crate::message::Message;
-use crate::session::lock;
+use crate::wanted::{WantWriter, Wanted};
 
 /// Files up to this size are compared at once; before a larger one is read, what was decided so far is sent.
 const QUICK_COMPARE_BYTES: u64 = 1024 * 1024;
@@ -35,7 +35,7 @@ pub(crate) fn receive(
         receiving,
         manifest: entries,
         writer,
-        wants: Wants::default(),
+        wants: WantWriter::default(),
         wanted: Vec::new(),
         entries: 0,
         links: Vec::new(),
@@ -61,12 +61,12 @@ pub(crate) fn finish_tree(
 }
 
 fn make_link(receiving: &Receiving<'_>, link: &Entry) -> Result<(), TransferError> {
-    match receiving.target.make_symlink(link, receiving.placing(&link.path).on_conflict) {
-        Ok(placed) => {
+    match receiving.target.make_symlink(link, receiving.commit_options(&link.path).on_conflict) {
+        Ok(committed) => {
             if let (Kind::Symlink { target }, true) =
-                (&link.kind, placed.outcome != Outcome::Skipped)
+                (&link.kind, committed.outcome != Outcome::Skipped)
             {
-                receiving.in_place(&placed.path, InPlace::Link { target });
+                receiving.in_place(&committed.path, InPlace::Link { target });
             }
             Ok(())
         }
@@ -82,7 +82,7 @@ struct ManifestReader<'a> {
     receiving: &'a Receiving<'a>,
     manifest: Entries,
     writer: &'a Mutex<ControlWriter>,
-    wants: Wants,
+    wants: WantWriter,
     /// The files in `wants`.
     wanted: Vec<(u32, Arc<Incoming>)>,
     entries: u64,
@@ -108,6 +108,9 @@ impl ManifestReader<'_> {
     /// Handles the next entry. False at the end. What was decided is sent before the first wait.
     fn next_entry(&mut self) -> Result<bool, TransferError> {
         let session = self.receiving.session;
+        if session.is_over() {
+            return Err(session.stopped());
+        }
         match self.manifest.next(session)? {
             Step::Entry(entry) => {
                 let number = self.entries as u32;
@@ -168,8 +171,8 @@ impl ManifestReader<'_> {
         let receiving = self.receiving;
         let is_large = entry.size() > QUICK_COMPARE_BYTES;
         let before_reading = || if is_large { self.send_wants() } else { Ok(()) };
-        let (due, missing, old) = match decide(receiving, &entry, before_reading)? {
-            Verdict::Want { due, missing, old } => (due, missing, old),
+        let (wanted, missing, old) = match decide(receiving, &entry, before_reading)? {
+            Verdict::Want { wanted, missing, old } => (wanted, missing, old),
             Verdict::Pass(status) => {
                 self.wants.pass(number);
                 receiving.progress.add_found(entry.size());
@@ -184,18 +187,11 @@ impl ManifestReader<'_> {
                 receiving.session.disk(what)
             })?;
         }
-        match &due {
-            Due::Whole => self.wants.whole(number),
-            Due::Chunks(chunks) => {
-                receiving.progress.add_found(entry.size() - missing);
-                self.wants.part(number, chunks);
-            }
-            Due::Unless(root) => self.wants.compare(number, *root),
+        if let Wanted::Chunks(_) = &wanted {
+            receiving.progress.add_found(entry.size() - missing);
         }
-        if old.is_some() {
-            self.wants.delta();
-        }
-        self.wanted.push((number, Arc::new(Incoming::new(number, entry, due, old))));
+        self.wants.add(number, &wanted, old.is_some());
+        self.wanted.push((number, Arc::new(Incoming::new(number, entry, wanted, old))));
         Ok(())
     }
 }

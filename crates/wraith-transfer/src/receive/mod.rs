@@ -2,48 +2,50 @@
 //!
 //! Threads: one reads the manifest, looks at the disk and sends Wants; each data stream has one that parses, verifies and
 //! writes in place, so a byte never changes threads after it left the receive buffer; one watches for a stall; this one
-//! waits for the end and signs the receipt. They share the [`Table`] of wanted files.
+//! waits for the end and signs the receipt. They share the [`OutstandingFiles`] of wanted files.
 
+mod completed_files;
 mod data;
 mod decide;
 mod delta;
-mod deltas;
+mod delta_files;
+mod delta_records;
 mod entries;
-mod greet;
 mod incoming;
-mod lanes;
 mod manifest;
-mod marks;
+mod negotiate;
+mod outstanding;
+mod parallel;
 mod preview;
-mod sign_off;
+mod send_receipt;
 mod stream;
-mod table;
-mod wants;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use wraith_crypto::{NodeId, SecretIdentity};
-use wraith_files::{Entry, Error, OnConflict, Placing, RelPath, TargetDir};
+use wraith_files::{CommitOptions, Entry, Error, OnConflict, RelPath, TargetDir};
 use wraith_transport::Connection;
 
-use crate::contents::Contents;
-use crate::error::{Role, TransferError, close};
-use crate::events::{Cancel, Event, Events, FileStatus, InPlace};
-use crate::lanes::Lanes;
+use crate::cancel::Cancel;
+use crate::content_digest::ContentDigest;
+use crate::error::{Role, TransferError};
+use crate::events::{Event, Events, FileStatus, InPlace};
+use crate::lock::lock;
 use crate::message::Offer;
+use crate::parallel::ParallelConnections;
 use crate::progress::Progress;
 use crate::receipt::Receipt;
-use crate::session::{Session, lock};
-use deltas::Deltas;
-use greet::{Greeting, Tree, greet, part_key, wanted_lanes};
+use crate::session::Session;
+use completed_files::CompletedFiles;
+use delta_files::DeltaFiles;
 use incoming::Incoming;
-use marks::Marks;
-pub use preview::{Conflicts, Fate, Preview, Previewed, Proposal};
-use sign_off::sign_off;
+use negotiate::{Negotiated, Tree, negotiate, part_key, wanted_connections};
+use outstanding::OutstandingFiles;
+pub use preview::{Conflicts, Preview, PreviewOutcome, Previewed, Proposal};
+use send_receipt::send_receipt;
 pub use stream::StreamTarget;
-use table::Table;
 
 /// The answer to an offer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,14 +77,14 @@ pub struct ReceiveOptions<'a> {
     pub on_conflict: OnConflict,
     /// Where it goes if it is one stream of bytes.
     pub stream: StreamTarget,
-    /// Ask the sender to send no more than this many bytes a second.
+    /// DeltaRequest the sender to send no more than this many bytes a second.
     pub rate: Option<u64>,
     /// Look at the names before the offer is decided, so that [`Proposal::preview`] has them.
     pub preview: bool,
     /// Accepts or refuses the offer.
     pub decide: Box<Decide<'a>>,
     /// Further connections, if the sender makes them too.
-    pub lanes: Lanes,
+    pub parallel: ParallelConnections,
     /// Of files of which an old copy is in the way, fetch only what differs, if the sender can tell.
     pub delta: bool,
     /// Write every file through to the disk before it gets its name (slower; survives a power cut at any moment).
@@ -106,7 +108,7 @@ impl<'a> ReceiveOptions<'a> {
             on_conflict: OnConflict::Rename,
             stream: StreamTarget::folder(),
             rate: None,
-            lanes: Lanes::default(),
+            parallel: ParallelConnections::default(),
             preview: false,
             decide: Box::new(|_| Decision::Accept),
             delta: true,
@@ -140,7 +142,7 @@ pub struct ReceiveReport {
     /// Bytes of all its datagrams, both ways.
     pub wire_bytes: u64,
     /// Connections that carried the data.
-    pub lanes: u64,
+    pub connections: u64,
     /// Files that were here already.
     pub already_here: u64,
     /// Files left alone because a different one is in the way ([`OnConflict::Skip`]).
@@ -174,22 +176,22 @@ pub(crate) struct Receiving<'a> {
     sync: bool,
     /// Both sides want old copies to be used.
     delta: bool,
-    deltas: Deltas,
+    deltas: DeltaFiles,
     /// Part files of other transfers and senders are not ours to continue.
     part_key: [u8; 32],
-    marks: Marks,
-    table: Table<Incoming>,
+    completed: CompletedFiles,
+    table: OutstandingFiles<Incoming>,
     /// Part files open now.
     open_files: AtomicU64,
-    contents: Mutex<Contents>,
+    contents: Mutex<ContentDigest>,
     manifest_hash: OnceLock<[u8; 32]>,
     counts: Counts,
 }
 
 impl Receiving<'_> {
     /// How a file with this path gets its name.
-    fn placing(&self, path: &RelPath) -> Placing {
-        Placing { on_conflict: self.conflicts.at(path), sync: self.sync }
+    fn commit_options(&self, path: &RelPath) -> CommitOptions {
+        CommitOptions { on_conflict: self.conflicts.at(path), sync: self.sync }
     }
 
     /// What a disk error means for the transfer.
@@ -255,23 +257,20 @@ pub(crate) struct Counts {
 }
 
 /// Fetches what `options.secret` names and blocks until it is complete or the transfer failed. The connection is closed
-/// then, and the sender told why.
+/// then, and the sender told why. [`ReceiveOptions::cancel`] ends it at any stage; only `decide`, the writer of a
+/// [`StreamTarget::output`] and single calls to the file system are not interrupted.
 pub fn receive(
     connection: Connection,
     mut options: ReceiveOptions<'_>,
 ) -> Result<ReceiveReport, TransferError> {
-    let session = Session::new(connection, Role::Receiver, options.cancel.clone());
-    let result = greet(&session, &mut options).and_then(|greeting| match greeting {
-        Greeting::Tree(tree) => run(&session, &options, *tree),
-        Greeting::Stream { offer, placing, control } => {
-            stream::run(&session, &options, &offer, placing, control)
+    let session = Session::new(connection, Role::Receiver, &options.cancel);
+    let result = negotiate(&session, &mut options).and_then(|negotiated| match negotiated {
+        Negotiated::Tree(tree) => run(&session, &options, *tree),
+        Negotiated::Stream { offer, commit_options, control } => {
+            stream::run(&session, &options, &offer, commit_options, control)
         }
     });
-    match &result {
-        Ok(_) => session.connection.close(close::DONE, ""),
-        Err(error) => session.fail(error.clone()),
-    }
-    result
+    session.conclude(result)
 }
 
 fn run(
@@ -279,7 +278,7 @@ fn run(
     options: &ReceiveOptions<'_>,
     tree: Tree,
 ) -> Result<ReceiveReport, TransferError> {
-    let Tree { reader, writer, delta, offer, target, conflicts, marks, manifest, data } = tree;
+    let Tree { reader, writer, delta, offer, target, conflicts, completed, manifest, data } = tree;
     let receiving = Receiving {
         session,
         events: &*options.events,
@@ -289,10 +288,10 @@ fn run(
         conflicts,
         sync: options.sync,
         delta,
-        deltas: Deltas::default(),
+        deltas: DeltaFiles::default(),
         part_key: part_key(session, options),
-        marks,
-        table: Table::new(),
+        completed,
+        table: OutstandingFiles::new(),
         open_files: AtomicU64::new(0),
         contents: Mutex::default(),
         manifest_hash: OnceLock::new(),
@@ -300,7 +299,7 @@ fn run(
     };
     let mut end = None;
     let writer = Mutex::new(writer);
-    // Also without lanes it is kept, so that the stream is not stopped.
+    // Also without parallel connections it is kept, so that the stream is not stopped.
     let mut reader = Some(reader);
     std::thread::scope(|scope| {
         let (receiving, writer) = (&receiving, &writer);
@@ -309,45 +308,45 @@ fn run(
             receiving.deltas.stop();
         };
         for stream in data {
-            scope.spawn(move || session.attend(stop, || data::receive(receiving, stream)));
+            scope.spawn(move || session.run_or_fail(|| data::receive(receiving, stream)));
         }
-        if wanted_lanes(options).is_some() {
-            let (reader, lanes) = (reader.take(), &options.lanes);
+        if wanted_connections(options).is_some() {
+            let (reader, parallel) = (reader.take(), &options.parallel);
             scope.spawn(move || {
                 let reader = reader.expect("nobody else takes it");
-                session.attend(stop, || lanes::join(scope, receiving, reader, lanes, stop));
+                session.run_or_fail(|| parallel::join(scope, receiving, reader, parallel));
             });
         }
         scope.spawn(move || session.watch(|| receiving.table.is_due(), stop));
         let reading = scope.spawn(move || {
             let mut links = Vec::new();
-            session.attend(stop, || {
+            session.run_or_fail(|| {
                 links = manifest::receive(receiving, manifest, writer)?;
                 Ok(())
             });
             links
         });
         if delta {
-            scope.spawn(move || session.attend(stop, || delta::work(receiving, writer)));
+            scope.spawn(move || session.run_or_fail(|| delta::work(receiving, writer)));
         }
-        session.attend(stop, || {
+        session.run_or_fail(|| {
             let settled = receiving.table.wait_until_settled();
             let links = reading.join().expect("the manifest thread does not panic");
             receiving.deltas.stop();
             if settled {
                 manifest::finish_tree(receiving, links)?;
-                end = Some(sign_off(receiving, options, &mut lock(writer)));
-                session.close_lanes();
+                end = Some(send_receipt(receiving, options, &mut lock(writer)));
+                session.close_parallel();
             }
             Ok(())
         });
     });
     // Also after a failure: what is finished need not be compared by content next time.
-    receiving.marks.close();
+    receiving.completed.close();
     session.outcome()?;
     let (receipt, confirmed) = end.expect("without an error there is a receipt")?;
     if receipt.failed == 0 {
-        receiving.marks.remove();
+        receiving.completed.remove();
     }
     if let Some(now) = target.moved_from(&options.target) {
         let (path, now) = (options.target.display(), now.display().to_string());
@@ -361,7 +360,7 @@ fn run(
         files: counts.moved.load(Relaxed),
         bytes_moved: counts.bytes_moved.load(Relaxed),
         wire_bytes: session.wire_bytes(),
-        lanes: session.used_lanes(),
+        connections: session.used_connections(),
         already_here: counts.identical.load(Relaxed) + counts.kept.load(Relaxed),
         skipped: counts.skipped.load(Relaxed),
         failed: counts.failed.load(Relaxed),

@@ -5,10 +5,8 @@
 //! beyond that is shown in part ([`Preview::complete`]), and what was read is not read again.
 
 use std::collections::HashMap;
-use std::net::SocketAddr;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use wraith_core::RangeSet;
 use wraith_crypto::NodeId;
 use wraith_files::{
     CHUNK_BYTES, Entry, ExistingKind, Kind, OnConflict, RelPath, TargetDir, chunk_count,
@@ -19,6 +17,7 @@ use crate::error::TransferError;
 use crate::limits::{PREVIEW_ENTRIES_MAX, PREVIEW_PATH_BYTES_MAX, PREVIEW_TIME};
 use crate::message::Offer;
 use crate::session::Session;
+use wraith_transport::{Addr, Connection};
 
 /// What is put to the user.
 #[derive(Debug)]
@@ -28,9 +27,12 @@ pub struct Proposal<'a> {
     /// Who offers it.
     pub sender: NodeId,
     /// From where.
-    pub remote: SocketAddr,
+    pub remote: Addr,
     /// The names, if they were asked for ([`super::ReceiveOptions::preview`]).
     pub preview: Option<&'a Preview>,
+    /// Over which it is offered. Whoever waits for an answer waits for [`Connection::closed`] too: it says that the sender has
+    /// left, and comes as well when the transfer is cancelled. What is answered then has no effect.
+    pub connection: &'a Connection,
 }
 
 /// The entries of an offer, as far as they were looked at.
@@ -48,12 +50,12 @@ pub struct Previewed {
     /// The file, folder or link.
     pub entry: Entry,
     /// What stands in its place.
-    pub fate: Fate,
+    pub outcome: PreviewOutcome,
 }
 
 /// What an entry meets at the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum PreviewOutcome {
     /// Nothing: it would be made.
     New,
     /// A part of it, from an earlier connection of this transfer, with so many verified bytes.
@@ -98,18 +100,13 @@ pub(crate) fn read_ahead(session: &Session, entries: &mut Entries) -> Result<boo
             Step::End(_) => return Ok(true),
             Step::Starved => {
                 let left = deadline.saturating_duration_since(Instant::now());
-                let read = session.wait_within(left, entries.stream().read_chunk())?;
+                let read = session.wait_within(left, entries.stream().read_chunk());
                 let Some(read) = read else { return Ok(false) };
                 entries.push(session, read.map_err(|error| session.read_failed(error))?)?;
             }
         }
     }
     Ok(false)
-}
-
-/// Time left of a preview for its stream to be opened.
-pub(crate) const fn patience() -> Duration {
-    PREVIEW_TIME
 }
 
 /// Looks at the target for each entry that was read ahead.
@@ -119,17 +116,19 @@ pub(crate) fn preview(
     target: Option<&TargetDir>,
     part_key: &[u8; 32],
 ) -> Preview {
-    let fate = |entry: &Entry| target.map_or(Fate::New, |target| fate(target, entry, part_key));
-    let look = |entry: &Entry| Previewed { entry: entry.clone(), fate: fate(entry) };
+    let outcome = |entry: &Entry| {
+        target.map_or(PreviewOutcome::New, |target| outcome_of(target, entry, part_key))
+    };
+    let look = |entry: &Entry| Previewed { entry: entry.clone(), outcome: outcome(entry) };
     Preview { entries: entries.ahead().iter().map(look).collect(), complete }
 }
 
-fn fate(target: &TargetDir, entry: &Entry, part_key: &[u8; 32]) -> Fate {
+fn outcome_of(target: &TargetDir, entry: &Entry, part_key: &[u8; 32]) -> PreviewOutcome {
     if let Some(bytes) = verified_bytes(target, entry, part_key) {
-        return Fate::Continues(bytes);
+        return PreviewOutcome::Continues(bytes);
     }
     // What cannot be looked at is told when it is written.
-    let Ok(Some(existing)) = target.existing(&entry.path) else { return Fate::New };
+    let Ok(Some(existing)) = target.existing(&entry.path) else { return PreviewOutcome::New };
     let is_file = existing.kind == ExistingKind::File;
     let same_size = match &entry.kind {
         Kind::File { size, .. } => is_file && existing.stamp.size == *size,
@@ -144,9 +143,9 @@ fn fate(target: &TargetDir, entry: &Entry, part_key: &[u8; 32]) -> Fate {
         _ => false,
     };
     match (same, same_size) {
-        (true, _) => Fate::Same,
-        (false, true) => Fate::SameSize,
-        (false, false) => Fate::Differs,
+        (true, _) => PreviewOutcome::Same,
+        (false, true) => PreviewOutcome::SameSize,
+        (false, false) => PreviewOutcome::Differs,
     }
 }
 
@@ -157,11 +156,8 @@ fn verified_bytes(target: &TargetDir, entry: &Entry, part_key: &[u8; 32]) -> Opt
         return None;
     }
     let part = target.resume(entry, part_key).ok().flatten()?;
-    let mut missing = RangeSet::new();
-    for range in part.have().missing(chunks) {
-        missing.insert(range);
-    }
     let at = |chunk: u64| entry.size().min(chunk * CHUNK_BYTES as u64);
-    let missing: u64 = missing.iter().map(|range| at(range.end) - at(range.start)).sum();
+    let have = part.have();
+    let missing: u64 = have.missing(chunks).map(|range| at(range.end) - at(range.start)).sum();
     Some(entry.size() - missing)
 }

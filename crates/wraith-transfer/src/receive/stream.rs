@@ -6,22 +6,24 @@
 use std::io::{ErrorKind, Write};
 use std::sync::{Arc, Mutex};
 
-use wraith_files::{Outcome, Placed, Placing, RelPath, StreamFile, TargetDir};
+use wraith_files::{CommitOptions, Committed, Outcome, RelPath, StreamFile, TargetDir};
 use wraith_transport::{RecvStream, block_on};
 
-use super::greet::{accept_stream, make_target};
-use super::sign_off::{conclude, unsigned};
+use super::negotiate::{accept_stream, make_target};
+use super::send_receipt::{conclude, unsigned};
 use super::{ReceiveOptions, ReceiveReport};
-use crate::contents::Contents;
+use crate::content_digest::ContentDigest;
 use crate::control::{ControlReader, ControlWriter};
 use crate::error::{TransferError, shown};
 use crate::events::{Event, FileStatus, InPlace};
-use crate::gather::Gather;
-use crate::limits::{PIECE_BYTES_MAX, TAKEN_BYTES};
+use crate::limits::TAKEN_BYTES;
+use crate::lock::lock;
 use crate::message::{Accept, Message, Offer, Taken};
-use crate::receipt::Receipt;
-use crate::send::stream::{KIND, manifest};
-use crate::session::{Session, lock};
+use crate::receipt::{Receipt, no_manifest_hash};
+use crate::record::STREAM_PIECE_BYTES_MAX;
+use crate::record_buffer::RecordBuffer;
+use crate::session::Session;
+use crate::stream_kind::StreamKind;
 
 /// Length and check before a piece.
 const HEAD_BYTES: usize = 4 + 32;
@@ -74,41 +76,28 @@ pub(crate) fn run(
     session: &Session,
     options: &ReceiveOptions<'_>,
     offer: &Offer,
-    placing: Placing,
+    commit_options: CommitOptions,
     (_reader, mut writer): (ControlReader, ControlWriter),
 ) -> Result<ReceiveReport, TransferError> {
-    session.set_patient(true);
+    session.suspend_stall_check(true);
     let mut state = lock(&options.stream.0);
     state.open(session, options, offer)?;
     options.progress.start(offer);
     options.progress.add_found(state.written);
     options.progress.set_current(&offer.name);
     let (have, rate) = (Some(state.written), options.rate);
-    writer.send(session, &Message::Accept(Accept { have, rate, lanes: None }))?;
+    writer.send(session, &Message::Accept(Accept { have, rate, parallel: None }))?;
+    session.log_accept(state.written > 0);
     options.events.event(Event::Accepted);
     let stream = accept_stream(session)?;
     let before = state.written;
-    let mut result = Ok(());
-    std::thread::scope(|scope| {
-        scope.spawn(|| session.watch(|| false, || ()));
-        let mut pieces = Pieces { session, stream, gather: Gather::default() };
-        result = receive(&mut pieces, &mut state, options, &mut writer);
-        // Ends the watch.
-        match &result {
-            Ok(()) => {}
-            Err(error) => session.fail(error.clone()),
-        }
-        if result.is_ok() {
-            session.complete();
-        }
-    });
-    session.outcome()?;
-    result?;
+    let mut pieces = Pieces { session, stream, buffer: RecordBuffer::default() };
+    receive(&mut pieces, &mut state, options, &mut writer)?;
     let root = *state.hasher.finalize().as_bytes();
-    let placed = state.finish(session, placing)?;
-    let path = placed.as_ref().map(|placed| placed.path.display().to_string());
+    let committed = state.finish(session, commit_options)?;
+    let path = committed.as_ref().map(|committed| committed.path.display().to_string());
     let path = path.unwrap_or_else(|| offer.name.clone());
-    let outcome = placed.as_ref().map_or(Outcome::Created, |placed| placed.outcome);
+    let outcome = committed.as_ref().map_or(Outcome::Created, |committed| committed.outcome);
     if outcome == Outcome::Renamed {
         let what = format!("a different file has this name; the new one is called {path}");
         options.events.event(Event::Note { path: &offer.name, what: &what });
@@ -117,19 +106,19 @@ pub(crate) fn run(
     let status = if skipped { FileStatus::Skipped } else { FileStatus::Done };
     options.progress.add_files(1);
     let bytes = state.written;
-    if let Some(placed) = placed {
+    if let Some(committed) = committed {
         let verified = (0, root);
         let what = match skipped {
             true => InPlace::Other { bytes, verified },
             false => InPlace::File { bytes, verified: Some(verified) },
         };
-        options.events.event(Event::InPlace { path: &placed.path, what });
+        options.events.event(Event::InPlace { path: &committed.path, what });
     }
     options.events.event(Event::File { path: &path, status, bytes, root: Some(root) });
-    let mut contents = Contents::new();
+    let mut contents = ContentDigest::new();
     contents.add(0, &root);
     let receipt = Receipt {
-        manifest: manifest(),
+        manifest: no_manifest_hash(),
         contents: contents.digest(),
         verified: 1,
         bytes,
@@ -144,7 +133,7 @@ pub(crate) fn run(
         files: u64::from(!skipped),
         bytes_moved: bytes - before,
         wire_bytes: session.wire_bytes(),
-        lanes: 1,
+        connections: 1,
         already_here: 0,
         skipped: u64::from(skipped),
         failed: 0,
@@ -161,28 +150,30 @@ fn receive(
 ) -> Result<(), TransferError> {
     let session = pieces.session;
     pieces.fill(1)?;
-    if pieces.gather.first() != Some(KIND) {
+    if pieces.buffer.first() != Some(StreamKind::Bytes.byte()) {
         return Err(session.protocol("a stream of another kind"));
     }
-    pieces.gather.advance(1);
+    pieces.buffer.advance(1);
     let mut told = state.written;
     while let Some((len, check)) = pieces.next_head(state.written)? {
         pieces.fill(len)?;
-        for slice in pieces.gather.slices(len) {
+        for slice in pieces.buffer.slices(len) {
             state.hasher.update(slice);
         }
         if *state.hasher.finalize().as_bytes() != check {
+            tracing::debug!(parent: &session.span, at = state.written, "a piece does not match its hash");
             let what = "the stream does not match the hash sent with it".into();
             return Err(TransferError::Verification { what });
         }
-        for slice in pieces.gather.slices(len) {
+        for slice in pieces.buffer.slices(len) {
             state.write(session, slice)?;
         }
-        pieces.gather.advance(len);
+        pieces.buffer.advance(len);
         state.written += len as u64;
         options.progress.add_bytes(len as u64);
         // Often enough that the sender never waits for it, and at each pause of the stream.
-        if state.written - told >= TAKEN_BYTES || pieces.gather.len() == 0 && len < PIECE_BYTES_MAX
+        if state.written - told >= TAKEN_BYTES
+            || pieces.buffer.len() == 0 && len < STREAM_PIECE_BYTES_MAX
         {
             told = state.written;
             writer.send(session, &Message::Taken(Taken { bytes: told }))?;
@@ -195,16 +186,16 @@ fn receive(
 struct Pieces<'a> {
     session: &'a Session,
     stream: RecvStream,
-    gather: Gather,
+    buffer: RecordBuffer,
 }
 
 impl Pieces<'_> {
     fn fill(&mut self, n: usize) -> Result<(), TransferError> {
-        while self.gather.len() < n {
-            self.stream.set_low_water(n - self.gather.len());
+        while self.buffer.len() < n {
+            self.stream.set_low_water(n - self.buffer.len());
             let read = block_on(self.stream.read_chunk());
             match read.map_err(|error| self.session.read_failed(error))? {
-                Some(chunk) => self.gather.push(chunk),
+                Some(chunk) => self.buffer.push(chunk),
                 None => return Err(self.session.protocol("it ended the stream too early")),
             }
         }
@@ -215,30 +206,30 @@ impl Pieces<'_> {
     fn next_head(&mut self, total: u64) -> Result<Option<(usize, [u8; 32])>, TransferError> {
         self.fill(4)?;
         let mut len = [0; 4];
-        self.gather.copy_to(&mut len);
+        self.buffer.copy_to(&mut len);
         let len = u32::from_be_bytes(len) as usize;
         if len == 0 {
             self.fill(12)?;
             let mut end = [0; 12];
-            self.gather.copy_to(&mut end);
-            self.gather.advance(12);
+            self.buffer.copy_to(&mut end);
+            self.buffer.advance(12);
             if end[4..] != total.to_be_bytes() {
                 return Err(self.session.protocol("a stream of another length than it says"));
             }
             return Ok(None);
         }
-        if len > PIECE_BYTES_MAX {
+        if len > STREAM_PIECE_BYTES_MAX {
             return Err(self.session.protocol("a piece that is too large"));
         }
         self.fill(HEAD_BYTES)?;
         let mut head = [0; HEAD_BYTES];
-        self.gather.copy_to(&mut head);
-        self.gather.advance(HEAD_BYTES);
+        self.buffer.copy_to(&mut head);
+        self.buffer.advance(HEAD_BYTES);
         Ok(Some((len, *head.last_chunk().expect("a head ends with 32 bytes"))))
     }
 
     fn read_to_end(&mut self) -> Result<(), TransferError> {
-        let nothing_left = self.gather.len() == 0;
+        let nothing_left = self.buffer.len() == 0;
         let read = block_on(self.stream.read_chunk());
         match read.map_err(|error| self.session.read_failed(error))? {
             None if nothing_left => Ok(()),
@@ -288,12 +279,12 @@ impl State {
     fn finish(
         &mut self,
         session: &Session,
-        placing: Placing,
-    ) -> Result<Option<Placed>, TransferError> {
+        commit_options: CommitOptions,
+    ) -> Result<Option<Committed>, TransferError> {
         let Sink::Folder(file) = &mut self.sink else { return Ok(None) };
         let file = file.take().expect("it was opened before anything is written");
         let root = *self.hasher.finalize().as_bytes();
-        file.finish(&root, placing).map(Some).map_err(|error| session.disk(error))
+        file.finish(&root, commit_options).map(Some).map_err(|error| session.disk(error))
     }
 }
 

@@ -12,16 +12,17 @@ use wraith_files::{
     CHUNK_BYTES, Cutter, Error, PieceSize, Root, RootBuilder, SourceFile, chunk_cv, chunk_len,
 };
 
-use super::asks::Ask;
+use super::delta_requests::DeltaRequest;
+use super::large_file::ending_of;
 use super::manifest::Announced;
 use super::plan::Job;
-use super::worker::{Worker, ending_of};
+use super::worker::Worker;
+use crate::buffer_pool::HEAD_ROOM;
 use crate::delta::{PIECE_BYTES, PROOF_BYTES, chunk_start, encode_piece, first_size};
 use crate::error::TransferError;
-use crate::limits::{DELTA_SPANS_MAX, PULSE_CHUNKS, WHOLE_BYTES_MAX};
+use crate::limits::{DELTA_SPANS_MAX, PULSE_CHUNKS};
 use crate::message::{Lack, Refine, Span};
-use crate::pool::HEAD_ROOM;
-use crate::record::{Ending, Header};
+use crate::record::{Ending, Header, RECORD_BODY_BYTES_MAX};
 
 /// Pieces and chaining values in one record.
 const PIECES_PER_RECORD: usize = 4096;
@@ -131,17 +132,17 @@ impl Worker<'_> {
             let session = self.sending.session;
             match self.sending.asks.next(file.entry) {
                 None => return Err(session.stopped().into()),
-                Some(Ask::Refine(refine)) if !is_refined && file.upto == 0 => {
+                Some(DeltaRequest::Refine(refine)) if !is_refined && file.upto == 0 => {
                     is_refined = true;
                     self.refine(file, &refine)?;
                 }
-                Some(Ask::Refine(_)) => {
+                Some(DeltaRequest::Refine(_)) => {
                     return Err(session.protocol("it refines the same file twice").into());
                 }
-                Some(Ask::Lack(lack)) => self.patch(file, &lack)?,
+                Some(DeltaRequest::Lack(lack)) => self.patch(file, &lack)?,
             }
         }
-        still(file.source)?;
+        check_unchanged(file.source)?;
         Ok((Ending::Complete, root))
     }
 
@@ -153,7 +154,7 @@ impl Worker<'_> {
         let mut root = RootBuilder::new();
         let chunks = file.source.chunks();
         for index in 0..chunks {
-            self.go_on(file, index)?;
+            self.check_running(file, index)?;
             let bytes = &mut file.buffer[..chunk_len(file.size, index)];
             self.sending.options.progress.at_disk(|| file.source.read_chunk(index, bytes))?;
             let cv = chunk_cv(index, &[bytes]);
@@ -167,7 +168,7 @@ impl Worker<'_> {
             }
         }
         cutter.finish().iter().for_each(|piece| cut.push(piece));
-        still(file.source)?;
+        check_unchanged(file.source)?;
         let root = root.finish(file.size).expect("every chunk was hashed");
         if unless != Some(root) {
             self.write_sketch(file.entry, &mut cut)?;
@@ -192,7 +193,7 @@ impl Worker<'_> {
                 file.source.read_at(at, &mut file.buffer[..len])?;
                 cutter.feed(&file.buffer[..len], |piece| cut.push(&piece));
                 (at, read) = (at + len as u64, read + 1);
-                self.go_on(file, read)?;
+                self.check_running(file, read)?;
                 if cut.is_full() {
                     self.write_sketch(file.entry, &mut cut)?;
                 }
@@ -200,7 +201,7 @@ impl Worker<'_> {
             cutter.finish().iter().for_each(|piece| cut.push(piece));
             self.write_sketch(file.entry, &mut cut)?;
         }
-        still(file.source)
+        check_unchanged(file.source)
     }
 
     /// Sends the bytes asked for, a record for each chunk that has any.
@@ -228,7 +229,7 @@ impl Worker<'_> {
                 }
             }
             // What was read is of the file that was hashed.
-            still(file.source)?;
+            check_unchanged(file.source)?;
             let mut header = Vec::with_capacity(HEAD_ROOM);
             let len = (filled - HEAD_ROOM) as u32;
             Header::Patch { entry: file.entry, index, len }.encode(&mut header);
@@ -244,7 +245,7 @@ impl Worker<'_> {
     }
 
     /// Says now and then that it still reads, and stops when the transfer is over.
-    fn go_on(&mut self, file: &Sketched<'_>, read: u64) -> Result<(), TransferError> {
+    fn check_running(&mut self, file: &Sketched<'_>, read: u64) -> Result<(), TransferError> {
         if self.sending.session.is_over() {
             return Err(self.sending.session.stopped());
         }
@@ -283,7 +284,7 @@ impl Worker<'_> {
     }
 
     fn write_record(&mut self, header: Header, body: &[u8]) -> Result<(), TransferError> {
-        debug_assert!(body.len() <= WHOLE_BYTES_MAX);
+        debug_assert!(body.len() <= RECORD_BODY_BYTES_MAX);
         let mut bytes = Vec::with_capacity(HEAD_ROOM + body.len());
         header.encode(&mut bytes);
         bytes.extend_from_slice(body);
@@ -292,7 +293,7 @@ impl Worker<'_> {
 }
 
 /// The file is as it was when it was opened.
-fn still(source: &SourceFile) -> Result<(), Stop> {
+fn check_unchanged(source: &SourceFile) -> Result<(), Stop> {
     if source.unchanged() { Ok(()) } else { Err(Stop::File(Ending::Changed)) }
 }
 
@@ -300,8 +301,8 @@ fn still(source: &SourceFile) -> Result<(), Stop> {
 fn ascending(spans: &[Span], bounds: Range<u64>) -> Option<Vec<Range<u64>>> {
     let mut at = bounds.start;
     let range = |span: &Span| {
-        let range = span.first..span.first.checked_add(span.count)?;
-        let fits = !range.is_empty() && range.start >= at && range.end <= bounds.end;
+        let range = span.range()?;
+        let fits = range.start >= at && range.end <= bounds.end;
         at = range.end;
         fits.then_some(range)
     };

@@ -13,8 +13,9 @@ use wraith_transport::SendStream;
 
 use super::Sending;
 use super::plan::Planned;
+use crate::cancel::Cancel;
 use crate::error::TransferError;
-use crate::events::{Cancel, Event};
+use crate::events::Event;
 use crate::limits::{ENTRIES_MAX, ENTRY_BYTES_MAX};
 use crate::manifest_order::ManifestOrder;
 use crate::offer_limits::OfferLimits;
@@ -61,11 +62,11 @@ impl Planned for Announced {
 
 /// Walks the tree for the counts of an offer.
 pub(crate) fn survey(paths: &[PathBuf], cancel: &Cancel) -> Result<WalkSummary, TransferError> {
-    let mut walk = walk(paths)?;
-    while walk.next().is_some() {
-        if cancel.is_cancelled() {
-            return Err(TransferError::Cancelled { role: crate::Role::Sender });
-        }
+    let cancelled = cancel.clone();
+    let mut walk = walk(paths)?.stop_when(move || cancelled.is_cancelled());
+    walk.by_ref().for_each(drop);
+    if cancel.is_cancelled() {
+        return Err(TransferError::Cancelled { role: crate::Role::Sender });
     }
     Ok(*walk.summary())
 }
@@ -87,7 +88,8 @@ pub(crate) fn write(sending: &Sending<'_>, stream: SendStream) -> Result<(), Tra
         announced: Vec::new(),
         flush_at: BATCH_BYTES_FIRST,
     };
-    for item in walk(&sending.options.paths)? {
+    let cancelled = sending.options.cancel.clone();
+    for item in walk(&sending.options.paths)?.stop_when(move || cancelled.is_cancelled()) {
         match item {
             Ok(found) => writer.add(found)?,
             Err(skipped) => {
@@ -98,7 +100,7 @@ pub(crate) fn write(sending: &Sending<'_>, stream: SendStream) -> Result<(), Tra
             return Ok(());
         }
     }
-    writer.finish()
+    if sending.session.is_over() { Ok(()) } else { writer.finish() }
 }
 
 struct ManifestWriter<'a> {
@@ -150,7 +152,7 @@ impl ManifestWriter<'_> {
         self.sending.options.events.event(Event::LeftOut { path, what, special });
     }
 
-    /// Announces what was gathered to the plan, then to the receiver.
+    /// Announces what is buffered to the plan, then to the receiver.
     fn flush(&mut self) -> Result<(), TransferError> {
         let session = self.sending.session;
         if !self.sending.plan.announce(std::mem::take(&mut self.announced)) {

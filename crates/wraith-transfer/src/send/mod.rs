@@ -2,16 +2,29 @@
 //!
 //! Threads: this one reads control messages; one walks the tree and writes the manifest; each worker reads, hashes and
 //! writes its own data stream; one watches for a stall. They share the [`Plan`] and nothing else that is contended.
+//!
+//! What no peer needs to know, chosen here; the reason of each stands beside it:
+//!
+//! | constant | value | bounds |
+//! |---|---|---|
+//! | [`WORKERS`] | 2 | threads that read and hash, and data streams |
+//! | `BUFFERS_MAX` ([`crate::buffer_pool`]) | 128 of 256 KiB | memory of what is sent and not acknowledged |
+//! | `AHEAD_BYTES` ([`crate::buffer_pool`]) | 2 MiB | read-ahead beyond what the path holds |
+//! | `BATCH_FILES_MAX` ([`worker`]) | 64 | small files in one write |
+//! | `BATCH_BYTES_FIRST`, `BATCH_BYTES_MAX` ([`manifest`]) | 1 KiB, 64 KiB | manifest in one write |
+//! | [`limits::KEPT_BYTES_MAX`] | 32 MiB | a stream of bytes that is not taken yet |
+//! | [`limits::PARALLEL_RATE`], [`limits::PARALLEL_RTT_MAX`], [`limits::PARALLEL_BYTES_MIN`] | 400 MB/s, 5 ms, 256 MiB | when further connections are made |
 
-mod asks;
-mod big;
 mod delta;
-mod lanes;
+mod delta_requests;
+mod large_file;
 mod manifest;
+mod negotiate;
+mod parallel;
 mod plan;
+mod shared_file;
 mod source;
 pub(crate) mod stream;
-mod turn;
 mod worker;
 
 use std::path::PathBuf;
@@ -22,23 +35,27 @@ use wraith_crypto::NodeId;
 use wraith_files::WalkSummary;
 use wraith_transport::{Connection, SendStream, block_on};
 
-use crate::contents::Contents;
-use crate::control::{ControlReader, ControlWriter};
+use crate::buffer_pool::BufferPool;
+use crate::cancel::Cancel;
+use crate::content_digest::ContentDigest;
+use crate::control::ControlReader;
 use crate::error::{Role, TransferError, close};
-use crate::events::{Cancel, Event, Events};
-use crate::lanes::Lanes;
-use crate::limits::{GREETING_TIMEOUT, NAME_BYTES_MAX, VERSION};
-use crate::message::{Accept, FEATURE_DELTA, Fetch, Hello, Message, Offer};
-use crate::pool::Pool;
+use crate::events::{Event, Events};
+use crate::lock::lock;
+use crate::message::{Accept, Message, Offer};
+use crate::parallel::ParallelConnections;
 use crate::progress::Progress;
 use crate::rate::Rate;
 use crate::receipt::Receipt;
-use crate::session::{Session, lock};
-use asks::{Ask, Asks};
+use crate::session::Session;
+use crate::stream_kind::StreamKind;
+use delta_requests::{DeltaRequest, DeltaRequests};
 use manifest::Announced;
+use negotiate::{Negotiated, negotiate, summary_of};
+use parallel::Demand;
 use plan::Plan;
+use shared_file::SharedFile;
 pub use source::StreamSource;
-use turn::Turn;
 
 /// Workers, each with its own data stream: one reads and hashes while the other waits for room, and two cores' worth of
 /// small files are opened at once. More only helps disks that are slow at one file and fast at many.
@@ -57,7 +74,7 @@ pub struct SendOptions {
     /// How fast.
     pub rate: Arc<Rate>,
     /// Further connections, over which the chunks of large files are spread too.
-    pub lanes: Lanes,
+    pub parallel: ParallelConnections,
     /// Live counters.
     pub progress: Arc<Progress>,
     /// Told what happens.
@@ -77,7 +94,7 @@ impl SendOptions {
             secret,
             delta: true,
             rate: Arc::default(),
-            lanes: Lanes::default(),
+            parallel: ParallelConnections::default(),
             progress: Arc::default(),
             events: Arc::new(()),
             cancel: Cancel::default(),
@@ -123,7 +140,7 @@ pub struct SendReport {
     /// Bytes of all its datagrams, both ways.
     pub wire_bytes: u64,
     /// Connections that carried the data.
-    pub lanes: u64,
+    pub connections: u64,
     /// Files that could not be read, changed while they were read, or that the receiver could not keep.
     pub failed: u64,
     /// Files, folders and links that are no part of the offer: names no receiver would accept, folders that cannot be listed,
@@ -141,30 +158,18 @@ impl SendReport {
 }
 
 /// Serves one receiver and blocks until its receipt has come or the transfer failed. The connection is closed then, and
-/// the receiver told why.
+/// the receiver told why. [`SendOptions::cancel`] ends it at any stage; only single calls to the file system are not
+/// interrupted.
 pub fn serve(connection: Connection, options: &SendOptions) -> Result<SendReport, TransferError> {
-    let session = Session::new(connection, Role::Sender, options.cancel.clone());
+    let session = Session::new(connection, Role::Sender, &options.cancel);
     options.rate.apply_to(&session.connection);
-    let result = greet(&session, options).and_then(|mut greeting| match greeting.source.take() {
-        Some(source) => stream::run(&session, options, greeting, &source),
-        None => run(&session, options, greeting),
-    });
+    let result =
+        negotiate(&session, options).and_then(|mut negotiated| match negotiated.source.take() {
+            Some(source) => stream::run(&session, options, negotiated, &source),
+            None => run(&session, options, negotiated),
+        });
     options.rate.release();
-    match &result {
-        Ok(_) => session.connection.close(close::DONE, ""),
-        Err(error) => session.fail(error.clone()),
-    }
-    result
-}
-
-/// The control stream after Fetch and Offer.
-struct Greeting {
-    reader: ControlReader,
-    /// Kept in any case, so that the stream is not reset.
-    writer: ControlWriter,
-    offer: Offer,
-    /// What is sent, if it is one stream.
-    source: Option<StreamSource>,
+    session.conclude(result)
 }
 
 /// What the sender's threads share.
@@ -174,10 +179,11 @@ pub(crate) struct Sending<'a> {
     offer: &'a Offer,
     plan: Plan<Announced>,
     /// Questions about files that the receiver has old copies of.
-    asks: Asks,
-    turn: Turn,
-    pool: Pool,
-    contents: Mutex<Contents>,
+    asks: DeltaRequests,
+    shared_file: SharedFile,
+    demand: Demand,
+    pool: BufferPool,
+    contents: Mutex<ContentDigest>,
     /// Known when the manifest has been written.
     manifest_hash: OnceLock<[u8; 32]>,
     files: AtomicU64,
@@ -188,117 +194,22 @@ pub(crate) struct Sending<'a> {
     special: AtomicU64,
 }
 
-/// Hello, Fetch, Offer.
-fn greet(session: &Session, options: &SendOptions) -> Result<Greeting, TransferError> {
-    let accepted = session.wait_within(GREETING_TIMEOUT, session.connection.accept_stream())?;
-    let Some(accepted) = accepted else {
-        return Err(TransferError::NetworkLost { why: "the receiver said nothing".into() });
-    };
-    let (send, recv) = accepted.map_err(|reason| session.lost(&reason))?;
-    let (mut reader, mut writer) = (ControlReader::new(recv), ControlWriter::new(send));
-    match reader.next_within(session, GREETING_TIMEOUT)? {
-        Message::Hello(hello) if hello.role == 2 && hello.version >= 1 => {}
-        other => return Err(session.protocol(format!("{} instead of Hello", other.name()))),
-    }
-    let Fetch { instance, stream, .. } = match reader.next_within(session, GREETING_TIMEOUT)? {
-        Message::Fetch(fetch) if is_equal(&fetch.secret, &options.secret) => fetch,
-        Message::Fetch(_) => return Err(TransferError::WrongSecret),
-        other => return Err(session.protocol(format!("{} instead of Fetch", other.name()))),
-    };
-    let features = options.delta.then_some(FEATURE_DELTA);
-    writer.send(session, &Message::Hello(Hello { version: VERSION, role: 1, features }))?;
-    let (peer, remote) = (session.connection.peer(), session.connection.remote());
-    options.progress.connected(remote);
-    options.events.event(Event::Connected { peer, remote, instance });
-    let source = match &options.stream {
-        None if stream == Some(true) => only_file(options)?,
-        source => source.clone(),
-    };
-    let offer = match &source {
-        Some(source) => stream_offer(options, source),
-        None => offer(options)?,
-    };
-    options.progress.start(&offer);
-    writer.send(session, &Message::Offer(offer.clone()))?;
-    options.events.event(Event::Offer(&offer));
-    Ok(Greeting { reader, writer, offer, source })
-}
-
-/// Constant time, so that a secret cannot be guessed byte by byte.
-fn is_equal(a: &[u8; 16], b: &[u8; 16]) -> bool {
-    blake3::Hash::from_bytes(wraith_crypto::kdf::derive("wraith/1 secret comparison", a))
-        == blake3::Hash::from_bytes(wraith_crypto::kdf::derive("wraith/1 secret comparison", b))
-}
-
-fn offer(options: &SendOptions) -> Result<Offer, TransferError> {
-    let summary = options.survey()?;
-    let first =
-        options.paths.first().and_then(|path| wraith_files::root_name(path)).unwrap_or_default();
-    let mut name = first;
-    while name.len() > NAME_BYTES_MAX {
-        name.pop();
-    }
-    Ok(Offer {
-        transfer_id: crate::transfer_id(&options.secret),
-        name,
-        files: summary.files,
-        dirs: summary.dirs,
-        links: summary.symlinks,
-        bytes: summary.bytes,
-        largest: summary.largest,
-        data_streams: WORKERS,
-        stream: None,
-        left_out: Some(summary.skipped).filter(|&count| count > 0),
-    })
-}
-
-fn stream_offer(options: &SendOptions, source: &StreamSource) -> Offer {
-    let WalkSummary { files, bytes, largest, .. } = summary_of(source);
-    Offer {
-        transfer_id: crate::transfer_id(&options.secret),
-        name: source.offered_name().to_owned(),
-        files,
-        bytes,
-        largest,
-        data_streams: 1,
-        stream: Some(true),
-        ..Offer::default()
-    }
-}
-
-/// What is offered of a stream.
-fn summary_of(source: &StreamSource) -> WalkSummary {
-    let bytes = source.size().unwrap_or(0);
-    WalkSummary { files: 1, bytes, largest: bytes, ..WalkSummary::default() }
-}
-
-/// The one file that is offered, as a stream; None if it is not one file.
-fn only_file(options: &SendOptions) -> Result<Option<StreamSource>, TransferError> {
-    let [path] = options.paths.as_slice() else { return Ok(None) };
-    if !path.symlink_metadata().is_ok_and(|meta| meta.is_file()) {
-        return Ok(None);
-    }
-    StreamSource::of_file(path).map(Some).map_err(|error| TransferError::Disk {
-        role: Role::Sender,
-        what: format!("cannot read {}: {error}", path.display()),
-    })
-}
-
 fn run(
     session: &Session,
     options: &SendOptions,
-    greeting: Greeting,
+    negotiated: Negotiated,
 ) -> Result<SendReport, TransferError> {
-    let Greeting { mut reader, writer, offer, .. } = greeting;
+    let Negotiated { mut reader, writer, offer, .. } = negotiated;
     let writer = Mutex::new(writer);
     let sending = Sending {
         session,
         options,
         offer: &offer,
         plan: Plan::new(),
-        asks: Asks::default(),
-        turn: Turn::here(),
-        pool: Pool::default(),
+        asks: DeltaRequests::default(),
+        shared_file: SharedFile::new(),
+        demand: Demand::default(),
+        pool: BufferPool::default(),
         contents: Mutex::default(),
         manifest_hash: OnceLock::new(),
         files: AtomicU64::new(0),
@@ -309,36 +220,38 @@ fn run(
         special: AtomicU64::new(0),
     };
     // A long manifest fills the receiver's window while its user thinks.
-    session.set_patient(true);
-    let manifest_stream = open(session, 1)?;
-    let data_streams: Result<Vec<_>, _> = (0..WORKERS).map(|_| open(session, 2)).collect();
+    session.suspend_stall_check(true);
+    let manifest_stream = open(session, StreamKind::Manifest)?;
+    let data_streams: Result<Vec<_>, _> =
+        (0..WORKERS).map(|_| open(session, StreamKind::Data)).collect();
     let data_streams = data_streams?;
     let mut receipt = None;
     let stop = || {
         sending.plan.stop();
         sending.asks.stop();
         sending.pool.stop();
+        sending.shared_file.stop();
+        sending.demand.stop();
     };
     std::thread::scope(|scope| {
         let (sending, writer) = (&sending, &writer);
         scope.spawn(move || {
-            session.attend(stop, || manifest::write(sending, manifest_stream));
+            session.run_or_fail(|| manifest::write(sending, manifest_stream));
         });
         for stream in data_streams {
-            scope.spawn(move || session.attend(stop, || worker::work(sending, stream)));
+            scope.spawn(move || session.run_or_fail(|| worker::work(sending, stream)));
         }
         scope.spawn(move || session.watch(|| false, stop));
-        session.attend(stop, || {
-            let open_lanes = |count| {
+        session.run_or_fail(|| {
+            let open_parallel = |count| {
                 scope.spawn(move || {
-                    session.attend(stop, || lanes::open(scope, sending, writer, count, stop));
+                    session.run_or_fail(|| parallel::open(scope, sending, writer, count));
                 });
             };
-            receipt = Some(listen(sending, &mut reader, open_lanes)?);
+            receipt = Some(listen(sending, &mut reader, open_parallel)?);
             session.complete();
             // Before the streams are dropped: the receiver must see this and not broken streams.
             session.close(close::DONE, "");
-            stop();
             Ok(())
         });
     });
@@ -355,24 +268,24 @@ fn run(
         special: sending.special.load(Relaxed),
         receiver: session.connection.peer(),
         receipt,
-        lanes: session.used_lanes(),
+        connections: session.used_connections(),
         offer,
     })
 }
 
-/// Opens a stream whose first byte is `kind`.
-fn open(session: &Session, kind: u8) -> Result<SendStream, TransferError> {
+/// Opens a stream of this kind.
+fn open(session: &Session, kind: StreamKind) -> Result<SendStream, TransferError> {
     open_on(session, &session.connection, kind)
 }
 
 fn open_on(
     session: &Session,
     connection: &Connection,
-    kind: u8,
+    kind: StreamKind,
 ) -> Result<SendStream, TransferError> {
     let opened = session.wait(connection.open_stream());
     let (mut stream, _unused) = opened.map_err(|reason| session.lost(&reason))?;
-    block_on(stream.write_all(&[kind])).map_err(|error| session.write_failed(error))?;
+    block_on(stream.write_all(&[kind.byte()])).map_err(|error| session.write_failed(error))?;
     Ok(stream)
 }
 
@@ -380,23 +293,24 @@ fn open_on(
 fn listen(
     sending: &Sending<'_>,
     reader: &mut ControlReader,
-    open_lanes: impl FnOnce(usize),
+    open_parallel: impl FnOnce(usize),
 ) -> Result<Receipt, TransferError> {
     let session = sending.session;
     let mut accepted = false;
-    let mut open_lanes = Some(open_lanes);
+    let mut open_parallel = Some(open_parallel);
     loop {
         match reader.next(session)? {
-            Message::Accept(Accept { rate, lanes, .. }) if !accepted => {
+            Message::Accept(Accept { rate, parallel, .. }) if !accepted => {
                 sending.options.rate.ask(rate);
                 accepted = true;
                 // Before a file is begun.
-                let count = lanes::agreed(sending, lanes);
-                if let Some(open) = open_lanes.take().filter(|_| count > 0) {
-                    sending.turn.share();
+                let count = parallel::agreed(sending, parallel);
+                if let Some(open) = open_parallel.take().filter(|_| count > 0) {
+                    sending.shared_file.share();
                     open(count);
                 }
-                session.set_patient(false);
+                session.suspend_stall_check(false);
+                session.log_accept(false);
                 sending.options.events.event(Event::Accepted);
             }
             Message::Want(want) if accepted => {
@@ -405,8 +319,10 @@ fn listen(
                 }
                 sending.plan.decide(&want).map_err(|what| session.protocol(what))?;
             }
-            Message::Refine(refine) if accepted => sending.asks.deliver(Ask::Refine(refine)),
-            Message::Lack(lack) if accepted => sending.asks.deliver(Ask::Lack(lack)),
+            Message::Refine(refine) if accepted => {
+                sending.asks.deliver(DeltaRequest::Refine(refine))
+            }
+            Message::Lack(lack) if accepted => sending.asks.deliver(DeltaRequest::Lack(lack)),
             Message::Receipt(body) if accepted => {
                 let receipt = Receipt::from_body(&body);
                 check(sending, &receipt)?;

@@ -1,4 +1,4 @@
-//! What the sender still has to do: the entries it has announced, the wishes it has received, and the next piece of work.
+//! What the sender still has to do: the entries it has announced, the Wants it has received, and the next piece of work.
 //!
 //! Entries pass from *announced* to *wanted* (or are dropped) as Wants decide them in order, and leave when a worker
 //! takes them. Both together are bounded: the manifest waits ([`Plan::announce`]). A Want that names an entry twice, out of
@@ -7,11 +7,12 @@
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use wraith_core::RangeSet;
+use wraith_files::chunk_count;
 
 use crate::limits::{KEPT_ENTRIES_MAX, KEPT_PATH_BYTES_MAX};
-use crate::message::{Span, Want};
-use crate::session::lock;
+use crate::lock::lock;
+use crate::message::Want;
+use crate::wanted::{WantReader, Wanted};
 
 /// What the plan must know of an entry.
 pub(crate) trait Planned {
@@ -21,25 +22,14 @@ pub(crate) trait Planned {
     fn path_bytes(&self) -> usize;
 }
 
-/// How much of a file is wanted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Wish {
-    /// All of it.
-    Whole,
-    /// These chunks, and the root of all of it.
-    Chunks(RangeSet),
-    /// All of it, unless it has this root.
-    Unless([u8; 32]),
-    /// What an old copy lacks; nothing if the copy has this root.
-    Delta { unless: Option<[u8; 32]> },
-}
-
 /// A wanted file.
 #[derive(Debug)]
 pub(crate) struct Job<T> {
     pub(crate) entry: u32,
     pub(crate) item: T,
-    pub(crate) wish: Wish,
+    pub(crate) wanted: Wanted,
+    /// The receiver has an old copy of it, so only what that lacks is sent (SPEC §10.11).
+    pub(crate) delta: bool,
 }
 
 /// The shared plan; see the module.
@@ -94,14 +84,15 @@ impl<T: Planned> Plan<T> {
         if want.upto < state.decided || want.upto > announced {
             return Err("it decides entries that were not announced");
         }
-        let mut named = Named::new(want)?;
+        let mut named = WantReader::new(want)?;
         let first = state.decided;
         let mut jobs = Vec::new();
         // Two passes: judge, then apply.
         for (entry, item) in (first..want.upto).zip(&state.undecided) {
-            if let Some(wish) = named.take(entry)? {
+            if let Some((wanted, delta)) = named.take(entry)? {
                 let bytes = item.file_bytes().ok_or("it wants what is not a file")?;
-                jobs.push((entry, judge(wish, bytes)?));
+                judge(&wanted, delta, bytes)?;
+                jobs.push((entry, wanted, delta));
             }
         }
         if !named.is_exhausted() {
@@ -110,10 +101,10 @@ impl<T: Planned> Plan<T> {
         let mut jobs = jobs.into_iter().peekable();
         for entry in first..want.upto {
             let item = state.undecided.pop_front().expect("upto is at most what was announced");
-            match jobs.next_if(|(wanted, _)| *wanted == entry) {
-                Some((_, wish)) => {
+            match jobs.next_if(|(number, ..)| *number == entry) {
+                Some((_, wanted, delta)) => {
                     let entry = u32::try_from(entry).map_err(|_| "too many entries")?;
-                    state.wanted.push_back(Job { entry, item, wish });
+                    state.wanted.push_back(Job { entry, item, wanted, delta });
                 }
                 None => state.path_bytes -= item.path_bytes(),
             }
@@ -179,117 +170,28 @@ impl<T> State<T> {
     }
 }
 
-/// The entries a Want names, taken in ascending order from its three lists.
-struct Named<'a> {
-    whole: std::slice::Iter<'a, Span>,
-    /// What is left of the current span of `whole`.
-    current: std::ops::Range<u64>,
-    want: &'a Want,
-    part: usize,
-    compare: usize,
-    delta: usize,
-}
-
-impl<'a> Named<'a> {
-    fn new(want: &'a Want) -> Result<Self, &'static str> {
-        let whole = want.whole.iter();
-        let mut named = Self { whole, current: 0..0, want, part: 0, compare: 0, delta: 0 };
-        named.next_span()?;
-        Ok(named)
-    }
-
-    fn next_span(&mut self) -> Result<(), &'static str> {
-        if let Some(span) = self.whole.next() {
-            self.current = span_range(span)?;
-        }
-        Ok(())
-    }
-
-    /// What is wished of `entry`, if it is named.
-    fn take(&mut self, entry: u64) -> Result<Option<Wish>, &'static str> {
-        let mut wish = None;
-        if self.current.start == entry && !self.current.is_empty() {
-            self.current.start += 1;
-            if self.current.is_empty() {
-                self.next_span()?;
-            }
-            wish = Some(Wish::Whole);
-        }
-        if let Some(part) = self.want.parts.get(self.part).filter(|part| part.entry == entry) {
-            self.part += 1;
-            let chunks = ascending(&part.chunks)?;
-            if wish.replace(Wish::Chunks(chunks)).is_some() {
-                return Err("it wants an entry twice");
-            }
-        }
-        if let Some(compare) = self.want.compare.get(self.compare).filter(|c| c.entry == entry) {
-            self.compare += 1;
-            if wish.replace(Wish::Unless(compare.root)).is_some() {
-                return Err("it wants an entry twice");
-            }
-        }
-        if self.want.delta.get(self.delta) == Some(&entry) {
-            self.delta += 1;
-            wish = Some(match wish {
-                Some(Wish::Whole | Wish::Chunks(_)) => Wish::Delta { unless: None },
-                Some(Wish::Unless(root)) => Wish::Delta { unless: Some(root) },
-                Some(Wish::Delta { .. }) | None => {
-                    return Err("it has a copy of what it does not want");
-                }
-            });
-        }
-        Ok(wish)
-    }
-
-    fn is_exhausted(&self) -> bool {
-        self.current.is_empty()
-            && self.whole.len() == 0
-            && self.part == self.want.parts.len()
-            && self.compare == self.want.compare.len()
-            && self.delta == self.want.delta.len()
-    }
-}
-
-fn span_range(span: &Span) -> Result<std::ops::Range<u64>, &'static str> {
-    let end = span.first.checked_add(span.count).filter(|_| span.count > 0);
-    Ok(span.first..end.ok_or("it sends an empty or endless span")?)
-}
-
-/// Spans as a set; refused unless they ascend and do not overlap.
-fn ascending(spans: &[Span]) -> Result<RangeSet, &'static str> {
-    let mut set = RangeSet::new();
-    let mut end = 0;
-    for span in spans {
-        let range = span_range(span)?;
-        if range.start < end {
-            return Err("it wants chunks twice or out of order");
-        }
-        end = range.end;
-        set.insert(range);
-    }
-    Ok(set)
-}
-
-/// Checks a wish against the size of the file.
-fn judge(wish: Wish, bytes: u64) -> Result<Wish, &'static str> {
-    if let Wish::Chunks(chunks) = &wish {
-        let count = bytes.div_ceil(wraith_core::BLOCK_BYTES as u64);
+/// Checks what is wanted of a file against its size.
+fn judge(wanted: &Wanted, delta: bool, bytes: u64) -> Result<(), &'static str> {
+    if let Wanted::Chunks(chunks) = wanted {
+        let count = chunk_count(bytes);
         if count < 2 || chunks.last().is_some_and(|range| range.end > count) {
             return Err("it wants chunks that the file does not have");
         }
     }
-    if matches!(wish, Wish::Delta { .. }) && !crate::delta::suits(bytes) {
+    if delta && !crate::delta::suits(bytes) {
         return Err("it has an old copy of a file that is too small or too large for it");
     }
-    Ok(wish)
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::{Compare, Part};
+    use wraith_files::IntervalSet;
 
-    const CHUNK: u64 = wraith_core::BLOCK_BYTES as u64;
+    use crate::message::{Compare, Part, Span};
+
+    const CHUNK: u64 = wraith_files::CHUNK_BYTES as u64;
 
     /// A file of so many bytes, or not a file.
     #[derive(Debug, Clone, Copy)]
@@ -314,8 +216,9 @@ mod tests {
         Span { first, count }
     }
 
-    fn taken(plan: &Plan<Item>) -> Vec<(u32, Wish)> {
-        plan.take(|_| true).into_iter().map(|job| (job.entry, job.wish)).collect()
+    fn taken(plan: &Plan<Item>) -> Vec<(u32, Wanted, bool)> {
+        let jobs = plan.take(|_| true).into_iter();
+        jobs.map(|job| (job.entry, job.wanted, job.delta)).collect()
     }
 
     #[test]
@@ -329,13 +232,12 @@ mod tests {
             delta: vec![],
         };
         plan.decide(&want).unwrap();
-        let mut chunks = RangeSet::new();
-        chunks.insert(1..3);
+        let chunks: IntervalSet = std::iter::once(1..3).collect();
         let expected = [
-            (0, Wish::Whole),
-            (2, Wish::Whole),
-            (3, Wish::Chunks(chunks)),
-            (4, Wish::Unless([9; 32])),
+            (0, Wanted::Whole, false),
+            (2, Wanted::Whole, false),
+            (3, Wanted::Chunks(chunks), false),
+            (4, Wanted::Unless([9; 32]), false),
         ];
         assert_eq!(taken(&plan), expected);
         plan.decide(&Want { upto: 6, ..Want::default() }).unwrap();
@@ -376,7 +278,7 @@ mod tests {
             let plan = plan(&[size, None, size]);
             assert!(plan.decide(&lie).is_err(), "{lie:?}");
             plan.decide(&want(3, &[span(0, 1), span(2, 1)], &[], &[])).unwrap();
-            assert_eq!(taken(&plan), [(0, Wish::Whole), (2, Wish::Whole)]);
+            assert_eq!(taken(&plan), [(0, Wanted::Whole, false), (2, Wanted::Whole, false)]);
         }
         let small = plan(&[Some(CHUNK)]);
         assert!(small.decide(&want(1, &[], &[part(0, &[])], &[])).is_err());
@@ -394,9 +296,13 @@ mod tests {
             delta: vec![1, 2, 3],
         };
         plan.decide(&want).unwrap();
-        let delta = |unless| Wish::Delta { unless };
-        let expected =
-            [(0, Wish::Whole), (1, delta(None)), (2, delta(None)), (3, delta(Some([9; 32])))];
+        let chunks: IntervalSet = std::iter::once(1..3).collect();
+        let expected = [
+            (0, Wanted::Whole, false),
+            (1, Wanted::Whole, true),
+            (2, Wanted::Chunks(chunks), true),
+            (3, Wanted::Unless([9; 32]), true),
+        ];
         assert_eq!(taken(&plan), expected);
     }
 

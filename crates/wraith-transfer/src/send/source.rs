@@ -12,21 +12,18 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::limits::{KEPT_BYTES_MAX, PIECE_BYTES_MAX};
-use crate::session::lock;
+use crate::limits::KEPT_BYTES_MAX;
+use crate::lock::lock;
+use crate::record::STREAM_PIECE_BYTES_MAX;
 
 /// A piece smaller than this is copied, so that a writer of single bytes does not make each cost a whole buffer.
-const COPIED_BYTES_MAX: usize = PIECE_BYTES_MAX / 2;
+const COPIED_BYTES_MAX: usize = STREAM_PIECE_BYTES_MAX / 2;
 
 /// What a piece takes besides its bytes.
 const PIECE_OVERHEAD_BYTES: usize = 128;
-
-/// How often a thread that waits for the source looks whether its transfer is over.
-const GLANCE: Duration = Duration::from_millis(100);
 
 /// What [`StreamSource::next`] found.
 pub(crate) enum Next {
@@ -147,7 +144,7 @@ impl StreamSource {
         Ok(())
     }
 
-    /// Waits for the piece that begins at the byte `at`.
+    /// Waits for the piece that begins at the byte `at`, or until it `is_over`, which is told with [`Self::wake`].
     pub(crate) fn next(&self, at: u64, is_over: impl Fn() -> bool) -> Next {
         let mut state = lock(&self.0.state);
         loop {
@@ -170,8 +167,7 @@ impl StreamSource {
                 Some(Err(why)) => return Next::Failed(why.clone()),
                 None => {}
             }
-            let waited = self.0.changed.wait_timeout(state, GLANCE);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            state = self.0.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
@@ -189,7 +185,7 @@ impl Inner {
         let mut buffer = Vec::new();
         loop {
             self.wait_for_room();
-            buffer.resize(PIECE_BYTES_MAX, 0);
+            buffer.resize(STREAM_PIECE_BYTES_MAX, 0);
             let read = match input.read(&mut buffer) {
                 Ok(read) => read,
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
@@ -312,7 +308,7 @@ mod tests {
             let Next::Piece { bytes, .. } = source.next(at, || false) else { panic!("no piece") };
             at += bytes.len() as u64;
             let kept = lock(&source.0.state).kept_bytes;
-            assert!(kept < KEPT_BYTES_MAX + PIECE_BYTES_MAX + PIECE_OVERHEAD_BYTES);
+            assert!(kept < KEPT_BYTES_MAX + STREAM_PIECE_BYTES_MAX + PIECE_OVERHEAD_BYTES);
             source.confirm(at).unwrap();
         }
     }

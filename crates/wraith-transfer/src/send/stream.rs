@@ -10,16 +10,14 @@ use bytes::Bytes;
 use wraith_transport::{SendStream, block_on};
 
 use super::source::{Next, StreamSource};
-use super::{Greeting, SendOptions, SendReport, open};
-use crate::contents::Contents;
+use super::{Negotiated, SendOptions, SendReport, open};
+use crate::content_digest::ContentDigest;
 use crate::error::{TransferError, close};
 use crate::events::{Event, FileStatus};
 use crate::message::{Accept, Message, Offer};
-use crate::receipt::Receipt;
+use crate::receipt::{Receipt, no_manifest_hash};
 use crate::session::Session;
-
-/// First byte of the stream.
-pub(crate) const KIND: u8 = 3;
+use crate::stream_kind::StreamKind;
 
 /// What the threads share.
 struct Sending<'a> {
@@ -35,36 +33,35 @@ struct Sending<'a> {
 pub(super) fn run(
     session: &Session,
     options: &SendOptions,
-    mut greeting: Greeting,
+    mut negotiated: Negotiated,
     source: &StreamSource,
 ) -> Result<SendReport, TransferError> {
-    session.set_patient(true);
-    let offer = &greeting.offer;
-    let at = match greeting.reader.next(session)? {
+    session.suspend_stall_check(true);
+    let offer = &negotiated.offer;
+    let at = match negotiated.reader.next(session)? {
         Message::Accept(Accept { have, rate, .. }) => {
             options.rate.ask(rate);
             have.unwrap_or(0)
         }
         other => return Err(session.protocol(format!("an unexpected {}", other.name()))),
     };
+    session.log_accept(at > 0);
     options.events.event(Event::Accepted);
     source.resume_at(at).map_err(|what| TransferError::Other { what: what.into() })?;
     options.progress.add_found(at);
     options.progress.set_current(&source.name());
-    let stream = open(session, KIND)?;
+    let stream = open(session, StreamKind::Bytes)?;
     let sending = Sending { session, options, source, offer, ended: OnceLock::new() };
-    let (sending, reader) = (&sending, &mut greeting.reader);
-    let stop = || source.wake();
+    let (sending, reader) = (&sending, &mut negotiated.reader);
     let mut receipt = None;
     std::thread::scope(|scope| {
-        scope.spawn(move || session.watch(|| false, stop));
-        scope.spawn(move || session.attend(stop, || write(sending, stream, at)));
-        session.attend(stop, || {
+        scope.spawn(|| session.watch(|| false, || source.wake()));
+        scope.spawn(move || session.run_or_fail(|| write(sending, stream, at)));
+        session.run_or_fail(|| {
             receipt = Some(listen(sending, reader)?);
             session.complete();
             // Before the stream is dropped: the receiver must see this and not a broken stream.
             session.connection.close(close::DONE, "");
-            stop();
             Ok(())
         });
     });
@@ -78,7 +75,7 @@ pub(super) fn run(
         bytes: receipt.bytes,
         bytes_moved: receipt.bytes.saturating_sub(at),
         wire_bytes: session.wire_bytes(),
-        lanes: 1,
+        connections: 1,
         failed: receipt.failed,
         left_out: 0,
         special: 0,
@@ -146,10 +143,10 @@ fn check(sending: &Sending<'_>, receipt: &Receipt) -> Result<(), TransferError> 
         return Err(session.protocol("a receipt before everything was sent"));
     };
     let offered = receipt.transfer_id == sending.offer.transfer_id;
-    if !offered || receipt.manifest != manifest() {
+    if !offered || receipt.manifest != no_manifest_hash() {
         return Err(session.protocol("a receipt for something else"));
     }
-    let mut contents = Contents::new();
+    let mut contents = ContentDigest::new();
     contents.add(0, &root);
     if receipt.contents != contents.digest() || receipt.bytes != total || receipt.failed != 0 {
         let what = "the receiver's content is not what was sent".into();
@@ -164,9 +161,4 @@ fn check(sending: &Sending<'_>, receipt: &Receipt) -> Result<(), TransferError> 
         root: Some(root),
     });
     Ok(())
-}
-
-/// In place of the manifest hash: a stream has no entries.
-pub(crate) fn manifest() -> [u8; 32] {
-    *blake3::hash(b"").as_bytes()
 }

@@ -1,55 +1,35 @@
 //! A worker of the sender: takes work from the plan, reads and hashes it, and writes it to its own data stream.
 //!
 //! Small files travel in batches, one buffer and one write for as many as fit into 256 KiB. Larger files are shared where
-//! there are cores for it ([`Turn`](super::turn::Turn)): each worker claims the next chunk. What a record says is entered in the books
+//! there are cores for it ([`SharedFile`](super::shared_file::SharedFile)): each worker claims the next chunk. What a record says is entered in the books
 //! ([`Sending::contents`]) before the record is written, because the receipt may come right after it.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
-use wraith_core::{BLOCK_BYTES, RangeSet};
-use wraith_files::{
-    Root, RootBuilder, Run, SourceFile, chunk_cv, chunk_len, small_root, zero_chunk_cv,
-};
+use wraith_files::{Root, chunk_cv, chunk_len, small_root, zero_chunk_cv};
 use wraith_transport::SendStream;
 
 use super::Sending;
-use super::big::{Claim, Claims};
+use super::large_file::{Active, Claim, LargeFile, ending_of, unless_of};
 use super::manifest::Announced;
-use super::plan::{Job, Planned, Wish};
+use super::plan::{Job, Planned};
+use crate::buffer_pool::{BUFFER_BYTES, Buffer, HEAD_ROOM};
 use crate::error::TransferError;
 use crate::events::{Event, FileStatus};
-use crate::limits::{PULSE_CHUNKS, WHOLE_BYTES_MAX};
-use crate::pool::{BUFFER_BYTES, Buffer, HEAD_ROOM};
-use crate::record::{Ending, HEADER_BYTES_MAX, Header, WHOLE_HEADER_BYTES};
-use crate::session::lock;
+use crate::limits::PULSE_CHUNKS;
+use crate::lock::lock;
+use crate::record::{Ending, HEADER_BYTES_MAX, Header, RECORD_BODY_BYTES_MAX, WHOLE_HEADER_BYTES};
+use crate::wanted::Wanted;
 
 /// Files in one batch: enough to make the hand-over cheap, few enough that both workers get some.
 const BATCH_FILES_MAX: usize = 64;
 
-/// A file of several chunks that is being sent.
-pub(crate) struct Big {
-    job: Mutex<Option<Job<Announced>>>,
-    entry: u32,
-    size: u64,
-    unless: Option<[u8; 32]>,
-    source: SourceFile,
-    claims: Claims,
-    /// Chunks sent, as data or as holes.
-    sent: AtomicU64,
-    root: Mutex<RootBuilder>,
-    /// Why it cannot be completed, once known.
-    broken: Mutex<Option<Ending>>,
-}
-
-/// A file whose chunks are being claimed.
-pub(crate) type Active = Arc<Big>;
-
 enum Task {
     Batch(Vec<Job<Announced>>),
-    Chunks(Arc<Big>, Claim),
+    Chunks(Arc<LargeFile>, Claim),
     /// A large file of which the receiver has an old copy, and the root of that where it may be the same.
     Delta(Job<Announced>, Option<Root>),
     /// A large file that cannot be opened, or is another one now.
@@ -63,7 +43,7 @@ pub(crate) fn work(sending: &Sending<'_>, stream: SendStream) -> Result<(), Tran
     while let Some(task) = next_task(sending, &mut own) {
         match task {
             Task::Batch(jobs) => worker.send_batch(jobs)?,
-            Task::Chunks(big, claim) => worker.send_chunks(&big, claim)?,
+            Task::Chunks(large, claim) => worker.send_chunks(&large, claim)?,
             Task::Delta(job, unless) => worker.send_delta(job, unless)?,
             Task::Lost(job, ending) => worker.end(&job, ending, 0)?,
         }
@@ -71,24 +51,26 @@ pub(crate) fn work(sending: &Sending<'_>, stream: SendStream) -> Result<(), Tran
     Ok(())
 }
 
-/// Works on the chunks of large files only, until the transfer is over: for a stream on a lane.
+/// Works on the chunks of large files only, until the transfer is over: for a stream on a parallel connection.
 pub(crate) fn help(sending: &Sending<'_>, stream: SendStream) -> Result<(), TransferError> {
     let mut worker = Worker { sending, stream };
-    while let Some((big, claim)) = sending.turn.help(|| sending.session.is_over(), next_chunk) {
-        worker.send_chunks(&big, claim)?;
+    while let Some((large, claim)) =
+        sending.shared_file.help(|| sending.session.is_over(), next_chunk)
+    {
+        worker.send_chunks(&large, claim)?;
     }
     Ok(())
 }
 
-/// The next thing to do. Workers take turns: whoever waits for the plan holds the turn. `own` is the large file that the
+/// The next thing to do. Whoever waits for the plan holds the lock of the shared file. `own` is the large file that the
 /// caller works on alone.
 fn next_task(sending: &Sending<'_>, own: &mut Option<Active>) -> Option<Task> {
-    if let Some((big, claim)) = next_chunk(own) {
-        return Some(Task::Chunks(big, claim));
+    if let Some((large, claim)) = next_chunk(own) {
+        return Some(Task::Chunks(large, claim));
     }
-    let mut turn = sending.turn.take();
-    if let Some((big, claim)) = next_chunk(&mut turn) {
-        return Some(Task::Chunks(big, claim));
+    let mut shared = sending.shared_file.take();
+    if let Some((large, claim)) = next_chunk(&mut shared) {
+        return Some(Task::Chunks(large, claim));
     }
     let (mut files, mut room) = (0, BUFFER_BYTES - HEAD_ROOM + WHOLE_HEADER_BYTES);
     let mut jobs = sending.plan.take(|job| {
@@ -100,86 +82,37 @@ fn next_task(sending: &Sending<'_>, own: &mut Option<Active>) -> Option<Task> {
         fits
     });
     let first = jobs.first()?;
-    if first.item.file_bytes().unwrap_or(0) <= WHOLE_BYTES_MAX as u64 {
+    if first.item.file_bytes().unwrap_or(0) <= RECORD_BODY_BYTES_MAX as u64 {
         return Some(Task::Batch(jobs));
     }
     let job = jobs.pop().expect("a large file is alone: nothing fits beside it");
-    if let Wish::Delta { unless } = job.wish {
+    if job.delta {
+        let unless = unless_of(&job.wanted);
         return Some(Task::Delta(job, unless));
     }
-    match Big::open(job) {
-        Ok(big) => {
-            let big = Arc::new(big);
-            let claim = big.claims.next().expect("a large file has chunks");
-            sending.turn.place(turn, own, Arc::clone(&big));
-            sending.options.progress.begin_file(big.entry, &big.name(), 0, big.size);
-            Some(Task::Chunks(big, claim))
+    match LargeFile::open(job) {
+        Ok(large) => {
+            let large = Arc::new(large);
+            let claim = large.claims.next().expect("a large file has chunks");
+            sending.shared_file.put(shared, own, Arc::clone(&large));
+            sending.options.progress.begin_file(large.entry, &large.name(), 0, large.size);
+            Some(Task::Chunks(large, claim))
         }
         Err(lost) => Some(Task::Lost(lost.0, lost.1)),
     }
 }
 
 /// The next chunks of the file in `slot`; forgets it when there are none.
-fn next_chunk(slot: &mut Option<Active>) -> Option<(Arc<Big>, Claim)> {
-    let big = slot.as_ref()?;
-    let claim = big.claims.next();
+fn next_chunk(slot: &mut Option<Active>) -> Option<(Arc<LargeFile>, Claim)> {
+    let large = slot.as_ref()?;
+    let claim = large.claims.next();
     match claim {
-        Some(claim) => Some((Arc::clone(big), claim)),
+        Some(claim) => Some((Arc::clone(large), claim)),
         None => {
             *slot = None;
             None
         }
     }
-}
-
-impl Big {
-    fn open(job: Job<Announced>) -> Result<Self, Box<(Job<Announced>, Ending)>> {
-        let size = job.item.file_bytes().unwrap_or(0);
-        let source = match job.item.found.open() {
-            Ok(source) => source,
-            Err(error) => return Err(Box::new((job, ending_of(&error)))),
-        };
-        let holes = if job.item.is_sparse() { holes(&source) } else { RangeSet::new() };
-        let unless = match job.wish {
-            Wish::Unless(root) => Some(root),
-            _ => None,
-        };
-        let claims = Claims::new(size.div_ceil(BLOCK_BYTES as u64), job.wish.clone(), holes);
-        Ok(Self {
-            entry: job.entry,
-            size,
-            unless,
-            source,
-            claims,
-            sent: AtomicU64::new(0),
-            root: Mutex::new(RootBuilder::new()),
-            broken: Mutex::new(None),
-            job: Mutex::new(Some(job)),
-        })
-    }
-
-    fn name(&self) -> String {
-        lock(&self.job).as_ref().map(|job| job.item.name()).unwrap_or_default()
-    }
-
-    fn break_off(&self, ending: Ending) {
-        lock(&self.broken).get_or_insert(ending);
-    }
-
-    fn is_broken(&self) -> bool {
-        lock(&self.broken).is_some()
-    }
-}
-
-/// Chunks of `source` that lie in holes from end to end.
-fn holes(source: &SourceFile) -> RangeSet {
-    let mut chunks = RangeSet::new();
-    for run in source.runs() {
-        if let Run::Hole(hole) = run {
-            chunks.insert(hole);
-        }
-    }
-    chunks
 }
 
 pub(super) struct Worker<'a> {
@@ -205,7 +138,7 @@ impl Worker<'_> {
             match self.sending.options.progress.at_disk(|| read_small(job, into)) {
                 Ok(()) => {
                     let root = small_root(&buffer.bytes()[body.clone()]);
-                    if job.wish == Wish::Unless(root) {
+                    if job.wanted == Wanted::Unless(root) {
                         self.settle(job.entry, &job.item, Ending::Identical, Some(root));
                         Header::End {
                             entry: job.entry,
@@ -237,42 +170,47 @@ impl Worker<'_> {
     }
 
     /// Does what was claimed of a large file; ends the file if it was the last of it.
-    fn send_chunks(&mut self, big: &Big, claim: Claim) -> Result<(), TransferError> {
+    fn send_chunks(&mut self, large: &LargeFile, claim: Claim) -> Result<(), TransferError> {
         let worked = match claim {
             // The rest of a broken file is claimed and settled in silence.
-            _ if big.is_broken() => Ok(()),
-            Claim::Send(chunk) => self.send_chunk(big, chunk, true),
-            Claim::Hash(chunk) => self.send_chunk(big, chunk, false),
-            Claim::Hole { first, count, send } => self.send_hole(big, first..first + count, send),
+            _ if large.is_broken() => Ok(()),
+            Claim::Send(chunk) => self.send_chunk(large, chunk, true),
+            Claim::Hash(chunk) => self.send_chunk(large, chunk, false),
+            Claim::Hole { first, count, send } => self.send_hole(large, first..first + count, send),
         };
         worked?;
-        if big.claims.settle(claim) { self.end_big(big) } else { Ok(()) }
+        if large.claims.settle(claim) { self.end_large(large) } else { Ok(()) }
     }
 
-    fn send_chunk(&mut self, big: &Big, chunk: u64, send: bool) -> Result<(), TransferError> {
-        let len = chunk_len(big.size, chunk);
+    fn send_chunk(
+        &mut self,
+        large: &LargeFile,
+        chunk: u64,
+        send: bool,
+    ) -> Result<(), TransferError> {
+        let len = chunk_len(large.size, chunk);
         let mut buffer = self.take_buffer()?;
         let bytes = &mut buffer.bytes()[HEAD_ROOM..HEAD_ROOM + len];
         let progress = &self.sending.options.progress;
-        if let Err(error) = progress.at_disk(|| big.source.read_chunk(chunk, bytes)) {
-            big.break_off(ending_of(&error));
+        if let Err(error) = progress.at_disk(|| large.source.read_chunk(chunk, bytes)) {
+            large.break_off(ending_of(&error));
             return Ok(());
         }
         let cv = chunk_cv(chunk, &[bytes]);
-        lock(&big.root).set(chunk, cv);
+        lock(&large.root).set(chunk, cv);
         if !send {
-            progress.add_found_of(big.entry, len as u64);
+            progress.add_found_of(large.entry, len as u64);
             return if (chunk + 1).is_multiple_of(PULSE_CHUNKS) {
-                self.pulse(big, chunk + 1)
+                self.pulse(large, chunk + 1)
             } else {
                 Ok(())
             };
         }
-        progress.add_bytes_of(big.entry, len as u64);
-        big.sent.fetch_add(1, Relaxed);
+        progress.add_bytes_of(large.entry, len as u64);
+        large.sent.fetch_add(1, Relaxed);
         self.sending.bytes_moved.fetch_add(len as u64, Relaxed);
         let mut header = Vec::with_capacity(HEAD_ROOM);
-        Header::Chunk { entry: big.entry, index: chunk, len: len as u32, cv }.encode(&mut header);
+        Header::Chunk { entry: large.entry, index: chunk, len: len as u32, cv }.encode(&mut header);
         let start = HEAD_ROOM - header.len();
         buffer.bytes()[start..HEAD_ROOM].copy_from_slice(&header);
         self.write(buffer.freeze(start..HEAD_ROOM + len))
@@ -288,7 +226,7 @@ impl Worker<'_> {
 
     fn send_hole(
         &mut self,
-        big: &Big,
+        large: &LargeFile,
         chunks: Range<u64>,
         send: bool,
     ) -> Result<(), TransferError> {
@@ -296,51 +234,51 @@ impl Worker<'_> {
             if self.sending.session.is_over() {
                 return Err(self.sending.session.stopped());
             }
-            let len = chunk_len(big.size, chunk);
+            let len = chunk_len(large.size, chunk);
             let cv = zero_chunk_cv(chunk, len);
-            lock(&big.root).set(chunk, cv);
+            lock(&large.root).set(chunk, cv);
             let progress = &self.sending.options.progress;
             if send {
-                progress.add_bytes_of(big.entry, len as u64);
+                progress.add_bytes_of(large.entry, len as u64);
             } else {
-                progress.add_found_of(big.entry, len as u64);
+                progress.add_found_of(large.entry, len as u64);
             }
         }
         if !send {
-            return self.pulse(big, chunks.end);
+            return self.pulse(large, chunks.end);
         }
         let (first, count) = (chunks.start, chunks.end - chunks.start);
-        big.sent.fetch_add(count, Relaxed);
-        self.write_header(Header::Hole { entry: big.entry, first, count })
+        large.sent.fetch_add(count, Relaxed);
+        self.write_header(Header::Hole { entry: large.entry, first, count })
     }
 
-    fn pulse(&mut self, big: &Big, chunks: u64) -> Result<(), TransferError> {
-        self.write_header(Header::Pulse { entry: big.entry, chunks })
+    fn pulse(&mut self, large: &LargeFile, chunks: u64) -> Result<(), TransferError> {
+        self.write_header(Header::Pulse { entry: large.entry, chunks })
     }
 
     /// All chunks are settled: says how the file ended.
-    fn end_big(&mut self, big: &Big) -> Result<(), TransferError> {
-        let Some(job) = lock(&big.job).take() else { return Ok(()) };
-        self.sending.options.progress.end_file(big.entry);
-        let broken = *lock(&big.broken);
+    fn end_large(&mut self, large: &LargeFile) -> Result<(), TransferError> {
+        let Some(job) = lock(&large.job).take() else { return Ok(()) };
+        self.sending.options.progress.end_file(large.entry);
+        let broken = *lock(&large.broken);
         if let Some(ending) = broken {
-            return self.end(&job, ending, big.sent.load(Relaxed));
+            return self.end(&job, ending, large.sent.load(Relaxed));
         }
-        if !big.source.unchanged() {
-            return self.end(&job, Ending::Changed, big.sent.load(Relaxed));
+        if !large.source.unchanged() {
+            return self.end(&job, Ending::Changed, large.sent.load(Relaxed));
         }
-        let root = lock(&big.root).finish(big.size).expect("every chunk was settled");
-        let ending = match big.unless {
+        let root = lock(&large.root).finish(large.size).expect("every chunk was settled");
+        let ending = match large.unless {
             Some(theirs) if theirs == root => Ending::Identical,
             Some(_) => {
                 // Only hashed so far; now it is wanted.
-                self.sending.plan.put_back(Job { wish: Wish::Whole, ..job });
+                self.sending.plan.put_back(Job { wanted: Wanted::Whole, ..job });
                 return Ok(());
             }
             None => Ending::Complete,
         };
         self.settle(job.entry, &job.item, ending, Some(root));
-        let chunks = big.sent.load(Relaxed);
+        let chunks = large.sent.load(Relaxed);
         self.write_header(Header::End { entry: job.entry, ending, chunks, root })
     }
 
@@ -373,7 +311,7 @@ impl Worker<'_> {
             sending.failed.fetch_add(1, Relaxed);
         }
         let progress = &sending.options.progress;
-        if bytes <= WHOLE_BYTES_MAX as u64 {
+        if bytes <= RECORD_BODY_BYTES_MAX as u64 {
             progress.add_bytes(bytes);
         }
         progress.add_files(1);
@@ -399,6 +337,7 @@ impl Worker<'_> {
         let written = session.wait(self.stream.write_chunks([bytes]));
         written.map_err(|error| session.write_failed(error))?;
         session.moved(len);
+        self.sending.demand.measure(self.sending);
         Ok(())
     }
 }
@@ -408,11 +347,4 @@ fn read_small(job: &Job<Announced>, out: &mut [u8]) -> Result<(), Ending> {
     let source = job.item.found.open().map_err(|error| ending_of(&error))?;
     source.read_chunk(0, out).map_err(|error| ending_of(&error))?;
     if source.unchanged() { Ok(()) } else { Err(Ending::Changed) }
-}
-
-pub(super) fn ending_of(error: &wraith_files::Error) -> Ending {
-    match error {
-        wraith_files::Error::Changed { .. } => Ending::Changed,
-        _ => Ending::Unreadable,
-    }
 }

@@ -150,6 +150,9 @@ impl Established {
             Event::Datagram(datagram) => {
                 self.shared.update(|state| state.push_datagram(datagram));
             }
+            Event::ObservedAddress(address) => {
+                self.shared.update(|state| state.observed = Some(address));
+            }
             // The first two are told by other calls.
             Event::Connected | Event::PathChanged { .. } | Event::Closed(_) => {}
         }
@@ -266,7 +269,7 @@ fn pump_recv(core: &mut Connection, now: Time, stream: &StreamShared, streams: u
     }
     while queue.has_room() {
         match core.read(now, stream.id) {
-            Ok(Read::Chunk(chunk)) => queue.push(chunk),
+            Ok(Read::Slice(chunk)) => queue.push(chunk),
             Ok(Read::Finished) => queue.set_finished(),
             Ok(Read::Blocked) => break,
             Err(error) => queue.fail(error.into()),
@@ -282,7 +285,7 @@ fn drain_recv(core: &mut Connection, now: Time, stream: &StreamShared) {
     let mut queue = lock(&stream.recv);
     while !queue.is_over() {
         match core.read(now, stream.id) {
-            Ok(Read::Chunk(chunk)) => queue.push(chunk),
+            Ok(Read::Slice(chunk)) => queue.push(chunk),
             Ok(Read::Finished) => queue.set_finished(),
             Err(StreamError::Reset(code)) => queue.fail(ReadError::Reset(code)),
             Ok(Read::Blocked) | Err(_) => break,

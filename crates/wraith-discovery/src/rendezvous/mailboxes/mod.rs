@@ -1,12 +1,12 @@
-//! The state of a rendezvous server, without sockets or a clock: who waits at which number, and who is told what.
+//! The state of a rendezvous server, without sockets or a clock: who waits at which nameplate, and who is told what.
 //!
-//! A connection is *new* until its first frame, then a *holder*, who waits at a number, or a *guest*, who joined one.
+//! A connection is *new* until its first frame, then a *creator*, who waits at a nameplate, or a *joiner*, who joined one.
 //!
-//! Invariants: everything is bounded by the constants here, in [`peers`] and in [`numbers`]; a number belongs to one holder at
-//! a time; a number that was closed stays closed for a while, so that who comes late learns why and does not meet somebody
+//! Invariants: everything is bounded by the constants here, in [`peers`] and in [`nameplates`]; a nameplate belongs to one creator at
+//! a time; a nameplate that was closed stays closed for a while, so that who comes late learns why and does not meet somebody
 //! else; nothing is sent to a connection that did not ask.
 
-mod numbers;
+mod nameplates;
 mod peers;
 #[cfg(test)]
 mod tests;
@@ -16,19 +16,19 @@ use std::time::{Duration, Instant};
 
 use super::frame::{ClientFrame, No, ServerFrame};
 use crate::rates::{Limit, Rates, Source};
-use numbers::Numbers;
+use nameplates::Nameplates;
 use peers::{Peers, Role};
 
-/// Guests at one number at once. One is the rule; the others are mistakes or attacks.
-const MAX_GUESTS: usize = 8;
-/// Frames of a connection in all: a guest needs three, and asks twice a second while nobody waits there; a holder pings
+/// Joiners at one nameplate at once. One is the rule; the others are mistakes or attacks.
+const MAX_JOINERS: usize = 8;
+/// Frames of a connection in all: a joiner needs three, and asks twice a second while nobody waits there; a creator pings
 /// and answers. Enough for either, and the end of one that only makes noise.
 const MAX_FRAMES: u32 = 20_000;
-/// Frames of a guest that has joined.
-const MAX_GUEST_FRAMES: u32 = 8;
+/// Frames of a joiner that has joined.
+const MAX_JOINER_FRAMES: u32 = 8;
 
-/// Numbers one address may open and join: at once, for a family behind one router or a person who mistypes, and then thirty
-/// a minute, so that trying all numbers of three digits takes half an hour.
+/// Nameplates one address may open and join: at once, for a family behind one router or a person who mistypes, and then thirty
+/// a minute, so that trying all nameplates of three digits takes half an hour.
 const RATE: Limit = Limit { burst: 30, refill: Duration::from_secs(2), addresses: 8192 };
 
 /// Names a connection; never used twice.
@@ -46,15 +46,15 @@ pub enum Action {
 #[derive(Debug)]
 pub struct Mailboxes {
     peers: Peers,
-    numbers: Numbers,
+    nameplates: Nameplates,
     rates: Rates,
 }
 
 impl Mailboxes {
-    /// `seed` is any random number; numbers are handed out from it on when a wish cannot be met.
+    /// `seed` is any random number; nameplates are handed out from it on when a wish cannot be met.
     pub fn new(seed: u32) -> Self {
-        let (peers, numbers) = (Peers::default(), Numbers::new(seed));
-        Self { peers, numbers, rates: Rates::new(RATE) }
+        let (peers, nameplates) = (Peers::default(), Nameplates::new(seed));
+        Self { peers, nameplates, rates: Rates::new(RATE) }
     }
 
     /// A connection came. False if it must go again at once.
@@ -72,35 +72,38 @@ impl Mailboxes {
         }
         let (role, source) = (peer.role, Source::of(peer.seen.ip()));
         match (frame, role) {
-            (Some(ClientFrame::Open { number, exact }), Role::New | Role::Holder { .. }) => {
+            (Some(ClientFrame::Open { nameplate, exact }), Role::New | Role::Creator { .. }) => {
                 if !self.rates.allow(source, now) {
                     return refuse(id, No::TooFast);
                 }
-                self.open(now, id, number, exact)
+                self.open(now, id, nameplate, exact)
             }
-            (Some(ClientFrame::Join { number, message }), Role::New | Role::Asking) => {
+            (Some(ClientFrame::Join { nameplate, message }), Role::New | Role::Asking) => {
                 if !self.rates.allow(source, now) {
                     return vec![Action::Send(id, ServerFrame::No(No::TooFast))];
                 }
-                self.join(now, id, number, message)
+                self.join(now, id, nameplate, message)
             }
-            (Some(ClientFrame::Tell { guest, message }), Role::Holder { number }) => {
-                let guests = self.numbers.get(number).map_or(&[][..], |held| &held.guests);
-                let to = guests.iter().find(|(theirs, _)| *theirs == guest);
-                let told = ServerFrame::Told { guest: 0, message };
+            (Some(ClientFrame::Tell { joiner, message }), Role::Creator { nameplate }) => {
+                let joiners = self.nameplates.get(nameplate).map_or(&[][..], |held| &held.joiners);
+                let to = joiners.iter().find(|(theirs, _)| *theirs == joiner);
+                let told = ServerFrame::Told { joiner: 0, message };
                 to.map(|(_, to)| Action::Send(*to, told)).into_iter().collect()
             }
-            (Some(ClientFrame::Tell { message, .. }), Role::Guest { number, guest, frames }) => {
-                if frames >= MAX_GUEST_FRAMES {
+            (
+                Some(ClientFrame::Tell { message, .. }),
+                Role::Joiner { nameplate, joiner, frames },
+            ) => {
+                if frames >= MAX_JOINER_FRAMES {
                     return vec![Action::Close(id)];
                 }
-                peer.role = Role::Guest { number, guest, frames: frames + 1 };
-                let holder = self.numbers.get(number).map(|held| held.holder);
-                let told = ServerFrame::Told { guest, message };
-                holder.map(|to| Action::Send(to, told)).into_iter().collect()
+                peer.role = Role::Joiner { nameplate, joiner, frames: frames + 1 };
+                let creator = self.nameplates.get(nameplate).map(|held| held.creator);
+                let told = ServerFrame::Told { joiner, message };
+                creator.map(|to| Action::Send(to, told)).into_iter().collect()
             }
-            (Some(ClientFrame::Close(why)), Role::Holder { number }) => {
-                let mut actions = self.vacate(now, number, No::after(why));
+            (Some(ClientFrame::Close(why)), Role::Creator { nameplate }) => {
+                let mut actions = self.vacate(now, nameplate, No::after(why));
                 actions.push(Action::Close(id));
                 actions
             }
@@ -114,87 +117,92 @@ impl Mailboxes {
         let Some(peer) = self.peers.disconnected(id) else { return Vec::new() };
         match peer.role {
             Role::New | Role::Asking => Vec::new(),
-            Role::Holder { number } => self.vacate(now, number, No::Nobody),
-            Role::Guest { number, guest, .. } => {
-                let Some(held) = self.numbers.get_mut(number) else { return Vec::new() };
-                held.guests.retain(|(_, theirs)| *theirs != id);
-                vec![Action::Send(held.holder, ServerFrame::Left { guest })]
+            Role::Creator { nameplate } => self.vacate(now, nameplate, No::Nobody),
+            Role::Joiner { nameplate, joiner, .. } => {
+                let Some(held) = self.nameplates.get_mut(nameplate) else { return Vec::new() };
+                held.joiners.retain(|(_, theirs)| *theirs != id);
+                vec![Action::Send(held.creator, ServerFrame::Left { joiner })]
             }
         }
     }
 
+    /// Whether there is nothing that time could change.
+    pub fn is_at_rest(&self) -> bool {
+        self.peers.is_empty() && self.nameplates.are_none_closed()
+    }
+
     /// Ends what has taken too long. To be called about once a second.
     pub fn tick(&mut self, now: Instant) -> Vec<Action> {
-        self.numbers.tick(now);
+        self.nameplates.tick(now);
         self.peers.late(now).map(Action::Close).collect()
     }
 
     fn open(&mut self, now: Instant, id: Id, wish: u32, exact: bool) -> Vec<Action> {
         let mut actions = Vec::new();
-        if let Some(Role::Holder { number }) = self.peers.get(id).map(|peer| peer.role) {
-            if number == wish {
+        if let Some(Role::Creator { nameplate }) = self.peers.get(id).map(|peer| peer.role) {
+            if nameplate == wish {
                 return refuse(id, No::Senseless);
             }
-            actions = self.vacate(now, number, No::Nobody);
+            actions = self.vacate(now, nameplate, No::Nobody);
         }
-        let number = match self.numbers.free(wish, exact) {
-            Ok(number) => number,
+        let nameplate = match self.nameplates.free(wish, exact) {
+            Ok(nameplate) => nameplate,
             Err(why) => {
                 actions.extend(refuse(id, why));
                 return actions;
             }
         };
         let Some(peer) = self.peers.get_mut(id) else { return actions };
-        peer.role = Role::Holder { number };
-        // The time begins now: what a guest or a new connection may take is no measure for a holder.
+        peer.role = Role::Creator { nameplate };
+        // The time begins now: what a joiner or a new connection may take is no measure for a creator.
         peer.since = now;
-        self.numbers.open(number, id);
-        actions.push(Action::Send(id, ServerFrame::Opened { number, seen: peer.seen }));
+        self.nameplates.open(nameplate, id);
+        actions.push(Action::Send(id, ServerFrame::Opened { nameplate, seen: peer.seen }));
         actions
     }
 
-    fn join(&mut self, now: Instant, id: Id, number: u32, message: Vec<u8>) -> Vec<Action> {
+    fn join(&mut self, now: Instant, id: Id, nameplate: u32, message: Vec<u8>) -> Vec<Action> {
         let Some(peer) = self.peers.get_mut(id) else { return Vec::new() };
-        let Some(held) = self.numbers.get_mut(number) else {
+        let Some(held) = self.nameplates.get_mut(nameplate) else {
             // Only the first question begins the time that asking may take.
             if peer.role == Role::New {
                 peer.since = now;
             }
             peer.role = Role::Asking;
-            let why = self.numbers.why_empty(number);
+            let why = self.nameplates.why_empty(nameplate);
             return vec![Action::Send(id, ServerFrame::No(why))];
         };
-        if held.guests.len() >= MAX_GUESTS {
+        if held.joiners.len() >= MAX_JOINERS {
             return vec![Action::Send(id, ServerFrame::No(No::Full))];
         }
-        let guest = held.add_guest(id);
-        peer.role = Role::Guest { number, guest, frames: 0 };
+        let joiner = held.add_joiner(id);
+        peer.role = Role::Joiner { nameplate, joiner, frames: 0 };
         peer.since = now;
         vec![
             Action::Send(id, ServerFrame::Joined { seen: peer.seen }),
-            Action::Send(held.holder, ServerFrame::Guest { guest, message }),
+            Action::Send(held.creator, ServerFrame::Arrived { joiner, message }),
         ]
     }
 
-    /// The holder of a number is gone: its guests are told and sent away.
-    fn vacate(&mut self, now: Instant, number: u32, why: No) -> Vec<Action> {
-        let Some(held) = self.numbers.close(now, number, why) else { return Vec::new() };
-        if let Some(peer) = self.peers.get_mut(held.holder) {
+    /// The creator of a nameplate is gone: its joiners are told and sent away.
+    fn vacate(&mut self, now: Instant, nameplate: u32, why: No) -> Vec<Action> {
+        let Some(held) = self.nameplates.close(now, nameplate, why) else { return Vec::new() };
+        if let Some(peer) = self.peers.get_mut(held.creator) {
             peer.role = Role::New;
             peer.since = now;
         }
-        for (_, id) in &held.guests {
-            // They are about to be sent away; until then they must not talk to whoever opens the number next.
+        for (_, id) in &held.joiners {
+            // They are about to be sent away; until then they must not talk to whoever opens the nameplate next.
             if let Some(peer) = self.peers.get_mut(*id) {
                 peer.role = Role::New;
             }
         }
-        let guests = held.guests.into_iter();
+        let joiners = held.joiners.into_iter();
         let last = match why {
-            No::Nobody => ServerFrame::Left { guest: 0 },
+            No::Nobody => ServerFrame::Left { joiner: 0 },
             why => ServerFrame::No(why),
         };
-        guests.flat_map(|(_, id)| [Action::Send(id, last.clone()), Action::Close(id)]).collect()
+        joiners.flat_map(|(_, id)| [Action::Send(id, last.clone()), Action::Close(id)]).collect()
     }
 }
 

@@ -13,14 +13,14 @@ use crate::rates::Source;
 pub const MAX_PER_SOURCE: usize = 32;
 /// A connection says what it wants within this time.
 pub const FIRST_FRAME: Duration = Duration::from_secs(10);
-/// A guest has finished within this time: three round trips, by people's machines.
-pub const GUEST_LIFE: Duration = Duration::from_secs(60);
-/// A guest that nobody waits for may ask again for this long.
+/// A joiner has finished within this time: three round trips, by people's machines.
+pub const JOINER_LIFE: Duration = Duration::from_secs(60);
+/// A joiner that nobody waits for may ask again for this long.
 pub const ASKING_LIFE: Duration = Duration::from_secs(10 * 60);
-/// A holder that is silent for this long is gone; holders ping three times as often.
-pub const HOLDER_SILENCE: Duration = Duration::from_secs(90);
-/// No holder stays longer than this, whatever it sends.
-pub const HOLDER_LIFE: Duration = Duration::from_secs(24 * 3600);
+/// A creator that is silent for this long is gone; creators ping three times as often.
+pub const CREATOR_SILENCE: Duration = Duration::from_secs(90);
+/// No creator stays longer than this, whatever it sends.
+pub const CREATOR_LIFE: Duration = Duration::from_secs(24 * 3600);
 
 #[derive(Debug)]
 pub struct Peer {
@@ -36,12 +36,12 @@ pub enum Role {
     New,
     /// Has asked for somebody who was not there.
     Asking,
-    Holder {
-        number: u32,
+    Creator {
+        nameplate: u32,
     },
-    Guest {
-        number: u32,
-        guest: u32,
+    Joiner {
+        nameplate: u32,
+        joiner: u32,
         frames: u32,
     },
 }
@@ -54,8 +54,8 @@ impl Peer {
         match self.role {
             Role::New => age > FIRST_FRAME,
             Role::Asking => age > ASKING_LIFE || silence > FIRST_FRAME,
-            Role::Guest { .. } => age > GUEST_LIFE,
-            Role::Holder { .. } => age > HOLDER_LIFE || silence > HOLDER_SILENCE,
+            Role::Joiner { .. } => age > JOINER_LIFE,
+            Role::Creator { .. } => age > CREATOR_LIFE || silence > CREATOR_SILENCE,
         }
     }
 }
@@ -111,7 +111,6 @@ impl Peers {
         self.peers.keys().copied()
     }
 
-    #[cfg(test)]
     pub fn is_empty(&self) -> bool {
         self.peers.is_empty() && self.per_source.is_empty()
     }

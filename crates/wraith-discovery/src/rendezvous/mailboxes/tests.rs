@@ -2,42 +2,43 @@
 
 use proptest::prelude::*;
 
-use super::numbers::{CLOSED_LIFE, MAX_CLOSED};
-use super::peers::{FIRST_FRAME, GUEST_LIFE, HOLDER_LIFE, HOLDER_SILENCE, MAX_PER_SOURCE};
+use super::super::FIRST_CONTACT_NAMEPLATE;
+use super::nameplates::{CLOSED_LIFE, MAX_CLOSED};
+use super::peers::{CREATOR_LIFE, CREATOR_SILENCE, FIRST_FRAME, JOINER_LIFE, MAX_PER_SOURCE};
 use super::*;
-use crate::MAX_NUMBER;
-use crate::contact::FIRST_NUMBER as FIRST_PAIR_NUMBER;
-use crate::holder::Refusal;
+use crate::place::{MAX_NAMEPLATE, Refusal};
 
-const HOLDER: Id = 1;
-const GUEST: Id = 2;
+const CREATOR: Id = 1;
+const JOINER: Id = 2;
 
 fn address(n: u8) -> SocketAddr {
     SocketAddr::new([192, 0, 2, n].into(), 1000)
 }
 
-fn open(number: u32) -> Option<ClientFrame> {
-    Some(ClientFrame::Open { number, exact: false })
+fn open(nameplate: u32) -> Option<ClientFrame> {
+    Some(ClientFrame::Open { nameplate, exact: false })
 }
 
-fn join(number: u32) -> Option<ClientFrame> {
-    Some(ClientFrame::Join { number, message: b"hello".to_vec() })
+fn join(nameplate: u32) -> Option<ClientFrame> {
+    Some(ClientFrame::Join { nameplate, message: b"hello".to_vec() })
 }
 
-fn tell(guest: u32) -> Option<ClientFrame> {
-    Some(ClientFrame::Tell { guest, message: b"x".to_vec() })
+fn tell(joiner: u32) -> Option<ClientFrame> {
+    Some(ClientFrame::Tell { joiner, message: b"x".to_vec() })
 }
 
 fn no(id: Id, why: No) -> Action {
     Action::Send(id, ServerFrame::No(why))
 }
 
-/// A holder at number 7, and a connection that may become a guest.
+/// A creator at nameplate 7, and a connection that may become a joiner.
 fn server(now: Instant) -> Mailboxes {
     let mut server = Mailboxes::new(0);
-    assert!(server.connected(now, HOLDER, address(1)) && server.connected(now, GUEST, address(2)));
-    let opened = ServerFrame::Opened { number: 7, seen: address(1) };
-    assert_eq!(server.frame(now, HOLDER, open(7)), [Action::Send(HOLDER, opened)]);
+    assert!(
+        server.connected(now, CREATOR, address(1)) && server.connected(now, JOINER, address(2))
+    );
+    let opened = ServerFrame::Opened { nameplate: 7, seen: address(1) };
+    assert_eq!(server.frame(now, CREATOR, open(7)), [Action::Send(CREATOR, opened)]);
     server
 }
 
@@ -45,82 +46,82 @@ fn server(now: Instant) -> Mailboxes {
 fn two_sides_meet_and_talk() {
     let now = Instant::now();
     let mut server = server(now);
-    let arrived = ServerFrame::Guest { guest: 1, message: b"hello".to_vec() };
+    let arrived = ServerFrame::Arrived { joiner: 1, message: b"hello".to_vec() };
     let joined = ServerFrame::Joined { seen: address(2) };
     assert_eq!(
-        server.frame(now, GUEST, join(7)),
-        [Action::Send(GUEST, joined), Action::Send(HOLDER, arrived)]
+        server.frame(now, JOINER, join(7)),
+        [Action::Send(JOINER, joined), Action::Send(CREATOR, arrived)]
     );
-    let told = |guest| ServerFrame::Told { guest, message: b"x".to_vec() };
-    assert_eq!(server.frame(now, HOLDER, tell(1)), [Action::Send(GUEST, told(0))]);
-    assert_eq!(server.frame(now, GUEST, tell(0)), [Action::Send(HOLDER, told(1))]);
-    assert_eq!(server.frame(now, HOLDER, tell(2)), [], "nobody has that number");
-    let left = ServerFrame::Left { guest: 1 };
-    assert_eq!(server.disconnected(now, GUEST), [Action::Send(HOLDER, left)]);
+    let told = |joiner| ServerFrame::Told { joiner, message: b"x".to_vec() };
+    assert_eq!(server.frame(now, CREATOR, tell(1)), [Action::Send(JOINER, told(0))]);
+    assert_eq!(server.frame(now, JOINER, tell(0)), [Action::Send(CREATOR, told(1))]);
+    assert_eq!(server.frame(now, CREATOR, tell(2)), [], "nobody has that nameplate");
+    let left = ServerFrame::Left { joiner: 1 };
+    assert_eq!(server.disconnected(now, JOINER), [Action::Send(CREATOR, left)]);
 }
 
 #[test]
 fn who_comes_too_early_asks_again_and_who_comes_late_learns_why() {
     let now = Instant::now();
     let mut server = server(now);
-    assert_eq!(server.frame(now, GUEST, join(8)), [no(GUEST, No::Nobody)]);
-    let closed = server.frame(now, HOLDER, Some(ClientFrame::Close(Refusal::Burned)));
-    assert_eq!(closed, [Action::Close(HOLDER)]);
-    assert_eq!(server.frame(now, GUEST, join(7)), [no(GUEST, No::Burned)]);
-    assert_eq!(server.disconnected(now, HOLDER), []);
+    assert_eq!(server.frame(now, JOINER, join(8)), [no(JOINER, No::Nobody)]);
+    let closed = server.frame(now, CREATOR, Some(ClientFrame::Close(Refusal::Burned)));
+    assert_eq!(closed, [Action::Close(CREATOR)]);
+    assert_eq!(server.frame(now, JOINER, join(7)), [no(JOINER, No::Burned)]);
+    assert_eq!(server.disconnected(now, CREATOR), []);
     server.tick(now + CLOSED_LIFE);
-    assert_eq!(server.frame(now, GUEST, join(7)), [no(GUEST, No::Nobody)]);
+    assert_eq!(server.frame(now, JOINER, join(7)), [no(JOINER, No::Nobody)]);
 }
 
 #[test]
-fn a_number_belongs_to_one_holder_and_is_not_given_again_at_once() {
+fn a_nameplate_belongs_to_one_creator_and_is_not_given_again_at_once() {
     let now = Instant::now();
     let mut server = server(now);
-    let exact = Some(ClientFrame::Open { number: 7, exact: true });
-    let refused = [no(GUEST, No::Taken), Action::Close(GUEST)];
-    assert_eq!(server.frame(now, GUEST, exact.clone()), refused);
-    match &server.frame(now, GUEST, open(7))[..] {
-        [Action::Send(GUEST, ServerFrame::Opened { number, .. })] => {
-            assert!((1..=999).contains(number) && *number != 7);
+    let exact = Some(ClientFrame::Open { nameplate: 7, exact: true });
+    let refused = [no(JOINER, No::Taken), Action::Close(JOINER)];
+    assert_eq!(server.frame(now, JOINER, exact.clone()), refused);
+    match &server.frame(now, JOINER, open(7))[..] {
+        [Action::Send(JOINER, ServerFrame::Opened { nameplate, .. })] => {
+            assert!((1..=999).contains(nameplate) && *nameplate != 7);
         }
         other => panic!("{other:?}"),
     }
-    server.frame(now, HOLDER, Some(ClientFrame::Close(Refusal::Used)));
+    server.frame(now, CREATOR, Some(ClientFrame::Close(Refusal::Used)));
     assert!(server.connected(now, 3, address(3)));
     assert_eq!(server.frame(now, 3, exact), [no(3, No::Taken), Action::Close(3)]);
 }
 
 #[test]
-fn when_the_holder_goes_its_guests_are_told_and_go() {
+fn when_the_creator_goes_its_joiners_are_told_and_go() {
     let now = Instant::now();
     let mut server = server(now);
-    server.frame(now, GUEST, join(7));
-    let gone = [Action::Send(GUEST, ServerFrame::Left { guest: 0 }), Action::Close(GUEST)];
-    assert_eq!(server.disconnected(now, HOLDER), gone);
-    let refused = [no(GUEST, No::Senseless), Action::Close(GUEST)];
-    assert_eq!(server.frame(now, GUEST, tell(0)), refused, "nobody is there");
-    assert_eq!(server.disconnected(now, GUEST), []);
-    assert!(server.numbers.boxes.is_empty() && server.peers.is_empty());
+    server.frame(now, JOINER, join(7));
+    let gone = [Action::Send(JOINER, ServerFrame::Left { joiner: 0 }), Action::Close(JOINER)];
+    assert_eq!(server.disconnected(now, CREATOR), gone);
+    let refused = [no(JOINER, No::Senseless), Action::Close(JOINER)];
+    assert_eq!(server.frame(now, JOINER, tell(0)), refused, "nobody is there");
+    assert_eq!(server.disconnected(now, JOINER), []);
+    assert!(server.nameplates.boxes.is_empty() && server.peers.is_empty());
 }
 
 #[test]
 fn everything_has_a_time_limit() {
     let now = Instant::now();
     let mut server = server(now);
-    server.frame(now, GUEST, join(7));
+    server.frame(now, JOINER, join(7));
     server.connected(now, 3, address(3));
     let second = Duration::from_secs(1);
     assert_eq!(server.tick(now + FIRST_FRAME + second), [Action::Close(3)]);
     server.disconnected(now, 3);
-    assert_eq!(server.tick(now + GUEST_LIFE + second), [Action::Close(GUEST)]);
-    server.disconnected(now, GUEST);
-    assert_eq!(server.tick(now + HOLDER_SILENCE + second), [Action::Close(HOLDER)]);
+    assert_eq!(server.tick(now + JOINER_LIFE + second), [Action::Close(JOINER)]);
+    server.disconnected(now, JOINER);
+    assert_eq!(server.tick(now + CREATOR_SILENCE + second), [Action::Close(CREATOR)]);
     let mut time = now;
-    while time < now + HOLDER_LIFE {
-        time += HOLDER_SILENCE / 2;
-        server.frame(time, HOLDER, Some(ClientFrame::Ping));
+    while time < now + CREATOR_LIFE {
+        time += CREATOR_SILENCE / 2;
+        server.frame(time, CREATOR, Some(ClientFrame::Ping));
     }
-    assert_eq!(server.tick(time + second), [Action::Close(HOLDER)]);
+    assert_eq!(server.tick(time + second), [Action::Close(CREATOR)]);
 }
 
 #[test]
@@ -136,27 +137,27 @@ fn one_address_cannot_take_all_connections_nor_ask_for_ever() {
 }
 
 #[test]
-fn one_number_has_room_for_few_guests_who_may_say_little() {
+fn one_nameplate_has_room_for_few_joiners_who_may_say_little() {
     let now = Instant::now();
     let mut server = server(now);
-    for id in 10..10 + MAX_GUESTS as u64 {
+    for id in 10..10 + MAX_JOINERS as u64 {
         server.connected(now, id, address(id as u8));
         assert_eq!(server.frame(now, id, join(7)).len(), 2);
     }
-    assert_eq!(server.frame(now, GUEST, join(7)), [no(GUEST, No::Full)]);
-    for _ in 0..MAX_GUEST_FRAMES {
+    assert_eq!(server.frame(now, JOINER, join(7)), [no(JOINER, No::Full)]);
+    for _ in 0..MAX_JOINER_FRAMES {
         assert_eq!(server.frame(now, 10, tell(0)).len(), 1);
     }
     assert_eq!(server.frame(now, 10, tell(0)), [Action::Close(10)]);
 }
 
 #[test]
-fn the_numbers_of_pairs_are_opened_exactly_or_not_at_all() {
+fn the_nameplates_of_pairs_are_opened_exactly_or_not_at_all() {
     let now = Instant::now();
     let mut server = server(now);
-    let exact = ClientFrame::Open { number: u32::MAX, exact: true };
-    let opened = ServerFrame::Opened { number: u32::MAX, seen: address(2) };
-    assert_eq!(server.frame(now, GUEST, Some(exact.clone())), [Action::Send(GUEST, opened)]);
+    let exact = ClientFrame::Open { nameplate: u32::MAX, exact: true };
+    let opened = ServerFrame::Opened { nameplate: u32::MAX, seen: address(2) };
+    assert_eq!(server.frame(now, JOINER, Some(exact.clone())), [Action::Send(JOINER, opened)]);
     server.connected(now, 3, address(3));
     assert_eq!(server.frame(now, 3, Some(exact)), [no(3, No::Taken), Action::Close(3)]);
 }
@@ -166,12 +167,12 @@ fn nonsense_ends_a_connection() {
     let now = Instant::now();
     let mut server = server(now);
     let refused = |id| [no(id, No::Senseless), Action::Close(id)];
-    assert_eq!(server.frame(now, GUEST, None), refused(GUEST));
-    assert_eq!(server.frame(now, GUEST, open(0)), refused(GUEST));
-    assert_eq!(server.frame(now, GUEST, open(MAX_NUMBER + 1)), refused(GUEST));
-    assert_eq!(server.frame(now, GUEST, open(FIRST_PAIR_NUMBER)), refused(GUEST));
-    assert_eq!(server.frame(now, GUEST, tell(0)), refused(GUEST));
-    assert_eq!(server.frame(now, HOLDER, join(7)), refused(HOLDER));
+    assert_eq!(server.frame(now, JOINER, None), refused(JOINER));
+    assert_eq!(server.frame(now, JOINER, open(0)), refused(JOINER));
+    assert_eq!(server.frame(now, JOINER, open(MAX_NAMEPLATE + 1)), refused(JOINER));
+    assert_eq!(server.frame(now, JOINER, open(FIRST_CONTACT_NAMEPLATE)), refused(JOINER));
+    assert_eq!(server.frame(now, JOINER, tell(0)), refused(JOINER));
+    assert_eq!(server.frame(now, CREATOR, join(7)), refused(CREATOR));
     assert_eq!(server.frame(now, 99, open(1)), [], "a connection that never came");
 }
 
@@ -185,12 +186,13 @@ enum Step {
 
 fn any_step() -> impl Strategy<Value = Step> {
     let id = || 0..40_u64;
-    let number = || prop_oneof![0..12_u32, any::<u32>()];
+    let nameplate = || prop_oneof![0..12_u32, any::<u32>()];
     let refusal = (1..7_u8).prop_map(|byte| Refusal::from_wire(byte).unwrap());
     let frame = prop_oneof![
-        (number(), any::<bool>()).prop_map(|(number, exact)| ClientFrame::Open { number, exact }),
-        number().prop_map(|number| ClientFrame::Join { number, message: vec![0; 9] }),
-        number().prop_map(|guest| ClientFrame::Tell { guest, message: vec![0; 9] }),
+        (nameplate(), any::<bool>())
+            .prop_map(|(nameplate, exact)| ClientFrame::Open { nameplate, exact }),
+        nameplate().prop_map(|nameplate| ClientFrame::Join { nameplate, message: vec![0; 9] }),
+        nameplate().prop_map(|joiner| ClientFrame::Tell { joiner, message: vec![0; 9] }),
         Just(ClientFrame::Ping),
         refusal.prop_map(ClientFrame::Close),
     ];
@@ -230,26 +232,26 @@ proptest! {
                     Action::Close(id) => drop(server.disconnected(now, id)),
                 }
             }
-            for (number, held) in &server.numbers.boxes {
-                let role = server.peers.get(held.holder).unwrap().role;
-                prop_assert_eq!(role, Role::Holder { number: *number });
-                prop_assert!(held.guests.len() <= MAX_GUESTS);
-                for (_, guest) in &held.guests {
-                    prop_assert!(server.peers.get(*guest).is_some());
+            for (nameplate, held) in &server.nameplates.boxes {
+                let role = server.peers.get(held.creator).unwrap().role;
+                prop_assert_eq!(role, Role::Creator { nameplate: *nameplate });
+                prop_assert!(held.joiners.len() <= MAX_JOINERS);
+                for (_, joiner) in &held.joiners {
+                    prop_assert!(server.peers.get(*joiner).is_some());
                 }
             }
-            prop_assert!(server.numbers.closed.len() == server.numbers.closed_order.len());
+            prop_assert!(server.nameplates.closed.len() == server.nameplates.closed_order.len());
         }
         let ids: Vec<Id> = server.peers.ids().collect();
         for id in ids {
             server.disconnected(now, id);
         }
-        prop_assert!(server.numbers.boxes.is_empty() && server.peers.is_empty());
+        prop_assert!(server.nameplates.boxes.is_empty() && server.peers.is_empty());
     }
 }
 
 #[test]
-fn closed_numbers_are_not_remembered_without_end() {
+fn closed_nameplates_are_not_remembered_without_end() {
     let mut now = Instant::now();
     let mut server = Mailboxes::new(0);
     for id in 0..2 * MAX_CLOSED as u64 {
@@ -261,10 +263,10 @@ fn closed_numbers_are_not_remembered_without_end() {
         now += Duration::from_millis(10);
     }
     assert_eq!(
-        (server.numbers.closed.len(), server.numbers.closed_order.len()),
+        (server.nameplates.closed.len(), server.nameplates.closed_order.len()),
         (MAX_CLOSED, MAX_CLOSED)
     );
-    assert!(server.peers.is_empty() && server.numbers.boxes.is_empty());
+    assert!(server.peers.is_empty() && server.nameplates.boxes.is_empty());
 }
 
 struct Ipv4([u8; 4]);

@@ -1,0 +1,171 @@
+//! The command that continues: this process's own command line, as a shell reads it back.
+//!
+//! It is what was typed, so no option can be forgotten in it. One thing changes: a receiver that made a code continues with that
+//! code. What was typed at a question is not on the command line, and so never here.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+
+/// Options of `wraith receive` that make a code, and go with it once it is made: with their values, and without.
+const OF_A_NEW_CODE: [(&str, bool); 2] = [("--code", false), ("--expires", true)];
+
+/// The command that continues what this process does.
+pub fn command() -> String {
+    line(&words())
+}
+
+/// The same, once `wraith receive --code` has made a code.
+pub fn command_with_code(code: &str) -> String {
+    line(&with_code(words(), code))
+}
+
+/// The words of the command line without the name of the program.
+fn words() -> Vec<OsString> {
+    std::env::args_os().skip(1).collect()
+}
+
+fn line(words: &[OsString]) -> String {
+    let mut line = String::from("wraith");
+    for word in words {
+        line.push(' ');
+        line.push_str(&shell_word(word));
+    }
+    line
+}
+
+/// Puts the code where the request for one is, and leaves out what goes with such a request.
+fn with_code(words: Vec<OsString>, code: &str) -> Vec<OsString> {
+    let mut changed = Vec::with_capacity(words.len());
+    let mut words = words.into_iter();
+    while let Some(word) = words.next() {
+        if word == "--" {
+            changed.push(word);
+            break;
+        }
+        let is_joined = |option: &str| {
+            let rest = word.as_bytes().strip_prefix(option.as_bytes());
+            rest.is_some_and(|rest| rest.starts_with(b"="))
+        };
+        let Some((option, has_value)) =
+            OF_A_NEW_CODE.into_iter().find(|(option, _)| word == *option || is_joined(option))
+        else {
+            changed.push(word);
+            continue;
+        };
+        if has_value && word == option {
+            words.next();
+        }
+        if !has_value {
+            changed.push(code.into());
+        }
+    }
+    changed.extend(words);
+    changed
+}
+
+/// A word as a shell reads it back.
+pub fn shell_word(word: impl AsRef<OsStr>) -> String {
+    let word = word.as_ref();
+    let plain = |c: char| c.is_alphanumeric() || "-_./:,+@%=".contains(c);
+    match word.to_str() {
+        Some(text) if !text.is_empty() && text.chars().all(plain) => text.to_owned(),
+        Some(text) if !text.contains(is_unsafe) => format!("'{}'", text.replace('\'', r"'\''")),
+        _ => spelt_out(word.as_bytes()),
+    }
+}
+
+/// What would move the cursor or the reading direction, and what is no text, is spelt out; bash, zsh and ksh read this.
+fn spelt_out(bytes: &[u8]) -> String {
+    let mut quoted = String::from("$'");
+    for part in bytes.utf8_chunks() {
+        for c in part.valid().chars() {
+            match c {
+                '\'' | '\\' => quoted.extend(['\\', c]),
+                '\n' => quoted.push_str("\\n"),
+                c if c.is_ascii_control() => quoted.push_str(&format!("\\x{:02x}", u32::from(c))),
+                c if is_unsafe(c) => quoted.push_str(&format!("\\u{:04x}", u32::from(c))),
+                c => quoted.push(c),
+            }
+        }
+        part.invalid().iter().for_each(|byte| quoted.push_str(&format!("\\x{byte:02x}")));
+    }
+    quoted + "'"
+}
+
+/// Control characters, and those that turn the reading direction.
+fn is_unsafe(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::args::{Cli, Command};
+
+    fn os(words: &[&str]) -> Vec<OsString> {
+        words.iter().map(OsString::from).collect()
+    }
+
+    #[test]
+    fn every_option_that_was_typed_is_there_again() {
+        let words =
+            os(&["send", "-W", "--rate", "10M", "--to", "anna", "--", "-strange name", "$HOME"]);
+        assert_eq!(line(&words), "wraith send -W --rate 10M --to anna -- '-strange name' '$HOME'");
+    }
+
+    #[test]
+    fn a_code_that_was_made_stands_where_it_was_asked_for() {
+        for (typed, again) in [
+            (&["receive", "--code", "-o", "x"][..], "wraith receive 7-crater-lemon -o x"),
+            (&["rx", "-y", "--expires", "60", "--code"], "wraith rx -y 7-crater-lemon"),
+            (&["receive", "--expires=60", "--code", "-W"], "wraith receive 7-crater-lemon -W"),
+        ] {
+            let words = with_code(os(typed), "7-crater-lemon");
+            assert_eq!(line(&words), again);
+            let mut words = words;
+            words.insert(0, "wraith".into());
+            let cli = Cli::try_parse_from(words).expect("it is a command line");
+            let Command::Receive(args) = cli.command else { panic!("{again}") };
+            assert_eq!((args.wanted, args.code), (os(&["7-crater-lemon"]), false));
+        }
+    }
+
+    #[test]
+    fn a_shell_reads_a_word_as_it_was_meant() {
+        let words: [&[u8]; 12] = [
+            b"film.mov",
+            b"my film",
+            b"it's",
+            b"$HOME",
+            b"",
+            b"-rf",
+            b"we ird\x1b[31m\n;id'\\x",
+            "a\u{202e}b".as_bytes(),
+            "\u{85}next".as_bytes(),
+            b"tab\there",
+            "émile ü 文".as_bytes(),
+            b"no\xfftext\xc3",
+        ];
+        for word in words {
+            let quoted = shell_word(OsStr::from_bytes(word));
+            assert!(!quoted.chars().any(is_unsafe), "{quoted:?}");
+            let script = format!("printf %s {quoted}");
+            let mut bash = std::process::Command::new("bash");
+            let Ok(said) = bash.args(["-c", &script]).env("LC_ALL", "C.UTF-8").output() else {
+                return eprintln!("skipped: there is no bash");
+            };
+            assert_eq!(said.stdout, word, "{quoted}");
+        }
+    }
+
+    #[test]
+    fn words_can_be_pasted_into_a_shell() {
+        assert_eq!(shell_word("film.mov"), "film.mov");
+        assert_eq!(shell_word("my film.mov"), "'my film.mov'");
+        assert_eq!(shell_word("it's"), r"'it'\''s'");
+        assert_eq!(shell_word(""), "''");
+    }
+}

@@ -1,0 +1,464 @@
+//! The command line, defined once: parsing, `--help` and usage errors all come from these types.
+
+mod config;
+mod contacts;
+pub mod continuing;
+mod doctor;
+mod log;
+mod pages;
+pub mod units;
+mod verify;
+pub mod version;
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+
+use wraith::state::{Address, Name};
+use wraith_discovery::{Code, Lan};
+use wraith_transfer::OnConflict as Conflict;
+
+
+pub use config::{ConfigAction, ConfigArgs};
+pub use contacts::{Accept, ContactAction, ContactArgs, ListenArgs};
+pub use doctor::DoctorArgs;
+pub use log::{LogArgs, QlogArgs};
+pub use pages::{CompletionsArgs, ManArgs};
+pub use verify::{RecordArgs, VerifyArgs};
+
+use crate::failure::Exit;
+use units::{RateLimit, Size};
+
+/// Move files privately and directly between machines.
+#[derive(Debug, Parser)]
+#[command(name = "wraith", version, about, arg_required_else_help = true, propagate_version = true)]
+#[command(after_help = exit_codes())]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+
+    #[command(flatten)]
+    pub output: OutputArgs,
+
+    #[command(flatten)]
+    pub log: LogArgs,
+}
+
+/// How to report.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct OutputArgs {
+    /// Print one JSON event a line on standard output
+    #[arg(long, global = true)]
+    pub json: bool,
+
+    /// Print errors only (and the code or ticket, which is needed)
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+
+    /// Leave the config file out
+    #[arg(long, global = true)]
+    pub no_config: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Offer files and folders; prints the code with which another machine fetches them
+    #[command(visible_alias = "tx")]
+    Send(SendArgs),
+    /// Fetch what a code or a ticket offers
+    #[command(visible_aliases = ["recv", "rx", "get"])]
+    Receive(ReceiveArgs),
+    /// Take files from contacts, without a code, until Ctrl-C
+    Listen(ListenArgs),
+    /// Check that everything that was received is still there, as it was
+    Verify(VerifyArgs),
+    /// Show and change whom this machine knows
+    #[command(visible_alias = "contacts")]
+    Contact(ContactArgs),
+    /// Print this machine's NodeId
+    Id,
+    /// Print the BLAKE3 of files, as b3sum does; this is the content id that transfers report
+    Hash(HashArgs),
+    /// Make data, transfer it between two processes on this machine, and check every byte
+    Demo(DemoArgs),
+    /// Run a meeting place for codes, which sees no words, names or files
+    Rendezvous(RendezvousArgs),
+    /// Say what this machine and its network allow, and what to do about it
+    Doctor(DoctorArgs),
+    /// List and change settings: options that need not be typed each time
+    Config(ConfigArgs),
+    /// Print what makes a shell complete this command line
+    Completions(CompletionsArgs),
+    /// Write the man pages into a folder, or print the first one
+    Man(ManArgs),
+}
+
+impl Command {
+    /// Its name on the command line.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Send(_) => "send",
+            Self::Receive(_) => "receive",
+            Self::Listen(_) => "listen",
+            Self::Verify(_) => "verify",
+            Self::Contact(_) => "contact",
+            Self::Id => "id",
+            Self::Hash(_) => "hash",
+            Self::Demo(_) => "demo",
+            Self::Rendezvous(_) => "rendezvous",
+            Self::Doctor(_) => "doctor",
+            Self::Config(_) => "config",
+            Self::Completions(_) => "completions",
+            Self::Man(_) => "man",
+        }
+    }
+}
+
+/// Where the two sides of a code meet.
+#[derive(Args, Clone, Debug, Default)]
+pub struct MeetingArgs {
+    /// Meet at this server too, which somebody runs with `wraith rendezvous`
+    #[arg(long, value_name = "HOST[:PORT]", env = "WRAITH_RENDEZVOUS", value_parser = server)]
+    pub rendezvous: Option<String>,
+
+    /// Meet on this local network: the name of an interface, or all, or off
+    #[arg(long, value_name = "NAME", env = "WRAITH_LAN", default_value = "all")]
+    pub lan: Lan,
+}
+
+/// A server as it was typed; nothing is none.
+fn server(text: &str) -> Result<String, String> {
+    let text = text.trim();
+    if !text.is_empty() {
+        text.parse::<Address>().map_err(|error| error.to_string())?;
+    }
+    Ok(text.to_owned())
+}
+
+/// As many connections as a transfer can have: its first, and those that the engine adds.
+
+/// How many connections carry a transfer.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub struct LaneArgs {
+    /// Connections of one transfer, each with a core of its own on both sides; the side that allows fewer decides. With this
+    /// option they are made at once, without it only on a fast path [default: one for every two cores, at most 4]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=i64::from(wraith::CONNECTIONS_MAX)))]
+    pub lanes: Option<u8>,
+}
+
+#[derive(Args, Debug)]
+pub struct RendezvousArgs {
+    /// Address to listen on, TCP
+    #[arg(long, value_name = "IP:PORT", default_value = "[::]:49737")]
+    pub listen: SocketAddr,
+}
+
+#[derive(Args, Debug)]
+pub struct SendArgs {
+    /// Files and folders to offer; - is standard input
+    #[arg(required = true, value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+
+    /// The name that standard input gets at the receiver
+    #[arg(long, value_name = "NAME", default_value = "stdin")]
+    pub name: String,
+
+    /// Print the long ticket, which needs no meeting place, and no code
+    #[arg(long)]
+    pub ticket: bool,
+
+    /// Go to the receiver that made this code with `wraith receive --code`
+    #[arg(long, value_name = "CODE", conflicts_with = "ticket")]
+    pub code: Option<String>,
+
+    /// Go to this contact, who waits with `wraith listen`; no code is needed
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["ticket", "code", "save_as", "receivers", "keep"])]
+    pub to: Option<Name>,
+
+    /// Keep the receiver as a contact with this name, without asking
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["receivers", "keep"])]
+    pub save_as: Option<Name>,
+
+    #[command(flatten)]
+    pub meeting: MeetingArgs,
+
+    /// The code ends after this many seconds [default: 3600; with --keep 86400]
+    #[arg(long, value_name = "SECONDS", value_parser = life)]
+    pub expires: Option<u64>,
+
+    /// Send to this many receivers, at once if they come at once
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub receivers: u32,
+
+    /// Go on sending to whoever comes, until Ctrl-C
+    #[arg(long, conflicts_with_all = ["receivers", "code"])]
+    pub keep: bool,
+
+    /// Address to listen on; by default every address of this machine and a port of its own choosing
+    #[arg(long, value_name = "IP:PORT")]
+    pub listen: Option<SocketAddr>,
+
+    /// Give up when no receiver has come after this many seconds (default: wait)
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub timeout: Option<u64>,
+
+    /// Wait this many seconds for a receiver that was lost to come back
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value_t = 600)]
+    pub reconnect: u64,
+
+    /// Send whole files, also where the receiver has an older copy
+    #[arg(short = 'W', long)]
+    pub whole_file: bool,
+
+    /// Send no faster than this many bytes a second, to all receivers together; K, M and G are powers of 1024
+    #[arg(long, value_name = "RATE")]
+    pub rate: Option<RateLimit>,
+
+    #[command(flatten)]
+    pub lanes: LaneArgs,
+
+    /// Congestion control: bbr also fills a line that loses packets by itself, cubic shares it as most of TCP does
+    #[arg(long, value_enum, default_value_t)]
+    pub congestion: Congestion,
+
+    #[command(flatten)]
+    pub qlog: QlogArgs,
+}
+
+impl SendArgs {
+    /// Standard input is sent.
+    pub fn is_piped(&self) -> bool {
+        self.paths.iter().any(|path| path.as_os_str() == "-")
+    }
+
+    /// How many receivers are wanted; None: any number.
+    pub fn receivers(&self) -> Option<u32> {
+        (!self.keep).then_some(self.receivers)
+    }
+
+    /// How long the code is good.
+    pub fn life(&self) -> u64 {
+        self.expires.unwrap_or(if self.keep { 24 * 3600 } else { 3600 })
+    }
+}
+
+/// How fast a sender dares to send.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Congestion {
+    /// BBRv3
+    #[default]
+    Bbr,
+    /// CUBIC with HyStart++
+    Cubic,
+}
+
+#[derive(Args, Debug)]
+pub struct ReceiveArgs {
+    /// The code or the ticket that `wraith send` printed; `-` or nothing: ask for it
+    #[arg(value_name = "CODE|TICKET")]
+    pub wanted: Vec<OsString>,
+
+    /// Make a code for the sender, who goes on with `wraith send --code CODE PATH…`
+    #[arg(long, conflicts_with = "wanted")]
+    pub code: bool,
+
+    /// Keep the sender as a contact with this name, without asking
+    #[arg(long, value_name = "NAME")]
+    pub save_as: Option<Name>,
+
+    /// A code made here ends after this many seconds if nobody has used it
+    #[arg(long, value_name = "SECONDS", value_parser = life, default_value_t = 3600, requires = "code")]
+    pub expires: u64,
+
+    #[command(flatten)]
+    pub meeting: MeetingArgs,
+
+    /// Folder to put the files in; - writes one file, or what was piped, to standard output
+    #[arg(short = 'o', long = "out", value_name = "DIR", default_value = ".")]
+    pub out: PathBuf,
+
+    /// Accept without asking
+    #[arg(short, long)]
+    pub yes: bool,
+
+    /// Write to standard output even if it is a terminal
+    #[arg(long)]
+    pub force: bool,
+
+    /// Show the offer and what would happen, and write nothing; the code or ticket stays good
+    #[arg(long, conflicts_with = "yes")]
+    pub dry_run: bool,
+
+    /// What to do when a different file already has the name
+    #[arg(long, value_enum, default_value_t = OnConflict::Ask)]
+    pub on_conflict: OnConflict,
+
+    /// Fetch whole files, also where an older copy is here; on a fast network that can be quicker
+    #[arg(short = 'W', long)]
+    pub whole_file: bool,
+
+    #[command(flatten)]
+    pub record: RecordArgs,
+
+    /// Keep trying to reach the sender for this many seconds at first
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value_t = 10)]
+    pub timeout: u64,
+
+    /// Ask the sender for no more than this many bytes a second; K, M and G are powers of 1024
+    #[arg(long, value_name = "RATE")]
+    pub rate: Option<RateLimit>,
+
+    #[command(flatten)]
+    pub lanes: LaneArgs,
+
+    /// Keep trying for this many seconds when a connection that worked is lost
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value_t = 600)]
+    pub reconnect: u64,
+
+    #[command(flatten)]
+    pub qlog: QlogArgs,
+}
+
+impl ReceiveArgs {
+    /// It goes to standard output.
+    pub fn is_piped(&self) -> bool {
+        self.out.as_os_str() == "-"
+    }
+}
+
+/// What happens to a name that a different file already has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OnConflict {
+    /// Ask at a terminal, with the offer; rename where nobody can be asked
+    Ask,
+    /// Keep both: the new one gets a number
+    Rename,
+    /// Replace the old one, once the new one is whole
+    Overwrite,
+    /// Keep the old one
+    Skip,
+}
+
+impl OnConflict {
+    /// The policy; None: ask.
+    pub fn policy(self) -> Option<Conflict> {
+        match self {
+            Self::Ask => None,
+            Self::Rename => Some(Conflict::Rename),
+            Self::Overwrite => Some(Conflict::Overwrite),
+            Self::Skip => Some(Conflict::Skip),
+        }
+    }
+}
+
+#[derive(Args, Debug)]
+pub struct HashArgs {
+    /// Files to hash; - or nothing is standard input
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+}
+
+#[derive(Args, Clone, Debug)]
+pub struct DemoArgs {
+    /// Size of the big file; K, M and G are powers of 1024
+    #[arg(long, value_name = "SIZE", default_value = "256M")]
+    pub size: Size,
+
+    /// Number of small files beside it
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub files: u32,
+
+    /// Folder for the data (twice its size is needed); by default the folder for temporary files
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+}
+
+/// No time that somebody waits is longer, and the clock of no system ends before it.
+const SECONDS_MAX: u64 = 10 * 365 * 24 * 3600;
+
+/// A time to wait.
+fn seconds(text: &str) -> Result<u64, String> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    match text.parse() {
+        Ok(seconds) if seconds <= SECONDS_MAX => Ok(seconds),
+        _ if digits => Err(format!("the longest time is {SECONDS_MAX} (ten years)")),
+        _ => Err("a number of seconds".to_owned()),
+    }
+}
+
+/// How long a code is good.
+fn life(text: &str) -> Result<u64, String> {
+    match seconds(text)? {
+        0 => Err("a code that ends at once is none".to_owned()),
+        seconds => Ok(seconds),
+    }
+}
+
+/// One line of every exit code.
+fn exit_codes() -> String {
+    let codes = Exit::ALL.iter().map(|exit| format!(" · {} {}", *exit as u8, exit.meaning()));
+    format!("Exit codes: 0 done{}", codes.collect::<String>())
+}
+
+/// The definition as it is here, without what the config file and the environment change in it.
+pub fn definition() -> clap::Command {
+    Cli::command().long_version(version::long())
+}
+
+/// The arguments of a process, with `wraith CODE` and `wraith TICKET` read as `wraith receive …`.
+pub fn with_implied_receive(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    let is_wanted = |a: &OsString| {
+        let ticket = a.as_encoded_bytes().get(..7);
+        ticket.is_some_and(|p| p.eq_ignore_ascii_case(b"wraith:"))
+            || a.to_str().is_some_and(Code::looks_like)
+    };
+    if arguments.get(1).is_some_and(is_wanted) {
+        arguments.insert(1, "receive".into());
+    }
+    arguments
+}
+
+/// Whether a command line, which may make no sense, has the data go to standard output.
+pub fn means_standard_output(arguments: &[OsString]) -> bool {
+    let alone = ["-o-", "-o=-", "--out=-"];
+    let is_option = |word: &OsString| word == "-o" || word == "--out";
+    arguments.iter().any(|word| alone.iter().any(|option| word == option))
+        || arguments.windows(2).any(|pair| is_option(&pair[0]) && pair[1] == "-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_ticket_alone_means_receive() {
+        let words = ["wraith", "WRAITH:abc", "--yes"].map(OsString::from).to_vec();
+        let cli = Cli::try_parse_from(with_implied_receive(words)).unwrap();
+        assert!(matches!(cli.command, Command::Receive(ReceiveArgs { yes: true, .. })));
+    }
+
+    #[test]
+    fn a_code_alone_means_receive_in_one_word_or_three() {
+        for words in [&["wraith", "7-crater-lemon"][..], &["wraith", "7", "crater", "lemon", "-y"]]
+        {
+            let words = words.iter().map(OsString::from).collect();
+            let cli = Cli::try_parse_from(with_implied_receive(words)).unwrap();
+            assert!(matches!(cli.command, Command::Receive(_)));
+        }
+    }
+
+    #[test]
+    fn flags_for_output_work_before_and_after_the_command() {
+        for words in [["wraith", "--json", "id"], ["wraith", "id", "--json"]] {
+            assert!(Cli::try_parse_from(words).unwrap().output.json);
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Codes on the command line: reading them, the places they meet at, and the words about both.
+
+mod typed;
+
+pub use typed::{Wanted, parse, wanted};
+
+use wraith::state::StateDir;
+use wraith::{Code, JoinError, Lan, Node, NodeBuilder, NotMet, Place, PlaceError, Places, Role, rendezvous_address};
+
+use crate::args::MeetingArgs;
+use crate::failure::{Exit, Failure};
+use crate::output::Reporter;
+
+/// A node that meets others where the arguments say.
+pub fn node(args: &MeetingArgs, state: StateDir) -> NodeBuilder {
+    Node::builder().state(state).places(places(args))
+}
+
+/// The places that the arguments name.
+pub fn places(args: &MeetingArgs) -> Places {
+    let server = args.rendezvous.as_deref().map(str::trim).filter(|server| !server.is_empty());
+    let mut places = Places::default();
+    places.lan = args.lan.clone();
+    places.rendezvous = server.map(rendezvous_address);
+    places
+}
+
+/// Why there is no place to wait at.
+pub fn nowhere(missing: &[(Place, PlaceError)]) -> String {
+    let why: Vec<_> = missing.iter().map(|(place, why)| format!("{place}: {why}")).collect();
+    match why.is_empty() {
+        true => "--lan is off and there is no --rendezvous".to_owned(),
+        false => why.join("; "),
+    }
+}
+
+/// Says where a code is good, and for how long.
+pub fn explain(
+    places: &[Place],
+    missing: &[(Place, PlaceError)],
+    args: &MeetingArgs,
+    expires: u64,
+    reporter: &Reporter,
+) {
+    // What a rendezvous server lacks is told by who tries to reach it.
+    let lan = missing.iter().find(|(place, _)| *place == Place::Lan);
+    if let Some((place, why)) = lan
+        && args.lan != Lan::Off
+    {
+        reporter.warn(format!("not waiting {place}: {why}"));
+    }
+    let shown: Vec<_> = places.iter().map(ToString::to_string).collect();
+    if places.iter().any(|place| *place != Place::Lan) {
+        reporter.say("(it needs the same --rendezvous, or WRAITH_RENDEZVOUS)");
+    }
+    let life = match expires {
+        seconds @ ..60 => format!("{seconds} s"),
+        seconds => format!("{} min", seconds.div_ceil(60)),
+    };
+    reporter.say(format!(
+        "\nWaiting {}.\nThe code is good for one try within {life}. Ctrl-C stops.",
+        shown.join(" and ")
+    ));
+}
+
+/// Why the other side, the one that made the code, was not met.
+pub fn not_met(error: &JoinError, code: &Code, places: &Places, other: Role) -> Failure {
+    let nameplate = code.nameplate();
+    let mut at = places.names();
+    at.retain(|place| error.unusable.iter().all(|(unusable, _)| unusable != place));
+    let at = at.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ");
+    let unusable = error.unusable.iter().map(|(place, why)| format!("{place}: {why}"));
+    let unusable = unusable.collect::<Vec<_>>().join("; ");
+    let besides = match unusable.is_empty() {
+        true => String::new(),
+        false => format!("; not looked {unusable}"),
+    };
+    let new_code = match other {
+        Role::Sender => "ask the sender to run wraith send again and to tell you the new code",
+        Role::Receiver => {
+            "ask the receiver to run wraith receive --code again and to tell you the new code"
+        }
+    };
+    let (exit, message, hint) = match &error.why {
+        NotMet::NoPlace => (
+            Exit::Usage,
+            "there is no place to look for the other side: --lan is off and there is no --rendezvous"
+                .into(),
+            "allow one of them, or ask the sender for the ticket: wraith send --ticket",
+        ),
+        NotMet::Unreachable => (
+            Exit::PeerNotFound,
+            format!("cannot look for the other side {unusable}"),
+            match places.rendezvous {
+                Some(_) => "is --rendezvous right, and does the server run?",
+                None => "connect this machine to the network of the other; wraith doctor shows what it has",
+            },
+        ),
+        NotMet::Busy => (
+            Exit::PeerNotFound,
+            format!("there is no room for us {at} now"),
+            "wait a minute and try again; the code is still good",
+        ),
+        NotMet::Silent => (
+            Exit::PeerNotFound,
+            "somebody answered and then fell silent".into(),
+            "the try may be spent; if it does not work again, ask for a new code",
+        ),
+        NotMet::Used => {
+            (Exit::WrongCode, "the code was used by somebody else already".into(), new_code)
+        }
+        NotMet::Expired => (Exit::WrongCode, "the code has expired".into(), new_code),
+        NotMet::Burned => (
+            Exit::WrongCode,
+            "somebody tried this code with wrong words before, so it is burned".into(),
+            new_code,
+        ),
+        NotMet::Wrong => (
+            Exit::WrongCode,
+            format!(
+                "the words are not those of the one who waits with number {nameplate}; this code is burned now"
+            ),
+            new_code,
+        ),
+        _ => (
+            Exit::PeerNotFound,
+            format!("nobody waits with number {nameplate} {at}{besides}"),
+            "is wraith still running there? On different networks both sides need the same --rendezvous",
+        ),
+    };
+    Failure::new(exit, message).hint(hint)
+}

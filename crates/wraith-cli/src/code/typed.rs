@@ -1,0 +1,83 @@
+//! What the user typed or pasted: a code or a ticket, or nothing yet.
+
+use std::io::{self, IsTerminal};
+
+use wraith::{Code, CodeError, Source};
+
+use crate::args::ReceiveArgs;
+use crate::ask::{Line, read};
+use crate::failure::{Exit, Failure};
+use crate::output::Reporter;
+
+/// What the user wants to fetch with.
+#[derive(Debug)]
+pub enum Wanted {
+    From(Source),
+    /// A code is to be made for the sender.
+    NewCode,
+}
+
+/// What the command line says, or the user when asked.
+pub fn wanted(args: &ReceiveArgs, reporter: &Reporter) -> Result<Wanted, Failure> {
+    if args.code {
+        return Ok(Wanted::NewCode);
+    }
+    let words: Vec<_> = args.wanted.iter().map(|word| word.to_string_lossy()).collect();
+    if !words.is_empty() && words != ["-"] {
+        return source(&words.join(" "));
+    }
+    let nothing = || {
+        Failure::new(Exit::Usage, "a code or a ticket is needed: wraith receive 7-crater-lemon")
+            .hint("wraith send on the other machine prints it")
+    };
+    if !io::stdin().is_terminal() {
+        let text = reporter.ask("").filter(|line| !line.is_empty()).ok_or_else(nothing)?;
+        return source(&text);
+    }
+    loop {
+        let line = read("Code or ticket (Tab completes): ")
+            .map_err(|error| Failure::disk("cannot read from the terminal", &error))?;
+        match line {
+            Line::Interrupted => return Err(Failure::new(Exit::Interrupted, "stopped")),
+            Line::Typed(text) if !text.is_empty() => match source(&text) {
+                // Nothing is lost by asking again: nothing was sent.
+                Err(failure) => reporter.warn(failure.message),
+                wanted => return wanted,
+            },
+            Line::Typed(_) | Line::End => return Err(nothing()),
+        }
+    }
+}
+
+/// A code as it was typed.
+pub fn parse(text: &str) -> Result<Code, Failure> {
+    text.parse().map_err(|error: CodeError| {
+        Failure::new(Exit::Usage, error.to_string())
+            .hint("nothing was sent, so the code is still good: type it again")
+    })
+}
+
+fn source(text: &str) -> Result<Wanted, Failure> {
+    if Code::looks_like(text) {
+        return parse(text).map(|code| Wanted::From(Source::Code(code)));
+    }
+    text.parse().map(Wanted::From).map_err(|error: wraith::Error| {
+        Failure::new(Exit::Usage, error.to_string())
+            .hint("a code looks like 7-crater-lemon; of a ticket copy the whole line")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_and_tickets_are_told_apart() {
+        let code = source("7-crater-lemon");
+        assert!(matches!(code, Ok(Wanted::From(Source::Code(_)))), "the docs say this one");
+        let slip = source("7-cratr-lemon").unwrap_err();
+        assert_eq!(slip.exit, Exit::Usage);
+        assert!(slip.message.contains("cratr"), "{}", slip.message);
+        assert!(source("hello").unwrap_err().message.contains("neither"));
+    }
+}

@@ -1,0 +1,47 @@
+//! The library's errors as exit codes and advice: what it means for a command, and what to do next.
+
+use wraith::{Cause, Error, ErrorKind, Role, TransferError};
+
+use super::{Exit, Failure};
+
+/// The exit code of an error.
+pub fn exit(error: &Error) -> Exit {
+    if let Some(Cause::State(state)) = error.cause() {
+        return Failure::from(state.clone()).exit;
+    }
+    match error.kind() {
+        ErrorKind::InvalidInput => Exit::Usage,
+        ErrorKind::NotFound => Exit::PeerNotFound,
+        ErrorKind::Refused => Exit::Refused,
+        ErrorKind::WrongCode => Exit::WrongCode,
+        // The other side's user may come back to it.
+        ErrorKind::NetworkLost | ErrorKind::Cancelled => Exit::NetworkLost,
+        ErrorKind::Disk => Exit::Disk,
+        ErrorKind::Verification => Exit::Verification,
+        ErrorKind::Partial => Exit::Partial,
+        ErrorKind::UnsafeName => Exit::UnsafeName,
+        _ => Exit::Other,
+    }
+}
+
+/// The error as the end of a command. `again` is the command that continues.
+pub fn of(error: &Error, role: Role, again: &str) -> Failure {
+    let failure = Failure::new(exit(error), error.to_string());
+    match (error.cause(), error.transfer()) {
+        (Some(Cause::State(state)), _) => Failure::from(state.clone()),
+        (Some(Cause::CannotBind(_)), _) => {
+            failure.hint("choose another address or port with --listen")
+        }
+        (_, Some(TransferError::NoStream)) => {
+            failure.hint("fetch it into a folder with -o DIR; the sender is still waiting")
+        }
+        (_, Some(TransferError::Partial { failed: 0, .. })) => failure.hint(match role {
+            Role::Sender => {
+                format!("they are named above; when that is set right, run again: {again}")
+            }
+            Role::Receiver => "the sender was told which, and why".to_owned(),
+        }),
+        _ if error.is_resumable() => failure.hint(format!("to continue: {again}")),
+        _ => failure,
+    }
+}

@@ -1,0 +1,150 @@
+//! How a command fails: what happened, why, what to do next, and the exit code that tells a script which kind it was.
+
+pub mod hints;
+
+use std::fmt;
+
+use wraith::state::{StateError, StateErrorKind};
+
+/// Exit codes; scripts rely on them, so a code never changes its meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    /// Anything without a code of its own.
+    Other = 1,
+    /// The command line makes no sense.
+    Usage = 2,
+    /// Nobody answered at any address, or nobody came.
+    PeerNotFound = 3,
+    /// One of the two people said no.
+    Refused = 4,
+    /// The ticket does not name anything the sender offers.
+    WrongCode = 5,
+    /// The connection was lost and did not come back; running the command again continues.
+    NetworkLost = 6,
+    /// Disk full, read-only, unreadable; running the command again continues.
+    Disk = 7,
+    /// Bytes do not match their hash, or the peer broke the protocol.
+    Verification = 8,
+    /// Done, but for some files.
+    Partial = 10,
+    /// The peer used a name that could leave the target folder.
+    UnsafeName = 11,
+    /// Ctrl-C.
+    Interrupted = 130,
+    /// SIGTERM.
+    Terminated = 143,
+}
+
+impl Exit {
+    /// Every way to fail, in the order of the codes.
+    pub const ALL: [Self; 12] = [
+        Self::Other,
+        Self::Usage,
+        Self::PeerNotFound,
+        Self::Refused,
+        Self::WrongCode,
+        Self::NetworkLost,
+        Self::Disk,
+        Self::Verification,
+        Self::Partial,
+        Self::UnsafeName,
+        Self::Interrupted,
+        Self::Terminated,
+    ];
+
+    /// What it means, for `--help` and the man pages; the README has it at length.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::Other => "other",
+            Self::Usage => "usage",
+            Self::PeerNotFound => "peer not found",
+            Self::Refused => "refused",
+            Self::WrongCode => "wrong code or ticket",
+            Self::NetworkLost => "network lost (run again to continue)",
+            Self::Disk => "disk (run again to continue)",
+            Self::Verification => "verification failed",
+            Self::Partial => "some files were not transferred",
+            Self::UnsafeName => "unsafe name refused",
+            Self::Interrupted => "interrupted",
+            Self::Terminated => "terminated",
+        }
+    }
+
+    /// The machine-readable name that `--json` reports as `code`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Other => "other",
+            Self::Usage => "usage",
+            Self::PeerNotFound => "peer_not_found",
+            Self::Refused => "refused",
+            Self::WrongCode => "wrong_code",
+            Self::NetworkLost => "network_lost",
+            Self::Disk => "disk",
+            Self::Verification => "verification_failed",
+            Self::Partial => "partial",
+            Self::UnsafeName => "unsafe_name",
+            Self::Interrupted => "interrupted",
+            Self::Terminated => "terminated",
+        }
+    }
+}
+
+/// The end of a command that did not do all it was asked.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// Which kind.
+    pub exit: Exit,
+    /// What happened and why, in one sentence without a full stop.
+    pub message: String,
+    /// What to do next.
+    pub hint: Option<String>,
+}
+
+impl Failure {
+    pub fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self { exit, message: message.into(), hint: None }
+    }
+
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// A local file operation that failed.
+    pub fn disk(what: impl fmt::Display, error: &std::io::Error) -> Self {
+        Self::new(Exit::Disk, format!("{what}: {}", plain(error)))
+    }
+}
+
+impl From<StateError> for Failure {
+    fn from(error: StateError) -> Self {
+        let exit = match error.kind() {
+            StateErrorKind::Disk | StateErrorKind::Exposed => Exit::Disk,
+            StateErrorKind::Ambiguous => Exit::Usage,
+            _ => Exit::Other,
+        };
+        Self { exit, message: error.to_string(), hint: error.help().map(str::to_owned) }
+    }
+}
+
+/// The operating system's words without "(os error 2)".
+pub fn plain(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    match text.find(" (os error ") {
+        Some(end) => text[..end].to_owned(),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_the_system_are_shown_without_their_number() {
+        let error = std::io::Error::from_raw_os_error(libc::ENOSPC);
+        assert_eq!(plain(&error), "No space left on device");
+        assert_eq!(plain(&std::io::Error::other("cut")), "cut");
+    }
+}

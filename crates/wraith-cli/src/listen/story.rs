@@ -1,0 +1,54 @@
+//! What happens to one caller's transfer, from its turn on: nothing is told before, so that two are not mixed up.
+
+use std::sync::Arc;
+
+use wraith::state::Recorder;
+use wraith::{Event as Happened, Incoming, Node, Observer, Received, Role};
+use wraith_transfer::Event as TransferEvent;
+
+use crate::args::ListenArgs;
+use crate::output::Reporter;
+use crate::report::{self, Story};
+
+/// See the module.
+pub struct CallerStory {
+    reporter: Arc<Reporter>,
+    story: Story,
+    node: Node,
+    recorder: Recorder,
+}
+
+impl CallerStory {
+    pub fn new(node: &Node, args: &ListenArgs, reporter: &Arc<Reporter>) -> Self {
+        Self {
+            reporter: Arc::clone(reporter),
+            story: Story::new(Role::Receiver, reporter),
+            node: node.clone(),
+            recorder: Recorder::new(node.state(), &args.out, args.record.room()),
+        }
+    }
+
+    /// Who is there, with what.
+    pub fn begin(&self, incoming: &Incoming) {
+        let (peer, remote) = (incoming.sender(), incoming.remote().clone());
+        self.story.tell(&TransferEvent::Connected { peer, remote, instance: None });
+        let offer = TransferEvent::Offer(incoming.offer_message());
+        self.recorder.tell(&offer);
+        self.story.tell(&offer);
+    }
+
+    /// Everything is here: the last line, and the list for `wraith verify`.
+    pub fn received(&self, received: &Received) {
+        self.story.received(&received.report, received.bytes);
+        report::record(&self.recorder, &received.report, &self.node, &self.reporter);
+    }
+}
+
+impl Observer for CallerStory {
+    fn event(&self, _: Option<u64>, _: &Happened) {}
+
+    fn transfer_event(&self, _: Option<u64>, event: &TransferEvent<'_>) {
+        self.recorder.tell(event);
+        self.story.tell(event);
+    }
+}

@@ -1,0 +1,112 @@
+//! The log: what the crates tell of their work by `tracing`, for whoever looks for a fault. Nothing unless it is asked for.
+//!
+//! Invariant: a line on standard error goes through the [`Reporter`], so it never stands in the middle of a drawing or of another
+//! line, and no control character of a peer reaches the terminal.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use tracing::Level;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::layer::{Layer, SubscriberExt};
+use tracing_subscriber::{fmt, registry};
+
+use super::Reporter;
+use crate::args::LogArgs;
+use crate::failure::Failure;
+
+/// Logs what the arguments say from now on.
+///
+/// # Errors
+/// The file cannot be opened.
+pub fn start(args: &LogArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
+    let Some(filter) = filter(args) else { return Ok(()) };
+    let layer = fmt::layer().with_ansi(false);
+    let layer = match &args.log {
+        Some(path) => layer.with_writer(Mutex::new(open(path)?)).boxed(),
+        None => layer.with_writer(Screen(Arc::clone(reporter))).boxed(),
+    };
+    let subscriber = registry().with(layer.with_filter(filter));
+    tracing::subscriber::set_global_default(subscriber).expect("a program starts its log once");
+    Ok(())
+}
+
+/// What is logged; None if nothing is. A file without a level gets each step: it is made to look for a fault.
+fn filter(args: &LogArgs) -> Option<Targets> {
+    if let Some(filter) = &args.log_filter {
+        return Some(filter.clone());
+    }
+    let level = match (args.verbose, &args.log) {
+        (0, None) => return None,
+        (1, _) => Level::INFO,
+        _ => Level::DEBUG,
+    };
+    Some(Targets::new().with_default(level))
+}
+
+fn open(path: &Path) -> Result<File, Failure> {
+    let mut options = OpenOptions::new();
+    let file = options.append(true).create(true).mode(0o600).open(path);
+    file.map_err(|error| Failure::disk(format!("cannot log into {}", path.display()), &error))
+}
+
+/// Standard error, which the reporter shares with everything else.
+struct Screen(Arc<Reporter>);
+
+/// One line of the log.
+struct Line<'a>(&'a Reporter);
+
+impl<'a> MakeWriter<'a> for Screen {
+    type Writer = Line<'a>;
+
+    fn make_writer(&'a self) -> Line<'a> {
+        Line(&self.0)
+    }
+}
+
+impl Write for Line<'_> {
+    /// Takes a whole line, as the formatter writes it.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.show(printable(&String::from_utf8_lossy(bytes)));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn printable(line: &str) -> String {
+    let line = line.trim_end_matches('\n');
+    let mut shown = String::with_capacity(line.len());
+    for c in line.chars() {
+        if c.is_control() { shown.extend(c.escape_debug()) } else { shown.push(c) }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_logged_unless_it_is_asked_for() {
+        assert!(filter(&LogArgs::default()).is_none());
+        let level = |args: LogArgs| filter(&args).unwrap().default_level().unwrap();
+        let of = |verbose| LogArgs { verbose, ..LogArgs::default() };
+        assert_eq!((level(of(1)), level(of(2))), (Level::INFO.into(), Level::DEBUG.into()));
+        let file = LogArgs { log: Some("x".into()), ..LogArgs::default() };
+        assert_eq!(level(file), tracing::level_filters::LevelFilter::DEBUG);
+        let trace = LogArgs { log_filter: Some("trace".parse().unwrap()), ..of(1) };
+        assert_eq!(level(trace), tracing::level_filters::LevelFilter::TRACE);
+    }
+
+    #[test]
+    fn a_line_for_the_terminal_has_no_control_characters() {
+        assert_eq!(printable("a\x1b[2Jb\n"), "a\\u{1b}[2Jb");
+    }
+}

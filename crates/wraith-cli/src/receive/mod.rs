@@ -1,0 +1,269 @@
+//! `wraith receive`: shows what a code or ticket offers, asks its user, and fetches.
+
+mod story;
+
+use std::io::{BufRead, IsTerminal};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::Access;
+use wraith::{
+    AcceptOptions, Asking, Cause, Code, Conflicts, Error, Incoming, Node, Received,
+    Role, Source, Transfer,
+};
+
+use crate::args::ReceiveArgs;
+use crate::args::continuing;
+use crate::ask::Answers;
+use crate::code::{self, Wanted};
+use crate::contacts::{Keep, Other, after_transfer};
+use crate::failure::{Exit, Failure, hints, plain};
+use crate::home;
+use crate::offer::{self, Answer, Question};
+use crate::output::{Event, Reporter, Ticker};
+use crate::pipe;
+use crate::signals::Signals;
+use story::ReceiveStory;
+
+/// Fetches what the code or ticket offers.
+pub async fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
+    let target = pipe::target(args, reporter)?;
+    let wanted = code::wanted(args, reporter)?;
+    let asks = !args.yes && !args.is_piped();
+    if asks && !args.dry_run {
+        check_somebody_answers()?;
+    }
+    let signals = Signals::for_transfer(reporter)?;
+    let state = home::open()?;
+    let node = code::node(&args.meeting, state).build();
+    let node = node.map_err(|error| hints::of(&error, Role::Receiver, ""))?;
+    if !args.is_piped() {
+        check_target(args)?;
+    }
+    let (source, code) = match wanted {
+        Wanted::From(Source::Code(code)) => (Source::Code(code.clone()), Some(code)),
+        Wanted::From(source) => (source, None),
+        Wanted::NewCode => {
+            let (code, source) = signals.or(invite(&node, args, reporter)).await?;
+            (source, Some(code))
+        }
+    };
+    let again = match (&code, args.code) {
+        // A code that was made here brings its ticket back as one that was typed does.
+        (Some(code), true) => continuing::command_with_code(&code.to_string()),
+        _ => continuing::command(),
+    };
+    let story = Arc::new(ReceiveStory::new(&node, args, reporter));
+    let answers = Answers::new(reporter);
+    let (node, signals) = (&node, &signals);
+    let fetching = Fetching { args, reporter, node, signals, answers: &answers, story: &story };
+    let asking = fetching.builder(source, target, !asks).begin();
+    let received = match fetching.run(asking).await {
+        Ok(Some(received)) => received,
+        Ok(None) => return Ok(()),
+        Err(error) => {
+            return Err(match signals.caught() {
+                Some(exit) => Failure::new(exit, "stopped")
+                    .hint(format!("to continue, run again: {again}")),
+                None => failure(&error, node, code.as_ref(), &again),
+            });
+        }
+    };
+    story.received(&received);
+    let result = received.complete().map_err(|error| hints::of(&error, Role::Receiver, &again));
+    result?;
+    let (node_id, remote) = (received.sender, received.remote.clone());
+    let other = Other { node_id, role: Role::Sender, meeting: node.meeting(node_id, &remote) };
+    let keep = Keep::of(args.save_as.as_ref(), asks);
+    after_transfer(&other, keep, &answers, signals, reporter).await
+}
+
+/// Makes a code and waits until a sender with the right words has given its ticket.
+async fn invite(
+    node: &Node,
+    args: &ReceiveArgs,
+    reporter: &Reporter,
+) -> Result<(Code, Source), Failure> {
+    let failed = |error: Error| {
+        let failure = hints::of(&error, Role::Receiver, "");
+        match error.cause() {
+            Some(Cause::NoPlace(missing)) => {
+                let why = code::nowhere(missing);
+                let message = format!("there is no place to meet by code ({why})");
+                Failure { message, ..failure }
+                    .hint("let the sender begin, with wraith send --ticket")
+            }
+            Some(Cause::CodeBurned(_) | Cause::CodeExpired) => {
+                failure.hint("run wraith receive --code again and tell the sender the new code")
+            }
+            _ => failure,
+        }
+    };
+    let life = Duration::from_secs(args.expires);
+    let invitation = node.invite().expires(life).start().await.map_err(failed)?;
+    let code = invitation.code().clone();
+    let text = code.to_string();
+    let command = format!("wraith send --code {text}");
+    let places: Vec<_> = invitation.places().iter().map(|place| place.name().to_owned()).collect();
+    reporter.event(&Event::Waiting {
+        code: &text,
+        command: &command,
+        waiting_at: &places,
+        code_expires_seconds: args.expires,
+    });
+    reporter.say("On the other machine, run this with the files behind it:\n");
+    reporter.answer(&command);
+    let (places, missing) = (invitation.places(), invitation.missing());
+    code::explain(places, missing, &args.meeting, args.expires, reporter);
+    // With a code that nobody has seen nobody comes.
+    reporter.unwritten()?;
+    Ok((code, invitation.ticket().await.map_err(failed)?))
+}
+
+/// One `wraith receive` at work.
+struct Fetching<'a> {
+    args: &'a ReceiveArgs,
+    reporter: &'a Arc<Reporter>,
+    node: &'a Node,
+    signals: &'a Signals,
+    answers: &'a Answers,
+    story: &'a Arc<ReceiveStory>,
+}
+
+impl Fetching<'_> {
+    /// The arguments as the library takes them: the one table.
+    fn builder(
+        &self,
+        source: Source,
+        target: wraith::Target,
+        is_decided: bool,
+    ) -> wraith::FetchBuilder {
+        let args = self.args;
+        let mut builder = self
+            .node
+            .fetch(source, target)
+            .observer(Arc::clone(self.story) as _)
+            .preview(!is_decided)
+            .delta(!args.whole_file)
+            .timeout(Duration::from_secs(args.timeout))
+            .reconnect(Duration::from_secs(args.reconnect));
+        if let Some(rate) = &args.rate {
+            builder = builder.rate(rate.bytes);
+        }
+        if let Some(connections) = args.lanes.lanes {
+            builder = builder.connections(connections);
+        }
+        builder
+    }
+
+    /// Until everything is here; `None` if it was only looked at.
+    async fn run(&self, mut asking: Asking) -> Result<Option<Arc<Received>>, Error> {
+        let incoming = tokio::select! {
+            incoming = asking.incoming() => incoming?,
+            _ = self.signals.wait() => return Err(asking.cancel().await),
+        };
+        match self.decide(&incoming).await {
+            Some(options) => self.transfer(incoming.accept(options)).await.map(Some),
+            None if self.signals.caught().is_some() => Err(incoming.cancel().await),
+            None if self.args.dry_run => {
+                incoming.later().await;
+                Ok(None)
+            }
+            None => Err(incoming.refuse("").await),
+        }
+    }
+
+    /// What the command line or the user says to the offer; `None`: no.
+    async fn decide(&self, incoming: &Incoming) -> Option<AcceptOptions> {
+        let (args, reporter) = (self.args, self.reporter);
+        let proposal = offer::proposal(incoming);
+        let policy = args.on_conflict.policy();
+        let otherwise = policy.unwrap_or_default();
+        if args.dry_run {
+            reporter.say(offer::text(&proposal, &args.out));
+            let conflicts = Conflicts { otherwise, ..Conflicts::default() };
+            offer::dry_run(&proposal, &conflicts, reporter);
+            return None;
+        }
+        if args.yes || args.is_piped() {
+            reporter.say(offer::text(&proposal, &args.out));
+            return Some(AcceptOptions::on_conflict(otherwise));
+        }
+        let question = Question {
+            proposal: &proposal,
+            out: &args.out,
+            reporter,
+            conflicts: policy,
+            terminal: std::io::stdin().is_terminal(),
+            answers: self.answers,
+        };
+        let answer = tokio::select! {
+            answer = question.put() => answer,
+            _ = self.signals.wait() => return None,
+            () = incoming.gone() => return None,
+        };
+        match answer {
+            Answer::Yes(conflicts) => Some(conflicts.into()),
+            Answer::No => None,
+            Answer::None => {
+                reporter.warn("no answer; --yes accepts without asking");
+                None
+            }
+        }
+    }
+
+    async fn transfer(&self, transfer: Transfer) -> Result<Arc<Received>, Error> {
+        let ticker = Ticker::start(Arc::clone(self.reporter), transfer.progress());
+        let result = tokio::select! {
+            result = transfer.finished() => result,
+            _ = self.signals.wait() => transfer.cancel().await,
+        };
+        drop(ticker);
+        result
+    }
+}
+
+/// How the command failed, with what to do next.
+fn failure(error: &Error, node: &Node, code: Option<&Code>, again: &str) -> Failure {
+    let failure = hints::of(error, Role::Receiver, again);
+    match (error.cause(), code) {
+        (Some(Cause::NotMet(unmet)), Some(code)) => {
+            code::not_met(unmet, code, node.places(), Role::Sender)
+        }
+        (Some(Cause::Unreachable(_)), _) => failure
+            .hint("is wraith send still running, and can this machine reach it over UDP?"),
+        _ => failure,
+    }
+}
+
+/// Whether standard input can still have an answer to the question, before a code is used up for it.
+fn check_somebody_answers() -> Result<(), Failure> {
+    let mut stdin = std::io::stdin().lock();
+    if stdin.is_terminal() {
+        return Ok(());
+    }
+    let mut looked = [PollFd::new(&stdin, PollFlags::IN)];
+    let at_once = Timespec::default();
+    let is_ready = poll(&mut looked, Some(&at_once)).is_ok_and(|ready| ready > 0);
+    // What is ready is read without waiting, and the end looks like nothing.
+    if is_ready && stdin.fill_buf().is_ok_and(<[u8]>::is_empty) {
+        let message = "nobody can be asked whether to accept: standard input has no answer";
+        return Err(Failure::new(Exit::Usage, message).hint("--yes accepts without asking"));
+    }
+    Ok(())
+}
+
+/// Whether the target can be made or written to, before a code is used up for it. It is made when the offer is accepted.
+fn check_target(args: &ReceiveArgs) -> Result<(), Failure> {
+    let out = args.out.display();
+    let cannot = |why: &str| Failure::new(Exit::Disk, format!("cannot write into {out}: {why}"));
+    let Some(there) = offer::existing_ancestor(&args.out) else {
+        return Err(cannot("there is no such folder"));
+    };
+    if !there.is_dir() {
+        return Err(cannot(&format!("{} is not a folder", there.display())));
+    }
+    let access = Access::WRITE_OK | Access::EXEC_OK;
+    rustix::fs::access(there, access).map_err(|errno| cannot(&plain(&errno.into())))
+}

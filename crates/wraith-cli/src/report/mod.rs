@@ -1,0 +1,308 @@
+//! What the transfer engine tells, in words for people and events for programs.
+
+mod names;
+mod skipped;
+mod summary;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use data_encoding::BASE32_NOPAD;
+use wraith::state::{Name, Recorder, Rest};
+use wraith::{Addr, FileStatus, Node, NodeId, Receipt, ReceiveReport, Role, SendReport, path_kind};
+use wraith_transfer::{Event as Happened, Offer};
+
+use crate::args::units::{Bytes, Files};
+use crate::failure::Exit;
+use crate::output::{Event, Reporter};
+
+pub use names::{name_of, short_id, shown};
+use skipped::LeftOut;
+use summary::Closing;
+
+/// Tells the events of one side's transfer, over all its connections.
+#[derive(Debug)]
+pub struct Story {
+    role: Role,
+    reporter: Arc<Reporter>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Which of several receivers this is about.
+    number: Option<u64>,
+    /// When the offer was first accepted; what people wait for begins here.
+    accepted: Option<Instant>,
+    files: u64,
+    bytes: u64,
+    left_out: LeftOut,
+    /// Files that moved on the last connection, and files that were there, with the bytes of both.
+    moved: u64,
+    already_here: u64,
+    here_bytes: u64,
+}
+
+/// The figures of a finished transfer.
+#[derive(Clone, Copy, Debug)]
+struct Totals<'a> {
+    /// Files the receiver has now.
+    files: u64,
+    /// Their bytes.
+    bytes: u64,
+    /// Bytes that had to move on the last connection.
+    bytes_moved: u64,
+    wire_bytes: u64,
+    lanes: u64,
+    already_here: u64,
+    skipped: u64,
+    failed: u64,
+    left_out: u64,
+    receipt: &'a Receipt,
+}
+
+impl Story {
+    pub fn new(role: Role, reporter: &Arc<Reporter>) -> Self {
+        Self { role, reporter: Arc::clone(reporter), state: Mutex::default() }
+    }
+
+    /// From now on everything says that it is about this one of several receivers.
+    pub fn number(&self, number: Option<u64>) {
+        self.lock().number = number;
+    }
+
+    /// One of several receivers failed; the others go on.
+    pub fn lost(&self, exit: Exit, message: &str) {
+        self.event(&Event::ReceiverFailed { code: exit.name(), message });
+        self.say(format!("Not sent: {message}"));
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        let number = self.lock().number;
+        self.reporter.event_of(number, event);
+    }
+
+    fn say(&self, text: impl std::fmt::Display) {
+        match self.lock().number {
+            Some(number) => self.reporter.say(format!("[{number}] {text}")),
+            None => self.reporter.say(text.to_string()),
+        }
+    }
+
+    /// One event of the engine.
+    pub fn tell(&self, event: &Happened<'_>) {
+        match event {
+            Happened::Connected { peer, remote, .. } => {
+                self.connected(*peer, remote);
+            }
+            Happened::Offer(offer) => self.offer(offer),
+            Happened::Accepted => {
+                let mut state = self.lock();
+                state.accepted.get_or_insert_with(Instant::now);
+                let (files, bytes) = (state.files, state.bytes);
+                drop(state);
+                self.event(&Event::Accept { files, bytes });
+            }
+            Happened::File { path, status, bytes, root } => {
+                let path = path.to_string();
+                self.file(&path, *status, *bytes, *root);
+            }
+            Happened::Note { path, what } => {
+                let (path, message) = (path.to_string(), what.to_string());
+                self.event(&Event::Note { path: &path, message: &message });
+                self.reporter.warn(format!("{path}: {message}"));
+            }
+            Happened::LeftOut { path, what, special } => {
+                let (path, message) = (path.to_string(), what.to_string());
+                self.event(&Event::Note { path: &path, message: &message });
+                let line = self.lock().left_out.line(&path, &message, *special);
+                line.into_iter().for_each(|line| self.reporter.warn(line));
+            }
+            // The receipt is in the report that ends the transfer. Other events are of a newer engine.
+            _ => {}
+        }
+    }
+
+    fn connected(&self, node_id: NodeId, remote: &Addr) {
+        let (peer, address) = (node_id.to_string(), remote.to_string());
+        let path = path_kind(remote).name();
+        let name = name_of(node_id);
+        let contact = name.as_ref().map(Name::as_str);
+        self.event(&Event::Connected { peer: &peer, address: &address, path, contact });
+        let shown = contact.unwrap_or(short_id(&peer));
+        self.say(format!("Connected to {shown} at {address} ({path})."));
+    }
+
+    fn offer(&self, offer: &Offer) {
+        let mut state = self.lock();
+        (state.files, state.bytes) = (offer.files, offer.bytes);
+        // The tree is walked again for each connection.
+        state.left_out = LeftOut::default();
+        (state.moved, state.already_here, state.here_bytes) = (0, 0, 0);
+        drop(state);
+        self.event(&Event::Offer {
+            name: &offer.name,
+            files: offer.files,
+            folders: offer.dirs,
+            links: offer.links,
+            bytes: offer.bytes,
+            largest: offer.largest,
+            left_out: offer.left_out.unwrap_or(0),
+        });
+        if self.role == Role::Sender {
+            let (files, bytes) = (Files(offer.files), Bytes(offer.bytes));
+            self.say(if offer.stream == Some(true) {
+                "Offered a stream.".to_owned()
+            } else {
+                format!("Offered {files}, {bytes}.")
+            });
+        }
+    }
+
+    fn file(&self, path: &str, status: FileStatus, bytes: u64, root: Option<[u8; 32]>) {
+        let root = root.map(|root| blake3::Hash::from_bytes(root).to_hex());
+        let root = root.as_deref();
+        self.event(&Event::File { path, status: status.name(), bytes, root });
+        let mut state = self.lock();
+        state.moved += u64::from(status == FileStatus::Done);
+        state.already_here += u64::from(status == FileStatus::AlreadyHere);
+        if !status.is_failure() && status != FileStatus::Skipped {
+            state.here_bytes = state.here_bytes.saturating_add(bytes);
+        }
+        drop(state);
+        if let Some(why) = why_missing(status) {
+            self.reporter.warn(format!("{path}: {why}"));
+        }
+    }
+
+    /// The sender's transfer is complete.
+    pub fn sent(&self, report: &SendReport, bytes: u64) {
+        if let Some(line) = self.lock().left_out.special_line(report.special) {
+            self.reporter.warn(line);
+        }
+        self.done(&Totals {
+            files: report.receipt.verified + report.receipt.kept,
+            bytes,
+            bytes_moved: report.bytes_moved,
+            wire_bytes: report.wire_bytes,
+            lanes: report.connections,
+            already_here: report.receipt.kept,
+            skipped: 0,
+            failed: report.failed,
+            left_out: report.left_out,
+            receipt: &report.receipt,
+        });
+    }
+
+    /// The receiver's transfer is complete.
+    pub fn received(&self, report: &ReceiveReport, bytes: u64) {
+        self.done(&Totals {
+            files: report.files + report.already_here,
+            bytes,
+            bytes_moved: report.bytes_moved,
+            wire_bytes: report.wire_bytes,
+            lanes: report.connections,
+            already_here: report.already_here,
+            skipped: report.skipped,
+            failed: report.failed,
+            left_out: report.left_out(),
+            receipt: &report.receipt,
+        });
+        if !report.confirmed {
+            self.reporter
+                .warn("everything is here, but the sender has not confirmed that it knows");
+        }
+    }
+
+    fn done(&self, totals: &Totals<'_>) {
+        let accepted = self.lock().accepted;
+        let seconds = accepted.map_or(0.0, |at| at.elapsed().as_secs_f64());
+        let closing = self.closing(totals, seconds);
+        let receipt = BASE32_NOPAD.encode(&totals.receipt.to_bytes()).to_ascii_lowercase();
+        self.event(&Event::Done {
+            files: totals.files,
+            bytes: totals.bytes,
+            bytes_moved: totals.bytes_moved,
+            wire_bytes: totals.wire_bytes,
+            lanes: totals.lanes,
+            already_here: totals.already_here,
+            skipped: totals.skipped,
+            failed: totals.failed,
+            left_out: totals.left_out,
+            seconds,
+            bytes_per_second: closing.rate(),
+            receipt: &receipt,
+        });
+        self.say(closing.line());
+    }
+
+    fn closing(&self, totals: &Totals<'_>, seconds: f64) -> Closing {
+        let State { moved, already_here, here_bytes, .. } = *self.lock();
+        let Totals { failed, bytes_moved, receipt, .. } = *totals;
+        let role = self.role;
+        match role {
+            // What became of the files is the receiver's to say.
+            Role::Sender => {
+                let already_here = already_here.min(receipt.verified);
+                let moved = receipt.verified - already_here;
+                let (bytes, kept) = (receipt.bytes, receipt.kept);
+                Closing { role, moved, already_here, bytes, kept, failed, bytes_moved, seconds }
+            }
+            Role::Receiver => {
+                let (bytes, kept) = (here_bytes, totals.skipped);
+                Closing { role, moved, already_here, bytes, kept, failed, bytes_moved, seconds }
+            }
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        // Plain figures; a panic elsewhere leaves nothing half done.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Keeps the record of a finished transfer. That it cannot be kept is worth a word and no more.
+pub fn record(
+    recorder: &Recorder,
+    report: &ReceiveReport,
+    node: &Node,
+    reporter: &Reporter,
+) {
+    let message = match recorder.finish(&report.receipt, report.sender, node.identity()) {
+        Ok(rest) if rest.is_empty() => return,
+        Ok(rest) => format!(
+            "the list for wraith verify is full: {} came later and will not be checked; --record-max makes room",
+            Unlisted(rest)
+        ),
+        Err(why) => format!("no record was kept, so wraith verify cannot check this: {why}"),
+    };
+    reporter.event(&Event::Note { path: "", message: &message });
+    reporter.warn(message);
+}
+
+/// What a list leaves out: `7 files`, `1 file and 2 folders or links`.
+#[derive(Clone, Copy, Debug)]
+pub struct Unlisted(pub Rest);
+
+impl std::fmt::Display for Unlisted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", Files(self.0.files))?;
+        match self.0.others {
+            0 => Ok(()),
+            1 => f.write_str(" and a folder or link"),
+            n => write!(f, " and {n} folders or links"),
+        }
+    }
+}
+
+/// What to tell people about a file that did not arrive.
+fn why_missing(status: FileStatus) -> Option<&'static str> {
+    match status {
+        FileStatus::Changed => Some("changed while it was sent; nothing of it was kept"),
+        FileStatus::Unreadable => Some("the sender cannot read it"),
+        FileStatus::Stale => Some("an earlier part did not belong to it and was thrown away"),
+        // A note has said what is in its place.
+        FileStatus::Blocked => None,
+        FileStatus::Done | FileStatus::AlreadyHere | FileStatus::Skipped => None,
+    }
+}

@@ -1,0 +1,118 @@
+//! The last line about a transfer: what has arrived, how fast, and what did not have to.
+//!
+//! Invariant: it counts only what is verified under its name at the receiver; what failed is told by the error behind it.
+
+use wraith_transfer::Role;
+
+use crate::args::units::{Bytes, Clock, Files};
+
+/// What became of the files.
+#[derive(Clone, Copy, Debug)]
+pub struct Closing {
+    pub role: Role,
+    /// Files that moved, whole or in part.
+    pub moved: u64,
+    /// Files that were found to be there.
+    pub already_here: u64,
+    /// Bytes of both.
+    pub bytes: u64,
+    /// Files that the receiver did not want; a sender is not told which of them it has.
+    pub kept: u64,
+    pub failed: u64,
+    /// Bytes of file content that went over the connection.
+    pub bytes_moved: u64,
+    pub seconds: f64,
+}
+
+impl Closing {
+    /// `bytes_moved` by `seconds`.
+    pub fn rate(&self) -> u64 {
+        if self.seconds > 0.0 { (self.bytes_moved as f64 / self.seconds) as u64 } else { 0 }
+    }
+
+    pub fn line(&self) -> String {
+        let others = self.already_here + self.kept + self.failed;
+        let files = Files(self.moved + self.already_here);
+        if self.moved == 0 && self.already_here == others && others > 0 {
+            return format!("Already up to date: {files}, {}.", Bytes(self.bytes));
+        }
+        let verb = match self.role {
+            Role::Sender => "Sent",
+            Role::Receiver => "Received",
+        };
+        let mut line = if self.moved == 0 && others > 0 {
+            format!("{verb} nothing.")
+        } else {
+            let (bytes, rate) = (Bytes(self.bytes), Bytes(self.rate()));
+            format!("{verb} {files}, {bytes} in {} ({rate}/s), verified.", self.took())
+        };
+        let fetched = self.role == Role::Receiver && self.moved > 0;
+        if fetched && self.bytes_moved < self.bytes / 2 {
+            line.push_str(&format!(" Only {} had to be fetched.", Bytes(self.bytes_moved)));
+        }
+        let kept = match self.role {
+            Role::Sender => {
+                ["was there already or left as it was", "were there already or left as they were"]
+            }
+            Role::Receiver => ["was left as it was", "were left as they were"],
+        };
+        let here = ["was there already", "were there already"];
+        for (count, [one, several]) in [(self.already_here, here), (self.kept, kept)] {
+            if count > 0 {
+                let what = if count == 1 { one } else { several };
+                line.push_str(&format!(" {} {what}.", Files(count)));
+            }
+        }
+        line
+    }
+
+    fn took(&self) -> String {
+        match self.seconds {
+            s if s < 10.0 => format!("{s:.2} s"),
+            s => Clock(s as u64).to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOTHING: Closing = Closing {
+        role: Role::Receiver,
+        moved: 0,
+        already_here: 0,
+        bytes: 0,
+        kept: 0,
+        failed: 0,
+        bytes_moved: 0,
+        seconds: 2.0,
+    };
+
+    #[test]
+    fn a_line_says_what_moved_and_what_was_there() {
+        let all = Closing { moved: 2, bytes: 4_000_000, bytes_moved: 4_000_000, ..NOTHING };
+        assert_eq!(all.line(), "Received 2 files, 4.00 MB in 2.00 s (2.00 MB/s), verified.");
+        let some = Closing { moved: 1, already_here: 1, bytes_moved: 1_000_000, ..all };
+        assert_eq!(
+            some.line(),
+            "Received 2 files, 4.00 MB in 2.00 s (500 kB/s), verified. Only 1.00 MB had to be fetched. \
+             1 file was there already."
+        );
+        assert!(NOTHING.line().starts_with("Received 0 files, 0 B in"), "a tree of folders");
+    }
+
+    #[test]
+    fn nothing_passes_for_sent_that_was_not() {
+        for role in [Role::Sender, Role::Receiver] {
+            let same = Closing { role, already_here: 3, bytes: 52_400_000, ..NOTHING };
+            assert_eq!(same.line(), "Already up to date: 3 files, 52.4 MB.");
+        }
+        let failed = Closing { failed: 1, bytes_moved: 7, ..NOTHING };
+        assert_eq!(failed.line(), "Received nothing.");
+        let left = Closing { kept: 1, failed: 1, ..NOTHING };
+        assert_eq!(left.line(), "Received nothing. 1 file was left as it was.");
+        let sent = Closing { role: Role::Sender, kept: 2, ..NOTHING };
+        assert_eq!(sent.line(), "Sent nothing. 2 files were there already or left as they were.");
+    }
+}

@@ -1,0 +1,259 @@
+//! `wraith send`: the code or ticket first, everything else behind it.
+
+mod story;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use wraith::{Cause, Congestion, Error, Node, Offer, Payload, Role, Sent};
+
+use crate::args::{self, SendArgs};
+use crate::args::continuing::command as again;
+use crate::ask::Answers;
+use crate::code;
+use crate::contacts::{self, Keep, Other, after_transfer};
+use crate::failure::{Exit, Failure, hints};
+use crate::home;
+use crate::output::{Event, Reporter, Ticker};
+use crate::pipe;
+use crate::signals::Signals;
+use story::SendStory;
+pub use story::found_at;
+
+/// Offers the paths until the receivers have confirmed that they have everything.
+pub async fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
+    if args.code.is_some() && args.receivers > 1 {
+        let message = "a code that a receiver made is for that receiver only";
+        return Err(Failure::new(Exit::Usage, message)
+            .hint("for several, let wraith send make the code: leave out --code"));
+    }
+    let signals = Signals::for_transfer(reporter)?;
+    let payload = match pipe::source(args, reporter)? {
+        Some(stream) => stream,
+        None => Payload::paths(&args.paths),
+    };
+    let congestion = match args.congestion {
+        args::Congestion::Cubic => Congestion::Cubic,
+        args::Congestion::Bbr => Congestion::Bbr,
+    };
+    let state = home::open()?;
+    let node = code::node(&args.meeting, state).congestion(congestion).build();
+    let node = node.map_err(|error| hints::of(&error, Role::Sender, &again()))?;
+    let story = Arc::new(SendStory::new(args, reporter));
+    let builder = builder(&node, payload, args, &story)?;
+    if let Some(name) = &args.to {
+        announce(&node, name, reporter)?;
+    }
+    let start = async { builder.start().await.map_err(|error| failure(&error, &node, args)) };
+    let offer = signals.or(start).await?;
+    if args.to.is_none() {
+        show(&offer, args, reporter);
+        // Nobody can come with what nobody has seen.
+        reporter.unwritten()?;
+    }
+    let result = serve(offer, &story, &signals, reporter).await;
+    let sent = match (signals.caught(), result) {
+        (Some(_), Ok(sent)) if args.keep => {
+            reporter.say(format!("Sent to {}.", story::Receivers(sent.receivers)));
+            return Ok(());
+        }
+        (_, Ok(sent)) => sent,
+        (Some(exit), Err(_)) => {
+            return Err(Failure::new(exit, "stopped")
+                .hint(format!("to continue, run again: {}", again())));
+        }
+        (None, Err(error)) => return Err(failure(&error, &node, args)),
+    };
+    sent.complete().map_err(|error| failure(&error, &node, args))?;
+    let Some((node_id, remote)) = sent.last.clone().filter(|_| args.receivers() == Some(1)) else {
+        return Ok(());
+    };
+    let other = Other { node_id, role: Role::Receiver, meeting: node.meeting(node_id, &remote) };
+    let may_ask = args.to.is_none() && !args.is_piped();
+    let keep = Keep::of(args.save_as.as_ref(), may_ask);
+    after_transfer(&other, keep, &Answers::new(reporter), &signals, reporter).await
+}
+
+/// The arguments as the library takes them: the one table.
+fn builder(
+    node: &Node,
+    payload: Payload,
+    args: &SendArgs,
+    story: &Arc<SendStory>,
+) -> Result<wraith::OfferBuilder, Failure> {
+    let mut builder = node.offer(payload).observer(Arc::clone(story) as _).delta(!args.whole_file);
+    builder = builder.reconnect(Duration::from_secs(args.reconnect));
+    if args.ticket {
+        builder = builder.by_ticket();
+    }
+    if let Some(text) = &args.code {
+        builder = builder.to_invitation(code::parse(text)?);
+    }
+    if let Some(name) = &args.to {
+        let book = node.contacts().load()?;
+        let contact = book.named(name).ok_or_else(|| contacts::nobody(name.as_str()))?;
+        builder = builder.to_contact(contact.clone());
+    }
+    builder = match args.receivers() {
+        Some(n) => builder.receivers(n),
+        None => builder.any_number(),
+    };
+    for (value, set) in [
+        (args.expires, wraith::OfferBuilder::expires as fn(_, Duration) -> _),
+        (args.timeout, wraith::OfferBuilder::timeout),
+    ] {
+        if let Some(seconds) = value {
+            builder = set(builder, Duration::from_secs(seconds));
+        }
+    }
+    if let Some(address) = args.listen {
+        builder = builder.bind_to(address);
+    }
+    if let Some(rate) = &args.rate {
+        builder = builder.rate(rate.bytes);
+    }
+    if let Some(connections) = args.lanes.lanes {
+        builder = builder.connections(connections);
+    }
+    Ok(builder)
+}
+
+/// Waits for the end; progress is shown while somebody is served.
+async fn serve(
+    offer: Offer,
+    story: &SendStory,
+    signals: &Signals,
+    reporter: &Arc<Reporter>,
+) -> Result<Arc<Sent>, Error> {
+    let mut ticker = None;
+    loop {
+        tokio::select! {
+            result = offer.finished() => {
+                drop(ticker);
+                return result;
+            }
+            is_served = story.is_served_other_than(ticker.is_some()) => {
+                ticker = is_served.then(|| Ticker::start(Arc::clone(reporter), offer.progress()));
+            }
+            _ = signals.wait() => {
+                let result = offer.cancel().await;
+                drop(ticker);
+                return result;
+            }
+        }
+    }
+}
+
+fn show(offer: &Offer, args: &SendArgs, reporter: &Reporter) {
+    let ticket = offer.ticket().expect("only an offer to a contact has none");
+    if args.code.is_none()
+        && let Some(error) = offer.no_code()
+    {
+        let Some(Cause::NoPlace(missing)) = error.cause() else { return };
+        let why = code::nowhere(missing);
+        reporter.warn(format!(
+            "there is no place to meet by code ({why}), so here is the ticket, which needs none"
+        ));
+    }
+    if args.code.is_some() {
+        return;
+    }
+    let text = ticket.to_string();
+    let code = offer.code().map(ToString::to_string);
+    let command = format!("wraith receive {}", code.as_ref().unwrap_or(&text));
+    let places: Vec<_> = offer.places().iter().map(|place| place.name().to_owned()).collect();
+    reporter.event(&Event::Ready {
+        ticket: &text,
+        command: &command,
+        node_id: &ticket.node_id().to_string(),
+        code: code.as_deref(),
+        code_expires_seconds: code.as_ref().map(|_| args.life()),
+        waiting_at: &places,
+    });
+    reporter.say("On the other machine, run:\n");
+    reporter.answer(&command);
+    if let Some((columns, rows)) = reporter.screen()
+        && let Some(picture) = crate::output::qr::picture(&text, columns, rows)
+    {
+        reporter.say(format!("\n{picture}(the ticket, for a camera)"));
+    }
+    if code.is_none() {
+        reporter.say("\nWaiting for the receiver. Ctrl-C stops.");
+        return;
+    }
+    code::explain(offer.places(), offer.missing(), &args.meeting, args.life(), reporter);
+    match args.receivers() {
+        Some(1) => {}
+        Some(n) => reporter.say(format!(
+            "{n} receivers can use it, at once or one after the other; a wrong guess ends it for all."
+        )),
+        None => reporter.say(
+            "Any number of receivers can use it; a wrong guess ends it for all. Ctrl-C ends the sending.",
+        ),
+    }
+}
+
+/// Says whom it looks for, and where.
+fn announce(node: &Node, name: &wraith::state::Name, reporter: &Reporter) -> Result<(), Failure> {
+    let book = node.contacts().load()?;
+    let contact = book.named(name).ok_or_else(|| contacts::nobody(name.as_str()))?;
+    let seen = contact.seen_at.iter().map(ToString::to_string);
+    let addresses: Vec<_> = seen.chain(contact.addresses.iter().map(ToString::to_string)).collect();
+    let mut places = node.places().clone();
+    places.rendezvous = places.rendezvous.or_else(|| contact.rendezvous.clone());
+    let looking_at: Vec<_> = places.names().iter().map(|place| place.name().to_owned()).collect();
+    reporter.event(&Event::Calling {
+        contact: contact.name.as_str(),
+        peer: &contact.node_id.to_string(),
+        addresses: &addresses,
+        looking_at: &looking_at,
+    });
+    reporter.say(format!("Looking for {}.", contact.name));
+    Ok(())
+}
+
+/// How the command failed, with what to do next.
+fn failure(error: &Error, node: &Node, args: &SendArgs) -> Failure {
+    let again = again();
+    let failure = hints::of(error, Role::Sender, &again);
+    match error.cause() {
+        Some(Cause::NotMet(unmet)) => {
+            match code::parse(args.code.as_deref().unwrap_or_default()) {
+                Ok(code) => code::not_met(unmet, &code, node.places(), Role::Receiver),
+                Err(failure) => failure,
+            }
+        }
+        Some(Cause::CodeBurned(place)) => {
+            let message = format!(
+                "somebody {place} tried the code with wrong words; it is burned, and nobody got anything"
+            );
+            Failure { message, ..failure }.hint(format!(
+                "if your partner mistyped it, run again and say the new code: {again}; if not, somebody is guessing"
+            ))
+        }
+        Some(Cause::CodeExpired) => failure
+            .hint(format!("for a new one run again: {again}; --expires SECONDS gives more time")),
+        Some(Cause::NobodyCame) => {
+            failure.hint("without --timeout, wraith send waits for as long as it takes")
+        }
+        Some(Cause::NoContent) => {
+            failure.hint("what a command gives is sent with: COMMAND | wraith send -")
+        }
+        Some(Cause::SomeLackFiles { .. }) => {
+            failure.hint(format!("for the rest, run again: {again}"))
+        }
+        Some(Cause::ContactNotFound(tried)) if tried.is_empty() => failure.hint(
+            "give --rendezvous, allow --lan, or send once with a code, which teaches the address",
+        ),
+        Some(Cause::ContactNotFound(_)) => {
+            failure.hint("does wraith listen run there, and are you a contact of theirs?")
+        }
+        Some(Cause::NotAdmitted(_)) => {
+            let own = node.id();
+            failure.hint(format!(
+                "does wraith listen run there, and are you a contact? There: wraith contact add YOU {own}"
+            ))
+        }
+        _ => failure,
+    }
+}

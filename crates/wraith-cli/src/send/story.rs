@@ -1,0 +1,151 @@
+//! What happens while an offer is served, in words for people and events for programs.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
+use wraith::{Event as Happened, FoundAt, Observer, Place, Role};
+use wraith_transfer::Event as TransferEvent;
+
+use crate::args::SendArgs;
+use crate::failure::hints;
+use crate::output::{Event, Reporter};
+use crate::report::Story;
+
+/// See the module.
+#[derive(Debug)]
+pub struct SendStory {
+    reporter: Arc<Reporter>,
+    is_several: bool,
+    to_receivers_code: bool,
+    receivers: Mutex<HashMap<Option<u64>, Arc<Story>>>,
+    /// How many are being served.
+    served: watch::Sender<usize>,
+}
+
+impl SendStory {
+    pub fn new(args: &SendArgs, reporter: &Arc<Reporter>) -> Self {
+        Self {
+            reporter: Arc::clone(reporter),
+            is_several: args.receivers() != Some(1),
+            to_receivers_code: args.code.is_some(),
+            receivers: Mutex::default(),
+            served: watch::Sender::new(0),
+        }
+    }
+
+    /// Waits until somebody is served, or (`now`) nobody any more. Cancel-safe.
+    pub async fn is_served_other_than(&self, now: bool) -> bool {
+        let mut served = self.served.subscribe();
+        // This keeps the sending half, so the wait does not fail.
+        let changed = served.wait_for(|count| (*count > 0) != now).await;
+        changed.map_or(now, |count| *count > 0)
+    }
+
+    fn of(&self, receiver: Option<u64>) -> Arc<Story> {
+        let mut receivers = self.lock();
+        let story = receivers.entry(receiver).or_insert_with(|| {
+            let story = Story::new(Role::Sender, &self.reporter);
+            story.number(receiver);
+            Arc::new(story)
+        });
+        Arc::clone(story)
+    }
+
+    fn over(&self, receiver: Option<u64>) {
+        if self.is_several {
+            self.lock().remove(&receiver);
+        }
+        self.served.send_modify(|served| *served = served.saturating_sub(1));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Option<u64>, Arc<Story>>> {
+        self.receivers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn code(&self, state: &str, place: Option<&Place>, message: Option<&str>) {
+        let place = place.map(Place::name);
+        self.reporter.event(&Event::Code { state, place, message });
+    }
+}
+
+impl Observer for SendStory {
+    fn event(&self, receiver: Option<u64>, event: &Happened) {
+        let reporter = &self.reporter;
+        match event {
+            Happened::CodeUsed(place) => {
+                self.code("used", Some(place), None);
+                reporter.say(format!("The code was used {place}."));
+            }
+            Happened::CodeBurned(place) => self.code("wrong_guess", Some(place), None),
+            Happened::CodeExpired => self.code("expired", None, None),
+            Happened::PlaceLost { place, why } => {
+                let why = why.to_string();
+                self.code("lost", Some(place), Some(&why));
+                reporter.warn(format!("cannot wait {place} now ({why}); still trying"));
+            }
+            Happened::PlaceBack(place) => {
+                self.code("back", Some(place), None);
+                reporter.say(format!("Waiting {place} again."));
+            }
+            Happened::Met(at) => {
+                reporter.event(&Event::Met { place: found_at(at) });
+                if let (FoundAt::Place(place), true) = (at, self.to_receivers_code) {
+                    reporter.say(format!("Met the receiver {place}."));
+                }
+            }
+            Happened::Sent { report, bytes } => {
+                self.of(receiver).sent(report, *bytes);
+                self.over(receiver);
+            }
+            Happened::Served { done, of } => {
+                let of = of.map(|n| format!(" of {n}")).unwrap_or_default();
+                reporter.say(format!("{done}{of} served. Waiting for the next."));
+            }
+            Happened::ReceiverFailed(error) => {
+                self.of(receiver).lost(hints::exit(error), &error.to_string());
+                self.over(receiver);
+            }
+            Happened::Lost { why, seconds_left } => {
+                reporter.reconnecting(why, *seconds_left);
+                self.served.send_modify(|served| *served = served.saturating_sub(1));
+            }
+            Happened::Stranger => {
+                reporter.say("Somebody came with another ticket and was refused.");
+            }
+            Happened::OnlyLooked => {
+                reporter.say("The receiver has only looked. Waiting for it to come back.");
+                self.over(receiver);
+            }
+            Happened::NobodyNew(_) => {
+                reporter.warn("nobody new can use the code; who is being served still is");
+            }
+            Happened::Note { what, .. } => reporter.warn(what),
+            _ => {}
+        }
+    }
+
+    fn transfer_event(&self, receiver: Option<u64>, event: &TransferEvent<'_>) {
+        if let TransferEvent::Connected { .. } = event {
+            self.served.send_modify(|served| *served += 1);
+        }
+        self.of(receiver).tell(event);
+    }
+}
+
+/// For scripts.
+pub fn found_at(at: &FoundAt) -> &str {
+    match at {
+        FoundAt::Address => "address",
+        FoundAt::Place(place) => place.name(),
+    }
+}
+
+/// `1 receiver`, `2 receivers`.
+pub struct Receivers(pub u32);
+
+impl std::fmt::Display for Receivers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} receiver{}", self.0, if self.0 == 1 { "" } else { "s" })
+    }
+}

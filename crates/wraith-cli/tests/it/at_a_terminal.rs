@@ -1,0 +1,51 @@
+//! What a person meets at a terminal: questions, answers, Ctrl-C.
+
+use crate::support::pty::Terminal;
+use crate::support::{World, tree};
+
+#[test]
+fn the_question_of_an_offer_is_answered_with_y() {
+    let world = World::new();
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 1_000_000);
+    let mut sender = world.send(&[&film]);
+    let mut command = world.wraith("receiver");
+    command.args(["receive", "-o"]).arg(world.target()).arg(sender.ticket());
+    let mut terminal = Terminal::start(&mut command, 24, 80);
+    terminal.expect("Accept?");
+    terminal.send("y\n");
+    terminal.expect("Received 1 file");
+    terminal.keep_nobody();
+    terminal.expect_exit(0);
+    sender.finish().expect_exit(0);
+    tree::assert_same(&film, &world.target().join("film.mov"));
+}
+
+#[test]
+fn ctrl_c_at_the_question_ends_with_130() {
+    let world = World::new();
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 1_000_000);
+    let mut sender = world.send(&[&film]);
+    let mut command = world.wraith("receiver");
+    command.args(["receive", "-o"]).arg(world.target()).arg(sender.ticket());
+    let mut terminal = Terminal::start(&mut command, 24, 80);
+    terminal.expect("Accept?");
+    terminal.send("\u{3}");
+    let screen = terminal.expect_exit(130);
+    assert!(screen.contains("to continue, run again: wraith receive"), "{screen}");
+    assert!(tree::names(&world.target()).is_empty());
+}
+
+#[test]
+fn arrow_keys_leave_nothing_in_the_code() {
+    let world = World::new();
+    let mut command = world.wraith("receiver");
+    let mut terminal = Terminal::start(command.arg("receive"), 24, 80);
+    terminal.expect("Code or ticket (Tab completes): ");
+    terminal.send("7-\x1b[D\x1b[C\x1bOA\x1b[3~crat\t");
+    terminal.expect("7-crater-");
+    terminal.send("\x03");
+    let screen = terminal.expect_exit(130);
+    assert!(!screen.contains("[D") && !screen.contains("OA"), "{screen:?}");
+}

@@ -1,0 +1,71 @@
+//! Files that change while they are sent: the others arrive, the changed one does not pass for whole, the exit is 10.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use crate::support::journal::wait_until_verified;
+use crate::support::{self, World, tree};
+
+/// A tree whose first file keeps the sender busy while a later one is changed.
+fn tree_with_victim(world: &World) -> (PathBuf, PathBuf) {
+    let root = world.source().join("tree");
+    tree::file(&root.join("a first"), 1, 300 << 20);
+    tree::file(&root.join("b victim"), 2, 20 << 20);
+    tree::file(&root.join("c last"), 3, 1000);
+    (root.clone(), root.join("b victim"))
+}
+
+/// Transfers while `change` is done to the victim, after the walk has seen it and long before it is sent.
+fn transfer_while(change: impl FnOnce(&Path)) -> (World, support::Outcome) {
+    let world = World::new();
+    let (root, victim) = tree_with_victim(&world);
+    let mut sender = world.send(&[root]);
+    let receiver = world.receive(&sender.ticket());
+    wait_until_verified(&world.target().join("tree"), "a first", 1);
+    change(&victim);
+    let received = receiver.finish();
+    received.expect_error(10);
+    sender.finish().expect_error(10);
+    for name in ["a first", "c last"] {
+        let (here, there) = (world.source().join("tree"), world.target().join("tree"));
+        tree::assert_same(&here.join(name), &there.join(name));
+    }
+    (world, received)
+}
+
+fn assert_not_there(world: &World) {
+    assert!(!world.target().join("tree/b victim").exists(), "no changed file under its name");
+}
+
+#[test]
+fn a_file_that_grows_is_reported_and_not_kept() {
+    let (world, received) = transfer_while(|victim| {
+        OpenOptions::new().append(true).open(victim).unwrap().write_all(b"more").unwrap();
+    });
+    assert_not_there(&world);
+    assert!(received.all("file").any(|f| f["status"] == "changed" && f["path"] == "tree/b victim"));
+}
+
+#[test]
+fn a_file_that_is_truncated_is_reported_and_not_kept() {
+    let (world, _) = transfer_while(|victim| {
+        File::options().write(true).open(victim).unwrap().set_len(1_000_000).unwrap();
+    });
+    assert_not_there(&world);
+}
+
+#[test]
+fn a_file_that_is_deleted_is_reported() {
+    let (world, _) = transfer_while(|victim| fs::remove_file(victim).unwrap());
+    assert_not_there(&world);
+}
+
+#[test]
+fn a_file_that_is_replaced_by_a_link_is_not_followed() {
+    let (world, _) = transfer_while(|victim| {
+        fs::remove_file(victim).unwrap();
+        std::os::unix::fs::symlink("/etc/hostname", victim).unwrap();
+    });
+    assert_not_there(&world);
+}

@@ -1,0 +1,98 @@
+//! The last lines of a transfer say what has arrived, and nothing else.
+
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+
+use crate::support::{self, Process, World, tree};
+
+/// Transfers for people. What both sides say, and their exit codes.
+fn transfer(world: &World, path: &Path, more: &[&str]) -> [(String, i32); 2] {
+    let mut command = world.wraith("sender");
+    command.args(["send", "--ticket", "--listen", "127.0.0.1:0"]).arg(path);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut received = (String::new(), 0);
+    let (_, (status, sent)) = support::process::said_by(command.spawn().unwrap(), |ticket| {
+        let mut command = world.wraith("receiver");
+        command.args(["receive", "--yes", ticket, "-o"]).arg(world.target()).args(more);
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        received = (said, output.status.code().unwrap());
+    });
+    [(sent, status.code().unwrap()), received]
+}
+
+#[test]
+fn what_is_there_already_is_up_to_date_on_both_sides() {
+    let world = World::new();
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 3_000_000);
+    fs::copy(&film, world.target().join("film.mov")).unwrap();
+    for (said, code) in transfer(&world, &film, &[]) {
+        assert_eq!(code, 0, "{said}");
+        assert!(said.contains("Already up to date: 1 file, 3.00 MB."), "{said}");
+    }
+}
+
+#[test]
+fn what_failed_is_said_once_and_passes_for_nothing_received() {
+    let world = World::new();
+    let root = world.source().join("tree");
+    tree::file(&root.join("a"), 1, 2_000_000);
+    fs::create_dir(world.path("elsewhere")).unwrap();
+    std::os::unix::fs::symlink(world.path("elsewhere"), world.target().join("tree")).unwrap();
+    let [(sent, sent_code), (received, code)] = transfer(&world, &root, &[]);
+    assert_eq!((sent_code, code), (10, 10), "{sent}\n{received}");
+    assert!(sent.contains("Sent nothing."), "{sent}");
+    assert!(received.contains("Received nothing."), "{received}");
+    assert!(!received.contains("fetched") && !received.contains("verified"), "{received}");
+    assert_eq!(received.matches("tree/a").count(), 1, "{received}");
+}
+
+#[test]
+fn what_arrived_beside_a_failed_file_is_counted_alone() {
+    let world = World::new();
+    let root = world.source().join("tree");
+    tree::file(&root.join("blocked/large"), 1, 2_000_000);
+    tree::file(&root.join("small"), 2, 1000);
+    fs::create_dir_all(world.target().join("tree")).unwrap();
+    fs::create_dir(world.path("elsewhere")).unwrap();
+    let link = world.target().join("tree/blocked");
+    std::os::unix::fs::symlink(world.path("elsewhere"), link).unwrap();
+    let [(sent, _), (received, code)] = transfer(&world, &root, &[]);
+    assert_eq!(code, 10, "{received}");
+    assert!(sent.contains("Sent 1 file, 1.00 kB in"), "{sent}");
+    assert!(received.contains("Received 1 file, 1.00 kB in"), "{received}");
+}
+
+#[test]
+fn a_file_that_is_left_as_it_was_is_one_file() {
+    let world = World::new();
+    let note = world.source().join("note");
+    fs::write(&note, "new").unwrap();
+    fs::write(world.target().join("note"), "old one").unwrap();
+    let [(sent, _), (received, code)] = transfer(&world, &note, &["--on-conflict", "skip"]);
+    assert_eq!(code, 0, "{received}");
+    assert!(received.contains("Received nothing. 1 file was left as it was."), "{received}");
+    assert!(sent.contains("Sent nothing. 1 file was there already or left as it was."), "{sent}");
+}
+
+#[test]
+fn a_dry_run_does_not_call_a_copy_with_another_time_something_else() {
+    let world = World::new();
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 1000);
+    fs::write(world.target().join("film.mov"), fs::read(&film).unwrap()).unwrap();
+    let long_ago = std::time::SystemTime::UNIX_EPOCH;
+    let there = fs::File::options().write(true).open(world.target().join("film.mov")).unwrap();
+    there.set_modified(long_ago).unwrap();
+    let mut sender = world.send(&[&film]);
+    let ticket = sender.ticket();
+    for (more, action) in [(&[][..], "compare"), (&["--on-conflict", "skip"], "skip")] {
+        let mut command = world.wraith("receiver");
+        command.args(["receive", "--json", "--dry-run", &ticket, "-o"]).arg(world.target());
+        let outcome = Process::start("receive", command.args(more)).finish();
+        outcome.expect_exit(0);
+        assert_eq!(outcome.last("would_receive")["action"], action);
+    }
+}

@@ -1,0 +1,55 @@
+//! Contacts find each other by multicast between two network namespaces: no server, no address, no code.
+
+use crate::support::cable::Cable;
+use crate::support::{self, Process, World, tree};
+
+/// Bob listens at one end, anna sends from the other; a stranger is there too.
+fn send_over(cable: &Cable) {
+    let world = World::new();
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 1_000_000);
+    world.know("bob", "anna", None);
+    world.know("anna", "bob", None);
+    world.know("stranger", "bob", None);
+    let command = world.listen_command("bob", &["--accept", "contacts", "--lan", "all"]);
+    let mut listener = Process::start("listen", &mut cable.at(0, &command));
+    listener.event("listening");
+
+    let send = |side: &str, more: &[&str]| {
+        let mut send = world.wraith(side);
+        send.args(["send", "--json", "--lan", "all", "--to", "bob"]).args(more).arg(&film);
+        Process::start("send", &mut cable.at(1, &send)).finish()
+    };
+    let sent = send("anna", &[]);
+    sent.expect_exit(0);
+    assert_eq!(sent.last("met")["place"], "lan");
+    listener.event("done");
+    tree::assert_same(&film, &world.target().join("film.mov"));
+    send("stranger", &["--timeout", "2"]).expect_error(3);
+
+    // At the same place it is dialled without a search the next time, and with one it is found in any case.
+    send("anna", &[]).expect_exit(0);
+    listener.event("done");
+    listener.signal(libc::SIGINT);
+    let ended = listener.finish();
+    assert!(ended.all("connected").all(|event| event["contact"] == "anna"));
+}
+
+#[test]
+fn contacts_on_one_cable_meet_over_ipv4() {
+    match Cable::new(Some(["10.73.0.1/24", "10.73.0.2/24"])) {
+        Some(cable) => send_over(&cable),
+        None => support::skipped("network namespaces need root and ip"),
+    }
+}
+
+#[test]
+fn contacts_without_any_configured_address_meet_over_ipv6() {
+    match Cable::new(None) {
+        Some(cable) => {
+            cable.wait_for_ipv6();
+            send_over(&cable);
+        }
+        None => support::skipped("network namespaces need root and ip"),
+    }
+}

@@ -1,0 +1,17 @@
+//! The demonstration judges itself; here only that it does, and cleans up.
+
+use crate::support::{Process, World, tree};
+
+#[test]
+fn the_demo_transfers_compares_and_cleans_up() {
+    let world = World::new();
+    let mut command = world.wraith("demo");
+    command.args(["demo", "--json", "--size", "20M", "--files", "50", "--dir"]).arg(world.target());
+    let outcome = Process::start("demo", &mut command).finish();
+    outcome.expect_exit(0);
+    let demo = outcome.last("demo");
+    assert_eq!(demo["matched"], true);
+    assert!(demo["bytes"].as_u64() >= Some(20 << 20));
+    assert!(demo["seconds"].as_f64() > Some(0.0) && demo["cp_seconds"].as_f64() > Some(0.0));
+    assert!(tree::names(&world.target()).is_empty(), "nothing is left behind");
+}

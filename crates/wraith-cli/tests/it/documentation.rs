@@ -1,0 +1,83 @@
+//! What the documents say of the program is what the program says of itself.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::support::World;
+
+fn document(name: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    std::fs::read_to_string(root.join(name)).unwrap()
+}
+
+fn help(words: &[&str]) -> String {
+    let output = World::new().wraith("one").args(words).output().unwrap();
+    assert!(output.status.success());
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Of a table whose heading begins with `heading`: the cells of each row.
+fn table(document: &str, heading: &str) -> Vec<Vec<String>> {
+    let rows = document.lines().skip_while(|line| !line.starts_with(heading)).skip(2);
+    let rows = rows.take_while(|line| line.starts_with('|'));
+    let cells = |line: &str| line.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
+    rows.map(|line| cells(line)[1..].to_vec()).collect()
+}
+
+/// The exit codes that `wraith --help` lists, with their meaning.
+fn codes_of_help() -> BTreeMap<u8, String> {
+    let help = help(&["--help"]).split_whitespace().collect::<Vec<_>>().join(" ");
+    let (_, list) = help.split_once("Exit codes: ").unwrap();
+    let code = |text: &str| {
+        let (number, meaning) = text.trim().split_once(' ').unwrap();
+        (number.parse().unwrap(), meaning.to_owned())
+    };
+    list.split('·').map(code).collect()
+}
+
+#[test]
+fn help_and_documents_have_the_same_exit_codes() {
+    let of_help = codes_of_help();
+    let mut of_readme = Vec::new();
+    for row in table(&document("README.md"), "| exit |") {
+        let numbers = row[0].split(',').map(|number| number.trim().parse::<u8>().unwrap());
+        of_readme.extend(numbers);
+        // What the help says may be repeated, the README says.
+        let resumable = row[0] == "6" || row[0] == "7";
+        assert!(!resumable || row[2] == "continues", "{row:?}");
+        if resumable {
+            let code = row[0].parse::<u8>().unwrap();
+            assert!(of_help[&code].contains("run again to continue"));
+        }
+    }
+    let numbers: Vec<u8> = of_help.keys().copied().collect();
+    assert_eq!(of_readme, numbers);
+    let of_json = table(&document("docs/json.md"), "| `exit` |");
+    let of_json: Vec<u8> = of_json.iter().map(|row| row[0].parse().unwrap()).collect();
+    assert_eq!(of_json, numbers[1..]);
+}
+
+#[test]
+fn the_words_of_the_exit_codes_are_those_of_the_schema() {
+    let schema: serde_json::Value =
+        serde_json::from_str(&document("docs/events.schema.json")).unwrap();
+    let events = schema["oneOf"].as_array().unwrap();
+    let of = |e: &&serde_json::Value| e["properties"]["event"]["const"] == "error";
+    let error = events.iter().find(of).unwrap();
+    let words: Vec<_> = error["properties"]["code"]["enum"].as_array().unwrap().to_vec();
+    let table = table(&document("docs/json.md"), "| `exit` |");
+    let documented: Vec<_> = table.iter().map(|row| row[1].trim_matches('`').to_owned()).collect();
+    assert_eq!(documented, words);
+}
+
+#[test]
+fn the_readme_lists_every_command() {
+    let help = help(&["--help"]);
+    let commands = help.lines().skip_while(|line| !line.starts_with("Commands:")).skip(1);
+    let commands = commands.map_while(|line| line.split_whitespace().next());
+    let readme = document("README.md");
+    for command in commands.filter(|command| *command != "help") {
+        let row = format!("| `wraith {command}");
+        assert!(readme.contains(&row), "the README's table of commands lacks {command}");
+    }
+}

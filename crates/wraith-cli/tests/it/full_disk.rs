@@ -1,0 +1,113 @@
+//! A disk that fills up ends the transfer with 7 on both sides; with room again, it continues.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::support::{self, World, is_root, skipped, tree};
+
+/// A file system of its own; unmounted in the end.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    fn mount(at: &Path, options: &str) -> Option<Self> {
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", options, "tmpfs"])
+            .arg(at)
+            .output()
+            .is_ok_and(|output| output.status.success());
+        mounted.then(|| Self(at.to_owned()))
+    }
+
+    fn remount(&self, options: &str) {
+        let options = format!("remount,{options}");
+        let done = Command::new("mount").args(["-o", &options]).arg(&self.0).status().unwrap();
+        assert!(done.success());
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+fn small_disk(at: &Path, options: &str) -> Option<SmallDisk> {
+    let disk = if is_root() { SmallDisk::mount(at, options) } else { None };
+    if disk.is_none() {
+        skipped("mounting a tmpfs needs root and the right to mount");
+    }
+    disk
+}
+
+#[test]
+fn a_disk_without_room_is_told_before_anything_is_written() {
+    let world = World::new();
+    let Some(_disk) = small_disk(&world.target(), "size=8m") else { return };
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 32 << 20);
+    let mut sender = world.send(&[film]);
+    let received = world.receive(&sender.ticket()).finish();
+    let message = received.expect_error(7)["message"].as_str().unwrap().to_owned();
+    assert!(message.to_lowercase().contains("space"), "{message}");
+    sender.finish().expect_error(7);
+    assert_eq!(tree::names(&world.target()), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_disk_that_fills_up_keeps_what_is_verified() {
+    let world = World::new();
+    // Inodes run out long before bytes do: no check beforehand can see it.
+    let Some(disk) = small_disk(&world.target(), "size=64m,nr_inodes=100") else { return };
+    let root = world.source().join("tree");
+    for n in 0..300 {
+        tree::file(&root.join(format!("file-{n:03}")), n, 5000);
+    }
+    let mut sender = world.send(&[&root]);
+    let received = world.receive(&sender.ticket()).finish();
+    received.expect_error(7);
+    sender.finish().expect_error(7);
+    let kept = tree::names(&world.target().join("tree"));
+    assert!(!kept.is_empty());
+    for name in kept.iter().filter(|n| !n.to_string_lossy().starts_with('.')) {
+        let (there, here) = (world.target().join("tree").join(name), root.join(name));
+        assert_eq!(std::fs::read(there).unwrap(), std::fs::read(here).unwrap());
+    }
+
+    disk.remount("nr_inodes=1000");
+    let (_, again) = world.transfer(&[&root]);
+    tree::assert_same(&root, &world.target().join("tree"));
+    assert!(again.all("file").any(|f| f["status"] == "already-here"));
+}
+
+/// It is known before the sender is called, who therefore waits on.
+#[test]
+fn a_read_only_target_ends_with_7_and_the_ticket_stays_good() {
+    let world = World::new();
+    let Some(_disk) = small_disk(&world.target(), "size=8m,ro") else { return };
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 100_000);
+    let mut sender = world.send(&[&film]);
+    let ticket = sender.ticket();
+    let received = world.receive(&ticket).finish();
+    let message = received.expect_error(7)["message"].as_str().unwrap().to_owned();
+    assert!(message.to_lowercase().contains("read-only"), "{message}");
+    let elsewhere = world.path("elsewhere");
+    let mut command = world.wraith("receiver");
+    command.args(["receive", "--json", "--yes", &ticket, "-o"]).arg(&elsewhere);
+    support::Process::start("receive", &mut command).finish().expect_exit(0);
+    sender.finish().expect_exit(0);
+    tree::assert_same(&film, &elsewhere.join("film.mov"));
+}
+
+#[test]
+fn a_target_that_is_a_file_ends_with_7() {
+    let world = World::new();
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 1000);
+    let mut sender = world.send(&[film]);
+    let target = world.path("a file");
+    tree::file(&target, 1, 1);
+    let mut command = world.wraith("receiver");
+    command.args(["receive", "--json", "--yes", &sender.ticket(), "-o"]).arg(&target);
+    support::Process::start("receive", &mut command).finish().expect_error(7);
+}

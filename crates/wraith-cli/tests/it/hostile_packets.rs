@@ -1,0 +1,142 @@
+//! Peers and strangers that send what no honest program sends, against a real `wraith send`.
+
+use std::net::{SocketAddr, UdpSocket};
+use std::time::Duration;
+
+use crate::raw_peer::RawPeer;
+use crate::support::{Process, World, tree};
+use wraith_core::frame::FrameWriter;
+use wraith_discovery::Ticket;
+
+/// A sender of one file, and where it listens.
+fn sender(world: &World) -> (Process, String, Ticket) {
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 3_000_000);
+    let mut sender = world.send(&[film]);
+    let text = sender.ticket();
+    let ticket = text.parse().unwrap();
+    (sender, text, ticket)
+}
+
+/// An honest receiver still gets everything, and both sides end well.
+fn still_serves(world: &World, sender: Process, ticket: &str) {
+    world.receive(ticket).finish().expect_exit(0);
+    sender.finish().expect_exit(0);
+    tree::assert_same(&world.source().join("film.mov"), &world.target().join("film.mov"));
+}
+
+fn address(ticket: &Ticket) -> SocketAddr {
+    ticket.addresses()[0]
+}
+
+/// Frames with one number each are enough to say most wrong things.
+fn frames(write: impl FnOnce(&mut FrameWriter<'_>)) -> Vec<u8> {
+    let mut buf = vec![0; 1300];
+    let mut out = FrameWriter::new(&mut buf);
+    write(&mut out);
+    let len = out.complete();
+    buf.truncate(len);
+    buf
+}
+
+#[test]
+fn strangers_get_no_answer_to_anything() {
+    let world = World::new();
+    let (sender, text, ticket) = sender(&world);
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.connect(address(&ticket)).unwrap();
+    socket.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    for len in (0..1500).chain([8000, 65_000]) {
+        let garbage: Vec<u8> = (0..len).map(|i: usize| (i * i + len) as u8).collect();
+        socket.send(&garbage).unwrap();
+    }
+    assert!(socket.recv(&mut [0; 2000]).is_err(), "a stranger was answered");
+    still_serves(&world, sender, &text);
+}
+
+#[test]
+fn every_broken_frame_ends_only_its_own_connection() {
+    let world = World::new();
+    let (sender, text, ticket) = sender(&world);
+    let broken: Vec<(&str, Vec<u8>, u64)> = vec![
+        ("an unknown frame", vec![0x3f], 1),
+        ("a cut-off frame", vec![0x10], 1),
+        (
+            "an ACK of what was never sent",
+            frames(|f| {
+                f.ack(0, std::iter::once(1_000_000..=1_000_000), None);
+            }),
+            1,
+        ),
+        ("an ACK below zero", vec![0x02, 0x01, 0x00, 0x00, 0x05], 1),
+        (
+            "data beyond the window",
+            frames(|f| {
+                f.stream(0, 1 << 40, 10, false, |_| {});
+            }),
+            2,
+        ),
+        (
+            "a stream beyond the limit",
+            frames(|f| {
+                f.stream(2 * 100_000, 0, 10, false, |_| {});
+            }),
+            3,
+        ),
+        (
+            "two ends of a stream",
+            {
+                let mut both = frames(|f| {
+                    f.reset_stream(0, 0, 100);
+                });
+                both.extend(frames(|f| {
+                    f.reset_stream(0, 0, 99);
+                }));
+                both
+            },
+            4,
+        ),
+        (
+            "a window for a stream of ours that is not open",
+            frames(|f| {
+                f.max_stream_data(1, 100);
+            }),
+            1,
+        ),
+    ];
+    for (what, bytes, code) in broken {
+        let mut peer = RawPeer::connect(address(&ticket), ticket.node_id());
+        peer.send(&bytes);
+        assert_eq!(peer.close_code(), Some(code), "{what}");
+    }
+    still_serves(&world, sender, &text);
+}
+
+#[test]
+fn random_frames_never_bring_the_sender_down() {
+    let world = World::new();
+    let (mut sender, text, ticket) = sender(&world);
+    for seed in 0..40u64 {
+        let mut peer = RawPeer::connect(address(&ticket), ticket.node_id());
+        let mut noise = blake3::Hasher::new().update(&seed.to_be_bytes()).finalize_xof();
+        for _ in 0..20 {
+            let mut bytes = vec![0; 1 + (seed as usize * 37) % 1200];
+            noise.fill(&mut bytes);
+            // A plausible type in front reaches deeper than a random one.
+            bytes[0] = (seed % 0x22) as u8;
+            peer.send(&bytes);
+        }
+    }
+    assert!(!sender.has_ended());
+    still_serves(&world, sender, &text);
+}
+
+#[test]
+fn peers_that_connect_and_say_nothing_keep_nobody_out() {
+    let world = World::new();
+    let (sender, text, ticket) = sender(&world);
+    let idle: Vec<RawPeer> =
+        (0..12).map(|_| RawPeer::connect(address(&ticket), ticket.node_id())).collect();
+    still_serves(&world, sender, &text);
+    drop(idle);
+}

@@ -1,0 +1,115 @@
+//! Ctrl-C and SIGTERM: stop cleanly, keep the part, say how to go on.
+
+use crate::support::journal::wait_until_verified;
+use crate::support::pty::Terminal;
+use crate::support::{Process, World, tree};
+
+const FILM_BYTES: usize = 400 << 20;
+
+fn under_way(world: &World) -> (Process, Process, String) {
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, FILM_BYTES);
+    let mut sender = world.send(&[film]);
+    let ticket = sender.ticket();
+    let receiver = world.receive(&ticket);
+    wait_until_verified(&world.target(), "film.mov", 1);
+    (sender, receiver, ticket)
+}
+
+#[test]
+fn an_interrupted_receiver_keeps_its_part_and_continues() {
+    let world = World::new();
+    let (sender, receiver, ticket) = under_way(&world);
+    receiver.signal(libc::SIGINT);
+    let outcome = receiver.finish();
+    let error = outcome.expect_error(130);
+    assert!(error["hint"].as_str().unwrap().contains("wraith receive"), "{error}");
+    assert!(!world.target().join("film.mov").exists());
+    assert!(!tree::leftovers(&world.target()).is_empty(), "the part was kept");
+
+    let again = world.receive(&ticket).finish();
+    again.expect_exit(0);
+    sender.finish().expect_exit(0);
+    tree::assert_same(&world.source().join("film.mov"), &world.target().join("film.mov"));
+    let moved = again.last("done")["bytes_moved"].as_u64().unwrap();
+    assert!(moved < FILM_BYTES as u64, "what was verified did not move again");
+}
+
+#[test]
+fn an_interrupted_sender_says_how_to_go_on() {
+    let world = World::new();
+    let (sender, receiver, ticket) = under_way(&world);
+    sender.signal(libc::SIGINT);
+    let outcome = sender.finish();
+    let error = outcome.expect_error(130);
+    assert!(error["hint"].as_str().unwrap().contains("wraith send"), "{error}");
+    receiver.signal(libc::SIGINT);
+    receiver.finish();
+
+    let mut again = world.send(&[world.source().join("film.mov")]);
+    assert_eq!(again.ticket(), ticket);
+    world.receive(&ticket).finish().expect_exit(0);
+    again.finish().expect_exit(0);
+    tree::assert_same(&world.source().join("film.mov"), &world.target().join("film.mov"));
+}
+
+#[test]
+fn a_sender_that_waits_stops_at_once() {
+    let world = World::new();
+    for (signal, code) in [(libc::SIGINT, 130), (libc::SIGTERM, 143)] {
+        let film = world.source().join("film.mov");
+        tree::file(&film, 1, 10);
+        let mut sender = world.send(&[film]);
+        sender.ticket();
+        sender.signal(signal);
+        sender.finish().expect_error(code);
+    }
+}
+
+#[test]
+fn the_command_that_continues_has_the_rate_as_it_was_typed() {
+    let world = World::new();
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 10);
+    for rate in ["30M", "1MB/s", "1.5M"] {
+        let mut sender = world.send_with(&[&film], &["--rate", rate]);
+        sender.ticket();
+        sender.signal(libc::SIGINT);
+        let outcome = sender.finish();
+        let error = outcome.expect_error(130);
+        let hint = error["hint"].as_str().unwrap();
+        assert!(hint.contains(&format!("--rate {rate} ")), "{hint}");
+    }
+}
+
+#[test]
+fn what_is_said_after_a_question_without_an_answer_has_a_line_of_its_own() {
+    let world = World::new();
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 10);
+    let mut sender = world.send(&[&film]);
+    let mut command = world.wraith("receiver");
+    command.args(["receive", &sender.ticket(), "-o"]).arg(world.target());
+    let mut terminal = Terminal::start(&mut command, 24, 80);
+    terminal.expect("Accept? [y/N/l = list] ");
+    terminal.send("\x04");
+    assert_eq!(terminal.expect("wraith: no answer"), "\r\n");
+    terminal.finish();
+}
+
+#[test]
+fn ctrl_c_at_the_question_stops_at_once() {
+    let world = World::new();
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 10);
+    let mut sender = world.send_with(&[&film], &["--reconnect", "0"]);
+    // A terminal nobody types at.
+    let (reader, _writer) = std::io::pipe().unwrap();
+    let mut command = world.wraith("receiver");
+    command.args(["receive", "--json", &sender.ticket(), "-o"]).arg(world.target()).stdin(reader);
+    let mut receiver = Process::start_with_stdin("receive", &mut command);
+    receiver.event("offer");
+    receiver.signal(libc::SIGINT);
+    receiver.finish().expect_error(130);
+    sender.finish().expect_error(6);
+}

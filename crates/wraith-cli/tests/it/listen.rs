@@ -1,0 +1,467 @@
+//! `wraith listen` and `wraith send --to`: files move between people who know each other, without a code.
+
+use std::io::{PipeWriter, Write};
+use std::process::Stdio;
+
+use crate::support::pty::Terminal;
+use crate::support::{self, Process, World, lan, tree};
+use serde_json::Value;
+
+const CONTACTS: &[&str] = &["--accept", "contacts"];
+
+fn film(world: &World) -> std::path::PathBuf {
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 1_000_000);
+    film
+}
+
+/// A world in which anna and bob know each other, bob listens, and anna knows where.
+fn friends(more: &[&str]) -> (World, Process) {
+    let world = World::new();
+    film(&world);
+    world.know("bob", "anna", None);
+    let (listener, address) = world.listen("bob", more);
+    world.know("anna", "bob", Some(&address));
+    (world, listener)
+}
+
+/// What is in the target folder.
+fn arrived(world: &World) -> Vec<String> {
+    let names = tree::names(&world.target());
+    let mut names: Vec<_> = names.iter().map(|name| name.display().to_string()).collect();
+    names.sort();
+    names
+}
+
+fn stop(listener: Process) -> support::Outcome {
+    listener.signal(libc::SIGINT);
+    let ended = listener.finish();
+    ended.expect_exit(130);
+    ended
+}
+
+#[test]
+fn after_one_transfer_by_ticket_the_next_ones_need_none() {
+    let world = World::new();
+    let film = film(&world);
+    let mut sender = world.send_with(&[&film], &["--save-as", "bob"]);
+    let received = world.receive_with(&sender.ticket(), &["--save-as", "anna"]).finish();
+    received.expect_exit(0);
+    sender.finish().expect_exit(0);
+    std::fs::remove_file(world.target().join("film.mov")).unwrap();
+
+    // Where bob listens is his usual port, which anna knows from his key.
+    let mut listener = Process::start("listen", &mut world.listen_command("receiver", CONTACTS));
+    let listening = listener.event("listening");
+    assert_eq!((&listening["contacts"], &listening["accept"]), (&1.into(), &"contacts".into()));
+    let sent = world.send_to("sender", "bob", "film.mov", &[]).finish();
+    sent.expect_exit(0);
+    assert_eq!(sent.last("met")["place"], "address");
+    assert_eq!(sent.last("connected")["contact"], "bob");
+    let done = listener.event("done");
+    assert_eq!(done["files"], 1);
+    tree::assert_same(&film, &world.target().join("film.mov"));
+
+    // It goes on listening; the next one is another transfer.
+    tree::file(&world.source().join("second"), 2, 5000);
+    world.send_to("sender", "BOB", "second", &[]).finish().expect_exit(0);
+    listener.event("done");
+    let ended = stop(listener);
+    assert!(ended.all("connected").all(|event| event["contact"] == "anna"));
+    assert_eq!(arrived(&world), ["film.mov", "second"]);
+}
+
+#[test]
+fn a_stranger_gets_silence_where_only_contacts_are_taken() {
+    let (world, mut listener) = friends(CONTACTS);
+    let address = world.contacts("anna")[0]["addresses"][0].as_str().unwrap().to_owned();
+    world.know("stranger", "bob", Some(&address));
+    let refused = world.send_to("stranger", "bob", "film.mov", &[]).finish();
+    let error = refused.expect_error(3);
+    assert!(error["message"].as_str().unwrap().contains("takes nothing"), "{error}");
+    assert!(error["hint"].as_str().unwrap().contains(&world.node_id("stranger")), "{error}");
+    assert_eq!(refused.all("connected").count(), 0);
+    world.send_to("anna", "bob", "film.mov", &[]).finish().expect_exit(0);
+    listener.event("done");
+    let ended = stop(listener);
+    assert_eq!(ended.all("connected").count(), 1, "of the stranger nothing was seen");
+}
+
+#[test]
+fn a_contact_that_is_removed_meets_silence_and_one_that_is_added_again_is_welcome() {
+    let (world, mut listener) = friends(CONTACTS);
+    world.send_to("anna", "bob", "film.mov", &[]).finish().expect_exit(0);
+    listener.event("done");
+    world.contact("bob", &["remove", "anna"]).expect_exit(0);
+    listener.event_where("guests", |event| event["contacts"] == 0);
+    world.send_to("anna", "bob", "film.mov", &[]).finish().expect_error(3);
+    world.know("bob", "anna", None);
+    world.contact("bob", &["rename", "anna", "hanna"]).expect_exit(0);
+    listener.event_where("guests", |event| event["contacts"] == 1);
+    world.send_to("anna", "bob", "film.mov", &[]).finish().expect_exit(0);
+    let again = listener.event("connected");
+    assert_eq!(again["contact"], "hanna");
+    stop(listener);
+}
+
+#[test]
+fn nobody_there_is_told_with_what_was_tried() {
+    let world = World::new();
+    film(&world);
+    world.know("anna", "bob", Some("127.0.0.1:9"));
+    let more = ["--timeout", "1", "--rendezvous", "127.0.0.1:1"];
+    let sent = world.send_to("anna", "bob", "film.mov", &more).finish();
+    let error = sent.expect_error(3);
+    let message = error["message"].as_str().unwrap();
+    for tried in ["bob cannot be reached", "127.0.0.1:9", "127.0.0.1:1"] {
+        assert!(message.contains(tried), "{tried} is not in {message}");
+    }
+    world.contact("anna", &["remove", "bob"]).expect_exit(0);
+    world.know("anna", "bob", None);
+    let sent = world.send_to("anna", "bob", "film.mov", &["--timeout", "1"]).finish();
+    assert!(sent.expect_error(3)["message"].as_str().unwrap().contains("no address is known"));
+}
+
+/// A listener that asks, and the pipe for its answers.
+fn asking(world: &World) -> (Process, PipeWriter, String) {
+    let (reader, writer) = std::io::pipe().unwrap();
+    let mut command = world.listen_command("bob", &["--accept", "ask", "--listen", "127.0.0.1:0"]);
+    let mut listener = Process::start_with_stdin("listen", command.stdin(Stdio::from(reader)));
+    let address = listener.event("listening")["address"].as_str().unwrap().to_owned();
+    (listener, writer, address)
+}
+
+#[test]
+fn the_policy_ask_asks_about_everybody_and_strangers_once() {
+    let world = World::new();
+    film(&world);
+    world.know("bob", "anna", None);
+    let (mut listener, mut answers, address) = asking(&world);
+    world.know("anna", "bob", Some(&address));
+    world.know("stranger", "bob", Some(&address));
+
+    let no = world.send_to("anna", "bob", "film.mov", &[]);
+    assert_eq!(listener.event("connected")["contact"], "anna");
+    answers.write_all(b"n\n").unwrap();
+    no.finish().expect_error(4);
+    // A no to a contact is for this time.
+    tree::file(&world.source().join("other"), 3, 100);
+    let yes = world.send_to("anna", "bob", "other", &[]);
+    listener.event_where("offer", |offer| offer["name"] == "other");
+    answers.write_all(b"y\n").unwrap();
+    yes.finish().expect_exit(0);
+
+    let stranger = world.send_to("stranger", "bob", "film.mov", &[]);
+    listener.event_where("connected", |event| event["contact"] == Value::Null);
+    answers.write_all(b"no\n").unwrap();
+    stranger.finish().expect_error(4);
+    // No further offer of that stranger is shown.
+    world.send_to("stranger", "bob", "other", &[]).finish().expect_error(4);
+    let ended = stop(listener);
+    assert_eq!(ended.all("connected").count(), 3);
+    let stranger = world.node_id("stranger");
+    assert!(ended.stderr.contains(&format!("{} at ", &stranger[..8])), "{}", ended.stderr);
+    assert!(ended.stderr.contains("anna at 127.0.0.1"), "{}", ended.stderr);
+    assert_eq!(arrived(&world), ["other"]);
+}
+
+#[test]
+fn the_policy_always_takes_from_everybody_who_knows_the_key() {
+    let world = World::new();
+    let film = film(&world);
+    let (mut listener, address) = world.listen("bob", &["--accept", "always"]);
+    world.know("stranger", "bob", Some(&address));
+    world.send_to("stranger", "bob", "film.mov", &[]).finish().expect_exit(0);
+    assert_eq!(listener.event("connected")["contact"], Value::Null);
+    stop(listener);
+    assert!(world.contacts("bob").is_empty(), "nobody becomes a contact by sending");
+    tree::assert_same(&film, &world.target().join("film.mov"));
+}
+
+#[test]
+fn transfers_at_the_same_time_come_one_after_the_other() {
+    let (world, mut listener) = friends(CONTACTS);
+    for n in 0..3 {
+        tree::file(&world.source().join(format!("part{n}")), n, 3_000_000);
+    }
+    let senders: Vec<_> =
+        (0..3).map(|n| world.send_to("anna", "bob", &format!("part{n}"), &[])).collect();
+    for sender in senders {
+        sender.finish().expect_exit(0);
+    }
+    for _ in 0..3 {
+        listener.event("done");
+    }
+    let ended = stop(listener);
+    let order: Vec<_> = ended.events.iter().filter_map(|event| event["event"].as_str()).collect();
+    let order: Vec<_> = order.into_iter().filter(|e| ["connected", "done"].contains(e)).collect();
+    assert_eq!(order, ["connected", "done"].repeat(3));
+    for n in 0..3 {
+        let name = format!("part{n}");
+        tree::assert_same(&world.source().join(&name), &world.target().join(&name));
+    }
+}
+
+#[test]
+fn after_a_kill_of_the_sender_the_same_command_continues() {
+    let world = World::new();
+    let large = world.source().join("large");
+    tree::file(&large, 4, 60_000_000);
+    world.know("bob", "anna", None);
+    let (mut listener, mut answers, address) = asking(&world);
+    world.know("anna", "bob", Some(&address));
+    let mut first = world.send_to("anna", "bob", "large", &[]);
+    listener.event("connected");
+    answers.write_all(b"y\n").unwrap();
+    first.event("accept");
+    first.kill();
+    // It was accepted before, so nobody is asked.
+    world.send_to("anna", "bob", "large", &[]).finish().expect_exit(0);
+    listener.event("done");
+    stop(listener);
+    tree::assert_same(&large, &world.target().join("large"));
+}
+
+#[test]
+fn a_listener_that_stops_tells_its_sender() {
+    let world = World::new();
+    tree::file(&world.source().join("large"), 4, 1_000_000);
+    world.know("bob", "anna", None);
+    let (mut listener, _answers, address) = asking(&world);
+    world.know("anna", "bob", Some(&address));
+    let sender = world.send_to("anna", "bob", "large", &["--reconnect", "0"]);
+    listener.event("connected");
+    stop(listener);
+    let error = sender.finish();
+    let error = error.expect_error(6);
+    assert!(error["message"].as_str().unwrap().contains("receiver's user"), "{error}");
+}
+
+#[test]
+fn contacts_meet_on_the_local_network_without_an_address() {
+    let _alone = lan::alone();
+    let world = World::new();
+    let film = film(&world);
+    world.know("bob", "anna", None);
+    world.know("anna", "bob", None);
+    let mut command = world.listen_command("bob", &["--accept", "contacts", "--lan", "lo"]);
+    // Not the usual port: only the answer tells it.
+    let mut listener = Process::start("listen", command.args(["--listen", "0.0.0.0:0"]));
+    assert_eq!(listener.event("listening")["waiting_at"], serde_json::json!(["lan"]));
+    let sent = world.send_to("anna", "bob", "film.mov", &["--lan", "lo"]).finish();
+    sent.expect_exit(0);
+    assert_eq!(sent.last("met")["place"], "lan");
+    listener.event("done");
+    tree::assert_same(&film, &world.target().join("film.mov"));
+    // Next time the address is known.
+    let sent = world.send_to("anna", "bob", "film.mov", &[]).finish();
+    sent.expect_exit(0);
+    assert_eq!(sent.last("met")["place"], "address");
+
+    // To a stranger it does not exist, although it knows the key.
+    world.know("stranger", "bob", None);
+    let more = ["--lan", "lo", "--timeout", "2"];
+    let error = world.send_to("stranger", "bob", "film.mov", &more).finish();
+    let error = error.expect_error(3);
+    assert!(error["message"].as_str().unwrap().contains("local network: no answer"), "{error}");
+    stop(listener);
+}
+
+#[test]
+fn contacts_meet_at_a_rendezvous_server_and_remember_it() {
+    let world = World::new();
+    let film = film(&world);
+    let mut command = world.wraith("server");
+    command.args(["rendezvous", "--json", "--listen", "127.0.0.1:0"]);
+    let mut server = Process::start("rendezvous", &mut command);
+    let server_at = server.event("listening")["address"].as_str().unwrap().to_owned();
+    world.know("bob", "anna", None);
+    world.know("anna", "bob", None);
+    let (mut listener, _) =
+        world.listen("bob", &["--accept", "contacts", "--rendezvous", &server_at]);
+    let sent = world.send_to("anna", "bob", "film.mov", &["--rendezvous", &server_at]).finish();
+    sent.expect_exit(0);
+    assert_eq!(sent.last("met")["place"], server_at);
+    listener.event("done");
+    tree::assert_same(&film, &world.target().join("film.mov"));
+    assert_eq!(world.contacts("anna")[0]["rendezvous"], server_at);
+
+    // Bob moves to another address; anna finds him where they met.
+    stop(listener);
+    let (mut listener, _) =
+        world.listen("bob", &["--accept", "contacts", "--rendezvous", &server_at]);
+    let sent = world.send_to("anna", "bob", "film.mov", &[]).finish();
+    sent.expect_exit(0);
+    assert_eq!(sent.last("met")["place"], server_at);
+    listener.event("done");
+    // Who is removed is not answered there either.
+    world.contact("bob", &["remove", "anna"]).expect_exit(0);
+    listener.event_where("guests", |event| event["contacts"] == 0);
+    stop(listener);
+}
+
+#[test]
+fn an_option_that_makes_no_sense_with_a_contact_is_a_usage_error() {
+    let world = World::new();
+    film(&world);
+    for more in [["--ticket", "--json"], ["--code", "7-crater-lemon"], ["--save-as", "x"]] {
+        let mut command = world.wraith("anna");
+        command.args(["send", "--to", "bob"]).args(more).arg(world.source().join("film.mov"));
+        assert_eq!(command.output().unwrap().status.code(), Some(2), "{more:?}");
+    }
+}
+
+#[test]
+fn at_a_terminal_the_listener_is_asked_and_shown_names() {
+    let world = World::new();
+    let film = film(&world);
+    world.know("bob", "anna", None);
+    let mut command = world.wraith("bob");
+    command.args(["listen", "-o"]).arg(world.target());
+    let mut terminal = Terminal::start(&mut command, 40, 100);
+    terminal.expect("Ctrl-C stops");
+    world.know("anna", "bob", Some("127.0.0.1"));
+    world.know("stranger", "bob", Some("127.0.0.1"));
+    let sender = world.send_to("anna", "bob", "film.mov", &[]);
+    terminal.expect("anna at 127.0.0.1");
+    terminal.expect("Accept? [y/N/l = list]");
+    terminal.send("y\n");
+    terminal.expect("Received 1 file");
+    sender.finish().expect_exit(0);
+    tree::assert_same(&film, &world.target().join("film.mov"));
+
+    // Whoever was taken from can be kept.
+    let sender = world.send_to("stranger", "bob", "film.mov", &[]);
+    terminal.expect("Accept?");
+    terminal.send("y\n");
+    terminal.expect("Keep the sender");
+    terminal.send("carla\n");
+    terminal.expect("carla is a contact now");
+    sender.finish().expect_exit(0);
+    terminal.send("\x03");
+    terminal.expect_exit(130);
+    assert_eq!(world.contacts("bob").len(), 2);
+}
+
+#[test]
+fn strangers_that_wait_do_not_keep_a_contact_out() {
+    let world = World::new();
+    let film = film(&world);
+    world.know("bob", "anna", None);
+    let (mut listener, mut answers, address) = asking(&world);
+    world.know("anna", "bob", Some(&address));
+    // As many as there is room for, of whom one is asked about and the others wait.
+    let sides: Vec<_> = (0..16).map(|n| format!("stranger{n}")).collect();
+    let mut strangers = Vec::new();
+    for side in &sides {
+        world.know(side, "bob", Some(&address));
+        let mut stranger = world.send_to(side, "bob", "film.mov", &["--reconnect", "0"]);
+        stranger.event("offer");
+        strangers.push(stranger);
+    }
+    let mut anna = world.send_to("anna", "bob", "film.mov", &[]);
+    anna.event("offer");
+    let ended = strangers.iter_mut().filter_map(|s| s.has_ended().then_some(())).count();
+    assert!(ended <= 1, "one made room");
+    // The one that is asked about is told no, and so on until it is anna's turn.
+    let mut asked = 0;
+    loop {
+        let connected = listener.event("connected");
+        asked += 1;
+        if connected["contact"] == "anna" {
+            answers.write_all(b"y\n").unwrap();
+            break;
+        }
+        answers.write_all(b"n\n").unwrap();
+    }
+    assert!(asked <= 16);
+    anna.finish().expect_exit(0);
+    listener.event("done");
+    drop(strangers);
+    stop(listener);
+    tree::assert_same(&film, &world.target().join("film.mov"));
+}
+
+#[test]
+fn a_sender_to_a_contact_keeps_to_its_timeout_and_shows_no_progress_before_it_is_answered() {
+    let (world, listener) = friends(CONTACTS);
+    let address = world.contacts("anna")[0]["addresses"][0].as_str().unwrap().to_owned();
+    for side in ["hasty", "patient"] {
+        world.know(side, "bob", Some(&address));
+    }
+    // To both it is silent. The machine may be slow, but not so slow that one second becomes more than ten.
+    let mut patient = world.send_to("patient", "bob", "film.mov", &[]);
+    patient.event("met");
+    let hasty = world.send_to("hasty", "bob", "film.mov", &["--timeout", "1"]).finish();
+    hasty.expect_error(3);
+    assert!(!patient.has_ended(), "one second was as long as ten");
+    patient.signal(libc::SIGINT);
+    let patient = patient.finish();
+    patient.expect_error(130);
+    for outcome in [hasty, patient] {
+        assert_eq!(outcome.all("progress").count(), 0, "{:?}", outcome.events);
+    }
+    stop(listener);
+}
+
+#[test]
+fn standard_input_goes_to_a_contact_too() {
+    let (world, mut listener) = friends(CONTACTS);
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    let mut command = world.wraith("anna");
+    command.args(["send", "--json", "--to", "bob", "--name", "log.txt", "-"]);
+    let sender = Process::start_with_stdin("send", command.stdin(Stdio::from(reader)));
+    writer.write_all(b"a line\n").unwrap();
+    drop(writer);
+    sender.finish().expect_exit(0);
+    listener.event("done");
+    stop(listener);
+    assert_eq!(std::fs::read(world.target().join("log.txt")).unwrap(), b"a line\n");
+}
+
+#[test]
+fn a_stranger_that_is_slow_does_not_keep_the_turn_from_who_waits() {
+    let world = World::new();
+    let film = film(&world);
+    tree::file(&world.source().join("slow"), 5, 20_000_000);
+    let (mut listener, address) = world.listen("bob", &["--accept", "always"]);
+    world.know("bob", "anna", None);
+    listener.event("guests");
+    world.know("anna", "bob", Some(&address));
+    world.know("stranger", "bob", Some(&address));
+    let mut slow = world.send_to("stranger", "bob", "slow", &["--rate", "20K"]);
+    assert_eq!(listener.event("connected")["contact"], Value::Null);
+    slow.event("accept");
+
+    world.send_to("anna", "bob", "film.mov", &[]).finish().expect_exit(0);
+    tree::assert_same(&film, &world.target().join("film.mov"));
+    let failed = listener.event("failed");
+    assert!(failed["message"].as_str().unwrap().contains("others wait"), "{failed}");
+    listener.event("done");
+    // It is told why, and comes back.
+    let told = slow.event("reconnecting");
+    assert!(told["message"].as_str().unwrap().contains("others wait"), "{told}");
+    assert_eq!(listener.event("connected")["contact"], Value::Null);
+    slow.kill();
+    stop(listener);
+}
+
+#[test]
+fn a_listener_has_a_policy_for_names_that_are_taken_and_a_rate() {
+    let (world, mut listener) =
+        friends(&["--accept", "contacts", "--on-conflict", "overwrite", "--rate", "10M"]);
+    let film = world.source().join("film.mov");
+    std::fs::write(world.target().join("film.mov"), "an old one").unwrap();
+    let sent = world.send_to("anna", "bob", "film.mov", &[]).finish();
+    sent.expect_exit(0);
+    listener.event("done");
+    tree::assert_same(&film, &world.target().join("film.mov"));
+    assert_eq!(arrived(&world), ["film.mov"]);
+
+    tree::file(&world.source().join("large"), 5, 30_000_000);
+    let sent = world.send_to("anna", "bob", "large", &[]).finish();
+    sent.expect_exit(0);
+    let rate = sent.last("done")["bytes_per_second"].as_u64().unwrap();
+    assert!(rate <= 11 << 20, "{rate} bytes a second");
+    stop(listener);
+}

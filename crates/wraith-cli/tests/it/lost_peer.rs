@@ -1,0 +1,50 @@
+//! A peer that is killed mid-way: the other side waits for it, continues with it, or ends with 6 and says how to go on.
+
+use crate::support::journal::wait_until_verified;
+use crate::support::{Process, World, tree};
+
+const SIZE: usize = 400 << 20;
+
+/// A transfer that is under way: some bytes have arrived, and many are left.
+fn under_way(world: &World, reconnect: &str) -> (Process, Process, String) {
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, SIZE);
+    let mut sender = world.send_with(&[film], &["--reconnect", reconnect]);
+    let ticket = sender.ticket();
+    let receiver = world.receive_with(&ticket, &["--reconnect", reconnect]);
+    wait_until_verified(&world.target(), "film.mov", 1);
+    (sender, receiver, ticket)
+}
+
+#[test]
+fn a_receiver_whose_sender_is_killed_ends_with_6_and_a_hint() {
+    let world = World::new();
+    let (sender, receiver, _) = under_way(&world, "0");
+    sender.kill();
+    let outcome = receiver.finish();
+    let error = outcome.expect_error(6);
+    assert!(error["hint"].as_str().unwrap().contains("wraith receive"), "{error}");
+    assert!(!world.target().join("film.mov").exists());
+}
+
+#[test]
+fn a_sender_whose_receiver_is_killed_ends_with_6_and_a_hint() {
+    let world = World::new();
+    let (sender, receiver, _) = under_way(&world, "0");
+    receiver.kill();
+    let outcome = sender.finish();
+    let error = outcome.expect_error(6);
+    assert!(error["hint"].as_str().unwrap().contains("wraith send"), "{error}");
+}
+
+#[test]
+fn a_receiver_goes_on_by_itself_when_the_sender_is_started_again() {
+    let world = World::new();
+    let (sender, receiver, ticket) = under_way(&world, "60");
+    sender.kill();
+    let mut again = world.send_with(&[world.source().join("film.mov")], &["--reconnect", "60"]);
+    assert_eq!(again.ticket(), ticket, "the same command offers the same ticket again");
+    receiver.finish().expect_exit(0);
+    again.finish().expect_exit(0);
+    tree::assert_same(&world.source().join("film.mov"), &world.target().join("film.mov"));
+}

@@ -1,0 +1,36 @@
+//! Peers that speak the real protocol over real sockets and lie in it, played by a test step by step.
+//!
+//! Framing is done by the crates, so that a test says only what the lie is. Writing never fails a test: a process that has
+//! seen enough closes at any moment, and that is what the test looks for.
+
+pub mod canaries;
+pub mod receiver;
+pub mod sender;
+
+use wraith_transfer::message::Message;
+use wraith_transport::{RecvStream, block_on};
+
+pub const CHUNK: usize = 256 << 10;
+
+/// The secret in a lying sender's ticket.
+pub const SECRET: [u8; 16] = [0x5e; 16];
+
+/// The next message; `None` when the stream ends first.
+fn read_message(stream: &mut RecvStream) -> Option<Message> {
+    let mut prefix = [0; 4];
+    block_on(stream.read_exact(&mut prefix)).ok()?;
+    let mut body = vec![0; u32::from_be_bytes(prefix) as usize];
+    block_on(stream.read_exact(&mut body)).ok()?;
+    Some(Message::from_bytes(&body).unwrap())
+}
+
+/// The most memory a process had so far, in bytes.
+pub fn peak_memory(pid: u32) -> usize {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+    let kilobytes: usize = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+    kilobytes << 10
+}
+
+/// What a process may use, whatever its peer does.
+pub const MEMORY_MAX: usize = 128 << 20;

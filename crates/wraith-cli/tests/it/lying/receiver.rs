@@ -1,0 +1,133 @@
+//! A receiver that lies to the real `wraith send`.
+
+use wraith_crypto::SecretIdentity;
+use wraith_discovery::Ticket;
+use wraith_transfer::{Offer, Role};
+use wraith_transfer::message::{Accept, Fetch, Hello, Message, ReceiptBody, Span, Want};
+use wraith_transport::{
+    CloseReason, Config, Connection, Endpoint, EndpointConfig, RecvStream, SendStream, block_on,
+};
+
+use super::read_message;
+
+/// Somebody who dials.
+pub struct Dialler {
+    endpoint: Endpoint,
+}
+
+impl Dialler {
+    /// With an identity of its own.
+    pub fn new(seed: u8) -> Self {
+        let mut core = EndpointConfig::new(SecretIdentity::from_seed([seed; 32]));
+        core.transport.keep_alive = true;
+        Self { endpoint: Endpoint::bind(Config::new(core).bind(([127, 0, 0, 1], 0))).unwrap() }
+    }
+
+    pub fn connect(&self, ticket: &Ticket) -> Connection {
+        block_on(self.endpoint.connect(ticket.addresses(), ticket.node_id())).unwrap()
+    }
+
+    /// Connects and opens the control stream.
+    pub fn dial(&self, ticket: &Ticket) -> Caller {
+        let connection = self.connect(ticket);
+        let (send, recv) = block_on(connection.open_stream()).unwrap();
+        Caller { connection, send, recv }
+    }
+
+    /// Goes on to the point where the manifest has arrived and everything may be asked for.
+    pub fn accept(&self, ticket: &Ticket) -> Liar {
+        let mut caller = self.dial(ticket);
+        caller.hello();
+        caller.fetch(*ticket.capability().as_bytes());
+        let Caller { connection, send, mut recv } = caller;
+        assert!(matches!(read_message(&mut recv), Some(Message::Hello(_))));
+        let Some(Message::Offer(offer)) = read_message(&mut recv) else { panic!("no Offer") };
+        let mut streams = Vec::new();
+        for _ in 0..=offer.data_streams {
+            streams.push(block_on(connection.accept_stream()).unwrap());
+        }
+        let mut liar = Liar { connection, send, _recv: recv, streams, offer, manifest: Vec::new() };
+        liar.say(&Message::Accept(Accept::default()));
+        liar.read_manifest();
+        liar
+    }
+}
+
+/// Has a control stream, and has said nothing.
+pub struct Caller {
+    pub connection: Connection,
+    pub send: SendStream,
+    pub recv: RecvStream,
+}
+
+impl Caller {
+    pub fn write(&mut self, bytes: &[u8]) {
+        let _ = block_on(self.send.write_all(bytes));
+    }
+
+    pub fn hello(&mut self) {
+        self.write(&Message::Hello(Hello { version: 1, role: Role::Receiver, features: None }).to_bytes());
+    }
+
+    pub fn fetch(&mut self, secret: [u8; 16]) {
+        self.write(&Message::Fetch(Fetch { secret, instance: None, stream: None }).to_bytes());
+    }
+
+    pub fn told(self) -> CloseReason {
+        block_on(self.connection.closed())
+    }
+}
+
+/// Has accepted the offer and read the manifest.
+pub struct Liar {
+    pub connection: Connection,
+    send: SendStream,
+    _recv: RecvStream,
+    /// The manifest, then the data streams; never read further.
+    streams: Vec<(SendStream, RecvStream)>,
+    pub offer: Offer,
+    manifest: Vec<u8>,
+}
+
+/// The signature of the identity made from `seed` over a receipt.
+pub fn signature(seed: u8, body: &ReceiptBody) -> [u8; 64] {
+    let mut signed = b"wraith/1 receipt".to_vec();
+    signed.extend_from_slice(&body.transfer_id);
+    signed.extend_from_slice(&body.manifest);
+    signed.extend_from_slice(&body.contents);
+    for n in [body.verified, body.kept, body.failed, body.bytes, body.unix_seconds] {
+        signed.extend_from_slice(&n.to_be_bytes());
+    }
+    SecretIdentity::from_seed([seed; 32]).sign(&signed)
+}
+
+impl Liar {
+    /// The hash at the end of the manifest.
+    pub fn manifest_hash(&self) -> [u8; 32] {
+        *self.manifest.last_chunk().unwrap()
+    }
+
+    pub fn say(&mut self, message: &Message) {
+        self.write(&message.to_bytes());
+    }
+
+    pub fn write(&mut self, bytes: &[u8]) {
+        let _ = block_on(self.send.write_all(bytes));
+    }
+
+    pub fn want(&mut self, upto: u64, whole: &[(u64, u64)]) {
+        let whole = whole.iter().map(|&(first, count)| Span { first, count }).collect();
+        self.say(&Message::Want(Want { upto, whole, ..Want::default() }));
+    }
+
+    /// To its end; what is announced later could not be asked for now.
+    fn read_manifest(&mut self) {
+        while let Some(piece) = block_on(self.streams[0].1.read_chunk()).unwrap() {
+            self.manifest.extend_from_slice(&piece);
+        }
+    }
+
+    pub fn told(self) -> CloseReason {
+        block_on(self.connection.closed())
+    }
+}

@@ -1,0 +1,183 @@
+//! Receivers that lie to `wraith send`: one without the secret is sent away and the next is served; one with it ends the
+//! transfer, and the sender says why.
+
+use crate::lying;
+use crate::lying::receiver::{Dialler, Liar};
+use crate::support::{Process, World, tree};
+use wraith_discovery::Ticket;
+use wraith_transfer::close;
+use wraith_transfer::message::{Compare, Fetch, Message, Part, ReceiptBody, Span, Want};
+use wraith_transport::CloseReason;
+
+/// A sender of `a`, `b` and `c` of 50 chunks.
+fn sender(world: &World) -> (Process, Ticket, String) {
+    let names = ["a", "b", "c"].map(|name| world.source().join(name));
+    tree::file(&names[0], 1, 5);
+    tree::file(&names[1], 2, 5);
+    tree::file(&names[2], 3, 50 * lying::CHUNK);
+    let mut sender = world.send(&names);
+    let text = sender.ticket();
+    (sender, text.parse().unwrap(), text)
+}
+
+/// An honest receiver still gets everything.
+fn still_serves(world: &World, sender: Process, ticket: &str) {
+    world.receive(ticket).finish().expect_exit(0);
+    sender.finish().expect_exit(0);
+    for name in ["a", "b", "c"] {
+        tree::assert_same(&world.source().join(name), &world.target().join(name));
+    }
+}
+
+/// The lie ends both sides, and each is told why.
+fn expect_caught(lie: impl FnOnce(&mut Liar)) {
+    let world = World::new();
+    let (sender, ticket, _) = sender(&world);
+    let mut liar = Dialler::new(1).accept(&ticket);
+    lie(&mut liar);
+    let outcome = sender.finish();
+    let error = outcome.expect_error(1);
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains("the receiver broke the transfer protocol"), "{message}");
+    let told = liar.told();
+    assert!(matches!(told, CloseReason::Peer { code: close::PROTOCOL, .. }), "{told:?}");
+}
+
+#[test]
+fn wants_beyond_what_was_listed_twice_or_without_end_are_refused() {
+    expect_caught(|liar| liar.want(4, &[]));
+    expect_caught(|liar| liar.want(u64::MAX, &[(0, u64::MAX)]));
+    expect_caught(|liar| liar.want(3, &[(u64::MAX, 2)]));
+    expect_caught(|liar| liar.want(3, &[(2, 2)]));
+    expect_caught(|liar| (0..100_000).for_each(|_| liar.want(1, &[(0, 1)])));
+    expect_caught(|liar| {
+        let whole = vec![Span { first: 0, count: 1 }; 100_000];
+        liar.say(&Message::Want(Want { upto: 3, whole, ..Want::default() }));
+    });
+}
+
+#[test]
+fn chunks_and_roots_of_what_there_is_not_are_refused() {
+    let chunks = [
+        vec![Span { first: 50, count: 1 }],
+        vec![Span { first: 0, count: u64::MAX }],
+        vec![Span { first: 0, count: 0 }],
+        vec![Span { first: 0, count: 1 }; 2],
+    ];
+    for chunks in chunks {
+        expect_caught(|liar| {
+            let parts = vec![Part { entry: 2, chunks }];
+            liar.say(&Message::Want(Want { upto: 3, parts, ..Want::default() }));
+        });
+    }
+    expect_caught(|liar| {
+        let compare = vec![Compare { entry: 9, root: [0; 32] }];
+        liar.say(&Message::Want(Want { upto: 3, compare, ..Want::default() }));
+    });
+}
+
+#[test]
+fn garbage_in_place_of_messages_is_refused() {
+    expect_caught(|liar| liar.write(&u32::MAX.to_be_bytes()));
+    expect_caught(|liar| liar.write(&[&8u32.to_be_bytes()[..], &[0xff; 8]].concat()));
+    expect_caught(|liar| (0..2000).for_each(|_| liar.say(&Message::Unknown(99))));
+    expect_caught(|liar| {
+        liar.say(&Message::Fetch(Fetch { secret: [0; 16], instance: None, stream: None }))
+    });
+    expect_caught(|liar| {
+        // A Want whose list claims to be endless.
+        let cbor = [0x82, 0x05, 0xa2, 0x00, 0x03, 0x01, 0x9b, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff];
+        liar.write(&[&(cbor.len() as u32).to_be_bytes()[..], &cbor].concat());
+    });
+}
+
+#[test]
+fn a_forged_receipt_never_makes_a_success() {
+    let receipt = |liar: &Liar, signature| {
+        Message::Receipt(ReceiptBody {
+            transfer_id: liar.offer.transfer_id,
+            manifest: [0; 32],
+            contents: [0; 32],
+            verified: 3,
+            kept: 0,
+            failed: 0,
+            bytes: liar.offer.bytes,
+            unix_seconds: 0,
+            signature,
+        })
+    };
+    expect_caught(|liar| liar.say(&receipt(liar, [0; 64])));
+    expect_caught(|liar| {
+        liar.want(3, &[]);
+        liar.say(&receipt(liar, [7; 64]));
+    });
+}
+
+#[test]
+fn a_receipt_of_somebody_else_or_with_other_contents_never_makes_a_success() {
+    for (seed, failed, code) in [(2, 0, 1), (1, 3, 10)] {
+        let world = World::new();
+        let (sender, ticket, _) = sender(&world);
+        let mut liar = Dialler::new(1).accept(&ticket);
+        liar.want(3, &[]);
+        let manifest = liar.manifest_hash();
+        let mut body = ReceiptBody {
+            transfer_id: liar.offer.transfer_id,
+            manifest,
+            contents: [0; 32],
+            verified: 0,
+            kept: 0,
+            failed,
+            bytes: 0,
+            unix_seconds: 1,
+            signature: [0; 64],
+        };
+        body.signature = lying::receiver::signature(seed, &body);
+        liar.say(&Message::Receipt(body));
+        sender.finish().expect_error(code);
+        liar.told();
+    }
+}
+
+#[test]
+fn callers_without_the_secret_are_sent_away_and_the_receiver_is_served() {
+    let world = World::new();
+    let (sender, ticket, text) = sender(&world);
+    let dialler = Dialler::new(1);
+
+    let mut guesser = dialler.dial(&ticket);
+    guesser.hello();
+    guesser.fetch([0; 16]);
+    let told = guesser.told();
+    assert!(matches!(told, CloseReason::Peer { code: close::WRONG_SECRET, .. }), "{told:?}");
+
+    for garbage in [
+        &[0xff; 100][..],
+        &Message::Accept(Default::default()).to_bytes(),
+        &Message::Want(Want::default()).to_bytes(),
+        &[&3u32.to_be_bytes()[..], &[0xff; 3]].concat(),
+    ] {
+        let mut caller = dialler.dial(&ticket);
+        caller.write(garbage);
+        let told = caller.told();
+        assert!(matches!(told, CloseReason::Peer { code: close::PROTOCOL, .. }), "{told:?}");
+    }
+
+    let mut early = dialler.dial(&ticket);
+    early.hello();
+    early.write(&Message::Want(Want::default()).to_bytes());
+    let told = early.told();
+    assert!(matches!(told, CloseReason::Peer { code: close::PROTOCOL, .. }), "{told:?}");
+    still_serves(&world, sender, &text);
+}
+
+#[test]
+fn a_second_receiver_with_the_same_ticket_does_not_disturb_the_first() {
+    let world = World::new();
+    let (sender, ticket, text) = sender(&world);
+    let first = Dialler::new(1).accept(&ticket);
+    let outcome = world.receive(&text).finish();
+    outcome.expect_error(4);
+    first.connection.close(close::CANCELLED, "");
+    still_serves(&world, sender, &text);
+}

@@ -1,0 +1,65 @@
+//! The program itself, as real processes: one behaviour a module, one binary, so that it is linked once.
+//!
+//! What a test starts has a folder of its own (`support::World`) and nothing else of this process: tests run at the same
+//! time, so none of them changes the environment, the working directory or a limit. What all of them share is the network:
+//! those that meet by multicast on loopback take turns (`support::lan`). `lying` and `raw_peer` are the peers that
+//! tests play themselves.
+
+mod at_a_terminal;
+mod changing_files;
+mod closing_lines;
+mod codes;
+mod codes_between_machines;
+mod config;
+mod contacts;
+mod contacts_between_machines;
+mod control_characters;
+mod damaged_content;
+mod demo;
+mod doctor;
+mod documentation;
+mod flooded_network;
+mod full_disk;
+mod hostile_packets;
+mod hostile_sender;
+mod id_and_hash;
+mod interrupted;
+mod json_events;
+mod json_schema;
+mod kill_and_resume;
+mod lanes;
+mod large_file;
+mod left_out;
+mod links_lead_nowhere;
+mod listen;
+mod logging;
+mod lost_peer;
+mod lying;
+mod lying_about_old_copies;
+mod lying_receiver;
+mod lying_streams;
+mod manifest_without_end;
+mod offers;
+mod old_copies;
+mod pages;
+mod pipes;
+mod progress;
+mod rates;
+mod raw_peer;
+mod records_never_asked_for;
+mod refused;
+mod rendezvous;
+mod round_trip;
+mod several_receivers;
+mod silent_peer;
+mod sleep;
+mod small_files;
+mod strangers;
+mod support;
+mod taken_meanwhile;
+mod ticket_at_once;
+mod unsafe_names;
+mod unwritable_output;
+mod usage;
+mod verify;
+mod wrong_ticket;

@@ -1,0 +1,263 @@
+//! The offer before anything is written: what it shows, what it asks, and what the answers do.
+
+use std::fs;
+use std::path::Path;
+
+use crate::support::journal::wait_until_verified;
+use crate::support::pty::Terminal;
+use crate::support::{Process, World, lan, tree};
+
+/// `wraith receive` at a terminal, into the target folder.
+fn at_terminal(world: &World, ticket: &str, more: &[&str], rows: u16) -> Terminal {
+    let mut command = world.wraith("receiver");
+    command.args(["receive", "-o"]).arg(world.target()).args(more).arg(ticket);
+    Terminal::start(&mut command, rows, 120)
+}
+
+fn content(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// A folder with some of everything that an offer points out; parts of it are at the target already.
+fn gift(world: &World) -> std::path::PathBuf {
+    let gift = world.source().join("gift");
+    tree::file(&gift.join(".ssh/authorized_keys"), 1, 10);
+    tree::file(&gift.join("README"), 2, 10);
+    tree::file(&gift.join("aux.txt"), 3, 10);
+    tree::file(&gift.join("bad\x1b[2Jname"), 4, 10);
+    tree::file(&gift.join("big"), 5, 2_000_000);
+    tree::file(&gift.join("readme"), 6, 10);
+    tree::file(&gift.join("run.sh"), 7, 10);
+    tree::set_mode(&gift.join("run.sh"), 0o755);
+    let there = world.target().join("gift");
+    tree::file(&there.join("README"), 99, 11);
+    fs::copy(gift.join("aux.txt"), there.join("aux.txt")).unwrap();
+    let time = fs::metadata(gift.join("aux.txt")).unwrap().modified().unwrap();
+    fs::File::options()
+        .write(true)
+        .open(there.join("aux.txt"))
+        .unwrap()
+        .set_modified(time)
+        .unwrap();
+    gift
+}
+
+#[test]
+fn an_offer_says_who_what_where_and_what_deserves_a_look() {
+    let world = World::new();
+    let mut sender = world.send(&[gift(&world)]);
+    let ready = sender.event("ready");
+    let node_id = ready["node_id"].as_str().unwrap().to_owned();
+    let mut terminal = at_terminal(&world, ready["ticket"].as_str().unwrap(), &[], 40);
+    let offer = terminal.expect("Accept? [y/N/l = list]");
+    for part in [
+        &format!("{} at 127.0.0.1:", &node_id[..8]),
+        "(loopback) offers gift …",
+        "7 files, 2.00 MB, the largest 2.00 MB, 2 folders",
+        "free",
+        "1 file with the same size and time are here",
+        "1 taken by something else: gift/README",
+        "1 hidden: gift/.ssh/authorized_keys",
+        "1 executable: gift/run.sh",
+        "1 like another but for upper and lower case",
+        "gift/readme",
+        "2 that Windows cannot hold (kept as they are here): gift/aux.txt, gift/bad\\x1b[2Jname",
+    ] {
+        assert!(offer.contains(part), "{part} is missing:\n{offer}");
+    }
+    terminal.send("l\n");
+    let list = terminal.expect("Accept?");
+    assert!(list.contains("bad\\x1b[2Jname"), "{list}");
+    assert!(list.contains("rename         10 B  gift/README"), "{list}");
+    assert!(list.contains("same           10 B  gift/aux.txt"), "{list}");
+    assert!(list.contains("new         2.00 MB  gift/big"), "{list}");
+    terminal.send("n\n");
+    terminal.expect_exit(4);
+    sender.finish().expect_exit(4);
+    assert!(!world.target().join("gift/big").exists());
+}
+
+#[test]
+fn a_refused_offer_makes_no_folder() {
+    let world = World::new();
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 1000);
+    let mut sender = world.send(&[film]);
+    let mut command = world.wraith("receiver");
+    command.args(["receive", "-o"]).arg(world.path("new/folder")).arg(sender.ticket());
+    let mut terminal = Terminal::start(&mut command, 24, 80);
+    terminal.expect("free");
+    terminal.expect("Accept?");
+    terminal.send("\n");
+    terminal.expect_exit(4);
+    sender.finish().expect_exit(4);
+    assert!(!world.path("new").exists());
+}
+
+#[test]
+fn a_long_list_is_shown_page_by_page() {
+    let world = World::new();
+    for n in 0..30 {
+        tree::file(&world.source().join(format!("many/{n:02}")), n, 10);
+    }
+    let mut sender = world.send(&[world.source().join("many")]);
+    let mut terminal = at_terminal(&world, &sender.ticket(), &[], 12);
+    terminal.expect("Accept?");
+    terminal.send("l\n");
+    let page = terminal.expect("-- 10 of 31; Enter for more, q to stop --");
+    assert!(page.contains("many/08") && !page.contains("many/09"), "{page}");
+    terminal.send("\n");
+    let page = terminal.expect("-- 20 of 31;");
+    assert!(page.contains("many/09") && !page.contains("many/08"), "{page}");
+    terminal.send("q\n");
+    terminal.expect("Accept?");
+    terminal.send("y\n");
+    terminal.keep_nobody();
+    terminal.expect_exit(0);
+    sender.finish().expect_exit(0);
+}
+
+/// Three files `a`, `b` and `c` with the content "new", which are "old" at the target.
+fn taken(world: &World) -> Vec<std::path::PathBuf> {
+    let names = ["a", "b", "c"];
+    for name in names {
+        fs::write(world.source().join(name), "new!").unwrap();
+        fs::write(world.target().join(name), "old").unwrap();
+    }
+    names.map(|name| world.source().join(name)).to_vec()
+}
+
+#[test]
+fn one_answer_settles_all_names_that_are_taken() {
+    for (answer, a, copy) in [("o", "new!", false), ("s", "old", false), ("", "old", true)] {
+        let world = World::new();
+        let mut sender = world.send(&taken(&world));
+        let mut terminal = at_terminal(&world, &sender.ticket(), &[], 24);
+        terminal.expect("3 taken by something else: a, b, c");
+        terminal.expect("Accept?");
+        terminal.send("y\n");
+        terminal.expect("3 names are taken by something else:");
+        terminal.expect("[r] ");
+        terminal.send("what\n");
+        terminal.expect("please answer o, r, s or e");
+        terminal.expect("[r] ");
+        terminal.send(&format!("{answer}\n"));
+        terminal.keep_nobody();
+        terminal.expect_exit(0);
+        sender.finish().expect_exit(0);
+        for name in ["a", "b", "c"] {
+            assert_eq!(content(&world.target().join(name)), a, "{answer}");
+            assert_eq!(world.target().join(format!("{name} (1)")).exists(), copy, "{answer}");
+        }
+    }
+}
+
+#[test]
+fn each_name_that_is_taken_can_have_its_own_answer() {
+    let world = World::new();
+    let mut sender = world.send(&taken(&world));
+    let mut terminal = at_terminal(&world, &sender.ticket(), &[], 24);
+    terminal.expect("Accept?");
+    terminal.send("y\n");
+    terminal.expect("decide [e]ach?");
+    terminal.send("e\n");
+    terminal.expect("a (4 B): [o]verwrite");
+    terminal.send("o\n");
+    terminal.expect("b (4 B): [o]verwrite");
+    terminal.send("s\n");
+    terminal.expect("c (4 B): [o]verwrite");
+    terminal.send("R\n");
+    terminal.keep_nobody();
+    terminal.expect_exit(0);
+    sender.finish().expect_exit(0);
+    let at = |name: &str| world.target().join(name);
+    assert_eq!((content(&at("a")), content(&at("b"))), ("new!".into(), "old".into()));
+    assert_eq!((content(&at("c")), content(&at("c (1)"))), ("old".into(), "new!".into()));
+    assert!(!at("a (1)").exists() && !at("b (1)").exists());
+}
+
+#[test]
+fn without_a_terminal_nothing_is_asked_and_the_new_one_is_renamed() {
+    for (more, a, copy) in [
+        (&[][..], "old", true),
+        (&["--on-conflict", "ask"], "old", true),
+        (&["--on-conflict", "overwrite"], "new!", false),
+        (&["--on-conflict", "skip"], "old", false),
+    ] {
+        let world = World::new();
+        let mut sender = world.send(&taken(&world));
+        world.receive_with(&sender.ticket(), more).finish().expect_exit(0);
+        sender.finish().expect_exit(0);
+        assert_eq!(content(&world.target().join("a")), a, "{more:?}");
+        assert_eq!(world.target().join("a (1)").exists(), copy, "{more:?}");
+    }
+}
+
+fn dry_run(world: &World, wanted: &str, more: &[&str]) -> Process {
+    let mut command = world.wraith("receiver");
+    command.args(["receive", "--json", "--dry-run", "-o"]).arg(world.target());
+    Process::start("receive", command.args(more).arg(wanted))
+}
+
+#[test]
+fn a_dry_run_tells_what_would_happen_writes_nothing_and_leaves_the_ticket_good() {
+    let world = World::new();
+    let gift = gift(&world);
+    let mut sender = world.send(&[&gift]);
+    let ticket = sender.ticket();
+    let before = tree::names(&world.target().join("gift"));
+    let looked = dry_run(&world, &ticket, &["--on-conflict", "overwrite"]).finish();
+    looked.expect_exit(0);
+    let action = |path: &str| {
+        let of = |e: &&serde_json::Value| e["path"] == path;
+        looked.all("would_receive").find(of).unwrap()["action"].clone()
+    };
+    assert_eq!(action("gift/README"), "overwrite");
+    assert_eq!(action("gift/aux.txt"), "same");
+    assert_eq!(action("gift/big"), "new");
+    assert_eq!(looked.all("would_receive").count(), 9);
+    assert_eq!(tree::names(&world.target().join("gift")), before);
+    assert!(tree::leftovers(&world.target()).is_empty());
+
+    world.receive_with(&ticket, &["--on-conflict", "overwrite"]).finish().expect_exit(0);
+    sender.finish().expect_exit(0);
+    assert_eq!(
+        fs::read(gift.join("big")).unwrap(),
+        fs::read(world.target().join("gift/big")).unwrap()
+    );
+}
+
+#[test]
+fn after_a_dry_run_the_same_code_fetches() {
+    let _alone = lan::alone();
+    let world = World::new();
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 1_000_000);
+    let mut sender = world.send_by_code(&[&film], &["--lan", "lo"]);
+    let code = sender.code();
+    dry_run(&world, &code, &["--lan", "lo"]).finish().expect_exit(0);
+    world.receive_with(&code, &["--lan", "lo"]).finish().expect_exit(0);
+    sender.finish().expect_exit(0);
+    tree::assert_same(&film, &world.target().join("film.mov"));
+}
+
+#[test]
+fn a_target_that_is_renamed_while_files_come_keeps_everything() {
+    let world = World::new();
+    let films = world.source().join("films");
+    tree::file(&films.join("one"), 1, 60_000_000);
+    tree::file(&films.join("two"), 2, 1_000_000);
+    let mut sender = world.send(&[&films]);
+    let receiver = world.receive(&sender.ticket());
+    wait_until_verified(&world.target().join("films"), "one", 10);
+    sender.signal(libc::SIGSTOP);
+    fs::rename(world.target(), world.path("moved")).unwrap();
+    sender.signal(libc::SIGCONT);
+    let received = receiver.finish();
+    received.expect_exit(0);
+    sender.finish().expect_exit(0);
+    tree::assert_same(&films, &world.path("moved/films"));
+    assert!(tree::leftovers(&world.path("moved")).is_empty());
+    let note = received.last("note")["message"].as_str().unwrap().to_owned();
+    assert!(note.contains("moved meanwhile") && note.contains("/moved"), "{note}");
+}

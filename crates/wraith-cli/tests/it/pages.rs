@@ -1,0 +1,134 @@
+//! Completions and man pages: there for every command, and what reads them accepts them.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::support::{World, skipped};
+
+fn run(world: &World, words: &[&str]) -> String {
+    // None of it may show.
+    let mut command = world.wraith("one");
+    let output = command.args(words).env("WRAITH_SEND_TIMEOUT", "4711").output().unwrap();
+    assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The names of all commands, as the help lists them.
+fn commands(world: &World) -> Vec<String> {
+    let help = run(world, &["--help"]);
+    let lines = help.lines().skip_while(|line| !line.starts_with("Commands:")).skip(1);
+    let names = lines.map_while(|line| line.split_whitespace().next().map(str::to_owned));
+    let names: Vec<_> = names.filter(|name| name != "help").collect();
+    assert!(names.len() >= 6, "{names:?}");
+    names
+}
+
+/// Whether a program is installed.
+fn has(program: &str) -> bool {
+    let mut command = Command::new(program);
+    command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
+    let there = command.status().is_ok();
+    if !there {
+        skipped(&format!("{program} is not installed"));
+    }
+    there
+}
+
+/// What a program says against its standard input.
+fn complaint(command: &mut Command, input: &str) -> Option<String> {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    (!output.status.success() || !said.is_empty()).then_some(said)
+}
+
+#[test]
+fn completions_know_every_command_and_shells_accept_them() {
+    let world = World::new();
+    for (shell, check) in [("bash", "bash"), ("zsh", "zsh"), ("fish", "fish")] {
+        let script = run(&world, &["completions", shell]);
+        for command in commands(&world) {
+            assert!(script.contains(&command), "{shell} does not know {command}");
+        }
+        assert!(script.contains("on-conflict") && !script.contains("4711"), "{shell}");
+        if has(check) {
+            let complaint = complaint(Command::new(check).arg("-n"), &script);
+            assert_eq!(complaint, None, "{shell}");
+        }
+    }
+    for shell in ["elvish", "powershell"] {
+        assert!(run(&world, &["completions", shell]).contains("receive"));
+    }
+}
+
+/// A real shell completes with it.
+#[test]
+fn bash_completes_commands_and_options() {
+    let world = World::new();
+    if !has("bash") {
+        return;
+    }
+    let script = run(&world, &["completions", "bash"]);
+    let ask = "COMP_WORDS=(wraith send --conge); COMP_CWORD=2; _wraith wraith --conge send\n\
+               echo \"${COMPREPLY[@]}\"\n";
+    let mut command = Command::new("bash");
+    command.args(["--noprofile", "--norc"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(format!("{script}\n{ask}").as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "--congestion");
+}
+
+#[test]
+fn every_command_has_a_man_page_that_man_accepts() {
+    let world = World::new();
+    let folder = world.path("man");
+    let dir = folder.to_str().unwrap();
+    assert_eq!(run(&world, &["man", dir]), "");
+    assert_eq!(run(&world, &["man"]), fs::read_to_string(folder.join("wraith.1")).unwrap());
+    for command in commands(&world) {
+        let page = fs::read_to_string(folder.join(format!("wraith-{command}.1"))).unwrap();
+        assert!(page.contains(&format!("wraith {command}")), "{page}");
+        assert!(!page.contains("4711"));
+    }
+    assert!(folder.join("wraith-config-set.1").exists());
+    let main = fs::read_to_string(folder.join("wraith.1")).unwrap();
+    assert!(main.contains("EXIT STATUS") && main.contains("peer not found"), "{main}");
+    let pages = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+    let pages: Vec<_> = pages.collect();
+    if has("groff") {
+        pages
+            .iter()
+            .for_each(|page| assert_accepted(page, "groff", &["-man", "-ww", "-z", "-Tutf8"]));
+    }
+    if has("mandoc") {
+        pages.iter().for_each(|page| assert_accepted(page, "mandoc", &["-Tlint", "-Wwarning"]));
+    }
+}
+
+#[track_caller]
+fn assert_accepted(page: &Path, program: &str, words: &[&str]) {
+    let output = Command::new(program).args(words).arg(page).output().unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    assert!(output.status.success() && said.trim().is_empty(), "{}: {said}", page.display());
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_panic() {
+    let world = World::new();
+    let mut command = world.wraith("one");
+    let mut child = command
+        .args(["completions", "zsh"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert!(!String::from_utf8_lossy(&output.stderr).contains("panicked"));
+}

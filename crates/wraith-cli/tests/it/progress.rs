@@ -1,0 +1,150 @@
+//! Progress as people see it: at a real terminal, in a log, and not at all.
+
+use std::io::Write;
+use std::process::Stdio;
+
+use crate::support::pty::Terminal;
+use crate::support::{self, Process, World, tree};
+use serde_json::Value;
+
+const FILM_BYTES: usize = 250 << 20;
+
+/// Two large files, of which each gets a line.
+fn two_films(world: &World) -> std::path::PathBuf {
+    let folder = world.source().join("films");
+    tree::file(&folder.join("first film.mov"), 1, FILM_BYTES);
+    tree::file(&folder.join("second film.mov"), 2, FILM_BYTES);
+    folder
+}
+
+#[test]
+fn at_a_terminal_each_large_file_has_a_line_and_nothing_is_left_of_them() {
+    let world = World::new();
+    let folder = two_films(&world);
+    let mut sender = world.send(&[folder]);
+    let ticket = sender.ticket();
+    let mut command = world.wraith("receiver");
+    command.args(["receive", "--yes", "-o"]).arg(world.target()).arg(&ticket);
+    let mut terminal = Terminal::start(&mut command, 24, 100);
+    terminal.expect("first film.mov");
+    terminal.expect("over loopback");
+    let screen = terminal.expect_exit(0);
+    sender.finish().expect_exit(0);
+    assert!(screen.contains("\x1b[36m"), "a bar has a color");
+    // The cursor goes up to the first line, and everything below is wiped before the last word.
+    assert!(["\x1b[1A", "\x1b[2A"].iter().any(|up| screen.contains(up)), "{screen:?}");
+    let (_, last) = screen.rsplit_once("\x1b[J").unwrap();
+    assert!(last.starts_with("Received 2 files"), "{last:?}");
+}
+
+#[test]
+fn without_color_and_on_a_narrow_terminal() {
+    let world = World::new();
+    let folder = two_films(&world);
+    let mut sender = world.send(&[folder]);
+    let ticket = sender.ticket();
+    let mut command = world.wraith("receiver");
+    command.env("NO_COLOR", "1").args(["receive", "--yes", "-o"]).arg(world.target()).arg(&ticket);
+    let mut terminal = Terminal::start(&mut command, 24, 20);
+    terminal.expect("B/s");
+    let screen = terminal.expect_exit(0);
+    sender.finish().expect_exit(0);
+    assert!(!screen.contains("\x1b[36m") && !screen.contains("\x1b[2m"), "{screen:?}");
+    // What is redrawn never wraps.
+    for drawn in
+        screen.split("\x1b[J").filter(|drawn| drawn.contains("B/s") && !drawn.contains("verified"))
+    {
+        for line in drawn.rsplit('\r').take(3).flat_map(|line| line.split("\x1b[K")) {
+            let shown = line.trim_start_matches("\x1b[1A").trim_start_matches("\x1b[2A").trim();
+            assert!(shown.chars().count() < 20, "{shown:?} in {drawn:?}");
+        }
+    }
+}
+
+#[test]
+fn quiet_is_quiet() {
+    let world = World::new();
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 30 << 20);
+    let mut sender = world.send(&[film]);
+    let ticket = sender.ticket();
+    let mut command = world.wraith("receiver");
+    command.args(["receive", "-q", "--yes", "-o"]).arg(world.target()).arg(&ticket);
+    let screen = Terminal::start(&mut command, 24, 80).expect_exit(0);
+    sender.finish().expect_exit(0);
+    assert_eq!(screen, "");
+}
+
+#[test]
+fn programs_learn_the_path_and_what_the_transfer_waits_for() {
+    let world = World::new();
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 3_000_000);
+    let mut sender = world.send(&[film]);
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    let mut command = world.wraith("receiver");
+    command.args(["receive", "--json", "-o"]).arg(world.target()).arg(sender.ticket());
+    let receiver = Process::start_with_stdin("receive", command.stdin(Stdio::from(reader)));
+    // Nobody answers the question yet, so the sender has neither disk nor processor to wait for.
+    let progress = sender.event_where("progress", |progress| !progress["bottleneck"].is_null());
+    assert_eq!((&progress["path"], &progress["bottleneck"]), (&"loopback".into(), &"net".into()));
+    writer.write_all(b"y\n").unwrap();
+    receiver.finish().expect_exit(0);
+    sender.finish().expect_exit(0);
+}
+
+#[test]
+fn a_connection_that_is_made_again_counts_once_and_while_there_is_none_there_is_no_rate() {
+    const SIZE: u64 = 60_000_000;
+    let world = World::new();
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, SIZE as usize);
+    let mut sender = world.send_with(&[&film], &["--rate", "16M"]);
+    let ticket = sender.ticket();
+    let receiver = world.receive(&ticket);
+    sender.event_where("progress", |progress| progress["bytes"].as_u64() > Some(SIZE / 8));
+    receiver.signal(libc::SIGINT);
+    receiver.finish().expect_exit(130);
+    sender.event("reconnecting");
+    let waiting = sender.event("progress");
+    let waiting = if waiting["path"].is_null() { waiting } else { sender.event("progress") };
+    assert_eq!((&waiting["bytes_per_second"], &waiting["path"]), (&0.into(), &Value::Null));
+    assert!(waiting["eta_seconds"].is_null() && waiting["bottleneck"].is_null(), "{waiting}");
+    assert!(waiting["bytes"].as_u64() > Some(SIZE / 8), "how far it was is still shown");
+    world.receive(&ticket).finish().expect_exit(0);
+    let sent = sender.finish();
+    sent.expect_exit(0);
+    for progress in sent.all("progress") {
+        assert_eq!((&progress["total"], &progress["total_files"]), (&SIZE.into(), &1.into()));
+    }
+    assert_eq!(sent.last("progress")["bytes"], SIZE);
+}
+
+#[test]
+fn what_is_there_already_does_not_count_as_speed() {
+    const SIZE: usize = 200_000_000;
+    const RATE: u64 = 16 << 20;
+    let world = World::new();
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, SIZE);
+    let mut sender = world.send(&[&film]);
+    let receiver = world.receive_with(&sender.ticket(), &["--rate", "40M"]);
+    support::journal::wait_until_verified(&world.target(), "film.mov", 400);
+    receiver.kill();
+    sender.kill();
+    let mut sender = world.send_with(&[&film], &["--rate", "16M"]);
+    let received = world.receive(&sender.ticket()).finish();
+    received.expect_exit(0);
+    assert!(
+        received.last("done")["bytes_moved"].as_u64() < Some(SIZE as u64 / 2 + SIZE as u64 / 4)
+    );
+    let sent = sender.finish();
+    sent.expect_exit(0);
+    for outcome in [&received, &sent] {
+        for progress in outcome.all("progress") {
+            // A burst and what waits in buffers come on top of the cap.
+            let rate = progress["bytes_per_second"].as_u64().unwrap();
+            assert!(rate < 3 * RATE, "{}: {progress}", outcome.name);
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! A cap on the rate. Only "not faster" is asserted: slower is the machine's business.
+
+use crate::support::{Process, World, tree};
+
+/// 12 MB take 2.9 s at 4 MiB/s; a burst at the beginning may save a tenth of that.
+const BYTES: usize = 12_000_000;
+const RATE: &str = "4M";
+const LEAST_SECONDS: f64 = 2.0;
+
+fn film(world: &World, bytes: usize) -> std::path::PathBuf {
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, bytes);
+    film
+}
+
+fn assert_slow(done: &serde_json::Value) {
+    let seconds = done["seconds"].as_f64().unwrap();
+    assert!(seconds > LEAST_SECONDS, "{done}");
+}
+
+#[test]
+fn a_sender_goes_no_faster_than_it_is_told() {
+    let world = World::new();
+    let film = film(&world, BYTES);
+    let mut sender = world.send_with(&[&film], &["--rate", RATE]);
+    let received = world.receive(&sender.ticket()).finish();
+    received.expect_exit(0);
+    assert_slow(received.last("done"));
+    sender.finish().expect_exit(0);
+    tree::assert_same(&film, &world.target().join("film.mov"));
+}
+
+#[test]
+fn a_receiver_gets_no_more_than_it_asks_for() {
+    let world = World::new();
+    let mut sender = world.send_with(&[film(&world, BYTES)], &["--rate", "1G"]);
+    let received = world.receive_with(&sender.ticket(), &["--rate", RATE]).finish();
+    received.expect_exit(0);
+    assert_slow(received.last("done"));
+    sender.finish().expect_exit(0);
+}
+
+#[test]
+fn several_receivers_share_the_rate() {
+    let world = World::new();
+    let film = film(&world, BYTES / 2);
+    let mut sender = world.send_with(&[&film], &["--rate", RATE, "-n", "2"]);
+    let ticket = sender.ticket();
+    // Both stand at the question first, so that they are served at the same time.
+    let waiting: Vec<_> = ["one", "two"]
+        .map(|side| {
+            let (reader, writer) = std::io::pipe().unwrap();
+            let mut command = world.wraith(side);
+            command.args(["receive", "--json", "-o"]).arg(world.path(side)).arg(&ticket);
+            (Process::start_with_stdin("receive", command.stdin(reader)), writer)
+        })
+        .into_iter()
+        .collect();
+    sender.event("connected");
+    sender.event("connected");
+    for (_, answer) in &waiting {
+        std::io::Write::write_all(&mut &*answer, b"y\n").unwrap();
+    }
+    for (process, _answer) in waiting {
+        let received = process.finish();
+        received.expect_exit(0);
+        assert_slow(received.last("done"));
+    }
+    sender.finish().expect_exit(0);
+}
+
+#[test]
+fn a_pipe_has_the_same_cap() {
+    let world = World::new();
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    let mut command = world.wraith("sender");
+    command.args(["send", "--json", "--ticket", "--listen", "127.0.0.1:0", "--rate", RATE, "-"]);
+    let mut sender = Process::start_with_stdin("send", command.stdin(reader));
+    let receiver = world.receive(&sender.ticket());
+    std::io::Write::write_all(&mut writer, &tree::noise(1, BYTES)).unwrap();
+    drop(writer);
+    let received = receiver.finish();
+    received.expect_exit(0);
+    assert_slow(received.last("done"));
+    sender.finish().expect_exit(0);
+}
+
+#[test]
+fn a_rate_that_is_none_is_a_usage_error() {
+    let world = World::new();
+    for rate in ["0", "fast", "100"] {
+        let mut command = world.wraith("sender");
+        let output = command.args(["send", "--rate", rate, "x"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{rate}");
+    }
+}

@@ -1,0 +1,62 @@
+//! The receiver's user says no.
+
+use std::io::Write;
+use std::process::Stdio;
+
+use crate::support::{Process, World, tree};
+
+fn answer(world: &World, ticket: &str, words: &str) -> Process {
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    writer.write_all(words.as_bytes()).unwrap();
+    // Before it looks: whether more could come is what it asks.
+    drop(writer);
+    let mut command = world.wraith("receiver");
+    command.args(["receive", "--json", "-o"]).arg(world.target()).arg(ticket);
+    Process::start_with_stdin("receive", command.stdin(Stdio::from(reader)))
+}
+
+#[test]
+fn a_no_ends_both_sides_with_4_and_leaves_nothing() {
+    for words in ["n\n", "whatever\nno\n", "whatever\n"] {
+        let world = World::new();
+        let film = world.source().join("film.mov");
+        tree::file(&film, 1, 1_000_000);
+        let mut sender = world.send(&[film]);
+        answer(&world, &sender.ticket(), words).finish().expect_error(4);
+        sender.finish().expect_error(4);
+        assert!(tree::names(&world.target()).is_empty());
+    }
+}
+
+#[test]
+fn who_cannot_be_asked_is_told_before_anything_is_used_up() {
+    let world = World::new();
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 1_000_000);
+    let mut sender = world.send(&[film]);
+    let ticket = sender.ticket();
+    let mut command = world.wraith("receiver");
+    command.args(["receive", "--json", &ticket]);
+    for outcome in [
+        answer(&world, &ticket, "").finish(),
+        answer(&world, "-", &format!("{ticket}\n")).finish(),
+        Process::start("receive", &mut command).finish(),
+    ] {
+        let error = outcome.expect_error(2);
+        assert!(error["hint"].as_str().unwrap().contains("--yes"), "{error}");
+        assert_eq!(outcome.all("connected").count(), 0);
+    }
+    world.receive(&ticket).finish().expect_exit(0);
+    sender.finish().expect_exit(0);
+}
+
+#[test]
+fn a_yes_goes_on() {
+    let world = World::new();
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 1_000_000);
+    let mut sender = world.send(&[&film]);
+    answer(&world, &sender.ticket(), "y\n").finish().expect_exit(0);
+    sender.finish().expect_exit(0);
+    tree::assert_same(&film, &world.target().join("film.mov"));
+}

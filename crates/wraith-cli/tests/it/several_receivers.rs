@@ -1,0 +1,217 @@
+//! One sender, several receivers: each is served on its own.
+
+use std::path::{Path, PathBuf};
+
+use crate::support::journal::wait_until_verified;
+use crate::support::{self, Process, World, lan, tree};
+use wraith_discovery::Code;
+
+const LOOPBACK: &[&str] = &["--lan", "lo"];
+
+fn film(world: &World, bytes: usize) -> PathBuf {
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, bytes);
+    film
+}
+
+/// The receiver `side`, into a folder of its own, with the identity `home`.
+fn receiver(world: &World, side: &str, home: &str, wanted: &str, more: &[&str]) -> Process {
+    let mut command = world.wraith(home);
+    command.args(["receive", "--json", "-o"]).arg(world.path(side)).args(more).arg(wanted);
+    Process::start("receive", &mut command)
+}
+
+/// A receiver whose user says no.
+fn refusing(world: &World, side: &str, wanted: &str, more: &[&str]) -> Process {
+    let (reader, mut answer) = std::io::pipe().unwrap();
+    std::io::Write::write_all(&mut answer, b"n\n").unwrap();
+    let mut command = world.wraith(side);
+    command.args(["receive", "--json", "-o"]).arg(world.path(side)).args(more).arg(wanted);
+    Process::start_with_stdin("receive", command.stdin(reader))
+}
+
+fn assert_arrived(world: &World, side: &str, film: &Path) {
+    tree::assert_same(film, &world.path(side).join("film.mov"));
+    assert!(tree::leftovers(&world.path(side)).is_empty());
+}
+
+#[test]
+fn ten_receivers_at_once_all_get_everything() {
+    let world = World::new();
+    let film = film(&world, 20_000_000);
+    let mut sender = world.send_with(&[&film], &["-n", "10"]);
+    let ticket = sender.ticket();
+    // Half of them are one user's, in several windows.
+    let sides: Vec<_> = (0..10).map(|n| (format!("side {n}"), format!("home {}", n % 5))).collect();
+    let running: Vec<_> = sides
+        .iter()
+        .map(|(side, home)| receiver(&world, side, home, &ticket, &["--yes"]))
+        .collect();
+    for receiver in running {
+        receiver.finish().expect_exit(0);
+    }
+    let sent = sender.finish();
+    sent.expect_exit(0);
+    assert_eq!(sent.all("done").count(), 10);
+    let mut numbers: Vec<_> = sent.all("done").map(|e| e["receiver"].as_u64().unwrap()).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    assert_eq!(numbers.len(), 10);
+    for (side, _) in &sides {
+        assert_arrived(&world, side, &film);
+    }
+}
+
+#[test]
+fn a_sender_that_keeps_serves_until_ctrl_c_and_goes_on_with_the_same_ticket() {
+    let world = World::new();
+    let film = film(&world, 1_000_000);
+    let mut sender = world.send_with(&[&film], &["--keep"]);
+    let ticket = sender.ticket();
+    for side in ["one", "two"] {
+        receiver(&world, side, side, &ticket, &["--yes"]).finish().expect_exit(0);
+        sender.event("done");
+        assert_arrived(&world, side, &film);
+    }
+    sender.signal(libc::SIGINT);
+    sender.finish().expect_exit(0);
+
+    let mut sender = world.send_with(&[&film], &["--keep"]);
+    assert_eq!(sender.ticket(), ticket);
+    receiver(&world, "three", "three", &ticket, &["--yes"]).finish().expect_exit(0);
+    assert_arrived(&world, "three", &film);
+    sender.event("done");
+    sender.signal(libc::SIGTERM);
+    sender.finish().expect_exit(0);
+}
+
+#[test]
+fn one_that_says_no_takes_nothing_from_the_others() {
+    let world = World::new();
+    let film = film(&world, 1_000_000);
+    let mut sender = world.send_with(&[&film], &["-n", "2"]);
+    let ticket = sender.ticket();
+    receiver(&world, "one", "one", &ticket, &["--yes"]).finish().expect_exit(0);
+    refusing(&world, "two", &ticket, &[]).finish().expect_error(4);
+    sender.event_where("receiver_failed", |e| e["code"] == "refused");
+    assert!(!sender.has_ended());
+    receiver(&world, "three", "three", &ticket, &["--yes"]).finish().expect_exit(0);
+    sender.finish().expect_exit(0);
+    assert_arrived(&world, "one", &film);
+    assert_arrived(&world, "three", &film);
+}
+
+#[test]
+fn a_killed_receiver_continues_while_another_is_served() {
+    let world = World::new();
+    let film = film(&world, 60_000_000);
+    let mut sender = world.send_with(&[&film], &["-n", "2"]);
+    let ticket = sender.ticket();
+    let one = receiver(&world, "one", "one", &ticket, &["--yes"]);
+    wait_until_verified(&world.path("one"), "film.mov", 10);
+    one.kill();
+    let kept = support::journal::verified_chunks(&world.path("one"), "film.mov");
+    receiver(&world, "two", "two", &ticket, &["--yes"]).finish().expect_exit(0);
+    let again = receiver(&world, "one", "one", &ticket, &["--yes"]).finish();
+    again.expect_exit(0);
+    let moved = again.last("done")["bytes_moved"].as_u64().unwrap();
+    assert!(moved <= 60_000_000 - kept * 256 * 1024, "{moved} bytes after {kept} chunks");
+    sender.finish().expect_exit(0);
+    assert_arrived(&world, "one", &film);
+    assert_arrived(&world, "two", &film);
+}
+
+#[test]
+fn one_more_than_wanted_is_told_so() {
+    let world = World::new();
+    let film = film(&world, 1_000_000);
+    let mut sender = world.send_with(&[&film], &["-n", "2"]);
+    let ticket = sender.ticket();
+    // Two that stand at the question take both places.
+    let asked: Vec<_> = ["one", "two"]
+        .map(|side| {
+            let (reader, writer) = std::io::pipe().unwrap();
+            let mut command = world.wraith(side);
+            command.args(["receive", "--json", "-o"]).arg(world.path(side)).arg(&ticket);
+            (Process::start_with_stdin("receive", command.stdin(reader)), writer)
+        })
+        .into_iter()
+        .collect();
+    sender.event("connected");
+    sender.event("connected");
+    let third = receiver(&world, "three", "three", &ticket, &["--yes"]).finish();
+    let error = third.expect_error(4);
+    assert!(error["message"].as_str().unwrap().contains("as many receivers"), "{error}");
+    for (process, mut answer) in asked {
+        std::io::Write::write_all(&mut answer, b"y\n").unwrap();
+        process.finish().expect_exit(0);
+    }
+    sender.finish().expect_exit(0);
+}
+
+#[test]
+fn one_code_serves_as_many_as_it_was_made_for() {
+    let _alone = lan::alone();
+    let world = World::new();
+    let film = film(&world, 1_000_000);
+    let more = [LOOPBACK, &["-n", "2"]].concat();
+    let mut sender = world.send_by_code(&[&film], &more);
+    let code = sender.code();
+    let yes = [LOOPBACK, &["--yes"]].concat();
+    let both = ["one", "two"].map(|side| receiver(&world, side, side, &code, &yes));
+    for process in both {
+        process.finish().expect_exit(0);
+    }
+    let sent = sender.finish();
+    sent.expect_exit(0);
+    assert_eq!(sent.all("code").filter(|e| e["state"] == "used").count(), 2);
+    assert_arrived(&world, "one", &film);
+    assert_arrived(&world, "two", &film);
+}
+
+#[test]
+fn whoever_refuses_or_is_killed_does_not_use_up_the_code_of_several() {
+    let _alone = lan::alone();
+    let world = World::new();
+    let film = film(&world, 1_000_000);
+    let mut sender = world.send_by_code(&[&film], &[LOOPBACK, &["-n", "2"]].concat());
+    let code = sender.code();
+    let with_yes = [LOOPBACK, &["--yes"]].concat();
+    refusing(&world, "one", &code, LOOPBACK).finish().expect_error(4);
+    refusing(&world, "two", &code, LOOPBACK).finish().expect_error(4);
+    for side in ["three", "four"] {
+        receiver(&world, side, side, &code, &with_yes).finish().expect_exit(0);
+        assert_arrived(&world, side, &film);
+    }
+    sender.finish().expect_exit(0);
+}
+
+#[test]
+fn a_wrong_guess_ends_a_code_for_several_and_both_sides_say_so() {
+    let _alone = lan::alone();
+    let world = World::new();
+    let film = film(&world, 1_000_000);
+    let more = [LOOPBACK, &["-n", "3"]].concat();
+    let mut sender = world.send_by_code(&[&film], &more);
+    let code = sender.code();
+    let yes = [LOOPBACK, &["--yes"]].concat();
+    receiver(&world, "one", "one", &code, &yes).finish().expect_exit(0);
+    sender.event("done");
+    let number = code.split('-').next().unwrap().parse().unwrap();
+    let others = (0..).map(|n| Code::new(number, [n; 4]).to_string());
+    let wrong = others.into_iter().find(|other| *other != code).unwrap();
+    receiver(&world, "two", "two", &wrong, &yes).finish().expect_error(5);
+    let sent = sender.finish();
+    let error = sent.expect_error(5);
+    let message = error["message"].as_str().unwrap();
+    assert!(message.contains("wrong words") && message.contains("1 receiver had"), "{message}");
+    assert_arrived(&world, "one", &film);
+}
+
+#[test]
+fn a_code_that_a_receiver_made_is_for_one() {
+    let world = World::new();
+    let film = film(&world, 1000);
+    let sender = world.send_by_code(&[&film], &["-n", "2", "--code", "7-crater-lemon"]);
+    sender.finish().expect_error(2);
+}

@@ -1,0 +1,222 @@
+//! Peers that stop talking, at every point where the other side waits for them: Ctrl-C still ends it at once with 130,
+//! a stall in the middle does after two minutes with 6, and nobody else is kept waiting.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use crate::lying::receiver::Dialler;
+use crate::lying::sender::{Liar, LyingSender, chunk, file, offer_of};
+use crate::lying::{CHUNK, MEMORY_MAX, peak_memory};
+use crate::support::{Process, World, tree};
+use wraith_discovery::Ticket;
+use wraith_transfer::close;
+use wraith_transport::CloseReason;
+
+fn interrupt(process: Process) {
+    process.signal(libc::SIGINT);
+    process.finish().expect_error(130);
+}
+
+/// The network is as good as ever, but nothing comes.
+fn give_up(process: Process) {
+    let outcome = process.finish();
+    let error = outcome.expect_error(6);
+    assert!(error["message"].as_str().unwrap().contains("120"), "{error}");
+}
+
+/// A receiver, and what its sender does before it falls silent.
+fn receiver_of(speak: impl FnOnce(&LyingSender, &mut Process)) {
+    receiver_that(interrupt, speak);
+}
+
+fn receiver_that(ends: fn(Process), speak: impl FnOnce(&LyingSender, &mut Process)) {
+    let world = World::new();
+    let sender = LyingSender::listen();
+    let mut receiver = world.receive_with(&sender.ticket(), &["--reconnect", "0"]);
+    speak(&sender, &mut receiver);
+    assert!(peak_memory(receiver.pid()) < MEMORY_MAX);
+    ends(receiver);
+}
+
+/// An offer of one large file, accepted.
+fn offered(sender: &LyingSender) -> Liar {
+    let mut liar = sender.offer(offer_of(1, 100 * CHUNK as u64));
+    liar.list(&file("film", 100 * CHUNK));
+    liar.decided();
+    liar
+}
+
+#[test]
+fn a_receiver_stops_when_its_sender_does_not_even_say_hello() {
+    let mut kept = None;
+    receiver_of(|sender, _| kept = Some(sender.greet()));
+}
+
+/// What a sender does that has served somebody else and is about to end.
+#[test]
+fn a_sender_that_ends_before_it_says_hello_is_not_waited_for() {
+    let world = World::new();
+    let sender = LyingSender::listen();
+    let receiver = world.receive_with(&sender.ticket(), &["--timeout", "3"]);
+    let connection = sender.accept();
+    connection.close(0, "");
+    drop(sender);
+    let outcome = receiver.finish();
+    let error = outcome.expect_error(3);
+    assert!(error["message"].as_str().unwrap().contains("cannot be reached"), "{error}");
+    assert_eq!(outcome.all("reconnecting").count(), 0, "there was no transfer to go on with");
+}
+
+#[test]
+fn a_receiver_stops_when_its_sender_never_makes_an_offer() {
+    let mut kept = None;
+    receiver_of(|sender, receiver| {
+        let mut greeted = sender.greet();
+        greeted.hello();
+        receiver.event("connected");
+        // It says what it waits for, and for how long.
+        let awaiting = receiver.event("awaiting");
+        assert_eq!(awaiting["what"], "offer");
+        let left = awaiting["seconds_left"].as_u64().unwrap();
+        assert!((1..600).contains(&left), "{awaiting}");
+        kept = Some(greeted);
+    });
+}
+
+#[test]
+fn a_person_is_told_that_the_offer_is_waited_for() {
+    let world = World::new();
+    let sender = LyingSender::listen();
+    let mut command = world.wraith("receiver");
+    command.args(["receive", "--yes", "--reconnect", "0", "-o"]).arg(world.target());
+    command.arg(sender.ticket()).stdin(Stdio::null()).stderr(Stdio::piped());
+    let mut receiver = command.spawn().unwrap();
+    let mut greeted = sender.greet();
+    greeted.hello();
+    let lines = BufReader::new(receiver.stderr.take().unwrap()).lines();
+    let told = lines.map_while(Result::ok).find(|line| line.contains("what it offers"));
+    drop(greeted);
+    drop(sender);
+    receiver.kill().unwrap();
+    receiver.wait().unwrap();
+    assert!(told.is_some_and(|line| line.contains("large folder")));
+}
+
+#[test]
+fn a_receiver_stops_when_its_sender_opens_no_streams() {
+    let mut kept = None;
+    receiver_of(|sender, receiver| {
+        let mut greeted = sender.greet();
+        greeted.hello();
+        greeted.say(&wraith_transfer::message::Message::Offer(offer_of(1, 1)));
+        receiver.event("accept");
+        kept = Some(greeted);
+    });
+}
+
+#[test]
+fn a_receiver_stops_when_the_manifest_never_ends_or_nothing_of_a_file_comes() {
+    let mut kept = None;
+    receiver_of(|sender, _| kept = Some(offered(sender)));
+    receiver_of(|sender, _| {
+        let mut liar = offered(sender);
+        liar.end_manifest();
+        kept = Some(liar);
+    });
+}
+
+#[test]
+fn a_receiver_stops_in_the_middle_of_a_chunk_that_drips() {
+    let mut kept = None;
+    receiver_of(|sender, _| {
+        let mut liar = offered(sender);
+        let bytes = tree::noise(1, CHUNK);
+        let mut record = Vec::new();
+        chunk(0, 0, &bytes).encode(&mut record);
+        record.extend_from_slice(&bytes[..CHUNK / 2]);
+        for byte in record[..2000].iter() {
+            wraith_transport::block_on(liar.data.write_all(&[*byte])).unwrap();
+        }
+        kept = Some(liar);
+    });
+}
+
+/// A sender of 100 MB and its ticket.
+fn sender(world: &World) -> (Process, Ticket, String) {
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 100_000_000);
+    let mut sender = world.send(&[film]);
+    let text = sender.ticket();
+    (sender, text.parse().unwrap(), text)
+}
+
+#[test]
+fn a_sender_stops_when_strangers_say_nothing() {
+    let world = World::new();
+    let (sender, ticket, _) = sender(&world);
+    let dialler = Dialler::new(1);
+    let silent = dialler.connect(&ticket);
+    let mut rude = dialler.dial(&ticket);
+    rude.write(&[0]);
+    interrupt(sender);
+    drop((silent, rude));
+}
+
+#[test]
+fn a_sender_stops_when_its_receiver_asks_for_nothing_or_reads_nothing() {
+    for asks in [false, true] {
+        let world = World::new();
+        let (mut sender, ticket, _) = sender(&world);
+        let mut liar = Dialler::new(1).accept(&ticket);
+        if asks {
+            liar.want(1, &[(0, 1)]);
+            // What it may send ahead is in the windows; the rest waits on the disk.
+            sender.event("progress");
+            assert!(peak_memory(sender.pid()) < MEMORY_MAX);
+        }
+        interrupt(sender);
+        drop(liar);
+    }
+}
+
+#[test]
+#[ignore = "two minutes of waiting; cargo xtask test has the patience"]
+fn a_peer_that_stalls_in_a_transfer_is_given_up_after_two_minutes() {
+    let (mut no_end, mut no_data) = (None, None);
+    std::thread::scope(|scope| {
+        scope.spawn(|| receiver_that(give_up, |sender, _| no_end = Some(offered(sender))));
+        scope.spawn(|| {
+            receiver_that(give_up, |sender, _| {
+                let mut liar = offered(sender);
+                liar.end_manifest();
+                no_data = Some(liar);
+            });
+        });
+        scope.spawn(|| {
+            let world = World::new();
+            let film = world.source().join("film.mov");
+            tree::file(&film, 1, 100_000_000);
+            let mut sender = world.send_with(&[&film], &["--reconnect", "0"]);
+            let ticket: Ticket = sender.ticket().parse().unwrap();
+            let mut liar = Dialler::new(1).accept(&ticket);
+            liar.want(1, &[(0, 1)]);
+            sender.event("progress");
+            give_up(sender);
+            drop(liar);
+        });
+    });
+}
+
+#[test]
+fn any_number_of_silent_strangers_keeps_no_receiver_out() {
+    let world = World::new();
+    let (sender, ticket, text) = sender(&world);
+    let diallers: Vec<_> = (1..=40).map(Dialler::new).collect();
+    let silent: Vec<_> = diallers.iter().map(|dialler| dialler.connect(&ticket)).collect();
+    // The last ones are still there; the first ones had to make room.
+    let told = wraith_transport::block_on(silent[0].closed());
+    assert!(matches!(told, CloseReason::Peer { code: close::OTHER, .. }), "{told:?}");
+    world.receive_with(&text, &["--reconnect", "0"]).finish().expect_exit(0);
+    sender.finish().expect_exit(0);
+    drop(silent);
+}

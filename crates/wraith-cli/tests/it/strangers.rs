@@ -1,0 +1,36 @@
+//! Datagrams from strangers: the port stays silent and the transfer unharmed.
+
+use std::net::UdpSocket;
+
+use crate::support::random::Random;
+use crate::support::{World, tree};
+use wraith_discovery::Ticket;
+
+#[test]
+fn garbage_gets_no_answer_and_does_no_harm() {
+    let world = World::new();
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 5_000_000);
+    let mut sender = world.send(&[&film]);
+    let ticket = sender.ticket();
+    let address = ticket.parse::<Ticket>().unwrap().addresses()[0];
+
+    let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let mut random = Random::fresh();
+    for _ in 0..2000 {
+        let size = random.below(1500) as usize;
+        stranger.send_to(&tree::noise(random.below(u64::MAX), size), address).unwrap();
+    }
+    world.receive(&ticket).finish().expect_exit(0);
+    sender.finish().expect_exit(0);
+    tree::assert_same(&film, &world.target().join("film.mov"));
+
+    stranger.set_nonblocking(true).unwrap();
+    let mut buffer = [0; 2000];
+    let answer = stranger.recv_from(&mut buffer);
+    assert_eq!(
+        answer.unwrap_err().kind(),
+        std::io::ErrorKind::WouldBlock,
+        "a stranger got an answer"
+    );
+}

@@ -1,0 +1,103 @@
+//! Two machines and nothing but a cable between them: network namespaces joined by veth. Needs root and `ip`.
+
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+/// Two namespaces and the cable; removed when dropped.
+#[derive(Debug)]
+pub struct Cable {
+    names: [String; 2],
+}
+
+impl Cable {
+    /// None without root or `ip`.
+    pub fn new(addresses: Option<[&str; 2]>) -> Option<Self> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let id = format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Relaxed));
+        let kind = if addresses.is_some() { "v4" } else { "v6" };
+        let cable = Self { names: ["a", "b"].map(|end| format!("wraith-{kind}-{end}-{id}")) };
+        let [a, b] = &cable.names;
+        let made = ip(&["netns", "add", a])
+            && ip(&["netns", "add", b])
+            && ip(&[
+                "-n", a, "link", "add", "cable", "type", "veth", "peer", "name", "cable", "netns",
+                b,
+            ]);
+        if !made {
+            return None;
+        }
+        for (at, name) in cable.names.iter().enumerate() {
+            assert!(ip(&["-n", name, "link", "set", "lo", "up"]));
+            if let Some(addresses) = addresses {
+                assert!(ip(&["-n", name, "addr", "add", addresses[at], "dev", "cable"]));
+            } else {
+                // Its link-local address is good at once: nobody else is on the cable.
+                Command::new("ip")
+                    .args([
+                        "netns",
+                        "exec",
+                        name,
+                        "sysctl",
+                        "-qw",
+                        "net.ipv6.conf.cable.accept_dad=0",
+                    ])
+                    .status()
+                    .ok()?;
+            }
+            assert!(ip(&["-n", name, "link", "set", "cable", "up"]));
+        }
+        Some(cable)
+    }
+
+    /// A link-local address stands only a moment after the cable is up.
+    pub fn wait_for_ipv6(&self) {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        for name in &self.names {
+            loop {
+                let output = Command::new("ip")
+                    .args(["-n", name, "-6", "addr", "show", "dev", "cable", "-tentative"])
+                    .output()
+                    .unwrap();
+                if String::from_utf8_lossy(&output.stdout).contains("fe80") {
+                    break;
+                }
+                assert!(Instant::now() < deadline, "the cable has no address");
+                std::thread::yield_now();
+            }
+        }
+    }
+
+    /// This end gets another address in place of the one it had.
+    pub fn readdress(&self, end: usize, before: &str, after: &str) {
+        let name = &self.names[end];
+        assert!(ip(&["-n", name, "addr", "del", before, "dev", "cable"]));
+        assert!(ip(&["-n", name, "addr", "add", after, "dev", "cable"]));
+    }
+
+    /// The command, run at one end.
+    pub fn at(&self, end: usize, command: &Command) -> Command {
+        let mut inside = Command::new("ip");
+        inside.args(["netns", "exec", &self.names[end]]).arg(command.get_program());
+        inside.args(command.get_args());
+        for (name, value) in command.get_envs() {
+            match value {
+                Some(value) => inside.env(name, value),
+                None => inside.env_remove(name),
+            };
+        }
+        inside
+    }
+}
+
+impl Drop for Cable {
+    fn drop(&mut self) {
+        for name in &self.names {
+            ip(&["netns", "del", name]);
+        }
+    }
+}
+
+fn ip(words: &[&str]) -> bool {
+    Command::new("ip").args(words).output().is_ok_and(|output| output.status.success())
+}

@@ -1,0 +1,160 @@
+//! A program at a real pseudo-terminal: it sees a terminal on all three of its streams, and the test types and reads as a
+//! person does.
+//!
+//! ```ignore
+//! let mut terminal = Terminal::start(world.wraith("receiver").args(["receive", &ticket]), 24, 80);
+//! terminal.expect("Accept?");
+//! terminal.send("y\n");
+//! let (status, screen) = terminal.finish();
+//! ```
+//!
+//! Everything the program wrote is kept; [`Terminal::expect`] goes on where the last one ended, so each answer is looked
+//! for after its question. Ctrl-C is `send("\x03")`: the terminal makes a signal of it.
+
+use std::io::{Read, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::Instant;
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+use super::process::HANG;
+
+/// A program at a terminal. Killed when dropped.
+#[derive(Debug)]
+pub struct Terminal {
+    child: Child,
+    keyboard: std::fs::File,
+    output: Receiver<Vec<u8>>,
+    seen: Vec<u8>,
+    /// Where the next [`Self::expect`] begins to look.
+    read: usize,
+}
+
+impl Terminal {
+    /// Starts the command as the leader of a session with a terminal of that size, in UTF-8 and without JSON.
+    pub fn start(command: &mut Command, rows: u16, columns: u16) -> Self {
+        let (master, slave) = open(rows, columns);
+        let fd = slave.as_raw_fd();
+        command.env("TERM", "xterm-256color");
+        command.stdin(Stdio::from(slave.try_clone().unwrap()));
+        command.stdout(Stdio::from(slave.try_clone().unwrap()));
+        command.stderr(Stdio::from(slave.try_clone().unwrap()));
+        // SAFETY: between fork and exec only two system calls are made; neither allocates nor takes a lock.
+        unsafe {
+            command.pre_exec(move || {
+                if libc::setsid() < 0 || libc::ioctl(fd, libc::TIOCSCTTY, 0) < 0 {
+                    return Err(std::io::Error::last_os_error());
+                }
+                Ok(())
+            });
+        }
+        let child = command.spawn().unwrap();
+        drop(slave);
+        // The command still holds the terminal; while anybody does, its end is not seen.
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut screen = std::fs::File::from(master.try_clone().unwrap());
+        let (sender, output) = mpsc::channel();
+        thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            // EIO: the last process at the terminal has gone.
+            while let Ok(n @ 1..) = screen.read(&mut buffer) {
+                if sender.send(buffer[..n].to_vec()).is_err() {
+                    break;
+                }
+            }
+        });
+        Self { child, keyboard: std::fs::File::from(master), output, seen: Vec::new(), read: 0 }
+    }
+
+    /// Types.
+    pub fn send(&mut self, text: &str) {
+        self.keyboard.write_all(text.as_bytes()).unwrap();
+    }
+
+    /// Waits until the program has written `text`, and returns what came before it since the last call.
+    #[track_caller]
+    pub fn expect(&mut self, text: &str) -> String {
+        let deadline = Instant::now() + HANG;
+        loop {
+            let unread = &self.seen[self.read..];
+            let at = unread.windows(text.len()).position(|bytes| bytes == text.as_bytes());
+            if let Some(at) = at {
+                let before = String::from_utf8_lossy(&unread[..at]).into_owned();
+                self.read += at + text.len();
+                return before;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.output.recv_timeout(left) {
+                Ok(bytes) => self.seen.extend(bytes),
+                Err(error) => {
+                    let why = match error {
+                        RecvTimeoutError::Timeout => "in time",
+                        RecvTimeoutError::Disconnected => "before it ended",
+                    };
+                    panic!("{text:?} was not written {why}:\n{}", self.screen());
+                }
+            }
+        }
+    }
+
+    /// Says no to the question that ends a transfer with somebody unknown.
+    #[track_caller]
+    pub fn keep_nobody(&mut self) {
+        self.expect("as a contact? A name, or Enter for no: ");
+        self.send("\n");
+    }
+
+    /// Everything written so far, as it came (with the terminal's `\r\n`).
+    pub fn screen(&self) -> String {
+        String::from_utf8_lossy(&self.seen).into_owned()
+    }
+
+    /// Waits for the end; how it ended, and everything that was written.
+    pub fn finish(mut self) -> (ExitStatus, String) {
+        let deadline = Instant::now() + HANG;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.output.recv_timeout(left) {
+                Ok(bytes) => self.seen.extend(bytes),
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {
+                    panic!("it does not end; it wrote:\n{}", self.screen())
+                }
+            }
+        }
+        let status = self.child.wait().unwrap();
+        (status, self.screen())
+    }
+
+    /// Waits for the end and asserts the exit code; returns everything that was written.
+    #[track_caller]
+    pub fn expect_exit(self, code: i32) -> String {
+        let (status, screen) = self.finish();
+        assert_eq!(status.code(), Some(code), "{screen}");
+        screen
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn open(rows: u16, columns: u16) -> (OwnedFd, OwnedFd) {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap();
+    let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(&master, size).unwrap();
+    let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NOCTTY | rustix::fs::OFlags::CLOEXEC;
+    let slave = rustix::fs::open(name.as_c_str(), flags, rustix::fs::Mode::empty()).unwrap();
+    (master, slave)
+}

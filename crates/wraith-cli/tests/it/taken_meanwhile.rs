@@ -1,0 +1,69 @@
+//! A name that was free when a file was asked for, and is taken by something else when it has arrived.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::support::{Outcome, Process, World, journal, tree};
+
+const SKIP: [&str; 2] = ["--on-conflict", "skip"];
+
+fn verify(world: &World) -> Outcome {
+    let mut command = world.wraith("receiver");
+    Process::start("verify", command.args(["verify", "--json"]).arg(world.target())).finish()
+}
+
+fn records(world: &World) -> Vec<PathBuf> {
+    let folder = world.path("home-receiver/received");
+    tree::names(&folder).into_iter().map(|name| folder.join(name)).collect()
+}
+
+#[test]
+fn a_file_that_somebody_makes_meanwhile_stays_and_both_sides_end_well() {
+    let world = World::new();
+    let root = world.source().join("t");
+    tree::file(&root.join("a"), 1, 1000);
+    tree::file(&root.join("large"), 2, 200 << 20);
+    let mut sender = world.send(&[&root]);
+    let receiver = world.receive_with(&sender.ticket(), &[&SKIP[..], &["--rate", "60M"]].concat());
+    let there = world.target().join("t");
+    journal::wait_until_verified(&there, "large", 2);
+    fs::write(there.join("large"), "somebody's").unwrap();
+
+    let (received, sent) = (receiver.finish(), sender.finish());
+    received.expect_exit(0);
+    sent.expect_exit(0);
+    let done = received.last("done");
+    assert_eq!(
+        (&done["files"], &done["skipped"], &done["failed"]),
+        (&1.into(), &1.into(), &0.into())
+    );
+    assert_eq!(fs::read(there.join("large")).unwrap(), b"somebody's");
+    assert_eq!(tree::names(&there), ["a", "large"].map(PathBuf::from), "no part is left");
+
+    // It was not received, so it is none of what is checked.
+    assert_eq!(records(&world).len(), 1);
+    let verified = verify(&world);
+    verified.expect_exit(0);
+    assert_eq!(verified.last("verified")["files"], 1);
+    fs::write(there.join("large"), "something else").unwrap();
+    verify(&world).expect_exit(0);
+    fs::write(there.join("a"), "something else").unwrap();
+    verify(&world).expect_error(8);
+}
+
+#[test]
+fn a_stream_whose_name_is_taken_is_received_and_left_out() {
+    let world = World::new();
+    fs::write(world.target().join("stdin"), "somebody's").unwrap();
+    let mut command = world.wraith("sender");
+    command.args(["send", "--json", "--ticket", "--listen", "127.0.0.1:0", "-"]);
+    command.stdin(fs::File::open(std::env::current_exe().unwrap()).unwrap());
+    let mut sender = Process::start_with_stdin("send", &mut command);
+    let receiver = world.receive_with(&sender.ticket(), &SKIP);
+    receiver.finish().expect_exit(0);
+    sender.finish().expect_exit(0);
+    assert_eq!(fs::read(world.target().join("stdin")).unwrap(), b"somebody's");
+    let verified = verify(&world);
+    verified.expect_exit(0);
+    assert_eq!(verified.last("verified")["files"], 0);
+}

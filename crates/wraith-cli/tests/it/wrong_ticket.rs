@@ -1,0 +1,71 @@
+//! Tickets that are mistyped, that name nothing, or that nobody answers.
+
+use std::net::UdpSocket;
+
+use crate::support::{self, World, tree};
+use wraith_discovery::{Capability, Ticket};
+
+fn offer(world: &World) -> support::Process {
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 1000);
+    world.send(&[film])
+}
+
+#[test]
+fn a_mistyped_ticket_is_told_from_a_wrong_one() {
+    let world = World::new();
+    let ticket = offer(&world).ticket();
+    let mut letters: Vec<char> = ticket.chars().collect();
+    letters[30] = if letters[30] == 'a' { 'b' } else { 'a' };
+    let mistyped: String = letters.into_iter().collect();
+    let outcome = world.receive(&mistyped).finish();
+    let error = outcome.expect_error(2);
+    assert!(error["message"].as_str().unwrap().contains("changed on the way"), "{error}");
+    assert!(tree::names(&world.target()).is_empty());
+}
+
+#[test]
+fn a_ticket_with_another_secret_is_refused_and_the_sender_goes_on() {
+    let world = World::new();
+    let mut sender = offer(&world);
+    let ticket = sender.ticket();
+    let real: Ticket = ticket.parse().unwrap();
+    let guess = Capability::from_bytes([7; 16]);
+    let wrong = Ticket::new(real.node_id(), guess, real.addresses().to_vec()).to_string();
+    world.receive(&wrong).finish().expect_error(5);
+    assert!(tree::names(&world.target()).is_empty());
+
+    world.receive(&ticket).finish().expect_exit(0);
+    sender.finish().expect_exit(0);
+}
+
+#[test]
+fn a_peer_that_does_not_answer_is_not_found() {
+    let world = World::new();
+    let ticket: Ticket = offer(&world).ticket().parse().unwrap();
+    // The sender is gone by now; this socket takes what arrives and never answers.
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap();
+    let ticket = Ticket::new(ticket.node_id(), ticket.capability().clone(), vec![address]);
+    let outcome = world.receive_with(&ticket.to_string(), &["--timeout", "1"]).finish();
+    let error = outcome.expect_error(3);
+    assert!(error["hint"].as_str().is_some_and(|hint| !hint.is_empty()));
+}
+
+#[test]
+fn another_identity_at_the_address_is_not_the_peer() {
+    let world = World::new();
+    let mut sender = offer(&world);
+    let real: Ticket = sender.ticket().parse().unwrap();
+    let other = wraith_crypto::SecretIdentity::from_seed([9; 32]).node_id();
+    let wrong = Ticket::new(other, real.capability().clone(), real.addresses().to_vec());
+    world.receive_with(&wrong.to_string(), &["--timeout", "1"]).finish().expect_error(3);
+}
+
+#[test]
+fn a_sender_nobody_comes_to_gives_up_when_told_to() {
+    let world = World::new();
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 1000);
+    world.send_with(&[film], &["--timeout", "1"]).finish().expect_error(3);
+}

@@ -1,0 +1,54 @@
+//! Pauses between attempts at something that is down: each twice as long as the one before, up to a bound.
+
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+/// See the module.
+#[derive(Debug)]
+pub struct Backoff {
+    first: Duration,
+    longest: Duration,
+    next: Duration,
+}
+
+impl Backoff {
+    pub fn new(first: Duration, longest: Duration) -> Self {
+        Self { first, longest, next: first }
+    }
+
+    /// A place that is down: many contacts that wait at one server stay within what it allows.
+    pub fn of_a_place() -> Self {
+        Self::new(Duration::from_secs(3), Duration::from_secs(60))
+    }
+
+    /// The pause that is due.
+    pub fn advance(&mut self) -> Duration {
+        let pause = self.next;
+        self.next = (2 * pause).min(self.longest);
+        pause
+    }
+
+    /// It was up: the next pause is the first again.
+    pub fn reset(&mut self) {
+        self.next = self.first;
+    }
+
+    pub async fn wait(&mut self) {
+        sleep(self.advance()).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_up_to_the_longest_and_begin_anew() {
+        let mut backoff = Backoff::of_a_place();
+        let seconds: Vec<u64> = (0..6).map(|_| backoff.advance().as_secs()).collect();
+        assert_eq!(seconds, [3, 6, 12, 24, 48, 60]);
+        backoff.reset();
+        assert_eq!(backoff.advance().as_secs(), 3);
+    }
+}

@@ -1,0 +1,382 @@
+//! The side that made a code, wherever joiners come from: one state for all meeting places, so that one guess is one guess.
+//!
+//! ```text
+//!            hello: a run begins, nothing is decided; right proof, and uses are left
+//!            ┌───┐
+//!            ▼   │   right proof, the last use
+//!  made ──▶ Open ┴──────────────▶ Over(Used)
+//!            │ │   wrong proof
+//!            │ └────────────────▶ Over(Burned)
+//!            │      time is up
+//!            └──────────────────▶ Over(Expired)
+//! ```
+//!
+//! Joiners with the right words are answered with the same words again, whatever the state. Invariant: at most one wrong
+//! proof is ever compared, however often the code may be used, so more uses give nobody more guesses. No path leads back to
+//! Open.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use zeroize::Zeroizing;
+
+use super::pake::{
+    ANSWER_LEN, CreatorRun, HELLO_LEN, PROOF_LEN, TICKET_LEN, TicketSide, WELCOME_LEN,
+};
+use super::text::Code;
+use crate::place::Refusal;
+
+/// Exchanges that may be under way at once. A joiner finishes within a round trip; beyond this number the oldest is
+/// dropped, so a flood of hellos costs memory for this many and keeps out joiners slower than it: at most some hundred a
+/// second are answered on a local network, so a joiner has half a second there.
+const MAX_RUNS: usize = 512;
+
+/// Joiners whose welcome is kept for when they ask again, which they do within seconds.
+const MAX_SERVED: usize = 64;
+
+/// What became of a proof.
+#[derive(Debug)]
+pub enum Judged {
+    /// It was right; this is the welcome. `first` unless the joiner has had it before and asks again.
+    Right {
+        /// For the joiner.
+        welcome: Box<[u8; WELCOME_LEN]>,
+        /// False when the joiner asks again.
+        first: bool,
+    },
+    /// It was not, or came too late. [`Refusal::Wrong`] comes once in a creator's life.
+    Refused(Refusal),
+}
+
+/// One code and what has become of it.
+#[derive(Debug)]
+pub struct Creator {
+    code: Code,
+    ticket_side: TicketSide,
+    expires: Instant,
+    /// Right proofs that are still welcome.
+    uses: u32,
+    /// Joiners that proved the words, oldest first.
+    served: VecDeque<Served>,
+    state: State,
+}
+
+#[derive(Debug)]
+struct Served {
+    hello: [u8; HELLO_LEN],
+    proof: [u8; PROOF_LEN],
+    welcome: Box<[u8; WELCOME_LEN]>,
+    run: CreatorRun,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Runs by the joiner's hello, oldest first.
+    Open(VecDeque<([u8; HELLO_LEN], CreatorRun)>),
+    Over(Refusal),
+}
+
+impl Creator {
+    /// A code that nobody has tried yet, good for one joiner.
+    pub fn new(code: Code, ticket_side: TicketSide, expires: Instant) -> Self {
+        let (served, state) = (VecDeque::new(), State::Open(VecDeque::new()));
+        Self { code, ticket_side, expires, uses: 1, served, state }
+    }
+
+    /// The same, good for so many joiners, at least one. A wrong guess ends it for all.
+    pub fn with_uses(mut self, uses: u32) -> Self {
+        self.uses = uses.max(1);
+        self
+    }
+
+    /// The code.
+    pub const fn code(&self) -> &Code {
+        &self.code
+    }
+
+    /// When the code ends if nobody uses it.
+    pub const fn expires(&self) -> Instant {
+        self.expires
+    }
+
+    /// Why nobody new is served any more; None while the code is open.
+    pub fn over(&mut self, now: Instant) -> Option<Refusal> {
+        if matches!(self.state, State::Open(_)) && now >= self.expires {
+            self.state = State::Over(Refusal::Expired);
+        }
+        match self.state {
+            State::Open(_) => None,
+            State::Over(why) => Some(why),
+        }
+    }
+
+    /// Ends an open code without a guess.
+    pub fn end(&mut self, why: Refusal) {
+        if matches!(self.state, State::Open(_)) {
+            self.state = State::Over(why);
+        }
+    }
+
+    /// The answer to a hello. The same hello gets the same answer again.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn hello(
+        &mut self,
+        now: Instant,
+        hello: &[u8; HELLO_LEN],
+    ) -> Result<[u8; ANSWER_LEN], Refusal> {
+        if let Some(served) = self.served.iter().find(|served| served.hello == *hello) {
+            return Ok(served.run.answer());
+        }
+        self.over(now);
+        match &mut self.state {
+            State::Open(runs) => {
+                if let Some((_, run)) = runs.iter().find(|(theirs, _)| theirs == hello) {
+                    return Ok(run.answer());
+                }
+                let run = CreatorRun::new(&self.code, self.ticket_side, hello)
+                    .map_err(|_| Refusal::Unfit)?;
+                let answer = run.answer();
+                if runs.len() == MAX_RUNS {
+                    runs.pop_front();
+                }
+                runs.push_back((*hello, run));
+                Ok(answer)
+            }
+            State::Over(why) => Err(*why),
+        }
+    }
+
+    /// Judges the proof of the joiner that said `hello`; `ticket` is called for what a right one gets (nothing, if the
+    /// joiner gives).
+    pub fn judge(
+        &mut self,
+        now: Instant,
+        hello: &[u8; HELLO_LEN],
+        proof: &[u8; PROOF_LEN],
+        ticket: impl FnOnce() -> Zeroizing<Vec<u8>>,
+    ) -> Judged {
+        let again =
+            |served: &&Served| served.hello == *hello && wraith_crypto::equal(&served.proof, proof);
+        if let Some(served) = self.served.iter().find(again) {
+            return Judged::Right { welcome: served.welcome.clone(), first: false };
+        }
+        self.over(now);
+        let runs = match &mut self.state {
+            State::Open(runs) => runs,
+            State::Over(why) => return Judged::Refused(*why),
+        };
+        let Some(at) = runs.iter().position(|(theirs, _)| theirs == hello) else {
+            return Judged::Refused(Refusal::Unknown);
+        };
+        let (_, run) = runs.swap_remove_back(at).expect("the position was just found");
+        if !run.is_right(proof) {
+            self.state = State::Over(Refusal::Burned);
+            return Judged::Refused(Refusal::Wrong);
+        }
+        let welcome = Box::new(run.welcome(&ticket()));
+        if self.served.len() == MAX_SERVED {
+            self.served.pop_front();
+        }
+        let served = Served { hello: *hello, proof: *proof, welcome: welcome.clone(), run };
+        self.served.push_back(served);
+        // An endless code stays so.
+        self.uses -= u32::from(self.uses != u32::MAX);
+        if self.uses == 0 {
+            self.state = State::Over(Refusal::Used);
+        }
+        Judged::Right { welcome, first: true }
+    }
+
+    /// What the joiner gave that said `hello` and proved the words.
+    ///
+    /// # Errors
+    /// Why it is not taken.
+    pub fn ticket(
+        &self,
+        hello: &[u8; HELLO_LEN],
+        ticket: &[u8; TICKET_LEN],
+    ) -> Result<Zeroizing<Vec<u8>>, Refusal> {
+        let served = self.served.iter().find(|served| served.hello == *hello);
+        let served = served.ok_or(Refusal::Unknown)?;
+        served.run.open_ticket(ticket).map_err(|_| Refusal::Unfit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::pake::{Joiner, Proven};
+    use super::*;
+
+    const LIFE: Duration = Duration::from_secs(60);
+
+    fn code(random: u8) -> Code {
+        Code::new(7, [random; 4])
+    }
+
+    fn creator(now: Instant) -> Creator {
+        Creator::new(code(1), TicketSide::Creator, now + LIFE)
+    }
+
+    fn ticket() -> Zeroizing<Vec<u8>> {
+        Zeroizing::new(b"ticket".to_vec())
+    }
+
+    fn nothing() -> Zeroizing<Vec<u8>> {
+        panic!("no ticket is made for a wrong guess")
+    }
+
+    /// A joiner with these words up to its proof.
+    fn come(creator: &mut Creator, now: Instant, words: u8) -> ([u8; HELLO_LEN], Proven) {
+        let joiner = Joiner::new(&code(words), TicketSide::Creator);
+        let hello = joiner.hello();
+        let answer = creator.hello(now, &hello).unwrap();
+        (hello, joiner.take(&answer).unwrap())
+    }
+
+    #[test]
+    fn the_right_words_are_welcome_and_may_ask_again() {
+        let now = Instant::now();
+        let mut creator = creator(now);
+        let (hello, proven) = come(&mut creator, now, 1);
+        for time in 0..3 {
+            match creator.judge(now + LIFE * time, &hello, &proven.proof(), ticket) {
+                Judged::Right { welcome, first } => {
+                    assert_eq!(first, time == 0);
+                    assert_eq!(proven.open(&welcome).unwrap().as_slice(), b"ticket");
+                }
+                Judged::Refused(why) => panic!("{why:?}"),
+            }
+        }
+        assert_eq!(creator.over(now), Some(Refusal::Used));
+    }
+
+    #[test]
+    fn a_code_for_three_serves_three_and_a_wrong_guess_ends_it_for_the_rest() {
+        let now = Instant::now();
+        for wrong_after in 0..=3 {
+            let mut creator = creator(now).with_uses(3);
+            for _ in 0..wrong_after {
+                assert_eq!(creator.over(now), None);
+                let (hello, proven) = come(&mut creator, now, 1);
+                for first in [true, false] {
+                    let judged = creator.judge(now, &hello, &proven.proof(), ticket);
+                    assert!(matches!(judged, Judged::Right { first: f, .. } if f == first));
+                }
+            }
+            if wrong_after == 3 {
+                assert_eq!(creator.over(now), Some(Refusal::Used));
+                let late = Joiner::new(&code(1), TicketSide::Creator).hello();
+                assert_eq!(creator.hello(now, &late), Err(Refusal::Used));
+                continue;
+            }
+            let (hello, wrong) = come(&mut creator, now, 2);
+            let (right_hello, right) = come(&mut creator, now, 1);
+            let judged = creator.judge(now, &hello, &wrong.proof(), nothing);
+            assert!(matches!(judged, Judged::Refused(Refusal::Wrong)));
+            let judged = creator.judge(now, &right_hello, &right.proof(), nothing);
+            assert!(matches!(judged, Judged::Refused(Refusal::Burned)));
+        }
+    }
+
+    #[test]
+    fn one_wrong_guess_burns_the_code_for_everybody() {
+        let now = Instant::now();
+        let mut creator = creator(now);
+        let (right_hello, right) = come(&mut creator, now, 1);
+        let (hello, wrong) = come(&mut creator, now, 2);
+        let judged = creator.judge(now, &hello, &wrong.proof(), nothing);
+        assert!(matches!(judged, Judged::Refused(Refusal::Wrong)));
+        for (hello, proof) in [(hello, wrong.proof()), (right_hello, right.proof())] {
+            let judged = creator.judge(now, &hello, &proof, nothing);
+            assert!(matches!(judged, Judged::Refused(Refusal::Burned)), "{judged:?}");
+        }
+        let hello = Joiner::new(&code(1), TicketSide::Creator).hello();
+        assert_eq!(creator.hello(now, &hello), Err(Refusal::Burned));
+    }
+
+    #[test]
+    fn of_two_joiners_with_the_right_words_one_is_served() {
+        let now = Instant::now();
+        let mut creator = creator(now);
+        let (first_hello, first) = come(&mut creator, now, 1);
+        let (second_hello, second) = come(&mut creator, now, 1);
+        let judged = creator.judge(now, &second_hello, &second.proof(), ticket);
+        assert!(matches!(judged, Judged::Right { first: true, .. }));
+        let judged = creator.judge(now, &first_hello, &first.proof(), nothing);
+        assert!(matches!(judged, Judged::Refused(Refusal::Used)));
+    }
+
+    #[test]
+    fn an_expired_code_serves_nobody() {
+        let now = Instant::now();
+        let mut creator = creator(now);
+        let (hello, proven) = come(&mut creator, now, 1);
+        let judged = creator.judge(now + LIFE, &hello, &proven.proof(), nothing);
+        assert!(matches!(judged, Judged::Refused(Refusal::Expired)));
+        assert_eq!(creator.hello(now, &hello), Err(Refusal::Expired), "and it stays so");
+    }
+
+    #[test]
+    fn a_proof_without_a_run_is_no_guess() {
+        let now = Instant::now();
+        let mut creator = creator(now);
+        let judged = creator.judge(now, &[1; HELLO_LEN], &[0; PROOF_LEN], nothing);
+        assert!(matches!(judged, Judged::Refused(Refusal::Unknown)));
+        assert_eq!(creator.over(now), None);
+    }
+
+    #[test]
+    fn a_flood_of_hellos_is_bounded_and_does_not_burn() {
+        let now = Instant::now();
+        let mut creator = creator(now);
+        for _ in 0..2 * MAX_RUNS {
+            let hello = Joiner::new(&code(2), TicketSide::Creator).hello();
+            creator.hello(now, &hello).unwrap();
+        }
+        match &creator.state {
+            State::Open(runs) => assert_eq!(runs.len(), MAX_RUNS),
+            other => panic!("{other:?}"),
+        }
+        let (hello, proven) = come(&mut creator, now, 1);
+        let judged = creator.judge(now, &hello, &proven.proof(), ticket);
+        assert!(matches!(judged, Judged::Right { .. }));
+    }
+
+    #[test]
+    fn the_same_hello_gets_the_same_answer() {
+        let now = Instant::now();
+        let mut creator = creator(now);
+        let hello = Joiner::new(&code(1), TicketSide::Creator).hello();
+        assert_eq!(creator.hello(now, &hello), creator.hello(now, &hello));
+    }
+
+    #[test]
+    fn what_is_no_hello_is_unfit() {
+        let now = Instant::now();
+        let mut creator = creator(now);
+        for bytes in [[0; HELLO_LEN], [1; HELLO_LEN], [0xff; HELLO_LEN]] {
+            assert_eq!(creator.hello(now, &bytes), Err(Refusal::Unfit));
+        }
+        assert_eq!(creator.over(now), None);
+    }
+
+    #[test]
+    fn a_gift_is_taken_from_the_joiner_that_was_welcomed_only() {
+        let now = Instant::now();
+        let mut creator = Creator::new(code(1), TicketSide::Joiner, now + LIFE);
+        let joiner = Joiner::new(&code(1), TicketSide::Joiner);
+        let hello = joiner.hello();
+        let proven = joiner.take(&creator.hello(now, &hello).unwrap()).unwrap();
+        let ticket = proven.ticket(b"ticket");
+        assert_eq!(creator.ticket(&hello, &ticket).unwrap_err(), Refusal::Unknown);
+        let judged = creator.judge(now, &hello, &proven.proof(), Zeroizing::default);
+        assert!(matches!(judged, Judged::Right { .. }));
+        assert_eq!(creator.ticket(&hello, &ticket).unwrap().as_slice(), b"ticket");
+        assert_eq!(creator.ticket(&hello, &[0; TICKET_LEN]).unwrap_err(), Refusal::Unfit);
+        assert_eq!(creator.ticket(&[0; HELLO_LEN], &ticket).unwrap_err(), Refusal::Unknown);
+    }
+}

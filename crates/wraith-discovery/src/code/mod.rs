@@ -1,0 +1,45 @@
+//! Codes: how two people bring a ticket from one machine to the other by saying a nameplate and two words (SPEC §11).
+//!
+//! The side that made the code is its **creator**, the one that typed it the **joiner**; the ticket is on either side. The
+//! exchange is three questions of the joiner with one answer each, the same at every place:
+//!
+//! ```text
+//!   joiner                      creator
+//!   hello    ──────────────▶
+//!            ◀──────────────    answer       nothing is decided yet
+//!   proof    ──────────────▶                 the one guess
+//!            ◀──────────────    welcome      with the ticket, if the creator has it
+//!   ticket   ──────────────▶                 if the joiner has it
+//!            ◀──────────────    ack
+//! ```
+//!
+//! [`text`] is the code as people see it, [`pake`] what two words prove, [`message`] the bytes, [`creator`] what may be decided
+//! how often. [`announce`] and [`join`] bring them to all places at once.
+
+mod announce;
+mod creator;
+mod join;
+pub mod message;
+pub mod pake;
+mod state;
+mod text;
+
+use std::net::IpAddr;
+
+use thiserror::Error;
+use zeroize::Zeroizing;
+
+pub use announce::{CodeAnnouncement, CodeOptions, announce};
+pub use creator::{Creator, Judged};
+pub use join::{JoinError, Met, NotMet, join};
+pub use pake::TicketSide;
+pub use state::CodeEvent;
+pub use text::{Code, CodeError};
+
+/// Makes the bytes of the ticket; it is told our address as the place sees it.
+pub type MakeTicket = Box<dyn Fn(Option<IpAddr>) -> Zeroizing<Vec<u8>> + Send + Sync>;
+
+/// The system has no randomness, so no code can be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the system has no randomness")]
+pub struct NoRandomness;

@@ -1,0 +1,429 @@
+//! The exchange that two words carry: SPAKE2 with confirmation by both sides, and the ticket sealed under its key
+//! (SPEC §11.2).
+//!
+//! ```text
+//!  joiner (typed the code)                        creator (made it)
+//!  hello   = ticket_side ‖ X             ───────────▶
+//!                                  ◀───────────  answer = Y
+//!  proof   = confirm joiner         ───────────▶  right or wrong: the one guess
+//!                                  ◀───────────  welcome = confirm creator ‖ sealed ticket, or nothing
+//!  ticket    = sealed ticket         ───────────▶  only if the joiner gives
+//! ```
+//!
+//! Invariants: X and Y say nothing about the words, so only `proof` is a guess, and the creator says whether it was right
+//! before it shows anything that depends on the words. A joiner makes one `proof` in its life: [`Joiner::take`] consumes it.
+//! Every key depends on the words, the nameplate, who gives, X and Y.
+
+use std::fmt;
+
+use spake2::{Ed25519Group, Identity, Password, Spake2};
+use thiserror::Error;
+use wraith_crypto::identity::NodeId;
+use wraith_crypto::{AeadKey, Suite, TAG_BYTES, kdf};
+use zeroize::{Zeroize, Zeroizing};
+
+use super::text::Code;
+
+/// A group element.
+const ELEMENT_LEN: usize = 32;
+/// SPAKE2 messages carry the sender's side in front of the element: 'A' is the joiner, 'B' the creator.
+const JOINER_SIDE: u8 = b'A';
+const CREATOR_SIDE: u8 = b'B';
+const CONFIRM_LEN: usize = 32;
+/// The longest thing that is sealed: a ticket with every address it can have (SPEC §2), behind its length.
+const PLAIN_LEN: usize = 2 + crate::ticket::MAX_LEN;
+const SEALED_LEN: usize = PLAIN_LEN + TAG_BYTES;
+
+/// `ticket_side(1) ‖ X(32)`.
+pub const HELLO_LEN: usize = 1 + ELEMENT_LEN;
+/// `Y(32)`.
+pub const ANSWER_LEN: usize = ELEMENT_LEN;
+/// `confirm joiner(32)`.
+pub const PROOF_LEN: usize = CONFIRM_LEN;
+/// `confirm creator(32) ‖ sealed(376)`; always as long, so its length tells nothing.
+pub const WELCOME_LEN: usize = CONFIRM_LEN + SEALED_LEN;
+/// `sealed(376)`.
+pub const TICKET_LEN: usize = SEALED_LEN;
+
+/// Whose ticket travels. Part of everything that is confirmed, so a code made for one direction is wrong in the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum TicketSide {
+    /// Who made the code sends files.
+    Creator = 1,
+    /// Who typed the code sends files.
+    Joiner = 2,
+}
+
+/// The other side does not know the words, or somebody changed a message. Which of the two cannot be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the other side does not know the words")]
+pub struct WrongWords;
+
+/// The side that typed the code, before it has guessed.
+#[derive(Debug)]
+pub struct Joiner {
+    state: Spake2<Ed25519Group>,
+    x: [u8; ELEMENT_LEN],
+    nameplate: u32,
+    ticket_side: TicketSide,
+}
+
+impl Joiner {
+    /// Begins an exchange.
+    pub fn new(code: &Code, ticket_side: TicketSide) -> Self {
+        let (joiner, creator) = identities(code.nameplate(), ticket_side);
+        let (state, message) = Spake2::start_a(&password(code), &joiner, &creator);
+        Self { state, x: element(&message), nameplate: code.nameplate(), ticket_side }
+    }
+
+    /// The first message. It may be sent to anybody, as often as needed.
+    pub fn hello(&self) -> [u8; HELLO_LEN] {
+        let mut hello = [self.ticket_side as u8; HELLO_LEN];
+        hello[1..].copy_from_slice(&self.x);
+        hello
+    }
+
+    /// Takes a creator's answer and makes the one guess of this joiner.
+    ///
+    /// # Errors
+    /// [`WrongWords`] if the answer cannot be a creator's. The guess is spent all the same.
+    pub fn take(self, answer: &[u8; ANSWER_LEN]) -> Result<Proven, WrongWords> {
+        let key = finish(self.state, CREATOR_SIDE, answer)?;
+        Ok(Proven(Keys::new(key, self.nameplate, self.ticket_side, &self.x, answer)))
+    }
+}
+
+/// The joiner after its guess.
+#[derive(Debug)]
+pub struct Proven(Keys);
+
+impl Proven {
+    /// The message that carries the guess.
+    pub const fn proof(&self) -> [u8; PROOF_LEN] {
+        self.0.confirm_joiner
+    }
+
+    /// Checks that the creator knows the words too; what it gave, which is nothing when the joiner gives.
+    ///
+    /// # Errors
+    /// [`WrongWords`]
+    pub fn open(&self, welcome: &[u8; WELCOME_LEN]) -> Result<Zeroizing<Vec<u8>>, WrongWords> {
+        let (confirm, sealed) = welcome.split_at(CONFIRM_LEN);
+        if !wraith_crypto::equal(confirm, &self.0.confirm_creator) {
+            return Err(WrongWords);
+        }
+        open(&self.0.from_creator, sealed)
+    }
+
+    /// The last message when the joiner gives. Only for a creator whose welcome was opened.
+    pub fn ticket(&self, ticket: &[u8]) -> [u8; TICKET_LEN] {
+        seal(&self.0.from_joiner, ticket)
+    }
+}
+
+/// One exchange at the side that made the code.
+#[derive(Debug)]
+pub struct CreatorRun {
+    y: [u8; ELEMENT_LEN],
+    keys: Keys,
+}
+
+impl CreatorRun {
+    /// Answers a joiner.
+    ///
+    /// # Errors
+    /// [`WrongWords`] if the hello cannot be a joiner's of this code.
+    pub fn new(
+        code: &Code,
+        ticket_side: TicketSide,
+        hello: &[u8; HELLO_LEN],
+    ) -> Result<Self, WrongWords> {
+        let (their_side, x) = hello.split_first_chunk::<1>().expect("a hello is longer");
+        if *their_side != [ticket_side as u8] {
+            return Err(WrongWords);
+        }
+        let x = x.try_into().expect("the rest of a hello is one element");
+        let (joiner, creator) = identities(code.nameplate(), ticket_side);
+        let (state, message) = Spake2::start_b(&password(code), &joiner, &creator);
+        let y = element(&message);
+        let key = finish(state, JOINER_SIDE, &x)?;
+        Ok(Self { y, keys: Keys::new(key, code.nameplate(), ticket_side, &x, &y) })
+    }
+
+    /// The second message. It says nothing about the words.
+    pub const fn answer(&self) -> [u8; ANSWER_LEN] {
+        self.y
+    }
+
+    /// Whether the guess is right.
+    pub fn is_right(&self, proof: &[u8; PROOF_LEN]) -> bool {
+        wraith_crypto::equal(proof, &self.keys.confirm_joiner)
+    }
+
+    /// The message for a joiner that guessed right; `ticket` is empty when the joiner gives.
+    pub fn welcome(&self, ticket: &[u8]) -> [u8; WELCOME_LEN] {
+        let mut welcome = [0; WELCOME_LEN];
+        let (confirm, sealed) = welcome.split_at_mut(CONFIRM_LEN);
+        confirm.copy_from_slice(&self.keys.confirm_creator);
+        sealed.copy_from_slice(&seal(&self.keys.from_creator, ticket));
+        welcome
+    }
+
+    /// What a joiner gave.
+    ///
+    /// # Errors
+    /// [`WrongWords`]
+    pub fn open_ticket(&self, ticket: &[u8; TICKET_LEN]) -> Result<Zeroizing<Vec<u8>>, WrongWords> {
+        open(&self.keys.from_joiner, ticket)
+    }
+}
+
+/// Everything that both sides derive from the shared key. Each key seals one message.
+struct Keys {
+    confirm_joiner: [u8; CONFIRM_LEN],
+    confirm_creator: [u8; CONFIRM_LEN],
+    from_creator: [u8; 32],
+    from_joiner: [u8; 32],
+}
+
+impl Keys {
+    fn new(
+        shared: Zeroizing<Vec<u8>>,
+        nameplate: u32,
+        ticket_side: TicketSide,
+        x: &[u8; ELEMENT_LEN],
+        y: &[u8; ELEMENT_LEN],
+    ) -> Self {
+        let nameplate = nameplate.to_be_bytes();
+        let derive = |context| {
+            kdf::derive_parts(context, &[&shared, &[ticket_side as u8], &nameplate, x, y])
+        };
+        Self {
+            confirm_joiner: derive("wraith/1 code confirm guest"),
+            confirm_creator: derive("wraith/1 code confirm holder"),
+            from_creator: derive("wraith/1 code sealed by holder"),
+            from_joiner: derive("wraith/1 code sealed by guest"),
+        }
+    }
+}
+
+impl Drop for Keys {
+    fn drop(&mut self) {
+        self.confirm_joiner.zeroize();
+        self.confirm_creator.zeroize();
+        self.from_creator.zeroize();
+        self.from_joiner.zeroize();
+    }
+}
+
+impl fmt::Debug for Keys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Keys(secret)")
+    }
+}
+
+fn password(code: &Code) -> Password {
+    Password::new(code.secret().as_bytes())
+}
+
+fn identities(nameplate: u32, ticket_side: TicketSide) -> (Identity, Identity) {
+    let name = |side: &str| {
+        Identity::new(format!("wraith/1 {side} {nameplate} {}", ticket_side as u8).as_bytes())
+    };
+    (name("guest"), name("holder"))
+}
+
+/// The element of a message that SPAKE2 made.
+fn element(message: &[u8]) -> [u8; ELEMENT_LEN] {
+    message[1..].try_into().expect("a SPAKE2 message is its side and one element")
+}
+
+/// The shared key. Elements outside the prime-order subgroup, of which nobody honest sends one, are refused: with them a
+/// stranger would learn the lowest bits of our scalar. A NodeId is the same kind of point, so its check is the check.
+fn finish(
+    state: Spake2<Ed25519Group>,
+    their_side: u8,
+    element: &[u8; ELEMENT_LEN],
+) -> Result<Zeroizing<Vec<u8>>, WrongWords> {
+    NodeId(*element).noise_public().map_err(|_| WrongWords)?;
+    let mut message = [their_side; 1 + ELEMENT_LEN];
+    message[1..].copy_from_slice(element);
+    state.finish(&message).map(Zeroizing::new).map_err(|_| WrongWords)
+}
+
+/// `length(2) ‖ bytes ‖ zeros`, sealed. The key is used once, so the nonce is zero.
+fn seal(key: &[u8; 32], bytes: &[u8]) -> [u8; SEALED_LEN] {
+    let mut sealed = [0; SEALED_LEN];
+    let (plain, tag) = sealed.split_at_mut(PLAIN_LEN);
+    plain[..2].copy_from_slice(&(bytes.len() as u16).to_be_bytes());
+    plain[2..2 + bytes.len()].copy_from_slice(bytes);
+    let key = AeadKey::new(Suite::ChaCha20Poly1305, key);
+    tag.copy_from_slice(&key.seal(Default::default(), &[], plain));
+    sealed
+}
+
+fn open(key: &[u8; 32], sealed: &[u8]) -> Result<Zeroizing<Vec<u8>>, WrongWords> {
+    let mut text = Zeroizing::new(sealed.to_vec());
+    let key = AeadKey::new(Suite::ChaCha20Poly1305, key);
+    key.open(Default::default(), &[], &mut text).map_err(|_| WrongWords)?;
+    let (len, bytes) = text.split_first_chunk().ok_or(WrongWords)?;
+    let len = usize::from(u16::from_be_bytes(*len));
+    Ok(Zeroizing::new(bytes[..PLAIN_LEN - 2].get(..len).ok_or(WrongWords)?.to_vec()))
+}
+
+#[cfg(test)]
+mod tests {
+    use curve25519_dalek::constants::EIGHT_TORSION;
+    use curve25519_dalek::edwards::CompressedEdwardsY;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn code(random: [u8; 4]) -> Code {
+        Code::new(7, random)
+    }
+
+    /// Runs the exchange up to the guess.
+    fn guess(creators: &Code, joiners: &Code, ticket_side: TicketSide) -> (CreatorRun, Proven) {
+        let joiner = Joiner::new(joiners, ticket_side);
+        let run = CreatorRun::new(creators, ticket_side, &joiner.hello()).unwrap();
+        let proven = joiner.take(&run.answer()).unwrap();
+        (run, proven)
+    }
+
+    #[test]
+    fn the_same_words_bring_the_ticket_over_in_either_direction() {
+        let code = code([1; 4]);
+        let (run, proven) = guess(&code, &code, TicketSide::Creator);
+        assert!(run.is_right(&proven.proof()));
+        assert_eq!(proven.open(&run.welcome(b"ticket")).unwrap().as_slice(), b"ticket");
+
+        let (run, proven) = guess(&code, &code, TicketSide::Joiner);
+        assert!(run.is_right(&proven.proof()));
+        assert_eq!(proven.open(&run.welcome(b"")).unwrap().as_slice(), b"");
+        assert_eq!(run.open_ticket(&proven.ticket(b"ticket")).unwrap().as_slice(), b"ticket");
+    }
+
+    #[test]
+    fn the_longest_ticket_fits() {
+        let code = code([1; 4]);
+        let (run, proven) = guess(&code, &code, TicketSide::Creator);
+        let ticket = [9; crate::ticket::MAX_LEN];
+        assert_eq!(proven.open(&run.welcome(&ticket)).unwrap().as_slice(), ticket);
+    }
+
+    #[test]
+    fn other_words_or_another_nameplate_are_wrong_on_both_sides() {
+        let right = code([1; 4]);
+        for wrong in [code([1, 1, 1, 2]), code([1, 2, 1, 1]), Code::new(8, [1; 4])] {
+            let (run, proven) = guess(&right, &wrong, TicketSide::Creator);
+            assert!(!run.is_right(&proven.proof()));
+            assert_eq!(proven.open(&run.welcome(b"ticket")), Err(WrongWords));
+        }
+    }
+
+    #[test]
+    fn a_code_made_for_one_direction_is_wrong_in_the_other() {
+        let code = code([1; 4]);
+        let hello = Joiner::new(&code, TicketSide::Joiner).hello();
+        assert_eq!(CreatorRun::new(&code, TicketSide::Creator, &hello).unwrap_err(), WrongWords);
+        // Somebody who changes the byte that says so on the way gains nothing.
+        let joiner = Joiner::new(&code, TicketSide::Joiner);
+        let mut hello = joiner.hello();
+        hello[0] = TicketSide::Creator as u8;
+        let run = CreatorRun::new(&code, TicketSide::Creator, &hello).unwrap();
+        assert!(!run.is_right(&joiner.take(&run.answer()).unwrap().proof()));
+    }
+
+    #[test]
+    fn two_runs_of_one_code_share_nothing() {
+        let code = code([1; 4]);
+        let (a, first) = guess(&code, &code, TicketSide::Creator);
+        let (b, second) = guess(&code, &code, TicketSide::Creator);
+        assert_ne!(a.answer(), b.answer());
+        assert!(!a.is_right(&second.proof()));
+        assert_eq!(first.open(&b.welcome(b"ticket")), Err(WrongWords));
+    }
+
+    #[test]
+    fn the_proof_reflected_is_no_welcome() {
+        let code = code([1; 4]);
+        let (_, proven) = guess(&code, &code, TicketSide::Creator);
+        let mut welcome = [0; WELCOME_LEN];
+        welcome[..CONFIRM_LEN].copy_from_slice(&proven.proof());
+        assert_eq!(proven.open(&welcome), Err(WrongWords));
+    }
+
+    #[test]
+    fn any_changed_byte_of_any_message_is_wrong() {
+        let code = code([1; 4]);
+        let (run, proven) = guess(&code, &code, TicketSide::Creator);
+        for at in 0..PROOF_LEN {
+            let mut proof = proven.proof();
+            proof[at] ^= 1;
+            assert!(!run.is_right(&proof));
+        }
+        for at in 0..WELCOME_LEN {
+            let mut welcome = run.welcome(b"ticket");
+            welcome[at] ^= 1;
+            assert_eq!(proven.open(&welcome), Err(WrongWords));
+        }
+        for at in 0..ELEMENT_LEN {
+            let joiner = Joiner::new(&code, TicketSide::Creator);
+            let mut hello = joiner.hello();
+            hello[1 + at] ^= 1;
+            let Ok(run) = CreatorRun::new(&code, TicketSide::Creator, &hello) else { continue };
+            let proven = joiner.take(&run.answer()).unwrap();
+            assert!(!run.is_right(&proven.proof()));
+        }
+    }
+
+    #[test]
+    fn elements_that_are_none_are_refused() {
+        let code = code([1; 4]);
+        let joiner = Joiner::new(&code, TicketSide::Creator).hello();
+        let honest = CompressedEdwardsY(joiner[1..].try_into().unwrap()).decompress().unwrap();
+        for torsion in EIGHT_TORSION {
+            for point in [torsion, honest + torsion] {
+                if point == honest {
+                    continue;
+                }
+                let bytes = point.compress().0;
+                let mut hello = joiner;
+                hello[1..].copy_from_slice(&bytes);
+                assert_eq!(
+                    CreatorRun::new(&code, TicketSide::Creator, &hello).unwrap_err(),
+                    WrongWords
+                );
+                let joiner = Joiner::new(&code, TicketSide::Creator);
+                assert_eq!(joiner.take(&bytes).unwrap_err(), WrongWords);
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_panic_or_pass(hello: [u8; 32], answer: [u8; 32], proof: [u8; 32]) {
+            let code = code([1; 4]);
+            let mut message = [TicketSide::Creator as u8; HELLO_LEN];
+            message[1..].copy_from_slice(&hello);
+            if let Ok(run) = CreatorRun::new(&code, TicketSide::Creator, &message) {
+                prop_assert!(!run.is_right(&proof));
+                prop_assert_eq!(run.open_ticket(&[proof[0]; TICKET_LEN]), Err(WrongWords));
+            }
+            if let Ok(proven) = Joiner::new(&code, TicketSide::Creator).take(&answer) {
+                prop_assert_eq!(proven.open(&[proof[0]; WELCOME_LEN]), Err(WrongWords));
+            }
+        }
+    }
+
+    #[test]
+    fn debug_output_shows_no_secret() {
+        let code = code([1; 4]);
+        let (run, proven) = guess(&code, &code, TicketSide::Creator);
+        let text = format!("{run:?} {proven:?} {:?}", Joiner::new(&code, TicketSide::Creator));
+        assert!(!text.contains(code.secret().as_str()));
+        assert!(text.contains("Keys(secret)"));
+    }
+}

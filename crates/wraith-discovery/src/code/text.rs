@@ -1,0 +1,182 @@
+//! A code such as `7-crater-lemon`: a nameplate, a number that says where to meet, and two words that are the secret.
+//!
+//! The words are worth 20 bits. That is enough only because nobody can try them out: the exchange they are used in
+//! ([`super::pake`]) shows a guess to be right or wrong once, and a wrong one ends the code.
+
+use std::fmt;
+use std::str::FromStr;
+
+use thiserror::Error;
+use zeroize::Zeroizing;
+
+use crate::place::MAX_NAMEPLATE;
+use crate::words::{self, Place, WORDS_PER_LIST};
+
+/// Longest text that can be a code, with room for spaces.
+const MAX_TEXT_LEN: usize = 80;
+
+/// Where two sides meet, and what they prove to each other there.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Code {
+    nameplate: u32,
+    words: [&'static str; 2],
+}
+
+/// Why a text is not a code. None of these costs a guess: they are known before anything is sent.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum CodeError {
+    /// It does not begin with a nameplate, a number from 1 to [`MAX_NAMEPLATE`].
+    #[error("a code begins with a number, as 7-crater-lemon does")]
+    NoNameplate,
+    /// Fewer than two words, or more.
+    #[error("a code is a number and two words, as 7-crater-lemon is")]
+    WrongCount,
+    /// A word that no code has at this place.
+    #[error("no code has the word \"{typed}\" there; the nearest are {}", nearest.join(", "))]
+    UnknownWord {
+        /// What was typed, in lower case.
+        typed: String,
+        /// Words that are like it.
+        nearest: Vec<&'static str>,
+    },
+}
+
+impl Code {
+    /// A code with this nameplate, its words taken from 4 random bytes.
+    pub fn new(nameplate: u32, random: [u8; 4]) -> Self {
+        let [a, b, c, d] = random;
+        // The number of words divides 2^16, so all are equally likely.
+        let word = |place, high, low| {
+            words::list(place)[usize::from(u16::from_be_bytes([high, low])) % WORDS_PER_LIST]
+        };
+        Self { nameplate, words: [word(Place::First, a, b), word(Place::Second, c, d)] }
+    }
+
+    /// Where to meet. It is no secret.
+    pub const fn nameplate(&self) -> u32 {
+        self.nameplate
+    }
+
+    /// The secret.
+    pub(crate) fn secret(&self) -> Zeroizing<String> {
+        Zeroizing::new(self.words.join("-"))
+    }
+
+    /// Whether a text begins as a code does, so that it was meant to be one and not a ticket or a command.
+    pub fn looks_like(text: &str) -> bool {
+        text.trim_start().starts_with(|c: char| c.is_ascii_digit())
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [first, second] = self.words;
+        write!(f, "{}-{first}-{second}", self.nameplate)
+    }
+}
+
+impl fmt::Debug for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Code({}-secret)", self.nameplate)
+    }
+}
+
+impl FromStr for Code {
+    type Err = CodeError;
+
+    /// Takes what people type: any case, anything but letters and digits between the parts, and of a word only its
+    /// beginning.
+    fn from_str(text: &str) -> Result<Self, CodeError> {
+        if text.len() > MAX_TEXT_LEN {
+            return Err(CodeError::WrongCount);
+        }
+        let text = Zeroizing::new(text.to_lowercase());
+        let mut parts = text.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty());
+        let nameplate = parts.next().and_then(|part| part.parse().ok());
+        let nameplate =
+            nameplate.filter(|n| (1..=MAX_NAMEPLATE).contains(n)).ok_or(CodeError::NoNameplate)?;
+        let (Some(first), Some(second), None) = (parts.next(), parts.next(), parts.next()) else {
+            return Err(CodeError::WrongCount);
+        };
+        Ok(Self { nameplate, words: [word(Place::First, first)?, word(Place::Second, second)?] })
+    }
+}
+
+fn word(place: Place, typed: &str) -> Result<&'static str, CodeError> {
+    words::find(place, typed).ok_or_else(|| CodeError::UnknownWord {
+        typed: typed.to_owned(),
+        nearest: words::nearest(place, typed),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn example() -> Code {
+        Code::new(7, [1, 2, 3, 4])
+    }
+
+    proptest! {
+        #[test]
+        fn every_code_survives_text(nameplate in 1..=MAX_NAMEPLATE, random: [u8; 4]) {
+            let code = Code::new(nameplate, random);
+            let text = code.to_string();
+            prop_assert_eq!(text.parse(), Ok(code.clone()));
+            prop_assert_eq!(text.to_uppercase().replace('-', "  ").parse(), Ok(code.clone()));
+            let short: Vec<&str> = text.split('-').map(|part| &part[..part.len().min(4)]).collect();
+            // Four digits may be another nameplate, so it stays whole.
+            let short = format!(" {nameplate}_{}.{}\n", short[1], short[2]);
+            prop_assert_eq!(short.parse(), Ok(code));
+        }
+
+        #[test]
+        fn no_text_panics(text in "\\PC{0,90}", nameplate: u32, word in "[a-zé]{0,9}") {
+            let _ = text.parse::<Code>();
+            let _ = format!("{nameplate}-{word}-{word}").parse::<Code>();
+        }
+    }
+
+    #[test]
+    fn all_pairs_of_words_can_come() {
+        let last = Code::new(1, [0xff; 4]).words;
+        assert_eq!(last, [words::list(Place::First)[1023], words::list(Place::Second)[1023]]);
+        let first = Code::new(1, [0; 4]).words;
+        assert_eq!(first, [words::list(Place::First)[0], words::list(Place::Second)[0]]);
+    }
+
+    #[test]
+    fn what_is_no_code_says_why() {
+        let parse = |text: &str| text.parse::<Code>().unwrap_err();
+        let [first, second] = example().words;
+        assert_eq!(parse(""), CodeError::NoNameplate);
+        assert_eq!(parse("crater-lemon"), CodeError::NoNameplate);
+        for nameplate in ["0", "1000000", "99999999999", "-1x"] {
+            assert_eq!(parse(&format!("{nameplate}-{first}-{second}")), CodeError::NoNameplate);
+        }
+        assert_eq!(parse(&format!("7-{first}")), CodeError::WrongCount);
+        assert_eq!(parse(&format!("7-{first}-{second}-{second}")), CodeError::WrongCount);
+        assert_eq!(parse(&"7 ".repeat(100)), CodeError::WrongCount);
+    }
+
+    #[test]
+    fn a_word_that_does_not_exist_is_told_with_the_ones_that_do() {
+        let [first, second] = example().words;
+        let slip = format!("{}q", &first[..first.len() - 1]);
+        match format!("7-{slip}-{second}").parse::<Code>() {
+            Err(CodeError::UnknownWord { typed, nearest }) => {
+                assert_eq!(typed, slip);
+                assert!(nearest.contains(&first), "{nearest:?}");
+            }
+            // Then it was the beginning of another word, which no word with a q at its end is.
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn debug_output_does_not_show_the_words() {
+        assert_eq!(format!("{:?}", example()), "Code(7-secret)");
+    }
+}

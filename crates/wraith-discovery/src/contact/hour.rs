@@ -1,0 +1,49 @@
+//! The hour that a listener waits in. What it waits at changes with it, so that nobody learns from that who comes again.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tokio::time::sleep;
+
+const HOUR_SECONDS: u64 = 3600;
+/// Clocks of both sides may differ by this much, as in the handshake (SPEC §3.4).
+pub const CLOCK_SKEW_SECONDS: u64 = 90;
+/// The clock is looked at again after this time at the latest: it may be set, and it goes on while the machine sleeps.
+const LONGEST_SLEEP: Duration = Duration::from_secs(60);
+
+pub fn unix_seconds() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+/// The hour that a listener waits in.
+pub fn hour() -> u64 {
+    unix_seconds() / HOUR_SECONDS
+}
+
+/// Waits until it is another hour than `current`. Cancel-safe.
+pub async fn hour_after(current: u64) {
+    while hour() == current {
+        let left = Duration::from_secs((current + 1) * HOUR_SECONDS - unix_seconds());
+        sleep(left.min(LONGEST_SLEEP)).await;
+    }
+}
+
+/// The hours that a listener may wait in, by its clock: two around the full hour.
+pub fn hours_to_try(unix_seconds: u64) -> Vec<u64> {
+    let mut hours: Vec<u64> = [0, CLOCK_SKEW_SECONDS, 2 * CLOCK_SKEW_SECONDS]
+        .map(|ahead| (unix_seconds + ahead).saturating_sub(CLOCK_SKEW_SECONDS) / HOUR_SECONDS)
+        .to_vec();
+    hours.dedup();
+    hours
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn around_the_full_hour_two_hours_are_tried() {
+        assert_eq!(hours_to_try(3600 + 1800), [1]);
+        assert_eq!(hours_to_try(3600 + 10), [0, 1]);
+        assert_eq!(hours_to_try(7200 - 10), [1, 2]);
+    }
+}

@@ -1,0 +1,124 @@
+//! Two identities that know each other: the secret that both can compute, and what follows from it.
+
+use std::fmt;
+
+use wraith_crypto::{NodeId, SecretIdentity, agree, identity::InvalidNodeId, kdf};
+use zeroize::Zeroizing;
+
+use crate::place::ContactTag;
+
+/// Us and somebody we know, and the secret that both can compute.
+#[derive(Clone)]
+pub struct Pair {
+    own: NodeId,
+    peer: NodeId,
+    secret: Zeroizing<[u8; 32]>,
+}
+
+impl Pair {
+    /// # Errors
+    /// Nobody can have this NodeId.
+    pub fn new(own: &SecretIdentity, peer: NodeId) -> Result<Self, InvalidNodeId> {
+        Self::derived("wraith/1 pair", own, peer, &[])
+    }
+
+    /// The two sides of one transfer, which nobody else knows of: also who is a contact elsewhere is met apart from it.
+    ///
+    /// # Errors
+    /// Nobody can have this NodeId.
+    pub fn of_transfer(
+        own: &SecretIdentity,
+        peer: NodeId,
+        capability: &[u8; 16],
+    ) -> Result<Self, InvalidNodeId> {
+        Self::derived("wraith/1 transfer pair", own, peer, capability)
+    }
+
+    fn derived(
+        context: &'static str,
+        own: &SecretIdentity,
+        peer: NodeId,
+        more: &[u8],
+    ) -> Result<Self, InvalidNodeId> {
+        let shared = agree::x25519(&own.noise_static(), &peer.noise_public()?);
+        let shared = shared.ok_or(InvalidNodeId::Point)?;
+        let own = own.node_id();
+        let (low, high) = if own < peer { (own, peer) } else { (peer, own) };
+        let parts = [&shared[..], low.as_bytes(), high.as_bytes(), more];
+        Ok(Self { own, peer, secret: Zeroizing::new(kdf::derive_parts(context, &parts)) })
+    }
+
+    /// The other one.
+    pub const fn peer(&self) -> NodeId {
+        self.peer
+    }
+
+    /// We.
+    pub const fn own(&self) -> NodeId {
+        self.own
+    }
+
+    /// The key of packets that `from` writes.
+    pub(crate) fn packet_key(&self, from: NodeId, salt: &[u8]) -> Zeroizing<[u8; 32]> {
+        let parts = [&self.secret[..], from.as_bytes(), salt];
+        Zeroizing::new(kdf::derive_parts("wraith/1 pair packet", &parts))
+    }
+
+    /// What `listener` waits at for the other one in this hour.
+    pub(crate) fn tag(&self, listener: NodeId, hour: u64) -> ContactTag {
+        let parts = [&self.secret[..], listener.as_bytes(), &hour.to_be_bytes()];
+        kdf::derive_parts("wraith/1 pair number", &parts)
+    }
+}
+
+impl fmt::Debug for Pair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Pair(secret with {})", self.peer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn identity(n: u8) -> SecretIdentity {
+        SecretIdentity::from_seed([n; 32])
+    }
+
+    #[test]
+    fn both_sides_and_nobody_else_compute_the_same() {
+        let [a, b, c] = [1, 2, 3].map(identity);
+        let ab = Pair::new(&a, b.node_id()).unwrap();
+        let ba = Pair::new(&b, a.node_id()).unwrap();
+        let cb = Pair::new(&c, b.node_id()).unwrap();
+        assert_eq!(ab.tag(b.node_id(), 7), ba.tag(b.node_id(), 7));
+        assert_eq!(ab.packet_key(a.node_id(), &[1]), ba.packet_key(a.node_id(), &[1]));
+        assert_ne!(ab.packet_key(a.node_id(), &[1]), ab.packet_key(b.node_id(), &[1]));
+        for other in [ab.tag(a.node_id(), 7), ab.tag(b.node_id(), 8), cb.tag(b.node_id(), 7)] {
+            assert_ne!(ab.tag(b.node_id(), 7), other);
+        }
+    }
+
+    #[test]
+    fn a_transfer_is_a_pair_of_its_own() {
+        let [a, b] = [1, 2].map(identity);
+        let tag = |pair: Pair| pair.tag(b.node_id(), 7);
+        let of = |own, peer, capability| tag(Pair::of_transfer(own, peer, capability).unwrap());
+        let here = of(&a, b.node_id(), &[1; 16]);
+        assert_eq!(here, of(&b, a.node_id(), &[1; 16]));
+        assert_ne!(here, of(&a, b.node_id(), &[2; 16]));
+        assert_ne!(here, tag(Pair::new(&a, b.node_id()).unwrap()));
+    }
+
+    #[test]
+    fn nobody_is_no_pair() {
+        assert!(Pair::new(&identity(1), NodeId([0; 32])).is_err());
+        assert!(Pair::new(&identity(1), NodeId([0xff; 32])).is_err());
+    }
+
+    #[test]
+    fn debug_output_does_not_show_the_secret() {
+        let pair = Pair::new(&identity(1), identity(2).node_id()).unwrap();
+        assert_eq!(format!("{pair:?}"), format!("Pair(secret with {})", pair.peer()));
+    }
+}

@@ -1,0 +1,173 @@
+//! Looking for a contact at every place at once, until it is found or nobody cares any more.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+use tracing::debug;
+
+use super::Addresses;
+use super::hour::{hours_to_try, unix_seconds};
+use super::packet::{SALT_LEN, Said, open, seal};
+use super::pair::Pair;
+use crate::place::{MakeQuestion, MeetingPlace, Place, PlaceError, Reply, Topic};
+use crate::places::Places;
+
+/// Between two attempts at a place; a server allows thirty at once and one each 2 s.
+const RETRY_INTERVAL: Duration = Duration::from_millis(700);
+/// Calls whose answers still count: those of more than ten seconds.
+const MAX_CALLS: usize = 16;
+/// Changes that wait to be taken. Who does not take them stops the search until then.
+const MAX_WAITING: usize = 64;
+
+/// What became of a place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// The contact listens and says where.
+    At(Place, Addresses),
+    /// The place cannot be asked at present.
+    Not(Place, PlaceError),
+}
+
+/// A search, which ends when this is dropped.
+#[derive(Debug)]
+pub struct ContactSearch {
+    found: mpsc::Receiver<Found>,
+    _tasks: JoinSet<()>,
+}
+
+impl ContactSearch {
+    /// What a place finds, once, and again when it changes; None if there is no place to look at. Cancel-safe.
+    pub async fn next(&mut self) -> Option<Found> {
+        self.found.recv().await
+    }
+}
+
+/// Looks for `pair.peer()` at these places. Must be called in a tokio runtime.
+pub fn search(pair: &Pair, places: &Places) -> ContactSearch {
+    let (tell, found) = mpsc::channel(MAX_WAITING);
+    let mut tasks = JoinSet::new();
+    for place in places.all() {
+        let search = Search { place, pair: pair.clone(), tell: tell.clone(), last: None };
+        tasks.spawn(search.run());
+    }
+    ContactSearch { found, _tasks: tasks }
+}
+
+/// One place's part of a search.
+struct Search {
+    place: Arc<dyn MeetingPlace>,
+    pair: Pair,
+    tell: mpsc::Sender<Found>,
+    last: Option<Found>,
+}
+
+/// The salts of the last calls.
+type Calls = Arc<Mutex<VecDeque<[u8; SALT_LEN]>>>;
+
+impl Search {
+    async fn run(mut self) {
+        loop {
+            for topic in self.topics() {
+                match self.ask(topic).await {
+                    Ok(addresses) => self.tell(Found::At(self.place.place(), addresses)).await,
+                    // Perhaps later.
+                    Err(PlaceError::Nobody | PlaceError::Closed(_)) => {}
+                    Err(why) => self.tell(Found::Not(self.place.place(), why)).await,
+                }
+            }
+            sleep(RETRY_INTERVAL).await;
+        }
+    }
+
+    /// Where the contact may wait, by its clock.
+    fn topics(&self) -> Vec<Topic> {
+        if self.place.caps().broadcast {
+            return vec![Topic::AnyContact];
+        }
+        let tag = |hour: u64| Topic::Contact(self.pair.tag(self.pair.peer(), hour));
+        hours_to_try(unix_seconds()).into_iter().map(tag).collect()
+    }
+
+    /// One attempt, until an answer to one of its calls comes.
+    async fn ask(&self, topic: Topic) -> Result<Addresses, PlaceError> {
+        let calls = Calls::default();
+        let mut query = self.place.query(topic, self.question(&calls));
+        loop {
+            let reply = query.next().await?;
+            if let Some(addresses) = self.answer(&reply, &calls) {
+                debug!(place = self.place.place().name(), "a contact was found");
+                return Ok(addresses);
+            }
+        }
+    }
+
+    /// Makes calls, each with a salt of its own: a listener answers each once.
+    fn question(&self, calls: &Calls) -> MakeQuestion {
+        let (pair, calls) = (self.pair.clone(), Arc::clone(calls));
+        let len = self.place.caps().contact_message_len;
+        Box::new(move || {
+            let mut salt = [0; SALT_LEN];
+            getrandom::fill(&mut salt).map_err(|_| PlaceError::no_randomness())?;
+            let mut calls = calls.lock().unwrap_or_else(PoisonError::into_inner);
+            if calls.len() >= MAX_CALLS {
+                calls.pop_front();
+            }
+            calls.push_back(salt);
+            Ok(seal(&pair, salt, &Said::Call { unix_seconds: unix_seconds() }, len))
+        })
+    }
+
+    /// Where the contact listens, if this answers one of these calls.
+    fn answer(&self, reply: &Reply, calls: &Calls) -> Option<Addresses> {
+        let (_, Said::Answer { call, addresses }) = open(&self.pair, &reply.message)? else {
+            return None;
+        };
+        let is_ours = calls.lock().unwrap_or_else(PoisonError::into_inner).contains(&call);
+        is_ours.then(|| match reply.from {
+            Some(from) => nearest_first(from, addresses),
+            None => addresses,
+        })
+    }
+
+    /// Tells what is new.
+    async fn tell(&mut self, found: Found) {
+        if self.last.as_ref() != Some(&found) {
+            self.last = Some(found.clone());
+            // Without a receiver this task is about to end.
+            let _ = self.tell.send(found).await;
+        }
+    }
+}
+
+/// Where the answer came from comes first: there the listener can be reached, even by an address that means nothing
+/// elsewhere. It listens there at the port of its first address.
+fn nearest_first(from: SocketAddr, mut addresses: Addresses) -> Addresses {
+    if let Some(port) = addresses.first().map(SocketAddr::port) {
+        let mut nearest = from;
+        nearest.set_port(port);
+        addresses.retain(|address| *address != nearest);
+        addresses.insert(0, nearest);
+    }
+    addresses
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_address_that_answered_comes_first_and_once() {
+        let address = |text: &str| text.parse::<SocketAddr>().unwrap();
+        let own = vec![address("10.0.0.1:9"), address("127.0.0.1:9")];
+        let from = address("10.0.0.1:5555");
+        assert_eq!(nearest_first(from, own.clone()), own);
+        let link_local = nearest_first(address("[fe80::1]:5555"), own.clone());
+        assert_eq!(link_local, [address("[fe80::1]:9"), own[0], own[1]]);
+        assert!(nearest_first(from, Vec::new()).is_empty());
+    }
+}

@@ -1,0 +1,100 @@
+//! What a place on the local network puts around a message: a packet under a key of the nameplate, or nothing around the
+//! messages of contacts, which are such packets themselves.
+
+use super::packet::{OPENING_LEN, PACKET_LEN, open, seal};
+use crate::place::{PlaceError, Topic};
+
+/// The kind byte in front of the first message about a nameplate, which packets leave out (SPEC §11.4, §11.6).
+const OPENING_KIND: u8 = 1;
+
+/// See the module.
+#[derive(Clone, Copy, Debug)]
+pub enum Envelope {
+    Nameplate(u32),
+    Contacts,
+}
+
+/// A message and the first one of its conversation; those of contacts have no other.
+#[derive(Debug)]
+pub struct Opened {
+    pub opening: Vec<u8>,
+    pub message: Vec<u8>,
+}
+
+impl Envelope {
+    /// # Errors
+    /// Here contacts have no topics of their own.
+    pub fn of(topic: Topic) -> Result<Self, PlaceError> {
+        match topic {
+            Topic::Nameplate { nameplate, .. } => Ok(Self::Nameplate(nameplate)),
+            Topic::AnyContact => Ok(Self::Contacts),
+            Topic::Contact(_) => Err(PlaceError::Protocol),
+        }
+    }
+
+    /// The nameplate, if it is for one.
+    pub const fn nameplate(self) -> Option<u32> {
+        match self {
+            Self::Nameplate(nameplate) => Some(nameplate),
+            Self::Contacts => None,
+        }
+    }
+
+    /// The packet that carries a message of the conversation that began with `opening`.
+    ///
+    /// # Errors
+    /// The system has no randomness, or these are no such messages.
+    pub fn wrap(self, opening: &[u8], message: &[u8]) -> Result<[u8; PACKET_LEN], PlaceError> {
+        let Self::Nameplate(nameplate) = self else {
+            return message.try_into().map_err(|_| PlaceError::Protocol);
+        };
+        let hello = opening.strip_prefix(&[OPENING_KIND]);
+        let hello: &[u8; OPENING_LEN] =
+            hello.and_then(|hello| hello.try_into().ok()).ok_or(PlaceError::Protocol)?;
+        let message = if message == opening { &[] } else { message };
+        let mut salt = [0; 16];
+        getrandom::fill(&mut salt).map_err(|_| PlaceError::no_randomness())?;
+        seal(nameplate, salt, hello, message).ok_or(PlaceError::Protocol)
+    }
+
+    /// What a packet carries, if it is one of these.
+    pub fn unwrap(self, packet: &[u8]) -> Option<Opened> {
+        match self {
+            Self::Contacts => (packet.len() == PACKET_LEN)
+                .then(|| Opened { opening: packet.to_vec(), message: packet.to_vec() }),
+            Self::Nameplate(nameplate) => {
+                let (hello, message) = open(nameplate, packet)?;
+                let opening = [&[OPENING_KIND][..], &hello].concat();
+                let message = if message.is_empty() { opening.clone() } else { message };
+                Some(Opened { opening, message })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_comes_out_as_it_went_in_with_its_opening() {
+        let envelope = Envelope::Nameplate(7);
+        let opening = [&[1][..], &[8; OPENING_LEN]].concat();
+        for message in [opening.clone(), vec![3; 33], vec![4; 409]] {
+            let packet = envelope.wrap(&opening, &message).unwrap();
+            let opened = envelope.unwrap(&packet).unwrap();
+            assert_eq!((opened.opening, opened.message), (opening.clone(), message));
+            assert!(Envelope::Nameplate(8).unwrap(&packet).is_none());
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let opening = [&[1][..], &[8; OPENING_LEN]].concat();
+        let wrap = |opening: &[u8], message: &[u8]| Envelope::Nameplate(7).wrap(opening, message);
+        assert_eq!(wrap(&opening, &[0; 410]), Err(PlaceError::Protocol));
+        assert_eq!(wrap(&opening[1..], &[0; 4]), Err(PlaceError::Protocol));
+        assert_eq!(Envelope::Contacts.wrap(&[], &[0; 4]), Err(PlaceError::Protocol));
+        assert!(Envelope::of(Topic::Contact([0; 32])).is_err());
+    }
+}

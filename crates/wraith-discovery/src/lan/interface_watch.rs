@@ -1,0 +1,154 @@
+//! Tells when this machine's interfaces or addresses have changed: a cable was plugged in, a network was joined.
+//!
+//! On Linux the kernel says so over a netlink socket, so nothing runs in between. Where there is no such socket, interfaces
+//! are looked at now and then.
+
+use std::io;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep, sleep_until};
+
+/// How often interfaces are looked at where the system does not tell: a person who just plugged a cable in waits this long.
+const RESCAN_INTERVAL: Duration = Duration::from_secs(5);
+/// The most often that a change is told. Changes come in groups: the link, then its addresses one by one.
+const CHANGE_INTERVAL: Duration = Duration::from_secs(1);
+
+/// See the module.
+#[derive(Debug)]
+pub struct InterfaceWatch {
+    news: Option<News>,
+    /// A change that was not told yet because another was told just before.
+    is_due: bool,
+    /// When the next may be told.
+    next: Instant,
+}
+
+impl InterfaceWatch {
+    pub fn new() -> Self {
+        Self { news: News::subscribe().ok(), is_due: false, next: Instant::now() }
+    }
+
+    /// Waits for a change, or for the time at which there may have been one. Cancel-safe.
+    pub async fn changed(&mut self) {
+        let Some(news) = &mut self.news else {
+            sleep_until(self.next + RESCAN_INTERVAL).await;
+            self.next = Instant::now();
+            return;
+        };
+        if !self.is_due {
+            if news.wait().await.is_err() {
+                // The system does not tell any more.
+                self.news = None;
+                return sleep(CHANGE_INTERVAL).await;
+            }
+            self.is_due = true;
+        }
+        sleep_until(self.next).await;
+        self.is_due = false;
+        self.next = Instant::now() + CHANGE_INTERVAL;
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod netlink {
+    use rustix::io::Errno;
+    use rustix::net::netlink::SocketAddrNetlink;
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with};
+    use tokio::net::UnixDatagram;
+
+    use super::io;
+
+    /// Groups of rtnetlink(7): links, IPv4 addresses, IPv6 addresses.
+    const GROUPS: u32 = 0x1 | 0x10 | 0x100;
+    /// What is said does not matter, so it is cut off.
+    const BUFFER_LEN: usize = 64;
+
+    /// A subscription to what the kernel says about interfaces. It is a netlink socket; of a Unix one it has only what is the
+    /// same for both, to be readable and to receive.
+    #[derive(Debug)]
+    pub struct News(UnixDatagram);
+
+    impl News {
+        pub fn subscribe() -> io::Result<Self> {
+            let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+            // Protocol 0 is NETLINK_ROUTE.
+            let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None)?;
+            bind(&socket, &SocketAddrNetlink::new(0, GROUPS))?;
+            UnixDatagram::from_std(socket.into()).map(Self)
+        }
+
+        /// Waits for news and takes all there are. Cancel-safe.
+        pub async fn wait(&mut self) -> io::Result<()> {
+            let mut buffer = [0; BUFFER_LEN];
+            match self.0.recv(&mut buffer).await {
+                // More came than was kept, which is news all the same.
+                Err(error) if error.raw_os_error() != Some(Errno::NOBUFS.raw_os_error()) => {
+                    return Err(error);
+                }
+                _ => while self.0.try_recv(&mut buffer).is_ok() {},
+            }
+            Ok(())
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+use netlink::News;
+
+/// A system that does not tell.
+#[cfg(not(target_os = "linux"))]
+#[derive(Debug)]
+struct News;
+
+#[cfg(not(target_os = "linux"))]
+impl News {
+    fn subscribe() -> io::Result<Self> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    async fn wait(&mut self) -> io::Result<()> {
+        std::future::pending().await
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::process::Command;
+
+    use tokio::time::timeout;
+
+    use super::*;
+
+    const IN_NAMESPACE: &str = "WRAITH_TEST_IN_NAMESPACE";
+    const TEST: &str = "lan::interface_watch::tests::an_interface_that_comes_up_is_told";
+
+    /// In a network of its own, where loopback is down at first and nothing else is.
+    #[test]
+    fn an_interface_that_comes_up_is_told() {
+        if std::env::var_os(IN_NAMESPACE).is_some() {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            return runtime.unwrap().block_on(loopback_comes_up());
+        }
+        let own = std::env::current_exe().unwrap();
+        let mut apart = Command::new("unshare");
+        apart.args(["--user", "--map-root-user", "--net"]);
+        if !matches!(apart.arg("true").status(), Ok(status) if status.success()) {
+            return eprintln!("skipped: no network namespaces here");
+        }
+        let mut apart = Command::new("unshare");
+        apart.args(["--user", "--map-root-user", "--net"]).arg(own).args(["--exact", TEST]);
+        assert!(apart.env(IN_NAMESPACE, "1").status().unwrap().success());
+    }
+
+    async fn loopback_comes_up() {
+        let mut watch = InterfaceWatch::new();
+        assert!(watch.news.is_some(), "this is no rescan");
+        let nothing = timeout(Duration::from_millis(200), watch.changed()).await;
+        assert!(nothing.is_err(), "nothing has changed yet");
+        let up = Command::new("ip").args(["link", "set", "lo", "up"]).status();
+        if !matches!(up, Ok(status) if status.success()) {
+            return eprintln!("skipped: there is no ip command");
+        }
+        timeout(Duration::from_secs(5), watch.changed()).await.unwrap();
+    }
+}

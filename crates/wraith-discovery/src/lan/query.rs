@@ -1,0 +1,180 @@
+//! Looking on the local network: asks the group until somebody answers, and goes on with that one.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tokio::select;
+use tokio::time::{Instant, sleep_until};
+
+use super::PACKET_LEN;
+use super::envelope::Envelope;
+use super::interfaces::Lan;
+use super::sockets::{Buffer, Sockets};
+use crate::place::{BoxFuture, MakeQuestion, PlaceError, Query, Reply, Topic};
+
+/// First pause between two questions; it doubles up to the longest.
+const FIRST_PAUSE: Duration = Duration::from_millis(60);
+const LONGEST_PAUSE: Duration = Duration::from_millis(1000);
+/// Between two repetitions of what was not answered.
+const REPEAT_INTERVAL: Duration = Duration::from_millis(200);
+
+/// See the module.
+pub struct LanQuery {
+    lan: Lan,
+    topic: Topic,
+    question: MakeQuestion,
+    state: State,
+    last_from: Option<SocketAddr>,
+}
+
+enum State {
+    New,
+    Asking(Asking),
+    Talking(Box<Talking>),
+}
+
+/// To everybody.
+struct Asking {
+    sockets: Sockets,
+    envelope: Envelope,
+    buffer: Buffer,
+    /// What was asked last.
+    opening: Vec<u8>,
+    pause: Duration,
+    next: Instant,
+}
+
+/// To one.
+struct Talking {
+    sockets: Sockets,
+    envelope: Envelope,
+    buffer: Buffer,
+    opening: Vec<u8>,
+    peer: SocketAddr,
+    packet: [u8; PACKET_LEN],
+    next: Instant,
+}
+
+impl LanQuery {
+    pub fn new(lan: Lan, topic: Topic, question: MakeQuestion) -> Self {
+        Self { lan, topic, question, state: State::New, last_from: None }
+    }
+
+    async fn receive(&mut self) -> Result<Reply, PlaceError> {
+        if matches!(self.state, State::New) {
+            self.state = State::Asking(Asking::new(Envelope::of(self.topic)?)?);
+        }
+        let (message, from) = match &mut self.state {
+            State::Asking(asking) => asking.receive(&self.lan, &mut self.question).await?,
+            State::Talking(talking) => talking.receive().await?,
+            State::New => return Err(PlaceError::Protocol),
+        };
+        self.last_from = Some(from);
+        Ok(Reply { message, from: Some(from), seen: None })
+    }
+
+    /// Sends now, and again until something else is said.
+    fn say(&mut self, message: &[u8]) -> Result<(), PlaceError> {
+        let state = std::mem::replace(&mut self.state, State::New);
+        let mut talking = match (state, self.last_from) {
+            (State::Talking(talking), _) => talking,
+            (State::Asking(asking), Some(peer)) => {
+                let Asking { sockets, envelope, buffer, opening, .. } = asking;
+                let (packet, next) = ([0; PACKET_LEN], Instant::now());
+                Box::new(Talking { sockets, envelope, buffer, opening, peer, packet, next })
+            }
+            // Nobody was heard yet.
+            _ => return Err(PlaceError::Protocol),
+        };
+        talking.packet = talking.envelope.wrap(&talking.opening, message)?;
+        talking.next = Instant::now();
+        self.state = State::Talking(talking);
+        Ok(())
+    }
+}
+
+impl Asking {
+    fn new(envelope: Envelope) -> Result<Self, PlaceError> {
+        let unusable = |error: std::io::Error| PlaceError::Unusable(error.to_string());
+        let sockets = Sockets::own().map_err(unusable)?;
+        let (buffer, opening, next) = (Buffer::new(), Vec::new(), Instant::now());
+        Ok(Self { sockets, envelope, buffer, opening, pause: FIRST_PAUSE, next })
+    }
+
+    async fn receive(
+        &mut self,
+        lan: &Lan,
+        question: &mut MakeQuestion,
+    ) -> Result<(Vec<u8>, SocketAddr), PlaceError> {
+        loop {
+            let received = select! {
+                biased;
+                // First, so that a flood does not keep the question back.
+                () = sleep_until(self.next) => {
+                    self.ask(lan, question)?;
+                    continue;
+                }
+                received = self.sockets.receive(&mut self.buffer) => received,
+            };
+            // A socket that fails is used again when the next question is due.
+            let Ok((len, from)) = received else {
+                sleep_until(self.next).await;
+                continue;
+            };
+            if let Some(opened) = self.envelope.unwrap(&self.buffer.bytes()[..len])
+                && (self.envelope.nameplate().is_none() || opened.opening == self.opening)
+            {
+                return Ok((opened.message, from));
+            }
+        }
+    }
+
+    fn ask(&mut self, lan: &Lan, question: &mut MakeQuestion) -> Result<(), PlaceError> {
+        let interfaces = lan.interfaces();
+        if interfaces.is_empty() {
+            return Err(PlaceError::Unusable(lan.missing()));
+        }
+        self.opening = question()?;
+        let packet = self.envelope.wrap(&self.opening, &self.opening)?;
+        self.sockets.multicast(&interfaces, &packet);
+        self.next = Instant::now() + self.pause;
+        self.pause = (2 * self.pause).min(LONGEST_PAUSE);
+        Ok(())
+    }
+}
+
+impl Talking {
+    async fn receive(&mut self) -> Result<(Vec<u8>, SocketAddr), PlaceError> {
+        loop {
+            let received = select! {
+                biased;
+                () = sleep_until(self.next) => {
+                    self.sockets.send(self.peer, &self.packet);
+                    self.next = Instant::now() + REPEAT_INTERVAL;
+                    continue;
+                }
+                received = self.sockets.receive(&mut self.buffer) => received,
+            };
+            let Ok((len, from)) = received else {
+                sleep_until(self.next).await;
+                continue;
+            };
+            if let Some(opened) = self.envelope.unwrap(&self.buffer.bytes()[..len])
+                && from == self.peer
+                && opened.opening == self.opening
+            {
+                return Ok((opened.message, from));
+            }
+        }
+    }
+}
+
+impl Query for LanQuery {
+    fn next(&mut self) -> BoxFuture<'_, Result<Reply, PlaceError>> {
+        Box::pin(self.receive())
+    }
+
+    fn go_on(&mut self, message: Vec<u8>) -> BoxFuture<'_, Result<(), PlaceError>> {
+        Box::pin(std::future::ready(self.say(&message)))
+    }
+}

@@ -1,0 +1,36 @@
+//! Which places are used: those of this crate, and those that an application brings along.
+
+use std::sync::Arc;
+
+use crate::lan::{Lan, LanPlace};
+use crate::place::{MeetingPlace, Place};
+use crate::rendezvous::RendezvousPlace;
+
+/// The places to use.
+#[derive(Clone, Debug, Default)]
+pub struct Places {
+    /// On the local network.
+    pub lan: Lan,
+    /// At this server, as `HOST:PORT`.
+    pub rendezvous: Option<String>,
+    /// Beside those.
+    pub others: Vec<Arc<dyn MeetingPlace>>,
+}
+
+impl Places {
+    /// All of them, the nearest first. A new kind of place is one more line here.
+    pub fn all(&self) -> Vec<Arc<dyn MeetingPlace>> {
+        let mut all: Vec<Arc<dyn MeetingPlace>> = Vec::new();
+        all.extend(LanPlace::new(self.lan.clone()).map(|place| Arc::new(place) as _));
+        all.extend(
+            self.rendezvous.clone().map(|server| Arc::new(RendezvousPlace::new(server)) as _),
+        );
+        all.extend(self.others.iter().cloned());
+        all
+    }
+
+    /// What they are called.
+    pub fn names(&self) -> Vec<Place> {
+        self.all().iter().map(|place| place.place()).collect()
+    }
+}

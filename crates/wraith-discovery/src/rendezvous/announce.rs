@@ -1,0 +1,136 @@
+//! Waiting at a rendezvous server: opens a nameplate, keeps it open, and lets a responder answer who joins it.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::select;
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::frame::{ClientFrame, ServerFrame};
+use super::link::Link;
+use crate::place::{
+    Announcement, BoxFuture, End, LAST_WORD_TIMEOUT, MAX_NAMEPLATE, Place, PlaceError, Question,
+    Refusal, Responder, Response,
+};
+
+/// The server answers an open within this time, or it counts as down.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(5);
+/// A third of the silence that servers bear, and less than NATs forget a connection in.
+const PING_INTERVAL: Duration = Duration::from_secs(30);
+/// A server that does not answer pings for this long is down.
+const SILENCE_TIMEOUT: Duration = Duration::from_secs(75);
+/// Joiners whose first message is remembered: more than an honest server lets in at once. Beyond, all are forgotten.
+const MAX_JOINERS: usize = 64;
+
+/// A nameplate that a server has opened for us.
+#[derive(Debug)]
+pub struct Opening {
+    place: Place,
+    link: Link,
+    nameplate: u32,
+    /// Our address, as it looks from there.
+    seen: IpAddr,
+}
+
+impl Opening {
+    /// Opens this nameplate, or another one unless `exact`.
+    pub async fn new(place: Place, nameplate: u32, exact: bool) -> Result<Self, PlaceError> {
+        let mut link = Link::connect(place.name()).await?;
+        link.send(&ClientFrame::Open { nameplate, exact }).await?;
+        let answer = timeout(OPEN_TIMEOUT, link.next()).await.map_err(|_| PlaceError::Silent)?;
+        match answer? {
+            ServerFrame::Opened { nameplate: opened, seen }
+                if opened == nameplate || !exact && (1..=MAX_NAMEPLATE).contains(&opened) =>
+            {
+                Ok(Self { place, link, nameplate: opened, seen: seen.ip().to_canonical() })
+            }
+            ServerFrame::No(why) => Err(why.into()),
+            _ => Err(PlaceError::Protocol),
+        }
+    }
+
+    async fn answer(
+        mut self,
+        responder: Arc<dyn Responder>,
+        mut end: End,
+    ) -> Result<(), PlaceError> {
+        let mut joiners = HashMap::new();
+        let mut heard = Instant::now();
+        let mut ping = heard + PING_INTERVAL;
+        loop {
+            // Only what waits is dropped when something else comes first, never what is being sent.
+            let frame = select! {
+                biased;
+                why = end.wait() => return self.close(why).await,
+                () = sleep_until(heard + SILENCE_TIMEOUT) => return Err(PlaceError::Silent),
+                () = sleep_until(ping) => {
+                    ping = Instant::now() + PING_INTERVAL;
+                    self.link.send(&ClientFrame::Ping).await?;
+                    continue;
+                }
+                frame = self.link.next() => frame?,
+            };
+            heard = Instant::now();
+            if let Some((why, last)) = self.take(frame, &mut joiners, &*responder).await? {
+                let closed = self.close(why).await;
+                drop(last);
+                return closed;
+            }
+        }
+    }
+
+    /// Answers one frame. Some if the topic has ended with the response: the joiner knows it then, and the server is to know
+    /// it before anybody else is told.
+    async fn take(
+        &mut self,
+        frame: ServerFrame,
+        joiners: &mut HashMap<u32, Vec<u8>>,
+        responder: &dyn Responder,
+    ) -> Result<Option<(Refusal, Response)>, PlaceError> {
+        let (joiner, message) = match frame {
+            ServerFrame::Arrived { joiner, message } => {
+                if joiners.len() >= MAX_JOINERS {
+                    joiners.clear();
+                }
+                joiners.insert(joiner, message.clone());
+                (joiner, message)
+            }
+            ServerFrame::Told { joiner, message } => (joiner, message),
+            ServerFrame::Left { joiner } => {
+                joiners.remove(&joiner);
+                return Ok(None);
+            }
+            ServerFrame::Pong => return Ok(None),
+            _ => return Err(PlaceError::Protocol),
+        };
+        let Some(opening) = joiners.get(&joiner) else { return Ok(None) };
+        let (place, seen) = (&self.place, Some(self.seen));
+        let question = Question { place, opening, message: &message, from: None, seen };
+        let Some(mut response) = responder.respond(&question) else { return Ok(None) };
+        let message = std::mem::take(&mut response.message);
+        self.link.send(&ClientFrame::Tell { joiner, message }).await?;
+        Ok(response.ends.map(|why| (why, response)))
+    }
+
+    /// Tells the server why nobody waits here any more.
+    async fn close(self, why: Refusal) -> Result<(), PlaceError> {
+        self.link.finish(&ClientFrame::Close(why), LAST_WORD_TIMEOUT).await;
+        Ok(())
+    }
+}
+
+impl Announcement for Opening {
+    fn nameplate(&self) -> Option<u32> {
+        Some(self.nameplate)
+    }
+
+    fn serve(
+        self: Box<Self>,
+        responder: Arc<dyn Responder>,
+        end: End,
+    ) -> BoxFuture<'static, Result<(), PlaceError>> {
+        Box::pin(self.answer(responder, end))
+    }
+}

@@ -1,0 +1,98 @@
+//! Looking at a rendezvous server: one visit, which joins a nameplate and talks to who opened it.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout_at};
+
+use super::frame::{ClientFrame, ServerFrame};
+use super::link::Link;
+use super::nameplate;
+use crate::place::{BoxFuture, MakeQuestion, PlaceError, Query, Reply, Topic};
+
+/// How long the other side may take to say the first word: one round trip over the server, generously.
+const FIRST_WORD_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// See the module.
+pub struct RendezvousQuery {
+    server: String,
+    topic: Topic,
+    question: MakeQuestion,
+    visit: Option<Visit>,
+}
+
+/// A connection on which we have asked to join.
+struct Visit {
+    link: Link,
+    /// The server has passed our question on.
+    is_joined: bool,
+    seen: Option<IpAddr>,
+    /// Until the first word was heard.
+    first_word: Option<Instant>,
+}
+
+impl RendezvousQuery {
+    pub fn new(server: String, topic: Topic, question: MakeQuestion) -> Self {
+        Self { server, topic, question, visit: None }
+    }
+
+    async fn hear(&mut self) -> Result<Reply, PlaceError> {
+        if self.visit.is_none() {
+            let (nameplate, _) = nameplate(self.topic)?;
+            let mut link = Link::connect(&self.server).await?;
+            let message = (self.question)()?;
+            link.send(&ClientFrame::Join { nameplate, message }).await?;
+            let first_word = Some(Instant::now() + FIRST_WORD_TIMEOUT);
+            self.visit = Some(Visit { link, is_joined: false, seen: None, first_word });
+        }
+        let visit = self.visit.as_mut().ok_or(PlaceError::Protocol)?;
+        visit.hear().await
+    }
+
+    async fn say(&mut self, message: Vec<u8>) -> Result<(), PlaceError> {
+        // Before anybody was heard there is nobody to go on with.
+        let visit = self.visit.as_mut().ok_or(PlaceError::Protocol)?;
+        visit.link.send(&ClientFrame::Tell { joiner: 0, message }).await
+    }
+}
+
+impl Visit {
+    async fn hear(&mut self) -> Result<Reply, PlaceError> {
+        loop {
+            let frame = match self.first_word {
+                None => self.link.next().await?,
+                Some(until) => match timeout_at(until, self.link.next()).await {
+                    Ok(frame) => frame?,
+                    Err(_) if self.is_joined => return Err(PlaceError::Nobody),
+                    Err(_) => return Err(PlaceError::Silent),
+                },
+            };
+            match frame {
+                ServerFrame::Told { message, .. } => {
+                    self.first_word = None;
+                    return Ok(Reply { message, from: None, seen: self.seen });
+                }
+                ServerFrame::Joined { seen } => {
+                    self.is_joined = true;
+                    self.seen = Some(seen.ip().to_canonical());
+                }
+                ServerFrame::Pong => {}
+                ServerFrame::Left { .. } => return Err(PlaceError::Nobody),
+                ServerFrame::No(why) => return Err(why.into()),
+                ServerFrame::Opened { .. } | ServerFrame::Arrived { .. } => {
+                    return Err(PlaceError::Protocol);
+                }
+            }
+        }
+    }
+}
+
+impl Query for RendezvousQuery {
+    fn next(&mut self) -> BoxFuture<'_, Result<Reply, PlaceError>> {
+        Box::pin(self.hear())
+    }
+
+    fn go_on(&mut self, message: Vec<u8>) -> BoxFuture<'_, Result<(), PlaceError>> {
+        Box::pin(self.say(message))
+    }
+}

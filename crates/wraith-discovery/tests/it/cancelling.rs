@@ -1,0 +1,128 @@
+//! Dropping a future or a handle at any moment ends everything that belongs to it.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::task::{JoinSet, yield_now};
+use tokio::time::{Instant, sleep, timeout};
+use wraith_crypto::SecretIdentity;
+use wraith_discovery::contact::{Pair, listen, search};
+use wraith_discovery::{CodeOptions, NotMet, Places, TicketSide, announce, join};
+
+use super::support::{PATIENCE, alone, fetched, loopback, offered, other_words, server, ticket};
+
+/// How long a future that asks for no more polls is kept.
+const IDLE: Duration = Duration::from_millis(100);
+
+/// Polls a future so many times, when it asks for it, and drops it. Whether it was done before.
+async fn dropped_after(polls: usize, future: impl Future) -> bool {
+    let mut future = pin!(future);
+    let mut left = polls;
+    let polled = poll_fn(|cx| {
+        left -= 1;
+        match future.as_mut().poll(cx) {
+            Poll::Ready(_) => Poll::Ready(true),
+            Poll::Pending if left == 0 => Poll::Ready(false),
+            Poll::Pending => Poll::Pending,
+        }
+    });
+    timeout(IDLE, polled).await.unwrap_or(false)
+}
+
+/// Waits until no more than so many tasks are left; fails if that does not come.
+async fn only_left(tasks: usize) {
+    let gone = async {
+        while Handle::current().metrics().num_alive_tasks() > tasks {
+            yield_now().await;
+        }
+    };
+    timeout(PATIENCE, gone).await.unwrap();
+}
+
+async fn all_places(tasks: &mut JoinSet<()>) -> Places {
+    Places { rendezvous: Some(server(tasks).await.to_string()), ..loopback() }
+}
+
+#[tokio::test]
+async fn an_announcement_that_is_dropped_leaves_no_task() {
+    let _alone = alone().await;
+    let mut tasks = JoinSet::new();
+    let places = all_places(&mut tasks).await;
+    for polls in 1..6 {
+        let options = CodeOptions::new(TicketSide::Creator, Duration::from_secs(600));
+        dropped_after(polls, announce(&places, options, ticket(b"ticket"))).await;
+        let mut sender = offered(&places, 1).await;
+        dropped_after(polls, sender.next_event()).await;
+        drop(sender);
+        // The server's own and those of its connections, which end as the clients do.
+        only_left(1).await;
+    }
+}
+
+#[tokio::test]
+async fn a_search_that_is_dropped_leaves_no_task_and_spends_no_guess_it_did_not_make() {
+    let _alone = alone().await;
+    for polls in 1..12 {
+        // One that does not know us yet, and does not find us too fast.
+        let mut tasks = JoinSet::new();
+        let places = all_places(&mut tasks).await;
+        let sender = offered(&places, u32::MAX).await;
+        let deadline = Instant::now() + PATIENCE;
+        let wrong = other_words(sender.code());
+        let is_done = dropped_after(polls, join(&wrong, None, &places, deadline)).await;
+        // Before it made its guess the code is good, after that it is burned, and never anything else.
+        match fetched(sender.code(), &places).await {
+            Ok(_) => assert!(!is_done, "a wrong guess was forgotten"),
+            Err(error) => assert_eq!(error.why, NotMet::Burned),
+        }
+        drop(sender);
+        only_left(1).await;
+    }
+}
+
+#[tokio::test]
+async fn events_are_not_lost_by_who_stops_waiting_for_them() {
+    let mut tasks = JoinSet::new();
+    let places = Places { lan: wraith_discovery::Lan::Off, ..all_places(&mut tasks).await };
+    let mut sender = offered(&places, 1).await;
+    let code = sender.code().clone();
+    let mut joining = pin!(fetched(&code, &places));
+    let mut event = None;
+    while event.is_none() {
+        tokio::select! {
+            biased;
+            got = sender.next_event() => event = got,
+            _ = &mut joining => break,
+            () = yield_now() => {}
+        }
+    }
+    let event = match event {
+        Some(event) => event,
+        None => timeout(PATIENCE, sender.next_event()).await.unwrap().unwrap(),
+    };
+    assert!(matches!(event, wraith_discovery::CodeEvent::Used(_)), "{event:?}");
+}
+
+#[tokio::test]
+async fn contacts_that_are_dropped_leave_no_task() {
+    let _alone = alone().await;
+    let mut tasks = JoinSet::new();
+    let places = all_places(&mut tasks).await;
+    let [a, b] = [1, 2].map(|n| SecretIdentity::from_seed([n; 32]));
+    let ours = Pair::new(&a, b.node_id()).unwrap();
+    let theirs = Pair::new(&b, a.node_id()).unwrap();
+    for polls in 1..6 {
+        dropped_after(polls, listen(&places, Box::new(|_| Vec::new()))).await;
+        let mut listener = listen(&places, Box::new(|_| Vec::new())).await;
+        listener.set_contacts(vec![ours.clone()]);
+        let mut searching = search(&theirs, &places);
+        dropped_after(polls, searching.next()).await;
+        dropped_after(polls, listener.next_event()).await;
+        sleep(Duration::from_millis(10)).await;
+        drop((listener, searching));
+        only_left(1).await;
+    }
+}

@@ -1,0 +1,184 @@
+//! Codes at the places of this crate: whoever has the words gets the ticket, whoever guesses wrong burns the code.
+
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout};
+use wraith_discovery::{
+    CodeEvent, CodeOptions, NotMet, Place, PlaceError, Places, TicketSide, announce, join,
+};
+
+use super::support::{
+    PATIENCE, alone, at, fetched, loopback, next, nowhere, offered, other_words, server, ticket,
+};
+
+/// What must be so at every place.
+async fn brings_a_ticket_either_way(places: &Places) {
+    let mut sender = offered(places, 1).await;
+    assert_eq!((sender.places(), sender.missing()), (&*places.names(), &[][..]));
+    let met = fetched(sender.code(), places).await.unwrap();
+    assert_eq!((met.ticket.as_slice(), &met.place), (&b"ticket"[..], &places.names()[0]));
+    assert!(matches!(next(&mut sender).await, CodeEvent::Used(place) if place == met.place));
+
+    let options = CodeOptions::new(TicketSide::Joiner, Duration::from_secs(600));
+    let mut receiver = announce(places, options, ticket(b"")).await.unwrap();
+    receiver.begin();
+    let deadline = Instant::now() + PATIENCE;
+    let met = join(receiver.code(), Some(ticket(b"given")), places, deadline).await.unwrap();
+    assert!(met.ticket.is_empty());
+    assert!(matches!(next(&mut receiver).await, CodeEvent::Used(_)));
+    let CodeEvent::Ticket { ticket, from } = next(&mut receiver).await else { panic!() };
+    assert_eq!((ticket.as_slice(), from.is_some()), (&b"given"[..], met.place == Place::Lan));
+    receiver.close().await;
+}
+
+async fn one_wrong_guess_burns(places: &Places) {
+    let mut sender = offered(places, 3).await;
+    let code = sender.code().clone();
+    let wrong = fetched(&other_words(&code), places).await.unwrap_err();
+    assert_eq!(wrong.why, NotMet::Wrong);
+    let CodeEvent::WrongGuess(place) = next(&mut sender).await else { panic!() };
+    assert_eq!(place, places.names()[0]);
+    assert_eq!(fetched(&code, places).await.unwrap_err().why, NotMet::Burned);
+}
+
+#[tokio::test]
+async fn a_code_brings_a_ticket_either_way_on_the_local_network() {
+    let _alone = alone().await;
+    brings_a_ticket_either_way(&loopback()).await;
+}
+
+#[tokio::test]
+async fn a_code_brings_a_ticket_either_way_at_a_server() {
+    let mut tasks = JoinSet::new();
+    brings_a_ticket_either_way(&at(server(&mut tasks).await)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_does_so_on_several_threads_too() {
+    let mut tasks = JoinSet::new();
+    brings_a_ticket_either_way(&at(server(&mut tasks).await)).await;
+}
+
+#[tokio::test]
+async fn a_wrong_guess_burns_a_code_on_the_local_network() {
+    let _alone = alone().await;
+    one_wrong_guess_burns(&loopback()).await;
+}
+
+#[tokio::test]
+async fn a_wrong_guess_burns_a_code_at_a_server_and_latecomers_learn_it() {
+    let mut tasks = JoinSet::new();
+    one_wrong_guess_burns(&at(server(&mut tasks).await)).await;
+}
+
+#[tokio::test]
+async fn a_code_for_two_serves_two_and_the_third_learns_that_it_was_used() {
+    let mut tasks = JoinSet::new();
+    let places = at(server(&mut tasks).await);
+    let mut sender = offered(&places, 2).await;
+    let code = sender.code().clone();
+    for _ in 0..2 {
+        fetched(&code, &places).await.unwrap();
+        assert!(matches!(next(&mut sender).await, CodeEvent::Used(_)));
+    }
+    sender.close().await;
+    assert_eq!(fetched(&code, &places).await.unwrap_err().why, NotMet::Used);
+}
+
+#[tokio::test]
+async fn a_code_that_nobody_uses_expires() {
+    let mut tasks = JoinSet::new();
+    let places = at(server(&mut tasks).await);
+    let options = CodeOptions::new(TicketSide::Creator, Duration::from_millis(100));
+    let mut sender = announce(&places, options, ticket(b"ticket")).await.unwrap();
+    sender.begin();
+    let code = sender.code().clone();
+    assert!(matches!(next(&mut sender).await, CodeEvent::Expired));
+    assert!(timeout(PATIENCE, sender.next_event()).await.unwrap().is_none(), "all is over");
+    assert_eq!(fetched(&code, &places).await.unwrap_err().why, NotMet::Expired);
+}
+
+/// Of all places together, one guess: whichever of two wrong ones is judged first burns the code for the other.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_places_that_race_with_wrong_guesses_burn_a_code_once() {
+    let mut tasks = JoinSet::new();
+    for _ in 0..20 {
+        let [one, other] = [server(&mut tasks).await, server(&mut tasks).await];
+        let mut both = at(one);
+        both.others = at(other).all();
+        let mut sender = offered(&both, u32::MAX).await;
+        assert_eq!(sender.places().len(), 2);
+        let wrong = other_words(sender.code());
+        let [at_one, at_other] = [at(one), at(other)].map(|places| {
+            let wrong = wrong.clone();
+            tokio::spawn(async move { fetched(&wrong, &places).await.unwrap_err().why })
+        });
+        let mut outcomes = [at_one.await.unwrap(), at_other.await.unwrap()];
+        outcomes.sort_unstable();
+        assert_eq!(outcomes, [NotMet::Burned, NotMet::Wrong]);
+        let mut events = Vec::new();
+        while let Some(event) = timeout(PATIENCE, sender.next_event()).await.unwrap() {
+            events.push(event);
+        }
+        assert!(matches!(&events[..], [CodeEvent::WrongGuess(_)]), "{events:?}");
+    }
+}
+
+#[tokio::test]
+async fn when_the_server_is_down_the_local_network_still_works() {
+    let _alone = alone().await;
+    // Nobody listens where somebody did a moment ago.
+    let gone = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let places = Places { rendezvous: Some(gone.to_string()), ..loopback() };
+    let mut sender = offered(&places, 1).await;
+    assert_eq!(sender.places(), [Place::Lan]);
+    let [(Place::Rendezvous(_), PlaceError::Unreachable(_))] = sender.missing() else { panic!() };
+    assert!(matches!(next(&mut sender).await, CodeEvent::Lost(Place::Rendezvous(_), _)));
+    assert_eq!(fetched(sender.code(), &places).await.unwrap().place, Place::Lan);
+}
+
+#[tokio::test]
+async fn a_server_that_stalls_delays_neither_the_code_nor_the_end() {
+    let _alone = alone().await;
+    let stalled = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let server = Some(stalled.local_addr().unwrap().to_string());
+    let places = Places { rendezvous: server.clone(), ..loopback() };
+    let begun = Instant::now();
+    let sender = offered(&places, 1).await;
+    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    assert_eq!(sender.places(), [Place::Lan], "the server has not answered");
+    let begun = Instant::now();
+    let deadline = begun + Duration::from_millis(300);
+    let only_there = Places { rendezvous: server, ..nowhere() };
+    let error = join(sender.code(), None, &only_there, deadline).await.unwrap_err();
+    assert_eq!(error.why, NotMet::Nobody);
+    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+}
+
+#[tokio::test]
+async fn a_server_that_comes_back_has_the_code_again() {
+    let mut tasks = JoinSet::new();
+    let address = server(&mut tasks).await;
+    let places = at(address);
+    let mut sender = offered(&places, 1).await;
+    tasks.shutdown().await;
+    assert!(matches!(next(&mut sender).await, CodeEvent::Lost(..)));
+    let again = wraith_discovery::rendezvous::Server::bind(address).await.unwrap();
+    tasks.spawn(async move { again.run().await.unwrap() });
+    assert!(matches!(next(&mut sender).await, CodeEvent::Back(_)));
+    assert!(fetched(sender.code(), &places).await.is_ok());
+}
+
+#[tokio::test]
+async fn without_a_place_nobody_is_met_and_it_is_said_why() {
+    let sender = offered(&nowhere(), 1).await;
+    assert!(sender.places().is_empty());
+    assert_eq!(fetched(sender.code(), &nowhere()).await.unwrap_err().why, NotMet::NoPlace);
+    let gone = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let deadline = Instant::now() + Duration::from_millis(200);
+    let error = join(sender.code(), None, &at(gone), deadline).await.unwrap_err();
+    assert_eq!(error.why, NotMet::Unreachable);
+    assert!(matches!(&error.unusable[..], [(_, PlaceError::Unreachable(_))]), "{error:?}");
+}

@@ -1,0 +1,97 @@
+//! Contacts find each other at the places of this crate, and nobody else finds anybody.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use wraith_crypto::SecretIdentity;
+use wraith_discovery::Places;
+use wraith_discovery::contact::{ContactEvent, Found, Pair, listen, search};
+
+use super::support::{PATIENCE, alone, at, loopback, server};
+
+/// Two sides that know each other.
+fn pairs(a: u8, b: u8) -> [Pair; 2] {
+    let [a, b] = [a, b].map(|n| SecretIdentity::from_seed([n; 32]));
+    [Pair::new(&a, b.node_id()).unwrap(), Pair::new(&b, a.node_id()).unwrap()]
+}
+
+fn address() -> SocketAddr {
+    "192.0.2.1:4711".parse().unwrap()
+}
+
+/// The first place where the contact is found.
+async fn found(pair: &Pair, places: &Places) -> Found {
+    let mut search = search(pair, places);
+    let looking = async {
+        loop {
+            match search.next().await.unwrap() {
+                // A listener has just begun to wait, or a server is not asked so fast.
+                Found::Not(..) => {}
+                found => return found,
+            }
+        }
+    };
+    timeout(PATIENCE, looking).await.unwrap()
+}
+
+async fn a_contact_is_found_and_a_stranger_finds_nobody(places: &Places) {
+    let [ours, theirs] = pairs(1, 2);
+    let mut listener = listen(places, Box::new(|_| vec![address()])).await;
+    assert_eq!((listener.places(), listener.missing()), (&*places.names(), &[][..]));
+    listener.set_contacts(vec![ours.clone()]);
+    let Found::At(place, addresses) = found(&theirs, places).await else { panic!() };
+    assert_eq!(place, places.names()[0]);
+    assert!(addresses.contains(&address()), "{addresses:?}");
+    let event = timeout(PATIENCE, listener.next_event()).await.unwrap();
+    assert_eq!(event, Some(ContactEvent::Called(ours.peer())));
+
+    let [_, stranger] = pairs(1, 3);
+    let mut search = search(&stranger, places);
+    let nobody = timeout(Duration::from_millis(1500), search.next()).await;
+    assert!(nobody.is_err(), "{nobody:?}");
+}
+
+#[tokio::test]
+async fn contacts_meet_on_the_local_network() {
+    let _alone = alone().await;
+    a_contact_is_found_and_a_stranger_finds_nobody(&loopback()).await;
+}
+
+#[tokio::test]
+async fn contacts_meet_at_a_server() {
+    let mut tasks = JoinSet::new();
+    a_contact_is_found_and_a_stranger_finds_nobody(&at(server(&mut tasks).await)).await;
+}
+
+#[tokio::test]
+async fn who_is_no_contact_any_more_meets_silence() {
+    let mut tasks = JoinSet::new();
+    let places = at(server(&mut tasks).await);
+    let [ours, theirs] = pairs(1, 2);
+    let listener = listen(&places, Box::new(|_| vec![address()])).await;
+    listener.set_contacts(vec![ours]);
+    assert!(matches!(found(&theirs, &places).await, Found::At(..)));
+    listener.set_contacts(Vec::new());
+    let mut search = search(&theirs, &places);
+    assert!(timeout(Duration::from_millis(1000), search.next()).await.is_err());
+}
+
+#[tokio::test]
+async fn a_server_that_is_lost_is_told_once_for_all_contacts() {
+    let mut tasks = JoinSet::new();
+    let places = at(server(&mut tasks).await);
+    let mut listener = listen(&places, Box::new(|_| vec![address()])).await;
+    let all = [2, 3, 4].map(|peer| pairs(1, peer));
+    listener.set_contacts(all.iter().map(|[ours, _]| ours.clone()).collect());
+    for [_, theirs] in &all {
+        assert!(matches!(found(theirs, &places).await, Found::At(..)));
+    }
+    tasks.shutdown().await;
+    let mut lost = 0;
+    while let Ok(Some(event)) = timeout(Duration::from_secs(1), listener.next_event()).await {
+        lost += u32::from(matches!(event, ContactEvent::Lost(..)));
+    }
+    assert_eq!(lost, 1);
+}

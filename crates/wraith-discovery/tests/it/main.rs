@@ -1,0 +1,9 @@
+//! What the crate does as a whole, over real sockets: a module for each subject.
+
+mod cancelling;
+mod codes;
+mod contacts;
+mod own_place;
+mod server;
+mod support;
+mod waiting;

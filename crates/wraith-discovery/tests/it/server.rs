@@ -1,0 +1,125 @@
+//! What the server's sockets bear: clients that do not read, that send nonsense, that are many.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use wraith_discovery::rendezvous::{ClientFrame, Server, ServerFrame, probe, split};
+
+use super::support::{PATIENCE, at, fetched, offered, server};
+
+async fn next_frame(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<ServerFrame> {
+    loop {
+        if let Ok(Some(frame)) = split(buffer) {
+            return ServerFrame::decode(&frame);
+        }
+        match timeout(PATIENCE, stream.read_buf(buffer)).await.unwrap() {
+            Ok(1..) => {}
+            _ => return None,
+        }
+    }
+}
+
+/// A connection from another loopback address, so that limits per address count it apart.
+async fn connect_from(source: [u8; 4], to: SocketAddr) -> TcpStream {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind((source, 0).into()).unwrap();
+    socket.connect(to).await.unwrap()
+}
+
+async fn is_hung_up(stream: &mut TcpStream) -> bool {
+    let mut rest = Vec::new();
+    timeout(PATIENCE, stream.read_to_end(&mut rest)).await.is_ok()
+}
+
+#[tokio::test]
+async fn a_probe_learns_how_the_server_sees_it() {
+    let mut tasks = JoinSet::new();
+    let address = server(&mut tasks).await;
+    let seen = probe(&address.to_string()).await.unwrap();
+    assert!(seen.ip().is_loopback());
+    tasks.shutdown().await;
+    assert!(probe(&address.to_string()).await.is_err());
+}
+
+#[tokio::test]
+async fn one_address_has_so_many_connections_and_no_more() {
+    let mut tasks = JoinSet::new();
+    let address = server(&mut tasks).await;
+    let mut held = Vec::new();
+    for _ in 0..32 {
+        let mut stream = connect_from([127, 0, 0, 2], address).await;
+        stream.write_all(&ClientFrame::Ping.encode()).await.unwrap();
+        assert_eq!(next_frame(&mut stream, &mut Vec::new()).await, Some(ServerFrame::Pong));
+        held.push(stream);
+    }
+    assert!(is_hung_up(&mut connect_from([127, 0, 0, 2], address).await).await);
+    let mut neighbour = connect_from([127, 0, 0, 3], address).await;
+    neighbour.write_all(&ClientFrame::Ping.encode()).await.unwrap();
+    assert_eq!(next_frame(&mut neighbour, &mut Vec::new()).await, Some(ServerFrame::Pong));
+}
+
+#[tokio::test]
+async fn nonsense_ends_the_connection_it_comes_from() {
+    let mut tasks = JoinSet::new();
+    let address = server(&mut tasks).await;
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(&[0xff; 3000]).await.unwrap();
+    assert!(is_hung_up(&mut stream).await);
+}
+
+#[tokio::test]
+async fn who_does_not_read_loses_the_connection() {
+    let mut tasks = JoinSet::new();
+    let address = server(&mut tasks).await;
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(4096).unwrap();
+    let mut deaf = socket.connect(address).await.unwrap();
+    // Every ping is answered, and no answer read. The server gives up before the frames of a connection are used up.
+    let pings = ClientFrame::Ping.encode().repeat(1000);
+    let noise = async { while deaf.write_all(&pings).await.is_ok() {} };
+    timeout(PATIENCE, noise).await.unwrap();
+}
+
+#[tokio::test]
+async fn noise_of_many_keeps_nobody_out() {
+    let mut tasks = JoinSet::new();
+    let address = server(&mut tasks).await;
+    let mut held = Vec::new();
+    for n in 0..200_u32 {
+        let mut stream = connect_from([127, 0, 1, 1 + (n % 40) as u8], address).await;
+        let frame = match n % 4 {
+            0 => ClientFrame::Open { nameplate: 1 + n, exact: false }.encode(),
+            1 => ClientFrame::Join { nameplate: 1 + n % 100, message: vec![0; 400] }.encode(),
+            2 => ClientFrame::Ping.encode().repeat(500),
+            _ => vec![0xff; 3000],
+        };
+        // It may hang up on us at once.
+        let _ = stream.write_all(&frame).await;
+        held.push(stream);
+    }
+    let places = at(address);
+    let sender = offered(&places, 1).await;
+    assert!(fetched(sender.code(), &places).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_shutdown_ends_the_server_and_hangs_up_on_everybody() {
+    let server = Server::bind("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let address = server.local_addr().unwrap();
+    let (stop, stopped) = oneshot::channel::<()>();
+    let running = tokio::spawn(server.run_until(async { drop(stopped.await) }));
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(&ClientFrame::Ping.encode()).await.unwrap();
+    assert_eq!(next_frame(&mut stream, &mut Vec::new()).await, Some(ServerFrame::Pong));
+    stop.send(()).unwrap();
+    timeout(PATIENCE, running).await.unwrap().unwrap().unwrap();
+    assert!(is_hung_up(&mut stream).await);
+    assert!(TcpStream::connect(address).await.is_err());
+    let quick = Duration::from_millis(1);
+    assert!(timeout(quick, std::future::pending::<()>()).await.is_err(), "the runtime lives on");
+}

@@ -1,0 +1,280 @@
+//! Giving a finished file its name: in one step, never over something else unless told so.
+//!
+//! A name is taken with calls that fail if it exists (`linkat`, `renameat2` with NOREPLACE, `symlinkat`), so no check can be
+//! outrun. Only [`OnConflict::Overwrite`] replaces, with a rename: the name shows the old file or the new one, never neither.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{
+    AtFlags, FlockOperation, OFlags, RenameFlags, flock, fstat, linkat, renameat, renameat_with,
+    statat, symlinkat, unlinkat,
+};
+use rustix::io::Errno;
+
+use crate::beneath::open_child;
+use crate::error::{Context, Error, Result};
+use crate::hidden_names::{copy_name, replacement_name};
+use crate::path::{RelPath, shown};
+use crate::source::Stamp;
+
+/// What to do when a name is taken by something else.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnConflict {
+    /// Keep both: the new one is called `name (1).ext`.
+    #[default]
+    Rename,
+    /// Replace the old one. A folder is never replaced.
+    Overwrite,
+    /// Keep the old one.
+    Skip,
+}
+
+/// How a finished file gets its name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CommitOptions {
+    /// What to do when the name is taken.
+    pub on_conflict: OnConflict,
+    /// Write the content through to the disk first, so that not even a power cut can leave the name without it.
+    pub sync: bool,
+}
+
+/// What became of a file or link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is there under its own name.
+    Created,
+    /// It is there in place of another.
+    Replaced,
+    /// It is there under the name in [`Committed::path`].
+    Renamed,
+    /// The same content was there already; nothing was changed.
+    AlreadyHere,
+    /// Something else was there and stays.
+    Skipped,
+}
+
+impl Outcome {
+    /// True if what was received is now there under a name.
+    pub fn is_new(self) -> bool {
+        matches!(self, Self::Created | Self::Replaced | Self::Renamed)
+    }
+}
+
+/// The end of a file or link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Committed {
+    /// What became of it.
+    pub outcome: Outcome,
+    /// The name it is found under.
+    pub path: RelPath,
+    /// What is found there: device, inode, size, times. `None` if it was skipped, or is gone again.
+    pub stamp: Option<Stamp>,
+}
+
+/// Something finished that can be given names.
+pub(crate) trait Nameable {
+    /// Takes `name` in `dir`, or fails with `EXIST`.
+    fn take(&self, dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<()>;
+    /// Takes `name` in `dir` from what is there.
+    fn replace(&self, dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<()>;
+    /// True if what is at `name` in `dir` has the same content.
+    fn is_same(&self, dir: BorrowedFd<'_>, name: &[u8]) -> bool;
+}
+
+/// Copies beside one name that are tried before giving up.
+const COPIES_MAX: u32 = 9999;
+
+/// Gives `thing` the name `path`, whose parent is `dir`, or what the policy makes of it.
+pub(crate) fn commit(
+    thing: &impl Nameable,
+    dir: BorrowedFd<'_>,
+    path: &RelPath,
+    on_conflict: OnConflict,
+) -> Result<Committed> {
+    let name = path.file_name();
+    let done = |outcome, path: &RelPath| {
+        let at = statat(dir, path.file_name(), AtFlags::SYMLINK_NOFOLLOW);
+        let stamp = at.ok().filter(|_| outcome != Outcome::Skipped).map(|stat| Stamp::of(&stat));
+        Ok(Committed { outcome, path: path.clone(), stamp })
+    };
+    match thing.take(dir, name) {
+        Ok(()) => return done(Outcome::Created, path),
+        Err(Errno::EXIST) => {}
+        Err(errno) => return Err(failed(path, errno)),
+    }
+    if thing.is_same(dir, name) {
+        return done(Outcome::AlreadyHere, path);
+    }
+    match on_conflict {
+        OnConflict::Skip => return done(Outcome::Skipped, path),
+        OnConflict::Overwrite => {
+            return match thing.replace(dir, name) {
+                Ok(()) => done(Outcome::Replaced, path),
+                Err(Errno::ISDIR | Errno::NOTEMPTY | Errno::EXIST) => {
+                    Err(Error::Exists { path: shown(path.as_bytes()) })
+                }
+                Err(errno) => Err(failed(path, errno)),
+            };
+        }
+        OnConflict::Rename => {}
+    }
+    for number in 1..=COPIES_MAX {
+        let copy = path.with_file_name(&copy_name(name, number))?;
+        match thing.take(dir, copy.file_name()) {
+            Ok(()) => return done(Outcome::Renamed, &copy),
+            Err(Errno::EXIST) if thing.is_same(dir, copy.file_name()) => {
+                return done(Outcome::AlreadyHere, &copy);
+            }
+            Err(Errno::EXIST) => {}
+            Err(errno) => return Err(failed(path, errno)),
+        }
+    }
+    Err(Error::Exists { path: shown(path.as_bytes()) })
+}
+
+fn failed(path: &RelPath, errno: Errno) -> Error {
+    match errno {
+        Errno::TXTBSY | Errno::BUSY => Error::InUse { path: shown(path.as_bytes()) },
+        Errno::STALE => Error::Changed { path: shown(path.as_bytes()) },
+        errno => Error::os(path.as_bytes(), "give it its name", errno),
+    }
+}
+
+/// Moves `from` to `to` unless that exists.
+pub(crate) fn rename_noreplace(
+    dir: BorrowedFd<'_>,
+    from: &[u8],
+    to: &[u8],
+) -> rustix::io::Result<()> {
+    match renameat_with(dir, from, dir, to, RenameFlags::NOREPLACE) {
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {}
+        done => return done,
+    }
+    // File systems without NOREPLACE: a hard link also refuses a taken name.
+    match linkat(dir, from, dir, to, AtFlags::empty()) {
+        Ok(()) => return unlinkat(dir, from, AtFlags::empty()),
+        Err(Errno::PERM | Errno::OPNOTSUPP | Errno::NOSYS | Errno::MLINK) => {}
+        Err(errno) => return Err(errno),
+    }
+    // Nor hard links (FAT): look, then rename. Nothing better exists there.
+    match statat(dir, to, AtFlags::SYMLINK_NOFOLLOW) {
+        Err(Errno::NOENT) => renameat(dir, from, dir, to),
+        Ok(_) => Err(Errno::EXIST),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// True if `name` in `dir` is the file behind `fd`.
+pub(crate) fn is_at(fd: BorrowedFd<'_>, dir: BorrowedFd<'_>, name: &[u8]) -> bool {
+    let (Ok(ours), Ok(there)) = (fstat(fd), statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)) else {
+        return false;
+    };
+    (ours.st_dev, ours.st_ino) == (there.st_dev, there.st_ino)
+}
+
+/// Locks a hidden file for this process. `BUSY` if another one has it. The lock ends with the descriptor, so also with a
+/// killed process.
+pub(crate) fn lock_file(fd: BorrowedFd<'_>) -> rustix::io::Result<()> {
+    match flock(fd, FlockOperation::NonBlockingLockExclusive) {
+        Err(Errno::WOULDBLOCK) => Err(Errno::BUSY),
+        // A file system without locks: one receiver at a time is up to the user there.
+        Err(Errno::NOLCK | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(()),
+        done => done,
+    }
+}
+
+/// Removes the hidden file `name` that an earlier process left behind. `BUSY` if its process is alive.
+pub(crate) fn clear_stale(dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<()> {
+    match open_child(dir, name, OFlags::RDONLY | OFlags::NONBLOCK) {
+        Ok(fd) => {
+            lock_file(fd.as_fd())?;
+            if !is_at(fd.as_fd(), dir, name) {
+                return Err(Errno::BUSY);
+            }
+        }
+        Err(Errno::NOENT) => return Ok(()),
+        // A link, or a file that may not be read (finished, but for its name): nobody writes to it any more.
+        Err(Errno::LOOP | Errno::ACCESS | Errno::NXIO) => {}
+        Err(errno) => return Err(errno),
+    }
+    unlinkat(dir, name, AtFlags::empty())
+}
+
+/// Makes something under the hidden name of a replacement for `name`, then puts it there.
+pub(crate) fn replace_via_hidden(
+    dir: BorrowedFd<'_>,
+    name: &[u8],
+    make: impl Fn(&[u8]) -> rustix::io::Result<()>,
+) -> rustix::io::Result<()> {
+    let hidden = replacement_name(name);
+    match make(&hidden) {
+        Err(Errno::EXIST) => {
+            clear_stale(dir, &hidden)?;
+            make(&hidden)?;
+        }
+        done => done?,
+    }
+    renameat(dir, &hidden, dir, name).inspect_err(|_| {
+        // The rename's error is the one to tell.
+        let _ = unlinkat(dir, &hidden, AtFlags::empty());
+    })
+}
+
+/// A file that stands under a hidden name, complete.
+#[derive(Debug)]
+pub(crate) struct HiddenFile<'a, F> {
+    pub(crate) fd: &'a OwnedFd,
+    pub(crate) name: &'a [u8],
+    /// Compares with an existing file.
+    pub(crate) same: F,
+}
+
+impl<F: Fn(BorrowedFd<'_>, &[u8]) -> bool> Nameable for HiddenFile<'_, F> {
+    fn take(&self, dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<()> {
+        // Someone who put another file under the hidden name must not get it our name.
+        if !is_at(self.fd.as_fd(), dir, self.name) {
+            return Err(Errno::STALE);
+        }
+        rename_noreplace(dir, self.name, name)
+    }
+
+    fn replace(&self, dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<()> {
+        if !is_at(self.fd.as_fd(), dir, self.name) {
+            return Err(Errno::STALE);
+        }
+        renameat(dir, self.name, dir, name)
+    }
+
+    fn is_same(&self, dir: BorrowedFd<'_>, name: &[u8]) -> bool {
+        (self.same)(dir, name)
+    }
+}
+
+/// A symbolic link that is not made yet.
+#[derive(Debug)]
+pub(crate) struct NewLink<'a> {
+    pub(crate) target: &'a [u8],
+}
+
+impl Nameable for NewLink<'_> {
+    fn take(&self, dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<()> {
+        symlinkat(self.target, dir, name)
+    }
+
+    fn replace(&self, dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<()> {
+        replace_via_hidden(dir, name, |hidden| symlinkat(self.target, dir, hidden))
+    }
+
+    fn is_same(&self, dir: BorrowedFd<'_>, name: &[u8]) -> bool {
+        rustix::fs::readlinkat(dir, name, Vec::new())
+            .is_ok_and(|there| there.as_bytes() == self.target)
+    }
+}
+
+/// Removes a hidden file of ours. One that is gone is as good as removed.
+pub(crate) fn remove_hidden(dir: BorrowedFd<'_>, name: &[u8], path: &RelPath) -> Result<()> {
+    match unlinkat(dir, name, AtFlags::empty()) {
+        Err(Errno::NOENT) => Ok(()),
+        done => done.context(path.as_bytes(), "remove its unfinished part"),
+    }
+}

@@ -1,0 +1,73 @@
+//! Journals of finished files, kept to be used again.
+//!
+//! A tree of many files would otherwise create and remove one journal each, and ext4 does not reuse an inode for a while after
+//! it was freed: every creation then searches through all that were freed in the last minutes, quadratically. Renaming an
+//! empty journal to its next name avoids that, and is faster in any case.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::fs::{AtFlags, RenameFlags, ftruncate, renameat_with, unlinkat};
+
+use crate::commit::is_at;
+
+/// Journals kept: as many as files are likely to be received at once.
+const POOLED_JOURNALS_MAX: usize = 8;
+
+/// Empty, locked journals under the names they had last.
+#[derive(Debug, Default)]
+pub(crate) struct JournalPool(Mutex<Vec<PooledJournal>>);
+
+#[derive(Debug)]
+struct PooledJournal {
+    fd: OwnedFd,
+    dir: Arc<OwnedFd>,
+    name: Vec<u8>,
+}
+
+impl JournalPool {
+    /// Takes a journal that is not needed any more.
+    pub(crate) fn retire(&self, fd: OwnedFd, dir: Arc<OwnedFd>, name: Vec<u8>) {
+        let pooled = PooledJournal { fd, dir, name };
+        let mut journal_pool = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if journal_pool.len() < POOLED_JOURNALS_MAX && ftruncate(&pooled.fd, 0).is_ok() {
+            journal_pool.push(pooled);
+        } else {
+            pooled.remove();
+        }
+    }
+
+    /// A journal of the pool, renamed to `name` in `dir`. `None` if there is none that can be.
+    pub(crate) fn take(&self, dir: &OwnedFd, name: &[u8]) -> Option<OwnedFd> {
+        let pooled = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
+        let is_ours = is_at(pooled.fd.as_fd(), pooled.dir.as_fd(), &pooled.name);
+        let flags = RenameFlags::NOREPLACE;
+        if is_ours && renameat_with(&pooled.dir, &pooled.name, dir, name, flags).is_ok() {
+            return Some(pooled.fd);
+        }
+        pooled.remove();
+        None
+    }
+
+    /// Removes them all.
+    pub(crate) fn clear(&self) {
+        let journal_pool =
+            std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        journal_pool.iter().for_each(PooledJournal::remove);
+    }
+}
+
+impl PooledJournal {
+    fn remove(&self) {
+        if is_at(self.fd.as_fd(), self.dir.as_fd(), &self.name) {
+            // An empty hidden file that stays behind harms nobody and is removed by the next receiver of that name.
+            let _ = unlinkat(&self.dir, &self.name, AtFlags::empty());
+        }
+    }
+}
+
+impl Drop for JournalPool {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}

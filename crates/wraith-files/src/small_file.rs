@@ -1,0 +1,323 @@
+//! Files whose content is at hand at once: made whole or not at all.
+//!
+//! The file is made without a name (`O_TMPFILE`), written, given its metadata, and only then linked to its name: a kill at any
+//! moment leaves the complete file or nothing, not even a hidden one. On a new ext4 this costs 33 µs a file, a hidden name
+//! and a rename 36 µs, writing under the final name (not safe) 26 µs, `cp -r` 50 µs. Where the file system or the system
+//! cannot do it, a hidden name is used.
+
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, fdatasync, fstat, linkat, openat, statat, unlinkat};
+use rustix::io::Errno;
+
+use crate::commit::{
+    CommitOptions, Committed, HiddenFile, Nameable, clear_stale, commit, lock_file,
+    replace_via_hidden,
+};
+use crate::compare::has_content;
+use crate::entry::Entry;
+use crate::error::{Context, Error, Result};
+use crate::hidden_names::replacement_name;
+use crate::path::shown;
+use crate::write::{MetadataErrors, PERMISSION_BITS, set_metadata, write_all_at};
+
+/// How a file without a name gets one here; found out by trying.
+#[derive(Debug, Default)]
+pub(crate) struct Linking(AtomicU8);
+
+/// `linkat` on the descriptor itself: the owner may since Linux 6.10, before that only the superuser.
+const BY_DESCRIPTOR: u8 = 0;
+/// `linkat` through `/proc`.
+const BY_PROC: u8 = 1;
+/// Not at all: make it under a hidden name and rename it.
+const BY_RENAME: u8 = 2;
+
+impl Linking {
+    fn link(&self, fd: &OwnedFd, dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<()> {
+        if self.0.load(Relaxed) == BY_DESCRIPTOR {
+            match linkat(fd, c"", dir, name, AtFlags::EMPTY_PATH) {
+                // What an unprivileged caller is told; also if the directory is gone.
+                Err(Errno::NOENT | Errno::INVAL | Errno::PERM) => {}
+                done => return done,
+            }
+        }
+        let path = format!("/proc/self/fd/{}", fd.as_raw_fd());
+        match linkat(CWD, path.as_str(), dir, name, AtFlags::SYMLINK_FOLLOW) {
+            Ok(()) => {
+                self.0.store(BY_PROC, Relaxed);
+                Ok(())
+            }
+            Err(Errno::NOENT) if statat(CWD, path.as_str(), AtFlags::empty()).is_err() => {
+                Err(Errno::NOSYS)
+            }
+            other => other,
+        }
+    }
+}
+
+/// A file without a name.
+struct Nameless<'a> {
+    fd: OwnedFd,
+    linking: &'a Linking,
+    pieces: &'a [&'a [u8]],
+}
+
+impl Nameable for Nameless<'_> {
+    fn take(&self, dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<()> {
+        self.linking.link(&self.fd, dir, name)
+    }
+
+    fn replace(&self, dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<()> {
+        lock_file(self.fd.as_fd())?;
+        replace_via_hidden(dir, name, |hidden| self.linking.link(&self.fd, dir, hidden))
+    }
+
+    fn is_same(&self, dir: BorrowedFd<'_>, name: &[u8]) -> bool {
+        has_content(dir, name, self.pieces)
+    }
+}
+
+/// Makes the file `entry` with the content `pieces` in its parent `dir`.
+pub(crate) fn write_small(
+    linking: &Linking,
+    dir: BorrowedFd<'_>,
+    entry: &Entry,
+    pieces: &[&[u8]],
+    commit_options: CommitOptions,
+    metadata_errors: &mut MetadataErrors,
+) -> Result<Committed> {
+    let path = &entry.path;
+    let len: usize = pieces.iter().map(|piece| piece.len()).sum();
+    if len as u64 != entry.size() {
+        return Err(Error::Mismatch { path: shown(path.as_bytes()) });
+    }
+    if linking.0.load(Relaxed) != BY_RENAME {
+        let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+        match openat(dir, c".", flags, creation_mode(entry.mode)) {
+            Ok(fd) => {
+                fill(&fd, entry, pieces, commit_options, metadata_errors)?;
+                let nameless = Nameless { fd, linking, pieces };
+                match commit(&nameless, dir, path, commit_options.on_conflict) {
+                    Err(Error::Io { source, .. }) if cannot_link(&source) => {}
+                    done => return done,
+                }
+            }
+            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOSYS) => {}
+            // What ext4 says of a directory that was removed.
+            Err(Errno::PERM) if fstat(dir).is_ok_and(|stat| stat.st_nlink == 0) => {
+                return Err(Error::os(path.as_bytes(), "create it", Errno::NOENT));
+            }
+            Err(errno) => return Err(Error::os(path.as_bytes(), "create it", errno)),
+        }
+        linking.0.store(BY_RENAME, Relaxed);
+    }
+    write_hidden(dir, entry, pieces, commit_options, metadata_errors)
+}
+
+fn cannot_link(error: &std::io::Error) -> bool {
+    let errno = Errno::from_io_error(error);
+    matches!(errno, Some(Errno::NOSYS | Errno::OPNOTSUPP | Errno::INVAL))
+}
+
+/// Permissions to create a file with. Nobody else sees it before it has its name, so they may be final at once.
+fn creation_mode(mode: u32) -> Mode {
+    Mode::from_raw_mode(mode & PERMISSION_BITS)
+}
+
+fn fill(
+    fd: &OwnedFd,
+    entry: &Entry,
+    pieces: &[&[u8]],
+    commit_options: CommitOptions,
+    metadata_errors: &mut MetadataErrors,
+) -> Result<()> {
+    let path = entry.path.as_bytes();
+    write_all_at(fd.as_fd(), pieces, 0).context(path, "write it")?;
+    *metadata_errors += set_metadata(fd.as_fd(), entry.mode, entry.mtime);
+    if commit_options.sync {
+        fdatasync(fd).context(path, "write it through to the disk")?;
+    }
+    Ok(())
+}
+
+/// The same with a hidden name instead of none. What a kill leaves behind is cleared by the next attempt.
+fn write_hidden(
+    dir: BorrowedFd<'_>,
+    entry: &Entry,
+    pieces: &[&[u8]],
+    commit_options: CommitOptions,
+    metadata_errors: &mut MetadataErrors,
+) -> Result<Committed> {
+    let path = &entry.path;
+    let hidden = replacement_name(path.file_name());
+    let fd = create_hidden(dir, &hidden, creation_mode(entry.mode));
+    let fd = fd.map_err(|errno| match errno {
+        Errno::BUSY => Error::InUse { path: shown(path.as_bytes()) },
+        errno => Error::os(path.as_bytes(), "create it", errno),
+    })?;
+    let same = |dir: BorrowedFd<'_>, name: &[u8]| has_content(dir, name, pieces);
+    let committed = fill(&fd, entry, pieces, commit_options, metadata_errors).and_then(|()| {
+        commit(&HiddenFile { fd: &fd, name: &hidden, same }, dir, path, commit_options.on_conflict)
+    });
+    let has_name = matches!(&committed, Ok(committed) if committed.outcome.is_new());
+    if !has_name {
+        // The outcome is the thing to tell; what cannot be removed now is removed next time.
+        let _ = unlinkat(dir, &hidden, AtFlags::empty());
+    }
+    committed
+}
+
+/// Creates and locks a hidden file that no living process has.
+pub(crate) fn create_hidden(
+    dir: BorrowedFd<'_>,
+    hidden: &[u8],
+    mode: Mode,
+) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let fd = match openat(dir, hidden, flags, mode) {
+        Err(Errno::EXIST) => {
+            clear_stale(dir, hidden)?;
+            openat(dir, hidden, flags, mode)?
+        }
+        done => done?,
+    };
+    lock_file(fd.as_fd())?;
+    Ok(fd)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+    use std::path::Path;
+
+    use super::*;
+    use crate::commit::{OnConflict, Outcome};
+    use crate::entry::{Kind, Mtime};
+    use crate::path::RelPath;
+
+    fn entry(name: &str, size: usize) -> Entry {
+        Entry {
+            path: RelPath::parse(name.as_bytes()).unwrap(),
+            kind: Kind::File { size: size as u64, sparse: false },
+            mode: 0o6754,
+            mtime: Mtime { s: 1_234_567_890, ns: 123_456_789 },
+        }
+    }
+
+    fn write(
+        way: u8,
+        dir: &Path,
+        name: &str,
+        content: &[u8],
+        on_conflict: OnConflict,
+    ) -> Committed {
+        let linking = Linking(AtomicU8::new(way));
+        let dir = fs::File::open(dir).unwrap();
+        let (commit_options, entry) =
+            (CommitOptions { on_conflict, sync: false }, entry(name, content.len()));
+        let mut metadata_errors = MetadataErrors::default();
+        // In two pieces, as content comes from a stream.
+        let pieces = content.split_at(content.len() / 2);
+        let pieces = [pieces.0, pieces.1];
+        let committed = write_small(
+            &linking,
+            dir.as_fd(),
+            &entry,
+            &pieces,
+            commit_options,
+            &mut metadata_errors,
+        )
+        .unwrap();
+        assert_eq!(metadata_errors, MetadataErrors::default());
+        committed
+    }
+
+    fn names(dir: &Path) -> Vec<String> {
+        let names = fs::read_dir(dir).unwrap().map(|item| item.unwrap().file_name());
+        let mut names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn every_way_of_making_a_file_makes_the_same_file_and_leaves_nothing_else() {
+        for way in [BY_DESCRIPTOR, BY_PROC, BY_RENAME] {
+            let dir = tempfile::tempdir().unwrap();
+            let at = |name: &str| dir.path().join(name);
+            let write = |name: &str, content: &str, on_conflict| {
+                let committed = write(way, dir.path(), name, content.as_bytes(), on_conflict);
+                (committed.outcome, committed.path.display().to_string())
+            };
+            let is = |outcome, name: &str| (outcome, name.to_owned());
+            let rename = OnConflict::Rename;
+            assert_eq!(write("a.txt", "one", rename), is(Outcome::Created, "a.txt"), "{way}");
+            let meta = fs::metadata(at("a.txt")).unwrap();
+            assert_eq!(meta.permissions().mode() & 0o7777, 0o754);
+            assert_eq!((meta.mtime(), meta.mtime_nsec()), (1_234_567_890, 123_456_789));
+            assert_eq!(meta.nlink(), 1);
+            assert_eq!(write("a.txt", "one", rename), is(Outcome::AlreadyHere, "a.txt"));
+            assert_eq!(write("a.txt", "two", rename), is(Outcome::Renamed, "a (1).txt"));
+            assert_eq!(write("a.txt", "two", rename), is(Outcome::AlreadyHere, "a (1).txt"));
+            assert_eq!(write("a.txt", "tri", OnConflict::Skip), is(Outcome::Skipped, "a.txt"));
+            assert_eq!(fs::read(at("a.txt")).unwrap(), b"one");
+            assert_eq!(
+                write("a.txt", "four", OnConflict::Overwrite),
+                is(Outcome::Replaced, "a.txt")
+            );
+            assert_eq!(fs::read(at("a.txt")).unwrap(), b"four");
+            assert_eq!(write("empty", "", rename), is(Outcome::Created, "empty"));
+            // A link is replaced, not written through.
+            symlink("a.txt", at("link")).unwrap();
+            assert_eq!(write("link", "five", OnConflict::Overwrite), is(Outcome::Replaced, "link"));
+            assert_eq!(fs::read(at("a.txt")).unwrap(), b"four");
+            assert!(fs::symlink_metadata(at("link")).unwrap().is_file());
+            assert_eq!(names(dir.path()), ["a (1).txt", "a.txt", "empty", "link"]);
+        }
+    }
+
+    #[test]
+    fn what_a_killed_process_left_under_the_hidden_name_is_cleared_and_links_are_not_followed() {
+        let outside = tempfile::tempdir().unwrap();
+        let precious = outside.path().join("precious");
+        fs::write(&precious, "precious").unwrap();
+        for way in [BY_DESCRIPTOR, BY_RENAME] {
+            for trap in ["file", "link", "hard link"] {
+                let dir = tempfile::tempdir().unwrap();
+                let hidden = dir.path().join(".x.wraith-new");
+                match trap {
+                    "file" => fs::write(&hidden, "half writ").unwrap(),
+                    "link" => symlink(&precious, &hidden).unwrap(),
+                    _ => fs::hard_link(&precious, &hidden).unwrap(),
+                }
+                fs::write(dir.path().join("x"), "old").unwrap();
+                let committed = write(way, dir.path(), "x", b"new", OnConflict::Overwrite);
+                assert_eq!(committed.outcome, Outcome::Replaced);
+                assert_eq!(fs::read(dir.path().join("x")).unwrap(), b"new");
+                assert_eq!(names(dir.path()), ["x"]);
+                assert_eq!(fs::read(&precious).unwrap(), b"precious", "{trap}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_hidden_name_that_a_living_process_has_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let handle = fs::File::open(dir.path()).unwrap();
+        let theirs = create_hidden(handle.as_fd(), b".x.wraith-new", Mode::RUSR).unwrap();
+        let linking = Linking(AtomicU8::new(BY_RENAME));
+        let (commit_options, mut metadata_errors) =
+            (CommitOptions::default(), MetadataErrors::default());
+        let result = write_small(
+            &linking,
+            handle.as_fd(),
+            &entry("x", 1),
+            &[b"x"],
+            commit_options,
+            &mut metadata_errors,
+        );
+        assert!(matches!(result, Err(Error::InUse { .. })), "{result:?}");
+        assert!(crate::commit::is_at(theirs.as_fd(), handle.as_fd(), b".x.wraith-new"));
+    }
+}

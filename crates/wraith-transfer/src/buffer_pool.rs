@@ -1,0 +1,240 @@
+//! Send buffers: one chunk with room for its header in front, reused when the stream has let go of them.
+//!
+//! A worker reads the file into the buffer and hands it to the stream as it is; the packets are cut from it. A buffer comes
+//! back when the peer has acknowledged it, so the number of buffers bounds the sender's memory, whatever the queues and
+//! windows below allow.
+//!
+//! What is read long before it is sent has left the caches by then and is fetched from memory twice. So no more is out than
+//! the path needs ([`BufferPool::take`]), and the buffer that came back last is used first.
+
+use std::ops::Range;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use wraith_core::ConnectionStats;
+
+use crate::lock::lock;
+use crate::record::{HEADER_BYTES_MAX, RECORD_BODY_BYTES_MAX};
+
+/// Buffers of one transfer (32 MiB): what a path of 10 Gbit/s and 25 ms holds.
+const BUFFERS_MAX: usize = 128;
+
+/// Bytes out on the shortest path: enough that neither the workers nor the I/O thread wait for each other, little enough to
+/// stay in a second-level cache (2 MiB on current servers).
+const AHEAD_BYTES: u64 = 2 * 1024 * 1024;
+
+/// Age of the estimate of what the path holds: the statistics it is made from are not fresher.
+const ESTIMATE_MAX_AGE: Duration = Duration::from_millis(10);
+
+/// Room in front of the data, for one header.
+pub(crate) const HEAD_ROOM: usize = HEADER_BYTES_MAX;
+
+/// Bytes of a buffer.
+pub(crate) const BUFFER_BYTES: usize = HEAD_ROOM + RECORD_BODY_BYTES_MAX;
+
+/// A bounded set of buffers, shared by clones.
+#[derive(Clone, Default)]
+pub(crate) struct BufferPool(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    /// A buffer came back, or it stopped.
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    free: Vec<Box<[u8]>>,
+    /// Buffers that exist, free or not.
+    made: usize,
+    /// Bytes in buffers that are out: all of one that is being filled, then what is in it.
+    out: u64,
+    /// Bytes that may be out, and when that was found.
+    allowed: Option<(u64, Instant)>,
+    /// Threads that wait for room: telling nobody would still be a system call.
+    waiting: usize,
+    stopped: bool,
+}
+
+impl State {
+    fn has_room(&self) -> bool {
+        let allowed = self.allowed.map_or(AHEAD_BYTES, |(bytes, _)| bytes);
+        self.out < allowed && (!self.free.is_empty() || self.made < BUFFERS_MAX)
+    }
+}
+
+impl Shared {
+    /// Makes room, and wakes one of those who wait for it.
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        let mut state = lock(&self.state);
+        change(&mut state);
+        let wake = state.waiting > 0 && state.has_room();
+        drop(state);
+        if wake {
+            self.changed.notify_one();
+        }
+    }
+}
+
+/// Bytes worth having out on one path: twice what it holds, without what only waits in queues along it, and [`AHEAD_BYTES`]. A
+/// window that still grows is never held back by it.
+fn worth(path: &ConnectionStats) -> u64 {
+    let (rtt, min_rtt) = (path.rtt.as_micros().max(1), path.min_rtt.as_micros());
+    let held = u128::from(path.congestion_window) * min_rtt.min(rtt) / rtt;
+    AHEAD_BYTES.saturating_add(u64::try_from(2 * held).unwrap_or(u64::MAX))
+}
+
+impl BufferPool {
+    /// A buffer of [`BUFFER_BYTES`] with unspecified content. Waits until there is one, and until the buffers that are out
+    /// hold less than twice what the `paths` do; `None` if it stopped.
+    pub(crate) fn take<Paths>(&self, paths: impl FnOnce() -> Paths) -> Option<Buffer>
+    where
+        Paths: IntoIterator<Item = ConnectionStats>,
+    {
+        let now = Instant::now();
+        let looked = lock(&self.0.state).allowed;
+        // Asked outside the lock: whoever tells may have buffers to give back.
+        let allowed = match looked {
+            Some((_, at)) if now - at < ESTIMATE_MAX_AGE => None,
+            _ => Some((paths().into_iter().map(|path| worth(&path)).sum(), now)),
+        };
+        let mut state = lock(&self.0.state);
+        state.allowed = allowed.or(state.allowed);
+        while !state.stopped && !state.has_room() {
+            state.waiting += 1;
+            state = self.0.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.waiting -= 1;
+        }
+        if state.stopped {
+            return None;
+        }
+        let bytes = state.free.pop().unwrap_or_else(|| {
+            state.made += 1;
+            vec![0; BUFFER_BYTES].into_boxed_slice()
+        });
+        state.out += BUFFER_BYTES as u64;
+        Some(Buffer { bytes, out: BUFFER_BYTES as u64, pool: self.clone() })
+    }
+
+    /// Frees whoever waits.
+    pub(crate) fn stop(&self) {
+        lock(&self.0.state).stopped = true;
+        self.0.changed.notify_all();
+    }
+}
+
+/// A buffer that returns to its pool.
+pub(crate) struct Buffer {
+    bytes: Box<[u8]>,
+    /// What it counts for in [`State::out`].
+    out: u64,
+    pool: BufferPool,
+}
+
+impl Buffer {
+    /// All of it.
+    pub(crate) fn bytes(&mut self) -> &mut [u8] {
+        &mut self.bytes
+    }
+
+    /// Hands `range` over; the buffer returns to the pool when the last of it is dropped.
+    pub(crate) fn freeze(mut self, range: Range<usize>) -> Bytes {
+        // A batch of small files may leave room for another.
+        self.pool.0.change(|state| state.out -= self.out - range.len() as u64);
+        self.out = range.len() as u64;
+        Bytes::from_owner(Frozen { buffer: self, range })
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        self.pool.0.change(|state| {
+            state.free.push(std::mem::take(&mut self.bytes));
+            state.out -= self.out;
+        });
+    }
+}
+
+struct Frozen {
+    buffer: Buffer,
+    range: Range<usize>,
+}
+
+impl AsRef<[u8]> for Frozen {
+    fn as_ref(&self) -> &[u8] {
+        &self.buffer.bytes[self.range.clone()]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(congestion_window: u64, min_rtt_ms: u64, rtt_ms: u64) -> ConnectionStats {
+        let (min_rtt, rtt) = (Duration::from_millis(min_rtt_ms), Duration::from_millis(rtt_ms));
+        ConnectionStats { congestion_window, min_rtt, rtt, ..ConnectionStats::default() }
+    }
+
+    fn long() -> ConnectionStats {
+        path(1 << 30, 100, 100)
+    }
+
+    /// Buffers that are given out at once.
+    fn at_once(path: ConnectionStats, fill: usize) -> usize {
+        let pool = BufferPool::default();
+        let mut frozen = Vec::new();
+        while {
+            let state = lock(&pool.0.state);
+            state.allowed.is_none() || state.has_room()
+        } {
+            frozen.push(pool.take(|| [path]).unwrap().freeze(0..fill));
+        }
+        frozen.len()
+    }
+
+    #[test]
+    fn a_buffer_comes_back_when_the_stream_lets_go_of_it() {
+        let pool = BufferPool::default();
+        let mut buffer = pool.take(|| [long()]).unwrap();
+        buffer.bytes()[HEAD_ROOM] = 7;
+        let bytes = buffer.freeze(HEAD_ROOM..HEAD_ROOM + 1);
+        assert_eq!(&bytes[..], [7]);
+        assert_eq!(lock(&pool.0.state).free.len(), 0);
+        assert_eq!(lock(&pool.0.state).out, 1);
+        drop(bytes);
+        assert_eq!(lock(&pool.0.state).free.len(), 1);
+        assert_eq!(lock(&pool.0.state).out, 0);
+    }
+
+    #[test]
+    fn as_much_is_out_as_the_path_is_long() {
+        let chunk = RECORD_BODY_BYTES_MAX;
+        let ahead = AHEAD_BYTES as usize;
+        assert_eq!(at_once(path(0, 0, 0), chunk), ahead / chunk);
+        // A window that only fills queues, as on loopback, does not count.
+        assert_eq!(at_once(path(16 << 20, 0, 5), chunk), ahead / chunk);
+        assert_eq!(at_once(path(4 << 20, 50, 50), chunk), (ahead + (8 << 20)) / chunk);
+        assert_eq!(at_once(long(), chunk), BUFFERS_MAX);
+        // Batches of small files that do not fill their buffer count for what is in them.
+        assert_eq!(at_once(path(4 << 20, 50, 50), chunk / 2), 2 * (ahead + (8 << 20)) / chunk);
+    }
+
+    #[test]
+    fn there_are_only_so_many_buffers_and_a_stop_frees_whoever_waits() {
+        let pool = BufferPool::default();
+        let all: Vec<Buffer> = (0..BUFFERS_MAX).map(|_| pool.take(|| [long()]).unwrap()).collect();
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| pool.take(|| [long()]).is_some());
+            drop(all);
+            assert!(waiting.join().unwrap());
+        });
+        let _all: Vec<Buffer> = (0..BUFFERS_MAX).map(|_| pool.take(|| [long()]).unwrap()).collect();
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| pool.take(|| [long()]).is_none());
+            pool.stop();
+            assert!(waiting.join().unwrap());
+        });
+    }
+}

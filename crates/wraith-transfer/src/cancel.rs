@@ -1,0 +1,120 @@
+//! Stops a transfer from another thread, without anybody looking at a flag: whoever waits subscribes to be woken.
+//!
+//! Invariant: each subscriber is called at most once, after [`Cancel::is_cancelled`] is true; one that subscribes after the
+//! cancellation is called at once. No lock is held during the call.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use crate::lock::lock;
+
+/// Stops a transfer from another thread: it ends at once with [`crate::TransferError::Cancelled`], keeping what has arrived.
+/// Clones are handles of the same cancellation.
+#[derive(Clone, Default)]
+pub struct Cancel(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    cancelled: AtomicBool,
+    subscribers: Mutex<Subscribers>,
+}
+
+#[derive(Default)]
+struct Subscribers {
+    next_id: u64,
+    waiting: Vec<(u64, Box<dyn FnOnce() + Send>)>,
+}
+
+impl Cancel {
+    /// Stops everything that was started with this. Calls the subscribers on this thread; does not wait for what they stop.
+    pub fn cancel(&self) {
+        let waiting = {
+            let mut subscribers = lock(&self.0.subscribers);
+            self.0.cancelled.store(true, Ordering::Release);
+            std::mem::take(&mut subscribers.waiting)
+        };
+        waiting.into_iter().for_each(|(_, act)| act());
+    }
+
+    /// True once cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.cancelled.load(Ordering::Acquire)
+    }
+
+    /// Calls `act` when this is cancelled, on the thread that cancels; now if it is cancelled already. `act` only signals: it
+    /// must not block. Dropping the subscription withdraws it.
+    #[must_use = "a subscription that is dropped is withdrawn"]
+    pub fn on_cancel(&self, act: impl FnOnce() + Send + 'static) -> CancelSubscription {
+        let mut subscribers = lock(&self.0.subscribers);
+        let id = subscribers.next_id;
+        subscribers.next_id += 1;
+        if self.is_cancelled() {
+            drop(subscribers);
+            act();
+        } else {
+            subscribers.waiting.push((id, Box::new(act)));
+        }
+        CancelSubscription { cancel: self.clone(), id }
+    }
+}
+
+impl fmt::Debug for Cancel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Cancel").field(&self.is_cancelled()).finish()
+    }
+}
+
+/// Subscribed to a [`Cancel`] until it is dropped.
+#[derive(Debug)]
+pub struct CancelSubscription {
+    cancel: Cancel,
+    id: u64,
+}
+
+impl Drop for CancelSubscription {
+    fn drop(&mut self) {
+        let withdrawn = {
+            let waiting = &mut lock(&self.cancel.0.subscribers).waiting;
+            let at = waiting.iter().position(|(id, _)| *id == self.id);
+            at.map(|at| waiting.swap_remove(at))
+        };
+        // Dropped without the lock: what it holds may subscribe or withdraw too.
+        drop(withdrawn);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::Ordering::Relaxed;
+
+    use super::*;
+
+    fn counted(cancel: &Cancel, calls: &Arc<AtomicUsize>) -> CancelSubscription {
+        let calls = Arc::clone(calls);
+        cancel.on_cancel(move || _ = calls.fetch_add(1, Relaxed))
+    }
+
+    #[test]
+    fn every_subscriber_is_called_once_also_one_that_comes_late() {
+        let (cancel, calls) = (Cancel::default(), Arc::default());
+        let _early = [counted(&cancel, &calls), counted(&cancel, &calls)];
+        assert_eq!(calls.load(Relaxed), 0);
+        cancel.clone().cancel();
+        assert_eq!(calls.load(Relaxed), 2);
+        cancel.cancel();
+        assert_eq!(calls.load(Relaxed), 2);
+        let _late = counted(&cancel, &calls);
+        assert_eq!(calls.load(Relaxed), 3);
+    }
+
+    #[test]
+    fn a_withdrawn_subscriber_is_not_called_and_is_not_kept() {
+        let (cancel, calls) = (Cancel::default(), Arc::default());
+        drop(counted(&cancel, &calls));
+        assert_eq!(Arc::strong_count(&calls), 1);
+        cancel.cancel();
+        assert_eq!(calls.load(Relaxed), 0);
+    }
+}

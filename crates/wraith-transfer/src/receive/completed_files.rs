@@ -1,0 +1,209 @@
+//! Which files of this transfer are completed, so that a resume knows them without reading them.
+//!
+//! A hidden file in the target directory holds one 16-byte mark for each completed file: a keyed hash of the entry, the
+//! name it got, and the identity of the file on disk (device, inode, size, mtime, ctime). Whoever changes the file changes
+//! its ctime, and the mark no longer fits. The key depends on the capability secret and the sender, so nobody else can make marks, and
+//! on the boot id, so after a crash of the machine marks count for nothing and files are compared by content instead.
+//! CompletedFiles are written in batches; those lost to a kill cost a comparison, never a transfer.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::sync::Mutex;
+
+use wraith_files::{Stamp, TargetDir};
+
+use crate::lock::lock;
+
+/// A file that is completed, as the state file names it.
+pub(crate) type CompletedMark = [u8; 16];
+
+/// CompletedFiles that are read back (32 MiB); beyond it, files are compared by content.
+const COMPLETED_MARKS_MAX: u64 = 2 * 1024 * 1024;
+
+/// CompletedFiles that may wait to be written.
+const PENDING_MAX: usize = 64;
+
+/// The completed files of one transfer in one target directory.
+#[derive(Debug)]
+pub(crate) struct CompletedFiles {
+    key: [u8; 32],
+    /// From earlier connections, sorted.
+    known: Vec<CompletedMark>,
+    target: TargetDir,
+    name: String,
+    out: Mutex<Out>,
+}
+
+#[derive(Debug)]
+struct Out {
+    file: File,
+    pending: Vec<CompletedMark>,
+}
+
+/// Why the state file could not be opened.
+#[derive(Debug)]
+pub(crate) enum CompletedFilesError {
+    /// Another process receives this transfer into this directory.
+    InUse,
+    /// They cannot be opened.
+    Disk(wraith_files::Error),
+    /// They cannot be read or locked.
+    Io(io::Error),
+}
+
+impl CompletedFiles {
+    /// Opens or creates the state file of `transfer_id` in `directory`, and locks them.
+    pub(crate) fn open(
+        target: &TargetDir,
+        transfer_id: &[u8; 16],
+        key: &[u8; 32],
+        boot_id: &[u8],
+    ) -> Result<Self, CompletedFilesError> {
+        let name: String = transfer_id.iter().map(|byte| format!("{byte:02x}")).collect();
+        let name = format!(".wraith-{name}.state");
+        let file = target.open_hidden(&name).map_err(CompletedFilesError::Disk)?;
+        file.try_lock().map_err(|error| match error {
+            std::fs::TryLockError::WouldBlock => CompletedFilesError::InUse,
+            std::fs::TryLockError::Error(error) => CompletedFilesError::Io(error),
+        })?;
+        let known = read_completed_marks(&file).map_err(CompletedFilesError::Io)?;
+        let key = wraith_crypto::kdf::derive("wraith/1 finished mark", &[key, boot_id].concat());
+        let target = target.clone();
+        Ok(Self { key, known, target, name, out: Mutex::new(Out { file, pending: Vec::new() }) })
+    }
+
+    /// The mark of manifest path `entry` finished as the file `identity` under the name `name`.
+    pub(crate) fn mark_of(&self, entry: &[u8], name: &[u8], identity: &Stamp) -> CompletedMark {
+        let mut hasher = blake3::Hasher::new_keyed(&self.key);
+        hasher.update(&(entry.len() as u64).to_be_bytes()).update(entry);
+        hasher.update(&(name.len() as u64).to_be_bytes()).update(name);
+        for n in [identity.dev, identity.ino, identity.size] {
+            hasher.update(&n.to_be_bytes());
+        }
+        for time in [identity.mtime, identity.ctime] {
+            hasher.update(&time.s.to_be_bytes()).update(&time.ns.to_be_bytes());
+        }
+        *hasher.finalize().as_bytes().first_chunk().expect("a hash has 32 bytes")
+    }
+
+    /// True if an earlier connection made this mark.
+    pub(crate) fn is_known(&self, mark: &CompletedMark) -> bool {
+        self.known.binary_search(mark).is_ok()
+    }
+
+    /// True if an earlier connection finished anything.
+    pub(crate) fn is_resumed(&self) -> bool {
+        !self.known.is_empty()
+    }
+
+    /// Adds a mark; `now` for a file that would be expensive to compare.
+    pub(crate) fn add(&self, mark: CompletedMark, now: bool) -> io::Result<()> {
+        let mut out = lock(&self.out);
+        out.pending.push(mark);
+        if now || out.pending.len() >= PENDING_MAX { out.write() } else { Ok(()) }
+    }
+
+    /// Writes what waits.
+    pub(crate) fn flush(&self) -> io::Result<()> {
+        lock(&self.out).write()
+    }
+
+    /// Writes what waits, and leaves no file behind that says nothing.
+    pub(crate) fn close(&self) {
+        // CompletedFiles that cannot be written cost a comparison.
+        let _ = self.flush();
+        let empty = lock(&self.out).file.metadata().is_ok_and(|meta| meta.len() == 0);
+        if empty {
+            self.remove();
+        }
+    }
+
+    /// The transfer is complete: the marks are not needed any more.
+    pub(crate) fn remove(&self) {
+        // A leftover costs 16 bytes a file and nothing else.
+        let _ = self.target.remove_hidden(&self.name);
+    }
+}
+
+impl Out {
+    fn write(&mut self) -> io::Result<()> {
+        let bytes = self.pending.concat();
+        self.pending.clear();
+        self.file.write_all(&bytes)
+    }
+}
+
+/// All whole marks in the file; a torn one at the end is cut off.
+fn read_completed_marks(file: &File) -> io::Result<Vec<CompletedMark>> {
+    let len = file.metadata()?.len();
+    let whole = len - len % 16;
+    if whole != len {
+        file.set_len(whole)?;
+    }
+    let mut bytes = Vec::new();
+    file.take(whole.min(16 * COMPLETED_MARKS_MAX)).read_to_end(&mut bytes)?;
+    let mut completed: Vec<CompletedMark> = bytes.as_chunks().0.to_vec();
+    completed.sort_unstable();
+    Ok(completed)
+}
+
+#[cfg(test)]
+mod tests {
+    use wraith_files::Mtime;
+
+    use super::*;
+
+    const IDENTITY: Stamp = Stamp {
+        dev: 1,
+        ino: 2,
+        size: 3,
+        mtime: Mtime { s: 4, ns: 5 },
+        ctime: Mtime { s: 6, ns: 7 },
+    };
+
+    fn open(dir: &std::path::Path, boot: &[u8]) -> Result<CompletedFiles, CompletedFilesError> {
+        CompletedFiles::open(&TargetDir::open(dir).unwrap(), &[1; 16], &[2; 32], boot)
+    }
+
+    #[test]
+    fn a_mark_is_known_after_a_crash_and_a_torn_one_is_ignored() {
+        let dir = tempfile::tempdir().unwrap();
+        let completed = open(dir.path(), b"boot").unwrap();
+        let mark = completed.mark_of(b"a/b", b"a/b", &IDENTITY);
+        assert!(!completed.is_known(&mark));
+        completed.add(mark, true).unwrap();
+        lock(&completed.out).file.write_all(b"torn").unwrap();
+        drop(completed);
+
+        let completed = open(dir.path(), b"boot").unwrap();
+        assert!(completed.is_known(&completed.mark_of(b"a/b", b"a/b", &IDENTITY)));
+        let touched = Stamp { ctime: Mtime { s: 6, ns: 8 }, ..IDENTITY };
+        assert!(!completed.is_known(&completed.mark_of(b"a/b", b"a/b", &touched)));
+        assert!(!completed.is_known(&completed.mark_of(b"a", b"a/b", &IDENTITY)));
+        completed.add(completed.mark_of(b"c", b"c", &IDENTITY), false).unwrap();
+        completed.flush().unwrap();
+        drop(completed);
+
+        let completed = open(dir.path(), b"boot").unwrap();
+        assert!(completed.is_known(&completed.mark_of(b"c", b"c", &IDENTITY)));
+        completed.remove();
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn after_a_restart_of_the_machine_marks_count_for_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let completed = open(dir.path(), b"boot 1").unwrap();
+        completed.add(completed.mark_of(b"a", b"a", &IDENTITY), true).unwrap();
+        drop(completed);
+        let completed = open(dir.path(), b"boot 2").unwrap();
+        assert!(!completed.is_known(&completed.mark_of(b"a", b"a", &IDENTITY)));
+    }
+
+    #[test]
+    fn two_receivers_do_not_share_a_target() {
+        let dir = tempfile::tempdir().unwrap();
+        let _first = open(dir.path(), b"boot").unwrap();
+        assert!(matches!(open(dir.path(), b"boot"), Err(CompletedFilesError::InUse)));
+    }
+}

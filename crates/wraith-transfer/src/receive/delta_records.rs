@@ -1,0 +1,110 @@
+//! Records of a file of which an old copy is here (SPEC §10.11): what the sender says about it, and the bytes that were asked
+//! for. What is made of them is in [`super::delta`]; a patched chunk is claimed like every other ([`Incoming::claim`]).
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use wraith_files::{Error, PartFile, chunk_cv, chunk_len};
+
+use super::Receiving;
+use super::incoming::{Carrier, Incoming};
+use crate::error::TransferError;
+
+/// Pieces of the file, from byte `at` on.
+pub(super) fn receive_sketch(
+    receiving: &Receiving<'_>,
+    file: &Arc<Incoming>,
+    at: u64,
+    body: &[&[u8]],
+) -> Result<(), TransferError> {
+    expect_delta(receiving, file)?;
+    let added = receiving.deltas.add_pieces(file, at, &body.concat());
+    added.map_err(|what| file.violation(receiving, what))
+}
+
+/// Chaining values of its chunks from `first` on.
+pub(super) fn receive_proofs(
+    receiving: &Receiving<'_>,
+    file: &Arc<Incoming>,
+    first: u64,
+    body: &[&[u8]],
+) -> Result<(), TransferError> {
+    expect_delta(receiving, file)?;
+    let added = receiving.deltas.add_proofs(file, first, &body.concat());
+    added.map_err(|what| file.violation(receiving, what))
+}
+
+fn expect_delta(receiving: &Receiving<'_>, file: &Incoming) -> Result<(), TransferError> {
+    if file.old().is_none() || file.has_ended() {
+        return Err(file.violation(receiving, "pieces that were not asked for"));
+    }
+    Ok(())
+}
+
+/// The bytes that were asked for of one chunk. True if the file is settled.
+pub(super) fn receive_patch(
+    receiving: &Receiving<'_>,
+    file: &Incoming,
+    index: u64,
+    body: &[&[u8]],
+) -> Result<bool, TransferError> {
+    let part = file.claim(receiving, index..index + 1, Carrier::Patch)?;
+    let Some((missing, cv)) = receiving.deltas.take(file.entry(), index) else {
+        return Err(file.violation(receiving, "bytes that were not asked for"));
+    };
+    let len: usize = body.iter().map(|slice| slice.len()).sum();
+    if len != missing.iter().map(|range| range.len()).sum() {
+        return Err(file.violation(receiving, "more or fewer bytes than were asked for"));
+    }
+    let disk = |error: Error| receiving.disk(&error);
+    let chunk_bytes = chunk_len(file.bytes(), index);
+    if len == chunk_bytes {
+        if chunk_cv(index, body) != cv {
+            return Err(file.mismatch(receiving));
+        }
+        part.write_chunk(index, body, cv).map_err(disk)?;
+    } else {
+        let chunk = patched(&part, index, chunk_bytes, &missing, body).map_err(disk)?;
+        if chunk_cv(index, &[&chunk]) != cv {
+            return Err(file.mismatch(receiving));
+        }
+        part.write_chunk(index, &[&chunk], cv).map_err(disk)?;
+    }
+    drop(part);
+    receiving.counts.bytes_moved.fetch_add(len as u64, Relaxed);
+    receiving.progress.add_bytes_of(file.entry(), chunk_bytes as u64);
+    file.written(receiving, 1)
+}
+
+/// The chunk as its known bytes lie in the part file, and the others are in `body`.
+fn patched(
+    part: &PartFile,
+    index: u64,
+    chunk_bytes: usize,
+    missing: &[Range<usize>],
+    body: &[&[u8]],
+) -> Result<Vec<u8>, Error> {
+    let mut chunk = vec![0; chunk_bytes];
+    part.read_unverified(index, &mut chunk)?;
+    fill_in(&mut chunk, missing, body);
+    Ok(chunk)
+}
+
+/// Puts the bytes of `body` where they are `missing` in `chunk`. Both have as many.
+fn fill_in(chunk: &mut [u8], missing: &[Range<usize>], body: &[&[u8]]) {
+    let mut slices = body.iter().copied().filter(|slice| !slice.is_empty());
+    let mut rest: &[u8] = &[];
+    for range in missing {
+        let mut gap = &mut chunk[range.clone()];
+        while !gap.is_empty() {
+            if rest.is_empty() {
+                rest = slices.next().expect("there are as many bytes as are missing");
+            }
+            let len = gap.len().min(rest.len());
+            let (now, later) = gap.split_at_mut(len);
+            now.copy_from_slice(&rest[..len]);
+            (gap, rest) = (later, &rest[len..]);
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! The beginning of a transfer at the receiver: Hello, Fetch, Offer, the user's answer, Accept (SPEC §10.2). Nothing in the target is touched
+//! before the user has accepted.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use wraith_files::{CommitOptions, TargetDir};
+use wraith_transport::RecvStream;
+
+use super::completed_files::{CompletedFiles, CompletedFilesError};
+use super::entries::Entries;
+use super::preview::{self, Conflicts, Proposal};
+use super::{Decision, ReceiveOptions};
+use crate::control::{ControlReader, ControlWriter};
+use crate::error::{Role, TransferError};
+use crate::events::Event;
+use crate::limits::{
+    DATA_STREAMS_MAX, NAME_BYTES_MAX, NEGOTIATION_TIMEOUT, OFFER_TIMEOUT, PREVIEW_TIME, VERSION,
+};
+use crate::message::{Accept, FEATURE_DELTA, Fetch, Hello, Message, Offer};
+use crate::session::Session;
+
+/// An offer that was accepted.
+pub(super) enum Negotiated {
+    Tree(Box<Tree>),
+    /// One stream of bytes, whose Accept is not sent yet.
+    Stream {
+        offer: Offer,
+        commit_options: CommitOptions,
+        control: (ControlReader, ControlWriter),
+    },
+}
+
+/// The streams after the Offer of a tree was accepted.
+pub(super) struct Tree {
+    /// Kept in any case, so that the stream is not stopped.
+    pub(super) reader: ControlReader,
+    pub(super) writer: ControlWriter,
+    pub(super) delta: bool,
+    pub(super) offer: Offer,
+    pub(super) target: TargetDir,
+    pub(super) conflicts: Conflicts,
+    pub(super) completed: CompletedFiles,
+    pub(super) manifest: Entries,
+    pub(super) data: Vec<RecvStream>,
+}
+
+/// Hello, Fetch, Offer, Accept.
+pub(super) fn negotiate(
+    session: &Session,
+    options: &mut ReceiveOptions<'_>,
+) -> Result<Negotiated, TransferError> {
+    let opened = session.wait(session.connection.open_stream());
+    let (send, recv) = opened.map_err(|reason| session.lost(&reason))?;
+    let (mut reader, mut writer) = (ControlReader::new(recv), ControlWriter::new(send));
+    let features = options.delta.then_some(FEATURE_DELTA);
+    writer.send(
+        session,
+        &Message::Hello(Hello { version: VERSION, role: Role::Receiver, features }),
+    )?;
+    writer.send(
+        session,
+        &Message::Fetch(Fetch {
+            secret: options.secret,
+            instance: options.instance,
+            stream: options.stream.is_output().then_some(true),
+        }),
+    )?;
+    let delta = match reader.next_within(session, NEGOTIATION_TIMEOUT)? {
+        Message::Hello(hello) if hello.role == Role::Sender && hello.version >= 1 => {
+            options.delta && hello.has(FEATURE_DELTA)
+        }
+        other => return Err(session.protocol(format!("{} instead of Hello", other.name()))),
+    };
+    let (peer, remote) = (session.connection.peer(), session.connection.remote());
+    options.progress.connected(remote.clone());
+    options.events.event(Event::Connected { peer, remote, instance: options.instance });
+    let offer = match reader.next_within(session, OFFER_TIMEOUT)? {
+        Message::Offer(offer) => check_offer(session, options, offer)?,
+        other => return Err(session.protocol(format!("{} instead of Offer", other.name()))),
+    };
+    session.log_offer(&offer);
+    options.events.event(Event::Offer(&offer));
+    if offer.stream == Some(true) {
+        let (conflicts, _) = propose(session, options, &offer)?;
+        let commit_options = CommitOptions { on_conflict: conflicts.otherwise, sync: options.sync };
+        return Ok(Negotiated::Stream { offer, commit_options, control: (reader, writer) });
+    }
+    if options.stream.is_output() {
+        return Err(TransferError::NoStream);
+    }
+    let (conflicts, ahead) = propose(session, options, &offer)?;
+    // The target is not touched before the user accepted.
+    let target = make_target(session, options)?;
+    let completed = open_completed_files(session, options, &target)?;
+    options.progress.start(&offer);
+    let parallel = wanted_connections(options);
+    writer.send(session, &Message::Accept(Accept { have: None, rate: options.rate, parallel }))?;
+    session.log_accept(completed.is_resumed());
+    options.events.event(Event::Accepted);
+    let manifest = match ahead {
+        Some(entries) => entries,
+        None => Entries::new(accept_stream(session)?, &offer),
+    };
+    let data: Result<_, _> = (0..offer.data_streams).map(|_| accept_stream(session)).collect();
+    let data = data?;
+    let tree = Tree { reader, writer, delta, offer, target, conflicts, completed, manifest, data };
+    Ok(Negotiated::Tree(Box::new(tree)))
+}
+
+/// ParallelConnections that the sender may open; none where the rate is limited.
+pub(super) fn wanted_connections(options: &ReceiveOptions<'_>) -> Option<u64> {
+    let most = options.parallel.most() as u64;
+    (most > 0 && options.rate.is_none()).then_some(most)
+}
+
+/// Puts the offer to the user, with the names if they are wished for. Returns the conflict policy, and the manifest as far
+/// as it was read.
+fn propose(
+    session: &Session,
+    options: &mut ReceiveOptions<'_>,
+    offer: &Offer,
+) -> Result<(Conflicts, Option<Entries>), TransferError> {
+    let (mut ahead, mut seen) = (None, None);
+    if options.preview && offer.stream != Some(true) {
+        let stream = session.wait_within(PREVIEW_TIME, session.connection.accept_stream());
+        let mut complete = false;
+        if let Some(stream) = stream {
+            let (_unused, stream) = stream.map_err(|reason| session.lost(&reason))?;
+            complete = preview::read_ahead(session, ahead.insert(Entries::new(stream, offer)))?;
+        }
+        // What is not there yet would be made; other errors are told when it is made.
+        let target = TargetDir::open(&options.target).ok();
+        let key = part_key(session, options);
+        let look = |entries| preview::preview(entries, complete, target.as_ref(), &key);
+        seen = Some(ahead.as_ref().map(look).unwrap_or_default());
+    }
+    let connection = &session.connection;
+    let (sender, remote) = (connection.peer(), connection.remote());
+    let proposal = Proposal { offer, sender, remote, preview: seen.as_ref(), connection };
+    let decision = (options.decide)(&proposal);
+    if matches!(decision, Decision::Accept | Decision::AcceptWith(_))
+        && let Some(reason) = connection.close_reason()
+    {
+        // Nobody is there any more: nothing is made for them.
+        return Err(session.lost(&reason));
+    }
+    match decision {
+        Decision::Accept => {
+            let otherwise = options.on_conflict;
+            Ok((Conflicts { otherwise, ..Conflicts::default() }, ahead))
+        }
+        Decision::AcceptWith(conflicts) => Ok((conflicts, ahead)),
+        Decision::Refuse(why) => Err(TransferError::Refused { why }),
+        Decision::Later => Err(TransferError::Later),
+    }
+}
+
+pub(super) fn make_target(
+    session: &Session,
+    options: &ReceiveOptions<'_>,
+) -> Result<TargetDir, TransferError> {
+    let shown = options.target.display();
+    std::fs::create_dir_all(&options.target)
+        .map_err(|error| session.disk(format!("cannot make the folder {shown}: {error}")))?;
+    TargetDir::open(&options.target).map_err(|error| session.disk(format!("{shown}: {error}")))
+}
+
+fn check_offer(
+    session: &Session,
+    options: &ReceiveOptions<'_>,
+    mut offer: Offer,
+) -> Result<Offer, TransferError> {
+    let sane = offer.transfer_id == crate::transfer_id(&options.secret)
+        && (1..=DATA_STREAMS_MAX).contains(&offer.data_streams)
+        && offer.name.len() <= NAME_BYTES_MAX;
+    if !sane {
+        return Err(session.protocol("an Offer that makes no sense"));
+    }
+    offer.name = crate::error::shown(&offer.name);
+    Ok(offer)
+}
+
+fn open_completed_files(
+    session: &Session,
+    options: &ReceiveOptions<'_>,
+    target: &TargetDir,
+) -> Result<CompletedFiles, TransferError> {
+    // Another sender's NodeId makes another key: it cannot claim files that this one has finished.
+    let key = part_key(session, options);
+    let id = crate::transfer_id(&options.secret);
+    CompletedFiles::open(target, &id, &key, &boot_id()).map_err(|error| match error {
+        CompletedFilesError::InUse => TransferError::Other {
+            what: format!(
+                "another wraith is already receiving this into {}. Wait for it, or choose another folder",
+                options.target.display()
+            ),
+        },
+        CompletedFilesError::Disk(error) => session.disk(format!("{}: {error}", options.target.display())),
+        CompletedFilesError::Io(error) => session.disk(format!("{}: {error}", options.target.display())),
+    })
+}
+
+/// Identifies the run of this machine. Where the system does not tell, something that never comes again, so that marks
+/// never count.
+fn boot_id() -> Vec<u8> {
+    std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_else(|_| {
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
+        since_epoch.unwrap_or_default().as_nanos().to_be_bytes().to_vec()
+    })
+}
+
+/// Binds what is left behind in the target to the secret and the sender.
+pub(super) fn part_key(session: &Session, options: &ReceiveOptions<'_>) -> [u8; 32] {
+    let material = [&options.secret[..], &session.connection.peer().0].concat();
+    wraith_crypto::kdf::derive("wraith/1 part key", &material)
+}
+
+pub(super) fn accept_stream(session: &Session) -> Result<RecvStream, TransferError> {
+    let accepted = session.wait_within(NEGOTIATION_TIMEOUT, session.connection.accept_stream());
+    let Some(accepted) = accepted else {
+        return Err(session.protocol("it does not open its streams"));
+    };
+    let (_unused, recv) = accepted.map_err(|reason| session.lost(&reason))?;
+    Ok(recv)
+}

@@ -1,0 +1,160 @@
+//! The files that are wanted and not settled: looked up by entry number by the data threads, bounded for the manifest.
+//!
+//! A file is in the table from just before its Want is sent until it is settled, so a record whose entry is not in it was
+//! never asked for, or came twice.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+use crate::limits::{OUTSTANDING_ENTRIES_MAX, OUTSTANDING_PATH_BYTES_MAX};
+use crate::lock::lock;
+
+/// What the table must know of a file.
+pub(crate) trait Outstanding {
+    /// Bytes of its path.
+    fn path_bytes(&self) -> usize;
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct OutstandingFiles<F> {
+    state: Mutex<State<F>>,
+    changed: Condvar,
+}
+
+#[derive(Debug)]
+struct State<F> {
+    files: HashMap<u32, Arc<F>>,
+    path_bytes: usize,
+    /// In `files`, or taken and not settled yet.
+    outstanding: usize,
+    manifest_ended: bool,
+    stopped: bool,
+}
+
+impl<F: Outstanding> OutstandingFiles<F> {
+    pub(crate) fn new() -> Self {
+        let state = State {
+            files: HashMap::new(),
+            path_bytes: 0,
+            outstanding: 0,
+            manifest_ended: false,
+            stopped: false,
+        };
+        Self { state: Mutex::new(state), changed: Condvar::new() }
+    }
+
+    /// Adds files.
+    pub(crate) fn insert(&self, files: impl IntoIterator<Item = (u32, Arc<F>)>) {
+        let mut state = lock(&self.state);
+        for (entry, file) in files {
+            state.path_bytes += file.path_bytes();
+            state.outstanding += 1;
+            state.files.insert(entry, file);
+        }
+    }
+
+    /// Waits until there is room for more. False if it stopped.
+    pub(crate) fn wait_for_room(&self) -> bool {
+        let mut state = lock(&self.state);
+        while !state.stopped
+            && (state.outstanding >= OUTSTANDING_ENTRIES_MAX
+                || state.path_bytes >= OUTSTANDING_PATH_BYTES_MAX)
+        {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        !state.stopped
+    }
+
+    /// The file with this number.
+    pub(crate) fn get(&self, entry: u32) -> Option<Arc<F>> {
+        lock(&self.state).files.get(&entry).cloned()
+    }
+
+    /// Takes a file out: no further record may name it. It stays outstanding until [`Self::settle`].
+    pub(crate) fn take(&self, entry: u32) -> Option<Arc<F>> {
+        let mut state = lock(&self.state);
+        let file = state.files.remove(&entry)?;
+        state.path_bytes -= file.path_bytes();
+        Some(file)
+    }
+
+    /// A file that was taken is done.
+    pub(crate) fn settle(&self) {
+        let mut state = lock(&self.state);
+        state.outstanding -= 1;
+        let quiet = state.outstanding > 0
+            && state.outstanding < OUTSTANDING_ENTRIES_MAX / 2
+            && state.path_bytes < OUTSTANDING_PATH_BYTES_MAX / 2;
+        drop(state);
+        // Nobody waits in between: the manifest waits for room at the top, the end for zero.
+        if !quiet {
+            self.changed.notify_all();
+        }
+    }
+
+    /// Nothing more will be inserted.
+    pub(crate) fn manifest_ended(&self) {
+        lock(&self.state).manifest_ended = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits until the manifest has ended and everything is settled. False if it stopped.
+    pub(crate) fn wait_until_settled(&self) -> bool {
+        let mut state = lock(&self.state);
+        while !(state.stopped || state.manifest_ended && state.outstanding == 0) {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        !state.stopped
+    }
+
+    /// True if the sender owes data.
+    pub(crate) fn is_due(&self) -> bool {
+        lock(&self.state).outstanding > 0
+    }
+
+    /// Frees everyone who waits.
+    pub(crate) fn stop(&self) {
+        lock(&self.state).stopped = true;
+        self.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl Outstanding for usize {
+        fn path_bytes(&self) -> usize {
+            *self
+        }
+    }
+
+    #[test]
+    fn a_file_can_be_taken_once_and_the_end_waits_until_it_is_settled() {
+        let table = OutstandingFiles::new();
+        table.insert([(7, Arc::new(3))]);
+        assert!(table.get(7).is_some() && table.get(8).is_none());
+        assert!(table.take(7).is_some());
+        assert!(table.take(7).is_none() && table.get(7).is_none());
+        assert!(table.is_due());
+        std::thread::scope(|scope| {
+            let end = scope.spawn(|| table.wait_until_settled());
+            table.manifest_ended();
+            table.settle();
+            assert!(end.join().unwrap());
+        });
+    }
+
+    #[test]
+    fn long_names_fill_the_table_too() {
+        let table = OutstandingFiles::new();
+        table.insert([(0, Arc::new(OUTSTANDING_PATH_BYTES_MAX))]);
+        std::thread::scope(|scope| {
+            let room = scope.spawn(|| table.wait_for_room());
+            table.take(0);
+            table.settle();
+            assert!(room.join().unwrap());
+        });
+    }
+}

@@ -1,0 +1,71 @@
+//! The receiver's side of parallel connections: dials where the sender says, and reads what comes.
+
+use std::thread::Scope;
+
+use wraith_transport::{Connection, RecvStream};
+
+use super::{Receiving, data};
+use crate::control::ControlReader;
+use crate::error::TransferError;
+use crate::limits::PARALLEL_TIMEOUT;
+use crate::message::Message;
+use crate::parallel::ParallelConnections;
+
+/// Waits for the sender's word on parallel connections and makes them. Ends with the transfer if it never says one.
+pub(super) fn join<'scope, 'env>(
+    scope: &'scope Scope<'scope, 'env>,
+    receiving: &'scope Receiving<'_>,
+    mut reader: ControlReader,
+    parallel: &'scope ParallelConnections,
+) -> Result<(), TransferError> {
+    let session = receiving.session;
+    let ports = match reader.next(session)? {
+        Message::ParallelPorts(offered) => offered.ports,
+        other => return Err(session.protocol(format!("an unexpected {}", other.name()))),
+    };
+    if ports.len() > parallel.most() {
+        return Err(session.protocol("more connections than were asked for"));
+    }
+    for port in ports {
+        scope.spawn(move || {
+            session.run_or_fail(|| match dial(receiving, parallel, port)? {
+                Some(stream) => data::receive(receiving, stream),
+                None => Ok(()),
+            });
+        });
+    }
+    // What follows on this stream is not for us, and it ends with the connection.
+    let _ = reader.next(session);
+    Ok(())
+}
+
+/// One further connection, and the data stream on it; None if it does not come about.
+fn dial(
+    receiving: &Receiving<'_>,
+    parallel: &ParallelConnections,
+    port: u16,
+) -> Result<Option<RecvStream>, TransferError> {
+    let session = receiving.session;
+    // The path is one that the sender has shown to be its own; a scope (of a link-local address) is kept.
+    let Some(mut remote) = session.connection.remote().ip() else { return Ok(None) };
+    remote.set_port(port);
+    let Ok(endpoint) = parallel.bind() else { return Ok(None) };
+    let dialled = endpoint.connect([remote], session.connection.peer());
+    let Some(Ok(connection)) = session.wait_meanwhile(PARALLEL_TIMEOUT, dialled) else {
+        return Ok(None);
+    };
+    let stream = accept_stream(receiving, &connection);
+    Ok(stream.filter(|_| session.add_connection(endpoint, connection)))
+}
+
+fn accept_stream(receiving: &Receiving<'_>, connection: &Connection) -> Option<RecvStream> {
+    let accepted = receiving.session.wait_meanwhile(PARALLEL_TIMEOUT, connection.accept_stream());
+    match accepted {
+        Some(Ok((_unused, stream))) => Some(stream),
+        // It stood too late for the sender. Nothing was sent on it.
+        Some(Err(_)) | None => {
+            connection.close(crate::close::DONE, "");
+            None
+        }
+    }
+}

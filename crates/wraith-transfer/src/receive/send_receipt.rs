@@ -1,0 +1,74 @@
+//! The end of a transfer at the receiver: the receipt, and the sender's goodbye (SPEC §10.7).
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use wraith_core::CloseReason;
+use wraith_transport::block_on_timeout;
+
+use super::{ReceiveOptions, Receiving};
+use crate::control::ControlWriter;
+use crate::error::{TransferError, close};
+use crate::limits::RECEIPT_TIMEOUT;
+use crate::lock::lock;
+use crate::message::{Message, Offer};
+use crate::receipt::Receipt;
+use crate::session::Session;
+
+/// Signs and sends the receipt and waits for the sender to close. Everything is on disk by now: a sender that vanishes
+/// here leaves the receipt unconfirmed and nothing else.
+pub(super) fn send_receipt(
+    receiving: &Receiving<'_>,
+    options: &ReceiveOptions<'_>,
+    writer: &mut ControlWriter,
+) -> Result<(Receipt, bool), TransferError> {
+    let (session, counts) = (receiving.session, &receiving.counts);
+    let receipt = Receipt {
+        manifest: *receiving.manifest_hash.get().expect("the manifest ended, so its hash is known"),
+        contents: lock(&receiving.contents).digest(),
+        verified: counts.moved.load(Relaxed) + counts.identical.load(Relaxed),
+        kept: counts.kept.load(Relaxed) + counts.skipped.load(Relaxed),
+        failed: counts.failed.load(Relaxed),
+        bytes: counts.bytes_verified.load(Relaxed),
+        ..unsigned(receiving.offer)
+    };
+    conclude(session, options, writer, receipt)
+}
+
+/// A receipt of now for `offer`, of nothing yet.
+pub(super) fn unsigned(offer: &Offer) -> Receipt {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
+    Receipt {
+        transfer_id: offer.transfer_id,
+        manifest: [0; 32],
+        contents: [0; 32],
+        verified: 0,
+        kept: 0,
+        failed: 0,
+        bytes: 0,
+        unix_seconds: since_epoch.map_or(0, |elapsed| elapsed.as_secs()),
+        signature: [0; 64],
+    }
+}
+
+/// Signs and sends `receipt`, and waits for the sender's goodbye.
+pub(super) fn conclude(
+    session: &Session,
+    options: &ReceiveOptions<'_>,
+    writer: &mut ControlWriter,
+    receipt: Receipt,
+) -> Result<(Receipt, bool), TransferError> {
+    let receipt = receipt.signed(&options.identity);
+    // From here on a broken stream is the sender's goodbye.
+    session.complete();
+    // A connection that is lost now leaves the receipt unconfirmed; closed() tells.
+    let _ = writer.send(session, &Message::Receipt(receipt.to_body()));
+    let closed = block_on_timeout(session.connection.closed(), RECEIPT_TIMEOUT);
+    let confirmed = match closed {
+        Some(CloseReason::Peer { code: close::DONE, .. }) => true,
+        Some(reason @ CloseReason::Peer { .. }) => return Err(session.lost(&reason)),
+        _ => false,
+    };
+    session.connection.close(close::DONE, "");
+    Ok((receipt, confirmed))
+}

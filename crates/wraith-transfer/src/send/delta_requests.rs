@@ -1,0 +1,138 @@
+//! What receivers ask about files they have old copies of, on its way from the control stream to the worker that has the
+//! file. A worker with such a file waits here; it is the only place where a worker waits for the receiver's word.
+//!
+//! Bounded: a file has [`DELTA_REQUESTS_WAITING_MAX`] messages waiting at most, beyond which the control stream is not read.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Condvar, Mutex, PoisonError};
+
+use crate::limits::DELTA_REQUESTS_WAITING_MAX;
+use crate::lock::lock;
+use crate::message::{Lack, Refine};
+
+/// A message about one file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum DeltaRequest {
+    Refine(Refine),
+    Lack(Lack),
+}
+
+impl DeltaRequest {
+    fn entry(&self) -> u64 {
+        match self {
+            Self::Refine(refine) => refine.entry,
+            Self::Lack(lack) => lack.entry,
+        }
+    }
+}
+
+/// The messages that wait, by file.
+#[derive(Debug, Default)]
+pub(crate) struct DeltaRequests {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    waiting: HashMap<u64, VecDeque<DeltaRequest>>,
+    stopped: bool,
+}
+
+impl DeltaRequests {
+    /// From now on messages about this file are kept.
+    pub(crate) fn open(&self, entry: u32) {
+        lock(&self.state).waiting.insert(entry.into(), VecDeque::new());
+    }
+
+    /// The file is done; what is still asked about it is of no interest.
+    pub(crate) fn close(&self, entry: u32) {
+        lock(&self.state).waiting.remove(&entry.into());
+        self.changed.notify_all();
+    }
+
+    /// Brings a message to its worker. One about a file that no worker has is dropped: the worker may have given up, and
+    /// has told the receiver so.
+    pub(crate) fn deliver(&self, ask: DeltaRequest) {
+        let entry = ask.entry();
+        let mut state = lock(&self.state);
+        while !state.stopped
+            && state
+                .waiting
+                .get(&entry)
+                .is_some_and(|waiting| waiting.len() >= DELTA_REQUESTS_WAITING_MAX)
+        {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        if let Some(waiting) = state.waiting.get_mut(&entry) {
+            waiting.push_back(ask);
+            drop(state);
+            self.changed.notify_all();
+        }
+    }
+
+    /// The next message about this file. `None` if it stopped.
+    pub(crate) fn next(&self, entry: u32) -> Option<DeltaRequest> {
+        let mut state = lock(&self.state);
+        loop {
+            if state.stopped {
+                return None;
+            }
+            let ask = state.waiting.get_mut(&entry.into())?.pop_front();
+            if ask.is_some() {
+                drop(state);
+                self.changed.notify_all();
+                return ask;
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Frees whoever waits.
+    pub(crate) fn stop(&self) {
+        lock(&self.state).stopped = true;
+        self.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lack(entry: u64, upto: u64) -> DeltaRequest {
+        DeltaRequest::Lack(Lack { entry, upto, spans: Vec::new() })
+    }
+
+    #[test]
+    fn messages_reach_the_worker_that_has_the_file_and_nobody_else() {
+        let asks = DeltaRequests::default();
+        asks.open(7);
+        asks.deliver(lack(8, 1));
+        asks.deliver(lack(7, 2));
+        asks.deliver(lack(7, 3));
+        assert_eq!(asks.next(7), Some(lack(7, 2)));
+        assert_eq!(asks.next(7), Some(lack(7, 3)));
+        asks.close(7);
+        asks.deliver(lack(7, 4));
+        assert_eq!(asks.next(7), None);
+    }
+
+    #[test]
+    fn a_receiver_that_asks_faster_than_it_is_answered_has_to_wait() {
+        let asks = DeltaRequests::default();
+        asks.open(7);
+        let all = DELTA_REQUESTS_WAITING_MAX as u64 * 3;
+        std::thread::scope(|scope| {
+            scope.spawn(|| (0..all).for_each(|n| asks.deliver(lack(7, n))));
+            for n in 0..all {
+                assert_eq!(asks.next(7), Some(lack(7, n)));
+                assert!(lock(&asks.state).waiting[&7].len() <= DELTA_REQUESTS_WAITING_MAX);
+            }
+        });
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| asks.next(7));
+            asks.stop();
+            assert_eq!(waiting.join().unwrap(), None);
+        });
+    }
+}

@@ -1,0 +1,124 @@
+//! The beginning of a transfer at the sender: Hello, Fetch, Offer (SPEC §10.2). Nothing is said about the files before the receiver
+//! has named the secret.
+
+use wraith_files::WalkSummary;
+
+use super::source::StreamSource;
+use super::{SendOptions, WORKERS};
+use crate::control::{ControlReader, ControlWriter};
+use crate::error::{Role, TransferError};
+use crate::events::Event;
+use crate::limits::{NAME_BYTES_MAX, NEGOTIATION_TIMEOUT, VERSION};
+use crate::message::{FEATURE_DELTA, Fetch, Hello, Message, Offer};
+use crate::session::Session;
+
+/// The control stream after Fetch and Offer.
+pub(super) struct Negotiated {
+    pub(super) reader: ControlReader,
+    /// Kept in any case, so that the stream is not reset.
+    pub(super) writer: ControlWriter,
+    pub(super) offer: Offer,
+    /// What is sent, if it is one stream.
+    pub(super) source: Option<StreamSource>,
+}
+
+/// Hello, Fetch, Offer.
+pub(super) fn negotiate(
+    session: &Session,
+    options: &SendOptions,
+) -> Result<Negotiated, TransferError> {
+    let accepted = session.wait_within(NEGOTIATION_TIMEOUT, session.connection.accept_stream());
+    let Some(accepted) = accepted else {
+        return Err(TransferError::NetworkLost { why: "the receiver said nothing".into() });
+    };
+    let (send, recv) = accepted.map_err(|reason| session.lost(&reason))?;
+    let (mut reader, mut writer) = (ControlReader::new(recv), ControlWriter::new(send));
+    match reader.next_within(session, NEGOTIATION_TIMEOUT)? {
+        Message::Hello(hello) if hello.role == Role::Receiver && hello.version >= 1 => {}
+        other => return Err(session.protocol(format!("{} instead of Hello", other.name()))),
+    }
+    let Fetch { instance, stream, .. } = match reader.next_within(session, NEGOTIATION_TIMEOUT)? {
+        Message::Fetch(fetch) if is_equal(&fetch.secret, &options.secret) => fetch,
+        Message::Fetch(_) => return Err(TransferError::WrongSecret),
+        other => return Err(session.protocol(format!("{} instead of Fetch", other.name()))),
+    };
+    let features = options.delta.then_some(FEATURE_DELTA);
+    writer
+        .send(session, &Message::Hello(Hello { version: VERSION, role: Role::Sender, features }))?;
+    let (peer, remote) = (session.connection.peer(), session.connection.remote());
+    options.progress.connected(remote.clone());
+    options.events.event(Event::Connected { peer, remote, instance });
+    let source = match &options.stream {
+        None if stream == Some(true) => only_file(options)?,
+        source => source.clone(),
+    };
+    let offer = match &source {
+        Some(source) => stream_offer(options, source),
+        None => offer(options)?,
+    };
+    options.progress.start(&offer);
+    writer.send(session, &Message::Offer(offer.clone()))?;
+    session.log_offer(&offer);
+    options.events.event(Event::Offer(&offer));
+    Ok(Negotiated { reader, writer, offer, source })
+}
+
+/// Constant time, so that a secret cannot be guessed byte by byte.
+fn is_equal(a: &[u8; 16], b: &[u8; 16]) -> bool {
+    blake3::Hash::from_bytes(wraith_crypto::kdf::derive("wraith/1 secret comparison", a))
+        == blake3::Hash::from_bytes(wraith_crypto::kdf::derive("wraith/1 secret comparison", b))
+}
+
+fn offer(options: &SendOptions) -> Result<Offer, TransferError> {
+    let summary = options.survey()?;
+    let first =
+        options.paths.first().and_then(|path| wraith_files::root_name(path)).unwrap_or_default();
+    let mut name = first;
+    while name.len() > NAME_BYTES_MAX {
+        name.pop();
+    }
+    Ok(Offer {
+        transfer_id: crate::transfer_id(&options.secret),
+        name,
+        files: summary.files,
+        dirs: summary.dirs,
+        links: summary.symlinks,
+        bytes: summary.bytes,
+        largest: summary.largest,
+        data_streams: WORKERS,
+        stream: None,
+        left_out: Some(summary.skipped).filter(|&count| count > 0),
+    })
+}
+
+fn stream_offer(options: &SendOptions, source: &StreamSource) -> Offer {
+    let WalkSummary { files, bytes, largest, .. } = summary_of(source);
+    Offer {
+        transfer_id: crate::transfer_id(&options.secret),
+        name: source.offered_name().to_owned(),
+        files,
+        bytes,
+        largest,
+        data_streams: 1,
+        stream: Some(true),
+        ..Offer::default()
+    }
+}
+
+/// What is offered of a stream.
+pub(super) fn summary_of(source: &StreamSource) -> WalkSummary {
+    let bytes = source.size().unwrap_or(0);
+    WalkSummary { files: 1, bytes, largest: bytes, ..WalkSummary::default() }
+}
+
+/// The one file that is offered, as a stream; None if it is not one file.
+fn only_file(options: &SendOptions) -> Result<Option<StreamSource>, TransferError> {
+    let [path] = options.paths.as_slice() else { return Ok(None) };
+    if !path.symlink_metadata().is_ok_and(|meta| meta.is_file()) {
+        return Ok(None);
+    }
+    StreamSource::of_file(path).map(Some).map_err(|error| TransferError::Disk {
+        role: Role::Sender,
+        what: format!("cannot read {}: {error}", path.display()),
+    })
+}

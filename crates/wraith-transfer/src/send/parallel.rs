@@ -1,0 +1,139 @@
+//! The sender's side of parallel connections: says where they may come, waits for them, and lets a worker write to each.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::thread::Scope;
+use std::time::{Duration, Instant};
+
+use wraith_transport::Endpoint;
+
+use super::{Sending, open_on, worker};
+use crate::control::ControlWriter;
+use crate::error::TransferError;
+use crate::limits::{PARALLEL_BYTES_MIN, PARALLEL_RATE, PARALLEL_RTT_MAX, PARALLEL_TIMEOUT};
+use crate::lock::lock;
+use crate::message::{Message, ParallelPorts};
+use crate::stream_kind::StreamKind;
+
+/// The rate of the first connection is measured over at least this time.
+const RATE_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Whether the transfer is worth further connections: measured by the workers as they write, while somebody waits to know.
+#[derive(Default)]
+pub(super) struct Demand {
+    is_awaited: AtomicBool,
+    state: Mutex<DemandState>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct DemandState {
+    /// Begin of the current measurement, and the bytes that had moved then.
+    since: Option<(Instant, u64)>,
+    is_worth: bool,
+    stopped: bool,
+}
+
+impl Demand {
+    /// Waits until it is worth it. False if the transfer ends before.
+    fn wait(&self) -> bool {
+        let mut state = lock(&self.state);
+        self.is_awaited.store(true, Relaxed);
+        while !state.is_worth && !state.stopped {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        self.is_awaited.store(false, Relaxed);
+        !state.stopped
+    }
+
+    /// Called by a worker that has written something.
+    pub(super) fn measure(&self, sending: &Sending<'_>) {
+        if !self.is_awaited.load(Relaxed) {
+            return;
+        }
+        let (now, moved) = (Instant::now(), sending.session.bytes_moved());
+        let mut state = lock(&self.state);
+        let Some((since, before)) = state.since else {
+            state.since = Some((now, moved));
+            return;
+        };
+        let elapsed = now.saturating_duration_since(since);
+        if elapsed < RATE_INTERVAL {
+            return;
+        }
+        state.since = Some((now, moved));
+        if is_worth(sending, moved.saturating_sub(before), elapsed) {
+            state.is_worth = true;
+            self.changed.notify_all();
+        }
+    }
+
+    /// Frees whoever waits.
+    pub(super) fn stop(&self) {
+        lock(&self.state).stopped = true;
+        self.changed.notify_all();
+    }
+}
+
+fn is_worth(sending: &Sending<'_>, moved: u64, elapsed: Duration) -> bool {
+    let progress = &sending.options.progress;
+    let enough = u128::from(PARALLEL_RATE) * elapsed.as_micros() / 1_000_000;
+    let left = progress.bytes_total().saturating_sub(progress.bytes());
+    u128::from(moved) >= enough
+        && left >= PARALLEL_BYTES_MIN
+        && sending.session.connection.stats().min_rtt <= PARALLEL_RTT_MAX
+}
+
+/// How many parallel connections both sides want.
+pub(super) fn agreed(sending: &Sending<'_>, theirs: Option<u64>) -> usize {
+    let theirs = usize::try_from(theirs.unwrap_or(0)).unwrap_or(usize::MAX);
+    if sending.options.rate.is_limited() { 0 } else { sending.options.parallel.most().min(theirs) }
+}
+
+/// Opens `count` parallel connections when they are worth it. Ends when they stand or do not come about; the workers go on.
+pub(super) fn open<'scope, 'env>(
+    scope: &'scope Scope<'scope, 'env>,
+    sending: &'scope Sending<'_>,
+    writer: &'scope Mutex<ControlWriter>,
+    count: usize,
+) -> Result<(), TransferError> {
+    let session = sending.session;
+    if !sending.options.parallel.is_at_once() && !sending.demand.wait() {
+        return Ok(());
+    }
+    let endpoints: Vec<Endpoint> =
+        (0..count).map_while(|_| sending.options.parallel.bind().ok()).collect();
+    if endpoints.is_empty() {
+        return Ok(());
+    }
+    let only = HashSet::from([session.connection.peer()]);
+    for endpoint in &endpoints {
+        endpoint.admit_only(Some(only.clone()));
+    }
+    let ports = endpoints.iter().map(|endpoint| endpoint.local_addr().port()).collect();
+    lock(writer).send(session, &Message::ParallelPorts(ParallelPorts { ports }))?;
+    for endpoint in endpoints {
+        scope.spawn(move || session.run_or_fail(|| serve(sending, endpoint)));
+    }
+    Ok(())
+}
+
+/// Waits for the receiver on one parallel connection and works on it.
+fn serve(sending: &Sending<'_>, endpoint: Endpoint) -> Result<(), TransferError> {
+    let session = sending.session;
+    let Some(Some(connection)) = session.wait_meanwhile(PARALLEL_TIMEOUT, endpoint.accept()) else {
+        return Ok(());
+    };
+    // One is enough.
+    endpoint.admit_only(Some(HashSet::new()));
+    if connection.peer() != session.connection.peer() {
+        return Ok(());
+    }
+    let stream = open_on(session, &connection, StreamKind::Data)?;
+    sending.options.rate.apply_to(&connection);
+    if !session.add_connection(endpoint, connection) {
+        return Ok(());
+    }
+    worker::help(sending, stream)
+}

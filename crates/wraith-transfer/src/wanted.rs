@@ -1,0 +1,240 @@
+//! What a receiver wants of the files of a manifest, and how Want messages say it (SPEC §10.5): one type for both sides, with its
+//! writer and its reader.
+
+use std::ops::Range;
+
+use wraith_files::{IntervalSet, Root};
+
+use crate::limits::{WANT_ENTRIES_MAX, WANT_RANGES_MAX};
+use crate::message::{Compare, Part, Span, Want};
+
+/// How much of a file is wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// All of it.
+    Whole,
+    /// These chunks, and the root of all of it; the receiver has the others.
+    Chunks(IntervalSet),
+    /// All of it, unless it has this root: the receiver has such a file.
+    Unless(Root),
+}
+
+/// The receiver's side: collects decisions in entry order until they are worth a message.
+#[derive(Debug, Default)]
+pub(crate) struct WantWriter {
+    want: Want,
+    spans: usize,
+    entries: usize,
+}
+
+impl WantWriter {
+    /// `entry` is not wanted.
+    pub(crate) fn pass(&mut self, entry: u32) {
+        self.want.upto = u64::from(entry) + 1;
+        self.entries += 1;
+    }
+
+    /// `entry` is wanted; chunks as at most [`WANT_RANGES_MAX`] / 2 ranges ([`coarse`]). With `delta` the receiver has an old copy
+    /// of it.
+    pub(crate) fn add(&mut self, entry: u32, wanted: &Wanted, delta: bool) {
+        self.pass(entry);
+        let entry = u64::from(entry);
+        match wanted {
+            Wanted::Whole => match self.want.whole.last_mut() {
+                Some(last) if last.first + last.count == entry => last.count += 1,
+                _ => {
+                    self.want.whole.push(Span { first: entry, count: 1 });
+                    self.spans += 1;
+                }
+            },
+            Wanted::Chunks(chunks) => {
+                let chunks: Vec<Span> = chunks.iter().map(Span::of).collect();
+                self.spans += chunks.len() + 1;
+                self.want.parts.push(Part { entry, chunks });
+            }
+            Wanted::Unless(root) => {
+                self.spans += 1;
+                self.want.compare.push(Compare { entry, root: *root });
+            }
+        }
+        if delta {
+            self.want.delta.push(entry);
+        }
+    }
+
+    /// True if it should be sent now, even if there is more to decide.
+    pub(crate) fn is_full(&self) -> bool {
+        self.entries >= WANT_ENTRIES_MAX || self.spans >= WANT_RANGES_MAX / 2
+    }
+
+    /// What was decided since the last call, if anything.
+    pub(crate) fn take(&mut self) -> Option<Want> {
+        if self.entries == 0 {
+            return None;
+        }
+        let upto = self.want.upto;
+        let want = std::mem::replace(&mut self.want, Want { upto, ..Want::default() });
+        (self.spans, self.entries) = (0, 0);
+        Some(want)
+    }
+}
+
+/// `missing` with its smallest gaps filled until it has at most half of [`WANT_RANGES_MAX`] ranges. Only a part file torn
+/// into thousands of pieces has so many; a few chunks are then fetched again.
+pub(crate) fn coarse(missing: IntervalSet) -> IntervalSet {
+    coarse_to(missing, WANT_RANGES_MAX / 2)
+}
+
+fn coarse_to(mut missing: IntervalSet, ranges_max: usize) -> IntervalSet {
+    let excess = missing.range_count().saturating_sub(ranges_max);
+    if excess == 0 {
+        return missing;
+    }
+    let ranges: Vec<_> = missing.iter().collect();
+    let mut gaps: Vec<_> = ranges.windows(2).map(|pair| pair[0].end..pair[1].start).collect();
+    gaps.sort_by_key(|gap| gap.end - gap.start);
+    gaps.truncate(excess);
+    gaps.into_iter().for_each(|gap| missing.insert(gap));
+    missing
+}
+
+/// The sender's side: the entries that a Want names, taken in ascending order from its lists.
+pub(crate) struct WantReader<'a> {
+    whole: std::slice::Iter<'a, Span>,
+    /// What is left of the current span of `whole`.
+    current: Range<u64>,
+    want: &'a Want,
+    part: usize,
+    compare: usize,
+    delta: usize,
+}
+
+impl<'a> WantReader<'a> {
+    pub(crate) fn new(want: &'a Want) -> Result<Self, &'static str> {
+        let whole = want.whole.iter();
+        let mut reader = Self { whole, current: 0..0, want, part: 0, compare: 0, delta: 0 };
+        reader.next_span()?;
+        Ok(reader)
+    }
+
+    fn next_span(&mut self) -> Result<(), &'static str> {
+        if let Some(span) = self.whole.next() {
+            self.current = span.range().ok_or(NO_SPAN)?;
+        }
+        Ok(())
+    }
+
+    /// What is wanted of `entry`, if it is named, and whether the receiver has an old copy of it. An error says how it breaks
+    /// SPEC §10.5.
+    pub(crate) fn take(&mut self, entry: u64) -> Result<Option<(Wanted, bool)>, &'static str> {
+        let mut wanted = None;
+        if self.current.start == entry && !self.current.is_empty() {
+            self.current.start += 1;
+            if self.current.is_empty() {
+                self.next_span()?;
+            }
+            wanted = Some(Wanted::Whole);
+        }
+        if let Some(part) = self.want.parts.get(self.part).filter(|part| part.entry == entry) {
+            self.part += 1;
+            let chunks = ascending(&part.chunks)?;
+            if wanted.replace(Wanted::Chunks(chunks)).is_some() {
+                return Err("it wants an entry twice");
+            }
+        }
+        if let Some(compare) = self.want.compare.get(self.compare).filter(|c| c.entry == entry) {
+            self.compare += 1;
+            if wanted.replace(Wanted::Unless(compare.root)).is_some() {
+                return Err("it wants an entry twice");
+            }
+        }
+        let delta = self.want.delta.get(self.delta) == Some(&entry);
+        self.delta += usize::from(delta);
+        match wanted {
+            None if delta => Err("it has a copy of what it does not want"),
+            wanted => Ok(wanted.map(|wanted| (wanted, delta))),
+        }
+    }
+
+    /// True if every entry that is named was taken.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.current.is_empty()
+            && self.whole.len() == 0
+            && self.part == self.want.parts.len()
+            && self.compare == self.want.compare.len()
+            && self.delta == self.want.delta.len()
+    }
+}
+
+const NO_SPAN: &str = "it sends an empty or endless span";
+
+/// Spans as a set; refused unless they ascend and do not overlap.
+fn ascending(spans: &[Span]) -> Result<IntervalSet, &'static str> {
+    let mut set = IntervalSet::new();
+    let mut end = 0;
+    for span in spans {
+        let range = span.range().ok_or(NO_SPAN)?;
+        if range.start < end {
+            return Err("it wants chunks twice or out of order");
+        }
+        end = range.end;
+        set.insert(range);
+    }
+    Ok(set)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_share_a_span_and_nothing_is_said_twice() {
+        let mut writer = WantWriter::default();
+        assert_eq!(writer.take(), None);
+        writer.add(0, &Wanted::Whole, false);
+        writer.add(1, &Wanted::Whole, false);
+        writer.pass(2);
+        writer.add(3, &Wanted::Whole, false);
+        writer.add(4, &Wanted::Unless([1; 32]), true);
+        let want = writer.take().unwrap();
+        assert_eq!(want.upto, 5);
+        assert_eq!(want.whole, [Span { first: 0, count: 2 }, Span { first: 3, count: 1 }]);
+        assert_eq!(want.compare, [Compare { entry: 4, root: [1; 32] }]);
+        assert_eq!(want.delta, [4]);
+        assert_eq!(writer.take(), None);
+    }
+
+    #[test]
+    fn what_one_side_writes_the_other_reads() {
+        let chunks = [1..3, 7..8].into_iter().collect();
+        let all = [
+            Some((Wanted::Whole, false)),
+            None,
+            Some((Wanted::Whole, true)),
+            Some((Wanted::Chunks(chunks), true)),
+            Some((Wanted::Chunks(IntervalSet::new()), false)),
+            Some((Wanted::Unless([5; 32]), false)),
+            Some((Wanted::Unless([6; 32]), true)),
+        ];
+        let mut writer = WantWriter::default();
+        for (entry, wanted) in (0..).zip(&all) {
+            match wanted {
+                Some((wanted, delta)) => writer.add(entry, wanted, *delta),
+                None => writer.pass(entry),
+            }
+        }
+        let want = writer.take().unwrap();
+        let mut reader = WantReader::new(&want).unwrap();
+        for (entry, wanted) in (0..).zip(all) {
+            assert_eq!(reader.take(entry), Ok(wanted));
+        }
+        assert!(reader.is_exhausted());
+    }
+
+    #[test]
+    fn a_shredded_part_file_is_fetched_in_coarser_pieces() {
+        let missing = [0..1, 2..3, 10..11, 13..14].into_iter().collect();
+        let coarser = coarse_to(missing, 2);
+        assert_eq!(coarser.iter().collect::<Vec<_>>(), [0..3, 10..14]);
+    }
+}

@@ -1,0 +1,152 @@
+//! Two endpoints on loopback, trees to send, and a way to compare them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use wraith_crypto::SecretIdentity;
+use wraith_transfer::{
+    ReceiveOptions, ReceiveReport, SendOptions, SendReport, TransferError, receive, serve,
+};
+use wraith_transport::{Config, Connection, Endpoint, EndpointConfig, block_on_timeout};
+
+pub const SECRET: [u8; 16] = [7; 16];
+pub const CHUNK: usize = 256 * 1024;
+
+/// A tree grows for each test here; gone when dropped.
+pub struct Folders {
+    pub dir: tempfile::TempDir,
+}
+
+impl Folders {
+    pub fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("from")).unwrap();
+        fs::create_dir(dir.path().join("to")).unwrap();
+        Self { dir }
+    }
+    pub fn from(&self) -> PathBuf {
+        self.dir.path().join("from")
+    }
+    pub fn to(&self) -> PathBuf {
+        self.dir.path().join("to")
+    }
+    /// Writes a file below `from`.
+    pub fn file(&self, name: &str, bytes: &[u8]) -> PathBuf {
+        let path = self.from().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, bytes).unwrap();
+        path
+    }
+}
+
+pub fn identity(n: u8) -> SecretIdentity {
+    SecretIdentity::from_seed([n; 32])
+}
+
+pub fn sender_identity() -> SecretIdentity {
+    identity(1)
+}
+
+pub fn receiver_identity() -> SecretIdentity {
+    identity(2)
+}
+
+/// Bytes that do not repeat.
+pub fn noise(seed: u8, len: usize) -> Vec<u8> {
+    let mut bytes = vec![0; len];
+    blake3::Hasher::new().update(&[seed]).finalize_xof().fill(&mut bytes);
+    bytes
+}
+
+/// A connection: (sender's side, receiver's side), and the endpoints that keep it alive.
+pub struct Link {
+    pub sender: Connection,
+    pub receiver: Connection,
+    /// Live as long as the connection is used.
+    pub endpoints: [Endpoint; 2],
+}
+
+/// An endpoint on loopback that may `accept` connections.
+pub fn endpoint(identity: SecretIdentity, accept: bool) -> std::io::Result<Endpoint> {
+    let mut core = EndpointConfig::new(identity);
+    core.accept = accept;
+    Endpoint::bind(Config::new(core).bind(([127, 0, 0, 1], 0)))
+}
+
+pub fn link() -> Link {
+    let sender = endpoint(sender_identity(), true).unwrap();
+    let receiver = endpoint(receiver_identity(), false).unwrap();
+    let address = sender.local_addr();
+    let limit = Duration::from_secs(20);
+    let peer = sender_identity().node_id();
+    let dialled = block_on_timeout(receiver.connect(&[address], peer), limit).unwrap().unwrap();
+    let accepted = block_on_timeout(sender.accept(), limit).unwrap().unwrap();
+    Link { sender: accepted, receiver: dialled, endpoints: [sender, receiver] }
+}
+
+pub type Outcome = (Result<SendReport, TransferError>, Result<ReceiveReport, TransferError>);
+
+pub fn receive_options<'a>(to: &Path) -> ReceiveOptions<'a> {
+    ReceiveOptions::new(to.to_path_buf(), SECRET, receiver_identity())
+}
+
+/// Runs one transfer to its end on a fresh connection.
+pub fn transfer(send: &SendOptions, receive_options: ReceiveOptions<'_>) -> Outcome {
+    transfer_over(link(), send, receive_options)
+}
+
+pub fn transfer_over(link: Link, send: &SendOptions, options: ReceiveOptions<'_>) -> Outcome {
+    let Link { sender, receiver, endpoints: _endpoints } = link;
+    std::thread::scope(|scope| {
+        let sending = scope.spawn(|| serve(sender, send));
+        let received = receive(receiver, options);
+        (sending.join().unwrap(), received)
+    })
+}
+
+/// Sends `from` (its children as roots) into `to`; both must succeed.
+pub fn transfer_all(folders: &Folders) -> (SendReport, ReceiveReport) {
+    let send = SendOptions::new(roots(&folders.from()), SECRET);
+    let (sent, received) = transfer(&send, receive_options(&folders.to()));
+    (sent.unwrap(), received.unwrap())
+}
+
+pub fn roots(dir: &Path) -> Vec<PathBuf> {
+    let mut roots: Vec<_> = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+    roots.sort();
+    roots
+}
+
+/// Everything a transfer must carry, by path.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Node {
+    File { content: blake3::Hash, mode: u32, mtime: (i64, i64) },
+    Dir { mode: u32, mtime: (i64, i64) },
+    Link { target: PathBuf },
+}
+
+pub fn tree(root: &Path) -> BTreeMap<PathBuf, Node> {
+    let mut nodes = BTreeMap::new();
+    let mut dirs = vec![root.to_path_buf()];
+    while let Some(dir) = dirs.pop() {
+        for entry in fs::read_dir(&dir).unwrap() {
+            let path = entry.unwrap().path();
+            let meta = fs::symlink_metadata(&path).unwrap();
+            let mode = meta.permissions().mode() & 0o777;
+            let mtime = (meta.mtime(), meta.mtime_nsec());
+            let node = if meta.is_symlink() {
+                Node::Link { target: fs::read_link(&path).unwrap() }
+            } else if meta.is_dir() {
+                dirs.push(path.clone());
+                Node::Dir { mode, mtime }
+            } else {
+                Node::File { content: blake3::hash(&fs::read(&path).unwrap()), mode, mtime }
+            };
+            nodes.insert(path.strip_prefix(root).unwrap().to_path_buf(), node);
+        }
+    }
+    nodes
+}

@@ -1,0 +1,186 @@
+//! Receivers that lie, speaking the real protocol over real connections. The sender must notice and say why.
+
+use crate::common::*;
+use wraith_transfer::message::{
+    Accept, Compare, Fetch, Hello, Message, Part, ReceiptBody, Span, Want,
+};
+use wraith_transfer::{Role, SendOptions, TransferError, close, serve};
+use wraith_transport::{CloseReason, RecvStream, SendStream, block_on};
+
+struct Liar {
+    send: SendStream,
+    /// Kept open, never read.
+    _recv: RecvStream,
+    _streams: Vec<(SendStream, RecvStream)>,
+    transfer_id: [u8; 16],
+}
+
+impl Liar {
+    fn say(&mut self, message: Message) {
+        let _ = block_on(self.send.write_all(&message.to_bytes()));
+    }
+
+    fn want(&mut self, upto: u64, whole: &[(u64, u64)]) {
+        let whole = whole.iter().map(|&(first, count)| Span { first, count }).collect();
+        self.say(Message::Want(Want { upto, whole, ..Want::default() }));
+    }
+}
+
+fn read_message(recv: &mut RecvStream) -> Message {
+    let mut prefix = [0; 4];
+    block_on(recv.read_exact(&mut prefix)).unwrap();
+    let mut body = vec![0; u32::from_be_bytes(prefix) as usize];
+    block_on(recv.read_exact(&mut body)).unwrap();
+    Message::from_bytes(&body).unwrap()
+}
+
+/// Sends two files and a large one to a receiver played by `lie`.
+fn deceive(lie: impl FnOnce(&mut Liar) + Send) -> (TransferError, CloseReason) {
+    let folders = Folders::new();
+    folders.file("a", b"hello");
+    folders.file("b", b"world");
+    folders.file("c", &noise(1, 50 * CHUNK));
+    let options = SendOptions::new(roots(&folders.from()), SECRET);
+    let link = link();
+    std::thread::scope(|scope| {
+        let liar = scope.spawn(|| {
+            let connection = &link.receiver;
+            let (mut send, mut recv) = block_on(connection.open_stream()).unwrap();
+            for message in [
+                Message::Hello(Hello { version: 1, role: Role::Receiver, features: None }),
+                Message::Fetch(Fetch { secret: SECRET, instance: None, stream: None }),
+            ] {
+                block_on(send.write_all(&message.to_bytes())).unwrap();
+            }
+            assert!(matches!(read_message(&mut recv), Message::Hello(_)));
+            let Message::Offer(offer) = read_message(&mut recv) else { panic!("no Offer") };
+            let mut streams = Vec::new();
+            for _ in 0..=offer.data_streams {
+                streams.push(block_on(connection.accept_stream()).unwrap());
+            }
+            let transfer_id = offer.transfer_id;
+            let mut liar = Liar { send, _recv: recv, _streams: streams, transfer_id };
+            liar.say(Message::Accept(Accept::default()));
+            // The manifest is announced by the time its first bytes are here.
+            let manifest = &mut liar._streams[0].1;
+            let mut seen = 0;
+            while seen < 1 + 3 * (4 + 28) + 44 {
+                seen += block_on(manifest.read_chunk()).unwrap().unwrap().len();
+            }
+            lie(&mut liar);
+            block_on(connection.closed())
+        });
+        let sent = serve(link.sender.clone(), &options);
+        (sent.expect_err("the lie was believed"), liar.join().unwrap())
+    })
+}
+
+fn expect_protocol(lie: impl FnOnce(&mut Liar) + Send) {
+    let (error, told) = deceive(lie);
+    assert!(matches!(error, TransferError::Protocol { .. }), "{error:?}");
+    assert!(matches!(told, CloseReason::Peer { code: close::PROTOCOL, .. }), "{told:?}");
+}
+
+#[test]
+fn wants_beyond_the_manifest_are_refused() {
+    expect_protocol(|liar| liar.want(4, &[]));
+    expect_protocol(|liar| liar.want(u64::MAX, &[(0, u64::MAX)]));
+    expect_protocol(|liar| liar.want(3, &[(2, 2)]));
+}
+
+#[test]
+fn an_entry_is_sent_once_at_most() {
+    expect_protocol(|liar| {
+        liar.want(1, &[(0, 1)]);
+        liar.want(1, &[(0, 1)]);
+    });
+    expect_protocol(|liar| (0..3).for_each(|_| liar.want(3, &[(0, 3)])));
+}
+
+#[test]
+fn chunks_a_file_does_not_have_are_refused() {
+    for chunks in [vec![Span { first: 50, count: 1 }], vec![Span { first: 0, count: u64::MAX }]] {
+        expect_protocol(|liar| {
+            let parts = vec![Part { entry: 2, chunks }];
+            liar.say(Message::Want(Want { upto: 3, parts, ..Want::default() }));
+        });
+    }
+    expect_protocol(|liar| {
+        let compare = vec![Compare { entry: 9, root: [0; 32] }];
+        liar.say(Message::Want(Want { upto: 3, compare, ..Want::default() }));
+    });
+}
+
+#[test]
+fn garbage_on_the_control_stream_is_refused() {
+    expect_protocol(|liar| {
+        let _ = block_on(liar.send.write_all(&u32::MAX.to_be_bytes()));
+    });
+    expect_protocol(|liar| {
+        let _ = block_on(liar.send.write_all(&[0, 0, 0, 3, 1, 2, 3]));
+    });
+    expect_protocol(|liar| (0..1100).for_each(|_| liar.say(Message::Unknown(99))));
+    expect_protocol(|liar| {
+        liar.say(Message::Fetch(Fetch { secret: SECRET, instance: None, stream: None }))
+    });
+}
+
+#[test]
+fn a_receipt_that_is_forged_or_too_early_is_refused() {
+    let receipt = |liar: &Liar| ReceiptBody {
+        transfer_id: liar.transfer_id,
+        manifest: [0; 32],
+        contents: [0; 32],
+        verified: 3,
+        kept: 0,
+        failed: 0,
+        bytes: 0,
+        unix_seconds: 0,
+        signature: [0; 64],
+    };
+    expect_protocol(|liar| liar.say(Message::Receipt(receipt(liar))));
+    expect_protocol(|liar| {
+        let body = receipt(liar);
+        let mut signed = b"wraith/1 receipt".to_vec();
+        signed.extend_from_slice(&body.transfer_id);
+        signed.extend_from_slice(&[0; 64]);
+        [body.verified, 0, 0, 0, 0].iter().for_each(|n| signed.extend_from_slice(&n.to_be_bytes()));
+        let signature = receiver_identity().sign(&signed);
+        liar.say(Message::Receipt(ReceiptBody { signature, ..body }));
+    });
+}
+
+#[test]
+fn a_receiver_that_never_reads_costs_a_bounded_amount_and_can_be_cancelled() {
+    let folders = Folders::new();
+    folders.file("large", &noise(1, 400 * CHUNK));
+    let options = SendOptions::new(roots(&folders.from()), SECRET);
+    let link = link();
+    let result = std::thread::scope(|scope| {
+        let sending = scope.spawn(|| serve(link.sender.clone(), &options));
+        let (mut send, mut recv) = block_on(link.receiver.open_stream()).unwrap();
+        for message in [
+            Message::Hello(Hello { version: 1, role: Role::Receiver, features: None }),
+            Message::Fetch(Fetch { secret: SECRET, instance: None, stream: None }),
+            Message::Accept(Accept::default()),
+        ] {
+            block_on(send.write_all(&message.to_bytes())).unwrap();
+        }
+        assert!(matches!(read_message(&mut recv), Message::Hello(_)));
+        assert!(matches!(read_message(&mut recv), Message::Offer(_)));
+        let (_s, mut manifest) = block_on(link.receiver.accept_stream()).unwrap();
+        let mut seen = 0;
+        while seen < 1 + 4 + 29 + 44 {
+            seen += block_on(manifest.read_chunk()).unwrap().unwrap().len();
+        }
+        let want = Want { upto: 1, whole: vec![Span { first: 0, count: 1 }], ..Want::default() };
+        block_on(send.write_all(&Message::Want(want).to_bytes())).unwrap();
+        options.cancel.cancel();
+        let result = sending.join().unwrap();
+        let told = block_on(link.receiver.closed());
+        assert!(matches!(told, CloseReason::Peer { code: close::CANCELLED, .. }), "{told:?}");
+        result
+    });
+    assert_eq!(result.unwrap_err().exit_code(), 130);
+    assert!(options.progress.bytes() < 300 * CHUNK as u64);
+}

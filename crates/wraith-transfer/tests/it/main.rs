@@ -1,0 +1,13 @@
+//! The behaviour of the transfer over real connections on loopback, a module for each part of it.
+
+mod common;
+
+mod cancel;
+mod hostile_receiver;
+mod hostile_sender;
+mod kill;
+mod parallel;
+mod resume;
+mod sender_dials;
+mod trace;
+mod transfer;

@@ -1,0 +1,183 @@
+//! ParallelConnections: further connections that carry chunks of large files too (SPEC §10.13).
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use crate::common::*;
+use wraith_transfer::message::{Hello, Message, Offer, ParallelPorts};
+use wraith_transfer::{
+    Event, FileStatus, ParallelConnections, ReceiveOptions, Role, SendOptions, TransferError,
+    receive,
+};
+use wraith_transport::{Endpoint, block_on, block_on_timeout};
+
+/// Large enough that every parallel connection gets a share on any machine.
+const LARGE: usize = 400 * CHUNK + 123;
+
+fn senders(most: usize) -> ParallelConnections {
+    ParallelConnections::new(most, || endpoint(sender_identity(), true)).at_once()
+}
+
+fn receivers(most: usize) -> ParallelConnections {
+    ParallelConnections::new(most, || endpoint(receiver_identity(), false))
+}
+
+/// A large file, one of a few chunks, and small ones.
+fn folders() -> Folders {
+    let folders = Folders::new();
+    folders.file("tree/large", &noise(1, LARGE));
+    folders.file("tree/middle", &noise(2, 5 * CHUNK));
+    (0..20).for_each(|n| drop(folders.file(&format!("tree/small/{n}"), &noise(n, 1000))));
+    folders
+}
+
+fn send_options(folders: &Folders, parallel: ParallelConnections) -> SendOptions {
+    let mut options = SendOptions::new(roots(&folders.from()), SECRET);
+    options.parallel = parallel;
+    options
+}
+
+/// Runs it to its end, which must be good.
+fn run(folders: &Folders, theirs: ParallelConnections, ours: ParallelConnections) -> (u64, u64) {
+    let send = send_options(folders, theirs);
+    let options = ReceiveOptions { parallel: ours, ..receive_options(&folders.to()) };
+    let (sent, received) = transfer(&send, options);
+    let (sent, received) = (sent.unwrap(), received.unwrap());
+    assert_eq!(tree(&folders.to()), tree(&folders.from()));
+    let total = (LARGE + 5 * CHUNK + 20 * 1000) as u64;
+    assert_eq!((sent.bytes_moved, received.bytes_moved), (total, total));
+    (sent.connections, received.connections)
+}
+
+#[test]
+fn the_chunks_of_a_large_file_are_spread_over_all_connections() {
+    assert_eq!(run(&folders(), senders(3), receivers(3)), (4, 4));
+}
+
+#[test]
+fn the_side_that_wants_fewer_decides() {
+    assert_eq!(run(&folders(), senders(1), receivers(3)), (2, 2));
+    assert_eq!(run(&folders(), senders(3), receivers(1)), (2, 2));
+    assert_eq!(run(&folders(), senders(3), ParallelConnections::default()), (1, 1));
+    assert_eq!(run(&folders(), ParallelConnections::default(), receivers(3)), (1, 1));
+}
+
+#[test]
+fn no_more_than_three_are_made_whatever_is_asked_for() {
+    assert_eq!(run(&folders(), senders(100), receivers(100)), (4, 4));
+}
+
+#[test]
+fn connections_that_do_not_come_about_are_done_without() {
+    let deaf = ParallelConnections::new(3, || endpoint(sender_identity(), false)).at_once();
+    assert_eq!(run(&folders(), deaf, receivers(3)), (1, 1));
+    let none = || ParallelConnections::new(3, || Err(std::io::ErrorKind::AddrInUse.into()));
+    assert_eq!(run(&folders(), none().at_once(), receivers(3)), (1, 1));
+    assert_eq!(run(&folders(), senders(3), none()), (1, 1));
+}
+
+#[test]
+fn a_slow_or_short_transfer_opens_none() {
+    let parallel =
+        ParallelConnections::new(3, || panic!("nothing of this needs a further connection"));
+    assert_eq!(run(&folders(), parallel.clone(), receivers(3)), (1, 1));
+}
+
+#[test]
+fn a_stranger_at_the_port_of_a_parallel_connection_does_not_take_the_place_of_the_receiver() {
+    let folders = folders();
+    let made: Arc<Mutex<Vec<Endpoint>>> = Arc::default();
+    let (theirs, strangers) = (Arc::clone(&made), Arc::new(Mutex::new(Vec::new())));
+    let parallel = ParallelConnections::new(1, move || {
+        let endpoint = endpoint(sender_identity(), true)?;
+        theirs.lock().unwrap().push(endpoint.clone());
+        Ok(endpoint)
+    });
+    let first = Arc::clone(&strangers);
+    // When the receiver has learnt the port, a stranger is there before it.
+    let late = ParallelConnections::new(1, move || {
+        let address = [made.lock().unwrap()[0].local_addr()];
+        let stranger = endpoint(identity(9), false)?;
+        let dialled = stranger.connect(&address, sender_identity().node_id());
+        // The initiator of a handshake believes that it stands before it does.
+        let connection = block_on_timeout(dialled, Duration::from_secs(20)).unwrap().unwrap();
+        first.lock().unwrap().push((stranger, connection));
+        endpoint(receiver_identity(), false)
+    });
+    assert_eq!(run(&folders, parallel.at_once(), late), (2, 2));
+    let strangers = strangers.lock().unwrap();
+    assert_eq!(strangers[0].1.stats().bytes_received, 0, "it was answered");
+}
+
+#[test]
+fn a_parallel_connection_that_is_lost_ends_the_transfer_which_is_resumed() {
+    let folders = folders();
+    let made: Arc<Mutex<Vec<Endpoint>>> = Arc::default();
+    let theirs = Arc::clone(&made);
+    let parallel = ParallelConnections::new(2, move || {
+        let endpoint = endpoint(sender_identity(), true)?;
+        theirs.lock().unwrap().push(endpoint.clone());
+        Ok(endpoint)
+    });
+    let send = send_options(&folders, parallel.at_once());
+    let mut options = ReceiveOptions { parallel: receivers(2), ..receive_options(&folders.to()) };
+    // All small files are there: the large one is under way.
+    let settled = AtomicUsize::new(0);
+    options.events = Arc::new(move |event: Event<'_>| {
+        if matches!(event, Event::File { status: FileStatus::Done, .. })
+            && settled.fetch_add(1, Relaxed) == 5
+        {
+            made.lock().unwrap().iter().for_each(Endpoint::start_close);
+        }
+    });
+    let (sent, received) = transfer(&send, options);
+    if let (Err(sent), Err(received)) = (&sent, &received) {
+        assert!(matches!(sent, TransferError::NetworkLost { .. }), "{sent}");
+        assert!(matches!(received, TransferError::NetworkLost { .. }), "{received}");
+        let moved = transfer_all(&folders).1.bytes_moved;
+        assert!(moved < LARGE as u64, "nothing was kept: {moved}");
+    } else {
+        // It was over before the parallel connections were gone.
+        assert!(sent.is_ok() && received.is_ok(), "{sent:?} {received:?}");
+    }
+    assert_eq!(tree(&folders.to()), tree(&folders.from()));
+}
+
+#[test]
+fn a_sender_that_names_more_ports_than_were_asked_for_is_cut_off() {
+    let folders = Folders::new();
+    let link = link();
+    let connection = link.sender.clone();
+    let liar = std::thread::spawn(move || {
+        block_on(async {
+            let (mut send, mut recv) = connection.accept_stream().await.unwrap();
+            let hello = Message::Hello(Hello { version: 1, role: Role::Sender, features: None });
+            send.write_all(&hello.to_bytes()).await.unwrap();
+            let id = wraith_crypto::kdf::derive("wraith/1 transfer id", &SECRET);
+            let offer = Offer {
+                transfer_id: *id.first_chunk().unwrap(),
+                data_streams: 1,
+                ..Offer::default()
+            };
+            send.write_all(&Message::Offer(offer).to_bytes()).await.unwrap();
+            let (mut manifest, _) = connection.open_stream().await.unwrap();
+            manifest.write_all(&[1]).await.unwrap();
+            let (mut data, _) = connection.open_stream().await.unwrap();
+            data.write_all(&[2]).await.unwrap();
+            let parallel = Message::ParallelPorts(ParallelPorts { ports: vec![1, 2, 3] });
+            send.write_all(&parallel.to_bytes()).await.unwrap();
+            let mut rest = vec![0; 1000];
+            while recv.read(&mut rest).await.is_ok_and(|read| read > 0) {}
+            connection.closed().await
+        })
+    });
+    let parallel = ParallelConnections::new(2, || panic!("it must not dial"));
+    let options = ReceiveOptions { parallel, ..receive_options(&folders.to()) };
+    let error = receive(link.receiver.clone(), options).unwrap_err();
+    assert!(
+        matches!(&error, TransferError::Protocol { peer: Role::Sender, what } if what.contains("connections")),
+        "{error}"
+    );
+    liar.join().unwrap();
+}

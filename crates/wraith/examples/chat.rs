@@ -1,0 +1,37 @@
+//! Lines and datagrams over a raw connection: `cargo run --example chat` prints a ticket and waits, `… -- TICKET` connects.
+//! Each side sends its standard input and prints what comes; the end of either ends both.
+
+use tokio::io::{AsyncWriteExt, copy, stdin, stdout};
+use wraith::{Node, Ticket};
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let node = Node::builder().build()?;
+    let (connection, mut send, mut receive) = match std::env::args().nth(1) {
+        Some(ticket) => {
+            let ticket: Ticket = ticket.parse()?;
+            let connection = node.connect(ticket).open().await?;
+            let (mut send, receive) = connection.open_stream().await?;
+            // A stream is seen by the other side with its first bytes.
+            AsyncWriteExt::write_all(&mut send, b"[connected]\n").await?;
+            (connection, send, receive)
+        }
+        None => {
+            let mut service = node.serve()?;
+            println!("{}", service.ticket());
+            let connection = service.accept().await.ok_or("the socket is gone")?;
+            let (send, receive) = connection.accept_stream().await?;
+            (connection, send, receive)
+        }
+    };
+    connection.send_datagram(b"hello".as_slice().into())?;
+    let datagram = connection.read_datagram().await?;
+    eprintln!("[{} says {}]", connection.peer(), String::from_utf8_lossy(&datagram));
+    let sending = tokio::spawn(async move {
+        copy(&mut stdin(), &mut send).await?;
+        send.shutdown().await
+    });
+    copy(&mut receive, &mut stdout()).await?;
+    sending.await??;
+    Ok(())
+}

@@ -1,0 +1,187 @@
+//! The addresses of this machine: which of them go into a ticket, in what order, and what kind of path leads to one.
+
+use std::net::{IpAddr, SocketAddr};
+
+use wraith_discovery::{MAX_ADDRESSES, Ticket};
+use wraith_transport::Addr;
+use zeroize::Zeroizing;
+
+/// Where a socket bound to `bound` can be reached: the address itself when it is a particular one, else every address of
+/// this machine's interfaces, the most useful first and loopback last (for a receiver on this very machine).
+pub(crate) fn reachable(bound: SocketAddr) -> Vec<SocketAddr> {
+    if !bound.ip().is_unspecified() {
+        return vec![bound];
+    }
+    let interfaces = if_addrs::get_if_addrs().unwrap_or_default();
+    let ips = interfaces.into_iter().map(|i| i.ip()).filter(|ip| bound.is_ipv6() || ip.is_ipv4());
+    ordered(ips.collect()).into_iter().map(|ip| SocketAddr::new(ip, bound.port())).collect()
+}
+
+/// Sorts by usefulness, drops what no other machine and no program can use, and keeps room for loopback.
+fn ordered(mut ips: Vec<IpAddr>) -> Vec<IpAddr> {
+    ips.retain(|ip| !is_link_local(ip) && !ip.is_unspecified() && !ip.is_multicast());
+    ips.sort_by_key(|ip| (ip.is_loopback(), ip.is_ipv6(), *ip));
+    ips.dedup();
+    let loopback = ips.iter().position(IpAddr::is_loopback).unwrap_or(ips.len());
+    let first_loopback = ips.get(loopback).copied();
+    ips.truncate(MAX_ADDRESSES);
+    if let (Some(ip), true) = (first_loopback, loopback >= MAX_ADDRESSES) {
+        ips[MAX_ADDRESSES - 1] = ip;
+    }
+    ips
+}
+
+/// A link-local address means nothing without the interface it belongs to, which a ticket cannot name.
+fn is_link_local(ip: &IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(ip) => ip.is_link_local(),
+        IpAddr::V6(ip) => ip.is_unicast_link_local(),
+    }
+}
+
+/// Where a socket can be dialled, with the address that a rendezvous server saw: good when the router in between forwards the
+/// port. It comes before loopback.
+pub(crate) fn dialable(bound: SocketAddr, seen: Option<IpAddr>) -> Vec<SocketAddr> {
+    let seen = seen.filter(|_| bound.ip().is_unspecified());
+    with_seen(reachable(bound), bound.port(), seen)
+}
+
+/// `addresses` with the one that a server saw, if it is a new one: before loopback, which is tried last.
+fn with_seen(mut addresses: Vec<SocketAddr>, port: u16, seen: Option<IpAddr>) -> Vec<SocketAddr> {
+    if let Some(ip) = seen
+        && !ip.is_loopback()
+        && addresses.iter().all(|address| address.ip() != ip)
+    {
+        let loopback = addresses.iter().position(|address| address.ip().is_loopback());
+        addresses.insert(loopback.unwrap_or(addresses.len()), SocketAddr::new(ip, port));
+    }
+    addresses
+}
+
+/// The ticket's bytes for somebody who came by a place that saw us at `seen`.
+pub(crate) fn ticket_seen_at(ticket: &Ticket, seen: Option<IpAddr>) -> Zeroizing<Vec<u8>> {
+    let own = ticket.addresses().to_vec();
+    let port = own.first().map(SocketAddr::port);
+    let addresses = match port {
+        Some(port) => with_seen(own, port, seen),
+        None => own,
+    };
+    let ticket = Ticket::new(ticket.node_id(), ticket.capability().clone(), addresses);
+    Zeroizing::new(ticket.encode())
+}
+
+/// The ticket with the address where its sender was met in front: there it can be reached, even by an address that means
+/// nothing elsewhere and is in no ticket.
+pub(crate) fn nearest_first(ticket: &Ticket, from: Option<SocketAddr>) -> Ticket {
+    let mut addresses = ticket.addresses().to_vec();
+    if let (Some(mut from), Some(port)) = (from, addresses.first().map(SocketAddr::port)) {
+        from.set_port(port);
+        addresses.retain(|address| *address != from);
+        addresses.insert(0, from);
+    }
+    Ticket::new(ticket.node_id(), ticket.capability().clone(), addresses)
+}
+
+/// What kind of path leads to a peer.
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathKind {
+    /// Within this machine.
+    Loopback,
+    /// A private network.
+    Lan,
+    /// The internet, without anybody in between.
+    Direct,
+    /// A mover of datagrams that the application brought.
+    Custom,
+}
+
+impl PathKind {
+    /// In one word, for people and scripts.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Loopback => "loopback",
+            Self::Lan => "lan",
+            Self::Direct => "direct",
+            Self::Custom => "custom",
+        }
+    }
+}
+
+/// What kind of path leads to an address.
+pub fn path_kind(remote: &Addr) -> PathKind {
+    let Some(remote) = remote.ip() else { return PathKind::Custom };
+    let private = match remote.ip().to_canonical() {
+        IpAddr::V4(ip) if ip.is_loopback() => return PathKind::Loopback,
+        IpAddr::V6(ip) if ip.is_loopback() => return PathKind::Loopback,
+        IpAddr::V4(ip) => ip.is_private() || ip.is_link_local(),
+        IpAddr::V6(ip) => ip.is_unique_local() || ip.is_unicast_link_local(),
+    };
+    if private { PathKind::Lan } else { PathKind::Direct }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ips(list: &[&str]) -> Vec<IpAddr> {
+        list.iter().map(|ip| ip.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn loopback_comes_last_and_link_local_not_at_all() {
+        let all = ips(&["127.0.0.1", "fe80::1", "2001:db8::1", "169.254.1.1", "10.0.0.2", "::1"]);
+        assert_eq!(ordered(all), ips(&["10.0.0.2", "2001:db8::1", "127.0.0.1", "::1"]));
+    }
+
+    #[test]
+    fn a_machine_with_many_addresses_still_offers_loopback() {
+        let mut all: Vec<IpAddr> = (1..=40).map(|n| IpAddr::from([10, 0, 0, n])).collect();
+        all.push("127.0.0.1".parse().unwrap());
+        let kept = ordered(all);
+        assert_eq!(kept.len(), MAX_ADDRESSES);
+        assert!(kept[MAX_ADDRESSES - 1].is_loopback());
+    }
+
+    #[test]
+    fn a_particular_address_stands_alone() {
+        let bound = "127.0.0.1:9".parse().unwrap();
+        assert_eq!(reachable(bound), [bound]);
+    }
+
+    #[test]
+    fn paths_are_told_apart() {
+        let kind = |text: &str| path_kind(&Addr::Ip(text.parse().unwrap())).name();
+        assert_eq!(kind("127.0.0.1:1"), "loopback");
+        assert_eq!(kind("[::ffff:192.168.1.1]:1"), "lan");
+        assert_eq!(kind("[2001:db8::1]:1"), "direct");
+    }
+
+    #[test]
+    fn the_address_that_a_server_saw_comes_before_loopback_and_once() {
+        let address = |text: &str| text.parse::<SocketAddr>().unwrap();
+        let node_id = wraith_crypto::SecretIdentity::from_seed([1; 32]).node_id();
+        let own = vec![address("10.0.0.1:9"), address("127.0.0.1:9")];
+        let capability = wraith_discovery::Capability::from_bytes([2; 16]);
+        let ticket = Ticket::new(node_id, capability, own.clone());
+        let with = |seen: Option<&str>| {
+            let bytes = ticket_seen_at(&ticket, seen.map(|ip| ip.parse().unwrap()));
+            Ticket::decode(&bytes).unwrap().addresses().to_vec()
+        };
+        assert_eq!(with(Some("192.0.2.1")), [own[0], address("192.0.2.1:9"), own[1]]);
+        for nothing_new in [None, Some("10.0.0.1"), Some("127.0.0.7")] {
+            assert_eq!(with(nothing_new), own);
+        }
+    }
+
+    #[test]
+    fn a_seen_address_is_dialable_only_where_every_address_is_bound() {
+        let any: SocketAddr = "0.0.0.0:7".parse().unwrap();
+        let seen = "192.0.2.77".parse().unwrap();
+        let all = dialable(any, Some(seen));
+        let at = all.iter().position(|address| *address == SocketAddr::new(seen, 7)).unwrap();
+        assert!(all[..at].iter().all(|address| !address.ip().is_loopback()));
+        let one: SocketAddr = "127.0.0.1:7".parse().unwrap();
+        assert_eq!(dialable(one, Some(seen)), [one]);
+    }
+}

@@ -1,0 +1,110 @@
+//! The loop of whoever dials: find, transfer, lost, find again, until it is done or there is no point in going on.
+
+use std::sync::Arc;
+
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+use wraith_transfer::{Role, TransferError};
+use wraith_transport::{Addr, Connection};
+
+use super::dial::{Dialled, Dialler, NotFound};
+use super::retry::{Patience, RETRY_PAUSE, Window, may_come_back};
+use super::session::Carried;
+use super::task::Shared;
+use crate::Error;
+use crate::event::{Event, FoundAt};
+
+/// One transfer, over as many connections as it takes.
+pub(crate) trait Carry: Send {
+    type Report: Send;
+
+    /// This side of it.
+    const OWN: Role;
+
+    /// What a peer means that was reached and never said a word. `None`: it is about to end, try again.
+    fn silent(&self, at: &Dialled) -> Option<Error>;
+
+    /// Nobody was found in time.
+    fn not_found(&self, why: NotFound) -> Error;
+
+    /// Transfers over one connection. Ends early if the peer has not said Hello by `deadline`.
+    fn carry(
+        &mut self,
+        connection: Connection,
+        is_first: bool,
+        deadline: Option<Instant>,
+        token: &CancellationToken,
+    ) -> impl Future<Output = Carried<Self::Report>> + Send;
+}
+
+/// What a transfer came to, and where the peer was.
+#[derive(Debug)]
+pub(crate) struct Ended<R> {
+    pub report: R,
+    pub at: FoundAt,
+    pub remote: Addr,
+}
+
+/// Runs until everything is confirmed, or it failed for good.
+pub(crate) async fn run<C: Carry>(
+    mut dialler: Dialler,
+    mut carry: C,
+    patience: Patience,
+    shared: &Shared,
+) -> Result<Ended<C::Report>, Error> {
+    let token = &shared.token;
+    let mut window = Window::new(patience);
+    let mut lost: Option<TransferError> = None;
+    loop {
+        let found = tokio::select! {
+            found = dialler.dial(window.deadline) => found,
+            () = token.cancelled() => return Err(Error::cancelled(C::OWN)),
+        };
+        let dialled = match (found, lost.take()) {
+            (Ok(dialled), before) => {
+                lost = before;
+                dialled
+            }
+            // What was had counts more than that it cannot be had again.
+            (Err(_), Some(error)) => return Err(error.into()),
+            (Err(why), None) => return Err(carry.not_found(why)),
+        };
+        if lost.is_none() {
+            shared.hub.tell(Event::Met(dialled.at.clone()));
+        }
+        let deadline = window.deadline.filter(|_| lost.is_none());
+        let connection = dialled.connection.clone();
+        let carried = carry.carry(connection, lost.is_none(), deadline, token).await;
+        let error = match carried.result {
+            Ok(report) => {
+                let remote = dialled.connection.remote();
+                return Ok(Ended { report, at: dialled.at, remote });
+            }
+            Err(error) => error,
+        };
+        shared.meter.leave(&carried.progress);
+        let again = may_come_back(&error, C::OWN)
+            && !patience.reconnect.is_zero()
+            && !token.is_cancelled();
+        if !again {
+            return Err(error.into());
+        }
+        if carried.answered {
+            let seconds_left = window.lost(carried.progress.bytes(), patience.reconnect);
+            shared.hub.tell(Event::Lost { why: error.to_string(), seconds_left });
+            lost = Some(error);
+        } else if let (Some(silent), None) = (carry.silent(&dialled), &lost) {
+            return Err(silent);
+        }
+        drop(dialled);
+        tokio::select! {
+            () = sleep(RETRY_PAUSE) => {}
+            () = token.cancelled() => return Err(Error::cancelled(C::OWN)),
+        }
+    }
+}
+
+/// Shows the counters of this connection alone from now on.
+pub(crate) fn watch(shared: &Shared, progress: &Arc<wraith_transfer::Progress>) {
+    shared.meter.watch(Arc::clone(progress));
+}

@@ -1,0 +1,74 @@
+//! Finding each other again (SPEC §12.3), the side that is dialled: a sender that has lost a receiver answers it wherever codes
+//! are met. So a transfer survives that the sender's address changes while nothing is connected, and a sender that is
+//! started again elsewhere. The side that dials asks in [`super::dial`].
+
+use std::net::SocketAddr;
+
+use wraith_crypto::{NodeId, SecretIdentity};
+use wraith_discovery::contact::{ContactListener, Pair, listen};
+use wraith_discovery::{Capability, Places};
+
+use crate::addresses::dialable;
+use crate::state::MAX_RECEIVERS;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Rediscovery {
+    identity: SecretIdentity,
+    capability: Capability,
+    places: Places,
+    bound: SocketAddr,
+    /// Who was lost, the last first.
+    lost: Vec<Pair>,
+    listener: Option<ContactListener>,
+}
+
+impl Rediscovery {
+    /// Answers nobody yet. `bound` is where receivers can dial.
+    pub fn new(
+        identity: SecretIdentity,
+        capability: Capability,
+        places: Places,
+        bound: SocketAddr,
+    ) -> Self {
+        Self { identity, capability, places, bound, lost: Vec::new(), listener: None }
+    }
+
+    /// From now on this receiver is told where we are.
+    pub async fn lost(&mut self, receiver: NodeId) {
+        // Somebody whose key is none was never connected.
+        let Ok(pair) = Pair::of_transfer(&self.identity, receiver, self.capability.as_bytes())
+        else {
+            return;
+        };
+        self.lost.retain(|pair| pair.peer() != receiver);
+        self.lost.insert(0, pair);
+        self.lost.truncate(MAX_RECEIVERS);
+        self.answer().await;
+    }
+
+    /// It is connected again, or done.
+    pub async fn back(&mut self, receiver: NodeId) {
+        let before = self.lost.len();
+        self.lost.retain(|pair| pair.peer() != receiver);
+        if self.lost.len() != before {
+            self.answer().await;
+        }
+    }
+
+    async fn answer(&mut self) {
+        if self.lost.is_empty() {
+            self.listener = None;
+            return;
+        }
+        if self.listener.is_none() {
+            let bound = self.bound;
+            // What cannot be reached now may be later, and the receiver tries all it knows in any case.
+            let addresses = Box::new(move |seen| dialable(bound, seen));
+            self.listener = Some(listen(&self.places, addresses).await);
+        }
+        if let Some(listener) = &self.listener {
+            listener.set_contacts(self.lost.clone());
+        }
+    }
+}

@@ -1,0 +1,517 @@
+//! A sender that is dialled: takes connections until as many receivers as were wanted have confirmed everything.
+//!
+//! Everyone who can prove the NodeId gets a connection, but only who knows the secret becomes a receiver, and each is served
+//! on its own: one that fails takes nothing from the others. A receiver that comes back replaces its own earlier
+//! connection, which may look alive for a while after its process died.
+
+use std::sync::Arc;
+use std::thread;
+
+use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+use tokio::time::{Instant, sleep_until};
+use wraith_crypto::NodeId;
+use wraith_discovery::{CodeAnnouncement, CodeEvent};
+use wraith_transfer::{
+    Event as TransferEvent, ParallelConnections, Role, SendOptions, SendReport, TransferError, close, serve,
+};
+use wraith_transport::{CloseReason, Connection, Endpoint};
+
+use super::rediscovery::Rediscovery;
+use super::retry::may_come_back;
+use super::task::Shared;
+use crate::error::{Cause, Error, ErrorKind};
+use crate::event::Event;
+use crate::invite::{burned, expired};
+use crate::node::Node;
+use crate::offer::{Sent, Settings};
+use crate::payload::Payload;
+use crate::state::UnfinishedSend;
+
+/// Connections served at once, nearly all of them strangers without the secret: enough that a few cannot keep the
+/// receiver out, few enough that their threads are nothing.
+const STRANGERS_MAX: usize = 16;
+/// Receivers served at once; more are asked to come back later. Each has threads and read-ahead of its own.
+const RECEIVERS_MAX: usize = 64;
+
+/// What the transfers' threads tell.
+pub(crate) enum News {
+    /// The session's peer knows the secret; which run of it this is, where it says.
+    Knows(u64, Option<u64>),
+    Ended(u64, Box<Result<SendReport, TransferError>>),
+    /// The tree cannot be offered.
+    Unreadable(TransferError),
+}
+
+struct Session {
+    id: u64,
+    peer: NodeId,
+    connection: Connection,
+    options: Arc<SendOptions>,
+    instance: Option<u64>,
+    standing: Standing,
+}
+
+/// What a session is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    /// It has not named the secret.
+    Stranger,
+    /// It is served.
+    Receiver,
+    /// It was served until its receiver came back on another, or it knows the secret and was sent away.
+    Former,
+}
+
+/// See the module.
+pub(crate) struct Serving {
+    node: Node,
+    payload: Payload,
+    settings: Settings,
+    secret: [u8; 16],
+    /// Until the end.
+    unfinished: Option<UnfinishedSend>,
+    rediscovery: Rediscovery,
+    endpoint: Endpoint,
+    parallel: ParallelConnections,
+    code: Option<CodeAnnouncement>,
+    shared: Shared,
+    tell: UnboundedSender<News>,
+    sessions: Vec<Session>,
+    sent: Sent,
+    next_id: u64,
+    /// Options whose tree is walked already, for the next session.
+    surveyed: Option<(u64, Arc<SendOptions>)>,
+    /// When to give up waiting; `None` while a receiver is served, or when the wait has no limit.
+    deadline: Option<Instant>,
+    /// How the last receiver was lost.
+    lost: Option<TransferError>,
+    /// Nobody new can come any more, and why.
+    closing: Option<Error>,
+}
+
+impl Serving {
+    #[allow(clippy::too_many_arguments, reason = "an offer's parts, put together once")]
+    pub fn new(
+        node: Node,
+        payload: Payload,
+        settings: Settings,
+        unfinished: UnfinishedSend,
+        rediscovery: Rediscovery,
+        endpoint: Endpoint,
+        parallel: ParallelConnections,
+        code: Option<CodeAnnouncement>,
+        shared: Shared,
+    ) -> (Self, UnboundedReceiver<News>) {
+        let (tell, news) = mpsc::unbounded_channel();
+        let secret = *unfinished.capability().as_bytes();
+        let deadline = settings.patience.first.map(|first| Instant::now() + first);
+        let sent = Sent { receivers: 0, lacking: 0, last: None, report: None };
+        let (sessions, next_id, surveyed) = (Vec::new(), 0, None);
+        let (lost, closing) = (None, None);
+        let serving = Self {
+            node,
+            payload,
+            settings,
+            secret,
+            unfinished: Some(unfinished),
+            rediscovery,
+            endpoint,
+            parallel,
+            code,
+            shared,
+            tell,
+            sessions,
+            sent,
+            next_id,
+            surveyed,
+            deadline,
+            lost,
+            closing,
+        };
+        (serving, news)
+    }
+
+    /// Serves until the receivers have confirmed everything, or there is no point in waiting longer.
+    pub async fn run(mut self, mut news: UnboundedReceiver<News>) -> Result<Sent, Error> {
+        let result = self.serve(&mut news).await;
+        self.endpoint.start_close();
+        self.endpoint.closed().await;
+        if let Some(code) = self.code.take() {
+            code.close().await;
+        }
+        result?;
+        let sent = self.sent.clone();
+        if let Some((peer, remote)) = &sent.last {
+            self.node.remember_meeting(*peer, remote);
+        }
+        // An endless offer goes on with the same ticket another day.
+        if self.settings.receivers.is_some() && sent.lacking == 0 {
+            self.unfinished.take().into_iter().for_each(UnfinishedSend::forget);
+        }
+        Ok(sent)
+    }
+
+    async fn serve(&mut self, news: &mut UnboundedReceiver<News>) -> Result<(), Error> {
+        self.survey();
+        if let Some(code) = &mut self.code {
+            code.begin();
+        }
+        let (endpoint, token) = (self.endpoint.clone(), self.shared.token.clone());
+        loop {
+            tokio::select! {
+                Some(connection) = endpoint.accept() => self.admit(connection),
+                Some(happened) = news.recv() => match happened {
+                    News::Knows(id, instance) => self.choose(id, instance).await,
+                    News::Unreadable(error) => return Err(error.into()),
+                    News::Ended(id, result) => {
+                        if let Some(end) = self.ended(id, *result, news).await {
+                            return end;
+                        }
+                    }
+                },
+                Some(event) = next_of(&mut self.code) => {
+                    if let Some(failure) = self.code_event(event) {
+                        self.stop_all(news).await;
+                        return Err(failure);
+                    }
+                }
+                () = sleep_until_if(self.deadline) => {
+                    return Err(match self.lost.take() {
+                        Some(error) => error.into(),
+                        None => nobody_came(),
+                    });
+                }
+                () = token.cancelled() => {
+                    let is_idle = self.receivers().next().is_none();
+                    self.stop_all(news).await;
+                    return match (self.settings.receivers, is_idle) {
+                        (None, true) => Ok(()),
+                        _ => Err(Error::cancelled(Role::Sender)),
+                    };
+                }
+            }
+        }
+    }
+
+    /// More than one receiver may come.
+    fn is_several(&self) -> bool {
+        self.settings.receivers != Some(1)
+    }
+
+    /// The sessions that are served now.
+    fn receivers(&self) -> impl Iterator<Item = &Session> {
+        self.sessions.iter().filter(|session| session.standing == Standing::Receiver)
+    }
+
+    /// Something happened to the code. Some if with it everything ends.
+    fn code_event(&mut self, event: CodeEvent) -> Option<Error> {
+        let hub = &self.shared.hub;
+        let failure = match event {
+            CodeEvent::Used(place) => {
+                hub.tell(Event::CodeUsed(place));
+                return None;
+            }
+            CodeEvent::Lost(place, why) => {
+                hub.tell(Event::PlaceLost { place, why });
+                return None;
+            }
+            CodeEvent::Back(place) => {
+                hub.tell(Event::PlaceBack(place));
+                return None;
+            }
+            CodeEvent::WrongGuess(place) => {
+                hub.tell(Event::CodeBurned(place.clone()));
+                burned(place)
+            }
+            CodeEvent::Expired => {
+                hub.tell(Event::CodeExpired);
+                expired()
+            }
+            _ => return None,
+        };
+        let is_idle = self.receivers().next().is_none() && self.lost.is_none();
+        if is_idle {
+            return Some(failure);
+        }
+        if self.is_several() {
+            self.shared.hub.tell(Event::NobodyNew(failure.clone()));
+        }
+        self.closing = Some(failure);
+        None
+    }
+
+    /// Walks the tree for the first session while nobody is here yet.
+    fn survey(&mut self) {
+        let (id, options) = self.prepare();
+        let (theirs, tell) = (Arc::clone(&options), self.tell.clone());
+        let walk = move || {
+            if let Err(error) = theirs.survey() {
+                drop(tell.send(News::Unreadable(error)));
+            }
+        };
+        // Without a thread the first receiver waits for the counts.
+        drop(thread::Builder::new().name("wraith-survey".into()).spawn(walk));
+        self.surveyed = Some((id, options));
+    }
+
+    /// Options for one more session, and its number.
+    fn prepare(&mut self) -> (u64, Arc<SendOptions>) {
+        let id = self.next_id;
+        self.next_id += 1;
+        let mut options = self.settings.options(&self.payload, self.secret, &self.parallel);
+        let (tell, hub) = (self.tell.clone(), Arc::clone(&self.shared.hub));
+        let receiver = self.is_several().then_some(id);
+        options.events = Arc::new(move |event: TransferEvent<'_>| {
+            if let TransferEvent::Connected { instance, .. } = event {
+                drop(tell.send(News::Knows(id, instance)));
+            }
+            hub.tell_transfer(receiver, &event);
+        });
+        (id, Arc::new(options))
+    }
+
+    /// Serves a new connection on a thread of its own. Who it is shows when it names the secret.
+    fn admit(&mut self, connection: Connection) {
+        if self.sessions.len() - self.receivers().count() >= STRANGERS_MAX {
+            self.send_away_a_stranger();
+        }
+        let (id, options) = self.surveyed.take().unwrap_or_else(|| self.prepare());
+        let (peer, theirs) = (connection.peer(), connection.clone());
+        let (wanted, tell) = (Arc::clone(&options), self.tell.clone());
+        let work = move || {
+            let result = serve(theirs, &wanted);
+            drop(tell.send(News::Ended(id, Box::new(result))));
+        };
+        let name = "wraith-send".to_owned();
+        if let Err(error) = thread::Builder::new().name(name).spawn(work) {
+            tracing::warn!(%error, "no thread for a connection");
+            connection.close(close::OTHER, "no room");
+            self.surveyed = Some((id, options));
+            return;
+        }
+        let (instance, standing) = (None, Standing::Stranger);
+        self.sessions.push(Session { id, peer, connection, options, instance, standing });
+    }
+
+    /// Makes room: whoever has been here longest without naming the secret is the least likely to be the receiver, who
+    /// needs one round trip for it. So strangers who say nothing keep nobody out.
+    fn send_away_a_stranger(&self) {
+        let strangers = self.sessions.iter().filter(|s| s.standing != Standing::Receiver);
+        if let Some(stranger) = strangers.min_by_key(|s| s.id) {
+            stranger.connection.close(close::OTHER, "too many callers at once");
+        }
+    }
+
+    /// A session's peer knows the secret: it is a receiver if one is wanted. The same run of a receiver again has come back,
+    /// and its earlier connection is dead whether it knows it or not; so has the same peer where there is room for one only.
+    async fn choose(&mut self, id: u64, instance: Option<u64>) {
+        let Some(at) = self.sessions.iter().position(|s| s.id == id) else { return };
+        self.sessions[at].instance = instance;
+        self.forget_those_who_stopped();
+        let peer = self.sessions[at].peer;
+        let served = self.receivers().count();
+        let left = |n: u32| (n - self.sent.receivers) as usize;
+        let wanted = self.settings.receivers.map_or(RECEIVERS_MAX, left);
+        let has_room = served < wanted.min(RECEIVERS_MAX);
+        let is_back = |s: &&Session| {
+            let same_run = instance.is_some() && s.instance == instance;
+            s.peer == peer && (same_run || !has_room)
+        };
+        let earlier = self.receivers().find(is_back).map(|s| s.id);
+        if let Some(earlier) = earlier {
+            let mut sessions = self.sessions.iter_mut();
+            let earlier = sessions.find(|s| s.id == earlier).expect("it was just found");
+            earlier.connection.close(close::OTHER, "you have come back on another connection");
+            earlier.standing = Standing::Former;
+            self.shared.meter.leave(&earlier.options.progress);
+        } else if !has_room {
+            let why = if self.is_several() {
+                "the sender is sending to as many receivers as it can or was told to; try again later"
+            } else {
+                "the sender is sending to somebody else with this ticket"
+            };
+            self.sessions[at].connection.close(close::REFUSED, why);
+            self.sessions[at].standing = Standing::Former;
+            return;
+        }
+        let newcomer = &mut self.sessions[at];
+        newcomer.standing = Standing::Receiver;
+        self.shared.meter.join(Arc::clone(&newcomer.options.progress));
+        self.remembers(|unfinished| unfinished.remember_receiver(peer));
+        self.deadline = None;
+        self.share_rate();
+        self.rediscovery.back(peer).await;
+    }
+
+    /// What cannot be remembered is worth a word: the transfer works all the same.
+    fn remembers(
+        &self,
+        change: impl FnOnce(&UnfinishedSend) -> Result<(), crate::state::StateError>,
+    ) {
+        if let Some(Err(error)) = self.unfinished.as_ref().map(change) {
+            self.shared.hub.tell(Event::Note { path: String::new(), what: error.to_string() });
+        }
+    }
+
+    /// A receiver whose user has stopped it is in nobody's way, although its threads may still be winding up.
+    fn forget_those_who_stopped(&mut self) {
+        for session in &mut self.sessions {
+            let reason = session.connection.close_reason();
+            let stopped = matches!(reason, Some(CloseReason::Peer { code: close::CANCELLED, .. }));
+            if session.standing == Standing::Receiver && stopped {
+                session.standing = Standing::Former;
+                self.shared.meter.leave(&session.options.progress);
+            }
+        }
+    }
+
+    /// The cap is for all receivers together.
+    fn share_rate(&self) {
+        let Some(rate) = self.settings.rate else { return };
+        let share = rate / self.receivers().count().max(1) as u64;
+        self.receivers().for_each(|session| session.options.rate.limit(Some(share)));
+    }
+
+    /// A session is over. Some(end) if with it the offer is.
+    async fn ended(
+        &mut self,
+        id: u64,
+        result: Result<SendReport, TransferError>,
+        news: &mut UnboundedReceiver<News>,
+    ) -> Option<Result<(), Error>> {
+        let at = self.sessions.iter().position(|s| s.id == id)?;
+        let session = self.sessions.swap_remove(at);
+        if session.standing != Standing::Receiver {
+            if matches!(result, Err(TransferError::WrongSecret)) {
+                self.shared.hub.tell(Event::Stranger);
+            }
+            if self.surveyed.is_none() && session.standing == Standing::Stranger {
+                self.surveyed = Some((id, session.options));
+            }
+            return None;
+        }
+        if result.is_err() {
+            self.shared.meter.leave(&session.options.progress);
+        }
+        self.share_rate();
+        let end = match result {
+            Ok(report) => self.served(&session, report, news).await,
+            Err(TransferError::Later) => {
+                self.shared.hub.tell(Event::OnlyLooked);
+                self.lost = None;
+                None
+            }
+            Err(error) if self.is_several() => {
+                let is_lost = may_come_back(&error, Role::Sender);
+                self.shared.hub.tell_of(Some(id), Event::ReceiverFailed(error.into()));
+                if is_lost {
+                    self.rediscovery.lost(session.peer).await;
+                }
+                None
+            }
+            Err(error)
+                if may_come_back(&error, Role::Sender)
+                    && !self.settings.patience.reconnect.is_zero() =>
+            {
+                self.rediscovery.lost(session.peer).await;
+                self.await_return(error);
+                return None;
+            }
+            Err(error) => Some(Err(error.into())),
+        };
+        if end.is_none() && self.receivers().next().is_none() {
+            if let Some(failure) = self.closing.take() {
+                self.stop_all(news).await;
+                return Some(Err(failure));
+            }
+            self.deadline = self.settings.patience.first.map(|first| Instant::now() + first);
+        }
+        end
+    }
+
+    /// A receiver has confirmed everything. Some(end) if it was the last that was wanted.
+    async fn served(
+        &mut self,
+        session: &Session,
+        report: SendReport,
+        news: &mut UnboundedReceiver<News>,
+    ) -> Option<Result<(), Error>> {
+        self.sent.receivers += 1;
+        let remote = session.connection.remote();
+        self.sent.last = Some((report.receiver, remote));
+        self.sent.lacking += u32::from(report.outcome().is_err());
+        self.shared.meter.leave(&session.options.progress);
+        let (receiver, bytes) = (report.receiver, session.options.progress.bytes());
+        let report = Arc::new(report);
+        self.sent.report = Some(Arc::clone(&report));
+        let number = self.is_several().then_some(session.id);
+        self.shared.hub.tell_of(number, Event::Sent { report, bytes });
+        if !self.is_several() {
+            return Some(Ok(()));
+        }
+        self.remembers(|unfinished| unfinished.forget_receiver(receiver));
+        let done = self.sent.receivers;
+        if Some(done) != self.settings.receivers {
+            self.shared.hub.tell(Event::Served { done, of: self.settings.receivers });
+            return None;
+        }
+        self.stop_all(news).await;
+        Some(Ok(()))
+    }
+
+    /// The receiver is gone; it may come back.
+    fn await_return(&mut self, error: TransferError) {
+        let reconnect = self.settings.patience.reconnect;
+        self.deadline = Some(Instant::now() + reconnect);
+        let seconds_left = reconnect.as_secs();
+        self.shared.hub.tell(Event::Lost { why: error.to_string(), seconds_left });
+        self.lost = Some(error);
+    }
+
+    /// Tells every peer that this side stops, and waits until they were told.
+    async fn stop_all(&mut self, news: &mut UnboundedReceiver<News>) {
+        for session in &self.sessions {
+            session.options.cancel.cancel();
+            session.connection.close(close::CANCELLED, "");
+        }
+        while !self.sessions.is_empty() {
+            match news.recv().await {
+                Some(News::Ended(id, _)) => self.sessions.retain(|s| s.id != id),
+                Some(_) => {}
+                None => return,
+            }
+        }
+    }
+}
+
+/// Whatever ends the work ends the transfers: their threads hear of it by the connection.
+impl Drop for Serving {
+    fn drop(&mut self) {
+        for session in &self.sessions {
+            session.options.cancel.cancel();
+            session.connection.close(close::CANCELLED, "");
+        }
+    }
+}
+
+async fn next_of(code: &mut Option<CodeAnnouncement>) -> Option<CodeEvent> {
+    match code {
+        Some(code) => match code.next_event().await {
+            Some(event) => Some(event),
+            // All places have ended; what is served goes on.
+            None => std::future::pending().await,
+        },
+        None => std::future::pending().await,
+    }
+}
+
+async fn sleep_until_if(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn nobody_came() -> Error {
+    Error::because(ErrorKind::NotFound, "no receiver came in time", Cause::NobodyCame)
+}

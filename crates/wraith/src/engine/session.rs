@@ -1,0 +1,137 @@
+//! One transfer over one connection: the blocking engine of `wraith-transfer` on a thread of its own, its end awaited.
+//!
+//! Invariant: whoever stops waiting stops the transfer. A cancelled one ends with a word to the peer, keeping what arrived.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+
+use tokio::sync::{Notify, oneshot};
+use tokio_util::sync::CancellationToken;
+use wraith_transfer::{
+    Cancel, Event as TransferEvent, Progress, ReceiveOptions, ReceiveReport, SendOptions,
+    SendReport, TransferError, close, receive, serve,
+};
+use wraith_transport::Connection;
+
+use crate::event::Hub;
+
+/// Stops a transfer with a word to the peer, wherever it is: before its streams are open, the engine hears of it by the
+/// connection only.
+#[derive(Debug)]
+pub(crate) struct Stop {
+    cancel: Cancel,
+    connection: Connection,
+}
+
+impl Stop {
+    pub fn now(&self) {
+        self.cancel.cancel();
+        self.connection.close(close::CANCELLED, "");
+    }
+}
+
+/// The same when it is dropped before it was disarmed.
+struct StopOnDrop(Option<Stop>);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.iter().for_each(Stop::now);
+    }
+}
+
+/// Sends over `connection` until its receiver has confirmed, it failed, or `token` is cancelled.
+pub(crate) async fn send(
+    connection: Connection,
+    options: Arc<SendOptions>,
+    token: &CancellationToken,
+) -> Result<SendReport, TransferError> {
+    let (cancel, theirs) = (options.cancel.clone(), connection.clone());
+    run("wraith-send", Stop { cancel, connection }, token, move || serve(theirs, &options)).await
+}
+
+/// Receives over `connection` until everything is here, it failed, or `token` is cancelled.
+pub(crate) async fn fetch(
+    connection: Connection,
+    options: ReceiveOptions<'static>,
+    token: &CancellationToken,
+) -> Result<ReceiveReport, TransferError> {
+    let (cancel, theirs) = (options.cancel.clone(), connection.clone());
+    run("wraith-receive", Stop { cancel, connection }, token, move || receive(theirs, options))
+        .await
+}
+
+async fn run<R: Send + 'static>(
+    name: &str,
+    stop: Stop,
+    token: &CancellationToken,
+    work: impl FnOnce() -> Result<R, TransferError> + Send + 'static,
+) -> Result<R, TransferError> {
+    let (tell, mut ended) = oneshot::channel();
+    let thread = thread::Builder::new().name(name.into()).spawn(move || drop(tell.send(work())));
+    if let Err(error) = thread {
+        stop.now();
+        return Err(TransferError::Other { what: format!("the system gives no thread: {error}") });
+    }
+    let mut guard = StopOnDrop(Some(stop));
+    let result = tokio::select! {
+        result = &mut ended => result,
+        () = token.cancelled() => {
+            guard.0.iter().for_each(Stop::now);
+            ended.await
+        }
+    };
+    guard.0 = None;
+    result.unwrap_or_else(|_| Err(TransferError::Other { what: "a transfer thread died".into() }))
+}
+
+/// Whether the peer has said Hello, and a way to wait for it.
+#[derive(Debug, Default)]
+pub(crate) struct Answered {
+    is: AtomicBool,
+    changed: Notify,
+}
+
+impl Answered {
+    pub fn set(&self) {
+        self.is.store(true, Relaxed);
+        self.changed.notify_waiters();
+    }
+
+    pub fn get(&self) -> bool {
+        self.is.load(Relaxed)
+    }
+
+    pub async fn wait(&self) {
+        let mut changed = std::pin::pin!(self.changed.notified());
+        changed.as_mut().enable();
+        if !self.get() {
+            changed.await;
+        }
+    }
+}
+
+/// What a transfer tells goes to the hub; that the peer answered is remembered.
+pub(crate) fn events(
+    hub: &Arc<Hub>,
+    receiver: Option<u64>,
+    answered: &Arc<Answered>,
+) -> Arc<dyn wraith_transfer::Events> {
+    let (hub, answered) = (Arc::clone(hub), Arc::clone(answered));
+    Arc::new(move |event: TransferEvent<'_>| {
+        if matches!(event, TransferEvent::Connected { .. }) {
+            answered.set();
+        }
+        hub.tell_transfer(receiver, &event);
+    })
+}
+
+/// What came of one transfer over one connection.
+#[derive(Debug)]
+pub(crate) struct Carried<R> {
+    pub result: Result<R, TransferError>,
+    /// The peer said Hello on it.
+    pub answered: bool,
+    /// What was settled.
+    pub progress: Arc<Progress>,
+}

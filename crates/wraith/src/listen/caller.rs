@@ -1,0 +1,285 @@
+//! One caller of a listener, from its connection to the end of its transfer.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::{Mutex as Turn, OwnedMutexGuard};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use wraith_crypto::NodeId;
+use wraith_transfer::limits::NEGOTIATION_TIMEOUT;
+use wraith_transfer::{Decision, Progress, close, receive_dialler_hello};
+use wraith_transport::Connection;
+
+use super::Question;
+use super::callers::Callers;
+use crate::engine::consent::{Asked, Consent};
+use crate::engine::session::Carried;
+use crate::engine::task::Shared;
+use crate::error::Error;
+use crate::fetch::{FetchJob, Received, Settings, Target};
+use crate::node::Node;
+
+/// Offers that were answered, so that one that comes back after a lost connection is not asked about again.
+const ANSWERED_MAX: usize = 256;
+/// Offers whose names are looked at at the same time, each of up to 32 MiB.
+const PREVIEWS_MAX: usize = 2;
+/// How often who waits for the turn looks at who has it. Nobody waits, nobody looks.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// What all callers share.
+#[derive(Debug)]
+pub(super) struct Hall {
+    node: Node,
+    folder: PathBuf,
+    rate: Option<u64>,
+    preview: bool,
+    callers: Callers,
+    /// Held by the caller whose transfer is decided on and moves.
+    turn: Arc<Turn<()>>,
+    answered: Answered,
+    previews: Arc<AtomicUsize>,
+}
+
+impl Hall {
+    pub fn new(node: Node, folder: PathBuf, rate: Option<u64>, preview: bool) -> Self {
+        let (callers, turn) = (Callers::default(), Arc::default());
+        let (answered, previews) = (Answered::default(), Arc::default());
+        Self { node, folder, rate, preview, callers, turn, answered, previews }
+    }
+
+    pub fn node(&self) -> &Node {
+        &self.node
+    }
+
+    pub fn callers(&self) -> &Callers {
+        &self.callers
+    }
+
+    /// Who cannot be told is a stranger. Read anew each time: a contact may have been removed.
+    pub fn is_contact(&self, peer: NodeId) -> bool {
+        self.node.contacts().load().is_ok_and(|book| book.with(peer).is_some())
+    }
+
+    /// Whether the names of one more offer may be looked at, until what this returns is dropped.
+    fn take_preview(&self) -> Option<PreviewSlot> {
+        let room = |n: usize| (n < PREVIEWS_MAX).then_some(n + 1);
+        self.previews.try_update(Relaxed, Relaxed, room).is_ok().then(|| PreviewSlot(Arc::clone(&self.previews)))
+    }
+}
+
+/// One of the offers whose names are looked at.
+struct PreviewSlot(Arc<AtomicUsize>);
+
+impl Drop for PreviewSlot {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
+}
+
+/// What was said to offers. Who was refused once is not asked about again: no stranger can fill the screen with questions.
+#[derive(Debug, Default)]
+struct Answered(Mutex<VecDeque<(NodeId, [u8; 16], Decision)>>);
+
+impl Answered {
+    fn find(&self, peer: NodeId, secret: &[u8; 16], is_contact: bool) -> Option<Decision> {
+        let list = self.lock();
+        let is_same = |entry: &&(NodeId, [u8; 16], Decision)| {
+            // A yes is for one transfer. A stranger who was told no has had its question; a contact may try again.
+            let is_yes = matches!(entry.2, Decision::AcceptWith(_));
+            entry.0 == peer && if is_yes { entry.1 == *secret } else { !is_contact }
+        };
+        list.iter().rev().find(is_same).map(|entry| entry.2.clone())
+    }
+
+    fn remember(&self, peer: NodeId, secret: [u8; 16], decision: Decision) {
+        let mut list = self.lock();
+        if list.len() >= ANSWERED_MAX {
+            list.pop_front();
+        }
+        list.push_back((peer, secret, decision));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<(NodeId, [u8; 16], Decision)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One caller.
+pub(super) struct Caller {
+    pub hall: Arc<Hall>,
+    pub id: u64,
+    pub connection: Connection,
+    pub shared: Shared,
+    pub gone: CancellationToken,
+}
+
+impl Caller {
+    /// Until its transfer is over.
+    pub async fn run(self, ask: UnboundedSender<Question>) -> Result<Received, Error> {
+        let _left = Leave { hall: Arc::clone(&self.hall), id: self.id };
+        let secret = tokio::select! {
+            secret = timeout(NEGOTIATION_TIMEOUT, receive_dialler_hello(&self.connection)) => {
+                secret.ok().flatten()
+            }
+            () = self.gone.cancelled() => None,
+        };
+        let Some(secret) = secret else {
+            self.connection.close(close::OTHER, "");
+            return Err(Error::cancelled(wraith_transfer::Role::Receiver));
+        };
+        self.hall.callers.identify(self.id, secret);
+        self.attend(secret, ask).await
+    }
+
+    async fn attend(
+        &self,
+        secret: [u8; 16],
+        ask: UnboundedSender<Question>,
+    ) -> Result<Received, Error> {
+        let (consent, mut questions) = Consent::open();
+        // The first questions are with all names. Those take memory, so whoever comes meanwhile is asked about without.
+        let mut slot = self.hall.preview.then(|| self.hall.take_preview()).flatten();
+        let settings =
+            Settings { rate: self.hall.rate, preview: slot.is_some(), ..Settings::default() };
+        let job = FetchJob {
+            secret,
+            target: Target::folder(self.hall.folder.clone()),
+            settings,
+            consent: consent.clone(),
+            shared: self.shared.clone(),
+            receiver: None,
+            instance: None,
+        };
+        let (node, progress) = (self.hall.node.clone(), Arc::<Progress>::default());
+        let run = job.run(&node, self.connection.clone(), true, Arc::clone(&progress));
+        let mut transfer = std::pin::pin!(run);
+        let (mut turn, mut is_decided) = (None, false);
+        let carried = loop {
+            tokio::select! {
+                carried = &mut transfer => break carried,
+                Some(asked) = questions.recv() => {
+                    // The transfer goes on noticing meanwhile whether its peer is still there.
+                    turn = tokio::select! {
+                        held = self.take_turn() => held,
+                        carried = &mut transfer => break carried,
+                    };
+                    match turn {
+                        Some(_) => self.put(asked, secret, &consent, &ask),
+                        None => consent.decide(Decision::Refuse(String::new())),
+                    }
+                }
+                () = consent.decided(), if !is_decided => {
+                    is_decided = true;
+                    slot = None;
+                    self.hall.callers.moves(self.id, &progress);
+                }
+            }
+        };
+        drop((turn, slot));
+        self.ended(secret, &consent, carried)
+    }
+
+    /// Waits for the turn, looking at who has it meanwhile; `None` if the connection ends first.
+    async fn take_turn(&self) -> Option<OwnedMutexGuard<()>> {
+        let mut held = std::pin::pin!(Arc::clone(&self.hall.turn).lock_owned());
+        loop {
+            tokio::select! {
+                held = &mut held => return Some(held),
+                _ = self.connection.closed() => return None,
+                () = self.gone.cancelled() => return None,
+                () = tokio::time::sleep(LOOK_INTERVAL) => self.hall.callers.press(Instant::now()),
+            }
+        }
+    }
+
+    /// It is its turn: what was said to this offer before counts, else it is put to whoever listens.
+    fn put(
+        &self,
+        asked: Asked,
+        secret: [u8; 16],
+        consent: &Consent,
+        ask: &UnboundedSender<Question>,
+    ) {
+        self.hall.callers.has_turn(self.id);
+        let peer = self.connection.peer();
+        let is_contact = self.hall.is_contact(peer);
+        if let Some(decision @ Decision::Refuse(_)) =
+            self.hall.answered.find(peer, &secret, is_contact)
+        {
+            consent.decide(decision);
+            return;
+        }
+        let (consent, gone) = (consent.clone(), self.gone.clone());
+        drop(ask.send(Question { id: self.id, asked, consent, gone }));
+    }
+
+    fn ended(
+        &self,
+        secret: [u8; 16],
+        consent: &Consent,
+        carried: Carried<(wraith_transfer::ReceiveReport, u64)>,
+    ) -> Result<Received, Error> {
+        if let Some(decision) = consent.decision()
+            && matches!(decision, Decision::AcceptWith(_) | Decision::Refuse(_))
+        {
+            self.hall.answered.remember(self.connection.peer(), secret, decision);
+        }
+        let remote = self.connection.remote();
+        match carried.result {
+            Ok((report, bytes)) => {
+                self.hall.node.remember_meeting(report.sender, &remote);
+                Ok(Received { sender: report.sender, report, bytes, remote })
+            }
+            Err(error) => {
+                let error = Error::from(error);
+                if self.hall.callers.is_over_limit(self.id) {
+                    let why = "sent away because others wait; it may come back and go on";
+                    return Err(Error::new(error.kind(), why));
+                }
+                Err(error)
+            }
+        }
+    }
+}
+
+/// However a caller ends, it leaves.
+struct Leave {
+    hall: Arc<Hall>,
+    id: u64,
+}
+
+impl Drop for Leave {
+    fn drop(&mut self) {
+        self.hall.callers.leave(self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wraith_crypto::SecretIdentity;
+    use wraith_transfer::Conflicts;
+
+    use super::*;
+
+    #[test]
+    fn a_stranger_who_was_refused_is_not_asked_about_again_and_a_contact_is() {
+        let answered = Answered::default();
+        let [a, b] = [1, 2].map(|n| SecretIdentity::from_seed([n; 32]).node_id());
+        let (yes, no) = (Decision::AcceptWith(Conflicts::default()), Decision::Refuse(String::new()));
+        answered.remember(a, [1; 16], no.clone());
+        answered.remember(b, [1; 16], yes.clone());
+        assert_eq!(answered.find(a, &[2; 16], false), Some(no));
+        assert_eq!(answered.find(a, &[1; 16], true), None);
+        assert_eq!(answered.find(b, &[1; 16], false), Some(yes.clone()));
+        assert_eq!(answered.find(b, &[2; 16], false), None, "a yes is for one transfer");
+        for n in 0..2 * ANSWERED_MAX {
+            answered.remember(a, [n as u8; 16], yes.clone());
+        }
+        assert_eq!(answered.lock().len(), ANSWERED_MAX);
+    }
+}

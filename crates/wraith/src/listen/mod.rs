@@ -1,0 +1,328 @@
+//! Taking offers without a code: from contacts, or from everybody who knows the NodeId. One transfer after the other.
+//!
+//! ```text
+//!  accept ──▶ a task for each caller: hello, which transfer ──▶ its turn ──▶ Incoming ──▶ fetch
+//!  contacts on the disk ──▶ who gets a handshake, who is answered at meeting places ([`allowlist`])
+//! ```
+//!
+//! Invariants: who is not admitted gets no packet after the handshake's second, whatever they know; callers and their waiting
+//! offers are bounded; one transfer moves at a time; and no stranger keeps the turn for long while somebody waits.
+
+mod allowlist;
+mod caller;
+mod callers;
+mod contacts_watch;
+mod turn_limit;
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+use wraith_discovery::contact::{ContactEvent, ContactListener, listen, usual_port};
+use wraith_discovery::{Place, PlaceError};
+use wraith_transfer::Role;
+use wraith_transport::{Connection, Endpoint};
+
+use crate::addresses::dialable;
+use crate::engine::consent::{Asked, Consent};
+use crate::engine::task::{Shared, Task};
+use crate::error::Error;
+use crate::event::{Event, Events, Hub, Observer};
+use crate::fetch::{Incoming, Received, Transfer};
+use crate::node::{ANY_ADDRESS, Node, reachable_places};
+use allowlist::Allowlist;
+use caller::{Caller, Hall};
+use callers::Admitted;
+use contacts_watch::ContactsWatch;
+use tokio_util::sync::CancellationToken;
+
+/// How long the end waits for transfers to put away what they have.
+const LAST_WAIT: Duration = Duration::from_secs(3);
+
+/// Who may come.
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Admit {
+    /// Contacts; to everybody else this machine is silent.
+    #[default]
+    Contacts,
+    /// Everybody who knows the NodeId.
+    Everybody,
+}
+
+/// A listener that is being prepared.
+#[must_use = "nobody is answered before start()"]
+pub struct ListenBuilder {
+    node: Node,
+    folder: PathBuf,
+    admit: Admit,
+    bind: Option<SocketAddr>,
+    rate: Option<u64>,
+    preview: bool,
+    observer: Option<Arc<dyn Observer>>,
+}
+
+impl ListenBuilder {
+    pub(crate) fn new(node: Node, folder: PathBuf) -> Self {
+        let (admit, bind, rate, observer) = (Admit::default(), None, None, None);
+        Self { node, folder, admit, bind, rate, preview: true, observer }
+    }
+
+    /// Who may come: contacts, unless this says something else.
+    pub fn admit(mut self, admit: Admit) -> Self {
+        self.admit = admit;
+        self
+    }
+
+    /// Listens on this address. By default on every address of this machine, and the port that follows from the NodeId, where
+    /// contacts look; on another one if somebody has it.
+    pub fn bind_to(mut self, address: SocketAddr) -> Self {
+        self.bind = Some(address);
+        self
+    }
+
+    /// Asks each sender for no more than this many bytes a second.
+    pub fn rate(mut self, bytes_per_second: u64) -> Self {
+        self.rate = Some(bytes_per_second);
+        self
+    }
+
+    /// Whether the names are looked at before an offer is decided. They are, by default.
+    pub fn preview(mut self, preview: bool) -> Self {
+        self.preview = preview;
+        self
+    }
+
+    /// Tells what happens to the listener to `observer` too. Of a transfer, only its own observer is told.
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.observer = Some(observer);
+        self
+    }
+
+    /// Begins to answer.
+    ///
+    /// # Errors
+    /// The contacts cannot be read (then nobody can be told from a stranger), or the address cannot be listened on.
+    pub async fn start(self) -> Result<Listener, Error> {
+        let Self { node, folder, admit, bind, rate, preview, observer } = self;
+        let allowlist = Allowlist::load(&node, admit)?;
+        let (endpoint, usual_taken) = bind_usual(&node, bind, &allowlist)?;
+        let bound = endpoint.local_addr();
+        let addresses = Box::new(move |seen| dialable(bound, seen));
+        let contacts = listen(&reachable_places(node.places(), bound), addresses).await;
+        contacts.set_contacts(allowlist.pairs());
+        let shared = Shared::new(Hub::new(observer));
+        let (give, incoming) = mpsc::unbounded_channel();
+        let listener = Listener {
+            address: bound,
+            usual_taken,
+            places: contacts.places().to_vec(),
+            missing: contacts.missing().to_vec(),
+            contacts: allowlist.len(),
+            incoming,
+            task: None,
+        };
+        let runtime = node.runtime().clone();
+        let hall = Arc::new(Hall::new(node, folder, rate, preview));
+        let work = Work { hall, endpoint, contacts, allowlist, shared: shared.clone(), give };
+        let task = Some(Task::spawn(&runtime, shared, work.run()));
+        Ok(Listener { task, ..listener })
+    }
+}
+
+impl std::fmt::Debug for ListenBuilder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ListenBuilder").field("admit", &self.admit).finish_non_exhaustive()
+    }
+}
+
+/// The usual port, so that contacts find it where they found it before; another one if it is taken, and why.
+fn bind_usual(
+    node: &Node,
+    wanted: Option<SocketAddr>,
+    allowlist: &Allowlist,
+) -> Result<(Endpoint, Option<Error>), Error> {
+    if let Some(address) = wanted {
+        return Ok((node.bind_listening(address, allowlist.admitted())?, None));
+    }
+    let usual = SocketAddr::new(ANY_ADDRESS.ip(), usual_port(node.id()));
+    match node.bind_listening(usual, allowlist.admitted()) {
+        Ok(endpoint) => Ok((endpoint, None)),
+        Err(error) => {
+            Ok((node.bind_listening(ANY_ADDRESS, allowlist.admitted())?, Some(error)))
+        }
+    }
+}
+
+/// Takes offers until it is dropped.
+#[derive(Debug)]
+pub struct Listener {
+    address: SocketAddr,
+    usual_taken: Option<Error>,
+    places: Vec<Place>,
+    missing: Vec<(Place, PlaceError)>,
+    contacts: usize,
+    incoming: UnboundedReceiver<Incoming>,
+    task: Option<Task<()>>,
+}
+
+impl Listener {
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Why it is not on its usual port: contacts that know only the address will not find it.
+    pub fn usual_taken(&self) -> Option<&Error> {
+        self.usual_taken.as_ref()
+    }
+
+    /// Where contacts can find it.
+    pub fn places(&self) -> &[Place] {
+        &self.places
+    }
+
+    /// Where they cannot, although they were to, and why.
+    pub fn missing(&self) -> &[(Place, PlaceError)] {
+        &self.missing
+    }
+
+    /// How many contacts there were when it began.
+    pub fn contacts(&self) -> usize {
+        self.contacts
+    }
+
+    /// The next offer, once the transfer before it is over; `None` when the listener has ended. Cancel-safe.
+    pub async fn next(&mut self) -> Option<Incoming> {
+        self.incoming.recv().await
+    }
+
+    /// What happens to the listener from now on.
+    pub fn events(&self) -> Events {
+        self.task().events()
+    }
+
+    /// Stops, and waits until callers were told and what has arrived is put away.
+    pub async fn close(mut self) {
+        if let Some(task) = self.task.take() {
+            drop(task.cancel().await);
+        }
+    }
+
+    /// Asks it to stop and does not wait; [`Self::next`] then comes to its end.
+    pub fn stop(&self) {
+        self.task().stop();
+    }
+
+    fn task(&self) -> &Task<()> {
+        self.task.as_ref().expect("only close() takes it, with the listener")
+    }
+}
+
+/// An offer whose turn it is, from the task of its caller.
+struct Question {
+    id: u64,
+    asked: Asked,
+    consent: Consent,
+    gone: CancellationToken,
+}
+
+/// The listener's task.
+struct Work {
+    hall: Arc<Hall>,
+    endpoint: Endpoint,
+    contacts: ContactListener,
+    allowlist: Allowlist,
+    shared: Shared,
+    give: UnboundedSender<Incoming>,
+}
+
+impl Work {
+    async fn run(mut self) -> Result<(), Error> {
+        let mut watch = ContactsWatch::new(self.hall.node().state());
+        let (ask, mut questions) = mpsc::unbounded_channel::<Question>();
+        let mut callers: HashMap<u64, Task<Received>> = HashMap::new();
+        let (left, mut leavers) = mpsc::unbounded_channel::<u64>();
+        let token = self.shared.token.clone();
+        loop {
+            tokio::select! {
+                Some(connection) = self.endpoint.accept() => {
+                    if let Some((id, task)) = self.admit(connection, &ask, &left) {
+                        callers.insert(id, task);
+                    }
+                }
+                Some(question) = questions.recv() => {
+                    let Some(task) = callers.remove(&question.id) else { continue };
+                    let Question { asked, consent, gone, .. } = question;
+                    let incoming = Incoming::new(asked, consent, Some(Transfer(task)), gone);
+                    // Whoever listened has gone: dropping the offer puts it off.
+                    drop(self.give.send(incoming));
+                }
+                Some(id) = leavers.recv() => drop(callers.remove(&id)),
+                Some(event) = self.contacts.next_event() => self.contact_event(event),
+                () = watch.changed() => self.keep_up(),
+                () = token.cancelled() => break,
+            }
+        }
+        self.hall.callers().stop_all();
+        let gone = self.hall.callers().wait_until_gone();
+        // Beyond that they wind up on their own.
+        drop(tokio::time::timeout(LAST_WAIT, gone).await);
+        self.endpoint.start_close();
+        self.endpoint.closed().await;
+        Err(Error::cancelled(Role::Receiver))
+    }
+
+    /// Takes a caller in, with a task of its own.
+    fn admit(
+        &self,
+        connection: Connection,
+        ask: &UnboundedSender<Question>,
+        left: &UnboundedSender<u64>,
+    ) -> Option<(u64, Task<Received>)> {
+        let is_contact = self.hall.is_contact(connection.peer());
+        let Admitted { id, gone } = self.hall.callers().admit(&connection, is_contact)?;
+        let mut shared = Shared::new(Hub::default());
+        // Who is sent away, and the end of the listener, end the transfer.
+        shared.token = gone.clone();
+        let hall = Arc::clone(&self.hall);
+        let caller = Caller { hall, id, connection, shared: shared.clone(), gone };
+        let (ask, left) = (ask.clone(), left.clone());
+        let work = async move {
+            let result = caller.run(ask).await;
+            // The listener may have ended.
+            let _ = left.send(id);
+            result
+        };
+        Some((id, Task::spawn(self.hall.node().runtime(), shared, work)))
+    }
+
+    fn contact_event(&self, event: ContactEvent) {
+        match event {
+            ContactEvent::Lost(place, why) => {
+                self.shared.hub.tell(Event::PlaceLost { place, why });
+            }
+            ContactEvent::Back(place) => self.shared.hub.tell(Event::PlaceBack(place)),
+            _ => {}
+        }
+    }
+
+    /// The contacts may have changed.
+    fn keep_up(&mut self) {
+        match self.allowlist.reload(self.hall.node()) {
+            Ok(true) => {
+                self.endpoint.admit_only(self.allowlist.admitted());
+                self.contacts.set_contacts(self.allowlist.pairs());
+                self.shared.hub.tell(Event::ContactsChanged(self.allowlist.len()));
+            }
+            Ok(false) => {}
+            Err(error) => {
+                let what = format!("{error}; the contacts of before still count");
+                self.shared.hub.tell(Event::Note { path: String::new(), what });
+            }
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Whether a stranger that has the turn has had it for long enough, while somebody else waits.
+//!
+//! Nothing here has a clock or a connection: whoever waits looks, and says what time it is and how much has moved. Invariant: a
+//! turn during which nobody waits never ends here.
+
+use std::time::{Duration, Instant};
+
+/// What must move in each [`SPAN`]: 50 kB a second, less than any line on which somebody waits gladly.
+const BYTES: u64 = 1 << 20;
+const SPAN: Duration = Duration::from_secs(20);
+/// How long a question about an offer may stand.
+const QUESTION: Duration = Duration::from_secs(120);
+/// How long it may take in all. Whoever comes back goes on where it was.
+const TURN: Duration = Duration::from_secs(600);
+
+/// See the module. It begins when somebody begins to wait.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TurnLimit {
+    begun: Instant,
+    /// When enough had moved the last time, and how much that was; None while the user is asked.
+    moved: Option<(Instant, u64)>,
+}
+
+impl TurnLimit {
+    pub fn new(now: Instant) -> Self {
+        Self { begun: now, moved: None }
+    }
+
+    /// True if the turn is over. `bytes` have moved; None while the user is asked.
+    pub fn is_over(&mut self, now: Instant, bytes: Option<u64>) -> bool {
+        let passed = |since: Instant| now.saturating_duration_since(since);
+        let Some(bytes) = bytes else { return passed(self.begun) >= QUESTION };
+        let (since, mark) = *self.moved.get_or_insert((now, bytes));
+        if bytes.saturating_sub(mark) >= BYTES {
+            self.moved = Some((now, bytes));
+        }
+        bytes.saturating_sub(mark) < BYTES && passed(since) >= SPAN || passed(self.begun) >= TURN
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    /// Seconds after which the turn of one that moves `rate` bytes a second is over, if it is within two hours.
+    fn over_after(rate: u64) -> Option<u64> {
+        let start = Instant::now();
+        let mut limit = TurnLimit::new(start);
+        (0..7200).find(|n| limit.is_over(start + *n as u32 * SECOND, Some(n * rate)))
+    }
+
+    #[test]
+    fn who_is_slow_has_a_short_turn_and_who_is_fast_a_long_one() {
+        assert_eq!(over_after(0), Some(20));
+        assert_eq!(over_after(10_000), Some(20));
+        assert_eq!(over_after(100_000), Some(600));
+        assert_eq!(over_after(100_000_000), Some(600));
+    }
+
+    #[test]
+    fn who_stalls_in_the_middle_is_slow_too() {
+        let start = Instant::now();
+        let mut limit = TurnLimit::new(start);
+        for n in 0..60 {
+            assert!(!limit.is_over(start + n * SECOND, Some(u64::from(n) * BYTES)));
+        }
+        assert!(!limit.is_over(start + 78 * SECOND, Some(59 * BYTES + 1)));
+        assert!(limit.is_over(start + 79 * SECOND, Some(59 * BYTES + 1)));
+    }
+
+    #[test]
+    fn a_question_may_stand_for_two_minutes_and_the_transfer_begins_behind_it() {
+        let start = Instant::now();
+        let mut limit = TurnLimit::new(start);
+        assert!(!limit.is_over(start + 119 * SECOND, None));
+        assert!(!limit.is_over(start + 119 * SECOND, Some(0)));
+        assert!(!limit.is_over(start + 138 * SECOND, Some(0)));
+        assert!(limit.is_over(start + 139 * SECOND, Some(0)));
+        assert!(TurnLimit::new(start).is_over(start + 120 * SECOND, None));
+    }
+}

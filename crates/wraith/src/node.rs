@@ -1,0 +1,359 @@
+//! A node: an identity with the places where it meets others, from which everything else is made.
+
+use std::collections::HashSet;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::runtime::Handle;
+use wraith_crypto::{NodeId, SecretIdentity};
+use wraith_discovery::contact::usual_port;
+use wraith_discovery::{Lan, MeetingPlace, Places, rendezvous};
+use wraith_transfer::ParallelConnections;
+use wraith_transfer::limits::PARALLEL_MAX;
+use wraith_transport::{Addr, Algorithm, Config, Endpoint, EndpointConfig};
+
+use crate::error::{Cause, Error, ErrorKind, plain};
+use crate::fetch::{FetchBuilder, Source, Target};
+use crate::invite::InvitationBuilder;
+use crate::listen::ListenBuilder;
+use crate::offer::{OfferBuilder, Payload};
+use crate::service::{ConnectBuilder, Service};
+use crate::state::{ContactStore, Meeting, StateDir};
+
+/// Every address of this machine, IPv4 and IPv6, on a free port.
+pub(crate) const ANY_ADDRESS: SocketAddr =
+    SocketAddr::V6(SocketAddrV6::new(Ipv6Addr::UNSPECIFIED, 0, 0, 0));
+/// Silence after which a connection counts as lost. A peer sends keep-alives at a third of it, so three in a row must be
+/// lost; a person who waits for a transfer to move on should not wait longer than this before it is made anew.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Connections of a listener at once. It attends to a few; the others may be losers of a race of addresses, or strangers.
+const LISTENER_CONNECTIONS_MAX: usize = 64;
+/// Cores for one connection: one for packets, one for files.
+const CORES: usize = 2;
+/// Most connections that can carry one transfer.
+pub const CONNECTIONS_MAX: u8 = PARALLEL_MAX as u8 + 1;
+
+/// How a sender adapts to the path.
+#[non_exhaustive]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Congestion {
+    /// BBRv3: also fills a path that loses packets by itself.
+    #[default]
+    Bbr,
+    /// CUBIC with HyStart++: shares a path as most of TCP does.
+    Cubic,
+}
+
+/// An identity, what it remembers, and where it meets others. Clones are handles of the same node.
+#[derive(Clone, Debug)]
+pub struct Node(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    identity: SecretIdentity,
+    state: StateDir,
+    places: Places,
+    congestion: Congestion,
+    runtime: Handle,
+}
+
+/// A node that is being set up.
+#[must_use = "nothing is made before build()"]
+#[derive(Debug, Default)]
+pub struct NodeBuilder {
+    identity: Option<SecretIdentity>,
+    state: Option<StateDir>,
+    places: Places,
+    congestion: Congestion,
+    runtime: Option<Handle>,
+}
+
+impl NodeBuilder {
+    /// Who this node is. By default the identity of its state, or a new one.
+    pub fn identity(mut self, identity: SecretIdentity) -> Self {
+        self.identity = Some(identity);
+        self
+    }
+
+    /// Where it remembers contacts and unfinished transfers. Without this, in memory only.
+    pub fn state(mut self, state: StateDir) -> Self {
+        self.state = Some(state);
+        self
+    }
+
+    /// Meets others on this local network: on all interfaces, unless this says something else.
+    pub fn lan(mut self, lan: Lan) -> Self {
+        self.places.lan = lan;
+        self
+    }
+
+    /// Meets others at this rendezvous server too, `HOST` or `HOST:PORT`.
+    pub fn rendezvous(mut self, server: &str) -> Self {
+        self.places.rendezvous = Some(rendezvous_address(server));
+        self
+    }
+
+    /// Meets others at this place too.
+    pub fn place(mut self, place: Arc<dyn MeetingPlace>) -> Self {
+        self.places.others.push(place);
+        self
+    }
+
+    /// Meets others at these places only, in place of everything that was named before.
+    pub fn places(mut self, places: Places) -> Self {
+        self.places = places;
+        self
+    }
+
+    /// How what this node sends adapts to the path.
+    pub fn congestion(mut self, congestion: Congestion) -> Self {
+        self.congestion = congestion;
+        self
+    }
+
+    /// Works on this runtime. By default on the one it is built in.
+    pub fn runtime(mut self, runtime: Handle) -> Self {
+        self.runtime = Some(runtime);
+        self
+    }
+
+    /// # Errors
+    /// The state cannot be read or made, or there is no tokio runtime.
+    pub fn build(self) -> Result<Node, Error> {
+        let runtime = match self.runtime {
+            Some(runtime) => runtime,
+            None => Handle::try_current()
+                .map_err(|error| Error::new(ErrorKind::Other, error.to_string()))?,
+        };
+        let state = match self.state {
+            Some(state) => state,
+            None => StateDir::in_memory()?,
+        };
+        let identity = match self.identity {
+            Some(identity) => identity,
+            None => state.identity()?,
+        };
+        let Self { places, congestion, .. } = self;
+        Ok(Node(Arc::new(Inner { identity, state, places, congestion, runtime })))
+    }
+}
+
+impl Node {
+    /// A node that is being set up.
+    pub fn builder() -> NodeBuilder {
+        NodeBuilder::default()
+    }
+
+    /// Who this node is.
+    pub fn id(&self) -> NodeId {
+        self.0.identity.node_id()
+    }
+
+    /// Where it meets others.
+    pub fn places(&self) -> &Places {
+        &self.0.places
+    }
+
+    /// Whom it knows.
+    pub fn contacts(&self) -> ContactStore {
+        self.0.state.contacts()
+    }
+
+    /// What it remembers.
+    pub fn state(&self) -> &StateDir {
+        &self.0.state
+    }
+
+    /// Offers files, folders or a stream: by code or ticket to whoever has it, or to a contact.
+    pub fn offer(&self, what: impl Into<Payload>) -> OfferBuilder {
+        OfferBuilder::new(self.clone(), what.into())
+    }
+
+    /// Fetches what a code or ticket offers.
+    pub fn fetch(&self, from: impl Into<Source>, into: impl Into<Target>) -> FetchBuilder {
+        FetchBuilder::new(self.clone(), from.into(), into.into())
+    }
+
+    /// Makes a code for a sender, who brings its ticket to it: for a receiver that starts first.
+    pub fn invite(&self) -> InvitationBuilder {
+        InvitationBuilder::new(self.clone())
+    }
+
+    /// Takes offers from contacts, or from everybody who knows the NodeId, without a code.
+    pub fn listen(&self, into: impl Into<std::path::PathBuf>) -> ListenBuilder {
+        ListenBuilder::new(self.clone(), into.into())
+    }
+
+    /// Takes raw connections from whoever has the ticket.
+    ///
+    /// # Errors
+    /// The system gives no socket or no randomness.
+    pub fn serve(&self) -> Result<Service, Error> {
+        Service::new(self)
+    }
+
+    /// Connects to a [`Service`] by its ticket.
+    pub fn connect(&self, to: wraith_discovery::Ticket) -> ConnectBuilder {
+        ConnectBuilder::new(self.clone(), to)
+    }
+
+    /// The secret key behind [`Self::id`]: it signs what this node confirms.
+    pub fn identity(&self) -> &SecretIdentity {
+        &self.0.identity
+    }
+
+    pub(crate) fn runtime(&self) -> &Handle {
+        &self.0.runtime
+    }
+
+    /// The socket of a side that is dialled.
+    pub(crate) fn bind_accepting(&self, address: SocketAddr) -> Result<Endpoint, Error> {
+        let mut core = self.config();
+        core.accept = true;
+        bind(core, address)
+    }
+
+    /// The socket of a side that only dials.
+    pub(crate) fn bind_dialling(&self) -> Result<Endpoint, Error> {
+        self.bind_dialling_at(ANY_ADDRESS)
+    }
+
+    pub(crate) fn bind_dialling_at(&self, address: SocketAddr) -> Result<Endpoint, Error> {
+        let mut core = self.config();
+        core.accept = false;
+        bind(core, address)
+    }
+
+    /// The socket of a listener. `admitted`: only who is in it gets an answer.
+    pub(crate) fn bind_listening(
+        &self,
+        address: SocketAddr,
+        admitted: Option<HashSet<NodeId>>,
+    ) -> Result<Endpoint, Error> {
+        let mut core = self.config();
+        core.accept = true;
+        core.admitted = admitted;
+        core.connections_max = LISTENER_CONNECTIONS_MAX;
+        bind(core, address)
+    }
+
+    fn config(&self) -> EndpointConfig {
+        let mut core = EndpointConfig::new(self.0.identity.clone());
+        core.transport.idle_timeout = IDLE_TIMEOUT;
+        core.transport.keep_alive = true;
+        let algorithm = match self.0.congestion {
+            Congestion::Bbr => Algorithm::Bbr,
+            Congestion::Cubic => Algorithm::Cubic,
+        };
+        core.transport.congestion = algorithm.into();
+        core
+    }
+
+    /// The further connections of a sender, which the receiver makes to `address`.
+    pub(crate) fn parallel_to_send(&self, wanted: Option<u8>, address: IpAddr) -> ParallelConnections {
+        let node = self.clone();
+        let address = SocketAddr::new(address, 0);
+        let parallel = ParallelConnections::new(further(wanted), move || {
+            node.bind_accepting(address).map_err(std::io::Error::other)
+        });
+        if wanted.is_some() { parallel.at_once() } else { parallel }
+    }
+
+    /// The further connections that a receiver makes.
+    pub(crate) fn parallel_to_receive(&self, wanted: Option<u8>) -> ParallelConnections {
+        let node = self.clone();
+        ParallelConnections::new(further(wanted), move || node.bind_dialling().map_err(std::io::Error::other))
+    }
+
+    /// A contact was met at `remote`; if it listens, then there, at its usual port.
+    pub(crate) fn remember_meeting(&self, peer: NodeId, remote: &Addr) {
+        self.remember(peer, &self.meeting(peer, remote));
+    }
+
+    /// A contact was met. Who is none is not remembered.
+    pub(crate) fn remember(&self, peer: NodeId, meeting: &Meeting) {
+        let contacts = self.contacts();
+        if !contacts.load().is_ok_and(|book| book.with(peer).is_some()) {
+            return;
+        }
+        let met = contacts.change::<_, Error>(|book| {
+            book.met(peer, meeting, Timestamp::now());
+            Ok(())
+        });
+        // The transfer is done; that it is not remembered where somebody was is no reason to call it failed.
+        if let Err(error) = met {
+            tracing::warn!(%error, "a meeting is not remembered");
+        }
+    }
+
+    /// Where a peer that was seen at `remote` can be met another time.
+    pub fn meeting(&self, peer: NodeId, remote: &Addr) -> Meeting {
+        let at = remote.ip().map(|at| SocketAddr::new(at.ip().to_canonical(), usual_port(peer)));
+        Meeting { at, rendezvous: self.0.places.rendezvous.clone() }
+    }
+}
+
+fn bind(core: EndpointConfig, address: SocketAddr) -> Result<Endpoint, Error> {
+    Endpoint::bind(Config::new(core).bind(address)).map_err(|error| {
+        let message = match address == ANY_ADDRESS {
+            true => format!("cannot open a socket: {}", plain(&error)),
+            false => format!("cannot listen on {address}: {}", plain(&error)),
+        };
+        Error::because(ErrorKind::Other, message, Cause::CannotBind(address))
+    })
+}
+
+/// Connections beyond the first.
+fn further(wanted: Option<u8>) -> usize {
+    let by_cores = || std::thread::available_parallelism().map_or(1, usize::from) / CORES;
+    wanted.map_or_else(by_cores, usize::from).saturating_sub(1)
+}
+
+/// The places where somebody bound to `address` can be met: who cannot reach it there need not hear of it.
+pub(crate) fn reachable_places(places: &Places, bound: SocketAddr) -> Places {
+    let mut places = places.clone();
+    if let (false, Lan::All) = (bound.ip().is_unspecified(), &places.lan) {
+        places.lan = Lan::With(bound.ip());
+    }
+    places
+}
+
+/// A rendezvous server as `HOST:PORT`, with the usual port where none is given.
+pub fn rendezvous_address(server: &str) -> String {
+    let bare_ipv6 = server.parse::<Ipv6Addr>().is_ok();
+    let port = rendezvous::DEFAULT_PORT;
+    if bare_ipv6 {
+        format!("[{server}]:{port}")
+    } else if server.contains(':') && !server.ends_with(']') {
+        server.to_owned()
+    } else {
+        format!("{server}:{port}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_without_a_port_gets_the_usual_one() {
+        for (given, meant) in [
+            ("example.org", "example.org:49737"),
+            ("example.org:1", "example.org:1"),
+            ("192.0.2.1", "192.0.2.1:49737"),
+            ("2001:db8::1", "[2001:db8::1]:49737"),
+            ("[2001:db8::1]", "[2001:db8::1]:49737"),
+            ("[2001:db8::1]:1", "[2001:db8::1]:1"),
+        ] {
+            assert_eq!(rendezvous_address(given), meant);
+        }
+    }
+
+    #[test]
+    fn without_a_runtime_a_node_says_so_instead_of_panicking() {
+        let error = Node::builder().build().unwrap_err();
+        assert!(error.to_string().contains("runtime"), "{error}");
+    }
+}

@@ -1,0 +1,585 @@
+//! Sending: [`Node::offer`](crate::Node::offer) by code, by ticket, or to a contact.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+use wraith_crypto::NodeId;
+use wraith_discovery::contact::{Pair, usual_port};
+use wraith_discovery::{
+    Code, CodeAnnouncement, CodeOptions, Place, PlaceError, Ticket, TicketSide, announce, join,
+};
+use wraith_transfer::{
+    ParallelConnections, Progress as Counters, Role, SendOptions, SendReport, close, send_dialler_hello,
+};
+use wraith_transport::{Addr, Connection, Endpoint};
+
+use crate::addresses::{reachable, ticket_seen_at};
+use crate::engine::attempt::{self, Carry, watch};
+use crate::engine::dial::{Dialled, Dialler, NotFound};
+use crate::engine::rediscovery::Rediscovery;
+use crate::engine::retry::Patience;
+use crate::engine::serving::Serving;
+use crate::engine::session::{self, Answered, Carried};
+use crate::engine::task::{Shared, Task};
+use crate::error::{Cause, Error, ErrorKind};
+use crate::event::{Event, Events, FoundAt, Hub, Observer};
+use crate::invite::{CODE_LIFE, kind_of, no_code, no_place};
+use crate::node::{ANY_ADDRESS, Node, reachable_places};
+pub use crate::payload::Payload;
+use crate::progress::ProgressReader;
+use crate::state::{Contact, UnfinishedSend};
+
+/// How long a receiver or contact is looked for, unless something else is asked for.
+const FIND: Duration = Duration::from_secs(10);
+/// How long a lost receiver is waited for.
+const RECONNECT: Duration = Duration::from_secs(600);
+/// How long a code for any number of receivers is good.
+const ENDLESS_CODE_LIFE: Duration = Duration::from_secs(24 * 3600);
+
+/// To whom an offer goes.
+#[derive(Clone, Debug)]
+enum To {
+    /// Whoever has a code that is made for it.
+    Code,
+    /// Whoever has the ticket.
+    Ticket,
+    /// The receiver that made this code.
+    Invitation(Code),
+    /// A contact that listens.
+    Contact(Box<Contact>),
+}
+
+/// How an offer is sent, as the user wants it; the same on every connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub rate: Option<u64>,
+    pub connections: Option<u8>,
+    pub delta: bool,
+    /// `None`: any number, until it is stopped.
+    pub receivers: Option<u32>,
+    pub patience: Patience,
+}
+
+impl Settings {
+    /// The one builder of options for sending.
+    pub fn options(&self, payload: &Payload, secret: [u8; 16], parallel: &ParallelConnections) -> SendOptions {
+        let mut options = SendOptions::new(payload.paths.clone(), secret);
+        options.stream = payload.stream.clone();
+        options.rate.limit(self.rate);
+        options.parallel = parallel.clone();
+        options.delta = self.delta;
+        options
+    }
+}
+
+/// An offer that is being prepared.
+#[must_use = "nothing is offered before start()"]
+pub struct OfferBuilder {
+    node: Node,
+    payload: Payload,
+    to: To,
+    settings: Settings,
+    life: Option<Duration>,
+    bind: Option<SocketAddr>,
+    observer: Option<Arc<dyn Observer>>,
+}
+
+impl OfferBuilder {
+    pub(crate) fn new(node: Node, payload: Payload) -> Self {
+        let patience = Patience { first: None, reconnect: RECONNECT };
+        let settings = Settings {
+            rate: None,
+            connections: None,
+            delta: true,
+            receivers: Some(1),
+            patience,
+        };
+        Self { node, payload, to: To::Code, settings, life: None, bind: None, observer: None }
+    }
+
+    /// Makes a code for it, which people can say. This is the default.
+    pub fn by_code(mut self) -> Self {
+        self.to = To::Code;
+        self
+    }
+
+    /// Makes no code: who has the ticket gets it.
+    pub fn by_ticket(mut self) -> Self {
+        self.to = To::Ticket;
+        self
+    }
+
+    /// Brings it to the receiver that made this code ([`Node::invite`]).
+    pub fn to_invitation(mut self, code: Code) -> Self {
+        self.to = To::Invitation(code);
+        self
+    }
+
+    /// Brings it to a contact, who listens ([`Node::listen`]).
+    pub fn to_contact(mut self, contact: Contact) -> Self {
+        self.to = To::Contact(Box::new(contact));
+        self
+    }
+
+    /// Sends it to so many receivers, at once if they come at once.
+    pub fn receivers(mut self, receivers: u32) -> Self {
+        self.settings.receivers = Some(receivers.max(1));
+        self
+    }
+
+    /// Sends it to whoever comes, until it is stopped.
+    pub fn any_number(mut self) -> Self {
+        self.settings.receivers = None;
+        self
+    }
+
+    /// How long the code is good: an hour, or a day for any number of receivers, unless this says something else.
+    pub fn expires(mut self, life: Duration) -> Self {
+        self.life = Some(life);
+        self
+    }
+
+    /// Sends no more than this many bytes a second, to all receivers together.
+    pub fn rate(mut self, bytes_per_second: u64) -> Self {
+        self.settings.rate = Some(bytes_per_second);
+        self
+    }
+
+    /// Carries a transfer over this many connections at once (1 to 4), if the receiver allows them too. Without it there is one
+    /// for every two cores, and only on a path that is faster than one connection.
+    pub fn connections(mut self, connections: u8) -> Self {
+        self.settings.connections = Some(connections);
+        self
+    }
+
+    /// Whether, of a file of which the receiver has an older copy, only what differs is sent. It is, by default.
+    pub fn delta(mut self, delta: bool) -> Self {
+        self.settings.delta = delta;
+        self
+    }
+
+    /// How long a receiver is waited for (for as long as it takes, unless this says something else), or a contact or the maker of a
+    /// code looked for (10 s).
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.settings.patience.first = Some(timeout);
+        self
+    }
+
+    /// How long a receiver that was lost is waited for: 10 min, unless this says something else. Zero: not at all.
+    pub fn reconnect(mut self, reconnect: Duration) -> Self {
+        self.settings.patience.reconnect = reconnect;
+        self
+    }
+
+    /// Listens on this address. By default on every address of this machine, and a port of its own choosing.
+    pub fn bind_to(mut self, address: SocketAddr) -> Self {
+        self.bind = Some(address);
+        self
+    }
+
+    /// Tells everything that happens to `observer` too.
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.observer = Some(observer);
+        self
+    }
+
+    /// Makes the code or ticket and waits for the receiver; or goes to the receiver that is known. Returns as soon as there is
+    /// something to show: nothing of what is offered has been read by then.
+    ///
+    /// # Errors
+    /// A path is not there, the address cannot be listened on, the contact cannot be known, or the maker of the code was not met.
+    pub async fn start(self) -> Result<Offer, Error> {
+        let payload = self.payload.clone().checked()?;
+        match self.to.clone() {
+            To::Contact(contact) => self.call(payload, *contact),
+            _ => self.serve(payload).await,
+        }
+    }
+
+    /// Waits for whoever has the code or ticket.
+    async fn serve(self, payload: Payload) -> Result<Offer, Error> {
+        let Self { node, to, settings, life, bind, observer, .. } = self;
+        let mut unfinished = match payload.is_stream() {
+            true => UnfinishedSend::unremembered()?,
+            false => UnfinishedSend::open(node.state(), &payload.paths)?,
+        };
+        let endpoint = bind_again(&node, bind, unfinished.port())?;
+        let bound = endpoint.local_addr();
+        unfinished.remember(bound.port())?;
+        let capability = unfinished.capability().clone();
+        let ticket = Ticket::new(node.id(), capability.clone(), reachable(bound));
+        let shared = Shared::new(Hub::new(observer));
+        let (mut code, mut no_code) = (None, None);
+        match to {
+            To::Invitation(code) => give_ticket(&node, &code, &ticket, &settings, &shared).await?,
+            To::Code => {
+                let made = make_code(&node, &ticket, bound, &settings, life).await?;
+                match made.places().is_empty() {
+                    true => no_code = Some(no_place(&made)),
+                    false => code = Some(made),
+                }
+            }
+            _ => {}
+        }
+        let shown = Shown {
+            code: code.as_ref().map(|code| code.code().clone()),
+            places: code.as_ref().map(|code| code.places().to_vec()).unwrap_or_default(),
+            missing: code.as_ref().map(|code| code.missing().to_vec()).unwrap_or_default(),
+            no_code,
+            ticket,
+        };
+        let places = reachable_places(node.places(), bound);
+        let mut rediscovery =
+            Rediscovery::new(node.identity().clone(), capability, places, bound);
+        let parallel = node.parallel_to_send(settings.connections, bound.ip());
+        let runtime = node.runtime().clone();
+        let theirs = shared.clone();
+        let work = async move {
+            for receiver in unfinished.receivers().into_iter().rev() {
+                rediscovery.lost(receiver).await;
+            }
+            let (serving, news) = Serving::new(
+                node, payload, settings, unfinished, rediscovery, endpoint, parallel, code, theirs,
+            );
+            serving.run(news).await
+        };
+        Ok(Offer { shown: Some(shown), task: Task::spawn(&runtime, shared, work) })
+    }
+
+    /// Goes to a contact.
+    fn call(self, payload: Payload, contact: Contact) -> Result<Offer, Error> {
+        let Self { node, mut settings, bind, observer, .. } = self;
+        let pair = Pair::new(node.identity(), contact.node_id).map_err(|error| {
+            Error::new(ErrorKind::InvalidInput, format!("{}: {error}", contact.name))
+        })?;
+        let mut unfinished = match payload.is_stream() {
+            true => UnfinishedSend::unremembered()?,
+            false => UnfinishedSend::open(node.state(), &record_of(&payload.paths, &contact))?,
+        };
+        let address = bind.unwrap_or(ANY_ADDRESS);
+        let endpoint = node.bind_dialling_at(address)?;
+        // So that the same offer continues after a crash. Nobody dials this port.
+        unfinished.remember(endpoint.local_addr().port())?;
+        settings.patience.first.get_or_insert(FIND);
+        let mut places = node.places().clone();
+        places.rendezvous = places.rendezvous.or_else(|| contact.rendezvous.clone());
+        let port = usual_port(contact.node_id);
+        let dialler = Dialler {
+            endpoint: endpoint.clone(),
+            peer: contact.node_id,
+            addresses: contact.seen_at.clone(),
+            names: contact.addresses.iter().map(|name| (name.clone(), port)).collect(),
+            pair: Some(pair),
+            places,
+            search_after: Duration::ZERO,
+        };
+        let shared = Shared::new(Hub::new(observer));
+        let sending = Sending {
+            name: contact.name.to_string(),
+            payload,
+            secret: *unfinished.capability().as_bytes(),
+            parallel: node.parallel_to_send(settings.connections, address.ip()),
+            settings,
+            shared: shared.clone(),
+        };
+        let runtime = node.runtime().clone();
+        let work = call(node, dialler, sending, unfinished, endpoint, shared.clone());
+        Ok(Offer { shown: None, task: Task::spawn(&runtime, shared, work) })
+    }
+}
+
+impl std::fmt::Debug for OfferBuilder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OfferBuilder").field("payload", &self.payload).finish_non_exhaustive()
+    }
+}
+
+/// The port of last time, if this offer was interrupted, so that its ticket stays good.
+fn bind_again(
+    node: &Node,
+    wanted: Option<SocketAddr>,
+    last: Option<u16>,
+) -> Result<Endpoint, Error> {
+    let address = wanted.unwrap_or(ANY_ADDRESS);
+    if let (0, Some(port)) = (address.port(), last)
+        && let Ok(endpoint) = node.bind_accepting(SocketAddr::new(address.ip(), port))
+    {
+        return Ok(endpoint);
+    }
+    // Nothing is remembered, or somebody else has the port now; then the ticket is another.
+    node.bind_accepting(address)
+}
+
+async fn make_code(
+    node: &Node,
+    ticket: &Ticket,
+    bound: SocketAddr,
+    settings: &Settings,
+    life: Option<Duration>,
+) -> Result<CodeAnnouncement, Error> {
+    let usual = if settings.receivers.is_some() { CODE_LIFE } else { ENDLESS_CODE_LIFE };
+    // Of several, who refuses or dies leaves the place to somebody else; who has everything is counted later.
+    let uses = settings.receivers.filter(|n| *n == 1).unwrap_or(u32::MAX);
+    let options = CodeOptions::new(TicketSide::Creator, life.unwrap_or(usual)).uses(uses);
+    let (ticket, everywhere) = (ticket.clone(), bound.ip().is_unspecified());
+    let make = Box::new(move |seen: Option<std::net::IpAddr>| {
+        ticket_seen_at(&ticket, seen.filter(|_| everywhere))
+    });
+    announce(&reachable_places(node.places(), bound), options, make).await.map_err(no_code)
+}
+
+/// Brings the ticket to the receiver that made the code.
+async fn give_ticket(
+    node: &Node,
+    code: &Code,
+    ticket: &Ticket,
+    settings: &Settings,
+    shared: &Shared,
+) -> Result<(), Error> {
+    let deadline = Instant::now() + settings.patience.first.unwrap_or(FIND);
+    let ticket = ticket.clone();
+    let make = Box::new(move |seen| ticket_seen_at(&ticket, seen));
+    let met = join(code, Some(make), node.places(), deadline).await.map_err(|error| {
+        let kind = kind_of(&error);
+        Error::because(kind, error.to_string(), Cause::NotMet(error))
+    })?;
+    shared.hub.tell(Event::Met(FoundAt::Place(met.place)));
+    Ok(())
+}
+
+/// What names this send: the same paths to somebody else, or by ticket, have another secret.
+fn record_of(paths: &[PathBuf], contact: &Contact) -> Vec<PathBuf> {
+    use std::os::unix::ffi::OsStringExt;
+    let mut record = paths.to_vec();
+    // No path has a zero byte.
+    let to = format!("\0{}", contact.node_id).into_bytes();
+    record.push(std::ffi::OsString::from_vec(to).into());
+    record
+}
+
+/// What became of an offer.
+#[non_exhaustive]
+#[derive(Clone, Debug)]
+pub struct Sent {
+    /// Receivers that have confirmed everything they could be sent.
+    pub receivers: u32,
+    /// Those of them that lack files that could not be sent.
+    pub lacking: u32,
+    /// The last of them, and where it was.
+    pub last: Option<(NodeId, Addr)>,
+    /// The last one's report.
+    pub report: Option<Arc<SendReport>>,
+}
+
+impl Sent {
+    /// # Errors
+    /// [`ErrorKind::Partial`] if a receiver lacks files that could not be sent.
+    pub fn complete(&self) -> Result<(), Error> {
+        match (&self.report, self.lacking) {
+            (_, 0) => Ok(()),
+            (Some(report), 1) if self.receivers == 1 => report.outcome().map_err(Error::from),
+            (_, lacking) => {
+                let served = self.receivers;
+                let message =
+                    format!("{lacking} of {served} receivers lack files that could not be sent");
+                let cause = Cause::SomeLackFiles { lacking, served };
+                Err(Error::because(ErrorKind::Partial, message, cause))
+            }
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Shown {
+    code: Option<Code>,
+    places: Vec<Place>,
+    missing: Vec<(Place, PlaceError)>,
+    no_code: Option<Error>,
+    ticket: Ticket,
+}
+
+/// An offer under way. Dropping it withdraws the code and stops what is being sent.
+#[derive(Debug)]
+pub struct Offer {
+    shown: Option<Shown>,
+    task: Task<Sent>,
+}
+
+impl Offer {
+    /// The code, for the receiver.
+    pub fn code(&self) -> Option<&Code> {
+        self.shown.as_ref()?.code.as_ref()
+    }
+
+    /// The ticket, which holds everything a receiver needs; it is a secret. `None` of an offer to a contact.
+    pub fn ticket(&self) -> Option<&Ticket> {
+        self.shown.as_ref().map(|shown| &shown.ticket)
+    }
+
+    /// Where the code is waited with.
+    pub fn places(&self) -> &[Place] {
+        self.shown.as_ref().map(|shown| &shown.places[..]).unwrap_or_default()
+    }
+
+    /// Where it is not, although it was to be, and why.
+    pub fn missing(&self) -> &[(Place, PlaceError)] {
+        self.shown.as_ref().map(|shown| &shown.missing[..]).unwrap_or_default()
+    }
+
+    /// Why there is no code although one was wanted; the ticket needs no place to meet.
+    pub fn no_code(&self) -> Option<&Error> {
+        self.shown.as_ref()?.no_code.as_ref()
+    }
+
+    /// What happens from now on.
+    pub fn events(&self) -> Events {
+        self.task.events()
+    }
+
+    /// How far the transfers are, together.
+    pub fn progress(&self) -> ProgressReader {
+        self.task.progress()
+    }
+
+    /// Waits until as many receivers as were wanted have confirmed everything. Cancel-safe, and may be called any number of
+    /// times.
+    ///
+    /// # Errors
+    /// Why it failed. Files that could not be sent are no error here: [`Sent::complete`].
+    pub async fn finished(&self) -> Result<Arc<Sent>, Error> {
+        self.task.finished().await
+    }
+
+    /// Stops it, and waits until the receivers were told. The same offer another time continues.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Cancelled`], unless it had ended in another way before, or went to any number and was serving nobody.
+    pub async fn cancel(self) -> Result<Arc<Sent>, Error> {
+        self.task.cancel().await
+    }
+
+    /// Asks it to stop and does not wait; [`Self::finished`] does.
+    pub fn stop(&self) {
+        self.task.stop();
+    }
+
+    /// Lets it go on without this handle.
+    pub fn detach(self) {
+        self.task.detach();
+    }
+}
+
+/// The whole of an offer to a contact.
+async fn call(
+    node: Node,
+    dialler: Dialler,
+    sending: Sending,
+    unfinished: UnfinishedSend,
+    endpoint: Endpoint,
+    shared: Shared,
+) -> Result<Sent, Error> {
+    let patience = sending.settings.patience;
+    let peer = dialler.peer;
+    let result = attempt::run(dialler, sending, patience, &shared).await;
+    endpoint.start_close();
+    endpoint.closed().await;
+    let ended = result?;
+    let (report, bytes) = ended.report;
+    let report = Arc::new(report);
+    shared.hub.tell(Event::Sent { report: Arc::clone(&report), bytes });
+    let lacking = u32::from(report.outcome().is_err());
+    if lacking == 0 {
+        unfinished.forget();
+    }
+    let mut meeting = node.meeting(peer, &ended.remote);
+    meeting.at = ended.remote.ip();
+    if let FoundAt::Place(Place::Rendezvous(server)) = ended.at {
+        meeting.rendezvous = Some(server);
+    }
+    node.remember(peer, &meeting);
+    Ok(Sent { receivers: 1, lacking, last: Some((peer, ended.remote)), report: Some(report) })
+}
+
+struct Sending {
+    name: String,
+    payload: Payload,
+    secret: [u8; 16],
+    parallel: ParallelConnections,
+    settings: Settings,
+    shared: Shared,
+}
+
+impl Carry for Sending {
+    type Report = (SendReport, u64);
+
+    const OWN: Role = Role::Sender;
+
+    /// Its machine proved the key, and then there was no word.
+    fn silent(&self, at: &Dialled) -> Option<Error> {
+        let (name, address) = (&self.name, at.connection.remote());
+        let message = format!("{name} is at {address}, but takes nothing from this machine");
+        Some(Error::because(ErrorKind::NotFound, message, Cause::NotAdmitted(address)))
+    }
+
+    fn not_found(&self, why: NotFound) -> Error {
+        let name = &self.name;
+        let tried: Vec<_> = why.tried.into_iter().collect();
+        let message = if tried.is_empty() {
+            format!("there is nowhere to look for {name}: no address is known")
+        } else {
+            let tried: Vec<_> = tried.iter().map(|(what, why)| format!("{what}: {why}")).collect();
+            format!("{name} cannot be reached ({})", tried.join("; "))
+        };
+        Error::because(ErrorKind::NotFound, message, Cause::ContactNotFound(tried))
+    }
+
+    async fn carry(
+        &mut self,
+        connection: Connection,
+        _is_first: bool,
+        deadline: Option<Instant>,
+        token: &CancellationToken,
+    ) -> Carried<Self::Report> {
+        let (answered, progress) = (Arc::<Answered>::default(), Arc::<Counters>::default());
+        let mut options = self.settings.options(&self.payload, self.secret, &self.parallel);
+        options.events = session::events(&self.shared.hub, None, &answered);
+        options.progress = Arc::clone(&progress);
+        watch(&self.shared, &progress);
+        let options = Arc::new(options);
+        survey_in_background(&options);
+        let late = async {
+            if let Some(deadline) = deadline {
+                tokio::select! {
+                    () = sleep_until(deadline) => connection.close(close::OTHER, ""),
+                    () = answered.wait() => {}
+                }
+            }
+            std::future::pending::<()>().await;
+        };
+        let (theirs, secret) = (connection.clone(), self.secret);
+        let work = async {
+            // A connection that is gone tells why below.
+            let _ = send_dialler_hello(&theirs, &secret).await;
+            session::send(theirs.clone(), Arc::clone(&options), token).await
+        };
+        let result = tokio::select! {
+            result = work => result,
+            () = late => unreachable!("it waits for ever"),
+        };
+        let result = result.map(|report| (report, progress.bytes()));
+        Carried { result, answered: answered.get(), progress }
+    }
+}
+
+/// Walks the tree, so that its counts are there when a receiver comes. What it finds wrong, the transfer finds too, and says so.
+fn survey_in_background(options: &Arc<SendOptions>) {
+    let survey = Arc::clone(options);
+    let walk = move || drop(survey.survey().map(|_| ()));
+    // Without a thread the receiver waits for the counts.
+    drop(std::thread::Builder::new().name("wraith-survey".into()).spawn(walk));
+}
+

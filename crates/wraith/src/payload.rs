@@ -1,0 +1,143 @@
+//! What is offered: files and folders, or one stream of bytes.
+
+use std::fs::FileType;
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use wraith_files::{RelPath, Walk, shown};
+use wraith_transfer::StreamSource;
+
+use crate::error::{Error, ErrorKind, plain};
+
+/// What is offered.
+#[derive(Clone, Debug)]
+pub struct Payload {
+    pub(crate) paths: Vec<PathBuf>,
+    pub(crate) stream: Option<StreamSource>,
+    stream_name: String,
+}
+
+impl Payload {
+    /// Files and folders; each keeps its own last name.
+    pub fn paths(paths: impl IntoIterator<Item: Into<PathBuf>>) -> Self {
+        let paths = paths.into_iter().map(Into::into).collect();
+        Self { paths, stream: None, stream_name: String::new() }
+    }
+
+    /// One stream of bytes, read once, which becomes a file of this name where it is not written to a stream. Its size, where it
+    /// is known, is for show.
+    pub fn reader(
+        name: impl Into<String>,
+        size: Option<u64>,
+        input: impl Read + Send + 'static,
+    ) -> Self {
+        let stream_name = name.into();
+        let stream = Some(StreamSource::new(stream_name.clone(), size, input));
+        Self { paths: Vec::new(), stream, stream_name }
+    }
+
+    /// With each path checked by itself and beside the others, absolute, and without links but in its last component. Nothing
+    /// below them is looked at.
+    pub(crate) fn checked(mut self) -> Result<Self, Error> {
+        if self.is_stream() {
+            let name = self.stream_name.as_bytes();
+            let fits = RelPath::parse(name).is_ok_and(|name| name.depth() == 1);
+            if !fits {
+                let message = "the name of a stream must be the name of one file";
+                return Err(Error::new(ErrorKind::InvalidInput, message));
+            }
+            return Ok(self);
+        }
+        let paths = self.paths.iter().map(|path| canonical(path));
+        self.paths = paths.collect::<Result<_, _>>()?;
+        Walk::new(&self.paths).map_err(|error| {
+            Error::new(ErrorKind::InvalidInput, format!("cannot send {error}"))
+        })?;
+        Ok(self)
+    }
+
+    /// It can be read once only, so nothing of it is continued another time.
+    pub(crate) fn is_stream(&self) -> bool {
+        self.stream.is_some()
+    }
+}
+
+impl From<PathBuf> for Payload {
+    fn from(path: PathBuf) -> Self {
+        Self::paths([path])
+    }
+}
+
+impl From<&Path> for Payload {
+    fn from(path: &Path) -> Self {
+        Self::paths([path])
+    }
+}
+
+impl From<&str> for Payload {
+    fn from(path: &str) -> Self {
+        Self::paths([path])
+    }
+}
+
+impl From<Vec<PathBuf>> for Payload {
+    fn from(paths: Vec<PathBuf>) -> Self {
+        Self::paths(paths)
+    }
+}
+
+/// The absolute path with links resolved, except in the last component: a link is sent as a link.
+fn canonical(path: &Path) -> Result<PathBuf, Error> {
+    let name = || shown(path.as_os_str().as_bytes());
+    let missing = |error: io::Error| {
+        let not_there = error.kind() == io::ErrorKind::NotFound;
+        let kind = if not_there { ErrorKind::InvalidInput } else { ErrorKind::Disk };
+        Error::new(kind, format!("cannot send {}: {}", name(), plain(&error)))
+    };
+    path.symlink_metadata().map_err(missing)?;
+    if path.metadata().is_ok_and(|there| is_special(there.file_type())) {
+        let message =
+            format!("cannot send {}: it is a pipe, socket or device, not a file or folder", name());
+        return Err(Error::because(ErrorKind::InvalidInput, message, crate::Cause::NoContent));
+    }
+    match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) => {
+            let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+            Ok(parent.canonicalize().map_err(missing)?.join(name))
+        }
+        // `.`, `..`, `/` and `x/..` have no name of their own until they are resolved.
+        _ => path.canonicalize().map_err(missing),
+    }
+}
+
+/// It has no content of its own.
+fn is_special(kind: FileType) -> bool {
+    !(kind.is_file() || kind.is_dir() || kind.is_symlink())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_that_is_not_there_is_told_before_anything_begins() {
+        let error = Payload::from("/no/such/file").checked().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        assert!(error.to_string().starts_with("cannot send /no/such/file: "), "{error}");
+    }
+
+    #[test]
+    fn a_device_has_no_content_to_send() {
+        let error = Payload::from("/dev/null").checked().unwrap_err();
+        assert!(error.to_string().contains("device"), "{error}");
+    }
+
+    #[test]
+    fn a_stream_has_the_name_of_one_file() {
+        for name in ["a/b", "..", ""] {
+            assert!(Payload::reader(name, None, io::empty()).checked().is_err(), "{name:?}");
+        }
+        assert!(Payload::reader("backup.tar", None, io::empty()).checked().is_ok());
+    }
+}

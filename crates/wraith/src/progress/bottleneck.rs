@@ -1,0 +1,135 @@
+//! What a transfer waits for most: the processor, the disk, or the network (which includes the other side).
+//!
+//! Measured, not guessed: Linux tells of each thread how long it ran and how long it waited for a processor, and the engine how long it
+//! was in reading and writing files. A thread that had no pause left is what everything else waits for. What is neither
+//! the processor nor the disk is the network.
+
+use std::collections::HashMap;
+use std::fs;
+use std::time::{Duration, Instant};
+
+/// A verdict is about so much time: long enough for the kernel's figures to mean something.
+const WINDOW: Duration = Duration::from_secs(1);
+/// A thread that runs, or wants to, for more than this share of the time has no pause to speak of.
+const NO_PAUSE: f64 = 0.85;
+/// Files that take more than this share of the time keep the rest waiting.
+const MOSTLY: f64 = 0.5;
+/// Threads looked at: a transfer has about ten.
+const MAX_THREADS: usize = 64;
+
+/// What everything else waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bottleneck {
+    /// The network, which includes the other side.
+    Net,
+    /// The disk of this side.
+    Disk,
+    /// The processor of this side.
+    Cpu,
+}
+
+impl Bottleneck {
+    /// In one word, for scripts.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Net => "net",
+            Self::Disk => "disk",
+            Self::Cpu => "cpu",
+        }
+    }
+}
+
+/// Looks again and again.
+#[derive(Debug)]
+pub(super) struct Watch {
+    at: Instant,
+    disk: Duration,
+    threads: HashMap<String, Duration>,
+    verdict: Option<Bottleneck>,
+}
+
+impl Watch {
+    pub fn new(now: Instant) -> Self {
+        Self { at: now, disk: Duration::ZERO, threads: wanted(), verdict: None }
+    }
+
+    /// The verdict on the last whole window; None before there is one.
+    pub fn look(&mut self, now: Instant, disk: Duration) -> Option<Bottleneck> {
+        let window = now.saturating_duration_since(self.at);
+        if window >= WINDOW {
+            let threads = wanted();
+            let grown = threads.iter().map(|(id, now)| {
+                now.saturating_sub(self.threads.get(id).copied().unwrap_or_default())
+            });
+            let busiest = grown.max().unwrap_or_default();
+            // A new connection counts from zero.
+            let at_disk = disk.saturating_sub(self.disk);
+            self.verdict = Some(judge(window, busiest, at_disk));
+            (self.at, self.disk, self.threads) = (now, disk, threads);
+        }
+        self.verdict
+    }
+}
+
+fn judge(window: Duration, busiest: Duration, at_disk: Duration) -> Bottleneck {
+    let share = |of: Duration| of.as_secs_f64() / window.as_secs_f64().max(f64::MIN_POSITIVE);
+    if share(busiest) >= NO_PAUSE {
+        Bottleneck::Cpu
+    } else if share(at_disk) >= MOSTLY {
+        Bottleneck::Disk
+    } else {
+        Bottleneck::Net
+    }
+}
+
+/// Of each thread of this process, how long it ran or wanted to. Empty where the system does not tell.
+fn wanted() -> HashMap<String, Duration> {
+    let Ok(tasks) = fs::read_dir("/proc/self/task") else { return HashMap::new() };
+    let of = |task: fs::DirEntry| {
+        let text = fs::read_to_string(task.path().join("schedstat")).ok()?;
+        // Nanoseconds on a processor, nanoseconds in the queue for one, and a count.
+        let mut figures = text.split_whitespace().map_while(|figure| figure.parse::<u64>().ok());
+        let nanos = figures.next()?.saturating_add(figures.next()?);
+        Some((task.file_name().to_string_lossy().into_owned(), Duration::from_nanos(nanos)))
+    };
+    tasks.flatten().take(MAX_THREADS).filter_map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(busiest_ms: u64, at_disk_ms: u64) -> Bottleneck {
+        let ms = Duration::from_millis;
+        judge(ms(1000), ms(busiest_ms), ms(at_disk_ms))
+    }
+
+    #[test]
+    fn a_thread_without_pause_is_the_processor_whatever_the_disk_does() {
+        assert_eq!(judged(950, 0), Bottleneck::Cpu);
+        assert_eq!(judged(950, 900), Bottleneck::Cpu);
+        assert_eq!(judged(300, 900), Bottleneck::Disk);
+        assert_eq!(judged(300, 100), Bottleneck::Net);
+        assert_eq!(judged(0, 0), Bottleneck::Net);
+    }
+
+    #[test]
+    fn there_is_a_verdict_after_a_window_and_not_before() {
+        let start = Instant::now();
+        let mut watch = Watch::new(start);
+        assert_eq!(watch.look(start + WINDOW / 2, Duration::ZERO), None);
+        let later = start + Duration::from_secs(1000);
+        assert_eq!(watch.look(later, Duration::from_secs(900)), Some(Bottleneck::Disk));
+        assert_eq!(watch.look(later + WINDOW * 1000, Duration::ZERO), Some(Bottleneck::Net));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_kernel_tells_of_this_thread() {
+        let spin = Instant::now();
+        while spin.elapsed() < Duration::from_millis(20) {
+            std::hint::spin_loop();
+        }
+        assert!(wanted().values().any(|time| *time > Duration::ZERO));
+    }
+}

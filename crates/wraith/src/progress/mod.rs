@@ -1,0 +1,289 @@
+//! How far a transfer is: the counters of its connections, read on demand, as figures that a person understands.
+//!
+//! Invariant: reading costs the transfer nothing. Nothing here has a timer; whoever draws chooses the pace, and the rate is
+//! right for any pace of at least one look a second.
+
+mod bottleneck;
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use wraith_transfer::{ActiveFile, Progress as Counters};
+
+use crate::addresses::{PathKind, path_kind};
+pub use bottleneck::Bottleneck;
+use bottleneck::Watch;
+
+/// The rate shown is that of so much time: steady to read, yet it follows a change of path.
+const WINDOW: Duration = Duration::from_secs(5);
+/// A slow path moves a chunk now and then; so many are looked at, however long they took.
+const FEWEST_STEPS: usize = 2;
+/// After this long without anything the rate is zero.
+const SILENCE: Duration = Duration::from_secs(60);
+/// A first step within less than this says little about a rate.
+const SHORTEST: Duration = Duration::from_millis(500);
+
+/// The counters of a transfer: those of its latest connection, or of all that run at once.
+#[derive(Debug, Default)]
+pub(crate) struct Meter {
+    shown: Mutex<Shown>,
+}
+
+#[derive(Debug, Default)]
+struct Shown {
+    progress: Vec<Arc<Counters>>,
+    /// They are of connections that have ended: shown until another begins.
+    is_over: bool,
+}
+
+impl Meter {
+    /// Shows these counters alone from now on.
+    pub fn watch(&self, progress: Arc<Counters>) {
+        *self.lock() = Shown { progress: vec![progress], is_over: false };
+    }
+
+    /// Shows these counters beside the others.
+    pub fn join(&self, progress: Arc<Counters>) {
+        let mut shown = self.lock();
+        if std::mem::take(&mut shown.is_over) {
+            shown.progress.clear();
+        }
+        shown.progress.push(progress);
+    }
+
+    /// Shows these counters no more, unless they are the last: the end of a transfer is shown until another begins.
+    pub fn leave(&self, progress: &Arc<Counters>) {
+        let mut shown = self.lock();
+        if shown.progress.len() > 1 {
+            shown.progress.retain(|other| !Arc::ptr_eq(other, progress));
+        } else if shown.progress.iter().any(|other| Arc::ptr_eq(other, progress)) {
+            shown.is_over = true;
+        }
+    }
+
+    /// The counters as they are; None before anything was offered on any connection.
+    fn read(&self) -> Option<Reading> {
+        let shown = self.lock();
+        let is_waiting = shown.is_over;
+        let mut all = shown.progress.clone();
+        drop(shown);
+        all.retain(|progress| progress.is_started());
+        let sum = |figure: fn(&Counters) -> u64| {
+            all.iter().fold(0, |sum: u64, progress| sum.saturating_add(figure(progress)))
+        };
+        let last = all.last()?;
+        let snapshot = Progress {
+            bytes: sum(Counters::bytes),
+            bytes_total: sum(Counters::bytes_total),
+            files: sum(Counters::files),
+            files_total: sum(Counters::files_total),
+            bytes_per_second: 0,
+            current_file: last.current_file(),
+            active: all.iter().flat_map(|progress| progress.active_files()).collect(),
+            path: last.remote().map(|remote| path_kind(&remote)).filter(|_| !is_waiting),
+            bottleneck: None,
+            is_waiting,
+        };
+        let at_disk = all.iter().map(|progress| progress.disk_time()).sum();
+        Some(Reading { snapshot, moved: sum(Counters::bytes_moved), at_disk })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shown> {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The counters at one moment.
+struct Reading {
+    snapshot: Progress,
+    /// Bytes that tell how fast it goes.
+    moved: u64,
+    /// Time spent at the disk.
+    at_disk: Duration,
+}
+
+/// Knows how fast something grows: over the last seconds, and over no time before it began to.
+///
+/// Invariant: `points` has the moment that the window begins with, and after it each at which more was there than before.
+#[derive(Debug)]
+struct Rate {
+    points: VecDeque<(Instant, u64)>,
+    watch: Watch,
+}
+
+impl Rate {
+    fn new(now: Instant) -> Self {
+        Self { points: VecDeque::new(), watch: Watch::new(now) }
+    }
+
+    /// Takes a count and returns the rate in bytes per second.
+    fn sample(&mut self, now: Instant, bytes: u64) -> u64 {
+        match self.points.back() {
+            Some(&(_, before)) if bytes == before => {
+                // What is waited for before anything moves is no part of the rate.
+                if let [only] = self.points.make_contiguous() {
+                    only.0 = now;
+                }
+            }
+            Some(&(_, before)) if bytes > before => self.points.push_back((now, bytes)),
+            // The first, or a new connection, which counts from zero.
+            _ => self.points = VecDeque::from([(now, bytes)]),
+        }
+        let age = |at: Instant| now.saturating_duration_since(at);
+        while self.points.len() > FEWEST_STEPS + 1 && age(self.points[1].0) >= WINDOW {
+            self.points.pop_front();
+        }
+        let (&(begun, least), &(at, most)) = match (self.points.front(), self.points.back()) {
+            (Some(first), Some(last)) => (first, last),
+            _ => return 0,
+        };
+        if age(at) >= SILENCE {
+            self.points = VecDeque::from([(now, bytes)]);
+            return 0;
+        }
+        ((most - least) as f64 / age(begun).max(SHORTEST).as_secs_f64()) as u64
+    }
+
+    /// How far the transfer is; None before anything was offered.
+    fn look(&mut self, now: Instant, meter: &Meter) -> Option<Progress> {
+        let Reading { mut snapshot, moved, at_disk } = meter.read()?;
+        let bottleneck = self.watch.look(now, at_disk);
+        if snapshot.is_waiting {
+            self.points.clear();
+        } else {
+            snapshot.bytes_per_second = self.sample(now, moved);
+            snapshot.bottleneck = bottleneck;
+        }
+        Some(snapshot)
+    }
+}
+
+/// How far a transfer is at one moment.
+#[non_exhaustive]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Bytes settled: moved, there already, or of files that failed.
+    pub bytes: u64,
+    /// Bytes of all files in the offer.
+    pub bytes_total: u64,
+    /// Files settled.
+    pub files: u64,
+    /// Files in the offer.
+    pub files_total: u64,
+    /// Bytes that moved in a second, over the last five seconds.
+    pub bytes_per_second: u64,
+    /// The file that is being moved, escaped for a terminal; of several small ones, any.
+    pub current_file: String,
+    /// The large files that are being moved; at most a few.
+    pub active: Vec<ActiveFile>,
+    /// What kind of path leads to the other side; `None` while nobody is connected.
+    pub path: Option<PathKind>,
+    /// What it waits for most; `None` in the first second and while nobody is connected.
+    pub bottleneck: Option<Bottleneck>,
+    /// Nobody is connected, so nothing can move.
+    pub is_waiting: bool,
+}
+
+impl Progress {
+    /// Seconds until the end at the present rate; `None` while nothing moves, and for a stream without a known end.
+    pub fn eta_seconds(&self) -> Option<u64> {
+        let left = self.bytes_total.checked_sub(self.bytes)?;
+        (self.bytes_per_second > 0).then(|| left.div_ceil(self.bytes_per_second))
+    }
+}
+
+/// Reads how far a transfer is, again and again.
+#[derive(Debug)]
+pub struct ProgressReader {
+    meter: Arc<Meter>,
+    rate: Rate,
+}
+
+impl ProgressReader {
+    pub(crate) fn new(meter: Arc<Meter>) -> Self {
+        Self { meter, rate: Rate::new(Instant::now()) }
+    }
+
+    /// One more reader of the same, whose rate begins anew.
+    pub fn again(&self) -> Self {
+        Self::new(Arc::clone(&self.meter))
+    }
+
+    /// The figures now; `None` before anything was offered.
+    pub fn read(&mut self) -> Option<Progress> {
+        self.rate.look(Instant::now(), &self.meter)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TICK: Duration = Duration::from_millis(100);
+
+    #[test]
+    fn a_steady_flow_shows_its_rate_and_time_left() {
+        let start = Instant::now();
+        let mut rate = Rate::new(start);
+        for second in 0..=40 {
+            rate.sample(start + Duration::from_secs(second), second * 1000);
+        }
+        let bytes_per_second = rate.sample(start + Duration::from_secs(40), 40_000);
+        assert_eq!(bytes_per_second, 1000);
+        let shown =
+            Progress { bytes: 4000, bytes_total: 10_000, bytes_per_second, ..Progress::default() };
+        assert_eq!(shown.eta_seconds(), Some(6));
+    }
+
+    #[test]
+    fn the_rate_is_right_after_the_first_second_however_long_the_question_took() {
+        let start = Instant::now();
+        let mut rate = Rate::new(start);
+        (0..600).for_each(|tick| assert_eq!(rate.sample(start + TICK * tick, 0), 0));
+        let moving = start + TICK * 600;
+        for tick in 1..=100u32 {
+            let shown = rate.sample(moving + TICK * tick, u64::from(tick) * 2_000_000);
+            if tick >= 10 {
+                assert!((18_000_000..22_200_000).contains(&shown), "{tick}: {shown}");
+            }
+        }
+        assert!(rate.points.len() < 60, "the window has a bound");
+    }
+
+    #[test]
+    fn another_speed_is_shown_after_the_window_and_silence_becomes_zero() {
+        let start = Instant::now();
+        let mut rate = Rate::new(start);
+        let mut bytes = 0;
+        for tick in 0..200 {
+            bytes += if tick < 100 { 2_000_000 } else { 100_000 };
+            rate.sample(start + TICK * tick, bytes);
+        }
+        let slow = rate.sample(start + TICK * 200, bytes);
+        assert!((900_000..1_100_000).contains(&slow), "{slow}");
+        assert!(rate.sample(start + TICK * 400, bytes) < slow / 20);
+        assert_eq!(rate.sample(start + TICK * 200 + SILENCE, bytes), 0);
+    }
+
+    #[test]
+    fn a_path_that_moves_a_chunk_in_half_a_minute_has_a_steady_rate() {
+        let start = Instant::now();
+        let mut rate = Rate::new(start);
+        for tick in 0..3000u32 {
+            let shown = rate.sample(start + TICK * tick, u64::from(tick / 260) * 260_000);
+            if tick > 600 {
+                assert!((6_000..=20_000).contains(&shown), "{tick}: {shown}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_new_connection_never_shows_a_huge_rate() {
+        let start = Instant::now();
+        let mut rate = Rate::new(start);
+        rate.sample(start, 0);
+        rate.sample(start + Duration::from_secs(1), 1000);
+        assert_eq!(rate.sample(start + Duration::from_secs(2), 0), 0);
+    }
+}

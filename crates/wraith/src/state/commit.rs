@@ -1,0 +1,230 @@
+//! The one way in which a file of the state is written: beside its place, flushed to the disk, renamed.
+//!
+//! Invariant: whoever opens the file, at any time and after any crash, finds the whole old content or the whole new one. A
+//! [`FolderLock`] is needed for the rename, so whoever holds it and has read the file knows what is replaced.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use tempfile::NamedTempFile;
+
+const LOCK: &str = ".lock";
+/// What a file is called until it is renamed.
+const NEW: &str = ".wraith-new.";
+/// A file that was being written this long ago is not written any more.
+const NEW_LIFE: Duration = Duration::from_secs(24 * 3600);
+
+/// The lock of a folder, held until dropped. Whoever changes something of the state waits for that of its folder.
+#[derive(Debug)]
+pub(super) struct FolderLock {
+    _file: File,
+}
+
+impl FolderLock {
+    /// Makes the folder where it is missing, and waits for its lock.
+    pub(super) fn wait(folder: &Path) -> io::Result<Self> {
+        make_folder(folder)?;
+        let mut options = OpenOptions::new();
+        let file = options.write(true).create(true).truncate(false).mode(0o600);
+        let file = file.open(folder.join(LOCK))?;
+        file.lock()?;
+        Ok(Self { _file: file })
+    }
+}
+
+/// Makes a folder that only its owner can enter, with all above it.
+pub(super) fn make_folder(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+/// The new content of a file, not yet in its place. Dropped without [`Self::finish`], it leaves nothing.
+#[derive(Debug)]
+pub(super) struct Commit {
+    new: NamedTempFile,
+    path: PathBuf,
+}
+
+impl Commit {
+    /// Begins the new content of the file at `path`, which may be a link to where the user keeps it.
+    pub(super) fn begin(path: &Path) -> io::Result<Self> {
+        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let folder = path.parent().expect("a file of the state is in a folder");
+        remove_abandoned(folder);
+        step(Step::Create)?;
+        // It is made with mode 0600.
+        let new = tempfile::Builder::new().prefix(NEW).tempfile_in(folder)?;
+        Ok(Self { new, path })
+    }
+
+    /// Where the content is written.
+    pub(super) fn file(&self) -> &File {
+        self.new.as_file()
+    }
+
+    /// Puts the content in its place. When this returns, it is there even after a power cut.
+    pub(super) fn finish(self, _lock: &FolderLock) -> io::Result<()> {
+        let folder = self.path.parent().expect("a file of the state is in a folder");
+        step(Step::SyncFile)?;
+        self.new.as_file().sync_all()?;
+        step(Step::Rename)?;
+        self.new.persist(&self.path)?;
+        step(Step::SyncFolder)?;
+        File::open(folder)?.sync_all()
+    }
+}
+
+/// Replaces the file at `path` by these bytes.
+pub(super) fn replace(path: &Path, bytes: &[u8], lock: &FolderLock) -> io::Result<()> {
+    let commit = Commit::begin(path)?;
+    step(Step::Write)?;
+    commit.file().write_all(bytes)?;
+    commit.finish(lock)
+}
+
+/// Removes what programs left behind that were killed in the middle of a commit. What fails is tried again at the next commit.
+fn remove_abandoned(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if !entry.file_name().as_encoded_bytes().starts_with(NEW.as_bytes()) {
+            continue;
+        }
+        let written = entry.metadata().and_then(|metadata| metadata.modified());
+        let age = written.ok().and_then(|time| SystemTime::now().duration_since(time).ok());
+        if age.is_some_and(|age| age > NEW_LIFE) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// The steps of a commit, at each of which it can fail or the program can end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Create,
+    Write,
+    SyncFile,
+    Rename,
+    SyncFolder,
+}
+
+#[cfg(not(test))]
+fn step(_: Step) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(test)]
+use faults::step;
+
+#[cfg(test)]
+pub(super) mod faults {
+    //! Lets a commit of this thread fail, or end the process, at a step.
+
+    use std::cell::Cell;
+    use std::io;
+
+    use super::Step;
+
+    #[derive(Clone, Copy, Debug)]
+    pub(in crate::state) enum Fault {
+        Error(Step),
+        Kill(Step),
+    }
+
+    thread_local! {
+        static FAULT: Cell<Option<Fault>> = const { Cell::new(None) };
+    }
+
+    pub(in crate::state) fn set(fault: Option<Fault>) {
+        FAULT.set(fault);
+    }
+
+    pub(super) fn step(now: Step) -> io::Result<()> {
+        match FAULT.get() {
+            Some(Fault::Error(step)) if step == now => {
+                Err(io::Error::from_raw_os_error(libc::ENOSPC))
+            }
+            Some(Fault::Kill(step)) if step == now => std::process::abort(),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::faults::Fault;
+    use super::*;
+
+    const STEPS: [Step; 5] =
+        [Step::Create, Step::Write, Step::SyncFile, Step::Rename, Step::SyncFolder];
+    /// The file that a child process replaces, and the step at which it ends itself.
+    const CHILD: &str = "WRAITH_TEST_COMMIT";
+
+    /// What the file holds when the commit ends at `step`.
+    fn expected(step: Step) -> &'static [u8] {
+        if step == Step::SyncFolder { b"new" } else { b"old" }
+    }
+
+    fn replace_by_new(path: &Path) -> io::Result<()> {
+        let lock = FolderLock::wait(path.parent().unwrap())?;
+        replace(path, b"new", &lock)
+    }
+
+    #[test]
+    fn a_commit_that_fails_at_any_step_leaves_the_old_file_and_nothing_beside_it() {
+        for step in STEPS {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("file");
+            fs::write(&path, b"old").unwrap();
+            faults::set(Some(Fault::Error(step)));
+            let failed = replace_by_new(&path);
+            faults::set(None);
+            assert_eq!(failed.unwrap_err().kind(), io::ErrorKind::StorageFull);
+            assert_eq!(fs::read(&path).unwrap(), expected(step), "{step:?}");
+            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "the file and its lock");
+            replace_by_new(&path).unwrap();
+            assert_eq!(fs::read(&path).unwrap(), b"new");
+        }
+    }
+
+    #[test]
+    fn a_program_killed_at_any_step_leaves_the_old_file_and_no_lock() {
+        if let Some(child) = std::env::var_os(CHILD) {
+            let (step, path) = child.to_str().unwrap().split_once(' ').unwrap();
+            let step = STEPS.into_iter().find(|s| format!("{s:?}") == step).unwrap();
+            faults::set(Some(Fault::Kill(step)));
+            replace_by_new(Path::new(path)).unwrap();
+            return;
+        }
+        let name =
+            "state::commit::tests::a_program_killed_at_any_step_leaves_the_old_file_and_no_lock";
+        for step in STEPS {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("file");
+            fs::write(&path, b"old").unwrap();
+            let mut child = Command::new(std::env::current_exe().unwrap());
+            child.args(["--exact", name]).env(CHILD, format!("{step:?} {}", path.display()));
+            let output = child.output().unwrap();
+            assert!(!output.status.success(), "the child was to be killed at {step:?}");
+            assert_eq!(fs::read(&path).unwrap(), expected(step), "{step:?}");
+            replace_by_new(&path).unwrap();
+            assert_eq!(fs::read(&path).unwrap(), b"new");
+        }
+    }
+
+    #[test]
+    fn what_a_killed_program_left_is_removed_when_it_is_old() {
+        let folder = tempfile::tempdir().unwrap();
+        let (old, young) =
+            (folder.path().join(".wraith-new.a"), folder.path().join(".wraith-new.b"));
+        for path in [&old, &young] {
+            fs::write(path, b"").unwrap();
+        }
+        let time = SystemTime::now() - NEW_LIFE - Duration::from_secs(60);
+        File::options().write(true).open(&old).unwrap().set_modified(time).unwrap();
+        replace_by_new(&folder.path().join("file")).unwrap();
+        assert!(!old.exists() && young.exists());
+    }
+}

@@ -1,0 +1,73 @@
+//! The config file: a TOML text that people write and the program changes. What its keys mean is the program's affair.
+
+use std::path::Path;
+
+use super::error::StateError;
+use super::file::{Format, StateFile, version_in_toml};
+
+const NAME: &str = "config.toml";
+const FORMAT: Format = Format {
+    version: 1,
+    version_of: version_in_toml,
+    // Far more than all settings with a page of comments on each.
+    max_bytes: 256 << 10,
+    is_secret: false,
+};
+
+/// The config file in a folder. A top-level key `version` names its format; without one it is the first.
+#[derive(Clone, Debug)]
+pub struct ConfigFile(StateFile);
+
+impl ConfigFile {
+    /// That of this folder, whether either is there or not.
+    pub fn in_folder(folder: &Path) -> Self {
+        Self(StateFile::new(folder, NAME, FORMAT))
+    }
+
+    /// Where it is, or would be.
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// The text, empty if there is no file.
+    ///
+    /// # Errors
+    /// It cannot be read, is damaged, or of a newer version.
+    pub fn read(&self) -> Result<String, StateError> {
+        Ok(self.0.read()?.map_or_else(String::new, |text| text.to_string()))
+    }
+
+    /// Replaces the text by what `change` makes of it. Changes by several processes come one after the other.
+    ///
+    /// # Errors
+    /// Those of `change` and of [`Self::read`], or it cannot be written. The file is the old one then.
+    pub fn change<E: From<StateError>>(
+        &self,
+        change: impl FnOnce(&str) -> Result<String, E>,
+    ) -> Result<(), E> {
+        self.0.change(|text| Ok((Some(change(text.unwrap_or_default())?.into()), ())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::state::StateErrorKind;
+
+    #[test]
+    fn a_newer_config_is_refused_and_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let config = ConfigFile::in_folder(folder.path());
+        for (text, is_newer) in [("timeout = 5\n", false), ("version = 1\n", false)] {
+            fs::write(config.path(), text).unwrap();
+            assert_eq!(config.read().is_err(), is_newer);
+        }
+        let newer = "version = 2\n[what-only-it-knows]\n";
+        fs::write(config.path(), newer).unwrap();
+        let changed = config.change(|_| Ok::<_, StateError>(String::new()));
+        assert_eq!(changed.unwrap_err().kind(), StateErrorKind::Newer);
+        assert_eq!(fs::read_to_string(config.path()).unwrap(), newer);
+    }
+}

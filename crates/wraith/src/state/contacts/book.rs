@@ -1,0 +1,452 @@
+//! The contacts as text, for people to read and to change:
+//!
+//! ```toml
+//! version = 1
+//!
+//! [contacts.anna]
+//! node_id = "qsfwq3ypd2sbynilrb7qtgqrbrrndalbwcgo3ujfhtzgpkrq6vbq"
+//! addresses = ["home.example.org"]          # yours: HOST or HOST:PORT
+//! seen_at = ["192.0.2.7:21034"]             # learned when you met, the last first
+//! rendezvous = "server.example.org:49737"
+//! first_met = 2026-11-22T06:15:53Z
+//! last_met = 2026-11-22T06:15:53Z
+//! ```
+//!
+//! Invariants of a [`Book`]: every name is a [`Name`] and differs from all others in more than case, every NodeId can exist
+//! and has one name, and there are at most [`MAX_CONTACTS`]. Keys and comments that are not ours stay where they are.
+
+use std::net::SocketAddr;
+
+use jiff::Timestamp;
+use thiserror::Error;
+use toml_edit::{Array, DocumentMut, Item, Table, TableLike, value};
+use wraith_crypto::NodeId;
+use wraith_discovery::contact::MAX_CONTACTS;
+
+use super::address::{Address, is_lasting};
+use super::name::{Name, NameError};
+
+/// Addresses of a contact that are remembered, of either kind: places where a person uses a machine.
+const MAX_ADDRESSES: usize = 8;
+const TABLE: &str = "contacts";
+const HEADER: &str =
+    "# People that wraith knows. A node_id is a key: who has it is who it says.\n\n";
+
+/// Somebody we know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contact {
+    /// What its user calls it.
+    pub name: Name,
+    /// Its key.
+    pub node_id: NodeId,
+    /// Where the user says that it listens.
+    pub addresses: Vec<Address>,
+    /// Where it was met, the last first.
+    pub seen_at: Vec<SocketAddr>,
+    /// The server where it can be found.
+    pub rendezvous: Option<String>,
+    /// When the first transfer with it ended, since it is a contact.
+    pub first_met: Option<Timestamp>,
+    /// When the last one did.
+    pub last_met: Option<Timestamp>,
+}
+
+/// What a meeting taught about a contact.
+#[derive(Clone, Debug, Default)]
+pub struct Meeting {
+    /// Where it can be dialled.
+    pub at: Option<SocketAddr>,
+    /// The server that both sides used, or could have.
+    pub rendezvous: Option<String>,
+}
+
+/// All contacts, and the text they stand in.
+#[derive(Clone, Debug)]
+pub struct Book {
+    document: DocumentMut,
+    contacts: Vec<Contact>,
+}
+
+/// Why a change is not made.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Refused {
+    /// Another identity has the name.
+    #[error("the name belongs to another identity, {0}; a contact's key is never replaced")]
+    NameTaken(NodeId),
+    /// The identity has another name.
+    #[error("this identity is a contact already, called {0}")]
+    Known(Name),
+    /// There are [`MAX_CONTACTS`] already.
+    #[error("there is no room for more contacts")]
+    Full,
+    /// There is no contact with this name.
+    #[error("there is no contact called {0}")]
+    Nobody(Name),
+}
+
+impl Book {
+    /// The version of the text that this program knows. A text that says none has it.
+    pub const VERSION: u32 = 1;
+
+    /// No contacts.
+    pub fn empty() -> Self {
+        Self::parse("").expect("nothing is TOML")
+    }
+
+    /// Reads the text.
+    ///
+    /// # Errors
+    /// Why it cannot, with the line.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| {
+            let line = error.span().map(|span| 1 + text[..span.start].matches('\n').count());
+            let line = line.map(|line| format!("line {line}: ")).unwrap_or_default();
+            format!("{line}{}", error.message())
+        })?;
+        let mut contacts: Vec<Contact> = Vec::new();
+        let table = match document.get(TABLE) {
+            None => None,
+            Some(item) => Some(item.as_table_like().ok_or("contacts is no table")?),
+        };
+        for (name, item) in table.into_iter().flat_map(TableLike::iter) {
+            let contact = contact(name, item)?;
+            if contacts.len() >= MAX_CONTACTS {
+                return Err(format!("there are more than {MAX_CONTACTS} contacts"));
+            }
+            for other in &contacts {
+                if other.name == contact.name {
+                    return Err(format!("two contacts are called {}", contact.name));
+                }
+                if other.node_id == contact.node_id {
+                    let (one, two) = (&other.name, &contact.name);
+                    return Err(format!("{one} and {two} have the same node_id"));
+                }
+            }
+            contacts.push(contact);
+        }
+        Ok(Self { document, contacts })
+    }
+
+    /// The text.
+    pub fn text(&self) -> String {
+        self.document.to_string()
+    }
+
+    /// All of them, in the order of the text.
+    pub fn contacts(&self) -> &[Contact] {
+        &self.contacts
+    }
+
+    /// The contact with this name.
+    pub fn named(&self, name: &Name) -> Option<&Contact> {
+        self.contacts.iter().find(|contact| contact.name == *name)
+    }
+
+    /// The contact with this key.
+    pub fn with(&self, node_id: NodeId) -> Option<&Contact> {
+        self.contacts.iter().find(|contact| contact.node_id == node_id)
+    }
+
+    /// Adds somebody new. The same name with the same identity again is no error; nothing is ever replaced.
+    ///
+    /// # Errors
+    /// The name or the identity is another contact's, or there is no room.
+    pub fn add(&mut self, name: &Name, node_id: NodeId) -> Result<(), Refused> {
+        match (self.named(name), self.with(node_id)) {
+            (Some(there), _) if there.node_id == node_id => return Ok(()),
+            (Some(there), _) => return Err(Refused::NameTaken(there.node_id)),
+            (None, Some(there)) => return Err(Refused::Known(there.name.clone())),
+            (None, None) => {}
+        }
+        if self.contacts.len() >= MAX_CONTACTS {
+            return Err(Refused::Full);
+        }
+        let mut entry = Table::new();
+        entry["node_id"] = value(node_id.to_string());
+        if self.text().is_empty() {
+            self.document["version"] = value(i64::from(Self::VERSION));
+            let mut version = self.document.key_mut("version").expect("it was just put there");
+            version.leaf_decor_mut().set_prefix(HEADER);
+        }
+        let table = self.document.entry(TABLE).or_insert_with(|| {
+            let mut table = Table::new();
+            table.set_implicit(true);
+            Item::Table(table)
+        });
+        let table = table.as_table_like_mut().expect("parsing refuses anything else");
+        table.insert(name.as_str(), Item::Table(entry));
+        self.parse_again();
+        Ok(())
+    }
+
+    /// Sets where the user says that somebody is.
+    pub fn set_addresses(&mut self, node_id: NodeId, addresses: &[Address]) {
+        let addresses = &addresses[..addresses.len().min(MAX_ADDRESSES)];
+        self.set(node_id, "addresses", value(array(addresses)));
+    }
+
+    /// Sets the server where somebody is to be found.
+    pub fn set_rendezvous(&mut self, node_id: NodeId, server: &str) {
+        self.set(node_id, "rendezvous", value(server));
+    }
+
+    /// Remembers a meeting with a contact; nothing if it is none.
+    pub fn met(&mut self, node_id: NodeId, meeting: &Meeting, now: Timestamp) {
+        let Some(contact) = self.with(node_id).cloned() else { return };
+        if let Some(at) = meeting.at.filter(|at| is_lasting(*at)) {
+            let mut seen_at = contact.seen_at;
+            seen_at.retain(|address| *address != at);
+            seen_at.insert(0, at);
+            seen_at.truncate(MAX_ADDRESSES);
+            self.set(node_id, "seen_at", value(array(&seen_at)));
+        }
+        if let Some(server) = &meeting.rendezvous {
+            self.set_rendezvous(node_id, server);
+        }
+        // To the second: nobody needs more, and it stays readable.
+        let now = format!("{now:.0}").parse::<toml_edit::Datetime>();
+        let now = now.expect("a timestamp is a date and time of RFC 3339");
+        if contact.first_met.is_none() {
+            self.set(node_id, "first_met", value(now));
+        }
+        self.set(node_id, "last_met", value(now));
+    }
+
+    /// Gives a contact another name.
+    ///
+    /// # Errors
+    /// There is none with the old name, or the new one is another contact's.
+    pub fn rename(&mut self, old: &Name, new: &Name) -> Result<(), Refused> {
+        let there = self.named(old).ok_or_else(|| Refused::Nobody(old.clone()))?;
+        if let Some(other) = self.named(new).filter(|other| other.node_id != there.node_id) {
+            return Err(Refused::NameTaken(other.node_id));
+        }
+        let old = there.name.clone();
+        let table = self.table();
+        let entry = table.remove(old.as_str()).expect("it was just found");
+        table.insert(new.as_str(), entry);
+        self.parse_again();
+        Ok(())
+    }
+
+    /// Removes a contact, and gives what was known of it.
+    ///
+    /// # Errors
+    /// There is none with this name.
+    pub fn remove(&mut self, name: &Name) -> Result<Contact, Refused> {
+        let contact = self.named(name).cloned().ok_or_else(|| Refused::Nobody(name.clone()))?;
+        self.table().remove(contact.name.as_str());
+        self.parse_again();
+        Ok(contact)
+    }
+
+    fn set(&mut self, node_id: NodeId, key: &str, item: Item) {
+        let Some(name) = self.with(node_id).map(|contact| contact.name.clone()) else { return };
+        let entry = self.table().get_mut(name.as_str()).and_then(Item::as_table_like_mut);
+        entry.expect("every contact is a table").insert(key, item);
+        self.parse_again();
+    }
+
+    /// Of a book that has contacts.
+    fn table(&mut self) -> &mut dyn TableLike {
+        let table = self.document.get_mut(TABLE).and_then(Item::as_table_like_mut);
+        table.expect("the contacts stand in it")
+    }
+
+    /// The text is what counts; so what was changed reads back as it will the next time.
+    fn parse_again(&mut self) {
+        *self = Self::parse(&self.text()).expect("our own changes keep it well formed");
+    }
+}
+
+fn array<T: ToString>(items: &[T]) -> Array {
+    items.iter().map(ToString::to_string).collect()
+}
+
+fn contact(name: &str, item: &Item) -> Result<Contact, String> {
+    let name: Name = name.parse().map_err(|e: NameError| e.to_string())?;
+    let entry = item.as_table_like().ok_or_else(|| format!("{name} is no table"))?;
+    let wrong = |key: &str, why: &str| format!("{key} of {name} is wrong: {why}");
+    let text = |key| match entry.get(key) {
+        None => Ok(None),
+        Some(item) => item.as_str().map(Some).ok_or_else(|| wrong(key, "it is no text")),
+    };
+    let time = |key| match entry.get(key) {
+        None => Ok(None),
+        Some(item) => {
+            let time = item.as_datetime().and_then(|time| time.to_string().parse().ok());
+            time.map(Some).ok_or_else(|| wrong(key, "it is no date with time and zone"))
+        }
+    };
+    let node_id = text("node_id")?.ok_or_else(|| wrong("node_id", "it is missing"))?;
+    let node_id = node_id.parse().map_err(|e| wrong("node_id", &format!("{e}")))?;
+    let rendezvous = text("rendezvous")?.map(str::to_owned);
+    let (first_met, last_met) = (time("first_met")?, time("last_met")?);
+    let addresses = list(entry, "addresses").map_err(|why| wrong("addresses", &why))?;
+    let seen_at = list(entry, "seen_at").map_err(|why| wrong("seen_at", &why))?;
+    Ok(Contact { node_id, addresses, seen_at, rendezvous, first_met, last_met, name })
+}
+
+fn list<T: std::str::FromStr>(entry: &dyn TableLike, key: &str) -> Result<Vec<T>, String> {
+    let Some(item) = entry.get(key) else { return Ok(Vec::new()) };
+    let array = item.as_array().ok_or("it is no list")?;
+    let parse = |item: &toml_edit::Value| {
+        let text = item.as_str().ok_or("an address is a text in quotes")?;
+        let shown = || text.chars().take(80).flat_map(char::escape_debug).collect::<String>();
+        text.parse().map_err(|_| format!("\"{}\" is no address", shown()))
+    };
+    // What somebody wrote beyond our bound is not read, and stays.
+    array.iter().take(MAX_ADDRESSES).map(parse).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use wraith_crypto::SecretIdentity;
+
+    use super::*;
+
+    fn id(n: u8) -> NodeId {
+        SecretIdentity::from_seed([n; 32]).node_id()
+    }
+
+    fn name(text: &str) -> Name {
+        text.parse().unwrap()
+    }
+
+    fn now() -> Timestamp {
+        "2026-11-22T06:15:53.5Z".parse().unwrap()
+    }
+
+    #[test]
+    fn what_is_added_reads_back_and_can_be_read() {
+        let mut book = Book::empty();
+        book.add(&name("anna"), id(1)).unwrap();
+        book.add(&name("Zoë"), id(2)).unwrap();
+        let at = |text: &str| Meeting { at: Some(text.parse().unwrap()), rendezvous: None };
+        book.met(id(1), &at("192.0.2.1:9"), now());
+        let server = Meeting { at: None, rendezvous: Some("example.org:1".into()) };
+        book.met(id(1), &server, "2027-01-01T00:00:00Z".parse().unwrap());
+        book.set_addresses(id(1), &["home.example".parse().unwrap()]);
+        let text = book.text();
+        assert!(text.starts_with(HEADER), "{text}");
+        for line in [
+            "[contacts.anna]",
+            "[contacts.\"Zoë\"]",
+            "addresses = [\"home.example\"]",
+            "seen_at = [\"192.0.2.1:9\"]",
+            "rendezvous = \"example.org:1\"",
+            "first_met = 2026-11-22T06:15:53Z",
+            "last_met = 2027-01-01T00:00:00Z",
+        ] {
+            assert!(text.lines().any(|l| l == line), "no {line} in\n{text}");
+        }
+        let again = Book::parse(&text).unwrap();
+        assert_eq!(again.contacts(), book.contacts());
+        assert_eq!(again.text(), text);
+    }
+
+    #[test]
+    fn nothing_is_replaced() {
+        let mut book = Book::empty();
+        book.add(&name("anna"), id(1)).unwrap();
+        let before = book.text();
+        assert_eq!(book.add(&name("Anna"), id(2)), Err(Refused::NameTaken(id(1))));
+        assert_eq!(book.add(&name("berta"), id(1)), Err(Refused::Known(name("anna"))));
+        assert_eq!(book.add(&name("anna"), id(1)), Ok(()), "it is there already");
+        book.met(id(2), &Meeting::default(), now());
+        assert_eq!(book.text(), before);
+    }
+
+    #[test]
+    fn a_rename_keeps_everything_and_takes_nobodys_name() {
+        let mut book = Book::parse(&format!(
+            "[contacts.anna]\nnode_id = \"{}\"\nbirthday = 1990-01-01 # hers\n[contacts.bob]\nnode_id = \"{}\"\n",
+            id(1),
+            id(2)
+        ))
+        .unwrap();
+        assert_eq!(book.rename(&name("anna"), &name("BOB")), Err(Refused::NameTaken(id(2))));
+        assert_eq!(book.rename(&name("x"), &name("y")), Err(Refused::Nobody(name("x"))));
+        book.rename(&name("anna"), &name("Anna")).unwrap();
+        book.rename(&name("anna"), &name("hanna")).unwrap();
+        assert_eq!(book.named(&name("hanna")).unwrap().node_id, id(1));
+        assert!(book.text().contains("birthday = 1990-01-01 # hers"), "{}", book.text());
+        assert_eq!(book.remove(&name("bob")).unwrap().node_id, id(2));
+        assert_eq!(book.contacts().len(), 1);
+    }
+
+    #[test]
+    fn keys_that_are_not_ours_stay_through_every_change() {
+        let text = format!(
+            "theme = \"dark\"\n# a friend\n[contacts.anna]\nnode_id = \"{}\" # hers\ncolour = {{ r = 1 }}\n\n[other]\nx = 1\n",
+            id(1)
+        );
+        let mut book = Book::parse(&text).unwrap();
+        book.add(&name("bob"), id(2)).unwrap();
+        book.met(id(1), &Meeting::default(), now());
+        book.remove(&name("bob")).unwrap();
+        for kept in ["theme = \"dark\"", "# a friend", "# hers", "colour = { r = 1 }", "[other]"] {
+            assert!(book.text().contains(kept), "{kept} went from\n{}", book.text());
+        }
+    }
+
+    #[test]
+    fn the_last_eight_places_are_remembered_each_once() {
+        let mut book = Book::empty();
+        book.add(&name("anna"), id(1)).unwrap();
+        for n in (0..20).chain([15]) {
+            let at = Some(SocketAddr::from(([192, 0, 2, n], 9)));
+            book.met(id(1), &Meeting { at, rendezvous: None }, now());
+        }
+        let link_local = Some("[fe80::1]:9".parse().unwrap());
+        book.met(id(1), &Meeting { at: link_local, rendezvous: None }, now());
+        let last: Vec<_> = book.contacts()[0].seen_at.iter().map(|a| a.to_string()).collect();
+        assert_eq!(last.len(), MAX_ADDRESSES);
+        assert_eq!(last[..3], ["192.0.2.15:9", "192.0.2.19:9", "192.0.2.18:9"]);
+    }
+
+    #[test]
+    fn damage_is_told_with_its_place() {
+        let (a, b) = (id(1), id(2));
+        for (text, says) in [
+            ("contacts = 1".to_owned(), "no table"),
+            ("x = 1\n[contacts.anna\n".to_owned(), "line 2"),
+            ("[contacts.anna]".to_owned(), "node_id of anna is wrong: it is missing"),
+            ("[contacts.anna]\nnode_id = \"abc\"".to_owned(), "node_id of anna"),
+            ("[contacts.\"a b\"]\nnode_id = \"abc\"".to_owned(), "no name"),
+            (format!("[contacts.a]\nnode_id = \"{a}\"\nlast_met = 5"), "last_met of a"),
+            (format!("[contacts.a]\nnode_id = \"{a}\"\nseen_at = [\"x\"]"), "\"x\" is no address"),
+            (
+                format!("[contacts.a]\nnode_id = \"{a}\"\n[contacts.A]\nnode_id = \"{b}\""),
+                "two contacts",
+            ),
+            (
+                format!("[contacts.a]\nnode_id = \"{a}\"\n[contacts.b]\nnode_id = \"{a}\""),
+                "the same node_id",
+            ),
+        ] {
+            let why = Book::parse(&text).unwrap_err();
+            assert!(why.contains(says), "{why} for {text}");
+        }
+    }
+
+    #[test]
+    fn there_is_room_for_so_many_and_no_more() {
+        let mut book = Book::empty();
+        for n in 0..MAX_CONTACTS {
+            let mut seed = [0; 32];
+            seed[..8].copy_from_slice(&(n as u64).to_be_bytes());
+            let id = SecretIdentity::from_seed(seed).node_id();
+            book.add(&name(&format!("c{n}")), id).unwrap();
+        }
+        assert_eq!(book.add(&name("more"), id(77)), Err(Refused::Full));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in "\\PC{0,80}|(\\[contacts\\.[a-c]\\]\n|node_id = \"[a-z2-7]{52}\"\n|[a-z_]{1,9} = [0-9\\[\\]\"]{1,5}\n){0,6}") {
+            let _ = Book::parse(&text);
+        }
+    }
+}

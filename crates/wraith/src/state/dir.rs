@@ -1,0 +1,114 @@
+//! Where the state is: a folder, or nowhere but in memory.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use wraith_crypto::identity::SecretIdentity;
+
+use super::commit;
+use super::contacts::ContactStore;
+use super::error::StateError;
+use super::identity;
+
+/// The state of a machine, or of one program on it. Clones are handles of the same.
+#[derive(Clone, Debug)]
+pub struct StateDir(Arc<Place>);
+
+#[derive(Debug)]
+enum Place {
+    Folder(PathBuf),
+    Memory { identity: Box<SecretIdentity>, contacts: ContactStore },
+}
+
+/// The folder of the `wraith` program: `$WRAITH_HOME`, else `$XDG_CONFIG_HOME/wraith`, else `~/.config/wraith`; made or not. None if
+/// no such variable is set.
+pub fn users_folder() -> Option<PathBuf> {
+    let variable = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    variable("WRAITH_HOME")
+        .or_else(|| variable("XDG_CONFIG_HOME").map(|c| c.join("wraith")))
+        .or_else(|| variable("HOME").map(|h| h.join(".config/wraith")))
+}
+
+impl StateDir {
+    /// The state in this folder, which is made when something is first written.
+    pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
+        Self(Arc::new(Place::Folder(folder.into())))
+    }
+
+    /// A new identity and contacts that last as long as this and its clones. Nothing is written to a disk, and nothing is
+    /// remembered that would continue another time.
+    ///
+    /// # Errors
+    /// The system gives no randomness.
+    pub fn in_memory() -> Result<Self, StateError> {
+        let identity = Box::new(SecretIdentity::from_seed(*identity::new_seed()?));
+        Ok(Self(Arc::new(Place::Memory { identity, contacts: ContactStore::in_memory() })))
+    }
+
+    /// The folder; None in memory.
+    pub fn folder(&self) -> Option<&Path> {
+        match &*self.0 {
+            Place::Folder(folder) => Some(folder),
+            Place::Memory { .. } => None,
+        }
+    }
+
+    /// The identity, made on first use.
+    ///
+    /// # Errors
+    /// The file cannot be read or made, is not an identity, or can be read by other users.
+    pub fn identity(&self) -> Result<SecretIdentity, StateError> {
+        match &*self.0 {
+            Place::Folder(folder) => identity::load_or_make(folder),
+            Place::Memory { identity, .. } => Ok((**identity).clone()),
+        }
+    }
+
+    /// The contacts.
+    pub fn contacts(&self) -> ContactStore {
+        match &*self.0 {
+            Place::Folder(folder) => ContactStore::in_folder(folder),
+            Place::Memory { contacts, .. } => contacts.clone(),
+        }
+    }
+
+    /// The folder, after one inside it was made where it is missing; None in memory.
+    pub(super) fn with_subfolder(&self, name: &str) -> Result<Option<&Path>, StateError> {
+        let Some(folder) = self.folder() else { return Ok(None) };
+        let inner = folder.join(name);
+        commit::make_folder(&inner)
+            .map_err(|e| StateError::disk(format_args!("cannot make {}", inner.display()), &e))?;
+        Ok(Some(folder))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::{ReceivedStore, Recorder, SavedTicket, UnfinishedSend};
+
+    #[test]
+    fn in_memory_there_are_an_identity_and_contacts_and_nothing_else_is_remembered() {
+        let state = StateDir::in_memory().unwrap();
+        let again = state.clone();
+        assert_eq!(state.identity().unwrap().node_id(), again.identity().unwrap().node_id());
+        let somebody = SecretIdentity::from_seed([1; 32]).node_id();
+        let added = state.contacts().change(|book| -> Result<(), StateError> {
+            Ok(book.add(&"anna".parse().unwrap(), somebody)?)
+        });
+        added.unwrap();
+        assert!(again.contacts().load().unwrap().with(somebody).is_some());
+        assert!(StateDir::in_memory().unwrap().contacts().load().unwrap().contacts().is_empty());
+
+        let paths = [PathBuf::from("/a")];
+        let mut send = UnfinishedSend::open(&state, &paths).unwrap();
+        send.remember(1).unwrap();
+        let secret = send.capability().clone();
+        drop(send);
+        assert_ne!(UnfinishedSend::open(&state, &paths).unwrap().capability(), &secret);
+        let code = wraith_discovery::Code::new(7, [1; 4]);
+        assert_eq!(SavedTicket::of(&state, &code).unwrap().ticket().unwrap(), None);
+        assert!(ReceivedStore::of(&state).unwrap().all().unwrap().is_empty());
+        let _ = Recorder::new(&state, Path::new("/"), Some(1 << 20));
+    }
+}

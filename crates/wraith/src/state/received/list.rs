@@ -1,0 +1,516 @@
+//! The file of one transfer: fields that end with a NUL each, so that names stand as they are.
+//!
+//! ```text
+//! wraith received 1 ␀ receipt BASE32 ␀ by NODEID ␀ from NODEID ␀ folder PATH ␀
+//! (f BYTES ENTRY ROOT PATH ␀ | d PATH ␀ | l LENGTH TARGET PATH ␀ | o BYTES ENTRY ROOT PATH ␀)*
+//! (rest FILES OTHERS VERIFIED BYTES ␀)?
+//! seal BLAKE3 SIGNATURE ␀
+//! ```
+//!
+//! PATH is below the folder, as it is on the disk; ENTRY and ROOT are `-` where they are not known (the file was finished on
+//! an earlier connection). `o` is a file that arrived and was not kept, because something else had its name. The seal is
+//! BLAKE3 of everything before it, signed by the receiver. The receipt covers the roots of its own connection, in `contents`;
+//! the seal covers the names too. Where there is no room for everything, `rest` counts what the list leaves out, and of the
+//! receipt only the figures can be checked.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Seek, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+
+use data_encoding::{BASE32_NOPAD, HEXLOWER};
+use wraith_crypto::{NodeId, SecretIdentity};
+use wraith_transfer::{ContentDigest, Receipt};
+
+/// The first field, with the version behind it.
+const MAGIC: &str = "wraith received ";
+const VERSION: u32 = 1;
+const SEAL_CONTEXT: &[u8] = b"wraith/1 record of what was received";
+
+const REST: &str = "rest ";
+const SEAL: &[u8] = b"seal ";
+
+/// Bytes that stand behind the list, at most: four numbers, the hash and the signature.
+const TAIL_BYTES: u64 = 512;
+
+/// Bytes of a field: a path, a link target and what stands before them, with room to spare.
+const FIELD_BYTES_MAX: u64 = 16 * 1024;
+
+/// What stands before the list.
+#[derive(Clone, Debug)]
+pub struct Head {
+    /// What the receiver signed for the sender.
+    pub receipt: Receipt,
+    /// Who received, and signed.
+    pub by: NodeId,
+    /// Who sent.
+    pub from: NodeId,
+    /// The folder that everything went into.
+    pub folder: PathBuf,
+}
+
+/// One entry that was received.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// Below the folder.
+    pub path: Vec<u8>,
+    /// What stands there.
+    pub what: What,
+}
+
+/// What an entry is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// A file.
+    File {
+        /// Its size.
+        bytes: u64,
+        /// Its number in the transfer.
+        entry: Option<u32>,
+        /// BLAKE3 of its content.
+        root: Option<[u8; 32]>,
+    },
+    /// A folder.
+    Folder,
+    /// A symbolic link.
+    Link {
+        /// Where it leads.
+        target: Vec<u8>,
+    },
+    /// It arrived and was not kept: something else has its name.
+    Other {
+        /// Its size.
+        bytes: u64,
+        /// Its number in the transfer.
+        entry: u32,
+        /// BLAKE3 of its content.
+        root: [u8; 32],
+    },
+}
+
+/// What a record has no room for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rest {
+    /// Files.
+    pub files: u64,
+    /// Folders and links.
+    pub others: u64,
+    /// Of the files, those that the receipt covers.
+    pub verified: u64,
+    /// The bytes of those.
+    pub bytes: u64,
+}
+
+/// Why a record proves nothing.
+#[derive(Debug)]
+pub enum Fault {
+    /// The file cannot be read.
+    Unreadable(io::Error),
+    /// It has the format of a newer version, this one.
+    Newer(u32),
+    /// It is not what was written.
+    Edited(&'static str),
+}
+
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Self {
+        Self::Unreadable(error)
+    }
+}
+
+/// Appends the field of what stands at `path`.
+pub fn encode(path: &[u8], what: &What, out: &mut Vec<u8>) {
+    let number = |out: &mut Vec<u8>, n: u64| {
+        write!(out, "{n} ").expect("a Vec takes everything");
+    };
+    let root = |out: &mut Vec<u8>, root: &[u8; 32]| {
+        let mut hex = [0; 64];
+        HEXLOWER.encode_mut(root, &mut hex);
+        out.extend_from_slice(&hex);
+        out.push(b' ');
+    };
+    match what {
+        What::File { bytes, entry, root: content } => {
+            out.extend_from_slice(b"f ");
+            number(out, *bytes);
+            match entry {
+                Some(entry) => number(out, (*entry).into()),
+                None => out.extend_from_slice(b"- "),
+            }
+            match content {
+                Some(content) => root(out, content),
+                None => out.extend_from_slice(b"- "),
+            }
+        }
+        What::Other { bytes, entry, root: content } => {
+            out.extend_from_slice(b"o ");
+            number(out, *bytes);
+            number(out, (*entry).into());
+            root(out, content);
+        }
+        What::Folder => out.extend_from_slice(b"d "),
+        What::Link { target } => {
+            out.extend_from_slice(b"l ");
+            number(out, target.len() as u64);
+            out.extend_from_slice(target);
+            out.push(b' ');
+        }
+    }
+    out.extend_from_slice(path);
+    out.push(0);
+}
+
+impl Rest {
+    /// Whether the list has everything.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Counts one more.
+    pub fn add(&mut self, what: &What) {
+        let (verified, bytes) = match what {
+            What::Folder | What::Link { .. } => {
+                self.others += 1;
+                return;
+            }
+            What::File { bytes, entry: Some(_), .. } => (1, *bytes),
+            What::File { entry: None, .. } | What::Other { .. } => (0, 0),
+        };
+        self.files += 1;
+        self.verified += verified;
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+
+    fn with(self, other: Self) -> Self {
+        Self {
+            files: self.files + other.files,
+            others: self.others + other.others,
+            verified: self.verified + other.verified,
+            bytes: self.bytes.saturating_add(other.bytes),
+        }
+    }
+
+    fn encode(&self) -> String {
+        let Self { files, others, verified, bytes } = self;
+        format!("{REST}{files} {others} {verified} {bytes}")
+    }
+
+    fn parse(field: &[u8]) -> Option<Self> {
+        let (files, rest) = word(field)?;
+        let (others, rest) = word(rest)?;
+        let (verified, bytes) = word(rest)?;
+        let (files, others) = (number(files)?, number(others)?);
+        Some(Self { files, others, verified: number(verified)?, bytes: number(bytes)? })
+    }
+}
+
+impl Line {
+    /// Reads a field, without its NUL.
+    pub fn parse(field: &[u8]) -> Option<Self> {
+        let (kind, rest) = word(field)?;
+        let (path, what) = match kind {
+            b"d" => (rest, What::Folder),
+            b"l" => {
+                let (len, rest) = word(rest)?;
+                let (target, path) = rest.split_at_checked(number(len)?)?;
+                (path.strip_prefix(b" ")?, What::Link { target: target.to_vec() })
+            }
+            b"f" | b"o" => {
+                let (bytes, rest) = word(rest)?;
+                let (entry, rest) = word(rest)?;
+                let (root, path) = word(rest)?;
+                let bytes = number(bytes)?;
+                let entry = if entry == b"-" { None } else { Some(number(entry)?) };
+                let root = match root {
+                    b"-" => None,
+                    hex => Some(HEXLOWER.decode(hex).ok()?.try_into().ok()?),
+                };
+                match kind {
+                    b"f" => (path, What::File { bytes, entry, root }),
+                    _ => (path, What::Other { bytes, entry: entry?, root: root? }),
+                }
+            }
+            _ => return None,
+        };
+        (!path.is_empty()).then(|| Self { path: path.to_vec(), what })
+    }
+}
+
+/// What stands before the first space, and behind it.
+fn word(field: &[u8]) -> Option<(&[u8], &[u8])> {
+    let space = field.iter().position(|&byte| byte == b' ')?;
+    Some((&field[..space], &field[space + 1..]))
+}
+
+fn number<T: std::str::FromStr>(digits: &[u8]) -> Option<T> {
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+/// Reads one field; None at the end. One without its NUL, or one that is too long, is an error of kind `InvalidData`.
+pub fn field<'a>(
+    reader: &mut impl BufRead,
+    buffer: &'a mut Vec<u8>,
+) -> io::Result<Option<&'a [u8]>> {
+    buffer.clear();
+    reader.take(FIELD_BYTES_MAX).read_until(0, buffer)?;
+    match buffer.split_last() {
+        None => Ok(None),
+        Some((0, field)) => Ok(Some(field)),
+        Some(_) => Err(io::Error::new(io::ErrorKind::InvalidData, "it is cut off")),
+    }
+}
+
+/// Writes a record of so many bytes at most.
+#[derive(Debug)]
+pub struct Writer<W> {
+    out: W,
+    hasher: blake3::Hasher,
+    buffer: Vec<u8>,
+    /// Bytes that the list may still have.
+    room: u64,
+    /// What it has no room for, and what was left out before.
+    rest: Rest,
+    before: Rest,
+}
+
+impl<W: Write> Writer<W> {
+    /// `before` was left out already.
+    pub fn begin(out: W, head: &Head, room: u64, before: Rest) -> io::Result<Self> {
+        let room = room.saturating_sub(TAIL_BYTES);
+        let (hasher, buffer, rest) = (blake3::Hasher::new(), Vec::new(), Rest::default());
+        let mut writer = Self { out, hasher, buffer, room, rest, before };
+        let receipt = BASE32_NOPAD.encode(&head.receipt.to_bytes()).to_ascii_lowercase();
+        writer.put(&[MAGIC.as_bytes(), VERSION.to_string().as_bytes()])?;
+        writer.put(&[b"receipt ", receipt.as_bytes()])?;
+        writer.put(&[b"by ", head.by.to_string().as_bytes()])?;
+        writer.put(&[b"from ", head.from.to_string().as_bytes()])?;
+        writer.put(&[b"folder ", head.folder.as_os_str().as_bytes()])?;
+        Ok(writer)
+    }
+
+    /// One more line; or it is counted, from the first on for which there was no room.
+    pub fn line(&mut self, line: &Line) -> io::Result<()> {
+        self.buffer.clear();
+        encode(&line.path, &line.what, &mut self.buffer);
+        if !self.rest.is_empty() || self.buffer.len() as u64 > self.room {
+            self.rest.add(&line.what);
+            return Ok(());
+        }
+        self.write()
+    }
+
+    fn put(&mut self, parts: &[&[u8]]) -> io::Result<()> {
+        self.buffer.clear();
+        parts.iter().for_each(|part| self.buffer.extend_from_slice(part));
+        self.buffer.push(0);
+        self.write()
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        self.room = self.room.saturating_sub(self.buffer.len() as u64);
+        self.hasher.update(&self.buffer);
+        self.out.write_all(&self.buffer)
+    }
+
+    /// Signs what was written, and says what was left out.
+    pub fn seal(mut self, identity: &SecretIdentity) -> io::Result<(W, Rest)> {
+        let rest = self.rest.with(self.before);
+        if !rest.is_empty() {
+            self.put(&[rest.encode().as_bytes()])?;
+        }
+        let hash = self.hasher.finalize();
+        let signature = identity.sign(&sealed(&hash));
+        let signature = BASE32_NOPAD.encode(&signature).to_ascii_lowercase();
+        write!(self.out, "seal {} {signature}\0", hash.to_hex())?;
+        Ok((self.out, rest))
+    }
+}
+
+fn sealed(hash: &blake3::Hash) -> Vec<u8> {
+    [SEAL_CONTEXT, hash.as_bytes()].concat()
+}
+
+/// Reads the lines of a record one by one.
+#[derive(Debug)]
+pub struct Lines {
+    reader: BufReader<File>,
+    buffer: Vec<u8>,
+    hasher: blake3::Hasher,
+    /// What the list leaves out, once its end was read.
+    rest: Rest,
+    /// What the seal says, once it was read.
+    seal: Option<(String, String)>,
+}
+
+/// Opens a record and reads what stands before the list.
+pub fn open(file: File) -> Result<(Head, Lines), Fault> {
+    let mut lines = Lines {
+        reader: BufReader::with_capacity(64 << 10, file),
+        buffer: Vec::new(),
+        hasher: blake3::Hasher::new(),
+        rest: Rest::default(),
+        seal: None,
+    };
+    let magic = lines.field()?.and_then(|field| std::str::from_utf8(field).ok());
+    match magic.and_then(|magic| number(magic.strip_prefix(MAGIC)?.as_bytes())) {
+        Some(VERSION) => {}
+        Some(newer) if newer > VERSION => return Err(Fault::Newer(newer)),
+        _ => return Err(Fault::Edited("it does not begin as a record does")),
+    }
+    let bad = || Fault::Edited("what stands before the list makes no sense");
+    let receipt = BASE32_NOPAD.decode(lines.named(b"receipt ")?.to_ascii_uppercase().as_slice());
+    let receipt = receipt.ok().and_then(|bytes| Receipt::from_bytes(&bytes)).ok_or_else(bad)?;
+    let node_id =
+        |bytes: &[u8]| -> Option<NodeId> { std::str::from_utf8(bytes).ok()?.parse().ok() };
+    let by = node_id(lines.named(b"by ")?).ok_or_else(bad)?;
+    let from = node_id(lines.named(b"from ")?).ok_or_else(bad)?;
+    let folder = lines.named(b"folder ")?.to_vec();
+    let folder = PathBuf::from(std::ffi::OsString::from_vec(folder));
+    Ok((Head { receipt, by, from, folder }, lines))
+}
+
+impl Lines {
+    fn field(&mut self) -> Result<Option<&[u8]>, Fault> {
+        let field =
+            field(&mut self.reader, &mut self.buffer).map_err(|error| match error.kind() {
+                io::ErrorKind::InvalidData => Fault::Edited("it is cut off"),
+                _ => Fault::Unreadable(error),
+            })?;
+        if let Some(field) = field.filter(|field| !field.starts_with(SEAL)) {
+            self.hasher.update(field);
+            self.hasher.update(&[0]);
+        }
+        Ok(field)
+    }
+
+    fn named(&mut self, name: &[u8]) -> Result<&[u8], Fault> {
+        let field = self.field()?.and_then(|field| field.strip_prefix(name));
+        field.ok_or(Fault::Edited("what stands before the list makes no sense"))
+    }
+
+    /// The next line; None after the seal.
+    pub fn next_line(&mut self) -> Result<Option<Line>, Fault> {
+        let Some(field) = self.field()? else { return Err(Fault::Edited("its end is missing")) };
+        let senseless = Fault::Edited("a line makes no sense");
+        if let Some(rest) = field.strip_prefix(REST.as_bytes()) {
+            self.rest = Rest::parse(rest).ok_or(senseless)?;
+            return self.end();
+        }
+        if !field.starts_with(SEAL) {
+            return Line::parse(field).map(Some).ok_or(senseless);
+        }
+        let field = field.to_vec();
+        self.take_seal(&field)
+    }
+
+    /// What stands behind the list: nothing but the seal.
+    fn end(&mut self) -> Result<Option<Line>, Fault> {
+        let field = self.field()?.ok_or(Fault::Edited("its end is missing"))?.to_vec();
+        self.take_seal(&field)
+    }
+
+    fn take_seal(&mut self, field: &[u8]) -> Result<Option<Line>, Fault> {
+        let seal = field.strip_prefix(SEAL).ok_or(Fault::Edited("its end is missing"))?;
+        let text = String::from_utf8_lossy(seal).into_owned();
+        let (hash, signature) = text.split_once(' ').unwrap_or_default();
+        self.seal = Some((hash.to_owned(), signature.to_owned()));
+        if self.field()?.is_some() {
+            return Err(Fault::Edited("something stands behind its end"));
+        }
+        Ok(None)
+    }
+
+    /// Reads to the end and checks that this is what the receiver wrote and signed, and that the receipt covers the roots.
+    /// Gives the lines again from the first on.
+    pub fn proven(mut self, head: &Head) -> Result<Self, Fault> {
+        let mut contents = ContentDigest::new();
+        // Files and bytes that were verified and kept, and those that were not kept.
+        let (mut kept, mut other) = ((0u64, 0u64), (0u64, 0u64));
+        while let Some(line) = self.next_line()? {
+            let (sum, size, entry, root) = match line.what {
+                What::File { bytes, entry: Some(entry), root: Some(root) } => {
+                    (&mut kept, bytes, entry, root)
+                }
+                What::Other { bytes, entry, root } => (&mut other, bytes, entry, root),
+                _ => continue,
+            };
+            contents.add(entry, &root);
+            *sum = (sum.0 + 1, sum.1.saturating_add(size));
+        }
+        let hash = self.hasher.finalize();
+        let (said, signature) = self.seal.take().unwrap_or_default();
+        let signature = BASE32_NOPAD.decode(signature.to_ascii_uppercase().as_bytes()).ok();
+        let signature = signature.and_then(|bytes| <[u8; 64]>::try_from(bytes).ok());
+        let signed = signature.is_some_and(|s| head.by.verify(&sealed(&hash), &s).is_ok());
+        if said != hash.to_hex().as_str() || !signed {
+            return Err(Fault::Edited("it is not what was signed when it was written"));
+        }
+        if head.receipt.verify(&head.by).is_err() {
+            return Err(Fault::Edited("its receipt is not signed by the receiver"));
+        }
+        let receipt = &head.receipt;
+        let of_receipt = (receipt.verified, receipt.bytes);
+        // What was not kept is in the figures of a stream's receipt, and not in those of a tree's.
+        let rest = self.rest;
+        let with =
+            |more: (u64, u64)| (kept.0.saturating_add(more.0), kept.1.saturating_add(more.1));
+        let is_covered = match rest.is_empty() {
+            true if receipt.contents != contents.digest() => false,
+            true => of_receipt == kept || of_receipt == with(other),
+            false => of_receipt == with((rest.verified, rest.bytes)),
+        };
+        if !is_covered {
+            return Err(Fault::Edited("its receipt is for other contents"));
+        }
+        let mut file = self.reader.into_inner();
+        file.rewind()?;
+        let (_, lines) = open(file)?;
+        Ok(Self { rest, ..lines })
+    }
+
+    /// What the list leaves out; known of one that was [`Self::proven`].
+    pub fn rest(&self) -> Rest {
+        self.rest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_read_as_they_were_written_whatever_the_names_hold() {
+        let file = |entry, root| What::File { bytes: u64::MAX, entry, root };
+        let link = |target: &[u8]| What::Link { target: target.to_vec() };
+        let other = What::Other { bytes: 5, entry: 8, root: [3; 32] };
+        let whats = [
+            file(None, None),
+            file(Some(7), Some([9; 32])),
+            What::Folder,
+            link(b"a b"),
+            link(b" "),
+        ];
+        for what in whats.into_iter().chain([other]) {
+            for path in [&b"a"[..], b" ", b"a b\n\xff/c", b"- - -"] {
+                let line = Line { path: path.to_vec(), what: what.clone() };
+                let mut bytes = Vec::new();
+                encode(&line.path, &line.what, &mut bytes);
+                assert_eq!(bytes.pop(), Some(0));
+                assert_eq!(Line::parse(&bytes), Some(line));
+            }
+        }
+        for bad in [
+            &b""[..],
+            b"d",
+            b"d ",
+            b"x a",
+            b"f 1 2 3 a",
+            b"f 1 - - ",
+            b"o 1 - - a",
+            b"l 9 a b",
+            b"l 1 ab",
+        ] {
+            assert_eq!(Line::parse(bad), None, "{}", bad.escape_ascii());
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! `cargo xtask publishable`: what a registry would get, put together from the files that are there.
+//!
+//! Every crate that may be published needs a licence with its texts, a description and a README, and a version beside the
+//! path of each of ours that it depends on; cargo checks the last. Nothing is built: that the crates compile, other checks
+//! show, and they say nothing of what is in the archive.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use crate::cargo;
+
+/// Files that each archive holds beside the code.
+const TEXTS: [&str; 3] = ["README.md", "LICENSE-MIT", "LICENSE-APACHE"];
+
+pub fn run() -> Result<()> {
+    let packages = publishable()?;
+    let mut words = vec!["package", "--no-verify", "--allow-dirty", "--locked", "--quiet"];
+    for package in &packages {
+        words.extend(["--package", package["name"].as_str().context("no name")?]);
+        check(package)?;
+    }
+    cargo::run(&mut cargo::cargo(words))?;
+    println!("{} crates can be published", packages.len());
+    Ok(())
+}
+
+/// What cargo knows of each package of the workspace that is not kept from being published.
+fn publishable() -> Result<Vec<Value>> {
+    let mut metadata: Command = cargo::cargo(["metadata", "--no-deps", "--format-version", "1"]);
+    let output = metadata.output().context("cannot run cargo metadata")?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut all: Value = serde_json::from_slice(&output.stdout)?;
+    let packages = all["packages"].as_array_mut().context("no packages")?;
+    // `publish = false` is an empty list of registries.
+    packages.retain(|package| package["publish"].is_null());
+    Ok(std::mem::take(packages))
+}
+
+fn check(package: &Value) -> Result<()> {
+    let name = &package["name"];
+    for field in ["description", "license"] {
+        ensure!(package[field].is_string(), "{name} has no {field}");
+    }
+    for field in ["keywords", "categories"] {
+        let words = package[field].as_array().context("a list")?;
+        ensure!((1..=5).contains(&words.len()), "{name} needs one to five {field}");
+    }
+    let manifest = package["manifest_path"].as_str().context("no manifest")?;
+    let folder = Path::new(manifest).parent().context("a folder")?;
+    for text in TEXTS {
+        ensure!(folder.join(text).exists(), "{name} has no {text}");
+    }
+    Ok(())
+}
