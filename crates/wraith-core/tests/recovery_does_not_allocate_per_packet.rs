@@ -31,6 +31,8 @@ static ALLOCATOR: Counting = Counting;
 
 const MTU: u16 = 1452;
 const RTT: Duration = Duration::from_millis(1);
+/// Packets of a flight at most: the path carries whatever is sent, so nothing else bounds what BBR finds.
+const FLIGHT: u64 = 128;
 const ACK_EVERY: u64 = 16;
 /// Packets lost at the front of a lossy flight.
 const LOST_PER_ROUND: u64 = 16;
@@ -51,14 +53,15 @@ impl Transfer {
     /// Sends a flight and acknowledges it, except what is lost.
     fn round(&mut self, lossy: bool) {
         let start = self.next;
-        loop {
+        while self.next < start + FLIGHT {
             match self.recovery.budget(self.now) {
                 Budget::Bytes(bytes) => {
-                    for _ in 0..bytes / u64::from(MTU) {
+                    for _ in 0..(bytes / u64::from(MTU)).min(start + FLIGHT - self.next) {
                         let packet = SentPacket {
                             size: u32::from(MTU),
                             ack_eliciting: true,
                             mtu_probe: false,
+                            ect0: false,
                             frames: [self.next; 8],
                         };
                         self.recovery.on_sent(self.now, self.next, packet);
@@ -94,7 +97,7 @@ impl Transfer {
 #[test]
 fn a_steady_transfer_with_and_without_loss_allocates_nothing() {
     let config = RecoveryConfig {
-        congestion: Algorithm::Cubic.into(),
+        congestion: Algorithm::default().into(),
         initial_rtt: RTT,
         max_ack_delay: RTT,
         mtu: MTU,

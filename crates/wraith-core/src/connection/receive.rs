@@ -10,7 +10,7 @@ use bytes::Bytes;
 use rand_core::Rng;
 
 use super::{Connection, State};
-use crate::event::Event;
+use crate::event::{Ecn, Event};
 use crate::frame::{Frame, Frames, SentFrame, SentFrames};
 use crate::path::Candidate;
 use crate::recovery::Settled;
@@ -30,6 +30,7 @@ impl Connection {
         now: Time,
         from: SocketAddr,
         cid: [u8; 8],
+        ecn: Option<Ecn>,
         datagram: &mut [u8],
     ) -> bool {
         let Some(sealed) = self.sealed.as_mut() else { return false };
@@ -61,6 +62,7 @@ impl Connection {
         match self.handle_payload(now, from, payload) {
             Ok(ack_eliciting) => {
                 self.acks.on_received(now, opened.pn, ack_eliciting);
+                self.acks.on_codepoint(ecn);
                 self.restart_idle_timer(now);
                 if from != self.path.remote && newest && matches!(self.state, State::Open) {
                     self.on_new_address(now, from, datagram.len());
@@ -121,6 +123,7 @@ impl Connection {
                 self.settle(&mut settled);
                 self.settled = settled;
                 result?;
+                self.recovery.on_ecn(now, ack.ecn);
                 self.update_ack_frequency();
             }
             Frame::Stream { id, offset, fin, data } => {

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::{Connection, State};
-use crate::event::Transmit;
+use crate::event::{Ecn, Transmit};
 use crate::frame::{FrameWriter, SentFrame, SentFrames, Written};
 use crate::mtud::MTU_MIN;
 use crate::path::CHALLENGE_LEN_MIN;
@@ -33,11 +33,13 @@ const CHALLENGE_LEN: usize = 1200;
 /// Most packets we ask the peer to take before it acknowledges.
 const ACK_PACKETS_MAX: u64 = 64;
 
-/// Whether a packet may carry data, and is to be acknowledged at once if it does.
+/// Whether a packet may carry data, is to be acknowledged at once if it does, and is marked.
 #[derive(Clone, Copy)]
 struct Data {
     allowed: bool,
     prompt: bool,
+    /// The packet leaves marked ECT(0).
+    ect0: bool,
 }
 
 impl Connection {
@@ -125,7 +127,7 @@ impl Connection {
         out.padding(room);
         sent.push(SentFrame::PathResponse);
         let payload = out.finish();
-        let len = self.send_packet(now, payload, buf, sent, true, false);
+        let len = self.send_packet(now, payload, buf, plain(sent));
         Some(Self::single(to, len))
     }
 
@@ -149,7 +151,7 @@ impl Connection {
         out.padding(room);
         let payload = out.finish();
         let sent = SentFrames::from_slice(&[SentFrame::PathChallenge(challenge)]);
-        let len = self.send_packet(now, payload, buf, sent, true, false);
+        let len = self.send_packet(now, payload, buf, plain(sent));
         Some(Self::single(to, len))
     }
 
@@ -166,7 +168,8 @@ impl Connection {
         out.padding(room);
         let payload = out.finish();
         let sent = SentFrames::from_slice(&[SentFrame::Ping]);
-        let len = self.send_packet(now, payload, buf, sent, true, true);
+        let len =
+            self.send_packet(now, payload, buf, SentPacket { mtu_probe: true, ..plain(sent) });
         Some(Self::single(self.path.remote, len))
     }
 
@@ -177,11 +180,12 @@ impl Connection {
         let small = self.probes > 0 && self.recovery.pto_count() >= 2;
         let mtu = if small { usize::from(MTU_MIN) } else { self.path.mtu() };
         let mut budget = self.data_budget(now, mtu);
+        let ect0 = self.recovery.marks_ecn(now);
         let (mut len, mut segment, mut count) = (0, 0, 0);
         while count < SEGMENTS_MAX && len + mtu <= buf.len() {
             // The last of a flight that measures the round trip is not to wait for others to be acknowledged with.
             let prompt = budget <= mtu as u64 && self.recovery.wants_prompt_acks();
-            let data = Data { allowed: budget > 0, prompt };
+            let data = Data { allowed: budget > 0, prompt, ect0 };
             let Some(size) = self.build_packet(now, &mut buf[len..len + mtu], data) else {
                 break;
             };
@@ -198,7 +202,8 @@ impl Connection {
         if budget > 0 && !self.streams.has_pending() {
             self.recovery.set_app_limited(now);
         }
-        (len > 0).then_some(Transmit { to: self.path.remote, ecn: None, len, segment })
+        let ecn = ect0.then_some(Ecn::Ect0);
+        (len > 0).then_some(Transmit { to: self.path.remote, ecn, len, segment })
     }
 
     /// Bytes of ack-eliciting packets that may go now.
@@ -263,7 +268,8 @@ impl Connection {
         let payload = out.finish();
         self.probes = self.probes.saturating_sub(1);
         let eliciting = !ack_only || refresh || sent.iter().any(|f| matches!(f, SentFrame::Ping));
-        Some(self.send_packet(now, payload, space, sent, eliciting, false))
+        let packet = SentPacket { ack_eliciting: eliciting, ect0: data.ect0, ..plain(sent) };
+        Some(self.send_packet(now, payload, space, packet))
     }
 
     fn write_datagrams(&mut self, out: &mut FrameWriter<'_>, sent: &mut SentFrames) {
@@ -280,22 +286,20 @@ impl Connection {
         }
     }
 
-    /// Seals a packet and hands it to recovery.
+    /// Seals a packet and hands it to recovery; `packet` lacks its size only.
     fn send_packet(
         &mut self,
         now: Time,
         payload: Written,
         buf: &mut [u8],
-        frames: SentFrames,
-        ack_eliciting: bool,
-        mtu_probe: bool,
+        mut packet: SentPacket<SentFrames>,
     ) -> usize {
         let pn = self.next_pn;
         let len = self.seal_packet(payload, buf);
-        if ack_eliciting && self.recovery.bytes_in_flight() == 0 {
+        packet.size = len as u32;
+        if packet.ack_eliciting && self.recovery.bytes_in_flight() == 0 {
             self.restart_idle_timer(now);
         }
-        let packet = SentPacket { size: len as u32, ack_eliciting, mtu_probe, frames };
         self.recovery.on_sent(now, pn, packet);
         len
     }
@@ -349,6 +353,11 @@ impl Connection {
     }
 }
 
+/// An ack-eliciting packet with `frames`, neither a probe nor marked, of a size yet unknown.
+fn plain(frames: SentFrames) -> SentPacket<SentFrames> {
+    SentPacket { size: 0, ack_eliciting: true, mtu_probe: false, ect0: false, frames }
+}
+
 fn write_ack(
     acks: &crate::acks::Acks,
     now: Time,
@@ -357,7 +366,7 @@ fn write_ack(
 ) -> bool {
     let Some(largest) = acks.largest() else { return false };
     let Some((delay, ranges)) = acks.report(now) else { return false };
-    if !out.ack(delay.as_micros() as u64, ranges, None) {
+    if !out.ack(delay.as_micros() as u64, ranges, acks.ecn_counts()) {
         return false;
     }
     sent.push(SentFrame::Ack { largest });

@@ -138,10 +138,10 @@ impl Endpoint {
         &mut self,
         now: Time,
         from: SocketAddr,
-        _ecn: Option<Ecn>,
+        ecn: Option<Ecn>,
         datagram: &mut [u8],
     ) {
-        if !self.route(now, from, datagram) {
+        if !self.route(now, from, ecn, datagram) {
             self.datagrams_dropped += 1;
         }
     }
@@ -231,13 +231,19 @@ impl Endpoint {
         self.config.admitted = admitted;
     }
 
-    fn route(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) -> bool {
+    fn route(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        ecn: Option<Ecn>,
+        datagram: &mut [u8],
+    ) -> bool {
         let Some(cid) = self.cid_mask.unmask(datagram) else { return false };
         if let Some(handle) = self.find(from, &cid)
             && let Some(connection) = self.connections.get_mut(handle)
             && connection.own_cid() == cid
         {
-            if !connection.handle_packet(now, from, cid, datagram) {
+            if !connection.handle_packet(now, from, cid, ecn, datagram) {
                 return false;
             }
             self.last = Some((from, handle));
