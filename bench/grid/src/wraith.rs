@@ -165,7 +165,7 @@ impl Host for WraithHost {
             while let Some(transmit) = self.endpoint.poll_transmit(now, &mut self.buffer) {
                 for bytes in self.buffer[..transmit.len].chunks(transmit.segment) {
                     let (from, to) = (self.address, transmit.to);
-                    out.push(Datagram { from, to, bytes: bytes.to_vec() });
+                    out.push(Datagram::new(from, to, bytes.to_vec()));
                 }
             }
             if out.len() == before && events == 0 {
