@@ -7,30 +7,33 @@
 //! Invariants: bytes in flight are the sum of the sizes of outstanding ack-eliciting packets of the current path; the
 //! timer a driver is given lies in the future once it was served; nothing here reads a clock.
 
+mod config;
 mod ecn;
 mod pacer;
 mod packet;
 mod path;
+mod persistent_congestion;
 mod reordering;
 mod sent_packets;
 #[cfg(test)]
 pub(crate) mod tests;
 
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 use std::time::Duration;
 
-use crate::congestion::{Controller, ControllerFactory, Start};
+use crate::congestion::Controller;
 use crate::frame::EcnCounts;
 use crate::measure::Snapshot;
 use crate::{Time, Violation};
 use ecn::{AckedMarks, PeerCounts};
 use packet::Outstanding;
 use path::{AckSum, LossSum, Path};
+use persistent_congestion::LostRun;
 use reordering::{LatePacket, LatePackets};
 use sent_packets::{NeverSent, SentPackets};
 
 pub use crate::measure::{RateSample, Rtt};
+pub use config::RecoveryConfig;
 pub use packet::{SentPacket, Settled, SettledPacket};
 
 /// RFC 9002 §6.1.2: timers finer than this fire on the scheduler's jitter.
@@ -41,33 +44,6 @@ const PTO_INTERVAL_MAX: Duration = Duration::from_secs(1);
 /// Most packet numbers between the oldest outstanding packet and the newest: 380 MB of 1452-byte packets. Bounds
 /// the memory a peer can hold that never acknowledges; beyond it the oldest packets are declared lost.
 const OUTSTANDING_MAX: usize = 1 << 18;
-
-/// What recovery needs to know at the start.
-#[derive(Clone, Debug)]
-pub struct RecoveryConfig {
-    /// Congestion control: makes a controller for each path.
-    pub congestion: Arc<dyn ControllerFactory>,
-    /// Round trip to assume before the first sample: the handshake's if it was measured.
-    pub initial_rtt: Duration,
-    /// Longest the peer says it delays an ACK.
-    pub max_ack_delay: Duration,
-    /// UDP payload bytes of a full datagram.
-    pub mtu: u16,
-    /// Seed of the random numbers that spread bandwidth probes.
-    pub seed: u64,
-}
-
-impl RecoveryConfig {
-    fn path(&self, now: Time, generation: u32, mtu: u16) -> Path {
-        let start = Start {
-            now,
-            mtu,
-            seed: self.seed.wrapping_add(u64::from(generation)),
-            initial_rtt: self.initial_rtt,
-        };
-        Path::new(generation, &*self.congestion, &start)
-    }
-}
 
 /// How much may be sent now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -529,28 +505,4 @@ struct AckSettled {
     marks: AckedMarks,
     /// When the largest acknowledged packet was sent, if that gives an RTT sample.
     rtt_sent_at: Option<Time>,
-}
-
-/// Packets lost in a row, without one in between that arrived.
-#[derive(Default)]
-struct LostRun {
-    last_pn: Option<u64>,
-    started_at: Option<Time>,
-    longest: Duration,
-}
-
-impl LostRun {
-    /// The next lost packet; `sent_at` if it counts for persistent congestion.
-    fn extend(&mut self, pn: u64, sent_at: Option<Time>, first_sample_at: Option<Time>) {
-        if self.last_pn.is_none_or(|last| last + 1 != pn) {
-            self.started_at = None;
-        }
-        self.last_pn = Some(pn);
-        let (Some(sent_at), Some(sampled_at)) = (sent_at, first_sample_at) else { return };
-        // RFC 9002 §7.6.2: both ends were sent after the first sample.
-        if sent_at > sampled_at {
-            let start = *self.started_at.get_or_insert(sent_at);
-            self.longest = self.longest.max(sent_at.since(start));
-        }
-    }
 }
