@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use wraith_core::{
-    ConnectionHandle, Endpoint, EndpointConfig, Event, Read, StreamId, Time,
-    TransportConfig,
+    ConnectionHandle, Endpoint, EndpointConfig, Event, Read, StreamId, Time, TransportConfig,
 };
 use wraith_crypto::SecretIdentity;
 

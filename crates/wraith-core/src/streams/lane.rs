@@ -45,6 +45,7 @@ impl Lane {
     }
 
     /// Makes stream `id`, which owns `ticket`, wait or not.
+    #[inline]
     pub(super) fn set(&mut self, id: StreamId, ticket: &mut Ticket, waiting: bool) {
         if waiting == ticket.waiting {
             return;
