@@ -1,8 +1,8 @@
 //! Loss detection and the sending budget of one connection (RFC 9002; SPEC §7).
 //!
 //! [`Recovery`] keeps every packet from its sending until it is acknowledged or lost, and hands its frames back then,
-//! exactly once. What the packets say about the path goes to [`path`], which owns congestion control and pacing.
-//! Loss is decided by time alone ([`reordering`]); late ACKs of packets declared lost are noticed and undone.
+//! exactly once. What the packets say about the path goes to `path`, which owns congestion control and pacing.
+//! Loss is decided by time alone (`reordering`); late ACKs of packets declared lost are noticed and undone.
 //!
 //! Invariants: bytes in flight are the sum of the sizes of outstanding ack-eliciting packets of the current path; the
 //! timer a driver is given lies in the future once it was served; nothing here reads a clock.
