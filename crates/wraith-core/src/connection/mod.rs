@@ -316,6 +316,8 @@ impl Connection {
             congestion_window: self.recovery.window(),
             bytes_in_flight: self.recovery.bytes_in_flight(),
             mtu: self.path.mtud.current(),
+            ecn_capable: self.recovery.is_ecn_capable(),
+            ecn_ce: self.recovery.ecn_ce(),
             ..self.stats
         }
     }

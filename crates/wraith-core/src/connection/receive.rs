@@ -11,7 +11,7 @@ use rand_core::Rng;
 use tracing::debug;
 
 use super::{Connection, State};
-use crate::event::Event;
+use crate::event::{Ecn, Event};
 use crate::frame::{Frame, Frames, SentFrame, SentFrames};
 use crate::path::Candidate;
 use crate::qlog;
@@ -32,6 +32,7 @@ impl Connection {
         now: Time,
         from: PathAddr,
         cid: [u8; 8],
+        ecn: Option<Ecn>,
         datagram: &mut [u8],
     ) -> bool {
         let Some(sealed) = self.sealed.as_mut() else { return false };
@@ -66,6 +67,7 @@ impl Connection {
         match self.handle_payload(now, from, payload) {
             Ok(ack_eliciting) => {
                 self.acks.on_received(now, opened.pn, ack_eliciting);
+                self.acks.on_codepoint(ecn);
                 self.restart_idle_timer(now);
                 if from != self.path.remote && newest && matches!(self.state, State::Established) {
                     self.on_new_address(now, from, datagram.len());
@@ -127,6 +129,7 @@ impl Connection {
                 self.settle(now, &mut settled);
                 self.settled = settled;
                 result?;
+                self.recovery.on_ecn(now, ack.ecn);
                 self.update_ack_frequency();
             }
             Frame::Stream { id, offset, fin, data } => {
