@@ -47,6 +47,7 @@ mod facts;
 mod io;
 mod lock;
 pub mod mover;
+mod qlog;
 mod queue;
 mod shared;
 mod stream;
@@ -59,6 +60,7 @@ pub use connection::Connection;
 pub use endpoint::{Config, Endpoint};
 pub use error::{ConnectError, DatagramError, ReadError, ReadExactError, WriteError};
 pub use facts::SocketFacts;
+pub use qlog::QlogWriter;
 pub use stream::{RecvStream, SendStream};
 pub use wraith_core::{
     Algorithm, CloseReason, ConnectionStats, Ecn, EndpointConfig, PathAddr, RecvSlice, StreamId,
