@@ -107,8 +107,8 @@ mod tests {
 
     #[test]
     fn the_usual_port_is_used_where_none_is_named() {
-        let resolve = |text: &str| text.parse::<Address>().unwrap().resolve(7).unwrap();
-        assert_eq!(resolve("127.0.0.1"), ["127.0.0.1:7".parse().unwrap()]);
-        assert_eq!(resolve("[::1]:9"), ["[::1]:9".parse().unwrap()]);
+        let address = |text: &str| text.parse::<Address>().unwrap();
+        assert_eq!(address("127.0.0.1").host_and_port(7), ("127.0.0.1", 7));
+        assert_eq!(address("[::1]:9").host_and_port(7), ("::1", 9));
     }
 }
