@@ -47,7 +47,7 @@ mod facts;
 mod io;
 mod lock;
 pub mod mover;
-mod qlog;
+mod qlog_writer;
 mod queue;
 mod shared;
 mod stream;
@@ -60,8 +60,9 @@ pub use connection::Connection;
 pub use endpoint::{Config, Endpoint};
 pub use error::{ConnectError, DatagramError, ReadError, ReadExactError, WriteError};
 pub use facts::SocketFacts;
-pub use qlog::QlogWriter;
+pub use qlog_writer::QlogWriter;
 pub use stream::{RecvStream, SendStream};
+pub use wraith_core::{congestion, qlog};
 pub use wraith_core::{
     Algorithm, CloseReason, ConnectionStats, Ecn, EndpointConfig, PathAddr, RecvSlice, StreamId,
     TransportConfig,

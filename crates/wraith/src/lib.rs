@@ -36,4 +36,6 @@ pub use wraith_transfer::{
     ActiveFile, Conflicts, FileStatus, OnConflict, Preview, PreviewOutcome, Previewed, Receipt,
     ReceiveReport, Role, SendReport, TransferError,
 };
-pub use wraith_transport::{Addr, Connection, RecvStream, SendStream};
+pub use wraith_transport::{
+    Addr, Connection, QlogWriter, RecvStream, SendStream, congestion, qlog,
+};

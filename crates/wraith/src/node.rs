@@ -12,6 +12,8 @@ use wraith_discovery::contact::usual_port;
 use wraith_discovery::{Lan, MeetingPlace, Places, rendezvous};
 use wraith_transfer::ParallelConnections;
 use wraith_transfer::limits::PARALLEL_MAX;
+use wraith_transport::congestion::ControllerFactory;
+use wraith_transport::qlog::SinkFactory;
 use wraith_transport::{Addr, Algorithm, Config, Endpoint, EndpointConfig};
 
 use crate::error::{Cause, Error, ErrorKind, plain};
@@ -55,7 +57,8 @@ struct Inner {
     identity: SecretIdentity,
     state: StateDir,
     places: Places,
-    congestion: Congestion,
+    congestion: Arc<dyn ControllerFactory>,
+    qlog: Option<Arc<dyn SinkFactory>>,
     runtime: Handle,
 }
 
@@ -66,7 +69,8 @@ pub struct NodeBuilder {
     identity: Option<SecretIdentity>,
     state: Option<StateDir>,
     places: Places,
-    congestion: Congestion,
+    congestion: Option<Arc<dyn ControllerFactory>>,
+    qlog: Option<Arc<dyn SinkFactory>>,
     runtime: Option<Handle>,
 }
 
@@ -108,8 +112,23 @@ impl NodeBuilder {
     }
 
     /// How what this node sends adapts to the path.
-    pub fn congestion(mut self, congestion: Congestion) -> Self {
-        self.congestion = congestion;
+    pub fn congestion(self, congestion: Congestion) -> Self {
+        let algorithm = match congestion {
+            Congestion::Bbr => Algorithm::Bbr,
+            Congestion::Cubic => Algorithm::Cubic,
+        };
+        self.controller(algorithm.into())
+    }
+
+    /// The same with a controller of one's own.
+    pub fn controller(mut self, factory: Arc<dyn ControllerFactory>) -> Self {
+        self.congestion = Some(factory);
+        self
+    }
+
+    /// Writes down what happens to the packets of each connection, such as with a [`QlogWriter`](crate::QlogWriter).
+    pub fn qlog(mut self, sinks: Arc<dyn SinkFactory>) -> Self {
+        self.qlog = Some(sinks);
         self
     }
 
@@ -135,8 +154,9 @@ impl NodeBuilder {
             Some(identity) => identity,
             None => state.identity()?,
         };
-        let Self { places, congestion, .. } = self;
-        Ok(Node(Arc::new(Inner { identity, state, places, congestion, runtime })))
+        let Self { places, congestion, qlog, .. } = self;
+        let congestion = congestion.unwrap_or_else(|| Algorithm::Bbr.into());
+        Ok(Node(Arc::new(Inner { identity, state, places, congestion, qlog, runtime })))
     }
 }
 
@@ -243,11 +263,8 @@ impl Node {
         let mut core = EndpointConfig::new(self.0.identity.clone());
         core.transport.idle_timeout = IDLE_TIMEOUT;
         core.transport.keep_alive = true;
-        let algorithm = match self.0.congestion {
-            Congestion::Bbr => Algorithm::Bbr,
-            Congestion::Cubic => Algorithm::Cubic,
-        };
-        core.transport.congestion = algorithm.into();
+        core.transport.congestion = Arc::clone(&self.0.congestion);
+        core.transport.qlog = self.0.qlog.clone();
         core
     }
 

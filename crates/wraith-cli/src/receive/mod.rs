@@ -36,7 +36,8 @@ pub async fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Fai
     }
     let signals = Signals::for_transfer(reporter)?;
     let state = home::open()?;
-    let node = code::node(&args.meeting, state).build();
+    let qlog = args.qlog.begin()?;
+    let node = qlog.of(code::node(&args.meeting, state)).build();
     let node = node.map_err(|error| hints::of(&error, Role::Receiver, ""))?;
     if !args.is_piped() {
         check_target(args)?;

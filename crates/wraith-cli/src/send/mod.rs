@@ -36,7 +36,8 @@ pub async fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failur
         args::Congestion::Bbr => Congestion::Bbr,
     };
     let state = home::open()?;
-    let node = code::node(&args.meeting, state).congestion(congestion).build();
+    let qlog = args.qlog.begin()?;
+    let node = qlog.of(code::node(&args.meeting, state)).congestion(congestion).build();
     let node = node.map_err(|error| hints::of(&error, Role::Sender, &again()))?;
     let story = Arc::new(SendStory::new(args, reporter));
     let builder = builder(&node, payload, args, &story)?;

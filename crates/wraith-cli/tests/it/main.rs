@@ -45,6 +45,7 @@ mod old_copies;
 mod pages;
 mod pipes;
 mod progress;
+mod qlog;
 mod rates;
 mod raw_peer;
 mod records_never_asked_for;
