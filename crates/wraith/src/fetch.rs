@@ -580,7 +580,6 @@ impl FetchJob {
     fn options(
         &self,
         node: &Node,
-        connection: &Connection,
         is_first: bool,
         answered: &Arc<Answered>,
     ) -> ReceiveOptions<'static> {
@@ -597,9 +596,8 @@ impl FetchJob {
         options.preview = preview && self.consent.is_open();
         options.delta = delta;
         options.events = session::events(&self.shared.hub, self.receiver, answered);
-        let (consent, token) = (self.consent.clone(), self.shared.token.clone());
-        let connection = connection.clone();
-        options.decide = Box::new(move |proposal| consent.wait(proposal, &connection, &token));
+        let consent = self.consent.clone();
+        options.decide = Box::new(move |proposal| consent.wait(proposal));
         options
     }
 
@@ -612,7 +610,7 @@ impl FetchJob {
         progress: Arc<Counters>,
     ) -> Carried<(ReceiveReport, u64)> {
         let answered = Arc::<Answered>::default();
-        let mut options = self.options(node, &connection, is_first, &answered);
+        let mut options = self.options(node, is_first, &answered);
         options.progress = Arc::clone(&progress);
         watch(&self.shared, &progress);
         let result = session::fetch(connection, options, &self.shared.token).await;

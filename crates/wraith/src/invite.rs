@@ -89,8 +89,8 @@ impl Invitation {
                     self.announcement.close().await;
                     return Ok(Source::Invited(code, nearest_first(&ticket, from)));
                 }
-                CodeEvent::WrongGuess(place) => return Err(burned(place)),
-                CodeEvent::Expired => return Err(expired()),
+                CodeEvent::WrongGuess(place) => return Err(burned(place, "")),
+                CodeEvent::Expired => return Err(expired("")),
                 _ => {}
             }
         }
@@ -98,13 +98,17 @@ impl Invitation {
     }
 }
 
-pub(crate) fn burned(place: Place) -> Error {
-    let message = format!("somebody {place} tried the code with wrong words; it is burned");
+/// `who` had it before, as the end of the sentence.
+pub(crate) fn burned(place: Place, who: &str) -> Error {
+    let message = format!("somebody {place} tried the code with wrong words; it is burned{who}");
     Error::because(ErrorKind::WrongCode, message, Cause::CodeBurned(place))
 }
 
-pub(crate) fn expired() -> Error {
-    let message = "the code has expired, nobody used it in time";
+pub(crate) fn expired(who: &str) -> Error {
+    let message = match who {
+        "" => "the code has expired, nobody used it in time".to_owned(),
+        who => format!("the code has expired{who}"),
+    };
     Error::because(ErrorKind::NotFound, message, Cause::CodeExpired)
 }
 

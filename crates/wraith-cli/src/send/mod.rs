@@ -223,14 +223,9 @@ fn failure(error: &Error, node: &Node, args: &SendArgs) -> Failure {
                 Err(failure) => failure,
             }
         }
-        Some(Cause::CodeBurned(place)) => {
-            let message = format!(
-                "somebody {place} tried the code with wrong words; it is burned, and nobody got anything"
-            );
-            Failure { message, ..failure }.hint(format!(
-                "if your partner mistyped it, run again and say the new code: {again}; if not, somebody is guessing"
-            ))
-        }
+        Some(Cause::CodeBurned(_)) => failure.hint(format!(
+            "if your partner mistyped it, run again and say the new code: {again}; if not, somebody is guessing"
+        )),
         Some(Cause::CodeExpired) => failure
             .hint(format!("for a new one run again: {again}; --expires SECONDS gives more time")),
         Some(Cause::NobodyCame) => {

@@ -7,10 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use tokio::sync::{mpsc, watch};
-use tokio_util::sync::CancellationToken;
 use wraith_crypto::NodeId;
 use wraith_transfer::{Decision, Offer, Preview, Proposal};
-use wraith_transport::{Addr, Connection, block_on};
+use wraith_transport::{Addr, block_on};
 
 /// An offer that somebody is to decide on. Owned: the transfer's thread waits elsewhere.
 #[derive(Debug)]
@@ -80,14 +79,9 @@ impl Consent {
         });
     }
 
-    /// On the transfer's thread: the decision, asked for if need be. A connection that ends, or a cancelled transfer, ends the
-    /// wait; what is said then is of no use to anybody.
-    pub fn wait(
-        &self,
-        proposal: &Proposal<'_>,
-        connection: &Connection,
-        token: &CancellationToken,
-    ) -> Decision {
+    /// On the transfer's thread: the decision, asked for if need be. The end of the connection ends the wait, and a transfer that
+    /// is cancelled closes it first; what is said then is of no use to anybody.
+    pub fn wait(&self, proposal: &Proposal<'_>) -> Decision {
         if let Some(decision) = self.decision.borrow().clone() {
             return decision;
         }
@@ -103,8 +97,7 @@ impl Consent {
                 decided = decided.wait_for(Option::is_some) => {
                     decided.ok().and_then(|decision| decision.clone()).unwrap_or(Decision::Later)
                 }
-                _ = connection.closed() => Decision::Later,
-                () = token.cancelled() => Decision::Later,
+                _ = proposal.connection.closed() => Decision::Later,
             }
         })
     }

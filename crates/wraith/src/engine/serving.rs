@@ -203,6 +203,15 @@ impl Serving {
         self.sessions.iter().filter(|session| session.standing == Standing::Receiver)
     }
 
+    /// For the end of the sentence about a code that ended.
+    fn who_has_it(&self, nobody: &str) -> String {
+        match self.sent.receivers {
+            0 => nobody.to_owned(),
+            1 => " (1 receiver had everything)".to_owned(),
+            n => format!(" ({n} receivers had everything)"),
+        }
+    }
+
     /// Something happened to the code. Some if with it everything ends.
     fn code_event(&mut self, event: CodeEvent) -> Option<Error> {
         let hub = &self.shared.hub;
@@ -221,11 +230,11 @@ impl Serving {
             }
             CodeEvent::WrongGuess(place) => {
                 hub.tell(Event::CodeBurned(place.clone()));
-                burned(place)
+                burned(place, &self.who_has_it(", and nobody got anything"))
             }
             CodeEvent::Expired => {
                 hub.tell(Event::CodeExpired);
-                expired()
+                expired(&self.who_has_it(""))
             }
             _ => return None,
         };
