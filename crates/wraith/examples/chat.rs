@@ -1,5 +1,5 @@
 //! Lines and datagrams over a raw connection: `cargo run --example chat` prints a ticket and waits, `… -- TICKET` connects.
-//! Each side sends its standard input and prints what comes; the end of either ends both.
+//! Each side sends its standard input and prints what comes, until both inputs have ended.
 
 use tokio::io::{AsyncWriteExt, copy, stdin, stdout};
 use wraith::{Node, Ticket};
@@ -24,12 +24,19 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             (connection, send, receive)
         }
     };
+    // A datagram may be lost, so nobody waits for one.
     connection.send_datagram(b"hello".as_slice().into())?;
-    let datagram = connection.read_datagram().await?;
-    eprintln!("[{} says {}]", connection.peer(), String::from_utf8_lossy(&datagram));
+    let datagrams = connection.clone();
+    tokio::spawn(async move {
+        while let Ok(datagram) = datagrams.read_datagram().await {
+            eprintln!("[{} says {}]", datagrams.peer(), String::from_utf8_lossy(&datagram));
+        }
+    });
     let sending = tokio::spawn(async move {
         copy(&mut stdin(), &mut send).await?;
-        send.shutdown().await
+        send.shutdown().await?;
+        // The last lines are not lost when this program ends.
+        Ok::<_, std::io::Error>(send.acked().await?)
     });
     copy(&mut receive, &mut stdout()).await?;
     sending.await??;

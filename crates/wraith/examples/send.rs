@@ -1,4 +1,4 @@
-//! Offers files by code: `cargo run --example send -- FILE…`
+//! Offers files by code and ticket: `cargo run --example send -- FILE…`
 
 use wraith::{Node, Payload};
 
@@ -6,10 +6,11 @@ use wraith::{Node, Payload};
 async fn main() -> Result<(), wraith::Error> {
     let node = Node::builder().build()?;
     let offer = node.offer(Payload::paths(std::env::args_os().skip(1))).start().await?;
-    match offer.code() {
-        Some(code) => println!("{code}"),
-        None => println!("{}", offer.ticket().expect("an offer without a code has a ticket")),
+    if let Some(code) = offer.code() {
+        println!("{code}");
     }
+    // It also works where there is no local network to meet on.
+    println!("{}", offer.ticket().expect("only an offer to a contact has none"));
     let sent = offer.finished().await?;
     sent.complete()?;
     eprintln!("sent to {} receiver", sent.receivers);

@@ -1,0 +1,127 @@
+//! An offer that is looked at before it is answered: nothing is written before a yes, and whatever is said reaches the sender.
+
+use std::fs;
+use std::time::Duration;
+
+use wraith::{
+    AcceptOptions, ErrorKind, Event, Incoming, Node, Offer, OnConflict, PreviewOutcome, Role, Ticket,
+    TransferError,
+};
+
+use crate::support::{LOOPBACK, event, file, node, offered, soon, within};
+
+/// An offer of one file in this folder, asked for but not answered. The sender does not wait for one that was lost.
+async fn asked(folder: &tempfile::TempDir, receiving: &Node) -> (Offer, Ticket, Incoming) {
+    file(&folder.path().join("film"), 1, 200_000);
+    let builder = node().offer(folder.path().join("film")).by_ticket().bind_to(LOOPBACK);
+    let offer = within(builder.reconnect(Duration::ZERO).start()).await.unwrap();
+    let ticket = offer.ticket().unwrap().clone();
+    let asking = receiving.fetch(ticket.clone(), folder.path().join("to")).ask();
+    (offer, ticket, within(asking).await.unwrap())
+}
+
+#[tokio::test]
+async fn an_offer_is_shown_whole_and_nothing_is_written_before_a_yes() {
+    let folder = tempfile::tempdir().unwrap();
+    let (offer, ticket, incoming) = asked(&folder, &node()).await;
+    assert_eq!(incoming.sender(), ticket.node_id());
+    assert!(incoming.remote().ip().unwrap().ip().is_loopback());
+    let info = incoming.offer();
+    assert_eq!((info.name.as_str(), info.files, info.bytes), ("film", 1, 200_000));
+    assert!(!info.is_stream);
+    let preview = incoming.preview().unwrap();
+    assert!(preview.complete);
+    assert_eq!(preview.entries[0].outcome, PreviewOutcome::New);
+    assert!(!folder.path().join("to").exists());
+    let transfer = incoming.accept(AcceptOptions::on_conflict(OnConflict::Rename));
+    within(transfer.finished()).await.unwrap().complete().unwrap();
+    within(offer.finished()).await.unwrap();
+    assert_eq!(fs::read(folder.path().join("to/film")).unwrap().len(), 200_000);
+}
+
+#[tokio::test]
+async fn a_no_ends_both_sides_with_its_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let (offer, _, incoming) = asked(&folder, &node()).await;
+    let own = soon(incoming.refuse("not today")).await;
+    assert_eq!(own.kind(), ErrorKind::Refused);
+    let theirs = soon(offer.finished()).await.unwrap_err();
+    assert_eq!(theirs.kind(), ErrorKind::Refused);
+    assert_eq!(theirs.transfer(), Some(&TransferError::Refused { why: "not today".into() }));
+    assert!(!folder.path().join("to").exists());
+}
+
+#[tokio::test]
+async fn not_now_leaves_the_offer_good_for_the_same_ticket() {
+    let folder = tempfile::tempdir().unwrap();
+    let receiving = node();
+    let (offer, ticket, incoming) = asked(&folder, &receiving).await;
+    let mut events = offer.events();
+    soon(incoming.later()).await;
+    event(&mut events, |event| matches!(event, Event::OnlyLooked).then_some(())).await;
+    // Dropping it is the same.
+    let to = folder.path().join("to");
+    drop(within(receiving.fetch(ticket.clone(), &to).ask()).await.unwrap());
+    soon(event(&mut events, |event| matches!(event, Event::OnlyLooked).then_some(()))).await;
+    assert!(!to.exists());
+    let transfer = receiving.fetch(ticket, &to).accept_all(OnConflict::Rename);
+    within(transfer.finished()).await.unwrap().complete().unwrap();
+    within(offer.finished()).await.unwrap().complete().unwrap();
+}
+
+#[tokio::test]
+async fn stopping_without_an_answer_is_told_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let (offer, _, incoming) = asked(&folder, &node()).await;
+    assert_eq!(soon(incoming.cancel()).await.kind(), ErrorKind::Cancelled);
+    let error = soon(offer.finished()).await.unwrap_err();
+    assert_eq!(error.transfer(), Some(&TransferError::Cancelled { role: Role::Receiver }));
+}
+
+#[tokio::test]
+async fn a_yes_counts_for_a_sender_that_comes_back_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = tempfile::tempdir().unwrap();
+    let sending = crate::support::node_in(state.path());
+    file(&folder.path().join("film"), 1, 200_000);
+    let (offer, ticket) = offered(&sending, folder.path().join("film")).await;
+    let incoming = within(node().fetch(ticket.clone(), folder.path().join("to")).ask()).await.unwrap();
+    within(offer.cancel()).await.unwrap_err();
+    let transfer = incoming.accept(AcceptOptions::default());
+    let (offer, again) = offered(&sending, folder.path().join("film")).await;
+    assert_eq!(again, ticket);
+    within(transfer.finished()).await.unwrap().complete().unwrap();
+    within(offer.finished()).await.unwrap();
+}
+
+/// The sender has gone, and the receiver still looks for it: an answer that can never arrive is waited for by nobody.
+#[tokio::test]
+async fn what_is_said_after_the_sender_has_gone_ends_the_fetch_at_once() {
+    for refuse in [true, false] {
+        let folder = tempfile::tempdir().unwrap();
+        let (offer, _, incoming) = asked(&folder, &node()).await;
+        let heard = std::sync::Arc::<crate::support::Heard>::default();
+        incoming.observe(heard.clone());
+        within(offer.cancel()).await.unwrap_err();
+        if refuse {
+            soon(incoming.refuse("too late")).await;
+        } else {
+            drop(incoming);
+        }
+        soon(crate::support::until(|| {
+            heard.events().iter().any(|event| matches!(event, Event::Failed(_)))
+        }))
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn a_question_is_gone_when_its_fetch_is_over() {
+    let folder = tempfile::tempdir().unwrap();
+    file(&folder.path().join("film"), 1, 200_000);
+    let (offer, ticket) = offered(&node(), folder.path().join("film")).await;
+    let builder = node().fetch(ticket, folder.path().join("to")).reconnect(Duration::ZERO);
+    let incoming = within(builder.ask()).await.unwrap();
+    drop(offer);
+    soon(incoming.gone()).await;
+}

@@ -1,0 +1,143 @@
+//! Offers to a contact that listens, without a code.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use wraith::state::{Contact, StateError};
+use wraith::{AcceptOptions, Admit, Cause, ErrorKind, Listener, Node, NodeId, OfferBuilder, OnConflict, Role, TransferError};
+
+use crate::support::{LOOPBACK, file, lan_alone, lan_node, node, node_at, server, soon, within};
+
+/// Whom `node` knows from now on under this name, and where they are, as far as that is known.
+fn know(node: &Node, name: &str, id: NodeId, at: Option<SocketAddr>) -> Contact {
+    let changed = node.contacts().change(|book| -> Result<_, StateError> {
+        book.add(&name.parse().unwrap(), id)?;
+        if let Some(at) = at {
+            book.set_addresses(id, &[at.into()]);
+        }
+        Ok(book.with(id).unwrap().clone())
+    });
+    changed.unwrap()
+}
+
+async fn listening(node: &Node, into: &Path) -> Listener {
+    within(node.listen(into).bind_to(LOOPBACK).start()).await.unwrap()
+}
+
+/// A file for a contact, of whom no more is expected than an answer.
+fn to_contact(node: &Node, folder: &Path, contact: Contact) -> OfferBuilder {
+    file(&folder.join("film"), 1, 400_000);
+    node.offer(folder.join("film")).to_contact(contact).reconnect(Duration::ZERO)
+}
+
+#[tokio::test]
+async fn offers_come_one_after_the_other_and_each_is_answered() {
+    let folder = tempfile::tempdir().unwrap();
+    let (anna, bob) = (node(), node());
+    know(&bob, "anna", anna.id(), None);
+    let mut listener = listening(&bob, &folder.path().join("to")).await;
+    assert_eq!(listener.contacts(), 1);
+    let contact = know(&anna, "bob", bob.id(), Some(listener.address()));
+    for round in ["yes", "no", "yes again"] {
+        let offer = within(to_contact(&anna, folder.path(), contact.clone()).start()).await.unwrap();
+        assert!(offer.code().is_none() && offer.ticket().is_none());
+        let incoming = within(listener.next()).await.unwrap();
+        assert_eq!(incoming.sender(), anna.id());
+        if round == "no" {
+            assert_eq!(soon(incoming.refuse("no room")).await.kind(), ErrorKind::Refused);
+            let error = soon(offer.finished()).await.unwrap_err();
+            assert_eq!(error.transfer(), Some(&TransferError::Refused { why: "no room".into() }));
+            continue;
+        }
+        let transfer = incoming.accept(AcceptOptions::on_conflict(OnConflict::Overwrite));
+        within(transfer.finished()).await.unwrap().complete().unwrap();
+        within(offer.finished()).await.unwrap().complete().unwrap();
+        assert_eq!(fs::read(folder.path().join("to/film")).unwrap().len(), 400_000);
+    }
+    let met = bob.contacts().load().unwrap().with(anna.id()).unwrap().last_met;
+    assert!(met.is_some(), "a meeting is remembered");
+}
+
+#[tokio::test]
+async fn a_contact_is_found_on_the_local_network_and_at_a_server() {
+    let _alone = lan_alone().await;
+    let mut tasks = JoinSet::new();
+    let server = server(&mut tasks).await;
+    for make in [&lan_node as &dyn Fn() -> Node, &|| node_at(server)] {
+        let folder = tempfile::tempdir().unwrap();
+        let (anna, bob) = (make(), make());
+        know(&bob, "anna", anna.id(), None);
+        let mut listener = listening(&bob, &folder.path().join("to")).await;
+        assert_eq!(listener.places().len(), 1);
+        let contact = know(&anna, "bob", bob.id(), None);
+        let offer = within(to_contact(&anna, folder.path(), contact).start()).await.unwrap();
+        let transfer = within(listener.next()).await.unwrap().accept(AcceptOptions::default());
+        within(transfer.finished()).await.unwrap().complete().unwrap();
+        within(offer.finished()).await.unwrap().complete().unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_stranger_hears_nothing_unless_everybody_may_come() {
+    let folder = tempfile::tempdir().unwrap();
+    let (anna, bob) = (node(), node());
+    let listener = listening(&bob, &folder.path().join("to")).await;
+    let contact = know(&anna, "bob", bob.id(), Some(listener.address()));
+    let builder = to_contact(&anna, folder.path(), contact.clone()).timeout(Duration::from_secs(1));
+    let error = within(within(builder.start()).await.unwrap().finished()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
+    assert!(matches!(error.cause(), Some(Cause::ContactNotFound(_))), "{error:?}");
+    let address = listener.address();
+    within(listener.close()).await;
+
+    let builder = bob.listen(folder.path().join("to")).bind_to(address).admit(Admit::Everybody);
+    let mut listener = within(builder.start()).await.unwrap();
+    let offer = within(to_contact(&anna, folder.path(), contact).start()).await.unwrap();
+    let transfer = within(listener.next()).await.unwrap().accept(AcceptOptions::default());
+    within(transfer.finished()).await.unwrap();
+    within(offer.finished()).await.unwrap();
+}
+
+#[tokio::test]
+async fn nobody_is_there_for_a_contact_without_an_address() {
+    let folder = tempfile::tempdir().unwrap();
+    let (anna, bob) = (node(), node());
+    let contact = know(&anna, "bob", bob.id(), None);
+    let offer = within(to_contact(&anna, folder.path(), contact).start()).await.unwrap();
+    let error = soon(offer.finished()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
+}
+
+#[tokio::test]
+async fn a_listener_that_ends_takes_its_word_back_from_everybody() {
+    for close in [true, false] {
+        let folder = tempfile::tempdir().unwrap();
+        let (anna, bob) = (node(), node());
+        know(&bob, "anna", anna.id(), None);
+        let mut listener = listening(&bob, &folder.path().join("to")).await;
+        let contact = know(&anna, "bob", bob.id(), Some(listener.address()));
+        let offer = within(to_contact(&anna, folder.path(), contact).start()).await.unwrap();
+        let incoming = within(listener.next()).await.unwrap();
+        if close {
+            soon(listener.close()).await;
+        } else {
+            drop(listener);
+        }
+        soon(incoming.gone()).await;
+        let error = soon(offer.finished()).await.unwrap_err();
+        assert_eq!(error.transfer(), Some(&TransferError::Cancelled { role: Role::Receiver }));
+    }
+}
+
+#[tokio::test]
+async fn a_stopped_listener_has_no_next_offer() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut listener = listening(&node(), folder.path()).await;
+    let mut events = listener.events();
+    listener.stop();
+    assert!(soon(listener.next()).await.is_none());
+    crate::support::event(&mut events, |event| matches!(event, wraith::Event::Failed(_)).then_some(())).await;
+}

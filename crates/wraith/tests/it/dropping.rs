@@ -1,0 +1,239 @@
+//! Dropping a handle cancels its work: the other side hears of it soon, and nothing keeps running.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use tokio::runtime::Runtime;
+use wraith::{
+    Admit, ErrorKind, Event, Node, Offer, OnConflict, Progress, ProgressReader, Role, Ticket, Transfer,
+    TransferError,
+};
+
+use crate::support::{
+    LOOPBACK, alone_in_a_process, event, file, node, offered, soon, threads, until, within,
+};
+
+/// Slow enough that a transfer of [`BYTES`] is in the middle for a long time.
+const RATE: u64 = 4_000_000;
+const BYTES: usize = 40_000_000;
+
+/// An offer and a fetch of it, neither of which waits for the other to come back.
+async fn under_way(folder: &Path) -> (Offer, Ticket, Transfer) {
+    file(&folder.join("film"), 1, BYTES);
+    let builder = node().offer(folder.join("film")).by_ticket().bind_to(LOOPBACK).rate(RATE);
+    let offer = within(builder.reconnect(Duration::ZERO).start()).await.unwrap();
+    let ticket = offer.ticket().unwrap().clone();
+    let builder = node().fetch(ticket.clone(), folder.join("to")).reconnect(Duration::ZERO);
+    let transfer = builder.accept_all(OnConflict::Rename);
+    moves(transfer.progress()).await;
+    (offer, ticket, transfer)
+}
+
+/// Waits until some of it is here.
+async fn moves(mut progress: ProgressReader) -> Progress {
+    let mut now = None;
+    within(until(|| {
+        now = progress.read().filter(|progress| progress.bytes > 0);
+        now.is_some()
+    }))
+    .await;
+    now.unwrap()
+}
+
+#[tokio::test]
+async fn a_dropped_offer_ends_what_is_being_fetched() {
+    let folder = tempfile::tempdir().unwrap();
+    let (offer, _, transfer) = under_way(folder.path()).await;
+    drop(offer);
+    let error = soon(transfer.finished()).await.unwrap_err();
+    assert_eq!(error.transfer(), Some(&TransferError::Cancelled { role: Role::Sender }));
+    assert!(error.is_resumable());
+    assert!(!folder.path().join("to/film").exists(), "not whole, so not there");
+}
+
+#[tokio::test]
+async fn a_dropped_transfer_ends_the_offer() {
+    let folder = tempfile::tempdir().unwrap();
+    let (offer, _, transfer) = under_way(folder.path()).await;
+    drop(transfer);
+    let error = soon(offer.finished()).await.unwrap_err();
+    assert_eq!(error.transfer(), Some(&TransferError::Cancelled { role: Role::Receiver }));
+}
+
+#[tokio::test]
+async fn cancel_says_what_happened() {
+    let folder = tempfile::tempdir().unwrap();
+    let (offer, _, transfer) = under_way(folder.path()).await;
+    let error = soon(transfer.cancel()).await.unwrap_err();
+    assert_eq!(error.transfer(), Some(&TransferError::Cancelled { role: Role::Receiver }));
+    soon(offer.finished()).await.unwrap_err();
+
+    let folder = tempfile::tempdir().unwrap();
+    let (offer, _, transfer) = under_way(folder.path()).await;
+    let error = soon(offer.cancel()).await.unwrap_err();
+    assert_eq!(error.transfer(), Some(&TransferError::Cancelled { role: Role::Sender }));
+    soon(transfer.finished()).await.unwrap_err();
+
+    // What has ended stays what it was.
+    let folder = tempfile::tempdir().unwrap();
+    file(&folder.path().join("film"), 1, 1000);
+    let (offer, ticket) = offered(&node(), folder.path().join("film")).await;
+    let transfer = node().fetch(ticket, folder.path().join("to")).accept_all(OnConflict::Rename);
+    within(transfer.finished()).await.unwrap();
+    within(offer.finished()).await.unwrap();
+    assert_eq!(soon(transfer.cancel()).await.unwrap().report.files, 1);
+    assert_eq!(soon(offer.cancel()).await.unwrap().receivers, 1);
+}
+
+#[tokio::test]
+async fn stop_asks_and_finished_tells() {
+    let folder = tempfile::tempdir().unwrap();
+    let (offer, _, transfer) = under_way(folder.path()).await;
+    transfer.stop();
+    assert_eq!(soon(transfer.finished()).await.unwrap_err().kind(), ErrorKind::Cancelled);
+    // Any number of times.
+    assert_eq!(soon(transfer.finished()).await.unwrap_err().kind(), ErrorKind::Cancelled);
+    soon(offer.finished()).await.unwrap_err();
+}
+
+#[tokio::test]
+async fn dropping_a_future_cancels_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    file(&folder.path().join("film"), 1, 3_000_000);
+    let (offer, ticket) = offered(&node(), folder.path().join("film")).await;
+    let transfer = node().fetch(ticket, folder.path().join("to")).accept_all(OnConflict::Rename);
+    for _ in 0..20 {
+        let _ = tokio::time::timeout(Duration::from_millis(1), transfer.finished()).await;
+        let _ = tokio::time::timeout(Duration::from_millis(1), offer.finished()).await;
+    }
+    within(transfer.finished()).await.unwrap().complete().unwrap();
+    within(offer.finished()).await.unwrap().complete().unwrap();
+}
+
+#[tokio::test]
+async fn what_was_let_go_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = file(&folder.path().join("film"), 1, 3_000_000);
+    let (offer, ticket) = offered(&node(), folder.path().join("film")).await;
+    let (mut sends, to) = (offer.events(), folder.path().join("to"));
+    offer.detach();
+    let transfer = node().fetch(ticket, &to).accept_all(OnConflict::Rename);
+    let mut fetches = transfer.events();
+    transfer.detach();
+    for events in [&mut sends, &mut fetches] {
+        event(events, |event| matches!(event, Event::Done).then_some(())).await;
+    }
+    assert!(fs::read(to.join("film")).unwrap() == bytes, "other bytes");
+}
+
+#[tokio::test]
+async fn a_question_that_is_given_up_is_told_to_the_sender() {
+    for cancel in [true, false] {
+        let folder = tempfile::tempdir().unwrap();
+        file(&folder.path().join("film"), 1, 1000);
+        let (offer, ticket) = offered(&node(), folder.path().join("film")).await;
+        let mut events = offer.events();
+        let receiving = node();
+        let mut asking = receiving.fetch(ticket.clone(), folder.path().join("to")).begin();
+        // The offer is here, and nobody has taken it yet.
+        event(&mut events, |event| matches!(event, Event::Connected { .. }).then_some(())).await;
+        if cancel {
+            assert_eq!(soon(asking.cancel()).await.kind(), ErrorKind::Cancelled);
+        } else {
+            // Dropping the future does not.
+            let _ = tokio::time::timeout(Duration::ZERO, asking.incoming()).await;
+            drop(asking);
+        }
+        soon(event(&mut events, |event| matches!(event, Event::Lost { .. } | Event::OnlyLooked).then_some(()))).await;
+        let transfer = receiving.fetch(ticket, folder.path().join("to")).accept_all(OnConflict::Rename);
+        within(transfer.finished()).await.unwrap();
+        within(offer.finished()).await.unwrap();
+    }
+}
+
+/// Whatever can be begun and dropped, begun by somebody who drops it after `moment`.
+async fn begin_and_drop(kind: u64, folder: &Path, moment: Duration) {
+    let film = folder.join("film");
+    let until_then = tokio::time::sleep(moment);
+    let sending: Node = node();
+    let receiving: Node = node();
+    match kind {
+        0 | 1 => {
+            let (offer, ticket) = offered(&sending, film.as_path()).await;
+            let transfer = receiving.fetch(ticket, folder.join("to")).accept_all(OnConflict::Rename);
+            until_then.await;
+            if kind == 0 { drop(offer) } else { drop(transfer) }
+        }
+        2 => {
+            let (_offer, ticket) = offered(&sending, film.as_path()).await;
+            let asking = receiving.fetch(ticket, folder.join("to")).begin();
+            until_then.await;
+            drop(asking);
+        }
+        3 => {
+            let (_offer, ticket) = offered(&sending, film.as_path()).await;
+            let incoming = within(receiving.fetch(ticket, folder.join("to")).ask()).await.unwrap();
+            until_then.await;
+            drop(incoming);
+        }
+        4 => {
+            let builder = receiving.listen(folder.join("to")).bind_to(LOOPBACK);
+            let listener = within(builder.admit(Admit::Everybody).start()).await.unwrap();
+            let added = sending.contacts().change(|book| -> Result<_, wraith::state::StateError> {
+                book.add(&"bob".parse().unwrap(), receiving.id())?;
+                book.set_addresses(receiving.id(), &[listener.address().into()]);
+                Ok(book.with(receiving.id()).unwrap().clone())
+            });
+            let offer = within(sending.offer(film.as_path()).to_contact(added.unwrap()).start()).await;
+            until_then.await;
+            drop(listener);
+            drop(offer);
+        }
+        _ => {
+            let mut service = sending.serve().unwrap();
+            let connection = within(receiving.connect(service.ticket().clone()).open()).await.unwrap();
+            let accepted = tokio::time::timeout(moment, service.accept()).await;
+            drop((service, connection, accepted));
+        }
+    }
+}
+
+#[test]
+fn nothing_keeps_running_whenever_it_was_dropped() {
+    alone_in_a_process("dropping::nothing_keeps_running_whenever_it_was_dropped", || {
+        let folder = tempfile::tempdir().unwrap();
+        file(&folder.path().join("film"), 1, 20_000_000);
+        let runtime = Runtime::new().unwrap();
+        runtime.block_on(async {
+            for round in 0..48_u64 {
+                // From at once to the middle of the transfer, another moment for each kind.
+                let moment = Duration::from_micros((round * round * 37) % 60_000);
+                begin_and_drop(round % 6, folder.path(), moment).await;
+                let _ = fs::remove_dir_all(folder.path().join("to"));
+            }
+            let gone = tokio::time::timeout(Duration::from_secs(10), until(|| threads().is_empty()));
+            assert!(gone.await.is_ok(), "{:?}", threads());
+        });
+        let tasks = runtime.metrics().num_alive_tasks();
+        assert_eq!(tasks, 0, "tasks are left");
+    });
+}
+
+#[test]
+fn handles_can_be_dropped_outside_of_any_runtime() {
+    let folder = tempfile::tempdir().unwrap();
+    file(&folder.path().join("film"), 1, 1000);
+    let runtime = Runtime::new().unwrap();
+    let handles = runtime.block_on(async {
+        let (offer, ticket) = offered(&node(), folder.path().join("film")).await;
+        let incoming = within(node().fetch(ticket.clone(), folder.path().join("to")).ask()).await.unwrap();
+        let asking = node().fetch(ticket, folder.path().join("to")).begin();
+        let listener = within(node().listen(folder.path()).bind_to(LOOPBACK).start()).await.unwrap();
+        let mut service = node().serve().unwrap();
+        let connection = within(node().connect(service.ticket().clone()).open()).await.unwrap();
+        let accepted = within(service.accept()).await.unwrap();
+        (offer, incoming, asking, listener, service, connection, accepted)
+    });
+    drop(handles);
+}

@@ -1,0 +1,138 @@
+//! The examples run as programs against each other, and stay as short as they promise.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+
+use wraith::{Code, Ticket};
+
+use crate::support::{PATIENCE, file, lan_alone, noise};
+
+/// A running example, which does not outlive its test.
+struct Example(Child);
+
+impl Drop for Example {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Example {
+    fn start(name: &str, args: &[&str]) -> Self {
+        // target/debug/deps/it-… is this test; the examples are beside that folder.
+        let deps = std::env::current_exe().unwrap();
+        let path = deps.parent().unwrap().parent().unwrap().join("examples").join(name);
+        let mut command = Command::new(&path);
+        command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+        match command.spawn() {
+            Ok(child) => Self(child),
+            Err(error) => panic!("{}: {error}", path.display()),
+        }
+    }
+
+    /// Gives it this to read, and the end.
+    fn feed(&mut self, bytes: Vec<u8>) {
+        let mut stdin = self.0.stdin.take().unwrap();
+        thread::spawn(move || drop(stdin.write_all(&bytes)));
+    }
+
+    /// What it says first, for somebody else: a code where there is a local network, and a ticket in any case.
+    fn roads(&mut self) -> (Vec<String>, impl Read + use<>) {
+        let mut stdout = BufReader::new(self.0.stdout.take().unwrap());
+        in_time(move || {
+            let mut roads = Vec::new();
+            loop {
+                let mut line = String::new();
+                stdout.read_line(&mut line).unwrap();
+                let road = line.trim_end().to_owned();
+                let is_ticket = road.parse::<Ticket>().is_ok();
+                assert!(is_ticket || Code::looks_like(&road), "{road:?}");
+                roads.push(road);
+                if is_ticket {
+                    return (roads, stdout);
+                }
+            }
+        })
+    }
+
+    /// Everything it prints to its end, which must be a good one.
+    fn output(mut self) -> Vec<u8> {
+        let stdout = self.0.stdout.take().unwrap();
+        self.rest(stdout)
+    }
+
+    fn rest(mut self, mut stdout: impl Read + Send + 'static) -> Vec<u8> {
+        let bytes = in_time(move || {
+            let mut bytes = Vec::new();
+            stdout.read_to_end(&mut bytes).unwrap();
+            bytes
+        });
+        assert!(self.0.wait().unwrap().success());
+        bytes
+    }
+}
+
+fn in_time<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    let (tell, done) = mpsc::channel();
+    thread::spawn(move || drop(tell.send(work())));
+    done.recv_timeout(PATIENCE).expect("an example did not say anything in time")
+}
+
+fn source(name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    std::fs::read_to_string(folder.join(name)).unwrap()
+}
+
+#[test]
+fn sending_and_receiving_take_less_than_thirty_lines_each() {
+    for name in ["send.rs", "receive.rs"] {
+        let lines = source(name).lines().count();
+        assert!(lines < 30, "{name} has {lines} lines");
+    }
+}
+
+#[tokio::test]
+async fn files_are_sent_by_code_and_by_ticket() {
+    let _alone = lan_alone().await;
+    let folder = tempfile::tempdir().unwrap();
+    let film = folder.path().join("film");
+    let bytes = file(&film, 1, 4_000_000);
+    let count = Example::start("send", &[film.to_str().unwrap()]).roads().0.len();
+    for road in 0..count {
+        let mut sending = Example::start("send", &[film.to_str().unwrap()]);
+        let (roads, rest) = sending.roads();
+        let to: PathBuf = folder.path().join(road.to_string());
+        let receiving = Example::start("receive", &[&roads[road], to.to_str().unwrap()]);
+        let said = String::from_utf8(receiving.output()).unwrap();
+        assert!(said.starts_with("1 files from "), "{said}");
+        sending.rest(rest);
+        assert!(std::fs::read(to.join("film")).unwrap() == bytes, "other bytes");
+    }
+}
+
+#[tokio::test]
+async fn a_pipe_goes_on_in_the_other_one() {
+    let _alone = lan_alone().await;
+    let bytes = noise(2, 3_000_000);
+    let mut sending = Example::start("pipe", &[]);
+    sending.feed(bytes.clone());
+    let (roads, rest) = sending.roads();
+    let receiving = Example::start("pipe", &[roads.last().unwrap()]);
+    assert!(receiving.output() == bytes, "other bytes");
+    sending.rest(rest);
+}
+
+#[tokio::test]
+async fn two_chats_hear_each_other() {
+    let mut waiting = Example::start("chat", &[]);
+    let (roads, rest) = waiting.roads();
+    let mut calling = Example::start("chat", &[&roads[0]]);
+    calling.feed(b"is anybody there?\n".to_vec());
+    waiting.feed(b"yes\n".to_vec());
+    assert_eq!(String::from_utf8(calling.output()).unwrap(), "yes\n");
+    let said = String::from_utf8(waiting.rest(rest)).unwrap();
+    assert_eq!(said, "[connected]\nis anybody there?\n");
+}

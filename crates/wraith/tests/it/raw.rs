@@ -1,0 +1,144 @@
+//! Raw connections: streams that tokio's tools read and write, datagrams, and nothing for who has another ticket.
+
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy};
+use wraith::{Cause, Connection, ErrorKind, Node, Service, Ticket};
+use wraith_discovery::Capability;
+
+use crate::support::{node, noise, soon, until, within};
+
+/// Both ends of a connection between two nodes.
+async fn connected(serving: &Node, connecting: &Node) -> (Service, Connection, Connection) {
+    let mut service = serving.serve().unwrap();
+    let open = connecting.connect(service.ticket().clone()).open();
+    let (accepted, opened) = within(async { tokio::join!(service.accept(), open) }).await;
+    (service, accepted.unwrap(), opened.unwrap())
+}
+
+#[tokio::test]
+async fn streams_are_read_and_written_with_tokios_tools() {
+    let (serving, connecting) = (node(), node());
+    let (_service, accepted, opened) = connected(&serving, &connecting).await;
+    assert_eq!((accepted.peer(), opened.peer()), (connecting.id(), serving.id()));
+    let echo = tokio::spawn(async move {
+        let (mut send, mut receive) = accepted.accept_stream().await.unwrap();
+        let bytes = copy(&mut receive, &mut send).await.unwrap();
+        send.shutdown().await.unwrap();
+        // Until the other side has read everything: a connection that is dropped is closed.
+        accepted.closed().await;
+        bytes
+    });
+    let bytes = noise(1, 5_000_000);
+    let (mut send, mut receive) = within(opened.open_stream()).await.unwrap();
+    let sent = bytes.clone();
+    let sending = tokio::spawn(async move {
+        copy(&mut &sent[..], &mut send).await.unwrap();
+        send.shutdown().await.unwrap();
+    });
+    let mut got = Vec::new();
+    within(receive.read_to_end(&mut got)).await.unwrap();
+    assert!(got == bytes, "other bytes");
+    within(sending).await.unwrap();
+    opened.close(0x100, "thanks");
+    assert_eq!(within(echo).await.unwrap(), bytes.len() as u64);
+}
+
+#[tokio::test]
+async fn datagrams_go_both_ways_and_each_side_hears_where_it_is() {
+    let (_service, accepted, opened) = connected(&node(), &node()).await;
+    for (from, to) in [(&accepted, &opened), (&opened, &accepted)] {
+        within(until(|| from.max_datagram_len() >= 5)).await;
+        let reading = to.read_datagram();
+        let sending = async {
+            // A datagram may be lost.
+            loop {
+                from.send_datagram(b"hello".as_slice().into()).unwrap();
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        };
+        let read = within(async {
+            tokio::select! {
+                read = reading => read,
+                () = sending => unreachable!("it goes on for ever"),
+            }
+        });
+        assert_eq!(&read.await.unwrap()[..], b"hello");
+        within(until(|| from.observed_address().is_some())).await;
+        let seen = from.observed_address().unwrap();
+        assert_eq!(seen, to.remote().ip().unwrap(), "where the other side sees it");
+    }
+}
+
+#[tokio::test]
+async fn another_capability_gets_nothing_and_disturbs_nobody() {
+    let mut service = node().serve().unwrap();
+    let ticket = service.ticket().clone();
+    let other = Capability::from_bytes([7; Capability::LEN]);
+    let wrong = Ticket::new(ticket.node_id(), other, ticket.addresses().to_vec());
+    let mut accepting = tokio::spawn(async move { (service.accept().await, service) });
+    let stranger = within(node().connect(wrong).open()).await.unwrap();
+    soon(stranger.closed()).await;
+    assert!(stranger.open_stream().await.is_err());
+    let connecting = node();
+    let opened = within(connecting.connect(ticket).open()).await.unwrap();
+    let (accepted, _service) = within(&mut accepting).await.unwrap();
+    assert_eq!(accepted.unwrap().peer(), connecting.id());
+    drop(opened);
+}
+
+#[tokio::test]
+async fn another_key_is_reached_nowhere() {
+    let service = node().serve().unwrap();
+    let ticket = service.ticket();
+    let other = Ticket::new(node().id(), ticket.capability().clone(), ticket.addresses().to_vec());
+    let builder = node().connect(other).timeout(Duration::from_secs(1));
+    let error = within(builder.open()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
+    assert!(matches!(error.cause(), Some(Cause::Unreachable(_))), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_dropped_connection_is_closed_for_the_other_side_soon() {
+    let (_service, accepted, opened) = connected(&node(), &node()).await;
+    drop(opened);
+    soon(accepted.closed()).await;
+    let (_service, accepted, opened) = connected(&node(), &node()).await;
+    drop(accepted);
+    soon(opened.closed()).await;
+}
+
+#[tokio::test]
+async fn a_service_that_is_dropped_takes_nobody_new_and_leaves_its_connections_alone() {
+    let (service, accepted, opened) = connected(&node(), &node()).await;
+    let ticket = service.ticket().clone();
+    drop(service);
+    let (mut send, _) = within(opened.open_stream()).await.unwrap();
+    within(send.write_all(b"still here")).await.unwrap();
+    send.finish().unwrap();
+    let (_, mut receive) = within(accepted.accept_stream()).await.unwrap();
+    let mut got = String::new();
+    within(receive.read_to_string(&mut got)).await.unwrap();
+    assert_eq!(got, "still here");
+    let newcomer = within(node().connect(ticket).timeout(Duration::from_secs(2)).open()).await;
+    assert!(newcomer.is_err(), "{newcomer:?}");
+}
+
+#[tokio::test]
+async fn several_callers_are_taken_in_one_after_the_other() {
+    let mut service = node().serve().unwrap();
+    let callers = [node(), node(), node()];
+    let mut opened = Vec::new();
+    for caller in &callers {
+        opened.push(within(caller.connect(service.ticket().clone()).open()).await.unwrap());
+    }
+    let mut peers = Vec::new();
+    for _ in &callers {
+        // A future that is dropped loses nobody.
+        let _ = tokio::time::timeout(Duration::ZERO, async { std::future::pending::<()>().await }).await;
+        peers.push(within(service.accept()).await.unwrap().peer());
+    }
+    for caller in &callers {
+        assert!(peers.contains(&caller.id()));
+    }
+}
