@@ -62,11 +62,11 @@ pub use error::{ConnectError, DatagramError, ReadError, ReadExactError, WriteErr
 pub use facts::SocketFacts;
 pub use qlog_writer::QlogWriter;
 pub use stream::{RecvStream, SendStream};
-pub use wraith_core::{congestion, qlog};
 pub use wraith_core::{
     Algorithm, CloseReason, ConnectionStats, Ecn, EndpointConfig, PathAddr, RecvSlice, StreamId,
     TransportConfig,
 };
+pub use wraith_core::{congestion, qlog};
 pub use wraith_crypto::identity::{NodeId, SecretIdentity};
 
 /// The example of the README, as a test.

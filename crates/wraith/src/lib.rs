@@ -19,7 +19,9 @@ pub mod state;
 pub use addresses::{PathKind, path_kind};
 pub use error::{Cause, Error, ErrorKind};
 pub use event::{Event, Events, FoundAt, Observer, OfferInfo};
-pub use fetch::{AcceptOptions, Asking, FetchBuilder, Incoming, Received, Source, Target, Transfer};
+pub use fetch::{
+    AcceptOptions, Asking, FetchBuilder, Incoming, Received, Source, Target, Transfer,
+};
 pub use invite::{Invitation, InvitationBuilder};
 pub use listen::{Admit, ListenBuilder, Listener};
 pub use node::{CONNECTIONS_MAX, Congestion, Node, NodeBuilder, rendezvous_address};

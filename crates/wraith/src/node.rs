@@ -269,7 +269,11 @@ impl Node {
     }
 
     /// The further connections of a sender, which the receiver makes to `address`.
-    pub(crate) fn parallel_to_send(&self, wanted: Option<u8>, address: IpAddr) -> ParallelConnections {
+    pub(crate) fn parallel_to_send(
+        &self,
+        wanted: Option<u8>,
+        address: IpAddr,
+    ) -> ParallelConnections {
         let node = self.clone();
         let address = SocketAddr::new(address, 0);
         let parallel = ParallelConnections::new(further(wanted), move || {
@@ -281,7 +285,9 @@ impl Node {
     /// The further connections that a receiver makes.
     pub(crate) fn parallel_to_receive(&self, wanted: Option<u8>) -> ParallelConnections {
         let node = self.clone();
-        ParallelConnections::new(further(wanted), move || node.bind_dialling().map_err(std::io::Error::other))
+        ParallelConnections::new(further(wanted), move || {
+            node.bind_dialling().map_err(std::io::Error::other)
+        })
     }
 
     /// A contact was met at `remote`; if it listens, then there, at its usual port.

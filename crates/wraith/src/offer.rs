@@ -13,7 +13,8 @@ use wraith_discovery::{
     Code, CodeAnnouncement, CodeOptions, Place, PlaceError, Ticket, TicketSide, announce, join,
 };
 use wraith_transfer::{
-    ParallelConnections, Progress as Counters, Role, SendOptions, SendReport, close, send_dialler_hello,
+    ParallelConnections, Progress as Counters, Role, SendOptions, SendReport, close,
+    send_dialler_hello,
 };
 use wraith_transport::{Addr, Connection, Endpoint};
 
@@ -66,7 +67,12 @@ pub(crate) struct Settings {
 
 impl Settings {
     /// The one builder of options for sending.
-    pub fn options(&self, payload: &Payload, secret: [u8; 16], parallel: &ParallelConnections) -> SendOptions {
+    pub fn options(
+        &self,
+        payload: &Payload,
+        secret: [u8; 16],
+        parallel: &ParallelConnections,
+    ) -> SendOptions {
         let mut options = SendOptions::new(payload.paths.clone(), secret);
         options.stream = payload.stream.clone();
         options.rate.limit(self.rate);
@@ -91,13 +97,8 @@ pub struct OfferBuilder {
 impl OfferBuilder {
     pub(crate) fn new(node: Node, payload: Payload) -> Self {
         let patience = Patience { first: None, reconnect: RECONNECT };
-        let settings = Settings {
-            rate: None,
-            connections: None,
-            delta: true,
-            receivers: Some(1),
-            patience,
-        };
+        let settings =
+            Settings { rate: None, connections: None, delta: true, receivers: Some(1), patience };
         Self { node, payload, to: To::Code, settings, life: None, bind: None, observer: None }
     }
 
@@ -233,8 +234,7 @@ impl OfferBuilder {
             ticket,
         };
         let places = reachable_places(node.places(), bound);
-        let mut rediscovery =
-            Rediscovery::new(node.identity().clone(), capability, places, bound);
+        let mut rediscovery = Rediscovery::new(node.identity().clone(), capability, places, bound);
         let parallel = node.parallel_to_send(settings.connections, bound.ip());
         let runtime = node.runtime().clone();
         let theirs = shared.clone();
@@ -243,7 +243,15 @@ impl OfferBuilder {
                 rediscovery.lost(receiver).await;
             }
             let (serving, news) = Serving::new(
-                node, payload, settings, unfinished, rediscovery, endpoint, parallel, code, theirs,
+                node,
+                payload,
+                settings,
+                unfinished,
+                rediscovery,
+                endpoint,
+                parallel,
+                code,
+                theirs,
             );
             serving.run(news).await
         };
@@ -582,4 +590,3 @@ fn survey_in_background(options: &Arc<SendOptions>) {
     // Without a thread the receiver waits for the counts.
     drop(std::thread::Builder::new().name("wraith-survey".into()).spawn(walk));
 }
-

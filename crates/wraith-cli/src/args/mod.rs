@@ -20,7 +20,6 @@ use wraith::state::{Address, Name};
 use wraith_discovery::{Code, Lan};
 use wraith_transfer::OnConflict as Conflict;
 
-
 pub use config::{ConfigAction, ConfigArgs};
 pub use contacts::{Accept, ContactAction, ContactArgs, ListenArgs};
 pub use doctor::DoctorArgs;

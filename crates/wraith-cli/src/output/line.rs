@@ -5,8 +5,8 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use wraith::Progress;
 use crate::args::units::{Bytes, Clock, Files};
+use wraith::Progress;
 
 /// The bar in columns: as long as there is room for, within these.
 const BAR_MIN: usize = 8;
@@ -184,7 +184,6 @@ mod tests {
 
     use super::*;
     use wraith::{Bottleneck, PathKind};
-
 
     fn half() -> Progress {
         let mut progress = Progress::default();

@@ -9,8 +9,8 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::Access;
 use wraith::{
-    AcceptOptions, Asking, Cause, Code, Conflicts, Error, Incoming, Node, Received,
-    Role, Source, Transfer,
+    AcceptOptions, Asking, Cause, Code, Conflicts, Error, Incoming, Node, Received, Role, Source,
+    Transfer,
 };
 
 use crate::args::ReceiveArgs;
@@ -65,8 +65,9 @@ pub async fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Fai
         Ok(None) => return Ok(()),
         Err(error) => {
             return Err(match signals.caught() {
-                Some(exit) => Failure::new(exit, "stopped")
-                    .hint(format!("to continue, run again: {again}")),
+                Some(exit) => {
+                    Failure::new(exit, "stopped").hint(format!("to continue, run again: {again}"))
+                }
                 None => failure(&error, node, code.as_ref(), &again),
             });
         }
@@ -232,8 +233,9 @@ fn failure(error: &Error, node: &Node, code: Option<&Code>, again: &str) -> Fail
         (Some(Cause::NotMet(unmet)), Some(code)) => {
             code::not_met(unmet, code, node.places(), Role::Sender)
         }
-        (Some(Cause::Unreachable(_)), _) => failure
-            .hint("is wraith send still running, and can this machine reach it over UDP?"),
+        (Some(Cause::Unreachable(_)), _) => {
+            failure.hint("is wraith send still running, and can this machine reach it over UDP?")
+        }
         _ => failure,
     }
 }

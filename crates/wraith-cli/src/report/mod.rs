@@ -263,12 +263,7 @@ impl Story {
 }
 
 /// Keeps the record of a finished transfer. That it cannot be kept is worth a word and no more.
-pub fn record(
-    recorder: &Recorder,
-    report: &ReceiveReport,
-    node: &Node,
-    reporter: &Reporter,
-) {
+pub fn record(recorder: &Recorder, report: &ReceiveReport, node: &Node, reporter: &Reporter) {
     let message = match recorder.finish(&report.receipt, report.sender, node.identity()) {
         Ok(rest) if rest.is_empty() => return,
         Ok(rest) => format!(

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use wraith::{Cause, Congestion, Error, Node, Offer, Payload, Role, Sent};
 
-use crate::args::{self, SendArgs};
 use crate::args::continuing::command as again;
+use crate::args::{self, SendArgs};
 use crate::ask::Answers;
 use crate::code;
 use crate::contacts::{self, Keep, Other, after_transfer};
@@ -59,8 +59,9 @@ pub async fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failur
         }
         (_, Ok(sent)) => sent,
         (Some(exit), Err(_)) => {
-            return Err(Failure::new(exit, "stopped")
-                .hint(format!("to continue, run again: {}", again())));
+            return Err(
+                Failure::new(exit, "stopped").hint(format!("to continue, run again: {}", again()))
+            );
         }
         (None, Err(error)) => return Err(failure(&error, &node, args)),
     };

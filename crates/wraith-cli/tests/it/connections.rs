@@ -36,8 +36,14 @@ fn the_earlier_name_of_the_option_is_understood() {
 
 #[test]
 fn a_transfer_with_a_limited_rate_stays_on_one_connection() {
-    assert_eq!(connections_of(&["--connections", "3", "--rate", "1G"], &["--connections", "3"]), (1, 1));
-    assert_eq!(connections_of(&["--connections", "3"], &["--connections", "3", "--rate", "1G"]), (1, 1));
+    assert_eq!(
+        connections_of(&["--connections", "3", "--rate", "1G"], &["--connections", "3"]),
+        (1, 1)
+    );
+    assert_eq!(
+        connections_of(&["--connections", "3"], &["--connections", "3", "--rate", "1G"]),
+        (1, 1)
+    );
 }
 
 #[test]

@@ -21,8 +21,7 @@ fn both_sides_write_down_what_viewers_look_for() {
     tree::file(&film, 1, 3_000_000);
     let (sent, received) = (world.path("send.sqlog"), world.path("receive.sqlog"));
     let mut sender = world.send_with(&[&film], &["--qlog", sent.to_str().unwrap()]);
-    let receiver =
-        world.receive_with(&sender.ticket(), &["--qlog", received.to_str().unwrap()]);
+    let receiver = world.receive_with(&sender.ticket(), &["--qlog", received.to_str().unwrap()]);
     receiver.finish().expect_exit(0);
     sender.finish().expect_exit(0);
     for path in [&sent, &received] {

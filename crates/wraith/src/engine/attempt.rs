@@ -83,9 +83,8 @@ pub(crate) async fn run<C: Carry>(
             Err(error) => error,
         };
         shared.meter.leave(&carried.progress);
-        let again = may_come_back(&error, C::OWN)
-            && !patience.reconnect.is_zero()
-            && !token.is_cancelled();
+        let again =
+            may_come_back(&error, C::OWN) && !patience.reconnect.is_zero() && !token.is_cancelled();
         if !again {
             return Err(error.into());
         }

@@ -12,7 +12,8 @@ use tokio::time::{Instant, sleep_until};
 use wraith_crypto::NodeId;
 use wraith_discovery::{CodeAnnouncement, CodeEvent};
 use wraith_transfer::{
-    Event as TransferEvent, ParallelConnections, Role, SendOptions, SendReport, TransferError, close, serve,
+    Event as TransferEvent, ParallelConnections, Role, SendOptions, SendReport, TransferError,
+    close, serve,
 };
 use wraith_transport::{CloseReason, Connection, Endpoint};
 

@@ -68,7 +68,10 @@ impl Hall {
     /// Whether the names of one more offer may be looked at, until what this returns is dropped.
     fn take_preview(&self) -> Option<PreviewSlot> {
         let room = |n: usize| (n < PREVIEWS_MAX).then_some(n + 1);
-        self.previews.try_update(Relaxed, Relaxed, room).is_ok().then(|| PreviewSlot(Arc::clone(&self.previews)))
+        self.previews
+            .try_update(Relaxed, Relaxed, room)
+            .is_ok()
+            .then(|| PreviewSlot(Arc::clone(&self.previews)))
     }
 }
 
@@ -273,7 +276,8 @@ mod tests {
     fn a_stranger_who_was_refused_is_not_asked_about_again_and_a_contact_is() {
         let answered = Answered::default();
         let [a, b] = [1, 2].map(|n| SecretIdentity::from_seed([n; 32]).node_id());
-        let (yes, no) = (Decision::AcceptWith(Conflicts::default()), Decision::Refuse(String::new()));
+        let (yes, no) =
+            (Decision::AcceptWith(Conflicts::default()), Decision::Refuse(String::new()));
         answered.remember(a, [1; 16], no.clone());
         answered.remember(b, [1; 16], yes.clone());
         assert_eq!(answered.find(a, &[2; 16], false), Some(no));

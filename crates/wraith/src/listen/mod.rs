@@ -151,9 +151,7 @@ fn bind_usual(
     let usual = SocketAddr::new(ANY_ADDRESS.ip(), usual_port(node.id()));
     match node.bind_listening(usual, allowlist.admitted()) {
         Ok(endpoint) => Ok((endpoint, None)),
-        Err(error) => {
-            Ok((node.bind_listening(ANY_ADDRESS, allowlist.admitted())?, Some(error)))
-        }
+        Err(error) => Ok((node.bind_listening(ANY_ADDRESS, allowlist.admitted())?, Some(error))),
     }
 }
 

@@ -4,8 +4,8 @@ use std::fs;
 use std::time::Duration;
 
 use wraith::{
-    AcceptOptions, ErrorKind, Event, Incoming, Node, Offer, OnConflict, PreviewOutcome, Role, Ticket,
-    TransferError,
+    AcceptOptions, ErrorKind, Event, Incoming, Node, Offer, OnConflict, PreviewOutcome, Role,
+    Ticket, TransferError,
 };
 
 use crate::support::{LOOPBACK, event, file, node, offered, soon, within};
@@ -85,7 +85,8 @@ async fn a_yes_counts_for_a_sender_that_comes_back_later() {
     let sending = crate::support::node_in(state.path());
     file(&folder.path().join("film"), 1, 200_000);
     let (offer, ticket) = offered(&sending, folder.path().join("film")).await;
-    let incoming = within(node().fetch(ticket.clone(), folder.path().join("to")).ask()).await.unwrap();
+    let incoming =
+        within(node().fetch(ticket.clone(), folder.path().join("to")).ask()).await.unwrap();
     within(offer.cancel()).await.unwrap_err();
     let transfer = incoming.accept(AcceptOptions::default());
     let (offer, again) = offered(&sending, folder.path().join("film")).await;

@@ -8,12 +8,13 @@ use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
 use wraith::{
-    AcceptOptions, Conflicts, ErrorKind, Event, FoundAt, Node, OnConflict, Payload, Place, Received,
-    Sent, Source, Target,
+    AcceptOptions, Conflicts, ErrorKind, Event, FoundAt, Node, OnConflict, Payload, Place,
+    Received, Sent, Source, Target,
 };
 
 use crate::support::{
-    LOOPBACK, Written, event, file, lan_alone, lan_node, node, node_at, noise, offered, server, within,
+    LOOPBACK, Written, event, file, lan_alone, lan_node, node, node_at, noise, offered, server,
+    within,
 };
 
 /// Both ends of a transfer of one file that was made for it.
@@ -171,7 +172,10 @@ async fn the_receiver_starts_first_and_invites() {
     }
 }
 
-async fn fetched(what: impl Into<Payload>, target: impl Into<Target>) -> Result<Received, wraith::Error> {
+async fn fetched(
+    what: impl Into<Payload>,
+    target: impl Into<Target>,
+) -> Result<Received, wraith::Error> {
     let (offer, ticket) = offered(&node(), what).await;
     let transfer = node().fetch(ticket, target).accept_all(OnConflict::Rename);
     let received = within(transfer.finished()).await?;

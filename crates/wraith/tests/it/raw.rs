@@ -135,7 +135,8 @@ async fn several_callers_are_taken_in_one_after_the_other() {
     let mut peers = Vec::new();
     for _ in &callers {
         // A future that is dropped loses nobody.
-        let _ = tokio::time::timeout(Duration::ZERO, async { std::future::pending::<()>().await }).await;
+        let _ = tokio::time::timeout(Duration::ZERO, async { std::future::pending::<()>().await })
+            .await;
         peers.push(within(service.accept()).await.unwrap().peer());
     }
     for caller in &callers {
