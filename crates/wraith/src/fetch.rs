@@ -28,12 +28,10 @@ use crate::error::{Cause, Error, ErrorKind};
 use crate::event::{Event, Events, FoundAt, Hub, Observer, OfferInfo};
 use crate::node::Node;
 use crate::progress::ProgressReader;
+use crate::report::Received;
+use crate::settings::{FIND, FetchSettings};
 use crate::state::SavedTicket;
 
-/// How long a sender is looked for at first, unless something else is asked for.
-const FIND: Duration = Duration::from_secs(10);
-/// How long a lost sender is looked for.
-const RECONNECT: Duration = Duration::from_secs(600);
 /// A sender that has not answered for so long where it was is asked for where it is.
 const SEARCH_AFTER: Duration = Duration::from_secs(1);
 
@@ -127,30 +125,13 @@ pub struct FetchBuilder {
     node: Node,
     source: Source,
     target: Target,
-    settings: Settings,
+    settings: FetchSettings,
     observer: Option<Arc<dyn Observer>>,
-}
-
-/// How the transfer goes, as the user wants it; the same on every connection.
-#[derive(Clone, Debug)]
-pub(crate) struct Settings {
-    pub rate: Option<u64>,
-    pub connections: Option<u8>,
-    pub delta: bool,
-    pub preview: bool,
-    pub patience: Patience,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        let patience = Patience { first: Some(FIND), reconnect: RECONNECT };
-        Self { rate: None, connections: None, delta: true, preview: true, patience }
-    }
 }
 
 impl FetchBuilder {
     pub(crate) fn new(node: Node, source: Source, target: Target) -> Self {
-        Self { node, source, target, settings: Settings::default(), observer: None }
+        Self { node, source, target, settings: FetchSettings::default(), observer: None }
     }
 
     /// Asks the sender for no more than this many bytes a second.
@@ -270,28 +251,6 @@ impl Asking {
             None => None,
         }
         .unwrap_or_else(|| Error::cancelled(Role::Receiver))
-    }
-}
-
-/// What was received.
-#[non_exhaustive]
-#[derive(Clone, Debug)]
-pub struct Received {
-    /// The transfer's own report: counts, bytes and the signed receipt.
-    pub report: ReceiveReport,
-    /// Bytes settled on the last connection.
-    pub bytes: u64,
-    /// Who sent it.
-    pub sender: NodeId,
-    /// Where from.
-    pub remote: Addr,
-}
-
-impl Received {
-    /// # Errors
-    /// [`ErrorKind::Partial`] if some files did not arrive or could not be sent.
-    pub fn complete(&self) -> Result<(), Error> {
-        self.report.outcome().map_err(Error::from)
     }
 }
 
@@ -462,7 +421,7 @@ async fn fetch(
     node: Node,
     source: Source,
     target: Target,
-    settings: Settings,
+    settings: FetchSettings,
     consent: Consent,
     shared: Shared,
 ) -> Result<Received, Error> {
@@ -551,7 +510,7 @@ async fn resolve(
     }
     let deadline = Instant::now() + patience.first.unwrap_or(FIND);
     let met = join(&code, None, node.places(), deadline).await.map_err(|error| {
-        let kind = crate::invite::kind_of(&error);
+        let kind = crate::code_end::kind_of(&error);
         Error::because(kind, error.to_string(), Cause::NotMet(error))
     })?;
     hub.tell(Event::Met(FoundAt::Place(met.place.clone())));
@@ -567,7 +526,7 @@ async fn resolve(
 pub(crate) struct FetchJob {
     pub secret: [u8; 16],
     pub target: Target,
-    pub settings: Settings,
+    pub settings: FetchSettings,
     pub consent: Consent,
     pub shared: Shared,
     pub receiver: Option<u64>,
@@ -583,7 +542,7 @@ impl FetchJob {
         is_first: bool,
         answered: &Arc<Answered>,
     ) -> ReceiveOptions<'static> {
-        let Settings { rate, connections, delta, preview, .. } = self.settings;
+        let FetchSettings { rate, connections, delta, preview, .. } = self.settings;
         let folder = self.target.folder.clone();
         let mut options = ReceiveOptions::new(folder, self.secret, node.identity().clone());
         options.stream = self.target.stream.clone();

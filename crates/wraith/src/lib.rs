@@ -3,6 +3,8 @@
 #![warn(missing_docs)]
 
 mod addresses;
+mod api;
+mod code_end;
 mod engine;
 mod error;
 mod event;
@@ -13,21 +15,22 @@ mod node;
 mod offer;
 mod payload;
 mod progress;
+mod report;
 mod service;
+mod settings;
 pub mod state;
 
 pub use addresses::{PathKind, path_kind};
 pub use error::{Cause, Error, ErrorKind};
 pub use event::{Event, Events, FoundAt, Observer, OfferInfo};
-pub use fetch::{
-    AcceptOptions, Asking, FetchBuilder, Incoming, Received, Source, Target, Transfer,
-};
+pub use fetch::{AcceptOptions, Asking, FetchBuilder, Incoming, Source, Target, Transfer};
 pub use invite::{Invitation, InvitationBuilder};
 pub use listen::{Admit, ListenBuilder, Listener};
 pub use node::{CONNECTIONS_MAX, Congestion, Node, NodeBuilder, rendezvous_address};
-pub use offer::{Offer, OfferBuilder, Sent};
+pub use offer::{Offer, OfferBuilder};
 pub use payload::Payload;
 pub use progress::{Bottleneck, Progress, ProgressReader};
+pub use report::{Received, Sent};
 pub use service::{ConnectBuilder, Service};
 pub use wraith_crypto::{NodeId, SecretIdentity};
 pub use wraith_discovery::{

@@ -17,11 +17,6 @@ use wraith_transport::qlog::SinkFactory;
 use wraith_transport::{Addr, Algorithm, Config, Endpoint, EndpointConfig};
 
 use crate::error::{Cause, Error, ErrorKind, plain};
-use crate::fetch::{FetchBuilder, Source, Target};
-use crate::invite::InvitationBuilder;
-use crate::listen::ListenBuilder;
-use crate::offer::{OfferBuilder, Payload};
-use crate::service::{ConnectBuilder, Service};
 use crate::state::{ContactStore, Meeting, StateDir};
 
 /// Every address of this machine, IPv4 and IPv6, on a free port.
@@ -184,39 +179,6 @@ impl Node {
     /// What it remembers.
     pub fn state(&self) -> &StateDir {
         &self.0.state
-    }
-
-    /// Offers files, folders or a stream: by code or ticket to whoever has it, or to a contact.
-    pub fn offer(&self, what: impl Into<Payload>) -> OfferBuilder {
-        OfferBuilder::new(self.clone(), what.into())
-    }
-
-    /// Fetches what a code or ticket offers.
-    pub fn fetch(&self, from: impl Into<Source>, into: impl Into<Target>) -> FetchBuilder {
-        FetchBuilder::new(self.clone(), from.into(), into.into())
-    }
-
-    /// Makes a code for a sender, who brings its ticket to it: for a receiver that starts first.
-    pub fn invite(&self) -> InvitationBuilder {
-        InvitationBuilder::new(self.clone())
-    }
-
-    /// Takes offers from contacts, or from everybody who knows the NodeId, without a code.
-    pub fn listen(&self, into: impl Into<std::path::PathBuf>) -> ListenBuilder {
-        ListenBuilder::new(self.clone(), into.into())
-    }
-
-    /// Takes raw connections from whoever has the ticket.
-    ///
-    /// # Errors
-    /// The system gives no socket or no randomness.
-    pub fn serve(&self) -> Result<Service, Error> {
-        Service::new(self)
-    }
-
-    /// Connects to a [`Service`] by its ticket.
-    pub fn connect(&self, to: wraith_discovery::Ticket) -> ConnectBuilder {
-        ConnectBuilder::new(self.clone(), to)
     }
 
     /// The secret key behind [`Self::id`]: it signs what this node confirms.

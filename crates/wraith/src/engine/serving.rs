@@ -20,12 +20,13 @@ use wraith_transport::{CloseReason, Connection, Endpoint};
 use super::rediscovery::Rediscovery;
 use super::retry::may_come_back;
 use super::task::Shared;
+use crate::code_end::{burned, expired};
 use crate::error::{Cause, Error, ErrorKind};
 use crate::event::Event;
-use crate::invite::{burned, expired};
 use crate::node::Node;
-use crate::offer::{Sent, Settings};
 use crate::payload::Payload;
+use crate::report::Sent;
+use crate::settings::SendSettings;
 use crate::state::UnfinishedSend;
 
 /// Connections served at once, nearly all of them strangers without the secret: enough that a few cannot keep the
@@ -67,7 +68,7 @@ enum Standing {
 pub(crate) struct Serving {
     node: Node,
     payload: Payload,
-    settings: Settings,
+    settings: SendSettings,
     secret: [u8; 16],
     /// Until the end.
     unfinished: Option<UnfinishedSend>,
@@ -95,7 +96,7 @@ impl Serving {
     pub fn new(
         node: Node,
         payload: Payload,
-        settings: Settings,
+        settings: SendSettings,
         unfinished: UnfinishedSend,
         rediscovery: Rediscovery,
         endpoint: Endpoint,

@@ -21,8 +21,10 @@ use crate::engine::consent::{Asked, Consent};
 use crate::engine::session::Carried;
 use crate::engine::task::Shared;
 use crate::error::Error;
-use crate::fetch::{FetchJob, Received, Settings, Target};
+use crate::fetch::{FetchJob, Target};
 use crate::node::Node;
+use crate::report::Received;
+use crate::settings::FetchSettings;
 
 /// Offers that were answered, so that one that comes back after a lost connection is not asked about again.
 const ANSWERED_MAX: usize = 256;
@@ -147,8 +149,11 @@ impl Caller {
         let (consent, mut questions) = Consent::open();
         // The first questions are with all names. Those take memory, so whoever comes meanwhile is asked about without.
         let mut slot = self.hall.preview.then(|| self.hall.take_preview()).flatten();
-        let settings =
-            Settings { rate: self.hall.rate, preview: slot.is_some(), ..Settings::default() };
+        let settings = FetchSettings {
+            rate: self.hall.rate,
+            preview: slot.is_some(),
+            ..FetchSettings::default()
+        };
         let job = FetchJob {
             secret,
             target: Target::folder(self.hall.folder.clone()),
