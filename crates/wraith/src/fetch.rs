@@ -21,7 +21,6 @@ use crate::addresses::nearest_first;
 use crate::engine::attempt::{self, Carry, watch};
 use crate::engine::consent::{Asked, Consent};
 use crate::engine::dial::{Dialled, Dialler, NotFound};
-use crate::engine::retry::Patience;
 use crate::engine::session::{self, Answered, Carried};
 use crate::engine::task::{Shared, Task};
 use crate::error::{Cause, Error, ErrorKind};
@@ -29,7 +28,7 @@ use crate::event::{Event, Events, FoundAt, Hub, Observer, OfferInfo};
 use crate::node::Node;
 use crate::progress::ProgressReader;
 use crate::report::Received;
-use crate::settings::{FIND, FetchSettings};
+use crate::settings::{FIND, FetchSettings, Patience};
 use crate::state::SavedTicket;
 
 /// A sender that has not answered for so long where it was is asked for where it is.

@@ -22,7 +22,6 @@ use crate::code_end::{CODE_LIFE, kind_of, no_code, no_place};
 use crate::engine::attempt::{self, Carry, watch};
 use crate::engine::dial::{Dialled, Dialler, NotFound};
 use crate::engine::rediscovery::Rediscovery;
-use crate::engine::retry::Patience;
 use crate::engine::serving::Serving;
 use crate::engine::session::{self, Answered, Carried};
 use crate::engine::task::{Shared, Task};
@@ -32,7 +31,7 @@ use crate::node::{ANY_ADDRESS, Node, reachable_places};
 use crate::payload::Payload;
 use crate::progress::ProgressReader;
 use crate::report::Sent;
-use crate::settings::{FIND, RECONNECT, SendSettings};
+use crate::settings::{FIND, Patience, RECONNECT, SendSettings};
 use crate::state::{Contact, UnfinishedSend};
 
 /// How long a code for any number of receivers is good.

@@ -4,13 +4,21 @@ use std::time::Duration;
 
 use wraith_transfer::{ParallelConnections, SendOptions};
 
-use crate::engine::retry::Patience;
 use crate::payload::Payload;
 
 /// How long a peer is looked for, unless something else is asked for.
 pub(crate) const FIND: Duration = Duration::from_secs(10);
 /// How long one that was lost is looked or waited for.
 pub(crate) const RECONNECT: Duration = Duration::from_secs(600);
+
+/// How long the other side is looked or waited for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience {
+    /// Before the first connection; `None`: for as long as it takes.
+    pub first: Option<Duration>,
+    /// After one that worked was lost.
+    pub reconnect: Duration,
+}
 
 /// How an offer is sent.
 #[derive(Clone, Debug)]

@@ -8,11 +8,12 @@ use wraith_transfer::{Role, TransferError};
 use wraith_transport::{Addr, Connection};
 
 use super::dial::{Dialled, Dialler, NotFound};
-use super::retry::{Patience, RETRY_PAUSE, Window, may_come_back};
+use super::retry::{RETRY_PAUSE, Window, may_come_back};
 use super::session::Carried;
 use super::task::Shared;
 use crate::Error;
 use crate::event::{Event, FoundAt};
+use crate::settings::Patience;
 
 /// One transfer, over as many connections as it takes.
 pub(crate) trait Carry: Send {
