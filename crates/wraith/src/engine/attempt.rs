@@ -83,18 +83,19 @@ pub(crate) async fn run<C: Carry>(
             Err(error) => error,
         };
         shared.meter.leave(&carried.progress);
-        let again = may_come_back(&error, C::OWN)
-            && !patience.reconnect.is_zero()
-            && !token.is_cancelled();
-        if !again {
+        if !may_come_back(&error, C::OWN) || token.is_cancelled() {
+            return Err(error.into());
+        }
+        if let (false, None, Some(silent)) = (carried.answered, &lost, carry.silent(&dialled)) {
+            return Err(silent);
+        }
+        if patience.reconnect.is_zero() {
             return Err(error.into());
         }
         if carried.answered {
             let seconds_left = window.lost(carried.progress.bytes(), patience.reconnect);
             shared.hub.tell(Event::Lost { why: error.to_string(), seconds_left });
             lost = Some(error);
-        } else if let (Some(silent), None) = (carry.silent(&dialled), &lost) {
-            return Err(silent);
         }
         drop(dialled);
         tokio::select! {
