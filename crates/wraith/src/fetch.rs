@@ -477,7 +477,7 @@ async fn fetch(
             secret: *ticket.capability().as_bytes(),
             target,
             settings,
-            consent,
+            consent: consent.clone(),
             shared: shared.clone(),
             receiver: None,
             instance: Some(getrandom::u64().unwrap_or_else(|_| std::process::id().into())),
@@ -489,6 +489,10 @@ async fn fetch(
     let result = result.map(|ended| {
         let (report, bytes) = ended.report;
         Received { sender: report.sender, report, bytes, remote: ended.remote }
+    });
+    let result = result.map_err(|error| match error.transfer() {
+        Some(why) => consent.why(why.clone()).into(),
+        None => error,
     });
     let is_over = match &result {
         Ok(received) => received.complete().is_ok(),

@@ -236,7 +236,7 @@ impl Caller {
                 Ok(Received { sender: report.sender, report, bytes, remote })
             }
             Err(error) => {
-                let error = Error::from(error);
+                let error = Error::from(consent.why(error));
                 if self.hall.callers.is_over_limit(self.id) {
                     let why = "sent away because others wait; it may come back and go on";
                     return Err(Error::new(error.kind(), why));
