@@ -252,18 +252,20 @@ impl Hub {
         }
     }
 
-    /// The last event: nothing is told after it, and whoever opens a stream later gets it alone.
+    /// The last event, if there was none yet: nothing is told after it, and whoever opens a stream later gets it alone.
     pub(crate) fn end(&self, result: Result<(), Error>) {
         let last = result.map_or_else(Event::Failed, |()| Event::Done);
-        if let Some(observer) = self.observer.get() {
-            observer.event(None, &last);
-        }
         let mut streams = lock(&self.streams);
         if streams.last.is_some() {
             return;
         }
         streams.last = Some(last.clone());
-        for reader in std::mem::take(&mut streams.readers).iter().filter_map(Weak::upgrade) {
+        let readers = std::mem::take(&mut streams.readers);
+        drop(streams);
+        if let Some(observer) = self.observer.get() {
+            observer.event(None, &last);
+        }
+        for reader in readers.iter().filter_map(Weak::upgrade) {
             Queue::push(&reader, last.clone());
         }
     }

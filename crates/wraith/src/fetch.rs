@@ -13,7 +13,7 @@ use wraith_discovery::contact::Pair;
 use wraith_discovery::{Code, Ticket, join};
 use wraith_transfer::{
     Conflicts, Decision, OnConflict, Preview, Progress as Counters, ReceiveOptions, ReceiveReport,
-    Role, StreamTarget,
+    Role, StreamTarget, TransferError,
 };
 use wraith_transport::{Addr, Connection};
 
@@ -587,6 +587,16 @@ impl Carry for Fetching {
     type Report = (ReceiveReport, u64);
 
     const OWN: Role = Role::Receiver;
+
+    /// The answer was no, or not now: a sender that has gone is not looked for to tell it.
+    async fn given_up(&self) -> Error {
+        self.job.consent.decided().await;
+        match self.job.consent.decision() {
+            Some(Decision::Refuse(why)) => TransferError::Refused { why }.into(),
+            Some(Decision::Later) => TransferError::Later.into(),
+            _ => std::future::pending().await,
+        }
+    }
 
     /// A sender that is about to end, having served somebody else, does this.
     fn silent(&self, _: &Dialled) -> Option<Error> {

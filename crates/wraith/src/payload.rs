@@ -49,6 +49,9 @@ impl Payload {
             }
             return Ok(self);
         }
+        if self.paths.is_empty() {
+            return Err(Error::new(ErrorKind::InvalidInput, "there is nothing to send"));
+        }
         let paths = self.paths.iter().map(|path| canonical(path));
         self.paths = paths.collect::<Result<_, _>>()?;
         Walk::new(&self.paths)

@@ -24,7 +24,7 @@ const FIND: Duration = Duration::from_secs(10);
 /// Callers at once that have not said which service they want.
 const STRANGERS_MAX: usize = 64;
 
-/// Takes raw connections from whoever has its ticket, until it is dropped.
+/// Takes raw connections from whoever has its ticket, until it is dropped. Those that it gave out live on.
 #[derive(Debug)]
 pub struct Service {
     ticket: Ticket,
@@ -76,12 +76,6 @@ impl Service {
                 }
             }
         }
-    }
-}
-
-impl Drop for Service {
-    fn drop(&mut self) {
-        self.endpoint.start_close();
     }
 }
 

@@ -25,6 +25,11 @@ pub(crate) trait Carry: Send {
     /// What a peer means that was reached and never said a word. `None`: it is about to end, try again.
     fn silent(&self, at: &Dialled) -> Option<Error>;
 
+    /// Waits until there is no point in finding the peer again, whatever came of it; usually for ever.
+    fn given_up(&self) -> impl Future<Output = Error> + Send {
+        std::future::pending()
+    }
+
     /// Nobody was found in time.
     fn not_found(&self, why: NotFound) -> Error;
 
@@ -59,6 +64,7 @@ pub(crate) async fn run<C: Carry>(
     loop {
         let found = tokio::select! {
             found = dialler.dial(window.deadline) => found,
+            error = carry.given_up(), if lost.is_some() => return Err(error),
             () = token.cancelled() => return Err(Error::cancelled(C::OWN)),
         };
         let dialled = match (found, lost.take()) {
@@ -84,17 +90,19 @@ pub(crate) async fn run<C: Carry>(
             Err(error) => error,
         };
         shared.meter.leave(&carried.progress);
-        let again =
-            may_come_back(&error, C::OWN) && !patience.reconnect.is_zero() && !token.is_cancelled();
-        if !again {
+        if !may_come_back(&error, C::OWN) || token.is_cancelled() {
+            return Err(error.into());
+        }
+        if let (false, None, Some(silent)) = (carried.answered, &lost, carry.silent(&dialled)) {
+            return Err(silent);
+        }
+        if patience.reconnect.is_zero() {
             return Err(error.into());
         }
         if carried.answered {
             let seconds_left = window.lost(carried.progress.bytes(), patience.reconnect);
             shared.hub.tell(Event::Lost { why: error.to_string(), seconds_left });
             lost = Some(error);
-        } else if let (Some(silent), None) = (carry.silent(&dialled), &lost) {
-            return Err(silent);
         }
         drop(dialled);
         tokio::select! {

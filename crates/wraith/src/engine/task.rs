@@ -34,6 +34,19 @@ impl Shared {
     }
 }
 
+/// Ends the streams of events even where the runtime is shut down under the work.
+struct End(Arc<Hub>);
+
+impl Drop for End {
+    fn drop(&mut self) {
+        self.0.end(Err(runtime_ended()));
+    }
+}
+
+fn runtime_ended() -> Error {
+    Error::new(crate::ErrorKind::Other, "the runtime has ended")
+}
+
 /// The handle of work under way.
 #[derive(Debug)]
 pub(crate) struct Task<R> {
@@ -48,11 +61,11 @@ impl<R: Send + Sync + 'static> Task<R> {
         F: Future<Output = Result<R, Error>> + Send + 'static,
     {
         let (tell, outcome) = watch::channel(None);
-        let hub = Arc::clone(&shared.hub);
+        let end = End(Arc::clone(&shared.hub));
         let guard = Some(shared.token.clone().drop_guard());
         runtime.spawn(async move {
             let result = work.await.map(Arc::new);
-            hub.end(result.as_ref().map(|_| ()).map_err(Error::clone));
+            end.0.end(result.as_ref().map(|_| ()).map_err(Error::clone));
             tell.send_replace(Some(result));
         });
         Self { shared, guard, outcome }
@@ -74,8 +87,7 @@ impl<R: Send + Sync + 'static> Task<R> {
         let mut outcome = self.outcome.clone();
         match outcome.wait_for(Option::is_some).await {
             Ok(outcome) => outcome.clone().expect("it was waited for until it is some"),
-            // The runtime was shut down under it.
-            Err(_) => Err(Error::new(crate::ErrorKind::Other, "the runtime has ended")),
+            Err(_) => Err(runtime_ended()),
         }
     }
 

@@ -93,7 +93,7 @@ async fn a_stranger_hears_nothing_unless_everybody_may_come() {
     let builder = to_contact(&anna, folder.path(), contact.clone()).timeout(Duration::from_secs(1));
     let error = within(within(builder.start()).await.unwrap().finished()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
-    assert!(matches!(error.cause(), Some(Cause::ContactNotFound(_))), "{error:?}");
+    assert!(matches!(error.cause(), Some(Cause::NotAdmitted(_))), "{error:?}");
     let address = listener.address();
     within(listener.close()).await;
 
@@ -113,6 +113,7 @@ async fn nobody_is_there_for_a_contact_without_an_address() {
     let offer = within(to_contact(&anna, folder.path(), contact).start()).await.unwrap();
     let error = soon(offer.finished()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
+    assert!(matches!(error.cause(), Some(Cause::ContactNotFound(_))), "{error:?}");
 }
 
 #[tokio::test]

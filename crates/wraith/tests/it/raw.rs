@@ -120,8 +120,11 @@ async fn a_service_that_is_dropped_takes_nobody_new_and_leaves_its_connections_a
     let mut got = String::new();
     within(receive.read_to_string(&mut got)).await.unwrap();
     assert_eq!(got, "still here");
-    let newcomer = within(node().connect(ticket).timeout(Duration::from_secs(2)).open()).await;
-    assert!(newcomer.is_err(), "{newcomer:?}");
+    // Who is answered by the socket, because others are still on it, gets nothing more.
+    let newcomer = node().connect(ticket).timeout(Duration::from_secs(1)).open();
+    if let Ok(newcomer) = within(newcomer).await {
+        soon(newcomer.closed()).await;
+    }
 }
 
 #[tokio::test]
