@@ -4,6 +4,7 @@
 //! on its own: one that fails takes nothing from the others. A receiver that comes back replaces its own earlier
 //! connection, which may look alive for a while after its process died.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::thread;
 
@@ -37,8 +38,9 @@ const RECEIVERS_MAX: usize = 64;
 
 /// What the transfers' threads tell.
 pub(crate) enum News {
-    /// The session's peer knows the secret; which run of it this is, where it says.
-    Knows(u64, Option<u64>),
+    /// The session's peer knows the secret; which run of it this is, where it says. Its thread waits until this is dropped, so
+    /// nothing is offered to who is sent away.
+    Knows(u64, Option<u64>, std::sync::mpsc::Sender<Infallible>),
     Ended(u64, Box<Result<SendReport, TransferError>>),
     /// The tree cannot be offered.
     Unreadable(TransferError),
@@ -163,7 +165,7 @@ impl Serving {
             tokio::select! {
                 Some(connection) = endpoint.accept() => self.admit(connection),
                 Some(happened) = news.recv() => match happened {
-                    News::Knows(id, instance) => self.choose(id, instance).await,
+                    News::Knows(id, instance, _verdict) => self.choose(id, instance).await,
                     News::Unreadable(error) => return Err(error.into()),
                     News::Ended(id, result) => {
                         if let Some(end) = self.ended(id, *result, news).await {
@@ -274,7 +276,10 @@ impl Serving {
         let receiver = self.is_several().then_some(id);
         options.events = Arc::new(move |event: TransferEvent<'_>| {
             if let TransferEvent::Connected { instance, .. } = event {
-                drop(tell.send(News::Knows(id, instance)));
+                let (verdict, given) = std::sync::mpsc::channel();
+                let _ = tell.send(News::Knows(id, instance, verdict));
+                // Nothing is ever sent: it is dropped when the session is chosen or closed, or nobody serves any more.
+                let _ = given.recv();
             }
             hub.tell_transfer(receiver, &event);
         });
