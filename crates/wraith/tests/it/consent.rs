@@ -4,8 +4,8 @@ use std::fs;
 use std::time::Duration;
 
 use wraith::{
-    AcceptOptions, ErrorKind, Event, Incoming, Node, Offer, OnConflict, PreviewOutcome, Role, Ticket,
-    TransferError,
+    AcceptOptions, ErrorKind, Event, Incoming, Node, Offer, OnConflict, PreviewOutcome, Role,
+    Ticket, TransferError,
 };
 
 use crate::support::{LOOPBACK, event, file, node, offered, soon, within};

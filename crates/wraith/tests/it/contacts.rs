@@ -7,7 +7,10 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 use wraith::state::{Contact, StateError};
-use wraith::{AcceptOptions, Admit, Cause, ErrorKind, Listener, Node, NodeId, OfferBuilder, OnConflict, Role, TransferError};
+use wraith::{
+    AcceptOptions, Admit, Cause, ErrorKind, Listener, Node, NodeId, OfferBuilder, OnConflict, Role,
+    TransferError,
+};
 
 use crate::support::{LOOPBACK, file, lan_alone, lan_node, node, node_at, server, soon, within};
 
@@ -42,7 +45,8 @@ async fn offers_come_one_after_the_other_and_each_is_answered() {
     assert_eq!(listener.contacts(), 1);
     let contact = know(&anna, "bob", bob.id(), Some(listener.address()));
     for round in ["yes", "no", "yes again"] {
-        let offer = within(to_contact(&anna, folder.path(), contact.clone()).start()).await.unwrap();
+        let offer =
+            within(to_contact(&anna, folder.path(), contact.clone()).start()).await.unwrap();
         assert!(offer.code().is_none() && offer.ticket().is_none());
         let incoming = within(listener.next()).await.unwrap();
         assert_eq!(incoming.sender(), anna.id());
@@ -140,5 +144,8 @@ async fn a_stopped_listener_has_no_next_offer() {
     let mut events = listener.events();
     listener.stop();
     assert!(soon(listener.next()).await.is_none());
-    crate::support::event(&mut events, |event| matches!(event, wraith::Event::Failed(_)).then_some(())).await;
+    crate::support::event(&mut events, |event| {
+        matches!(event, wraith::Event::Failed(_)).then_some(())
+    })
+    .await;
 }

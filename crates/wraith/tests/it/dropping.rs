@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tokio::runtime::Runtime;
 use wraith::{
-    Admit, ErrorKind, Event, Node, Offer, OnConflict, Progress, ProgressReader, Role, Ticket, Transfer,
-    TransferError,
+    Admit, ErrorKind, Event, Node, Offer, OnConflict, Progress, ProgressReader, Role, Ticket,
+    Transfer, TransferError,
 };
 
 use crate::support::{
@@ -145,8 +145,12 @@ async fn a_question_that_is_given_up_is_told_to_the_sender() {
             let _ = tokio::time::timeout(Duration::ZERO, asking.incoming()).await;
             drop(asking);
         }
-        soon(event(&mut events, |event| matches!(event, Event::Lost { .. } | Event::OnlyLooked).then_some(()))).await;
-        let transfer = receiving.fetch(ticket, folder.path().join("to")).accept_all(OnConflict::Rename);
+        soon(event(&mut events, |event| {
+            matches!(event, Event::Lost { .. } | Event::OnlyLooked).then_some(())
+        }))
+        .await;
+        let transfer =
+            receiving.fetch(ticket, folder.path().join("to")).accept_all(OnConflict::Rename);
         within(transfer.finished()).await.unwrap();
         within(offer.finished()).await.unwrap();
     }
@@ -161,7 +165,8 @@ async fn begin_and_drop(kind: u64, folder: &Path, moment: Duration) {
     match kind {
         0 | 1 => {
             let (offer, ticket) = offered(&sending, film.as_path()).await;
-            let transfer = receiving.fetch(ticket, folder.join("to")).accept_all(OnConflict::Rename);
+            let transfer =
+                receiving.fetch(ticket, folder.join("to")).accept_all(OnConflict::Rename);
             until_then.await;
             if kind == 0 { drop(offer) } else { drop(transfer) }
         }
@@ -185,14 +190,16 @@ async fn begin_and_drop(kind: u64, folder: &Path, moment: Duration) {
                 book.set_addresses(receiving.id(), &[listener.address().into()]);
                 Ok(book.with(receiving.id()).unwrap().clone())
             });
-            let offer = within(sending.offer(film.as_path()).to_contact(added.unwrap()).start()).await;
+            let offer =
+                within(sending.offer(film.as_path()).to_contact(added.unwrap()).start()).await;
             until_then.await;
             drop(listener);
             drop(offer);
         }
         _ => {
             let mut service = sending.serve().unwrap();
-            let connection = within(receiving.connect(service.ticket().clone()).open()).await.unwrap();
+            let connection =
+                within(receiving.connect(service.ticket().clone()).open()).await.unwrap();
             let accepted = tokio::time::timeout(moment, service.accept()).await;
             drop((service, connection, accepted));
         }
@@ -212,7 +219,8 @@ fn nothing_keeps_running_whenever_it_was_dropped() {
                 begin_and_drop(round % 6, folder.path(), moment).await;
                 let _ = fs::remove_dir_all(folder.path().join("to"));
             }
-            let gone = tokio::time::timeout(Duration::from_secs(10), until(|| threads().is_empty()));
+            let gone =
+                tokio::time::timeout(Duration::from_secs(10), until(|| threads().is_empty()));
             assert!(gone.await.is_ok(), "{:?}", threads());
         });
         let tasks = runtime.metrics().num_alive_tasks();
@@ -227,9 +235,11 @@ fn handles_can_be_dropped_outside_of_any_runtime() {
     let runtime = Runtime::new().unwrap();
     let handles = runtime.block_on(async {
         let (offer, ticket) = offered(&node(), folder.path().join("film")).await;
-        let incoming = within(node().fetch(ticket.clone(), folder.path().join("to")).ask()).await.unwrap();
+        let incoming =
+            within(node().fetch(ticket.clone(), folder.path().join("to")).ask()).await.unwrap();
         let asking = node().fetch(ticket, folder.path().join("to")).begin();
-        let listener = within(node().listen(folder.path()).bind_to(LOOPBACK).start()).await.unwrap();
+        let listener =
+            within(node().listen(folder.path()).bind_to(LOOPBACK).start()).await.unwrap();
         let mut service = node().serve().unwrap();
         let connection = within(node().connect(service.ticket().clone()).open()).await.unwrap();
         let accepted = within(service.accept()).await.unwrap();

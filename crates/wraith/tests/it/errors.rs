@@ -173,7 +173,8 @@ async fn a_ticket_that_is_busy_with_somebody_else() {
     let folder = tempfile::tempdir().unwrap();
     file(&folder.path().join("film"), 1, 1000);
     let (_offer, ticket) = offered(&node(), folder.path().join("film")).await;
-    let incoming = within(node().fetch(ticket.clone(), folder.path().join("a")).ask()).await.unwrap();
+    let incoming =
+        within(node().fetch(ticket.clone(), folder.path().join("a")).ask()).await.unwrap();
     let error = error_of(&node(), ticket).await;
     assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
     drop(incoming);
@@ -231,7 +232,8 @@ async fn a_folder_that_cannot_be_written() {
     file(&folder.path().join("film"), 1, 1000);
     file(&folder.path().join("in the way"), 1, 1);
     let (offer, ticket) = offered(&node(), folder.path().join("film")).await;
-    let transfer = node().fetch(ticket, folder.path().join("in the way/to")).accept_all(OnConflict::Rename);
+    let transfer =
+        node().fetch(ticket, folder.path().join("in the way/to")).accept_all(OnConflict::Rename);
     assert_eq!(within(transfer.finished()).await.unwrap_err().kind(), ErrorKind::Disk);
     assert_eq!(soon(offer.finished()).await.unwrap_err().kind(), ErrorKind::Disk);
 }

@@ -38,7 +38,12 @@ async fn a_stream_tells_what_happened_and_ends_once() {
         assert!(matches!(events.last(), Some(Event::Done)), "{n}: {events:?}");
         let has = |find: fn(&Event) -> bool| events.iter().any(find);
         assert!(has(|event| matches!(event, Event::Connected { .. })), "{n}: {events:?}");
-        assert!(has(|event| matches!(event, Event::File { path, bytes: 300_000, root: Some(_), .. } if path == "film")), "{n}: {events:?}");
+        assert!(
+            has(
+                |event| matches!(event, Event::File { path, bytes: 300_000, root: Some(_), .. } if path == "film")
+            ),
+            "{n}: {events:?}"
+        );
     }
     // An observer hears the same, and the end last.
     let heard = heard.events();
@@ -61,7 +66,10 @@ async fn a_failure_is_the_last_event_too() {
     let error = within(offer.finished()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
     for events in [all(events).await, all(offer.events()).await] {
-        assert!(matches!(&events[..], [Event::Failed(why)] if why.kind() == error.kind()), "{events:?}");
+        assert!(
+            matches!(&events[..], [Event::Failed(why)] if why.kind() == error.kind()),
+            "{events:?}"
+        );
     }
 }
 
@@ -118,7 +126,8 @@ fn a_stream_ends_with_the_runtime_under_it() {
     let folder = tempfile::tempdir().unwrap();
     file(&folder.path().join("film"), 1, 1000);
     let under = tokio::runtime::Runtime::new().unwrap();
-    let (offer, _) = under.block_on(offered(&under.block_on(async { node() }), folder.path().join("film")));
+    let (offer, _) =
+        under.block_on(offered(&under.block_on(async { node() }), folder.path().join("film")));
     let events = offer.events();
     drop(under);
     let other = tokio::runtime::Runtime::new().unwrap();

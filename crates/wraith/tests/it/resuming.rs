@@ -71,8 +71,12 @@ async fn a_receiver_that_comes_back_with_the_same_ticket_goes_on() {
 
     let incoming = within(receiving.fetch(ticket, &to).ask()).await.unwrap();
     let outcome = incoming.preview().unwrap().entries[0].outcome;
-    assert!(matches!(outcome, wraith::PreviewOutcome::Continues(bytes) if bytes > 0), "{outcome:?}");
-    let received = within(incoming.accept(wraith::AcceptOptions::default()).finished()).await.unwrap();
+    assert!(
+        matches!(outcome, wraith::PreviewOutcome::Continues(bytes) if bytes > 0),
+        "{outcome:?}"
+    );
+    let received =
+        within(incoming.accept(wraith::AcceptOptions::default()).finished()).await.unwrap();
     within(offer.finished()).await.unwrap().complete().unwrap();
     assert!(fs::read(to.join("film")).unwrap() == bytes, "other bytes");
     let moved = received.report.bytes_moved;
@@ -85,7 +89,8 @@ async fn a_code_that_was_used_goes_on_where_its_ticket_is_remembered() {
     let server = crate::support::server(&mut tasks).await;
     let (folder, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     file(&folder.path().join("film"), 1, BYTES as usize);
-    let offer = crate::support::node_at(server).offer(folder.path().join("film")).rate(RATE).start();
+    let offer =
+        crate::support::node_at(server).offer(folder.path().join("film")).rate(RATE).start();
     let offer = within(offer).await.unwrap();
     let (code, to) = (offer.code().unwrap().clone(), folder.path().join("to"));
     let receiving = || {
@@ -117,7 +122,8 @@ struct Wire {
 
 impl Wire {
     async fn to(sender: SocketAddr) -> Self {
-        let (near, far) = (UdpSocket::bind(LOOPBACK).await.unwrap(), UdpSocket::bind(LOOPBACK).await.unwrap());
+        let (near, far) =
+            (UdpSocket::bind(LOOPBACK).await.unwrap(), UdpSocket::bind(LOOPBACK).await.unwrap());
         far.connect(sender).await.unwrap();
         let address = near.local_addr().unwrap();
         let is_cut = Arc::new(AtomicBool::new(false));

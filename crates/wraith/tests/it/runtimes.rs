@@ -7,10 +7,10 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
 use wraith::state::StateDir;
 use wraith::{
-    Asking, Code, ConnectBuilder, Connection, Error, Event, Events, FetchBuilder, Incoming, Invitation,
-    InvitationBuilder, ListenBuilder, Listener, Node, NodeBuilder, Offer, OfferBuilder, OnConflict,
-    Payload, ProgressReader, Received, RecvStream, SendStream, Sent, Service, Source, Target, Ticket,
-    Transfer,
+    Asking, Code, ConnectBuilder, Connection, Error, Event, Events, FetchBuilder, Incoming,
+    Invitation, InvitationBuilder, ListenBuilder, Listener, Node, NodeBuilder, Offer, OfferBuilder,
+    OnConflict, Payload, ProgressReader, Received, RecvStream, SendStream, Sent, Service, Source,
+    Target, Ticket, Transfer,
 };
 
 use crate::support::{file, node, node_at, offered, server, within};
@@ -89,9 +89,11 @@ fn a_transfer_by_code_works_on_either_runtime() {
             let server = server(&mut tasks).await;
             let folder = tempfile::tempdir().unwrap();
             let bytes = file(&folder.path().join("film"), 1, 5_000_000);
-            let offer = within(node_at(server).offer(folder.path().join("film")).start()).await.unwrap();
+            let offer =
+                within(node_at(server).offer(folder.path().join("film")).start()).await.unwrap();
             let code = offer.code().unwrap().clone();
-            let incoming = within(node_at(server).fetch(code, folder.path().join("to")).ask()).await.unwrap();
+            let incoming =
+                within(node_at(server).fetch(code, folder.path().join("to")).ask()).await.unwrap();
             let transfer = incoming.accept(wraith::AcceptOptions::default());
             within(transfer.finished()).await.unwrap().complete().unwrap();
             within(offer.finished()).await.unwrap().complete().unwrap();
@@ -131,7 +133,8 @@ fn a_node_works_on_the_runtime_that_it_was_given() {
     let (sending, receiving) = (on(handle), on(several.handle().clone()));
     third.block_on(async {
         let (offer, ticket) = offered(&sending, folder.path().join("film")).await;
-        let transfer = receiving.fetch(ticket, folder.path().join("to")).accept_all(OnConflict::Rename);
+        let transfer =
+            receiving.fetch(ticket, folder.path().join("to")).accept_all(OnConflict::Rename);
         within(transfer.finished()).await.unwrap().complete().unwrap();
         within(offer.finished()).await.unwrap().complete().unwrap();
     });

@@ -20,7 +20,8 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 /// How soon the other side must hear that somebody left: no time limit of a protocol is as short.
 pub const SOON: Duration = Duration::from_secs(5);
 /// Any port of loopback.
-pub const LOOPBACK: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
+pub const LOOPBACK: SocketAddr =
+    SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
 
 /// The outcome, or the test fails.
 #[track_caller]
