@@ -14,6 +14,7 @@ mod offer;
 mod payload;
 mod progress;
 mod service;
+pub mod place;
 pub mod state;
 
 pub use addresses::{PathKind, path_kind};
@@ -28,12 +29,17 @@ pub use payload::Payload;
 pub use progress::{Bottleneck, Progress, ProgressReader};
 pub use service::{ConnectBuilder, Service};
 pub use wraith_crypto::{NodeId, SecretIdentity};
+pub use wraith_discovery::Capability;
 pub use wraith_discovery::{
     Announcement, Code, CodeError, JoinError, Lan, MeetingPlace, NotMet, Place, PlaceError, Places,
     Query, Ticket, TicketError,
 };
+pub use wraith_files::{Entry, RelPath};
 pub use wraith_transfer::{
     ActiveFile, Conflicts, FileStatus, OnConflict, Preview, PreviewOutcome, Previewed, Receipt,
     ReceiveReport, Role, SendReport, TransferError,
+};
+pub use wraith_transport::{
+    Bytes, CloseReason, ConnectionStats, DatagramError, ReadError, ReadExactError, WriteError,
 };
 pub use wraith_transport::{Addr, Connection, RecvStream, SendStream};

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use tokio::task::JoinSet;
-use wraith::{Cause, Code, ErrorKind, Event, Node, OnConflict, Payload, Source, Ticket};
-use wraith_discovery::Capability;
+use wraith::{
+    Capability, Cause, Code, ErrorKind, Event, Node, OnConflict, Payload, Source, Ticket,
+};
 
 use crate::support::{
     LOOPBACK, event, file, lan_alone, lan_node, node, node_at, offered, server, soon, within,

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy};
-use wraith::{Cause, Connection, ErrorKind, Node, Service, Ticket};
-use wraith_discovery::Capability;
+use wraith::{Capability, Cause, Connection, ErrorKind, Node, Service, Ticket};
 
 use crate::support::{node, noise, soon, until, within};
 
