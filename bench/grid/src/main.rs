@@ -13,6 +13,7 @@ use wraith_grid::cell::Cell;
 use wraith_grid::cells;
 use wraith_grid::compare::summary;
 use wraith_grid::contender::Contender;
+use wraith_grid::floors;
 use wraith_grid::heat_map::svg;
 use wraith_grid::repeat::repeat_close;
 use wraith_grid::report::{Row, csv, parse, table};
@@ -25,6 +26,12 @@ struct Args {
     /// The few cheap cells that are tested with every change
     #[arg(long)]
     small: bool,
+    /// The small cells with both of wraith's controllers alone; fails where one falls below its floor in the repository
+    #[arg(long, conflicts_with_all = ["small", "peculiar", "only", "max_mbit", "contender", "seed", "out", "reuse"])]
+    ci: bool,
+    /// Write the floors anew
+    #[arg(long, requires = "ci")]
+    bless: bool,
     /// The peculiar conditions and pairs of flows without the product of rates, round trips, losses and queues
     #[arg(long)]
     peculiar: bool,
@@ -56,6 +63,9 @@ struct Args {
 
 fn main() -> Result<()> {
     let args = Args::parse();
+    if args.ci {
+        return hold_floors(&args);
+    }
     let mut work = work(&args);
     let mut known = known(&args, &work)?;
     if args.only_known {
@@ -65,7 +75,7 @@ fn main() -> Result<()> {
     ensure!(!work.is_empty(), "no cell has a name like that");
     let open: Vec<_> =
         work.iter().filter(|work| !known.contains_key(&key(work))).cloned().collect();
-    let jobs = args.jobs.or_else(|| available_parallelism().ok().map(usize::from)).unwrap_or(1);
+    let jobs = jobs(&args);
     let started = Instant::now();
     let results = run_all(&open, args.seed, jobs, |done| progress(done, open.len()));
     eprintln!("{} runs in {:.0} s", open.len(), started.elapsed().as_secs_f64());
@@ -82,6 +92,28 @@ fn main() -> Result<()> {
         write(folder, &rows, args.seed)?;
     }
     Ok(())
+}
+
+/// Runs the small grid and holds it to its floors.
+fn hold_floors(args: &Args) -> Result<()> {
+    let started = Instant::now();
+    let rows = floors::run_small(jobs(args));
+    eprintln!("{} runs in {:.0} s", rows.len(), started.elapsed().as_secs_f64());
+    print!("{}", table(&rows));
+    if args.bless {
+        return floors::bless(&rows);
+    }
+    let complaints = floors::complaints(&rows)?;
+    ensure!(
+        complaints.is_empty(),
+        "{}\nIf that is the price of something worth it: `cargo xtask grid --ci --bless`, and say so in the commit.",
+        complaints.join("\n")
+    );
+    Ok(())
+}
+
+fn jobs(args: &Args) -> usize {
+    args.jobs.or_else(|| available_parallelism().ok().map(usize::from)).unwrap_or(1)
 }
 
 /// What names one piece of work.

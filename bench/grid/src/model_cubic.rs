@@ -197,7 +197,7 @@ impl Host for ModelSender {
         for _ in 0..if self.started { room } else { 0 } {
             let mut bytes = vec![0; usize::from(FULL_DATAGRAM)];
             bytes[..NUMBER_BYTES].copy_from_slice(&self.next_number.to_le_bytes());
-            out.push(Datagram { from: self.from, to: self.to, bytes });
+            out.push(Datagram::new(self.from, self.to, bytes));
             let packet = InFlight { number: self.next_number, sent_at: now, acknowledged: false };
             self.in_flight.push_back(packet);
             self.outstanding += 1;
@@ -224,8 +224,8 @@ impl Host for ModelReceiver {
     fn receive(&mut self, _: Time, mut datagram: Datagram) {
         self.delivered += datagram.bytes.len() as u64;
         datagram.bytes.truncate(ACK_BYTES);
-        let Datagram { from, to, bytes } = datagram;
-        self.answers.push_back(Datagram { from: to, to: from, bytes });
+        let Datagram { from, to, bytes, .. } = datagram;
+        self.answers.push_back(Datagram::new(to, from, bytes));
     }
 
     fn wake(&mut self, _: Time) {}

@@ -166,7 +166,7 @@ impl Host for WraithHost {
                 for bytes in self.buffer[..transmit.len].chunks(transmit.segment) {
                     let from = self.address;
                     let to = transmit.to.ip().expect("every node of the grid has an IP address");
-                    out.push(Datagram { from, to, bytes: bytes.to_vec() });
+                    out.push(Datagram::new(from, to, bytes.to_vec()));
                 }
             }
             if out.len() == before && events == 0 {

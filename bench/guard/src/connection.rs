@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use wraith_core::{
-    Algorithm, ConnectionHandle, Endpoint, EndpointConfig, Event, Read, StreamId, Time,
-    TransportConfig,
+    ConnectionHandle, Endpoint, EndpointConfig, Event, Read, StreamId, Time, TransportConfig,
 };
 use wraith_crypto::SecretIdentity;
 
@@ -16,7 +15,7 @@ use crate::DATAGRAM_BYTES;
 const BYTES: usize = 256 * 1024;
 /// Repetitions before what is counted: windows, buffers and blocks have the size they keep.
 const WARM_UP: u64 = 8;
-/// Time between two looks at the wire, and so half a round trip.
+/// Time between one side's turn and the other's, and so the round trip of both.
 const STEP: Duration = Duration::from_micros(100);
 /// A window that stays as it is: with one that grows, later bytes would cost less.
 const WINDOW_BYTES: u64 = 512 * 1024;
@@ -33,6 +32,7 @@ struct Side {
     stream: Option<StreamId>,
     /// What the other sends on.
     incoming: Option<StreamId>,
+    written: usize,
     read: usize,
 }
 
@@ -49,8 +49,7 @@ pub(crate) fn transfer(times: u64) {
         while sides.iter().any(|side| side.read < target) {
             assert!(steps < STEPS_MAX, "stuck at {} and {} bytes", sides[0].read, sides[1].read);
             steps += 1;
-            step(&mut sides, now, &content, &mut buf);
-            now += STEP;
+            step(&mut sides, &mut now, &content, target, &mut buf);
         }
     }
     for side in &mut sides {
@@ -69,9 +68,6 @@ fn side(seed: u8) -> Side {
         send_buffer_max: WINDOW_BYTES,
         initial_mtu: DATAGRAM_BYTES as u16,
         max_mtu: DATAGRAM_BYTES as u16,
-        // On this clock one side's round trip is a hundredth of the other's. BBR gives them different rates, and while
-        // one moves its bytes the other would move three times as many: the count would be of another amount.
-        congestion: Algorithm::Cubic.into(),
         ..TransportConfig::default()
     };
     let identity = SecretIdentity::from_seed([seed; 32]);
@@ -82,17 +78,20 @@ fn side(seed: u8) -> Side {
         handle: None,
         stream: None,
         incoming: None,
+        written: 0,
         read: 0,
     }
 }
 
-fn step(sides: &mut [Side; 2], now: Time, content: &Bytes, buf: &mut [u8]) {
+fn step(sides: &mut [Side; 2], now: &mut Time, content: &Bytes, target: usize, buf: &mut [u8]) {
     for i in 0..2 {
-        sides[i].drive(now, content);
+        *now += STEP;
+        let now = *now;
+        sides[i].drive(now, content, target);
         let from = sides[i].address;
         while let Some(transmit) = sides[i].endpoint.poll_transmit(now, buf) {
             for datagram in buf[..transmit.len].chunks_mut(transmit.segment) {
-                sides[1 - i].endpoint.handle_datagram(now, from, None, datagram);
+                sides[1 - i].endpoint.handle_datagram(now, from, transmit.ecn, datagram);
             }
         }
         if sides[i].endpoint.poll_timeout().is_some_and(|at| at <= now) {
@@ -102,8 +101,9 @@ fn step(sides: &mut [Side; 2], now: Time, content: &Bytes, buf: &mut [u8]) {
 }
 
 impl Side {
-    /// What an application does: takes events, reads all there is, writes what there is room for.
-    fn drive(&mut self, now: Time, content: &Bytes) {
+    /// What an application does: takes events, reads all there is, writes what there is room for up to `target` bytes in
+    /// all. However fast each side is, what is counted is of the same amount.
+    fn drive(&mut self, now: Time, content: &Bytes, target: usize) {
         while let Some((handle, event)) = self.endpoint.poll_event() {
             match event {
                 Event::Connected => {
@@ -127,8 +127,9 @@ impl Side {
             }
         }
         if let Some(id) = self.stream {
-            while connection.send_capacity(id) >= WRITE_BYTES {
+            while self.written < target && connection.send_capacity(id) >= WRITE_BYTES {
                 connection.write(id, content.clone()).expect("open");
+                self.written += WRITE_BYTES;
             }
         }
     }

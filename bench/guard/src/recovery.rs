@@ -27,7 +27,7 @@ struct Transfer {
 impl Transfer {
     fn new() -> Self {
         let config = RecoveryConfig {
-            congestion: Algorithm::Cubic.into(),
+            congestion: Algorithm::default().into(),
             initial_rtt: RTT,
             max_ack_delay: RTT,
             mtu: DATAGRAM_BYTES as u16,
@@ -75,6 +75,7 @@ impl Transfer {
                 size: DATAGRAM_BYTES as u32,
                 ack_eliciting: true,
                 mtu_probe: false,
+                ect0: false,
                 frames: [pn; 8],
             };
             self.recovery.on_sent(self.now, pn, packet);

@@ -77,7 +77,7 @@ mod tests {
     fn deliveries(words: &str, packets: usize) -> Vec<u64> {
         let mut path = Path::new(1, parse(words).unwrap());
         for _ in 0..packets {
-            path.push(Time::ZERO, Datagram { from: NOWHERE, to: NOWHERE, bytes: vec![0; 1500] });
+            path.push(Time::ZERO, Datagram::new(NOWHERE, NOWHERE, vec![0; 1500]));
         }
         let mut out = Vec::new();
         while let Some(at) = path.next() {

@@ -105,7 +105,7 @@ impl<'a> Relay<'a> {
                 continue;
             }
             let bytes = buffer[..len].to_vec();
-            self.path.push(self.now(), Datagram { from: NOWHERE, to: NOWHERE, bytes });
+            self.path.push(self.now(), Datagram::new(NOWHERE, NOWHERE, bytes));
         }
         Ok(BATCH)
     }

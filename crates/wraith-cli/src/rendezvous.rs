@@ -19,8 +19,7 @@ pub async fn run(args: &RendezvousArgs, reporter: &Arc<Reporter>) -> Result<(), 
             .hint("choose another address or port with --listen")
     })?;
     let address = server.local_addr().map_err(|error| failed("cannot listen", &error))?;
-    let signals =
-        Signals::catch(|| ()).map_err(|error| failed("cannot catch signals", &error))?;
+    let signals = Signals::catch(|| ()).map_err(|error| failed("cannot catch signals", &error))?;
     reporter.event(&Event::Listening {
         address: &address.to_string(),
         node_id: None,

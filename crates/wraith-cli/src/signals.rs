@@ -47,8 +47,9 @@ impl Signals {
     /// For a transfer: the first signal is acknowledged in words.
     pub fn for_transfer(reporter: &Arc<Reporter>) -> Result<Self, Failure> {
         let reporter = Arc::clone(reporter);
-        Self::catch(move || reporter.say("Stopping; once more stops at once."))
-            .map_err(|error| Failure::new(Exit::Other, format!("cannot catch signals: {}", plain(&error))))
+        Self::catch(move || reporter.say("Stopping; once more stops at once.")).map_err(|error| {
+            Failure::new(Exit::Other, format!("cannot catch signals: {}", plain(&error)))
+        })
     }
 
     /// Which signal asked the process to stop, as its exit code.
@@ -68,7 +69,10 @@ impl Signals {
     }
 
     /// What `work` gives; a signal before its end is the end of the command.
-    pub async fn or<T>(&self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    pub async fn or<T>(
+        &self,
+        work: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
         tokio::select! {
             biased;
             exit = self.wait() => Err(Failure::new(exit, "stopped")),

@@ -7,6 +7,8 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use crate::event::Ecn;
+use crate::frame::EcnCounts;
 use crate::{RangeSet, Time};
 
 /// Ranges remembered and reported. Older ones are forgotten: their packets are either lost or were reported in many
@@ -29,6 +31,10 @@ pub(crate) struct Acks {
     delay_max: Duration,
     frequency_sequence: Option<u64>,
     ack_only_sent: u32,
+    /// Packets received with each ECN codepoint.
+    ecn: EcnCounts,
+    /// The last packet came marked CE.
+    marked: bool,
 }
 
 impl Acks {
@@ -43,6 +49,8 @@ impl Acks {
             delay_max,
             frequency_sequence: None,
             ack_only_sent: 0,
+            ecn: EcnCounts::default(),
+            marked: false,
         }
     }
 
@@ -64,6 +72,25 @@ impl Acks {
             self.immediate = true;
         }
         self.deadline.get_or_insert(now + self.delay_max);
+    }
+
+    /// Notes the ECN codepoint with which an authenticated packet came. The first CE after other packets is reported at
+    /// once (RFC 9000 §13.2.1); of a run of them, that is enough for a sender that responds once in a round trip.
+    pub(crate) fn on_codepoint(&mut self, codepoint: Option<Ecn>) {
+        match codepoint {
+            None => {}
+            Some(Ecn::Ect0) => self.ecn.ect0 += 1,
+            Some(Ecn::Ect1) => self.ecn.ect1 += 1,
+            Some(Ecn::Ce) => self.ecn.ce += 1,
+        }
+        let marked = codepoint == Some(Ecn::Ce);
+        self.immediate |= marked && !self.marked;
+        self.marked = marked;
+    }
+
+    /// Packets received with each ECN codepoint, if there was any.
+    pub(crate) fn ecn_counts(&self) -> Option<EcnCounts> {
+        (self.ecn != EcnCounts::default()).then_some(self.ecn)
     }
 
     /// The highest packet number seen.
@@ -171,6 +198,25 @@ mod tests {
         assert!(acks.is_due(at(0)));
         let (_, ranges) = acks.report(at(0)).unwrap();
         assert_eq!(ranges.collect::<Vec<_>>(), vec![2..=2, 0..=0]);
+    }
+
+    #[test]
+    fn codepoints_are_counted_and_the_first_mark_is_reported_at_once() {
+        let mut acks = Acks::new(DELAY);
+        acks.on_ack_frequency(1, 100, DELAY);
+        acks.on_received(at(0), 0, true);
+        acks.on_codepoint(None);
+        assert_eq!(acks.ecn_counts(), None);
+        acks.on_codepoint(Some(Ecn::Ect0));
+        assert!(!acks.is_due(at(0)));
+        acks.on_codepoint(Some(Ecn::Ce));
+        assert!(acks.is_due(at(0)));
+        acks.on_sent(true);
+        acks.on_received(at(1), 1, true);
+        acks.on_codepoint(Some(Ecn::Ce));
+        assert!(!acks.is_due(at(1)), "of a run of marks only the first");
+        acks.on_codepoint(Some(Ecn::Ect1));
+        assert_eq!(acks.ecn_counts(), Some(EcnCounts { ect0: 1, ect1: 1, ce: 2 }));
     }
 
     #[test]

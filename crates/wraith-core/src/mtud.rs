@@ -79,6 +79,11 @@ impl MtuDiscovery {
     /// The size to probe now: a datagram of exactly that many bytes, PING and PADDING, sent as `mtu_probe`.
     /// `None` while a probe is in flight or there is nothing to learn.
     pub fn poll_probe(&mut self, now: Time) -> Option<u16> {
+        self.poll_probe_within(now, u64::MAX)
+    }
+
+    /// Like [`Self::poll_probe`], but `None` too while the next size is above `bytes`.
+    pub fn poll_probe_within(&mut self, now: Time, bytes: u64) -> Option<u16> {
         if self.probe.is_some() {
             return None;
         }
@@ -89,7 +94,11 @@ impl MtuDiscovery {
             self.idle_until = None;
             self.too_large = u32::from(self.max) + 1;
         }
-        self.probe = self.next_size();
+        let next = self.next_size();
+        if next.is_some_and(|size| u64::from(size) > bytes) {
+            return None;
+        }
+        self.probe = next;
         if self.probe.is_none() {
             self.idle_until = Some(now + RAISE_AFTER);
         }
@@ -252,6 +261,17 @@ mod tests {
     fn small_packets_lost_say_nothing_about_size() {
         let mut mtud = MtuDiscovery::new(1472, 1472);
         assert!((0..100).all(|pn| mtud.on_packet_lost(pn, 1200).is_none()));
+    }
+
+    #[test]
+    fn a_probe_that_is_too_large_for_now_is_put_off_and_not_given_up() {
+        let mut mtud = MtuDiscovery::new(1200, 9000);
+        assert_eq!(mtud.poll_probe_within(Time::ZERO, 1451), None);
+        assert_eq!(mtud.poll_probe_within(Time::ZERO, 1452), Some(1452));
+        assert_eq!(mtud.on_probe_acked(1452), Some(1452));
+        assert_eq!(mtud.poll_probe_within(Time::ZERO, 1460), None);
+        search(&mut mtud, Time::ZERO, 9000, &[]);
+        assert_eq!(mtud.current(), 9000);
     }
 
     #[test]

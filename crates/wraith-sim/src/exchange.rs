@@ -322,7 +322,7 @@ impl Party {
         };
         let unread = plan.cut == Some(Cut::Unread);
         self.completed += usize::from(unread);
-        let begins = (initiator || self.plan.eager) && !(unread && !initiator);
+        let begins = initiator || (self.plan.eager && !unread);
         self.streams.insert(
             id,
             Stream {

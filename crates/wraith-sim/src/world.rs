@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use wraith_core::{
-    Connection, ConnectionHandle, ConnectionStats, Ecn, Endpoint, EndpointConfig, Event, Role,
-    Time, TransportConfig,
+    Connection, ConnectionHandle, ConnectionStats, Endpoint, EndpointConfig, Event, Role, Time,
+    TransportConfig,
 };
 use wraith_crypto::identity::{NodeId, SecretIdentity};
 
@@ -166,7 +166,7 @@ impl World {
     /// A stranger at `from` sends `bytes` to `to`, arriving at `at`. An answer to it fails the simulation.
     pub fn inject(&mut self, at: Time, to: NodeIndex, from: SocketAddr, bytes: Vec<u8>) {
         self.nodes[to.0].checks.on_stranger(from.into());
-        let datagram = Datagram { from, to: self.nodes[to.0].address, bytes };
+        let datagram = Datagram::new(from, self.nodes[to.0].address, bytes);
         self.enqueue(at, to, datagram);
     }
 
@@ -304,8 +304,8 @@ impl World {
     fn receive(&mut self, to: NodeIndex, mut datagram: Datagram) {
         let node = &mut self.nodes[to.0];
         node.checks.on_received(datagram.from.into(), datagram.bytes.len());
-        let ecn: Option<Ecn> = None;
-        node.endpoint.handle_datagram(self.now, datagram.from, ecn, &mut datagram.bytes);
+        let Datagram { from, ecn, bytes, .. } = &mut datagram;
+        node.endpoint.handle_datagram(self.now, *from, *ecn, bytes);
         node.fed = true;
         if !self.driver.batches {
             self.settle(to);
@@ -384,7 +384,7 @@ impl World {
             mix(&mut self.fingerprint, self.now.as_nanos());
             let sample = bytes.last_chunk::<8>().copied().unwrap_or_default();
             mix(&mut self.fingerprint, u64::from_le_bytes(sample));
-            let datagram = Datagram { from, to, bytes: bytes.to_vec() };
+            let datagram = Datagram { from, to, ecn: transmit.ecn, bytes: bytes.to_vec() };
             self.wires[wire].path.push(self.now, datagram);
         }
         true

@@ -2,6 +2,7 @@
 //! `loopback TARGET PATH…`. The other process is this program again; `WRAITH_SYNC=1` writes through to the disk.
 
 use std::io::{BufRead, BufReader, Write};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -50,7 +51,7 @@ fn main() {
     let mut line = String::new();
     let stdout = sender.stdout.take().expect("it is piped");
     BufReader::new(stdout).read_line(&mut line).expect("an address");
-    let address = line.trim().parse().expect("an address");
+    let address: SocketAddr = line.trim().parse().expect("an address");
     let endpoint = endpoint(2, false);
     let peer = SecretIdentity::from_seed([1; 32]).node_id();
     let started = Instant::now();

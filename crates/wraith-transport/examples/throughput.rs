@@ -98,7 +98,7 @@ fn bind(options: &Options, seed: [u8; 32], address: SocketAddr, cpu: usize) -> R
     core.transport.max_mtu = options.mtu;
     core.transport.initial_mtu = core.transport.initial_mtu.min(options.mtu);
     core.transport.suites = options.suites;
-    core.transport.algorithm = options.congestion;
+    core.transport.congestion = options.congestion.into();
     if let Some(window) = options.window {
         core.transport.connection_window_max = window;
         core.transport.stream_window_max = window;

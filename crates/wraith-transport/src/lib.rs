@@ -47,6 +47,7 @@ mod facts;
 mod io;
 mod lock;
 pub mod mover;
+mod qlog_writer;
 mod queue;
 mod shared;
 mod stream;
@@ -59,11 +60,13 @@ pub use connection::Connection;
 pub use endpoint::{Config, Endpoint};
 pub use error::{ConnectError, DatagramError, ReadError, ReadExactError, WriteError};
 pub use facts::SocketFacts;
+pub use qlog_writer::QlogWriter;
 pub use stream::{RecvStream, SendStream};
 pub use wraith_core::{
     Algorithm, CloseReason, ConnectionStats, Ecn, EndpointConfig, PathAddr, RecvSlice, StreamId,
     TransportConfig,
 };
+pub use wraith_core::{congestion, qlog};
 pub use wraith_crypto::identity::{NodeId, SecretIdentity};
 
 /// The example of the README, as a test.

@@ -5,8 +5,8 @@
 //! by changing the state, and wakes everyone who waits for a change after the lock is gone. Invariant: an object stands in
 //! the inbox at most once, and its flag is cleared before its state is read, so no request is missed.
 
-use std::net::SocketAddr;
 use std::collections::{HashSet, VecDeque};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 

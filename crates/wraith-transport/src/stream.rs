@@ -197,7 +197,10 @@ impl RecvStream {
     }
 
     /// The next bytes, as they lie in the receive buffer; `None` at the end. Chunks are never empty.
-    pub fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<RecvSlice>, ReadError>> {
+    pub fn poll_chunk(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Option<RecvSlice>, ReadError>> {
         if let Some(chunk) = self.current.take() {
             return Poll::Ready(Ok(Some(chunk)));
         }

@@ -232,11 +232,7 @@ impl Hub {
         self.push(|| Some(event));
     }
 
-    pub(crate) fn tell_transfer(
-        &self,
-        receiver: Option<u64>,
-        event: &wraith_transfer::Event<'_>,
-    ) {
+    pub(crate) fn tell_transfer(&self, receiver: Option<u64>, event: &wraith_transfer::Event<'_>) {
         if let Some(observer) = self.observer.get() {
             observer.transfer_event(receiver, event);
         }
@@ -287,7 +283,9 @@ impl Hub {
 
 impl std::fmt::Debug for Hub {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Hub").field("observed", &self.observer.get().is_some()).finish_non_exhaustive()
+        f.debug_struct("Hub")
+            .field("observed", &self.observer.get().is_some())
+            .finish_non_exhaustive()
     }
 }
 

@@ -13,7 +13,7 @@ use wraith_discovery::contact::Pair;
 use wraith_discovery::{Code, Ticket, join};
 use wraith_transfer::{
     Conflicts, Decision, OnConflict, Preview, Progress as Counters, ReceiveOptions, ReceiveReport,
-    Role, StreamTarget,
+    Role, StreamTarget, TransferError,
 };
 use wraith_transport::{Addr, Connection};
 
@@ -21,19 +21,16 @@ use crate::addresses::nearest_first;
 use crate::engine::attempt::{self, Carry, watch};
 use crate::engine::consent::{Asked, Consent};
 use crate::engine::dial::{Dialled, Dialler, NotFound};
-use crate::engine::retry::Patience;
 use crate::engine::session::{self, Answered, Carried};
 use crate::engine::task::{Shared, Task};
 use crate::error::{Cause, Error, ErrorKind};
 use crate::event::{Event, Events, FoundAt, Hub, Observer, OfferInfo};
 use crate::node::Node;
 use crate::progress::ProgressReader;
+use crate::report::Received;
+use crate::settings::{FIND, FetchSettings, Patience};
 use crate::state::SavedTicket;
 
-/// How long a sender is looked for at first, unless something else is asked for.
-const FIND: Duration = Duration::from_secs(10);
-/// How long a lost sender is looked for.
-const RECONNECT: Duration = Duration::from_secs(600);
 /// A sender that has not answered for so long where it was is asked for where it is.
 const SEARCH_AFTER: Duration = Duration::from_secs(1);
 
@@ -127,30 +124,13 @@ pub struct FetchBuilder {
     node: Node,
     source: Source,
     target: Target,
-    settings: Settings,
+    settings: FetchSettings,
     observer: Option<Arc<dyn Observer>>,
-}
-
-/// How the transfer goes, as the user wants it; the same on every connection.
-#[derive(Clone, Debug)]
-pub(crate) struct Settings {
-    pub rate: Option<u64>,
-    pub connections: Option<u8>,
-    pub delta: bool,
-    pub preview: bool,
-    pub patience: Patience,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        let patience = Patience { first: Some(FIND), reconnect: RECONNECT };
-        Self { rate: None, connections: None, delta: true, preview: true, patience }
-    }
 }
 
 impl FetchBuilder {
     pub(crate) fn new(node: Node, source: Source, target: Target) -> Self {
-        Self { node, source, target, settings: Settings::default(), observer: None }
+        Self { node, source, target, settings: FetchSettings::default(), observer: None }
     }
 
     /// Asks the sender for no more than this many bytes a second.
@@ -273,28 +253,6 @@ impl Asking {
     }
 }
 
-/// What was received.
-#[non_exhaustive]
-#[derive(Clone, Debug)]
-pub struct Received {
-    /// The transfer's own report: counts, bytes and the signed receipt.
-    pub report: ReceiveReport,
-    /// Bytes settled on the last connection.
-    pub bytes: u64,
-    /// Who sent it.
-    pub sender: NodeId,
-    /// Where from.
-    pub remote: Addr,
-}
-
-impl Received {
-    /// # Errors
-    /// [`ErrorKind::Partial`] if some files did not arrive or could not be sent.
-    pub fn complete(&self) -> Result<(), Error> {
-        self.report.outcome().map_err(Error::from)
-    }
-}
-
 /// An offer that waits for an answer. Dropped without one, it is put off: the sender goes on waiting, and the same code or
 /// ticket fetches another time.
 #[must_use = "dropping it puts the offer off"]
@@ -304,6 +262,7 @@ pub struct Incoming {
     consent: Consent,
     transfer: Option<Transfer>,
     gone: CancellationToken,
+    accepted_before: Option<Conflicts>,
 }
 
 impl Incoming {
@@ -313,7 +272,19 @@ impl Incoming {
         transfer: Option<Transfer>,
         gone: CancellationToken,
     ) -> Self {
-        Self { asked, consent, transfer, gone }
+        Self { asked, consent, transfer, gone, accepted_before: None }
+    }
+
+    /// The same, of a transfer that a listener has accepted before.
+    pub(crate) fn accepted(mut self, before: Option<Conflicts>) -> Self {
+        self.accepted_before = before;
+        self
+    }
+
+    /// How this very transfer was accepted before its connection was lost: nobody needs to be asked again. Of a listener only; a
+    /// fetch goes on by itself.
+    pub fn accepted_before(&self) -> Option<AcceptOptions> {
+        self.accepted_before.clone().map(AcceptOptions::from)
     }
 
     /// Who offers it.
@@ -449,7 +420,7 @@ async fn fetch(
     node: Node,
     source: Source,
     target: Target,
-    settings: Settings,
+    settings: FetchSettings,
     consent: Consent,
     shared: Shared,
 ) -> Result<Received, Error> {
@@ -477,7 +448,7 @@ async fn fetch(
             secret: *ticket.capability().as_bytes(),
             target,
             settings,
-            consent: consent.clone(),
+            consent,
             shared: shared.clone(),
             receiver: None,
             instance: Some(getrandom::u64().unwrap_or_else(|_| std::process::id().into())),
@@ -489,10 +460,6 @@ async fn fetch(
     let result = result.map(|ended| {
         let (report, bytes) = ended.report;
         Received { sender: report.sender, report, bytes, remote: ended.remote }
-    });
-    let result = result.map_err(|error| match error.transfer() {
-        Some(why) => consent.why(why.clone()).into(),
-        None => error,
     });
     let is_over = match &result {
         Ok(received) => received.complete().is_ok(),
@@ -542,7 +509,7 @@ async fn resolve(
     }
     let deadline = Instant::now() + patience.first.unwrap_or(FIND);
     let met = join(&code, None, node.places(), deadline).await.map_err(|error| {
-        let kind = crate::invite::kind_of(&error);
+        let kind = crate::code_end::kind_of(&error);
         Error::because(kind, error.to_string(), Cause::NotMet(error))
     })?;
     hub.tell(Event::Met(FoundAt::Place(met.place.clone())));
@@ -558,7 +525,7 @@ async fn resolve(
 pub(crate) struct FetchJob {
     pub secret: [u8; 16],
     pub target: Target,
-    pub settings: Settings,
+    pub settings: FetchSettings,
     pub consent: Consent,
     pub shared: Shared,
     pub receiver: Option<u64>,
@@ -571,11 +538,10 @@ impl FetchJob {
     fn options(
         &self,
         node: &Node,
-        connection: &Connection,
         is_first: bool,
         answered: &Arc<Answered>,
     ) -> ReceiveOptions<'static> {
-        let Settings { rate, connections, delta, preview, .. } = self.settings;
+        let FetchSettings { rate, connections, delta, preview, .. } = self.settings;
         let folder = self.target.folder.clone();
         let mut options = ReceiveOptions::new(folder, self.secret, node.identity().clone());
         options.stream = self.target.stream.clone();
@@ -588,9 +554,8 @@ impl FetchJob {
         options.preview = preview && self.consent.is_open();
         options.delta = delta;
         options.events = session::events(&self.shared.hub, self.receiver, answered);
-        let (consent, token) = (self.consent.clone(), self.shared.token.clone());
-        let connection = connection.clone();
-        options.decide = Box::new(move |proposal| consent.wait(proposal, &connection, &token));
+        let consent = self.consent.clone();
+        options.decide = Box::new(move |proposal| consent.wait(proposal));
         options
     }
 
@@ -603,7 +568,7 @@ impl FetchJob {
         progress: Arc<Counters>,
     ) -> Carried<(ReceiveReport, u64)> {
         let answered = Arc::<Answered>::default();
-        let mut options = self.options(node, &connection, is_first, &answered);
+        let mut options = self.options(node, is_first, &answered);
         options.progress = Arc::clone(&progress);
         watch(&self.shared, &progress);
         let result = session::fetch(connection, options, &self.shared.token).await;
@@ -622,6 +587,16 @@ impl Carry for Fetching {
     type Report = (ReceiveReport, u64);
 
     const OWN: Role = Role::Receiver;
+
+    /// The answer was no, or not now: a sender that has gone is not looked for to tell it.
+    async fn given_up(&self) -> Error {
+        self.job.consent.decided().await;
+        match self.job.consent.decision() {
+            Some(Decision::Refuse(why)) => TransferError::Refused { why }.into(),
+            Some(Decision::Later) => TransferError::Later.into(),
+            _ => std::future::pending().await,
+        }
+    }
 
     /// A sender that is about to end, having served somebody else, does this.
     fn silent(&self, _: &Dialled) -> Option<Error> {

@@ -3,18 +3,15 @@
 use std::time::Duration;
 
 use wraith_discovery::{
-    Code, CodeAnnouncement, CodeEvent, CodeOptions, JoinError, NotMet, Place, PlaceError, Ticket,
-    TicketSide, announce,
+    Code, CodeAnnouncement, CodeEvent, CodeOptions, Place, PlaceError, Ticket, TicketSide, announce,
 };
 use zeroize::Zeroizing;
 
 use crate::addresses::nearest_first;
-use crate::error::{Cause, Error, ErrorKind};
+use crate::code_end::{CODE_LIFE, burned, expired, no_code, no_place};
+use crate::error::{Error, ErrorKind};
 use crate::fetch::Source;
 use crate::node::Node;
-
-/// How long a code is good, unless something else is asked for.
-pub(crate) const CODE_LIFE: Duration = Duration::from_secs(3600);
 
 /// An invitation that is being prepared.
 #[must_use = "there is no code before start()"]
@@ -89,45 +86,11 @@ impl Invitation {
                     self.announcement.close().await;
                     return Ok(Source::Invited(code, nearest_first(&ticket, from)));
                 }
-                CodeEvent::WrongGuess(place) => return Err(burned(place)),
-                CodeEvent::Expired => return Err(expired()),
+                CodeEvent::WrongGuess(place) => return Err(burned(place, "")),
+                CodeEvent::Expired => return Err(expired("")),
                 _ => {}
             }
         }
         Err(Error::new(ErrorKind::NotFound, "nobody waits with the code any more"))
-    }
-}
-
-pub(crate) fn burned(place: Place) -> Error {
-    let message = format!("somebody {place} tried the code with wrong words; it is burned");
-    Error::because(ErrorKind::WrongCode, message, Cause::CodeBurned(place))
-}
-
-pub(crate) fn expired() -> Error {
-    let message = "the code has expired, nobody used it in time";
-    Error::because(ErrorKind::NotFound, message, Cause::CodeExpired)
-}
-
-pub(crate) fn no_code(error: impl std::fmt::Display) -> Error {
-    Error::new(ErrorKind::Other, format!("cannot make a code: {error}"))
-}
-
-pub(crate) fn no_place(announcement: &CodeAnnouncement) -> Error {
-    let missing = announcement.missing().to_vec();
-    let why: Vec<_> = missing.iter().map(|(place, why)| format!("{place}: {why}")).collect();
-    let why = match why.is_empty() {
-        true => "no local network is allowed, and no server is named".to_owned(),
-        false => why.join("; "),
-    };
-    let message = format!("there is no place to meet by code ({why})");
-    Error::because(ErrorKind::NotFound, message, Cause::NoPlace(missing))
-}
-
-/// What it means that nobody was met with a code.
-pub(crate) fn kind_of(error: &JoinError) -> ErrorKind {
-    match error.why {
-        NotMet::NoPlace => ErrorKind::InvalidInput,
-        NotMet::Used | NotMet::Expired | NotMet::Burned | NotMet::Wrong => ErrorKind::WrongCode,
-        _ => ErrorKind::NotFound,
     }
 }

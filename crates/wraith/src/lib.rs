@@ -3,6 +3,8 @@
 #![warn(missing_docs)]
 
 mod addresses;
+mod api;
+mod code_end;
 mod engine;
 mod error;
 mod event;
@@ -12,27 +14,29 @@ mod listen;
 mod node;
 mod offer;
 mod payload;
-mod progress;
-mod service;
 pub mod place;
+mod progress;
+mod report;
+mod service;
+mod settings;
 pub mod state;
 
 pub use addresses::{PathKind, path_kind};
 pub use error::{Cause, Error, ErrorKind};
 pub use event::{Event, Events, FoundAt, Observer, OfferInfo};
-pub use fetch::{AcceptOptions, Asking, FetchBuilder, Incoming, Received, Source, Target, Transfer};
+pub use fetch::{AcceptOptions, Asking, FetchBuilder, Incoming, Source, Target, Transfer};
 pub use invite::{Invitation, InvitationBuilder};
 pub use listen::{Admit, ListenBuilder, Listener};
 pub use node::{CONNECTIONS_MAX, Congestion, Node, NodeBuilder, rendezvous_address};
-pub use offer::{Offer, OfferBuilder, Sent};
+pub use offer::{Offer, OfferBuilder};
 pub use payload::Payload;
 pub use progress::{Bottleneck, Progress, ProgressReader};
+pub use report::{Received, Sent};
 pub use service::{ConnectBuilder, Service};
 pub use wraith_crypto::{NodeId, SecretIdentity};
-pub use wraith_discovery::Capability;
 pub use wraith_discovery::{
-    Announcement, Code, CodeError, JoinError, Lan, MeetingPlace, NotMet, Place, PlaceError, Places,
-    Query, Ticket, TicketError,
+    Announcement, Capability, Code, CodeError, JoinError, Lan, MeetingPlace, NotMet, Place,
+    PlaceError, Places, Query, Ticket, TicketError,
 };
 pub use wraith_files::{Entry, RelPath};
 pub use wraith_transfer::{
@@ -40,6 +44,6 @@ pub use wraith_transfer::{
     ReceiveReport, Role, SendReport, TransferError,
 };
 pub use wraith_transport::{
-    Bytes, CloseReason, ConnectionStats, DatagramError, ReadError, ReadExactError, WriteError,
+    Addr, Bytes, CloseReason, Connection, ConnectionStats, DatagramError, QlogWriter, ReadError,
+    ReadExactError, RecvStream, SendStream, WriteError, congestion, qlog,
 };
-pub use wraith_transport::{Addr, Connection, RecvStream, SendStream};

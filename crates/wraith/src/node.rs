@@ -12,14 +12,11 @@ use wraith_discovery::contact::usual_port;
 use wraith_discovery::{Lan, MeetingPlace, Places, rendezvous};
 use wraith_transfer::ParallelConnections;
 use wraith_transfer::limits::PARALLEL_MAX;
+use wraith_transport::congestion::ControllerFactory;
+use wraith_transport::qlog::SinkFactory;
 use wraith_transport::{Addr, Algorithm, Config, Endpoint, EndpointConfig};
 
 use crate::error::{Cause, Error, ErrorKind, plain};
-use crate::fetch::{FetchBuilder, Source, Target};
-use crate::invite::InvitationBuilder;
-use crate::listen::ListenBuilder;
-use crate::offer::{OfferBuilder, Payload};
-use crate::service::{ConnectBuilder, Service};
 use crate::state::{ContactStore, Meeting, StateDir};
 
 /// Every address of this machine, IPv4 and IPv6, on a free port.
@@ -55,7 +52,8 @@ struct Inner {
     identity: SecretIdentity,
     state: StateDir,
     places: Places,
-    congestion: Congestion,
+    congestion: Arc<dyn ControllerFactory>,
+    qlog: Option<Arc<dyn SinkFactory>>,
     runtime: Handle,
 }
 
@@ -66,7 +64,8 @@ pub struct NodeBuilder {
     identity: Option<SecretIdentity>,
     state: Option<StateDir>,
     places: Places,
-    congestion: Congestion,
+    congestion: Option<Arc<dyn ControllerFactory>>,
+    qlog: Option<Arc<dyn SinkFactory>>,
     runtime: Option<Handle>,
 }
 
@@ -108,8 +107,23 @@ impl NodeBuilder {
     }
 
     /// How what this node sends adapts to the path.
-    pub fn congestion(mut self, congestion: Congestion) -> Self {
-        self.congestion = congestion;
+    pub fn congestion(self, congestion: Congestion) -> Self {
+        let algorithm = match congestion {
+            Congestion::Bbr => Algorithm::Bbr,
+            Congestion::Cubic => Algorithm::Cubic,
+        };
+        self.controller(algorithm.into())
+    }
+
+    /// The same with a controller of one's own.
+    pub fn controller(mut self, factory: Arc<dyn ControllerFactory>) -> Self {
+        self.congestion = Some(factory);
+        self
+    }
+
+    /// Writes down what happens to the packets of each connection, such as with a [`QlogWriter`](crate::QlogWriter).
+    pub fn qlog(mut self, sinks: Arc<dyn SinkFactory>) -> Self {
+        self.qlog = Some(sinks);
         self
     }
 
@@ -135,8 +149,9 @@ impl NodeBuilder {
             Some(identity) => identity,
             None => state.identity()?,
         };
-        let Self { places, congestion, .. } = self;
-        Ok(Node(Arc::new(Inner { identity, state, places, congestion, runtime })))
+        let Self { places, congestion, qlog, .. } = self;
+        let congestion = congestion.unwrap_or_else(|| Algorithm::Bbr.into());
+        Ok(Node(Arc::new(Inner { identity, state, places, congestion, qlog, runtime })))
     }
 }
 
@@ -164,39 +179,6 @@ impl Node {
     /// What it remembers.
     pub fn state(&self) -> &StateDir {
         &self.0.state
-    }
-
-    /// Offers files, folders or a stream: by code or ticket to whoever has it, or to a contact.
-    pub fn offer(&self, what: impl Into<Payload>) -> OfferBuilder {
-        OfferBuilder::new(self.clone(), what.into())
-    }
-
-    /// Fetches what a code or ticket offers.
-    pub fn fetch(&self, from: impl Into<Source>, into: impl Into<Target>) -> FetchBuilder {
-        FetchBuilder::new(self.clone(), from.into(), into.into())
-    }
-
-    /// Makes a code for a sender, who brings its ticket to it: for a receiver that starts first.
-    pub fn invite(&self) -> InvitationBuilder {
-        InvitationBuilder::new(self.clone())
-    }
-
-    /// Takes offers from contacts, or from everybody who knows the NodeId, without a code.
-    pub fn listen(&self, into: impl Into<std::path::PathBuf>) -> ListenBuilder {
-        ListenBuilder::new(self.clone(), into.into())
-    }
-
-    /// Takes raw connections from whoever has the ticket.
-    ///
-    /// # Errors
-    /// The system gives no socket or no randomness.
-    pub fn serve(&self) -> Result<Service, Error> {
-        Service::new(self)
-    }
-
-    /// Connects to a [`Service`] by its ticket.
-    pub fn connect(&self, to: wraith_discovery::Ticket) -> ConnectBuilder {
-        ConnectBuilder::new(self.clone(), to)
     }
 
     /// The secret key behind [`Self::id`]: it signs what this node confirms.
@@ -243,16 +225,17 @@ impl Node {
         let mut core = EndpointConfig::new(self.0.identity.clone());
         core.transport.idle_timeout = IDLE_TIMEOUT;
         core.transport.keep_alive = true;
-        let algorithm = match self.0.congestion {
-            Congestion::Bbr => Algorithm::Bbr,
-            Congestion::Cubic => Algorithm::Cubic,
-        };
-        core.transport.congestion = algorithm.into();
+        core.transport.congestion = Arc::clone(&self.0.congestion);
+        core.transport.qlog = self.0.qlog.clone();
         core
     }
 
     /// The further connections of a sender, which the receiver makes to `address`.
-    pub(crate) fn parallel_to_send(&self, wanted: Option<u8>, address: IpAddr) -> ParallelConnections {
+    pub(crate) fn parallel_to_send(
+        &self,
+        wanted: Option<u8>,
+        address: IpAddr,
+    ) -> ParallelConnections {
         let node = self.clone();
         let address = SocketAddr::new(address, 0);
         let parallel = ParallelConnections::new(further(wanted), move || {
@@ -264,7 +247,9 @@ impl Node {
     /// The further connections that a receiver makes.
     pub(crate) fn parallel_to_receive(&self, wanted: Option<u8>) -> ParallelConnections {
         let node = self.clone();
-        ParallelConnections::new(further(wanted), move || node.bind_dialling().map_err(std::io::Error::other))
+        ParallelConnections::new(further(wanted), move || {
+            node.bind_dialling().map_err(std::io::Error::other)
+        })
     }
 
     /// A contact was met at `remote`; if it listens, then there, at its usual port.

@@ -7,36 +7,33 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
-use wraith_crypto::NodeId;
 use wraith_discovery::contact::{Pair, usual_port};
 use wraith_discovery::{
     Code, CodeAnnouncement, CodeOptions, Place, PlaceError, Ticket, TicketSide, announce, join,
 };
 use wraith_transfer::{
-    ParallelConnections, Progress as Counters, Role, SendOptions, SendReport, close, send_dialler_hello,
+    ParallelConnections, Progress as Counters, Role, SendOptions, SendReport, close,
+    send_dialler_hello,
 };
-use wraith_transport::{Addr, Connection, Endpoint};
+use wraith_transport::{Connection, Endpoint};
 
 use crate::addresses::{reachable, ticket_seen_at};
+use crate::code_end::{CODE_LIFE, kind_of, no_code, no_place};
 use crate::engine::attempt::{self, Carry, watch};
 use crate::engine::dial::{Dialled, Dialler, NotFound};
 use crate::engine::rediscovery::Rediscovery;
-use crate::engine::retry::Patience;
 use crate::engine::serving::Serving;
 use crate::engine::session::{self, Answered, Carried};
 use crate::engine::task::{Shared, Task};
 use crate::error::{Cause, Error, ErrorKind};
 use crate::event::{Event, Events, FoundAt, Hub, Observer};
-use crate::invite::{CODE_LIFE, kind_of, no_code, no_place};
 use crate::node::{ANY_ADDRESS, Node, reachable_places};
-pub use crate::payload::Payload;
+use crate::payload::Payload;
 use crate::progress::ProgressReader;
+use crate::report::Sent;
+use crate::settings::{FIND, Patience, RECONNECT, SendSettings};
 use crate::state::{Contact, UnfinishedSend};
 
-/// How long a receiver or contact is looked for, unless something else is asked for.
-const FIND: Duration = Duration::from_secs(10);
-/// How long a lost receiver is waited for.
-const RECONNECT: Duration = Duration::from_secs(600);
 /// How long a code for any number of receivers is good.
 const ENDLESS_CODE_LIFE: Duration = Duration::from_secs(24 * 3600);
 
@@ -53,36 +50,13 @@ enum To {
     Contact(Box<Contact>),
 }
 
-/// How an offer is sent, as the user wants it; the same on every connection.
-#[derive(Clone, Debug)]
-pub(crate) struct Settings {
-    pub rate: Option<u64>,
-    pub connections: Option<u8>,
-    pub delta: bool,
-    /// `None`: any number, until it is stopped.
-    pub receivers: Option<u32>,
-    pub patience: Patience,
-}
-
-impl Settings {
-    /// The one builder of options for sending.
-    pub fn options(&self, payload: &Payload, secret: [u8; 16], parallel: &ParallelConnections) -> SendOptions {
-        let mut options = SendOptions::new(payload.paths.clone(), secret);
-        options.stream = payload.stream.clone();
-        options.rate.limit(self.rate);
-        options.parallel = parallel.clone();
-        options.delta = self.delta;
-        options
-    }
-}
-
 /// An offer that is being prepared.
 #[must_use = "nothing is offered before start()"]
 pub struct OfferBuilder {
     node: Node,
     payload: Payload,
     to: To,
-    settings: Settings,
+    settings: SendSettings,
     life: Option<Duration>,
     bind: Option<SocketAddr>,
     observer: Option<Arc<dyn Observer>>,
@@ -91,7 +65,7 @@ pub struct OfferBuilder {
 impl OfferBuilder {
     pub(crate) fn new(node: Node, payload: Payload) -> Self {
         let patience = Patience { first: None, reconnect: RECONNECT };
-        let settings = Settings {
+        let settings = SendSettings {
             rate: None,
             connections: None,
             delta: true,
@@ -233,8 +207,7 @@ impl OfferBuilder {
             ticket,
         };
         let places = reachable_places(node.places(), bound);
-        let mut rediscovery =
-            Rediscovery::new(node.identity().clone(), capability, places, bound);
+        let mut rediscovery = Rediscovery::new(node.identity().clone(), capability, places, bound);
         let parallel = node.parallel_to_send(settings.connections, bound.ip());
         let runtime = node.runtime().clone();
         let theirs = shared.clone();
@@ -243,7 +216,15 @@ impl OfferBuilder {
                 rediscovery.lost(receiver).await;
             }
             let (serving, news) = Serving::new(
-                node, payload, settings, unfinished, rediscovery, endpoint, parallel, code, theirs,
+                node,
+                payload,
+                settings,
+                unfinished,
+                rediscovery,
+                endpoint,
+                parallel,
+                code,
+                theirs,
             );
             serving.run(news).await
         };
@@ -318,7 +299,7 @@ async fn make_code(
     node: &Node,
     ticket: &Ticket,
     bound: SocketAddr,
-    settings: &Settings,
+    settings: &SendSettings,
     life: Option<Duration>,
 ) -> Result<CodeAnnouncement, Error> {
     let usual = if settings.receivers.is_some() { CODE_LIFE } else { ENDLESS_CODE_LIFE };
@@ -337,7 +318,7 @@ async fn give_ticket(
     node: &Node,
     code: &Code,
     ticket: &Ticket,
-    settings: &Settings,
+    settings: &SendSettings,
     shared: &Shared,
 ) -> Result<(), Error> {
     let deadline = Instant::now() + settings.patience.first.unwrap_or(FIND);
@@ -359,38 +340,6 @@ fn record_of(paths: &[PathBuf], contact: &Contact) -> Vec<PathBuf> {
     let to = format!("\0{}", contact.node_id).into_bytes();
     record.push(std::ffi::OsString::from_vec(to).into());
     record
-}
-
-/// What became of an offer.
-#[non_exhaustive]
-#[derive(Clone, Debug)]
-pub struct Sent {
-    /// Receivers that have confirmed everything they could be sent.
-    pub receivers: u32,
-    /// Those of them that lack files that could not be sent.
-    pub lacking: u32,
-    /// The last of them, and where it was.
-    pub last: Option<(NodeId, Addr)>,
-    /// The last one's report.
-    pub report: Option<Arc<SendReport>>,
-}
-
-impl Sent {
-    /// # Errors
-    /// [`ErrorKind::Partial`] if a receiver lacks files that could not be sent.
-    pub fn complete(&self) -> Result<(), Error> {
-        match (&self.report, self.lacking) {
-            (_, 0) => Ok(()),
-            (Some(report), 1) if self.receivers == 1 => report.outcome().map_err(Error::from),
-            (_, lacking) => {
-                let served = self.receivers;
-                let message =
-                    format!("{lacking} of {served} receivers lack files that could not be sent");
-                let cause = Cause::SomeLackFiles { lacking, served };
-                Err(Error::because(ErrorKind::Partial, message, cause))
-            }
-        }
-    }
 }
 
 #[derive(Debug)]
@@ -509,7 +458,7 @@ struct Sending {
     payload: Payload,
     secret: [u8; 16],
     parallel: ParallelConnections,
-    settings: Settings,
+    settings: SendSettings,
     shared: Shared,
 }
 
@@ -582,4 +531,3 @@ fn survey_in_background(options: &Arc<SendOptions>) {
     // Without a thread the receiver waits for the counts.
     drop(std::thread::Builder::new().name("wraith-survey".into()).spawn(walk));
 }
-

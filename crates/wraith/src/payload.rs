@@ -54,9 +54,8 @@ impl Payload {
         }
         let paths = self.paths.iter().map(|path| canonical(path));
         self.paths = paths.collect::<Result<_, _>>()?;
-        Walk::new(&self.paths).map_err(|error| {
-            Error::new(ErrorKind::InvalidInput, format!("cannot send {error}"))
-        })?;
+        Walk::new(&self.paths)
+            .map_err(|error| Error::new(ErrorKind::InvalidInput, format!("cannot send {error}")))?;
         Ok(self)
     }
 

@@ -44,7 +44,9 @@ pub fn run(args: &Args) -> Result<()> {
     }
     let baseline = Baseline::read()?;
     if let Some(difference) = conditions::difference(&baseline.conditions, &here) {
-        return skipped(&difference);
+        // Counts of another compiler or C library mean nothing here, and no setting of this machine would change that.
+        println!("not compared: {difference}; `cargo xtask guard --bless` takes the baseline anew");
+        return Ok(());
     }
     let wanted = |name: &str| args.filter.as_ref().is_none_or(|filter| name.contains(filter));
     let now = callgrind::count_all(&program, wanted)?;

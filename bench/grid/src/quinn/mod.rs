@@ -214,7 +214,7 @@ impl QuinnHost {
 
     fn respond(&mut self, transmit: &quinn_proto::Transmit) {
         let bytes = self.buffer[..transmit.size].to_vec();
-        self.responses.push(Datagram { from: self.address, to: transmit.destination, bytes });
+        self.responses.push(Datagram::new(self.address, transmit.destination, bytes));
     }
 }
 
@@ -268,7 +268,7 @@ impl Host for QuinnHost {
                 let segment = transmit.segment_size.unwrap_or(transmit.size);
                 for bytes in self.buffer[..transmit.size].chunks(segment) {
                     let (from, to) = (self.address, transmit.destination);
-                    out.push(Datagram { from, to, bytes: bytes.to_vec() });
+                    out.push(Datagram::new(from, to, bytes.to_vec()));
                 }
             }
             if !any {

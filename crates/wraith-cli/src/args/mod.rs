@@ -20,7 +20,6 @@ use wraith::state::{Address, Name};
 use wraith_discovery::{Code, Lan};
 use wraith_transfer::OnConflict as Conflict;
 
-
 pub use config::{ConfigAction, ConfigArgs};
 pub use contacts::{Accept, ContactAction, ContactArgs, ListenArgs};
 pub use doctor::DoctorArgs;
@@ -138,15 +137,18 @@ fn server(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// As many connections as a transfer can have: its first, and those that the engine adds.
-
 /// How many connections carry a transfer.
 #[derive(Args, Clone, Copy, Debug, Default)]
-pub struct LaneArgs {
+pub struct ConnectionArgs {
     /// Connections of one transfer, each with a core of its own on both sides; the side that allows fewer decides. With this
     /// option they are made at once, without it only on a fast path [default: one for every two cores, at most 4]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=i64::from(wraith::CONNECTIONS_MAX)))]
-    pub lanes: Option<u8>,
+    #[arg(
+        long,
+        alias = "lanes",
+        value_name = "N",
+        value_parser = clap::value_parser!(u8).range(1..=i64::from(wraith::CONNECTIONS_MAX))
+    )]
+    pub connections: Option<u8>,
 }
 
 #[derive(Args, Debug)]
@@ -218,7 +220,7 @@ pub struct SendArgs {
     pub rate: Option<RateLimit>,
 
     #[command(flatten)]
-    pub lanes: LaneArgs,
+    pub connections: ConnectionArgs,
 
     /// Congestion control: bbr also fills a line that loses packets by itself, cubic shares it as most of TCP does
     #[arg(long, value_enum, default_value_t)]
@@ -312,7 +314,7 @@ pub struct ReceiveArgs {
     pub rate: Option<RateLimit>,
 
     #[command(flatten)]
-    pub lanes: LaneArgs,
+    pub connections: ConnectionArgs,
 
     /// Keep trying for this many seconds when a connection that worked is lost
     #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value_t = 600)]

@@ -42,26 +42,23 @@ impl Answers {
             let _ = tcflush(&stdin, QueueSelector::IFlush);
             while matches!(timeout(TYPED_AHEAD, lines.recv()).await, Ok(Some(_))) {}
         }
-        let mut standing = Standing { reporter: &self.reporter, is_answered: false };
+        let mut standing = Standing { reporter: &self.reporter, is_typed: false };
         self.reporter.show_question(question);
         let answer = lines.recv().await;
-        standing.is_answered = true;
+        standing.is_typed = answer.is_some() && stdin.is_terminal();
         answer
     }
 }
 
-/// A question on the screen.
+/// A question on the screen, until it is answered or taken back.
 struct Standing<'a> {
     reporter: &'a Reporter,
-    is_answered: bool,
+    is_typed: bool,
 }
 
 impl Drop for Standing<'_> {
     fn drop(&mut self) {
-        if !self.is_answered {
-            self.reporter.say("");
-        }
-        self.reporter.question_over();
+        self.reporter.question_over(self.is_typed);
     }
 }
 

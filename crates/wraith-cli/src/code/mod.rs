@@ -5,7 +5,10 @@ mod typed;
 pub use typed::{Wanted, parse, wanted};
 
 use wraith::state::StateDir;
-use wraith::{Code, JoinError, Lan, Node, NodeBuilder, NotMet, Place, PlaceError, Places, Role, rendezvous_address};
+use wraith::{
+    Code, JoinError, Lan, Node, NodeBuilder, NotMet, Place, PlaceError, Places, Role,
+    rendezvous_address,
+};
 
 use crate::args::MeetingArgs;
 use crate::failure::{Exit, Failure};
@@ -19,10 +22,8 @@ pub fn node(args: &MeetingArgs, state: StateDir) -> NodeBuilder {
 /// The places that the arguments name.
 pub fn places(args: &MeetingArgs) -> Places {
     let server = args.rendezvous.as_deref().map(str::trim).filter(|server| !server.is_empty());
-    let mut places = Places::default();
-    places.lan = args.lan.clone();
-    places.rendezvous = server.map(rendezvous_address);
-    places
+    let rendezvous = server.map(rendezvous_address);
+    Places { lan: args.lan.clone(), rendezvous, ..Places::default() }
 }
 
 /// Why there is no place to wait at.

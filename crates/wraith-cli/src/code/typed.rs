@@ -31,7 +31,7 @@ pub fn wanted(args: &ReceiveArgs, reporter: &Reporter) -> Result<Wanted, Failure
             .hint("wraith send on the other machine prints it")
     };
     if !io::stdin().is_terminal() {
-        let text = reporter.ask("").filter(|line| !line.is_empty()).ok_or_else(nothing)?;
+        let text = reporter.read_line().filter(|line| !line.is_empty()).ok_or_else(nothing)?;
         return source(&text);
     }
     loop {

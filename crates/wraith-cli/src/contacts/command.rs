@@ -18,7 +18,8 @@ pub fn run(args: &ContactArgs, reporter: &Reporter) -> Result<(), Failure> {
             if home.identity()?.node_id() == *node_id {
                 return Err(Failure::new(Exit::Usage, "this is this machine's own NodeId"));
             }
-            let server = rendezvous.as_ref().map(|server| wraith::rendezvous_address(&server.to_string()));
+            let server =
+                rendezvous.as_ref().map(|server| wraith::rendezvous_address(&server.to_string()));
             let contact = store.change(|book| -> Result<_, Failure> {
                 book.add(name, *node_id).map_err(refused)?;
                 if !address.is_empty() {

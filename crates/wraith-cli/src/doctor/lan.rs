@@ -86,8 +86,12 @@ mod tests {
     #[test]
     fn multicast_that_is_not_heard_is_a_warning_with_a_way_round() {
         let heard = |interfaces, joined, ipv4| Ok(Heard { interfaces, joined, ipv4, ipv6: false });
-        for probed in [heard(0, 0, false), heard(2, 0, false), heard(2, 2, false), Err(PlaceError::Unusable("no".into()))]
-        {
+        for probed in [
+            heard(0, 0, false),
+            heard(2, 0, false),
+            heard(2, 2, false),
+            Err(PlaceError::Unusable("no".into())),
+        ] {
             let check = multicast(&probed);
             assert_eq!(check.status, Status::Warn);
             assert!(check.next.unwrap().contains("--rendezvous"));

@@ -27,7 +27,8 @@ use story::CallerStory;
 pub async fn run(args: &ListenArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
     let signals = Signals::for_transfer(reporter)?;
     let failed = |error: Error| hints::of(&error, Role::Receiver, "");
-    let node = code::node(&args.meeting, home::open()?).build().map_err(failed)?;
+    let qlog = args.qlog.begin()?;
+    let node = qlog.of(code::node(&args.meeting, home::open()?)).build().map_err(failed)?;
     let out = args.out.display();
     fs::create_dir_all(&args.out)
         .map_err(|error| Failure::disk(format!("cannot make the folder {out}"), &error))?;
@@ -143,6 +144,9 @@ impl Hall<'_> {
         let policy = self.args.on_conflict.policy();
         if self.args.accept != Accept::Ask {
             return Some(AcceptOptions::on_conflict(policy.unwrap_or_default()));
+        }
+        if let Some(options) = incoming.accepted_before() {
+            return Some(options);
         }
         let proposal = offer::proposal(incoming);
         let question = Question {

@@ -60,7 +60,8 @@ impl Question<'_> {
 
     /// Asks what to do about names that are taken, if any are.
     async fn resolve(&self, preview: &Preview) -> Option<Conflicts> {
-        let is_taken = |outcome| matches!(outcome, PreviewOutcome::Differs | PreviewOutcome::SameSize);
+        let is_taken =
+            |outcome| matches!(outcome, PreviewOutcome::Differs | PreviewOutcome::SameSize);
         let taken = || preview.entries.iter().filter(|previewed| is_taken(previewed.outcome));
         let mut conflicts = Conflicts::default();
         let count = taken().count();
@@ -68,7 +69,8 @@ impl Question<'_> {
             return Some(conflicts);
         }
         let names = if count == 1 { "1 name is".into() } else { format!("{count} names are") };
-        let same_size = taken().filter(|previewed| previewed.outcome == PreviewOutcome::SameSize).count();
+        let same_size =
+            taken().filter(|previewed| previewed.outcome == PreviewOutcome::SameSize).count();
         let by = match same_size {
             0 => "by something else".to_owned(),
             all if all == count => "by a file of the same size; if its content differs".to_owned(),

@@ -106,7 +106,9 @@ fn bytes_here(preview: &Preview) -> u64 {
     preview.entries.iter().fold(0, |sum, previewed| match previewed.outcome {
         PreviewOutcome::Continues(bytes) => sum + bytes,
         // It is compared before anything of it is fetched.
-        PreviewOutcome::Same | PreviewOutcome::SameSize => sum.saturating_add(previewed.entry.size()),
+        PreviewOutcome::Same | PreviewOutcome::SameSize => {
+            sum.saturating_add(previewed.entry.size())
+        }
         PreviewOutcome::New | PreviewOutcome::Differs => sum,
     })
 }
@@ -169,8 +171,8 @@ pub fn existing_ancestor(folder: &Path) -> Option<&Path> {
 
 #[cfg(test)]
 mod tests {
-    use wraith_files::{Entry, Mtime, RelPath};
     use wraith::Previewed;
+    use wraith_files::{Entry, Mtime, RelPath};
 
     use super::*;
 

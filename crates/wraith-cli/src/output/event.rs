@@ -199,7 +199,9 @@ pub enum Event<'a> {
         bytes_moved: u64,
         /// Bytes of the datagrams of the last connection, both ways.
         wire_bytes: u64,
-        /// Connections that carried it at once (`--lanes`).
+        /// Connections that carried it at once (`--connections`).
+        connections: u64,
+        /// The same, under its earlier name.
         lanes: u64,
         /// Files that were there already.
         already_here: u64,

@@ -5,8 +5,8 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use wraith::Progress;
 use crate::args::units::{Bytes, Clock, Files};
+use wraith::Progress;
 
 /// The bar in columns: as long as there is room for, within these.
 const BAR_MIN: usize = 8;
@@ -185,7 +185,6 @@ mod tests {
     use super::*;
     use wraith::{Bottleneck, PathKind};
 
-
     fn half() -> Progress {
         let mut progress = Progress::default();
         progress.bytes = 500_000_000;
@@ -194,7 +193,7 @@ mod tests {
         progress.files_total = 1;
         progress.current_file = "holiday/a long name of a film.mov".into();
         progress.path = Some(PathKind::Lan);
-        progress.bottleneck = Some(Bottleneck::Net);
+        progress.bottleneck = Some(Bottleneck::Disk);
         progress
     }
 

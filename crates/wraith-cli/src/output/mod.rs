@@ -176,27 +176,17 @@ impl Reporter {
         let _ = inner.err.flush();
     }
 
-    /// The question was answered, or need not be any more.
-    pub fn question_over(&self) {
-        let mut inner = self.lock();
-        (inner.asking, inner.in_line) = (false, false);
-    }
-
-    /// A question on the terminal; the answer is read from standard input. None at its end.
-    pub fn ask(&self, question: &str) -> Option<String> {
-        self.show_question(question);
-        let mut answer = String::new();
-        let read = io::stdin().read_line(&mut answer);
-        let is_answered = matches!(read, Ok(1..));
-        let is_typed = is_answered && io::stdin().is_terminal();
+    /// The question was answered, or need not be any more. `is_typed`: the terminal has shown the answer, with the end of the line.
+    pub fn question_over(&self, is_typed: bool) {
         let mut inner = self.lock();
         inner.asking = false;
-        // The terminal shows what is typed, with the end of the line.
         inner.in_line &= !is_typed;
-        match read {
-            Ok(0) | Err(_) => None,
-            Ok(_) => Some(answer.trim().to_owned()),
-        }
+    }
+
+    /// A line of standard input that is no terminal's. None at its end.
+    pub fn read_line(&self) -> Option<String> {
+        let mut line = String::new();
+        matches!(io::stdin().read_line(&mut line), Ok(1..)).then(|| line.trim().to_owned())
     }
 
     /// How the command failed, in every style.

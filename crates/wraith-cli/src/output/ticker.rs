@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::AbortHandle;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use wraith::ProgressReader;
 
 use super::{Reporter, Style};
@@ -26,7 +26,8 @@ impl Ticker {
         };
         let theirs = Arc::clone(&reporter);
         let task = tokio::spawn(async move {
-            let mut ticks = interval(pace);
+            // What ends within a tick shows no bar.
+            let mut ticks = interval_at(Instant::now() + pace, pace);
             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
             loop {
                 ticks.tick().await;

@@ -9,8 +9,8 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::Access;
 use wraith::{
-    AcceptOptions, Asking, Cause, Code, Conflicts, Error, Incoming, Node, Received,
-    Role, Source, Transfer,
+    AcceptOptions, Asking, Cause, Code, Conflicts, Error, Incoming, Node, Received, Role, Source,
+    Transfer,
 };
 
 use crate::args::ReceiveArgs;
@@ -36,7 +36,8 @@ pub async fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Fai
     }
     let signals = Signals::for_transfer(reporter)?;
     let state = home::open()?;
-    let node = code::node(&args.meeting, state).build();
+    let qlog = args.qlog.begin()?;
+    let node = qlog.of(code::node(&args.meeting, state)).build();
     let node = node.map_err(|error| hints::of(&error, Role::Receiver, ""))?;
     if !args.is_piped() {
         check_target(args)?;
@@ -64,8 +65,9 @@ pub async fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Fai
         Ok(None) => return Ok(()),
         Err(error) => {
             return Err(match signals.caught() {
-                Some(exit) => Failure::new(exit, "stopped")
-                    .hint(format!("to continue, run again: {again}")),
+                Some(exit) => {
+                    Failure::new(exit, "stopped").hint(format!("to continue, run again: {again}"))
+                }
                 None => failure(&error, node, code.as_ref(), &again),
             });
         }
@@ -151,7 +153,7 @@ impl Fetching<'_> {
         if let Some(rate) = &args.rate {
             builder = builder.rate(rate.bytes);
         }
-        if let Some(connections) = args.lanes.lanes {
+        if let Some(connections) = args.connections.connections {
             builder = builder.connections(connections);
         }
         builder
@@ -231,8 +233,9 @@ fn failure(error: &Error, node: &Node, code: Option<&Code>, again: &str) -> Fail
         (Some(Cause::NotMet(unmet)), Some(code)) => {
             code::not_met(unmet, code, node.places(), Role::Sender)
         }
-        (Some(Cause::Unreachable(_)), _) => failure
-            .hint("is wraith send still running, and can this machine reach it over UDP?"),
+        (Some(Cause::Unreachable(_)), _) => {
+            failure.hint("is wraith send still running, and can this machine reach it over UDP?")
+        }
         _ => failure,
     }
 }

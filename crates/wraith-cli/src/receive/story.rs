@@ -13,8 +13,7 @@ use wraith_transfer::limits::OFFER_TIMEOUT;
 
 use crate::args::ReceiveArgs;
 use crate::output::{Event, Reporter};
-use crate::report::{self, Story};
-use crate::send::found_at;
+use crate::report::{self, Story, found_at};
 
 /// Most offers come at once; a person begins to wonder after this.
 const FIRST_WORD: Duration = Duration::from_secs(5);

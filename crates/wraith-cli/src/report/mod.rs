@@ -16,7 +16,7 @@ use crate::args::units::{Bytes, Files};
 use crate::failure::Exit;
 use crate::output::{Event, Reporter};
 
-pub use names::{name_of, short_id, shown};
+pub use names::{found_at, name_of, short_id, shown};
 use skipped::LeftOut;
 use summary::Closing;
 
@@ -53,7 +53,7 @@ struct Totals<'a> {
     /// Bytes that had to move on the last connection.
     bytes_moved: u64,
     wire_bytes: u64,
-    lanes: u64,
+    connections: u64,
     already_here: u64,
     skipped: u64,
     failed: u64,
@@ -185,7 +185,7 @@ impl Story {
             bytes,
             bytes_moved: report.bytes_moved,
             wire_bytes: report.wire_bytes,
-            lanes: report.connections,
+            connections: report.connections,
             already_here: report.receipt.kept,
             skipped: 0,
             failed: report.failed,
@@ -201,7 +201,7 @@ impl Story {
             bytes,
             bytes_moved: report.bytes_moved,
             wire_bytes: report.wire_bytes,
-            lanes: report.connections,
+            connections: report.connections,
             already_here: report.already_here,
             skipped: report.skipped,
             failed: report.failed,
@@ -224,7 +224,8 @@ impl Story {
             bytes: totals.bytes,
             bytes_moved: totals.bytes_moved,
             wire_bytes: totals.wire_bytes,
-            lanes: totals.lanes,
+            connections: totals.connections,
+            lanes: totals.connections,
             already_here: totals.already_here,
             skipped: totals.skipped,
             failed: totals.failed,
@@ -262,12 +263,7 @@ impl Story {
 }
 
 /// Keeps the record of a finished transfer. That it cannot be kept is worth a word and no more.
-pub fn record(
-    recorder: &Recorder,
-    report: &ReceiveReport,
-    node: &Node,
-    reporter: &Reporter,
-) {
+pub fn record(recorder: &Recorder, report: &ReceiveReport, node: &Node, reporter: &Reporter) {
     let message = match recorder.finish(&report.receipt, report.sender, node.identity()) {
         Ok(rest) if rest.is_empty() => return,
         Ok(rest) => format!(

@@ -1,7 +1,7 @@
-//! What people call a peer: the name of a contact, or the beginning of the NodeId.
+//! What people call a peer: the name of a contact, or the beginning of the NodeId; and where it was found.
 
 use wraith::state::Name;
-use wraith::NodeId;
+use wraith::{FoundAt, NodeId};
 
 use crate::home;
 
@@ -25,4 +25,12 @@ pub fn shown(node_id: NodeId) -> String {
 /// The beginning of a NodeId, for the eye.
 pub fn short_id(node_id: &str) -> &str {
     node_id.get(..SHORT_ID_LETTERS).unwrap_or(node_id)
+}
+
+/// Where the other side was found, for scripts.
+pub fn found_at(at: &FoundAt) -> &str {
+    match at {
+        FoundAt::Address => "address",
+        FoundAt::Place(place) => place.name(),
+    }
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use wraith::{Cause, Congestion, Error, Node, Offer, Payload, Role, Sent};
 
-use crate::args::{self, SendArgs};
 use crate::args::continuing::command as again;
+use crate::args::{self, SendArgs};
 use crate::ask::Answers;
 use crate::code;
 use crate::contacts::{self, Keep, Other, after_transfer};
@@ -18,7 +18,6 @@ use crate::output::{Event, Reporter, Ticker};
 use crate::pipe;
 use crate::signals::Signals;
 use story::SendStory;
-pub use story::found_at;
 
 /// Offers the paths until the receivers have confirmed that they have everything.
 pub async fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
@@ -37,7 +36,8 @@ pub async fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failur
         args::Congestion::Bbr => Congestion::Bbr,
     };
     let state = home::open()?;
-    let node = code::node(&args.meeting, state).congestion(congestion).build();
+    let qlog = args.qlog.begin()?;
+    let node = qlog.of(code::node(&args.meeting, state)).congestion(congestion).build();
     let node = node.map_err(|error| hints::of(&error, Role::Sender, &again()))?;
     let story = Arc::new(SendStory::new(args, reporter));
     let builder = builder(&node, payload, args, &story)?;
@@ -59,8 +59,9 @@ pub async fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failur
         }
         (_, Ok(sent)) => sent,
         (Some(exit), Err(_)) => {
-            return Err(Failure::new(exit, "stopped")
-                .hint(format!("to continue, run again: {}", again())));
+            return Err(
+                Failure::new(exit, "stopped").hint(format!("to continue, run again: {}", again()))
+            );
         }
         (None, Err(error)) => return Err(failure(&error, &node, args)),
     };
@@ -112,7 +113,7 @@ fn builder(
     if let Some(rate) = &args.rate {
         builder = builder.rate(rate.bytes);
     }
-    if let Some(connections) = args.lanes.lanes {
+    if let Some(connections) = args.connections.connections {
         builder = builder.connections(connections);
     }
     Ok(builder)
@@ -223,14 +224,9 @@ fn failure(error: &Error, node: &Node, args: &SendArgs) -> Failure {
                 Err(failure) => failure,
             }
         }
-        Some(Cause::CodeBurned(place)) => {
-            let message = format!(
-                "somebody {place} tried the code with wrong words; it is burned, and nobody got anything"
-            );
-            Failure { message, ..failure }.hint(format!(
-                "if your partner mistyped it, run again and say the new code: {again}; if not, somebody is guessing"
-            ))
-        }
+        Some(Cause::CodeBurned(_)) => failure.hint(format!(
+            "if your partner mistyped it, run again and say the new code: {again}; if not, somebody is guessing"
+        )),
         Some(Cause::CodeExpired) => failure
             .hint(format!("for a new one run again: {again}; --expires SECONDS gives more time")),
         Some(Cause::NobodyCame) => {

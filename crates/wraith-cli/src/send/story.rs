@@ -10,7 +10,7 @@ use wraith_transfer::Event as TransferEvent;
 use crate::args::SendArgs;
 use crate::failure::hints;
 use crate::output::{Event, Reporter};
-use crate::report::Story;
+use crate::report::{Story, found_at};
 
 /// See the module.
 #[derive(Debug)]
@@ -130,14 +130,6 @@ impl Observer for SendStory {
             self.served.send_modify(|served| *served += 1);
         }
         self.of(receiver).tell(event);
-    }
-}
-
-/// For scripts.
-pub fn found_at(at: &FoundAt) -> &str {
-    match at {
-        FoundAt::Address => "address",
-        FoundAt::Place(place) => place.name(),
     }
 }
 

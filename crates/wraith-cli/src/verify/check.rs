@@ -12,7 +12,6 @@ use std::thread;
 use wraith::state::{Fault, Line, Lines, What};
 use wraith_files::{CHUNK_BYTES, Error, Existing, ExistingKind, RelPath, TargetDir, shown};
 
-
 use crate::output::{Event, Reporter};
 use crate::signals::Signals;
 

@@ -20,8 +20,8 @@ use crate::args::units::{Bytes, Files};
 use crate::failure::{Exit, Failure, plain};
 use crate::home;
 use crate::output::{Event, Reporter};
-use crate::signals::{Signals, blocking};
 use crate::report::{Unlisted, name_of, short_id};
+use crate::signals::{Signals, blocking};
 use check::{Checker, Found};
 
 /// Lists, or checks one transfer after the other; all of them, also after one that differs.
@@ -192,8 +192,7 @@ impl Verify<'_> {
             let hint = "if it was moved: wraith verify OLD --moved-to NEW, OLD being where it was or the id";
             Failure::new(Exit::Verification, error.to_string()).hint(hint)
         })?;
-        let checker =
-            Checker { target: &target, reporter: self.reporter, signals: self.signals };
+        let checker = Checker { target: &target, reporter: self.reporter, signals: self.signals };
         let found = checker.run(lines);
         if let Some(exit) = self.signals.caught() {
             return Err(Failure::new(exit, "stopped; not everything was compared"));

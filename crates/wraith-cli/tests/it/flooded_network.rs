@@ -138,8 +138,9 @@ fn a_flood_that_knows_the_number_keeps_nobody_apart() {
     let (sender, code) = waiting(&world);
     let number = code.split('-').next().unwrap().parse().unwrap();
     // Each begins an exchange of its own, and none ends one: a wrong proof would burn the code.
-    let hellos: Vec<_> =
-        (0..100).map(|n| Joiner::new(&Code::new(number, [n; 4]), TicketSide::Creator).hello()).collect();
+    let hellos: Vec<_> = (0..100)
+        .map(|n| Joiner::new(&Code::new(number, [n; 4]), TicketSide::Creator).hello())
+        .collect();
     let _flood = Flood::start(move |n| {
         let (salt, hello) = (*noise(n).first_chunk().unwrap(), hellos[n as usize % hellos.len()]);
         seal(number, salt, &hello, &[]).expect("it fits").to_vec()

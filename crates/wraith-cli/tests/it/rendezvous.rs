@@ -55,7 +55,8 @@ fn say(stream: &mut TcpStream, frame: &ServerFrame) {
 fn made_up_answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Vec<u8>> {
     let ClientFrame::Join { nameplate, message } = next_frame(stream, buffer)? else { return None };
     let code = Code::new(nameplate, [0xaa; 4]);
-    let mut creator = Creator::new(code, TicketSide::Creator, Instant::now() + Duration::from_secs(60));
+    let mut creator =
+        Creator::new(code, TicketSide::Creator, Instant::now() + Duration::from_secs(60));
     let Some(Message::Hello(hello)) = Message::decode(&message) else { panic!() };
     Some(Message::Answer(creator.hello(Instant::now(), &hello).unwrap()).encode())
 }

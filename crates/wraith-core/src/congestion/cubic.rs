@@ -15,6 +15,9 @@ use crate::measure::Rtt;
 
 /// RFC 9438 §4.6: what remains of the window after a reduction.
 const BETA: f64 = 0.7;
+/// RFC 8511 §3: what remains after a mark (ECN CE). Queues that mark keep short, so that a reduction as after a loss would
+/// leave the link idle.
+const BETA_ECN: f64 = 0.85;
 /// RFC 9438 §4.1: packets per second cubed.
 const C: f64 = 0.4;
 /// RFC 9438 §4.3: Reno-friendly increase that is fair at this BETA.
@@ -131,7 +134,7 @@ impl Cubic {
         }
     }
 
-    fn reduce(&mut self, refused_flight: f64) {
+    fn reduce(&mut self, refused_flight: f64, beta: f64) {
         let least = minimum_window(self.mtu) as f64;
         let overshot = self.in_slow_start();
         let state = &mut self.state;
@@ -145,11 +148,11 @@ impl Cubic {
         state.window_prior = state.window;
         // §4.7 fast convergence: a flow that lost below its last plateau leaves room for newer ones.
         state.window_max = if state.window < state.window_max {
-            state.window * (1.0 + BETA) / 2.0
+            state.window * (1.0 + beta) / 2.0
         } else {
             state.window
         };
-        state.window = (state.window * BETA).max(least);
+        state.window = (state.window * beta).max(least);
         state.slow_start_threshold = state.window;
         state.epoch = None;
     }
@@ -185,7 +188,7 @@ impl Controller for Cubic {
     fn on_lost(&mut self, lost: &Lost<'_>) {
         if lost.new_episode {
             self.before_episode = Some(self.state.clone());
-            self.reduce(lost.in_flight_at_send as f64);
+            self.reduce(lost.in_flight_at_send as f64, BETA);
         }
         if lost.persistent_congestion {
             self.before_episode = None;
@@ -199,7 +202,9 @@ impl Controller for Cubic {
         // A mark is no guess: nothing to take back, whatever was lost beside it.
         self.before_episode = None;
         if marked.new_episode {
-            self.reduce(self.state.window);
+            // Slow start doubled since the marked packet left, so there a mark counts as a loss.
+            let beta = if self.in_slow_start() { BETA } else { BETA_ECN };
+            self.reduce(self.state.window, beta);
         }
     }
 
@@ -361,6 +366,19 @@ mod tests {
             RateSample { app_limited: true, in_flight_at_send: before / 2, ..bursty.rate };
         cubic.on_acked(&bursty);
         assert!(cubic.window() > before);
+    }
+
+    #[test]
+    fn a_mark_takes_half_as_much_as_a_loss_and_once_in_an_episode() {
+        let (mut cubic, now) = reduced_from(1000);
+        cubic.on_congestion_experienced(&Marked::new(now + RTT));
+        assert_eq!(cubic.window(), 595_000);
+        cubic.on_congestion_experienced(&Marked { new_episode: false, ..Marked::new(now + RTT) });
+        assert_eq!(cubic.window(), 595_000);
+        let mut starting = Cubic::new(MTU);
+        let before = starting.window();
+        starting.on_congestion_experienced(&Marked::new(now));
+        assert!(!starting.in_slow_start() && starting.window() < before);
     }
 
     #[test]

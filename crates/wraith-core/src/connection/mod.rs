@@ -27,6 +27,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
+use tracing::{Span, info, info_span};
 use wraith_crypto::identity::NodeId;
 use wraith_noise::{Opener, Sealer};
 
@@ -141,6 +142,8 @@ pub struct Connection {
     pace_at: Option<Time>,
     events: VecDeque<Event>,
     qlog: Option<Box<Recorder>>,
+    /// What is traced of this connection belongs to it. It names neither keys nor NodeIds.
+    span: Span,
     stats: ConnectionStats,
     rng: ChaCha20Rng,
 }
@@ -197,6 +200,7 @@ impl Connection {
             pace_at: None,
             events: VecDeque::new(),
             qlog,
+            span: info_span!("connection", ?role, %remote),
             stats: ConnectionStats::default(),
             rng,
             config,
@@ -312,6 +316,8 @@ impl Connection {
             congestion_window: self.recovery.window(),
             bytes_in_flight: self.recovery.bytes_in_flight(),
             mtu: self.path.mtud.current(),
+            ecn_capable: self.recovery.is_ecn_capable(),
+            ecn_ce: self.recovery.ecn_ce(),
             ..self.stats
         }
     }
@@ -344,6 +350,11 @@ impl Connection {
         if let Some(qlog) = &mut self.qlog {
             qlog.closed(now, &why);
         }
+        // The peer's words are its own business, and untrusted.
+        let (how, code) = qlog::CloseKind::of(&why);
+        let lost = self.recovery.packets_lost();
+        let ConnectionStats { packets_sent, packets_received, .. } = self.stats;
+        info!(parent: &self.span, ?how, code, packets_sent, packets_received, lost, "closed");
         while let Some(event) = self.streams.poll_event() {
             self.events.push_back(event.into());
         }
@@ -366,6 +377,7 @@ impl Connection {
     fn announce_start(&mut self, now: Time) {
         self.events.push_back(Event::Connected);
         let remote = self.path.remote;
+        info!(parent: &self.span, rtt = ?self.recovery.rtt().smoothed(), "connected");
         if let Some(qlog) = &mut self.qlog {
             qlog.record(now, &qlog::Event::ConnectionStarted { remote });
             qlog.update(now, &self.recovery);

@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use rand_core::Rng;
+use tracing::debug;
 
 use super::{Connection, State};
-use crate::event::Event;
+use crate::event::{Ecn, Event};
 use crate::frame::{Frame, Frames, SentFrame, SentFrames};
 use crate::path::Candidate;
 use crate::qlog;
@@ -31,6 +32,7 @@ impl Connection {
         now: Time,
         from: PathAddr,
         cid: [u8; 8],
+        ecn: Option<Ecn>,
         datagram: &mut [u8],
     ) -> bool {
         let Some(sealed) = self.sealed.as_mut() else { return false };
@@ -65,6 +67,7 @@ impl Connection {
         match self.handle_payload(now, from, payload) {
             Ok(ack_eliciting) => {
                 self.acks.on_received(now, opened.pn, ack_eliciting);
+                self.acks.on_codepoint(ecn);
                 self.restart_idle_timer(now);
                 if from != self.path.remote && newest && matches!(self.state, State::Established) {
                     self.on_new_address(now, from, datagram.len());
@@ -81,6 +84,7 @@ impl Connection {
             let mut challenge = [0; 8];
             self.rng.fill_bytes(&mut challenge);
             self.candidate = Some(Candidate::new(now, from, challenge));
+            debug!(parent: &self.span, %from, "the peer is heard from another address");
         }
         if let Some(candidate) = &mut self.candidate {
             candidate.on_received(bytes);
@@ -125,6 +129,7 @@ impl Connection {
                 self.settle(now, &mut settled);
                 self.settled = settled;
                 result?;
+                self.recovery.on_ecn(now, ack.ecn);
                 self.update_ack_frequency();
             }
             Frame::Stream { id, offset, fin, data } => {
@@ -175,6 +180,7 @@ impl Connection {
             return;
         }
         self.observed = Some(address);
+        debug!(parent: &self.span, %address, "the peer sees us here");
         // A peer that changes its mind in every packet must not fill our memory.
         if self.events.len() < EVENTS_MAX {
             self.events.push_back(Event::ObservedAddress(address));
@@ -192,6 +198,7 @@ impl Connection {
         // What was in flight on the old path is likely lost: the probe asks about it at once.
         self.probes = self.probes.max(1);
         self.observed_due = true;
+        debug!(parent: &self.span, remote = %candidate.remote, "the peer has moved");
         if let Some(qlog) = &mut self.qlog {
             qlog.record(now, &qlog::Event::PathChanged { remote: candidate.remote });
             qlog.update(now, &self.recovery);
@@ -207,6 +214,7 @@ impl Connection {
         for packet in settled.acked.drain(..) {
             if packet.mtu_probe {
                 if let Some(mtu) = self.path.mtud.on_probe_acked(packet.size as u16) {
+                    debug!(parent: &self.span, mtu, "the path carries larger datagrams");
                     self.recovery.set_mtu(mtu);
                 }
             } else {
@@ -223,6 +231,7 @@ impl Connection {
             if packet.mtu_probe {
                 self.path.mtud.on_probe_lost();
             } else if let Some(mtu) = self.path.mtud.on_packet_lost(packet.pn, packet.size) {
+                debug!(parent: &self.span, mtu, "the path carries large datagrams no more");
                 self.recovery.set_mtu(mtu);
             }
             for frame in &packet.frames {

@@ -1,5 +1,7 @@
 //! What time does to a connection: idle end, keep-alive, loss and probe timers, key phases, candidates, repeats.
 
+use tracing::debug;
+
 use super::{Connection, State};
 use crate::path::Candidate;
 use crate::recovery::TimeoutOutcome;
@@ -73,6 +75,7 @@ impl Connection {
             sealed.forget_at = None;
         }
         if self.candidate.as_ref().is_some_and(|c| c.is_given_up(now)) {
+            debug!(parent: &self.span, "the other address does not answer");
             self.candidate = None;
         }
         if self.pace_at.is_some_and(|at| at <= now) {

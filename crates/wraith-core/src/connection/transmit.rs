@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use super::{Connection, State};
-use crate::event::Transmit;
+use crate::event::{Ecn, Transmit};
 use crate::frame::{FrameWriter, SentFrame, SentFrames, Written};
 use crate::mtud::MTU_MIN;
 use crate::path::CHALLENGE_LEN_MIN;
@@ -29,14 +29,19 @@ const PHASE_MAX: Duration = Duration::from_secs(120);
 const KEY_PACKETS_MAX: u64 = wraith_noise::KEY_PACKETS_MAX - (1 << 16);
 /// Size of a packet with PATH_CHALLENGE, so that the new path is known to carry it.
 const CHALLENGE_LEN: usize = 1200;
+/// A probe for a larger MTU waits until the path is believed to carry so many of its size in a second. Pacing makes data wait
+/// for what a probe weighs: on a path that is believed to be slower, a search would hold data back for minutes.
+const PROBES_PER_SECOND_MIN: u64 = 10;
 /// Most packets we ask the peer to take before it acknowledges.
 const ACK_PACKETS_MAX: u64 = 64;
 
-/// Whether a packet may carry data, and is to be acknowledged at once if it does.
+/// Whether a packet may carry data, is to be acknowledged at once if it does, and is marked.
 #[derive(Clone, Copy)]
 struct Data {
     allowed: bool,
     prompt: bool,
+    /// The packet leaves marked ECT(0).
+    ect0: bool,
 }
 
 impl Connection {
@@ -134,7 +139,7 @@ impl Connection {
         out.padding(room);
         sent.push(SentFrame::PathResponse);
         let payload = out.finish();
-        let len = self.send_packet(now, payload, buf, sent, true, false);
+        let len = self.send_packet(now, payload, buf, plain(sent));
         Some(Self::single(to, len))
     }
 
@@ -158,7 +163,7 @@ impl Connection {
         out.padding(room);
         let payload = out.finish();
         let sent = SentFrames::from_slice(&[SentFrame::PathChallenge(challenge)]);
-        let len = self.send_packet(now, payload, buf, sent, true, false);
+        let len = self.send_packet(now, payload, buf, plain(sent));
         Some(Self::single(to, len))
     }
 
@@ -167,7 +172,9 @@ impl Connection {
         if self.confirming.is_some() || self.recovery.bytes_in_flight() == 0 {
             return None;
         }
-        let size = usize::from(self.path.mtud.poll_probe(now)?).min(buf.len());
+        let affordable = self.recovery.pacing_rate() / PROBES_PER_SECOND_MIN;
+        let probe = self.path.mtud.poll_probe_within(now, affordable)?;
+        let size = usize::from(probe).min(buf.len());
         let mut out = FrameWriter::new(&mut buf[HEADER..size - TAG]);
         out.ping();
         out.immediate_ack();
@@ -175,7 +182,8 @@ impl Connection {
         out.padding(room);
         let payload = out.finish();
         let sent = SentFrames::from_slice(&[SentFrame::Ping]);
-        let len = self.send_packet(now, payload, buf, sent, true, true);
+        let len =
+            self.send_packet(now, payload, buf, SentPacket { mtu_probe: true, ..plain(sent) });
         Some(Self::single(self.path.remote, len))
     }
 
@@ -186,11 +194,12 @@ impl Connection {
         let small = self.probes > 0 && self.recovery.pto_count() >= 2;
         let mtu = if small { usize::from(MTU_MIN) } else { self.path.mtu() };
         let mut budget = self.data_budget(now, mtu);
+        let ect0 = self.recovery.marks_ecn(now);
         let (mut len, mut segment, mut count) = (0, 0, 0);
         while count < SEGMENTS_MAX && len + mtu <= buf.len() {
             // The last of a flight that measures the round trip is not to wait for others to be acknowledged with.
             let prompt = budget <= mtu as u64 && self.recovery.wants_prompt_acks();
-            let data = Data { allowed: budget > 0, prompt };
+            let data = Data { allowed: budget > 0, prompt, ect0 };
             let Some(size) = self.build_packet(now, &mut buf[len..len + mtu], data) else {
                 break;
             };
@@ -212,7 +221,8 @@ impl Connection {
         {
             qlog.update(now, &self.recovery);
         }
-        (len > 0).then_some(Transmit { to: self.path.remote, ecn: None, len, segment })
+        let ecn = ect0.then_some(Ecn::Ect0);
+        (len > 0).then_some(Transmit { to: self.path.remote, ecn, len, segment })
     }
 
     /// Bytes of ack-eliciting packets that may go now.
@@ -280,7 +290,8 @@ impl Connection {
         let payload = out.finish();
         self.probes = self.probes.saturating_sub(1);
         let eliciting = !ack_only || refresh || sent.iter().any(|f| matches!(f, SentFrame::Ping));
-        Some(self.send_packet(now, payload, space, sent, eliciting, false))
+        let packet = SentPacket { ack_eliciting: eliciting, ect0: data.ect0, ..plain(sent) };
+        Some(self.send_packet(now, payload, space, packet))
     }
 
     /// Tells the peer where we see it, if that is an address of the Internet. Cold: once, and after the peer has moved.
@@ -310,25 +321,23 @@ impl Connection {
         }
     }
 
-    /// Seals a packet and hands it to recovery.
+    /// Seals a packet and hands it to recovery; `packet` lacks its size only.
     fn send_packet(
         &mut self,
         now: Time,
         payload: Written,
         buf: &mut [u8],
-        frames: SentFrames,
-        ack_eliciting: bool,
-        mtu_probe: bool,
+        mut packet: SentPacket<SentFrames>,
     ) -> usize {
         let pn = self.next_pn;
         let len = self.seal_packet(payload, buf);
-        if ack_eliciting && self.recovery.bytes_in_flight() == 0 {
+        packet.size = len as u32;
+        if packet.ack_eliciting && self.recovery.bytes_in_flight() == 0 {
             self.restart_idle_timer(now);
         }
         if let Some(qlog) = &mut self.qlog {
-            qlog.sent(now, pn, len, &frames);
+            qlog.sent(now, pn, len, &packet.frames);
         }
-        let packet = SentPacket { size: len as u32, ack_eliciting, mtu_probe, frames };
         self.recovery.on_sent(now, pn, packet);
         len
     }
@@ -382,6 +391,11 @@ impl Connection {
     }
 }
 
+/// An ack-eliciting packet with `frames`, neither a probe nor marked, of a size yet unknown.
+fn plain(frames: SentFrames) -> SentPacket<SentFrames> {
+    SentPacket { size: 0, ack_eliciting: true, mtu_probe: false, ect0: false, frames }
+}
+
 fn write_ack(
     acks: &crate::acks::Acks,
     now: Time,
@@ -390,7 +404,7 @@ fn write_ack(
 ) -> bool {
     let Some(largest) = acks.largest() else { return false };
     let Some((delay, ranges)) = acks.report(now) else { return false };
-    if !out.ack(delay.as_micros() as u64, ranges, None) {
+    if !out.ack(delay.as_micros() as u64, ranges, acks.ecn_counts()) {
         return false;
     }
     sent.push(SentFrame::Ack { largest });

@@ -141,10 +141,10 @@ impl Endpoint {
         &mut self,
         now: Time,
         from: impl Into<PathAddr>,
-        _ecn: Option<Ecn>,
+        ecn: Option<Ecn>,
         datagram: &mut [u8],
     ) {
-        if !self.route(now, from.into(), datagram) {
+        if !self.route(now, from.into(), ecn, datagram) {
             self.datagrams_dropped += 1;
         }
     }
@@ -250,13 +250,13 @@ impl Endpoint {
         self.config.admitted = admitted;
     }
 
-    fn route(&mut self, now: Time, from: PathAddr, datagram: &mut [u8]) -> bool {
+    fn route(&mut self, now: Time, from: PathAddr, ecn: Option<Ecn>, datagram: &mut [u8]) -> bool {
         let Some(cid) = self.cid_mask.unmask(datagram) else { return false };
         if let Some(handle) = self.find(from, &cid)
             && let Some(connection) = self.connections.get_mut(handle)
             && connection.own_cid() == cid
         {
-            if !connection.handle_packet(now, from, cid, datagram) {
+            if !connection.handle_packet(now, from, cid, ecn, datagram) {
                 return false;
             }
             self.last = Some((from, handle));

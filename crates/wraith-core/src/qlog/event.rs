@@ -124,17 +124,24 @@ pub enum CloseKind {
 }
 
 impl Event {
-    /// The end of a connection for `reason`; the peer's words stay out of it.
+    /// The end of a connection for `reason`.
     pub(super) fn closed(reason: &CloseReason) -> Self {
-        let (how, code) = match reason {
-            CloseReason::Local => (CloseKind::Local, None),
-            CloseReason::Peer { code, .. } => (CloseKind::Peer, Some(*code)),
-            CloseReason::IdleTimeout => (CloseKind::IdleTimeout, None),
-            CloseReason::HandshakeTimeout => (CloseKind::HandshakeTimeout, None),
-            CloseReason::Violation(violation) => (CloseKind::Violation, Some(violation.code)),
-            CloseReason::KeyLimit => (CloseKind::KeyLimit, None),
-        };
+        let (how, code) = CloseKind::of(reason);
         Self::ConnectionClosed { how, code }
+    }
+}
+
+impl CloseKind {
+    /// What `reason` is, and its code; the peer's words stay out of it.
+    pub(crate) fn of(reason: &CloseReason) -> (Self, Option<u64>) {
+        match reason {
+            CloseReason::Local => (Self::Local, None),
+            CloseReason::Peer { code, .. } => (Self::Peer, Some(*code)),
+            CloseReason::IdleTimeout => (Self::IdleTimeout, None),
+            CloseReason::HandshakeTimeout => (Self::HandshakeTimeout, None),
+            CloseReason::Violation(violation) => (Self::Violation, Some(violation.code)),
+            CloseReason::KeyLimit => (Self::KeyLimit, None),
+        }
     }
 }
 

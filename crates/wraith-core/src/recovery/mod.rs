@@ -1,33 +1,39 @@
 //! Loss detection and the sending budget of one connection (RFC 9002; SPEC §7).
 //!
 //! [`Recovery`] keeps every packet from its sending until it is acknowledged or lost, and hands its frames back then,
-//! exactly once. What the packets say about the path goes to [`path`], which owns congestion control and pacing.
-//! Loss is decided by time alone ([`reordering`]); late ACKs of packets declared lost are noticed and undone.
+//! exactly once. What the packets say about the path goes to `path`, which owns congestion control and pacing.
+//! Loss is decided by time alone (`reordering`); late ACKs of packets declared lost are noticed and undone.
 //!
 //! Invariants: bytes in flight are the sum of the sizes of outstanding ack-eliciting packets of the current path; the
 //! timer a driver is given lies in the future once it was served; nothing here reads a clock.
 
+mod config;
+mod ecn;
 mod pacer;
 mod packet;
 mod path;
+mod persistent_congestion;
 mod reordering;
 mod sent_packets;
 #[cfg(test)]
 pub(crate) mod tests;
 
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 use std::time::Duration;
 
-use crate::congestion::{Controller, ControllerFactory, Start};
+use crate::congestion::Controller;
+use crate::frame::EcnCounts;
 use crate::measure::Snapshot;
 use crate::{Time, Violation};
+use ecn::{AckedMarks, PeerCounts};
 use packet::Outstanding;
 use path::{AckSum, LossSum, Path};
+use persistent_congestion::LostRun;
 use reordering::{LatePacket, LatePackets};
 use sent_packets::{NeverSent, SentPackets};
 
 pub use crate::measure::{RateSample, Rtt};
+pub use config::RecoveryConfig;
 pub use packet::{SentPacket, Settled, SettledPacket};
 
 /// RFC 9002 §6.1.2: timers finer than this fire on the scheduler's jitter.
@@ -38,33 +44,6 @@ const PTO_INTERVAL_MAX: Duration = Duration::from_secs(1);
 /// Most packet numbers between the oldest outstanding packet and the newest: 380 MB of 1452-byte packets. Bounds
 /// the memory a peer can hold that never acknowledges; beyond it the oldest packets are declared lost.
 const OUTSTANDING_MAX: usize = 1 << 18;
-
-/// What recovery needs to know at the start.
-#[derive(Clone, Debug)]
-pub struct RecoveryConfig {
-    /// Congestion control: makes a controller for each path.
-    pub congestion: Arc<dyn ControllerFactory>,
-    /// Round trip to assume before the first sample: the handshake's if it was measured.
-    pub initial_rtt: Duration,
-    /// Longest the peer says it delays an ACK.
-    pub max_ack_delay: Duration,
-    /// UDP payload bytes of a full datagram.
-    pub mtu: u16,
-    /// Seed of the random numbers that spread bandwidth probes.
-    pub seed: u64,
-}
-
-impl RecoveryConfig {
-    fn path(&self, now: Time, generation: u32, mtu: u16) -> Path {
-        let start = Start {
-            now,
-            mtu,
-            seed: self.seed.wrapping_add(u64::from(generation)),
-            initial_rtt: self.initial_rtt,
-        };
-        Path::new(generation, &*self.congestion, &start)
-    }
-}
 
 /// How much may be sent now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,7 +90,9 @@ pub struct Recovery<F> {
     pto_count: u32,
     /// When the estimates that timers derive from last changed.
     last_change: Time,
-    ce_total: u64,
+    peer_counts: PeerCounts,
+    /// Of the ACK in progress.
+    acked_marks: AckedMarks,
     packets_lost: u64,
     spurious_losses: u64,
     probe_timeouts: u64,
@@ -133,7 +114,8 @@ impl<F> Recovery<F> {
             pto_from: now,
             pto_count: 0,
             last_change: now,
-            ce_total: 0,
+            peer_counts: PeerCounts::default(),
+            acked_marks: AckedMarks::default(),
             packets_lost: 0,
             spurious_losses: 0,
             probe_timeouts: 0,
@@ -148,6 +130,10 @@ impl<F> Recovery<F> {
             snapshot = self.path.on_sent(now, packet.size);
             self.eliciting += 1;
             self.pto_from = now;
+        }
+        if packet.ect0 {
+            self.path.ecn.on_sent(now, packet.ack_eliciting);
+            self.peer_counts.on_sent();
         }
         let generation = self.path.generation;
         self.sent.push(pn, Outstanding { sent_at: now, generation, snapshot, packet });
@@ -164,17 +150,20 @@ impl<F> Recovery<F> {
         out: &mut Settled<F>,
     ) -> Result<(), Violation> {
         out.clear();
+        self.acked_marks = AckedMarks::default();
         if largest >= self.sent.next() {
             return Err(Violation::protocol("ACK of a packet that was never sent"));
         }
         let prior_in_flight = self.path.in_flight;
         self.take_ranges(now, ranges, out);
-        let ack = self.settle_acked(now, largest, out)?;
+        let mut ack = self.settle_acked(now, largest, out)?;
         if out.acked.is_empty() && out.spurious == 0 {
             return Ok(());
         }
         self.pto_count = 0;
         self.last_change = now;
+        ack.marks.is_newest = self.largest_acked < Some(largest);
+        self.acked_marks = ack.marks;
         self.largest_acked = self.largest_acked.max(Some(largest));
         let rtt = ack.rtt_sent_at.map(|sent_at| now.since(sent_at));
         if let Some(sample) = rtt {
@@ -223,8 +212,10 @@ impl<F> Recovery<F> {
         for range in ranges.iter().rev() {
             let settled = sent.acknowledge(range.clone(), |pn, outstanding| {
                 let current = outstanding.generation == path.generation;
-                let SentPacket { size, ack_eliciting, .. } = outstanding.packet;
+                let SentPacket { size, ack_eliciting, ect0, .. } = outstanding.packet;
                 let sent_at = outstanding.sent_at;
+                ack.marks.all += u64::from(ect0);
+                ack.marks.here += u64::from(ect0 && current);
                 if ack_eliciting {
                     *eliciting -= 1;
                     any_eliciting = true;
@@ -283,12 +274,15 @@ impl<F> Recovery<F> {
 
     /// Accounts for one lost packet. True if it says something about congestion on the current path.
     fn take_lost(&mut self, now: Time, pn: u64, lost: &Outstanding<F>, sum: &mut LossSum) -> bool {
-        let SentPacket { size, ack_eliciting, mtu_probe, .. } = lost.packet;
+        let SentPacket { size, ack_eliciting, mtu_probe, ect0, .. } = lost.packet;
         self.eliciting -= u64::from(ack_eliciting);
         if !ack_eliciting || lost.generation != self.path.generation {
             return false;
         }
         self.path.in_flight -= u64::from(size);
+        if ect0 {
+            self.path.ecn.on_lost();
+        }
         if mtu_probe {
             return false;
         }
@@ -387,13 +381,30 @@ impl<F> Recovery<F> {
         self.path.control.measuring_round_trip
     }
 
-    /// The peer's count of packets that arrived marked CE. Call after [`on_ack`](Self::on_ack) for the same frame.
-    pub fn on_ecn_ce(&mut self, now: Time, ce_total: u64) {
-        if ce_total > self.ce_total {
-            let packets = ce_total - self.ce_total;
-            self.ce_total = ce_total;
-            self.path.on_congestion_experienced(now, packets, self.largest_acked_sent_at);
+    /// Packets that are built now are to be marked ECT(0), and [`SentPacket::ect0`] with them. Asked once for all datagrams
+    /// that leave in one send.
+    pub fn marks_ecn(&mut self, now: Time) -> bool {
+        let pto = self.pto();
+        self.path.ecn.marks(now, pto)
+    }
+
+    /// What the ACK frame says of marks, if anything. Call after [`on_ack`](Self::on_ack) for every frame.
+    pub fn on_ecn(&mut self, now: Time, counts: Option<EcnCounts>) {
+        let acked = std::mem::take(&mut self.acked_marks);
+        let marks = self.peer_counts.on_ack(&mut self.path.ecn, acked, counts);
+        if marks > 0 {
+            self.path.on_congestion_experienced(now, marks, self.largest_acked_sent_at);
         }
+    }
+
+    /// The current path carries ECN marks, so packets are marked ECT(0).
+    pub fn is_ecn_capable(&self) -> bool {
+        self.path.ecn.is_capable()
+    }
+
+    /// Packets that arrived marked CE, as the peer says.
+    pub fn ecn_ce(&self) -> u64 {
+        self.peer_counts.ce()
     }
 
     /// Full datagrams now have `mtu` bytes of UDP payload.
@@ -491,30 +502,7 @@ impl<F> Recovery<F> {
 #[derive(Default)]
 struct AckSettled {
     sum: AckSum,
+    marks: AckedMarks,
     /// When the largest acknowledged packet was sent, if that gives an RTT sample.
     rtt_sent_at: Option<Time>,
-}
-
-/// Packets lost in a row, without one in between that arrived.
-#[derive(Default)]
-struct LostRun {
-    last_pn: Option<u64>,
-    started_at: Option<Time>,
-    longest: Duration,
-}
-
-impl LostRun {
-    /// The next lost packet; `sent_at` if it counts for persistent congestion.
-    fn extend(&mut self, pn: u64, sent_at: Option<Time>, first_sample_at: Option<Time>) {
-        if self.last_pn.is_none_or(|last| last + 1 != pn) {
-            self.started_at = None;
-        }
-        self.last_pn = Some(pn);
-        let (Some(sent_at), Some(sampled_at)) = (sent_at, first_sample_at) else { return };
-        // RFC 9002 §7.6.2: both ends were sent after the first sample.
-        if sent_at > sampled_at {
-            let start = *self.started_at.get_or_insert(sent_at);
-            self.longest = self.longest.max(sent_at.since(start));
-        }
-    }
 }

@@ -15,6 +15,8 @@ pub struct SentPacket<F> {
     pub ack_eliciting: bool,
     /// Probes a larger datagram size: its loss is no sign of congestion.
     pub mtu_probe: bool,
+    /// Leaves marked ECT(0); see [`Recovery::marks_ecn`](super::Recovery::marks_ecn).
+    pub ect0: bool,
     /// What to do when it is acknowledged or lost.
     pub frames: F,
 }

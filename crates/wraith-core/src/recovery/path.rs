@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use super::ecn::PathEcn;
 use super::pacer::Pacer;
 use super::reordering::Reordering;
 use super::{Budget, GRANULARITY};
@@ -51,6 +52,7 @@ pub(super) struct Path {
     window_limited_until: u64,
     /// When there was budget last, the application had nothing to send.
     app_limited: bool,
+    pub(super) ecn: PathEcn,
     /// Packets we asked the peer to take before it acknowledges, and the longest it should wait.
     pub(super) ack_request: (u64, Duration),
 }
@@ -105,6 +107,7 @@ impl Path {
             lost: Vec::new(),
             window_limited_until: 0,
             app_limited: false,
+            ecn: PathEcn::new(),
             ack_request: (0, Duration::ZERO),
         };
         path.refresh(now);

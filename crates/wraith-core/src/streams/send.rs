@@ -300,6 +300,7 @@ impl SendHalf {
     }
 
     /// Says whether the application should be told something.
+    #[inline]
     pub(super) fn on_acked(&mut self, offset: u64, len: u32, fin: bool) -> Option<Progress> {
         if matches!(self.state, State::Reset { .. }) || self.is_over() {
             return None;

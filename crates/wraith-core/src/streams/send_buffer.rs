@@ -71,6 +71,7 @@ impl SendBuffer {
 
     /// The `len` bytes from `offset` on without copying them, if that is worth it and they lie in one segment. They must
     /// be held.
+    #[inline]
     pub(super) fn slice(&mut self, offset: u64, len: usize) -> Option<Bytes> {
         if len < SLICE_BYTES_MIN {
             return None;

@@ -45,6 +45,7 @@ impl SendQueue {
     }
 
     /// Puts stream `id`, whose flag is `flag`, into the queue or takes it out.
+    #[inline]
     pub(super) fn set(&mut self, id: StreamId, flag: &mut Queued, queued: bool) {
         if queued == flag.queued {
             return;

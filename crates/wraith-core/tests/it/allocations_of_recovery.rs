@@ -41,6 +41,7 @@ impl Transfer {
                             size: u32::from(MTU),
                             ack_eliciting: true,
                             mtu_probe: false,
+                            ect0: false,
                             frames: [self.next; 8],
                         };
                         self.recovery.on_sent(self.now, self.next, packet);

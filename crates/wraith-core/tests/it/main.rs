@@ -11,4 +11,5 @@ mod handshake;
 mod own_controller;
 mod pair;
 mod qlog;
+mod traces;
 mod transfer;

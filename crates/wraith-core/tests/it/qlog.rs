@@ -9,9 +9,12 @@ use wraith_core::{Role, Time, TransportConfig};
 
 use crate::pair::{Pair, transfer};
 
+/// The side that wrote a log, and its text.
+type TextLog = (Role, Vec<u8>);
+
 /// The logs of all connections, as text, in the order in which they began.
 #[derive(Clone, Debug, Default)]
-struct Logs(Arc<Mutex<Vec<(Role, Vec<u8>)>>>);
+struct Logs(Arc<Mutex<Vec<TextLog>>>);
 
 #[derive(Debug)]
 struct Log {

@@ -17,6 +17,7 @@ mod corrupt;
 mod delay;
 mod drop_nth;
 mod duplicate;
+mod ecn_mangle;
 mod jitter;
 mod loss;
 mod mtu;
@@ -31,7 +32,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::fmt;
 use std::net::SocketAddr;
 
-use wraith_core::Time;
+use wraith_core::{Ecn, Time};
 
 pub use self::aggregate::Aggregate;
 pub use self::blackhole::Blackhole;
@@ -40,6 +41,7 @@ pub use self::corrupt::Corrupt;
 pub use self::delay::Delay;
 pub use self::drop_nth::DropNth;
 pub use self::duplicate::Duplicate;
+pub use self::ecn_mangle::EcnMangle;
 pub use self::jitter::Jitter;
 pub use self::loss::Loss;
 pub use self::mtu::Mtu;
@@ -57,8 +59,17 @@ pub struct Datagram {
     pub from: SocketAddr,
     /// Destination address.
     pub to: SocketAddr,
+    /// The ECN codepoint of its IP header.
+    pub ecn: Option<Ecn>,
     /// The payload.
     pub bytes: Vec<u8>,
+}
+
+impl Datagram {
+    /// A datagram that is not marked.
+    pub fn new(from: SocketAddr, to: SocketAddr, bytes: Vec<u8>) -> Self {
+        Self { from, to, ecn: None, bytes }
+    }
 }
 
 /// Datagrams that leave a hop, each with its time.
@@ -262,7 +273,7 @@ pub(crate) mod tests {
     pub(crate) fn datagram(number: u32, len: usize) -> Datagram {
         let mut bytes = vec![0; len.max(4)];
         bytes[..4].copy_from_slice(&number.to_be_bytes());
-        Datagram { from: INSIDE, to: OUTSIDE, bytes }
+        Datagram::new(INSIDE, OUTSIDE, bytes)
     }
 
     pub(crate) fn number(datagram: &Datagram) -> u32 {

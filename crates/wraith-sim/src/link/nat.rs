@@ -104,7 +104,7 @@ mod tests {
     use crate::hops;
 
     fn answer(to: SocketAddr) -> Datagram {
-        Datagram { from: OUTSIDE, to, bytes: vec![1] }
+        Datagram::new(OUTSIDE, to, vec![1])
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use wraith_core::Time;
+use wraith_core::{Ecn, Time};
 
 use super::{Datagram, Departures, Hop, QueueMeter};
 use crate::Rng;
@@ -29,6 +29,8 @@ pub struct Rate {
     queue_bytes: u64,
     header_bytes: u64,
     free_at_picos: u128,
+    /// Wait beyond which a datagram is marked.
+    marks_from_picos: u128,
     meter: Option<QueueMeter>,
 }
 
@@ -50,6 +52,7 @@ impl Rate {
             queue_bytes: queue.max(QUEUE_BYTES_MIN),
             header_bytes: HEADER_BYTES,
             free_at_picos: 0,
+            marks_from_picos: u128::MAX,
             meter: None,
         }
     }
@@ -74,6 +77,13 @@ impl Rate {
     #[must_use]
     pub fn queue(mut self, bytes: u64) -> Self {
         self.queue_bytes = bytes;
+        self
+    }
+    /// Marks what waits longer than `threshold` as CE where it came as ECT, as a queue with active management does. It still
+    /// drops what does not fit.
+    #[must_use]
+    pub fn marking(mut self, threshold: Duration) -> Self {
+        self.marks_from_picos = threshold.as_nanos() * PICOS_PER_NANO;
         self
     }
     /// Counts `bytes` beyond the payload for each datagram: 0 when whole IP packets pass.
@@ -132,7 +142,7 @@ impl Hop for Rate {
         self.steps.first().and_then(|step| u64::try_from(step.bits_per_second).ok())
     }
 
-    fn pass(&mut self, now: Time, datagram: Datagram, _: &mut Rng, out: &mut Departures) {
+    fn pass(&mut self, now: Time, mut datagram: Datagram, _: &mut Rng, out: &mut Departures) {
         let now_picos = u128::from(now.as_nanos()) * PICOS_PER_NANO;
         while self.steps[self.current].until_picos <= now_picos {
             self.current += 1;
@@ -149,6 +159,9 @@ impl Hop for Rate {
         if let Some(meter) = &self.meter {
             meter.waited(nanos(begins - now_picos));
         }
+        if begins - now_picos > self.marks_from_picos && datagram.ecn.is_some() {
+            datagram.ecn = Some(Ecn::Ce);
+        }
         self.free_at_picos = self.sent_at(begins, bits);
         let leaves = Time::from_nanos(nanos(self.free_at_picos));
         out.push((leaves, datagram));
@@ -161,7 +174,8 @@ fn nanos(picos: u128) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{micros, number, run};
+    use super::super::Path;
+    use super::super::tests::{datagram, micros, number, run};
     use super::*;
     use crate::hops;
 
@@ -181,6 +195,17 @@ mod tests {
         let out = run(hops![Rate::mbit(8).queue(3500)], 10, 972, Duration::ZERO);
         let numbers: Vec<_> = out.iter().map(|(_, d)| number(d)).collect();
         assert_eq!(numbers, [0, 1, 2]);
+    }
+
+    #[test]
+    fn what_waits_longer_than_the_threshold_is_marked_if_it_is_capable() {
+        let mut path = Path::new(7, hops![Rate::mbit(8).marking(Duration::from_micros(1500))]);
+        for (i, ecn) in [Some(Ecn::Ect0), Some(Ecn::Ect0), Some(Ecn::Ect0), None].iter().enumerate()
+        {
+            path.push(Time::ZERO, Datagram { ecn: *ecn, ..datagram(i as u32, 972) });
+        }
+        let out: Vec<_> = std::iter::from_fn(|| path.pop(micros(4000))).map(|d| d.ecn).collect();
+        assert_eq!(out, [Some(Ecn::Ect0), Some(Ecn::Ect0), Some(Ecn::Ce), None]);
     }
 
     #[test]

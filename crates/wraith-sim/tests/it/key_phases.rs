@@ -13,7 +13,7 @@ fn keys_change_every_hundred_packets_without_a_hitch() {
         .both(hops![Rate::mbit(50).queue(64 * 1024), Delay::ms(2)])
         .upload(5_000_000)
         .within(Duration::from_secs(2))
-        .goodput_at_least(0.85)
+        .goodput_at_least(0.91)
         .run();
     for outcome in outcomes {
         assert!(outcome.initiator_stats.key_phases > 20, "{outcome:#?}");

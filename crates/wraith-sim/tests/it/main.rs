@@ -6,6 +6,7 @@ mod blackhole;
 mod closing;
 mod corruption;
 mod determinism;
+mod ecn;
 mod handshake_losses;
 mod key_phases;
 mod loss_reordering_duplication;

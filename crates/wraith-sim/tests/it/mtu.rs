@@ -11,7 +11,7 @@ fn discovery_finds_the_ethernet_payload_and_loses_no_data() {
         .both(hops![Rate::mbit(100), Delay::ms(5)])
         .upload(5_000_000)
         .within(Duration::from_secs(2))
-        .goodput_at_least(0.8)
+        .goodput_at_least(0.85)
         .run();
     for outcome in outcomes {
         assert_eq!(outcome.initiator_stats.packets_lost, 0, "{outcome:#?}");
@@ -29,7 +29,7 @@ fn a_path_that_shrinks_is_noticed_and_the_transfer_goes_on() {
         ])
         .upload(4_000_000)
         .within(Duration::from_secs(4))
-        .goodput_at_least(0.75)
+        .goodput_at_least(0.83)
         .run();
     for outcome in outcomes {
         assert!(

@@ -26,7 +26,7 @@ fn an_upload_survives_rebindings() {
         .nat_rebinding(&REBINDINGS)
         .upload(4_000_000)
         .within(Duration::from_secs(8))
-        .goodput_at_least(0.8)
+        .goodput_at_least(0.87)
         .run();
     outcomes.iter().for_each(every_address_was_followed_and_told);
 }
@@ -38,7 +38,7 @@ fn a_download_survives_rebindings_because_its_acknowledgements_or_probes_show_th
         .nat_rebinding(&REBINDINGS)
         .download(4_000_000)
         .within(Duration::from_secs(15))
-        .goodput_at_least(0.7)
+        .goodput_at_least(0.74)
         .run();
     outcomes.iter().for_each(every_address_was_followed_and_told);
 }

@@ -20,8 +20,8 @@ fn a_satellite_link_is_filled() {
 fn a_lossy_satellite_link_still_delivers() {
     Scenario::new()
         .both(hops![Rate::mbit(50), Delay::ms(300), Loss::percent(1.0)])
-        .upload(50_000_000)
+        .upload(100_000_000)
         .within(Duration::from_secs(60))
-        .goodput_at_least(0.6)
+        .goodput_at_least(0.76)
         .run();
 }

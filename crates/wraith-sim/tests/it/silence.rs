@@ -31,6 +31,6 @@ fn garbage_during_a_transfer_gets_no_answer_and_changes_nothing() {
         .garbage(5_000)
         .upload(4_000_000)
         .within(Duration::from_secs(4))
-        .goodput_at_least(0.85)
+        .goodput_at_least(0.89)
         .run();
 }

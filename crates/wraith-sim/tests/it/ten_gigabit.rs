@@ -12,7 +12,7 @@ fn ten_gigabits_over_two_tenths_of_a_millisecond_are_filled() {
         .upload(200_000_000)
         .within(Duration::from_secs(1))
         .seeds(0..1)
-        .goodput_at_least(0.85)
+        .goodput_at_least(0.93)
         .run();
 }
 
@@ -25,6 +25,6 @@ fn timers_a_millisecond_late_and_batched_receiving_cost_little() {
         .upload(200_000_000)
         .within(Duration::from_secs(2))
         .seeds(0..1)
-        .goodput_at_least(0.85)
+        .goodput_at_least(0.93)
         .run();
 }

@@ -138,10 +138,9 @@ fn propose(
     let (sender, remote) = (connection.peer(), connection.remote());
     let proposal = Proposal { offer, sender, remote, preview: seen.as_ref(), connection };
     let decision = (options.decide)(&proposal);
-    if matches!(decision, Decision::Accept | Decision::AcceptWith(_))
-        && let Some(reason) = connection.close_reason()
-    {
-        // Nobody is there any more: nothing is made for them.
+    session.outcome()?;
+    if let Some(reason) = connection.close_reason() {
+        // Nobody is there any more to hear the answer, and nothing is made for them.
         return Err(session.lost(&reason));
     }
     match decision {

@@ -2,6 +2,7 @@
 //! that was not complete. The receiver is this test program again, as a process of its own.
 
 use std::fs;
+use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -18,8 +19,8 @@ fn child() {
     let to = std::env::var_os("WRAITH_TEST_TARGET").unwrap();
     let endpoint = endpoint(receiver_identity(), false).unwrap();
     let peer = sender_identity().node_id();
-    let addresses = [address.parse().unwrap()];
-    let connect = endpoint.connect(&addresses, peer);
+    let address: SocketAddr = address.parse().unwrap();
+    let connect = endpoint.connect([address], peer);
     let connection = block_on_timeout(connect, LIMIT).unwrap().unwrap();
     let report = receive(connection, receive_options(to.as_ref())).unwrap();
     endpoint.close();

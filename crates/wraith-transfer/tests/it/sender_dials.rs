@@ -35,10 +35,10 @@ fn a_sender_that_dialled_knocks_and_is_fetched_from() {
     let send = SendOptions::new(roots(&folders.from()), SECRET);
     let received = std::thread::scope(|scope| {
         let sending = scope.spawn(|| {
-            assert!(send_dialler_hello(&sender, &SECRET));
+            assert!(block_on(send_dialler_hello(&sender, &SECRET)));
             serve(sender, &send)
         });
-        assert_eq!(receive_dialler_hello(&receiver), Some(SECRET));
+        assert_eq!(block_on(receive_dialler_hello(&receiver)), Some(SECRET));
         let received = receive(receiver, receive_options(&folders.to())).unwrap();
         sending.join().unwrap().unwrap();
         received
@@ -58,6 +58,6 @@ fn what_is_no_knock_is_none() {
             stream.finish().unwrap();
             stream.acked().await.unwrap();
         });
-        assert_eq!(receive_dialler_hello(&receiver), None, "{bytes:?}");
+        assert_eq!(block_on(receive_dialler_hello(&receiver)), None, "{bytes:?}");
     }
 }

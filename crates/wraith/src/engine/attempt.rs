@@ -8,11 +8,12 @@ use wraith_transfer::{Role, TransferError};
 use wraith_transport::{Addr, Connection};
 
 use super::dial::{Dialled, Dialler, NotFound};
-use super::retry::{Patience, RETRY_PAUSE, Window, may_come_back};
+use super::retry::{RETRY_PAUSE, Window, may_come_back};
 use super::session::Carried;
 use super::task::Shared;
 use crate::Error;
 use crate::event::{Event, FoundAt};
+use crate::settings::Patience;
 
 /// One transfer, over as many connections as it takes.
 pub(crate) trait Carry: Send {
@@ -23,6 +24,11 @@ pub(crate) trait Carry: Send {
 
     /// What a peer means that was reached and never said a word. `None`: it is about to end, try again.
     fn silent(&self, at: &Dialled) -> Option<Error>;
+
+    /// Waits until there is no point in finding the peer again, whatever came of it; usually for ever.
+    fn given_up(&self) -> impl Future<Output = Error> + Send {
+        std::future::pending()
+    }
 
     /// Nobody was found in time.
     fn not_found(&self, why: NotFound) -> Error;
@@ -58,6 +64,7 @@ pub(crate) async fn run<C: Carry>(
     loop {
         let found = tokio::select! {
             found = dialler.dial(window.deadline) => found,
+            error = carry.given_up(), if lost.is_some() => return Err(error),
             () = token.cancelled() => return Err(Error::cancelled(C::OWN)),
         };
         let dialled = match (found, lost.take()) {

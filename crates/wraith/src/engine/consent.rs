@@ -1,17 +1,15 @@
 //! The answer to an offer: given beforehand, or by whoever is asked, once for all connections of a transfer.
 //!
 //! Invariants: nothing is written before there is a yes; an answer holds on every later connection, so nobody is asked twice;
-//! a question ends with the connection it came by, and the transfer then says how that ended; whoever drops a question unanswered
-//! has said "later".
+//! a question outlives the connection it came by, and whoever drops it unanswered has said "later".
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use tokio::sync::{mpsc, watch};
-use tokio_util::sync::CancellationToken;
 use wraith_crypto::NodeId;
-use wraith_transfer::{Decision, Offer, Preview, Proposal, Role, TransferError, close};
-use wraith_transport::{Addr, CloseReason, Connection, block_on};
+use wraith_transfer::{Decision, Offer, Preview, Proposal};
+use wraith_transport::{Addr, block_on};
 
 /// An offer that somebody is to decide on. Owned: the transfer's thread waits elsewhere.
 #[derive(Debug)]
@@ -39,25 +37,20 @@ pub(crate) struct Consent {
     decision: watch::Sender<Option<Decision>>,
     ask: Option<mpsc::UnboundedSender<Asked>>,
     asked: Arc<AtomicBool>,
-    /// Why the question came to its end without an answer.
-    unanswered: Arc<OnceLock<TransferError>>,
 }
 
 impl Consent {
     /// Decided already.
     pub fn given(decision: Decision) -> Self {
-        Self::new(Some(decision), None)
+        Self { decision: watch::Sender::new(Some(decision)), ask: None, asked: Arc::default() }
     }
 
     /// To be asked for; the question comes out of the receiver.
     pub fn open() -> (Self, mpsc::UnboundedReceiver<Asked>) {
         let (ask, asked) = mpsc::unbounded_channel();
-        (Self::new(None, Some(ask)), asked)
-    }
-
-    fn new(decision: Option<Decision>, ask: Option<mpsc::UnboundedSender<Asked>>) -> Self {
-        let (asked, unanswered) = (Arc::default(), Arc::default());
-        Self { decision: watch::Sender::new(decision), ask, asked, unanswered }
+        let consent =
+            Self { decision: watch::Sender::new(None), ask: Some(ask), asked: Arc::default() };
+        (consent, asked)
     }
 
     pub fn is_open(&self) -> bool {
@@ -86,14 +79,9 @@ impl Consent {
         });
     }
 
-    /// On the transfer's thread: the decision, asked for if need be. A connection that ends, or a cancelled transfer, ends the
-    /// wait; what is said then is of no use to anybody.
-    pub fn wait(
-        &self,
-        proposal: &Proposal<'_>,
-        connection: &Connection,
-        token: &CancellationToken,
-    ) -> Decision {
+    /// On the transfer's thread: the decision, asked for if need be. The end of the connection ends the wait, and a transfer that
+    /// is cancelled closes it first; what is said then is of no use to anybody.
+    pub fn wait(&self, proposal: &Proposal<'_>) -> Decision {
         if let Some(decision) = self.decision.borrow().clone() {
             return decision;
         }
@@ -109,36 +97,8 @@ impl Consent {
                 decided = decided.wait_for(Option::is_some) => {
                     decided.ok().and_then(|decision| decision.clone()).unwrap_or(Decision::Later)
                 }
-                reason = connection.closed() => self.ended_by(lost(&reason)),
-                () = token.cancelled() => {
-                    self.ended_by(TransferError::Cancelled { role: Role::Receiver })
-                }
+                _ = proposal.connection.closed() => Decision::Later,
             }
         })
-    }
-
-    /// How a transfer failed: one whose question ended without an answer was not put off by anybody.
-    pub fn why(&self, error: TransferError) -> TransferError {
-        match (error, self.unanswered.get()) {
-            (TransferError::Later, Some(why)) => why.clone(),
-            (error, _) => error,
-        }
-    }
-
-    fn ended_by(&self, why: TransferError) -> Decision {
-        // The first connection on which it was asked says why.
-        let _ = self.unanswered.set(why);
-        Decision::Later
-    }
-}
-
-/// What it means for a question that its connection ended.
-fn lost(reason: &CloseReason) -> TransferError {
-    match reason {
-        CloseReason::Peer { code: close::CANCELLED, .. } => {
-            TransferError::Cancelled { role: Role::Sender }
-        }
-        CloseReason::Peer { .. } => TransferError::NetworkLost { why: "the sender closed it".into() },
-        other => TransferError::NetworkLost { why: other.to_string() },
     }
 }

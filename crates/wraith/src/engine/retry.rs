@@ -5,17 +5,10 @@ use std::time::Duration;
 use tokio::time::Instant;
 use wraith_transfer::{Role, TransferError};
 
+use crate::settings::Patience;
+
 /// Between two attempts to reach somebody who cannot be reached at all (no route, no interface), or who went away.
 pub(crate) const RETRY_PAUSE: Duration = Duration::from_millis(500);
-
-/// How long the other side is looked or waited for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Patience {
-    /// Before the first connection; `None`: for as long as it takes.
-    pub first: Option<Duration>,
-    /// After one that worked was lost.
-    pub reconnect: Duration,
-}
 
 /// True if the peer of `own` may come back: the network went, or its user stopped it and may start it again.
 pub(crate) fn may_come_back(error: &TransferError, own: Role) -> bool {

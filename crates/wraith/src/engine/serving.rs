@@ -12,19 +12,21 @@ use tokio::time::{Instant, sleep_until};
 use wraith_crypto::NodeId;
 use wraith_discovery::{CodeAnnouncement, CodeEvent};
 use wraith_transfer::{
-    Event as TransferEvent, ParallelConnections, Role, SendOptions, SendReport, TransferError, close, serve,
+    Event as TransferEvent, ParallelConnections, Role, SendOptions, SendReport, TransferError,
+    close, serve,
 };
 use wraith_transport::{CloseReason, Connection, Endpoint};
 
 use super::rediscovery::Rediscovery;
 use super::retry::may_come_back;
 use super::task::Shared;
+use crate::code_end::{burned, expired};
 use crate::error::{Cause, Error, ErrorKind};
 use crate::event::Event;
-use crate::invite::{burned, expired};
 use crate::node::Node;
-use crate::offer::{Sent, Settings};
 use crate::payload::Payload;
+use crate::report::Sent;
+use crate::settings::SendSettings;
 use crate::state::UnfinishedSend;
 
 /// Connections served at once, nearly all of them strangers without the secret: enough that a few cannot keep the
@@ -66,7 +68,7 @@ enum Standing {
 pub(crate) struct Serving {
     node: Node,
     payload: Payload,
-    settings: Settings,
+    settings: SendSettings,
     secret: [u8; 16],
     /// Until the end.
     unfinished: Option<UnfinishedSend>,
@@ -94,7 +96,7 @@ impl Serving {
     pub fn new(
         node: Node,
         payload: Payload,
-        settings: Settings,
+        settings: SendSettings,
         unfinished: UnfinishedSend,
         rediscovery: Rediscovery,
         endpoint: Endpoint,
@@ -203,6 +205,15 @@ impl Serving {
         self.sessions.iter().filter(|session| session.standing == Standing::Receiver)
     }
 
+    /// For the end of the sentence about a code that ended.
+    fn who_has_it(&self, nobody: &str) -> String {
+        match self.sent.receivers {
+            0 => nobody.to_owned(),
+            1 => " (1 receiver had everything)".to_owned(),
+            n => format!(" ({n} receivers had everything)"),
+        }
+    }
+
     /// Something happened to the code. Some if with it everything ends.
     fn code_event(&mut self, event: CodeEvent) -> Option<Error> {
         let hub = &self.shared.hub;
@@ -221,11 +232,11 @@ impl Serving {
             }
             CodeEvent::WrongGuess(place) => {
                 hub.tell(Event::CodeBurned(place.clone()));
-                burned(place)
+                burned(place, &self.who_has_it(", and nobody got anything"))
             }
             CodeEvent::Expired => {
                 hub.tell(Event::CodeExpired);
-                expired()
+                expired(&self.who_has_it(""))
             }
             _ => return None,
         };

@@ -21,8 +21,10 @@ use crate::engine::consent::{Asked, Consent};
 use crate::engine::session::Carried;
 use crate::engine::task::Shared;
 use crate::error::Error;
-use crate::fetch::{FetchJob, Received, Settings, Target};
+use crate::fetch::{FetchJob, Target};
 use crate::node::Node;
+use crate::report::Received;
+use crate::settings::FetchSettings;
 
 /// Offers that were answered, so that one that comes back after a lost connection is not asked about again.
 const ANSWERED_MAX: usize = 256;
@@ -68,7 +70,10 @@ impl Hall {
     /// Whether the names of one more offer may be looked at, until what this returns is dropped.
     fn take_preview(&self) -> Option<PreviewSlot> {
         let room = |n: usize| (n < PREVIEWS_MAX).then_some(n + 1);
-        self.previews.try_update(Relaxed, Relaxed, room).is_ok().then(|| PreviewSlot(Arc::clone(&self.previews)))
+        self.previews
+            .try_update(Relaxed, Relaxed, room)
+            .is_ok()
+            .then(|| PreviewSlot(Arc::clone(&self.previews)))
     }
 }
 
@@ -144,8 +149,11 @@ impl Caller {
         let (consent, mut questions) = Consent::open();
         // The first questions are with all names. Those take memory, so whoever comes meanwhile is asked about without.
         let mut slot = self.hall.preview.then(|| self.hall.take_preview()).flatten();
-        let settings =
-            Settings { rate: self.hall.rate, preview: slot.is_some(), ..Settings::default() };
+        let settings = FetchSettings {
+            rate: self.hall.rate,
+            preview: slot.is_some(),
+            ..FetchSettings::default()
+        };
         let job = FetchJob {
             secret,
             target: Target::folder(self.hall.folder.clone()),
@@ -208,14 +216,17 @@ impl Caller {
         self.hall.callers.has_turn(self.id);
         let peer = self.connection.peer();
         let is_contact = self.hall.is_contact(peer);
-        if let Some(decision @ Decision::Refuse(_)) =
-            self.hall.answered.find(peer, &secret, is_contact)
-        {
-            consent.decide(decision);
-            return;
-        }
+        let accepted_before = match self.hall.answered.find(peer, &secret, is_contact) {
+            Some(Decision::AcceptWith(conflicts)) => Some(conflicts),
+            Some(refused) => {
+                consent.decide(refused);
+                return;
+            }
+            None => None,
+        };
         let (consent, gone) = (consent.clone(), self.gone.clone());
-        drop(ask.send(Question { id: self.id, asked, consent, gone }));
+        // If nobody listens any more, the caller is told by the end of the listener.
+        let _ = ask.send(Question { id: self.id, asked, consent, gone, accepted_before });
     }
 
     fn ended(
@@ -236,7 +247,7 @@ impl Caller {
                 Ok(Received { sender: report.sender, report, bytes, remote })
             }
             Err(error) => {
-                let error = Error::from(consent.why(error));
+                let error = Error::from(error);
                 if self.hall.callers.is_over_limit(self.id) {
                     let why = "sent away because others wait; it may come back and go on";
                     return Err(Error::new(error.kind(), why));
@@ -270,7 +281,8 @@ mod tests {
     fn a_stranger_who_was_refused_is_not_asked_about_again_and_a_contact_is() {
         let answered = Answered::default();
         let [a, b] = [1, 2].map(|n| SecretIdentity::from_seed([n; 32]).node_id());
-        let (yes, no) = (Decision::AcceptWith(Conflicts::default()), Decision::Refuse(String::new()));
+        let (yes, no) =
+            (Decision::AcceptWith(Conflicts::default()), Decision::Refuse(String::new()));
         answered.remember(a, [1; 16], no.clone());
         answered.remember(b, [1; 16], yes.clone());
         assert_eq!(answered.find(a, &[2; 16], false), Some(no));

@@ -23,7 +23,7 @@ use std::time::Duration;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use wraith_discovery::contact::{ContactEvent, ContactListener, listen, usual_port};
 use wraith_discovery::{Place, PlaceError};
-use wraith_transfer::Role;
+use wraith_transfer::{Conflicts, Role};
 use wraith_transport::{Connection, Endpoint};
 
 use crate::addresses::dialable;
@@ -31,8 +31,9 @@ use crate::engine::consent::{Asked, Consent};
 use crate::engine::task::{Shared, Task};
 use crate::error::Error;
 use crate::event::{Event, Events, Hub, Observer};
-use crate::fetch::{Incoming, Received, Transfer};
+use crate::fetch::{Incoming, Transfer};
 use crate::node::{ANY_ADDRESS, Node, reachable_places};
+use crate::report::Received;
 use allowlist::Allowlist;
 use caller::{Caller, Hall};
 use callers::Admitted;
@@ -151,9 +152,7 @@ fn bind_usual(
     let usual = SocketAddr::new(ANY_ADDRESS.ip(), usual_port(node.id()));
     match node.bind_listening(usual, allowlist.admitted()) {
         Ok(endpoint) => Ok((endpoint, None)),
-        Err(error) => {
-            Ok((node.bind_listening(ANY_ADDRESS, allowlist.admitted())?, Some(error)))
-        }
+        Err(error) => Ok((node.bind_listening(ANY_ADDRESS, allowlist.admitted())?, Some(error))),
     }
 }
 
@@ -228,6 +227,7 @@ struct Question {
     asked: Asked,
     consent: Consent,
     gone: CancellationToken,
+    accepted_before: Option<Conflicts>,
 }
 
 /// The listener's task.
@@ -256,8 +256,9 @@ impl Work {
                 }
                 Some(question) = questions.recv() => {
                     let Some(task) = callers.remove(&question.id) else { continue };
-                    let Question { asked, consent, gone, .. } = question;
-                    let incoming = Incoming::new(asked, consent, Some(Transfer(task)), gone);
+                    let Question { asked, consent, gone, accepted_before, .. } = question;
+                    let incoming = Incoming::new(asked, consent, Some(Transfer(task)), gone)
+                        .accepted(accepted_before);
                     // Whoever listened has gone: dropping the offer puts it off.
                     drop(self.give.send(incoming));
                 }

@@ -79,16 +79,23 @@ async fn stopping_without_an_answer_is_told_too() {
 }
 
 #[tokio::test]
-async fn a_yes_to_a_sender_that_has_gone_says_so() {
+async fn a_yes_counts_for_a_sender_that_comes_back_later() {
     let folder = tempfile::tempdir().unwrap();
-    let (offer, _, incoming) = asked(&folder, &node()).await;
+    let state = tempfile::tempdir().unwrap();
+    let sending = crate::support::node_in(state.path());
+    file(&folder.path().join("film"), 1, 200_000);
+    let (offer, ticket) = offered(&sending, folder.path().join("film")).await;
+    let incoming =
+        within(node().fetch(ticket.clone(), folder.path().join("to")).ask()).await.unwrap();
     within(offer.cancel()).await.unwrap_err();
-    soon(incoming.gone()).await;
-    let error = soon(incoming.accept(AcceptOptions::default()).finished()).await.unwrap_err();
-    assert_eq!(error.transfer(), Some(&TransferError::Cancelled { role: Role::Sender }));
+    let transfer = incoming.accept(AcceptOptions::default());
+    let (offer, again) = offered(&sending, folder.path().join("film")).await;
+    assert_eq!(again, ticket);
+    within(transfer.finished()).await.unwrap().complete().unwrap();
+    within(offer.finished()).await.unwrap();
 }
 
-/// An answer that can never arrive is waited for by nobody.
+/// The sender has gone, and the receiver still looks for it: an answer that can never arrive is waited for by nobody.
 #[tokio::test]
 async fn what_is_said_after_the_sender_has_gone_ends_the_fetch_at_once() {
     for refuse in [true, false] {

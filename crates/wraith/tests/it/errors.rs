@@ -24,7 +24,8 @@ async fn error_of(node: &Node, source: impl Into<Source>) -> wraith::Error {
     let error = within(builder.accept_all(OnConflict::Rename).finished()).await.unwrap_err();
     // The yes was given beforehand, so the folder may be there.
     let is_empty = std::fs::read_dir(&to).map_or(true, |mut entries| entries.next().is_none());
-    assert!(is_empty, "something was written");
+    let entries: Vec<_> = std::fs::read_dir(&to).into_iter().flatten().flatten().collect();
+    assert!(is_empty, "something was written: {entries:?}");
     error
 }
 

@@ -2,8 +2,8 @@
 
 use wraith_crypto::SecretIdentity;
 use wraith_discovery::Ticket;
-use wraith_transfer::{Offer, Role};
 use wraith_transfer::message::{Accept, Fetch, Hello, Message, ReceiptBody, Span, Want};
+use wraith_transfer::{Offer, Role};
 use wraith_transport::{
     CloseReason, Config, Connection, Endpoint, EndpointConfig, RecvStream, SendStream, block_on,
 };
@@ -66,7 +66,9 @@ impl Caller {
     }
 
     pub fn hello(&mut self) {
-        self.write(&Message::Hello(Hello { version: 1, role: Role::Receiver, features: None }).to_bytes());
+        self.write(
+            &Message::Hello(Hello { version: 1, role: Role::Receiver, features: None }).to_bytes(),
+        );
     }
 
     pub fn fetch(&mut self, secret: [u8; 16]) {

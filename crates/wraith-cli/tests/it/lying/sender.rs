@@ -5,9 +5,9 @@ use std::time::Duration;
 use wraith_crypto::SecretIdentity;
 use wraith_discovery::{Capability, Ticket};
 use wraith_files::{Entry, Kind, Mtime, RelPath, small_root};
-use wraith_transfer::{Offer, Role};
 use wraith_transfer::message::{FEATURE_DELTA, Hello, Message, Want};
 use wraith_transfer::record::{Ending, Header};
+use wraith_transfer::{Offer, Role};
 use wraith_transport::{
     Bytes, CloseReason, Config, Connection, Endpoint, EndpointConfig, RecvStream, SendStream,
     block_on, block_on_timeout,
@@ -125,7 +125,11 @@ impl Greeted {
     }
 
     pub fn hello(&mut self) {
-        self.say(&Message::Hello(Hello { version: 1, role: Role::Sender, features: Some(FEATURE_DELTA) }));
+        self.say(&Message::Hello(Hello {
+            version: 1,
+            role: Role::Sender,
+            features: Some(FEATURE_DELTA),
+        }));
     }
 
     pub fn offer(mut self, offer: Offer) -> Liar {

@@ -245,12 +245,7 @@ impl Controller for Bbr {
     }
 
     fn on_congestion_experienced(&mut self, marked: &Marked) {
-        // The draft names no response but wants marks treated as congestion: as loss beyond the threshold.
-        if marked.new_episode {
-            self.undo.forget();
-            self.short_term.congested = true;
-            self.handle_inflight_too_high(marked.now, self.target_inflight(), false);
-        }
+        self.respond_to_marks(marked);
     }
 
     fn on_spurious_episode(&mut self, _now: Time) {

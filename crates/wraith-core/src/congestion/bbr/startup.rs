@@ -58,6 +58,11 @@ impl Bbr {
             return;
         }
         self.undo.state = Some(State::Startup);
+        self.end_startup_by_congestion();
+    }
+
+    /// The pipe is full, and what was delivered bounds what may be in flight.
+    pub(super) fn end_startup_by_congestion(&mut self) {
         self.full_bw.now = true;
         self.full_bw.reached = true;
         self.rough_bound.set();

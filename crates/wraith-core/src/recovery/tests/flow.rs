@@ -188,8 +188,13 @@ impl Flow {
         let pn = self.next;
         self.next += 1;
         self.backlog = self.backlog.saturating_sub(size);
-        let packet =
-            SentPacket { size: size as u32, ack_eliciting: true, mtu_probe: false, frames: size };
+        let packet = SentPacket {
+            size: size as u32,
+            ack_eliciting: true,
+            mtu_probe: false,
+            ect0: false,
+            frames: size,
+        };
         self.recovery.on_sent(self.now, pn, packet);
         if let Some(departures) = &mut self.departures {
             departures.push((self.now, size));

@@ -41,7 +41,13 @@ fn config(initial_rtt: Duration) -> RecoveryConfig {
 
 /// Packets carry their own number as frames.
 fn packet(pn: u64) -> SentPacket<u64> {
-    SentPacket { size: u32::from(MTU), ack_eliciting: true, mtu_probe: false, frames: pn }
+    SentPacket {
+        size: u32::from(MTU),
+        ack_eliciting: true,
+        mtu_probe: false,
+        ect0: false,
+        frames: pn,
+    }
 }
 
 /// A recovery with its output, driven step by step.
@@ -62,6 +68,11 @@ impl Stepper {
             self.recovery.on_sent(at(now), pn, packet(pn));
         }
         self.next += count;
+    }
+
+    /// As [`Self::send`], marked ECT(0).
+    fn send_marked(&mut self, now: Duration, count: u64) {
+        (0..count).for_each(|_| self.send_other(now, |packet| packet.ect0 = true));
     }
 
     fn send_other(&mut self, now: Duration, change: impl FnOnce(&mut SentPacket<u64>)) {

@@ -9,6 +9,7 @@ use crate::congestion::{
     Acked, Control, Controller, ControllerFactory, Lost, Marked, Metrics, Rtt, Start,
     initial_window,
 };
+use crate::frame::EcnCounts;
 
 const MBIT: u64 = 125_000;
 
@@ -109,7 +110,17 @@ fn every_hook_of_a_controller_is_called() {
     flow.set_mtu(1400);
     flow.transfer(100_000);
     let Flow { recovery, now, .. } = &mut flow;
-    recovery.on_ecn_ce(*now, 3);
+    // One marked packet that is acknowledged as it was sent makes the path capable, the next one comes as CE.
+    let next = recovery.largest_acked().expect("much was acknowledged") + 10;
+    for (pn, ect0, ce) in [(next, 1, 0), (next + 1, 1, 1)] {
+        let sent = SentPacket { ect0: true, ..packet(pn) };
+        assert!(recovery.marks_ecn(*now));
+        recovery.on_sent(*now, pn, sent);
+        let mut out = Settled::default();
+        let ranges = std::iter::once(pn..=pn);
+        recovery.on_ack(*now + ms(20), pn, ranges, Duration::ZERO, &mut out).unwrap();
+        recovery.on_ecn(*now + ms(20), Some(EcnCounts { ect0, ect1: 0, ce }));
+    }
     for hook in [
         "restart",
         "restart after a pause",

@@ -2,6 +2,7 @@
 
 use super::super::{Budget, OUTSTANDING_MAX, PTO_INTERVAL_MAX, TimeoutOutcome};
 use super::*;
+use crate::frame::EcnCounts;
 
 #[test]
 fn acknowledged_packets_come_back_once_and_in_order() {
@@ -266,20 +267,48 @@ fn on_a_new_path_old_packets_are_handed_back_but_count_for_nothing() {
 #[test]
 fn a_ce_mark_reduces_once_per_round_trip_and_is_not_taken_back() {
     let mut s = Stepper::new(ms(50));
-    s.send(ms(0), 32);
+    let counts = |ect0, ce| Some(EcnCounts { ect0, ect1: 0, ce });
+    assert!(s.recovery.marks_ecn(at(ms(0))));
+    s.send_marked(ms(0), 32);
+    assert!(!s.recovery.marks_ecn(at(ms(0))), "ten are enough for a test");
     s.ack(ms(50), &[0..=9]);
+    s.recovery.on_ecn(at(ms(50)), counts(10, 0));
+    assert!(s.recovery.is_ecn_capable() && s.recovery.marks_ecn(at(ms(50))));
     let window = s.recovery.window();
-    s.recovery.on_ecn_ce(at(ms(50)), 3);
+    s.ack(ms(50), &[0..=15]);
+    s.recovery.on_ecn(at(ms(50)), counts(13, 3));
     let reduced = s.recovery.window();
     assert!(reduced < window);
     s.ack(ms(51), &[0..=31]);
-    s.recovery.on_ecn_ce(at(ms(51)), 8);
-    s.recovery.on_ecn_ce(at(ms(51)), 8);
+    s.recovery.on_ecn(at(ms(51)), counts(24, 8));
     assert_eq!(s.recovery.window(), reduced);
-    s.send(ms(52), 1);
+    s.send_marked(ms(52), 1);
     s.ack(ms(102), &[32..=32]);
-    s.recovery.on_ecn_ce(at(ms(102)), 9);
+    s.recovery.on_ecn(at(ms(102)), counts(24, 9));
     assert!(s.recovery.window() < reduced);
+    assert_eq!(s.recovery.ecn_ce(), 9);
+}
+
+#[test]
+fn a_peer_without_counts_or_with_impossible_ones_ends_marking_and_nothing_else() {
+    let most = u64::MAX >> 2;
+    for counts in [
+        None,
+        Some(EcnCounts { ect0: 3, ect1: 0, ce: 0 }),
+        Some(EcnCounts { ect0: 0, ect1: 10, ce: 0 }),
+        Some(EcnCounts { ect0: 10, ect1: 0, ce: most }),
+        Some(EcnCounts { ect0: most, ect1: most, ce: most }),
+    ] {
+        let mut s = Stepper::new(ms(50));
+        s.send_marked(ms(0), 10);
+        s.ack(ms(50), &[0..=9]);
+        let window = s.recovery.window();
+        s.recovery.on_ecn(at(ms(50)), counts);
+        assert_eq!(s.recovery.window(), window, "{counts:?} is no sign of congestion");
+        assert!(!s.recovery.marks_ecn(at(ms(50))), "{counts:?}");
+        s.recovery.reset_path(at(ms(60)), MTU);
+        assert!(s.recovery.marks_ecn(at(ms(60))), "another path is tested anew");
+    }
 }
 
 #[test]

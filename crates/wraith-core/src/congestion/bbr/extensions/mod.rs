@@ -20,6 +20,7 @@
 //! | [`headroom`] | headroom is a part of the bound | it is left in the queue, not in the pipe |
 //! | [`ack_requests`] | at least 4 ACKs a round trip | 4, 8 or 16 in a window |
 //! | [`empty_path`] | a smaller sample measures `min_rtt` | an equal one does so too |
+//! | [`marks`] | no response to ECN CE | that of a round with loss beyond the threshold |
 //! | [`host_delay`] | the offload budget is what leaves at once | and what hosts take to wake up |
 
 pub(super) mod ack_requests;
@@ -31,6 +32,7 @@ pub(super) mod first_window;
 pub(super) mod headroom;
 pub(super) mod host_delay;
 pub(super) mod jump_start;
+pub(super) mod marks;
 pub(super) mod packet_train;
 pub(super) mod persistent_queue;
 pub(super) mod probe_losses;

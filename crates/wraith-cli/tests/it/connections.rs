@@ -1,4 +1,4 @@
-//! `--lanes`: several connections carry one transfer.
+//! `--connections`: several connections carry one transfer.
 
 use crate::support::journal::wait_until_verified;
 use crate::support::{self, World, tree};
@@ -6,7 +6,7 @@ use crate::support::{self, World, tree};
 const SIZE: usize = 120_000_000;
 
 /// Sends a large file and a small one with these options; the connections that each side says it used.
-fn lanes_of(sender: &[&str], receiver: &[&str]) -> (u64, u64) {
+fn connections_of(sender: &[&str], receiver: &[&str]) -> (u64, u64) {
     let world = World::new();
     let trip = world.source().join("trip");
     tree::file(&trip.join("film.mov"), 1, SIZE);
@@ -17,35 +17,46 @@ fn lanes_of(sender: &[&str], receiver: &[&str]) -> (u64, u64) {
     received.expect_exit(0);
     sent.expect_exit(0);
     tree::assert_same(&trip, &world.target().join("trip"));
-    let lanes = |outcome: &support::Outcome| {
-        outcome.all("done").last().expect("it is done")["lanes"].as_u64().unwrap()
+    let connections = |outcome: &support::Outcome| {
+        outcome.all("done").last().expect("it is done")["connections"].as_u64().unwrap()
     };
-    (lanes(&sent), lanes(&received))
+    (connections(&sent), connections(&received))
 }
 
 #[test]
 fn as_many_connections_carry_a_transfer_as_both_sides_allow() {
-    assert_eq!(lanes_of(&["--lanes", "3"], &["--lanes", "4"]), (3, 3));
-    assert_eq!(lanes_of(&["--lanes", "4"], &["--lanes", "1"]), (1, 1));
+    assert_eq!(connections_of(&["--connections", "3"], &["--connections", "4"]), (3, 3));
+    assert_eq!(connections_of(&["--connections", "4"], &["--connections", "1"]), (1, 1));
+}
+
+#[test]
+fn the_earlier_name_of_the_option_is_understood() {
+    assert_eq!(connections_of(&["--lanes", "2"], &["--connections", "2"]), (2, 2));
 }
 
 #[test]
 fn a_transfer_with_a_limited_rate_stays_on_one_connection() {
-    assert_eq!(lanes_of(&["--lanes", "3", "--rate", "1G"], &["--lanes", "3"]), (1, 1));
-    assert_eq!(lanes_of(&["--lanes", "3"], &["--lanes", "3", "--rate", "1G"]), (1, 1));
+    assert_eq!(
+        connections_of(&["--connections", "3", "--rate", "1G"], &["--connections", "3"]),
+        (1, 1)
+    );
+    assert_eq!(
+        connections_of(&["--connections", "3"], &["--connections", "3", "--rate", "1G"]),
+        (1, 1)
+    );
 }
 
 #[test]
-fn a_killed_sender_with_lanes_is_resumed() {
+fn a_killed_sender_with_several_connections_is_resumed() {
     let world = World::new();
     let film = world.source().join("film.mov");
     tree::file(&film, 1, 2 * SIZE);
-    let mut sender = world.send_with(&[&film], &["--lanes", "3"]);
+    let mut sender = world.send_with(&[&film], &["--connections", "3"]);
     let ticket = sender.ticket();
-    let receiver = world.receive_with(&ticket, &["--lanes", "3"]);
+    let receiver = world.receive_with(&ticket, &["--connections", "3"]);
     wait_until_verified(&world.target(), "film.mov", 50);
     sender.kill();
-    let mut again = world.send_with(&[&film], &["--lanes", "3"]);
+    let mut again = world.send_with(&[&film], &["--connections", "3"]);
     assert_eq!(again.ticket(), ticket);
     let received = receiver.finish();
     received.expect_exit(0);

@@ -1,0 +1,78 @@
+//! What a process costs the machine: how often a sender that waits wakes up, and how many threads there are.
+
+use std::fs;
+use std::net::TcpListener;
+use std::thread;
+use std::time::Duration;
+
+use crate::support::{Process, World, lan, tree};
+
+/// Threads of a sender that waits, and of each side of a transfer.
+const THREADS_WAITING_MAX: usize = 4;
+const THREADS_MAX: usize = 8;
+/// Long enough that a timer of a second or less shows, and that what only begins does not count as a habit.
+const WINDOW: Duration = Duration::from_secs(4);
+
+/// How often the threads of a process gave the processor away by themselves: each time they wake up, they do it again.
+fn waits_of(process: &Process) -> u64 {
+    let of_thread = |task: fs::DirEntry| {
+        let text = fs::read_to_string(task.path().join("status")).ok()?;
+        let line = text.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
+        line.trim().parse::<u64>().ok()
+    };
+    let tasks = fs::read_dir(format!("/proc/{}/task", process.pid())).unwrap();
+    tasks.flatten().filter_map(of_thread).sum()
+}
+
+fn threads_of(process: &Process) -> usize {
+    // It may have ended meanwhile.
+    fs::read_dir(format!("/proc/{}/task", process.pid())).map_or(0, Iterator::count)
+}
+
+#[test]
+fn a_sender_that_waits_with_code_network_and_server_wakes_up_less_than_twice_a_second() {
+    let _alone = lan::alone();
+    let world = World::new();
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 1000);
+    // A port that was free a moment ago.
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let mut command = world.wraith("server");
+    command.args(["rendezvous", "--json", "--listen", &address]);
+    let mut server = Process::start("rendezvous", &mut command);
+    server.event("listening");
+    let mut sender = world.send_by_code(&[film], &["--lan", "lo", "--rendezvous", &address]);
+    let ready = sender.event("ready");
+    assert_eq!(ready["waiting_at"], serde_json::json!(["lan", address]));
+    let before = waits_of(&sender);
+    // No wait for anything: this is the time over which it is measured.
+    thread::sleep(WINDOW);
+    let woken = waits_of(&sender) - before;
+    assert!(woken < 2 * WINDOW.as_secs(), "it woke up {woken} times in {WINDOW:?}");
+    let threads = threads_of(&sender);
+    assert!(threads <= THREADS_WAITING_MAX, "{threads} threads wait");
+}
+
+#[test]
+fn a_transfer_has_few_threads_on_either_side() {
+    let world = World::new();
+    let trip = world.source().join("trip");
+    tree::file(&trip.join("film.mov"), 1, 40_000_000);
+    for n in 0..200 {
+        tree::file(&trip.join(format!("note {n}")), n, 5000);
+    }
+    let mut sender = world.send_with(&[&trip], &["--rate", "20M"]);
+    let mut receiver = world.receive(&sender.ticket());
+    let mut most = (0, 0);
+    loop {
+        let event = receiver.event_where_either("progress", "done");
+        most = (most.0.max(threads_of(&sender)), most.1.max(threads_of(&receiver)));
+        if event["event"] == "done" {
+            break;
+        }
+    }
+    receiver.finish().expect_exit(0);
+    sender.finish().expect_exit(0);
+    assert!(most.0 > 1 && most.1 > 1, "nothing was looked at: {most:?}");
+    assert!(most.0 <= THREADS_MAX && most.1 <= THREADS_MAX, "sender and receiver: {most:?}");
+}

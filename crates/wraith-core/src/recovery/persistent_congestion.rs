@@ -1,0 +1,30 @@
+//! How long everything was lost (RFC 9002 §7.6).
+
+use std::time::Duration;
+
+use crate::Time;
+
+/// Packets lost in a row, without one in between that arrived.
+#[derive(Default)]
+pub(super) struct LostRun {
+    last_pn: Option<u64>,
+    started_at: Option<Time>,
+    /// Time from the sending of the first packet of the longest run to that of its last.
+    pub(super) longest: Duration,
+}
+
+impl LostRun {
+    /// The next lost packet; `sent_at` if it counts for persistent congestion.
+    pub(super) fn extend(&mut self, pn: u64, sent_at: Option<Time>, first_sample_at: Option<Time>) {
+        if self.last_pn.is_none_or(|last| last + 1 != pn) {
+            self.started_at = None;
+        }
+        self.last_pn = Some(pn);
+        let (Some(sent_at), Some(sampled_at)) = (sent_at, first_sample_at) else { return };
+        // RFC 9002 §7.6.2: both ends were sent after the first sample.
+        if sent_at > sampled_at {
+            let start = *self.started_at.get_or_insert(sent_at);
+            self.longest = self.longest.max(sent_at.since(start));
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! How a transfer goes, as the user wants it: the same on every connection of it.
+
+use std::time::Duration;
+
+use wraith_transfer::{ParallelConnections, SendOptions};
+
+use crate::payload::Payload;
+
+/// How long a peer is looked for, unless something else is asked for.
+pub(crate) const FIND: Duration = Duration::from_secs(10);
+/// How long one that was lost is looked or waited for.
+pub(crate) const RECONNECT: Duration = Duration::from_secs(600);
+
+/// How long the other side is looked or waited for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience {
+    /// Before the first connection; `None`: for as long as it takes.
+    pub first: Option<Duration>,
+    /// After one that worked was lost.
+    pub reconnect: Duration,
+}
+
+/// How an offer is sent.
+#[derive(Clone, Debug)]
+pub(crate) struct SendSettings {
+    pub rate: Option<u64>,
+    pub connections: Option<u8>,
+    pub delta: bool,
+    /// `None`: any number, until it is stopped.
+    pub receivers: Option<u32>,
+    pub patience: Patience,
+}
+
+impl SendSettings {
+    /// The one builder of options for sending.
+    pub fn options(
+        &self,
+        payload: &Payload,
+        secret: [u8; 16],
+        parallel: &ParallelConnections,
+    ) -> SendOptions {
+        let mut options = SendOptions::new(payload.paths.clone(), secret);
+        options.stream = payload.stream.clone();
+        options.rate.limit(self.rate);
+        options.parallel = parallel.clone();
+        options.delta = self.delta;
+        options
+    }
+}
+
+/// How an offer is fetched.
+#[derive(Clone, Debug)]
+pub(crate) struct FetchSettings {
+    pub rate: Option<u64>,
+    pub connections: Option<u8>,
+    pub delta: bool,
+    pub preview: bool,
+    pub patience: Patience,
+}
+
+impl Default for FetchSettings {
+    fn default() -> Self {
+        let patience = Patience { first: Some(FIND), reconnect: RECONNECT };
+        Self { rate: None, connections: None, delta: true, preview: true, patience }
+    }
+}
