@@ -14,6 +14,7 @@ mod listen;
 mod node;
 mod offer;
 mod payload;
+pub mod place;
 mod progress;
 mod report;
 mod service;
@@ -34,13 +35,15 @@ pub use report::{Received, Sent};
 pub use service::{ConnectBuilder, Service};
 pub use wraith_crypto::{NodeId, SecretIdentity};
 pub use wraith_discovery::{
-    Announcement, Code, CodeError, JoinError, Lan, MeetingPlace, NotMet, Place, PlaceError, Places,
-    Query, Ticket, TicketError,
+    Announcement, Capability, Code, CodeError, JoinError, Lan, MeetingPlace, NotMet, Place,
+    PlaceError, Places, Query, Ticket, TicketError,
 };
+pub use wraith_files::{Entry, RelPath};
 pub use wraith_transfer::{
     ActiveFile, Conflicts, FileStatus, OnConflict, Preview, PreviewOutcome, Previewed, Receipt,
     ReceiveReport, Role, SendReport, TransferError,
 };
 pub use wraith_transport::{
-    Addr, Connection, QlogWriter, RecvStream, SendStream, congestion, qlog,
+    Addr, Bytes, CloseReason, Connection, ConnectionStats, DatagramError, QlogWriter, ReadError,
+    ReadExactError, RecvStream, SendStream, WriteError, congestion, qlog,
 };

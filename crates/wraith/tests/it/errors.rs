@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use tokio::task::JoinSet;
-use wraith::{Cause, Code, ErrorKind, Event, Node, OnConflict, Payload, Source, Ticket};
-use wraith_discovery::Capability;
+use wraith::{
+    Capability, Cause, Code, ErrorKind, Event, Node, OnConflict, Payload, Source, Ticket,
+};
 
 use crate::support::{
     LOOPBACK, event, file, lan_alone, lan_node, node, node_at, offered, server, soon, within,
@@ -23,7 +24,8 @@ async fn error_of(node: &Node, source: impl Into<Source>) -> wraith::Error {
     let error = within(builder.accept_all(OnConflict::Rename).finished()).await.unwrap_err();
     // The yes was given beforehand, so the folder may be there.
     let is_empty = std::fs::read_dir(&to).map_or(true, |mut entries| entries.next().is_none());
-    assert!(is_empty, "something was written");
+    let entries: Vec<_> = std::fs::read_dir(&to).into_iter().flatten().flatten().collect();
+    assert!(is_empty, "something was written: {entries:?}");
     error
 }
 

@@ -8,6 +8,7 @@ mod errors;
 mod events;
 mod examples;
 mod offers;
+mod own_place;
 mod raw;
 mod resuming;
 mod runtimes;

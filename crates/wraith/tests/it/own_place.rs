@@ -1,0 +1,138 @@
+//! A place to meet that an application brings along, here one inside the process, made with nothing but this library.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use tokio::sync::{mpsc, oneshot};
+use wraith::place::{BoxFuture, End, MakeQuestion, PlaceCaps, Question, Reply, Responder, Topic};
+use wraith::{Announcement, Event, FoundAt, MeetingPlace, OnConflict, Place, PlaceError, Query};
+
+use crate::support::{event, file, nowhere, within};
+
+/// A message, the first one of its conversation, and where the response goes.
+type Call = (Vec<u8>, Vec<u8>, oneshot::Sender<Vec<u8>>);
+
+/// Topics by what names them, and who waits there.
+#[derive(Clone, Debug, Default)]
+struct Hallway(Arc<Mutex<HashMap<Vec<u8>, mpsc::Sender<Call>>>>);
+
+fn name(topic: Topic) -> Vec<u8> {
+    match topic {
+        Topic::Nameplate { nameplate, .. } => nameplate.to_be_bytes().to_vec(),
+        Topic::Contact(tag) => tag.to_vec(),
+        Topic::AnyContact => Vec::new(),
+    }
+}
+
+impl MeetingPlace for Hallway {
+    fn place(&self) -> Place {
+        Place::Other("the hallway".into())
+    }
+
+    fn caps(&self) -> PlaceCaps {
+        PlaceCaps::default()
+    }
+
+    fn announce(
+        &self,
+        topic: Topic,
+    ) -> BoxFuture<'static, Result<Box<dyn Announcement>, PlaceError>> {
+        let (caller, calls) = mpsc::channel(8);
+        self.0.lock().unwrap().insert(name(topic), caller);
+        let place = self.place();
+        Box::pin(async move { Ok(Box::new(Door { place, calls }) as Box<dyn Announcement>) })
+    }
+
+    fn query(&self, topic: Topic, question: MakeQuestion) -> Box<dyn Query> {
+        Box::new(Knocking { hallway: self.clone(), topic, question, opening: None, said: None })
+    }
+}
+
+struct Door {
+    place: Place,
+    calls: mpsc::Receiver<Call>,
+}
+
+impl Announcement for Door {
+    fn nameplate(&self) -> Option<u32> {
+        None
+    }
+
+    fn serve(
+        mut self: Box<Self>,
+        responder: Arc<dyn Responder>,
+        _end: End,
+    ) -> BoxFuture<'static, Result<(), PlaceError>> {
+        Box::pin(async move {
+            while let Some((opening, message, reply)) = self.calls.recv().await {
+                let (place, opening, message) = (&self.place, &*opening, &*message);
+                let question = Question { place, opening, message, from: None, seen: None };
+                if let Some(response) = responder.respond(&question) {
+                    let _ = reply.send(response.message.clone());
+                }
+            }
+            Err(PlaceError::Nobody)
+        })
+    }
+}
+
+struct Knocking {
+    hallway: Hallway,
+    topic: Topic,
+    question: MakeQuestion,
+    opening: Option<Vec<u8>>,
+    said: Option<oneshot::Receiver<Vec<u8>>>,
+}
+
+impl Knocking {
+    async fn say(&mut self, message: Vec<u8>) -> Result<(), PlaceError> {
+        let door = self.hallway.0.lock().unwrap().get(&name(self.topic)).cloned();
+        let door = door.ok_or(PlaceError::Nobody)?;
+        let (reply, said) = oneshot::channel();
+        let opening = self.opening.get_or_insert_with(|| message.clone()).clone();
+        door.send((opening, message, reply)).await.map_err(|_| PlaceError::Nobody)?;
+        self.said = Some(said);
+        Ok(())
+    }
+}
+
+impl Query for Knocking {
+    fn next(&mut self) -> BoxFuture<'_, Result<Reply, PlaceError>> {
+        Box::pin(async move {
+            if self.opening.is_none() {
+                let question = (self.question)()?;
+                self.say(question).await?;
+            }
+            let said = self.said.as_mut().ok_or(PlaceError::Nobody)?;
+            let message = said.await.map_err(|_| PlaceError::Nobody)?;
+            self.said = None;
+            Ok(Reply { message, from: None, seen: None })
+        })
+    }
+
+    fn go_on(&mut self, message: Vec<u8>) -> BoxFuture<'_, Result<(), PlaceError>> {
+        Box::pin(self.say(message))
+    }
+}
+
+#[tokio::test]
+async fn codes_meet_at_a_place_of_ones_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = file(&folder.path().join("film"), 1, 100_000);
+    let place: Arc<dyn MeetingPlace> = Arc::new(Hallway::default());
+    let [sending, receiving] =
+        [(); 2].map(|()| nowhere().place(Arc::clone(&place)).build().unwrap());
+    let offer = within(sending.offer(folder.path().join("film")).start()).await.unwrap();
+    assert_eq!(offer.places(), [Place::Other("the hallway".into())]);
+    let (code, to) = (offer.code().unwrap().clone(), folder.path().join("to"));
+    let transfer = receiving.fetch(code, &to).accept_all(OnConflict::Rename);
+    let mut events = transfer.events();
+    let met = event(&mut events, |event| match event {
+        Event::Met(at) => Some(at.clone()),
+        _ => None,
+    });
+    assert_eq!(met.await, FoundAt::Place(Place::Other("the hallway".into())));
+    within(transfer.finished()).await.unwrap().complete().unwrap();
+    within(offer.finished()).await.unwrap();
+    assert_eq!(std::fs::read(to.join("film")).unwrap(), bytes);
+}
