@@ -1,7 +1,7 @@
 //! Records of a data stream (SPEC §10.6): fixed-width headers, then the bytes.
 //!
 //! The header is encoded and parsed here; the bytes are never touched: the sender hands them to the stream as they are
-//! in its buffer, the receiver takes them as they are in the receive blocks ([`crate::record_buffer`]).
+//! in its buffer, the receiver takes them as they are in the receive blocks (`record_buffer.rs`).
 
 use wraith_files::CHUNK_BYTES;
 

@@ -1,7 +1,7 @@
 //! The JSON events. Fields only get added, never renamed or removed: scripts rely on them.
 //!
 //! The comments here are the documentation: `docs/events.schema.json` and the tables of `docs/json.md` are made from these types
-//! ([`super::schema`]), and a test fails when they differ.
+//! (`schema.rs`), and a test fails when they differ.
 
 use serde::Serialize;
 
