@@ -71,7 +71,7 @@ impl std::fmt::Display for Role {
 pub enum TransferError {
     /// The secret of the ticket or code is not the one the sender expects.
     #[error(
-        "wrong code: the sender does not know this ticket or code. DeltaRequest the sender for a new one"
+        "wrong code: the sender does not know this ticket or code. Ask the sender for a new one"
     )]
     WrongSecret,
     /// The receiver said no.

@@ -103,18 +103,27 @@ impl<P: Into<PathBuf>> From<P> for Target {
 pub struct AcceptOptions {
     /// What to do about names that something else has.
     pub conflicts: Conflicts,
+    /// Also what the sender offers when it comes back with more than was shown. Without it that ends the fetch with
+    /// [`ErrorKind::OfferChanged`].
+    pub any_offer: bool,
 }
 
 impl AcceptOptions {
     /// The same for all names.
     pub fn on_conflict(policy: OnConflict) -> Self {
-        Self { conflicts: Conflicts { otherwise: policy, ..Conflicts::default() } }
+        Conflicts { otherwise: policy, ..Conflicts::default() }.into()
+    }
+
+    /// The same for whatever is offered, also when the sender comes back with more than was shown.
+    pub fn any_offer(mut self) -> Self {
+        self.any_offer = true;
+        self
     }
 }
 
 impl From<Conflicts> for AcceptOptions {
     fn from(conflicts: Conflicts) -> Self {
-        Self { conflicts }
+        Self { conflicts, any_offer: false }
     }
 }
 
@@ -342,7 +351,11 @@ impl Incoming {
 
     /// Fetches it.
     pub fn accept(mut self, options: impl Into<AcceptOptions>) -> Transfer {
-        self.consent.decide(Decision::AcceptWith(options.into().conflicts));
+        let AcceptOptions { conflicts, any_offer } = options.into();
+        if any_offer {
+            self.consent.cover_any_offer();
+        }
+        self.consent.decide(Decision::AcceptWith(conflicts));
         self.transfer.take().expect("an offer is answered once, and that takes it")
     }
 

@@ -111,7 +111,7 @@ impl Hall<'_> {
         story.begin(&incoming);
         let options = match self.decide(&incoming).await {
             Some(options) => options,
-            None if self.signals.caught().is_some() => return,
+            None if self.signals.caught().is_some() => return drop(incoming.cancel().await),
             // The sender has gone, or must make room: that is no answer to remember.
             None if incoming.is_gone() => return self.failed(peer, &incoming.cancel().await),
             None => return self.failed(peer, &incoming.refuse("").await),
@@ -143,7 +143,7 @@ impl Hall<'_> {
     async fn decide(&self, incoming: &Incoming) -> Option<AcceptOptions> {
         let policy = self.args.on_conflict.policy();
         if self.args.accept != Accept::Ask {
-            return Some(AcceptOptions::on_conflict(policy.unwrap_or_default()));
+            return Some(AcceptOptions::on_conflict(policy.unwrap_or_default()).any_offer());
         }
         if let Some(options) = incoming.accepted_before() {
             return Some(options);

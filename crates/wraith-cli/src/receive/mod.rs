@@ -190,7 +190,7 @@ impl Fetching<'_> {
         }
         if args.yes || args.is_piped() {
             reporter.say(offer::text(&proposal, &args.out));
-            return Some(AcceptOptions::on_conflict(otherwise));
+            return Some(AcceptOptions::on_conflict(otherwise).any_offer());
         }
         let question = Question {
             proposal: &proposal,

@@ -60,6 +60,8 @@ pub(crate) struct Consent {
     ask: Option<mpsc::UnboundedSender<Asked>>,
     /// What was put to whoever is asked, once it was.
     shown: Arc<OnceLock<Shown>>,
+    /// The answer is one to every offer.
+    covers_any: Arc<AtomicBool>,
     /// A later offer was another one.
     is_changed: Arc<AtomicBool>,
 }
@@ -77,8 +79,9 @@ impl Consent {
     }
 
     fn new(decision: Option<Decision>, ask: Option<mpsc::UnboundedSender<Asked>>) -> Self {
-        let (shown, is_changed) = (Arc::default(), Arc::default());
-        Self { decision: watch::Sender::new(decision), ask, shown, is_changed }
+        let decision = watch::Sender::new(decision);
+        let (shown, covers_any, is_changed) = (Arc::default(), Arc::default(), Arc::default());
+        Self { decision, ask, shown, covers_any, is_changed }
     }
 
     /// The sender came back with another offer than the one that was put to the user.
@@ -106,6 +109,11 @@ impl Consent {
         drop(self.decision.subscribe().wait_for(Option::is_some).await);
     }
 
+    /// From now on the answer is one to every offer, whatever was shown.
+    pub fn cover_any_offer(&self) {
+        self.covers_any.store(true, Relaxed);
+    }
+
     /// The answer, which counts if it is the first.
     pub fn decide(&self, decision: Decision) {
         self.decision.send_if_modified(|now| {
@@ -122,6 +130,7 @@ impl Consent {
     pub fn wait(&self, proposal: &Proposal<'_>) -> Decision {
         if let Some(shown) = self.shown.get()
             && !shown.covers(proposal.offer)
+            && !self.covers_any.load(Relaxed)
         {
             self.is_changed.store(true, Relaxed);
             return Decision::Refuse("this is not what was offered before".into());

@@ -126,3 +126,23 @@ async fn a_question_is_gone_when_its_fetch_is_over() {
     drop(offer);
     soon(incoming.gone()).await;
 }
+
+#[tokio::test]
+async fn a_sender_that_comes_back_with_more_than_was_shown_gets_nothing_for_the_yes() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = tempfile::tempdir().unwrap();
+    let sending = crate::support::node_in(state.path());
+    let (trip, to) = (folder.path().join("trip"), folder.path().join("to"));
+    std::fs::create_dir(&trip).unwrap();
+    file(&trip.join("film"), 1, 200_000);
+    let (offer, ticket) = offered(&sending, trip.as_path()).await;
+    let incoming = within(node().fetch(ticket.clone(), &to).ask()).await.unwrap();
+    within(offer.cancel()).await.unwrap_err();
+    let transfer = incoming.accept(AcceptOptions::default());
+    file(&trip.join("more"), 2, 10);
+    let (_offer, again) = offered(&sending, trip.as_path()).await;
+    assert_eq!(again, ticket);
+    let error = within(transfer.finished()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::OfferChanged, "{error}");
+    assert!(!to.exists(), "something was written");
+}

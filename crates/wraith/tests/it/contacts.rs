@@ -8,11 +8,13 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use wraith::state::{Contact, StateError};
 use wraith::{
-    AcceptOptions, Admit, Cause, ErrorKind, Listener, Node, NodeId, OfferBuilder, OnConflict, Role,
-    TransferError,
+    AcceptOptions, Admit, Cause, ErrorKind, Event, Listener, Node, NodeId, OfferBuilder,
+    OnConflict, Role, TransferError,
 };
 
-use crate::support::{LOOPBACK, file, lan_alone, lan_node, node, node_at, server, soon, within};
+use crate::support::{
+    LOOPBACK, event, file, lan_alone, lan_node, node, node_at, server, soon, within,
+};
 
 /// Whom `node` knows from now on under this name, and where they are, as far as that is known.
 fn know(node: &Node, name: &str, id: NodeId, at: Option<SocketAddr>) -> Contact {
@@ -148,4 +150,35 @@ async fn a_stopped_listener_has_no_next_offer() {
         matches!(event, wraith::Event::Failed(_)).then_some(())
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_contact_that_is_removed_while_it_waits_gets_no_turn() {
+    let folder = tempfile::tempdir().unwrap();
+    let (anna, cleo, bob) = (node(), node(), node());
+    know(&bob, "anna", anna.id(), None);
+    know(&bob, "cleo", cleo.id(), None);
+    let to = folder.path().join("to");
+    let mut listener = listening(&bob, &to).await;
+    let at = Some(listener.address());
+    let (of_anna, of_cleo) = (folder.path().join("anna"), folder.path().join("cleo"));
+    for own in [&of_anna, &of_cleo] {
+        fs::create_dir(own).unwrap();
+    }
+    let first = to_contact(&anna, &of_anna, know(&anna, "bob", bob.id(), at)).start();
+    let first = within(first).await.unwrap();
+    let incoming = within(listener.next()).await.unwrap();
+    let second = to_contact(&cleo, &of_cleo, know(&cleo, "bob", bob.id(), at)).start();
+    let second = within(second).await.unwrap();
+    let mut events = second.events();
+    event(&mut events, |event| matches!(event, Event::Offered(_)).then_some(())).await;
+    let removed = bob
+        .contacts()
+        .change(|book| -> Result<_, StateError> { Ok(book.remove(&"cleo".parse().unwrap())?) });
+    removed.unwrap();
+    let transfer = incoming.accept(AcceptOptions::on_conflict(OnConflict::Rename));
+    within(transfer.finished()).await.unwrap().complete().unwrap();
+    within(first.finished()).await.unwrap();
+    within(second.finished()).await.unwrap_err();
+    assert_eq!(fs::read_dir(&to).unwrap().count(), 1, "only what the contact sent is there");
 }
