@@ -109,6 +109,11 @@ impl ListenBuilder {
     /// The contacts cannot be read (then nobody can be told from a stranger), or the address cannot be listened on.
     pub async fn start(self) -> Result<Listener, Error> {
         let Self { node, folder, admit, bind, rate, preview, observer } = self;
+        let watch = {
+            let _entered = node.runtime().enter();
+            // Before the contacts are read, so that no change falls in between.
+            ContactsWatch::new(node.state())
+        };
         let allowlist = Allowlist::load(&node, admit)?;
         let (endpoint, usual_taken) = bind_usual(&node, bind, &allowlist)?;
         let bound = endpoint.local_addr();
@@ -128,7 +133,8 @@ impl ListenBuilder {
         };
         let runtime = node.runtime().clone();
         let hall = Arc::new(Hall::new(node, folder, rate, preview));
-        let work = Work { hall, endpoint, contacts, allowlist, shared: shared.clone(), give };
+        let work =
+            Work { hall, endpoint, contacts, allowlist, watch, shared: shared.clone(), give };
         let task = Some(Task::spawn(&runtime, shared, work.run()));
         Ok(Listener { task, ..listener })
     }
@@ -236,13 +242,13 @@ struct Work {
     endpoint: Endpoint,
     contacts: ContactListener,
     allowlist: Allowlist,
+    watch: ContactsWatch,
     shared: Shared,
     give: UnboundedSender<Incoming>,
 }
 
 impl Work {
     async fn run(mut self) -> Result<(), Error> {
-        let mut watch = ContactsWatch::new(self.hall.node().state());
         let (ask, mut questions) = mpsc::unbounded_channel::<Question>();
         let mut callers: HashMap<u64, Task<Received>> = HashMap::new();
         let (left, mut leavers) = mpsc::unbounded_channel::<u64>();
@@ -264,7 +270,7 @@ impl Work {
                 }
                 Some(id) = leavers.recv() => drop(callers.remove(&id)),
                 Some(event) = self.contacts.next_event() => self.contact_event(event),
-                () = watch.changed() => self.keep_up(),
+                () = self.watch.changed() => self.keep_up(),
                 () = token.cancelled() => break,
             }
         }
