@@ -3,10 +3,10 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::AtomicBool;
 
 use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag::register_conditional_shutdown;
+use signal_hook::flag::{register, register_conditional_shutdown};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
@@ -24,10 +24,13 @@ impl Signals {
     pub fn catch(notify: impl FnOnce() + Send + 'static) -> io::Result<Self> {
         let (mut interrupt, mut terminate) =
             (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-        // From the first signal on, the handler itself ends the process: also while this thread is busy.
+        // The handlers themselves count, and end the process at the second: also while this thread is busy.
         let is_second = Arc::new(AtomicBool::new(false));
         for (number, exit) in [(SIGINT, Exit::Interrupted), (SIGTERM, Exit::Terminated)] {
             register_conditional_shutdown(number, exit as i32, Arc::clone(&is_second))?;
+        }
+        for number in [SIGINT, SIGTERM] {
+            register(number, Arc::clone(&is_second))?;
         }
         let (tell, caught) = watch::channel(None);
         tokio::spawn(async move {
@@ -35,7 +38,6 @@ impl Signals {
                 _ = interrupt.recv() => Exit::Interrupted,
                 _ = terminate.recv() => Exit::Terminated,
             };
-            is_second.store(true, SeqCst);
             notify();
             tell.send_replace(Some(exit));
             // Whoever still looks at the state finds it.

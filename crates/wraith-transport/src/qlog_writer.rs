@@ -5,8 +5,9 @@
 //! it in the order in which they happened.
 
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{
@@ -21,6 +22,8 @@ use wraith_core::{Role, Time};
 
 /// Events that wait for the writer: a fifth of a second of 100,000 packets, some 5 MB.
 const QUEUE_EVENTS: usize = 1 << 15;
+/// Connections that are written down: strangers make connections too, and none of them fills a disk with files.
+const LOGS_MAX: u64 = 64;
 /// Text collected before it is written.
 const WRITE_BYTES: usize = 64 * 1024;
 /// How long text may wait to be written when nothing follows it.
@@ -60,7 +63,7 @@ impl QlogWriter {
     /// # Errors
     /// The file cannot be created, or the thread not be started.
     pub fn to_file(path: &Path) -> io::Result<Self> {
-        File::create(path)?;
+        create(path)?;
         let shared = Arc::new(Shared {
             path: path.to_owned(),
             opened: AtomicU64::new(0),
@@ -103,7 +106,12 @@ impl QlogWriter {
 impl SinkFactory for QlogWriter {
     fn sink(&self, start: &Start) -> Option<Box<dyn Sink>> {
         let number = self.shared.opened.fetch_add(1, Ordering::Relaxed) + 1;
-        let created = File::create(numbered(&self.shared.path, number));
+        if number > LOGS_MAX {
+            return None;
+        }
+        // The first is there already, made by `to_file`; nothing else that is there is written over.
+        let path = numbered(&self.shared.path, number);
+        let created = if number == 1 { create(&path) } else { create_new(&path) };
         let file = match created {
             Ok(file) => file,
             Err(error) => {
@@ -117,6 +125,21 @@ impl SinkFactory for QlogWriter {
         let (queue, shared) = (self.queue.clone(), Arc::clone(&self.shared));
         Some(Box::new(QueueSink { queue, shared, number, dropped: 0, last: start.now }))
     }
+}
+
+/// Addresses and times of a user's connections are for that user alone.
+fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true).mode(0o600);
+    options
+}
+
+fn create(path: &Path) -> io::Result<File> {
+    private().create(true).truncate(true).open(path)
+}
+
+fn create_new(path: &Path) -> io::Result<File> {
+    private().create_new(true).open(path)
 }
 
 /// `path` for the first connection, `path` with `-2` before its extension for the second, and so on.

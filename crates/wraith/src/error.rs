@@ -24,6 +24,8 @@ pub enum ErrorKind {
     NotFound,
     /// The other side's user said no.
     Refused,
+    /// The sender came back with another offer than the one that was accepted.
+    OfferChanged,
     /// Wrong words, a code that is used or expired, or a ticket that names nothing there.
     WrongCode,
     /// The connection was lost and did not come back; the same transfer again continues.

@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 
@@ -144,6 +145,8 @@ pub enum Event {
         /// How many are wanted, if there is an end.
         of: Option<u32>,
     },
+    /// A receiver came back on another connection, which is served in place of its earlier one.
+    Replaced,
     /// The contacts of a listener have changed; there are so many now.
     ContactsChanged(usize),
     /// One of several receivers did not get everything; the others are served all the same.
@@ -200,6 +203,8 @@ pub trait Observer: Send + Sync + 'static {
 pub(crate) struct Hub {
     observer: OnceLock<Arc<dyn Observer>>,
     streams: Mutex<Streams>,
+    /// The end was told: what a thread that winds up still says is of no interest.
+    is_over: AtomicBool,
 }
 
 #[derive(Default)]
@@ -226,6 +231,9 @@ impl Hub {
     }
 
     pub(crate) fn tell_of(&self, receiver: Option<u64>, event: Event) {
+        if self.is_over.load(Relaxed) {
+            return;
+        }
         if let Some(observer) = self.observer.get() {
             observer.event(receiver, &event);
         }
@@ -233,6 +241,9 @@ impl Hub {
     }
 
     pub(crate) fn tell_transfer(&self, receiver: Option<u64>, event: &wraith_transfer::Event<'_>) {
+        if self.is_over.load(Relaxed) {
+            return;
+        }
         if let Some(observer) = self.observer.get() {
             observer.transfer_event(receiver, event);
         }
@@ -255,6 +266,9 @@ impl Hub {
     /// The last event, if there was none yet: nothing is told after it, and whoever opens a stream later gets it alone.
     pub(crate) fn end(&self, result: Result<(), Error>) {
         let last = result.map_or_else(Event::Failed, |()| Event::Done);
+        if self.is_over.swap(true, Relaxed) {
+            return;
+        }
         let mut streams = lock(&self.streams);
         if streams.last.is_some() {
             return;

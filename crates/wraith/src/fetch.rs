@@ -319,6 +319,12 @@ impl Incoming {
         }
     }
 
+    /// Whether [`Self::gone`] would return at once.
+    pub fn is_gone(&self) -> bool {
+        let is_over = |transfer: &Transfer| transfer.0.is_over();
+        self.gone.is_cancelled() || self.transfer.as_ref().is_some_and(is_over)
+    }
+
     /// Waits until the question is of no use any more: the transfer has ended, or (of a listener) the sender has gone or must
     /// make room.
     pub async fn gone(&self) {
@@ -448,7 +454,7 @@ async fn fetch(
             secret: *ticket.capability().as_bytes(),
             target,
             settings,
-            consent,
+            consent: consent.clone(),
             shared: shared.clone(),
             receiver: None,
             instance: Some(getrandom::u64().unwrap_or_else(|_| std::process::id().into())),
@@ -461,6 +467,13 @@ async fn fetch(
         let (report, bytes) = ended.report;
         Received { sender: report.sender, report, bytes, remote: ended.remote }
     });
+    let result = match result {
+        Err(_) if consent.is_changed() => {
+            let message = "the sender came back with another offer than the one that was shown";
+            Err(Error::new(ErrorKind::OfferChanged, message))
+        }
+        result => result,
+    };
     let is_over = match &result {
         Ok(received) => received.complete().is_ok(),
         Err(error) => !may_continue(error),
@@ -479,6 +492,7 @@ fn may_continue(error: &Error) -> bool {
     !matches!(
         error.kind(),
         ErrorKind::Refused
+            | ErrorKind::OfferChanged
             | ErrorKind::WrongCode
             | ErrorKind::Verification
             | ErrorKind::UnsafeName
@@ -521,7 +535,6 @@ async fn resolve(
 }
 
 /// What a fetch needs on every one of its connections; a listener has one for each caller.
-#[derive(Debug)]
 pub(crate) struct FetchJob {
     pub secret: [u8; 16],
     pub target: Target,

@@ -519,6 +519,8 @@ impl Carry for Sending {
             result = work => result,
             () = late => unreachable!("it waits for ever"),
         };
+        // The walk for its counts, if it still goes on.
+        options.cancel.cancel();
         let result = result.map(|report| (report, progress.bytes()));
         Carried { result, answered: answered.get(), progress }
     }

@@ -12,7 +12,7 @@ pub fn exit(error: &Error) -> Exit {
     match error.kind() {
         ErrorKind::InvalidInput => Exit::Usage,
         ErrorKind::NotFound => Exit::PeerNotFound,
-        ErrorKind::Refused => Exit::Refused,
+        ErrorKind::Refused | ErrorKind::OfferChanged => Exit::Refused,
         ErrorKind::WrongCode => Exit::WrongCode,
         // The other side's user may come back to it.
         ErrorKind::NetworkLost | ErrorKind::Cancelled => Exit::NetworkLost,

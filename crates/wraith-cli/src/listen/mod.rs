@@ -86,7 +86,7 @@ impl Observer for ListenStory {
                 reporter.say(format!("Waiting {place} again."));
             }
             Happened::ContactsChanged(contacts) => {
-                reporter.event(&Event::Guests { contacts: *contacts as u64 });
+                reporter.event(&Event::ContactsChanged { contacts: *contacts as u64 });
             }
             Happened::Note { what, .. } => reporter.warn(what),
             _ => {}
@@ -109,12 +109,12 @@ impl Hall<'_> {
         let story = Arc::new(CallerStory::new(self.node, self.args, self.reporter));
         let peer = incoming.sender();
         story.begin(&incoming);
-        let Some(options) = self.decide(&incoming).await else {
-            if self.signals.caught().is_none() {
-                let error = incoming.refuse("").await;
-                self.failed(peer, &error);
-            }
-            return;
+        let options = match self.decide(&incoming).await {
+            Some(options) => options,
+            None if self.signals.caught().is_some() => return,
+            // The sender has gone, or must make room: that is no answer to remember.
+            None if incoming.is_gone() => return self.failed(peer, &incoming.cancel().await),
+            None => return self.failed(peer, &incoming.refuse("").await),
         };
         incoming.observe(Arc::clone(&story) as _);
         let transfer = incoming.accept(options);

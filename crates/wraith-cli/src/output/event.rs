@@ -66,7 +66,8 @@ pub enum Event<'a> {
         waiting_at: Option<&'a [String]>,
     },
     /// The contacts of a listener have changed; from now on it serves them as they are.
-    Guests {
+    #[serde(rename = "guests")]
+    ContactsChanged {
         /// How many there are.
         contacts: u64,
     },

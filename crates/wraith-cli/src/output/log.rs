@@ -3,9 +3,9 @@
 //! Invariant: a line on standard error goes through the [`Reporter`], so it never stands in the middle of a drawing or of another
 //! line, and no control character of a peer reaches the terminal.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -51,7 +51,10 @@ fn filter(args: &LogArgs) -> Option<Targets> {
 fn open(path: &Path) -> Result<File, Failure> {
     let mut options = OpenOptions::new();
     let file = options.append(true).create(true).mode(0o600).open(path);
-    file.map_err(|error| Failure::disk(format!("cannot log into {}", path.display()), &error))
+    // Also one that was there before.
+    let private = |file: File| file.set_permissions(Permissions::from_mode(0o600)).map(|()| file);
+    file.and_then(private)
+        .map_err(|error| Failure::disk(format!("cannot log into {}", path.display()), &error))
 }
 
 /// Standard error, which the reporter shares with everything else.

@@ -1,6 +1,6 @@
 //! What happens while an offer is served, in words for people and events for programs.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
@@ -19,8 +19,8 @@ pub struct SendStory {
     is_several: bool,
     to_receivers_code: bool,
     receivers: Mutex<HashMap<Option<u64>, Arc<Story>>>,
-    /// How many are being served.
-    served: watch::Sender<usize>,
+    /// Who is being served.
+    served: watch::Sender<HashSet<Option<u64>>>,
 }
 
 impl SendStory {
@@ -30,7 +30,7 @@ impl SendStory {
             is_several: args.receivers() != Some(1),
             to_receivers_code: args.code.is_some(),
             receivers: Mutex::default(),
-            served: watch::Sender::new(0),
+            served: watch::Sender::new(HashSet::new()),
         }
     }
 
@@ -38,8 +38,8 @@ impl SendStory {
     pub async fn is_served_other_than(&self, now: bool) -> bool {
         let mut served = self.served.subscribe();
         // This keeps the sending half, so the wait does not fail.
-        let changed = served.wait_for(|count| (*count > 0) != now).await;
-        changed.map_or(now, |count| *count > 0)
+        let changed = served.wait_for(|served| served.is_empty() == now).await;
+        changed.map_or(now, |served| !served.is_empty())
     }
 
     fn of(&self, receiver: Option<u64>) -> Arc<Story> {
@@ -56,7 +56,9 @@ impl SendStory {
         if self.is_several {
             self.lock().remove(&receiver);
         }
-        self.served.send_modify(|served| *served = served.saturating_sub(1));
+        self.served.send_modify(|served| {
+            served.remove(&receiver);
+        });
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Option<u64>, Arc<Story>>> {
@@ -108,8 +110,9 @@ impl Observer for SendStory {
             }
             Happened::Lost { why, seconds_left } => {
                 reporter.reconnecting(why, *seconds_left);
-                self.served.send_modify(|served| *served = served.saturating_sub(1));
+                self.served.send_modify(HashSet::clear);
             }
+            Happened::Replaced => self.over(receiver),
             Happened::Stranger => {
                 reporter.say("Somebody came with another ticket and was refused.");
             }
@@ -127,7 +130,9 @@ impl Observer for SendStory {
 
     fn transfer_event(&self, receiver: Option<u64>, event: &TransferEvent<'_>) {
         if let TransferEvent::Connected { .. } = event {
-            self.served.send_modify(|served| *served += 1);
+            self.served.send_modify(|served| {
+                served.insert(receiver);
+            });
         }
         self.of(receiver).tell(event);
     }

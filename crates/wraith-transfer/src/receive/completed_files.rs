@@ -4,7 +4,7 @@
 //! name it got, and the identity of the file on disk (device, inode, size, mtime, ctime). Whoever changes the file changes
 //! its ctime, and the mark no longer fits. The key depends on the capability secret and the sender, so nobody else can make marks, and
 //! on the boot id, so after a crash of the machine marks count for nothing and files are compared by content instead.
-//! CompletedFiles are written in batches; those lost to a kill cost a comparison, never a transfer.
+//! Entries are written in batches; those lost to a kill cost a comparison, never a transfer.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -17,10 +17,10 @@ use crate::lock::lock;
 /// A file that is completed, as the state file names it.
 pub(crate) type CompletedMark = [u8; 16];
 
-/// CompletedFiles that are read back (32 MiB); beyond it, files are compared by content.
+/// Entries that are read back (32 MiB); beyond it, files are compared by content.
 const COMPLETED_MARKS_MAX: u64 = 2 * 1024 * 1024;
 
-/// CompletedFiles that may wait to be written.
+/// Entries that may wait to be written.
 const PENDING_MAX: usize = 64;
 
 /// The completed files of one transfer in one target directory.

@@ -77,7 +77,7 @@ pub struct ReceiveOptions<'a> {
     pub on_conflict: OnConflict,
     /// Where it goes if it is one stream of bytes.
     pub stream: StreamTarget,
-    /// DeltaRequest the sender to send no more than this many bytes a second.
+    /// Ask the sender to send no more than this many bytes a second.
     pub rate: Option<u64>,
     /// Look at the names before the offer is decided, so that [`Proposal::preview`] has them.
     pub preview: bool,

@@ -107,7 +107,7 @@ pub(super) fn negotiate(
     Ok(Negotiated::Tree(Box::new(tree)))
 }
 
-/// ParallelConnections that the sender may open; none where the rate is limited.
+/// Parallel connections that the sender may open; none where the rate is limited.
 pub(super) fn wanted_connections(options: &ReceiveOptions<'_>) -> Option<u64> {
     let most = options.parallel.most() as u64;
     (most > 0 && options.rate.is_none()).then_some(most)

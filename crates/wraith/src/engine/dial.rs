@@ -74,7 +74,7 @@ impl Dialler {
         let mut error = ConnectError::Closed(CloseReason::HandshakeTimeout);
         let begin = Instant::now() + self.search_after;
         let mut searching: Option<ContactSearch> = None;
-        let pair = self.pair.clone().filter(|_| !self.places.all().is_empty());
+        let mut pair = self.pair.clone().filter(|_| !self.places.all().is_empty());
         if attempts.is_empty() && pair.is_none() {
             return Err(NotFound { tried, error: ConnectError::NoAddress });
         }
@@ -104,7 +104,8 @@ impl Dialler {
                         Some(Found::Not(place, why)) => {
                             tried.insert(place.to_string(), why.to_string());
                         }
-                        None => std::future::pending().await,
+                        // No place goes on looking; the known addresses remain.
+                        None => (searching, pair) = (None, None),
                     },
                 }
             }

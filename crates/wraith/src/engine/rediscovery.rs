@@ -65,7 +65,10 @@ impl Rediscovery {
             let bound = self.bound;
             // What cannot be reached now may be later, and the receiver tries all it knows in any case.
             let addresses = Box::new(move |seen| dialable(bound, seen));
-            self.listener = Some(listen(&self.places, addresses).await);
+            let mut listener = listen(&self.places, addresses).await;
+            // Nobody reads what happens at the places, so nothing of it is kept.
+            drop(listener.take_events());
+            self.listener = Some(listener);
         }
         if let Some(listener) = &self.listener {
             listener.set_contacts(self.lost.clone());

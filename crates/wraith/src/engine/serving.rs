@@ -5,10 +5,12 @@
 //! connection, which may look alive for a while after its process died.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
+use std::time::Duration;
 
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout_at};
 use wraith_crypto::NodeId;
 use wraith_discovery::{CodeAnnouncement, CodeEvent};
 use wraith_transfer::{
@@ -18,7 +20,7 @@ use wraith_transfer::{
 use wraith_transport::{CloseReason, Connection, Endpoint};
 
 use super::rediscovery::Rediscovery;
-use super::retry::may_come_back;
+use super::retry::{Window, may_come_back};
 use super::task::Shared;
 use crate::code_end::{burned, expired};
 use crate::error::{Cause, Error, ErrorKind};
@@ -34,11 +36,16 @@ use crate::state::UnfinishedSend;
 const STRANGERS_MAX: usize = 16;
 /// Receivers served at once; more are asked to come back later. Each has threads and read-ahead of its own.
 const RECEIVERS_MAX: usize = 64;
+/// What who is sent away is told.
+const BUSY: &str = "too many callers at once";
+/// How long the end waits for transfers to tell their peers and put away what they have.
+const LAST_WAIT: Duration = Duration::from_secs(3);
 
 /// What the transfers' threads tell.
 pub(crate) enum News {
-    /// The session's peer knows the secret; which run of it this is, where it says.
-    Knows(u64, Option<u64>),
+    /// The session's peer knows the secret; which run of it this is, where it says. Its thread waits for the verdict: to who is sent
+    /// away nothing is offered, and nothing is told of it.
+    Knows(u64, Option<u64>, std::sync::mpsc::Sender<()>),
     Ended(u64, Box<Result<SendReport, TransferError>>),
     /// The tree cannot be offered.
     Unreadable(TransferError),
@@ -85,6 +92,8 @@ pub(crate) struct Serving {
     surveyed: Option<(u64, Arc<SendOptions>)>,
     /// When to give up waiting; `None` while a receiver is served, or when the wait has no limit.
     deadline: Option<Instant>,
+    /// How long the one receiver that was lost may take to come back.
+    window: Window,
     /// How the last receiver was lost.
     lost: Option<TransferError>,
     /// Nobody new can come any more, and why.
@@ -107,6 +116,7 @@ impl Serving {
         let (tell, news) = mpsc::unbounded_channel();
         let secret = *unfinished.capability().as_bytes();
         let deadline = settings.patience.first.map(|first| Instant::now() + first);
+        let settings_patience = settings.patience;
         let sent = Sent { receivers: 0, lacking: 0, last: None, report: None };
         let (sessions, next_id, surveyed) = (Vec::new(), 0, None);
         let (lost, closing) = (None, None);
@@ -127,6 +137,7 @@ impl Serving {
             next_id,
             surveyed,
             deadline,
+            window: Window::new(settings_patience),
             lost,
             closing,
         };
@@ -161,9 +172,17 @@ impl Serving {
         let (endpoint, token) = (self.endpoint.clone(), self.shared.token.clone());
         loop {
             tokio::select! {
-                Some(connection) = endpoint.accept() => self.admit(connection),
+                connection = endpoint.accept() => match connection {
+                    Some(connection) => self.admit(connection),
+                    None => return Err(Error::new(ErrorKind::Other, "the socket is gone")),
+                },
                 Some(happened) = news.recv() => match happened {
-                    News::Knows(id, instance) => self.choose(id, instance).await,
+                    News::Knows(id, instance, verdict) => {
+                        if self.choose(id, instance).await {
+                            // Its thread may have ended meanwhile.
+                            let _ = verdict.send(());
+                        }
+                    }
                     News::Unreadable(error) => return Err(error.into()),
                     News::Ended(id, result) => {
                         if let Some(end) = self.ended(id, *result, news).await {
@@ -188,6 +207,8 @@ impl Serving {
                     self.stop_all(news).await;
                     return match (self.settings.receivers, is_idle) {
                         (None, true) => Ok(()),
+                        // The last receipt came with the wish to stop.
+                        (Some(wanted), _) if self.sent.receivers == wanted => Ok(()),
                         _ => Err(Error::cancelled(Role::Sender)),
                     };
                 }
@@ -272,19 +293,28 @@ impl Serving {
         let mut options = self.settings.options(&self.payload, self.secret, &self.parallel);
         let (tell, hub) = (self.tell.clone(), Arc::clone(&self.shared.hub));
         let receiver = self.is_several().then_some(id);
+        let is_chosen = AtomicBool::new(false);
         options.events = Arc::new(move |event: TransferEvent<'_>| {
             if let TransferEvent::Connected { instance, .. } = event {
-                drop(tell.send(News::Knows(id, instance)));
+                let (verdict, given) = std::sync::mpsc::channel();
+                let _ = tell.send(News::Knows(id, instance, verdict));
+                // Without a verdict it was sent away, or nobody serves any more.
+                is_chosen.store(given.recv().is_ok(), Relaxed);
             }
-            hub.tell_transfer(receiver, &event);
+            if is_chosen.load(Relaxed) {
+                hub.tell_transfer(receiver, &event);
+            }
         });
         (id, Arc::new(options))
     }
 
     /// Serves a new connection on a thread of its own. Who it is shows when it names the secret.
     fn admit(&mut self, connection: Connection) {
-        if self.sessions.len() - self.receivers().count() >= STRANGERS_MAX {
-            self.send_away_a_stranger();
+        if self.sessions.len() - self.receivers().count() >= STRANGERS_MAX
+            && !self.send_away_a_stranger()
+        {
+            connection.close(close::OTHER, BUSY);
+            return;
         }
         let (id, options) = self.surveyed.take().unwrap_or_else(|| self.prepare());
         let (peer, theirs) = (connection.peer(), connection.clone());
@@ -306,17 +336,21 @@ impl Serving {
 
     /// Makes room: whoever has been here longest without naming the secret is the least likely to be the receiver, who
     /// needs one round trip for it. So strangers who say nothing keep nobody out.
-    fn send_away_a_stranger(&self) {
-        let strangers = self.sessions.iter().filter(|s| s.standing != Standing::Receiver);
-        if let Some(stranger) = strangers.min_by_key(|s| s.id) {
-            stranger.connection.close(close::OTHER, "too many callers at once");
-        }
+    ///
+    /// False if all of them were sent away already, and are winding up.
+    fn send_away_a_stranger(&self) -> bool {
+        // In the order in which they came.
+        let mut strangers = self.sessions.iter().filter(|s| s.standing != Standing::Receiver);
+        let stranger = strangers.find(|s| s.connection.close_reason().is_none());
+        stranger.inspect(|s| s.connection.close(close::OTHER, BUSY)).is_some()
     }
 
     /// A session's peer knows the secret: it is a receiver if one is wanted. The same run of a receiver again has come back,
     /// and its earlier connection is dead whether it knows it or not; so has the same peer where there is room for one only.
-    async fn choose(&mut self, id: u64, instance: Option<u64>) {
-        let Some(at) = self.sessions.iter().position(|s| s.id == id) else { return };
+    ///
+    /// False if it was sent away.
+    async fn choose(&mut self, id: u64, instance: Option<u64>) -> bool {
+        let Some(at) = self.sessions.iter().position(|s| s.id == id) else { return false };
         self.sessions[at].instance = instance;
         self.forget_those_who_stopped();
         let peer = self.sessions[at].peer;
@@ -335,6 +369,8 @@ impl Serving {
             earlier.connection.close(close::OTHER, "you have come back on another connection");
             earlier.standing = Standing::Former;
             self.shared.meter.leave(&earlier.options.progress);
+            let number = self.settings.receivers.is_none_or(|n| n > 1).then_some(earlier.id);
+            self.shared.hub.tell_of(number, Event::Replaced);
         } else if !has_room {
             let why = if self.is_several() {
                 "the sender is sending to as many receivers as it can or was told to; try again later"
@@ -343,7 +379,7 @@ impl Serving {
             };
             self.sessions[at].connection.close(close::REFUSED, why);
             self.sessions[at].standing = Standing::Former;
-            return;
+            return false;
         }
         let newcomer = &mut self.sessions[at];
         newcomer.standing = Standing::Receiver;
@@ -352,6 +388,7 @@ impl Serving {
         self.deadline = None;
         self.share_rate();
         self.rediscovery.back(peer).await;
+        true
     }
 
     /// What cannot be remembered is worth a word: the transfer works all the same.
@@ -391,7 +428,7 @@ impl Serving {
         news: &mut UnboundedReceiver<News>,
     ) -> Option<Result<(), Error>> {
         let at = self.sessions.iter().position(|s| s.id == id)?;
-        let session = self.sessions.swap_remove(at);
+        let session = self.sessions.remove(at);
         if session.standing != Standing::Receiver {
             if matches!(result, Err(TransferError::WrongSecret)) {
                 self.shared.hub.tell(Event::Stranger);
@@ -408,7 +445,8 @@ impl Serving {
         let end = match result {
             Ok(report) => self.served(&session, report, news).await,
             Err(TransferError::Later) => {
-                self.shared.hub.tell(Event::OnlyLooked);
+                let number = self.is_several().then_some(id);
+                self.shared.hub.tell_of(number, Event::OnlyLooked);
                 self.lost = None;
                 None
             }
@@ -425,7 +463,7 @@ impl Serving {
                     && !self.settings.patience.reconnect.is_zero() =>
             {
                 self.rediscovery.lost(session.peer).await;
-                self.await_return(error);
+                self.await_return(error, session.options.progress.bytes());
                 return None;
             }
             Err(error) => Some(Err(error.into())),
@@ -447,16 +485,7 @@ impl Serving {
         report: SendReport,
         news: &mut UnboundedReceiver<News>,
     ) -> Option<Result<(), Error>> {
-        self.sent.receivers += 1;
-        let remote = session.connection.remote();
-        self.sent.last = Some((report.receiver, remote));
-        self.sent.lacking += u32::from(report.outcome().is_err());
-        self.shared.meter.leave(&session.options.progress);
-        let (receiver, bytes) = (report.receiver, session.options.progress.bytes());
-        let report = Arc::new(report);
-        self.sent.report = Some(Arc::clone(&report));
-        let number = self.is_several().then_some(session.id);
-        self.shared.hub.tell_of(number, Event::Sent { report, bytes });
+        let receiver = self.count(session, report);
         if !self.is_several() {
             return Some(Ok(()));
         }
@@ -470,11 +499,25 @@ impl Serving {
         Some(Ok(()))
     }
 
+    /// Counts a receiver that has confirmed everything, and tells of it; who it was.
+    fn count(&mut self, session: &Session, report: SendReport) -> NodeId {
+        self.sent.receivers += 1;
+        let remote = session.connection.remote();
+        self.sent.last = Some((report.receiver, remote));
+        self.sent.lacking += u32::from(report.outcome().is_err());
+        self.shared.meter.leave(&session.options.progress);
+        let (receiver, bytes) = (report.receiver, session.options.progress.bytes());
+        let report = Arc::new(report);
+        self.sent.report = Some(Arc::clone(&report));
+        let number = self.is_several().then_some(session.id);
+        self.shared.hub.tell_of(number, Event::Sent { report, bytes });
+        receiver
+    }
+
     /// The receiver is gone; it may come back.
-    fn await_return(&mut self, error: TransferError) {
-        let reconnect = self.settings.patience.reconnect;
-        self.deadline = Some(Instant::now() + reconnect);
-        let seconds_left = reconnect.as_secs();
+    fn await_return(&mut self, error: TransferError, bytes: u64) {
+        let seconds_left = self.window.lost(bytes, self.settings.patience.reconnect);
+        self.deadline = self.window.deadline;
         self.shared.hub.tell(Event::Lost { why: error.to_string(), seconds_left });
         self.lost = Some(error);
     }
@@ -485,11 +528,19 @@ impl Serving {
             session.options.cancel.cancel();
             session.connection.close(close::CANCELLED, "");
         }
+        let deadline = Instant::now() + LAST_WAIT;
         while !self.sessions.is_empty() {
-            match news.recv().await {
-                Some(News::Ended(id, _)) => self.sessions.retain(|s| s.id != id),
-                Some(_) => {}
-                None => return,
+            match timeout_at(deadline, news.recv()).await {
+                Ok(Some(News::Ended(id, result))) => {
+                    let Some(at) = self.sessions.iter().position(|s| s.id == id) else { continue };
+                    let session = self.sessions.remove(at);
+                    if let (Standing::Receiver, Ok(report)) = (session.standing, *result) {
+                        self.count(&session, report);
+                    }
+                }
+                Ok(Some(_)) => {}
+                // Beyond that they wind up on their own.
+                Ok(None) | Err(_) => return,
             }
         }
     }
@@ -498,6 +549,10 @@ impl Serving {
 /// Whatever ends the work ends the transfers: their threads hear of it by the connection.
 impl Drop for Serving {
     fn drop(&mut self) {
+        if let Some((_, options)) = &self.surveyed {
+            // A walk that nobody waits for.
+            options.cancel.cancel();
+        }
         for session in &self.sessions {
             session.options.cancel.cancel();
             session.connection.close(close::CANCELLED, "");

@@ -83,6 +83,10 @@ impl<R: Send + Sync + 'static> Task<R> {
         ProgressReader::new(Arc::clone(&self.shared.meter))
     }
 
+    pub fn is_over(&self) -> bool {
+        self.outcome.borrow().is_some()
+    }
+
     pub async fn finished(&self) -> Result<Arc<R>, Error> {
         let mut outcome = self.outcome.clone();
         match outcome.wait_for(Option::is_some).await {

@@ -12,12 +12,12 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use wraith_crypto::NodeId;
 use wraith_transfer::limits::NEGOTIATION_TIMEOUT;
-use wraith_transfer::{Decision, Progress, close, receive_dialler_hello};
+use wraith_transfer::{Decision, Offer, Progress, close, receive_dialler_hello};
 use wraith_transport::Connection;
 
-use super::Question;
 use super::callers::Callers;
-use crate::engine::consent::{Asked, Consent};
+use super::{Admit, Question};
+use crate::engine::consent::{Asked, Consent, Shown};
 use crate::engine::session::Carried;
 use crate::engine::task::Shared;
 use crate::error::Error;
@@ -40,6 +40,7 @@ pub(super) struct Hall {
     folder: PathBuf,
     rate: Option<u64>,
     preview: bool,
+    admit: Admit,
     callers: Callers,
     /// Held by the caller whose transfer is decided on and moves.
     turn: Arc<Turn<()>>,
@@ -48,10 +49,16 @@ pub(super) struct Hall {
 }
 
 impl Hall {
-    pub fn new(node: Node, folder: PathBuf, rate: Option<u64>, preview: bool) -> Self {
+    pub fn new(
+        node: Node,
+        folder: PathBuf,
+        rate: Option<u64>,
+        preview: bool,
+        admit: Admit,
+    ) -> Self {
         let (callers, turn) = (Callers::default(), Arc::default());
         let (answered, previews) = (Answered::default(), Arc::default());
-        Self { node, folder, rate, preview, callers, turn, answered, previews }
+        Self { node, folder, rate, preview, admit, callers, turn, answered, previews }
     }
 
     pub fn node(&self) -> &Node {
@@ -60,6 +67,11 @@ impl Hall {
 
     pub fn callers(&self) -> &Callers {
         &self.callers
+    }
+
+    /// Whether somebody may come who is a contact or not.
+    pub fn admits(&self, is_contact: bool) -> bool {
+        is_contact || self.admit == Admit::Everybody
     }
 
     /// Who cannot be told is a stranger. Read anew each time: a contact may have been removed.
@@ -88,28 +100,54 @@ impl Drop for PreviewSlot {
 
 /// What was said to offers. Who was refused once is not asked about again: no stranger can fill the screen with questions.
 #[derive(Debug, Default)]
-struct Answered(Mutex<VecDeque<(NodeId, [u8; 16], Decision)>>);
+struct Answered(Mutex<VecDeque<Answer>>);
+
+/// What was said to one offer.
+struct Answer {
+    peer: NodeId,
+    secret: [u8; 16],
+    shown: Shown,
+    decision: Decision,
+}
+
+impl std::fmt::Debug for Answer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Answer").field("peer", &self.peer).finish_non_exhaustive()
+    }
+}
 
 impl Answered {
-    fn find(&self, peer: NodeId, secret: &[u8; 16], is_contact: bool) -> Option<Decision> {
-        let list = self.lock();
-        let is_same = |entry: &&(NodeId, [u8; 16], Decision)| {
-            // A yes is for one transfer. A stranger who was told no has had its question; a contact may try again.
-            let is_yes = matches!(entry.2, Decision::AcceptWith(_));
-            entry.0 == peer && if is_yes { entry.1 == *secret } else { !is_contact }
+    /// What holds for this offer. A yes is for one transfer, until it is complete, and for no more than was shown. A stranger who
+    /// was told no has had its question; a contact may try again.
+    fn find(
+        &self,
+        peer: NodeId,
+        secret: &[u8; 16],
+        is_contact: bool,
+        offer: &Offer,
+    ) -> Option<Decision> {
+        let holds = |answer: &&Answer| {
+            let is_yes = matches!(answer.decision, Decision::AcceptWith(_));
+            let is_same = || answer.secret == *secret && answer.shown.covers(offer);
+            answer.peer == peer && if is_yes { is_same() } else { !is_contact }
         };
-        list.iter().rev().find(is_same).map(|entry| entry.2.clone())
+        self.lock().iter().rev().find(holds).map(|answer| answer.decision.clone())
     }
 
-    fn remember(&self, peer: NodeId, secret: [u8; 16], decision: Decision) {
+    fn remember(&self, answer: Answer) {
         let mut list = self.lock();
         if list.len() >= ANSWERED_MAX {
             list.pop_front();
         }
-        list.push_back((peer, secret, decision));
+        list.push_back(answer);
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<(NodeId, [u8; 16], Decision)>> {
+    /// The transfer is complete: its secret is good for no other.
+    fn forget(&self, peer: NodeId, secret: &[u8; 16]) {
+        self.lock().retain(|answer| answer.peer != peer || answer.secret != *secret);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Answer>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -178,7 +216,8 @@ impl Caller {
                     };
                     match turn {
                         Some(_) => self.put(asked, secret, &consent, &ask),
-                        None => consent.decide(Decision::Refuse(String::new())),
+                        // It has gone, or was sent away: that is no answer to remember.
+                        None => consent.decide(Decision::Later),
                     }
                 }
                 () = consent.decided(), if !is_decided => {
@@ -194,6 +233,7 @@ impl Caller {
 
     /// Waits for the turn, looking at who has it meanwhile; `None` if the connection ends first.
     async fn take_turn(&self) -> Option<OwnedMutexGuard<()>> {
+        let _waiting = self.hall.callers.wait_begins();
         let mut held = std::pin::pin!(Arc::clone(&self.hall.turn).lock_owned());
         loop {
             tokio::select! {
@@ -216,7 +256,12 @@ impl Caller {
         self.hall.callers.has_turn(self.id);
         let peer = self.connection.peer();
         let is_contact = self.hall.is_contact(peer);
-        let accepted_before = match self.hall.answered.find(peer, &secret, is_contact) {
+        if !self.hall.admits(is_contact) {
+            consent.decide(Decision::Refuse(String::new()));
+            return;
+        }
+        let accepted_before = match self.hall.answered.find(peer, &secret, is_contact, &asked.offer)
+        {
             Some(Decision::AcceptWith(conflicts)) => Some(conflicts),
             Some(refused) => {
                 consent.decide(refused);
@@ -235,10 +280,13 @@ impl Caller {
         consent: &Consent,
         carried: Carried<(wraith_transfer::ReceiveReport, u64)>,
     ) -> Result<Received, Error> {
-        if let Some(decision) = consent.decision()
-            && matches!(decision, Decision::AcceptWith(_) | Decision::Refuse(_))
-        {
-            self.hall.answered.remember(self.connection.peer(), secret, decision);
+        let peer = self.connection.peer();
+        match (consent.decision(), consent.shown(), &carried.result) {
+            (_, _, Ok(_)) => self.hall.answered.forget(peer, &secret),
+            (Some(Decision::Later) | None, ..) | (_, None, _) => {}
+            (Some(decision), Some(shown), _) => {
+                self.hall.answered.remember(Answer { peer, secret, shown, decision });
+            }
         }
         let remote = self.connection.remote();
         match carried.result {
@@ -277,20 +325,35 @@ mod tests {
 
     use super::*;
 
+    fn offer(bytes: u64) -> Offer {
+        Offer { name: "film".into(), files: 1, bytes, largest: bytes, ..Offer::default() }
+    }
+
+    fn answer(peer: NodeId, secret: u8, decision: Decision) -> Answer {
+        Answer { peer, secret: [secret; 16], shown: Shown::of(&offer(10)), decision }
+    }
+
     #[test]
     fn a_stranger_who_was_refused_is_not_asked_about_again_and_a_contact_is() {
         let answered = Answered::default();
         let [a, b] = [1, 2].map(|n| SecretIdentity::from_seed([n; 32]).node_id());
         let (yes, no) =
             (Decision::AcceptWith(Conflicts::default()), Decision::Refuse(String::new()));
-        answered.remember(a, [1; 16], no.clone());
-        answered.remember(b, [1; 16], yes.clone());
-        assert_eq!(answered.find(a, &[2; 16], false), Some(no));
-        assert_eq!(answered.find(a, &[1; 16], true), None);
-        assert_eq!(answered.find(b, &[1; 16], false), Some(yes.clone()));
-        assert_eq!(answered.find(b, &[2; 16], false), None, "a yes is for one transfer");
+        answered.remember(answer(a, 1, no.clone()));
+        answered.remember(answer(b, 1, yes.clone()));
+        assert_eq!(answered.find(a, &[2; 16], false, &offer(10)), Some(no));
+        assert_eq!(answered.find(a, &[1; 16], true, &offer(10)), None);
+        assert_eq!(answered.find(b, &[1; 16], false, &offer(10)), Some(yes.clone()));
+        assert_eq!(answered.find(b, &[1; 16], false, &offer(11)), None, "that was not shown");
+        assert_eq!(
+            answered.find(b, &[2; 16], false, &offer(10)),
+            None,
+            "a yes is for one transfer"
+        );
+        answered.forget(b, &[1; 16]);
+        assert_eq!(answered.find(b, &[1; 16], false, &offer(10)), None, "it is complete");
         for n in 0..2 * ANSWERED_MAX {
-            answered.remember(a, [n as u8; 16], yes.clone());
+            answered.remember(answer(a, n as u8, yes.clone()));
         }
         assert_eq!(answered.lock().len(), ANSWERED_MAX);
     }

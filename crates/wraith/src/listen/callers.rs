@@ -45,6 +45,8 @@ struct Entry {
 struct State {
     callers: Vec<Entry>,
     next_id: u64,
+    /// Who waits for the turn.
+    waiting: usize,
     stopped: bool,
 }
 
@@ -120,6 +122,12 @@ impl Callers {
         }
     }
 
+    /// Somebody waits for the turn, until what this returns is dropped. A turn during which nobody waits has no limit.
+    pub fn wait_begins(&self) -> Waiting<'_> {
+        self.lock().waiting += 1;
+        Waiting(self)
+    }
+
     /// Whether a caller was sent away because others waited.
     pub fn is_over_limit(&self, id: u64) -> bool {
         self.lock().callers.iter().any(|c| c.id == id && c.is_over_limit)
@@ -137,6 +145,16 @@ impl Callers {
             }
         }
         state.callers[at].secret = Some(secret);
+    }
+
+    /// Sends away who may not come any more.
+    pub fn close_unless(&self, may_come: impl Fn(NodeId) -> bool) {
+        for caller in &self.lock().callers {
+            if !may_come(caller.connection.peer()) {
+                caller.connection.close(close::OTHER, "");
+                caller.gone.cancel();
+            }
+        }
     }
 
     /// A caller is gone. Must be called for each that was admitted.
@@ -171,6 +189,19 @@ impl Callers {
     fn lock(&self) -> MutexGuard<'_, State> {
         // Plain lists; a panic elsewhere leaves nothing half done.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Somebody who waits for the turn.
+pub(super) struct Waiting<'a>(&'a Callers);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.waiting -= 1;
+        if state.waiting == 0 {
+            state.callers.iter_mut().for_each(|caller| caller.limit = None);
+        }
     }
 }
 

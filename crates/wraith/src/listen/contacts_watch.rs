@@ -1,39 +1,50 @@
 //! Hears of changes to the file of contacts: by another process, or by hand.
 //!
-//! Invariant: it waits for the kernel's word (inotify) and has no timer; where the kernel gives none, or the contacts are in
-//! memory, no change is heard of.
+//! Invariant: it waits for the kernel's word (inotify) and has no timer. Where the kernel gives none, changes may be at any time:
+//! then it tells of one now and then. Contacts in memory have no watch.
 
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::time::Duration;
 
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use rustix::io::Errno;
 use tokio::io::unix::AsyncFd;
+use tokio::time::sleep;
 
 use crate::state::StateDir;
 
 /// Room for a few events with the longest names.
 const EVENTS_BYTES: usize = 4096;
 
+/// A part of the state ([`crate::state`]).
+const CONTACTS_FILE: &str = "contacts.toml";
+/// How often the contacts are looked at where the kernel does not tell.
+const LOOK_INTERVAL: Duration = Duration::from_secs(2);
+
 /// See the module.
 #[derive(Debug)]
-pub(super) struct ContactsWatch(Option<AsyncFd<OwnedFd>>);
+pub(super) enum ContactsWatch {
+    Told(AsyncFd<OwnedFd>),
+    /// The kernel has no more watches.
+    Untold,
+    InMemory,
+}
 
 impl ContactsWatch {
     pub fn new(state: &StateDir) -> Self {
-        let watch = state.folder().and_then(|folder| {
-            let inotify = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok()?;
-            // A file that is replaced is moved to its name; one that is edited in place is closed.
-            let what = WatchFlags::MOVED_TO | WatchFlags::CLOSE_WRITE | WatchFlags::DELETE;
-            inotify::add_watch(&inotify, folder, what).ok()?;
-            registered(inotify).ok()
-        });
-        Self(watch)
+        let Some(folder) = state.folder() else { return Self::InMemory };
+        watched(folder).map_or(Self::Untold, Self::Told)
     }
 
     /// Waits until something in the folder has changed. Cancel-safe.
     pub async fn changed(&mut self) {
-        let Some(inotify) = &self.0 else { return std::future::pending().await };
+        let inotify = match self {
+            Self::Told(inotify) => inotify,
+            Self::Untold => return sleep(LOOK_INTERVAL).await,
+            Self::InMemory => return std::future::pending().await,
+        };
         loop {
             let Ok(mut ready) = inotify.readable().await else {
                 return std::future::pending().await;
@@ -54,6 +65,23 @@ impl ContactsWatch {
             }
         }
     }
+}
+
+/// Watches the folder, and the one that the file is in if it is a link.
+fn watched(folder: &Path) -> Option<AsyncFd<OwnedFd>> {
+    let inotify = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok()?;
+    // A file that is replaced is moved to its name; one that is edited in place is closed.
+    let what = WatchFlags::MOVED_TO
+        | WatchFlags::MOVED_FROM
+        | WatchFlags::CLOSE_WRITE
+        | WatchFlags::DELETE;
+    inotify::add_watch(&inotify, folder, what).ok()?;
+    let file = folder.join(CONTACTS_FILE).canonicalize().ok();
+    if let Some(elsewhere) = file.as_deref().and_then(Path::parent) {
+        // The same folder again changes nothing.
+        inotify::add_watch(&inotify, elsewhere, what).ok()?;
+    }
+    registered(inotify).ok()
 }
 
 /// The call is deprecated because it takes types that may close their descriptor early. An [`OwnedFd`] keeps it open.

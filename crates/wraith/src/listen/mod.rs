@@ -14,22 +14,22 @@ mod callers;
 mod contacts_watch;
 mod turn_limit;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+use tokio::sync::mpsc::{self, Receiver, Sender, UnboundedSender};
 use wraith_discovery::contact::{ContactEvent, ContactListener, listen, usual_port};
 use wraith_discovery::{Place, PlaceError};
-use wraith_transfer::{Conflicts, Role};
+use wraith_transfer::{Conflicts, Role, close};
 use wraith_transport::{Connection, Endpoint};
 
 use crate::addresses::dialable;
 use crate::engine::consent::{Asked, Consent};
 use crate::engine::task::{Shared, Task};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::event::{Event, Events, Hub, Observer};
 use crate::fetch::{Incoming, Transfer};
 use crate::node::{ANY_ADDRESS, Node, reachable_places};
@@ -121,7 +121,7 @@ impl ListenBuilder {
         let contacts = listen(&reachable_places(node.places(), bound), addresses).await;
         contacts.set_contacts(allowlist.pairs());
         let shared = Shared::new(Hub::new(observer));
-        let (give, incoming) = mpsc::unbounded_channel();
+        let (give, incoming) = mpsc::channel(1);
         let listener = Listener {
             address: bound,
             usual_taken,
@@ -132,7 +132,7 @@ impl ListenBuilder {
             task: None,
         };
         let runtime = node.runtime().clone();
-        let hall = Arc::new(Hall::new(node, folder, rate, preview));
+        let hall = Arc::new(Hall::new(node, folder, rate, preview, admit));
         let work =
             Work { hall, endpoint, contacts, allowlist, watch, shared: shared.clone(), give };
         let task = Some(Task::spawn(&runtime, shared, work.run()));
@@ -170,7 +170,7 @@ pub struct Listener {
     places: Vec<Place>,
     missing: Vec<(Place, PlaceError)>,
     contacts: usize,
-    incoming: UnboundedReceiver<Incoming>,
+    incoming: Receiver<Incoming>,
     task: Option<Task<()>>,
 }
 
@@ -202,7 +202,13 @@ impl Listener {
 
     /// The next offer, once the transfer before it is over; `None` when the listener has ended. Cancel-safe.
     pub async fn next(&mut self) -> Option<Incoming> {
-        self.incoming.recv().await
+        loop {
+            let incoming = self.incoming.recv().await?;
+            // Whoever has gone meanwhile is no question any more.
+            if !incoming.is_gone() {
+                return Some(incoming);
+            }
+        }
     }
 
     /// What happens to the listener from now on.
@@ -244,18 +250,23 @@ struct Work {
     allowlist: Allowlist,
     watch: ContactsWatch,
     shared: Shared,
-    give: UnboundedSender<Incoming>,
+    give: Sender<Incoming>,
 }
 
 impl Work {
     async fn run(mut self) -> Result<(), Error> {
         let (ask, mut questions) = mpsc::unbounded_channel::<Question>();
         let mut callers: HashMap<u64, Task<Received>> = HashMap::new();
+        // At most one for each caller: who has gone is dropped.
+        let mut waiting: VecDeque<Incoming> = VecDeque::new();
         let (left, mut leavers) = mpsc::unbounded_channel::<u64>();
-        let token = self.shared.token.clone();
+        let (token, give) = (self.shared.token.clone(), self.give.clone());
         loop {
             tokio::select! {
-                Some(connection) = self.endpoint.accept() => {
+                connection = self.endpoint.accept() => {
+                    let Some(connection) = connection else {
+                        return Err(Error::new(ErrorKind::Other, "the socket is gone"));
+                    };
                     if let Some((id, task)) = self.admit(connection, &ask, &left) {
                         callers.insert(id, task);
                     }
@@ -265,10 +276,18 @@ impl Work {
                     let Question { asked, consent, gone, accepted_before, .. } = question;
                     let incoming = Incoming::new(asked, consent, Some(Transfer(task)), gone)
                         .accepted(accepted_before);
-                    // Whoever listened has gone: dropping the offer puts it off.
-                    drop(self.give.send(incoming));
+                    waiting.push_back(incoming);
                 }
-                Some(id) = leavers.recv() => drop(callers.remove(&id)),
+                // Whoever listened may have gone: dropping the offers puts them off.
+                permit = give.reserve(), if !waiting.is_empty() => {
+                    if let (Ok(permit), Some(incoming)) = (permit, waiting.pop_front()) {
+                        permit.send(incoming);
+                    }
+                }
+                Some(id) = leavers.recv() => {
+                    drop(callers.remove(&id));
+                    waiting.retain(|incoming| !incoming.is_gone());
+                }
                 Some(event) = self.contacts.next_event() => self.contact_event(event),
                 () = self.watch.changed() => self.keep_up(),
                 () = token.cancelled() => break,
@@ -291,6 +310,11 @@ impl Work {
         left: &UnboundedSender<u64>,
     ) -> Option<(u64, Task<Received>)> {
         let is_contact = self.hall.is_contact(connection.peer());
+        if !self.hall.admits(is_contact) {
+            // It was a contact when its handshake began.
+            connection.close(close::OTHER, "");
+            return None;
+        }
         let Admitted { id, gone } = self.hall.callers().admit(&connection, is_contact)?;
         let mut shared = Shared::new(Hub::default());
         // Who is sent away, and the end of the listener, end the transfer.
@@ -323,6 +347,8 @@ impl Work {
             Ok(true) => {
                 self.endpoint.admit_only(self.allowlist.admitted());
                 self.contacts.set_contacts(self.allowlist.pairs());
+                let hall = &self.hall;
+                hall.callers().close_unless(|peer| hall.admits(hall.is_contact(peer)));
                 self.shared.hub.tell(Event::ContactsChanged(self.allowlist.len()));
             }
             Ok(false) => {}

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-/// What must move in each [`SPAN`]: 50 kB a second, less than any line on which somebody waits gladly.
+/// What must move in each [`SPAN`]: 50 kB a second, below the slowest link worth waiting for.
 const BYTES: u64 = 1 << 20;
 const SPAN: Duration = Duration::from_secs(20);
 /// How long a question about an offer may stand.

@@ -29,11 +29,17 @@ const FORMAT: Format = Format {
 };
 
 /// The place of one code's ticket.
-#[derive(Debug)]
 pub struct SavedTicket {
     /// None in memory: nothing is kept.
     file: Option<StateFile>,
     code: String,
+}
+
+impl std::fmt::Debug for SavedTicket {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The code is a secret.
+        f.debug_struct("SavedTicket").finish_non_exhaustive()
+    }
 }
 
 impl SavedTicket {
