@@ -447,6 +447,8 @@ impl Drop for IoThread {
         for (_, established) in self.established.drain() {
             established.on_closed(None, now, CloseReason::Local);
         }
+        // Whoever is told that it ended may bind the same port again.
+        self.movers.close();
         self.shared.update(|state| {
             state.stopped = true;
             state.accepted.clear();

@@ -56,6 +56,11 @@ enum Mover {
 }
 
 impl Movers {
+    /// Lets go of every socket. Nothing can be moved after that.
+    pub(crate) fn close(&mut self) {
+        self.slots.clear();
+    }
+
     /// A UDP socket on `address`, and the `others`.
     pub(crate) fn bind(address: SocketAddr, others: &[Arc<dyn Bind>]) -> io::Result<Self> {
         if others.len() >= MOVERS_MAX {

@@ -109,8 +109,11 @@ impl ListenBuilder {
     /// The contacts cannot be read (then nobody can be told from a stranger), or the address cannot be listened on.
     pub async fn start(self) -> Result<Listener, Error> {
         let Self { node, folder, admit, bind, rate, preview, observer } = self;
-        // Before the contacts are read, so that no change falls in between.
-        let watch = ContactsWatch::new(node.state());
+        let watch = {
+            let _entered = node.runtime().enter();
+            // Before the contacts are read, so that no change falls in between.
+            ContactsWatch::new(node.state())
+        };
         let allowlist = Allowlist::load(&node, admit)?;
         let (endpoint, usual_taken) = bind_usual(&node, bind, &allowlist)?;
         let bound = endpoint.local_addr();

@@ -92,15 +92,15 @@ async fn a_stranger_hears_nothing_unless_everybody_may_come() {
     let (anna, bob) = (node(), node());
     let listener = listening(&bob, &folder.path().join("to")).await;
     let contact = know(&anna, "bob", bob.id(), Some(listener.address()));
-    let builder = to_contact(&anna, folder.path(), contact.clone()).timeout(Duration::from_secs(1));
+    let builder = to_contact(&anna, folder.path(), contact).timeout(Duration::from_secs(1));
     let error = within(within(builder.start()).await.unwrap().finished()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
     assert!(matches!(error.cause(), Some(Cause::NotAdmitted(_))), "{error:?}");
-    let address = listener.address();
     within(listener.close()).await;
 
-    let builder = bob.listen(folder.path().join("to")).bind_to(address).admit(Admit::Everybody);
+    let builder = bob.listen(folder.path().join("to")).bind_to(LOOPBACK).admit(Admit::Everybody);
     let mut listener = within(builder.start()).await.unwrap();
+    let contact = know(&anna, "bob", bob.id(), Some(listener.address()));
     let offer = within(to_contact(&anna, folder.path(), contact).start()).await.unwrap();
     let transfer = within(listener.next()).await.unwrap().accept(AcceptOptions::default());
     within(transfer.finished()).await.unwrap();
@@ -181,4 +181,48 @@ async fn a_contact_that_is_removed_while_it_waits_gets_no_turn() {
     within(first.finished()).await.unwrap();
     within(second.finished()).await.unwrap_err();
     assert_eq!(fs::read_dir(&to).unwrap().count(), 1, "only what the contact sent is there");
+}
+
+#[tokio::test]
+async fn a_transfer_of_a_listener_that_is_dropped_ends_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let (anna, bob) = (node(), node());
+    know(&bob, "anna", anna.id(), None);
+    let mut listener = listening(&bob, &folder.path().join("to")).await;
+    let contact = know(&anna, "bob", bob.id(), Some(listener.address()));
+    let builder = || to_contact(&anna, folder.path(), contact.clone());
+    // Slow enough to be in the middle for a while.
+    let offer = within(builder().rate(50_000).start()).await.unwrap();
+    drop(within(listener.next()).await.unwrap().accept(AcceptOptions::default()));
+    let error = soon(offer.finished()).await.unwrap_err();
+    assert_eq!(error.transfer(), Some(&TransferError::Cancelled { role: Role::Receiver }));
+
+    // The listener goes on, and an offer that is put off is told so.
+    let offer = within(builder().start()).await.unwrap();
+    drop(within(listener.next()).await.unwrap());
+    assert_eq!(soon(offer.finished()).await.unwrap_err().kind(), ErrorKind::Later);
+    let offer = within(builder().start()).await.unwrap();
+    let transfer = within(listener.next()).await.unwrap().accept(AcceptOptions::default());
+    within(transfer.finished()).await.unwrap().complete().unwrap();
+    within(offer.finished()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_contact_that_is_added_meanwhile_may_come() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = tempfile::tempdir().unwrap();
+    let (anna, bob) = (node(), crate::support::node_in(state.path()));
+    let mut listener = listening(&bob, &folder.path().join("to")).await;
+    let mut events = listener.events();
+    know(&bob, "anna", anna.id(), None);
+    let changed = crate::support::event(&mut events, |event| match event {
+        wraith::Event::ContactsChanged(count) => Some(*count),
+        _ => None,
+    });
+    assert_eq!(changed.await, 1);
+    let contact = know(&anna, "bob", bob.id(), Some(listener.address()));
+    let offer = within(to_contact(&anna, folder.path(), contact).start()).await.unwrap();
+    let transfer = within(listener.next()).await.unwrap().accept(AcceptOptions::default());
+    within(transfer.finished()).await.unwrap();
+    within(offer.finished()).await.unwrap();
 }

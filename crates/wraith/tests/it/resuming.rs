@@ -10,7 +10,7 @@ use tokio::net::UdpSocket;
 use tokio::task::JoinSet;
 use wraith::{Event, Node, Offer, OnConflict, ProgressReader, Ticket};
 
-use crate::support::{LOOPBACK, event, file, node, node_in, until, within};
+use crate::support::{LOOPBACK, event, file, free_again, node, node_in, until, within};
 
 const BYTES: u64 = 24_000_000;
 const RATE: u64 = 6_000_000;
@@ -47,6 +47,7 @@ async fn a_sender_that_comes_back_goes_on_with_who_waits_for_it() {
     drop(offer);
     event(&mut events, |event| matches!(event, Event::Lost { .. }).then_some(())).await;
 
+    free_again(&ticket).await;
     let (offer, again) = offered_slowly(&node_in(state.path()), &folder, 1 << 40).await;
     assert_eq!(again, ticket, "the same offer another time has the same ticket");
     let received = within(transfer.finished()).await.unwrap();

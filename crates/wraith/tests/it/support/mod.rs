@@ -161,3 +161,9 @@ pub async fn until(mut condition: impl FnMut() -> bool) {
         looks.tick().await;
     }
 }
+
+/// Waits until the port of a sender that has ended can be had again: its socket is closed a moment after it says that it has ended.
+pub async fn free_again(ticket: &Ticket) {
+    let address = ticket.addresses()[0];
+    within(until(|| std::net::UdpSocket::bind(address).is_ok())).await;
+}
