@@ -16,15 +16,17 @@
 //! application's own [`mover`].
 //!
 //! ```no_run
+//! use std::net::SocketAddr;
+//!
 //! use wraith_transport::{Config, Endpoint, EndpointConfig, SecretIdentity, block_on};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let server = Endpoint::bind(Config::new(EndpointConfig::new(SecretIdentity::from_seed([1; 32]))))?;
 //! let client = Endpoint::bind(Config::new(EndpointConfig::new(SecretIdentity::from_seed([2; 32]))))?;
 //! let peer = SecretIdentity::from_seed([1; 32]).node_id();
-//! let address = ([127, 0, 0, 1], server.local_addr().port()).into();
+//! let address = SocketAddr::from(([127, 0, 0, 1], server.local_addr().port()));
 //! block_on(async {
-//!     let connection = client.connect(&[address], peer).await?;
+//!     let connection = client.connect([address], peer).await?;
 //!     let (mut send, _recv) = connection.open_stream().await?;
 //!     send.write_all(b"hello").await?;
 //!     send.finish()?;
