@@ -8,6 +8,7 @@ use thiserror::Error;
 use wraith_core::CloseReason;
 
 use crate::limits::REASON_BYTES_MAX;
+use crate::local_folders::LocalFolders;
 
 /// Close codes of SPEC §10.8.
 pub mod close {
@@ -87,15 +88,13 @@ pub enum TransferError {
     #[error("the sender offers several files or a folder, which cannot go to one stream")]
     NoStream,
     /// The connection ended. What has arrived is kept.
-    #[error(
-        "the connection was lost: {why}. Run the same command again to continue where it stopped"
-    )]
+    #[error("the connection was lost: {why}")]
     NetworkLost {
         /// What happened to it.
         why: String,
     },
     /// A disk operation failed on one of the two machines. What has arrived is kept.
-    #[error("the {role}'s disk: {what}. Fix it, then run the same command again to continue")]
+    #[error("the {role}'s disk: {what}")]
     Disk {
         /// On whose machine.
         role: Role,
@@ -127,9 +126,7 @@ pub enum TransferError {
         left_out: u64,
     },
     /// A user stopped it.
-    #[error(
-        "stopped by the {role}'s user. Run the same command again to continue where it stopped"
-    )]
+    #[error("stopped by the {role}'s user")]
     Cancelled {
         /// On whose machine.
         role: Role,
@@ -236,7 +233,8 @@ impl TransferError {
     }
 
     /// What to tell the peer when this side gives up with this error: a code and at most 512 bytes of text.
-    pub(crate) fn to_close(&self) -> (u64, String) {
+    /// It names none of `folders`.
+    pub(crate) fn to_close(&self, folders: &LocalFolders) -> (u64, String) {
         let (code, text) = match self {
             Self::WrongSecret => (close::WRONG_SECRET, String::new()),
             Self::Later | Self::NoStream => (close::LATER, String::new()),
@@ -249,7 +247,7 @@ impl TransferError {
             Self::Protocol { what, .. } => (close::PROTOCOL, what.clone()),
             Self::Partial { .. } | Self::Other { .. } => (close::OTHER, self.to_string()),
         };
-        (code, truncated(text, REASON_BYTES_MAX))
+        (code, truncated(folders.hidden(&text), REASON_BYTES_MAX))
     }
 
     /// What the end of the connection means to the side `own`.
@@ -299,7 +297,7 @@ mod tests {
     use super::*;
 
     fn over_the_wire(error: &TransferError, from: Role) -> TransferError {
-        let (code, reason) = error.to_close();
+        let (code, reason) = error.to_close(&LocalFolders::default());
         TransferError::from_close(&CloseReason::Peer { code, reason }, from.peer())
     }
 
@@ -333,7 +331,7 @@ mod tests {
     #[test]
     fn a_peers_words_are_bounded_and_cannot_drive_the_terminal() {
         let error = TransferError::Other { what: "ä".repeat(4000) };
-        assert!(error.to_close().1.len() <= REASON_BYTES_MAX);
+        assert!(error.to_close(&LocalFolders::default()).1.len() <= REASON_BYTES_MAX);
         assert_eq!(shown("a\u{1b}[2Jb\u{202e}"), "a\u{fffd}[2Jb\u{fffd}");
     }
 }

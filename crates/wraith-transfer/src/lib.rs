@@ -27,6 +27,7 @@ mod dialler_hello;
 mod error;
 mod events;
 pub mod limits;
+mod local_folders;
 mod lock;
 mod manifest_order;
 pub mod message;

@@ -23,6 +23,7 @@ use wraith_transport::{
 use crate::cancel::{Cancel, CancelSubscription};
 use crate::error::{Role, TransferError, close, shown};
 use crate::limits::{PARALLEL_MAX, STALL_BYTES, STALL_TIMEOUT};
+use crate::local_folders::LocalFolders;
 use crate::lock::lock;
 use crate::message::Offer;
 
@@ -42,8 +43,14 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    pub(crate) fn new(connection: Connection, role: Role, cancel: &Cancel) -> Self {
-        let state = Arc::new(SessionState::new(connection, role));
+    /// `folders` are named to the user of this side alone.
+    pub(crate) fn new(
+        connection: Connection,
+        role: Role,
+        cancel: &Cancel,
+        folders: LocalFolders,
+    ) -> Self {
+        let state = Arc::new(SessionState::new(connection, role, folders));
         let cancelled = Arc::downgrade(&state);
         let cancellation = cancel.on_cancel(move || {
             if let Some(state) = cancelled.upgrade() {
@@ -68,6 +75,7 @@ pub(crate) struct SessionState {
     pub(crate) span: Span,
     parallel: Mutex<Vec<ParallelConnection>>,
     role: Role,
+    folders: LocalFolders,
     first_error: Mutex<Option<TransferError>>,
     over: AtomicBool,
     /// Bytes (or what counts as such) that came or went.
@@ -100,7 +108,7 @@ async fn until<F: Future>(future: F, end: impl Future) -> Option<F::Output> {
 }
 
 impl SessionState {
-    fn new(connection: Connection, role: Role) -> Self {
+    fn new(connection: Connection, role: Role, folders: LocalFolders) -> Self {
         let (peer, remote) = (connection.peer(), connection.remote());
         let span = tracing::info_span!("transfer", %role, %peer, %remote);
         info!(parent: &span, "begins");
@@ -109,6 +117,7 @@ impl SessionState {
             span,
             parallel: Mutex::default(),
             role,
+            folders,
             first_error: Mutex::new(None),
             over: AtomicBool::new(false),
             moved: AtomicU64::new(0),
@@ -136,7 +145,7 @@ impl SessionState {
         if self.over.swap(true, Relaxed) {
             return;
         }
-        let (code, reason) = error.to_close();
+        let (code, reason) = error.to_close(&self.folders);
         *lock(&self.first_error) = Some(error);
         self.close(code, &reason);
         self.signal_end();

@@ -32,6 +32,7 @@ use crate::cancel::Cancel;
 use crate::content_digest::ContentDigest;
 use crate::error::{Role, TransferError};
 use crate::events::{Event, Events, FileStatus, InPlace};
+use crate::local_folders::LocalFolders;
 use crate::lock::lock;
 use crate::message::Offer;
 use crate::parallel::ParallelConnections;
@@ -263,7 +264,12 @@ pub fn receive(
     connection: Connection,
     mut options: ReceiveOptions<'_>,
 ) -> Result<ReceiveReport, TransferError> {
-    let session = Session::new(connection, Role::Receiver, &options.cancel);
+    let session = Session::new(
+        connection,
+        Role::Receiver,
+        &options.cancel,
+        LocalFolders::target(&options.target),
+    );
     let result = negotiate(&session, &mut options).and_then(|negotiated| match negotiated {
         Negotiated::Tree(tree) => run(&session, &options, *tree),
         Negotiated::Stream { offer, commit_options, control } => {

@@ -41,6 +41,7 @@ use crate::content_digest::ContentDigest;
 use crate::control::ControlReader;
 use crate::error::{Role, TransferError, close};
 use crate::events::{Event, Events};
+use crate::local_folders::LocalFolders;
 use crate::lock::lock;
 use crate::message::{Accept, Message, Offer};
 use crate::parallel::ParallelConnections;
@@ -161,7 +162,12 @@ impl SendReport {
 /// the receiver told why. [`SendOptions::cancel`] ends it at any stage; only single calls to the file system are not
 /// interrupted.
 pub fn serve(connection: Connection, options: &SendOptions) -> Result<SendReport, TransferError> {
-    let session = Session::new(connection, Role::Sender, &options.cancel);
+    let session = Session::new(
+        connection,
+        Role::Sender,
+        &options.cancel,
+        LocalFolders::sources(&options.paths),
+    );
     options.rate.apply_to(&session.connection);
     let result =
         negotiate(&session, options).and_then(|mut negotiated| match negotiated.source.take() {

@@ -154,6 +154,8 @@ fn a_target_that_cannot_be_made_is_the_receivers_disk() {
     let told = sent.unwrap_err();
     assert_eq!(told.exit_code(), 7);
     assert!(told.to_string().starts_with("the receiver's disk"), "{told}");
+    let private = folders.from().display().to_string();
+    assert!(!told.to_string().contains(&private), "the sender learns where: {told}");
 }
 
 #[test]
