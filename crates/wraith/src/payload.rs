@@ -1,5 +1,6 @@
 //! What is offered: files and folders, or one stream of bytes.
 
+use std::ffi::OsString;
 use std::fs::FileType;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
@@ -73,6 +74,24 @@ impl From<PathBuf> for Payload {
 
 impl From<&Path> for Payload {
     fn from(path: &Path) -> Self {
+        Self::paths([path])
+    }
+}
+
+impl From<&PathBuf> for Payload {
+    fn from(path: &PathBuf) -> Self {
+        Self::paths([path])
+    }
+}
+
+impl From<String> for Payload {
+    fn from(path: String) -> Self {
+        Self::paths([path])
+    }
+}
+
+impl From<OsString> for Payload {
+    fn from(path: OsString) -> Self {
         Self::paths([path])
     }
 }

@@ -28,7 +28,8 @@ pub struct LogArgs {
 /// Where a transfer's packets are written down.
 #[derive(Args, Clone, Debug, Default)]
 pub struct QlogArgs {
-    /// Write recovery and congestion events into this file, for qlog viewers
+    /// Write recovery and congestion events into this file, for qlog viewers; of further connections into FILE-2, FILE-3
+    /// before its extension. What is there is replaced
     #[arg(long, value_name = "FILE")]
     pub qlog: Option<PathBuf>,
 }

@@ -56,7 +56,8 @@ pub fn explain(
     }
     let life = match expires {
         seconds @ ..60 => format!("{seconds} s"),
-        seconds => format!("{} min", seconds.div_ceil(60)),
+        seconds @ ..7200 => format!("{} min", seconds.div_ceil(60)),
+        seconds => format!("{} h", seconds.div_ceil(3600)),
     };
     reporter.say(format!(
         "\nWaiting {}.\nThe code is good for one try within {life}. Ctrl-C stops.",
@@ -108,7 +109,7 @@ pub fn not_met(error: &JoinError, code: &Code, places: &Places, other: Role) -> 
             "the try may be spent; if it does not work again, ask for a new code",
         ),
         NotMet::Used => {
-            (Exit::WrongCode, "the code was used by somebody else already".into(), new_code)
+            (Exit::WrongCode, "the code was used already, by you or by somebody else".into(), new_code)
         }
         NotMet::Expired => (Exit::WrongCode, "the code has expired".into(), new_code),
         NotMet::Burned => (
