@@ -1,38 +1,34 @@
 //! Sending: [`Node::offer`](crate::Node::offer) by code, by ticket, or to a contact.
 
+mod call;
+mod handle;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep_until};
-use tokio_util::sync::CancellationToken;
+use tokio::time::Instant;
 use wraith_discovery::contact::{Pair, usual_port};
-use wraith_discovery::{
-    Code, CodeAnnouncement, CodeOptions, Place, PlaceError, Ticket, TicketSide, announce, join,
-};
-use wraith_transfer::{
-    ParallelConnections, Progress as Counters, Role, SendOptions, SendReport, close,
-    send_dialler_hello,
-};
-use wraith_transport::{Connection, Endpoint};
+use wraith_discovery::{Code, CodeAnnouncement, CodeOptions, Ticket, TicketSide, announce, join};
+use wraith_transport::Endpoint;
 
+use self::call::{Sending, call};
+use self::handle::Shown;
 use crate::addresses::{reachable, ticket_seen_at};
 use crate::code_end::{CODE_LIFE, kind_of, no_code, no_place};
-use crate::engine::attempt::{self, Carry, watch};
-use crate::engine::dial::{Dialled, Dialler, NotFound};
+use crate::engine::dial::Dialler;
 use crate::engine::rediscovery::Rediscovery;
 use crate::engine::serving::Serving;
-use crate::engine::session::{self, Answered, Carried};
 use crate::engine::task::{Shared, Task};
 use crate::error::{Cause, Error, ErrorKind};
-use crate::event::{Event, Events, FoundAt, Hub, Observer};
+use crate::event::{Event, FoundAt, Hub, Observer};
 use crate::node::{ANY_ADDRESS, Node, reachable_places};
 use crate::payload::Payload;
-use crate::progress::ProgressReader;
-use crate::report::Sent;
 use crate::settings::{FIND, Patience, RECONNECT, SendSettings};
 use crate::state::{Contact, UnfinishedSend};
+
+pub use self::handle::Offer;
 
 /// How long a code for any number of receivers is good.
 const ENDLESS_CODE_LIFE: Duration = Duration::from_secs(24 * 3600);
@@ -340,196 +336,4 @@ fn record_of(paths: &[PathBuf], contact: &Contact) -> Vec<PathBuf> {
     let to = format!("\0{}", contact.node_id).into_bytes();
     record.push(std::ffi::OsString::from_vec(to).into());
     record
-}
-
-#[derive(Debug)]
-struct Shown {
-    code: Option<Code>,
-    places: Vec<Place>,
-    missing: Vec<(Place, PlaceError)>,
-    no_code: Option<Error>,
-    ticket: Ticket,
-}
-
-/// An offer under way. Dropping it withdraws the code and stops what is being sent.
-#[derive(Debug)]
-pub struct Offer {
-    shown: Option<Shown>,
-    task: Task<Sent>,
-}
-
-impl Offer {
-    /// The code, for the receiver.
-    pub fn code(&self) -> Option<&Code> {
-        self.shown.as_ref()?.code.as_ref()
-    }
-
-    /// The ticket, which holds everything a receiver needs; it is a secret. `None` of an offer to a contact.
-    pub fn ticket(&self) -> Option<&Ticket> {
-        self.shown.as_ref().map(|shown| &shown.ticket)
-    }
-
-    /// Where the code is waited with.
-    pub fn places(&self) -> &[Place] {
-        self.shown.as_ref().map(|shown| &shown.places[..]).unwrap_or_default()
-    }
-
-    /// Where it is not, although it was to be, and why.
-    pub fn missing(&self) -> &[(Place, PlaceError)] {
-        self.shown.as_ref().map(|shown| &shown.missing[..]).unwrap_or_default()
-    }
-
-    /// Why there is no code although one was wanted; the ticket needs no place to meet.
-    pub fn no_code(&self) -> Option<&Error> {
-        self.shown.as_ref()?.no_code.as_ref()
-    }
-
-    /// What happens from now on.
-    pub fn events(&self) -> Events {
-        self.task.events()
-    }
-
-    /// How far the transfers are, together.
-    pub fn progress(&self) -> ProgressReader {
-        self.task.progress()
-    }
-
-    /// Waits until as many receivers as were wanted have confirmed everything. Cancel-safe, and may be called any number of
-    /// times.
-    ///
-    /// # Errors
-    /// Why it failed. Files that could not be sent are no error here: [`Sent::complete`].
-    pub async fn finished(&self) -> Result<Arc<Sent>, Error> {
-        self.task.finished().await
-    }
-
-    /// Stops it, and waits until the receivers were told. The same offer another time continues.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Cancelled`], unless it had ended in another way before, or went to any number and was serving nobody.
-    pub async fn cancel(self) -> Result<Arc<Sent>, Error> {
-        self.task.cancel().await
-    }
-
-    /// Asks it to stop and does not wait; [`Self::finished`] does.
-    pub fn stop(&self) {
-        self.task.stop();
-    }
-
-    /// Lets it go on without this handle.
-    pub fn detach(self) {
-        self.task.detach();
-    }
-}
-
-/// The whole of an offer to a contact.
-async fn call(
-    node: Node,
-    dialler: Dialler,
-    sending: Sending,
-    unfinished: UnfinishedSend,
-    endpoint: Endpoint,
-    shared: Shared,
-) -> Result<Sent, Error> {
-    let patience = sending.settings.patience;
-    let peer = dialler.peer;
-    let result = attempt::run(dialler, sending, patience, &shared).await;
-    endpoint.start_close();
-    endpoint.closed().await;
-    let ended = result?;
-    let (report, bytes) = ended.report;
-    let report = Arc::new(report);
-    shared.hub.tell(Event::Sent { report: Arc::clone(&report), bytes });
-    let lacking = u32::from(report.outcome().is_err());
-    if lacking == 0 {
-        unfinished.forget();
-    }
-    let mut meeting = node.meeting(peer, &ended.remote);
-    meeting.at = ended.remote.ip();
-    if let FoundAt::Place(Place::Rendezvous(server)) = ended.at {
-        meeting.rendezvous = Some(server);
-    }
-    node.remember(peer, &meeting);
-    Ok(Sent { receivers: 1, lacking, last: Some((peer, ended.remote)), report: Some(report) })
-}
-
-struct Sending {
-    name: String,
-    payload: Payload,
-    secret: [u8; 16],
-    parallel: ParallelConnections,
-    settings: SendSettings,
-    shared: Shared,
-}
-
-impl Carry for Sending {
-    type Report = (SendReport, u64);
-
-    const OWN: Role = Role::Sender;
-
-    /// Its machine proved the key, and then there was no word.
-    fn silent(&self, at: &Dialled) -> Option<Error> {
-        let (name, address) = (&self.name, at.connection.remote());
-        let message = format!("{name} is at {address}, but takes nothing from this machine");
-        Some(Error::because(ErrorKind::NotFound, message, Cause::NotAdmitted(address)))
-    }
-
-    fn not_found(&self, why: NotFound) -> Error {
-        let name = &self.name;
-        let tried: Vec<_> = why.tried.into_iter().collect();
-        let message = if tried.is_empty() {
-            format!("there is nowhere to look for {name}: no address is known")
-        } else {
-            let tried: Vec<_> = tried.iter().map(|(what, why)| format!("{what}: {why}")).collect();
-            format!("{name} cannot be reached ({})", tried.join("; "))
-        };
-        Error::because(ErrorKind::NotFound, message, Cause::ContactNotFound(tried))
-    }
-
-    async fn carry(
-        &mut self,
-        connection: Connection,
-        _is_first: bool,
-        deadline: Option<Instant>,
-        token: &CancellationToken,
-    ) -> Carried<Self::Report> {
-        let (answered, progress) = (Arc::<Answered>::default(), Arc::<Counters>::default());
-        let mut options = self.settings.options(&self.payload, self.secret, &self.parallel);
-        options.events = session::events(&self.shared.hub, None, &answered);
-        options.progress = Arc::clone(&progress);
-        watch(&self.shared, &progress);
-        let options = Arc::new(options);
-        survey_in_background(&options);
-        let late = async {
-            if let Some(deadline) = deadline {
-                tokio::select! {
-                    () = sleep_until(deadline) => connection.close(close::OTHER, ""),
-                    () = answered.wait() => {}
-                }
-            }
-            std::future::pending::<()>().await;
-        };
-        let (theirs, secret) = (connection.clone(), self.secret);
-        let work = async {
-            // A connection that is gone tells why below.
-            let _ = send_dialler_hello(&theirs, &secret).await;
-            session::send(theirs.clone(), Arc::clone(&options), token).await
-        };
-        let result = tokio::select! {
-            result = work => result,
-            () = late => unreachable!("it waits for ever"),
-        };
-        // The walk for its counts, if it still goes on.
-        options.cancel.cancel();
-        let result = result.map(|report| (report, progress.bytes()));
-        Carried { result, answered: answered.get(), progress }
-    }
-}
-
-/// Walks the tree, so that its counts are there when a receiver comes. What it finds wrong, the transfer finds too, and says so.
-fn survey_in_background(options: &Arc<SendOptions>) {
-    let survey = Arc::clone(options);
-    let walk = move || drop(survey.survey().map(|_| ()));
-    // Without a thread the receiver waits for the counts.
-    drop(std::thread::Builder::new().name("wraith-survey".into()).spawn(walk));
 }

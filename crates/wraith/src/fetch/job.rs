@@ -1,0 +1,70 @@
+//! One connection's worth of a fetch: the options it is made with, and its result.
+
+use std::sync::Arc;
+
+use wraith_transfer::{Progress as Counters, ReceiveOptions, ReceiveReport};
+use wraith_transport::Connection;
+
+use super::source::Target;
+use crate::engine::attempt::watch;
+use crate::engine::consent::Consent;
+use crate::engine::session::{self, Answered, Carried};
+use crate::engine::task::Shared;
+use crate::node::Node;
+use crate::settings::FetchSettings;
+
+/// What a fetch needs on every one of its connections; a listener has one for each caller.
+pub(crate) struct FetchJob {
+    pub secret: [u8; 16],
+    pub target: Target,
+    pub settings: FetchSettings,
+    pub consent: Consent,
+    pub shared: Shared,
+    pub receiver: Option<u64>,
+    /// The same on every connection of one run, another in every run.
+    pub instance: Option<u64>,
+}
+
+impl FetchJob {
+    /// The one builder of options for receiving.
+    fn options(
+        &self,
+        node: &Node,
+        is_first: bool,
+        answered: &Arc<Answered>,
+    ) -> ReceiveOptions<'static> {
+        let FetchSettings { rate, connections, delta, preview, .. } = self.settings;
+        let folder = self.target.folder.clone();
+        let mut options = ReceiveOptions::new(folder, self.secret, node.identity().clone());
+        options.stream = self.target.stream.clone();
+        options.rate = rate;
+        // What was lost may have been a further connection: a path that does not keep them gets along without.
+        if is_first {
+            options.parallel = node.parallel_to_receive(connections);
+        }
+        options.instance = self.instance;
+        options.preview = preview && self.consent.is_open();
+        options.delta = delta;
+        options.events = session::events(&self.shared.hub, self.receiver, answered);
+        let consent = self.consent.clone();
+        options.decide = Box::new(move |proposal| consent.wait(proposal));
+        options
+    }
+
+    /// Fetches over one connection.
+    pub async fn run(
+        &self,
+        node: &Node,
+        connection: Connection,
+        is_first: bool,
+        progress: Arc<Counters>,
+    ) -> Carried<(ReceiveReport, u64)> {
+        let answered = Arc::<Answered>::default();
+        let mut options = self.options(node, is_first, &answered);
+        options.progress = Arc::clone(&progress);
+        watch(&self.shared, &progress);
+        let result = session::fetch(connection, options, &self.shared.token).await;
+        let result = result.map(|report| (report, progress.bytes()));
+        Carried { result, answered: answered.get(), progress }
+    }
+}

@@ -1,0 +1,114 @@
+//! What a fetch is made from: with what, to where, and how it is accepted.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use wraith_discovery::{Code, Ticket};
+use wraith_transfer::{Conflicts, OnConflict, StreamTarget};
+
+use crate::error::{Error, ErrorKind};
+
+/// What to fetch with.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// A code that the sender made. It brings the ticket.
+    Code(Code),
+    /// A ticket.
+    Ticket(Ticket),
+    /// A ticket that a code of this side brought ([`Invitation::ticket`](crate::Invitation::ticket)).
+    Invited(Code, Ticket),
+}
+
+impl From<Code> for Source {
+    fn from(code: Code) -> Self {
+        Self::Code(code)
+    }
+}
+
+impl From<Ticket> for Source {
+    fn from(ticket: Ticket) -> Self {
+        Self::Ticket(ticket)
+    }
+}
+
+impl std::str::FromStr for Source {
+    type Err = Error;
+
+    /// A code or a ticket, as somebody typed or pasted it.
+    fn from_str(text: &str) -> Result<Self, Error> {
+        if Code::looks_like(text) {
+            return Ok(Self::Code(text.parse()?));
+        }
+        text.parse().map(Self::Ticket).map_err(|error| {
+            let message = format!("this is neither a code nor a ticket: {error}");
+            Error::new(ErrorKind::InvalidInput, message)
+        })
+    }
+}
+
+/// Where to put what is fetched.
+#[derive(Clone, Debug)]
+pub struct Target {
+    pub(super) folder: PathBuf,
+    pub(super) stream: StreamTarget,
+}
+
+impl Target {
+    /// Into this folder, which is made when the offer is accepted. A stream becomes a file in it.
+    pub fn folder(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: folder.into(), stream: StreamTarget::folder() }
+    }
+
+    /// Into this writer: a stream, or a single file. Each piece is verified before it is written.
+    pub fn writer(output: impl Write + Send + 'static) -> Self {
+        Self { folder: PathBuf::from("."), stream: StreamTarget::output(output) }
+    }
+}
+
+impl<P: Into<PathBuf>> From<P> for Target {
+    fn from(folder: P) -> Self {
+        Self::folder(folder)
+    }
+}
+
+/// How to accept an offer.
+#[non_exhaustive]
+#[derive(Clone, Debug, Default)]
+pub struct AcceptOptions {
+    /// What to do about names that something else has.
+    pub conflicts: Conflicts,
+    /// Also what the sender offers when it comes back with more than was shown. Without it that ends the fetch with
+    /// [`ErrorKind::OfferChanged`].
+    pub any_offer: bool,
+}
+
+impl AcceptOptions {
+    /// The same for all names.
+    pub fn on_conflict(policy: OnConflict) -> Self {
+        Conflicts { otherwise: policy, ..Conflicts::default() }.into()
+    }
+
+    /// The same for whatever is offered, also when the sender comes back with more than was shown.
+    pub fn any_offer(mut self) -> Self {
+        self.any_offer = true;
+        self
+    }
+}
+
+impl From<Conflicts> for AcceptOptions {
+    fn from(conflicts: Conflicts) -> Self {
+        Self { conflicts, any_offer: false }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_and_a_ticket_are_told_apart_by_how_they_look() {
+        assert!(matches!("7-crater-lemon".parse(), Ok(Source::Code(_))));
+        let error = "hello".parse::<Source>().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    }
+}

@@ -1,0 +1,137 @@
+//! An offer that goes to a contact: dialled, over as many connections as it takes.
+
+use std::sync::Arc;
+
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+use wraith_discovery::Place;
+use wraith_transfer::{
+    ParallelConnections, Progress as Counters, Role, SendOptions, SendReport, close,
+    send_dialler_hello,
+};
+use wraith_transport::{Connection, Endpoint};
+
+use crate::engine::attempt::{self, Carry, watch};
+use crate::engine::dial::{Dialled, Dialler, NotFound};
+use crate::engine::session::{self, Answered, Carried};
+use crate::engine::task::Shared;
+use crate::error::{Cause, Error, ErrorKind};
+use crate::event::{Event, FoundAt};
+use crate::node::Node;
+use crate::payload::Payload;
+use crate::report::Sent;
+use crate::settings::SendSettings;
+use crate::state::UnfinishedSend;
+
+/// The whole of an offer to a contact.
+pub(super) async fn call(
+    node: Node,
+    dialler: Dialler,
+    sending: Sending,
+    unfinished: UnfinishedSend,
+    endpoint: Endpoint,
+    shared: Shared,
+) -> Result<Sent, Error> {
+    let patience = sending.settings.patience;
+    let peer = dialler.peer;
+    let result = attempt::run(dialler, sending, patience, &shared).await;
+    endpoint.start_close();
+    endpoint.closed().await;
+    let ended = result?;
+    let (report, bytes) = ended.report;
+    let report = Arc::new(report);
+    shared.hub.tell(Event::Sent { report: Arc::clone(&report), bytes });
+    let lacking = u32::from(report.outcome().is_err());
+    if lacking == 0 {
+        unfinished.forget();
+    }
+    let mut meeting = node.meeting(peer, &ended.remote);
+    meeting.at = ended.remote.ip();
+    if let FoundAt::Place(Place::Rendezvous(server)) = ended.at {
+        meeting.rendezvous = Some(server);
+    }
+    node.remember(peer, &meeting);
+    Ok(Sent { receivers: 1, lacking, last: Some((peer, ended.remote)), report: Some(report) })
+}
+
+/// What an offer needs on every one of its connections to the contact.
+pub(super) struct Sending {
+    pub name: String,
+    pub payload: Payload,
+    pub secret: [u8; 16],
+    pub parallel: ParallelConnections,
+    pub settings: SendSettings,
+    pub shared: Shared,
+}
+
+impl Carry for Sending {
+    type Report = (SendReport, u64);
+
+    const OWN: Role = Role::Sender;
+
+    /// Its machine proved the key, and then there was no word.
+    fn silent(&self, at: &Dialled) -> Option<Error> {
+        let (name, address) = (&self.name, at.connection.remote());
+        let message = format!("{name} is at {address}, but takes nothing from this machine");
+        Some(Error::because(ErrorKind::NotFound, message, Cause::NotAdmitted(address)))
+    }
+
+    fn not_found(&self, why: NotFound) -> Error {
+        let name = &self.name;
+        let tried: Vec<_> = why.tried.into_iter().collect();
+        let message = if tried.is_empty() {
+            format!("there is nowhere to look for {name}: no address is known")
+        } else {
+            let tried: Vec<_> = tried.iter().map(|(what, why)| format!("{what}: {why}")).collect();
+            format!("{name} cannot be reached ({})", tried.join("; "))
+        };
+        Error::because(ErrorKind::NotFound, message, Cause::ContactNotFound(tried))
+    }
+
+    async fn carry(
+        &mut self,
+        connection: Connection,
+        _is_first: bool,
+        deadline: Option<Instant>,
+        token: &CancellationToken,
+    ) -> Carried<Self::Report> {
+        let (answered, progress) = (Arc::<Answered>::default(), Arc::<Counters>::default());
+        let mut options = self.settings.options(&self.payload, self.secret, &self.parallel);
+        options.events = session::events(&self.shared.hub, None, &answered);
+        options.progress = Arc::clone(&progress);
+        watch(&self.shared, &progress);
+        let options = Arc::new(options);
+        survey_in_background(&options);
+        let late = async {
+            if let Some(deadline) = deadline {
+                tokio::select! {
+                    () = sleep_until(deadline) => connection.close(close::OTHER, ""),
+                    () = answered.wait() => {}
+                }
+            }
+            std::future::pending::<()>().await;
+        };
+        let (theirs, secret) = (connection.clone(), self.secret);
+        let work = async {
+            // A connection that is gone tells why below.
+            let _ = send_dialler_hello(&theirs, &secret).await;
+            session::send(theirs.clone(), Arc::clone(&options), token).await
+        };
+        let result = tokio::select! {
+            result = work => result,
+            () = late => unreachable!("it waits for ever"),
+        };
+        // The walk for its counts, if it still goes on.
+        options.cancel.cancel();
+        let result = result.map(|report| (report, progress.bytes()));
+        Carried { result, answered: answered.get(), progress }
+    }
+}
+
+/// Walks the tree, so that its counts are there when a receiver comes. What it finds wrong, the transfer finds too, and says so.
+fn survey_in_background(options: &Arc<SendOptions>) {
+    let survey = Arc::clone(options);
+    let walk = move || drop(survey.survey().map(|_| ()));
+    // Without a thread the receiver waits for the counts.
+    drop(std::thread::Builder::new().name("wraith-survey".into()).spawn(walk));
+}
