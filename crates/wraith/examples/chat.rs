@@ -17,7 +17,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             (connection, send, receive)
         }
         None => {
-            let mut service = node.serve()?;
+            let mut service = node.serve().start()?;
             println!("{}", service.ticket());
             let connection = service.accept().await.ok_or("the socket is gone")?;
             let (send, receive) = connection.accept_stream().await?;

@@ -4,14 +4,13 @@ use std::path::PathBuf;
 
 use wraith_discovery::Ticket;
 
-use crate::error::Error;
 use crate::fetch::{FetchBuilder, Source, Target};
 use crate::invite::InvitationBuilder;
 use crate::listen::ListenBuilder;
 use crate::node::Node;
 use crate::offer::OfferBuilder;
 use crate::payload::Payload;
-use crate::service::{ConnectBuilder, Service};
+use crate::service::{ConnectBuilder, ServiceBuilder};
 
 impl Node {
     /// Offers files, folders or a stream: by code or ticket to whoever has it, or to a contact.
@@ -35,14 +34,11 @@ impl Node {
     }
 
     /// Takes raw connections from whoever has the ticket.
-    ///
-    /// # Errors
-    /// The system gives no socket or no randomness.
-    pub fn serve(&self) -> Result<Service, Error> {
-        Service::new(self)
+    pub fn serve(&self) -> ServiceBuilder {
+        ServiceBuilder::new(self.clone())
     }
 
-    /// Connects to a [`Service`] by its ticket.
+    /// Connects to a [`Service`](crate::Service) by its ticket.
     pub fn connect(&self, to: Ticket) -> ConnectBuilder {
         ConnectBuilder::new(self.clone(), to)
     }

@@ -32,7 +32,7 @@ pub use offer::{Offer, OfferBuilder};
 pub use payload::Payload;
 pub use progress::{Bottleneck, Progress, ProgressReader};
 pub use report::{Received, Sent};
-pub use service::{ConnectBuilder, Service};
+pub use service::{ConnectBuilder, Service, ServiceBuilder};
 pub use wraith_crypto::{NodeId, SecretIdentity};
 pub use wraith_discovery::{
     Announcement, Capability, Code, CodeError, JoinError, Lan, MeetingPlace, NotMet, Place,
@@ -41,7 +41,7 @@ pub use wraith_discovery::{
 pub use wraith_files::{Entry, RelPath};
 pub use wraith_transfer::{
     ActiveFile, Conflicts, FileStatus, OnConflict, Preview, PreviewOutcome, Previewed, Receipt,
-    ReceiveReport, Role, SendReport, TransferError,
+    ReceiveReport, Role, SendReport, TransferError, close,
 };
 pub use wraith_transport::{
     Addr, Bytes, CloseReason, Connection, ConnectionStats, DatagramError, QlogWriter, ReadError,

@@ -4,12 +4,13 @@
 //! The ticket's capability is what selects the service: who dials says it first, on a stream of its own (SPEC §10.12), and who does
 //! not gets nothing.
 
+use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::time::Duration;
 
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, timeout};
-use wraith_discovery::contact::Pair;
-use wraith_discovery::{Capability, Ticket};
+use wraith_discovery::{Capability, Places, Ticket};
 use wraith_transfer::limits::NEGOTIATION_TIMEOUT;
 use wraith_transfer::{close, receive_dialler_hello, send_dialler_hello};
 use wraith_transport::{Connection, Endpoint};
@@ -19,30 +20,70 @@ use crate::engine::dial::Dialler;
 use crate::error::{Cause, Error, ErrorKind};
 use crate::node::{ANY_ADDRESS, Node};
 
-/// How long a service is looked for.
-const FIND: Duration = Duration::from_secs(10);
+/// How long a service is dialled.
+const DIAL: Duration = Duration::from_secs(10);
 /// Callers at once that have not said which service they want.
 const STRANGERS_MAX: usize = 64;
+
+/// A service that is being prepared.
+#[must_use = "nobody is served before start()"]
+#[derive(Debug)]
+pub struct ServiceBuilder {
+    node: Node,
+    capability: Option<Capability>,
+    bind: Option<SocketAddr>,
+}
+
+impl ServiceBuilder {
+    pub(crate) fn new(node: Node) -> Self {
+        Self { node, capability: None, bind: None }
+    }
+
+    /// What its ticket opens it with; by default a new one each time. The same identity, capability and
+    /// [port](Self::bind_to) make a ticket that is good again after a restart.
+    pub fn capability(mut self, capability: Capability) -> Self {
+        self.capability = Some(capability);
+        self
+    }
+
+    /// Listens on this address. By default on every address of this machine, and a port of its own choosing.
+    pub fn bind_to(mut self, address: SocketAddr) -> Self {
+        self.bind = Some(address);
+        self
+    }
+
+    /// Takes connections from now on.
+    ///
+    /// # Errors
+    /// The address cannot be listened on, or the system gives no socket or no randomness.
+    pub fn start(self) -> Result<Service, Error> {
+        let Self { node, capability, bind } = self;
+        let capability = match capability {
+            Some(capability) => capability,
+            None => new_capability()?,
+        };
+        let endpoint = node.bind_accepting(bind.unwrap_or(ANY_ADDRESS))?;
+        let ticket = Ticket::new(node.id(), capability, reachable(endpoint.local_addr()));
+        Ok(Service { ticket, endpoint, strangers: Strangers::default() })
+    }
+}
+
+fn new_capability() -> Result<Capability, Error> {
+    let mut secret = [0; Capability::LEN];
+    getrandom::fill(&mut secret)
+        .map_err(|error| Error::new(ErrorKind::Other, format!("no randomness: {error}")))?;
+    Ok(Capability::from_bytes(secret))
+}
 
 /// Takes raw connections from whoever has its ticket, until it is dropped. Those that it gave out live on.
 #[derive(Debug)]
 pub struct Service {
     ticket: Ticket,
     endpoint: Endpoint,
-    callers: JoinSet<Option<Connection>>,
+    strangers: Strangers,
 }
 
 impl Service {
-    pub(crate) fn new(node: &Node) -> Result<Self, Error> {
-        let mut secret = [0; Capability::LEN];
-        getrandom::fill(&mut secret)
-            .map_err(|error| Error::new(ErrorKind::Other, format!("no randomness: {error}")))?;
-        let endpoint = node.bind_accepting(ANY_ADDRESS)?;
-        let addresses = reachable(endpoint.local_addr());
-        let ticket = Ticket::new(node.id(), Capability::from_bytes(secret), addresses);
-        Ok(Self { ticket, endpoint, callers: JoinSet::new() })
-    }
-
     /// What a peer connects with; it is a secret.
     pub fn ticket(&self) -> &Ticket {
         &self.ticket
@@ -50,32 +91,50 @@ impl Service {
 
     /// The next connection of somebody who has the ticket. Cancel-safe.
     pub async fn accept(&mut self) -> Option<Connection> {
-        let secret = *self.ticket.capability().as_bytes();
         loop {
             tokio::select! {
                 connection = self.endpoint.accept() => {
-                    let connection = connection?;
-                    if self.callers.len() >= STRANGERS_MAX {
-                        connection.close(close::OTHER, "too many callers at once");
-                        continue;
-                    }
-                    self.callers.spawn(async move {
-                        let said = timeout(NEGOTIATION_TIMEOUT, receive_dialler_hello(&connection));
-                        let said = said.await.ok()??;
-                        let is_right = wraith_crypto::equal(&said, &secret);
-                        if !is_right {
-                            connection.close(close::WRONG_SECRET, "");
-                        }
-                        is_right.then_some(connection)
-                    });
+                    let capability = self.ticket.capability().clone();
+                    self.strangers.admit(admit(connection?, capability));
                 }
-                Some(caller) = self.callers.join_next() => {
+                Some(caller) = self.strangers.tasks.join_next() => {
                     if let Ok(Some(connection)) = caller {
                         return Some(connection);
                     }
                 }
             }
         }
+    }
+}
+
+/// The connection, if its peer names the capability in time.
+async fn admit(connection: Connection, capability: Capability) -> Option<Connection> {
+    let said = timeout(NEGOTIATION_TIMEOUT, receive_dialler_hello(&connection)).await.ok()??;
+    let is_right = wraith_crypto::equal(&said, capability.as_bytes());
+    if !is_right {
+        connection.close(close::WRONG_SECRET, "");
+    }
+    is_right.then_some(connection)
+}
+
+/// Callers that have not named the capability. The oldest makes room for a new one: who has the ticket needs one round trip, so
+/// strangers who say nothing keep nobody out.
+#[derive(Debug, Default)]
+struct Strangers {
+    tasks: JoinSet<Option<Connection>>,
+    oldest_first: VecDeque<AbortHandle>,
+}
+
+impl Strangers {
+    fn admit(&mut self, caller: impl Future<Output = Option<Connection>> + Send + 'static) {
+        self.oldest_first.retain(|task| !task.is_finished());
+        if self.oldest_first.len() >= STRANGERS_MAX
+            && let Some(oldest) = self.oldest_first.pop_front()
+        {
+            // Its connection is dropped with it, and so closed.
+            oldest.abort();
+        }
+        self.oldest_first.push_back(self.tasks.spawn(caller));
     }
 }
 
@@ -90,19 +149,20 @@ pub struct ConnectBuilder {
 
 impl ConnectBuilder {
     pub(crate) fn new(node: Node, ticket: Ticket) -> Self {
-        Self { node, ticket, timeout: FIND }
+        Self { node, ticket, timeout: DIAL }
     }
 
-    /// How long the service is looked for: 10 s, unless this says something else.
+    /// How long the service is dialled: 10 s, unless this says something else.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// Connects. Dropping the future gives up.
+    /// Connects, to the addresses of the ticket. Dropping the future gives up. A service that does not know the ticket's capability
+    /// closes the connection soon, with [`close::WRONG_SECRET`].
     ///
     /// # Errors
-    /// The service was reached at no address and no meeting place.
+    /// The service was reached at no address.
     pub async fn open(self) -> Result<Connection, Error> {
         let Self { node, ticket, timeout } = self;
         let addresses = ticket.addresses().to_vec();
@@ -112,9 +172,10 @@ impl ConnectBuilder {
             peer: ticket.node_id(),
             addresses: addresses.clone(),
             names: Vec::new(),
-            pair: Pair::of_transfer(node.identity(), ticket.node_id(), capability).ok(),
-            places: node.places().clone(),
-            search_after: Duration::from_secs(1),
+            // A service knows nobody whom it could answer at a meeting place.
+            pair: None,
+            places: Places::default(),
+            search_after: Duration::ZERO,
         };
         let dialled = dialler.dial(Some(Instant::now() + timeout)).await.map_err(|why| {
             let message = format!("the service cannot be reached: {}", why.error);

@@ -3,13 +3,17 @@
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy};
-use wraith::{Capability, Cause, Connection, ErrorKind, Node, Service, Ticket};
+use wraith::{
+    Capability, Cause, CloseReason, Connection, ErrorKind, Node, SecretIdentity, Service, Ticket,
+    close,
+};
+use wraith_transport::{Config, Endpoint, EndpointConfig};
 
-use crate::support::{node, noise, soon, until, within};
+use crate::support::{LOOPBACK, node, nowhere, noise, soon, until, within};
 
 /// Both ends of a connection between two nodes.
 async fn connected(serving: &Node, connecting: &Node) -> (Service, Connection, Connection) {
-    let mut service = serving.serve().unwrap();
+    let mut service = serving.serve().start().unwrap();
     let open = connecting.connect(service.ticket().clone()).open();
     let (accepted, opened) = within(async { tokio::join!(service.accept(), open) }).await;
     (service, accepted.unwrap(), opened.unwrap())
@@ -71,13 +75,17 @@ async fn datagrams_go_both_ways_and_each_side_hears_where_it_is() {
 
 #[tokio::test]
 async fn another_capability_gets_nothing_and_disturbs_nobody() {
-    let mut service = node().serve().unwrap();
+    let mut service = node().serve().start().unwrap();
     let ticket = service.ticket().clone();
     let other = Capability::from_bytes([7; Capability::LEN]);
     let wrong = Ticket::new(ticket.node_id(), other, ticket.addresses().to_vec());
     let mut accepting = tokio::spawn(async move { (service.accept().await, service) });
     let stranger = within(node().connect(wrong).open()).await.unwrap();
-    soon(stranger.closed()).await;
+    let reason = soon(stranger.closed()).await;
+    assert!(
+        matches!(reason, CloseReason::Peer { code: close::WRONG_SECRET, .. }),
+        "{reason:?}"
+    );
     assert!(stranger.open_stream().await.is_err());
     let connecting = node();
     let opened = within(connecting.connect(ticket).open()).await.unwrap();
@@ -88,7 +96,7 @@ async fn another_capability_gets_nothing_and_disturbs_nobody() {
 
 #[tokio::test]
 async fn another_key_is_reached_nowhere() {
-    let service = node().serve().unwrap();
+    let service = node().serve().start().unwrap();
     let ticket = service.ticket();
     let other = Ticket::new(node().id(), ticket.capability().clone(), ticket.addresses().to_vec());
     let builder = node().connect(other).timeout(Duration::from_secs(1));
@@ -128,7 +136,7 @@ async fn a_service_that_is_dropped_takes_nobody_new_and_leaves_its_connections_a
 
 #[tokio::test]
 async fn several_callers_are_taken_in_one_after_the_other() {
-    let mut service = node().serve().unwrap();
+    let mut service = node().serve().start().unwrap();
     let callers = [node(), node(), node()];
     let mut opened = Vec::new();
     for caller in &callers {
@@ -147,4 +155,46 @@ async fn several_callers_are_taken_in_one_after_the_other() {
     for caller in &callers {
         assert!(peers.contains(&caller.id()));
     }
+}
+
+#[tokio::test]
+async fn strangers_who_say_nothing_keep_nobody_out() {
+    let mut service = node().serve().bind_to(LOOPBACK).start().unwrap();
+    let ticket = service.ticket().clone();
+    let accepting = tokio::spawn(async move { (service.accept().await, service) });
+    let stranger = EndpointConfig::new(SecretIdentity::from_seed([3; 32]));
+    let stranger = Endpoint::bind(Config::new(stranger).bind(LOOPBACK)).unwrap();
+    let mut silent = Vec::new();
+    // More than are waited for at once.
+    for _ in 0..80 {
+        let connecting = stranger.connect(ticket.addresses(), ticket.node_id());
+        silent.push(within(connecting).await.unwrap());
+    }
+    let connecting = node();
+    let _opened = within(connecting.connect(ticket).open()).await.unwrap();
+    let (accepted, _service) = within(accepting).await.unwrap();
+    assert_eq!(accepted.unwrap().peer(), connecting.id());
+    soon(silent[0].closed()).await;
+}
+
+#[tokio::test]
+async fn a_service_that_is_started_again_keeps_its_ticket() {
+    let identity = SecretIdentity::from_seed([3; 32]);
+    let capability = Capability::from_bytes([7; Capability::LEN]);
+    let start = |address| {
+        let node = nowhere().identity(identity.clone()).build().unwrap();
+        node.serve().capability(capability.clone()).bind_to(address).start().unwrap()
+    };
+    let first = start(LOOPBACK);
+    let ticket = first.ticket().clone();
+    drop(first);
+    let again = ticket.addresses()[0];
+    within(until(|| std::net::UdpSocket::bind(again).is_ok())).await;
+    let mut second = start(again);
+    assert_eq!(second.ticket().to_string(), ticket.to_string());
+    let connecting = node();
+    let open = connecting.connect(ticket).open();
+    let (accepted, opened) = within(async { tokio::join!(second.accept(), open) }).await;
+    assert_eq!(accepted.unwrap().peer(), connecting.id());
+    drop(opened.unwrap());
 }

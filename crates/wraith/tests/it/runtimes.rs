@@ -9,8 +9,8 @@ use wraith::state::StateDir;
 use wraith::{
     Asking, Code, ConnectBuilder, Connection, Error, Event, Events, FetchBuilder, Incoming,
     Invitation, InvitationBuilder, ListenBuilder, Listener, Node, NodeBuilder, Offer, OfferBuilder,
-    OnConflict, Payload, ProgressReader, Received, RecvStream, SendStream, Sent, Service, Source,
-    Target, Ticket, Transfer,
+    OnConflict, Payload, ProgressReader, Received, RecvStream, SendStream, Sent, Service, ServiceBuilder,
+    Source, Target, Ticket, Transfer,
 };
 
 use crate::support::{file, node, node_at, offered, server, within};
@@ -25,7 +25,7 @@ fn every_handle_can_be_sent_and_shared() {
     is_free::<(OfferBuilder, Offer, Sent, Payload)>();
     is_free::<(FetchBuilder, Asking, Incoming, Transfer, Received, Source, Target)>();
     is_free::<(InvitationBuilder, Invitation, ListenBuilder, Listener)>();
-    is_free::<(Service, ConnectBuilder, Connection, SendStream, RecvStream)>();
+    is_free::<(ServiceBuilder, Service, ConnectBuilder, Connection, SendStream, RecvStream)>();
     is_free::<(Events, Event, ProgressReader, Error, Code, Ticket)>();
 }
 
@@ -106,7 +106,7 @@ fn a_transfer_by_code_works_on_either_runtime() {
 fn raw_connections_work_on_either_runtime() {
     for runtime in both() {
         runtime.block_on(async {
-            let mut service = node().serve().unwrap();
+            let mut service = node().serve().start().unwrap();
             let opened = within(node().connect(service.ticket().clone()).open()).await.unwrap();
             let accepted = within(service.accept()).await.unwrap();
             let (mut send, _) = within(opened.open_stream()).await.unwrap();
