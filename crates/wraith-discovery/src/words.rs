@@ -16,6 +16,8 @@ const SHORTEST_PREFIX: usize = 3;
 
 /// How many words are proposed in place of one that is not in the list.
 const MOST_PROPOSALS: usize = 5;
+/// Slips beyond which a word is not like another.
+const MOST_SLIPS: usize = 2;
 
 static LISTS: LazyLock<[Vec<&str>; 2]> = LazyLock::new(|| {
     [include_str!("words/first.txt"), include_str!("words/second.txt")]
@@ -56,11 +58,12 @@ pub fn beginning_with(place: Place, prefix: &str) -> &'static [&'static str] {
     &words[from..from + len]
 }
 
-/// The words most like `typed`: what somebody may have meant who typed a word that is not there.
+/// The words most like `typed`: what somebody may have meant who typed a word that is not there. None if none is like it.
 pub fn nearest(place: Place, typed: &str) -> Vec<&'static str> {
     let mut ranked: Vec<_> = list(place)
         .iter()
         .map(|word| (if word.starts_with(typed) { 1 } else { distance(word, typed) }, *word))
+        .filter(|(slips, _)| *slips <= MOST_SLIPS)
         .collect();
     ranked.sort_unstable();
     ranked.into_iter().take(MOST_PROPOSALS).map(|(_, word)| word).collect()
@@ -158,6 +161,11 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_word_like_none_gets_no_proposals() {
+        assert!(nearest(Place::First, "qqqqqqq").is_empty());
     }
 
     #[test]

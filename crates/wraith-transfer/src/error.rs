@@ -168,7 +168,7 @@ fn partial_words(role: Role, failed: u64, files: u64, left_out: u64) -> String {
     }
     // What cannot be sent stays so until somebody has done something about it.
     if failed > 0 {
-        text.push_str(". Run the same command again for the rest");
+        text.push_str(". The same transfer again fetches the rest");
     }
     text
 }

@@ -35,11 +35,12 @@ pub fn nowhere(missing: &[(Place, PlaceError)]) -> String {
     }
 }
 
-/// Says where a code is good, and for how long.
+/// Says where a code is good, for how many receivers (`None`: any number), and for how long.
 pub fn explain(
     places: &[Place],
     missing: &[(Place, PlaceError)],
     args: &MeetingArgs,
+    receivers: Option<u32>,
     expires: u64,
     reporter: &Reporter,
 ) {
@@ -59,8 +60,13 @@ pub fn explain(
         seconds @ ..7200 => format!("{} min", seconds.div_ceil(60)),
         seconds => format!("{} h", seconds.div_ceil(3600)),
     };
+    let uses = match receivers {
+        Some(1) => "one try".to_owned(),
+        Some(n) => format!("{n} receivers"),
+        None => "any number of receivers".to_owned(),
+    };
     reporter.say(format!(
-        "\nWaiting {}.\nThe code is good for one try within {life}. Ctrl-C stops.",
+        "\nWaiting {}.\nThe code is good for {uses} within {life}. Ctrl-C stops.",
         shown.join(" and ")
     ));
 }

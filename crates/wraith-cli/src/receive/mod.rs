@@ -117,7 +117,7 @@ async fn invite(
     reporter.say("On the other machine, run this with the files behind it:\n");
     reporter.answer(&command);
     let (places, missing) = (invitation.places(), invitation.missing());
-    code::explain(places, missing, &args.meeting, args.expires, reporter);
+    code::explain(places, missing, &args.meeting, Some(1), args.expires, reporter);
     // With a code that nobody has seen nobody comes.
     reporter.unwritten()?;
     Ok((code, invitation.ticket().await.map_err(failed)?))

@@ -182,15 +182,11 @@ fn show(offer: &Offer, args: &SendArgs, reporter: &Reporter) {
         reporter.say("\nWaiting for the receiver. Ctrl-C stops.");
         return;
     }
-    code::explain(offer.places(), offer.missing(), &args.meeting, args.life(), reporter);
-    match args.receivers() {
-        Some(1) => {}
-        Some(n) => reporter.say(format!(
-            "{n} receivers can use it, at once or one after the other; a wrong guess ends it for all."
-        )),
-        None => reporter.say(
-            "Any number of receivers can use it; a wrong guess ends it for all. Ctrl-C ends the sending.",
-        ),
+    let (receivers, life) = (args.receivers(), args.life());
+    code::explain(offer.places(), offer.missing(), &args.meeting, receivers, life, reporter);
+    if receivers != Some(1) {
+        reporter
+            .say("They may come at once or one after the other; a wrong guess ends it for all.");
     }
 }
 

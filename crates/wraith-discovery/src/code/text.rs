@@ -32,13 +32,20 @@ pub enum CodeError {
     #[error("a code is a number and two words, as 7-crater-lemon is")]
     WrongCount,
     /// A word that no code has at this place.
-    #[error("no code has the word \"{typed}\" there; the nearest are {}", nearest.join(", "))]
+    #[error("no code has the word \"{typed}\" there{}", meant(nearest))]
     UnknownWord {
         /// What was typed, in lower case.
         typed: String,
         /// Words that are like it.
         nearest: Vec<&'static str>,
     },
+}
+
+fn meant(nearest: &[&str]) -> String {
+    match nearest {
+        [] => String::new(),
+        words => format!("; the nearest are {}", words.join(", ")),
+    }
 }
 
 impl Code {
