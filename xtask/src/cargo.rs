@@ -13,14 +13,25 @@ use crate::skip;
 /// the features of a dependency from what is selected, so another selection would compile most dependencies again.
 const PROGRAMS: [&str; 4] = ["wraith-cli", "wraith-grid", "wraith-guard", "wraith-netlab"];
 
+/// Tests at once for each core: most of them wait for other processes, for a peer that is silent, or for a deadline.
+const TESTS_PER_CORE: usize = 4;
+
 /// All tests of the workspace, with their debug assertions. The program's own move gigabytes between real processes, so
 /// the processes they start are of the release build; the tests themselves need not be.
 pub fn test() -> Result<()> {
     let program = build_release()?;
     // With those that wait for minutes, as nobody wants to in between: they do it while others run.
     let mut tests = cargo(["test", "--workspace", "--locked", "--", "--include-ignored"]);
-    run_heard(tests.env("WRAITH_PROGRAM", program), skip::heard)
+    tests.env("WRAITH_PROGRAM", program);
+    if std::env::var_os(THREADS).is_none() {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        tests.env(THREADS, (TESTS_PER_CORE * cores).to_string());
+    }
+    run_heard(&mut tests, skip::heard)
 }
+
+/// What tells the test harness how many tests to run at once.
+const THREADS: &str = "RUST_TEST_THREADS";
 
 /// `connections` connections with fresh seeds; the simulator prints the seed of any that fails.
 pub fn swarm(connections: u64, more: &[String]) -> Result<()> {
