@@ -9,6 +9,12 @@ fn main() {
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
     println!("cargo::rustc-env=WRAITH_TARGET={}", variable("TARGET"));
     println!("cargo::rustc-env=WRAITH_PROFILE={}", variable("PROFILE"));
+    if variable("CARGO_CFG_TARGET_OS") == "linux"
+        && variable("PROFILE") == "release"
+        && variable("DEBUG") == "false"
+    {
+        println!("cargo::rustc-link-arg-bins=-Wl,--strip-all");
+    }
     // Whoever packages an archive may say what it is of.
     let given = variable("WRAITH_COMMIT");
     // Only in what users get: otherwise every commit would have every test linked again.
