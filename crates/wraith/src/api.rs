@@ -19,16 +19,68 @@ impl Node {
     }
 
     /// Fetches what a code or ticket offers.
+    ///
+    /// With a look at the offer before the yes, and at what happens after it:
+    ///
+    /// ```no_run
+    /// # use wraith::{AcceptOptions, Code, Error, Event, Node, OnConflict};
+    /// # async fn example(node: Node, code: Code) -> Result<(), Error> {
+    /// let incoming = node.fetch(code, "Downloads").ask().await?;
+    /// let offer = incoming.offer();
+    /// println!("{} offers {} files, {} bytes", incoming.sender(), offer.files, offer.bytes);
+    /// if offer.bytes > 1_000_000_000 {
+    ///     return Err(incoming.refuse("too much for this disk").await);
+    /// }
+    /// let transfer = incoming.accept(AcceptOptions::on_conflict(OnConflict::Rename));
+    /// let (mut events, mut progress) = (transfer.events(), transfer.progress());
+    /// while let Some(event) = events.next().await {
+    ///     match event {
+    ///         Event::File { path, status, .. } => println!("{path}: {status:?}"),
+    ///         Event::Lost { why, seconds_left } => println!("{why}; {seconds_left} s to come back"),
+    ///         _ => {}
+    ///     }
+    ///     if let Some(progress) = progress.read() {
+    ///         println!("{} of {} bytes", progress.bytes, progress.bytes_total);
+    ///     }
+    /// }
+    /// transfer.finished().await?.complete()
+    /// # }
+    /// ```
     pub fn fetch(&self, from: impl Into<Source>, into: impl Into<Target>) -> FetchBuilder {
         FetchBuilder::new(self.clone(), from.into(), into.into())
     }
 
     /// Makes a code for a sender, who brings its ticket to it: for a receiver that starts first.
+    ///
+    /// ```no_run
+    /// # use wraith::{Error, Node, OnConflict};
+    /// # async fn example(node: Node) -> Result<(), Error> {
+    /// let invitation = node.invite().start().await?;
+    /// println!("on the other machine: wraith send FILE --code {}", invitation.code());
+    /// let source = invitation.ticket().await?;
+    /// node.fetch(source, "Downloads").accept_all(OnConflict::Rename).finished().await?.complete()
+    /// # }
+    /// ```
     pub fn invite(&self) -> InvitationBuilder {
         InvitationBuilder::new(self.clone())
     }
 
     /// Takes offers from contacts, or from everybody who knows the NodeId, without a code.
+    ///
+    /// ```no_run
+    /// # use wraith::{AcceptOptions, Error, Node, OnConflict};
+    /// # async fn example(node: Node) -> Result<(), Error> {
+    /// let mut listener = node.listen("Downloads").start().await?;
+    /// while let Some(incoming) = listener.next().await {
+    ///     let transfer = incoming.accept(AcceptOptions::on_conflict(OnConflict::Rename));
+    ///     // One moves at a time; the next waits for its turn.
+    ///     if let Err(error) = transfer.finished().await {
+    ///         eprintln!("{error}");
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn listen(&self, into: impl Into<PathBuf>) -> ListenBuilder {
         ListenBuilder::new(self.clone(), into.into())
     }

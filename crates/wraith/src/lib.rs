@@ -39,6 +39,10 @@ pub use wraith_discovery::{
     PlaceError, Places, Query, Ticket, TicketError,
 };
 pub use wraith_files::{Entry, RelPath};
+/// What an [`Observer`] gets of a transfer as it happens.
+pub use wraith_transfer::Event as TransferEvent;
+/// An offer as it stands on the wire.
+pub use wraith_transfer::Offer as OfferMessage;
 pub use wraith_transfer::{
     ActiveFile, Conflicts, FileStatus, OnConflict, Preview, PreviewOutcome, Previewed, Receipt,
     ReceiveReport, Role, SendReport, TransferError, close,

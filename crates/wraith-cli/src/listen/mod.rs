@@ -1,6 +1,6 @@
 //! `wraith listen`: takes files from senders that come without a code, one transfer after the other, until it is told to stop.
 
-mod story;
+mod narrator;
 
 use std::fs;
 use std::io::IsTerminal;
@@ -8,7 +8,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use wraith::{
-    AcceptOptions, Admit, Error, Event as Happened, Incoming, Lan, Listener, Node, Observer, Role,
+    AcceptOptions, Admit, Error, Event as LibraryEvent, Incoming, Lan, Listener, Node, Observer,
+    Role,
 };
 
 use crate::args::{Accept, ListenArgs};
@@ -21,7 +22,7 @@ use crate::offer::{self, Answer, Question};
 use crate::output::{Event, Reporter, Ticker};
 use crate::report::{name_of, short_id};
 use crate::signals::Signals;
-use story::CallerStory;
+use narrator::CallerNarrator;
 
 /// Waits for senders.
 pub async fn run(args: &ListenArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
@@ -40,7 +41,7 @@ pub async fn run(args: &ListenArgs, reporter: &Arc<Reporter>) -> Result<(), Fail
         .listen(&args.out)
         .admit(admit)
         .preview(args.accept == Accept::Ask)
-        .observer(Arc::new(ListenStory(Arc::clone(reporter))));
+        .observer(Arc::new(ListenNarrator(Arc::clone(reporter))));
     if let Some(address) = args.listen {
         builder = builder.bind_to(address);
     }
@@ -50,11 +51,12 @@ pub async fn run(args: &ListenArgs, reporter: &Arc<Reporter>) -> Result<(), Fail
     let mut listener = builder.start().await.map_err(failed)?;
     show(args, &node, &listener, reporter);
     let answers = Answers::new(reporter);
-    let hall = Hall { args, node: &node, signals: &signals, answers: &answers, reporter };
+    let context =
+        ListenContext { args, node: &node, signals: &signals, answers: &answers, reporter };
     loop {
         tokio::select! {
             incoming = listener.next() => match incoming {
-                Some(incoming) => hall.attend(incoming).await,
+                Some(incoming) => context.attend(incoming).await,
                 None => break,
             },
             _ = signals.wait() => break,
@@ -68,34 +70,34 @@ pub async fn run(args: &ListenArgs, reporter: &Arc<Reporter>) -> Result<(), Fail
 }
 
 /// What happens to the listener itself.
-struct ListenStory(Arc<Reporter>);
+struct ListenNarrator(Arc<Reporter>);
 
-impl Observer for ListenStory {
-    fn event(&self, _: Option<u64>, event: &Happened) {
+impl Observer for ListenNarrator {
+    fn event(&self, _: Option<u64>, event: &LibraryEvent) {
         let Self(reporter) = self;
         match event {
-            Happened::PlaceLost { place, why } => {
+            LibraryEvent::PlaceLost { place, why } => {
                 let why = why.to_string();
                 let (state, message) = ("lost", Some(why.as_str()));
                 reporter.event(&Event::Code { state, place: Some(place.name()), message });
                 reporter.warn(format!("cannot wait {place} now ({why}); still trying"));
             }
-            Happened::PlaceBack(place) => {
+            LibraryEvent::PlaceBack(place) => {
                 let (state, message) = ("back", None);
                 reporter.event(&Event::Code { state, place: Some(place.name()), message });
                 reporter.say(format!("Waiting {place} again."));
             }
-            Happened::ContactsChanged(contacts) => {
+            LibraryEvent::ContactsChanged(contacts) => {
                 reporter.event(&Event::ContactsChanged { contacts: *contacts as u64 });
             }
-            Happened::Note { what, .. } => reporter.warn(what),
+            LibraryEvent::Note { what, .. } => reporter.warn(what),
             _ => {}
         }
     }
 }
 
 /// What every caller meets.
-struct Hall<'a> {
+struct ListenContext<'a> {
     args: &'a ListenArgs,
     node: &'a Node,
     signals: &'a Signals,
@@ -103,12 +105,12 @@ struct Hall<'a> {
     reporter: &'a Arc<Reporter>,
 }
 
-impl Hall<'_> {
+impl ListenContext<'_> {
     /// One caller, whose turn it is, to the end of its transfer.
     async fn attend(&self, incoming: Incoming) {
-        let story = Arc::new(CallerStory::new(self.node, self.args, self.reporter));
+        let narrator = Arc::new(CallerNarrator::new(self.node, self.args, self.reporter));
         let peer = incoming.sender();
-        story.begin(&incoming);
+        narrator.begin(&incoming);
         let options = match self.decide(&incoming).await {
             Some(options) => options,
             None if self.signals.caught().is_some() => return drop(incoming.cancel().await),
@@ -116,7 +118,7 @@ impl Hall<'_> {
             None if incoming.is_gone() => return self.failed(peer, &incoming.cancel().await),
             None => return self.failed(peer, &incoming.refuse("").await),
         };
-        incoming.observe(Arc::clone(&story) as _);
+        incoming.observe(Arc::clone(&narrator) as _);
         let transfer = incoming.accept(options);
         let ticker = Ticker::start(Arc::clone(self.reporter), transfer.progress());
         let result = tokio::select! {
@@ -128,7 +130,7 @@ impl Hall<'_> {
             Ok(received) => received,
             Err(error) => return self.failed(peer, &error),
         };
-        story.received(&received);
+        narrator.received(&received);
         if let Err(error) = received.complete() {
             return self.failed(peer, &error);
         }

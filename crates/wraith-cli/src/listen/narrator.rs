@@ -3,26 +3,26 @@
 use std::sync::Arc;
 
 use wraith::state::Recorder;
-use wraith::{Event as Happened, Incoming, Node, Observer, Received, Role};
+use wraith::{Event as LibraryEvent, Incoming, Node, Observer, Received, Role};
 use wraith_transfer::Event as TransferEvent;
 
 use crate::args::ListenArgs;
 use crate::output::Reporter;
-use crate::report::{self, Story};
+use crate::report::{self, Narrator};
 
 /// See the module.
-pub struct CallerStory {
+pub struct CallerNarrator {
     reporter: Arc<Reporter>,
-    story: Story,
+    narrator: Narrator,
     node: Node,
     recorder: Recorder,
 }
 
-impl CallerStory {
+impl CallerNarrator {
     pub fn new(node: &Node, args: &ListenArgs, reporter: &Arc<Reporter>) -> Self {
         Self {
             reporter: Arc::clone(reporter),
-            story: Story::new(Role::Receiver, reporter),
+            narrator: Narrator::new(Role::Receiver, reporter),
             node: node.clone(),
             recorder: Recorder::new(node.state(), &args.out, args.record.room()),
         }
@@ -31,24 +31,24 @@ impl CallerStory {
     /// Who is there, with what.
     pub fn begin(&self, incoming: &Incoming) {
         let (peer, remote) = (incoming.sender(), incoming.remote().clone());
-        self.story.tell(&TransferEvent::Connected { peer, remote, instance: None });
+        self.narrator.tell(&TransferEvent::Connected { peer, remote, instance: None });
         let offer = TransferEvent::Offer(incoming.offer_message());
         self.recorder.tell(&offer);
-        self.story.tell(&offer);
+        self.narrator.tell(&offer);
     }
 
     /// Everything is here: the last line, and the list for `wraith verify`.
     pub fn received(&self, received: &Received) {
-        self.story.received(&received.report, received.bytes);
+        self.narrator.received(&received.report, received.bytes);
         report::record(&self.recorder, &received.report, &self.node, &self.reporter);
     }
 }
 
-impl Observer for CallerStory {
-    fn event(&self, _: Option<u64>, _: &Happened) {}
+impl Observer for CallerNarrator {
+    fn event(&self, _: Option<u64>, _: &LibraryEvent) {}
 
     fn transfer_event(&self, _: Option<u64>, event: &TransferEvent<'_>) {
         self.recorder.tell(event);
-        self.story.tell(event);
+        self.narrator.tell(event);
     }
 }

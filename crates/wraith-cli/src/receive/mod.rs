@@ -1,6 +1,6 @@
 //! `wraith receive`: shows what a code or ticket offers, asks its user, and fetches.
 
-mod story;
+mod narrator;
 
 use std::io::{BufRead, IsTerminal};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::offer::{self, Answer, Question};
 use crate::output::{Event, Reporter, Ticker};
 use crate::pipe;
 use crate::signals::Signals;
-use story::ReceiveStory;
+use narrator::ReceiveNarrator;
 
 /// Fetches what the code or ticket offers.
 pub async fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
@@ -55,10 +55,11 @@ pub async fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Fai
         (Some(code), true) => continuing::command_with_code(&code.to_string()),
         _ => continuing::command(),
     };
-    let story = Arc::new(ReceiveStory::new(&node, args, reporter));
+    let narrator = Arc::new(ReceiveNarrator::new(&node, args, reporter));
     let answers = Answers::new(reporter);
     let (node, signals) = (&node, &signals);
-    let fetching = Fetching { args, reporter, node, signals, answers: &answers, story: &story };
+    let fetching =
+        Fetching { args, reporter, node, signals, answers: &answers, narrator: &narrator };
     let asking = fetching.builder(source, target, !asks).begin();
     let received = match fetching.run(asking).await {
         Ok(Some(received)) => received,
@@ -72,7 +73,7 @@ pub async fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Fai
             });
         }
     };
-    story.received(&received);
+    narrator.received(&received);
     let result = received.complete().map_err(|error| hints::of(&error, Role::Receiver, &again));
     result?;
     let (node_id, remote) = (received.sender, received.remote.clone());
@@ -130,7 +131,7 @@ struct Fetching<'a> {
     node: &'a Node,
     signals: &'a Signals,
     answers: &'a Answers,
-    story: &'a Arc<ReceiveStory>,
+    narrator: &'a Arc<ReceiveNarrator>,
 }
 
 impl Fetching<'_> {
@@ -145,7 +146,7 @@ impl Fetching<'_> {
         let mut builder = self
             .node
             .fetch(source, target)
-            .observer(Arc::clone(self.story) as _)
+            .observer(Arc::clone(self.narrator) as _)
             .preview(!is_decided)
             .delta(!args.whole_file)
             .timeout(Duration::from_secs(args.timeout))

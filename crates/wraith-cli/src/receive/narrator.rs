@@ -7,13 +7,13 @@ use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 use tokio::time::sleep;
 use wraith::state::Recorder;
-use wraith::{Event as Happened, Node, Observer, Received, Role};
+use wraith::{Event as LibraryEvent, Node, Observer, Received, Role};
 use wraith_transfer::Event as TransferEvent;
 use wraith_transfer::limits::OFFER_TIMEOUT;
 
 use crate::args::ReceiveArgs;
 use crate::output::{Event, Reporter};
-use crate::report::{self, Story, found_at};
+use crate::report::{self, Narrator, found_at};
 
 /// Most offers come at once; a person begins to wonder after this.
 const FIRST_WORD: Duration = Duration::from_secs(5);
@@ -21,9 +21,9 @@ const FIRST_WORD: Duration = Duration::from_secs(5);
 const NEXT_WORD: Duration = Duration::from_secs(60);
 
 /// See the module.
-pub struct ReceiveStory {
+pub struct ReceiveNarrator {
     reporter: Arc<Reporter>,
-    story: Story,
+    narrator: Narrator,
     node: Node,
     recorder: Recorder,
     runtime: Handle,
@@ -31,12 +31,12 @@ pub struct ReceiveStory {
     awaiting: std::sync::Mutex<Option<AbortHandle>>,
 }
 
-impl ReceiveStory {
+impl ReceiveNarrator {
     pub fn new(node: &Node, args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Self {
         let room = args.record.room().filter(|_| !args.is_piped());
         Self {
             reporter: Arc::clone(reporter),
-            story: Story::new(Role::Receiver, reporter),
+            narrator: Narrator::new(Role::Receiver, reporter),
             node: node.clone(),
             recorder: Recorder::new(node.state(), &args.out, room),
             runtime: Handle::current(),
@@ -46,7 +46,7 @@ impl ReceiveStory {
 
     /// Everything is here: the last line, and the list for `wraith verify`.
     pub fn received(&self, received: &Received) {
-        self.story.received(&received.report, received.bytes);
+        self.narrator.received(&received.report, received.bytes);
         report::record(&self.recorder, &received.report, &self.node, &self.reporter);
     }
 
@@ -62,7 +62,7 @@ impl ReceiveStory {
     }
 }
 
-impl Drop for ReceiveStory {
+impl Drop for ReceiveNarrator {
     fn drop(&mut self) {
         self.awaits_offer(false);
     }
@@ -87,20 +87,22 @@ async fn say_what_is_awaited(reporter: Arc<Reporter>) {
     }
 }
 
-impl Observer for ReceiveStory {
-    fn event(&self, _: Option<u64>, event: &Happened) {
+impl Observer for ReceiveNarrator {
+    fn event(&self, _: Option<u64>, event: &LibraryEvent) {
         match event {
-            Happened::Resumed => self.reporter.say("Going on with what this code brought before."),
+            LibraryEvent::Resumed => {
+                self.reporter.say("Going on with what this code brought before.")
+            }
             // Where an address is known, being connected says all.
-            Happened::Met(at) if matches!(at, wraith::FoundAt::Place(_)) => {
+            LibraryEvent::Met(at) if matches!(at, wraith::FoundAt::Place(_)) => {
                 self.reporter.event(&Event::Met { place: found_at(at) });
             }
-            Happened::Lost { why, seconds_left } => {
+            LibraryEvent::Lost { why, seconds_left } => {
                 self.awaits_offer(false);
                 self.reporter.reconnecting(why, *seconds_left);
             }
-            Happened::Note { what, .. } => self.reporter.warn(what),
-            Happened::Done | Happened::Failed(_) => self.awaits_offer(false),
+            LibraryEvent::Note { what, .. } => self.reporter.warn(what),
+            LibraryEvent::Done | LibraryEvent::Failed(_) => self.awaits_offer(false),
             _ => {}
         }
     }
@@ -112,6 +114,6 @@ impl Observer for ReceiveStory {
             _ => {}
         }
         self.recorder.tell(event);
-        self.story.tell(event);
+        self.narrator.tell(event);
     }
 }

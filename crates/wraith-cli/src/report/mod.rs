@@ -10,7 +10,7 @@ use std::time::Instant;
 use data_encoding::BASE32_NOPAD;
 use wraith::state::{Name, Recorder, Rest};
 use wraith::{Addr, FileStatus, Node, NodeId, Receipt, ReceiveReport, Role, SendReport, path_kind};
-use wraith_transfer::{Event as Happened, Offer};
+use wraith_transfer::{Event as TransferEvent, Offer};
 
 use crate::args::units::{Bytes, Files};
 use crate::failure::Exit;
@@ -22,7 +22,7 @@ use summary::Closing;
 
 /// Tells the events of one side's transfer, over all its connections.
 #[derive(Debug)]
-pub struct Story {
+pub struct Narrator {
     role: Role,
     reporter: Arc<Reporter>,
     state: Mutex<State>,
@@ -61,7 +61,7 @@ struct Totals<'a> {
     receipt: &'a Receipt,
 }
 
-impl Story {
+impl Narrator {
     pub fn new(role: Role, reporter: &Arc<Reporter>) -> Self {
         Self { role, reporter: Arc::clone(reporter), state: Mutex::default() }
     }
@@ -90,29 +90,29 @@ impl Story {
     }
 
     /// One event of the engine.
-    pub fn tell(&self, event: &Happened<'_>) {
+    pub fn tell(&self, event: &TransferEvent<'_>) {
         match event {
-            Happened::Connected { peer, remote, .. } => {
+            TransferEvent::Connected { peer, remote, .. } => {
                 self.connected(*peer, remote);
             }
-            Happened::Offer(offer) => self.offer(offer),
-            Happened::Accepted => {
+            TransferEvent::Offer(offer) => self.offer(offer),
+            TransferEvent::Accepted => {
                 let mut state = self.lock();
                 state.accepted.get_or_insert_with(Instant::now);
                 let (files, bytes) = (state.files, state.bytes);
                 drop(state);
                 self.event(&Event::Accept { files, bytes });
             }
-            Happened::File { path, status, bytes, root } => {
+            TransferEvent::File { path, status, bytes, root } => {
                 let path = path.to_string();
                 self.file(&path, *status, *bytes, *root);
             }
-            Happened::Note { path, what } => {
+            TransferEvent::Note { path, what } => {
                 let (path, message) = (path.to_string(), what.to_string());
                 self.event(&Event::Note { path: &path, message: &message });
                 self.reporter.warn(format!("{path}: {message}"));
             }
-            Happened::LeftOut { path, what, special } => {
+            TransferEvent::LeftOut { path, what, special } => {
                 let (path, message) = (path.to_string(), what.to_string());
                 self.event(&Event::Note { path: &path, message: &message });
                 let line = self.lock().left_out.line(&path, &message, *special);

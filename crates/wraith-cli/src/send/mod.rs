@@ -1,6 +1,6 @@
 //! `wraith send`: the code or ticket first, everything else behind it.
 
-mod story;
+mod narrator;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::home;
 use crate::output::{Event, Reporter, Ticker};
 use crate::pipe;
 use crate::signals::Signals;
-use story::SendStory;
+use narrator::SendNarrator;
 
 /// Offers the paths until the receivers have confirmed that they have everything.
 pub async fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
@@ -39,8 +39,8 @@ pub async fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failur
     let qlog = args.qlog.begin()?;
     let node = qlog.of(code::node(&args.meeting, state)).congestion(congestion).build();
     let node = node.map_err(|error| hints::of(&error, Role::Sender, &again()))?;
-    let story = Arc::new(SendStory::new(args, reporter));
-    let builder = builder(&node, payload, args, &story)?;
+    let narrator = Arc::new(SendNarrator::new(args, reporter));
+    let builder = builder(&node, payload, args, &narrator)?;
     if let Some(name) = &args.to {
         announce(&node, name, reporter)?;
     }
@@ -51,10 +51,10 @@ pub async fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failur
         // Nobody can come with what nobody has seen.
         reporter.unwritten()?;
     }
-    let result = serve(offer, &story, &signals, reporter).await;
+    let result = serve(offer, &narrator, &signals, reporter).await;
     let sent = match (signals.caught(), result) {
         (Some(_), Ok(sent)) if args.keep => {
-            reporter.say(format!("Sent to {}.", story::Receivers(sent.receivers)));
+            reporter.say(format!("Sent to {}.", narrator::Receivers(sent.receivers)));
             return Ok(());
         }
         (_, Ok(sent)) => sent,
@@ -80,9 +80,10 @@ fn builder(
     node: &Node,
     payload: Payload,
     args: &SendArgs,
-    story: &Arc<SendStory>,
+    narrator: &Arc<SendNarrator>,
 ) -> Result<wraith::OfferBuilder, Failure> {
-    let mut builder = node.offer(payload).observer(Arc::clone(story) as _).delta(!args.whole_file);
+    let mut builder =
+        node.offer(payload).observer(Arc::clone(narrator) as _).delta(!args.whole_file);
     builder = builder.reconnect(Duration::from_secs(args.reconnect));
     if args.ticket {
         builder = builder.by_ticket();
@@ -122,7 +123,7 @@ fn builder(
 /// Waits for the end; progress is shown while somebody is served.
 async fn serve(
     offer: Offer,
-    story: &SendStory,
+    narrator: &SendNarrator,
     signals: &Signals,
     reporter: &Arc<Reporter>,
 ) -> Result<Arc<Sent>, Error> {
@@ -133,7 +134,7 @@ async fn serve(
                 drop(ticker);
                 return result;
             }
-            is_served = story.is_served_other_than(ticker.is_some()) => {
+            is_served = narrator.is_served_other_than(ticker.is_some()) => {
                 ticker = is_served.then(|| Ticker::start(Arc::clone(reporter), offer.progress()));
             }
             _ = signals.wait() => {

@@ -4,26 +4,26 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
-use wraith::{Event as Happened, FoundAt, Observer, Place, Role};
+use wraith::{Event as LibraryEvent, FoundAt, Observer, Place, Role};
 use wraith_transfer::Event as TransferEvent;
 
 use crate::args::SendArgs;
 use crate::failure::hints;
 use crate::output::{Event, Reporter};
-use crate::report::{Story, found_at};
+use crate::report::{Narrator, found_at};
 
 /// See the module.
 #[derive(Debug)]
-pub struct SendStory {
+pub struct SendNarrator {
     reporter: Arc<Reporter>,
     is_several: bool,
     to_receivers_code: bool,
-    receivers: Mutex<HashMap<Option<u64>, Arc<Story>>>,
+    receivers: Mutex<HashMap<Option<u64>, Arc<Narrator>>>,
     /// Who is being served.
     served: watch::Sender<HashSet<Option<u64>>>,
 }
 
-impl SendStory {
+impl SendNarrator {
     pub fn new(args: &SendArgs, reporter: &Arc<Reporter>) -> Self {
         Self {
             reporter: Arc::clone(reporter),
@@ -42,14 +42,14 @@ impl SendStory {
         changed.map_or(now, |served| !served.is_empty())
     }
 
-    fn of(&self, receiver: Option<u64>) -> Arc<Story> {
+    fn of(&self, receiver: Option<u64>) -> Arc<Narrator> {
         let mut receivers = self.lock();
-        let story = receivers.entry(receiver).or_insert_with(|| {
-            let story = Story::new(Role::Sender, &self.reporter);
-            story.number(receiver);
-            Arc::new(story)
+        let narrator = receivers.entry(receiver).or_insert_with(|| {
+            let narrator = Narrator::new(Role::Sender, &self.reporter);
+            narrator.number(receiver);
+            Arc::new(narrator)
         });
-        Arc::clone(story)
+        Arc::clone(narrator)
     }
 
     fn over(&self, receiver: Option<u64>) {
@@ -61,7 +61,7 @@ impl SendStory {
         });
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Option<u64>, Arc<Story>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Option<u64>, Arc<Narrator>>> {
         self.receivers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -71,59 +71,59 @@ impl SendStory {
     }
 }
 
-impl Observer for SendStory {
-    fn event(&self, receiver: Option<u64>, event: &Happened) {
+impl Observer for SendNarrator {
+    fn event(&self, receiver: Option<u64>, event: &LibraryEvent) {
         let reporter = &self.reporter;
         match event {
-            Happened::CodeUsed(place) => {
+            LibraryEvent::CodeUsed(place) => {
                 self.code("used", Some(place), None);
                 reporter.say(format!("The code was used {place}."));
             }
-            Happened::CodeBurned(place) => self.code("wrong_guess", Some(place), None),
-            Happened::CodeExpired => self.code("expired", None, None),
-            Happened::PlaceLost { place, why } => {
+            LibraryEvent::CodeBurned(place) => self.code("wrong_guess", Some(place), None),
+            LibraryEvent::CodeExpired => self.code("expired", None, None),
+            LibraryEvent::PlaceLost { place, why } => {
                 let why = why.to_string();
                 self.code("lost", Some(place), Some(&why));
                 reporter.warn(format!("cannot wait {place} now ({why}); still trying"));
             }
-            Happened::PlaceBack(place) => {
+            LibraryEvent::PlaceBack(place) => {
                 self.code("back", Some(place), None);
                 reporter.say(format!("Waiting {place} again."));
             }
-            Happened::Met(at) => {
+            LibraryEvent::Met(at) => {
                 reporter.event(&Event::Met { place: found_at(at) });
                 if let (FoundAt::Place(place), true) = (at, self.to_receivers_code) {
                     reporter.say(format!("Met the receiver {place}."));
                 }
             }
-            Happened::Sent { report, bytes } => {
+            LibraryEvent::Sent { report, bytes } => {
                 self.of(receiver).sent(report, *bytes);
                 self.over(receiver);
             }
-            Happened::Served { done, of } => {
+            LibraryEvent::Served { done, of } => {
                 let of = of.map(|n| format!(" of {n}")).unwrap_or_default();
                 reporter.say(format!("{done}{of} served. Waiting for the next."));
             }
-            Happened::ReceiverFailed(error) => {
+            LibraryEvent::ReceiverFailed(error) => {
                 self.of(receiver).lost(hints::exit(error), &error.to_string());
                 self.over(receiver);
             }
-            Happened::Lost { why, seconds_left } => {
+            LibraryEvent::Lost { why, seconds_left } => {
                 reporter.reconnecting(why, *seconds_left);
                 self.served.send_modify(HashSet::clear);
             }
-            Happened::Replaced => self.over(receiver),
-            Happened::Stranger => {
+            LibraryEvent::Replaced => self.over(receiver),
+            LibraryEvent::Stranger => {
                 reporter.say("Somebody came with another ticket and was refused.");
             }
-            Happened::OnlyLooked => {
+            LibraryEvent::OnlyLooked => {
                 reporter.say("The receiver has only looked. Waiting for it to come back.");
                 self.over(receiver);
             }
-            Happened::NobodyNew(_) => {
+            LibraryEvent::NobodyNew(_) => {
                 reporter.warn("nobody new can use the code; who is being served still is");
             }
-            Happened::Note { what, .. } => reporter.warn(what),
+            LibraryEvent::Note { what, .. } => reporter.warn(what),
             _ => {}
         }
     }

@@ -35,7 +35,7 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What all callers share.
 #[derive(Debug)]
-pub(super) struct Hall {
+pub(super) struct ListenContext {
     node: Node,
     folder: PathBuf,
     rate: Option<u64>,
@@ -48,7 +48,7 @@ pub(super) struct Hall {
     previews: Arc<AtomicUsize>,
 }
 
-impl Hall {
+impl ListenContext {
     pub fn new(
         node: Node,
         folder: PathBuf,
@@ -154,7 +154,7 @@ impl Answered {
 
 /// One caller.
 pub(super) struct Caller {
-    pub hall: Arc<Hall>,
+    pub context: Arc<ListenContext>,
     pub id: u64,
     pub connection: Connection,
     pub shared: Shared,
@@ -164,7 +164,7 @@ pub(super) struct Caller {
 impl Caller {
     /// Until its transfer is over.
     pub async fn run(self, ask: UnboundedSender<Question>) -> Result<Received, Error> {
-        let _left = Leave { hall: Arc::clone(&self.hall), id: self.id };
+        let _left = Leave { context: Arc::clone(&self.context), id: self.id };
         let secret = tokio::select! {
             secret = timeout(NEGOTIATION_TIMEOUT, receive_dialler_hello(&self.connection)) => {
                 secret.ok().flatten()
@@ -175,7 +175,7 @@ impl Caller {
             self.connection.close(close::OTHER, "");
             return Err(Error::cancelled(wraith_transfer::Role::Receiver));
         };
-        self.hall.callers.identify(self.id, secret);
+        self.context.callers.identify(self.id, secret);
         self.attend(secret, ask).await
     }
 
@@ -186,22 +186,22 @@ impl Caller {
     ) -> Result<Received, Error> {
         let (consent, mut questions) = Consent::open();
         // The first questions are with all names. Those take memory, so whoever comes meanwhile is asked about without.
-        let mut slot = self.hall.preview.then(|| self.hall.take_preview()).flatten();
+        let mut slot = self.context.preview.then(|| self.context.take_preview()).flatten();
         let settings = FetchSettings {
-            rate: self.hall.rate,
+            rate: self.context.rate,
             preview: slot.is_some(),
             ..FetchSettings::default()
         };
         let job = FetchJob {
             secret,
-            target: Target::folder(self.hall.folder.clone()),
+            target: Target::folder(self.context.folder.clone()),
             settings,
             consent: consent.clone(),
             shared: self.shared.clone(),
             receiver: None,
             instance: None,
         };
-        let (node, progress) = (self.hall.node.clone(), Arc::<Progress>::default());
+        let (node, progress) = (self.context.node.clone(), Arc::<Progress>::default());
         let run = job.run(&node, self.connection.clone(), true, Arc::clone(&progress));
         let mut transfer = std::pin::pin!(run);
         let (mut turn, mut is_decided) = (None, false);
@@ -223,7 +223,7 @@ impl Caller {
                 () = consent.decided(), if !is_decided => {
                     is_decided = true;
                     slot = None;
-                    self.hall.callers.moves(self.id, &progress);
+                    self.context.callers.moves(self.id, &progress);
                 }
             }
         };
@@ -233,14 +233,14 @@ impl Caller {
 
     /// Waits for the turn, looking at who has it meanwhile; `None` if the connection ends first.
     async fn take_turn(&self) -> Option<OwnedMutexGuard<()>> {
-        let _waiting = self.hall.callers.wait_begins();
-        let mut held = std::pin::pin!(Arc::clone(&self.hall.turn).lock_owned());
+        let _waiting = self.context.callers.wait_begins();
+        let mut held = std::pin::pin!(Arc::clone(&self.context.turn).lock_owned());
         loop {
             tokio::select! {
                 held = &mut held => return Some(held),
                 _ = self.connection.closed() => return None,
                 () = self.gone.cancelled() => return None,
-                () = tokio::time::sleep(LOOK_INTERVAL) => self.hall.callers.press(Instant::now()),
+                () = tokio::time::sleep(LOOK_INTERVAL) => self.context.callers.press(Instant::now()),
             }
         }
     }
@@ -253,22 +253,22 @@ impl Caller {
         consent: &Consent,
         ask: &UnboundedSender<Question>,
     ) {
-        self.hall.callers.has_turn(self.id);
+        self.context.callers.has_turn(self.id);
         let peer = self.connection.peer();
-        let is_contact = self.hall.is_contact(peer);
-        if !self.hall.admits(is_contact) {
+        let is_contact = self.context.is_contact(peer);
+        if !self.context.admits(is_contact) {
             consent.decide(Decision::Refuse(String::new()));
             return;
         }
-        let accepted_before = match self.hall.answered.find(peer, &secret, is_contact, &asked.offer)
-        {
-            Some(Decision::AcceptWith(conflicts)) => Some(conflicts),
-            Some(refused) => {
-                consent.decide(refused);
-                return;
-            }
-            None => None,
-        };
+        let accepted_before =
+            match self.context.answered.find(peer, &secret, is_contact, &asked.offer) {
+                Some(Decision::AcceptWith(conflicts)) => Some(conflicts),
+                Some(refused) => {
+                    consent.decide(refused);
+                    return;
+                }
+                None => None,
+            };
         let (consent, gone) = (consent.clone(), self.gone.clone());
         // If nobody listens any more, the caller is told by the end of the listener.
         let _ = ask.send(Question { id: self.id, asked, consent, gone, accepted_before });
@@ -282,21 +282,21 @@ impl Caller {
     ) -> Result<Received, Error> {
         let peer = self.connection.peer();
         match (consent.decision(), consent.shown(), &carried.result) {
-            (_, _, Ok(_)) => self.hall.answered.forget(peer, &secret),
+            (_, _, Ok(_)) => self.context.answered.forget(peer, &secret),
             (Some(Decision::Later) | None, ..) | (_, None, _) => {}
             (Some(decision), Some(shown), _) => {
-                self.hall.answered.remember(Answer { peer, secret, shown, decision });
+                self.context.answered.remember(Answer { peer, secret, shown, decision });
             }
         }
         let remote = self.connection.remote();
         match carried.result {
             Ok((report, bytes)) => {
-                self.hall.node.remember_meeting(report.sender, &remote);
+                self.context.node.remember_meeting(report.sender, &remote);
                 Ok(Received { sender: report.sender, report, bytes, remote })
             }
             Err(error) => {
                 let error = Error::from(error);
-                if self.hall.callers.is_over_limit(self.id) {
+                if self.context.callers.is_over_limit(self.id) {
                     let why = "sent away because others wait; it may come back and go on";
                     return Err(Error::new(error.kind(), why));
                 }
@@ -308,13 +308,13 @@ impl Caller {
 
 /// However a caller ends, it leaves.
 struct Leave {
-    hall: Arc<Hall>,
+    context: Arc<ListenContext>,
     id: u64,
 }
 
 impl Drop for Leave {
     fn drop(&mut self) {
-        self.hall.callers.leave(self.id);
+        self.context.callers.leave(self.id);
     }
 }
 

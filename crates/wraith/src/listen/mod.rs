@@ -35,7 +35,7 @@ use crate::fetch::{Incoming, Transfer};
 use crate::node::{ANY_ADDRESS, Node, reachable_places};
 use crate::report::Received;
 use allowlist::Allowlist;
-use caller::{Caller, Hall};
+use caller::{Caller, ListenContext};
 use callers::Admitted;
 use contacts_watch::ContactsWatch;
 use tokio_util::sync::CancellationToken;
@@ -132,9 +132,9 @@ impl ListenBuilder {
             task: None,
         };
         let runtime = node.runtime().clone();
-        let hall = Arc::new(Hall::new(node, folder, rate, preview, admit));
+        let context = Arc::new(ListenContext::new(node, folder, rate, preview, admit));
         let work =
-            Work { hall, endpoint, contacts, allowlist, watch, shared: shared.clone(), give };
+            Work { context, endpoint, contacts, allowlist, watch, shared: shared.clone(), give };
         let task = Some(Task::spawn(&runtime, shared, work.run()));
         Ok(Listener { task, ..listener })
     }
@@ -244,7 +244,7 @@ struct Question {
 
 /// The listener's task.
 struct Work {
-    hall: Arc<Hall>,
+    context: Arc<ListenContext>,
     endpoint: Endpoint,
     contacts: ContactListener,
     allowlist: Allowlist,
@@ -293,8 +293,8 @@ impl Work {
                 () = token.cancelled() => break,
             }
         }
-        self.hall.callers().stop_all();
-        let gone = self.hall.callers().wait_until_gone();
+        self.context.callers().stop_all();
+        let gone = self.context.callers().wait_until_gone();
         // Beyond that they wind up on their own.
         drop(tokio::time::timeout(LAST_WAIT, gone).await);
         self.endpoint.start_close();
@@ -309,18 +309,18 @@ impl Work {
         ask: &UnboundedSender<Question>,
         left: &UnboundedSender<u64>,
     ) -> Option<(u64, Task<Received>)> {
-        let is_contact = self.hall.is_contact(connection.peer());
-        if !self.hall.admits(is_contact) {
+        let is_contact = self.context.is_contact(connection.peer());
+        if !self.context.admits(is_contact) {
             // It was a contact when its handshake began.
             connection.close(close::OTHER, "");
             return None;
         }
-        let Admitted { id, gone } = self.hall.callers().admit(&connection, is_contact)?;
+        let Admitted { id, gone } = self.context.callers().admit(&connection, is_contact)?;
         let mut shared = Shared::new(Hub::default());
         // Who is sent away, and the end of the listener, end the transfer.
         shared.token = gone.clone();
-        let hall = Arc::clone(&self.hall);
-        let caller = Caller { hall, id, connection, shared: shared.clone(), gone };
+        let context = Arc::clone(&self.context);
+        let caller = Caller { context, id, connection, shared: shared.clone(), gone };
         let (ask, left) = (ask.clone(), left.clone());
         let work = async move {
             let result = caller.run(ask).await;
@@ -328,7 +328,7 @@ impl Work {
             let _ = left.send(id);
             result
         };
-        Some((id, Task::spawn(self.hall.node().runtime(), shared, work)))
+        Some((id, Task::spawn(self.context.node().runtime(), shared, work)))
     }
 
     fn contact_event(&self, event: ContactEvent) {
@@ -343,12 +343,12 @@ impl Work {
 
     /// The contacts may have changed.
     fn keep_up(&mut self) {
-        match self.allowlist.reload(self.hall.node()) {
+        match self.allowlist.reload(self.context.node()) {
             Ok(true) => {
                 self.endpoint.admit_only(self.allowlist.admitted());
                 self.contacts.set_contacts(self.allowlist.pairs());
-                let hall = &self.hall;
-                hall.callers().close_unless(|peer| hall.admits(hall.is_contact(peer)));
+                let context = &self.context;
+                context.callers().close_unless(|peer| context.admits(context.is_contact(peer)));
                 self.shared.hub.tell(Event::ContactsChanged(self.allowlist.len()));
             }
             Ok(false) => {}
