@@ -8,6 +8,7 @@ mod corruption;
 mod determinism;
 mod ecn;
 mod handshake_losses;
+mod hostile_peers;
 mod key_phases;
 mod loss_reordering_duplication;
 mod many_clients;
