@@ -7,6 +7,7 @@ mod closing;
 mod corruption;
 mod determinism;
 mod ecn;
+mod forwarder;
 mod handshake_losses;
 mod hostile_peers;
 mod key_phases;
