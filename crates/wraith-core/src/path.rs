@@ -1,8 +1,11 @@
 //! Where packets go, and how a connection moves to a new address (SPEC §8).
 //!
 //! [`Path`] is the validated address with its MTU; congestion and RTT of the same path live in `Recovery`, which is
-//! told to start afresh when the path changes. [`Candidate`] is an address that sent us an authentic packet but has
-//! not proven yet that it receives: it gets challenges only, and at most three times the bytes it sent.
+//! told to start afresh when the path changes. [`Candidate`] is an address that is to prove that it receives: one that
+//! sent us an authentic packet, or the one that the connection has just left. [`Response`] is the answer to a challenge.
+//!
+//! Invariant: challenges and responses to an address that has not proven that it receives are together at most three
+//! times the bytes that came from it, and a response is never longer than the datagram that asked for it.
 
 use std::time::Duration;
 
@@ -11,8 +14,10 @@ use crate::{PathAddr, Time};
 
 /// Bytes that may go to an unvalidated address per byte received from it (RFC 9000 §8).
 const AMPLIFICATION_MAX: u64 = 3;
+/// Size of a packet with PATH_CHALLENGE, so that the new path is known to carry it, and the largest with PATH_RESPONSE.
+const CHALLENGE_LEN: usize = 1200;
 /// Smallest challenge: what a sender of one small packet is still allowed.
-pub(crate) const CHALLENGE_LEN_MIN: usize = 64;
+const CHALLENGE_LEN_MIN: usize = 64;
 /// Longest wait before another challenge. Without backoff: the address is one the peer sends from, the bytes are bounded
 /// by what it sends, and until one challenge and its response get through, nothing of ours reaches it.
 const CHALLENGE_INTERVAL_MAX: Duration = Duration::from_millis(500);
@@ -35,35 +40,61 @@ impl Path {
     }
 }
 
+/// A PATH_RESPONSE that is owed.
+#[derive(Debug)]
+pub(crate) struct Response {
+    pub(crate) to: PathAddr,
+    pub(crate) data: [u8; 8],
+    /// Bytes of the datagram it goes in.
+    pub(crate) len: usize,
+}
+
+impl Response {
+    /// The answer to a challenge that came from `to` in a datagram of `asked` bytes.
+    pub(crate) fn new(to: PathAddr, data: [u8; 8], asked: usize) -> Self {
+        Self { to, data, len: asked.min(CHALLENGE_LEN) }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Candidate {
     pub(crate) remote: PathAddr,
     pub(crate) challenge: [u8; 8],
-    received: u64,
-    sent: u64,
+    /// Bytes that may still be sent to it.
+    allowed: u64,
     challenges: u32,
     /// When the next challenge goes out, or, after the last, when the candidate is given up.
     next: Time,
 }
 
 impl Candidate {
+    /// An address that sent us an authentic packet: [`Self::on_received`] tells how much.
     pub(crate) fn new(now: Time, remote: PathAddr, challenge: [u8; 8]) -> Self {
-        Self { remote, challenge, received: 0, sent: 0, challenges: 0, next: now }
+        Self { remote, challenge, allowed: 0, challenges: 0, next: now }
     }
 
-    pub(crate) fn on_received(&mut self, bytes: usize) {
-        self.received += bytes as u64;
+    /// The validated address that the connection has just left. It gets the smallest challenges.
+    pub(crate) fn left(now: Time, remote: PathAddr, challenge: [u8; 8]) -> Self {
+        let allowed = u64::from(CHALLENGES_MAX) * CHALLENGE_LEN_MIN as u64;
+        Self { allowed, ..Self::new(now, remote, challenge) }
     }
 
-    /// True if a challenge of `bytes` bytes may be sent now.
-    pub(crate) fn may_challenge(&self, now: Time, bytes: usize) -> bool {
-        self.challenges < CHALLENGES_MAX && self.next <= now && self.may_send(bytes)
+    /// A datagram of `bytes` bytes came from there, in answer to which `owed` bytes go back anyway.
+    pub(crate) fn on_received(&mut self, bytes: usize, owed: usize) {
+        self.allowed += (AMPLIFICATION_MAX * bytes as u64).saturating_sub(owed as u64);
     }
 
-    pub(crate) fn on_challenge_sent(&mut self, now: Time, bytes: usize, pto: Duration) {
-        self.sent += bytes as u64;
+    /// The size of the challenge that is due now, which is counted as sent. `pto` is how long an answer may take.
+    pub(crate) fn poll_challenge(&mut self, now: Time, pto: Duration) -> Option<usize> {
+        if self.challenges >= CHALLENGES_MAX || self.next > now {
+            return None;
+        }
+        // A small trigger allows only a small challenge; a later, larger packet from there allows a full one.
+        let len = [CHALLENGE_LEN, CHALLENGE_LEN_MIN].into_iter().find(|len| self.allows(*len))?;
+        self.allowed -= len as u64;
         self.challenges += 1;
         self.next = now + pto.min(CHALLENGE_INTERVAL_MAX);
+        Some(len)
     }
 
     /// True if it did not answer any challenge in time.
@@ -73,12 +104,12 @@ impl Candidate {
 
     /// When there is something to do about it; `None` while only hearing more from it allows another challenge.
     pub(crate) fn timeout(&self) -> Option<Time> {
-        let waits = self.challenges < CHALLENGES_MAX && !self.may_send(CHALLENGE_LEN_MIN);
+        let waits = self.challenges < CHALLENGES_MAX && !self.allows(CHALLENGE_LEN_MIN);
         (!waits).then_some(self.next)
     }
 
-    fn may_send(&self, bytes: usize) -> bool {
-        self.sent + bytes as u64 <= AMPLIFICATION_MAX * self.received
+    fn allows(&self, bytes: usize) -> bool {
+        bytes as u64 <= self.allowed
     }
 }
 
@@ -89,43 +120,69 @@ mod tests {
 
     /// Nothing here looks into the address.
     const REMOTE: PathAddr = PathAddr::Via(NonZeroU32::MIN);
+    const PTO: Duration = Duration::from_millis(10);
+
+    fn at(pto: u32) -> Time {
+        Time::ZERO + PTO * pto
+    }
 
     #[test]
     fn an_unvalidated_address_gets_at_most_three_times_what_it_sent() {
         let mut candidate = Candidate::new(Time::ZERO, REMOTE, [0; 8]);
-        candidate.on_received(100);
-        assert!(
-            candidate.may_challenge(Time::ZERO, 300) && !candidate.may_challenge(Time::ZERO, 301)
-        );
-        candidate.on_challenge_sent(Time::ZERO, 300, Duration::from_millis(10));
-        let later = Time::ZERO + Duration::from_secs(1);
-        assert!(!candidate.may_challenge(later, 1));
-        candidate.on_received(100);
-        assert!(candidate.may_challenge(later, 300));
+        candidate.on_received(400, 0);
+        assert_eq!(candidate.poll_challenge(at(0), PTO), Some(1200));
+        assert_eq!(candidate.poll_challenge(at(1), PTO), None);
+        candidate.on_received(399, 0);
+        let lens = (1..5).filter_map(|i| candidate.poll_challenge(at(i), PTO));
+        assert_eq!(lens.collect::<Vec<_>>(), [64; 4], "no more than five in all");
+    }
+
+    #[test]
+    fn what_it_is_owed_in_answer_counts_against_what_it_may_get() {
+        let mut candidate = Candidate::new(Time::ZERO, REMOTE, [0; 8]);
+        candidate.on_received(40, 57);
+        assert_eq!(candidate.poll_challenge(at(0), PTO), None);
+        candidate.on_received(1, 2);
+        assert_eq!(candidate.poll_challenge(at(0), PTO), Some(64));
+        assert_eq!(candidate.poll_challenge(at(1), PTO), None);
+    }
+
+    #[test]
+    fn a_response_is_never_longer_than_what_asked_for_it() {
+        let lens = [37, 1200, 9000].map(|asked| Response::new(REMOTE, [0; 8], asked).len);
+        assert_eq!(lens, [37, 1200, 1200]);
     }
 
     #[test]
     fn challenges_go_on_at_a_steady_pace_until_the_candidate_is_given_up() {
         let mut candidate = Candidate::new(Time::ZERO, REMOTE, [0; 8]);
-        candidate.on_received(10_000);
+        candidate.on_received(10_000, 0);
         let mut now = Time::ZERO;
         for _ in 0..CHALLENGES_MAX {
-            assert!(candidate.may_challenge(now, 1200) && !candidate.is_given_up(now));
-            candidate.on_challenge_sent(now, 1200, Duration::from_secs(3));
+            assert!(!candidate.is_given_up(now));
+            assert_eq!(candidate.poll_challenge(now, Duration::from_secs(3)), Some(1200));
             now += CHALLENGE_INTERVAL_MAX;
             assert_eq!(candidate.timeout(), Some(now));
         }
-        assert!(!candidate.may_challenge(now, 1) && candidate.is_given_up(now));
+        assert_eq!(candidate.poll_challenge(now, PTO), None);
+        assert!(candidate.is_given_up(now));
     }
 
     #[test]
     fn a_candidate_that_may_get_no_more_asks_for_no_timer() {
         let mut candidate = Candidate::new(Time::ZERO, REMOTE, [0; 8]);
-        candidate.on_received(30);
+        candidate.on_received(30, 0);
         assert_eq!(candidate.timeout(), Some(Time::ZERO));
-        candidate.on_challenge_sent(Time::ZERO, CHALLENGE_LEN_MIN, Duration::from_millis(10));
+        assert_eq!(candidate.poll_challenge(at(0), PTO), Some(CHALLENGE_LEN_MIN));
         assert_eq!(candidate.timeout(), None);
-        candidate.on_received(30);
-        assert_eq!(candidate.timeout(), Some(Time::ZERO + Duration::from_millis(10)));
+        candidate.on_received(30, 0);
+        assert_eq!(candidate.timeout(), Some(at(1)));
+    }
+
+    #[test]
+    fn the_path_left_behind_gets_its_challenges_without_having_sent_anything() {
+        let mut left = Candidate::left(Time::ZERO, REMOTE, [0; 8]);
+        let lens: Vec<_> = (0..9).filter_map(|i| left.poll_challenge(at(i), PTO)).collect();
+        assert_eq!(lens, [CHALLENGE_LEN_MIN; CHALLENGES_MAX as usize]);
     }
 }

@@ -4,8 +4,8 @@
 //! is one of the Internet, what to tell the peer about it. Anything richer (the name of a relay, a key, a URL) is kept by
 //! whoever moves the datagrams, under a number.
 //!
-//! Invariant: everything that is bounded or proven per address (half-open handshakes, amplification, path validation)
-//! treats a `Via` as one address, like one IP address and port.
+//! Invariant: everything that is bounded or proven per address treats a `Via` as one: like one IP address and port in
+//! amplification and path validation, like all of an IPv4 address or an IPv6 /64 in half-open handshakes.
 
 use std::fmt;
 use std::net::SocketAddr;

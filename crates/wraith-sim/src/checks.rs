@@ -5,6 +5,7 @@
 //! - No datagram is larger than the endpoint's MTU setting, nor empty.
 //! - To an address that has not proven that it receives, at most three times what came from it is sent; before any
 //!   handshake completed, at most what came from it (H2 ≤ H1).
+//! - An address at which nobody receives never counts as one that has proven it.
 //! - To a stranger, nothing is sent.
 //! - Every poll loop ends.
 
@@ -27,6 +28,7 @@ pub(crate) struct Checks {
     peers: HashMap<PathAddr, Traffic>,
     validated: HashSet<PathAddr>,
     strangers: HashSet<PathAddr>,
+    forged: HashSet<PathAddr>,
     served: u32,
 }
 
@@ -46,8 +48,15 @@ impl Checks {
         self.strangers.insert(address);
     }
 
+    /// Peers will name `address` as theirs, but nobody receives there.
+    pub(crate) fn on_forged(&mut self, address: PathAddr) {
+        self.forged.insert(address);
+    }
+
     /// `address` proved that it receives, or we chose it ourselves.
     pub(crate) fn on_validated(&mut self, address: PathAddr) {
+        let name = self.name;
+        assert!(!self.forged.contains(&address), "{name}: took {address} for the peer's own");
         self.validated.insert(address);
     }
 
@@ -121,6 +130,14 @@ mod tests {
         let mut checks = checks();
         checks.on_stranger(PEER);
         checks.on_transmit(&transmit(1, 1));
+    }
+
+    #[test]
+    #[should_panic(expected = "took")]
+    fn a_forged_address_that_is_believed_is_noticed() {
+        let mut checks = checks();
+        checks.on_forged(PEER);
+        checks.on_validated(PEER);
     }
 
     #[test]

@@ -10,6 +10,8 @@
 
 mod checks;
 mod exchange;
+mod forwarder;
+mod hostile;
 pub mod link;
 mod pattern;
 mod rng;
@@ -18,6 +20,7 @@ mod swarm;
 mod world;
 
 pub use exchange::{Cut, Exchange, Party, StreamPlan};
+pub use forwarder::Forwarder;
 pub use pattern::Pattern;
 pub use rng::Rng;
 pub use scenario::{DONE_CODE, NAT_ADDRESS, Outcome, Scenario};

@@ -23,7 +23,7 @@ use wraith_core::{CloseReason, ConnectionStats, Role, Time, TransportConfig};
 
 use crate::link::{Hops, Mtu, Nat};
 use crate::world::{Driver, NodeIndex, World};
-use crate::{Exchange, Party, Rng};
+use crate::{Exchange, Forwarder, Party, Rng};
 
 /// Environment variable that picks one seed.
 const SEED_VARIABLE: &str = "WRAITH_SIM_SEED";
@@ -65,6 +65,8 @@ pub struct Scenario {
     seeds: Range<u64>,
     garbage: u64,
     replays: Option<Silence>,
+    hostiles: usize,
+    forwarder: Option<Forwarder>,
 }
 
 /// Whether one who replays must not get an answer.
@@ -123,6 +125,8 @@ impl Scenario {
             seeds: SEEDS,
             garbage: 0,
             replays: None,
+            hostiles: 0,
+            forwarder: None,
         }
     }
 
@@ -243,6 +247,18 @@ impl Scenario {
         self.replays = Some(Silence(false));
         self
     }
+    /// So many hostile peers have keys of each side and forge addresses, challenges and moves in its first seconds.
+    #[must_use]
+    pub fn hostile_peers(mut self, of_each: usize) -> Self {
+        self.hostiles = of_each;
+        self
+    }
+    /// Somebody copies what both sides send, and is faster than the path.
+    #[must_use]
+    pub fn forwarder(mut self, forwarder: Forwarder) -> Self {
+        self.forwarder = Some(forwarder);
+        self
+    }
 
     /// Runs with every seed. Panics if an invariant breaks, or if the exchange is not complete within the ceiling,
     /// or if the connection is not forgotten after it closed.
@@ -329,6 +345,12 @@ impl Scenario {
         world.link((initiator, up), (responder, down));
         if let Some(Silence(silence)) = self.replays {
             world.replay_everything_from(REPLAYER, silence);
+        }
+        if let Some(forwarder) = self.forwarder {
+            world.set_forwarder(forwarder);
+        }
+        for i in 0..2 * self.hostiles {
+            world.add_hostile([initiator, responder][i % 2]);
         }
         let mut rng = Rng::new(seed, GARBAGE_STREAM);
         for node in [initiator, responder] {

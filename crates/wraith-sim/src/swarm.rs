@@ -100,6 +100,9 @@ impl Drawn {
             let after = Duration::from_nanos(rng.scaled(1000, 3_000_000_000));
             scenario = scenario.closing_after(after);
         }
+        if rng.chance(0.2) {
+            scenario = scenario.hostile_peers(1);
+        }
         Self { scenario, may_fail_to_connect: lossy || no_suite, rebinds, closes_early, closer }
     }
 

@@ -7,16 +7,19 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 use wraith_core::{
     Connection, ConnectionHandle, ConnectionStats, Endpoint, EndpointConfig, Event, Role, Time,
-    TransportConfig,
+    Transmit, TransportConfig,
 };
 use wraith_crypto::identity::{NodeId, SecretIdentity};
 
 use crate::checks::{Checks, OUTPUTS_MAX};
+use crate::forwarder::{self, Forwarder};
+use crate::hostile::Hostile;
 use crate::link::{Datagram, Hops, Path};
 use crate::{Exchange, Party, Rng};
 
@@ -29,6 +32,9 @@ const ENDPOINT_STREAM: u64 = 1 << 32;
 const IDENTITY_STREAM: u64 = 2 << 32;
 const PATTERN_STREAM: u64 = 3 << 32;
 const DRIVER_STREAM: u64 = 6 << 32;
+const HOSTILE_STREAM: u64 = 7 << 32;
+/// A hostile peer is this far away from its target, at least.
+const HOSTILE_DELAY: Duration = Duration::from_micros(200);
 /// How much later a replayed datagram arrives.
 const REPLAY_AFTER: Duration = Duration::from_micros(700);
 
@@ -53,9 +59,11 @@ pub struct World {
     nodes: Vec<Node>,
     wires: Vec<Wire>,
     plans: HashMap<(NodeIndex, NodeId), Arc<Exchange>>,
-    injected: BTreeMap<(Time, u64), (NodeIndex, Datagram)>,
+    injected: BTreeMap<(Time, u64), (Destination, Datagram)>,
     injections: u64,
     replays_from: Option<SocketAddr>,
+    hostiles: Vec<Hostile>,
+    forwarder: Option<Forwarder>,
     driver: Driver,
     driver_rng: Rng,
     fingerprint: u64,
@@ -77,6 +85,13 @@ struct Node {
     learned: HashMap<SocketAddr, usize>,
 }
 
+/// Who gets a datagram that no link carries.
+#[derive(Clone, Copy, Debug)]
+enum Destination {
+    Node(NodeIndex),
+    Hostile(usize),
+}
+
 /// One direction of a link. Directions of a link are neighbours: `i` and `i ^ 1`.
 #[derive(Debug)]
 struct Wire {
@@ -96,6 +111,8 @@ impl World {
             injected: BTreeMap::new(),
             injections: 0,
             replays_from: None,
+            hostiles: Vec::new(),
+            forwarder: None,
             driver: Driver::default(),
             driver_rng: Rng::new(seed, DRIVER_STREAM),
             fingerprint: 0xcbf2_9ce4_8422_2325,
@@ -167,10 +184,27 @@ impl World {
     pub fn inject(&mut self, at: Time, to: NodeIndex, from: SocketAddr, bytes: Vec<u8>) {
         self.nodes[to.0].checks.on_stranger(from.into());
         let datagram = Datagram::new(from, self.nodes[to.0].address, bytes);
-        self.enqueue(at, to, datagram);
+        self.enqueue(at, Destination::Node(to), datagram);
     }
 
-    fn enqueue(&mut self, at: Time, to: NodeIndex, datagram: Datagram) {
+    /// A hostile peer attacks `target`: see `hostile.rs`. It falls silent after some seconds.
+    pub fn add_hostile(&mut self, target: NodeIndex) {
+        let number = self.hostiles.len();
+        let rng = Rng::new(self.seed, HOSTILE_STREAM + number as u64);
+        let number = u8::try_from(number).expect("a world has few hostile peers");
+        let node = &mut self.nodes[target.0];
+        let hostile = Hostile::new(rng, number, node.address, node.id, UNIX_TIME_AT_ZERO);
+        hostile.forged().for_each(|address| node.checks.on_forged(address.into()));
+        self.hostiles.push(hostile);
+    }
+
+    /// Somebody near the two endpoints copies what they send; see [`Forwarder`].
+    pub fn set_forwarder(&mut self, forwarder: Forwarder) {
+        assert_eq!(self.nodes.len(), 2, "a forwarder stands between two");
+        self.forwarder = Some(forwarder);
+    }
+
+    fn enqueue(&mut self, at: Time, to: Destination, datagram: Datagram) {
         self.injections += 1;
         self.injected.insert((at.max(self.now), self.injections), (to, datagram));
     }
@@ -255,7 +289,20 @@ impl World {
         }
         while let Some(entry) = self.injected.first_entry().filter(|e| e.key().0 <= now) {
             let (to, datagram) = entry.remove();
-            self.receive(to, datagram);
+            match to {
+                Destination::Node(node) => self.receive(node, datagram),
+                Destination::Hostile(i) => {
+                    if let Some(answer) = self.hostiles[i].receive(datagram) {
+                        self.send_to_target(now, answer);
+                    }
+                }
+            }
+        }
+        for i in 0..self.hostiles.len() {
+            while self.hostiles[i].wake().is_some_and(|at| at <= now) {
+                let (arrival, datagram) = self.hostiles[i].act(now);
+                self.send_to_target(arrival, datagram);
+            }
         }
         for index in 0..self.nodes.len() {
             let node = &mut self.nodes[index];
@@ -285,7 +332,19 @@ impl World {
         let wires = self.wires.iter().filter_map(|wire| wire.path.next());
         let nodes = self.nodes.iter().filter_map(|node| node.wake);
         let injected = self.injected.keys().next().map(|(at, _)| *at);
-        wires.chain(nodes).chain(injected).min()
+        let hostiles = self.hostiles.iter().filter_map(Hostile::wake);
+        wires.chain(nodes).chain(injected).chain(hostiles).min()
+    }
+
+    /// A hostile peer's datagram arrives at `at`, not before the next step.
+    fn send_to_target(&mut self, at: Time, datagram: Datagram) {
+        if let Some(node) = self.node_at(datagram.to) {
+            self.enqueue(at + HOSTILE_DELAY, Destination::Node(node), datagram);
+        }
+    }
+
+    fn node_at(&self, address: SocketAddr) -> Option<NodeIndex> {
+        self.nodes.iter().position(|node| node.address == address).map(NodeIndex)
     }
 
     fn deliver(&mut self, wire: usize, datagram: Datagram) {
@@ -296,7 +355,7 @@ impl World {
         self.nodes[to.0].learned.insert(datagram.from, wire ^ 1);
         if let Some(from) = self.replays_from {
             let copy = Datagram { from, ..datagram.clone() };
-            self.enqueue(self.now + REPLAY_AFTER, to, copy);
+            self.enqueue(self.now + REPLAY_AFTER, Destination::Node(to), copy);
         }
         self.receive(to, datagram);
     }
@@ -352,17 +411,22 @@ impl World {
         let Some(connection) = node.endpoint.connection(handle) else {
             panic!("{event:?} of a connection that does not exist");
         };
+        let peer = connection.peer();
+        let is_hostile = self.hostiles.iter().any(|hostile| hostile.id() == peer);
         match &event {
-            Event::Connected => {
-                node.checks.on_validated(connection.remote());
-                node.parties.entry(handle).or_insert_with(|| {
-                    let plan = self.plans.get(&(index, connection.peer()));
-                    let plan = plan.expect("a connection from nobody who connected").clone();
-                    Party::new(Role::Responder, self.seed ^ PATTERN_STREAM, plan)
-                });
-            }
+            Event::Connected => node.checks.on_validated(connection.remote()),
             Event::PathChanged { remote } => node.checks.on_validated(*remote),
             _ => {}
+        }
+        if is_hostile {
+            return;
+        }
+        if event == Event::Connected {
+            node.parties.entry(handle).or_insert_with(|| {
+                let plan = self.plans.get(&(index, peer));
+                let plan = plan.expect("a connection from nobody who connected").clone();
+                Party::new(Role::Responder, self.seed ^ PATTERN_STREAM, plan)
+            });
         }
         let party = node.parties.get_mut(&handle).expect("the first event is Connected");
         party.on_event(self.now, connection, event);
@@ -375,20 +439,47 @@ impl World {
         };
         node.checks.on_transmit(&transmit);
         let to = transmit.to.ip().expect("every endpoint of a world has an IP address");
-        let Some(wire) = node.learned.get(&to).copied().or(node.default_wire) else {
-            return true;
-        };
         let from = node.address;
-        for bytes in self.buffer[..transmit.len].chunks(transmit.segment) {
+        for range in segments(&transmit) {
+            let bytes = &self.buffer[range];
             self.transmitted += 1;
             mix(&mut self.fingerprint, self.now.as_nanos());
             let sample = bytes.last_chunk::<8>().copied().unwrap_or_default();
             mix(&mut self.fingerprint, u64::from_le_bytes(sample));
             let datagram = Datagram { from, to, ecn: transmit.ecn, bytes: bytes.to_vec() };
-            self.wires[wire].path.push(self.now, datagram);
+            self.carry(index, datagram);
         }
         true
     }
+
+    /// Brings a datagram of `index` on its way: to a hostile peer or the forwarder, or into a link.
+    fn carry(&mut self, index: NodeIndex, datagram: Datagram) {
+        let (now, to) = (self.now, datagram.to);
+        if let Some(i) = self.hostiles.iter().position(|hostile| hostile.receives_at(to)) {
+            return self.enqueue(now + HOSTILE_DELAY, Destination::Hostile(i), datagram);
+        }
+        if let Some(forwarder) = self.forwarder {
+            let other = NodeIndex(1 - index.0);
+            let goal = if to == forwarder::ADDRESS { Some(other) } else { self.node_at(to) };
+            if let Some(goal) = goal.filter(|_| forwarder.takes(now, to)) {
+                let copy = Datagram { from: forwarder::ADDRESS, ..datagram.clone() };
+                self.enqueue(now + forwarder::DELAY, Destination::Node(goal), copy);
+            }
+            if to == forwarder::ADDRESS {
+                return;
+            }
+        }
+        let node = &self.nodes[index.0];
+        if let Some(wire) = node.learned.get(&to).copied().or(node.default_wire) {
+            self.wires[wire].path.push(now, datagram);
+        }
+    }
+}
+
+/// Where each datagram of a batch is in the buffer.
+fn segments(transmit: &Transmit) -> impl Iterator<Item = Range<usize>> + use<> {
+    let Transmit { len, segment, .. } = *transmit;
+    (0..len).step_by(segment).map(move |start| start..len.min(start + segment))
 }
 
 /// FNV-1a, by words.

@@ -35,7 +35,7 @@ use crate::acks::Acks;
 use crate::config::TransportConfig;
 use crate::event::{ConnectionStats, Event};
 use crate::frame::SentFrames;
-use crate::path::{Candidate, Path};
+use crate::path::{Candidate, Path, Response};
 use crate::qlog::{self, Recorder, Start};
 use crate::recovery::{Recovery, RecoveryConfig, Settled};
 use crate::streams::{Read, Role, StreamConfig, StreamId, Streams};
@@ -116,8 +116,11 @@ pub struct Connection {
     h3_digest: Option<[u8; 32]>,
     path: Path,
     candidate: Option<Candidate>,
-    /// PATH_RESPONSE frames owed, and where to.
-    responses: VecDeque<(PathAddr, [u8; 8])>,
+    /// The address that the peer has moved away from, until it is known whether it is still there.
+    left: Option<Candidate>,
+    /// The last PATH_CHALLENGE of the packet at work.
+    challenged: Option<[u8; 8]>,
+    responses: VecDeque<Response>,
     recovery: Recovery<SentFrames>,
     settled: Settled<SentFrames>,
     streams: Streams,
@@ -176,6 +179,8 @@ impl Connection {
             h3_digest: None,
             path: Path::new(remote, config.initial_mtu, config.max_mtu),
             candidate: None,
+            left: None,
+            challenged: None,
             responses: VecDeque::new(),
             recovery,
             settled: Settled::default(),

@@ -13,7 +13,7 @@ use tracing::debug;
 use super::{Connection, State};
 use crate::event::{Ecn, Event};
 use crate::frame::{Frame, Frames, SentFrame, SentFrames};
-use crate::path::Candidate;
+use crate::path::{Candidate, Response};
 use crate::qlog;
 use crate::recovery::Settled;
 use crate::{CloseReason, PathAddr, Time, Violation};
@@ -64,13 +64,16 @@ impl Connection {
             qlog.received(now, opened.pn, datagram.len(), payload);
         }
         let newest = self.acks.largest().is_none_or(|largest| opened.pn > largest);
-        match self.handle_payload(now, from, payload) {
+        match self.handle_payload(now, payload) {
             Ok(ack_eliciting) => {
                 self.acks.on_received(now, opened.pn, ack_eliciting);
                 self.acks.on_codepoint(ecn);
                 self.restart_idle_timer(now);
-                if from != self.path.remote && newest && matches!(self.state, State::Established) {
-                    self.on_new_address(now, from, datagram.len());
+                if matches!(self.state, State::Established) {
+                    let owed = self.owe_response(from, datagram.len());
+                    if from != self.path.remote && newest {
+                        self.on_new_address(now, from, datagram.len(), owed);
+                    }
                 }
             }
             Err(violation) => self.close_for_violation(now, violation),
@@ -78,26 +81,37 @@ impl Connection {
         true
     }
 
+    /// A datagram of `bytes` bytes from `from` was taken: if it asked for a response, that one is owed. Returns its bytes.
+    fn owe_response(&mut self, from: PathAddr, bytes: usize) -> usize {
+        let Some(data) = self.challenged.take() else { return 0 };
+        if self.responses.len() >= RESPONSES_MAX {
+            return 0;
+        }
+        let response = Response::new(from, data, bytes);
+        let owed = response.len;
+        self.responses.push_back(response);
+        owed
+    }
+
     /// The peer is heard from elsewhere (SPEC §8).
-    fn on_new_address(&mut self, now: Time, from: PathAddr, bytes: usize) {
+    fn on_new_address(&mut self, now: Time, from: PathAddr, bytes: usize, owed: usize) {
         if self.candidate.as_ref().is_none_or(|c| c.remote != from) {
-            let mut challenge = [0; 8];
-            self.rng.fill_bytes(&mut challenge);
-            self.candidate = Some(Candidate::new(now, from, challenge));
+            self.candidate = Some(Candidate::new(now, from, self.draw_challenge()));
             debug!(parent: &self.span, %from, "the peer is heard from another address");
         }
         if let Some(candidate) = &mut self.candidate {
-            candidate.on_received(bytes);
+            candidate.on_received(bytes, owed);
         }
     }
 
+    fn draw_challenge(&mut self) -> [u8; 8] {
+        let mut challenge = [0; 8];
+        self.rng.fill_bytes(&mut challenge);
+        challenge
+    }
+
     /// Acts on every frame; true if the packet asks for an acknowledgement.
-    fn handle_payload(
-        &mut self,
-        now: Time,
-        from: PathAddr,
-        payload: &[u8],
-    ) -> Result<bool, Violation> {
+    fn handle_payload(&mut self, now: Time, payload: &[u8]) -> Result<bool, Violation> {
         if payload.is_empty() {
             return Err(Violation::protocol("an empty packet"));
         }
@@ -105,7 +119,7 @@ impl Connection {
         for frame in Frames::new(payload) {
             let frame = frame?;
             ack_eliciting |= frame.is_ack_eliciting();
-            self.handle_frame(now, from, frame)?;
+            self.handle_frame(now, frame)?;
             if !matches!(self.state, State::Established) {
                 break;
             }
@@ -113,12 +127,7 @@ impl Connection {
         Ok(ack_eliciting)
     }
 
-    fn handle_frame(
-        &mut self,
-        now: Time,
-        from: PathAddr,
-        frame: Frame<'_>,
-    ) -> Result<(), Violation> {
+    fn handle_frame(&mut self, now: Time, frame: Frame<'_>) -> Result<(), Violation> {
         match frame {
             Frame::Padding | Frame::Ping => {}
             Frame::Ack(ack) => {
@@ -150,11 +159,7 @@ impl Connection {
                     self.events.push_back(Event::Datagram(Bytes::copy_from_slice(data)));
                 }
             }
-            Frame::PathChallenge(data) => {
-                if self.responses.len() < RESPONSES_MAX {
-                    self.responses.push_back((from, data));
-                }
-            }
+            Frame::PathChallenge(data) => self.challenged = Some(data),
             Frame::PathResponse(data) => self.on_path_response(now, data),
             Frame::ObservedAddress(address) => self.on_observed_address(address),
             Frame::AckFrequency { sequence, packets, max_delay_us } => {
@@ -188,11 +193,15 @@ impl Connection {
     }
 
     fn on_path_response(&mut self, now: Time, data: [u8; 8]) {
-        if self.candidate.as_ref().is_none_or(|c| c.challenge != data) {
+        // Where we have come from is alive. The peer decides: we go back if it is where its newest packets come from.
+        if self.left.take_if(|left| left.challenge == data).is_some() {
             return;
         }
-        let Some(candidate) = self.candidate.take() else { return };
-        self.path.remote = candidate.remote;
+        let Some(candidate) = self.candidate.take_if(|c| c.challenge == data) else { return };
+        let left = std::mem::replace(&mut self.path.remote, candidate.remote);
+        // Somebody may have carried packets of ours there and back to take them over: the peer that has not moved
+        // answers from where it is, and is followed (RFC 9000 §9.3.3).
+        self.left = Some(Candidate::left(now, left, self.draw_challenge()));
         self.path.mtud.restart();
         self.recovery.reset_path(now, self.path.mtud.current());
         // What was in flight on the old path is likely lost: the probe asks about it at once.

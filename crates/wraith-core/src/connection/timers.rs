@@ -27,11 +27,13 @@ impl Connection {
         let forget = self.sealed.as_ref().and_then(|s| s.forget_at);
         let confirm = self.confirming.as_ref().map(|c| c.next);
         let candidate = self.candidate.as_ref().and_then(Candidate::timeout);
+        let left = self.left.as_ref().and_then(Candidate::timeout);
         [
             keep_alive,
             forget,
             confirm,
             candidate,
+            left,
             self.recovery.timeout(),
             self.acks.timeout(),
             self.pace_at,
@@ -78,6 +80,7 @@ impl Connection {
             debug!(parent: &self.span, "the other address does not answer");
             self.candidate = None;
         }
+        self.left.take_if(|left| left.is_given_up(now));
         if self.pace_at.is_some_and(|at| at <= now) {
             self.pace_at = None;
         }

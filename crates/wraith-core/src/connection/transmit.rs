@@ -9,7 +9,7 @@ use super::{Connection, State};
 use crate::event::{Ecn, Transmit};
 use crate::frame::{FrameWriter, SentFrame, SentFrames, Written};
 use crate::mtud::MTU_MIN;
-use crate::path::CHALLENGE_LEN_MIN;
+use crate::path::Response;
 use crate::recovery::{Budget, SentPacket};
 use crate::{CloseReason, PathAddr, Time, code};
 
@@ -27,8 +27,6 @@ const PHASE_MAX: Duration = Duration::from_secs(120);
 /// so the rest of the batch and the CLOSE packets, some hundreds, have room below it: a peer that keeps us sending and
 /// acknowledges nothing must not get that far.
 const KEY_PACKETS_MAX: u64 = wraith_noise::KEY_PACKETS_MAX - (1 << 16);
-/// Size of a packet with PATH_CHALLENGE, so that the new path is known to carry it.
-const CHALLENGE_LEN: usize = 1200;
 /// A probe for a larger MTU waits until the path is believed to carry so many of its size in a second. Pacing makes data wait
 /// for what a probe weighs: on a path that is believed to be slower, a search would hold data back for minutes.
 const PROBES_PER_SECOND_MIN: u64 = 10;
@@ -131,40 +129,40 @@ impl Connection {
     }
 
     fn transmit_response(&mut self, now: Time, buf: &mut [u8]) -> Option<Transmit> {
-        let (to, data) = self.responses.pop_front()?;
-        let mut sent = SentFrames::new();
-        let mut out = FrameWriter::new(&mut buf[HEADER..CHALLENGE_LEN - TAG]);
+        let Response { to, data, len } = self.responses.pop_front()?;
+        let mut out = FrameWriter::new(&mut buf[HEADER..len - TAG]);
         out.path_response(data);
-        let room = out.remaining();
-        out.padding(room);
-        sent.push(SentFrame::PathResponse);
-        let payload = out.finish();
-        let len = self.send_packet(now, payload, buf, plain(sent));
-        Some(Self::single(to, len))
+        let payload = padded(out);
+        Some(self.send_to(now, to, payload, SentFrame::PathResponse, buf))
     }
 
     fn transmit_challenge(&mut self, now: Time, buf: &mut [u8]) -> Option<Transmit> {
         let pto = self.recovery.pto();
-        let candidate = self.candidate.as_mut()?;
-        // A small trigger allows only a small challenge; a later, larger packet from there allows a full one.
-        let len = if candidate.may_challenge(now, CHALLENGE_LEN) {
-            CHALLENGE_LEN
-        } else {
-            CHALLENGE_LEN_MIN
-        };
-        if !candidate.may_challenge(now, len) {
-            return None;
-        }
-        candidate.on_challenge_sent(now, len, pto);
-        let (to, challenge) = (candidate.remote, candidate.challenge);
+        let asked = [&mut self.candidate, &mut self.left];
+        let (to, challenge, len) = asked.into_iter().flatten().find_map(|candidate| {
+            let len = candidate.poll_challenge(now, pto)?;
+            Some((candidate.remote, candidate.challenge, len))
+        })?;
         let mut out = FrameWriter::new(&mut buf[HEADER..len - TAG]);
         out.path_challenge(challenge);
-        let room = out.remaining();
-        out.padding(room);
-        let payload = out.finish();
-        let sent = SentFrames::from_slice(&[SentFrame::PathChallenge(challenge)]);
-        let len = self.send_packet(now, payload, buf, plain(sent));
-        Some(Self::single(to, len))
+        let payload = padded(out);
+        Some(self.send_to(now, to, payload, SentFrame::PathChallenge(challenge), buf))
+    }
+
+    /// Sends a packet with one frame of path validation. What goes elsewhere says nothing about the path in use: it is
+    /// not in flight there, and its loss, which anybody can bring about by forging an address, slows nobody down.
+    fn send_to(
+        &mut self,
+        now: Time,
+        to: PathAddr,
+        payload: Written,
+        frame: SentFrame,
+        buf: &mut [u8],
+    ) -> Transmit {
+        let ack_eliciting = to == self.path.remote;
+        let packet = SentPacket { ack_eliciting, ..plain(SentFrames::from_slice(&[frame])) };
+        let len = self.send_packet(now, payload, buf, packet);
+        Self::single(to, len)
     }
 
     /// A probe for a larger MTU; only with data in flight, so that its loss is noticed and idle paths stay silent.
@@ -178,9 +176,7 @@ impl Connection {
         let mut out = FrameWriter::new(&mut buf[HEADER..size - TAG]);
         out.ping();
         out.immediate_ack();
-        let room = out.remaining();
-        out.padding(room);
-        let payload = out.finish();
+        let payload = padded(out);
         let sent = SentFrames::from_slice(&[SentFrame::Ping]);
         let len =
             self.send_packet(now, payload, buf, SentPacket { mtu_probe: true, ..plain(sent) });
@@ -389,6 +385,13 @@ impl Connection {
         self.frequency.pending = true;
         self.recovery.set_ack_request(packets, self.frequency.delay);
     }
+}
+
+/// Ends a packet that fills its room.
+fn padded(mut out: FrameWriter<'_>) -> Written {
+    let room = out.remaining();
+    out.padding(room);
+    out.finish()
 }
 
 /// An ack-eliciting packet with `frames`, neither a probe nor marked, of a size yet unknown.

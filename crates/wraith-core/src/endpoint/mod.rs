@@ -6,6 +6,7 @@
 
 mod half_open;
 mod slots;
+mod source;
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::fmt;
@@ -123,7 +124,7 @@ impl Endpoint {
         remote: impl Into<PathAddr>,
         peer: NodeId,
     ) -> Result<ConnectionHandle, ConnectError> {
-        if self.connections.len() >= self.config.connections_max {
+        if self.is_full() {
             return Err(ConnectError::TooMany);
         }
         let remote = remote.into();
@@ -250,6 +251,10 @@ impl Endpoint {
         self.config.admitted = admitted;
     }
 
+    fn is_full(&self) -> bool {
+        self.connections.len() >= self.config.connections_max
+    }
+
     fn route(&mut self, now: Time, from: PathAddr, ecn: Option<Ecn>, datagram: &mut [u8]) -> bool {
         let Some(cid) = self.cid_mask.unmask(datagram) else { return false };
         if let Some(handle) = self.find(from, &cid)
@@ -291,13 +296,14 @@ impl Endpoint {
     }
 
     fn handle_h3(&mut self, now: Time, from: PathAddr, datagram: &[u8]) -> bool {
+        if self.is_full() {
+            return false;
+        }
         let completed =
             self.half_opens.complete(now, from, |half| half.responder.read_h3(datagram).ok());
         let Some((half_open, (last, keys))) = completed else { return false };
         let admitted = self.config.admitted.as_ref();
-        if self.connections.len() >= self.config.connections_max
-            || admitted.is_some_and(|admitted| !admitted.contains(&last.node_id))
-        {
+        if admitted.is_some_and(|admitted| !admitted.contains(&last.node_id)) {
             return false;
         }
         self.admit(now, &half_open, &last, &keys, datagram);
@@ -321,7 +327,7 @@ impl Endpoint {
     }
 
     fn handle_h1(&mut self, now: Time, from: PathAddr, datagram: &[u8]) -> bool {
-        if !self.config.accept || !self.mac1.verifies(datagram) {
+        if !self.config.accept || self.is_full() || !self.mac1.verifies(datagram) {
             return false;
         }
         let mac1: [u8; 16] = *datagram.last_chunk().expect("an admitted datagram ends in a mac1");
@@ -332,19 +338,32 @@ impl Endpoint {
                 self.answer(from, h2);
                 true
             }
-            Verdict::New => self.begin(now, from, mac1, datagram),
+            Verdict::New => {
+                let Some(half_open) = self.begin(now, from, mac1, datagram) else {
+                    self.half_opens.on_refused(now, from);
+                    return false;
+                };
+                self.answer(from, half_open.h2.clone());
+                self.half_opens.insert(half_open, self.config.half_open_max);
+                true
+            }
         }
     }
 
-    /// Answers a new, admitted H1 with H2.
-    fn begin(&mut self, now: Time, from: PathAddr, mac1: [u8; 16], datagram: &[u8]) -> bool {
+    /// Makes the H2 that answers a new, admitted H1. `None` if it is not authentic or nothing to agree on.
+    fn begin(
+        &mut self,
+        now: Time,
+        from: PathAddr,
+        mac1: [u8; 16],
+        datagram: &[u8],
+    ) -> Option<HalfOpen> {
         let read = Responder::read_h1(&self.config.identity, &self.mac1, datagram, &mut self.rng);
-        let Ok((mut responder, hello)) = read else { return false };
+        let (mut responder, hello) = read.ok()?;
         if hello.unix_seconds.abs_diff(self.unix_seconds(now)) > CLOCK_SKEW_MAX_S {
-            return false;
+            return None;
         }
-        let ours = self.config.transport.suites;
-        let Some(suite) = negotiate(&hello, ours, aes_hardware()) else { return false };
+        let suite = negotiate(&hello, self.config.transport.suites, aes_hardware())?;
         let own_cid = self.draw_cid();
         let answer = ResponderHello {
             suite,
@@ -355,8 +374,7 @@ impl Endpoint {
         };
         let len = draw(&mut self.rng, *H2_BYTES.start()..=datagram.len());
         let h2 = responder.write_h2(&answer, len);
-        self.answer(from, h2.clone());
-        let half_open = HalfOpen {
+        Some(HalfOpen {
             responder,
             hello,
             suite,
@@ -365,9 +383,7 @@ impl Endpoint {
             h1_mac1: mac1,
             h2,
             created: now,
-        };
-        self.half_opens.insert(half_open, self.config.half_open_max);
-        true
+        })
     }
 
     fn answer(&mut self, to: PathAddr, datagram: Vec<u8>) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use wraith_core::{Event, PathAddr, TransportConfig};
 
-use crate::pair::{Pair, ip, moves, transfer, via};
+use crate::pair::{DELAY, Pair, ip, moves, transfer, via};
 
 /// `mover` goes on from `to`; the other side follows once it knows that it is heard there.
 fn follows(mover: usize, [from, to]: [PathAddr; 2]) {
@@ -65,6 +65,43 @@ fn who_only_pretends_to_be_elsewhere_is_not_followed_and_gets_little() {
         assert!(0 < sent && sent <= 3 * len, "{sent} bytes for {len}");
         let moved = |event: &Event| matches!(event, Event::PathChanged { .. });
         assert!(std::iter::from_fn(|| responder.poll_event()).all(|(_, event)| !moved(&event)));
+    }
+}
+
+/// Packets of the initiator, and its answer to the challenge, come to the responder from `diverted`: it moves there.
+fn divert(pair: &mut Pair, diverted: PathAddr) {
+    let mut buf = vec![0; 65536];
+    let Pair { now, sides: [initiator, responder], .. } = pair;
+    let moved = Event::PathChanged { remote: diverted };
+    while !std::iter::from_fn(|| responder.endpoint.poll_event()).any(|(_, event)| event == moved) {
+        while let Some(t) = responder.endpoint.poll_transmit(*now, &mut buf) {
+            initiator.endpoint.handle_datagram(*now, responder.address, None, &mut buf[..t.len]);
+        }
+        *now += 2 * DELAY;
+        while let Some(t) = initiator.endpoint.poll_transmit(*now, &mut buf) {
+            responder.endpoint.handle_datagram(*now, diverted, None, &mut buf[..t.len]);
+        }
+    }
+}
+
+#[test]
+fn a_peer_whose_packets_came_by_a_detour_is_asked_at_once_where_it_was_and_found_there() {
+    for [here, elsewhere] in moves() {
+        let mut pair = Pair::new(TransportConfig::default());
+        pair.sides[0].address = here;
+        pair.connect();
+        pair.run_until(|p| p.handle(0).is_some() && p.handle(1).is_some());
+        let handle = pair.handle(0).unwrap();
+        let connection = pair.sides[0].endpoint.connection(handle).unwrap();
+        let id = connection.open_stream().unwrap();
+        connection.write(id, Bytes::from_static(b"hello")).unwrap();
+        divert(&mut pair, elsewhere);
+        let diverted = pair.now;
+        // Whoever diverted them is gone, and what goes there is lost.
+        let back = Event::PathChanged { remote: here };
+        pair.run_until(|p| p.sides[1].events.iter().any(|(_, event)| *event == back));
+        // Two questions and their answers, and no probe timeout; the event is taken when the next datagram has come.
+        assert!(pair.now - diverted <= 5 * DELAY, "{:?}", pair.now - diverted);
     }
 }
 

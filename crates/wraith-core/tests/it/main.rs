@@ -7,6 +7,7 @@ mod allocations_of_streams;
 mod closing;
 mod counting;
 mod datagrams;
+mod half_open;
 mod handshake;
 mod own_controller;
 mod pair;

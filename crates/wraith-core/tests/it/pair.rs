@@ -73,7 +73,8 @@ impl Pair {
             while let Some(t) = self.sides[i].endpoint.poll_transmit(self.now, &mut buf) {
                 for datagram in buf[..t.len].chunks(t.segment) {
                     self.sent += 1;
-                    if !(self.drop)(self.sent) {
+                    let arrives = t.to == self.sides[1 - i].address;
+                    if !(self.drop)(self.sent) && arrives {
                         let at = self.now + self.delay;
                         self.sides[1 - i].inbox.push_back((at, from, datagram.to_vec()));
                     }

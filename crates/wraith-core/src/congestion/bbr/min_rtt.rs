@@ -48,6 +48,9 @@ impl MinRtt {
                 self.probe_rtt_min_stamp = now;
             }
         }
+        if self.probe_rtt_min_delay == Duration::MAX {
+            return due;
+        }
         if self.probe_rtt_min_delay < self.min_rtt || now > self.min_rtt_stamp + FILTER {
             self.min_rtt = self.probe_rtt_min_delay;
             self.min_rtt_stamp = self.probe_rtt_min_stamp;
@@ -84,6 +87,17 @@ mod tests {
         }
         assert!(min.update(at(5100), Some(ms(60))));
         assert_eq!(min.get(), Some(ms(50)), "kept until its ten seconds are over");
+    }
+
+    #[test]
+    fn acks_without_a_sample_before_the_first_sample_say_nothing() {
+        let mut min = MinRtt::new(at(0));
+        for t in [0, 4_000, 20_000] {
+            min.update(at(t), None);
+            assert_eq!(min.get(), None);
+        }
+        min.update(at(20_001), Some(ms(50)));
+        assert_eq!(min.get(), Some(ms(50)));
     }
 
     #[test]

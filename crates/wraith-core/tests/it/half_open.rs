@@ -1,0 +1,190 @@
+//! What somebody who knows the NodeId and begins handshakes without end can take: its share.
+
+use std::time::Duration;
+
+use wraith_core::{Endpoint, EndpointConfig, Event, PathAddr, Time, TransportConfig};
+use wraith_crypto::identity::{NodeId, SecretIdentity};
+use wraith_crypto::kdf;
+
+use crate::pair::{ip, moves, side};
+
+/// Handshakes that one source may have under way.
+const OF_ONE_SOURCE: usize = 16;
+/// When an initiator repeats its H1 for the first time.
+const REPEATED: Duration = Duration::from_millis(250);
+
+fn responder_id() -> NodeId {
+    SecretIdentity::from_seed([2; 32]).node_id()
+}
+
+fn responder(change: impl FnOnce(&mut EndpointConfig)) -> Endpoint {
+    let mut config = EndpointConfig::new(SecretIdentity::from_seed([2; 32]));
+    change(&mut config);
+    Endpoint::new(config, [2; 32])
+}
+
+/// An initiator and its H1; the seeds make them differ.
+fn initiator(seed: u8) -> (Endpoint, Vec<u8>) {
+    let mut initiator = side(seed, TransportConfig::default()).endpoint;
+    initiator.connect(Time::ZERO, ip([127, 0, 0, 2], 1000), responder_id()).unwrap();
+    let h1 = sent(&mut initiator, Time::ZERO).remove(0).1;
+    (initiator, h1)
+}
+
+fn h1(seed: u8) -> Vec<u8> {
+    initiator(seed).1
+}
+
+/// All that `endpoint` has to say.
+fn sent(endpoint: &mut Endpoint, now: Time) -> Vec<(PathAddr, Vec<u8>)> {
+    let mut buf = vec![0; 65536];
+    let next = || endpoint.poll_transmit(now, &mut buf).map(|t| (t.to, buf[..t.len].to_vec()));
+    std::iter::from_fn(next).collect()
+}
+
+/// What `endpoint` answers `datagram`.
+fn answer(endpoint: &mut Endpoint, now: Time, from: PathAddr, datagram: &[u8]) -> Option<Vec<u8>> {
+    endpoint.handle_datagram(now, from, None, &mut datagram.to_vec());
+    let mut answers = sent(endpoint, now);
+    assert!(answers.len() <= 1 && answers.iter().all(|(to, _)| *to == from));
+    answers.pop().map(|(_, bytes)| bytes)
+}
+
+fn is_connected(endpoint: &mut Endpoint) -> bool {
+    std::iter::from_fn(|| endpoint.poll_event()).any(|(_, event)| event == Event::Connected)
+}
+
+#[test]
+fn handshakes_under_way_are_bounded_for_each_source_of_either_kind() {
+    for [from, elsewhere] in moves() {
+        let mut responder = responder(|_| {});
+        let mut answered = |from, seeds: std::ops::Range<u8>| {
+            seeds
+                .filter(|seed| answer(&mut responder, Time::ZERO, from, &h1(*seed)).is_some())
+                .count()
+        };
+        assert_eq!(answered(from, 10..40), OF_ONE_SOURCE);
+        assert_eq!(answered(elsewhere, 40..44), 4, "another address has room of its own");
+    }
+}
+
+#[test]
+fn another_port_or_another_address_of_the_same_64_is_no_other_source() {
+    let v4 = |i: u8| ip([192, 0, 2, 1], 1000 + u16::from(i));
+    let v6 = |i: u8| {
+        let address = format!("[2001:db8:1:2:{i}::{i}]:{i}").parse::<std::net::SocketAddr>();
+        PathAddr::from(address.unwrap())
+    };
+    let addresses: [&dyn Fn(u8) -> PathAddr; 2] = [&v4, &v6];
+    for of in addresses {
+        let mut responder = responder(|_| {});
+        let answered =
+            (10..40).filter(|i| answer(&mut responder, Time::ZERO, of(*i), &h1(*i)).is_some());
+        assert_eq!(answered.count(), OF_ONE_SOURCE);
+    }
+}
+
+#[test]
+fn the_source_with_most_handshakes_gives_way_first() {
+    let mut responder = responder(|config| config.half_open_max = 20);
+    let (mut early, h1_of_early) = initiator(10);
+    let h2 = answer(&mut responder, Time::ZERO, ip([192, 0, 2, 1], 1), &h1_of_early).unwrap();
+    for seed in 11..60 {
+        // Many of one address, and some of others: more than there is room for.
+        let from = if seed % 3 == 0 { [198, 51, 100, seed] } else { [198, 51, 100, 1] };
+        answer(&mut responder, Time::ZERO, ip(from, 1), &h1(seed));
+    }
+    early.handle_datagram(Time::ZERO, ip([127, 0, 0, 2], 1000), None, &mut h2.clone());
+    for (_, mut datagram) in sent(&mut early, Time::ZERO) {
+        responder.handle_datagram(Time::ZERO, ip([192, 0, 2, 1], 1), None, &mut datagram);
+    }
+    assert!(is_connected(&mut responder));
+}
+
+/// An H1 of somebody who knows the NodeId and nothing of cryptography.
+fn nonsense(seed: u8) -> Vec<u8> {
+    let mut h1 = vec![seed; 1000];
+    let key = kdf::derive("wraith/1 gate 1", responder_id().as_bytes());
+    let mac1 = kdf::keyed(&key, &h1[..984]);
+    h1[984..].copy_from_slice(&mac1[..16]);
+    h1
+}
+
+/// Whether `responder`, which has the seed of `twin` and was fed more, computed more: reading an H1 draws an ephemeral
+/// key, so the two would give another H2 to the same H1.
+fn computed_more(responder: &mut Endpoint, twin: &mut Endpoint) -> bool {
+    let from = ip([203, 0, 113, 1], 1);
+    let [one, other] = [responder, twin].map(|e| answer(e, Time::ZERO, from, &h1(9)).unwrap());
+    one != other
+}
+
+#[test]
+fn what_is_beyond_the_limit_of_its_source_costs_no_curve_work() {
+    for make in [h1, nonsense] {
+        let mut pair = [responder(|_| {}), responder(|_| {})];
+        let from = ip([192, 0, 2, 1], 1);
+        for (endpoint, more) in pair.iter_mut().zip([30, 0]) {
+            for seed in 10..10 + OF_ONE_SOURCE as u8 + more {
+                answer(endpoint, Time::ZERO, from, &make(seed));
+            }
+        }
+        let [responder, twin] = &mut pair;
+        assert!(!computed_more(responder, twin));
+    }
+}
+
+#[test]
+fn one_within_the_limit_does() {
+    let [mut responder, mut twin] = [responder(|_| {}), responder(|_| {})];
+    answer(&mut responder, Time::ZERO, ip([192, 0, 2, 1], 1), &nonsense(1));
+    assert!(computed_more(&mut responder, &mut twin));
+}
+
+#[test]
+fn an_endpoint_that_takes_no_more_connections_is_silent() {
+    let mut responder = responder(|config| config.connections_max = 0);
+    assert!(answer(&mut responder, Time::ZERO, ip([192, 0, 2, 1], 1), &h1(10)).is_none());
+}
+
+#[test]
+fn an_initiator_whose_h1_was_overtaken_by_a_copy_connects_with_its_repeat() {
+    for [here, elsewhere] in moves() {
+        let mut responder = responder(|_| {});
+        let (mut initiator, h1) = initiator(10);
+        let now = Time::ZERO;
+        let h2_of_copy = answer(&mut responder, now, elsewhere, &h1).unwrap();
+        assert!(answer(&mut responder, now, here, &h1).is_none(), "which is the copy?");
+
+        let now = now + REPEATED;
+        let h2 = answer(&mut responder, now, here, &h1).unwrap();
+        assert_ne!(h2, h2_of_copy, "H3 has to prove that H2 was received there");
+        assert_eq!(answer(&mut responder, now, here, &h1), Some(h2.clone()));
+
+        initiator.handle_datagram(now, ip([127, 0, 0, 2], 1000), None, &mut h2.clone());
+        let said = sent(&mut initiator, now);
+        for (_, datagram) in &said {
+            responder.handle_datagram(now, elsewhere, None, &mut datagram.clone());
+        }
+        assert!(!is_connected(&mut responder), "the answer to another H2");
+        for (_, mut datagram) in said {
+            responder.handle_datagram(now, here, None, &mut datagram);
+        }
+        assert!(is_connected(&mut responder));
+        sent(&mut responder, now);
+        let third = ip([203, 0, 113, 1], 1);
+        for late in [elsewhere, third] {
+            assert!(answer(&mut responder, now + REPEATED, late, &h1).is_none(), "it is over");
+        }
+    }
+}
+
+#[test]
+fn one_h1_is_answered_to_eight_addresses_at_most() {
+    let mut responder = responder(|_| {});
+    let h1 = h1(10);
+    let copies = (0..30).filter(|i| {
+        let now = Time::ZERO + REPEATED * u32::from(*i > 0);
+        answer(&mut responder, now, ip([192, 0, 2, *i], 1), &h1).is_some()
+    });
+    assert_eq!(copies.count(), 8);
+}

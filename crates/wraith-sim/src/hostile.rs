@@ -1,0 +1,227 @@
+//! Peers that hold keys and keep no rule: they know a NodeId, finish the handshake, and then write what they like under
+//! whatever source address they like.
+//!
+//! A [`Hostile`] has two addresses at which it receives, and names of others at which it does not. From all of them it
+//! sends packets of any size that the target has to take: challenges, one or many in a packet, and whatever makes the
+//! target believe that its peer has moved. It answers the target's own challenges now and then. What the target then
+//! sends, and where, is judged by `checks.rs`; that a response is never longer than what asked for it, here.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+use wraith_core::frame::{Frame, FrameWriter, Frames};
+use wraith_core::{RangeSet, Time};
+use wraith_crypto::identity::{NodeId, SecretIdentity};
+use wraith_noise::{
+    CidMask, FinalHello, HEADER_BYTES, Initiator, InitiatorHello, Opener, PACKET_OVERHEAD,
+    Parameters, Sealer, Suite,
+};
+
+use crate::Rng;
+use crate::link::Datagram;
+
+/// Addresses at which it does not receive.
+const FORGED: u8 = 3;
+/// Datagrams it sends before it falls silent.
+const DATAGRAMS: u64 = 300;
+/// Longest wait between two of them.
+const PAUSE_MAX: Duration = Duration::from_millis(20);
+/// Longest time that one is on its way, so that they overtake each other.
+const DELAY_MAX: Duration = Duration::from_millis(15);
+const DATAGRAM_BYTES_MAX: u64 = 1452;
+/// The shortest packet with a challenge.
+const CHALLENGE_BYTES: u64 = 9 + PACKET_OVERHEAD as u64;
+
+/// A hostile peer of one endpoint; see the module.
+#[derive(Debug)]
+pub(crate) struct Hostile {
+    rng: Rng,
+    number: u8,
+    identity: SecretIdentity,
+    own: [SocketAddr; 2],
+    target: SocketAddr,
+    cid: [u8; 8],
+    mask_key: [u8; 32],
+    h1: Vec<u8>,
+    initiator: Option<Initiator>,
+    session: Option<Session>,
+    left: u64,
+    wake: Time,
+    /// Bytes of the datagram in which each challenge went.
+    asked: HashMap<[u8; 8], usize>,
+    /// Challenges of the target, to be answered from anywhere.
+    challenges: Vec<[u8; 8]>,
+}
+
+#[derive(Debug)]
+struct Session {
+    sealer: Sealer,
+    opener: Opener,
+    mask: CidMask,
+    next_pn: u64,
+    received: RangeSet,
+}
+
+impl Hostile {
+    /// The one with this `number` in its world, which is to attack who has `target_id` at `target`.
+    pub(crate) fn new(
+        mut rng: Rng,
+        number: u8,
+        target: SocketAddr,
+        target_id: NodeId,
+        unix_seconds: u64,
+    ) -> Self {
+        let identity = SecretIdentity::from_seed(rng.seed());
+        let (mut cid, mask_key) = ([0; 8], rng.seed());
+        rng.fill(&mut cid);
+        let hello = InitiatorHello {
+            suites: Suite::ALL,
+            aes_hardware: true,
+            cid,
+            cid_mask: mask_key,
+            unix_seconds,
+        };
+        let mut chance = ChaCha20Rng::from_seed(rng.seed());
+        let len = rng.between(900, 1200) as usize;
+        let (initiator, h1) = Initiator::start(&identity, target_id, &hello, len, &mut chance)
+            .expect("the NodeId of an endpoint");
+        Self {
+            number,
+            identity,
+            own: [1, 2].map(|port| SocketAddr::from(([203, 0, 113, number], port))),
+            target,
+            cid,
+            mask_key,
+            h1,
+            initiator: Some(initiator),
+            session: None,
+            left: DATAGRAMS,
+            wake: Time::ZERO + rng.up_to(Duration::from_secs(1)),
+            asked: HashMap::new(),
+            challenges: Vec::new(),
+            rng,
+        }
+    }
+
+    pub(crate) fn id(&self) -> NodeId {
+        self.identity.node_id()
+    }
+
+    /// True if what is sent to `address` arrives here.
+    pub(crate) fn receives_at(&self, address: SocketAddr) -> bool {
+        self.own.contains(&address)
+    }
+
+    /// Addresses that it names as its own although it does not receive there.
+    pub(crate) fn forged(&self) -> impl Iterator<Item = SocketAddr> + use<> {
+        let port = 1000 + u16::from(self.number);
+        (0..FORGED).map(move |i| SocketAddr::from(([192, 0, 2, 100 + i], port)))
+    }
+
+    /// When it sends next; `None` once it has fallen silent.
+    pub(crate) fn wake(&self) -> Option<Time> {
+        (self.left > 0).then_some(self.wake)
+    }
+
+    /// What it sends now, with the time at which it arrives.
+    pub(crate) fn act(&mut self, now: Time) -> (Time, Datagram) {
+        self.left -= 1;
+        self.wake = now + self.rng.up_to(PAUSE_MAX);
+        let from = self.draw_source();
+        let arrival = now + self.rng.up_to(DELAY_MAX);
+        let bytes = if self.session.is_some() {
+            self.packet()
+        } else {
+            // A copy of H1 from a forged address must not bring more than H2 there.
+            self.wake = now + self.rng.up_to(10 * PAUSE_MAX);
+            self.h1.clone()
+        };
+        (arrival, Datagram::new(from, self.target, bytes))
+    }
+
+    /// Takes what the target sent to one of its addresses; an answer goes back from there.
+    pub(crate) fn receive(&mut self, mut datagram: Datagram) -> Option<Datagram> {
+        let to = datagram.to;
+        let Some(session) = &mut self.session else {
+            let h3 = self.complete(&datagram.bytes)?;
+            return Some(Datagram::new(to, self.target, h3));
+        };
+        let cid = session.mask.unmask(&datagram.bytes)?;
+        let opened = session.opener.open(cid, &mut datagram.bytes).ok()?;
+        session.received.insert(opened.pn..opened.pn + 1);
+        let payload = &datagram.bytes[HEADER_BYTES..HEADER_BYTES + opened.payload_len];
+        for frame in Frames::new(payload) {
+            match frame.expect("an endpoint sends frames") {
+                Frame::PathChallenge(data) => self.challenges.push(data),
+                Frame::PathResponse(data) => {
+                    let asked = self.asked.get(&data).expect("a response to what was never asked");
+                    let len = datagram.bytes.len();
+                    assert!(len <= *asked, "a response of {len} bytes to a challenge of {asked}");
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    fn draw_source(&mut self) -> SocketAddr {
+        let forged: Vec<_> = self.forged().collect();
+        match self.rng.below(6) as usize {
+            i @ 0..2 => self.own[i],
+            i => forged[i % forged.len()],
+        }
+    }
+
+    fn complete(&mut self, h2: &[u8]) -> Option<Vec<u8>> {
+        let hello = self.initiator.as_mut()?.read_h2(h2).ok()?;
+        let initiator = self.initiator.take()?;
+        let parameters = Parameters { max_idle_timeout_ms: 30_000, ..Parameters::default() };
+        let last = FinalHello { node_id: self.identity.node_id(), parameters };
+        let (h3, keys) = initiator.write_h3(&last, 300);
+        let (suite, cid, mask) = (hello.suite, hello.cid, hello.cid_mask);
+        self.session = Some(Session {
+            sealer: Sealer::new(suite, &keys.send_secret, keys.send_pn_mask, cid, mask),
+            opener: Opener::new(suite, &keys.recv_secret, keys.recv_pn_mask, self.cid),
+            mask: CidMask::new(self.mask_key),
+            next_pn: 0,
+            received: RangeSet::new(),
+        });
+        Some(h3)
+    }
+
+    /// A packet of any size with anything in it that closes nothing.
+    fn packet(&mut self) -> Vec<u8> {
+        let Self { rng, session, asked, challenges, .. } = self;
+        let session = session.as_mut().expect("packets follow the handshake");
+        let len = rng.scaled(CHALLENGE_BYTES, DATAGRAM_BYTES_MAX) as usize;
+        let mut datagram = vec![0; len];
+        let end = len - (PACKET_OVERHEAD - HEADER_BYTES);
+        let mut out = FrameWriter::new(&mut datagram[HEADER_BYTES..end]);
+        if rng.chance(0.2) {
+            let ranges = session.received.iter_rev().map(|range| range.start..=range.end - 1);
+            out.ack(0, ranges, None);
+        }
+        if rng.chance(0.3)
+            && let Some(challenge) = challenges.pop()
+        {
+            out.path_response(challenge);
+        }
+        for _ in 0..if rng.chance(0.7) { rng.scaled(1, 200) } else { 0 } {
+            let mut challenge = [0; 8];
+            rng.fill(&mut challenge);
+            if !out.path_challenge(challenge) {
+                break;
+            }
+            asked.insert(challenge, len);
+        }
+        out.ping();
+        let room = out.remaining();
+        out.padding(room);
+        session.sealer.seal(session.next_pn, &mut datagram);
+        session.next_pn += 1;
+        datagram
+    }
+}

@@ -1,0 +1,39 @@
+//! Somebody who sees the datagrams of two endpoints and brings copies of them faster than the path does.
+
+use std::time::Duration;
+
+use wraith_sim::link::{Delay, Rate};
+use wraith_sim::{Forwarder, Outcome, Scenario, hops};
+
+fn between(forwarder: Forwarder) -> Scenario {
+    Scenario::new().both(hops![Rate::mbit(50), Delay::ms(20)]).forwarder(forwarder)
+}
+
+#[test]
+fn a_copy_of_h1_that_arrives_first_costs_the_initiator_one_repeat_and_not_its_attempt() {
+    for relays in [false, true] {
+        between(Forwarder { until: Duration::from_millis(1), relays })
+            .upload(100_000)
+            .within(Duration::from_secs(1))
+            .run();
+    }
+}
+
+#[test]
+fn who_copies_every_datagram_first_and_keeps_the_answers_stops_nothing() {
+    between(Forwarder { until: Duration::from_secs(60), relays: false })
+        .upload(1_000_000)
+        .within(Duration::from_secs(3))
+        .run();
+}
+
+#[test]
+fn a_peer_whose_packets_were_diverted_is_found_where_it_always_was() {
+    let outcomes = between(Forwarder { until: Duration::from_millis(700), relays: true })
+        .download(3_000_000)
+        .configure(|c| c.keep_alive = false)
+        .within(Duration::from_secs(5))
+        .run();
+    let diverted = |outcome: &Outcome| outcome.path_changes.iter().sum::<u64>() >= 2;
+    assert!(outcomes.iter().any(diverted), "there and back: {outcomes:#?}");
+}

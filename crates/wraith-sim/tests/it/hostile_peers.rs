@@ -1,0 +1,20 @@
+//! Peers that finish the handshake and then keep no rule.
+
+use std::time::Duration;
+
+use wraith_sim::link::{Delay, Rate};
+use wraith_sim::{Exchange, Scenario, hops};
+
+#[test]
+fn forged_addresses_get_no_more_than_three_times_what_came_from_them_and_others_are_served() {
+    let outcomes = Scenario::new()
+        .both(hops![Rate::mbit(50), Delay::ms(5)])
+        .exchange(Exchange::streams(3, 500_000, 500_000).eager())
+        .hostile_peers(4)
+        .seeds(0..25)
+        .within(Duration::from_secs(3))
+        .run();
+    for outcome in outcomes {
+        assert_eq!(outcome.path_changes, [0, 0], "{outcome:#?}");
+    }
+}
