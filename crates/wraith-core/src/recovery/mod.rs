@@ -41,6 +41,9 @@ const GRANULARITY: Duration = Duration::from_millis(1);
 /// Backed-off probes come at least this often (unless the path is slower), so that a path that comes back after an
 /// outage is noticed soon, and a burst of losses counted in packets ends before the idle timeout does.
 const PTO_INTERVAL_MAX: Duration = Duration::from_secs(1);
+/// The longest wait for an acknowledgement, or for a loss to be certain, is this part of the idle timeout (or
+/// [`PTO_INTERVAL_MAX`]): a round trip that was long once must not end a connection for idleness.
+const IDLE_TIMEOUT_PART: u32 = 4;
 /// Most packet numbers between the oldest outstanding packet and the newest: 380 MB of 1452-byte packets. Bounds
 /// the memory a peer can hold that never acknowledges; beyond it the oldest packets are declared lost.
 const OUTSTANDING_MAX: usize = 1 << 18;
@@ -80,6 +83,8 @@ pub struct Recovery<F> {
     config: RecoveryConfig,
     sent: SentPackets<Outstanding<F>>,
     late: LatePackets,
+    /// Longest wait for an acknowledgement, whatever the round trip was.
+    wait_max: Duration,
     path: Path,
     /// Outstanding ack-eliciting packets of all paths.
     eliciting: u64,
@@ -107,6 +112,7 @@ impl<F> Recovery<F> {
             config: config.clone(),
             sent: SentPackets::new(),
             late: LatePackets::default(),
+            wait_max: Duration::MAX,
             path: config.path(now, 0, config.mtu),
             eliciting: 0,
             largest_acked: None,
@@ -250,7 +256,7 @@ impl<F> Recovery<F> {
         while let Some((pn, oldest)) = self.sent.front() {
             let overtaken = self.largest_acked.is_some_and(|largest| pn < largest);
             // Asked each time: an episode that begins here may end the wider reordering window.
-            let lost_at = oldest.sent_at + self.path.loss_delay();
+            let lost_at = oldest.sent_at + self.path.loss_delay().min(self.wait_max);
             let due = !oldest.packet.ack_eliciting || lost_at <= now;
             if !(overtaken && due) && self.sent.len() <= OUTSTANDING_MAX {
                 break;
@@ -325,11 +331,12 @@ impl<F> Recovery<F> {
         if self.sent.len() > OUTSTANDING_MAX {
             return Some(Time::ZERO);
         }
-        (pn < self.largest_acked?).then(|| oldest.sent_at + self.path.loss_delay())
+        (pn < self.largest_acked?)
+            .then(|| oldest.sent_at + self.path.loss_delay().min(self.wait_max))
     }
 
     fn backed_off_pto(&self) -> Duration {
-        let (mut pto, mut patient) = (self.pto(), 0);
+        let (mut pto, mut patient) = (self.pto().min(self.wait_max), 0);
         if self.path.owes_ack() {
             let prompt = self.path.prompt_pto();
             patient = u32::try_from(pto.as_nanos() / prompt.as_nanos().max(1)).unwrap_or(0);
@@ -349,6 +356,11 @@ impl<F> Recovery<F> {
     /// large datagrams are lost.
     pub fn pto_count(&self) -> u32 {
         self.pto_count
+    }
+
+    /// An ack-eliciting packet is outstanding, so the probe timeout or a loss is due some time.
+    pub fn has_eliciting(&self) -> bool {
+        self.eliciting > 0
     }
 
     /// Frames of the oldest outstanding ack-eliciting packet: what a probe had best repeat.
@@ -421,6 +433,11 @@ impl<F> Recovery<F> {
     /// The peer says it delays ACKs at most so long.
     pub fn set_max_ack_delay(&mut self, max_ack_delay: Duration) {
         self.config.max_ack_delay = max_ack_delay;
+    }
+
+    /// Silence for so long ends the connection.
+    pub fn set_idle_timeout(&mut self, idle_timeout: Duration) {
+        self.wait_max = (idle_timeout / IDLE_TIMEOUT_PART).max(PTO_INTERVAL_MAX);
     }
 
     /// The handshake took `rtt`: assume that until there is a sample.

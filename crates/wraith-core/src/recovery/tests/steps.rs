@@ -196,6 +196,20 @@ fn probe_timeouts_back_off_to_a_second_and_change_neither_window_nor_round_trip(
 }
 
 #[test]
+fn a_round_trip_that_was_long_once_is_not_waited_for_until_the_connection_is_idle() {
+    let mut s = Stepper::new(ms(50));
+    s.recovery.set_idle_timeout(ms(10_000));
+    s.send(ms(0), 1);
+    s.ack(ms(9_000), &[0..=0]);
+    assert!(s.recovery.pto() > ms(9_000));
+    // With nothing acknowledged, a probe; with a newer packet acknowledged, the loss.
+    s.send(ms(9_000), 2);
+    assert_eq!(s.recovery.timeout(), Some(at(ms(11_500))));
+    s.ack(ms(9_100), &[2..=2]);
+    assert_eq!(s.recovery.timeout(), Some(at(ms(11_500))));
+}
+
+#[test]
 fn the_probe_timeout_leaves_room_for_scheduling_whatever_the_peer_promises() {
     let mut s = Stepper::new(us(30));
     s.recovery.set_max_ack_delay(Duration::ZERO);
