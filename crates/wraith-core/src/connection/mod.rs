@@ -14,6 +14,7 @@
 //! - Packet numbers are used once, in order; every sent packet is either in `recovery` or settled.
 //! - Steady state allocates nothing per packet.
 
+mod blocked;
 mod handshake;
 mod receive;
 mod timers;
@@ -41,6 +42,7 @@ use crate::recovery::{Recovery, RecoveryConfig, Settled};
 use crate::streams::{Read, Role, StreamConfig, StreamId, Streams};
 use crate::{BlockPool, CloseReason, PathAddr, StreamError, Time, Violation};
 
+use blocked::Blocked;
 use handshake::Handshake;
 pub(crate) use handshake::{Proof, draw, parameters};
 
@@ -140,6 +142,7 @@ pub struct Connection {
     kept_alive_at: Option<Time>,
     /// When the pacer lets the next packets go, as of the last `poll_transmit`.
     pace_at: Option<Time>,
+    blocked: Blocked,
     events: VecDeque<Event>,
     qlog: Option<Box<Recorder>>,
     /// What is traced of this connection belongs to it. It names neither keys nor NodeIds.
@@ -198,6 +201,7 @@ impl Connection {
             idle_since: now,
             kept_alive_at: None,
             pace_at: None,
+            blocked: Blocked::default(),
             events: VecDeque::new(),
             qlog,
             span: info_span!("connection", ?role, %remote),

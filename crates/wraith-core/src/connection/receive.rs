@@ -144,6 +144,11 @@ impl Connection {
                 self.streams.on_max_stream_data(id, maximum)?;
             }
             Frame::MaxStreams(max) => self.streams.on_max_streams(max)?,
+            Frame::DataBlocked(max) => self.streams.on_data_blocked(max),
+            Frame::StreamDataBlocked { id, maximum } => {
+                self.streams.on_stream_data_blocked(id, maximum)?;
+            }
+            Frame::StreamsBlocked(max) => self.streams.on_streams_blocked(max)?,
             Frame::Datagram(data) => {
                 // Unreliable: what the application does not fetch in time is dropped, not stored.
                 if self.events.len() < EVENTS_MAX {

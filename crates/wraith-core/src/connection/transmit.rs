@@ -58,7 +58,11 @@ impl Connection {
             State::Closing { .. } => self.transmit_close(now, buf),
             State::Draining { .. } => self.transmit_close_answer(now, buf),
             State::Drained => None,
-        }?;
+        };
+        let Some(transmit) = transmit else {
+            self.update_blocked_timer(now);
+            return None;
+        };
         debug_assert!(transmit.segment >= 1 && transmit.segment <= transmit.len);
         self.stats.bytes_sent += transmit.len as u64;
         Some(transmit)
@@ -253,7 +257,8 @@ impl Connection {
     fn build_packet(&mut self, now: Time, space: &mut [u8], data: Data) -> Option<usize> {
         let probe = self.probes > 0;
         let with_data = data.allowed && self.has_data();
-        let control = self.ping || self.frequency.pending || probe;
+        let credit = self.streams.has_control() && (data.allowed || self.is_held_back(now));
+        let control = self.ping || self.frequency.pending || probe || credit;
         if !with_data && !control && !self.acks.is_due(now) {
             return None;
         }
@@ -276,6 +281,9 @@ impl Connection {
         if with_data {
             self.write_datagrams(&mut out, &mut sent);
             self.streams.write_frames(&mut out, &mut sent);
+        } else if credit {
+            // The peer may wait for these: they do not wait for the pacer.
+            self.streams.write_control_frames(&mut out, &mut sent);
         }
         let ack_only = sent.iter().all(|f| matches!(f, SentFrame::Ack { .. })) && !probe;
         let refresh = has_ack && self.acks.on_sent(ack_only);
@@ -292,6 +300,12 @@ impl Connection {
         let eliciting = !ack_only || refresh || sent.iter().any(|f| matches!(f, SentFrame::Ping));
         let packet = SentPacket { ack_eliciting: eliciting, ect0: data.ect0, ..plain(sent) };
         Some(self.send_packet(now, payload, space, packet))
+    }
+
+    /// The pacer keeps data back for longer than an ACK may take. What the peer waits for goes alone then. (A full window ends
+    /// with an ACK or a probe.)
+    fn is_held_back(&self, now: Time) -> bool {
+        self.pace_at.is_some_and(|at| at > now + super::ACK_DELAY_MAX)
     }
 
     /// Tells the peer where we see it, if that is an address of the Internet. Cold: once, and after the peer has moved.

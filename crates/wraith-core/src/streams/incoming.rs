@@ -114,12 +114,13 @@ impl Streams {
             return Err(Violation::protocol("stream limit above 2^60"));
         }
         self.peer.max_streams = self.peer.max_streams.max(maximum);
+        self.stream_wanted &= self.table.opened(self.role) >= self.peer.max_streams;
         Ok(())
     }
 
     /// Lets a frame for stream `id` in: "using a stream opens all lower ones of that kind" (SPEC §6), as far as the
     /// peer may.
-    fn admit(&mut self, id: StreamId) -> Result<(), Violation> {
+    pub(super) fn admit(&mut self, id: StreamId) -> Result<(), Violation> {
         let opened = self.table.opened(id.opener());
         if id.sequence() < opened {
             return Ok(());

@@ -13,10 +13,12 @@
 //! - Every byte that arrives lies within the windows we announced, or the peer broke the protocol.
 //! - We send no byte beyond what the peer announced.
 //! - A stream is in a send queue exactly when it has something to send from it.
+//! - Whatever a limit of the peer keeps back is known at any time without a search, so that the peer can be told.
 //! - A stream whose halves are both over is forgotten; frames for it are ignored, and if the peer had opened it, it
 //!   may open another one.
 
 mod assembler;
+mod blocked;
 mod config;
 mod id;
 mod incoming;
@@ -92,6 +94,10 @@ pub struct Streams {
     own: OwnLimits,
     /// Bytes sent on all streams together, each counted once.
     sent: u64,
+    /// The application wanted a stream that the peer did not allow.
+    stream_wanted: bool,
+    /// The peer is to be told which of its limits keep us back.
+    blocked_due: bool,
     events: VecDeque<StreamEvent>,
 }
 
@@ -115,6 +121,8 @@ impl Streams {
                 max_streams_earned: streams_max,
             },
             sent: 0,
+            stream_wanted: false,
+            blocked_due: false,
             events: VecDeque::new(),
             config: config.clone(),
         }
@@ -135,7 +143,8 @@ impl Streams {
 
     /// Opens a stream; `None` while the peer allows no more.
     pub fn open(&mut self) -> Option<StreamId> {
-        if self.table.opened(self.role) >= self.peer.max_streams {
+        self.stream_wanted = self.table.opened(self.role) >= self.peer.max_streams;
+        if self.stream_wanted {
             return None;
         }
         Some(self.add(self.role))

@@ -206,6 +206,13 @@ impl RecvHalf {
         self.window_due = false;
     }
 
+    /// The peer waits for more than `maximum`.
+    pub(super) fn on_blocked(&mut self, maximum: u64) {
+        if self.state == State::Open && self.final_size.is_none() {
+            self.window_due |= self.window.on_blocked(maximum);
+        }
+    }
+
     pub(super) fn on_window_lost(&mut self) {
         self.window_due = self.state == State::Open && self.final_size.is_none();
     }

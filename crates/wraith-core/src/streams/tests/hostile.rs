@@ -179,13 +179,22 @@ fn random_frames_never_panic() {
             let near = rng.percent(90);
             let offset = rng.below(if near { 3000 } else { 2 << 20 });
             let data = vec![1; rng.below(2000) as usize];
-            let done = match rng.below(14) {
+            let done = match rng.below(17) {
                 0..=3 => streams.on_stream(id, offset, rng.percent(5), &data),
                 4 => streams.on_reset_stream(id, 1, offset),
                 5 => streams.on_stop_sending(id, 2),
                 6 => streams.on_max_data(offset * 100),
                 7 => streams.on_max_stream_data(id, offset * 10),
                 8 => streams.on_max_streams(rng.below(40)),
+                14 => {
+                    streams.on_data_blocked(offset);
+                    Ok(())
+                }
+                15 => streams.on_stream_data_blocked(id, offset),
+                16 => {
+                    streams.announce_blocked();
+                    streams.on_streams_blocked(rng.below(40))
+                }
                 9 => {
                     let now = Time::ZERO + Duration::from_millis(step);
                     let _ = streams.read(now, RTT, StreamId(id));
