@@ -7,6 +7,7 @@
 //!   handshake completed, at most what came from it (H2 ≤ H1).
 //! - To a stranger, nothing is sent.
 //! - Every poll loop ends.
+//! - Who wants to send has a timer running, besides that of its end for idleness: two sides never wait for each other.
 
 use std::collections::{HashMap, HashSet};
 
@@ -74,6 +75,12 @@ impl Checks {
             sent <= times * received,
             "{name}: sent {sent} bytes to the unvalidated {to}, which sent {received}"
         );
+    }
+
+    /// A connection was drained at `now`; `live`: it has a timer if it wants to send.
+    pub(crate) fn on_connection(&self, now: Time, live: bool) {
+        let name = self.name;
+        assert!(live, "{name}: wants to send at {now:?}, and no timer of its own runs");
     }
 
     /// The endpoint was drained at `now` and wants to be woken at `next`.
