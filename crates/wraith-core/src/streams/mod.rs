@@ -48,9 +48,9 @@ use stream::{SendQueues, Stream};
 use table::Table;
 use window::Window;
 
-/// Received ranges held apart by gaps, over all streams of a connection. A sender with 80 MB in flight in packets of
-/// 1200 bytes that loses every second one makes this many; each takes 16 bytes.
-const RANGES_MAX: usize = 32_768;
+/// Received ranges held apart by gaps, over all streams of a connection: 128 KiB of them. A sender with 39 MB in flight in packets
+/// of 1200 bytes that loses half of them at random makes as many. What would make more is as good as lost.
+const RANGES_MAX: usize = 8192;
 
 /// Largest stream limit that makes sense: above it ids would not fit a varint.
 const STREAMS_MAX: u64 = 1 << 60;
@@ -76,6 +76,8 @@ struct OwnLimits {
     received: u64,
     /// Sum of the received ranges of all streams.
     ranges: usize,
+    /// A frame was not taken because of that.
+    refused: bool,
     /// Streams that the peer may open in total, as announced.
     max_streams: u64,
     max_streams_due: bool,
@@ -116,6 +118,7 @@ impl Streams {
                 window_due: false,
                 received: 0,
                 ranges: 0,
+                refused: false,
                 max_streams: streams_max,
                 max_streams_due: false,
                 max_streams_earned: streams_max,
