@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use rand_core::Rng;
+
 use super::{Connection, State};
 use crate::event::{Ecn, Transmit};
 use crate::frame::{FrameWriter, SentFrame, SentFrames, Written};
@@ -32,6 +34,8 @@ const CHALLENGE_LEN: usize = 1200;
 /// A probe for a larger MTU waits until the path is believed to carry so many of its size in a second. Pacing makes data wait
 /// for what a probe weighs: on a path that is believed to be slower, a search would hold data back for minutes.
 const PROBES_PER_SECOND_MIN: u64 = 10;
+/// Later on, a packet number is left out within so many packets; the range doubles up to this.
+const SKIP_RANGE_MAX: u64 = 1 << 14;
 /// Most packets we ask the peer to take before it acknowledges.
 const ACK_PACKETS_MAX: u64 = 64;
 
@@ -286,7 +290,7 @@ impl Connection {
             self.streams.write_control_frames(&mut out, &mut sent);
         }
         let ack_only = sent.iter().all(|f| matches!(f, SentFrame::Ack { .. })) && !probe;
-        let refresh = has_ack && self.acks.on_sent(ack_only);
+        let refresh = has_ack && self.acks.on_sent(ack_only, self.recovery.has_eliciting());
         if self.ping || refresh || (probe && sent.is_empty()) {
             out.ping();
             sent.push(SentFrame::Ping);
@@ -363,8 +367,19 @@ impl Connection {
         let tail = payload.tail.as_deref().unwrap_or_default();
         sealed.sealer.seal_from(self.next_pn, &mut buf[..len], tail);
         self.next_pn += 1;
+        if self.next_pn == self.skip_pn {
+            self.skip_number();
+        }
         self.stats.packets_sent += 1;
         len
+    }
+
+    /// Leaves a packet number out: a peer that acknowledges it acknowledges what it did not receive.
+    #[cold]
+    fn skip_number(&mut self) {
+        self.next_pn += 1;
+        self.skip_range = (self.skip_range * 2).min(SKIP_RANGE_MAX);
+        self.skip_pn = self.next_pn + 1 + self.rng.next_u64() % self.skip_range;
     }
 
     /// Moves to the next key phase when it is time and the peer has shown that it follows (SPEC §4.5).

@@ -7,6 +7,7 @@
 //! Invariants: bytes in flight are the sum of the sizes of outstanding ack-eliciting packets of the current path; the
 //! timer a driver is given lies in the future once it was served; nothing here reads a clock.
 
+mod bounds;
 mod config;
 mod ecn;
 mod pacer;
@@ -15,6 +16,7 @@ mod path;
 mod persistent_congestion;
 mod reordering;
 mod sent_packets;
+mod skipped;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -25,12 +27,14 @@ use crate::congestion::Controller;
 use crate::frame::EcnCounts;
 use crate::measure::Snapshot;
 use crate::{Time, Violation};
+use bounds::OUTSTANDING_MAX;
 use ecn::{AckedMarks, PeerCounts};
 use packet::Outstanding;
 use path::{AckSum, LossSum, Path};
 use persistent_congestion::LostRun;
 use reordering::{LatePacket, LatePackets};
 use sent_packets::{NeverSent, SentPackets};
+use skipped::Skipped;
 
 pub use crate::measure::{RateSample, Rtt};
 pub use config::RecoveryConfig;
@@ -44,9 +48,6 @@ const PTO_INTERVAL_MAX: Duration = Duration::from_secs(1);
 /// The longest wait for an acknowledgement, or for a loss to be certain, is this part of the idle timeout (or
 /// [`PTO_INTERVAL_MAX`]): a round trip that was long once must not end a connection for idleness.
 const IDLE_TIMEOUT_PART: u32 = 4;
-/// Most packet numbers between the oldest outstanding packet and the newest: 380 MB of 1452-byte packets. Bounds
-/// the memory a peer can hold that never acknowledges; beyond it the oldest packets are declared lost.
-const OUTSTANDING_MAX: usize = 1 << 18;
 
 /// How much may be sent now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +84,7 @@ pub struct Recovery<F> {
     config: RecoveryConfig,
     sent: SentPackets<Outstanding<F>>,
     late: LatePackets,
+    skipped: Skipped,
     /// Longest wait for an acknowledgement, whatever the round trip was.
     wait_max: Duration,
     path: Path,
@@ -112,6 +114,7 @@ impl<F> Recovery<F> {
             config: config.clone(),
             sent: SentPackets::new(),
             late: LatePackets::default(),
+            skipped: Skipped::default(),
             wait_max: Duration::MAX,
             path: config.path(now, 0, config.mtu),
             eliciting: 0,
@@ -129,7 +132,7 @@ impl<F> Recovery<F> {
         }
     }
 
-    /// A packet leaves at `now`. Panics if `pn` was used before.
+    /// A packet leaves at `now`. Panics if `pn` was used before. A number left out must never be acknowledged.
     pub fn on_sent(&mut self, now: Time, pn: u64, packet: SentPacket<F>) {
         let mut snapshot = Snapshot::default();
         if packet.ack_eliciting {
@@ -141,8 +144,20 @@ impl<F> Recovery<F> {
             self.path.ecn.on_sent(now, packet.ack_eliciting);
             self.peer_counts.on_sent();
         }
+        if pn > self.sent.next() {
+            self.skip(pn);
+        }
+        let eliciting = packet.ack_eliciting;
         let generation = self.path.generation;
         self.sent.push(pn, Outstanding { sent_at: now, generation, snapshot, packet });
+        if !eliciting {
+            self.forget_oldest_acks();
+        }
+    }
+
+    #[cold]
+    fn skip(&mut self, next: u64) {
+        (self.sent.next()..next).for_each(|pn| self.skipped.push(pn));
     }
 
     /// An ACK frame arrived: `largest` packet number, `ranges` of all it acknowledges from the largest down, `delay`
@@ -161,7 +176,7 @@ impl<F> Recovery<F> {
             return Err(Violation::protocol("ACK of a packet that was never sent"));
         }
         let prior_in_flight = self.path.in_flight;
-        self.take_ranges(now, ranges, out);
+        self.take_ranges(now, ranges, out)?;
         let mut ack = self.settle_acked(now, largest, out)?;
         if out.acked.is_empty() && out.spurious == 0 {
             return Ok(());
@@ -187,11 +202,15 @@ impl<F> Recovery<F> {
         now: Time,
         ranges: impl Iterator<Item = RangeInclusive<u64>>,
         out: &mut Settled<F>,
-    ) {
+    ) -> Result<(), Violation> {
         self.ranges.clear();
         let base = self.sent.base();
         let mut walk = self.late.walk();
+        let mut skipped = self.skipped.walk();
         for range in ranges {
+            if self.skipped.is_hit(&mut skipped, &range) {
+                return Err(Violation::protocol("ACK of a packet number that was skipped"));
+            }
             if *range.end() >= base {
                 self.ranges.push(range.clone());
             }
@@ -203,6 +222,7 @@ impl<F> Recovery<F> {
             }
         }
         self.spurious_losses += u64::from(out.spurious);
+        Ok(())
     }
 
     fn settle_acked(
@@ -258,7 +278,8 @@ impl<F> Recovery<F> {
             // Asked each time: an episode that begins here may end the wider reordering window.
             let lost_at = oldest.sent_at + self.path.loss_delay().min(self.wait_max);
             let due = !oldest.packet.ack_eliciting || lost_at <= now;
-            if !(overtaken && due) && self.sent.len() <= OUTSTANDING_MAX {
+            let is_lost = overtaken && due;
+            if !is_lost && !self.is_excessive() {
                 break;
             }
             let (pn, lost) = self.sent.pop_front().expect("there is a front");
@@ -314,6 +335,7 @@ impl<F> Recovery<F> {
         }
         self.detect_lost(now, out);
         self.path.refresh(now);
+        self.forget_oldest_acks();
         // What was lost is sent again first; a probe is due only if that is not acknowledged either.
         self.pto_from = now;
         if out.lost.is_empty() { TimeoutOutcome::Nothing } else { TimeoutOutcome::Lost }
@@ -328,7 +350,7 @@ impl<F> Recovery<F> {
 
     fn loss_time(&self) -> Option<Time> {
         let (pn, oldest) = self.sent.front()?;
-        if self.sent.len() > OUTSTANDING_MAX {
+        if self.is_excessive() {
             return Some(Time::ZERO);
         }
         (pn < self.largest_acked?)

@@ -302,6 +302,10 @@ impl Path {
         self.rate_limit
     }
 
+    pub(super) fn mtu(&self) -> u64 {
+        u64::from(self.mtu)
+    }
+
     pub(super) fn set_mtu(&mut self, mtu: u16) {
         self.mtu = mtu;
         self.controller.set_mtu(mtu);

@@ -1,5 +1,6 @@
 //! The core as its users see it, one module a behaviour.
 
+mod ack_games;
 mod addresses;
 mod allocations_of_connections;
 mod allocations_of_recovery;
@@ -8,6 +9,7 @@ mod closing;
 mod counting;
 mod datagrams;
 mod handshake;
+mod hostile_peer;
 mod own_controller;
 mod pair;
 mod qlog;
