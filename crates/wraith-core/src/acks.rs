@@ -138,8 +138,9 @@ impl Acks {
         Some((now - at, ranges))
     }
 
-    /// An ACK went out. Returns true if its packet should also carry a PING (see [`ACK_ONLY_MAX`]).
-    pub(crate) fn on_sent(&mut self, ack_only: bool) -> bool {
+    /// An ACK went out. Returns true if its packet should also carry a PING (see [`ACK_ONLY_MAX`]); never while something
+    /// `awaits_ack` anyway, so that a peer that acknowledges nothing makes no more than one outstanding.
+    pub(crate) fn on_sent(&mut self, ack_only: bool, awaits_ack: bool) -> bool {
         self.unreported = 0;
         self.immediate = false;
         self.deadline = None;
@@ -147,8 +148,8 @@ impl Acks {
             self.ack_only_sent = 0;
             return false;
         }
-        self.ack_only_sent += 1;
-        if self.ack_only_sent < ACK_ONLY_MAX || self.received.len() < 2 {
+        self.ack_only_sent = self.ack_only_sent.saturating_add(1);
+        if self.ack_only_sent < ACK_ONLY_MAX || self.received.len() < 2 || awaits_ack {
             return false;
         }
         self.ack_only_sent = 0;
@@ -185,7 +186,7 @@ mod tests {
         assert_eq!(acks.timeout(), Some(at(25)));
         acks.on_received(at(1), 1, true);
         assert!(acks.is_due(at(1)));
-        acks.on_sent(true);
+        acks.on_sent(true, false);
         assert!(!acks.is_due(at(100)) && acks.timeout().is_none());
     }
 
@@ -211,7 +212,7 @@ mod tests {
         assert!(!acks.is_due(at(0)));
         acks.on_codepoint(Some(Ecn::Ce));
         assert!(acks.is_due(at(0)));
-        acks.on_sent(true);
+        acks.on_sent(true, false);
         acks.on_received(at(1), 1, true);
         acks.on_codepoint(Some(Ecn::Ce));
         assert!(!acks.is_due(at(1)), "of a run of marks only the first");

@@ -70,6 +70,12 @@ impl RangeSet {
         self.ranges.get(i).is_some_and(|r| r.start <= range.start && range.end <= r.end)
     }
 
+    /// True if `range` overlaps or adjoins one of the set, so that inserting it makes no further one.
+    pub fn touches(&self, range: &Range<u64>) -> bool {
+        let i = self.ranges.partition_point(|r| r.end < range.start);
+        self.ranges.get(i).is_some_and(|r| r.start <= range.end)
+    }
+
     /// The parts of `range` that are not in the set, from the lowest up.
     pub fn gaps(&self, range: Range<u64>) -> impl Iterator<Item = Range<u64>> + '_ {
         let from = self.ranges.partition_point(|r| r.end <= range.start);
@@ -187,8 +193,10 @@ mod tests {
                 let range = start..start + len;
                 if add {
                     let grew = range.clone().any(|v| !model.contains(&v));
+                    let (touches, before) = (set.touches(&range), set.len());
                     model.extend(range.clone());
-                    prop_assert_eq!(set.insert(range), grew);
+                    prop_assert_eq!(set.insert(range.clone()), grew);
+                    prop_assert!(range.is_empty() || touches != (set.len() > before));
                 } else {
                     let before = model.len();
                     model.retain(|v| !range.contains(v));

@@ -8,6 +8,7 @@
 //! - An address at which nobody receives never counts as one that has proven it.
 //! - To a stranger, nothing is sent.
 //! - Every poll loop ends.
+//! - Who wants to send has a timer running, besides that of its end for idleness: two sides never wait for each other.
 
 use std::collections::{HashMap, HashSet};
 
@@ -83,6 +84,12 @@ impl Checks {
             sent <= times * received,
             "{name}: sent {sent} bytes to the unvalidated {to}, which sent {received}"
         );
+    }
+
+    /// A connection was drained at `now`; `live`: it has a timer if it wants to send.
+    pub(crate) fn on_connection(&self, now: Time, live: bool) {
+        let name = self.name;
+        assert!(live, "{name}: wants to send at {now:?}, and no timer of its own runs");
     }
 
     /// The endpoint was drained at `now` and wants to be woken at `next`.

@@ -398,6 +398,9 @@ impl World {
             }
         }
         let node = &mut self.nodes[index.0];
+        for handle in node.parties.keys() {
+            node.checks.on_connection(self.now, node.endpoint.is_live(*handle));
+        }
         let timeout = node.endpoint.poll_timeout();
         node.checks.on_drained(self.now, timeout);
         let wakes = node.parties.values().filter_map(Party::wake);

@@ -217,6 +217,7 @@ impl Connection {
             let theirs = Duration::from_millis(peer.max_idle_timeout_ms);
             self.idle_timeout = self.idle_timeout.min(theirs).max(Duration::from_millis(100));
         }
+        self.recovery.set_idle_timeout(self.idle_timeout);
         self.path.mtud.limit(u16::try_from(peer.max_udp_payload).unwrap_or(u16::MAX));
         let ack_delay = Duration::from_micros(peer.max_ack_delay_us).min(PEER_ACK_DELAY_MAX);
         self.recovery.set_max_ack_delay(ack_delay);

@@ -14,6 +14,7 @@
 //! - Packet numbers are used once, in order; every sent packet is either in `recovery` or settled.
 //! - Steady state allocates nothing per packet.
 
+mod blocked;
 mod handshake;
 mod receive;
 mod timers;
@@ -41,6 +42,7 @@ use crate::recovery::{Recovery, RecoveryConfig, Settled};
 use crate::streams::{Read, Role, StreamConfig, StreamId, Streams};
 use crate::{BlockPool, CloseReason, PathAddr, StreamError, Time, Violation};
 
+use blocked::Blocked;
 use handshake::Handshake;
 pub(crate) use handshake::{Proof, draw, parameters};
 
@@ -51,6 +53,9 @@ const INITIAL_RTT: Duration = Duration::from_millis(100);
 pub(crate) const ACK_DELAY_MAX: Duration = Duration::from_millis(25);
 /// The lowest cap on the rate, in bytes per second: below it, timers that expect answers would run out.
 const RATE_LIMIT_MIN: u64 = 1024;
+/// The first packet number that is left out comes after so many packets, and within as many more. A gap asks for an ACK at once,
+/// which disturbs what a sender measures while it still starts.
+const SKIP_RANGE_FIRST: u64 = 1 << 10;
 /// Unsent DATAGRAM frames held; further ones push out the oldest.
 const DATAGRAMS_MAX: usize = 64;
 
@@ -133,6 +138,9 @@ pub struct Connection {
     /// The peer is to be told where we see it, in the next packet that elicits an ACK.
     observed_due: bool,
     next_pn: u64,
+    /// The next packet number to leave out, and within how many the one after it is drawn.
+    skip_pn: u64,
+    skip_range: u64,
     /// Packets that must go out whatever congestion control says.
     probes: u8,
     ping: bool,
@@ -143,6 +151,7 @@ pub struct Connection {
     kept_alive_at: Option<Time>,
     /// When the pacer lets the next packets go, as of the last `poll_transmit`.
     pace_at: Option<Time>,
+    blocked: Blocked,
     events: VecDeque<Event>,
     qlog: Option<Box<Recorder>>,
     /// What is traced of this connection belongs to it. It names neither keys nor NodeIds.
@@ -197,12 +206,15 @@ impl Connection {
             observed: None,
             observed_due: false,
             next_pn: 0,
+            skip_pn: SKIP_RANGE_FIRST + rng.next_u64() % SKIP_RANGE_FIRST,
+            skip_range: SKIP_RANGE_FIRST,
             probes: 0,
             ping: false,
             idle_timeout: config.idle_timeout,
             idle_since: now,
             kept_alive_at: None,
             pace_at: None,
+            blocked: Blocked::default(),
             events: VecDeque::new(),
             qlog,
             span: info_span!("connection", ?role, %remote),

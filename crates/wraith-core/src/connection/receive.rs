@@ -65,6 +65,8 @@ impl Connection {
         }
         let newest = self.acks.largest().is_none_or(|largest| opened.pn > largest);
         match self.handle_payload(now, payload) {
+            // Nothing of a packet is acknowledged of which something had no room; what it said else is said again.
+            Ok(_) if self.streams.take_refused() => self.restart_idle_timer(now),
             Ok(ack_eliciting) => {
                 self.acks.on_received(now, opened.pn, ack_eliciting);
                 self.acks.on_codepoint(ecn);
@@ -153,6 +155,11 @@ impl Connection {
                 self.streams.on_max_stream_data(id, maximum)?;
             }
             Frame::MaxStreams(max) => self.streams.on_max_streams(max)?,
+            Frame::DataBlocked(max) => self.streams.on_data_blocked(max),
+            Frame::StreamDataBlocked { id, maximum } => {
+                self.streams.on_stream_data_blocked(id, maximum)?;
+            }
+            Frame::StreamsBlocked(max) => self.streams.on_streams_blocked(max)?,
             Frame::Datagram(data) => {
                 // Unreliable: what the application does not fetch in time is dropped, not stored.
                 if self.events.len() < EVENTS_MAX {

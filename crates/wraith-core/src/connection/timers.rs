@@ -37,6 +37,7 @@ impl Connection {
             self.recovery.timeout(),
             self.acks.timeout(),
             self.pace_at,
+            self.blocked_at(),
         ]
         .into_iter()
         .flatten()
@@ -84,6 +85,7 @@ impl Connection {
         if self.pace_at.is_some_and(|at| at <= now) {
             self.pace_at = None;
         }
+        self.handle_blocked_timeout(now);
         if self.recovery.timeout().is_some_and(|at| at <= now) {
             self.handle_recovery_timeout(now);
         }

@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use rand_core::Rng;
+
 use super::{Connection, State};
 use crate::event::{Ecn, Transmit};
 use crate::frame::{FrameWriter, SentFrame, SentFrames, Written};
@@ -30,6 +32,8 @@ const KEY_PACKETS_MAX: u64 = wraith_noise::KEY_PACKETS_MAX - (1 << 16);
 /// A probe for a larger MTU waits until the path is believed to carry so many of its size in a second. Pacing makes data wait
 /// for what a probe weighs: on a path that is believed to be slower, a search would hold data back for minutes.
 const PROBES_PER_SECOND_MIN: u64 = 10;
+/// Later on, a packet number is left out within so many packets; the range doubles up to this.
+const SKIP_RANGE_MAX: u64 = 1 << 14;
 /// Most packets we ask the peer to take before it acknowledges.
 const ACK_PACKETS_MAX: u64 = 64;
 
@@ -56,7 +60,11 @@ impl Connection {
             State::Closing { .. } => self.transmit_close(now, buf),
             State::Draining { .. } => self.transmit_close_answer(now, buf),
             State::Drained => None,
-        }?;
+        };
+        let Some(transmit) = transmit else {
+            self.update_blocked_timer(now);
+            return None;
+        };
         debug_assert!(transmit.segment >= 1 && transmit.segment <= transmit.len);
         self.stats.bytes_sent += transmit.len as u64;
         Some(transmit)
@@ -249,7 +257,8 @@ impl Connection {
     fn build_packet(&mut self, now: Time, space: &mut [u8], data: Data) -> Option<usize> {
         let probe = self.probes > 0;
         let with_data = data.allowed && self.has_data();
-        let control = self.ping || self.frequency.pending || probe;
+        let credit = self.streams.has_control() && (data.allowed || self.is_held_back(now));
+        let control = self.ping || self.frequency.pending || probe || credit;
         if !with_data && !control && !self.acks.is_due(now) {
             return None;
         }
@@ -272,9 +281,12 @@ impl Connection {
         if with_data {
             self.write_datagrams(&mut out, &mut sent);
             self.streams.write_frames(&mut out, &mut sent);
+        } else if credit {
+            // The peer may wait for these: they do not wait for the pacer.
+            self.streams.write_control_frames(&mut out, &mut sent);
         }
         let ack_only = sent.iter().all(|f| matches!(f, SentFrame::Ack { .. })) && !probe;
-        let refresh = has_ack && self.acks.on_sent(ack_only);
+        let refresh = has_ack && self.acks.on_sent(ack_only, self.recovery.has_eliciting());
         if self.ping || refresh || (probe && sent.is_empty()) {
             out.ping();
             sent.push(SentFrame::Ping);
@@ -288,6 +300,12 @@ impl Connection {
         let eliciting = !ack_only || refresh || sent.iter().any(|f| matches!(f, SentFrame::Ping));
         let packet = SentPacket { ack_eliciting: eliciting, ect0: data.ect0, ..plain(sent) };
         Some(self.send_packet(now, payload, space, packet))
+    }
+
+    /// The pacer keeps data back for longer than an ACK may take. What the peer waits for goes alone then. (A full window ends
+    /// with an ACK or a probe.)
+    fn is_held_back(&self, now: Time) -> bool {
+        self.pace_at.is_some_and(|at| at > now + super::ACK_DELAY_MAX)
     }
 
     /// Tells the peer where we see it, if that is an address of the Internet. Cold: once, and after the peer has moved.
@@ -345,8 +363,19 @@ impl Connection {
         let tail = payload.tail.as_deref().unwrap_or_default();
         sealed.sealer.seal_from(self.next_pn, &mut buf[..len], tail);
         self.next_pn += 1;
+        if self.next_pn == self.skip_pn {
+            self.skip_number();
+        }
         self.stats.packets_sent += 1;
         len
+    }
+
+    /// Leaves a packet number out: a peer that acknowledges it acknowledges what it did not receive.
+    #[cold]
+    fn skip_number(&mut self) {
+        self.next_pn += 1;
+        self.skip_range = (self.skip_range * 2).min(SKIP_RANGE_MAX);
+        self.skip_pn = self.next_pn + 1 + self.rng.next_u64() % self.skip_range;
     }
 
     /// Moves to the next key phase when it is time and the peer has shown that it follows (SPEC §4.5).

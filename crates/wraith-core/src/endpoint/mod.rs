@@ -231,6 +231,11 @@ impl Endpoint {
         Some(connection)
     }
 
+    /// See [`Connection::is_live`]; true for a connection that is over. To be asked when all outputs were drained.
+    pub fn is_live(&self, handle: ConnectionHandle) -> bool {
+        self.connections.get(handle).is_none_or(Connection::is_live)
+    }
+
     /// True if no connection is left, not even a closing one.
     pub fn is_drained(&self) -> bool {
         self.connections.len() == 0

@@ -34,6 +34,12 @@ impl Slots {
         ConnectionHandle(u64::from(slot.generation) << 32 | u64::from(index))
     }
 
+    pub(crate) fn get(&self, handle: ConnectionHandle) -> Option<&Connection> {
+        let slot = self.slots.get(handle.0 as u32 as usize)?;
+        let current = u64::from(slot.generation) == handle.0 >> 32;
+        slot.connection.as_deref().filter(|_| current)
+    }
+
     pub(crate) fn get_mut(&mut self, handle: ConnectionHandle) -> Option<&mut Connection> {
         let slot = self.slots.get_mut(handle.0 as u32 as usize)?;
         if u64::from(slot.generation) != handle.0 >> 32 {

@@ -43,6 +43,9 @@ mod kind {
     pub(super) const MAX_DATA: u8 = 0x10;
     pub(super) const MAX_STREAM_DATA: u8 = 0x11;
     pub(super) const MAX_STREAMS: u8 = 0x12;
+    pub(super) const DATA_BLOCKED: u8 = 0x14;
+    pub(super) const STREAM_DATA_BLOCKED: u8 = 0x15;
+    pub(super) const STREAMS_BLOCKED: u8 = 0x16;
     pub(super) const DATAGRAM: u8 = 0x18;
     pub(super) const DATAGRAM_LENGTH: u8 = 0x19;
     pub(super) const PATH_CHALLENGE: u8 = 0x1a;
@@ -100,6 +103,17 @@ pub enum Frame<'a> {
     },
     /// Streams the receiver of this frame may open in total.
     MaxStreams(u64),
+    /// The sender of this frame has bytes to send, and this limit on all streams together keeps them back.
+    DataBlocked(u64),
+    /// The same of the limit on one stream.
+    StreamDataBlocked {
+        /// Stream id.
+        id: u64,
+        /// The limit, an absolute offset.
+        maximum: u64,
+    },
+    /// The sender of this frame wants to open a stream, and this limit keeps it from that.
+    StreamsBlocked(u64),
     /// Unreliable bytes.
     Datagram(&'a [u8]),
     /// To be sent back to where it came from.
@@ -167,6 +181,8 @@ pub enum SentFrame {
     MaxStreamData(u64),
     /// The peer's stream limit.
     MaxStreams,
+    /// A limit of the peer that keeps us back.
+    Blocked,
     /// The reset of this stream.
     ResetStream(u64),
     /// The stop of this stream.

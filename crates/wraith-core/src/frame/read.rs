@@ -50,6 +50,11 @@ impl<'a> Frames<'a> {
                 Frame::MaxStreamData { id: self.number()?, maximum: self.number()? }
             }
             kind::MAX_STREAMS => Frame::MaxStreams(self.number()?),
+            kind::DATA_BLOCKED => Frame::DataBlocked(self.number()?),
+            kind::STREAM_DATA_BLOCKED => {
+                Frame::StreamDataBlocked { id: self.number()?, maximum: self.number()? }
+            }
+            kind::STREAMS_BLOCKED => Frame::StreamsBlocked(self.number()?),
             kind::DATAGRAM => Frame::Datagram(std::mem::take(&mut self.rest)),
             kind::DATAGRAM_LENGTH => Frame::Datagram(self.counted()?),
             kind::PATH_CHALLENGE => Frame::PathChallenge(*self.array()?),

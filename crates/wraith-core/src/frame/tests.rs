@@ -20,6 +20,9 @@ enum Owned {
     MaxData(u64),
     MaxStreamData(u64, u64),
     MaxStreams(u64),
+    DataBlocked(u64),
+    StreamDataBlocked(u64, u64),
+    StreamsBlocked(u64),
     Datagram(Vec<u8>),
     PathChallenge([u8; 8]),
     PathResponse([u8; 8]),
@@ -46,6 +49,9 @@ impl Owned {
             Self::MaxData(n) => out.max_data(*n),
             Self::MaxStreamData(id, n) => out.max_stream_data(*id, *n),
             Self::MaxStreams(n) => out.max_streams(*n),
+            Self::DataBlocked(n) => out.data_blocked(*n),
+            Self::StreamDataBlocked(id, n) => out.stream_data_blocked(*id, *n),
+            Self::StreamsBlocked(n) => out.streams_blocked(*n),
             Self::Datagram(data) => out.datagram(data),
             Self::PathChallenge(bytes) => out.path_challenge(*bytes),
             Self::PathResponse(bytes) => out.path_response(*bytes),
@@ -79,7 +85,12 @@ impl Owned {
             (Self::MaxStreamData(a, b), Frame::MaxStreamData { id, maximum }) => {
                 (a, b) == (id, maximum)
             }
-            (Self::MaxStreams(a), Frame::MaxStreams(b)) => a == b,
+            (Self::MaxStreams(a), Frame::MaxStreams(b))
+            | (Self::DataBlocked(a), Frame::DataBlocked(b))
+            | (Self::StreamsBlocked(a), Frame::StreamsBlocked(b)) => a == b,
+            (Self::StreamDataBlocked(a, b), Frame::StreamDataBlocked { id, maximum }) => {
+                (a, b) == (id, maximum)
+            }
             (Self::Datagram(a), Frame::Datagram(b)) => &a[..] == *b,
             (Self::PathChallenge(a), Frame::PathChallenge(b)) => a == b,
             (Self::PathResponse(a), Frame::PathResponse(b)) => a == b,
@@ -136,6 +147,9 @@ fn frame() -> impl Strategy<Value = Owned> {
         number().prop_map(Owned::MaxData),
         (number(), number()).prop_map(|(a, b)| Owned::MaxStreamData(a, b)),
         number().prop_map(Owned::MaxStreams),
+        number().prop_map(Owned::DataBlocked),
+        (number(), number()).prop_map(|(a, b)| Owned::StreamDataBlocked(a, b)),
+        number().prop_map(Owned::StreamsBlocked),
         bytes(200).prop_map(Owned::Datagram),
         any::<[u8; 8]>().prop_map(Owned::PathChallenge),
         any::<[u8; 8]>().prop_map(Owned::PathResponse),

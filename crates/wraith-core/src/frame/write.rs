@@ -206,6 +206,21 @@ impl<'a> FrameWriter<'a> {
         self.numbers(kind::MAX_STREAMS, &[maximum])
     }
 
+    /// DATA_BLOCKED.
+    pub fn data_blocked(&mut self, maximum: u64) -> bool {
+        self.numbers(kind::DATA_BLOCKED, &[maximum])
+    }
+
+    /// STREAM_DATA_BLOCKED.
+    pub fn stream_data_blocked(&mut self, id: u64, maximum: u64) -> bool {
+        self.numbers(kind::STREAM_DATA_BLOCKED, &[id, maximum])
+    }
+
+    /// STREAMS_BLOCKED.
+    pub fn streams_blocked(&mut self, maximum: u64) -> bool {
+        self.numbers(kind::STREAMS_BLOCKED, &[maximum])
+    }
+
     /// DATAGRAM.
     pub fn datagram(&mut self, data: &[u8]) -> bool {
         let room = self.remaining();

@@ -178,6 +178,8 @@ impl FrameKinds {
     pub const ACK_FREQUENCY: Self = Self(1 << 12);
     /// CLOSE.
     pub const CLOSE: Self = Self(1 << 13);
+    /// DATA_BLOCKED, STREAM_DATA_BLOCKED or STREAMS_BLOCKED.
+    pub const BLOCKED: Self = Self(1 << 14);
 
     /// True if a frame of kind `other` is among them.
     pub const fn contains(self, other: Self) -> bool {
@@ -200,6 +202,7 @@ impl FrameKinds {
                 SentFrame::MaxData => Self::MAX_DATA,
                 SentFrame::MaxStreamData(_) => Self::MAX_STREAM_DATA,
                 SentFrame::MaxStreams => Self::MAX_STREAMS,
+                SentFrame::Blocked => Self::BLOCKED,
                 SentFrame::ResetStream(_) => Self::RESET_STREAM,
                 SentFrame::StopSending(_) => Self::STOP_SENDING,
                 SentFrame::Ack { .. } => Self::ACK,

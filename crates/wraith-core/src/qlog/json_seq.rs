@@ -15,13 +15,14 @@ use crate::{PathAddr, Time};
 /// In front of every record (RFC 7464).
 const RECORD_SEPARATOR: u8 = 0x1e;
 /// Names of the frames of [`FrameKinds`], without those that have fields of their own.
-const FRAME_NAMES: [(FrameKinds, &str); 12] = [
+const FRAME_NAMES: [(FrameKinds, &str); 13] = [
     (FrameKinds::PING, "ping"),
     (FrameKinds::RESET_STREAM, "reset_stream"),
     (FrameKinds::STOP_SENDING, "stop_sending"),
     (FrameKinds::MAX_DATA, "max_data"),
     (FrameKinds::MAX_STREAM_DATA, "max_stream_data"),
     (FrameKinds::MAX_STREAMS, "max_streams"),
+    (FrameKinds::BLOCKED, "data_blocked"),
     (FrameKinds::DATAGRAM, "datagram"),
     (FrameKinds::PATH_CHALLENGE, "path_challenge"),
     (FrameKinds::PATH_RESPONSE, "path_response"),

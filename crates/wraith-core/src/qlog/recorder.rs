@@ -58,6 +58,9 @@ impl Recorder {
                 Frame::MaxData(_) => FrameKinds::MAX_DATA,
                 Frame::MaxStreamData { .. } => FrameKinds::MAX_STREAM_DATA,
                 Frame::MaxStreams(_) => FrameKinds::MAX_STREAMS,
+                Frame::DataBlocked(_)
+                | Frame::StreamDataBlocked { .. }
+                | Frame::StreamsBlocked(_) => FrameKinds::BLOCKED,
                 Frame::Datagram(_) => FrameKinds::DATAGRAM,
                 Frame::PathChallenge(_) => FrameKinds::PATH_CHALLENGE,
                 Frame::PathResponse(_) => FrameKinds::PATH_RESPONSE,

@@ -7,6 +7,7 @@
 //! Invariants: bytes in flight are the sum of the sizes of outstanding ack-eliciting packets of the current path; the
 //! timer a driver is given lies in the future once it was served; nothing here reads a clock.
 
+mod bounds;
 mod config;
 mod ecn;
 mod pacer;
@@ -15,6 +16,7 @@ mod path;
 mod persistent_congestion;
 mod reordering;
 mod sent_packets;
+mod skipped;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -25,12 +27,14 @@ use crate::congestion::Controller;
 use crate::frame::EcnCounts;
 use crate::measure::Snapshot;
 use crate::{Time, Violation};
+use bounds::OUTSTANDING_MAX;
 use ecn::{AckedMarks, PeerCounts};
 use packet::Outstanding;
 use path::{AckSum, LossSum, Path};
 use persistent_congestion::LostRun;
 use reordering::{LatePacket, LatePackets};
 use sent_packets::{NeverSent, SentPackets};
+use skipped::Skipped;
 
 pub use crate::measure::{RateSample, Rtt};
 pub use config::RecoveryConfig;
@@ -41,9 +45,9 @@ const GRANULARITY: Duration = Duration::from_millis(1);
 /// Backed-off probes come at least this often (unless the path is slower), so that a path that comes back after an
 /// outage is noticed soon, and a burst of losses counted in packets ends before the idle timeout does.
 const PTO_INTERVAL_MAX: Duration = Duration::from_secs(1);
-/// Most packet numbers between the oldest outstanding packet and the newest: 380 MB of 1452-byte packets. Bounds
-/// the memory a peer can hold that never acknowledges; beyond it the oldest packets are declared lost.
-const OUTSTANDING_MAX: usize = 1 << 18;
+/// The longest wait for an acknowledgement, or for a loss to be certain, is this part of the idle timeout (or
+/// [`PTO_INTERVAL_MAX`]): a round trip that was long once must not end a connection for idleness.
+const IDLE_TIMEOUT_PART: u32 = 4;
 
 /// How much may be sent now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +84,9 @@ pub struct Recovery<F> {
     config: RecoveryConfig,
     sent: SentPackets<Outstanding<F>>,
     late: LatePackets,
+    skipped: Skipped,
+    /// Longest wait for an acknowledgement, whatever the round trip was.
+    wait_max: Duration,
     path: Path,
     /// Outstanding ack-eliciting packets of all paths.
     eliciting: u64,
@@ -107,6 +114,8 @@ impl<F> Recovery<F> {
             config: config.clone(),
             sent: SentPackets::new(),
             late: LatePackets::default(),
+            skipped: Skipped::default(),
+            wait_max: Duration::MAX,
             path: config.path(now, 0, config.mtu),
             eliciting: 0,
             largest_acked: None,
@@ -123,7 +132,7 @@ impl<F> Recovery<F> {
         }
     }
 
-    /// A packet leaves at `now`. Panics if `pn` was used before.
+    /// A packet leaves at `now`. Panics if `pn` was used before. A number left out must never be acknowledged.
     pub fn on_sent(&mut self, now: Time, pn: u64, packet: SentPacket<F>) {
         let mut snapshot = Snapshot::default();
         if packet.ack_eliciting {
@@ -135,8 +144,20 @@ impl<F> Recovery<F> {
             self.path.ecn.on_sent(now, packet.ack_eliciting);
             self.peer_counts.on_sent();
         }
+        if pn > self.sent.next() {
+            self.skip(pn);
+        }
+        let eliciting = packet.ack_eliciting;
         let generation = self.path.generation;
         self.sent.push(pn, Outstanding { sent_at: now, generation, snapshot, packet });
+        if !eliciting {
+            self.forget_oldest_acks();
+        }
+    }
+
+    #[cold]
+    fn skip(&mut self, next: u64) {
+        (self.sent.next()..next).for_each(|pn| self.skipped.push(pn));
     }
 
     /// An ACK frame arrived: `largest` packet number, `ranges` of all it acknowledges from the largest down, `delay`
@@ -155,7 +176,7 @@ impl<F> Recovery<F> {
             return Err(Violation::protocol("ACK of a packet that was never sent"));
         }
         let prior_in_flight = self.path.in_flight;
-        self.take_ranges(now, ranges, out);
+        self.take_ranges(now, ranges, out)?;
         let mut ack = self.settle_acked(now, largest, out)?;
         if out.acked.is_empty() && out.spurious == 0 {
             return Ok(());
@@ -181,11 +202,15 @@ impl<F> Recovery<F> {
         now: Time,
         ranges: impl Iterator<Item = RangeInclusive<u64>>,
         out: &mut Settled<F>,
-    ) {
+    ) -> Result<(), Violation> {
         self.ranges.clear();
         let base = self.sent.base();
         let mut walk = self.late.walk();
+        let mut skipped = self.skipped.walk();
         for range in ranges {
+            if self.skipped.is_hit(&mut skipped, &range) {
+                return Err(Violation::protocol("ACK of a packet number that was skipped"));
+            }
             if *range.end() >= base {
                 self.ranges.push(range.clone());
             }
@@ -197,6 +222,7 @@ impl<F> Recovery<F> {
             }
         }
         self.spurious_losses += u64::from(out.spurious);
+        Ok(())
     }
 
     fn settle_acked(
@@ -250,9 +276,10 @@ impl<F> Recovery<F> {
         while let Some((pn, oldest)) = self.sent.front() {
             let overtaken = self.largest_acked.is_some_and(|largest| pn < largest);
             // Asked each time: an episode that begins here may end the wider reordering window.
-            let lost_at = oldest.sent_at + self.path.loss_delay();
+            let lost_at = oldest.sent_at + self.path.loss_delay().min(self.wait_max);
             let due = !oldest.packet.ack_eliciting || lost_at <= now;
-            if !(overtaken && due) && self.sent.len() <= OUTSTANDING_MAX {
+            let is_lost = overtaken && due;
+            if !is_lost && !self.is_excessive() {
                 break;
             }
             let (pn, lost) = self.sent.pop_front().expect("there is a front");
@@ -308,6 +335,7 @@ impl<F> Recovery<F> {
         }
         self.detect_lost(now, out);
         self.path.refresh(now);
+        self.forget_oldest_acks();
         // What was lost is sent again first; a probe is due only if that is not acknowledged either.
         self.pto_from = now;
         if out.lost.is_empty() { TimeoutOutcome::Nothing } else { TimeoutOutcome::Lost }
@@ -322,14 +350,15 @@ impl<F> Recovery<F> {
 
     fn loss_time(&self) -> Option<Time> {
         let (pn, oldest) = self.sent.front()?;
-        if self.sent.len() > OUTSTANDING_MAX {
+        if self.is_excessive() {
             return Some(Time::ZERO);
         }
-        (pn < self.largest_acked?).then(|| oldest.sent_at + self.path.loss_delay())
+        (pn < self.largest_acked?)
+            .then(|| oldest.sent_at + self.path.loss_delay().min(self.wait_max))
     }
 
     fn backed_off_pto(&self) -> Duration {
-        let (mut pto, mut patient) = (self.pto(), 0);
+        let (mut pto, mut patient) = (self.pto().min(self.wait_max), 0);
         if self.path.owes_ack() {
             let prompt = self.path.prompt_pto();
             patient = u32::try_from(pto.as_nanos() / prompt.as_nanos().max(1)).unwrap_or(0);
@@ -349,6 +378,11 @@ impl<F> Recovery<F> {
     /// large datagrams are lost.
     pub fn pto_count(&self) -> u32 {
         self.pto_count
+    }
+
+    /// An ack-eliciting packet is outstanding, so the probe timeout or a loss is due some time.
+    pub fn has_eliciting(&self) -> bool {
+        self.eliciting > 0
     }
 
     /// Frames of the oldest outstanding ack-eliciting packet: what a probe had best repeat.
@@ -421,6 +455,11 @@ impl<F> Recovery<F> {
     /// The peer says it delays ACKs at most so long.
     pub fn set_max_ack_delay(&mut self, max_ack_delay: Duration) {
         self.config.max_ack_delay = max_ack_delay;
+    }
+
+    /// Silence for so long ends the connection.
+    pub fn set_idle_timeout(&mut self, idle_timeout: Duration) {
+        self.wait_max = (idle_timeout / IDLE_TIMEOUT_PART).max(PTO_INTERVAL_MAX);
     }
 
     /// The handshake took `rtt`: assume that until there is a sample.

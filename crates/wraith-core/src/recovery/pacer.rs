@@ -2,7 +2,7 @@
 //!
 //! The bucket holds what the rate yields in [`CATCH_UP`], so a thread that wakes late loses no rate, and at least
 //! [`BURST_PACKETS`], so a small message after idleness leaves at once. Tokens may go below zero (probes do not
-//! ask), but never by more than the bucket holds.
+//! ask), but never by more than the bucket holds, nor by more than the rate yields in [`DEBT_MAX`].
 
 use std::time::Duration;
 
@@ -16,6 +16,9 @@ const CATCH_UP: Duration = Duration::from_millis(2);
 const WAIT_MIN: Duration = Duration::from_micros(1);
 /// Longest wait: a mistaken rate must not stop the connection for good.
 const WAIT_MAX: Duration = Duration::from_secs(1);
+
+/// What was sent without asking holds data back no longer than this.
+const DEBT_MAX: Duration = Duration::from_secs(1);
 
 /// The token bucket of one path.
 #[derive(Clone, Debug)]
@@ -65,7 +68,8 @@ impl Pacer {
 
     /// A packet of `size` bytes left.
     pub(super) fn spend(&mut self, size: u32) {
-        self.tokens = (self.tokens - f64::from(size)).max(-self.capacity);
+        let debt_max = self.capacity.min(self.bytes_per_nano * DEBT_MAX.as_nanos() as f64);
+        self.tokens = (self.tokens - f64::from(size)).max(-debt_max);
     }
 
     /// Adds what the rate yielded until `now`.
@@ -162,6 +166,16 @@ mod tests {
         }
         let at = pacer.available(Time::ZERO, 1200).expect_err("in debt");
         assert!(at <= Time::ZERO + Duration::from_millis(110));
+    }
+
+    #[test]
+    fn a_debt_is_paid_in_a_second_however_low_the_rate() {
+        let mut pacer = pacer(4000, 1200);
+        for _ in 0..1000 {
+            pacer.spend(9000);
+        }
+        let at = pacer.available(Time::ZERO + DEBT_MAX, 1200).expect_err("the debt is paid");
+        assert!(at <= Time::ZERO + DEBT_MAX + Duration::from_millis(301));
     }
 
     #[test]

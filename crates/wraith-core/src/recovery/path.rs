@@ -28,6 +28,10 @@ const DEFER_WINDOW_DIVISOR: u64 = 4;
 /// Lost packets whose memory is kept for the next batch; a batch of more is an outage.
 const LOST_KEPT: usize = 4096;
 
+/// However little a controller believes that the path carries, so many packets leave in a second: the window still bounds
+/// them, and an estimate from a trickle of data must not hold back what comes next until the connection is idle.
+const PACKETS_PER_SECOND_MIN: u64 = 2;
+
 /// State of the path in use.
 #[derive(Debug)]
 pub(super) struct Path {
@@ -274,7 +278,7 @@ impl Path {
         let Control { window, pacing_rate, send_quantum: quantum, acks_per_window, .. } =
             &mut self.control;
         *window = (*window).clamp(minimum_window(self.mtu), WINDOW_BYTES_MAX);
-        *pacing_rate = (*pacing_rate).max(1);
+        *pacing_rate = (*pacing_rate).max(u64::from(self.mtu) * PACKETS_PER_SECOND_MIN);
         *quantum = (*quantum).max(u64::from(self.mtu));
         *acks_per_window = (*acks_per_window).max(1);
         if self.rate_limit < self.control.pacing_rate {
@@ -296,6 +300,10 @@ impl Path {
 
     pub(super) fn rate_limit(&self) -> u64 {
         self.rate_limit
+    }
+
+    pub(super) fn mtu(&self) -> u64 {
+        u64::from(self.mtu)
     }
 
     pub(super) fn set_mtu(&mut self, mtu: u16) {

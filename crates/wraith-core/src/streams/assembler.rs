@@ -6,6 +6,7 @@
 //! are never written again.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use crate::{BLOCK_BYTES, Block, BlockPool, RangeSet, RecvSlice};
 
@@ -42,6 +43,11 @@ impl Assembler {
     /// Separate ranges received.
     pub(super) fn ranges(&self) -> usize {
         self.received.len()
+    }
+
+    /// The bytes at `range` would be apart from all others.
+    pub(super) fn makes_range(&self, range: Range<u64>) -> bool {
+        range.start > self.front() && !self.received.touches(&range)
     }
 
     /// Takes in the bytes at `offset`; their end must be within the receive window. Repeated ones are ignored.

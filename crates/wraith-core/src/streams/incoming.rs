@@ -23,14 +23,14 @@ impl Streams {
             .ok_or(Violation::protocol("stream offset above 2^64"))?;
         let raised = stream.recv.check(end, fin)?;
         self.own.check(raised)?;
-        self.own.received += raised;
-
         let ranges = stream.recv.ranges();
+        if self.own.ranges >= RANGES_MAX && stream.recv.makes_range(offset..end) {
+            self.own.refused = true;
+            return Ok(());
+        }
+        self.own.received += raised;
         let arrival = stream.recv.accept(&self.pool, offset, fin, data);
         self.own.ranges = self.own.ranges - ranges + stream.recv.ranges();
-        if self.own.ranges > RANGES_MAX {
-            return Err(Violation::protocol("too many gaps in streams"));
-        }
         if arrival.gap {
             self.own.window_due |= self.own.window.behind_gap(self.own.received);
             if stream.recv.due_window().is_some() {
@@ -49,6 +49,12 @@ impl Streams {
             self.forget_if_over(id);
         }
         Ok(())
+    }
+
+    /// True, once, if bytes were not taken because they would have made one gap too many: their packet did not arrive as far as
+    /// the peer is to know. Bytes next to others are always taken, so filling the first gap goes on.
+    pub fn take_refused(&mut self) -> bool {
+        std::mem::take(&mut self.own.refused)
     }
 
     /// RESET_STREAM.
@@ -114,12 +120,13 @@ impl Streams {
             return Err(Violation::protocol("stream limit above 2^60"));
         }
         self.peer.max_streams = self.peer.max_streams.max(maximum);
+        self.stream_wanted &= self.table.opened(self.role) >= self.peer.max_streams;
         Ok(())
     }
 
     /// Lets a frame for stream `id` in: "using a stream opens all lower ones of that kind" (SPEC §6), as far as the
     /// peer may.
-    fn admit(&mut self, id: StreamId) -> Result<(), Violation> {
+    pub(super) fn admit(&mut self, id: StreamId) -> Result<(), Violation> {
         let opened = self.table.opened(id.opener());
         if id.sequence() < opened {
             return Ok(());

@@ -13,10 +13,12 @@
 //! - Every byte that arrives lies within the windows we announced, or the peer broke the protocol.
 //! - We send no byte beyond what the peer announced.
 //! - A stream is in a send queue exactly when it has something to send from it.
+//! - Whatever a limit of the peer keeps back is known at any time without a search, so that the peer can be told.
 //! - A stream whose halves are both over is forgotten; frames for it are ignored, and if the peer had opened it, it
 //!   may open another one.
 
 mod assembler;
+mod blocked;
 mod config;
 mod id;
 mod incoming;
@@ -46,9 +48,9 @@ use stream::{SendQueues, Stream};
 use table::Table;
 use window::Window;
 
-/// Received ranges held apart by gaps, over all streams of a connection. A sender with 80 MB in flight in packets of
-/// 1200 bytes that loses every second one makes this many; each takes 16 bytes.
-const RANGES_MAX: usize = 32_768;
+/// Received ranges held apart by gaps, over all streams of a connection: 128 KiB of them. A sender with 39 MB in flight in packets
+/// of 1200 bytes that loses half of them at random makes as many. What would make more is as good as lost.
+const RANGES_MAX: usize = 8192;
 
 /// Largest stream limit that makes sense: above it ids would not fit a varint.
 const STREAMS_MAX: u64 = 1 << 60;
@@ -74,6 +76,8 @@ struct OwnLimits {
     received: u64,
     /// Sum of the received ranges of all streams.
     ranges: usize,
+    /// A frame was not taken because of that.
+    refused: bool,
     /// Streams that the peer may open in total, as announced.
     max_streams: u64,
     max_streams_due: bool,
@@ -92,6 +96,10 @@ pub struct Streams {
     own: OwnLimits,
     /// Bytes sent on all streams together, each counted once.
     sent: u64,
+    /// The application wanted a stream that the peer did not allow.
+    stream_wanted: bool,
+    /// The peer is to be told which of its limits keep us back.
+    blocked_due: bool,
     events: VecDeque<StreamEvent>,
 }
 
@@ -110,11 +118,14 @@ impl Streams {
                 window_due: false,
                 received: 0,
                 ranges: 0,
+                refused: false,
                 max_streams: streams_max,
                 max_streams_due: false,
                 max_streams_earned: streams_max,
             },
             sent: 0,
+            stream_wanted: false,
+            blocked_due: false,
             events: VecDeque::new(),
             config: config.clone(),
         }
@@ -135,7 +146,8 @@ impl Streams {
 
     /// Opens a stream; `None` while the peer allows no more.
     pub fn open(&mut self) -> Option<StreamId> {
-        if self.table.opened(self.role) >= self.peer.max_streams {
+        self.stream_wanted = self.table.opened(self.role) >= self.peer.max_streams;
+        if self.stream_wanted {
             return None;
         }
         Some(self.add(self.role))

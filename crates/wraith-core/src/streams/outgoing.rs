@@ -11,26 +11,44 @@ use crate::frame::{FrameWriter, SentFrame, SentFrames};
 impl Streams {
     /// True if [`Self::write_frames`] has something to write into an empty packet.
     pub fn has_pending(&self) -> bool {
-        self.own.window_due
-            || self.own.max_streams_due
-            || !self.queues.control.is_empty()
+        self.has_control()
             || !self.queues.free.is_empty()
             || !self.queues.redundant.is_empty()
             || (!self.queues.new.is_empty() && self.credit() > 0)
     }
 
+    /// True if some of it is a frame of [`Self::write_control_frames`].
+    pub fn has_control(&self) -> bool {
+        self.own.window_due
+            || self.own.max_streams_due
+            || self.blocked_due
+            || !self.queues.control.is_empty()
+    }
+
     /// New bytes that the peer allows on all streams together.
-    fn credit(&self) -> u64 {
+    pub(super) fn credit(&self) -> u64 {
         self.peer.max_data - self.sent
     }
 
     /// Writes frames until the packet is full or nothing is left to send, and notes them in `sent`.
     pub fn write_frames(&mut self, out: &mut FrameWriter<'_>, sent: &mut SentFrames) {
-        let _ = self.write_limits(out, sent)
-            && self.write_control(out, sent)
+        let _ = self.write_control_frames(out, sent)
             && self.write_free(out, sent)
             && self.write_new(out, sent)
             && (self.queues.redundant.is_empty() || self.write_redundant(out, sent));
+    }
+
+    /// Writes only what the peer waits for or is to know: limits, resets, stops, and what keeps us back. These are small, few and
+    /// answered by nothing, and everything the peer wants to send may depend on them, so they may go where data has to wait.
+    /// Returns false when the packet is full.
+    pub fn write_control_frames(
+        &mut self,
+        out: &mut FrameWriter<'_>,
+        sent: &mut SentFrames,
+    ) -> bool {
+        self.write_limits(out, sent)
+            && self.write_control(out, sent)
+            && (!self.blocked_due || self.write_blocked(out, sent))
     }
 
     /// Each of these returns false when the packet is full.
@@ -155,6 +173,7 @@ impl Streams {
                 self.own.max_streams_due = true;
                 return;
             }
+            SentFrame::Blocked => return self.announce_blocked(),
             SentFrame::Stream { id, .. }
             | SentFrame::MaxStreamData(id)
             | SentFrame::ResetStream(id)

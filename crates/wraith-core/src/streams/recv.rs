@@ -4,6 +4,7 @@
 //! is over when the application has read the end, when the peer reset it, or when, after the application stopped it,
 //! the final size is known and the peer knows that it was stopped.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use super::assembler::Assembler;
@@ -65,6 +66,11 @@ impl RecvHalf {
     /// Separate ranges received.
     pub(super) fn ranges(&self) -> usize {
         self.assembler.ranges()
+    }
+
+    /// The bytes at `range` would make one more.
+    pub(super) fn makes_range(&self, range: Range<u64>) -> bool {
+        self.state == State::Open && self.assembler.makes_range(range)
     }
 
     /// Checks a frame that ends at `end`. Returns by how much it raises the highest offset; nothing is changed.
@@ -204,6 +210,13 @@ impl RecvHalf {
 
     pub(super) fn on_window_sent(&mut self) {
         self.window_due = false;
+    }
+
+    /// The peer waits for more than `maximum`.
+    pub(super) fn on_blocked(&mut self, maximum: u64) {
+        if self.state == State::Open && self.final_size.is_none() {
+            self.window_due |= self.window.on_blocked(maximum);
+        }
     }
 
     pub(super) fn on_window_lost(&mut self) {

@@ -185,9 +185,19 @@ impl SendHalf {
         self.state == State::Finishing(Delivery::Due) && self.sent == self.buffer.end()
     }
 
-    /// New bytes can be sent within the stream's own limit.
-    pub(super) fn has_new(&self) -> bool {
-        self.sent < self.buffer.end().min(self.max) && !matches!(self.state, State::Reset { .. })
+    /// There are bytes that were never sent.
+    pub(super) fn has_unsent(&self) -> bool {
+        self.sent < self.buffer.end() && !matches!(self.state, State::Reset { .. })
+    }
+
+    /// The peer's limit for the stream leaves room for new bytes.
+    pub(super) fn has_credit(&self) -> bool {
+        self.sent < self.max
+    }
+
+    /// Absolute offset the peer allows.
+    pub(super) fn max(&self) -> u64 {
+        self.max
     }
 
     /// Code and final size, if a RESET_STREAM is due.

@@ -32,6 +32,11 @@ impl SendQueue {
         self.queue.is_empty()
     }
 
+    /// Streams in it.
+    pub(super) fn len(&self) -> usize {
+        self.queue.len()
+    }
+
     /// The stream to serve next.
     pub(super) fn front(&self) -> Option<StreamId> {
         self.queue.front().copied()

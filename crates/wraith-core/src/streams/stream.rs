@@ -14,6 +14,7 @@ pub(super) struct Stream {
     free: Queued,
     new: Queued,
     redundant: Queued,
+    blocked: Queued,
 }
 
 /// Streams with something to send, by what it is.
@@ -27,6 +28,8 @@ pub(super) struct SendQueues {
     pub(super) new: SendQueue,
     /// STREAM frames with a second copy of a retransmission: only while there is nothing else.
     pub(super) redundant: SendQueue,
+    /// New bytes that the peer's limit for the stream keeps back.
+    pub(super) blocked: SendQueue,
 }
 
 impl Stream {
@@ -39,6 +42,7 @@ impl Stream {
             free: Queued::default(),
             new: Queued::default(),
             redundant: Queued::default(),
+            blocked: Queued::default(),
         }
     }
 
@@ -58,7 +62,9 @@ impl Stream {
         let control = self.has_control();
         queues.control.set(id, &mut self.control, control);
         queues.free.set(id, &mut self.free, self.send.has_free());
-        queues.new.set(id, &mut self.new, self.send.has_new());
+        let (unsent, credit) = (self.send.has_unsent(), self.send.has_credit());
+        queues.new.set(id, &mut self.new, unsent && credit);
+        queues.blocked.set(id, &mut self.blocked, unsent && !credit);
         if self.send.has_retransmitted() || self.redundant.is_queued() {
             self.enqueue_redundant(id, queues);
         }
@@ -75,6 +81,7 @@ impl Stream {
         queues.free.set(id, &mut self.free, false);
         queues.new.set(id, &mut self.new, false);
         queues.redundant.set(id, &mut self.redundant, false);
+        queues.blocked.set(id, &mut self.blocked, false);
     }
 
     /// Writes what is due besides STREAM frames; false if something did not fit.

@@ -101,6 +101,12 @@ impl Window {
         self.discard(bytes)
     }
 
+    /// The peer waits at `maximum`. Returns true if there is more to announce, or was already: any step helps who waits.
+    pub(super) fn on_blocked(&mut self, maximum: u64) -> bool {
+        self.limit = self.limit.max(self.consumed + self.size);
+        self.limit > maximum
+    }
+
     /// `bytes` were thrown away. Returns true if the limit moved and should be announced.
     pub(super) fn discard(&mut self, bytes: u64) -> bool {
         self.consumed += bytes;
@@ -195,6 +201,17 @@ mod tests {
         let mut ceiling = Window::new(1000, 1500);
         assert!(ceiling.behind_gap(1000));
         assert_eq!(ceiling.limit(), 1500);
+    }
+
+    #[test]
+    fn who_waits_is_told_of_any_step_and_of_what_it_missed() {
+        let mut window = Window::new(1000, 1000);
+        assert!(!window.on_blocked(1000), "nothing was consumed");
+        assert!(!window.consume(at(0), RTT, 1));
+        assert!(window.on_blocked(1000));
+        assert_eq!(window.limit(), 1001);
+        assert!(window.on_blocked(1000), "it has not heard of that");
+        assert!(!window.on_blocked(1001));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The core as its users see it, one module a behaviour.
 
+mod ack_games;
 mod addresses;
 mod allocations_of_connections;
 mod allocations_of_recovery;
@@ -9,6 +10,7 @@ mod counting;
 mod datagrams;
 mod half_open;
 mod handshake;
+mod hostile_peer;
 mod own_controller;
 mod pair;
 mod qlog;

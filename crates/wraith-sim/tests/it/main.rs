@@ -5,6 +5,7 @@ mod beyond_32_bits;
 mod blackhole;
 mod closing;
 mod corruption;
+mod credit;
 mod determinism;
 mod ecn;
 mod forwarder;

@@ -1,6 +1,7 @@
 //! One call at a time.
 
-use super::super::{Budget, OUTSTANDING_MAX, PTO_INTERVAL_MAX, TimeoutOutcome};
+use super::super::bounds::{OUTSTANDING_MAX, UNBOUNDED_MAX};
+use super::super::{Budget, PTO_INTERVAL_MAX, TimeoutOutcome};
 use super::*;
 use crate::frame::EcnCounts;
 
@@ -49,8 +50,8 @@ fn an_ack_of_a_skipped_number_is_a_violation() {
 #[test]
 fn overtaken_packets_are_lost_after_nine_eighths_of_a_round_trip_and_not_before() {
     let mut s = Stepper::new(ms(80));
-    s.send(ms(0), 1000);
-    s.ack(ms(80), &[1..=999]);
+    s.send(ms(0), 600);
+    s.ack(ms(80), &[1..=599]);
     assert!(s.lost().is_empty(), "no count of newer packets makes a loss");
     assert_eq!(s.recovery.timeout(), Some(at(ms(90))));
     assert_eq!(s.recovery.on_timeout(at(us(89_999)), &mut s.out), TimeoutOutcome::Nothing);
@@ -193,6 +194,20 @@ fn probe_timeouts_back_off_to_a_second_and_change_neither_window_nor_round_trip(
     assert_eq!((*s.recovery.rtt(), s.recovery.window()), (rtt, window));
     s.ack(now - Time::ZERO, &[0..=3]);
     assert_eq!((s.recovery.pto_count(), s.recovery.timeout()), (0, None));
+}
+
+#[test]
+fn a_round_trip_that_was_long_once_is_not_waited_for_until_the_connection_is_idle() {
+    let mut s = Stepper::new(ms(50));
+    s.recovery.set_idle_timeout(ms(10_000));
+    s.send(ms(0), 1);
+    s.ack(ms(9_000), &[0..=0]);
+    assert!(s.recovery.pto() > ms(9_000));
+    // With nothing acknowledged, a probe; with a newer packet acknowledged, the loss.
+    s.send(ms(9_000), 2);
+    assert_eq!(s.recovery.timeout(), Some(at(ms(11_500))));
+    s.ack(ms(9_100), &[2..=2]);
+    assert_eq!(s.recovery.timeout(), Some(at(ms(11_500))));
 }
 
 #[test]
@@ -350,12 +365,45 @@ fn a_peer_that_never_acknowledges_holds_a_bounded_number_of_packets() {
     for _ in 0..OUTSTANDING_MAX + 5 {
         s.send_other(ms(1), |packet| packet.ack_eliciting = false);
     }
-    assert_eq!(s.recovery.budget(at(ms(2))), Budget::Blocked);
     assert_eq!(s.recovery.timeout(), Some(Time::ZERO));
     assert_eq!(s.recovery.on_timeout(at(ms(2)), &mut s.out), TimeoutOutcome::Lost);
     assert_eq!(s.lost(), [0]);
-    assert!(s.recovery.sent.len() <= OUTSTANDING_MAX);
+    assert!(s.recovery.sent.len() <= UNBOUNDED_MAX + 2 * 32);
     assert_eq!(s.recovery.timeout(), None);
+    // Without one that has to arrive, the oldest are forgotten as new ones leave.
+    for _ in 0..10_000 {
+        s.send_other(ms(3), |packet| packet.ack_eliciting = false);
+        assert!(s.recovery.sent.len() <= UNBOUNDED_MAX + 2 * 32);
+        assert_eq!(s.recovery.timeout(), None);
+    }
+}
+
+#[test]
+fn probes_that_nobody_answers_are_not_remembered_for_ever() {
+    let mut s = Stepper::new(ms(50));
+    s.send(ms(0), 1);
+    let mut lost = 0;
+    for _ in 0..10_000 {
+        let due = s.recovery.timeout().expect("something is outstanding");
+        s.recovery.on_timeout(due, &mut s.out);
+        lost += s.lost().len();
+        s.send(due - Time::ZERO, 2);
+        assert!(s.recovery.sent.len() <= UNBOUNDED_MAX + 2);
+    }
+    assert!(lost > 10_000);
+}
+
+#[test]
+fn an_ack_that_names_a_skipped_number_later_is_a_violation() {
+    let mut s = Stepper::new(ms(50));
+    s.send(ms(0), 1);
+    s.ack(ms(50), &[0..=0]);
+    s.next += 1;
+    s.send(ms(60), 1);
+    s.ack(ms(110), &[2..=2, 0..=0]);
+    s.send(ms(120), 1);
+    let result = s.recovery.on_ack(at(ms(170)), 3, [0..=3].into_iter(), Duration::ZERO, &mut s.out);
+    assert!(result.is_err());
 }
 
 #[test]

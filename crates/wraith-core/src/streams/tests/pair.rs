@@ -140,6 +140,11 @@ impl Side {
                     streams.on_max_stream_data(id, maximum)?;
                 }
                 Frame::MaxStreams(maximum) => streams.on_max_streams(maximum)?,
+                Frame::DataBlocked(maximum) => streams.on_data_blocked(maximum),
+                Frame::StreamDataBlocked { id, maximum } => {
+                    streams.on_stream_data_blocked(id, maximum)?;
+                }
+                Frame::StreamsBlocked(maximum) => streams.on_streams_blocked(maximum)?,
                 Frame::Padding => {}
                 other => panic!("unexpected {other:?}"),
             }
