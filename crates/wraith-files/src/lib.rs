@@ -48,9 +48,11 @@ mod recheck;
 mod resume;
 mod small_file;
 mod source;
+mod stable_storage;
 mod stream;
 mod target;
 mod target_state;
+mod unnamed;
 mod walk;
 mod write;
 
@@ -76,6 +78,7 @@ pub use path::{
 pub use source::{Run, Runs, SourceFile, Stamp};
 pub use stream::StreamFile;
 pub use target::{Existing, ExistingKind, TargetDir};
+pub use unnamed::Unnamed;
 pub use walk::{Found, SkipReason, Skipped, Walk, WalkSummary, root_name};
 pub use write::MetadataErrors;
 

@@ -8,17 +8,20 @@
 //! write the same chunk (it is claimed first), so what was hashed is what is on disk.
 
 use std::ops::Range;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{
-    FallocateFlags, FileType, OFlags, SeekFrom, Stat, fallocate, fstat, fstatfs, fsync, seek,
+    Advice, FallocateFlags, FileType, OFlags, SeekFrom, Stat, fadvise, fallocate, fdatasync, fstat,
+    fstatfs, fsync, seek,
 };
 use rustix::io::Errno;
 
 use crate::beneath::open_child;
-use crate::commit::{CommitOptions, Committed, HiddenFile, commit, is_at, remove_hidden};
+use crate::commit::{
+    CommitOptions, Committed, HiddenFile, OnConflict, commit, is_at, remove_hidden,
+};
 use crate::entry::{Entry, Mtime};
 use crate::error::{Context, Error, Result};
 use crate::hash::{
@@ -42,6 +45,10 @@ const HOLE_STEP_CHUNKS: u64 = 256;
 /// killed process may leave unused.
 const RESERVE_BYTES: u64 = 64 * 1024 * 1024;
 
+/// Bytes after which a part wants its content written back: few enough that the end has little left to do, enough that the
+/// journal commit of each time costs nothing beside them.
+const WRITE_BACK_BYTES: u64 = 32 * 1024 * 1024;
+
 /// `EXT4_SUPER_MAGIC` of `statfs(2)`, also of ext2 and ext3.
 const EXT4: u64 = 0xEF53;
 
@@ -63,6 +70,8 @@ pub struct PartFile {
     pub(crate) fd: OwnedFd,
     /// End of the part of the file that has its disk space.
     reserved: AtomicU64,
+    /// Bytes written since the last [`Self::write_back`] was due.
+    unwritten: AtomicU64,
     pub(crate) state: Mutex<State>,
 }
 
@@ -77,6 +86,8 @@ pub(crate) struct State {
     pub(crate) unhashed_holes: IntervalSet,
     /// `None` once the file is finished or discarded.
     pub(crate) journal: Option<Journal>,
+    /// The proven root.
+    sealed: Option<Root>,
     /// The journal is of an earlier boot (or part file): nothing in it counts until [`PartFile::recheck`].
     pub(crate) unproven: bool,
 }
@@ -98,6 +109,7 @@ impl PartFile {
             root: RootBuilder::new(),
             unhashed_holes: IntervalSet::new(),
             journal: Some(journal),
+            sealed: None,
             unproven: false,
         };
         // Elsewhere it was not measured, or costs more than it saves.
@@ -114,6 +126,7 @@ impl PartFile {
             names,
             fd,
             reserved,
+            unwritten: AtomicU64::new(0),
             state: Mutex::new(state),
         }
     }
@@ -161,6 +174,7 @@ impl PartFile {
         written.context(self.path.as_bytes(), "write it")?;
         claim.record(&JournalEntry::Chunk { index, cv })?;
         self.lock().root.set(index, cv);
+        self.unwritten.fetch_add(len as u64, Relaxed);
         Ok(())
     }
 
@@ -237,6 +251,15 @@ impl PartFile {
     /// Gives the complete file its mode, time and name, if `root` is its hash. Otherwise [`Error::Mismatch`], and nothing of
     /// it is kept. On any other error it stays as it is, to be finished later.
     pub fn finish(&self, root: &Root, commit_options: CommitOptions) -> Result<Committed> {
+        self.seal(root)?;
+        if commit_options.sync {
+            fsync(&self.fd).context(self.path.as_bytes(), "write it through to the disk")?;
+        }
+        self.name(commit_options.on_conflict)
+    }
+
+    /// The first half of [`Self::finish`]: proves the root and sets mode and time. Nothing is written to it any more.
+    pub fn seal(&self, root: &Root) -> Result<()> {
         let mut state = self.lock();
         if state.journal.is_none() || !state.writing.is_empty() {
             return Err(self.misuse("it is finished already, or still being written"));
@@ -253,20 +276,56 @@ impl PartFile {
             return Err(Error::Mismatch { path: shown(self.path.as_bytes()) });
         }
         self.target.add_metadata_errors(set_metadata(self.fd.as_fd(), self.mode, self.mtime));
-        if commit_options.sync {
-            fsync(&self.fd).context(self.path.as_bytes(), "write it through to the disk")?;
-        }
-        let same = |dir: std::os::fd::BorrowedFd<'_>, name: &[u8]| {
-            crate::compare::has_root(dir, name, self.size, root)
+        state.sealed = Some(*root);
+        Ok(())
+    }
+
+    /// The second half: gives the sealed file its name.
+    pub fn name(&self, on_conflict: OnConflict) -> Result<Committed> {
+        let mut state = self.lock();
+        let Some(root) = state.sealed.filter(|_| state.journal.is_some()) else {
+            return Err(self.misuse("it is not complete, or finished already"));
+        };
+        let same = |dir: BorrowedFd<'_>, name: &[u8]| {
+            crate::compare::has_root(dir, name, self.size, &root)
         };
         let part = HiddenFile { fd: &self.fd, name: &self.names.part, same };
-        let committed = commit(&part, self.parent.as_fd(), &self.path, commit_options.on_conflict)?;
+        let committed = commit(&part, self.parent.as_fd(), &self.path, on_conflict)?;
+        self.target.stable.note_parent(&self.path);
         if committed.outcome.is_new() {
             self.retire(&mut state);
         } else {
             self.remove(&mut state)?;
         }
         Ok(committed)
+    }
+
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    /// True once for every [`WRITE_BACK_BYTES`] that were written: then [`Self::write_back`] is due, on another thread.
+    pub fn is_write_back_due(&self) -> bool {
+        let unwritten = self.unwritten.load(Relaxed);
+        unwritten >= WRITE_BACK_BYTES
+            && self.unwritten.compare_exchange(unwritten, 0, Relaxed, Relaxed).is_ok()
+    }
+
+    /// Writes what was written so far through to the disk, while more is being written. What the disk did not take is told
+    /// here and not again.
+    pub fn write_back(&self) -> Result<()> {
+        match fdatasync(&self.fd) {
+            // Where syncing is refused, the end says so.
+            Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+            done => done.context(self.path.as_bytes(), "write it through to the disk"),
+        }
+    }
+
+    /// Forgets what memory holds of its content. After a failed write-back memory says what the disk does not have; the next
+    /// recheck then reads the disk.
+    pub fn distrust_cache(&self) {
+        // Only a hint; what stays in memory is what is checked.
+        let _ = fadvise(&self.fd, 0, None, Advice::DontNeed);
     }
 
     /// Removes it and what is known about it.

@@ -84,6 +84,7 @@ fn is_old_copy(receiving: &Receiving<'_>, size: u64, existing: &Existing) -> boo
 
 /// An earlier connection finished the file at `path`, and nobody has touched it since.
 fn already_here(receiving: &Receiving<'_>, entry: &Entry, path: &RelPath) -> Verdict {
+    receiving.target.keep_existing(path);
     receiving.in_place(path, InPlace::File { bytes: entry.size(), verified: None });
     Verdict::Pass(FileStatus::AlreadyHere)
 }

@@ -61,7 +61,7 @@ pub(crate) fn finish_tree(
 }
 
 fn make_link(receiving: &Receiving<'_>, link: &Entry) -> Result<(), TransferError> {
-    match receiving.target.make_symlink(link, receiving.commit_options(&link.path).on_conflict) {
+    match receiving.target.make_symlink(link, receiving.conflicts.at(&link.path)) {
         Ok(committed) => {
             if let (Kind::Symlink { target }, true) =
                 (&link.kind, committed.outcome != Outcome::Skipped)

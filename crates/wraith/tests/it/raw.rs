@@ -9,7 +9,7 @@ use wraith::{
 };
 use wraith_transport::{Config, Endpoint, EndpointConfig};
 
-use crate::support::{LOOPBACK, node, nowhere, noise, soon, until, within};
+use crate::support::{LOOPBACK, node, noise, nowhere, soon, until, within};
 
 /// Both ends of a connection between two nodes.
 async fn connected(serving: &Node, connecting: &Node) -> (Service, Connection, Connection) {
@@ -82,10 +82,7 @@ async fn another_capability_gets_nothing_and_disturbs_nobody() {
     let mut accepting = tokio::spawn(async move { (service.accept().await, service) });
     let stranger = within(node().connect(wrong).open()).await.unwrap();
     let reason = soon(stranger.closed()).await;
-    assert!(
-        matches!(reason, CloseReason::Peer { code: close::WRONG_SECRET, .. }),
-        "{reason:?}"
-    );
+    assert!(matches!(reason, CloseReason::Peer { code: close::WRONG_SECRET, .. }), "{reason:?}");
     assert!(stranger.open_stream().await.is_err());
     let connecting = node();
     let opened = within(connecting.connect(ticket).open()).await.unwrap();

@@ -9,8 +9,8 @@ use wraith::state::StateDir;
 use wraith::{
     Asking, Code, ConnectBuilder, Connection, Error, Event, Events, FetchBuilder, Incoming,
     Invitation, InvitationBuilder, ListenBuilder, Listener, Node, NodeBuilder, Offer, OfferBuilder,
-    OnConflict, Payload, ProgressReader, Received, RecvStream, SendStream, Sent, Service, ServiceBuilder,
-    Source, Target, Ticket, Transfer,
+    OnConflict, Payload, ProgressReader, Received, RecvStream, SendStream, Sent, Service,
+    ServiceBuilder, Source, Target, Ticket, Transfer,
 };
 
 use crate::support::{file, node, node_at, offered, server, within};
