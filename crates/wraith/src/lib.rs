@@ -40,8 +40,8 @@ pub use wraith_discovery::{
 };
 pub use wraith_files::{Entry, RelPath};
 pub use wraith_transfer::{
-    ActiveFile, Conflicts, FileStatus, OnConflict, Preview, PreviewOutcome, Previewed, Receipt,
-    ReceiveReport, Role, SendReport, TransferError, close,
+    ActiveFile, Conflicts, Durability, FileStatus, OnConflict, Preview, PreviewOutcome, Previewed,
+    Receipt, ReceiveReport, Role, SendReport, TransferError, close,
 };
 pub use wraith_transport::{
     Addr, Bytes, CloseReason, Connection, ConnectionStats, DatagramError, QlogWriter, ReadError,

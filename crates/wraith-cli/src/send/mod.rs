@@ -83,7 +83,7 @@ fn builder(
     story: &Arc<SendStory>,
 ) -> Result<wraith::OfferBuilder, Failure> {
     let mut builder = node.offer(payload).observer(Arc::clone(story) as _).delta(!args.whole_file);
-    builder = builder.reconnect(Duration::from_secs(args.reconnect));
+    builder = builder.sync(!args.no_sync).reconnect(Duration::from_secs(args.reconnect));
     if args.ticket {
         builder = builder.by_ticket();
     }
