@@ -47,12 +47,16 @@ fn read_full(fd: BorrowedFd<'_>, buffer: &mut [u8], offset: u64) -> bool {
 
 /// True if `name` is a regular file of `size` bytes whose BLAKE3 is `root`.
 pub(crate) fn has_root(dir: BorrowedFd<'_>, name: &[u8], size: u64, root: &Root) -> bool {
-    let Some(fd) = open_regular(dir, name, size) else { return false };
+    open_regular(dir, name, size).is_some_and(|fd| has_root_open(fd.as_fd(), size, root))
+}
+
+/// True if what can be read from `fd` is `size` bytes whose BLAKE3 is `root`.
+pub(crate) fn has_root_open(fd: BorrowedFd<'_>, size: u64, root: &Root) -> bool {
     let mut hasher = blake3::Hasher::new();
     let mut buffer = vec![0; CHUNK_BYTES];
     let mut offset = 0;
     loop {
-        match pread(&fd, &mut buffer, offset) {
+        match pread(fd, &mut buffer, offset) {
             Ok(0) => break,
             Ok(read) => {
                 hasher.update(&buffer[..read]);

@@ -5,7 +5,8 @@
 //! threads at once.
 //!
 //! Invariant: a chunk is in `have` only if its bytes were handed to the kernel and then its journal entry was; and no two threads
-//! write the same chunk (it is claimed first), so what was hashed is what is on disk.
+//! write the same chunk (it is claimed first), so what was hashed is what is on disk, unless another program writes there too, which
+//! [`crate::only_writer`] notices.
 
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -30,6 +31,7 @@ use crate::hash::{
 use crate::hidden_names::HiddenNames;
 use crate::interval_set::IntervalSet;
 use crate::journal::{Journal, JournalEntry};
+use crate::only_writer::OnlyWriter;
 use crate::path::{RelPath, shown};
 use crate::target_state::TargetState;
 use crate::write::{set_metadata, write_all_at, write_sparse_at};
@@ -88,8 +90,9 @@ pub(crate) struct State {
     pub(crate) journal: Option<Journal>,
     /// The proven root.
     sealed: Option<Root>,
-    /// The journal is of an earlier boot (or part file): nothing in it counts until [`PartFile::recheck`].
-    pub(crate) unproven: bool,
+    /// Chunks that the journal names, and of which nothing counts until [`PartFile::recheck`].
+    pub(crate) unproven: IntervalSet,
+    pub(crate) writer: OnlyWriter,
 }
 
 impl PartFile {
@@ -110,7 +113,8 @@ impl PartFile {
             unhashed_holes: IntervalSet::new(),
             journal: Some(journal),
             sealed: None,
-            unproven: false,
+            unproven: IntervalSet::new(),
+            writer: OnlyWriter::of(fd.as_fd()),
         };
         // Elsewhere it was not measured, or costs more than it saves.
         let gains = !sparse && fstatfs(&fd).is_ok_and(|stat| stat.f_type as u64 == EXT4);
@@ -146,10 +150,16 @@ impl PartFile {
         self.lock().have.clone()
     }
 
-    /// True if the machine was restarted since chunks were written (or the part was copied here), so that
+    /// True if an earlier process has left chunks, or somebody may have written to the part since this one did, so that
     /// [`Self::recheck`] has to read them before they count. Without it they are received again.
     pub fn needs_recheck(&self) -> bool {
-        self.lock().unproven
+        !self.lock().unproven.is_empty()
+    }
+
+    /// The chunks that count or may count after [`Self::recheck`].
+    pub fn may_have(&self) -> IntervalSet {
+        let state = self.lock();
+        if state.unproven.is_empty() { state.have.clone() } else { state.unproven.clone() }
     }
 
     /// Writes chunk `index`: the `pieces` one after the other. The caller has verified that `cv` is their hash
@@ -188,6 +198,7 @@ impl PartFile {
         if !is_due || bytes.is_empty() || bytes.len() != chunk_len(self.size, index) {
             return Err(self.misuse("it has no such chunk to begin"));
         }
+        let Some(_claim) = self.claim(index..index + 1)? else { return Ok(()) };
         let offset = index * CHUNK_BYTES as u64;
         self.reserve(offset..offset + bytes.len() as u64);
         write_all_at(self.fd.as_fd(), &[bytes], offset).context(self.path.as_bytes(), "write it")
@@ -258,7 +269,9 @@ impl PartFile {
         self.name(commit_options.on_conflict)
     }
 
-    /// The first half of [`Self::finish`]: proves the root and sets mode and time. Nothing is written to it any more.
+    /// The first half of [`Self::finish`]: proves the root and sets mode and time. Nothing is written to it any more. If somebody
+    /// else has written to it, all of it is read again: [`Error::Changed`] if it is not what was verified, and it stays to be
+    /// rechecked.
     pub fn seal(&self, root: &Root) -> Result<()> {
         let mut state = self.lock();
         if state.journal.is_none() || !state.writing.is_empty() {
@@ -275,17 +288,28 @@ impl PartFile {
             self.remove(&mut state)?;
             return Err(Error::Mismatch { path: shown(self.path.as_bytes()) });
         }
-        self.target.add_metadata_errors(set_metadata(self.fd.as_fd(), self.mode, self.mtime));
+        let fd = self.fd.as_fd();
+        if !state.writer.is_alone(fd) {
+            let now = OnlyWriter::of(fd);
+            if !crate::compare::has_root_open(fd, self.size, root) || !now.is_alone(fd) {
+                return Err(Error::Changed { path: shown(self.path.as_bytes()) });
+            }
+        }
+        self.target.add_metadata_errors(set_metadata(fd, self.mode, self.mtime));
+        state.writer = OnlyWriter::of(fd);
         state.sealed = Some(*root);
         Ok(())
     }
 
-    /// The second half: gives the sealed file its name.
+    /// The second half: gives the sealed file its name. [`Error::Changed`] if somebody has written to it since.
     pub fn name(&self, on_conflict: OnConflict) -> Result<Committed> {
         let mut state = self.lock();
         let Some(root) = state.sealed.filter(|_| state.journal.is_some()) else {
             return Err(self.misuse("it is not complete, or finished already"));
         };
+        if !state.writer.is_alone(self.fd.as_fd()) {
+            return Err(Error::Changed { path: shown(self.path.as_bytes()) });
+        }
         let same = |dir: BorrowedFd<'_>, name: &[u8]| {
             crate::compare::has_root(dir, name, self.size, &root)
         };
@@ -360,6 +384,9 @@ impl PartFile {
         if state.have.range_count() >= RANGES_MAX {
             return Err(self.misuse("its chunks come in too many pieces"));
         }
+        if state.writing.is_empty() {
+            state.writer.before_write(self.fd.as_fd());
+        }
         state.writing.push(range.clone());
         Ok(Some(Claim { part: self, range }))
     }
@@ -430,9 +457,11 @@ impl PartFile {
 impl Drop for PartFile {
     fn drop(&mut self) {
         let mut state = self.lock();
-        if state.have.is_empty() && !state.unproven {
+        if state.have.is_empty() && state.unproven.is_empty() {
             // What cannot be removed is found and removed by the next receiver of this name.
             let _ = self.remove(&mut state);
+        } else if state.journal.is_some() && state.unproven.is_empty() {
+            state.writer.remember(self.fd.as_fd());
         }
     }
 }
@@ -459,6 +488,9 @@ impl Drop for Claim<'_> {
         let mut state = self.part.lock();
         if let Some(at) = state.writing.iter().position(|range| *range == self.range) {
             state.writing.swap_remove(at);
+        }
+        if state.writing.is_empty() {
+            state.writer.after_write(self.part.fd.as_fd());
         }
     }
 }

@@ -317,7 +317,10 @@ impl Incoming {
             return Err(self.violation(receiving, "too many files at once"));
         }
         let part = receiving.target.open_or_resume(&self.meta, &receiving.part_key);
-        let part = Arc::new(part.map_err(|error| receiving.disk(&error))?);
+        let mut part = part.map_err(|error| receiving.disk(&error))?;
+        // Somebody wrote to it since it was looked at: what was spoiled is missing in the end, and the next connection fetches it.
+        part.recheck(|_| !receiving.session.is_over()).map_err(|error| receiving.disk(&error))?;
+        let part = Arc::new(part);
         let mut due = match &self.wanted {
             Wanted::Chunks(chunks) => chunks.clone(),
             Wanted::Whole | Wanted::Unless(_) => std::iter::once(0..self.chunks()).collect(),
@@ -390,6 +393,10 @@ impl Incoming {
     ) -> Result<(), TransferError> {
         if !part.hash_holes(|| !receiving.session.is_over()) {
             return Err(receiving.session.stopped());
+        }
+        if part.have().count() < part.chunks() {
+            return self
+                .blocked(receiving, Error::Changed { path: self.meta.path.display().to_string() });
         }
         match part.seal(&root) {
             Ok(()) => self.complete(receiving, Unnamed::part(part), root),

@@ -10,5 +10,6 @@ mod kill;
 mod parallel;
 mod resume;
 mod sender_dials;
+mod tampered_part;
 mod trace;
 mod transfer;
