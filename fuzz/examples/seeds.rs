@@ -124,6 +124,7 @@ fn messages() -> [Message; 11] {
             bytes: 7,
             unix_seconds: 8,
             signature: [9; 64],
+            durability: Some(1),
         }),
         Message::Refine(Refine { entry: 9, average: 1024, spans: vec![span] }),
         Message::Lack(Lack { entry: 9, upto: 10, spans: vec![span] }),

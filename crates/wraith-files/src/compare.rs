@@ -2,7 +2,7 @@
 //!
 //! Content is always read and compared; equal sizes and times prove nothing. Anything that cannot be read is not the same.
 
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{FileType, OFlags, fstat};
 use rustix::io::{Errno, pread};
@@ -13,25 +13,33 @@ use crate::hash::{CHUNK_BYTES, Root};
 /// Bytes compared at a time.
 const COMPARE_BYTES: usize = 64 * 1024;
 
-/// True if `name` is a regular file with exactly this content.
-pub(crate) fn has_content(dir: BorrowedFd<'_>, name: &[u8], pieces: &[&[u8]]) -> bool {
-    let len: usize = pieces.iter().map(|piece| piece.len()).sum();
-    let Some(fd) = open_regular(dir, name, len as u64) else { return false };
-    let mut buffer = vec![0; COMPARE_BYTES.min(len)];
+/// True if `name` is a regular file with exactly the content of `own`.
+pub(crate) fn has_content(dir: BorrowedFd<'_>, name: &[u8], own: BorrowedFd<'_>) -> bool {
+    let Ok(size) = fstat(own).map(|stat| stat.st_size as u64) else { return false };
+    let Some(fd) = open_regular(dir, name, size) else { return false };
+    let mut ours = vec![0; COMPARE_BYTES];
+    let mut theirs = vec![0; COMPARE_BYTES];
     let mut offset = 0;
-    for piece in pieces.iter().flat_map(|piece| piece.chunks(COMPARE_BYTES)) {
-        let mut rest = piece;
-        while !rest.is_empty() {
-            match pread(&fd, &mut buffer[..rest.len()], offset) {
-                Ok(0) => return false,
-                Ok(read) if buffer[..read] != rest[..read] => return false,
-                Ok(read) => {
-                    rest = &rest[read..];
-                    offset += read as u64;
-                }
-                Err(Errno::INTR) => {}
-                Err(_) => return false,
-            }
+    while offset < size {
+        let len = COMPARE_BYTES.min((size - offset) as usize);
+        let is_read = read_full(own, &mut ours[..len], offset)
+            && read_full(fd.as_fd(), &mut theirs[..len], offset);
+        if !is_read || ours[..len] != theirs[..len] {
+            return false;
+        }
+        offset += len as u64;
+    }
+    true
+}
+
+fn read_full(fd: BorrowedFd<'_>, buffer: &mut [u8], offset: u64) -> bool {
+    let mut done = 0;
+    while done < buffer.len() {
+        match pread(fd, &mut buffer[done..], offset + done as u64) {
+            Ok(0) => return false,
+            Ok(read) => done += read,
+            Err(Errno::INTR) => {}
+            Err(_) => return false,
         }
     }
     true
@@ -39,12 +47,16 @@ pub(crate) fn has_content(dir: BorrowedFd<'_>, name: &[u8], pieces: &[&[u8]]) ->
 
 /// True if `name` is a regular file of `size` bytes whose BLAKE3 is `root`.
 pub(crate) fn has_root(dir: BorrowedFd<'_>, name: &[u8], size: u64, root: &Root) -> bool {
-    let Some(fd) = open_regular(dir, name, size) else { return false };
+    open_regular(dir, name, size).is_some_and(|fd| has_root_open(fd.as_fd(), size, root))
+}
+
+/// True if what can be read from `fd` is `size` bytes whose BLAKE3 is `root`.
+pub(crate) fn has_root_open(fd: BorrowedFd<'_>, size: u64, root: &Root) -> bool {
     let mut hasher = blake3::Hasher::new();
     let mut buffer = vec![0; CHUNK_BYTES];
     let mut offset = 0;
     loop {
-        match pread(&fd, &mut buffer, offset) {
+        match pread(fd, &mut buffer, offset) {
             Ok(0) => break,
             Ok(read) => {
                 hasher.update(&buffer[..read]);

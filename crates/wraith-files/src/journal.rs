@@ -9,8 +9,8 @@
 //!
 //! Integers are little-endian; checks are BLAKE3, a journal entry's keyed with identity, size and time and covering its position.
 //! A journal entry counts if all before it are whole and it is whole: whatever a kill leaves at the end is ignored and overwritten.
-//! A journal entry is appended after its chunk was handed to the kernel. That is enough against a killed process. After a crash of
-//! the machine the boot id differs, and chunks must be compared with their entries before they count.
+//! A journal entry is appended after its chunk was handed to the kernel. Another process compares chunks with their entries before they
+//! count: the machine may have crashed in between, or somebody may have written to the part.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::OnceLock;

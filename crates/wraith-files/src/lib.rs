@@ -42,15 +42,18 @@ mod hidden_names;
 mod interval_set;
 mod journal;
 mod journal_pool;
+mod only_writer;
 mod part_file;
 mod path;
 mod recheck;
 mod resume;
 mod small_file;
 mod source;
+mod stable_storage;
 mod stream;
 mod target;
 mod target_state;
+mod unnamed;
 mod walk;
 mod write;
 
@@ -76,6 +79,7 @@ pub use path::{
 pub use source::{Run, Runs, SourceFile, Stamp};
 pub use stream::StreamFile;
 pub use target::{Existing, ExistingKind, TargetDir};
+pub use unnamed::Unnamed;
 pub use walk::{Found, SkipReason, Skipped, Walk, WalkSummary, root_name};
 pub use write::MetadataErrors;
 

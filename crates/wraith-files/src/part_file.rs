@@ -5,20 +5,24 @@
 //! threads at once.
 //!
 //! Invariant: a chunk is in `have` only if its bytes were handed to the kernel and then its journal entry was; and no two threads
-//! write the same chunk (it is claimed first), so what was hashed is what is on disk.
+//! write the same chunk (it is claimed first), so what was hashed is what is on disk, unless another program writes there too, which
+//! [`crate::only_writer`] notices.
 
 use std::ops::Range;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{
-    FallocateFlags, FileType, OFlags, SeekFrom, Stat, fallocate, fstat, fstatfs, fsync, seek,
+    Advice, FallocateFlags, FileType, OFlags, SeekFrom, Stat, fadvise, fallocate, fdatasync, fstat,
+    fstatfs, fsync, seek,
 };
 use rustix::io::Errno;
 
 use crate::beneath::open_child;
-use crate::commit::{CommitOptions, Committed, HiddenFile, commit, is_at, remove_hidden};
+use crate::commit::{
+    CommitOptions, Committed, HiddenFile, OnConflict, commit, is_at, remove_hidden,
+};
 use crate::entry::{Entry, Mtime};
 use crate::error::{Context, Error, Result};
 use crate::hash::{
@@ -27,6 +31,7 @@ use crate::hash::{
 use crate::hidden_names::HiddenNames;
 use crate::interval_set::IntervalSet;
 use crate::journal::{Journal, JournalEntry};
+use crate::only_writer::OnlyWriter;
 use crate::path::{RelPath, shown};
 use crate::target_state::TargetState;
 use crate::write::{set_metadata, write_all_at, write_sparse_at};
@@ -41,6 +46,10 @@ const HOLE_STEP_CHUNKS: u64 = 256;
 /// Disk space asked for ahead of the chunks: seldom enough to cost nothing, little enough to be had at once, and what a
 /// killed process may leave unused.
 const RESERVE_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Bytes after which a part wants its content written back: few enough that the end has little left to do, enough that the
+/// journal commit of each time costs nothing beside them.
+const WRITE_BACK_BYTES: u64 = 32 * 1024 * 1024;
 
 /// `EXT4_SUPER_MAGIC` of `statfs(2)`, also of ext2 and ext3.
 const EXT4: u64 = 0xEF53;
@@ -63,6 +72,8 @@ pub struct PartFile {
     pub(crate) fd: OwnedFd,
     /// End of the part of the file that has its disk space.
     reserved: AtomicU64,
+    /// Bytes written since the last [`Self::write_back`] was due.
+    unwritten: AtomicU64,
     pub(crate) state: Mutex<State>,
 }
 
@@ -77,8 +88,11 @@ pub(crate) struct State {
     pub(crate) unhashed_holes: IntervalSet,
     /// `None` once the file is finished or discarded.
     pub(crate) journal: Option<Journal>,
-    /// The journal is of an earlier boot (or part file): nothing in it counts until [`PartFile::recheck`].
-    pub(crate) unproven: bool,
+    /// The proven root.
+    sealed: Option<Root>,
+    /// Chunks that the journal names, and of which nothing counts until [`PartFile::recheck`].
+    pub(crate) unproven: IntervalSet,
+    pub(crate) writer: OnlyWriter,
 }
 
 impl PartFile {
@@ -98,7 +112,9 @@ impl PartFile {
             root: RootBuilder::new(),
             unhashed_holes: IntervalSet::new(),
             journal: Some(journal),
-            unproven: false,
+            sealed: None,
+            unproven: IntervalSet::new(),
+            writer: OnlyWriter::of(fd.as_fd()),
         };
         // Elsewhere it was not measured, or costs more than it saves.
         let gains = !sparse && fstatfs(&fd).is_ok_and(|stat| stat.f_type as u64 == EXT4);
@@ -114,6 +130,7 @@ impl PartFile {
             names,
             fd,
             reserved,
+            unwritten: AtomicU64::new(0),
             state: Mutex::new(state),
         }
     }
@@ -133,10 +150,16 @@ impl PartFile {
         self.lock().have.clone()
     }
 
-    /// True if the machine was restarted since chunks were written (or the part was copied here), so that
+    /// True if an earlier process has left chunks, or somebody may have written to the part since this one did, so that
     /// [`Self::recheck`] has to read them before they count. Without it they are received again.
     pub fn needs_recheck(&self) -> bool {
-        self.lock().unproven
+        !self.lock().unproven.is_empty()
+    }
+
+    /// The chunks that count or may count after [`Self::recheck`].
+    pub fn may_have(&self) -> IntervalSet {
+        let state = self.lock();
+        if state.unproven.is_empty() { state.have.clone() } else { state.unproven.clone() }
     }
 
     /// Writes chunk `index`: the `pieces` one after the other. The caller has verified that `cv` is their hash
@@ -161,6 +184,7 @@ impl PartFile {
         written.context(self.path.as_bytes(), "write it")?;
         claim.record(&JournalEntry::Chunk { index, cv })?;
         self.lock().root.set(index, cv);
+        self.unwritten.fetch_add(len as u64, Relaxed);
         Ok(())
     }
 
@@ -174,6 +198,7 @@ impl PartFile {
         if !is_due || bytes.is_empty() || bytes.len() != chunk_len(self.size, index) {
             return Err(self.misuse("it has no such chunk to begin"));
         }
+        let Some(_claim) = self.claim(index..index + 1)? else { return Ok(()) };
         let offset = index * CHUNK_BYTES as u64;
         self.reserve(offset..offset + bytes.len() as u64);
         write_all_at(self.fd.as_fd(), &[bytes], offset).context(self.path.as_bytes(), "write it")
@@ -237,6 +262,17 @@ impl PartFile {
     /// Gives the complete file its mode, time and name, if `root` is its hash. Otherwise [`Error::Mismatch`], and nothing of
     /// it is kept. On any other error it stays as it is, to be finished later.
     pub fn finish(&self, root: &Root, commit_options: CommitOptions) -> Result<Committed> {
+        self.seal(root)?;
+        if commit_options.sync {
+            fsync(&self.fd).context(self.path.as_bytes(), "write it through to the disk")?;
+        }
+        self.name(commit_options.on_conflict)
+    }
+
+    /// The first half of [`Self::finish`]: proves the root and sets mode and time. Nothing is written to it any more. If somebody
+    /// else has written to it, all of it is read again: [`Error::Changed`] if it is not what was verified, and it stays to be
+    /// rechecked.
+    pub fn seal(&self, root: &Root) -> Result<()> {
         let mut state = self.lock();
         if state.journal.is_none() || !state.writing.is_empty() {
             return Err(self.misuse("it is finished already, or still being written"));
@@ -252,21 +288,68 @@ impl PartFile {
             self.remove(&mut state)?;
             return Err(Error::Mismatch { path: shown(self.path.as_bytes()) });
         }
-        self.target.add_metadata_errors(set_metadata(self.fd.as_fd(), self.mode, self.mtime));
-        if commit_options.sync {
-            fsync(&self.fd).context(self.path.as_bytes(), "write it through to the disk")?;
+        let fd = self.fd.as_fd();
+        if !state.writer.is_alone(fd) {
+            let now = OnlyWriter::of(fd);
+            if !crate::compare::has_root_open(fd, self.size, root) || !now.is_alone(fd) {
+                return Err(Error::Changed { path: shown(self.path.as_bytes()) });
+            }
         }
-        let same = |dir: std::os::fd::BorrowedFd<'_>, name: &[u8]| {
-            crate::compare::has_root(dir, name, self.size, root)
+        self.target.add_metadata_errors(set_metadata(fd, self.mode, self.mtime));
+        state.writer = OnlyWriter::of(fd);
+        state.sealed = Some(*root);
+        Ok(())
+    }
+
+    /// The second half: gives the sealed file its name. [`Error::Changed`] if somebody has written to it since.
+    pub fn name(&self, on_conflict: OnConflict) -> Result<Committed> {
+        let mut state = self.lock();
+        let Some(root) = state.sealed.filter(|_| state.journal.is_some()) else {
+            return Err(self.misuse("it is not complete, or finished already"));
+        };
+        if !state.writer.is_alone(self.fd.as_fd()) {
+            return Err(Error::Changed { path: shown(self.path.as_bytes()) });
+        }
+        let same = |dir: BorrowedFd<'_>, name: &[u8]| {
+            crate::compare::has_root(dir, name, self.size, &root)
         };
         let part = HiddenFile { fd: &self.fd, name: &self.names.part, same };
-        let committed = commit(&part, self.parent.as_fd(), &self.path, commit_options.on_conflict)?;
+        let committed = commit(&part, self.parent.as_fd(), &self.path, on_conflict)?;
+        self.target.stable.note_parent(&self.path);
         if committed.outcome.is_new() {
             self.retire(&mut state);
         } else {
             self.remove(&mut state)?;
         }
         Ok(committed)
+    }
+
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    /// True once for every [`WRITE_BACK_BYTES`] that were written: then [`Self::write_back`] is due, on another thread.
+    pub fn is_write_back_due(&self) -> bool {
+        let unwritten = self.unwritten.load(Relaxed);
+        unwritten >= WRITE_BACK_BYTES
+            && self.unwritten.compare_exchange(unwritten, 0, Relaxed, Relaxed).is_ok()
+    }
+
+    /// Writes what was written so far through to the disk, while more is being written. What the disk did not take is told
+    /// here and not again.
+    pub fn write_back(&self) -> Result<()> {
+        match fdatasync(&self.fd) {
+            // Where syncing is refused, the end says so.
+            Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+            done => done.context(self.path.as_bytes(), "write it through to the disk"),
+        }
+    }
+
+    /// Forgets what memory holds of its content. After a failed write-back memory says what the disk does not have; the next
+    /// recheck then reads the disk.
+    pub fn distrust_cache(&self) {
+        // Only a hint; what stays in memory is what is checked.
+        let _ = fadvise(&self.fd, 0, None, Advice::DontNeed);
     }
 
     /// Removes it and what is known about it.
@@ -300,6 +383,9 @@ impl PartFile {
         }
         if state.have.range_count() >= RANGES_MAX {
             return Err(self.misuse("its chunks come in too many pieces"));
+        }
+        if state.writing.is_empty() {
+            state.writer.before_write(self.fd.as_fd());
         }
         state.writing.push(range.clone());
         Ok(Some(Claim { part: self, range }))
@@ -371,9 +457,11 @@ impl PartFile {
 impl Drop for PartFile {
     fn drop(&mut self) {
         let mut state = self.lock();
-        if state.have.is_empty() && !state.unproven {
+        if state.have.is_empty() && state.unproven.is_empty() {
             // What cannot be removed is found and removed by the next receiver of this name.
             let _ = self.remove(&mut state);
+        } else if state.journal.is_some() && state.unproven.is_empty() {
+            state.writer.remember(self.fd.as_fd());
         }
     }
 }
@@ -400,6 +488,9 @@ impl Drop for Claim<'_> {
         let mut state = self.part.lock();
         if let Some(at) = state.writing.iter().position(|range| *range == self.range) {
             state.writing.swap_remove(at);
+        }
+        if state.writing.is_empty() {
+            state.writer.after_write(self.part.fd.as_fd());
         }
     }
 }

@@ -1,7 +1,7 @@
-//! After a restart of the machine: what of a part file really reached the disk?
+//! What of a part file that was left behind is still what its journal says?
 //!
-//! The journal and the part may have been written back in any order before the crash, so every recorded chunk is read and
-//! hashed again. What is true goes into a second journal, which replaces the first when it is complete; until then the first
+//! Before a crash of the machine journal and part may have been written back in any order, and between two runs anybody may have
+//! written to the part, so every recorded chunk is read and hashed again. What is true goes into a second journal, which replaces the first when it is complete; until then the first
 //! one stands, and a kill costs nothing but the reading.
 
 use std::ops::Range;
@@ -17,17 +17,22 @@ use crate::hash::{
 };
 use crate::interval_set::IntervalSet;
 use crate::journal::{Header, Journal, JournalEntry, boot_id};
+use crate::only_writer::OnlyWriter;
 use crate::part_file::{PartFile, file_id};
 use crate::path::shown;
 use crate::small_file::create_hidden;
 
 impl PartFile {
-    /// Reads the chunks that were recorded before the machine was restarted, and counts those that still have their hash.
+    /// Reads the chunks that were recorded by an earlier process, and counts those that still have their hash.
     /// `progress` is told how many were read; if it returns false, nothing counts and it can be done again. Does nothing
     /// unless [`Self::needs_recheck`]. Takes the time of reading and hashing what is there.
     pub fn recheck(&mut self, progress: impl FnMut(u64) -> bool) -> Result<()> {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let Some(mut old) = state.journal.take_if(|_| state.unproven) else { return Ok(()) };
+        let Some(mut old) = state.journal.take_if(|_| !state.unproven.is_empty()) else {
+            return Ok(());
+        };
+        // A change during the reading is one, too.
+        let writer = OnlyWriter::of(self.fd.as_fd());
         let proven = prove(self, &mut old, progress);
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         state.journal = Some(old);
@@ -36,7 +41,8 @@ impl PartFile {
             state.have = proven.have;
             state.root = proven.root;
             state.unhashed_holes = IntervalSet::new();
-            state.unproven = false;
+            state.unproven = IntervalSet::new();
+            state.writer = writer;
         }
         Ok(())
     }
@@ -254,7 +260,7 @@ mod tests {
         .unwrap();
         assert_eq!((read, part.needs_recheck()), (6, false));
         assert_eq!(ranges(&part), [0..1, 3..4, 5..7, 8..9]);
-        // The next process of this boot takes that on trust.
+        // As long as nobody writes to it, this process takes that on trust.
         put(&part, &bytes, 1);
         drop(part);
         let target = TargetDir::open(dir.path()).unwrap();

@@ -16,6 +16,7 @@ use crate::entry::Entry;
 use crate::error::{Context, Error, Result};
 use crate::hidden_names::HiddenNames;
 use crate::journal::{Header, Journal, JournalEntry, boot_id};
+use crate::only_writer::is_as_we_left_it;
 use crate::part_file::{PartFile, file_id, is_own, is_private, open_part};
 use crate::path::{RelPath, shown};
 use crate::small_file::create_hidden;
@@ -258,29 +259,29 @@ fn continued(
     journal: Journal,
 ) -> Result<PartFile> {
     let id = file_id(&part).context(entry.path.as_bytes(), "look at its part")?;
-    let is_current = journal.header().is_current(id);
+    let is_proven = journal.header().is_current(id) && is_as_we_left_it(part.as_fd());
     let file = PartFile::over(target, entry, parent, names, part, journal);
     let mut state = file.lock();
     let state_ref = &mut *state;
     let journal = state_ref.journal.as_mut().expect("it was just put there");
     let (have, root) = (&mut state_ref.have, &mut state_ref.root);
-    let (holes, mut any) = (&mut state_ref.unhashed_holes, false);
+    let (holes, unproven) = (&mut state_ref.unhashed_holes, &mut state_ref.unproven);
     let replayed = journal.replay(|record| {
-        any = true;
-        match record {
-            _ if !is_current => {}
-            JournalEntry::Chunk { index, cv } => {
-                have.insert(index..index + 1);
-                root.set(index, cv);
-            }
-            JournalEntry::Hole { first, count } => {
-                have.insert(first..first + count);
-                holes.insert(first..first + count);
-            }
+        let (chunks, cv) = match record {
+            JournalEntry::Chunk { index, cv } => (index..index + 1, Some(cv)),
+            JournalEntry::Hole { first, count } => (first..first + count, None),
+        };
+        if !is_proven {
+            unproven.insert(chunks);
+            return true;
         }
+        match cv {
+            Some(cv) => root.set(chunks.start, cv),
+            None => holes.insert(chunks.clone()),
+        }
+        have.insert(chunks);
         true
     });
-    state_ref.unproven = any && !is_current;
     drop(state);
     replayed.context(entry.path.as_bytes(), "read its journal")?;
     Ok(file)

@@ -8,18 +8,19 @@
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, fdatasync, fstat, linkat, openat, statat, unlinkat};
+use std::sync::Arc;
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, fstat, fsync, linkat, openat, statat, unlinkat};
 use rustix::io::Errno;
 
 use crate::commit::{
-    CommitOptions, Committed, HiddenFile, Nameable, clear_stale, commit, lock_file,
-    replace_via_hidden,
+    Committed, HiddenFile, Nameable, OnConflict, clear_stale, commit, lock_file, replace_via_hidden,
 };
 use crate::compare::has_content;
 use crate::entry::Entry;
 use crate::error::{Context, Error, Result};
 use crate::hidden_names::replacement_name;
-use crate::path::shown;
+use crate::path::{RelPath, shown};
 use crate::write::{MetadataErrors, PERMISSION_BITS, set_metadata, write_all_at};
 
 /// How a file without a name gets one here; found out by trying.
@@ -56,63 +57,153 @@ impl Linking {
     }
 }
 
-/// A file without a name.
-struct Nameless<'a> {
+/// A complete file that no name shows yet. Dropped so, nothing of it stays.
+#[derive(Debug)]
+pub(crate) struct UnnamedFile {
+    path: RelPath,
     fd: OwnedFd,
+    /// Where it stands under a hidden name; `None` if it has none at all.
+    hidden: Option<Hidden>,
+}
+
+#[derive(Debug)]
+struct Hidden {
+    dir: Arc<OwnedFd>,
+    name: Vec<u8>,
+}
+
+/// A file without a name, about to get one.
+struct Nameless<'a> {
+    fd: &'a OwnedFd,
     linking: &'a Linking,
-    pieces: &'a [&'a [u8]],
 }
 
 impl Nameable for Nameless<'_> {
     fn take(&self, dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<()> {
-        self.linking.link(&self.fd, dir, name)
+        self.linking.link(self.fd, dir, name)
     }
 
     fn replace(&self, dir: BorrowedFd<'_>, name: &[u8]) -> rustix::io::Result<()> {
         lock_file(self.fd.as_fd())?;
-        replace_via_hidden(dir, name, |hidden| self.linking.link(&self.fd, dir, hidden))
+        replace_via_hidden(dir, name, |hidden| self.linking.link(self.fd, dir, hidden))
     }
 
     fn is_same(&self, dir: BorrowedFd<'_>, name: &[u8]) -> bool {
-        has_content(dir, name, self.pieces)
+        has_content(dir, name, self.fd.as_fd())
     }
 }
 
-/// Makes the file `entry` with the content `pieces` in its parent `dir`.
-pub(crate) fn write_small(
-    linking: &Linking,
-    dir: BorrowedFd<'_>,
-    entry: &Entry,
-    pieces: &[&[u8]],
-    commit_options: CommitOptions,
-    metadata_errors: &mut MetadataErrors,
-) -> Result<Committed> {
-    let path = &entry.path;
-    let len: usize = pieces.iter().map(|piece| piece.len()).sum();
-    if len as u64 != entry.size() {
-        return Err(Error::Mismatch { path: shown(path.as_bytes()) });
-    }
-    if linking.0.load(Relaxed) != BY_RENAME {
-        let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
-        match openat(dir, c".", flags, creation_mode(entry.mode)) {
-            Ok(fd) => {
-                fill(&fd, entry, pieces, commit_options, metadata_errors)?;
-                let nameless = Nameless { fd, linking, pieces };
-                match commit(&nameless, dir, path, commit_options.on_conflict) {
-                    Err(Error::Io { source, .. }) if cannot_link(&source) => {}
-                    done => return done,
-                }
-            }
-            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOSYS) => {}
-            // What ext4 says of a directory that was removed.
-            Err(Errno::PERM) if fstat(dir).is_ok_and(|stat| stat.st_nlink == 0) => {
-                return Err(Error::os(path.as_bytes(), "create it", Errno::NOENT));
-            }
-            Err(errno) => return Err(Error::os(path.as_bytes(), "create it", errno)),
+impl UnnamedFile {
+    /// Writes `pieces` as the content of `entry`, whose parent is `dir`.
+    pub(crate) fn write(
+        linking: &Linking,
+        dir: &Arc<OwnedFd>,
+        entry: &Entry,
+        pieces: &[&[u8]],
+        metadata_errors: &mut MetadataErrors,
+    ) -> Result<Self> {
+        let path = &entry.path;
+        let len: usize = pieces.iter().map(|piece| piece.len()).sum();
+        if len as u64 != entry.size() {
+            return Err(Error::Mismatch { path: shown(path.as_bytes()) });
         }
-        linking.0.store(BY_RENAME, Relaxed);
+        if linking.0.load(Relaxed) != BY_RENAME {
+            let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+            match openat(dir, c".", flags, creation_mode(entry.mode)) {
+                Ok(fd) => {
+                    fill(&fd, entry, pieces, metadata_errors)?;
+                    return Ok(Self { path: path.clone(), fd, hidden: None });
+                }
+                Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOSYS) => {}
+                // What ext4 says of a directory that was removed.
+                Err(Errno::PERM) if fstat(dir).is_ok_and(|stat| stat.st_nlink == 0) => {
+                    return Err(Error::os(path.as_bytes(), "create it", Errno::NOENT));
+                }
+                Err(errno) => return Err(Error::os(path.as_bytes(), "create it", errno)),
+            }
+            linking.0.store(BY_RENAME, Relaxed);
+        }
+        let unnamed = Self::hide(dir, path, creation_mode(entry.mode))?;
+        fill(&unnamed.fd, entry, pieces, metadata_errors)?;
+        Ok(unnamed)
     }
-    write_hidden(dir, entry, pieces, commit_options, metadata_errors)
+
+    /// An empty file under a hidden name. What a kill leaves of it is cleared by the next attempt.
+    fn hide(dir: &Arc<OwnedFd>, path: &RelPath, mode: Mode) -> Result<Self> {
+        let name = replacement_name(path.file_name());
+        let fd = create_hidden(dir.as_fd(), &name, mode).map_err(|errno| match errno {
+            Errno::BUSY => Error::InUse { path: shown(path.as_bytes()) },
+            errno => Error::os(path.as_bytes(), "create it", errno),
+        })?;
+        Ok(Self { path: path.clone(), fd, hidden: Some(Hidden { dir: Arc::clone(dir), name }) })
+    }
+
+    pub(crate) fn path(&self) -> &RelPath {
+        &self.path
+    }
+
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    /// Gives it its name in `dir`, the parent as it is now.
+    pub(crate) fn name(
+        &mut self,
+        linking: &Linking,
+        dir: &Arc<OwnedFd>,
+        on_conflict: OnConflict,
+    ) -> Result<Committed> {
+        if self.hidden.is_none() {
+            let nameless = Nameless { fd: &self.fd, linking };
+            match commit(&nameless, dir.as_fd(), &self.path, on_conflict) {
+                Err(Error::Io { source, .. }) if cannot_link(&source) => {}
+                done => return done,
+            }
+            linking.0.store(BY_RENAME, Relaxed);
+            self.copy_to_hidden(dir)?;
+        }
+        let hidden = self.hidden.as_ref().expect("it has a hidden name by now");
+        let own = self.fd.as_fd();
+        let same = |dir: BorrowedFd<'_>, name: &[u8]| has_content(dir, name, own);
+        let file = HiddenFile { fd: &self.fd, name: &hidden.name, same };
+        let committed = commit(&file, hidden.dir.as_fd(), &self.path, on_conflict)?;
+        if committed.outcome.is_new() {
+            self.hidden = None;
+        }
+        Ok(committed)
+    }
+
+    /// For a system that makes files without a name and then cannot give them one.
+    fn copy_to_hidden(&mut self, dir: &Arc<OwnedFd>) -> Result<()> {
+        let path = self.path.as_bytes();
+        let stat = fstat(&self.fd).context(path, "look at it")?;
+        let mut content = vec![0; stat.st_size as usize];
+        let mut done = 0;
+        while done < content.len() {
+            match rustix::io::pread(&self.fd, &mut content[done..], done as u64) {
+                Ok(0) => return Err(Error::Changed { path: shown(path) }),
+                Ok(read) => done += read,
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(Error::os(path, "read it", errno)),
+            }
+        }
+        let copy = Self::hide(dir, &self.path, Mode::from_raw_mode(stat.st_mode & 0o777))?;
+        write_all_at(copy.fd(), &[&content], 0).context(path, "write it")?;
+        // It can be told apart from the first one only by its age.
+        let _ = set_metadata(copy.fd(), stat.st_mode & 0o777, crate::beneath::mtime_of(&stat));
+        fsync(&copy.fd).context(path, "write it through to the disk")?;
+        *self = copy;
+        Ok(())
+    }
+}
+
+impl Drop for UnnamedFile {
+    fn drop(&mut self) {
+        if let Some(hidden) = &self.hidden {
+            // What cannot be removed now is removed next time.
+            let _ = unlinkat(&hidden.dir, &hidden.name, AtFlags::empty());
+        }
+    }
 }
 
 fn cannot_link(error: &std::io::Error) -> bool {
@@ -129,43 +220,11 @@ fn fill(
     fd: &OwnedFd,
     entry: &Entry,
     pieces: &[&[u8]],
-    commit_options: CommitOptions,
     metadata_errors: &mut MetadataErrors,
 ) -> Result<()> {
-    let path = entry.path.as_bytes();
-    write_all_at(fd.as_fd(), pieces, 0).context(path, "write it")?;
+    write_all_at(fd.as_fd(), pieces, 0).context(entry.path.as_bytes(), "write it")?;
     *metadata_errors += set_metadata(fd.as_fd(), entry.mode, entry.mtime);
-    if commit_options.sync {
-        fdatasync(fd).context(path, "write it through to the disk")?;
-    }
     Ok(())
-}
-
-/// The same with a hidden name instead of none. What a kill leaves behind is cleared by the next attempt.
-fn write_hidden(
-    dir: BorrowedFd<'_>,
-    entry: &Entry,
-    pieces: &[&[u8]],
-    commit_options: CommitOptions,
-    metadata_errors: &mut MetadataErrors,
-) -> Result<Committed> {
-    let path = &entry.path;
-    let hidden = replacement_name(path.file_name());
-    let fd = create_hidden(dir, &hidden, creation_mode(entry.mode));
-    let fd = fd.map_err(|errno| match errno {
-        Errno::BUSY => Error::InUse { path: shown(path.as_bytes()) },
-        errno => Error::os(path.as_bytes(), "create it", errno),
-    })?;
-    let same = |dir: BorrowedFd<'_>, name: &[u8]| has_content(dir, name, pieces);
-    let committed = fill(&fd, entry, pieces, commit_options, metadata_errors).and_then(|()| {
-        commit(&HiddenFile { fd: &fd, name: &hidden, same }, dir, path, commit_options.on_conflict)
-    });
-    let has_name = matches!(&committed, Ok(committed) if committed.outcome.is_new());
-    if !has_name {
-        // The outcome is the thing to tell; what cannot be removed now is removed next time.
-        let _ = unlinkat(dir, &hidden, AtFlags::empty());
-    }
-    committed
 }
 
 /// Creates and locks a hidden file that no living process has.
@@ -214,22 +273,13 @@ mod tests {
         on_conflict: OnConflict,
     ) -> Committed {
         let linking = Linking(AtomicU8::new(way));
-        let dir = fs::File::open(dir).unwrap();
-        let (commit_options, entry) =
-            (CommitOptions { on_conflict, sync: false }, entry(name, content.len()));
-        let mut metadata_errors = MetadataErrors::default();
+        let dir = Arc::new(fs::File::open(dir).unwrap().into());
+        let (entry, mut metadata_errors) = (entry(name, content.len()), MetadataErrors::default());
         // In two pieces, as content comes from a stream.
         let pieces = content.split_at(content.len() / 2);
         let pieces = [pieces.0, pieces.1];
-        let committed = write_small(
-            &linking,
-            dir.as_fd(),
-            &entry,
-            &pieces,
-            commit_options,
-            &mut metadata_errors,
-        )
-        .unwrap();
+        let written = UnnamedFile::write(&linking, &dir, &entry, &pieces, &mut metadata_errors);
+        let committed = written.unwrap().name(&linking, &dir, on_conflict).unwrap();
         assert_eq!(metadata_errors, MetadataErrors::default());
         committed
     }
@@ -307,16 +357,9 @@ mod tests {
         let handle = fs::File::open(dir.path()).unwrap();
         let theirs = create_hidden(handle.as_fd(), b".x.wraith-new", Mode::RUSR).unwrap();
         let linking = Linking(AtomicU8::new(BY_RENAME));
-        let (commit_options, mut metadata_errors) =
-            (CommitOptions::default(), MetadataErrors::default());
-        let result = write_small(
-            &linking,
-            handle.as_fd(),
-            &entry("x", 1),
-            &[b"x"],
-            commit_options,
-            &mut metadata_errors,
-        );
+        let (handle, mut metadata_errors) = (Arc::new(handle.into()), MetadataErrors::default());
+        let result =
+            UnnamedFile::write(&linking, &handle, &entry("x", 1), &[b"x"], &mut metadata_errors);
         assert!(matches!(result, Err(Error::InUse { .. })), "{result:?}");
         assert!(crate::commit::is_at(theirs.as_fd(), handle.as_fd(), b".x.wraith-new"));
     }

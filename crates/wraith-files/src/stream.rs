@@ -3,10 +3,11 @@
 //! Without a length there is no journal, so nothing of it outlives the process: dropped unfinished, it is removed; what a
 //! kill leaves behind is cleared by the next file of that name.
 
+use std::num::NonZeroU64;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, Mode, fdatasync, unlinkat};
+use rustix::fs::{Advice, AtFlags, Mode, fadvise, unlinkat};
 use rustix::io::Errno;
 
 use crate::commit::{CommitOptions, Committed, HiddenFile, commit};
@@ -21,6 +22,9 @@ use crate::write::write_all_at;
 /// Mode of a file whose sender has none to say. The umask applies.
 const MODE: Mode = Mode::from_raw_mode(0o666);
 
+/// Bytes after which their write-back begins, so that the end has little left to do.
+const WRITE_BACK_BYTES: u64 = 8 * 1024 * 1024;
+
 /// See the module.
 #[derive(Debug)]
 pub struct StreamFile {
@@ -30,6 +34,8 @@ pub struct StreamFile {
     path: RelPath,
     hidden: Vec<u8>,
     written: u64,
+    /// Bytes whose write-back was begun.
+    begun: u64,
     has_name: bool,
 }
 
@@ -43,7 +49,7 @@ impl TargetDir {
             errno => Error::os(path.as_bytes(), "create it", errno),
         })?;
         let (target, path) = (self.clone(), path.clone());
-        Ok(StreamFile { target, dir, fd, path, hidden, written: 0, has_name: false })
+        Ok(StreamFile { target, dir, fd, path, hidden, written: 0, begun: 0, has_name: false })
     }
 }
 
@@ -53,13 +59,25 @@ impl StreamFile {
         let written = write_all_at(self.fd.as_fd(), &[bytes], self.written);
         written.context(self.path.as_bytes(), "write it")?;
         self.written += bytes.len() as u64;
+        if self.written - self.begun >= WRITE_BACK_BYTES {
+            // Linux begins to write back what it is told not to keep. A hint, so its error says nothing: the sync at the end
+            // tells of content that was lost.
+            let len = NonZeroU64::new(self.written - self.begun);
+            let _ = fadvise(&self.fd, self.begun, len, Advice::DontNeed);
+            self.begun = self.written;
+        }
         Ok(())
+    }
+
+    /// Where it is made.
+    pub fn target(&self) -> &TargetDir {
+        &self.target
     }
 
     /// Gives it its name. `root` is the BLAKE3 of what was written.
     pub fn finish(mut self, root: &Root, commit_options: CommitOptions) -> Result<Committed> {
         if commit_options.sync {
-            fdatasync(&self.fd).context(self.path.as_bytes(), "write it through to the disk")?;
+            self.target.sync_file(self.fd.as_fd(), &self.path)?;
         }
         // Only the name itself is compared; what has a number is another file.
         let same = |_: std::os::fd::BorrowedFd<'_>, name: &[u8]| {
@@ -72,6 +90,7 @@ impl StreamFile {
         let file = HiddenFile { fd: &self.fd, name: &self.hidden, same };
         let committed = commit(&file, self.dir.as_fd(), &self.path, commit_options.on_conflict)?;
         self.has_name = committed.outcome.is_new();
+        self.target.note_parent(&self.path);
         Ok(committed)
     }
 }

@@ -5,13 +5,13 @@
 //! directories by links meanwhile.
 
 use std::fs::File;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use rustix::fs::{
     AtFlags, FileType, Mode, OFlags, fchmod, fstat, fstatvfs, mkdirat, open, openat, readlinkat,
-    stat, statat, syncfs, unlinkat, utimensat,
+    stat, statat, unlinkat, utimensat,
 };
 use rustix::io::Errno;
 
@@ -25,9 +25,11 @@ use crate::journal_pool::JournalPool;
 use crate::part_file::PartFile;
 use crate::path::{RelPath, shown};
 use crate::resume;
-use crate::small_file::{self, Linking};
+use crate::small_file::{Linking, UnnamedFile};
 use crate::source::{SourceFile, Stamp};
+use crate::stable_storage::StableStorage;
 use crate::target_state::{TargetState, lock};
+use crate::unnamed::Unnamed;
 use crate::write::{MetadataErrors, PERMISSION_BITS, permissions, set_metadata, timestamps};
 
 /// A directory files are received into. Cloning is cheap; any number of threads may use it at once.
@@ -66,8 +68,10 @@ impl TargetDir {
         let root = root.context(shown_dir, "open the target folder")?;
         let handle = rustix::fs::openat(&root, c".", DIR_HANDLE | OFlags::CLOEXEC, Mode::empty());
         let handle = handle.context(shown_dir, "open the target folder")?;
+        let stable = StableStorage::of(&root);
         Ok(Self(Arc::new(TargetState {
             root,
+            stable,
             dirs: Dirs::new(Beneath::new(handle)),
             linking: Linking::default(),
             made: Mutex::default(),
@@ -80,11 +84,6 @@ impl TargetDir {
     pub fn free_bytes(&self) -> Result<u64> {
         let stat = fstatvfs(&self.0.root).context(b".", "ask for free space")?;
         Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
-    }
-
-    /// Writes everything on the file system of the target through to the disk.
-    pub fn sync_all(&self) -> Result<()> {
-        syncfs(&self.0.root).context(b".", "write everything through to the disk")
     }
 
     /// Metadata that could not be set so far.
@@ -169,6 +168,7 @@ impl TargetDir {
                 Err(errno) => Err(Error::os(path.as_bytes(), "create it", errno)),
             }
         })?;
+        self.0.stable.note(path.as_bytes());
         let parent = self.parent(path)?;
         let opened =
             open_child(parent.as_fd(), path.file_name(), OFlags::RDONLY | OFlags::DIRECTORY);
@@ -234,6 +234,7 @@ impl TargetDir {
         };
         self.in_parent(path, "create the link", |parent| {
             let committed = commit(&NewLink { target }, parent.as_fd(), path, on_conflict)?;
+            self.0.stable.note_parent(path);
             if committed.outcome.is_new() {
                 let (name, times) = (committed.path.file_name(), timestamps(entry.mtime));
                 let set = utimensat(parent, name, &times, AtFlags::SYMLINK_NOFOLLOW);
@@ -254,21 +255,64 @@ impl TargetDir {
         pieces: &[&[u8]],
         commit_options: CommitOptions,
     ) -> Result<Committed> {
+        let mut unnamed = self.write_unnamed(entry, pieces)?;
+        if commit_options.sync {
+            self.sync_contents([&unnamed])?;
+        }
+        unnamed.name(self, commit_options.on_conflict)
+    }
+
+    /// The first half of [`Self::write_small`]: the complete file, which no name shows before [`Unnamed::name`].
+    pub fn write_unnamed(&self, entry: &Entry, pieces: &[&[u8]]) -> Result<Unnamed> {
         self.in_parent(&entry.path, "create it", |parent| {
             let mut metadata_errors = MetadataErrors::default();
             let linking = &self.0.linking;
-            let dir = parent.as_fd();
-            let committed = small_file::write_small(
-                linking,
-                dir,
-                entry,
-                pieces,
-                commit_options,
-                &mut metadata_errors,
-            );
+            let written = UnnamedFile::write(linking, parent, entry, pieces, &mut metadata_errors);
             self.add_metadata_errors(metadata_errors);
-            committed
+            written.map(Unnamed::small)
         })
+    }
+
+    pub(crate) fn name_small(
+        &self,
+        file: &mut UnnamedFile,
+        on_conflict: OnConflict,
+    ) -> Result<Committed> {
+        let path = file.path().clone();
+        let committed = self.in_parent(&path, "create it", |parent| {
+            file.name(&self.0.linking, parent, on_conflict)
+        })?;
+        self.0.stable.note_parent(&path);
+        Ok(committed)
+    }
+
+    /// Writes the contents of these files through to the disk, with their metadata. What the disk did not take is an error
+    /// of [`Error::Io`] or [`Error::DiskFull`], and none of them may get its name then.
+    pub fn sync_contents<'f>(
+        &self,
+        files: impl IntoIterator<Item = &'f Unnamed, IntoIter: ExactSizeIterator>,
+    ) -> Result<()> {
+        self.0.stable.sync_contents(&self.0.root, files.into_iter())
+    }
+
+    /// What is at `path` counts as received, although it was there: [`Self::sync`] covers it.
+    pub fn keep_existing(&self, path: &RelPath) {
+        self.0.stable.note(path.as_bytes());
+    }
+
+    pub(crate) fn sync_file(&self, fd: BorrowedFd<'_>, path: &RelPath) -> Result<()> {
+        self.0.stable.sync_one(fd, path.as_bytes())
+    }
+
+    pub(crate) fn note_parent(&self, path: &RelPath) {
+        self.0.stable.note_parent(path);
+    }
+
+    /// Writes the names and the metadata of everything received through to the disk; the contents were before they got them
+    /// ([`Self::sync_contents`]). Call it after [`Self::finish_dirs`]. False if this file system cannot: it has no disk, or
+    /// refuses.
+    pub fn sync(&self) -> Result<bool> {
+        self.0.stable.sync(&self.0.root, self.0.dirs.beneath())
     }
 
     /// Continues the file `entry` where an earlier process stopped, if it left something of this size and time under this
@@ -292,11 +336,11 @@ impl TargetDir {
     }
 
     /// Calls `act` with the parent of `path`. If the parent turns out to have been removed, makes it again, once.
-    fn in_parent<T>(
+    pub(crate) fn in_parent<T>(
         &self,
         path: &RelPath,
         operation: &'static str,
-        act: impl Fn(&Arc<OwnedFd>) -> Result<T>,
+        mut act: impl FnMut(&Arc<OwnedFd>) -> Result<T>,
     ) -> Result<T> {
         let parent_path = path.parent_bytes().unwrap_or_default();
         let get = || self.0.dirs.get_or_make(parent_path).context(path.as_bytes(), operation);

@@ -10,6 +10,7 @@ use crate::error::{Context, Result};
 use crate::journal_pool::JournalPool;
 use crate::path::RelPath;
 use crate::small_file::Linking;
+use crate::stable_storage::StableStorage;
 use crate::write::MetadataErrors;
 
 /// See the module.
@@ -17,6 +18,7 @@ use crate::write::MetadataErrors;
 pub(crate) struct TargetState {
     /// The root, open for reading, for calls that want that.
     pub(crate) root: OwnedFd,
+    pub(crate) stable: StableStorage,
     pub(crate) dirs: Dirs,
     pub(crate) linking: Linking,
     pub(crate) made: Mutex<CreatedDirs>,

@@ -53,7 +53,7 @@ pub use message::Offer;
 pub use parallel::{BindConnection, ParallelConnections};
 pub use progress::{ActiveFile, Progress};
 pub use rate::Rate;
-pub use receipt::{Forged, RECEIPT_BYTES, Receipt};
+pub use receipt::{Durability, Forged, RECEIPT_BYTES, Receipt};
 pub use receive::{
     Conflicts, Decide, Decision, Preview, PreviewOutcome, Previewed, Proposal, ReceiveOptions,
     ReceiveReport, StreamTarget, receive,

@@ -113,6 +113,9 @@ messages! {
     ParallelPorts(ParallelPorts) = 10,
 }
 
+/// [`Hello::features`]: receipts may say whether what they cover is on stable storage (SPEC §10.7).
+pub const FEATURE_DURABILITY: u64 = 2;
+
 /// [`Hello::features`]: files of which the receiver has an old copy are sent as what differs (SPEC §10.11).
 pub const FEATURE_DELTA: u64 = 1;
 
@@ -194,6 +197,9 @@ pub struct Offer {
     /// Files, folders and links of the tree that cannot be sent and are in none of these counts.
     #[n(9)]
     pub left_out: Option<u64>,
+    /// The sender does not wait until everything is on the receiver's stable storage.
+    #[n(10)]
+    pub no_sync: Option<bool>,
 }
 
 /// The receiver goes on.
@@ -351,6 +357,8 @@ pub struct ReceiptBody {
     pub unix_seconds: u64,
     #[cbor(n(8), with = "minicbor::bytes")]
     pub signature: [u8; 64],
+    #[n(9)]
+    pub durability: Option<u8>,
 }
 
 impl Message {
@@ -439,6 +447,7 @@ mod tests {
                     data_streams,
                     stream: None,
                     left_out: (left_out % 2 == 0).then_some(left_out),
+                    no_sync: (left_out % 3 == 0).then_some(true),
                 }
             });
         prop_oneof![

@@ -149,7 +149,8 @@ impl Progress {
         self.show_bytes_of(entry, n);
     }
 
-    fn show_bytes_of(&self, entry: u32, n: u64) {
+    /// Bytes of a large file that were looked at, and count elsewhere.
+    pub(crate) fn show_bytes_of(&self, entry: u32, n: u64) {
         let mut names = lock(&self.names);
         if let Some((_, file)) = names.active.iter_mut().find(|(active, _)| *active == entry) {
             file.bytes = file.bytes.saturating_add(n).min(file.size);

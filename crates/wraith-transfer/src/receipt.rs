@@ -8,11 +8,34 @@ use wraith_crypto::{NodeId, SecretIdentity};
 
 use crate::message::ReceiptBody;
 
-/// Bytes of a receipt as a byte string: the signed fields and the signature.
+/// Bytes of a receipt as a byte string: the signed fields and the signature. One more if it says how durable everything is.
 pub const RECEIPT_BYTES: usize = SIGNED_BYTES - CONTEXT.len() + 64;
 
 const CONTEXT: &[u8] = b"wraith/1 receipt";
 const SIGNED_BYTES: usize = CONTEXT.len() + 16 + 32 + 32 + 5 * 8;
+
+/// Whether what a receipt covers survives a power cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Durability {
+    /// Contents, names and metadata are on stable storage, as far as the receiver's system tells.
+    OnDisk = 1,
+    /// One of the two sides did not want to wait for it: the kernel writes it when it likes.
+    NotAwaited = 2,
+    /// What it went to cannot be synced: a pipe, a file system in memory, one that refuses.
+    CannotSync = 3,
+}
+
+impl Durability {
+    /// What `number` stands for. Numbers of later versions promise nothing.
+    fn from_number(number: u8) -> Self {
+        match number {
+            1 => Self::OnDisk,
+            2 => Self::NotAwaited,
+            _ => Self::CannotSync,
+        }
+    }
+}
 
 /// What the receiver has, signed by it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +57,8 @@ pub struct Receipt {
     pub bytes: u64,
     /// When, by the receiver's clock.
     pub unix_seconds: u64,
+    /// How durable all of it is, as a number ([`Self::durability`]); `None` from versions that do not say.
+    pub durability_number: Option<u8>,
     /// Ed25519 by the receiver's identity over "wraith/1 receipt" and the fields above.
     pub signature: [u8; 64],
 }
@@ -50,13 +75,18 @@ impl Receipt {
         self
     }
 
+    /// Whether everything it covers survives a power cut. `None`: the receiver's version does not say, and does not sync.
+    pub fn durability(&self) -> Option<Durability> {
+        self.durability_number.map(Durability::from_number)
+    }
+
     /// Checks the signature against the receiver's NodeId.
     pub fn verify(&self, receiver: &NodeId) -> Result<(), Forged> {
         receiver.verify(&self.signed_bytes(), &self.signature).map_err(|_| Forged)
     }
 
     fn signed_bytes(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(SIGNED_BYTES);
+        let mut out = Vec::with_capacity(SIGNED_BYTES + 1);
         out.extend_from_slice(CONTEXT);
         out.extend_from_slice(&self.transfer_id);
         out.extend_from_slice(&self.manifest);
@@ -64,10 +94,11 @@ impl Receipt {
         for n in [self.verified, self.kept, self.failed, self.bytes, self.unix_seconds] {
             out.extend_from_slice(&n.to_be_bytes());
         }
+        out.extend(self.durability_number);
         out
     }
 
-    /// The fields in their order, then the signature: [`RECEIPT_BYTES`] bytes.
+    /// The fields in their order, then the signature: [`RECEIPT_BYTES`] bytes, or one more.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = self.signed_bytes().split_off(CONTEXT.len());
         out.extend_from_slice(&self.signature);
@@ -77,7 +108,13 @@ impl Receipt {
     /// Reads [`Self::to_bytes`]. The signature is not checked. None if the length is another.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (head, rest) = bytes.split_first_chunk::<80>()?;
-        let (numbers, signature) = rest.split_at_checked(40)?;
+        let (numbers, rest) = rest.split_at_checked(40)?;
+        let (durability, signature) = rest.split_at_checked(rest.len().checked_sub(64)?)?;
+        let durability_number = match durability {
+            [] => None,
+            [number] => Some(*number),
+            _ => return None,
+        };
         let number = |at: usize| {
             let bytes = numbers[at * 8..].first_chunk().expect("there are five numbers");
             u64::from_be_bytes(*bytes)
@@ -91,13 +128,14 @@ impl Receipt {
             failed: number(2),
             bytes: number(3),
             unix_seconds: number(4),
+            durability_number,
             signature: signature.try_into().ok()?,
         })
     }
 
     pub(crate) fn to_body(&self) -> ReceiptBody {
         let Self { transfer_id, manifest, contents, verified, kept, failed, bytes, .. } = *self;
-        let Self { unix_seconds, signature, .. } = *self;
+        let Self { unix_seconds, durability_number, signature, .. } = *self;
         ReceiptBody {
             transfer_id,
             manifest,
@@ -108,13 +146,14 @@ impl Receipt {
             bytes,
             unix_seconds,
             signature,
+            durability: durability_number,
         }
     }
 
     pub(crate) fn from_body(body: &ReceiptBody) -> Self {
         let ReceiptBody { transfer_id, manifest, contents, verified, kept, failed, bytes, .. } =
             *body;
-        let ReceiptBody { unix_seconds, signature, .. } = *body;
+        let ReceiptBody { unix_seconds, signature, durability, .. } = *body;
         Self {
             transfer_id,
             manifest,
@@ -124,6 +163,7 @@ impl Receipt {
             failed,
             bytes,
             unix_seconds,
+            durability_number: durability,
             signature,
         }
     }
@@ -150,16 +190,36 @@ mod tests {
             failed: 6,
             bytes: 7,
             unix_seconds: 8,
+            durability_number: None,
             signature: [0; 64],
         };
-        let receipt = receipt.signed(&identity);
-        let bytes = receipt.to_bytes();
-        assert_eq!(bytes.len(), RECEIPT_BYTES);
-        let read = Receipt::from_bytes(&bytes).unwrap();
-        assert_eq!(read, receipt);
-        assert_eq!(read.verify(&identity.node_id()), Ok(()));
-        assert_eq!(Receipt::from_bytes(&bytes[1..]), None);
-        assert_eq!(Receipt::from_bytes(&[&bytes[..], &[0]].concat()), None);
+        for (durability_number, more) in [(None, 0), (Some(Durability::OnDisk as u8), 1)] {
+            let receipt = Receipt { durability_number, ..receipt.clone() }.signed(&identity);
+            let bytes = receipt.to_bytes();
+            assert_eq!(bytes.len(), RECEIPT_BYTES + more);
+            let read = Receipt::from_bytes(&bytes).unwrap();
+            assert_eq!(read, receipt);
+            assert_eq!(read.verify(&identity.node_id()), Ok(()));
+            assert_eq!(Receipt::from_bytes(&bytes[1 + more..]), None);
+            assert_eq!(Receipt::from_bytes(&[&bytes[..], &[0; 2]].concat()), None);
+        }
         assert_eq!(Receipt::from_bytes(&[]), None);
+    }
+
+    #[test]
+    fn nobody_can_change_what_a_receipt_says_about_the_disk() {
+        let identity = SecretIdentity::from_seed([1; 32]);
+        let bytes = [0; RECEIPT_BYTES];
+        let receipt = Receipt::from_bytes(&bytes).unwrap();
+        let said = Receipt { durability_number: Some(2), ..receipt }.signed(&identity);
+        assert_eq!(said.verify(&identity.node_id()), Ok(()));
+        assert_eq!(said.durability(), Some(Durability::NotAwaited));
+        for durability_number in [None, Some(1), Some(3), Some(0)] {
+            let forged = Receipt { durability_number, ..said.clone() };
+            assert_eq!(forged.verify(&identity.node_id()), Err(Forged));
+            assert!(
+                forged.durability() != Some(Durability::OnDisk) || durability_number == Some(1)
+            );
+        }
     }
 }

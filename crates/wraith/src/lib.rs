@@ -44,8 +44,8 @@ pub use wraith_transfer::Event as TransferEvent;
 /// An offer as it stands on the wire.
 pub use wraith_transfer::Offer as OfferMessage;
 pub use wraith_transfer::{
-    ActiveFile, Conflicts, FileStatus, OnConflict, Preview, PreviewOutcome, Previewed, Receipt,
-    ReceiveReport, Role, SendReport, TransferError, close,
+    ActiveFile, Conflicts, Durability, FileStatus, OnConflict, Preview, PreviewOutcome, Previewed,
+    Receipt, ReceiveReport, Role, SendReport, TransferError, close,
 };
 pub use wraith_transport::{
     Addr, Bytes, CloseReason, Connection, ConnectionStats, DatagramError, QlogWriter, ReadError,

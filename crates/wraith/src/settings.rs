@@ -26,6 +26,7 @@ pub(crate) struct SendSettings {
     pub rate: Option<u64>,
     pub connections: Option<u8>,
     pub delta: bool,
+    pub sync: bool,
     /// `None`: any number, until it is stopped.
     pub receivers: Option<u32>,
     pub patience: Patience,
@@ -44,6 +45,7 @@ impl SendSettings {
         options.rate.limit(self.rate);
         options.parallel = parallel.clone();
         options.delta = self.delta;
+        options.sync = self.sync;
         options
     }
 }
@@ -54,6 +56,7 @@ pub(crate) struct FetchSettings {
     pub rate: Option<u64>,
     pub connections: Option<u8>,
     pub delta: bool,
+    pub sync: bool,
     pub preview: bool,
     pub patience: Patience,
 }
@@ -61,6 +64,6 @@ pub(crate) struct FetchSettings {
 impl Default for FetchSettings {
     fn default() -> Self {
         let patience = Patience { first: Some(FIND), reconnect: RECONNECT };
-        Self { rate: None, connections: None, delta: true, preview: true, patience }
+        Self { rate: None, connections: None, delta: true, sync: true, preview: true, patience }
     }
 }

@@ -215,6 +215,10 @@ pub struct SendArgs {
     #[arg(short = 'W', long)]
     pub whole_file: bool,
 
+    /// Do not wait until everything is on the receiver's disk: it is verified, and a power cut there may still lose it
+    #[arg(long)]
+    pub no_sync: bool,
+
     /// Send no faster than this many bytes a second, to all receivers together; K, M and G are powers of 1024
     #[arg(long, value_name = "RATE")]
     pub rate: Option<RateLimit>,
@@ -301,6 +305,10 @@ pub struct ReceiveArgs {
     /// Fetch whole files, also where an older copy is here; on a fast network that can be quicker
     #[arg(short = 'W', long)]
     pub whole_file: bool,
+
+    /// Leave it to the system when it writes what is verified to the disk: a power cut before that may lose it
+    #[arg(long)]
+    pub no_sync: bool,
 
     #[command(flatten)]
     pub record: RecordArgs,

@@ -218,6 +218,9 @@ pub enum Event<'a> {
         bytes_per_second: u64,
         /// The receipt that the receiver signed, in base32.
         receipt: &'a str,
+        /// Whether all of it survives a power cut, as the receipt says: `on-disk`, `not-awaited` (`--no-sync`), `cannot-sync` (a pipe, a file
+        /// system in memory), or `not-said` by an earlier version.
+        durability: &'a str,
     },
     /// A transfer to a listener did not end well; it goes on listening.
     Failed {

@@ -149,6 +149,7 @@ impl Fetching<'_> {
             .observer(Arc::clone(self.narrator) as _)
             .preview(!is_decided)
             .delta(!args.whole_file)
+            .sync(!args.no_sync)
             .timeout(Duration::from_secs(args.timeout))
             .reconnect(Duration::from_secs(args.reconnect));
         if let Some(rate) = &args.rate {

@@ -9,7 +9,9 @@ use std::time::Instant;
 
 use data_encoding::BASE32_NOPAD;
 use wraith::state::{Name, Recorder, Rest};
-use wraith::{Addr, FileStatus, Node, NodeId, Receipt, ReceiveReport, Role, SendReport, path_kind};
+use wraith::{
+    Addr, Durability, FileStatus, Node, NodeId, Receipt, ReceiveReport, Role, SendReport, path_kind,
+};
 use wraith_transfer::{Event as TransferEvent, Offer};
 
 use crate::args::units::{Bytes, Files};
@@ -233,6 +235,7 @@ impl Narrator {
             seconds,
             bytes_per_second: closing.rate(),
             receipt: &receipt,
+            durability: durability_word(totals.receipt.durability()),
         });
         self.say(closing.line());
     }
@@ -241,17 +244,29 @@ impl Narrator {
         let State { moved, already_here, here_bytes, .. } = *self.lock();
         let Totals { failed, bytes_moved, receipt, .. } = *totals;
         let role = self.role;
+        let not_yet_on_disk = matches!(receipt.durability(), None | Some(Durability::NotAwaited));
+        let closing = Closing {
+            role,
+            moved: 0,
+            already_here: 0,
+            bytes: 0,
+            kept: 0,
+            failed,
+            bytes_moved,
+            not_yet_on_disk,
+            seconds,
+        };
         match role {
             // What became of the files is the receiver's to say.
             Role::Sender => {
                 let already_here = already_here.min(receipt.verified);
                 let moved = receipt.verified - already_here;
                 let (bytes, kept) = (receipt.bytes, receipt.kept);
-                Closing { role, moved, already_here, bytes, kept, failed, bytes_moved, seconds }
+                Closing { moved, already_here, bytes, kept, ..closing }
             }
             Role::Receiver => {
                 let (bytes, kept) = (here_bytes, totals.skipped);
-                Closing { role, moved, already_here, bytes, kept, failed, bytes_moved, seconds }
+                Closing { moved, already_here, bytes, kept, ..closing }
             }
         }
     }
@@ -288,6 +303,16 @@ impl std::fmt::Display for Unlisted {
             1 => f.write_str(" and a folder or link"),
             n => write!(f, " and {n} folders or links"),
         }
+    }
+}
+
+/// The word for scripts.
+fn durability_word(durability: Option<Durability>) -> &'static str {
+    match durability {
+        Some(Durability::OnDisk) => "on-disk",
+        Some(Durability::NotAwaited) => "not-awaited",
+        Some(Durability::CannotSync) => "cannot-sync",
+        None => "not-said",
     }
 }
 

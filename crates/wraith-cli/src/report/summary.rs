@@ -21,6 +21,8 @@ pub struct Closing {
     pub failed: u64,
     /// Bytes of file content that went over the connection.
     pub bytes_moved: u64,
+    /// A power cut may still lose it, and could be prevented from that.
+    pub not_yet_on_disk: bool,
     pub seconds: f64,
 }
 
@@ -44,7 +46,8 @@ impl Closing {
             format!("{verb} nothing.")
         } else {
             let (bytes, rate) = (Bytes(self.bytes), Bytes(self.rate()));
-            format!("{verb} {files}, {bytes} in {} ({rate}/s), verified.", self.took())
+            let disk = if self.not_yet_on_disk { ", not yet on disk" } else { "" };
+            format!("{verb} {files}, {bytes} in {} ({rate}/s), verified{disk}.", self.took())
         };
         let fetched = self.role == Role::Receiver && self.moved > 0;
         if fetched && self.bytes_moved < self.bytes / 2 {
@@ -86,6 +89,7 @@ mod tests {
         kept: 0,
         failed: 0,
         bytes_moved: 0,
+        not_yet_on_disk: false,
         seconds: 2.0,
     };
 
@@ -93,6 +97,8 @@ mod tests {
     fn a_line_says_what_moved_and_what_was_there() {
         let all = Closing { moved: 2, bytes: 4_000_000, bytes_moved: 4_000_000, ..NOTHING };
         assert_eq!(all.line(), "Received 2 files, 4.00 MB in 2.00 s (2.00 MB/s), verified.");
+        let kernel = Closing { not_yet_on_disk: true, ..all };
+        assert!(kernel.line().ends_with("(2.00 MB/s), verified, not yet on disk."));
         let some = Closing { moved: 1, already_here: 1, bytes_moved: 1_000_000, ..all };
         assert_eq!(
             some.line(),

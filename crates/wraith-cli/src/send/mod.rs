@@ -84,7 +84,7 @@ fn builder(
 ) -> Result<wraith::OfferBuilder, Failure> {
     let mut builder =
         node.offer(payload).observer(Arc::clone(narrator) as _).delta(!args.whole_file);
-    builder = builder.reconnect(Duration::from_secs(args.reconnect));
+    builder = builder.sync(!args.no_sync).reconnect(Duration::from_secs(args.reconnect));
     if args.ticket {
         builder = builder.by_ticket();
     }

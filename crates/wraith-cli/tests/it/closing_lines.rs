@@ -96,3 +96,31 @@ fn a_dry_run_does_not_call_a_copy_with_another_time_something_else() {
         assert_eq!(outcome.last("would_receive")["action"], action);
     }
 }
+
+#[test]
+fn both_sides_say_that_nobody_waited_for_the_disk() {
+    for (at_receiver, words) in
+        [(&["--no-sync"][..], ", verified, not yet on disk."), (&[], ", verified.")]
+    {
+        let world = World::new();
+        let film = world.source().join("film.mov");
+        tree::file(&film, 1, 3_000_000);
+        for (said, code) in transfer(&world, &film, at_receiver) {
+            assert_eq!(code, 0, "{said}");
+            assert!(said.contains(words), "{said}");
+        }
+    }
+}
+
+#[test]
+fn a_sender_that_does_not_wait_for_the_disk_spares_the_receiver_it_too() {
+    let world = World::new();
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 3_000_000);
+    let mut sender = world.send_with(&[&film], &["--no-sync"]);
+    let received = world.receive(&sender.ticket()).finish();
+    for outcome in [received, sender.finish()] {
+        outcome.expect_exit(0);
+        assert_eq!(outcome.last("done")["durability"], "not-awaited");
+    }
+}

@@ -104,6 +104,7 @@ fn a_forged_receipt_never_makes_a_success() {
             bytes: liar.offer.bytes,
             unix_seconds: 0,
             signature,
+            durability: None,
         })
     };
     expect_caught(|liar| liar.say(&receipt(liar, [0; 64])));
@@ -131,6 +132,7 @@ fn a_receipt_of_somebody_else_or_with_other_contents_never_makes_a_success() {
             bytes: 0,
             unix_seconds: 1,
             signature: [0; 64],
+            durability: None,
         };
         body.signature = lying::receiver::signature(seed, &body);
         liar.say(&Message::Receipt(body));

@@ -44,6 +44,7 @@ mod offers;
 mod old_copies;
 mod pages;
 mod pipes;
+mod power_cut;
 mod progress;
 mod qlog;
 mod rates;

@@ -66,7 +66,10 @@ impl Connection {
         let newest = self.acks.largest().is_none_or(|largest| opened.pn > largest);
         match self.handle_payload(now, payload) {
             // Nothing of a packet is acknowledged of which something had no room; what it said else is said again.
-            Ok(_) if self.streams.take_refused() => self.restart_idle_timer(now),
+            Ok(_) if self.streams.take_refused() => {
+                self.challenged = None;
+                self.restart_idle_timer(now);
+            }
             Ok(ack_eliciting) => {
                 self.acks.on_received(now, opened.pn, ack_eliciting);
                 self.acks.on_codepoint(ecn);

@@ -131,10 +131,15 @@ fn a_chunk_whose_record_does_not_fit_does_not_count_until_it_does() {
     }
     is_full(target.open_or_resume(&file("g", bytes.len()), &KEY));
     drop(part);
-    let part = target.open_or_resume(&entry, &KEY).unwrap();
-    assert_eq!(part.have().iter().collect::<Vec<_>>(), [0..records_in_a_page]);
-    is_full(put(&part, &bytes, records_in_a_page));
+    // This test wrote to the part, so its chunks are hashed again, for which there is no room: nothing is lost by that.
+    let mut part = target.open_or_resume(&entry, &KEY).unwrap();
+    is_full(part.recheck(|_| true));
+    assert!(part.needs_recheck() && part.have().is_empty());
+    drop(part);
     fs::remove_file(&filler).unwrap();
+    let mut part = target.open_or_resume(&entry, &KEY).unwrap();
+    part.recheck(|_| true).unwrap();
+    assert_eq!(part.have().iter().collect::<Vec<_>>(), [0..records_in_a_page]);
     put(&part, &bytes, records_in_a_page).unwrap();
     drop(part);
     let part = target.open_or_resume(&entry, &KEY).unwrap();
@@ -250,7 +255,8 @@ fn as_an_ordinary_user() {
     // As if killed between setting the mode and giving the name.
     let hidden = target_path.join("ro/.big.wraith-part");
     fs::set_permissions(&hidden, fs::Permissions::from_mode(0o444)).unwrap();
-    let part = target.open_or_resume(&entry, &KEY).unwrap();
+    let mut part = target.open_or_resume(&entry, &KEY).unwrap();
+    part.recheck(|_| true).unwrap();
     assert_eq!(part.have().count(), 1);
     put(&part, &bytes, 1).unwrap();
     part.finish(&small_root(&bytes), commit_options).unwrap();

@@ -63,7 +63,8 @@ fn the_receiver_that_is_killed() {
 /// Two threads write what is missing; the counted chunks are announced.
 fn receive_big(target: &TargetDir) {
     let bytes = big();
-    let part = target.open_or_resume(&file("d/f", bytes.len()), &KEY).unwrap();
+    let mut part = target.open_or_resume(&file("d/f", bytes.len()), &KEY).unwrap();
+    part.recheck(|_| true).unwrap();
     println!("\nhave {}", part.have().count());
     let missing: Vec<u64> = part.have().missing(CHUNKS).flatten().collect();
     std::thread::scope(|scope| {
@@ -179,5 +180,8 @@ fn a_part_belongs_to_the_living() {
     target.sweep(&entry, &KEY).unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
-    assert_eq!(target.open_or_resume(&entry, &KEY).unwrap().have().iter().next(), Some(0..1));
+    let mut part = target.open_or_resume(&entry, &KEY).unwrap();
+    assert!(part.needs_recheck() && part.have().is_empty(), "another process's word is not taken");
+    part.recheck(|_| true).unwrap();
+    assert_eq!(part.have().iter().next(), Some(0..1));
 }

@@ -120,7 +120,7 @@ fn a_tree_arrives_with_every_name_byte_mode_and_time() {
     assert_eq!((walk.summary().dirs, walk.summary().symlinks), (8, 2));
     assert_eq!(walk.summary().largest, (300 << 20) + 1_000_000);
     target.finish_dirs().unwrap();
-    target.sync_all().unwrap();
+    target.sync().unwrap();
     assert_eq!(target.metadata_errors(), MetadataErrors::default());
     let arrived = to.path().join("tree");
     assert_eq!(snapshot(&arrived), snapshot(&tree));

@@ -1,7 +1,8 @@
 //! What to do about one file of the manifest: compare it with the disk, and want it, want a part of it, or not.
 
 use wraith_files::{
-    Entry, Error, Existing, ExistingKind, IntervalSet, OnConflict, RelPath, chunk_count,
+    CHUNK_BYTES, Entry, Error, Existing, ExistingKind, IntervalSet, OnConflict, RelPath,
+    chunk_count,
 };
 
 use super::Receiving;
@@ -22,11 +23,11 @@ pub(crate) enum Verdict {
 /// Looks at the disk. `before_reading` is called before a file here is read in full, which can take long.
 pub(crate) fn decide(
     receiving: &Receiving<'_>,
-    entry: &Entry,
+    (number, entry): (u32, &Entry),
     mut before_reading: impl FnMut() -> Result<(), TransferError>,
 ) -> Result<Verdict, TransferError> {
     let size = entry.size();
-    if let Some(missing) = missing_of_part(receiving, entry, &mut before_reading)? {
+    if let Some(missing) = missing_of_part(receiving, (number, entry), &mut before_reading)? {
         let at = |chunk: u64| size.min(chunk * wraith_files::CHUNK_BYTES as u64);
         let bytes = missing.iter().map(|range| at(range.end) - at(range.start)).sum();
         // What cannot be looked at is of no use.
@@ -84,6 +85,7 @@ fn is_old_copy(receiving: &Receiving<'_>, size: u64, existing: &Existing) -> boo
 
 /// An earlier connection finished the file at `path`, and nobody has touched it since.
 fn already_here(receiving: &Receiving<'_>, entry: &Entry, path: &RelPath) -> Verdict {
+    receiving.target.keep_existing(path);
     receiving.in_place(path, InPlace::File { bytes: entry.size(), verified: None });
     Verdict::Pass(FileStatus::AlreadyHere)
 }
@@ -109,7 +111,7 @@ fn finished_copy(receiving: &Receiving<'_>, entry: &Entry) -> Option<RelPath> {
 /// The chunks that an earlier connection did not get, if it got any.
 fn missing_of_part(
     receiving: &Receiving<'_>,
-    entry: &Entry,
+    (number, entry): (u32, &Entry),
     before_reading: &mut dyn FnMut() -> Result<(), TransferError>,
 ) -> Result<Option<IntervalSet>, TransferError> {
     if chunk_count(entry.size()) < 2 {
@@ -124,8 +126,14 @@ fn missing_of_part(
     };
     if part.needs_recheck() {
         before_reading()?;
+        let progress = receiving.progress;
+        progress.begin_file(number, &entry.path.display(), 0, entry.size());
         // If it cannot be read, nothing of it counts and all of it is fetched again.
-        let _ = part.recheck(|_| !receiving.session.is_over());
+        let _ = part.recheck(|_| {
+            progress.show_bytes_of(number, CHUNK_BYTES as u64);
+            !receiving.session.is_over()
+        });
+        progress.end_file(number);
     }
     let missing: IntervalSet = part.have().missing(chunk_count(entry.size())).collect();
     let (span, path) = (&receiving.session.span, entry.path.display());

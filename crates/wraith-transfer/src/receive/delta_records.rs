@@ -45,7 +45,7 @@ fn expect_delta(receiving: &Receiving<'_>, file: &Incoming) -> Result<(), Transf
 /// The bytes that were asked for of one chunk. True if the file is settled.
 pub(super) fn receive_patch(
     receiving: &Receiving<'_>,
-    file: &Incoming,
+    file: &Arc<Incoming>,
     index: u64,
     body: &[&[u8]],
 ) -> Result<bool, TransferError> {

@@ -10,10 +10,11 @@ use std::sync::{Arc, Mutex};
 
 use wraith_files::{
     CHUNK_BYTES, Committed, Cv, Entry, Error, Existing, IntervalSet, Kind, Outcome, PartFile,
-    RelPath, chunk_count, chunk_cv, chunk_len, slices_root,
+    RelPath, Unnamed, chunk_count, chunk_cv, chunk_len, slices_root,
 };
 
 use super::Receiving;
+use super::naming::Complete;
 use super::outstanding::Outstanding;
 use crate::error::TransferError;
 use crate::events::{Event, FileStatus, InPlace};
@@ -123,7 +124,7 @@ impl Incoming {
 
     /// The whole file in one record. It is settled afterwards.
     pub(crate) fn receive_whole(
-        &self,
+        self: &Arc<Self>,
         receiving: &Receiving<'_>,
         pieces: &[&[u8]],
         root: &[u8; 32],
@@ -138,19 +139,16 @@ impl Incoming {
         }
         receiving.counts.bytes_moved.fetch_add(len as u64, Relaxed);
         receiving.progress.add_bytes(len as u64);
-        let commit_options = receiving.commit_options(&self.meta.path);
-        let written = receiving
-            .progress
-            .at_disk(|| receiving.target.write_small(&self.meta, pieces, commit_options));
-        match written {
-            Ok(committed) => self.committed(receiving, &committed, *root),
+        let target = receiving.target;
+        match receiving.progress.at_disk(|| target.write_unnamed(&self.meta, pieces)) {
+            Ok(content) => self.complete(receiving, content, *root),
             Err(error) => self.blocked(receiving, error),
         }
     }
 
     /// One chunk. True if the file is settled.
     pub(crate) fn receive_chunk(
-        &self,
+        self: &Arc<Self>,
         receiving: &Receiving<'_>,
         index: u64,
         pieces: &[&[u8]],
@@ -166,6 +164,9 @@ impl Incoming {
         }
         let written = receiving.progress.at_disk(|| part.write_chunk(index, pieces, cv));
         written.map_err(|error| receiving.disk(&error))?;
+        if receiving.sync && part.is_write_back_due() {
+            receiving.naming.write_back(&part);
+        }
         drop(part);
         receiving.counts.bytes_moved.fetch_add(len as u64, Relaxed);
         receiving.progress.add_bytes_of(self.entry, len as u64);
@@ -174,7 +175,7 @@ impl Incoming {
 
     /// Chunks of zeros. True if the file is settled.
     pub(crate) fn receive_hole(
-        &self,
+        self: &Arc<Self>,
         receiving: &Receiving<'_>,
         first: u64,
         count: u64,
@@ -217,7 +218,7 @@ impl Incoming {
 
     /// No more of it will be sent. True if the file is settled.
     pub(crate) fn receive_end(
-        &self,
+        self: &Arc<Self>,
         receiving: &Receiving<'_>,
         ending: Ending,
         chunks: u64,
@@ -293,7 +294,7 @@ impl Incoming {
 
     /// Chunks that were claimed are on disk. True if the file is settled.
     pub(super) fn written(
-        &self,
+        self: &Arc<Self>,
         receiving: &Receiving<'_>,
         count: u64,
     ) -> Result<bool, TransferError> {
@@ -316,7 +317,10 @@ impl Incoming {
             return Err(self.violation(receiving, "too many files at once"));
         }
         let part = receiving.target.open_or_resume(&self.meta, &receiving.part_key);
-        let part = Arc::new(part.map_err(|error| receiving.disk(&error))?);
+        let mut part = part.map_err(|error| receiving.disk(&error))?;
+        // Somebody wrote to it since it was looked at: what was spoiled is missing in the end, and the next connection fetches it.
+        part.recheck(|_| !receiving.session.is_over()).map_err(|error| receiving.disk(&error))?;
+        let part = Arc::new(part);
         let mut due = match &self.wanted {
             Wanted::Chunks(chunks) => chunks.clone(),
             Wanted::Whole | Wanted::Unless(_) => std::iter::once(0..self.chunks()).collect(),
@@ -334,7 +338,7 @@ impl Incoming {
 
     /// Finishes the file if nothing more will come. True if it is settled.
     fn finish_if_complete(
-        &self,
+        self: &Arc<Self>,
         receiving: &Receiving<'_>,
         body: &mut Body,
     ) -> Result<bool, TransferError> {
@@ -361,9 +365,10 @@ impl Incoming {
                 if !open.due.is_empty() {
                     return Err(self.violation(receiving, "it ends with chunks missing"));
                 }
-                self.finish_part(receiving, &open.part, end.root)?;
+                self.finish_part(receiving, open.part, end.root)?;
             }
             Ending::Identical => {
+                receiving.target.keep_existing(&self.meta.path);
                 receiving.progress.add_found(self.meta.size());
                 self.verified(receiving, FileStatus::AlreadyHere, end.root, &self.meta.path);
             }
@@ -379,18 +384,22 @@ impl Incoming {
         Ok(true)
     }
 
-    /// Proves the root and gives the file its name.
+    /// Proves the root; what is left is the name.
     fn finish_part(
-        &self,
+        self: &Arc<Self>,
         receiving: &Receiving<'_>,
-        part: &PartFile,
+        part: Arc<PartFile>,
         root: [u8; 32],
     ) -> Result<(), TransferError> {
         if !part.hash_holes(|| !receiving.session.is_over()) {
             return Err(receiving.session.stopped());
         }
-        match part.finish(&root, receiving.commit_options(&self.meta.path)) {
-            Ok(committed) => self.committed(receiving, &committed, root),
+        if part.have().count() < part.chunks() {
+            return self
+                .blocked(receiving, Error::Changed { path: self.meta.path.display().to_string() });
+        }
+        match part.seal(&root) {
+            Ok(()) => self.complete(receiving, Unnamed::part(part), root),
             // All chunks came now and each was what it said: the sender's root is a lie. With chunks from an earlier
             // connection, its file may have changed since. The part is gone either way.
             Err(Error::Mismatch { .. }) if matches!(self.wanted, Wanted::Chunks(_)) => {
@@ -402,6 +411,34 @@ impl Incoming {
         }
     }
 
+    /// All of it is here and verified: it gets its name at once, or when its content is on the disk.
+    fn complete(
+        self: &Arc<Self>,
+        receiving: &Receiving<'_>,
+        mut content: Unnamed,
+        root: [u8; 32],
+    ) -> Result<(), TransferError> {
+        if receiving.sync {
+            receiving.naming.push(Complete { file: Arc::clone(self), content, root });
+            return Ok(());
+        }
+        self.name(receiving, &mut content, root)
+    }
+
+    /// Gives the file its name.
+    pub(super) fn name(
+        &self,
+        receiving: &Receiving<'_>,
+        content: &mut Unnamed,
+        root: [u8; 32],
+    ) -> Result<(), TransferError> {
+        let on_conflict = receiving.conflicts.at(&self.meta.path);
+        match receiving.progress.at_disk(|| content.name(receiving.target, on_conflict)) {
+            Ok(committed) => self.committed(receiving, &committed, root),
+            Err(error) => self.blocked(receiving, error),
+        }
+    }
+
     /// The file is in place.
     fn committed(
         &self,
@@ -409,6 +446,9 @@ impl Incoming {
         committed: &Committed,
         root: [u8; 32],
     ) -> Result<(), TransferError> {
+        if committed.outcome == Outcome::AlreadyHere {
+            receiving.target.keep_existing(&committed.path);
+        }
         if let Some(stamp) = &committed.stamp {
             let (entry, name) = (self.meta.path.as_bytes(), committed.path.as_bytes());
             let mark = receiving.completed.mark_of(entry, name, stamp);

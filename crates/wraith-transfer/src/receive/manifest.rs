@@ -61,7 +61,7 @@ pub(crate) fn finish_tree(
 }
 
 fn make_link(receiving: &Receiving<'_>, link: &Entry) -> Result<(), TransferError> {
-    match receiving.target.make_symlink(link, receiving.commit_options(&link.path).on_conflict) {
+    match receiving.target.make_symlink(link, receiving.conflicts.at(&link.path)) {
         Ok(committed) => {
             if let (Kind::Symlink { target }, true) =
                 (&link.kind, committed.outcome != Outcome::Skipped)
@@ -171,7 +171,7 @@ impl ManifestReader<'_> {
         let receiving = self.receiving;
         let is_large = entry.size() > QUICK_COMPARE_BYTES;
         let before_reading = || if is_large { self.send_wants() } else { Ok(()) };
-        let (wanted, missing, old) = match decide(receiving, &entry, before_reading)? {
+        let (wanted, missing, old) = match decide(receiving, (number, &entry), before_reading)? {
             Verdict::Want { wanted, missing, old } => (wanted, missing, old),
             Verdict::Pass(status) => {
                 self.wants.pass(number);

@@ -13,6 +13,7 @@ mod delta_records;
 mod entries;
 mod incoming;
 mod manifest;
+mod naming;
 mod negotiate;
 mod outstanding;
 mod parallel;
@@ -25,7 +26,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use wraith_crypto::{NodeId, SecretIdentity};
-use wraith_files::{CommitOptions, Entry, Error, OnConflict, RelPath, TargetDir};
+use wraith_files::{Entry, Error, OnConflict, RelPath, TargetDir};
 use wraith_transport::Connection;
 
 use crate::cancel::Cancel;
@@ -37,11 +38,12 @@ use crate::lock::lock;
 use crate::message::Offer;
 use crate::parallel::ParallelConnections;
 use crate::progress::Progress;
-use crate::receipt::Receipt;
+use crate::receipt::{Durability, Receipt};
 use crate::session::Session;
 use completed_files::CompletedFiles;
 use delta_files::DeltaFiles;
 use incoming::Incoming;
+use naming::Naming;
 use negotiate::{Negotiated, Tree, negotiate, part_key, wanted_connections};
 use outstanding::OutstandingFiles;
 pub use preview::{Conflicts, Preview, PreviewOutcome, Previewed, Proposal};
@@ -88,7 +90,8 @@ pub struct ReceiveOptions<'a> {
     pub parallel: ParallelConnections,
     /// Of files of which an old copy is in the way, fetch only what differs, if the sender can tell.
     pub delta: bool,
-    /// Write every file through to the disk before it gets its name (slower; survives a power cut at any moment).
+    /// Write everything through to the disk before the receipt is signed, and every content before its name, unless the sender
+    /// does not want to wait for it.
     pub sync: bool,
     /// Live counters.
     pub progress: Arc<Progress>,
@@ -113,7 +116,7 @@ impl<'a> ReceiveOptions<'a> {
             preview: false,
             decide: Box::new(|_| Decision::Accept),
             delta: true,
-            sync: false,
+            sync: true,
             progress: Arc::default(),
             events: Arc::new(()),
             cancel: Cancel::default(),
@@ -174,7 +177,9 @@ pub(crate) struct Receiving<'a> {
     offer: &'a Offer,
     target: &'a TargetDir,
     conflicts: Conflicts,
+    /// Both sides wait for the disk.
     sync: bool,
+    naming: Naming,
     /// Both sides want old copies to be used.
     delta: bool,
     deltas: DeltaFiles,
@@ -190,9 +195,21 @@ pub(crate) struct Receiving<'a> {
 }
 
 impl Receiving<'_> {
-    /// How a file with this path gets its name.
-    fn commit_options(&self, path: &RelPath) -> CommitOptions {
-        CommitOptions { on_conflict: self.conflicts.at(path), sync: self.sync }
+    /// True if the sender owes data, and this side reads.
+    fn is_due(&self) -> bool {
+        self.table.is_due() && !self.naming.is_blocking()
+    }
+
+    /// Writes names and metadata through to the disk, where that is wanted. How far everything got.
+    fn reached(&self) -> Result<Durability, TransferError> {
+        if !self.sync {
+            return Ok(Durability::NotAwaited);
+        }
+        let synced = self.progress.at_disk(|| self.target.sync());
+        match synced.map_err(|error| self.disk(&error))? {
+            true => Ok(Durability::OnDisk),
+            false => Ok(Durability::CannotSync),
+        }
     }
 
     /// What a disk error means for the transfer.
@@ -272,8 +289,8 @@ pub fn receive(
     );
     let result = negotiate(&session, &mut options).and_then(|negotiated| match negotiated {
         Negotiated::Tree(tree) => run(&session, &options, *tree),
-        Negotiated::Stream { offer, commit_options, control } => {
-            stream::run(&session, &options, &offer, commit_options, control)
+        Negotiated::Stream { offer, commit_options, durability, control } => {
+            stream::run(&session, &options, &offer, (commit_options, durability), control)
         }
     });
     session.conclude(result)
@@ -284,7 +301,9 @@ fn run(
     options: &ReceiveOptions<'_>,
     tree: Tree,
 ) -> Result<ReceiveReport, TransferError> {
-    let Tree { reader, writer, delta, offer, target, conflicts, completed, manifest, data } = tree;
+    let Tree { reader, writer, delta, durability, offer, target, .. } = tree;
+    let (conflicts, completed, manifest, data) =
+        (tree.conflicts, tree.completed, tree.manifest, tree.data);
     let receiving = Receiving {
         session,
         events: &*options.events,
@@ -292,7 +311,8 @@ fn run(
         offer: &offer,
         target: &target,
         conflicts,
-        sync: options.sync,
+        sync: options.sync && offer.no_sync != Some(true),
+        naming: Naming::new(),
         delta,
         deltas: DeltaFiles::default(),
         part_key: part_key(session, options),
@@ -312,7 +332,9 @@ fn run(
         let stop = || {
             receiving.table.stop();
             receiving.deltas.stop();
+            receiving.naming.stop();
         };
+        let naming = scope.spawn(move || session.run_or_fail(|| naming::work(receiving)));
         for stream in data {
             scope.spawn(move || session.run_or_fail(|| data::receive(receiving, stream)));
         }
@@ -323,7 +345,7 @@ fn run(
                 session.run_or_fail(|| parallel::join(scope, receiving, reader, parallel));
             });
         }
-        scope.spawn(move || session.watch(|| receiving.table.is_due(), stop));
+        scope.spawn(move || session.watch(|| receiving.is_due(), stop));
         let reading = scope.spawn(move || {
             let mut links = Vec::new();
             session.run_or_fail(|| {
@@ -339,9 +361,13 @@ fn run(
             let settled = receiving.table.wait_until_settled();
             let links = reading.join().expect("the manifest thread does not panic");
             receiving.deltas.stop();
-            if settled {
+            receiving.naming.end();
+            naming.join().expect("the naming thread does not panic");
+            if settled && !session.is_over() {
                 manifest::finish_tree(receiving, links)?;
-                end = Some(send_receipt(receiving, options, &mut lock(writer)));
+                let reached = receiving.reached()?;
+                let said = durability.then_some(reached as u8);
+                end = Some(send_receipt(receiving, options, said, &mut lock(writer)));
                 session.close_parallel();
             }
             Ok(())

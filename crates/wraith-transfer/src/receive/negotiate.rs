@@ -16,7 +16,7 @@ use crate::events::Event;
 use crate::limits::{
     DATA_STREAMS_MAX, NAME_BYTES_MAX, NEGOTIATION_TIMEOUT, OFFER_TIMEOUT, PREVIEW_TIME, VERSION,
 };
-use crate::message::{Accept, FEATURE_DELTA, Fetch, Hello, Message, Offer};
+use crate::message::{Accept, FEATURE_DELTA, FEATURE_DURABILITY, Fetch, Hello, Message, Offer};
 use crate::session::Session;
 
 /// An offer that was accepted.
@@ -26,6 +26,8 @@ pub(super) enum Negotiated {
     Stream {
         offer: Offer,
         commit_options: CommitOptions,
+        /// The receipt may say how durable it is.
+        durability: bool,
         control: (ControlReader, ControlWriter),
     },
 }
@@ -36,6 +38,8 @@ pub(super) struct Tree {
     pub(super) reader: ControlReader,
     pub(super) writer: ControlWriter,
     pub(super) delta: bool,
+    /// The receipt may say how durable everything is.
+    pub(super) durability: bool,
     pub(super) offer: Offer,
     pub(super) target: TargetDir,
     pub(super) conflicts: Conflicts,
@@ -52,7 +56,7 @@ pub(super) fn negotiate(
     let opened = session.wait(session.connection.open_stream());
     let (send, recv) = opened.map_err(|reason| session.lost(&reason))?;
     let (mut reader, mut writer) = (ControlReader::new(recv), ControlWriter::new(send));
-    let features = options.delta.then_some(FEATURE_DELTA);
+    let features = Some(FEATURE_DURABILITY | if options.delta { FEATURE_DELTA } else { 0 });
     writer.send(
         session,
         &Message::Hello(Hello { version: VERSION, role: Role::Receiver, features }),
@@ -65,9 +69,9 @@ pub(super) fn negotiate(
             stream: options.stream.is_output().then_some(true),
         }),
     )?;
-    let delta = match reader.next_within(session, NEGOTIATION_TIMEOUT)? {
+    let (delta, durability) = match reader.next_within(session, NEGOTIATION_TIMEOUT)? {
         Message::Hello(hello) if hello.role == Role::Sender && hello.version >= 1 => {
-            options.delta && hello.has(FEATURE_DELTA)
+            (options.delta && hello.has(FEATURE_DELTA), hello.has(FEATURE_DURABILITY))
         }
         other => return Err(session.protocol(format!("{} instead of Hello", other.name()))),
     };
@@ -82,8 +86,10 @@ pub(super) fn negotiate(
     options.events.event(Event::Offer(&offer));
     if offer.stream == Some(true) {
         let (conflicts, _) = propose(session, options, &offer)?;
-        let commit_options = CommitOptions { on_conflict: conflicts.otherwise, sync: options.sync };
-        return Ok(Negotiated::Stream { offer, commit_options, control: (reader, writer) });
+        let sync = options.sync && offer.no_sync != Some(true);
+        let commit_options = CommitOptions { on_conflict: conflicts.otherwise, sync };
+        let control = (reader, writer);
+        return Ok(Negotiated::Stream { offer, commit_options, durability, control });
     }
     if options.stream.is_output() {
         return Err(TransferError::NoStream);
@@ -103,7 +109,18 @@ pub(super) fn negotiate(
     };
     let data: Result<_, _> = (0..offer.data_streams).map(|_| accept_stream(session)).collect();
     let data = data?;
-    let tree = Tree { reader, writer, delta, offer, target, conflicts, completed, manifest, data };
+    let tree = Tree {
+        reader,
+        writer,
+        delta,
+        durability,
+        offer,
+        target,
+        conflicts,
+        completed,
+        manifest,
+        data,
+    };
     Ok(Negotiated::Tree(Box::new(tree)))
 }
 

@@ -157,7 +157,7 @@ fn verified_bytes(target: &TargetDir, entry: &Entry, part_key: &[u8; 32]) -> Opt
     }
     let part = target.resume(entry, part_key).ok().flatten()?;
     let at = |chunk: u64| entry.size().min(chunk * CHUNK_BYTES as u64);
-    let have = part.have();
+    let have = part.may_have();
     let missing: u64 = have.missing(chunks).map(|range| at(range.end) - at(range.start)).sum();
     Some(entry.size() - missing)
 }

@@ -15,11 +15,13 @@ use crate::message::{Message, Offer};
 use crate::receipt::Receipt;
 use crate::session::Session;
 
-/// Signs and sends the receipt and waits for the sender to close. Everything is on disk by now: a sender that vanishes
+/// Signs and sends the receipt and waits for the sender to close. `durability_number`: what it says about the disk
+/// ([`crate::Durability`]), to a sender that understands it. Everything is in place by now: a sender that vanishes
 /// here leaves the receipt unconfirmed and nothing else.
 pub(super) fn send_receipt(
     receiving: &Receiving<'_>,
     options: &ReceiveOptions<'_>,
+    durability_number: Option<u8>,
     writer: &mut ControlWriter,
 ) -> Result<(Receipt, bool), TransferError> {
     let (session, counts) = (receiving.session, &receiving.counts);
@@ -30,6 +32,7 @@ pub(super) fn send_receipt(
         kept: counts.kept.load(Relaxed) + counts.skipped.load(Relaxed),
         failed: counts.failed.load(Relaxed),
         bytes: counts.bytes_verified.load(Relaxed),
+        durability_number,
         ..unsigned(receiving.offer)
     };
     conclude(session, options, writer, receipt)
@@ -47,6 +50,7 @@ pub(super) fn unsigned(offer: &Offer) -> Receipt {
         failed: 0,
         bytes: 0,
         unix_seconds: since_epoch.map_or(0, |elapsed| elapsed.as_secs()),
+        durability_number: None,
         signature: [0; 64],
     }
 }

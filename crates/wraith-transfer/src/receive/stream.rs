@@ -19,7 +19,7 @@ use crate::events::{Event, FileStatus, InPlace};
 use crate::limits::TAKEN_BYTES;
 use crate::lock::lock;
 use crate::message::{Accept, Message, Offer, Taken};
-use crate::receipt::{Receipt, no_manifest_hash};
+use crate::receipt::{Durability, Receipt, no_manifest_hash};
 use crate::record::STREAM_PIECE_BYTES_MAX;
 use crate::record_buffer::RecordBuffer;
 use crate::session::Session;
@@ -76,7 +76,7 @@ pub(crate) fn run(
     session: &Session,
     options: &ReceiveOptions<'_>,
     offer: &Offer,
-    commit_options: CommitOptions,
+    (commit_options, says_durability): (CommitOptions, bool),
     (_reader, mut writer): (ControlReader, ControlWriter),
 ) -> Result<ReceiveReport, TransferError> {
     session.suspend_stall_check(true);
@@ -94,7 +94,7 @@ pub(crate) fn run(
     let mut pieces = Pieces { session, stream, buffer: RecordBuffer::default() };
     receive(&mut pieces, &mut state, options, &mut writer)?;
     let root = *state.hasher.finalize().as_bytes();
-    let committed = state.finish(session, commit_options)?;
+    let (committed, reached) = state.finish(session, commit_options)?;
     let path = committed.as_ref().map(|committed| committed.path.display().to_string());
     let path = path.unwrap_or_else(|| offer.name.clone());
     let outcome = committed.as_ref().map_or(Outcome::Created, |committed| committed.outcome);
@@ -122,6 +122,7 @@ pub(crate) fn run(
         contents: contents.digest(),
         verified: 1,
         bytes,
+        durability_number: says_durability.then_some(reached as u8),
         ..unsigned(offer)
     };
     let (receipt, confirmed) = conclude(session, options, &mut writer, receipt)?;
@@ -275,16 +276,28 @@ impl State {
         output.flush().map_err(|error| output_failed(session, self.written, &error))
     }
 
-    /// Gives the file its name. None if it went to an output.
+    /// Gives the file its name, and says how far it got. No file if it went to an output.
     fn finish(
         &mut self,
         session: &Session,
         commit_options: CommitOptions,
-    ) -> Result<Option<Committed>, TransferError> {
-        let Sink::Folder(file) = &mut self.sink else { return Ok(None) };
+    ) -> Result<(Option<Committed>, Durability), TransferError> {
+        let Sink::Folder(file) = &mut self.sink else { return Ok((None, Durability::CannotSync)) };
         let file = file.take().expect("it was opened before anything is written");
         let root = *self.hasher.finalize().as_bytes();
-        file.finish(&root, commit_options).map(Some).map_err(|error| session.disk(error))
+        let target = file.target().clone();
+        let committed = file.finish(&root, commit_options).map_err(|error| session.disk(error))?;
+        if !commit_options.sync {
+            return Ok((Some(committed), Durability::NotAwaited));
+        }
+        if committed.outcome == Outcome::AlreadyHere {
+            target.keep_existing(&committed.path);
+        }
+        let reached = match target.sync().map_err(|error| session.disk(error))? {
+            true => Durability::OnDisk,
+            false => Durability::CannotSync,
+        };
+        Ok((Some(committed), reached))
     }
 }
 

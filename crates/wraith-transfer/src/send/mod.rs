@@ -72,6 +72,8 @@ pub struct SendOptions {
     pub secret: [u8; 16],
     /// Send only what differs of files of which the receiver has an old copy, if it wants that too.
     pub delta: bool,
+    /// Wait until everything is on the receiver's stable storage.
+    pub sync: bool,
     /// How fast.
     pub rate: Arc<Rate>,
     /// Further connections, over which the chunks of large files are spread too.
@@ -94,6 +96,7 @@ impl SendOptions {
             stream: None,
             secret,
             delta: true,
+            sync: true,
             rate: Arc::default(),
             parallel: ParallelConnections::default(),
             progress: Arc::default(),

@@ -9,7 +9,7 @@ use crate::control::{ControlReader, ControlWriter};
 use crate::error::{Role, TransferError};
 use crate::events::Event;
 use crate::limits::{NAME_BYTES_MAX, NEGOTIATION_TIMEOUT, VERSION};
-use crate::message::{FEATURE_DELTA, Fetch, Hello, Message, Offer};
+use crate::message::{FEATURE_DELTA, FEATURE_DURABILITY, Fetch, Hello, Message, Offer};
 use crate::session::Session;
 
 /// The control stream after Fetch and Offer.
@@ -42,7 +42,7 @@ pub(super) fn negotiate(
         Message::Fetch(_) => return Err(TransferError::WrongSecret),
         other => return Err(session.protocol(format!("{} instead of Fetch", other.name()))),
     };
-    let features = options.delta.then_some(FEATURE_DELTA);
+    let features = Some(FEATURE_DURABILITY | if options.delta { FEATURE_DELTA } else { 0 });
     writer
         .send(session, &Message::Hello(Hello { version: VERSION, role: Role::Sender, features }))?;
     let (peer, remote) = (session.connection.peer(), session.connection.remote());
@@ -88,6 +88,7 @@ fn offer(options: &SendOptions) -> Result<Offer, TransferError> {
         data_streams: WORKERS,
         stream: None,
         left_out: Some(summary.skipped).filter(|&count| count > 0),
+        no_sync: (!options.sync).then_some(true),
     })
 }
 
@@ -101,6 +102,7 @@ fn stream_offer(options: &SendOptions, source: &StreamSource) -> Offer {
         largest,
         data_streams: 1,
         stream: Some(true),
+        no_sync: (!options.sync).then_some(true),
         ..Offer::default()
     }
 }

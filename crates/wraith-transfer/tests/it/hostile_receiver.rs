@@ -137,6 +137,7 @@ fn a_receipt_that_is_forged_or_too_early_is_refused() {
         bytes: 0,
         unix_seconds: 0,
         signature: [0; 64],
+        durability: None,
     };
     expect_protocol(|liar| liar.say(Message::Receipt(receipt(liar))));
     expect_protocol(|liar| {

@@ -111,6 +111,7 @@ fn offer() -> Offer {
         data_streams: 1,
         stream: None,
         left_out: None,
+        no_sync: None,
     }
 }
 

@@ -1,6 +1,7 @@
 //! The behaviour of the transfer over real connections on loopback, a module for each part of it.
 
 mod common;
+mod durability;
 
 mod cancel;
 mod hostile_receiver;
@@ -9,5 +10,6 @@ mod kill;
 mod parallel;
 mod resume;
 mod sender_dials;
+mod tampered_part;
 mod trace;
 mod transfer;

@@ -33,7 +33,7 @@ impl FetchJob {
         is_first: bool,
         answered: &Arc<Answered>,
     ) -> ReceiveOptions<'static> {
-        let FetchSettings { rate, connections, delta, preview, .. } = self.settings;
+        let FetchSettings { rate, connections, delta, sync, preview, .. } = self.settings;
         let folder = self.target.folder.clone();
         let mut options = ReceiveOptions::new(folder, self.secret, node.identity().clone());
         options.stream = self.target.stream.clone();
@@ -45,6 +45,7 @@ impl FetchJob {
         options.instance = self.instance;
         options.preview = preview && self.consent.is_open();
         options.delta = delta;
+        options.sync = sync;
         options.events = session::events(&self.shared.hub, self.receiver, answered);
         let consent = self.consent.clone();
         options.decide = Box::new(move |proposal| consent.wait(proposal));

@@ -58,6 +58,13 @@ impl FetchBuilder {
         self
     }
 
+    /// Whether it ends only when everything is on stable storage, as its receipt then says ([`crate::Durability`]). It does, by
+    /// default, unless the sender does not want to wait for it.
+    pub fn sync(mut self, sync: bool) -> Self {
+        self.settings.sync = sync;
+        self
+    }
+
     /// Whether the names are looked at before the offer is decided. They are, by default.
     pub fn preview(mut self, preview: bool) -> Self {
         self.settings.preview = preview;

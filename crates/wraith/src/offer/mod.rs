@@ -65,6 +65,7 @@ impl OfferBuilder {
             rate: None,
             connections: None,
             delta: true,
+            sync: true,
             receivers: Some(1),
             patience,
         };
@@ -129,6 +130,13 @@ impl OfferBuilder {
     /// Whether, of a file of which the receiver has an older copy, only what differs is sent. It is, by default.
     pub fn delta(mut self, delta: bool) -> Self {
         self.settings.delta = delta;
+        self
+    }
+
+    /// Whether a receiver confirms only when everything is on its stable storage, as its receipt then says
+    /// ([`crate::Durability`]). It does, by default, unless it was told not to.
+    pub fn sync(mut self, sync: bool) -> Self {
+        self.settings.sync = sync;
         self
     }
 

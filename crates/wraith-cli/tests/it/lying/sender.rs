@@ -72,6 +72,7 @@ pub fn offer_of(entries: u64, bytes: u64) -> Offer {
         data_streams: 1,
         stream: None,
         left_out: None,
+        no_sync: None,
     }
 }
 

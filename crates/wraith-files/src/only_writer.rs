@@ -1,0 +1,79 @@
+//! Has anybody but this process written to a part file?
+//!
+//! Every change of a file changes its ctime, which no program can set. A part whose ctime (and size and inode) is the one that
+//! our last write left was written by nobody else since. That holds from one write of ours to the next, so a change that falls
+//! into the very time of one of our writes, or into the same tick of the file system's clock, is not seen.
+
+use std::collections::BTreeMap;
+use std::os::fd::BorrowedFd;
+use std::sync::Mutex;
+
+use rustix::fs::fstat;
+
+use crate::source::Stamp;
+use crate::target_state::lock;
+
+/// Parts that are remembered between two connections of this process.
+const REMEMBERED_MAX: usize = 4096;
+
+/// How this process left the parts that it has closed, by device and inode.
+static LEFT: Mutex<BTreeMap<(u64, u64), Stamp>> = Mutex::new(BTreeMap::new());
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct OnlyWriter {
+    /// As our last write left it. `None` where the system does not tell: then somebody may have.
+    stamp: Option<Stamp>,
+    disturbed: bool,
+}
+
+impl OnlyWriter {
+    /// From now on.
+    pub(crate) fn of(fd: BorrowedFd<'_>) -> Self {
+        Self { stamp: stamp_of(fd), disturbed: false }
+    }
+
+    /// Before a write of ours, while no other one is under way.
+    pub(crate) fn before_write(&mut self, fd: BorrowedFd<'_>) {
+        self.disturbed |= !self.is_as_left(fd);
+    }
+
+    /// After a write of ours, while no other one is under way.
+    pub(crate) fn after_write(&mut self, fd: BorrowedFd<'_>) {
+        let now = stamp_of(fd);
+        let same = |a: Stamp, b: Stamp| (a.dev, a.ino, a.size) == (b.dev, b.ino, b.size);
+        // Our writes never change its size.
+        self.disturbed |= !self.stamp.zip(now).is_some_and(|(then, now)| same(then, now));
+        self.stamp = now;
+    }
+
+    /// True if nobody else has written since [`Self::of`].
+    pub(crate) fn is_alone(&self, fd: BorrowedFd<'_>) -> bool {
+        !self.disturbed && self.is_as_left(fd)
+    }
+
+    fn is_as_left(&self, fd: BorrowedFd<'_>) -> bool {
+        self.stamp.is_some() && self.stamp == stamp_of(fd)
+    }
+
+    /// The part is closed: what counts of it counts again as long as it stays like this.
+    pub(crate) fn remember(&self, fd: BorrowedFd<'_>) {
+        let Some(stamp) = self.stamp.filter(|_| self.is_alone(fd)) else { return };
+        let mut left = lock(&LEFT);
+        if left.len() >= REMEMBERED_MAX {
+            // They are hashed again, which costs time and nothing else.
+            left.clear();
+        }
+        left.insert((stamp.dev, stamp.ino), stamp);
+    }
+}
+
+/// True if this process has closed the part behind `fd`, and nobody has written to it since.
+pub(crate) fn is_as_we_left_it(fd: BorrowedFd<'_>) -> bool {
+    let Some(stamp) = stamp_of(fd) else { return false };
+    lock(&LEFT).get(&(stamp.dev, stamp.ino)) == Some(&stamp)
+}
+
+fn stamp_of(fd: BorrowedFd<'_>) -> Option<Stamp> {
+    fstat(fd).ok().map(|stat| Stamp::of(&stat))
+}

@@ -1,0 +1,213 @@
+//! How what is received gets to stable storage, and what the system says when it does not.
+//!
+//! | file system | contents of a batch | names and metadata |
+//! |---|---|---|
+//! | ext4, XFS, btrfs, F2FS, bcachefs, overlay | one `syncfs`; of up to [`FEW_FILES`] an `fsync` each | one `syncfs`; of up to [`NOTED_MAX`] paths an `fsync` each |
+//! | others: network, FUSE, FAT | an `fsync` each | an `fsync` each |
+//! | in memory | nothing: there is no disk | nothing |
+//!
+//! `syncfs` costs one or two journal commits for any number of files, where `fsync` costs one a file; for a few files it is the
+//! other way round, because `syncfs` also writes what other programs left behind. Linux tells a `syncfs` about failed
+//! write-back since 5.8, on a descriptor that was open before the writing: the root's is opened first and kept.
+
+use std::collections::BTreeSet;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use rustix::fs::{Mode, OFlags, fstat, fstatfs, fsync, openat, syncfs};
+use rustix::io::Errno;
+
+use crate::beneath::Beneath;
+use crate::error::{Context, Error, Result};
+use crate::path::RelPath;
+use crate::target_state::lock;
+use crate::unnamed::Unnamed;
+
+/// Files of a batch that are synced one by one rather than with the whole file system.
+const FEW_FILES: usize = 8;
+
+/// Paths that are kept to be synced one by one in the end, where the alternative is `syncfs`.
+const NOTED_MAX: usize = 128;
+
+/// Bytes of paths that are kept where there is no alternative; what comes beyond is not promised.
+const NOTED_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Folders above the target that may have been made for it.
+const ANCESTORS_MAX: usize = 64;
+
+/// Magic numbers of `statfs(2)`: ext2 to ext4, XFS, btrfs, F2FS, bcachefs, overlayfs.
+const WHOLE: [u64; 6] = [0xEF53, 0x5846_5342, 0x9123_683E, 0xF2F5_2010, 0xCA45_1A4E, 0x794C_7630];
+
+/// tmpfs and ramfs.
+const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58F6];
+
+const OPERATION: &str = "write it through to the disk";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// `syncfs` is trusted with any number of files.
+    Whole,
+    Each,
+    InMemory,
+}
+
+/// See the module. One for each target.
+#[derive(Debug)]
+pub(crate) struct StableStorage {
+    way: Way,
+    /// Device of the target itself.
+    dev: u64,
+    /// Something lies on another file system below the target, which `syncfs` does not reach.
+    mixed: AtomicBool,
+    /// The file system has refused to sync.
+    refused: AtomicBool,
+    noted: Mutex<Noted>,
+}
+
+/// What changed, by path.
+#[derive(Debug, Default)]
+struct Noted {
+    paths: BTreeSet<Box<[u8]>>,
+    bytes: usize,
+    /// There were more.
+    many: bool,
+}
+
+impl StableStorage {
+    /// For the target `root`.
+    pub(crate) fn of(root: &OwnedFd) -> Self {
+        let magic = fstatfs(root).map_or(0, |stat| stat.f_type as u64);
+        let way = match magic {
+            magic if WHOLE.contains(&magic) => Way::Whole,
+            magic if IN_MEMORY.contains(&magic) => Way::InMemory,
+            _ => Way::Each,
+        };
+        Self {
+            way,
+            dev: fstat(root).map_or(0, |stat| stat.st_dev),
+            mixed: AtomicBool::new(false),
+            refused: AtomicBool::new(false),
+            noted: Mutex::default(),
+        }
+    }
+
+    /// The file or folder at `path` changed, or counts as if it had; so its folders did.
+    pub(crate) fn note(&self, path: &[u8]) {
+        let mut noted = lock(&self.noted);
+        let mut path = path;
+        loop {
+            if noted.many || !path.is_empty() && noted.paths.contains(path) {
+                return;
+            }
+            let is_full = match self.way {
+                Way::Whole => noted.paths.len() >= NOTED_MAX,
+                Way::Each => noted.bytes + path.len() > NOTED_BYTES_MAX,
+                Way::InMemory => true,
+            };
+            if is_full {
+                noted.many = true;
+                return;
+            }
+            noted.bytes += path.len();
+            noted.paths.insert(path.into());
+            if path.is_empty() {
+                return;
+            }
+            let slash = path.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
+            path = &path[..slash];
+        }
+    }
+
+    /// The folder of `path` has a new name in it.
+    pub(crate) fn note_parent(&self, path: &RelPath) {
+        self.note(path.parent_bytes().unwrap_or_default());
+    }
+
+    /// See [`crate::TargetDir::sync_contents`].
+    pub(crate) fn sync_contents<'f>(
+        &self,
+        root: &OwnedFd,
+        files: impl ExactSizeIterator<Item = &'f Unnamed>,
+    ) -> Result<()> {
+        if self.way == Way::InMemory {
+            return Ok(());
+        }
+        let elsewhere = |file: &Unnamed| fstat(file.fd()).is_ok_and(|s| s.st_dev != self.dev);
+        let is_whole = self.way == Way::Whole && files.len() > FEW_FILES;
+        if is_whole {
+            syncfs(root).context(b".", OPERATION)?;
+        }
+        for file in files {
+            let is_elsewhere = elsewhere(file);
+            if is_elsewhere {
+                self.mixed.store(true, Relaxed);
+            }
+            if !is_whole || is_elsewhere {
+                self.sync_one(file.fd(), file.path().as_bytes())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes one file or folder through to the disk.
+    pub(crate) fn sync_one(&self, fd: BorrowedFd<'_>, path: &[u8]) -> Result<()> {
+        match fsync(fd) {
+            Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS) => {
+                self.refused.store(true, Relaxed);
+                Ok(())
+            }
+            done => done.context(path, OPERATION),
+        }
+    }
+
+    /// See [`crate::TargetDir::sync`].
+    pub(crate) fn sync(&self, root: &OwnedFd, beneath: &Beneath) -> Result<bool> {
+        if self.way == Way::InMemory {
+            return Ok(false);
+        }
+        let noted = std::mem::take(&mut *lock(&self.noted));
+        let (can_whole, is_mixed) = (self.way == Way::Whole, self.mixed.load(Relaxed));
+        let mut needs_whole = noted.many;
+        if !can_whole || is_mixed || !needs_whole {
+            for path in &noted.paths {
+                needs_whole |= !self.sync_path(beneath, path)?;
+            }
+        }
+        if needs_whole && can_whole {
+            syncfs(root).context(b".", OPERATION)?;
+        } else {
+            self.sync_ancestors(root)?;
+        }
+        let all_reached = !needs_whole || can_whole && !is_mixed;
+        Ok(all_reached && !self.refused.load(Relaxed))
+    }
+
+    /// Syncs what is at `path`. False if this user may not open it.
+    fn sync_path(&self, beneath: &Beneath, path: &[u8]) -> Result<bool> {
+        match beneath.open_file(path, OFlags::RDONLY | OFlags::NONBLOCK) {
+            Ok(fd) => self.sync_one(fd.as_fd(), path).map(|()| true),
+            // Removed or replaced by somebody: then it is theirs.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NXIO) => Ok(true),
+            Err(Errno::ACCESS | Errno::PERM) => Ok(false),
+            Err(errno) => Err(Error::os(path, OPERATION, errno)),
+        }
+    }
+
+    /// The target may have been made just now, and folders above it.
+    fn sync_ancestors(&self, root: &OwnedFd) -> Result<()> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let mut below = openat(root, c".", flags, Mode::empty()).context(b".", OPERATION)?;
+        for _ in 0..ANCESTORS_MAX {
+            // Folders that this user may not list were not made by it.
+            let Ok(above) = openat(&below, c"..", flags, Mode::empty()) else { break };
+            let id = |fd: &OwnedFd| fstat(fd).ok().map(|stat| (stat.st_dev, stat.st_ino));
+            if id(&above) == id(&below) || id(&above).map(|id| id.0) != Some(self.dev) {
+                break;
+            }
+            self.sync_one(above.as_fd(), b"..")?;
+            below = above;
+        }
+        Ok(())
+    }
+}

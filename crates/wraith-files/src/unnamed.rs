@@ -1,0 +1,66 @@
+//! A file that is complete and verified, and has no final name yet.
+//!
+//! Between the two its content is written through to the disk, of many files together: a name that is on the disk before its
+//! content would show an empty or cut file after a power cut.
+
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+
+use crate::commit::{Committed, OnConflict};
+use crate::error::Result;
+use crate::part_file::PartFile;
+use crate::path::RelPath;
+use crate::small_file::UnnamedFile;
+use crate::target::TargetDir;
+
+/// See the module. Dropped without a name, a small file is gone and a part stays to be resumed.
+#[derive(Debug)]
+pub struct Unnamed(Content);
+
+#[derive(Debug)]
+enum Content {
+    Small(UnnamedFile),
+    Part(Arc<PartFile>),
+}
+
+impl Unnamed {
+    /// A file that was made whole.
+    pub(crate) fn small(file: UnnamedFile) -> Self {
+        Self(Content::Small(file))
+    }
+
+    /// A part whose root is proven ([`PartFile::seal`]).
+    pub fn part(part: Arc<PartFile>) -> Self {
+        Self(Content::Part(part))
+    }
+
+    /// Its final path, unless that turns out to be taken.
+    pub fn path(&self) -> &RelPath {
+        match &self.0 {
+            Content::Small(file) => file.path(),
+            Content::Part(part) => part.path(),
+        }
+    }
+
+    /// Gives it its name. `target` is the directory it was made in.
+    pub fn name(&mut self, target: &TargetDir, on_conflict: OnConflict) -> Result<Committed> {
+        match &mut self.0 {
+            Content::Small(file) => target.name_small(file, on_conflict),
+            Content::Part(part) => part.name(on_conflict),
+        }
+    }
+
+    /// After a failed write-back: see [`PartFile::distrust_cache`].
+    pub fn distrust_cache(&self) {
+        if let Content::Part(part) = &self.0 {
+            part.distrust_cache();
+        }
+    }
+
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        match &self.0 {
+            Content::Small(file) => file.fd(),
+            Content::Part(part) => part.fd(),
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Complete files wait here for their names until their contents are on the disk, many of them together.
+//!
+//! The data threads put verified files in and go on; one thread takes all that are there, has them written through (SPEC
+//! §10.7), and gives them their names. So no name is on the disk before its content, a batch of any size costs one or two
+//! journal commits, and no packet waits for a disk unless it is a whole batch behind. The same thread writes back what large
+//! files have got so far.
+
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use wraith_files::{Error, PartFile, Root, Unnamed};
+
+use super::Receiving;
+use super::incoming::Incoming;
+use crate::error::TransferError;
+use crate::limits::{STALL_BYTES, UNNAMED_BYTES_MAX, UNNAMED_FILES_MAX};
+use crate::lock::lock;
+
+/// How long the first of a batch waits for others: a commit for each file is what batches are there to avoid.
+const GATHER_TIME: Duration = Duration::from_millis(250);
+
+/// A complete file.
+#[derive(Debug)]
+pub(super) struct Complete {
+    pub(super) file: Arc<Incoming>,
+    pub(super) content: Unnamed,
+    pub(super) root: Root,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Naming {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    batch: Batch,
+    /// When the first of `batch` came.
+    since: Option<Instant>,
+    /// Data threads that wait for room.
+    blocked: usize,
+    ended: bool,
+    stopped: bool,
+}
+
+/// What is done together.
+#[derive(Debug, Default)]
+struct Batch {
+    files: Vec<Complete>,
+    bytes: u64,
+    write_back: Vec<Arc<PartFile>>,
+}
+
+impl State {
+    fn is_full(&self) -> bool {
+        self.batch.files.len() >= UNNAMED_FILES_MAX || self.batch.bytes >= UNNAMED_BYTES_MAX
+    }
+}
+
+impl Naming {
+    pub(crate) fn new() -> Self {
+        Self { state: Mutex::default(), changed: Condvar::new() }
+    }
+
+    /// Puts a complete file in; waits while there is no room. Without effect after a failure: the file is dropped unnamed.
+    pub(super) fn push(&self, complete: Complete) {
+        let mut state = lock(&self.state);
+        while state.is_full() && !state.stopped {
+            state.blocked += 1;
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.blocked -= 1;
+        }
+        if state.stopped {
+            return;
+        }
+        state.batch.bytes += complete.file.bytes();
+        state.batch.files.push(complete);
+        if state.since.is_none() {
+            state.since = Some(Instant::now());
+            self.changed.notify_all();
+        } else if state.is_full() {
+            self.changed.notify_all();
+        }
+    }
+
+    /// Has what `part` got so far written back.
+    pub(super) fn write_back(&self, part: &Arc<PartFile>) {
+        let mut state = lock(&self.state);
+        if !state.stopped && !state.batch.write_back.iter().any(|other| Arc::ptr_eq(other, part)) {
+            state.batch.write_back.push(Arc::clone(part));
+            self.changed.notify_all();
+        }
+    }
+
+    /// True while data threads wait for the disk, which is nobody's silence.
+    pub(crate) fn is_blocking(&self) -> bool {
+        lock(&self.state).blocked > 0
+    }
+
+    /// Nothing more comes.
+    pub(crate) fn end(&self) {
+        lock(&self.state).ended = true;
+        self.changed.notify_all();
+    }
+
+    /// Frees everyone who waits. What is complete by now still gets its name.
+    pub(crate) fn stop(&self) {
+        lock(&self.state).stopped = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits for the next batch. None at the end.
+    fn next(&self) -> Option<Batch> {
+        let mut state = lock(&self.state);
+        loop {
+            let waited = state.since.map(|since| since.elapsed());
+            let is_ripe = waited.is_some_and(|waited| waited >= GATHER_TIME);
+            let is_over = state.ended || state.stopped;
+            if is_over || state.is_full() || is_ripe || !state.batch.write_back.is_empty() {
+                let batch = std::mem::take(&mut state.batch);
+                state.since = None;
+                self.changed.notify_all();
+                let is_empty = batch.files.is_empty() && batch.write_back.is_empty();
+                return (!is_empty).then_some(batch);
+            }
+            state = match waited {
+                None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Some(waited) => {
+                    let rest = GATHER_TIME.saturating_sub(waited);
+                    let woken = self.changed.wait_timeout(state, rest);
+                    woken.unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+        }
+    }
+}
+
+/// Syncs and names until the end.
+pub(super) fn work(receiving: &Receiving<'_>) -> Result<(), TransferError> {
+    while let Some(batch) = receiving.naming.next() {
+        // What the sender sent meanwhile was not read: its silence began now.
+        let progress = receiving.progress;
+        let synced = progress.at_disk(|| sync(receiving, &batch));
+        receiving.session.moved(STALL_BYTES);
+        if let Err(error) = synced {
+            for part in batch.write_back.iter() {
+                part.distrust_cache();
+            }
+            batch.files.iter().for_each(|complete| complete.content.distrust_cache());
+            return Err(receiving.disk(&error));
+        }
+        for Complete { file, mut content, root } in batch.files {
+            file.name(receiving, &mut content, root)?;
+        }
+    }
+    Ok(())
+}
+
+fn sync(receiving: &Receiving<'_>, batch: &Batch) -> Result<(), Error> {
+    for part in &batch.write_back {
+        part.write_back()?;
+    }
+    let contents = batch.files.iter().map(|complete| &complete.content);
+    receiving.target.sync_contents(contents)
+}

@@ -1,0 +1,59 @@
+//! What a receipt says about the disk, and what it may say only afterwards.
+
+use std::fs;
+use std::path::Path;
+
+use crate::common::*;
+use wraith_transfer::{Durability, SendOptions};
+
+/// Sends a few files of each size to `to`. What the receipt says, which is the same on both sides.
+fn reached(to: &Path, sender_waits: bool, receiver_waits: bool) -> Option<Durability> {
+    let folders = Folders::new();
+    for n in 0..40usize {
+        folders.file(&format!("tree/{}/{n}", n % 3), &noise(n as u8, n * 100));
+    }
+    folders.file("tree/large", &noise(1, 3 * CHUNK + 1));
+    folders.file("tree/larger", &noise(2, 200 * CHUNK));
+    let mut send = SendOptions::new(roots(&folders.from()), SECRET);
+    send.sync = sender_waits;
+    let mut options = receive_options(to);
+    options.sync = receiver_waits;
+    let (sent, received) = transfer(&send, options);
+    let (sent, received) = (sent.unwrap(), received.unwrap());
+    assert_eq!(tree(to), tree(&folders.from()));
+    assert_eq!(sent.receipt, received.receipt);
+    assert_eq!((received.files, received.failed), (42, 0));
+    received.receipt.durability()
+}
+
+#[test]
+fn the_receipt_says_whether_everything_is_on_the_disk() {
+    let to = || tempfile::tempdir_in(".").unwrap();
+    assert_eq!(reached(to().path(), true, true), Some(Durability::OnDisk));
+    assert_eq!(reached(to().path(), false, true), Some(Durability::NotAwaited));
+    assert_eq!(reached(to().path(), true, false), Some(Durability::NotAwaited));
+}
+
+#[test]
+fn a_file_system_in_memory_is_no_disk() {
+    let Ok(to) = tempfile::tempdir_in("/dev/shm") else {
+        return skipped("there is no /dev/shm");
+    };
+    assert_eq!(reached(to.path(), true, true), Some(Durability::CannotSync));
+}
+
+#[test]
+fn what_was_there_already_is_confirmed_as_on_the_disk_too() {
+    let folders = Folders::new();
+    folders.file("tree/same", &noise(1, 5000));
+    folders.file("tree/large", &noise(2, 3 * CHUNK));
+    let to = tempfile::tempdir_in(".").unwrap();
+    for _ in 0..2 {
+        let send = SendOptions::new(roots(&folders.from()), SECRET);
+        let (sent, received) = transfer(&send, receive_options(to.path()));
+        let (sent, received) = (sent.unwrap(), received.unwrap());
+        assert_eq!(sent.receipt.durability(), Some(Durability::OnDisk));
+        assert_eq!(received.files + received.already_here, 2);
+        assert_eq!(fs::read(to.path().join("tree/same")).unwrap(), noise(1, 5000));
+    }
+}
