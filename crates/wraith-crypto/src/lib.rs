@@ -24,7 +24,9 @@ pub mod mask;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-pub use aead::{AeadKey, PacketKey, Suite, TAG_BYTES, Unauthentic, aes_hardware, implementation};
+pub use aead::{
+    AeadKey, Implementation, PacketKey, Suite, TAG_BYTES, Unauthentic, aes_hardware, implementation,
+};
 pub use identity::{InvalidNodeId, NodeId, SecretIdentity};
 pub use mask::MaskKey;
 
