@@ -30,13 +30,15 @@ pub fn aes_hardware() -> bool {
 pub enum Implementation {
     /// Ours, with 512-bit vectors: x86-64 with VAES, VPCLMULQDQ and AVX-512; AES-256-GCM only.
     Vaes512,
+    /// Ours, with 256-bit vectors: x86-64 with VAES and VPCLMULQDQ; AES-256-GCM only.
+    Vaes256,
     /// AWS-LC: every processor, every suite.
     AwsLc,
 }
 
 impl Implementation {
     /// Every one, the fastest first.
-    pub const ALL: [Self; 2] = [Self::Vaes512, Self::AwsLc];
+    pub const ALL: [Self; 3] = [Self::Vaes512, Self::Vaes256, Self::AwsLc];
 
     /// Whether this processor has what it takes.
     #[must_use]
@@ -45,8 +47,10 @@ impl Implementation {
             Self::AwsLc => true,
             #[cfg(target_arch = "x86_64")]
             Self::Vaes512 => Width::Bits512.is_here(),
+            #[cfg(target_arch = "x86_64")]
+            Self::Vaes256 => Width::Bits256.is_here(),
             #[cfg(not(target_arch = "x86_64"))]
-            Self::Vaes512 => false,
+            Self::Vaes512 | Self::Vaes256 => false,
         }
     }
 }
@@ -55,6 +59,7 @@ impl fmt::Display for Implementation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Vaes512 => "own, 512-bit VAES",
+            Self::Vaes256 => "own, 256-bit VAES",
             Self::AwsLc => "AWS-LC",
         })
     }

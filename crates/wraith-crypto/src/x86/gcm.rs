@@ -23,12 +23,14 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 use super::aes::{ROUND_KEYS, RoundKeys};
 use super::ghash::{BLOCK, HashKey, bytes, reversal};
 use super::text::{Text, counter_block};
-use super::vaes512;
+use super::{vaes256, vaes512};
 
 /// How many bits the vectors have that a text is worked through with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Width {
-    /// VAES and VPCLMULQDQ with AVX-512.
+    /// VAES and VPCLMULQDQ without AVX-512.
+    Bits256,
+    /// The same with AVX-512.
     Bits512,
 }
 
@@ -41,6 +43,7 @@ impl Width {
             && std::arch::is_x86_feature_detected!("vaes")
             && std::arch::is_x86_feature_detected!("vpclmulqdq");
         match self {
+            Self::Bits256 => every,
             Self::Bits512 => {
                 every
                     && std::arch::is_x86_feature_detected!("avx512f")
@@ -127,6 +130,7 @@ impl GcmKey {
         // SAFETY: `self` exists, so the processor has the instructions of its width; `text` is the caller's promise.
         unsafe {
             match self.width {
+                Width::Bits256 => vaes256::crypt::<SEAL>(self, nonce, aad, text),
                 Width::Bits512 => vaes512::crypt::<SEAL>(self, nonce, aad, text),
             }
         }

@@ -9,6 +9,8 @@ use std::arch::x86_64::*;
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
+use super::short;
+
 /// Bytes of a block.
 pub(super) const BLOCK: usize = 16;
 /// Blocks whose GHASH is reduced together.
@@ -58,10 +60,14 @@ impl HashKey {
     pub(super) fn of_associated(&self, aad: &[u8]) -> __m128i {
         let first_power = self.powers[POWER_MAX - 1];
         let mut hash = _mm_setzero_si128();
-        for block in aad.chunks(BLOCK) {
-            let mut padded = [0; BLOCK];
-            padded[..block.len()].copy_from_slice(block);
-            hash = multiply(_mm_xor_si128(hash, integer(padded)), first_power);
+        let (blocks, rest) = aad.as_chunks();
+        for block in blocks {
+            hash = multiply(_mm_xor_si128(hash, integer(*block)), first_power);
+        }
+        if !rest.is_empty() {
+            // SAFETY: the rest can be read, and is less than a block.
+            let last = unsafe { short::load(rest.as_ptr(), rest.len()) };
+            hash = multiply(_mm_xor_si128(hash, integer(last.to_le_bytes())), first_power);
         }
         hash
     }

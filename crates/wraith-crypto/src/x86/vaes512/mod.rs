@@ -49,7 +49,7 @@ pub(super) unsafe fn crypt<const SEAL: bool>(
         if let Some(mut elements) = elements {
             let mut products = Products::new();
             add_to_first(&mut elements, hash);
-            pass.rounds_beside(&mut states, &mut products, &elements, &whole);
+            pass.rounds_beside::<SEAL, true>(&mut states, &mut products, &elements, &whole);
             hash = products.reduce();
         } else {
             pass.rounds_alone(&mut states);
@@ -96,7 +96,7 @@ unsafe fn tail<const SEAL: bool>(
             add_to_first(&mut elements, hash);
             hash = _mm_setzero_si128();
             let powers = key.hash.powers_down_from(GROUP_BLOCKS + blocks + 1);
-            pass.rounds_beside(&mut states, &mut products, &elements, &powers);
+            pass.rounds_beside::<SEAL, false>(&mut states, &mut products, &elements, &powers);
         } else {
             pass.rounds_alone(&mut states);
         }
@@ -111,7 +111,7 @@ unsafe fn tail<const SEAL: bool>(
         unsafe {
             let mut elements = pass.load_part(text, offset, &masks);
             add_to_first(&mut elements, hash);
-            pass.rounds_beside(&mut states, &mut products, &elements, &powers);
+            pass.rounds_beside::<SEAL, false>(&mut states, &mut products, &elements, &powers);
             pass.finish_part(states, text, offset, &masks);
         }
     }

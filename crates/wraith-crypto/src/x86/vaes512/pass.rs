@@ -51,9 +51,12 @@ impl<'a> Pass<'a> {
 
     /// Rounds 1 to 13 of a group, with the products of a group of elements and the powers from `power` down added to
     /// `products` in between: the two use different parts of the processor, and neither waits for the other.
+    ///
+    /// `SEAL` and `WHOLE` say which of four places it is called from, and nothing else: a function that is called from one
+    /// place is inlined however long it is, and its vectors then stay in registers.
     #[target_feature(enable = "avx512f,vaes,vpclmulqdq")]
     #[inline]
-    pub(super) fn rounds_beside(
+    pub(super) fn rounds_beside<const SEAL: bool, const WHOLE: bool>(
         &self,
         states: &mut [__m512i; GROUP],
         products: &mut Products,
