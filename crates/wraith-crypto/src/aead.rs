@@ -12,7 +12,7 @@ use std::fmt;
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use thiserror::Error;
-use zeroize::Zeroizing;
+use zeroize::{ZeroizeOnDrop, Zeroizing};
 
 pub use implementation::{Implementation, aes_hardware, implementation};
 
@@ -72,11 +72,14 @@ impl Suite {
     pub const ALL: u8 = Self::Aes256Gcm.bit() | Self::ChaCha20Poly1305.bit();
 }
 
-/// A key of one suite, used with explicit nonces.
+/// A key of one suite, used with explicit nonces. Wiped when dropped: what AWS-LC holds, by AWS-LC, which wipes all memory
+/// that it gives back.
 pub struct AeadKey {
     cipher: Cipher,
     suite: Suite,
 }
+
+impl ZeroizeOnDrop for AeadKey {}
 
 enum Cipher {
     #[cfg(target_arch = "x86_64")]
@@ -223,7 +226,9 @@ impl fmt::Debug for AeadKey {
     }
 }
 
-/// The key of one direction in one key phase: the AEAD key and the IV that become of a packet secret (SPEC §3.5).
+/// The key of one direction in one key phase: the AEAD key and the IV that become of a packet secret (SPEC §3.5). Wiped when
+/// dropped.
+#[derive(ZeroizeOnDrop)]
 pub struct PacketKey {
     key: AeadKey,
     iv: [u8; NONCE_BYTES],
@@ -234,7 +239,7 @@ impl PacketKey {
     #[must_use]
     pub fn new(suite: Suite, secret: &[u8; 32]) -> Self {
         let key = Zeroizing::new(kdf::derive("wraith/1 packet key", secret));
-        let iv = kdf::derive("wraith/1 packet iv", secret);
+        let iv = Zeroizing::new(kdf::derive("wraith/1 packet iv", secret));
         let iv = *iv.first_chunk().expect("32 bytes hold 12");
         Self { key: AeadKey::new(suite, &key), iv }
     }
