@@ -14,7 +14,7 @@ use curve25519_dalek::scalar::clamp_integer;
 use data_encoding::BASE32_NOPAD_NOCASE;
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 use thiserror::Error;
-use zeroize::Zeroizing;
+use zeroize::{ZeroizeOnDrop, Zeroizing};
 
 use crate::Unauthentic;
 
@@ -100,7 +100,7 @@ impl FromStr for NodeId {
 }
 
 /// An identity with its secret. Wiped when dropped.
-#[derive(Clone)]
+#[derive(Clone, ZeroizeOnDrop)]
 pub struct SecretIdentity(SigningKey);
 
 impl SecretIdentity {

@@ -1,9 +1,11 @@
 //! BLAKE3 in its three modes. `derive` and `keyed` are the functions of the same names in docs/SPEC.md.
 
+use zeroize::{Zeroize, Zeroizing};
+
 /// `derive(context, material)`: 32 bytes that depend on both. Every use has its own context.
 #[must_use]
 pub fn derive(context: &'static str, material: &[u8]) -> [u8; 32] {
-    blake3::derive_key(context, material)
+    derive_parts(context, &[material])
 }
 
 /// As [`derive()`], of the concatenation of `parts`.
@@ -13,7 +15,10 @@ pub fn derive_parts(context: &'static str, parts: &[&[u8]]) -> [u8; 32] {
     for part in parts {
         hasher.update(part);
     }
-    *hasher.finalize().as_bytes()
+    let derived = *Zeroizing::new(hasher.finalize()).as_bytes();
+    // It holds what it has taken in of the last 64 bytes.
+    hasher.zeroize();
+    derived
 }
 
 /// `keyed(key, data)`: a message authentication code and pseudo-random function of 32 bytes.

@@ -11,7 +11,8 @@
 //! | [`agree`] | X25519 |
 //! | [`identity`] | the Ed25519 identity and its NodeId (SPEC §1) |
 //!
-//! `unsafe` appears in one place, to call instructions of x86-64 after having made sure of them (`x86`).
+//! `unsafe` appears in two places: to call instructions of x86-64 after having made sure of them (`x86`), and to wipe memory
+//! whose value is gone ([`Wiped`]).
 //!
 //! Secrets are wiped when dropped and never printed by `Debug`. Comparisons of secrets and tags take constant time.
 
@@ -21,12 +22,16 @@ pub mod hash;
 pub mod identity;
 pub mod kdf;
 pub mod mask;
+mod wiped;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-pub use aead::{AeadKey, PacketKey, Suite, TAG_BYTES, Unauthentic, aes_hardware, implementation};
+pub use aead::{
+    AeadKey, Implementation, PacketKey, Suite, TAG_BYTES, Unauthentic, aes_hardware, implementation,
+};
 pub use identity::{InvalidNodeId, NodeId, SecretIdentity};
 pub use mask::MaskKey;
+pub use wiped::Wiped;
 
 /// Whether `a` and `b` are equal, in time that depends on their lengths only.
 #[must_use]

@@ -9,6 +9,7 @@ use std::fmt;
 
 use aes::Aes256Enc;
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
+use zeroize::{ZeroizeOnDrop, Zeroizing};
 
 #[cfg(target_arch = "x86_64")]
 use crate::x86::RoundKeys;
@@ -17,10 +18,10 @@ use crate::x86::RoundKeys;
 pub const SAMPLE_BYTES: usize = 16;
 
 /// A key that turns samples into masks. Wiped when dropped.
-#[derive(Clone)]
+#[derive(Clone, ZeroizeOnDrop)]
 pub struct MaskKey(Cipher);
 
-#[derive(Clone)]
+#[derive(Clone, ZeroizeOnDrop)]
 enum Cipher {
     #[cfg(target_arch = "x86_64")]
     X86(RoundKeys),
@@ -31,11 +32,12 @@ impl MaskKey {
     /// The key with these 32 bytes.
     #[must_use]
     pub fn new(key: [u8; 32]) -> Self {
+        let key = Zeroizing::new(key);
         #[cfg(target_arch = "x86_64")]
         if let Some(keys) = RoundKeys::new(&key) {
             return Self(Cipher::X86(keys));
         }
-        Self(Cipher::portable(key))
+        Self(Cipher::portable(&key))
     }
 
     /// `AES-256(key, sample)`.
@@ -70,8 +72,8 @@ impl MaskKey {
 }
 
 impl Cipher {
-    fn portable(key: [u8; 32]) -> Self {
-        Self::Portable(Aes256Enc::new(&Array::from(key)))
+    fn portable(key: &[u8; 32]) -> Self {
+        Self::Portable(Aes256Enc::new(key.into()))
     }
 }
 
@@ -93,14 +95,14 @@ mod tests {
         let sample = std::array::from_fn(|i| (i as u8) * 0x11);
         let expected = 0x8ea2_b7ca_5167_45bf_eafc_4990_4b49_6089_u128.to_be_bytes();
         assert_eq!(MaskKey::new(key).mask(&sample), expected);
-        assert_eq!(MaskKey(Cipher::portable(key)).mask(&sample), expected);
+        assert_eq!(MaskKey(Cipher::portable(&key)).mask(&sample), expected);
     }
 
     proptest! {
         #[test]
         fn the_fast_masks_are_those_of_the_portable_cipher(a: [u8; 32], b: [u8; 32], sample: [u8; 16]) {
-            let expected_a = MaskKey(Cipher::portable(a)).mask(&sample);
-            let expected_b = MaskKey(Cipher::portable(b)).mask(&sample);
+            let expected_a = MaskKey(Cipher::portable(&a)).mask(&sample);
+            let expected_b = MaskKey(Cipher::portable(&b)).mask(&sample);
             let (a, b) = (MaskKey::new(a), MaskKey::new(b));
             prop_assert_eq!(a.mask(&sample), expected_a);
             prop_assert_eq!(MaskKey::mask_pair(&a, &b, &sample), (expected_a, expected_b));

@@ -4,8 +4,8 @@ use std::fmt;
 
 use rand_core::CryptoRng;
 use snow::HandshakeState;
-use wraith_crypto::{InvalidNodeId, NodeId, SecretIdentity, TAG_BYTES, kdf};
-use zeroize::Zeroizing;
+use wraith_crypto::{InvalidNodeId, NodeId, SecretIdentity, TAG_BYTES, Wiped, kdf};
+use zeroize::{ZeroizeOnDrop, Zeroizing};
 
 use crate::mac1::{DatagramKeys, EPHEMERAL_BYTES, MAC1_BYTES};
 use crate::payload::{FinalHello, InitiatorHello, ResponderHello};
@@ -17,7 +17,7 @@ const H3_OVERHEAD: usize = (32 + TAG_BYTES) + TAG_BYTES + MAC1_BYTES;
 /// A handshake we started. [`start`](Self::start) makes H1, to be repeated as it is; [`read_h2`](Self::read_h2) is
 /// offered every datagram that may be the answer, until it takes one; [`write_h3`](Self::write_h3) then ends it.
 pub struct Initiator {
-    noise: HandshakeState,
+    noise: Wiped<HandshakeState>,
     responder: NodeId,
     /// The suites offered in H1.
     suites: u8,
@@ -104,10 +104,12 @@ impl Initiator {
             .write_message(&payload, &mut h3[..len - MAC1_BYTES])
             .expect("it is our turn, every key is there and the buffer has the message's length");
         DatagramKeys::third(self.responder, &self.h1_hash, &h2_hash).write_mac1(&mut h3);
-        let (send, recv) = self.noise.dangerously_get_raw_split();
-        (h3, SessionKeys::new(send, recv))
+        let split = Zeroizing::new(self.noise.dangerously_get_raw_split());
+        (h3, SessionKeys::new(&split.0, &split.1))
     }
 }
+
+impl ZeroizeOnDrop for Initiator {}
 
 impl fmt::Debug for Initiator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use wraith_crypto::kdf;
-use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+use zeroize::{Zeroize, ZeroizeOnDrop};
 
 /// What a finished handshake leaves: everything [`crate::Sealer`] and [`crate::Opener`] need beyond the hellos. Wiped when
 /// dropped.
@@ -21,13 +21,12 @@ pub struct SessionKeys {
 
 impl SessionKeys {
     /// From the Noise keys of our direction and of the peer's.
-    pub(crate) fn new(send: [u8; 32], recv: [u8; 32]) -> Self {
-        let (send, recv) = (Zeroizing::new(send), Zeroizing::new(recv));
+    pub(crate) fn new(send: &[u8; 32], recv: &[u8; 32]) -> Self {
         Self {
-            send_secret: kdf::derive("wraith/1 packet secret", &*send),
-            recv_secret: kdf::derive("wraith/1 packet secret", &*recv),
-            send_pn_mask: kdf::derive("wraith/1 packet number mask", &*send),
-            recv_pn_mask: kdf::derive("wraith/1 packet number mask", &*recv),
+            send_secret: kdf::derive("wraith/1 packet secret", send),
+            recv_secret: kdf::derive("wraith/1 packet secret", recv),
+            send_pn_mask: kdf::derive("wraith/1 packet number mask", send),
+            recv_pn_mask: kdf::derive("wraith/1 packet number mask", recv),
         }
     }
 }

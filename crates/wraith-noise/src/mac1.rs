@@ -23,7 +23,7 @@ pub fn mac1_of(datagram: &[u8]) -> Option<[u8; MAC1_BYTES]> {
 }
 
 /// The keys of H1 for one responder, derived once and kept by its endpoint.
-#[derive(Clone)]
+#[derive(Clone, ZeroizeOnDrop)]
 pub struct Mac1Key(DatagramKeys);
 
 impl Mac1Key {

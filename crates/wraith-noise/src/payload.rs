@@ -6,11 +6,11 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use wraith_crypto::{NodeId, Suite, TAG_BYTES};
-use zeroize::Zeroizing;
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::mac1::{EPHEMERAL_BYTES, MAC1_BYTES};
 use crate::protection::CID_BYTES;
-use crate::{Parameters, Rejected};
+use crate::{H1_BYTES, Parameters, Rejected};
 
 const VERSION: u8 = 1;
 const FLAG_AES_HARDWARE: u8 = 1;
@@ -23,8 +23,8 @@ pub(crate) const H2_BYTES_MIN: usize = EPHEMERAL_BYTES
     + TAG_BYTES
     + MAC1_BYTES;
 
-/// Payload 1: what the initiator says in H1.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// Payload 1: what the initiator says in H1. Wiped when dropped.
+#[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
 pub struct InitiatorHello {
     /// The suites it would use: the [`Suite::bit`]s.
     pub suites: u8,
@@ -42,7 +42,7 @@ impl InitiatorHello {
     /// The payload without its padding.
     #[must_use]
     pub fn encode(&self) -> Zeroizing<Vec<u8>> {
-        let mut out = Zeroizing::new(Vec::new());
+        let mut out = room();
         let flags = if self.aes_hardware { FLAG_AES_HARDWARE } else { 0 };
         out.extend([VERSION, self.suites, flags]);
         out.extend(self.cid);
@@ -96,18 +96,21 @@ pub fn negotiate(hello: &InitiatorHello, ours: u8, our_aes_hardware: bool) -> Op
     }
 }
 
-/// Payload 2: what the responder says in H2.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// Payload 2: what the responder says in H2. Wiped when dropped.
+#[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
 pub struct ResponderHello {
     /// The suite both sides use from now on.
+    #[zeroize(skip)]
     pub suite: Suite,
     /// The connection ID the initiator must put on packets.
     pub cid: [u8; CID_BYTES],
     /// The key that masks that connection ID (SPEC §4.3).
     pub cid_mask: [u8; 32],
     /// Where the responder saw H1 come from.
+    #[zeroize(skip)]
     pub observed: SocketAddr,
     /// The responder's limits.
+    #[zeroize(skip)]
     pub parameters: Parameters,
 }
 
@@ -115,7 +118,7 @@ impl ResponderHello {
     /// The payload without its padding.
     #[must_use]
     pub fn encode(&self) -> Zeroizing<Vec<u8>> {
-        let mut out = Zeroizing::new(Vec::new());
+        let mut out = room();
         out.push(self.suite.to_wire());
         out.extend(self.cid);
         out.extend(self.cid_mask);
@@ -163,7 +166,8 @@ impl FinalHello {
     /// The payload without its padding.
     #[must_use]
     pub fn encode(&self) -> Zeroizing<Vec<u8>> {
-        let mut out = Zeroizing::new(self.node_id.as_bytes().to_vec());
+        let mut out = room();
+        out.extend(self.node_id.as_bytes());
         self.parameters.encode(&mut out);
         out
     }
@@ -175,6 +179,11 @@ impl FinalHello {
     pub fn decode(mut input: &[u8]) -> Result<Self, Rejected> {
         Ok(Self { node_id: NodeId(take(&mut input)?), parameters: Parameters::decode(input)? })
     }
+}
+
+/// Room for any payload with its padding: what grows leaves copies behind.
+fn room() -> Zeroizing<Vec<u8>> {
+    Zeroizing::new(Vec::with_capacity(*H1_BYTES.end()))
 }
 
 fn take<const N: usize>(input: &mut &[u8]) -> Result<[u8; N], Rejected> {

@@ -4,16 +4,16 @@
 //! those 32 bytes, once. That makes a handshake state a function of its inputs: it can be rebuilt (see
 //! [`crate::Responder`]) and tested against published vectors.
 //!
-//! Secrets on our side of the adapter are wiped when dropped. snow's own chaining key is not; it lives as long as the
-//! handshake.
+//! Secrets on our side of the adapter are wiped when dropped. snow does not wipe its chaining key, so its states live in
+//! memory that is wiped when they are dropped. What its functions leave on the stack is not wiped.
 
 use snow::params::{CipherChoice, DHChoice, HashChoice};
 use snow::resolvers::CryptoResolver;
 use snow::types::{Cipher, Dh, Hash, Random};
 use snow::{Builder, Error, HandshakeState};
 use wraith_crypto::hash::Sha256;
-use wraith_crypto::{AeadKey, Suite, TAG_BYTES, agree};
-use zeroize::Zeroizing;
+use wraith_crypto::{AeadKey, Suite, TAG_BYTES, Wiped, agree};
+use zeroize::{Zeroize, Zeroizing};
 
 /// The handshake of SPEC §3.
 const PATTERN: &str = "Noise_XK_25519_ChaChaPoly_SHA256";
@@ -24,25 +24,27 @@ pub(crate) fn initiator(
     static_secret: &[u8; 32],
     responder: &[u8; 32],
     ephemeral: &Zeroizing<[u8; 32]>,
-) -> HandshakeState {
+) -> Wiped<HandshakeState> {
     let state = builder(PATTERN, ephemeral)
         .prologue(PROLOGUE)
         .and_then(|b| b.local_private_key(static_secret))
         .and_then(|b| b.remote_public_key(responder))
         .and_then(Builder::build_initiator);
-    state.expect("XK's initiator needs its own secret and the responder's key, and has both")
+    Wiped::new(
+        state.expect("XK's initiator needs its own secret and the responder's key, and has both"),
+    )
 }
 
 /// The responder's state before H1.
 pub(crate) fn responder(
     static_secret: &[u8; 32],
     ephemeral: &Zeroizing<[u8; 32]>,
-) -> HandshakeState {
+) -> Wiped<HandshakeState> {
     let state = builder(PATTERN, ephemeral)
         .prologue(PROLOGUE)
         .and_then(|b| b.local_private_key(static_secret))
         .and_then(Builder::build_responder);
-    state.expect("XK's responder needs its own secret and has it")
+    Wiped::new(state.expect("XK's responder needs its own secret and has it"))
 }
 
 fn builder<'a>(pattern: &str, ephemeral: &Zeroizing<[u8; 32]>) -> Builder<'a> {
@@ -86,11 +88,13 @@ struct Ephemeral(Option<Zeroizing<[u8; 32]>>);
 
 impl Random for Ephemeral {
     fn try_fill_bytes(&mut self, dest: &mut [u8]) -> Result<(), Error> {
-        let secret = self.0.take().ok_or(Error::Rng)?;
+        let secret = self.0.as_deref().ok_or(Error::Rng)?;
         if dest.len() != secret.len() {
             return Err(Error::Rng);
         }
-        dest.copy_from_slice(&*secret);
+        dest.copy_from_slice(secret);
+        // Taking it out would leave a copy in here.
+        self.0.zeroize();
         Ok(())
     }
 }

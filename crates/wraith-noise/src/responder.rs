@@ -8,8 +8,8 @@ use std::fmt;
 
 use rand_core::CryptoRng;
 use snow::HandshakeState;
-use wraith_crypto::{NodeId, SecretIdentity, TAG_BYTES, kdf};
-use zeroize::Zeroizing;
+use wraith_crypto::{NodeId, SecretIdentity, TAG_BYTES, Wiped, kdf};
+use zeroize::{ZeroizeOnDrop, Zeroizing};
 
 use crate::initiator::{read_with_ephemeral, write_with_ephemeral};
 use crate::mac1::{DatagramKeys, EPHEMERAL_BYTES, MAC1_BYTES, Mac1Key};
@@ -21,7 +21,7 @@ use crate::{H1_BYTES, H2_BYTES, H3_BYTES, Rejected, SessionKeys, resolver};
 pub struct Responder {
     inputs: Inputs,
     /// Ready to read H3, or to write H2 before that. `None` after an attempt that failed.
-    noise: Option<HandshakeState>,
+    noise: Option<Wiped<HandshakeState>>,
     progress: Progress,
 }
 
@@ -126,25 +126,27 @@ impl Responder {
             return Err(Rejected::Identity);
         }
         self.progress = Progress::Done;
-        let (recv, send) = noise.dangerously_get_raw_split();
-        Ok((hello, SessionKeys::new(send, recv)))
+        let split = Zeroizing::new(noise.dangerously_get_raw_split());
+        Ok((hello, SessionKeys::new(&split.1, &split.0)))
     }
 }
 
 impl Inputs {
-    fn after_h1(&self) -> Result<(HandshakeState, Zeroizing<Vec<u8>>), Rejected> {
+    fn after_h1(&self) -> Result<(Wiped<HandshakeState>, Zeroizing<Vec<u8>>), Rejected> {
         let mut noise = resolver::responder(&self.static_secret, &self.ephemeral);
         let payload = read_with_ephemeral(&mut noise, &self.h1, &self.h1_keys)?;
         Ok((noise, payload))
     }
 
-    fn after_h2(&self) -> Result<HandshakeState, Rejected> {
+    fn after_h2(&self) -> Result<Wiped<HandshakeState>, Rejected> {
         let (mut noise, _) = self.after_h1()?;
         // It is the Noise state that counts here; the datagram around the message was sent long ago.
         let _ = write_with_ephemeral(&mut noise, &self.h2_payload, &self.h1_keys);
         Ok(noise)
     }
 }
+
+impl ZeroizeOnDrop for Responder {}
 
 impl fmt::Debug for Responder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

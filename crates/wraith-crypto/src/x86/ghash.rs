@@ -1,4 +1,4 @@
-//! GHASH (NIST SP 800-38D §6.4) over vectors of four blocks.
+//! GHASH (NIST SP 800-38D §6.4): the field, and the powers of the hash key for blocks that are reduced together.
 //!
 //! Blocks are elements of GF(2^128), coefficient of x^0 first. Reversed byte by byte they are integers whose bit *i* is the
 //! coefficient of x^(127-i), which is what the carry-less multiplication wants, but for one bit: the product of two such
@@ -9,14 +9,14 @@ use std::arch::x86_64::*;
 
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
+use super::short;
+
 /// Bytes of a block.
 pub(super) const BLOCK: usize = 16;
-/// Bytes of a vector: four blocks.
-pub(super) const VECTOR: usize = 64;
-/// Vectors whose GHASH is reduced together.
-pub(super) const GROUP: usize = 4;
-/// Blocks of a group.
-pub(super) const GROUP_BLOCKS: usize = GROUP * VECTOR / BLOCK;
+/// Blocks whose GHASH is reduced together.
+pub(super) const GROUP_BLOCKS: usize = 16;
+/// Bytes of a group.
+pub(super) const GROUP_BYTES: usize = GROUP_BLOCKS * BLOCK;
 /// Largest power of H that is needed: the last whole group, a tail of as many blocks and the block of lengths are reduced
 /// together. Three more, so that a group's powers are aligned.
 const POWER_MAX: usize = 2 * GROUP_BLOCKS + 4;
@@ -24,6 +24,7 @@ const POWER_MAX: usize = 2 * GROUP_BLOCKS + 4;
 const POWERS: usize = POWER_MAX + GROUP_BLOCKS;
 /// x^64 · (x^128 mod P) of the GCM polynomial P = x^128 + x^7 + x^2 + x + 1, as a reversed integer: bits 63, 62 and 57.
 const REDUCTION: i64 = 0xc200_0000_0000_0000_u64 as i64;
+
 /// The powers of a hash key. Wiped when dropped.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 #[repr(align(64))]
@@ -38,8 +39,8 @@ pub(super) struct Powers<'a>(&'a [__m128i; GROUP_BLOCKS]);
 impl HashKey {
     /// The powers of the hash key, which is given as a block.
     #[target_feature(enable = "avx2,pclmulqdq")]
-    pub(super) fn new(hash_key: [u8; BLOCK]) -> Self {
-        let h = u128::from_be_bytes(hash_key);
+    pub(super) fn new(hash_key: &[u8; BLOCK]) -> Self {
+        let h = u128::from_be_bytes(*hash_key);
         // A division by x moves every bit up by one; the x^0 that falls out becomes x^127 + x^6 + x + 1.
         let carry = 0_u128.wrapping_sub(h >> 127);
         let first = h << 1 ^ (carry & 0xc200_0000_0000_0000_0000_0000_0000_0001);
@@ -53,9 +54,22 @@ impl HashKey {
         Self { powers }
     }
 
-    /// H / x.
-    pub(super) fn first_power(&self) -> __m128i {
-        self.powers[POWER_MAX - 1]
+    /// The hash of the associated data, with which that of the text goes on.
+    #[target_feature(enable = "avx2,pclmulqdq")]
+    #[inline]
+    pub(super) fn of_associated(&self, aad: &[u8]) -> __m128i {
+        let first_power = self.powers[POWER_MAX - 1];
+        let mut hash = _mm_setzero_si128();
+        let (blocks, rest) = aad.as_chunks();
+        for block in blocks {
+            hash = multiply(_mm_xor_si128(hash, integer(*block)), first_power);
+        }
+        if !rest.is_empty() {
+            // SAFETY: the rest can be read, and is less than a block.
+            let last = unsafe { short::load(rest.as_ptr(), rest.len()) };
+            hash = multiply(_mm_xor_si128(hash, integer(last.to_le_bytes())), first_power);
+        }
+        hash
     }
 
     /// The powers `n`, `n` - 1 … 1, 0, 0 …, as many as a group has blocks.
@@ -65,28 +79,18 @@ impl HashKey {
     }
 }
 
-impl Powers<'_> {
-    /// Those for vector `i`.
-    #[target_feature(enable = "avx512f")]
+impl<'a> Powers<'a> {
+    /// Those for vector `i` of `N` blocks.
     #[inline]
-    pub(super) fn vector(&self, i: usize) -> __m512i {
-        let four: &[__m128i; 4] = self.0[i * 4..].first_chunk().expect("a group has four vectors");
-        // SAFETY: 64 bytes can be read behind the reference.
-        unsafe { _mm512_loadu_si512(four.as_ptr().cast()) }
+    pub(super) fn of_vector<const N: usize>(&self, i: usize) -> &'a [__m128i; N] {
+        self.0[i * N..].first_chunk().expect("a group has whole vectors")
     }
-}
-
-/// Sums of carry-less products, four blocks beside each other, not reduced yet.
-pub(super) struct Products {
-    low: __m512i,
-    middle: __m512i,
-    high: __m512i,
 }
 
 /// The product of an element and one divided by x.
 #[target_feature(enable = "avx2,pclmulqdq")]
 #[inline]
-pub(super) fn multiply(a: __m128i, b_over_x: __m128i) -> __m128i {
+fn multiply(a: __m128i, b_over_x: __m128i) -> __m128i {
     let low = _mm_clmulepi64_si128::<0x00>(a, b_over_x);
     let high = _mm_clmulepi64_si128::<0x11>(a, b_over_x);
     let middle = _mm_xor_si128(
@@ -103,51 +107,12 @@ pub(super) fn multiply(a: __m128i, b_over_x: __m128i) -> __m128i {
 /// replaced by what they are modulo P.
 #[target_feature(enable = "avx2,pclmulqdq")]
 #[inline]
-fn reduce(low: __m128i, high: __m128i) -> __m128i {
+pub(super) fn reduce(low: __m128i, high: __m128i) -> __m128i {
     let constant = _mm_set_epi64x(0, REDUCTION);
     let swap = |v| _mm_shuffle_epi32::<0b01_00_11_10>(v);
     let once = _mm_xor_si128(swap(low), _mm_clmulepi64_si128::<0x00>(low, constant));
     let twice = _mm_xor_si128(swap(once), _mm_clmulepi64_si128::<0x00>(once, constant));
     _mm_xor_si128(high, twice)
-}
-
-impl Products {
-    #[target_feature(enable = "avx512f")]
-    #[inline]
-    pub(super) fn new() -> Self {
-        let zero = _mm512_setzero_si512();
-        Self { low: zero, middle: zero, high: zero }
-    }
-
-    /// Adds the products of four elements and four powers.
-    #[target_feature(enable = "avx512f,vpclmulqdq")]
-    #[inline]
-    pub(super) fn add(&mut self, elements: __m512i, powers: __m512i) {
-        let low = _mm512_clmulepi64_epi128::<0x00>(elements, powers);
-        let high = _mm512_clmulepi64_epi128::<0x11>(elements, powers);
-        let middle_a = _mm512_clmulepi64_epi128::<0x01>(elements, powers);
-        let middle_b = _mm512_clmulepi64_epi128::<0x10>(elements, powers);
-        self.low = _mm512_xor_si512(self.low, low);
-        self.high = _mm512_xor_si512(self.high, high);
-        // 0x96 is the truth table of a ^ b ^ c.
-        self.middle = _mm512_ternarylogic_epi64::<0x96>(self.middle, middle_a, middle_b);
-    }
-
-    /// The sum of all, reduced.
-    #[target_feature(enable = "avx512f,avx512bw,avx2,pclmulqdq")]
-    #[inline]
-    pub(super) fn reduce(self) -> __m128i {
-        let low = _mm512_xor_si512(self.low, _mm512_bslli_epi128::<8>(self.middle));
-        let high = _mm512_xor_si512(self.high, _mm512_bsrli_epi128::<8>(self.middle));
-        reduce(sum_of_lanes(low), sum_of_lanes(high))
-    }
-}
-
-#[target_feature(enable = "avx512f,avx2")]
-#[inline]
-fn sum_of_lanes(v: __m512i) -> __m128i {
-    let half = _mm256_xor_si256(_mm512_castsi512_si256(v), _mm512_extracti64x4_epi64::<1>(v));
-    _mm_xor_si128(_mm256_castsi256_si128(half), _mm256_extracti128_si256::<1>(half))
 }
 
 /// A block as an integer, its first byte the highest.

@@ -1,10 +1,14 @@
 //! What x86-64 processors can do that no crate offers at the speed we need: single AES blocks ([`aes`]), and AES-256-GCM
-//! over packets ([`gcm`], of [`vectors`] and [`ghash`]). The only code of wraith with `unsafe`: it calls instructions after having made sure of them.
+//! over packets ([`gcm`]), of [`ghash`] and [`text`], with vectors of one width or the other ([`vaes256`], [`vaes512`]). The only code
+//! of wraith with `unsafe`: it calls instructions after having made sure of them.
 
 mod aes;
 mod gcm;
 mod ghash;
-mod vectors;
+mod short;
+mod text;
+mod vaes256;
+mod vaes512;
 
 pub(crate) use aes::RoundKeys;
-pub(crate) use gcm::GcmKey;
+pub(crate) use gcm::{GcmKey, Width};

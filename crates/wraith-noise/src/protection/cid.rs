@@ -1,11 +1,12 @@
 //! Connection IDs under their mask (SPEC §4.3): what routes a packet whose address is not known.
 
 use wraith_crypto::MaskKey;
+use zeroize::ZeroizeOnDrop;
 
 use super::{CID_BYTES, PACKET_BYTES_MIN, sample};
 
 /// The key that masks the connection IDs of packets to one endpoint, as told to every peer in the handshake.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, ZeroizeOnDrop)]
 pub struct CidMask(MaskKey);
 
 impl CidMask {

@@ -1,6 +1,7 @@
 //! The receiving direction.
 
 use wraith_crypto::{MaskKey, PacketKey, Suite, TAG_BYTES, Unauthentic};
+use zeroize::ZeroizeOnDrop;
 
 use super::phase::Phases;
 use super::{CID_BYTES, FORGERIES_MAX, HEADER_BYTES, PACKET_BYTES_MIN, sample};
@@ -36,6 +37,9 @@ pub struct Opener {
     /// Packets with our connection ID whose tag did not verify.
     pub(super) forgeries: u64,
 }
+
+/// All of its keys are.
+impl ZeroizeOnDrop for Opener {}
 
 impl Opener {
     /// For the peer's direction of a connection: `secret` and `pn_mask` are the receiving ones of [`crate::SessionKeys`],

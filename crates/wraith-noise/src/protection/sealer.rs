@@ -1,6 +1,7 @@
 //! The sending direction.
 
 use wraith_crypto::{MaskKey, PacketKey, Suite, TAG_BYTES};
+use zeroize::ZeroizeOnDrop;
 
 use super::phase::Phases;
 use super::{CID_BYTES, HEADER_BYTES, KEY_PACKETS_MAX, PACKET_BYTES_MIN};
@@ -22,6 +23,9 @@ pub struct Sealer {
     peer_cid: [u8; CID_BYTES],
     peer_cid_mask: MaskKey,
 }
+
+/// All of its keys are.
+impl ZeroizeOnDrop for Sealer {}
 
 impl Sealer {
     /// For our direction of a connection: `secret` and `pn_mask` are the sending ones of [`crate::SessionKeys`], `peer_cid`

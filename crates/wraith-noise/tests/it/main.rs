@@ -2,3 +2,5 @@
 
 mod allocation;
 mod handshake;
+mod memory;
+mod secrets;

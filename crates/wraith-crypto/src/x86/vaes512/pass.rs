@@ -3,47 +3,11 @@
 
 use std::arch::x86_64::*;
 
-use super::aes::ROUND_KEYS;
-use super::ghash::{BLOCK, GROUP, Powers, Products, VECTOR, integer, reversal};
-
-/// Where the bytes come from and go to.
-///
-/// Invariant: `len` bytes at `out` may be read and written while it lives; the text's bytes from `head` on may be read
-/// at `source` + their offset; both hold for the lifetime of the borrows it was made of, which its makers' callers keep.
-pub(super) struct Text {
-    out: *mut u8,
-    pub(super) len: usize,
-    /// Bytes of the text that lie in `out` already; whole groups, or all.
-    head: usize,
-    /// Where byte 0 of the text would lie if all of it came from the source.
-    source: *const u8,
-}
-
-impl Text {
-    pub(super) fn in_place(in_out: &mut [u8]) -> Self {
-        let (len, out) = (in_out.len(), in_out.as_mut_ptr());
-        Self { out, len, head: len, source: out }
-    }
-
-    pub(super) fn gathered(out: &mut [u8], filled: usize, source: &[u8]) -> Self {
-        assert_eq!(out.len(), filled + source.len(), "the source fills the rest");
-        // The group in which the source begins is completed, so that every group comes from one place.
-        let head = filled.next_multiple_of(GROUP * VECTOR).min(out.len());
-        out[filled..head].copy_from_slice(&source[..head - filled]);
-        let source = source.as_ptr().wrapping_sub(filled);
-        Self { out: out.as_mut_ptr(), len: out.len(), head, source }
-    }
-
-    /// Where the group that begins at `offset` is to be read.
-    #[inline]
-    fn from(&self, offset: usize) -> *const u8 {
-        if offset < self.head {
-            self.out.wrapping_add(offset)
-        } else {
-            self.source.wrapping_add(offset)
-        }
-    }
-}
+use super::products::{Products, four};
+use super::{GROUP, VECTOR};
+use crate::x86::aes::ROUND_KEYS;
+use crate::x86::ghash::{Powers, integer, reversal};
+use crate::x86::text::{Text, counter_block};
 
 /// What stays the same for all vectors of one text.
 pub(super) struct Pass<'a> {
@@ -87,9 +51,12 @@ impl<'a> Pass<'a> {
 
     /// Rounds 1 to 13 of a group, with the products of a group of elements and the powers from `power` down added to
     /// `products` in between: the two use different parts of the processor, and neither waits for the other.
+    ///
+    /// `SEAL` and `WHOLE` say which of four places it is called from, and nothing else: a function that is called from one
+    /// place is inlined however long it is, and its vectors then stay in registers.
     #[target_feature(enable = "avx512f,vaes,vpclmulqdq")]
     #[inline]
-    pub(super) fn rounds_beside(
+    pub(super) fn rounds_beside<const SEAL: bool, const WHOLE: bool>(
         &self,
         states: &mut [__m512i; GROUP],
         products: &mut Products,
@@ -97,14 +64,14 @@ impl<'a> Pass<'a> {
         powers: &Powers<'_>,
     ) {
         self.three_rounds(states, 1);
-        products.add(elements[3], powers.vector(3));
+        products.add(elements[3], four(powers, 3));
         self.three_rounds(states, 4);
-        products.add(elements[2], powers.vector(2));
+        products.add(elements[2], four(powers, 2));
         self.three_rounds(states, 7);
-        products.add(elements[1], powers.vector(1));
+        products.add(elements[1], four(powers, 1));
         self.three_rounds(states, 10);
         // The first element comes last: it waits for the hash before it.
-        products.add(elements[0], powers.vector(0));
+        products.add(elements[0], four(powers, 0));
         self.round(states, 13);
     }
 
@@ -183,7 +150,7 @@ impl<'a> Pass<'a> {
         offset: usize,
     ) -> [__m512i; GROUP] {
         let from = text.from(offset);
-        let to = text.out.wrapping_add(offset);
+        let to = text.to(offset);
         let mut elements = states;
         for (i, state) in elements.iter_mut().enumerate() {
             let at = i * VECTOR;
@@ -236,7 +203,7 @@ impl<'a> Pass<'a> {
         masks: &[u64; GROUP],
     ) -> [__m512i; GROUP] {
         let from = text.from(offset);
-        let to = text.out.wrapping_add(offset);
+        let to = text.to(offset);
         let mut elements = states;
         for (i, state) in elements.iter_mut().enumerate() {
             let (at, mask) = (i * VECTOR, masks[i]);
@@ -258,13 +225,4 @@ impl<'a> Pass<'a> {
     fn elements(&self, blocks: __m512i) -> __m512i {
         _mm512_shuffle_epi8(blocks, self.reverse)
     }
-}
-
-/// The counter block of a 96-bit nonce.
-#[inline]
-pub(super) fn counter_block(nonce: &[u8; 12], counter: u32) -> [u8; BLOCK] {
-    let mut block = [0; BLOCK];
-    block[..12].copy_from_slice(nonce);
-    block[12..].copy_from_slice(&counter.to_be_bytes());
-    block
 }

@@ -1,0 +1,57 @@
+//! The text of a packet, in one place or in two, and the counter it is encrypted with.
+
+use super::ghash::{BLOCK, GROUP_BYTES};
+
+/// Where the bytes come from and go to.
+///
+/// Invariant: `len` bytes at `out` may be read and written while it lives; the text's bytes from `head` on may be read
+/// at `source` + their offset; both hold for the lifetime of the borrows it was made of, which its makers' callers keep.
+pub(super) struct Text {
+    out: *mut u8,
+    pub(super) len: usize,
+    /// Bytes of the text that lie in `out` already; whole groups, or all.
+    head: usize,
+    /// Where byte 0 of the text would lie if all of it came from the source.
+    source: *const u8,
+}
+
+impl Text {
+    pub(super) fn in_place(in_out: &mut [u8]) -> Self {
+        let (len, out) = (in_out.len(), in_out.as_mut_ptr());
+        Self { out, len, head: len, source: out }
+    }
+
+    pub(super) fn gathered(out: &mut [u8], filled: usize, source: &[u8]) -> Self {
+        assert_eq!(out.len(), filled + source.len(), "the source fills the rest");
+        // The group in which the source begins is completed, so that every group comes from one place.
+        let head = filled.next_multiple_of(GROUP_BYTES).min(out.len());
+        out[filled..head].copy_from_slice(&source[..head - filled]);
+        let source = source.as_ptr().wrapping_sub(filled);
+        Self { out: out.as_mut_ptr(), len: out.len(), head, source }
+    }
+
+    /// Where the group that begins at `offset` is to be read.
+    #[inline]
+    pub(super) fn from(&self, offset: usize) -> *const u8 {
+        if offset < self.head {
+            self.out.wrapping_add(offset)
+        } else {
+            self.source.wrapping_add(offset)
+        }
+    }
+
+    /// Where the byte at `offset` is to be written.
+    #[inline]
+    pub(super) fn to(&self, offset: usize) -> *mut u8 {
+        self.out.wrapping_add(offset)
+    }
+}
+
+/// The counter block of a 96-bit nonce.
+#[inline]
+pub(super) fn counter_block(nonce: &[u8; 12], counter: u32) -> [u8; BLOCK] {
+    let mut block = [0; BLOCK];
+    block[..12].copy_from_slice(nonce);
+    block[12..].copy_from_slice(&counter.to_be_bytes());
+    block
+}

@@ -1,0 +1,136 @@
+//! AES-256-GCM with 512-bit vectors: VAES and VPCLMULQDQ with AVX-512.
+//!
+//! A group is four vectors of four blocks. The 32 registers hold a group's states and the ciphertext of the one before,
+//! and masked loads and stores take the last, incomplete group.
+#![allow(unsafe_code)]
+
+mod pass;
+mod products;
+
+use std::arch::x86_64::*;
+
+use super::gcm::{GcmKey, lengths, tag};
+use super::ghash::{BLOCK, GROUP_BLOCKS, GROUP_BYTES, integer};
+use super::text::Text;
+use pass::Pass;
+use products::{Products, four};
+
+/// Bytes of a vector: four blocks.
+const VECTOR: usize = 64;
+/// Vectors of a group.
+const GROUP: usize = GROUP_BYTES / VECTOR;
+
+/// Encrypts or decrypts `text` and returns its tag.
+///
+/// # Safety
+/// `text` must keep its invariant.
+#[target_feature(enable = "avx512f,avx512bw,avx2,aes,vaes,pclmulqdq,vpclmulqdq")]
+pub(super) unsafe fn crypt<const SEAL: bool>(
+    key: &GcmKey,
+    nonce: &[u8; 12],
+    aad: &[u8],
+    text: &Text,
+) -> [u8; BLOCK] {
+    let tag_mask = key.tag_mask(nonce);
+    let mut hash = key.hash.of_associated(aad);
+    let mut pass = Pass::new(key.rounds.schedule(), nonce);
+    let whole = key.hash.powers_down_from(GROUP_BLOCKS);
+    let mut offset = 0;
+    // Sealing, a group is hashed beside the rounds of the next, because its ciphertext must be there.
+    let mut pending = None;
+    while text.len - offset >= GROUP_BYTES {
+        let mut states = pass.group();
+        let elements = if SEAL {
+            pending.take()
+        } else {
+            // SAFETY: a whole group of the text begins at `offset`.
+            Some(unsafe { pass.load(text, offset) })
+        };
+        if let Some(mut elements) = elements {
+            let mut products = Products::new();
+            add_to_first(&mut elements, hash);
+            pass.rounds_beside::<SEAL, true>(&mut states, &mut products, &elements, &whole);
+            hash = products.reduce();
+        } else {
+            pass.rounds_alone(&mut states);
+        }
+        // SAFETY: as above.
+        let after = unsafe { pass.finish(states, text, offset) };
+        if SEAL {
+            pending = Some(after);
+        }
+        offset += GROUP_BYTES;
+    }
+    let lengths = lengths(aad, text);
+    // SAFETY: less than a whole group is left at `offset`.
+    let hash = unsafe { tail::<SEAL>(key, &mut pass, text, offset, pending, hash, lengths) };
+    tag(hash, tag_mask)
+}
+
+/// What is left after the last whole group, and the block of lengths, and sealing the hash of the `pending` whole group,
+/// all reduced together; returns the last hash.
+///
+/// # Safety
+/// The text ends less than [`GROUP`] vectors after `offset`.
+#[target_feature(enable = "avx512f,avx512bw,avx2,vaes,pclmulqdq,vpclmulqdq")]
+#[inline]
+unsafe fn tail<const SEAL: bool>(
+    key: &GcmKey,
+    pass: &mut Pass<'_>,
+    text: &Text,
+    offset: usize,
+    pending: Option<[__m512i; GROUP]>,
+    hash: __m128i,
+    lengths: u128,
+) -> __m128i {
+    let left = text.len - offset;
+    let blocks = left.div_ceil(BLOCK);
+    // The block of lengths comes after the tail's.
+    let powers = key.hash.powers_down_from(blocks + 1);
+    let masks = tail_masks(left);
+    let mut states = pass.group();
+    let mut products = Products::new();
+    if SEAL {
+        let mut hash = hash;
+        if let Some(mut elements) = pending {
+            add_to_first(&mut elements, hash);
+            hash = _mm_setzero_si128();
+            let powers = key.hash.powers_down_from(GROUP_BLOCKS + blocks + 1);
+            pass.rounds_beside::<SEAL, false>(&mut states, &mut products, &elements, &powers);
+        } else {
+            pass.rounds_alone(&mut states);
+        }
+        // SAFETY: the masks end with the text.
+        let mut elements = unsafe { pass.finish_part(states, text, offset, &masks) };
+        add_to_first(&mut elements, hash);
+        for (i, elements) in elements.into_iter().enumerate() {
+            products.add(elements, four(&powers, i));
+        }
+    } else {
+        // SAFETY: the masks end with the text.
+        unsafe {
+            let mut elements = pass.load_part(text, offset, &masks);
+            add_to_first(&mut elements, hash);
+            pass.rounds_beside::<SEAL, false>(&mut states, &mut products, &elements, &powers);
+            pass.finish_part(states, text, offset, &masks);
+        }
+    }
+    let lengths = _mm512_zextsi128_si512(integer(lengths.to_be_bytes()));
+    products.add(lengths, four(&key.hash.powers_down_from(1), 0));
+    products.reduce()
+}
+
+/// Which bytes of each vector are among the first `left`.
+#[inline]
+fn tail_masks(left: usize) -> [u64; GROUP] {
+    std::array::from_fn(|i| {
+        let bytes = left.saturating_sub(i * VECTOR).min(VECTOR) as u32;
+        u64::MAX.checked_shr(u64::BITS - bytes).unwrap_or(0)
+    })
+}
+
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn add_to_first(elements: &mut [__m512i; GROUP], hash: __m128i) {
+    elements[0] = _mm512_xor_si512(elements[0], _mm512_zextsi128_si512(hash));
+}

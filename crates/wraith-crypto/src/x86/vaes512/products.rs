@@ -1,0 +1,61 @@
+//! Carry-less products of four blocks at a time.
+#![allow(unsafe_code)]
+
+use std::arch::x86_64::*;
+
+use crate::x86::ghash::{Powers, reduce};
+
+/// Sums of carry-less products, four blocks beside each other, not reduced yet.
+pub(super) struct Products {
+    low: __m512i,
+    middle: __m512i,
+    high: __m512i,
+}
+
+/// The powers for vector `i`.
+#[target_feature(enable = "avx512f")]
+#[inline]
+pub(super) fn four(powers: &Powers<'_>, i: usize) -> __m512i {
+    let four: &[__m128i; 4] = powers.of_vector(i);
+    // SAFETY: 64 bytes can be read behind the reference.
+    unsafe { _mm512_loadu_si512(four.as_ptr().cast()) }
+}
+
+impl Products {
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    pub(super) fn new() -> Self {
+        let zero = _mm512_setzero_si512();
+        Self { low: zero, middle: zero, high: zero }
+    }
+
+    /// Adds the products of four elements and four powers.
+    #[target_feature(enable = "avx512f,vpclmulqdq")]
+    #[inline]
+    pub(super) fn add(&mut self, elements: __m512i, powers: __m512i) {
+        let low = _mm512_clmulepi64_epi128::<0x00>(elements, powers);
+        let high = _mm512_clmulepi64_epi128::<0x11>(elements, powers);
+        let middle_a = _mm512_clmulepi64_epi128::<0x01>(elements, powers);
+        let middle_b = _mm512_clmulepi64_epi128::<0x10>(elements, powers);
+        self.low = _mm512_xor_si512(self.low, low);
+        self.high = _mm512_xor_si512(self.high, high);
+        // 0x96 is the truth table of a ^ b ^ c.
+        self.middle = _mm512_ternarylogic_epi64::<0x96>(self.middle, middle_a, middle_b);
+    }
+
+    /// The sum of all, reduced.
+    #[target_feature(enable = "avx512f,avx512bw,avx2,pclmulqdq")]
+    #[inline]
+    pub(super) fn reduce(self) -> __m128i {
+        let low = _mm512_xor_si512(self.low, _mm512_bslli_epi128::<8>(self.middle));
+        let high = _mm512_xor_si512(self.high, _mm512_bsrli_epi128::<8>(self.middle));
+        reduce(sum_of_lanes(low), sum_of_lanes(high))
+    }
+}
+
+#[target_feature(enable = "avx512f,avx2")]
+#[inline]
+fn sum_of_lanes(v: __m512i) -> __m128i {
+    let half = _mm256_xor_si256(_mm512_castsi512_si256(v), _mm512_extracti64x4_epi64::<1>(v));
+    _mm_xor_si128(_mm256_castsi256_si128(half), _mm256_extracti128_si256::<1>(half))
+}

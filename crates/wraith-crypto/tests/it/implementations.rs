@@ -1,0 +1,53 @@
+//! Every implementation in turn, each forced, and a line for people about which ran.
+//!
+//! The line goes past the harness, which keeps what a passing test prints to itself. `skipped: ` is what
+//! `cargo xtask test` counts.
+
+use std::io::Write;
+
+use wraith_crypto::{AeadKey, Implementation, Suite};
+
+/// Runs `check` with each implementation that this processor can; `check` returns how many cases it went through.
+pub(crate) fn each(what: &str, check: impl Fn(Implementation) -> usize) {
+    for implementation in Implementation::ALL {
+        if implementation.is_here() {
+            let cases = check(implementation);
+            say(&format!("checked: {what}: {cases} with {implementation}"));
+        } else {
+            let thread = std::thread::current();
+            let test = thread.name().unwrap_or("a test");
+            say(&format!("skipped: {test}: this processor cannot do {implementation}"));
+        }
+    }
+}
+
+/// A key of AES-256-GCM for `implementation`, which is here.
+pub(crate) fn gcm_key(key: &[u8; 32], implementation: Implementation) -> AeadKey {
+    let key = AeadKey::with_implementation(Suite::Aes256Gcm, key, implementation).unwrap();
+    assert_eq!(
+        key.implementation(),
+        implementation,
+        "the one that was asked for is the one that runs"
+    );
+    key
+}
+
+fn say(line: &str) {
+    std::io::stderr().write_all(format!("{line}\n").as_bytes()).unwrap();
+}
+
+#[test]
+fn unless_told_otherwise_a_key_takes_the_first_that_is_here() {
+    let first = Implementation::ALL.into_iter().find(|each| each.is_here()).unwrap();
+    assert_eq!(AeadKey::new(Suite::Aes256Gcm, &[1; 32]).implementation(), first);
+}
+
+#[test]
+fn what_is_not_here_or_cannot_do_the_suite_makes_no_key() {
+    for implementation in Implementation::ALL {
+        let of = |suite| AeadKey::with_implementation(suite, &[1; 32], implementation);
+        assert_eq!(of(Suite::Aes256Gcm).is_some(), implementation.is_here());
+        let library = implementation == Implementation::AwsLc;
+        assert_eq!(of(Suite::ChaCha20Poly1305).is_some(), library);
+    }
+}

@@ -1,0 +1,60 @@
+//! The system's allocator, which counts, and looks into what is given back to it.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::hint::black_box;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+    static WATCHED: Cell<&'static [[u8; 32]]> = const { Cell::new(&[]) };
+    static FOUND: Cell<u64> = const { Cell::new(0) };
+}
+
+struct Watching;
+
+// SAFETY: every call goes to `System`, with the same memory; all of it is initialised when it is handed out, so that it may
+// be read when it comes back.
+unsafe impl GlobalAlloc for Watching {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        let watched = WATCHED.get();
+        if !watched.is_empty() {
+            // SAFETY: the block is still the caller's, who promises that it has this size and will not use it again.
+            let block = unsafe { std::slice::from_raw_parts(memory, layout.size()) };
+            let holds = |secret: &[u8; 32]| block.windows(32).any(|window| window == secret);
+            FOUND.set(FOUND.get() + watched.iter().filter(|secret| holds(secret)).count() as u64);
+        }
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+#[global_allocator]
+static WATCHING: Watching = Watching;
+
+/// How often this thread has asked for memory.
+pub(crate) fn allocations() -> u64 {
+    ALLOCATIONS.get()
+}
+
+/// How many of `secrets` lay in memory that this thread gave back during `action`, each time counted.
+pub(crate) fn given_back(secrets: &[[u8; 32]], action: impl FnOnce()) -> u64 {
+    let before = FOUND.get();
+    // Never given back, so it is not found itself.
+    WATCHED.set(Box::leak(secrets.into()));
+    action();
+    WATCHED.set(&[]);
+    FOUND.get() - before
+}
+
+#[test]
+fn a_secret_in_memory_that_is_given_back_is_found() {
+    let secret: [u8; 32] = std::array::from_fn(|i| i as u8 + 1);
+    assert_eq!(given_back(&[secret], || drop(black_box(Box::new([[0; 32], secret])))), 1);
+    assert_eq!(given_back(&[secret], || drop(black_box(Box::new([[0; 32], [7; 32]])))), 0);
+}
