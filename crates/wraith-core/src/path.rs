@@ -21,8 +21,11 @@ const CHALLENGE_LEN_MIN: usize = 64;
 /// Longest wait before another challenge. Without backoff: the address is one the peer sends from, the bytes are bounded
 /// by what it sends, and until one challenge and its response get through, nothing of ours reaches it.
 const CHALLENGE_INTERVAL_MAX: Duration = Duration::from_millis(500);
+/// Challenges that follow each other by the probe timeout of the path in use. The others take the longest wait: three
+/// seconds in all, since nothing is known of the round trip there (RFC 9000 §8.2.4).
+const CHALLENGES_PROMPT: u32 = 5;
 /// Challenges sent to one candidate before it is given up.
-const CHALLENGES_MAX: u32 = 5;
+const CHALLENGES_MAX: u32 = CHALLENGES_PROMPT + 6;
 
 #[derive(Debug)]
 pub(crate) struct Path {
@@ -93,7 +96,9 @@ impl Candidate {
         let len = [CHALLENGE_LEN, CHALLENGE_LEN_MIN].into_iter().find(|len| self.allows(*len))?;
         self.allowed -= len as u64;
         self.challenges += 1;
-        self.next = now + pto.min(CHALLENGE_INTERVAL_MAX);
+        let prompt = self.challenges < CHALLENGES_PROMPT;
+        let wait = if prompt { pto.min(CHALLENGE_INTERVAL_MAX) } else { CHALLENGE_INTERVAL_MAX };
+        self.next = now + wait;
         Some(len)
     }
 
@@ -133,8 +138,8 @@ mod tests {
         assert_eq!(candidate.poll_challenge(at(0), PTO), Some(1200));
         assert_eq!(candidate.poll_challenge(at(1), PTO), None);
         candidate.on_received(399, 0);
-        let lens = (1..5).filter_map(|i| candidate.poll_challenge(at(i), PTO));
-        assert_eq!(lens.collect::<Vec<_>>(), [64; 4], "no more than five in all");
+        let bytes: usize = (1..999).filter_map(|i| candidate.poll_challenge(at(i), PTO)).sum();
+        assert!(0 < bytes && bytes <= 3 * 399, "{bytes}");
     }
 
     #[test]
@@ -169,6 +174,17 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_is_waited_for_for_three_seconds_however_short_the_path_in_use_is() {
+        let mut candidate = Candidate::new(Time::ZERO, REMOTE, [0; 8]);
+        candidate.on_received(10_000, 0);
+        let given_up = (0..).find(|i| {
+            candidate.poll_challenge(at(*i), PTO);
+            candidate.is_given_up(at(*i))
+        });
+        assert!(given_up.is_some_and(|i| at(i) - Time::ZERO >= Duration::from_secs(3)));
+    }
+
+    #[test]
     fn a_candidate_that_may_get_no_more_asks_for_no_timer() {
         let mut candidate = Candidate::new(Time::ZERO, REMOTE, [0; 8]);
         candidate.on_received(30, 0);
@@ -182,7 +198,8 @@ mod tests {
     #[test]
     fn the_path_left_behind_gets_its_challenges_without_having_sent_anything() {
         let mut left = Candidate::left(Time::ZERO, REMOTE, [0; 8]);
-        let lens: Vec<_> = (0..9).filter_map(|i| left.poll_challenge(at(i), PTO)).collect();
+        let lens: Vec<_> = (0..999).filter_map(|i| left.poll_challenge(at(i), PTO)).collect();
         assert_eq!(lens, [CHALLENGE_LEN_MIN; CHALLENGES_MAX as usize]);
+        assert!(left.is_given_up(at(999)));
     }
 }

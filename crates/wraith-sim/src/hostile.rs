@@ -10,10 +10,11 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use bytes::Bytes;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use wraith_core::frame::{Frame, FrameWriter, Frames};
-use wraith_core::{RangeSet, Time};
+use wraith_core::{Connection, RangeSet, Time};
 use wraith_crypto::identity::{NodeId, SecretIdentity};
 use wraith_noise::{
     CidMask, FinalHello, HEADER_BYTES, Initiator, InitiatorHello, Opener, PACKET_OVERHEAD,
@@ -32,6 +33,8 @@ const PAUSE_MAX: Duration = Duration::from_millis(20);
 /// Longest time that one is on its way, so that they overtake each other.
 const DELAY_MAX: Duration = Duration::from_millis(15);
 const DATAGRAM_BYTES_MAX: u64 = 1452;
+/// What the target's application has for it: something to be sent while the address changes.
+const TEMPTATION_BYTES: usize = 100_000;
 /// The shortest packet with a challenge.
 const CHALLENGE_BYTES: u64 = 9 + PACKET_OVERHEAD as u64;
 
@@ -63,6 +66,13 @@ struct Session {
     mask: CidMask,
     next_pn: u64,
     received: RangeSet,
+}
+
+/// The target's application has something to send to a hostile peer.
+pub(crate) fn tempt(connection: &mut Connection) {
+    let Some(id) = connection.open_stream() else { return };
+    let len = connection.send_capacity(id).min(TEMPTATION_BYTES);
+    connection.write(id, Bytes::from(vec![0; len])).expect("there is room for it");
 }
 
 impl Hostile {
@@ -178,7 +188,12 @@ impl Hostile {
     fn complete(&mut self, h2: &[u8]) -> Option<Vec<u8>> {
         let hello = self.initiator.as_mut()?.read_h2(h2).ok()?;
         let initiator = self.initiator.take()?;
-        let parameters = Parameters { max_idle_timeout_ms: 30_000, ..Parameters::default() };
+        let parameters = Parameters {
+            initial_max_data: TEMPTATION_BYTES as u64,
+            initial_max_stream_data: TEMPTATION_BYTES as u64,
+            initial_max_streams: 1,
+            ..Parameters::default()
+        };
         let last = FinalHello { node_id: self.identity.node_id(), parameters };
         let (h3, keys) = initiator.write_h3(&last, 300);
         let (suite, cid, mask) = (hello.suite, hello.cid, hello.cid_mask);

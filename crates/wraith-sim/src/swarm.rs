@@ -16,7 +16,7 @@ use crate::link::{
 };
 use crate::scenario::{DONE_CODE, Outcome, Scenario};
 use crate::world::Driver;
-use crate::{Rng, hops};
+use crate::{Forwarder, Rng, hops};
 
 /// Stream of chance that scenarios are drawn from.
 const SCENARIO_STREAM: u64 = 5 << 32;
@@ -30,6 +30,8 @@ const SECONDS_MAX: u64 = 4;
 const OUTAGE_MAX: Duration = Duration::from_secs(3);
 /// A NAT forgets its mappings within this time.
 const REBIND_MAX: Duration = Duration::from_secs(4);
+/// Somebody forwards faster than the path for at most so long.
+const FORWARDER_MAX: Duration = Duration::from_secs(2);
 
 /// Runs the scenario of each seed. Panics at the first that fails, with its seed printed.
 pub fn swarm(seeds: Range<u64>) {
@@ -102,6 +104,10 @@ impl Drawn {
         }
         if rng.chance(0.2) {
             scenario = scenario.hostile_peers(1);
+        }
+        if rng.chance(0.1) {
+            let (until, relays) = (rng.up_to(FORWARDER_MAX), rng.chance(0.5));
+            scenario = scenario.forwarder(Forwarder { until, relays });
         }
         Self { scenario, may_fail_to_connect: lossy || no_suite, rebinds, closes_early, closer }
     }

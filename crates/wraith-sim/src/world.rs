@@ -19,7 +19,7 @@ use wraith_crypto::identity::{NodeId, SecretIdentity};
 
 use crate::checks::{Checks, OUTPUTS_MAX};
 use crate::forwarder::{self, Forwarder};
-use crate::hostile::Hostile;
+use crate::hostile::{self, Hostile};
 use crate::link::{Datagram, Hops, Path};
 use crate::{Exchange, Party, Rng};
 
@@ -422,6 +422,9 @@ impl World {
             _ => {}
         }
         if is_hostile {
+            if event == Event::Connected {
+                hostile::tempt(connection);
+            }
             return;
         }
         if event == Event::Connected {

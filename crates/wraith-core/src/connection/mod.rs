@@ -123,6 +123,8 @@ pub struct Connection {
     candidate: Option<Candidate>,
     /// The address that the peer has moved away from, until it is known whether it is still there.
     left: Option<Candidate>,
+    /// That address from then on, and how many more times it may be asked when the path in use falls silent.
+    retreat: Option<(PathAddr, u8)>,
     /// The last PATH_CHALLENGE of the packet at work.
     challenged: Option<[u8; 8]>,
     responses: VecDeque<Response>,
@@ -189,6 +191,7 @@ impl Connection {
             path: Path::new(remote, config.initial_mtu, config.max_mtu),
             candidate: None,
             left: None,
+            retreat: None,
             challenged: None,
             responses: VecDeque::new(),
             recovery,

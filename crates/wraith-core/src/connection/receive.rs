@@ -24,6 +24,9 @@ const HEADER: usize = 12;
 const EVENTS_MAX: usize = 256;
 /// PATH_RESPONSE frames owed at once; further challenges are ignored until one went out.
 const RESPONSES_MAX: usize = 4;
+/// Times the address left last is asked again while the path in use is silent: enough for an outage of many probe timeouts,
+/// and little for whoever has that address now.
+const RETREATS_MAX: u8 = 8;
 
 impl Connection {
     /// Takes a datagram that carries our connection ID. False if it is not authentic: nothing changed then.
@@ -106,6 +109,17 @@ impl Connection {
         }
         if let Some(candidate) = &mut self.candidate {
             candidate.on_received(bytes, owed);
+        }
+    }
+
+    /// Nothing comes back on the path in use: the peer may be where it was before, and know as little as we do that the
+    /// way between was not its own.
+    pub(super) fn ask_where_it_was(&mut self, now: Time) {
+        if self.left.is_none()
+            && let Some((address, times)) = self.retreat.take_if(|(_, times)| *times > 0)
+        {
+            self.retreat = Some((address, times - 1));
+            self.left = Some(Candidate::left(now, address, self.draw_challenge()));
         }
     }
 
@@ -212,6 +226,7 @@ impl Connection {
         // Somebody may have carried packets of ours there and back to take them over: the peer that has not moved
         // answers from where it is, and is followed (RFC 9000 §9.3.3).
         self.left = Some(Candidate::left(now, left, self.draw_challenge()));
+        self.retreat = Some((left, RETREATS_MAX));
         self.path.mtud.restart();
         self.recovery.reset_path(now, self.path.mtud.current());
         // What was in flight on the old path is likely lost: the probe asks about it at once.

@@ -10,6 +10,8 @@ use crate::{CloseReason, Time};
 
 /// Packets sent for one probe timeout (RFC 9002 §6.2.4).
 const PROBES: u8 = 2;
+/// Probe timeouts in a row after which a path may be dead.
+const SILENT_PTOS: u32 = 2;
 
 impl Connection {
     /// When [`Self::handle_timeout`] must be called, if nothing happens before.
@@ -100,6 +102,9 @@ impl Connection {
             return;
         }
         self.probes = PROBES;
+        if self.recovery.pto_count() >= SILENT_PTOS {
+            self.ask_where_it_was(now);
+        }
         // A probe carries the oldest data again: a PING alone would cost one more round trip.
         let oldest = self.recovery.oldest_unacked().cloned();
         for frame in oldest.iter().flatten() {

@@ -37,6 +37,26 @@ fn a_responder_that_moves_is_followed_too() {
 }
 
 #[test]
+fn a_peer_that_moves_from_a_short_path_to_a_long_one_is_followed() {
+    let mut pair = Pair::new(TransportConfig::default());
+    pair.delay = Duration::from_micros(50);
+    transfer(&mut pair, 0, 100_000);
+    pair.delay = Duration::from_millis(150);
+    let to = ip([127, 0, 0, 77], 7);
+    pair.sides[0].address = to;
+    let handle = pair.handle(0).unwrap();
+    let connection = pair.sides[0].endpoint.connection(handle).unwrap();
+    let id = connection.open_stream().unwrap();
+    connection.write(id, Bytes::from_static(b"hello")).unwrap();
+    let moved = pair.now;
+    pair.run_until(|p| {
+        p.now - moved > Duration::from_secs(20)
+            || p.sides[1].events.iter().any(|(_, e)| *e == Event::PathChanged { remote: to })
+    });
+    assert!(pair.now - moved < Duration::from_secs(2), "{:?}", pair.now - moved);
+}
+
+#[test]
 fn who_only_pretends_to_be_elsewhere_is_not_followed_and_gets_little() {
     for [here, spoofed] in moves() {
         let mut pair = Pair::new(TransportConfig::default());

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use wraith_sim::link::{Delay, Rate};
-use wraith_sim::{Forwarder, Outcome, Scenario, hops};
+use wraith_sim::{Exchange, Forwarder, Outcome, Scenario, hops};
 
 fn between(forwarder: Forwarder) -> Scenario {
     Scenario::new().both(hops![Rate::mbit(50), Delay::ms(20)]).forwarder(forwarder)
@@ -36,4 +36,20 @@ fn a_peer_whose_packets_were_diverted_is_found_where_it_always_was() {
         .run();
     let diverted = |outcome: &Outcome| outcome.path_changes.iter().sum::<u64>() >= 2;
     assert!(outcomes.iter().any(diverted), "there and back: {outcomes:#?}");
+}
+
+#[test]
+fn two_sides_that_both_followed_somebody_who_is_gone_find_each_other_again() {
+    // The handshake is over after 260 ms: both move while the streams begin, and some of the forwarders go just then.
+    let run = |millis: u64| {
+        Scenario::new()
+            .both(hops![Rate::mbit(2), Delay::ms(5)])
+            .forwarder(Forwarder { until: Duration::from_millis(millis), relays: true })
+            .exchange(Exchange::streams(3, 100_000, 100_000).eager())
+            .within(Duration::from_secs(20))
+            .run()
+    };
+    let outcomes: Vec<_> = (262..302).step_by(2).flat_map(run).collect();
+    let both = |outcome: &&Outcome| outcome.path_changes.iter().all(|changes| *changes > 1);
+    assert!(outcomes.iter().any(|o| both(&o)), "there and back");
 }
