@@ -373,6 +373,7 @@ impl Connection {
     /// Leaves a packet number out: a peer that acknowledges it acknowledges what it did not receive.
     #[cold]
     fn skip_number(&mut self) {
+        self.recovery.on_skipped(self.next_pn);
         self.next_pn += 1;
         self.skip_range = (self.skip_range * 2).min(SKIP_RANGE_MAX);
         self.skip_pn = self.next_pn + 1 + self.rng.next_u64() % self.skip_range;

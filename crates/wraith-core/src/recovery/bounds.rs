@@ -16,6 +16,7 @@ const UNANSWERED_MAX: u32 = 16;
 
 impl<F> Recovery<F> {
     /// Packets that only acknowledge are nobody's loss: the oldest need not be remembered.
+    #[cold]
     pub(super) fn forget_oldest_acks(&mut self) {
         while self.is_excessive()
             && self.sent.front().is_some_and(|(_, oldest)| !oldest.packet.ack_eliciting)
@@ -27,9 +28,16 @@ impl<F> Recovery<F> {
     /// More is remembered than the window explains.
     pub(super) fn is_excessive(&self) -> bool {
         let len = self.sent.len();
-        if len <= UNBOUNDED_MAX {
-            return false;
-        }
+        len > UNBOUNDED_MAX
+            && (len as u64 - self.eliciting > UNBOUNDED_MAX as u64
+                || len > OUTSTANDING_MAX
+                || self.pto_count > UNANSWERED_MAX)
+            && self.exceeds_window()
+    }
+
+    #[cold]
+    fn exceeds_window(&self) -> bool {
+        let len = self.sent.len();
         let others = len as u64 - self.eliciting;
         let unbounded = others.saturating_sub(UNBOUNDED_MAX as u64);
         len > OUTSTANDING_MAX

@@ -132,7 +132,7 @@ impl<F> Recovery<F> {
         }
     }
 
-    /// A packet leaves at `now`. Panics if `pn` was used before. A number left out must never be acknowledged.
+    /// A packet leaves at `now`. Panics if `pn` was used before.
     pub fn on_sent(&mut self, now: Time, pn: u64, packet: SentPacket<F>) {
         let mut snapshot = Snapshot::default();
         if packet.ack_eliciting {
@@ -144,20 +144,17 @@ impl<F> Recovery<F> {
             self.path.ecn.on_sent(now, packet.ack_eliciting);
             self.peer_counts.on_sent();
         }
-        if pn > self.sent.next() {
-            self.skip(pn);
-        }
-        let eliciting = packet.ack_eliciting;
         let generation = self.path.generation;
+        let eliciting = packet.ack_eliciting;
         self.sent.push(pn, Outstanding { sent_at: now, generation, snapshot, packet });
         if !eliciting {
             self.forget_oldest_acks();
         }
     }
 
-    #[cold]
-    fn skip(&mut self, next: u64) {
-        (self.sent.next()..next).for_each(|pn| self.skipped.push(pn));
+    /// `pn` is left out: the next packet has a higher number. Who acknowledges it is a violator.
+    pub fn on_skipped(&mut self, pn: u64) {
+        self.skipped.push(pn);
     }
 
     /// An ACK frame arrived: `largest` packet number, `ranges` of all it acknowledges from the largest down, `delay`
@@ -276,7 +273,7 @@ impl<F> Recovery<F> {
         while let Some((pn, oldest)) = self.sent.front() {
             let overtaken = self.largest_acked.is_some_and(|largest| pn < largest);
             // Asked each time: an episode that begins here may end the wider reordering window.
-            let lost_at = oldest.sent_at + self.path.loss_delay().min(self.wait_max);
+            let lost_at = oldest.sent_at + self.loss_delay();
             let due = !oldest.packet.ack_eliciting || lost_at <= now;
             let is_lost = overtaken && due;
             if !is_lost && !self.is_excessive() {
@@ -353,8 +350,13 @@ impl<F> Recovery<F> {
         if self.is_excessive() {
             return Some(Time::ZERO);
         }
-        (pn < self.largest_acked?)
-            .then(|| oldest.sent_at + self.path.loss_delay().min(self.wait_max))
+        (pn < self.largest_acked?).then(|| oldest.sent_at + self.loss_delay())
+    }
+
+    fn loss_delay(&self) -> Duration {
+        let delay = self.path.loss_delay();
+        // `wait_max` is a second or more: its whole seconds are compared first, for every packet and ACK.
+        if delay.as_secs() < self.wait_max.as_secs() { delay } else { delay.min(self.wait_max) }
     }
 
     fn backed_off_pto(&self) -> Duration {

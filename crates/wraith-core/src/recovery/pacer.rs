@@ -26,6 +26,7 @@ pub(super) struct Pacer {
     bytes_per_nano: f64,
     tokens: f64,
     capacity: f64,
+    debt_max: f64,
     filled_at: Time,
 }
 
@@ -33,7 +34,7 @@ impl Pacer {
     /// A bucket with one burst in it. `set_rate` must follow.
     pub(super) fn new(now: Time, mtu: u16) -> Self {
         let burst = (BURST_PACKETS * u64::from(mtu)) as f64;
-        Self { bytes_per_nano: 0.0, tokens: burst, capacity: burst, filled_at: now }
+        Self { bytes_per_nano: 0.0, tokens: burst, capacity: burst, debt_max: 0.0, filled_at: now }
     }
 
     /// Since the last [`fill`](Self::fill), `rate` bytes per second, sent in quanta.
@@ -41,6 +42,7 @@ impl Pacer {
         self.bytes_per_nano = rate as f64 / 1e9;
         let least = (BURST_PACKETS * u64::from(mtu)).max(2 * quantum) as f64;
         self.capacity = least.max(self.bytes_per_nano * CATCH_UP.as_nanos() as f64);
+        self.debt_max = self.capacity.min(rate as f64 * DEBT_MAX.as_secs() as f64);
         self.tokens = self.tokens.min(self.capacity);
     }
 
@@ -68,8 +70,7 @@ impl Pacer {
 
     /// A packet of `size` bytes left.
     pub(super) fn spend(&mut self, size: u32) {
-        let debt_max = self.capacity.min(self.bytes_per_nano * DEBT_MAX.as_nanos() as f64);
-        self.tokens = (self.tokens - f64::from(size)).max(-debt_max);
+        self.tokens = (self.tokens - f64::from(size)).max(-self.debt_max);
     }
 
     /// Adds what the rate yielded until `now`.

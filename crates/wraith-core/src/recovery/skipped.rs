@@ -24,6 +24,7 @@ pub(super) struct SkippedWalk {
 
 impl Skipped {
     /// Remembers a number, which is above all before.
+    #[cold]
     pub(super) fn push(&mut self, pn: u64) {
         if self.numbers.len() == REMEMBERED_MAX {
             self.numbers.pop_front();

@@ -90,6 +90,7 @@ impl Streams {
         let Some(stream) = self.table.get_mut(id) else { return Ok(()) };
         if stream.send.reset(code, true) {
             stream.enqueue(id, &mut self.queues);
+            stream.enqueue_blocked(id, &mut self.queues);
             self.events.push_back(StreamEvent::Stopped { id, code });
         }
         Ok(())
@@ -110,6 +111,7 @@ impl Streams {
                 self.events.push_back(StreamEvent::Writable(id));
             }
             stream.enqueue(id, &mut self.queues);
+            stream.enqueue_blocked(id, &mut self.queues);
         }
         Ok(())
     }

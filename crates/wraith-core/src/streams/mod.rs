@@ -141,6 +141,7 @@ impl Streams {
                 self.events.push_back(StreamEvent::Writable(id));
             }
             stream.enqueue(id, &mut self.queues);
+            stream.enqueue_blocked(id, &mut self.queues);
         }
     }
 
@@ -163,6 +164,9 @@ impl Streams {
         let stream = self.table.get_mut(id).ok_or(StreamError::Closed)?;
         stream.send.write(bytes)?;
         stream.enqueue(id, &mut self.queues);
+        if stream.send.is_blocked() {
+            stream.enqueue_blocked(id, &mut self.queues);
+        }
         Ok(())
     }
 
@@ -185,6 +189,7 @@ impl Streams {
         let stream = self.table.get_mut(id).ok_or(StreamError::Closed)?;
         stream.send.reset(code, false);
         stream.enqueue(id, &mut self.queues);
+        stream.enqueue_blocked(id, &mut self.queues);
         Ok(())
     }
 

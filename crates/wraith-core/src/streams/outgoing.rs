@@ -18,6 +18,7 @@ impl Streams {
     }
 
     /// True if some of it is a frame of [`Self::write_control_frames`].
+    #[inline]
     pub fn has_control(&self) -> bool {
         self.own.window_due
             || self.own.max_streams_due
@@ -32,7 +33,9 @@ impl Streams {
 
     /// Writes frames until the packet is full or nothing is left to send, and notes them in `sent`.
     pub fn write_frames(&mut self, out: &mut FrameWriter<'_>, sent: &mut SentFrames) {
-        let _ = self.write_control_frames(out, sent)
+        let _ = self.write_limits(out, sent)
+            && self.write_control(out, sent)
+            && (!self.blocked_due || self.write_blocked(out, sent))
             && self.write_free(out, sent)
             && self.write_new(out, sent)
             && (self.queues.redundant.is_empty() || self.write_redundant(out, sent));
@@ -41,6 +44,7 @@ impl Streams {
     /// Writes only what the peer waits for or is to know: limits, resets, stops, and what keeps us back. These are small, few and
     /// answered by nothing, and everything the peer wants to send may depend on them, so they may go where data has to wait.
     /// Returns false when the packet is full.
+    #[cold]
     pub fn write_control_frames(
         &mut self,
         out: &mut FrameWriter<'_>,
@@ -51,7 +55,8 @@ impl Streams {
             && (!self.blocked_due || self.write_blocked(out, sent))
     }
 
-    /// Each of these returns false when the packet is full.
+    /// Each of these returns false when the packet is full. The first two are inlined because most packets have nothing for them.
+    #[inline(always)]
     fn write_limits(&mut self, out: &mut FrameWriter<'_>, sent: &mut SentFrames) -> bool {
         if self.own.window_due {
             if !out.max_data(self.own.window.limit()) {
@@ -70,6 +75,7 @@ impl Streams {
         true
     }
 
+    #[inline(always)]
     fn write_control(&mut self, out: &mut FrameWriter<'_>, sent: &mut SentFrames) -> bool {
         while let Some(id) = self.queues.control.front() {
             let stream = self.table.get_mut(id).expect("queued streams are alive");
@@ -106,6 +112,9 @@ impl Streams {
             self.sent += bytes;
             sent.push(frame);
             stream.enqueue(id, &mut self.queues);
+            if stream.send.is_blocked() {
+                stream.enqueue_blocked(id, &mut self.queues);
+            }
             self.queues.new.rotate(id);
         }
         true

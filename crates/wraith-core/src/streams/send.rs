@@ -185,14 +185,16 @@ impl SendHalf {
         self.state == State::Finishing(Delivery::Due) && self.sent == self.buffer.end()
     }
 
-    /// There are bytes that were never sent.
-    pub(super) fn has_unsent(&self) -> bool {
-        self.sent < self.buffer.end() && !matches!(self.state, State::Reset { .. })
+    /// New bytes can be sent within the stream's own limit.
+    pub(super) fn has_new(&self) -> bool {
+        self.sent < self.buffer.end().min(self.max) && !matches!(self.state, State::Reset { .. })
     }
 
-    /// The peer's limit for the stream leaves room for new bytes.
-    pub(super) fn has_credit(&self) -> bool {
-        self.sent < self.max
+    /// There are bytes that were never sent, and the peer's limit for the stream keeps them back.
+    pub(super) fn is_blocked(&self) -> bool {
+        self.sent == self.max
+            && self.sent < self.buffer.end()
+            && !matches!(self.state, State::Reset { .. })
     }
 
     /// Absolute offset the peer allows.

@@ -62,12 +62,16 @@ impl Stream {
         let control = self.has_control();
         queues.control.set(id, &mut self.control, control);
         queues.free.set(id, &mut self.free, self.send.has_free());
-        let (unsent, credit) = (self.send.has_unsent(), self.send.has_credit());
-        queues.new.set(id, &mut self.new, unsent && credit);
-        queues.blocked.set(id, &mut self.blocked, unsent && !credit);
+        queues.new.set(id, &mut self.new, self.send.has_new());
         if self.send.has_retransmitted() || self.redundant.is_queued() {
             self.enqueue_redundant(id, queues);
         }
+    }
+
+    /// As [`Self::enqueue`], for the one queue that only a new limit, new bytes or an end can concern.
+    #[cold]
+    pub(super) fn enqueue_blocked(&mut self, id: StreamId, queues: &mut SendQueues) {
+        queues.blocked.set(id, &mut self.blocked, self.send.is_blocked());
     }
 
     #[cold]
