@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::support::World;
 
-fn document(name: &str) -> String {
+pub(crate) fn document(name: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     std::fs::read_to_string(root.join(name)).unwrap()
 }
@@ -17,7 +17,7 @@ fn help(words: &[&str]) -> String {
 }
 
 /// Of a table whose heading begins with `heading`: the cells of each row.
-fn table(document: &str, heading: &str) -> Vec<Vec<String>> {
+pub(crate) fn table(document: &str, heading: &str) -> Vec<Vec<String>> {
     let rows = document.lines().skip_while(|line| !line.starts_with(heading)).skip(2);
     let rows = rows.take_while(|line| line.starts_with('|'));
     let cells = |line: &str| line.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();

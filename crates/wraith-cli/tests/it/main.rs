@@ -31,6 +31,7 @@ mod json_schema;
 mod kill_and_resume;
 mod large_file;
 mod left_out;
+mod libraries;
 mod links_lead_nowhere;
 mod listen;
 mod logging;
