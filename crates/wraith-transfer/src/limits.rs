@@ -80,11 +80,11 @@ pub const PARALLEL_BYTES_MIN: u64 = 256 * 1024 * 1024;
 /// than one per worker; twice that leaves room for the ends of files still on the way.
 pub const OPEN_FILES_MAX: usize = 16;
 
-/// Complete files that wait for their names: an open descriptor each, two for a large one. As many again are being named
-/// meanwhile. More would hardly be faster.
-pub const UNNAMED_FILES_MAX: usize = 256;
+/// Open descriptors of complete files that wait for their names: one each, two for a large one. As many again are being named
+/// meanwhile, which together is half of what a process may usually have. More would hardly be faster.
+pub const UNNAMED_DESCRIPTORS_MAX: usize = 256;
 
-/// The same for their bytes, so that a batch is short enough to be written back while the next one comes.
+/// Bytes of these files, so that a batch is short enough to be written back while the next one comes.
 pub const UNNAMED_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// A received piece smaller than this is copied together with its neighbours, so that a peer that sends single bytes

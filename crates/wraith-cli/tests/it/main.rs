@@ -19,6 +19,7 @@ mod damaged_content;
 mod demo;
 mod doctor;
 mod documentation;
+mod failed_write_back;
 mod flooded_network;
 mod full_disk;
 mod hostile_packets;

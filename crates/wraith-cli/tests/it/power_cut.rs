@@ -7,11 +7,11 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use crate::support::disk_image::{Disk, disk, images};
 use crate::support::random::Random;
-use crate::support::{World, is_root, skipped, tree};
+use crate::support::{World, tree};
 
 /// Cuts of each test, unless `WRAITH_POWER_CUTS` says how many.
 const CUTS: u64 = 4;
@@ -23,61 +23,6 @@ const FILM_BYTES: usize = 12 << 20;
 fn cuts() -> u64 {
     let said = std::env::var("WRAITH_POWER_CUTS").ok();
     said.map_or(CUTS, |said| said.parse().expect("WRAITH_POWER_CUTS is a number"))
-}
-
-/// A mounted image; unmounted in the end.
-struct Disk {
-    image: PathBuf,
-    at: PathBuf,
-}
-
-fn succeeds(command: &mut Command) -> bool {
-    command.output().is_ok_and(|output| output.status.success())
-}
-
-impl Disk {
-    fn mount(image: &Path, at: &Path) -> Option<Self> {
-        fs::create_dir_all(at).unwrap();
-        let mounted = succeeds(Command::new("mount").args(["-o", "loop"]).arg(image).arg(at));
-        mounted.then(|| Self { image: image.to_owned(), at: at.to_owned() })
-    }
-
-    /// What would be there after a power cut now, in `image`.
-    fn cut(&self, image: &Path) {
-        fs::copy(&self.image, image).unwrap();
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(&self.at).status();
-    }
-}
-
-/// A new file system, mounted at the target of `world`. In memory where that is possible, so that the machine's own disk has no
-/// part in it.
-fn disk(world: &World, images: &Path) -> Option<Disk> {
-    if !is_root() {
-        skipped("mounting an image needs root");
-        return None;
-    }
-    let image = images.join("disk.img");
-    File::create(&image).unwrap().set_len(128 << 20).unwrap();
-    let options = ["-q", "-F", "-m", "0", "-J", "size=16"];
-    if !succeeds(Command::new("mkfs.ext4").args(options).arg(&image)) {
-        skipped("there is no mkfs.ext4");
-        return None;
-    }
-    let disk = Disk::mount(&image, &world.target());
-    if disk.is_none() {
-        skipped("no loop device can be mounted");
-    }
-    disk
-}
-
-fn images() -> tempfile::TempDir {
-    let in_memory = tempfile::tempdir_in("/dev/shm");
-    in_memory.unwrap_or_else(|_| tempfile::tempdir().unwrap())
 }
 
 fn make_source(root: &Path) {
@@ -131,7 +76,7 @@ fn whole_files(here: &Path, there: &Path) -> u64 {
 #[test]
 fn what_the_sender_was_told_is_on_the_disk_at_its_exit() {
     let (world, images) = (World::new(), images());
-    let Some(disk) = disk(&world, images.path()) else { return };
+    let Some(disk) = disk(&world.target(), images.path()) else { return };
     let root = world.source().join("tree");
     make_source(&root);
     let copy = images.path().join("copy.img");
@@ -154,7 +99,7 @@ fn what_the_sender_was_told_is_on_the_disk_at_its_exit() {
 #[test]
 fn a_power_cut_at_any_moment_leaves_nothing_half_written_and_the_rest_is_fetched() {
     let (world, images) = (World::new(), images());
-    let Some(disk) = disk(&world, images.path()) else { return };
+    let Some(disk) = disk(&world.target(), images.path()) else { return };
     let root = world.source().join("tree");
     make_source(&root);
     let copy = images.path().join("copy.img");
@@ -164,15 +109,19 @@ fn a_power_cut_at_any_moment_leaves_nothing_half_written_and_the_rest_is_fetched
         let done = AtomicBool::new(false);
         let (sender, ticket) = std::thread::scope(|scope| {
             let stop = Stop(&done);
-            scope.spawn(|| commit_journal(&world.target(), &done));
+            let other = scope.spawn(|| commit_journal(&world.target(), &done));
             let mut sender = world.send_with(&[&root], &["-n", "2", "--rate", "10M"]);
             let ticket = sender.ticket();
             let mut receiver = world.receive(&ticket);
             for _ in 0..1 + random.below(SMALL_FILES + MIDDLE_FILES) {
                 receiver.event("file");
             }
-            disk.cut(&copy);
+            // A copy takes a while: nobody may order writes meanwhile, or it would be of several moments.
+            receiver.pause();
             drop(stop);
+            other.join().unwrap();
+            disk.cut(&copy);
+            receiver.go_on();
             receiver.finish().expect_exit(0);
             (sender, ticket)
         });

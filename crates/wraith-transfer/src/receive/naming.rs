@@ -8,12 +8,12 @@
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use wraith_files::{Error, PartFile, Root, Unnamed};
+use wraith_files::{CHUNK_BYTES, Error, PartFile, Root, Unnamed};
 
 use super::Receiving;
 use super::incoming::Incoming;
 use crate::error::TransferError;
-use crate::limits::{STALL_BYTES, UNNAMED_BYTES_MAX, UNNAMED_FILES_MAX};
+use crate::limits::{STALL_BYTES, UNNAMED_BYTES_MAX, UNNAMED_DESCRIPTORS_MAX};
 use crate::lock::lock;
 
 /// How long the first of a batch waits for others: a commit for each file is what batches are there to avoid.
@@ -50,12 +50,13 @@ struct State {
 struct Batch {
     files: Vec<Complete>,
     bytes: u64,
+    descriptors: usize,
     write_back: Vec<Arc<PartFile>>,
 }
 
 impl State {
     fn is_full(&self) -> bool {
-        self.batch.files.len() >= UNNAMED_FILES_MAX || self.batch.bytes >= UNNAMED_BYTES_MAX
+        self.batch.descriptors >= UNNAMED_DESCRIPTORS_MAX || self.batch.bytes >= UNNAMED_BYTES_MAX
     }
 }
 
@@ -76,6 +77,8 @@ impl Naming {
             return;
         }
         state.batch.bytes += complete.file.bytes();
+        // A part has a journal.
+        state.batch.descriptors += if complete.file.bytes() > CHUNK_BYTES as u64 { 2 } else { 1 };
         state.batch.files.push(complete);
         if state.since.is_none() {
             state.since = Some(Instant::now());

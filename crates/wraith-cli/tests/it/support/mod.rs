@@ -5,6 +5,7 @@
 
 pub mod cable;
 pub mod contacts;
+pub mod disk_image;
 pub mod hostile;
 pub mod journal;
 pub mod lan;
