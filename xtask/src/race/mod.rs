@@ -2,7 +2,8 @@
 //!
 //! The rules, so that the figures can be compared:
 //! - warm: the source is read once before the first run and stays in the page cache; the destination is new in every
-//!   run. Nobody waits for the disk (none of the peers calls fsync by default).
+//!   run. Nobody waits for the disk (none of the peers calls fsync by default, and wraith is told not to); but those who
+//!   are called "on disk" all do.
 //! - interleaved: every round runs each peer once, so a slow minute of the machine hits all of them.
 //! - `sync` and removing a destination happen between the runs, outside the timed part. Trees of many files are removed
 //!   only in the end: ext4 does not give out a freed inode again for minutes, and every creation searches past all of them,
@@ -121,7 +122,7 @@ impl Args {
 
     /// `--only` has one word for a contender, the first of its name.
     fn wants(&self, contender: &str) -> bool {
-        let word = contender.split_whitespace().next().unwrap_or(contender);
+        let word = contender.split([' ', ',']).next().unwrap_or(contender);
         self.only.is_empty() || self.only.iter().any(|name| name == word)
     }
 

@@ -19,13 +19,23 @@ use super::wormhole::Wormhole;
 const RUN_LIMIT_SECONDS: &str = "300";
 
 /// All who copy files, in the order they run.
-pub const NAMES: [&str; 7] =
-    ["wraith", "cp", "scp", "rsync", "tar over ssh", "sendme", "magic-wormhole"];
+pub const NAMES: [&str; 10] = [
+    "wraith",
+    "cp",
+    "scp",
+    "rsync",
+    "tar over ssh",
+    "sendme",
+    "magic-wormhole",
+    "wraith, on disk",
+    "cp, on disk",
+    "rsync, on disk",
+];
 
 /// One way to copy.
 #[derive(Debug)]
 pub enum Peer<'a> {
-    /// `wraith send` and `wraith receive`.
+    /// `wraith send` and `wraith receive --no-sync`: like the others, it leaves the writing to the system.
     Wraith(&'a Path),
     /// `cp -r`, the floor: one process, no network, no check.
     Cp,
@@ -37,6 +47,12 @@ pub enum Peer<'a> {
     TarOverSsh(&'a Sshd),
     Sendme(Sendme<'a>),
     Wormhole(Wormhole<'a>),
+    /// `wraith send` and `wraith receive`: done when all of it is on the disk.
+    WraithOnDisk(&'a Path),
+    /// `cp -r` and `sync -f`.
+    CpOnDisk,
+    /// `rsync -r --fsync`.
+    RsyncOnDisk(&'a Sshd),
 }
 
 /// What the peers need to run.
@@ -67,6 +83,11 @@ impl Means<'_> {
                 let folder = self.work.join("wormhole");
                 Peer::Wormhole(Wormhole::start(programs, self.isolated()?, &folder)?)
             }
+            "wraith, on disk" => {
+                Peer::WraithOnDisk(self.wraith.as_deref().context("it was not built")?)
+            }
+            "cp, on disk" => Peer::CpOnDisk,
+            "rsync, on disk" => Peer::RsyncOnDisk(self.ssh("rsync")?),
             _ => bail!("nobody is called {name}"),
         })
     }
@@ -96,6 +117,9 @@ impl Peer<'_> {
             Self::TarOverSsh(_) => "tar over ssh",
             Self::Sendme(_) => "sendme",
             Self::Wormhole(_) => "magic-wormhole",
+            Self::WraithOnDisk(_) => "wraith, on disk",
+            Self::CpOnDisk => "cp, on disk",
+            Self::RsyncOnDisk(_) => "rsync, on disk",
         }
     }
 
@@ -105,7 +129,8 @@ impl Peer<'_> {
         let mut command = Command::new("timeout");
         command.arg(RUN_LIMIT_SECONDS);
         let sshd = match self {
-            Self::Wraith(program) => return run_wraith(program, set, target),
+            Self::Wraith(program) => return run_wraith(program, &["--no-sync"], set, target),
+            Self::WraithOnDisk(program) => return run_wraith(program, &[], set, target),
             Self::Sendme(sendme) => return sendme.run(set, target),
             Self::Wormhole(wormhole) => return wormhole.run(set, target),
             Self::Cp => {
@@ -113,14 +138,23 @@ impl Peer<'_> {
                 command.args(["cp", "-r", "--reflink=never"]).arg(&set.source).arg(target);
                 None
             }
+            Self::CpOnDisk => {
+                let script = "cp -r --reflink=never \"$1\" \"$2\" && sync -f \"$2\"";
+                command.args(["sh", "-c", script, "sh"]).arg(&set.source).arg(target);
+                None
+            }
             Self::Scp(sshd) => {
                 command.args(["scp", "-q", "-r"]).args(sshd.client_options());
                 command.arg(&set.source).arg(remote);
                 Some(sshd)
             }
-            Self::Rsync(sshd) => {
+            Self::Rsync(sshd) | Self::RsyncOnDisk(sshd) => {
                 // -W: whole files, as between hosts that have no older copy.
-                command.args(["rsync", "-r", "-W", "-e"]);
+                command.args(["rsync", "-r", "-W"]);
+                if matches!(self, Self::RsyncOnDisk(_)) {
+                    command.arg("--fsync");
+                }
+                command.arg("-e");
                 command.arg(format!("ssh {}", sshd.client_options().join(" ")));
                 command.arg(&set.source).arg(remote);
                 Some(sshd)
@@ -149,7 +183,7 @@ impl Peer<'_> {
     }
 }
 
-fn run_wraith(program: &Path, set: &DataSet, target: &Path) -> Result<Run> {
+fn run_wraith(program: &Path, more: &[&str], set: &DataSet, target: &Path) -> Result<Run> {
     let home = tempfile::tempdir()?;
     let command = |side: &str| {
         let mut command = Command::new(program);
@@ -171,7 +205,9 @@ fn run_wraith(program: &Path, set: &DataSet, target: &Path) -> Result<Run> {
         }
     };
     let receiver = command("receiver")
-        .args(["receive", "-q", "--yes", "-o"])
+        .args(["receive", "-q", "--yes"])
+        .args(more)
+        .arg("-o")
         .arg(target)
         .arg(ticket)
         .spawn()?;
