@@ -1,6 +1,7 @@
 //! What the tests share: content, entries, and a receiver that copies a tree without a network.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use wraith_files::*;
 
@@ -46,6 +47,18 @@ pub fn put(part: &PartFile, bytes: &[u8], index: u64) -> Result<()> {
     let chunk = chunk(bytes, index);
     let cv = if part.chunks() == 1 { small_root(chunk) } else { chunk_cv(index, &[chunk]) };
     part.write_chunk(index, &[chunk], cv)
+}
+
+/// What `attempt` gives, once nobody holds the part any more: a test beside this one that starts a program has, from its fork to its
+/// exec, a copy of every descriptor here, and so of every lock.
+pub fn again<T>(attempt: impl Fn() -> Result<T>) -> Result<T> {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    loop {
+        match attempt() {
+            Err(Error::InUse { .. }) if Instant::now() < deadline => std::thread::yield_now(),
+            done => return done,
+        }
+    }
 }
 
 /// Names in a directory, sorted, escaped.

@@ -74,7 +74,7 @@ fn a_full_disk_stops_a_file_and_room_lets_it_go_on() {
     assert!(target.free_bytes().unwrap() <= 1 << 20);
     let bytes = content(1, 6 * CHUNK_BYTES);
     let entry = file("f", bytes.len());
-    let part = target.open_or_resume(&entry, &KEY).unwrap();
+    let part = again(|| target.open_or_resume(&entry, &KEY)).unwrap();
     let written = (0..6).take_while(|index| put(&part, &bytes, *index).is_ok()).count() as u64;
     assert!((2..4).contains(&written), "{written}");
     is_full(put(&part, &bytes, written));
@@ -88,7 +88,7 @@ fn a_full_disk_stops_a_file_and_room_lets_it_go_on() {
     assert!(!disk.path().join("s").exists());
     drop(part);
     disk.remount("size=8m");
-    let part = target.open_or_resume(&entry, &KEY).unwrap();
+    let part = again(|| target.open_or_resume(&entry, &KEY)).unwrap();
     assert_eq!(part.have().iter().collect::<Vec<_>>(), [0..written]);
     (written..6).for_each(|index| put(&part, &bytes, index).unwrap());
     part.finish(&small_root(&bytes), CommitOptions::default()).unwrap();
@@ -116,7 +116,7 @@ fn a_chunk_whose_record_does_not_fit_does_not_count_until_it_does() {
     let target = TargetDir::open(disk.path()).unwrap();
     let bytes = content(1, 100 * CHUNK_BYTES);
     let entry = file("f", bytes.len());
-    let part = target.open_or_resume(&entry, &KEY).unwrap();
+    let part = again(|| target.open_or_resume(&entry, &KEY)).unwrap();
     // All blocks of the part are taken beforehand, then the rest of the disk: only the journal needs another page.
     fs::write(disk.path().join(".f.wraith-part"), &bytes).unwrap();
     let filler = disk.path().join("filler");
@@ -132,17 +132,17 @@ fn a_chunk_whose_record_does_not_fit_does_not_count_until_it_does() {
     is_full(target.open_or_resume(&file("g", bytes.len()), &KEY));
     drop(part);
     // This test wrote to the part, so its chunks are hashed again, for which there is no room: nothing is lost by that.
-    let mut part = target.open_or_resume(&entry, &KEY).unwrap();
+    let mut part = again(|| target.open_or_resume(&entry, &KEY)).unwrap();
     is_full(part.recheck(|_| true));
     assert!(part.needs_recheck() && part.have().is_empty());
     drop(part);
     fs::remove_file(&filler).unwrap();
-    let mut part = target.open_or_resume(&entry, &KEY).unwrap();
+    let mut part = again(|| target.open_or_resume(&entry, &KEY)).unwrap();
     part.recheck(|_| true).unwrap();
     assert_eq!(part.have().iter().collect::<Vec<_>>(), [0..records_in_a_page]);
     put(&part, &bytes, records_in_a_page).unwrap();
     drop(part);
-    let part = target.open_or_resume(&entry, &KEY).unwrap();
+    let part = again(|| target.open_or_resume(&entry, &KEY)).unwrap();
     assert_eq!(part.have().count(), records_in_a_page + 1);
     drop((part, target));
     assert_eq!(names(disk.path()), [".f.wraith-journal", ".f.wraith-part"]);
@@ -249,13 +249,13 @@ fn as_an_ordinary_user() {
         target.write_small(&entry, &[content.as_bytes()], commit_options).unwrap();
     }
     let entry = Entry { mode: 0o444, ..file("ro/big", bytes.len()) };
-    let part = target.open_or_resume(&entry, &KEY).unwrap();
+    let part = again(|| target.open_or_resume(&entry, &KEY)).unwrap();
     put(&part, &bytes, 0).unwrap();
     drop(part);
     // As if killed between setting the mode and giving the name.
     let hidden = target_path.join("ro/.big.wraith-part");
     fs::set_permissions(&hidden, fs::Permissions::from_mode(0o444)).unwrap();
-    let mut part = target.open_or_resume(&entry, &KEY).unwrap();
+    let mut part = again(|| target.open_or_resume(&entry, &KEY)).unwrap();
     part.recheck(|_| true).unwrap();
     assert_eq!(part.have().count(), 1);
     put(&part, &bytes, 1).unwrap();

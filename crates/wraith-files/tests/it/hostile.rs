@@ -274,6 +274,6 @@ fn folders_removed_while_files_arrive_are_made_again() {
         assert_eq!(names(&stage.inside.join("a/b")), ["0", "1"], "{round}");
         fs::remove_dir_all(stage.inside.join("a/b")).unwrap();
     }
-    let _part = target.open_or_resume(&file("a/b/big", 1 << 20), &KEY).unwrap();
+    let _part = again(|| target.open_or_resume(&file("a/b/big", 1 << 20), &KEY)).unwrap();
     assert_eq!(names(&stage.inside.join("a/b")).len(), 2);
 }

@@ -180,7 +180,7 @@ fn a_part_belongs_to_the_living() {
     target.sweep(&entry, &KEY).unwrap();
     child.kill().unwrap();
     child.wait().unwrap();
-    let mut part = target.open_or_resume(&entry, &KEY).unwrap();
+    let mut part = again(|| target.open_or_resume(&entry, &KEY)).unwrap();
     assert!(part.needs_recheck() && part.have().is_empty(), "another process's word is not taken");
     part.recheck(|_| true).unwrap();
     assert_eq!(part.have().iter().next(), Some(0..1));

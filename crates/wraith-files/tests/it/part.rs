@@ -31,7 +31,7 @@ impl Stage {
     }
 
     fn open(&self, entry: &Entry) -> PartFile {
-        self.target.open_or_resume(entry, &KEY).unwrap()
+        again(|| self.target.open_or_resume(entry, &KEY)).unwrap()
     }
 }
 
@@ -76,13 +76,13 @@ fn a_dropped_part_is_resumed_with_what_was_verified_and_nothing_else() {
     let stage = Stage::new();
     let bytes = content(2, 6 * CHUNK_BYTES + 1);
     let entry = file("d/f", bytes.len());
-    assert!(stage.target.resume(&entry, &KEY).unwrap().is_none());
+    assert!(again(|| stage.target.resume(&entry, &KEY)).unwrap().is_none());
     let part = stage.open(&entry);
     for index in [6, 0, 1, 4] {
         put(&part, &bytes, index).unwrap();
     }
     drop(part);
-    let part = stage.target.resume(&entry, &KEY).unwrap().unwrap();
+    let part = again(|| stage.target.resume(&entry, &KEY)).unwrap().unwrap();
     assert!(!part.needs_recheck());
     assert_eq!(part.have().iter().collect::<Vec<_>>(), [0..2, 4..5, 6..7]);
     let have = part.have();
@@ -99,7 +99,7 @@ fn a_dropped_part_is_resumed_with_what_was_verified_and_nothing_else() {
     }
     part.finish(&small_root(&bytes), CommitOptions::default()).unwrap();
     assert_eq!(stage.read("d/f"), bytes);
-    assert!(stage.target.resume(&entry, &KEY).unwrap().is_none());
+    assert!(again(|| stage.target.resume(&entry, &KEY)).unwrap().is_none());
 }
 
 #[test]
@@ -112,13 +112,13 @@ fn another_sender_or_version_does_not_continue_a_part() {
     // While it is open, nobody else gets it, but another transfer of that name is possible beside it.
     assert!(matches!(stage.target.open_or_resume(&entry, &KEY), Err(Error::InUse { .. })));
     assert!(matches!(stage.target.resume(&entry, &KEY), Err(Error::InUse { .. })));
-    let other = stage.target.open_or_resume(&entry, &[2; 32]).unwrap();
+    let other = again(|| stage.target.open_or_resume(&entry, &[2; 32])).unwrap();
     put(&other, &theirs, 1).unwrap();
     drop((part, other));
     // Both are still there, each with its own.
-    let other = stage.target.resume(&entry, &[2; 32]).unwrap().unwrap();
+    let other = again(|| stage.target.resume(&entry, &[2; 32])).unwrap().unwrap();
     assert_eq!(other.have().iter().collect::<Vec<_>>(), [1..2]);
-    let part = stage.target.resume(&entry, &KEY).unwrap().unwrap();
+    let part = again(|| stage.target.resume(&entry, &KEY)).unwrap().unwrap();
     assert_eq!(part.have().iter().collect::<Vec<_>>(), [0..1]);
     for index in 0..3 {
         put(&part, &ours, index).unwrap();
@@ -136,7 +136,7 @@ fn another_sender_or_version_does_not_continue_a_part() {
     put(&part, &ours, 0).unwrap();
     drop(part);
     let newer = Entry { mtime: Mtime { s: 9, ns: 9 }, ..entry.clone() };
-    assert!(stage.target.resume(&newer, &KEY).unwrap().is_none());
+    assert!(again(|| stage.target.resume(&newer, &KEY)).unwrap().is_none());
     let part = stage.open(&newer);
     assert!(part.have().is_empty());
     put(&part, &ours, 2).unwrap();
@@ -184,14 +184,14 @@ fn what_a_killed_process_left_beside_a_complete_file_is_cleared_when_it_is_looke
     // A pooled journal, a torn one, one whose part is gone.
     for leftover in ["", "wraith journal 1 torn"] {
         fs::write(stage.dir.path().join(".f.wraith-journal"), leftover).unwrap();
-        assert!(stage.target.resume(&entry, &KEY).unwrap().is_none());
+        assert!(again(|| stage.target.resume(&entry, &KEY)).unwrap().is_none());
         assert_eq!(stage.names(), [""; 0]);
     }
     let part = stage.open(&entry);
     put(&part, &content(1, 3 * CHUNK_BYTES), 0).unwrap();
     drop(part);
     fs::remove_file(stage.dir.path().join(".f.wraith-part")).unwrap();
-    assert!(stage.target.resume(&entry, &KEY).unwrap().is_none());
+    assert!(again(|| stage.target.resume(&entry, &KEY)).unwrap().is_none());
     assert_eq!(stage.names(), [""; 0]);
 }
 
@@ -294,7 +294,7 @@ fn hashing_the_holes_of_an_earlier_session_can_be_stopped_and_goes_on() {
     let mut entry = file("f", bytes.len());
     entry.kind = Kind::File { size: bytes.len() as u64, sparse: true };
     stage.open(&entry).write_hole(0..chunks as u64).unwrap();
-    let part = stage.target.resume(&entry, &KEY).unwrap().unwrap();
+    let part = again(|| stage.target.resume(&entry, &KEY)).unwrap().unwrap();
     let asked = std::cell::Cell::new(0);
     let steps = |steps| {
         asked.set(0);
