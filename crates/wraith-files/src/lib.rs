@@ -42,6 +42,7 @@ mod hidden_names;
 mod interval_set;
 mod journal;
 mod journal_pool;
+mod lock;
 mod only_writer;
 mod part_file;
 mod path;

@@ -10,8 +10,8 @@ use std::sync::Mutex;
 
 use rustix::fs::fstat;
 
+use crate::lock::lock;
 use crate::source::Stamp;
-use crate::target_state::lock;
 
 /// Parts that are remembered between two connections of this process.
 const REMEMBERED_MAX: usize = 4096;

@@ -20,9 +20,8 @@ use rustix::io::Errno;
 
 use crate::beneath::Beneath;
 use crate::error::{Context, Error, Result};
+use crate::lock::lock;
 use crate::path::RelPath;
-use crate::target_state::lock;
-use crate::unnamed::Unnamed;
 
 /// Files of a batch that are synced one by one rather than with the whole file system.
 const FEW_FILES: usize = 8;
@@ -128,23 +127,23 @@ impl StableStorage {
     pub(crate) fn sync_contents<'f>(
         &self,
         root: &OwnedFd,
-        files: impl ExactSizeIterator<Item = &'f Unnamed>,
+        files: impl ExactSizeIterator<Item = (BorrowedFd<'f>, &'f RelPath)>,
     ) -> Result<()> {
         if self.way == Way::InMemory {
             return Ok(());
         }
-        let elsewhere = |file: &Unnamed| fstat(file.fd()).is_ok_and(|s| s.st_dev != self.dev);
+        let elsewhere = |fd: BorrowedFd<'_>| fstat(fd).is_ok_and(|stat| stat.st_dev != self.dev);
         let is_whole = self.way == Way::Whole && files.len() > FEW_FILES;
         if is_whole {
             syncfs(root).context(b".", OPERATION)?;
         }
-        for file in files {
-            let is_elsewhere = elsewhere(file);
+        for (fd, path) in files {
+            let is_elsewhere = elsewhere(fd);
             if is_elsewhere {
                 self.mixed.store(true, Relaxed);
             }
             if !is_whole || is_elsewhere {
-                self.sync_one(file.fd(), file.path().as_bytes())?;
+                self.sync_one(fd, path.as_bytes())?;
             }
         }
         Ok(())

@@ -22,14 +22,15 @@ use crate::entry::{Entry, Kind};
 use crate::error::{Context, Error, Result};
 use crate::hash::{CHUNK_BYTES, Root};
 use crate::journal_pool::JournalPool;
+use crate::lock::lock;
 use crate::part_file::PartFile;
 use crate::path::{RelPath, shown};
 use crate::resume;
 use crate::small_file::{Linking, UnnamedFile};
 use crate::source::{SourceFile, Stamp};
 use crate::stable_storage::StableStorage;
-use crate::target_state::{TargetState, lock};
-use crate::unnamed::Unnamed;
+use crate::target_state::TargetState;
+use crate::unnamed::{Content, Unnamed};
 use crate::write::{MetadataErrors, PERMISSION_BITS, permissions, set_metadata, timestamps};
 
 /// A directory files are received into. Cloning is cheap; any number of threads may use it at once.
@@ -259,10 +260,10 @@ impl TargetDir {
         if commit_options.sync {
             self.sync_contents([&unnamed])?;
         }
-        unnamed.name(self, commit_options.on_conflict)
+        self.name(&mut unnamed, commit_options.on_conflict)
     }
 
-    /// The first half of [`Self::write_small`]: the complete file, which no name shows before [`Unnamed::name`].
+    /// The first half of [`Self::write_small`]: the complete file, which no name shows before [`Self::name`].
     pub fn write_unnamed(&self, entry: &Entry, pieces: &[&[u8]]) -> Result<Unnamed> {
         self.in_parent(&entry.path, "create it", |parent| {
             let mut metadata_errors = MetadataErrors::default();
@@ -273,11 +274,12 @@ impl TargetDir {
         })
     }
 
-    pub(crate) fn name_small(
-        &self,
-        file: &mut UnnamedFile,
-        on_conflict: OnConflict,
-    ) -> Result<Committed> {
+    /// Gives a file that was made here its name.
+    pub fn name(&self, file: &mut Unnamed, on_conflict: OnConflict) -> Result<Committed> {
+        let file = match &mut file.0 {
+            Content::Part(part) => return part.name(on_conflict),
+            Content::Small(file) => file,
+        };
         let path = file.path().clone();
         let committed = self.in_parent(&path, "create it", |parent| {
             file.name(&self.0.linking, parent, on_conflict)
@@ -292,7 +294,8 @@ impl TargetDir {
         &self,
         files: impl IntoIterator<Item = &'f Unnamed, IntoIter: ExactSizeIterator>,
     ) -> Result<()> {
-        self.0.stable.sync_contents(&self.0.root, files.into_iter())
+        let files = files.into_iter().map(|file| (file.fd(), file.path()));
+        self.0.stable.sync_contents(&self.0.root, files)
     }
 
     /// What is at `path` counts as received, although it was there: [`Self::sync`] covers it.

@@ -2,12 +2,13 @@
 //! end. [`crate::TargetDir`] is the door to it; part files hold on to it until they are finished.
 
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use crate::created_dirs::CreatedDirs;
 use crate::dirs::Dirs;
 use crate::error::{Context, Result};
 use crate::journal_pool::JournalPool;
+use crate::lock::lock;
 use crate::path::RelPath;
 use crate::small_file::Linking;
 use crate::stable_storage::StableStorage;
@@ -38,9 +39,4 @@ impl TargetState {
             *lock(&self.metadata_errors) += metadata_errors;
         }
     }
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What these guard is consistent between any two operations.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -6,19 +6,16 @@
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-use crate::commit::{Committed, OnConflict};
-use crate::error::Result;
 use crate::part_file::PartFile;
 use crate::path::RelPath;
 use crate::small_file::UnnamedFile;
-use crate::target::TargetDir;
 
 /// See the module. Dropped without a name, a small file is gone and a part stays to be resumed.
 #[derive(Debug)]
-pub struct Unnamed(Content);
+pub struct Unnamed(pub(crate) Content);
 
 #[derive(Debug)]
-enum Content {
+pub(crate) enum Content {
     Small(UnnamedFile),
     Part(Arc<PartFile>),
 }
@@ -39,14 +36,6 @@ impl Unnamed {
         match &self.0 {
             Content::Small(file) => file.path(),
             Content::Part(part) => part.path(),
-        }
-    }
-
-    /// Gives it its name. `target` is the directory it was made in.
-    pub fn name(&mut self, target: &TargetDir, on_conflict: OnConflict) -> Result<Committed> {
-        match &mut self.0 {
-            Content::Small(file) => target.name_small(file, on_conflict),
-            Content::Part(part) => part.name(on_conflict),
         }
     }
 

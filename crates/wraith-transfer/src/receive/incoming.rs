@@ -433,7 +433,7 @@ impl Incoming {
         root: [u8; 32],
     ) -> Result<(), TransferError> {
         let on_conflict = receiving.conflicts.at(&self.meta.path);
-        match receiving.progress.at_disk(|| content.name(receiving.target, on_conflict)) {
+        match receiving.progress.at_disk(|| receiving.target.name(content, on_conflict)) {
             Ok(committed) => self.committed(receiving, &committed, root),
             Err(error) => self.blocked(receiving, error),
         }

@@ -151,7 +151,7 @@ impl Transfer {
     /// Stops it, and waits until the sender was told and what has arrived is put away.
     ///
     /// # Errors
-    /// [`ErrorKind::Cancelled`], unless it had ended in another way before.
+    /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled), unless it had ended in another way before.
     pub async fn cancel(self) -> Result<Arc<Received>, Error> {
         self.0.cancel().await
     }
