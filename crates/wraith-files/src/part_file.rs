@@ -341,13 +341,16 @@ impl PartFile {
         match fdatasync(&self.fd) {
             // Where syncing is refused, the end says so.
             Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
-            done => done.context(self.path.as_bytes(), "write it through to the disk"),
+            done => {
+                let done = done.context(self.path.as_bytes(), "write it through to the disk");
+                self.target.stable.told(done)
+            }
         }
     }
 
     /// Forgets what memory holds of its content. After a failed write-back memory says what the disk does not have; the next
     /// recheck then reads the disk.
-    pub fn distrust_cache(&self) {
+    pub(crate) fn distrust_cache(&self) {
         // Only a hint; what stays in memory is what is checked.
         let _ = fadvise(&self.fd, 0, None, Advice::DontNeed);
     }
@@ -460,6 +463,8 @@ impl Drop for PartFile {
         if state.have.is_empty() && state.unproven.is_empty() {
             // What cannot be removed is found and removed by the next receiver of this name.
             let _ = self.remove(&mut state);
+        } else if self.target.stable.has_failed() {
+            self.distrust_cache();
         } else if state.journal.is_some() && state.unproven.is_empty() {
             state.writer.remember(self.fd.as_fd());
         }

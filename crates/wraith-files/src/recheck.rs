@@ -27,6 +27,10 @@ impl PartFile {
     /// `progress` is told how many were read; if it returns false, nothing counts and it can be done again. Does nothing
     /// unless [`Self::needs_recheck`]. Takes the time of reading and hashing what is there.
     pub fn recheck(&mut self, progress: impl FnMut(u64) -> bool) -> Result<()> {
+        // An earlier process may have ended before it heard what the disk did not take: then memory vouches for nothing.
+        if self.needs_recheck() && self.write_back().is_err() {
+            self.distrust_cache();
+        }
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         let Some(mut old) = state.journal.take_if(|_| !state.unproven.is_empty()) else {
             return Ok(());
@@ -313,5 +317,19 @@ mod tests {
         assert!(part.needs_recheck() && part.have().is_empty());
         part.recheck(|_| true).unwrap();
         assert_eq!(ranges(&part), [0..1]);
+    }
+
+    #[test]
+    fn after_the_disk_failed_once_nothing_that_was_open_counts_unread() {
+        let (dir, bytes) = (tempfile::tempdir().unwrap(), content());
+        let target = TargetDir::open(dir.path()).unwrap();
+        let part = target.open_or_resume(&entry(&bytes), &KEY).unwrap();
+        put(&part, &bytes, 0);
+        // Of another file, even.
+        let failed = crate::error::Error::Changed { path: "g".into() };
+        assert!(part.target.stable.told(Err(failed)).is_err());
+        drop(part);
+        let part = target.resume(&entry(&bytes), &KEY).unwrap().unwrap();
+        assert!(part.needs_recheck() && part.have().is_empty());
     }
 }

@@ -2,20 +2,24 @@
 //!
 //! | file system | contents of a batch | names and metadata |
 //! |---|---|---|
-//! | ext4, XFS, btrfs, F2FS, bcachefs, overlay | one `syncfs`; of up to [`FEW_FILES`] an `fsync` each | one `syncfs`; of up to [`NOTED_MAX`] paths an `fsync` each |
-//! | others: network, FUSE, FAT | an `fsync` each | an `fsync` each |
+//! | ext4, XFS, btrfs, F2FS, bcachefs | one `syncfs`; of up to [`FEW_FILES`] an `fsync` each | one `syncfs`; of up to [`NOTED_MAX`] paths an `fsync` each |
+//! | others: network, FUSE, FAT, overlay (which does not tell of its upper file system's errors) | an `fsync` each | an `fsync` each |
 //! | in memory | nothing: there is no disk | nothing |
 //!
 //! `syncfs` costs one or two journal commits for any number of files, where `fsync` costs one a file; for a few files it is the
 //! other way round, because `syncfs` also writes what other programs left behind. Linux tells a `syncfs` about failed
-//! write-back since 5.8, on a descriptor that was open before the writing: the root's is opened first and kept.
+//! write-back since 5.8, on a descriptor that was open before the writing: the root's is opened first and kept. An `fsync` of the
+//! root follows, which an aborted journal refuses; older kernels do not tell `syncfs` of that.
+//!
+//! Invariant: the kernel tells of a failed write-back once, and memory goes on to show what the disk does not have. So after one
+//! failure nothing that is open counts without being read from the disk ([`StableStorage::has_failed`]).
 
 use std::collections::BTreeSet;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use rustix::fs::{Mode, OFlags, fstat, fstatfs, fsync, openat, syncfs};
+use rustix::fs::{FileType, Mode, OFlags, fstat, fstatfs, fsync, openat, syncfs};
 use rustix::io::Errno;
 
 use crate::beneath::Beneath;
@@ -35,13 +39,22 @@ const NOTED_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Folders above the target that may have been made for it.
 const ANCESTORS_MAX: usize = 64;
 
-/// Magic numbers of `statfs(2)`: ext2 to ext4, XFS, btrfs, F2FS, bcachefs, overlayfs.
-const WHOLE: [u64; 6] = [0xEF53, 0x5846_5342, 0x9123_683E, 0xF2F5_2010, 0xCA45_1A4E, 0x794C_7630];
+/// Magic numbers of `statfs(2)`: ext2 to ext4, XFS, btrfs, F2FS, bcachefs.
+const WHOLE: [u64; 5] = [0xEF53, 0x5846_5342, 0x9123_683E, 0xF2F5_2010, 0xCA45_1A4E];
 
 /// tmpfs and ramfs.
 const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58F6];
 
 const OPERATION: &str = "write it through to the disk";
+
+/// How a file hears what the disk says about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// With others.
+    Together,
+    /// By an `fsync` of its own too: an earlier `syncfs` may have taken the error that was meant for it.
+    Itself,
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
@@ -61,6 +74,8 @@ pub(crate) struct StableStorage {
     mixed: AtomicBool,
     /// The file system has refused to sync.
     refused: AtomicBool,
+    /// The disk did not take something.
+    failed: AtomicBool,
     noted: Mutex<Noted>,
 }
 
@@ -87,6 +102,7 @@ impl StableStorage {
             dev: fstat(root).map_or(0, |stat| stat.st_dev),
             mixed: AtomicBool::new(false),
             refused: AtomicBool::new(false),
+            failed: AtomicBool::new(false),
             noted: Mutex::default(),
         }
     }
@@ -127,7 +143,7 @@ impl StableStorage {
     pub(crate) fn sync_contents<'f>(
         &self,
         root: &OwnedFd,
-        files: impl ExactSizeIterator<Item = (BorrowedFd<'f>, &'f RelPath)>,
+        files: impl ExactSizeIterator<Item = (BorrowedFd<'f>, &'f RelPath, Asked)>,
     ) -> Result<()> {
         if self.way == Way::InMemory {
             return Ok(());
@@ -135,14 +151,14 @@ impl StableStorage {
         let elsewhere = |fd: BorrowedFd<'_>| fstat(fd).is_ok_and(|stat| stat.st_dev != self.dev);
         let is_whole = self.way == Way::Whole && files.len() > FEW_FILES;
         if is_whole {
-            syncfs(root).context(b".", OPERATION)?;
+            self.sync_whole(root)?;
         }
-        for (fd, path) in files {
+        for (fd, path, asked) in files {
             let is_elsewhere = elsewhere(fd);
             if is_elsewhere {
                 self.mixed.store(true, Relaxed);
             }
-            if !is_whole || is_elsewhere {
+            if !is_whole || is_elsewhere || asked == Asked::Itself {
                 self.sync_one(fd, path.as_bytes())?;
             }
         }
@@ -156,7 +172,33 @@ impl StableStorage {
                 self.refused.store(true, Relaxed);
                 Ok(())
             }
-            done => done.context(path, OPERATION),
+            done => self.told(done.context(path, OPERATION)),
+        }
+    }
+
+    fn sync_whole(&self, root: &OwnedFd) -> Result<()> {
+        self.told(syncfs(root).context(b".", OPERATION))?;
+        self.sync_one(root.as_fd(), b".")
+    }
+
+    /// What the disk says to a sync.
+    pub(crate) fn told(&self, done: Result<()>) -> Result<()> {
+        if done.is_err() {
+            self.failed.store(true, Relaxed);
+        }
+        done
+    }
+
+    /// The disk did not take something: see the module.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failed.load(Relaxed)
+    }
+
+    /// Something that is received, or counts as it, is in the folder `parent`.
+    pub(crate) fn see(&self, parent: BorrowedFd<'_>) {
+        if self.way == Way::Whole && !self.mixed.load(Relaxed) {
+            let is_here = fstat(parent).is_ok_and(|stat| stat.st_dev == self.dev);
+            self.mixed.store(!is_here, Relaxed);
         }
     }
 
@@ -174,7 +216,7 @@ impl StableStorage {
             }
         }
         if needs_whole && can_whole {
-            syncfs(root).context(b".", OPERATION)?;
+            self.sync_whole(root)?;
         } else {
             self.sync_ancestors(root)?;
         }
@@ -185,6 +227,8 @@ impl StableStorage {
     /// Syncs what is at `path`. False if this user may not open it.
     fn sync_path(&self, beneath: &Beneath, path: &[u8]) -> Result<bool> {
         match beneath.open_file(path, OFlags::RDONLY | OFlags::NONBLOCK) {
+            // A pipe or a device that stands there is nobody's file.
+            Ok(fd) if !is_file_or_folder(fd.as_fd()) => Ok(true),
             Ok(fd) => self.sync_one(fd.as_fd(), path).map(|()| true),
             // Removed or replaced by somebody: then it is theirs.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NXIO) => Ok(true),
@@ -209,4 +253,9 @@ impl StableStorage {
         }
         Ok(())
     }
+}
+
+fn is_file_or_folder(fd: BorrowedFd<'_>) -> bool {
+    let kind = fstat(fd).map(|stat| FileType::from_raw_mode(stat.st_mode));
+    matches!(kind, Ok(FileType::RegularFile | FileType::Directory))
 }

@@ -169,8 +169,9 @@ impl TargetDir {
                 Err(errno) => Err(Error::os(path.as_bytes(), "create it", errno)),
             }
         })?;
-        self.0.stable.note(path.as_bytes());
         let parent = self.parent(path)?;
+        self.0.stable.see(parent.as_fd());
+        self.0.stable.note(path.as_bytes());
         let opened =
             open_child(parent.as_fd(), path.file_name(), OFlags::RDONLY | OFlags::DIRECTORY);
         let fd = match opened {
@@ -235,6 +236,7 @@ impl TargetDir {
         };
         self.in_parent(path, "create the link", |parent| {
             let committed = commit(&NewLink { target }, parent.as_fd(), path, on_conflict)?;
+            self.0.stable.see(parent.as_fd());
             self.0.stable.note_parent(path);
             if committed.outcome.is_new() {
                 let (name, times) = (committed.path.file_name(), timestamps(entry.mtime));
@@ -294,12 +296,16 @@ impl TargetDir {
         &self,
         files: impl IntoIterator<Item = &'f Unnamed, IntoIter: ExactSizeIterator>,
     ) -> Result<()> {
-        let files = files.into_iter().map(|file| (file.fd(), file.path()));
+        let files = files.into_iter().map(|file| (file.fd(), file.path(), file.asked()));
         self.0.stable.sync_contents(&self.0.root, files)
     }
 
     /// What is at `path` counts as received, although it was there: [`Self::sync`] covers it.
     pub fn keep_existing(&self, path: &RelPath) {
+        // Without its folder it is not there any more.
+        if let Ok(parent) = self.0.dirs.get(path.parent_bytes().unwrap_or_default()) {
+            self.0.stable.see(parent.as_fd());
+        }
         self.0.stable.note(path.as_bytes());
     }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::part_file::PartFile;
 use crate::path::RelPath;
 use crate::small_file::UnnamedFile;
+use crate::stable_storage::Asked;
 
 /// See the module. Dropped without a name, a small file is gone and a part stays to be resumed.
 #[derive(Debug)]
@@ -39,10 +40,11 @@ impl Unnamed {
         }
     }
 
-    /// After a failed write-back: see [`PartFile::distrust_cache`].
-    pub fn distrust_cache(&self) {
-        if let Content::Part(part) = &self.0 {
-            part.distrust_cache();
+    pub(crate) fn asked(&self) -> Asked {
+        match &self.0 {
+            Content::Small(_) => Asked::Together,
+            // It was written over a long time, with other batches in between.
+            Content::Part(_) => Asked::Itself,
         }
     }
 

@@ -132,7 +132,12 @@ impl HalfOpens {
         let most = counts.values().copied().max();
         let heaviest = |h: &HalfOpen| counts.get(&Source::of(h.remote)).copied() == most;
         if let Some(oldest) = self.waiting.iter().position(heaviest) {
-            self.waiting.remove(oldest);
+            let gone = self.waiting.remove(oldest);
+            // Its initiator repeats it, and may find room then.
+            if let Some(HalfOpen { h1_mac1, .. }) = gone {
+                self.seen.remove(&h1_mac1);
+                self.seen_before.remove(&h1_mac1);
+            }
         }
     }
 

@@ -309,6 +309,7 @@ impl Endpoint {
         let Some((half_open, (last, keys))) = completed else { return false };
         let admitted = self.config.admitted.as_ref();
         if admitted.is_some_and(|admitted| !admitted.contains(&last.node_id)) {
+            self.half_opens.on_refused(now, from);
             return false;
         }
         self.admit(now, &half_open, &last, &keys, datagram);

@@ -188,3 +188,40 @@ fn one_h1_is_answered_to_eight_addresses_at_most() {
     });
     assert_eq!(copies.count(), 8);
 }
+
+#[test]
+fn who_was_pushed_out_is_heard_when_it_repeats() {
+    let mut responder = responder(|config| config.half_open_max = 4);
+    let (mut early, h1_of_early) = initiator(10);
+    let here = ip([192, 0, 2, 1], 1);
+    assert!(answer(&mut responder, Time::ZERO, here, &h1_of_early).is_some());
+    for seed in 11..16 {
+        answer(&mut responder, Time::ZERO, ip([198, 51, 100, seed], 1), &h1(seed));
+    }
+    let now = Time::ZERO + REPEATED;
+    let h2 = answer(&mut responder, now, here, &h1_of_early).expect("a repeat finds room");
+    early.handle_datagram(now, ip([127, 0, 0, 2], 1000), None, &mut h2.clone());
+    for (_, mut datagram) in sent(&mut early, now) {
+        responder.handle_datagram(now, here, None, &mut datagram);
+    }
+    assert!(is_connected(&mut responder));
+}
+
+#[test]
+fn handshakes_of_who_is_not_admitted_count_as_under_way() {
+    let mut responder =
+        responder(|config| config.admitted = Some(std::collections::HashSet::new()));
+    let here = ip([192, 0, 2, 1], 1);
+    let mut answered = 0;
+    for seed in 10..10 + 2 * OF_ONE_SOURCE as u8 {
+        let (mut initiator, h1) = initiator(seed);
+        let Some(mut h2) = answer(&mut responder, Time::ZERO, here, &h1) else { continue };
+        answered += 1;
+        initiator.handle_datagram(Time::ZERO, ip([127, 0, 0, 2], 1000), None, &mut h2);
+        for (_, mut datagram) in sent(&mut initiator, Time::ZERO) {
+            responder.handle_datagram(Time::ZERO, here, None, &mut datagram);
+        }
+    }
+    assert!(!is_connected(&mut responder));
+    assert_eq!(answered, OF_ONE_SOURCE, "its curve work is bounded");
+}

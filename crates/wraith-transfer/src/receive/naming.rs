@@ -140,18 +140,24 @@ impl Naming {
     }
 }
 
+/// However this thread ends, also by a panic of the application's that it calls, nobody waits for it.
+struct FreeAll<'a>(&'a Naming);
+
+impl Drop for FreeAll<'_> {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
 /// Syncs and names until the end.
 pub(super) fn work(receiving: &Receiving<'_>) -> Result<(), TransferError> {
+    let _freed = FreeAll(&receiving.naming);
     while let Some(batch) = receiving.naming.next() {
         // What the sender sent meanwhile was not read: its silence began now.
         let progress = receiving.progress;
         let synced = progress.at_disk(|| sync(receiving, &batch));
         receiving.session.moved(STALL_BYTES);
         if let Err(error) = synced {
-            for part in batch.write_back.iter() {
-                part.distrust_cache();
-            }
-            batch.files.iter().for_each(|complete| complete.content.distrust_cache());
             return Err(receiving.disk(&error));
         }
         for Complete { file, mut content, root } in batch.files {
