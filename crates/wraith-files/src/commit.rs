@@ -4,6 +4,8 @@
 //! outrun. Only [`OnConflict::Overwrite`] replaces, with a rename: the name shows the old file or the new one, never neither.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
 use rustix::fs::{
     AtFlags, FlockOperation, OFlags, RenameFlags, flock, fstat, linkat, renameat, renameat_with,
@@ -172,14 +174,32 @@ pub(crate) fn is_at(fd: BorrowedFd<'_>, dir: BorrowedFd<'_>, name: &[u8]) -> boo
     (ours.st_dev, ours.st_ino) == (there.st_dev, there.st_ino)
 }
 
+/// How long a lock that is taken may be that of nobody: a process that is being started from this one has, from its fork to its
+/// exec, a copy of every descriptor here, and so of every lock that was just given back.
+const FORK_TIME: Duration = Duration::from_millis(100);
+const TRY_INTERVAL: Duration = Duration::from_millis(2);
+/// After so many locks that somebody really had, nobody waits for another: two receivers of the same names are told at once.
+const WAITS_MAX: u32 = 32;
+
 /// Locks a hidden file for this process. `BUSY` if another one has it. The lock ends with the descriptor, so also with a
 /// killed process.
 pub(crate) fn lock_file(fd: BorrowedFd<'_>) -> rustix::io::Result<()> {
-    match flock(fd, FlockOperation::NonBlockingLockExclusive) {
-        Err(Errno::WOULDBLOCK) => Err(Errno::BUSY),
-        // A file system without locks: one receiver at a time is up to the user there.
-        Err(Errno::NOLCK | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(()),
-        done => done,
+    static WAITED_IN_VAIN: AtomicU32 = AtomicU32::new(0);
+    let begin = Instant::now();
+    loop {
+        match flock(fd, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) if WAITED_IN_VAIN.load(Relaxed) >= WAITS_MAX => {
+                return Err(Errno::BUSY);
+            }
+            Err(Errno::WOULDBLOCK) if begin.elapsed() >= FORK_TIME => {
+                WAITED_IN_VAIN.fetch_add(1, Relaxed);
+                return Err(Errno::BUSY);
+            }
+            Err(Errno::WOULDBLOCK) => std::thread::sleep(TRY_INTERVAL),
+            // A file system without locks: one receiver at a time is up to the user there.
+            Err(Errno::NOLCK | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => return Ok(()),
+            done => return done,
+        }
     }
 }
 
