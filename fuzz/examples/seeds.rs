@@ -7,14 +7,14 @@ use std::path::Path;
 
 use wraith_core::frame::FrameWriter;
 use wraith_discovery::message::Message as Said;
-use wraith_discovery::pake::{Joiner, TICKET_LEN, WELCOME_LEN};
+use wraith_discovery::pake::{Joiner, PROOF_LEN, TICKET_LEN, WELCOME_LEN};
 use wraith_discovery::rendezvous::{ClientFrame, No, ServerFrame};
 use wraith_discovery::{Capability, Code, Refusal, Ticket, TicketSide};
 use wraith_files::{Entry, Kind, Mtime, RelPath};
 use wraith_noise::{FinalHello, InitiatorHello, Parameters, ResponderHello, SecretIdentity, Suite};
 use wraith_transfer::message::{
-    Accept, Compare, Fetch, Hello, Lack, Message, Offer, ParallelPorts, Part, ReceiptBody, Refine,
-    Span, Taken, Want,
+    Accept, Compare, DiskBusy, Excepted, Exceptions, Fetch, Hello, Lack, Message, Offer,
+    ParallelPorts, Part, ReceiptBody, Refine, Span, Taken, Want,
 };
 use wraith_transfer::record::{Ending, Header};
 
@@ -96,7 +96,7 @@ fn packets(frames: &[Vec<u8>]) -> Vec<Vec<u8>> {
 }
 
 /// One of each kind, and one of a kind that is not known.
-fn messages() -> [Message; 11] {
+fn messages() -> [Message; 13] {
     let span = Span { first: 3, count: 4 };
     [
         Message::Hello(Hello {
@@ -113,7 +113,10 @@ fn messages() -> [Message; 11] {
             parts: vec![Part { entry: 9, chunks: vec![span] }],
             compare: vec![Compare { entry: 10, root: [4; 32] }],
             delta: vec![9, 10],
+            skipped: vec![span],
+            blocked: vec![Span { first: 7, count: 1 }],
         }),
+        Message::Exceptions(Exceptions { entries: vec![Excepted { entry: 9, reason: 5 }] }),
         Message::Receipt(ReceiptBody {
             transfer_id: [1; 16],
             manifest: [2; 32],
@@ -125,11 +128,13 @@ fn messages() -> [Message; 11] {
             unix_seconds: 8,
             signature: [9; 64],
             durability: Some(1),
+            sender: [5; 32],
         }),
         Message::Refine(Refine { entry: 9, average: 1024, spans: vec![span] }),
         Message::Lack(Lack { entry: 9, upto: 10, spans: vec![span] }),
         Message::Taken(Taken { bytes: 1 << 40 }),
         Message::ParallelPorts(ParallelPorts { ports: vec![1, 50_000] }),
+        Message::DiskBusy(DiskBusy {}),
         Message::Unknown(1 << 20),
     ]
 }
@@ -178,17 +183,9 @@ fn manifests() -> Vec<Vec<u8>> {
 
 fn hellos() -> Vec<Vec<u8>> {
     let parameters = Parameters { initial_max_data: 1 << 20, ..Parameters::default() };
-    let first = InitiatorHello {
-        suites: Suite::ALL,
-        aes_hardware: true,
-        cid: [1; 8],
-        cid_mask: [2; 32],
-        unix_seconds: 3,
-    };
+    let first = InitiatorHello { suites: Suite::ALL, aes_hardware: true, unix_seconds: 3 };
     let second = ResponderHello {
         suite: Suite::Aes256Gcm,
-        cid: [1; 8],
-        cid_mask: [2; 32],
         observed: SocketAddr::from(([192, 0, 2, 1], 5)),
         parameters,
     };
@@ -214,7 +211,7 @@ fn said() -> [Said; 7] {
     [
         Said::Hello(Joiner::new(&Code::new(7, [2; 4]), TicketSide::Creator).hello()),
         Said::Answer([2; 32]),
-        Said::Proof([3; 32]),
+        Said::Proof([3; PROOF_LEN]),
         Said::Welcome(Box::new([4; WELCOME_LEN])),
         Said::Ticket(Box::new([5; TICKET_LEN])),
         Said::Refused(Refusal::Burned),

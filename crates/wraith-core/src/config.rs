@@ -25,7 +25,8 @@ pub struct EndpointConfig {
     pub unix_time_at_zero: u64,
     /// Established connections at once; further H1s get silence.
     pub connections_max: usize,
-    /// Handshakes between H2 and H3 at once; the oldest of the source that has most gives way.
+    /// Handshakes between H2 and H3 at once. Half of the places are for who has shown a cookie (SPEC §3.6), and of these the
+    /// oldest of the source that has most gives way.
     pub half_open_max: usize,
 }
 

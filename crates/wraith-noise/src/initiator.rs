@@ -1,5 +1,6 @@
 //! The side that sends H1 (SPEC §3).
 
+use std::collections::VecDeque;
 use std::fmt;
 
 use rand_core::CryptoRng;
@@ -7,29 +8,37 @@ use snow::HandshakeState;
 use wraith_crypto::{InvalidNodeId, NodeId, SecretIdentity, TAG_BYTES, Wiped, kdf};
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
-use crate::mac1::{DatagramKeys, EPHEMERAL_BYTES, MAC1_BYTES};
+use crate::cookie::{CookieKey, H1_MACS_BYTES, MAC2_BYTES};
+use crate::mac1::{DatagramKeys, EPHEMERAL_BYTES, MAC1_BYTES, h1_hash};
 use crate::payload::{FinalHello, InitiatorHello, ResponderHello};
 use crate::{H1_BYTES, H2_BYTES, H3_BYTES, Rejected, SessionKeys, resolver};
 
+/// Forms of H1, the newest ones, to which an answer with a cookie may still come.
+const COOKIE_KEYS_MAX: usize = 4;
 /// What H3 spends beside its payload: the sealed static key, a tag, mac1.
 const H3_OVERHEAD: usize = (32 + TAG_BYTES) + TAG_BYTES + MAC1_BYTES;
 
 /// A handshake we started. [`start`](Self::start) makes H1, to be repeated as it is; [`read_h2`](Self::read_h2) is
-/// offered every datagram that may be the answer, until it takes one; [`write_h3`](Self::write_h3) then ends it.
+/// offered every datagram that may be the answer, until it takes one, and [`read_cookie`](Self::read_cookie) what it does not take;
+/// [`write_h3`](Self::write_h3) then ends it.
 pub struct Initiator {
     noise: Wiped<HandshakeState>,
     responder: NodeId,
     /// The suites offered in H1.
     suites: u8,
-    h1_len: usize,
+    /// As it was sent last.
+    h1: Vec<u8>,
+    /// [`h1_hash`] of it, whatever its MACs are.
     h1_hash: [u8; 32],
+    /// Of cookies that answer H1 as it was sent, newest first.
+    cookie_keys: VecDeque<CookieKey>,
     h2_keys: DatagramKeys,
     /// BLAKE3(H2), once it was read.
     h2_hash: Option<[u8; 32]>,
 }
 
 impl Initiator {
-    /// Begins a handshake with `responder` and returns H1, `len` bytes long (moved into [`H1_BYTES`]). Draws 32 bytes from
+    /// Begins a handshake with `responder` and returns H1, `len` bytes long (moved into [`H1_BYTES`]). Draws 48 bytes from
     /// `rng` and nothing else.
     ///
     /// # Errors
@@ -48,14 +57,18 @@ impl Initiator {
 
         let len = len.clamp(*H1_BYTES.start(), *H1_BYTES.end());
         let mut payload = hello.encode();
-        payload.resize(len - EPHEMERAL_BYTES - TAG_BYTES - MAC1_BYTES, 0);
-        let h1 = write_with_ephemeral(&mut noise, &payload, &DatagramKeys::first(responder));
-        let h1_hash = kdf::hash(&h1);
+        payload.resize(len - EPHEMERAL_BYTES - TAG_BYTES - H1_MACS_BYTES, 0);
+        let keys = DatagramKeys::first(responder);
+        let mut h1 = write_with_ephemeral(&mut noise, &payload, &keys, H1_MACS_BYTES);
+        rng.fill_bytes(&mut h1[len - H1_MACS_BYTES..][..MAC2_BYTES]);
+        keys.write_mac1(&mut h1);
+        let h1_hash = h1_hash(&h1);
         let initiator = Self {
             noise,
             responder,
             suites: hello.suites,
-            h1_len: h1.len(),
+            cookie_keys: VecDeque::from([CookieKey::new(responder, &h1)]),
+            h1: h1.clone(),
             h1_hash,
             h2_keys: DatagramKeys::second(responder, &h1_hash),
             h2_hash: None,
@@ -71,7 +84,7 @@ impl Initiator {
         if self.h2_hash.is_some() {
             return Err(Rejected::Unexpected);
         }
-        if !(*H2_BYTES.start()..=self.h1_len).contains(&datagram.len()) {
+        if !(*H2_BYTES.start()..=self.h1.len()).contains(&datagram.len()) {
             return Err(Rejected::Length);
         }
         if !self.h2_keys.verifies(datagram) {
@@ -79,13 +92,30 @@ impl Initiator {
         }
         // A failed read leaves snow where it was: it restores its symmetric state, and the keys of message 2 all come
         // from the `ee` that a new attempt computes again.
-        let payload = read_with_ephemeral(&mut self.noise, datagram, &self.h2_keys)?;
+        let message = &datagram[..datagram.len() - MAC1_BYTES];
+        let payload = read_with_ephemeral(&mut self.noise, message, &self.h2_keys)?;
         let hello = ResponderHello::decode(&payload)?;
         if self.suites & hello.suite.bit() == 0 {
             return Err(Rejected::Malformed);
         }
         self.h2_hash = Some(kdf::hash(datagram));
         Ok(hello)
+    }
+
+    /// Reads a cookie, which a responder under load answers H1 with, and returns H1 with the mac2 that it makes: to be sent at
+    /// once, and repeated from then on. `None` if `datagram` is no answer of that kind to any of the last few forms of H1, or
+    /// brings nothing new. Who saw H1 and knows the NodeId can forge one, so a later one may be the true one: how many are
+    /// taken is for the caller to bound.
+    pub fn read_cookie(&mut self, datagram: &[u8]) -> Option<Vec<u8>> {
+        let cookie = self.cookie_keys.iter().find_map(|key| key.open(datagram))?;
+        if cookie.verifies(&self.h1) {
+            return None;
+        }
+        cookie.write_mac2(&mut self.h1);
+        DatagramKeys::first(self.responder).write_mac1(&mut self.h1);
+        self.cookie_keys.truncate(COOKIE_KEYS_MAX - 1);
+        self.cookie_keys.push_front(CookieKey::new(self.responder, &self.h1));
+        Some(self.h1.clone())
     }
 
     /// Ends the handshake: H3, `len` bytes long (moved into [`H3_BYTES`]), to be repeated as it is, and the keys.
@@ -117,29 +147,29 @@ impl fmt::Debug for Initiator {
     }
 }
 
-/// Writes a message that begins with an ephemeral key (H1, H2), masks the key and adds mac1.
+/// Writes a message that begins with an ephemeral key (H1, H2), masks the key and leaves room for `macs` bytes behind it.
 pub(crate) fn write_with_ephemeral(
     noise: &mut HandshakeState,
     payload: &[u8],
     keys: &DatagramKeys,
+    macs: usize,
 ) -> Vec<u8> {
-    let mut datagram = vec![0; EPHEMERAL_BYTES + payload.len() + TAG_BYTES + MAC1_BYTES];
-    let message = datagram.len() - MAC1_BYTES;
+    let message = EPHEMERAL_BYTES + payload.len() + TAG_BYTES;
+    let mut datagram = vec![0; message + macs];
     noise
         .write_message(payload, &mut datagram[..message])
         .expect("it is our turn, every key is there and the buffer has the message's length");
     keys.toggle_mask(&mut datagram[..message]);
-    keys.write_mac1(&mut datagram);
     datagram
 }
 
-/// Reads a message that begins with a masked ephemeral key (H1, H2) and whose mac1 has been checked.
+/// Reads a message that begins with a masked ephemeral key (H1 or H2 without MACs, which have been checked).
 pub(crate) fn read_with_ephemeral(
     noise: &mut HandshakeState,
-    datagram: &[u8],
+    message: &[u8],
     keys: &DatagramKeys,
 ) -> Result<Zeroizing<Vec<u8>>, Rejected> {
-    let mut message = datagram[..datagram.len() - MAC1_BYTES].to_vec();
+    let mut message = message.to_vec();
     keys.toggle_mask(&mut message);
     let mut payload = Zeroizing::new(vec![0; message.len() - EPHEMERAL_BYTES - TAG_BYTES]);
     noise.read_message(&message, &mut payload).map_err(|_| Rejected::Unauthentic)?;

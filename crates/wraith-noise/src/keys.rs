@@ -1,38 +1,55 @@
-//! From Noise's `Split()` to the secrets of the two directions (SPEC §3.5).
+//! From Noise's `Split()` to the keys of the two directions (SPEC §3.5).
 
 use std::fmt;
 
 use wraith_crypto::kdf;
-use zeroize::{Zeroize, ZeroizeOnDrop};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-/// What a finished handshake leaves: everything [`crate::Sealer`] and [`crate::Opener`] need beyond the hellos. Wiped when
-/// dropped.
-#[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
+use crate::protection::CID_BYTES;
+
+/// What a finished handshake leaves: what [`crate::Sealer`] and [`crate::Opener`] are made of. Wiped when dropped.
+#[derive(Clone, Debug, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
 pub struct SessionKeys {
-    /// `secret_0` of what we send.
-    pub send_secret: [u8; 32],
-    /// `secret_0` of what we receive.
-    pub recv_secret: [u8; 32],
-    /// Masks the packet numbers we send.
-    pub send_pn_mask: [u8; 32],
-    /// Masks the packet numbers we receive.
-    pub recv_pn_mask: [u8; 32],
+    /// Of what we send.
+    pub send: DirectionKeys,
+    /// Of what we receive.
+    pub recv: DirectionKeys,
 }
 
 impl SessionKeys {
     /// From the Noise keys of our direction and of the peer's.
     pub(crate) fn new(send: &[u8; 32], recv: &[u8; 32]) -> Self {
+        Self { send: DirectionKeys::new(send), recv: DirectionKeys::new(recv) }
+    }
+}
+
+/// The keys of one direction of a connection. Nobody but its two ends has any of them. Wiped when dropped.
+#[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
+pub struct DirectionKeys {
+    /// `secret_0`.
+    pub secret: [u8; 32],
+    /// Masks the packet numbers.
+    pub pn_mask: [u8; 32],
+    /// The connection ID.
+    pub cid: [u8; CID_BYTES],
+    /// Masks the connection ID.
+    pub cid_mask: [u8; 32],
+}
+
+impl DirectionKeys {
+    fn new(k: &[u8; 32]) -> Self {
+        let cid = Zeroizing::new(kdf::derive("wraith/1 connection ID", k));
         Self {
-            send_secret: kdf::derive("wraith/1 packet secret", send),
-            recv_secret: kdf::derive("wraith/1 packet secret", recv),
-            send_pn_mask: kdf::derive("wraith/1 packet number mask", send),
-            recv_pn_mask: kdf::derive("wraith/1 packet number mask", recv),
+            secret: kdf::derive("wraith/1 packet secret", k),
+            pn_mask: kdf::derive("wraith/1 packet number mask", k),
+            cid: *cid.first_chunk().expect("32 bytes hold 8"),
+            cid_mask: kdf::derive("wraith/1 connection ID mask", k),
         }
     }
 }
 
-impl fmt::Debug for SessionKeys {
+impl fmt::Debug for DirectionKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SessionKeys").finish_non_exhaustive()
+        f.debug_struct("DirectionKeys").finish_non_exhaustive()
     }
 }

@@ -16,10 +16,12 @@
 //! What holds everywhere here:
 //!
 //! - A datagram is dropped for the price of one hash unless its sender knows the responder's NodeId (mac1, SPEC §3.1).
+//! - A responder under load asks for a [`Cookie`] before it computes ([`Initiator::read_cookie`], SPEC §3.6).
 //! - A rejected datagram changes nothing: whoever injects garbage cannot stop a handshake or a session.
-//! - Packet keys come out of Noise `Split()` and nothing else (SPEC §3.5).
+//! - Packet keys, connection IDs and their masks come out of Noise `Split()` and nothing else (SPEC §3.5).
 //! - Opening and sealing a packet allocates nothing.
 
+mod cookie;
 mod initiator;
 mod keys;
 mod mac1;
@@ -35,13 +37,14 @@ use std::ops::RangeInclusive;
 
 use thiserror::Error;
 
+pub use cookie::{COOKIE_DATAGRAM_BYTES, Cookie, CookieSecret, MAC2_BYTES};
 pub use initiator::Initiator;
-pub use keys::SessionKeys;
-pub use mac1::{MAC1_BYTES, Mac1Key, mac1_of};
+pub use keys::{DirectionKeys, SessionKeys};
+pub use mac1::{MAC1_BYTES, Mac1Key, h1_id, mac1_of};
 pub use parameters::Parameters;
 pub use payload::{FinalHello, InitiatorHello, ResponderHello, negotiate};
 pub use protection::{
-    CID_BYTES, CidMask, HEADER_BYTES, KEY_PACKETS_MAX, Opened, Opener, PACKET_BYTES_MIN,
+    CID_BYTES, HEADER_BYTES, KEY_PACKETS_MAX, NotOpened, Opened, Opener, PACKET_BYTES_MIN,
     PACKET_OVERHEAD, REKEY_PACKETS, Sealer,
 };
 pub use replay::{REPLAY_WINDOW, ReplayWindow};

@@ -9,17 +9,34 @@ use wraith_crypto::{NodeId, equal, kdf};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::H1_BYTES;
+use crate::cookie::H1_MACS_BYTES;
 
 /// Length of mac1 at the end of every handshake datagram.
 pub const MAC1_BYTES: usize = 16;
 /// Length of the masked ephemeral key in front of H1 and H2.
 pub(crate) const EPHEMERAL_BYTES: usize = 32;
 
-/// The mac1 of a handshake datagram: its last 16 bytes, which differ for every datagram and so name it (SPEC §3.4).
-/// `None` if it is shorter.
+/// The mac1 of a handshake datagram: its last 16 bytes, which differ for every datagram and so name it. `None` if it is
+/// shorter.
 #[must_use]
 pub fn mac1_of(datagram: &[u8]) -> Option<[u8; MAC1_BYTES]> {
     datagram.last_chunk().copied()
+}
+
+/// What stays the same when an H1 is repeated with another mac2, and so names the attempt (SPEC §3.4): the beginning of the
+/// hash that the keys of H2 and H3 are made from. `None` if it is shorter.
+#[must_use]
+pub fn h1_id(h1: &[u8]) -> Option<[u8; 16]> {
+    let (message, _) = h1.split_last_chunk::<H1_MACS_BYTES>()?;
+    kdf::hash(message).first_chunk().copied()
+}
+
+/// BLAKE3 of an H1 without its two MACs, which is what the keys of H2 and H3 are made from.
+///
+/// # Panics
+/// If it is shorter than those.
+pub(crate) fn h1_hash(h1: &[u8]) -> [u8; 32] {
+    kdf::hash(&h1[..h1.len() - H1_MACS_BYTES])
 }
 
 /// The keys of H1 for one responder, derived once and kept by its endpoint.
@@ -67,7 +84,7 @@ impl DatagramKeys {
         }
     }
 
-    /// For H2, given BLAKE3(H1).
+    /// For H2, given [`h1_hash`].
     pub(crate) fn second(responder: NodeId, h1: &[u8; 32]) -> Self {
         let parts: [&[u8]; 2] = [responder.as_bytes(), h1];
         Self {
@@ -76,7 +93,7 @@ impl DatagramKeys {
         }
     }
 
-    /// For H3, given BLAKE3(H1) and BLAKE3(H2). H3 has no ephemeral key, so the mask is unused.
+    /// For H3, given [`h1_hash`] and BLAKE3(H2). H3 has no ephemeral key, so the mask is unused.
     pub(crate) fn third(responder: NodeId, h1: &[u8; 32], h2: &[u8; 32]) -> Self {
         Self {
             mac1: kdf::derive_parts("wraith/1 gate 3", &[responder.as_bytes(), h1, h2]),
@@ -96,7 +113,7 @@ impl DatagramKeys {
         equal(&kdf::keyed(&self.mac1, rest)[..MAC1_BYTES], mac1)
     }
 
-    /// Masks the ephemeral in front of `message` (H1 or H2 without mac1), or takes the mask off again.
+    /// Masks the ephemeral in front of `message` (H1 or H2 without MACs), or takes the mask off again.
     pub(crate) fn toggle_mask(&self, message: &mut [u8]) {
         let (ephemeral, sealed) = message.split_at_mut(EPHEMERAL_BYTES);
         for (byte, mask) in ephemeral.iter_mut().zip(kdf::keyed(&self.mask, sealed)) {

@@ -2,14 +2,12 @@
 //!
 //! The padding is authenticated like everything else and is not looked at.
 
-use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use wraith_crypto::{NodeId, Suite, TAG_BYTES};
-use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+use zeroize::Zeroizing;
 
 use crate::mac1::{EPHEMERAL_BYTES, MAC1_BYTES};
-use crate::protection::CID_BYTES;
 use crate::{H1_BYTES, Parameters, Rejected};
 
 const VERSION: u8 = 1;
@@ -18,22 +16,16 @@ const FLAG_AES_HARDWARE: u8 = 1;
 const ADDRESS_BYTES: usize = 1 + 16 + 2;
 
 /// The shortest H2 that holds any payload 2.
-pub(crate) const H2_BYTES_MIN: usize = EPHEMERAL_BYTES
-    + (1 + CID_BYTES + 32 + ADDRESS_BYTES + Parameters::BYTES_MAX)
-    + TAG_BYTES
-    + MAC1_BYTES;
+pub(crate) const H2_BYTES_MIN: usize =
+    EPHEMERAL_BYTES + (1 + ADDRESS_BYTES + Parameters::BYTES_MAX) + TAG_BYTES + MAC1_BYTES;
 
-/// Payload 1: what the initiator says in H1. Wiped when dropped.
-#[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
+/// Payload 1: what the initiator says in H1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InitiatorHello {
     /// The suites it would use: the [`Suite::bit`]s.
     pub suites: u8,
     /// Whether its processor has AES instructions.
     pub aes_hardware: bool,
-    /// The connection ID the responder must put on packets.
-    pub cid: [u8; CID_BYTES],
-    /// The key that masks that connection ID (SPEC §4.3).
-    pub cid_mask: [u8; 32],
     /// The initiator's clock, in seconds since 1970.
     pub unix_seconds: u64,
 }
@@ -45,8 +37,6 @@ impl InitiatorHello {
         let mut out = room();
         let flags = if self.aes_hardware { FLAG_AES_HARDWARE } else { 0 };
         out.extend([VERSION, self.suites, flags]);
-        out.extend(self.cid);
-        out.extend(self.cid_mask);
         out.extend(self.unix_seconds.to_be_bytes());
         out
     }
@@ -63,20 +53,8 @@ impl InitiatorHello {
         Ok(Self {
             suites,
             aes_hardware: flags & FLAG_AES_HARDWARE != 0,
-            cid: take(&mut input)?,
-            cid_mask: take(&mut input)?,
             unix_seconds: u64::from_be_bytes(take(&mut input)?),
         })
-    }
-}
-
-impl fmt::Debug for InitiatorHello {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("InitiatorHello")
-            .field("suites", &self.suites)
-            .field("aes_hardware", &self.aes_hardware)
-            .field("unix_seconds", &self.unix_seconds)
-            .finish_non_exhaustive()
     }
 }
 
@@ -96,21 +74,14 @@ pub fn negotiate(hello: &InitiatorHello, ours: u8, our_aes_hardware: bool) -> Op
     }
 }
 
-/// Payload 2: what the responder says in H2. Wiped when dropped.
-#[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
+/// Payload 2: what the responder says in H2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResponderHello {
     /// The suite both sides use from now on.
-    #[zeroize(skip)]
     pub suite: Suite,
-    /// The connection ID the initiator must put on packets.
-    pub cid: [u8; CID_BYTES],
-    /// The key that masks that connection ID (SPEC §4.3).
-    pub cid_mask: [u8; 32],
     /// Where the responder saw H1 come from.
-    #[zeroize(skip)]
     pub observed: SocketAddr,
     /// The responder's limits.
-    #[zeroize(skip)]
     pub parameters: Parameters,
 }
 
@@ -120,8 +91,6 @@ impl ResponderHello {
     pub fn encode(&self) -> Zeroizing<Vec<u8>> {
         let mut out = room();
         out.push(self.suite.to_wire());
-        out.extend(self.cid);
-        out.extend(self.cid_mask);
         put_address(&mut out, self.observed);
         self.parameters.encode(&mut out);
         out
@@ -135,21 +104,9 @@ impl ResponderHello {
         let [suite] = take(&mut input)?;
         Ok(Self {
             suite: Suite::from_wire(suite).ok_or(Rejected::Malformed)?,
-            cid: take(&mut input)?,
-            cid_mask: take(&mut input)?,
             observed: take_address(&mut input)?,
             parameters: Parameters::decode(input)?,
         })
-    }
-}
-
-impl fmt::Debug for ResponderHello {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ResponderHello")
-            .field("suite", &self.suite)
-            .field("observed", &self.observed)
-            .field("parameters", &self.parameters)
-            .finish_non_exhaustive()
     }
 }
 
@@ -225,14 +182,12 @@ mod tests {
     use super::*;
 
     fn hello(suites: u8, aes_hardware: bool) -> InitiatorHello {
-        InitiatorHello { suites, aes_hardware, cid: [1; 8], cid_mask: [2; 32], unix_seconds: 3 }
+        InitiatorHello { suites, aes_hardware, unix_seconds: 3 }
     }
 
     #[test]
     fn payload_1_is_laid_out_as_specified() {
         let mut expected = vec![1, 3, 1];
-        expected.extend([1; 8]);
-        expected.extend([2; 32]);
         expected.extend([0, 0, 0, 0, 0, 0, 0, 3]);
         assert_eq!(*hello(3, true).encode(), expected);
     }
@@ -260,17 +215,10 @@ mod tests {
     }
 
     #[test]
-    fn debug_output_does_not_show_mask_keys() {
-        assert!(!format!("{:?}", hello(3, true)).contains("2, 2, 2"));
-    }
-
-    #[test]
     fn the_longest_payload_2_fits_the_shortest_h2() {
         let huge = u64::MAX;
         let longest = ResponderHello {
             suite: Suite::Aes256Gcm,
-            cid: [0; 8],
-            cid_mask: [0; 32],
             observed: "[::1]:1".parse().unwrap(),
             parameters: Parameters {
                 max_idle_timeout_ms: huge,
@@ -288,21 +236,21 @@ mod tests {
     proptest! {
         #[test]
         fn payloads_decode_to_what_was_encoded(
-            suites: u8, aes_hardware: bool, cid: [u8; 8], cid_mask: [u8; 32], unix_seconds: u64,
+            suites: u8, aes_hardware: bool, node_id: [u8; 32], unix_seconds: u64,
             ip: std::net::IpAddr, port: u16, max_udp_payload in 0..1u64 << 62, padding in 0..100usize,
         ) {
             let padded = |bytes: Zeroizing<Vec<u8>>| [&bytes[..], &vec![0; padding]].concat();
             let parameters = Parameters { max_udp_payload, ..Parameters::default() };
 
-            let one = InitiatorHello { suites, aes_hardware, cid, cid_mask, unix_seconds };
+            let one = InitiatorHello { suites, aes_hardware, unix_seconds };
             prop_assert_eq!(InitiatorHello::decode(&padded(one.encode())), Ok(one));
 
             let suite = Suite::ChaCha20Poly1305;
             let observed = SocketAddr::new(ip, port);
-            let two = ResponderHello { suite, cid, cid_mask, observed, parameters };
+            let two = ResponderHello { suite, observed, parameters };
             prop_assert_eq!(ResponderHello::decode(&padded(two.encode())), Ok(two));
 
-            let three = FinalHello { node_id: NodeId(cid_mask), parameters };
+            let three = FinalHello { node_id: NodeId(node_id), parameters };
             prop_assert_eq!(FinalHello::decode(&padded(three.encode())), Ok(three));
         }
 

@@ -11,8 +11,9 @@ use snow::HandshakeState;
 use wraith_crypto::{NodeId, SecretIdentity, TAG_BYTES, Wiped, kdf};
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
+use crate::cookie::H1_MACS_BYTES;
 use crate::initiator::{read_with_ephemeral, write_with_ephemeral};
-use crate::mac1::{DatagramKeys, EPHEMERAL_BYTES, MAC1_BYTES, Mac1Key};
+use crate::mac1::{DatagramKeys, EPHEMERAL_BYTES, MAC1_BYTES, Mac1Key, h1_hash};
 use crate::payload::{FinalHello, H2_BYTES_MIN, InitiatorHello, ResponderHello};
 use crate::{H1_BYTES, H2_BYTES, H3_BYTES, Rejected, SessionKeys, resolver};
 
@@ -87,10 +88,11 @@ impl Responder {
         payload.resize(len - EPHEMERAL_BYTES - TAG_BYTES - MAC1_BYTES, 0);
         self.inputs.h2_payload = payload;
 
-        let h1_hash = kdf::hash(&self.inputs.h1);
+        let h1_hash = h1_hash(&self.inputs.h1);
         let keys = DatagramKeys::second(self.inputs.node_id, &h1_hash);
         let noise = self.noise.as_mut().expect("only reading H3 takes the state");
-        let h2 = write_with_ephemeral(noise, &self.inputs.h2_payload, &keys);
+        let mut h2 = write_with_ephemeral(noise, &self.inputs.h2_payload, &keys, MAC1_BYTES);
+        keys.write_mac1(&mut h2);
         let h3_keys = DatagramKeys::third(self.inputs.node_id, &h1_hash, &kdf::hash(&h2));
         self.progress = Progress::WroteH2 { h3_keys };
         h2
@@ -134,14 +136,15 @@ impl Responder {
 impl Inputs {
     fn after_h1(&self) -> Result<(Wiped<HandshakeState>, Zeroizing<Vec<u8>>), Rejected> {
         let mut noise = resolver::responder(&self.static_secret, &self.ephemeral);
-        let payload = read_with_ephemeral(&mut noise, &self.h1, &self.h1_keys)?;
+        let message = &self.h1[..self.h1.len() - H1_MACS_BYTES];
+        let payload = read_with_ephemeral(&mut noise, message, &self.h1_keys)?;
         Ok((noise, payload))
     }
 
     fn after_h2(&self) -> Result<Wiped<HandshakeState>, Rejected> {
         let (mut noise, _) = self.after_h1()?;
         // It is the Noise state that counts here; the datagram around the message was sent long ago.
-        let _ = write_with_ephemeral(&mut noise, &self.h2_payload, &self.h1_keys);
+        let _ = write_with_ephemeral(&mut noise, &self.h2_payload, &self.h1_keys, MAC1_BYTES);
         Ok(noise)
     }
 }
@@ -180,20 +183,12 @@ mod tests {
         fn new() -> Self {
             let mut rng = ChaCha20Rng::from_seed([1; 32]);
             let (a, b) = (SecretIdentity::from_seed([2; 32]), SecretIdentity::from_seed([3; 32]));
-            let hello = InitiatorHello {
-                suites: Suite::ALL,
-                aes_hardware: true,
-                cid: [4; 8],
-                cid_mask: [5; 32],
-                unix_seconds: 6,
-            };
+            let hello = InitiatorHello { suites: Suite::ALL, aes_hardware: true, unix_seconds: 6 };
             let (initiator, h1) = Initiator::start(&a, b.node_id(), &hello, 900, &mut rng).unwrap();
             let mac1 = Mac1Key::for_responder(b.node_id());
             let (mut responder, _) = Responder::read_h1(&b, &mac1, &h1, &mut rng).unwrap();
             let answer = ResponderHello {
                 suite: Suite::Aes256Gcm,
-                cid: [7; 8],
-                cid_mask: [8; 32],
                 observed: SocketAddr::from(([127, 0, 0, 1], 9)),
                 parameters: Parameters::default(),
             };
@@ -212,7 +207,7 @@ mod tests {
     #[test]
     fn an_h2_changed_by_somebody_who_knows_the_key_of_mac1_does_not_stop_the_handshake() {
         let mut it = Witnessed::new();
-        let keys = DatagramKeys::second(it.responder_id, &kdf::hash(&it.h1));
+        let keys = DatagramKeys::second(it.responder_id, &h1_hash(&it.h1));
         let initiator = it.initiator.as_mut().unwrap();
         for byte in 0..it.h2.len() - MAC1_BYTES {
             let mut changed = it.h2.clone();
@@ -223,13 +218,13 @@ mod tests {
         let (h3, keys) = it.h3();
         let (hello, responder_keys) = it.responder.read_h3(&h3).unwrap();
         assert_eq!(hello, it.hello);
-        assert_eq!(responder_keys.recv_secret, keys.send_secret);
+        assert_eq!(responder_keys.recv, keys.send);
     }
 
     #[test]
     fn an_h3_changed_by_somebody_who_knows_the_key_of_mac1_does_not_stop_the_handshake() {
         let mut it = Witnessed::new();
-        let h3_keys = DatagramKeys::third(it.responder_id, &kdf::hash(&it.h1), &kdf::hash(&it.h2));
+        let h3_keys = DatagramKeys::third(it.responder_id, &h1_hash(&it.h1), &kdf::hash(&it.h2));
         let (h3, keys) = it.h3();
         // Bytes 0 to 47 fail at the static key, the others after it was accepted, where snow cannot step back.
         for byte in 0..h3.len() - MAC1_BYTES {
@@ -241,8 +236,8 @@ mod tests {
         }
         let (hello, responder_keys) = it.responder.read_h3(&h3).unwrap();
         assert_eq!(hello, it.hello);
-        assert_eq!(responder_keys.recv_secret, keys.send_secret);
-        assert_eq!(responder_keys.send_pn_mask, keys.recv_pn_mask);
+        assert_eq!(responder_keys.recv, keys.send);
+        assert_eq!(responder_keys.send, keys.recv);
     }
 
     #[test]
@@ -251,7 +246,7 @@ mod tests {
         let identity = SecretIdentity::from_seed([3; 32]);
         let mac1 = Mac1Key::for_responder(it.responder_id);
         let mut rng = ChaCha20Rng::from_seed([1; 32]);
-        for byte in 0..it.h1.len() - MAC1_BYTES {
+        for byte in 0..it.h1.len() - H1_MACS_BYTES {
             let mut changed = it.h1.clone();
             changed[byte] ^= 0x80;
             mac1.keys().write_mac1(&mut changed);
@@ -275,7 +270,7 @@ mod tests {
             prop_assert_eq!(rejected, Rejected::Unauthentic);
 
             let h3_keys =
-                DatagramKeys::third(it.responder_id, &kdf::hash(&it.h1), &kdf::hash(&it.h2));
+                DatagramKeys::third(it.responder_id, &h1_hash(&it.h1), &kdf::hash(&it.h2));
             h3_keys.write_mac1(&mut h3);
             prop_assert_eq!(it.responder.read_h3(&h3).unwrap_err(), Rejected::Unauthentic);
         }

@@ -5,6 +5,7 @@
 //! - No datagram is larger than the endpoint's MTU setting, nor empty.
 //! - To an address that has not proven that it receives, at most three times what came from it is sent; before any
 //!   handshake completed, at most what came from it (H2 ≤ H1).
+//! - To an address from which nothing authentic ever came, at most what came from it is sent.
 //! - An address at which nobody receives never counts as one that has proven it.
 //! - To a stranger, nothing is sent.
 //! - Every poll loop ends.
@@ -30,6 +31,7 @@ pub(crate) struct Checks {
     validated: HashSet<PathAddr>,
     strangers: HashSet<PathAddr>,
     forged: HashSet<PathAddr>,
+    flooded: HashSet<PathAddr>,
     served: u32,
 }
 
@@ -54,11 +56,21 @@ impl Checks {
         self.forged.insert(address);
     }
 
+    /// Nothing but handshakes that nobody means to complete comes from `address`.
+    pub(crate) fn on_flooded(&mut self, address: PathAddr) {
+        self.forged.insert(address);
+        self.flooded.insert(address);
+    }
+
     /// `address` proved that it receives, or we chose it ourselves.
     pub(crate) fn on_validated(&mut self, address: PathAddr) {
         let name = self.name;
         assert!(!self.forged.contains(&address), "{name}: took {address} for the peer's own");
         self.validated.insert(address);
+    }
+
+    pub(crate) fn is_validated(&self, address: PathAddr) -> bool {
+        self.validated.contains(&address)
     }
 
     pub(crate) fn on_received(&mut self, from: PathAddr, bytes: usize) {
@@ -75,7 +87,7 @@ impl Checks {
         if self.validated.contains(&to) {
             return;
         }
-        let established = !self.validated.is_empty();
+        let established = !self.validated.is_empty() && !self.flooded.contains(&to);
         let traffic = self.peers.entry(to).or_default();
         traffic.sent += len as u64;
         let times = if established { AMPLIFICATION_MAX } else { 1 };
@@ -129,6 +141,15 @@ mod tests {
     #[should_panic(expected = "unvalidated")]
     fn a_longer_one_is_amplification() {
         checks().on_transmit(&transmit(1001, 1001));
+    }
+
+    #[test]
+    #[should_panic(expected = "unvalidated")]
+    fn one_to_a_forged_address_is_amplification_also_when_others_are_connected() {
+        let mut checks = checks();
+        checks.on_validated(PathAddr::Via(std::num::NonZeroU32::MIN));
+        checks.on_flooded(PEER);
+        checks.on_transmit(&transmit(1001, 1001));
     }
 
     #[test]

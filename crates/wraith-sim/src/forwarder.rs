@@ -19,11 +19,14 @@ pub struct Forwarder {
     pub until: Duration,
     /// It passes on what the endpoints send to itself, too, so that both can believe the other has moved there.
     pub relays: bool,
+    /// What it cannot carry is left to the path: UDP payloads beyond this.
+    pub payload_max: usize,
 }
 
 impl Forwarder {
-    /// Whether a datagram to `to` is passed on.
-    pub(crate) fn takes(&self, now: Time, to: SocketAddr) -> bool {
-        now < Time::ZERO + self.until && (self.relays || to != ADDRESS)
+    /// Whether a datagram of `bytes` bytes to `to` is passed on.
+    pub(crate) fn takes(&self, now: Time, to: SocketAddr, bytes: usize) -> bool {
+        let carried = bytes <= self.payload_max && (self.relays || to != ADDRESS);
+        carried && now < Time::ZERO + self.until
     }
 }

@@ -17,8 +17,8 @@ use wraith_core::frame::{Frame, FrameWriter, Frames};
 use wraith_core::{Connection, RangeSet, Time};
 use wraith_crypto::identity::{NodeId, SecretIdentity};
 use wraith_noise::{
-    CidMask, FinalHello, HEADER_BYTES, Initiator, InitiatorHello, Opener, PACKET_OVERHEAD,
-    Parameters, Sealer, Suite,
+    FinalHello, HEADER_BYTES, Initiator, InitiatorHello, Opener, PACKET_OVERHEAD, Parameters,
+    Sealer, Suite,
 };
 
 use crate::Rng;
@@ -46,8 +46,6 @@ pub(crate) struct Hostile {
     identity: SecretIdentity,
     own: [SocketAddr; 2],
     target: SocketAddr,
-    cid: [u8; 8],
-    mask_key: [u8; 32],
     h1: Vec<u8>,
     initiator: Option<Initiator>,
     session: Option<Session>,
@@ -63,7 +61,6 @@ pub(crate) struct Hostile {
 struct Session {
     sealer: Sealer,
     opener: Opener,
-    mask: CidMask,
     next_pn: u64,
     received: RangeSet,
 }
@@ -85,15 +82,7 @@ impl Hostile {
         unix_seconds: u64,
     ) -> Self {
         let identity = SecretIdentity::from_seed(rng.seed());
-        let (mut cid, mask_key) = ([0; 8], rng.seed());
-        rng.fill(&mut cid);
-        let hello = InitiatorHello {
-            suites: Suite::ALL,
-            aes_hardware: true,
-            cid,
-            cid_mask: mask_key,
-            unix_seconds,
-        };
+        let hello = InitiatorHello { suites: Suite::ALL, aes_hardware: true, unix_seconds };
         let mut chance = ChaCha20Rng::from_seed(rng.seed());
         let len = rng.between(900, 1200) as usize;
         let (initiator, h1) = Initiator::start(&identity, target_id, &hello, len, &mut chance)
@@ -103,8 +92,6 @@ impl Hostile {
             identity,
             own: [1, 2].map(|port| SocketAddr::from(([203, 0, 113, number], port))),
             target,
-            cid,
-            mask_key,
             h1,
             initiator: Some(initiator),
             session: None,
@@ -159,8 +146,7 @@ impl Hostile {
             let h3 = self.complete(&datagram.bytes)?;
             return Some(Datagram::new(to, self.target, h3));
         };
-        let cid = session.mask.unmask(&datagram.bytes)?;
-        let opened = session.opener.open(cid, &mut datagram.bytes).ok()?;
+        let opened = session.opener.open(&mut datagram.bytes).ok()?;
         session.received.insert(opened.pn..opened.pn + 1);
         let payload = &datagram.bytes[HEADER_BYTES..HEADER_BYTES + opened.payload_len];
         for frame in Frames::new(payload) {
@@ -196,11 +182,9 @@ impl Hostile {
         };
         let last = FinalHello { node_id: self.identity.node_id(), parameters };
         let (h3, keys) = initiator.write_h3(&last, 300);
-        let (suite, cid, mask) = (hello.suite, hello.cid, hello.cid_mask);
         self.session = Some(Session {
-            sealer: Sealer::new(suite, &keys.send_secret, keys.send_pn_mask, cid, mask),
-            opener: Opener::new(suite, &keys.recv_secret, keys.recv_pn_mask, self.cid),
-            mask: CidMask::new(self.mask_key),
+            sealer: Sealer::new(hello.suite, &keys.send),
+            opener: Opener::new(hello.suite, &keys.recv),
             next_pn: 0,
             received: RangeSet::new(),
         });

@@ -10,6 +10,7 @@
 
 mod checks;
 mod exchange;
+mod flood;
 mod forwarder;
 mod hostile;
 pub mod link;

@@ -107,7 +107,8 @@ impl Drawn {
         }
         if rng.chance(0.1) {
             let (until, relays) = (rng.up_to(FORWARDER_MAX), rng.chance(0.5));
-            scenario = scenario.forwarder(Forwarder { until, relays });
+            let payload_max = if rng.chance(0.3) { rng.between(64, 1199) as usize } else { 65_535 };
+            scenario = scenario.forwarder(Forwarder { until, relays, payload_max });
         }
         Self { scenario, may_fail_to_connect: lossy || no_suite, rebinds, closes_early, closer }
     }

@@ -18,6 +18,7 @@ use wraith_core::{
 use wraith_crypto::identity::{NodeId, SecretIdentity};
 
 use crate::checks::{Checks, OUTPUTS_MAX};
+use crate::flood::Flood;
 use crate::forwarder::{self, Forwarder};
 use crate::hostile::{self, Hostile};
 use crate::link::{Datagram, Hops, Path};
@@ -33,6 +34,7 @@ const IDENTITY_STREAM: u64 = 2 << 32;
 const PATTERN_STREAM: u64 = 3 << 32;
 const DRIVER_STREAM: u64 = 6 << 32;
 const HOSTILE_STREAM: u64 = 7 << 32;
+const FLOOD_STREAM: u64 = 8 << 32;
 /// A hostile peer is this far away from its target, at least.
 const HOSTILE_DELAY: Duration = Duration::from_micros(200);
 /// How much later a replayed datagram arrives.
@@ -63,6 +65,7 @@ pub struct World {
     injections: u64,
     replays_from: Option<SocketAddr>,
     hostiles: Vec<Hostile>,
+    flood: Option<Flood>,
     forwarder: Option<Forwarder>,
     driver: Driver,
     driver_rng: Rng,
@@ -112,6 +115,7 @@ impl World {
             injections: 0,
             replays_from: None,
             hostiles: Vec::new(),
+            flood: None,
             forwarder: None,
             driver: Driver::default(),
             driver_rng: Rng::new(seed, DRIVER_STREAM),
@@ -196,6 +200,15 @@ impl World {
         let hostile = Hostile::new(rng, number, node.address, node.id, UNIX_TIME_AT_ZERO);
         hostile.forged().for_each(|address| node.checks.on_forged(address.into()));
         self.hostiles.push(hostile);
+    }
+
+    /// One host sends `per_second` valid H1s to `target`, from `sources` addresses that it forges, one after the other. To
+    /// none of them may go more than came from it.
+    pub fn set_flood(&mut self, target: NodeIndex, per_second: u32, sources: u32) {
+        let node = &self.nodes[target.0];
+        let rng = Rng::new(self.seed, FLOOD_STREAM);
+        let how = (per_second, sources);
+        self.flood = Some(Flood::new(rng, node.address, node.id, UNIX_TIME_AT_ZERO, how));
     }
 
     /// Somebody near the two endpoints copies what they send; see [`Forwarder`].
@@ -304,6 +317,14 @@ impl World {
                 self.send_to_target(arrival, datagram);
             }
         }
+        while self.flood.as_ref().and_then(Flood::wake).is_some_and(|at| at <= now) {
+            for datagram in self.flood.as_mut().map(Flood::act).into_iter().flatten() {
+                if let Some(target) = self.node_at(datagram.to) {
+                    self.nodes[target.0].checks.on_flooded(datagram.from.into());
+                }
+                self.send_to_target(now, datagram);
+            }
+        }
         for index in 0..self.nodes.len() {
             let node = &mut self.nodes[index];
             let due = node.wake.is_some_and(|at| at <= now);
@@ -333,7 +354,8 @@ impl World {
         let nodes = self.nodes.iter().filter_map(|node| node.wake);
         let injected = self.injected.keys().next().map(|(at, _)| *at);
         let hostiles = self.hostiles.iter().filter_map(Hostile::wake);
-        wires.chain(nodes).chain(injected).chain(hostiles).min()
+        let flood = self.flood.as_ref().and_then(Flood::wake);
+        wires.chain(nodes).chain(injected).chain(hostiles).chain(flood).min()
     }
 
     /// A hostile peer's datagram arrives at `at`, not before the next step.
@@ -443,6 +465,9 @@ impl World {
         let Some(transmit) = node.endpoint.poll_transmit(self.now, &mut self.buffer) else {
             return false;
         };
+        if !node.checks.is_validated(transmit.to) && node.endpoint.is_validated(transmit.to) {
+            node.checks.on_validated(transmit.to);
+        }
         node.checks.on_transmit(&transmit);
         let to = transmit.to.ip().expect("every endpoint of a world has an IP address");
         let from = node.address;
@@ -467,7 +492,7 @@ impl World {
         if let Some(forwarder) = self.forwarder {
             let other = NodeIndex(1 - index.0);
             let goal = if to == forwarder::ADDRESS { Some(other) } else { self.node_at(to) };
-            if let Some(goal) = goal.filter(|_| forwarder.takes(now, to)) {
+            if let Some(goal) = goal.filter(|_| forwarder.takes(now, to, datagram.bytes.len())) {
                 let copy = Datagram { from: forwarder::ADDRESS, ..datagram.clone() };
                 self.enqueue(now + forwarder::DELAY, Destination::Node(goal), copy);
             }

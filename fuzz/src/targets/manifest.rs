@@ -13,7 +13,7 @@ pub(crate) fn run(mut input: &[u8]) {
         let mut again = Vec::new();
         entry.encode(&mut again);
         assert_eq!(again, input[..len]);
-        let _ = entry.link_escapes();
+        let _ = entry.leads_out(|top| top == b"a");
         input = &input[len..];
     }
     // What is refused is shown to people, without characters that would act on their terminal.

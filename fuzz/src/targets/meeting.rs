@@ -29,7 +29,7 @@ pub(crate) fn run(input: &[u8]) {
                 assert_eq!(creator.hello(now, &hello), answer, "the same again");
             }
             Message::Proof(proof) => {
-                let ticket = || panic!("nobody finds the words by chance");
+                let ticket = |_| panic!("nobody finds the words by chance");
                 let judged = creator.judge(now, &hello, &proof, ticket);
                 let Judged::Refused(why) = judged else { panic!("welcome") };
                 let over = (why == Refusal::Wrong).then_some(Refusal::Burned);

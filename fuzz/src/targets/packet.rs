@@ -1,20 +1,16 @@
 //! Packets that claim to be of a connection: damaged ones are refused and change nothing, genuine ones are opened once.
 
-use wraith_noise::{CidMask, HEADER_BYTES, Opener, PACKET_OVERHEAD, Sealer, Suite};
+use wraith_noise::{DirectionKeys, HEADER_BYTES, Opener, PACKET_OVERHEAD, Sealer, Suite};
 
 use crate::input::Input;
-
-const CID: [u8; 8] = [3; 8];
 
 pub(crate) fn run(input: &[u8]) {
     let mut input = Input(input);
     let suite = if input.byte() & 1 == 0 { Suite::Aes256Gcm } else { Suite::ChaCha20Poly1305 };
-    let mut sealer = Sealer::new(suite, &[1; 32], [2; 32], CID, [4; 32]);
-    let mut opener = Opener::new(suite, &[1; 32], [2; 32], CID);
-    let mask = CidMask::new([4; 32]);
+    let keys = DirectionKeys { secret: [1; 32], pn_mask: [2; 32], cid: [3; 8], cid_mask: [4; 32] };
+    let (mut sealer, mut opener) = (Sealer::new(suite, &keys), Opener::new(suite, &keys));
     let mut open = |datagram: &mut [u8]| {
-        let cid = mask.unmask(datagram)?;
-        opener.open(cid, datagram).ok().map(|opened| (opened.pn, opened.payload_len))
+        opener.open(datagram).ok().map(|opened| (opened.pn, opened.payload_len))
     };
     let mut pn = u64::from(input.u16());
     while !input.is_empty() {

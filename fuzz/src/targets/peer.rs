@@ -88,13 +88,7 @@ impl Victim {
     /// The handshake, after which the peer claims `parameters` of itself.
     fn shake_hands(&mut self, parameters: Parameters) -> (Sealer, ConnectionHandle) {
         let us = SecretIdentity::from_seed([42; 32]);
-        let hello = InitiatorHello {
-            suites: 0b11,
-            aes_hardware: false,
-            cid: [7; 8],
-            cid_mask: [9; 32],
-            unix_seconds: 1,
-        };
+        let hello = InitiatorHello { suites: 0b11, aes_hardware: false, unix_seconds: 1 };
         let mut rng = ChaCha20Rng::from_seed([1; 32]);
         let victim = SecretIdentity::from_seed([3; 32]).node_id();
         let (mut initiator, h1) =
@@ -109,9 +103,7 @@ impl Victim {
         let handle = std::iter::from_fn(|| self.endpoint.poll_event())
             .find_map(|(handle, event)| (event == Event::Connected).then_some(handle))
             .expect("whatever a peer claims of itself, it is connected");
-        let (mask, cid) = (theirs.cid_mask, theirs.cid);
-        let sealer = Sealer::new(theirs.suite, &keys.send_secret, keys.send_pn_mask, cid, mask);
-        (sealer, handle)
+        (Sealer::new(theirs.suite, &keys.send), handle)
     }
 
     /// Takes all that the endpoint has to say, and reads what arrived.

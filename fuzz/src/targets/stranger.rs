@@ -74,8 +74,6 @@ fn h1(input: &mut Input<'_>, node_id: NodeId, now: Time) -> Vec<u8> {
     let hello = InitiatorHello {
         suites: input.byte(),
         aes_hardware: true,
-        cid: input.array(),
-        cid_mask: [9; 32],
         unix_seconds: (now.as_nanos() / 1_000_000_000).saturating_sub(u64::from(input.byte())),
     };
     let stranger = SecretIdentity::from_seed([5; 32]);

@@ -10,10 +10,9 @@ use std::time::Duration;
 use rand_core::Rng;
 use wraith_crypto::aead::{Suite, aes_hardware};
 use wraith_crypto::identity::{InvalidNodeId, SecretIdentity};
-use wraith_crypto::kdf::hash;
 use wraith_noise::{
-    FinalHello, H1_BYTES, H3_BYTES, Initiator, InitiatorHello, Opener, Parameters, ResponderHello,
-    Sealer, SessionKeys,
+    FinalHello, H1_BYTES, H3_BYTES, Initiator, InitiatorHello, MAC1_BYTES, Opener, Parameters,
+    ResponderHello, Sealer, SessionKeys, mac1_of,
 };
 
 use super::{ACK_DELAY_MAX, Confirming, Connection, INITIAL_RTT, Parts, Sealed, State};
@@ -25,6 +24,9 @@ const REPEAT_FIRST: Duration = Duration::from_millis(250);
 /// An attempt ends after this long without H2 (SPEC §3.4).
 const ATTEMPT_MAX: Duration = Duration::from_secs(10);
 
+/// Cookies that are taken between two repeats of H1: whoever forges some must have the true one's time, and each is answered
+/// with an H1 to the same address.
+const COOKIES_MAX: u8 = 3;
 /// Longer than over a geostationary satellite, with a queue.
 const RTT_PLAUSIBLE: Duration = Duration::from_secs(1);
 /// Longest the peer may say it delays ACKs; a longer one would only slow our own probes.
@@ -37,12 +39,28 @@ pub(crate) struct Handshake {
     pub(super) next: Time,
     pub(super) interval: Duration,
     pub(super) deadline: Time,
+    /// H1 has a new mac2, and goes out at once.
+    pub(super) has_new_cookie: bool,
+    /// Cookies taken since H1 was last repeated.
+    pub(super) cookies: u8,
     began: Time,
     /// When H1 was last sent.
     pub(super) sent: Time,
 }
 
 impl Handshake {
+    /// Takes what a responder under load answers H1 with.
+    fn take_cookie(&mut self, datagram: &[u8]) -> bool {
+        let Some(initiator) = self.initiator.as_mut().filter(|_| self.cookies < COOKIES_MAX) else {
+            return false;
+        };
+        let Some(h1) = initiator.read_cookie(datagram) else { return false };
+        self.h1 = h1;
+        self.cookies += 1;
+        self.has_new_cookie = true;
+        true
+    }
+
     /// The round trip, if H2 came now. After a repeat it is unknown which H1 was answered. Paths are shorter than
     /// [`RTT_PLAUSIBLE`], and the longest are those on which the first H1 is repeated before its answer can come; after
     /// a longer time the peer came late, and answered one of the last.
@@ -58,14 +76,12 @@ impl fmt::Debug for Handshake {
     }
 }
 
-/// What H1 and an authentic H3 told the responder.
+/// What an authentic H3 told the responder.
 pub(crate) struct Proof<'a> {
     pub(crate) suite: Suite,
-    pub(crate) hello: &'a InitiatorHello,
     pub(crate) last: &'a FinalHello,
     pub(crate) keys: &'a SessionKeys,
-    /// BLAKE3 of H3.
-    pub(crate) h3_digest: [u8; 32],
+    pub(crate) h3_mac1: [u8; MAC1_BYTES],
     /// From our H2 to their H3.
     pub(crate) rtt: Duration,
 }
@@ -95,14 +111,11 @@ impl Connection {
         now: Time,
         mut parts: Parts,
         identity: &SecretIdentity,
-        cid_mask: [u8; 32],
         unix_seconds: u64,
     ) -> Result<Self, InvalidNodeId> {
         let hello = InitiatorHello {
             suites: parts.config.suites,
             aes_hardware: aes_hardware(),
-            cid: parts.own_cid,
-            cid_mask,
             unix_seconds,
         };
         let len = draw(&mut parts.rng, H1_BYTES);
@@ -113,6 +126,8 @@ impl Connection {
             next: now,
             interval: REPEAT_FIRST,
             deadline: now + ATTEMPT_MAX,
+            has_new_cookie: false,
+            cookies: 0,
             began: now,
             sent: now,
         };
@@ -121,10 +136,10 @@ impl Connection {
 
     /// A connection whose initiator proved itself with H3.
     pub(crate) fn accepted(now: Time, parts: Parts, proof: &Proof<'_>) -> Self {
-        let Proof { suite, hello, last, keys, h3_digest, rtt } = *proof;
+        let Proof { suite, last, keys, h3_mac1, rtt } = *proof;
         let mut connection = Self::new(now, parts, State::Established);
-        connection.h3_digest = Some(h3_digest);
-        connection.seal(now, suite, hello.cid, hello.cid_mask, keys);
+        connection.h3_mac1 = Some(h3_mac1);
+        connection.seal(now, suite, keys);
         connection.adopt(now, &last.parameters, rtt);
         // The first packet tells the initiator that H3 arrived.
         connection.ping = true;
@@ -132,8 +147,8 @@ impl Connection {
         connection
     }
 
-    /// Tries a datagram as H2. False if it is not an authentic one.
-    pub(crate) fn handle_h2(
+    /// Tries a datagram as H2, or as a cookie. False if it is not an authentic one.
+    pub(crate) fn handle_answer(
         &mut self,
         now: Time,
         identity: &SecretIdentity,
@@ -141,7 +156,9 @@ impl Connection {
     ) -> bool {
         let State::Handshake(handshake) = &mut self.state else { return false };
         let Some(initiator) = handshake.initiator.as_mut() else { return false };
-        let Ok(hello) = initiator.read_h2(datagram) else { return false };
+        let Ok(hello) = initiator.read_h2(datagram) else {
+            return handshake.take_cookie(datagram);
+        };
         if hello.suite.bit() & self.config.suites == 0 {
             self.fall_silent(now, CloseReason::HandshakeTimeout);
             return true;
@@ -157,7 +174,7 @@ impl Connection {
 
     /// A repeat of the H3 that made this connection: the initiator has not heard from us yet.
     pub(crate) fn handle_repeated_h3(&mut self, datagram: &[u8]) -> bool {
-        if self.h3_digest.is_none_or(|digest| digest != hash(datagram)) {
+        if self.h3_mac1.is_none() || self.h3_mac1 != mac1_of(datagram) {
             return false;
         }
         self.ping = true;
@@ -172,7 +189,7 @@ impl Connection {
         keys: &SessionKeys,
         rtt: Duration,
     ) {
-        self.seal(now, hello.suite, hello.cid, hello.cid_mask, keys);
+        self.seal(now, hello.suite, keys);
         self.confirming = Some(Confirming { h3, next: now, interval: REPEAT_FIRST });
         self.state = State::Established;
         self.adopt(now, &hello.parameters, rtt);
@@ -182,23 +199,10 @@ impl Connection {
         self.observed_due = true;
     }
 
-    fn seal(
-        &mut self,
-        now: Time,
-        suite: Suite,
-        peer_cid: [u8; 8],
-        peer_cid_mask: [u8; 32],
-        keys: &SessionKeys,
-    ) {
+    fn seal(&mut self, now: Time, suite: Suite, keys: &SessionKeys) {
         self.sealed = Some(Sealed {
-            sealer: Sealer::new(
-                suite,
-                &keys.send_secret,
-                keys.send_pn_mask,
-                peer_cid,
-                peer_cid_mask,
-            ),
-            opener: Opener::new(suite, &keys.recv_secret, keys.recv_pn_mask, self.own_cid),
+            sealer: Sealer::new(suite, &keys.send),
+            opener: Opener::new(suite, &keys.recv),
             phase_since: now,
             phase_first_pn: 0,
             forget_at: None,

@@ -30,7 +30,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 use tracing::{Span, info, info_span};
 use wraith_crypto::identity::NodeId;
-use wraith_noise::{Opener, Sealer};
+use wraith_noise::{MAC1_BYTES, Opener, Sealer};
 
 use crate::acks::Acks;
 use crate::config::TransportConfig;
@@ -113,12 +113,11 @@ pub struct Connection {
     role: Role,
     config: TransportConfig,
     peer: NodeId,
-    own_cid: [u8; 8],
     state: State,
     sealed: Option<Sealed>,
     confirming: Option<Confirming>,
-    /// Responder: BLAKE3 of the H3 that was accepted, to know a repeat.
-    h3_digest: Option<[u8; 32]>,
+    /// Responder: the mac1 of the H3 that was accepted, to know a repeat.
+    h3_mac1: Option<[u8; MAC1_BYTES]>,
     path: Path,
     candidate: Option<Candidate>,
     /// The address that the peer has moved away from, until it is known whether it is still there.
@@ -168,14 +167,13 @@ pub(crate) struct Parts {
     pub(crate) config: TransportConfig,
     pub(crate) pool: BlockPool,
     pub(crate) peer: NodeId,
-    pub(crate) own_cid: [u8; 8],
     pub(crate) remote: PathAddr,
     pub(crate) rng: ChaCha20Rng,
 }
 
 impl Connection {
     fn new(now: Time, parts: Parts, state: State) -> Self {
-        let Parts { role, config, pool, peer, own_cid, remote, mut rng } = parts;
+        let Parts { role, config, pool, peer, remote, mut rng } = parts;
         let recovery = Recovery::new(now, &recovery_config(&config, rng.next_u64()));
         let start = Start::new(now, role, remote);
         let qlog = config.qlog.as_deref().and_then(|factory| Recorder::new(factory, &start));
@@ -183,11 +181,10 @@ impl Connection {
         Self {
             role,
             peer,
-            own_cid,
             state,
             sealed: None,
             confirming: None,
-            h3_digest: None,
+            h3_mac1: None,
             path: Path::new(remote, config.initial_mtu, config.max_mtu),
             candidate: None,
             left: None,
@@ -310,9 +307,15 @@ impl Connection {
         self.observed
     }
 
-    /// The connection ID that the peer puts on packets for us.
-    pub(crate) fn own_cid(&self) -> [u8; 8] {
-        self.own_cid
+    /// Whether the peer has shown that it receives at `address`.
+    pub(crate) fn is_validated(&self, address: PathAddr) -> bool {
+        let receives = |c: &Candidate| c.remote == address && c.receives();
+        self.path.remote == address || self.candidate.as_ref().is_some_and(receives)
+    }
+
+    /// Whether a datagram carries this connection's ID under its mask.
+    pub(crate) fn recognises(&self, datagram: &[u8]) -> bool {
+        self.sealed.as_ref().is_some_and(|sealed| sealed.opener.recognises(datagram))
     }
 
     /// True once the connection ended; only late packets are still answered.

@@ -9,11 +9,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use rand_core::Rng;
 use tracing::debug;
+use wraith_noise::NotOpened;
 
 use super::{Connection, State};
 use crate::event::{Ecn, Event};
 use crate::frame::{Frame, Frames, SentFrame, SentFrames};
-use crate::path::{Candidate, Response};
+use crate::path::{Answer, Candidate, Response};
 use crate::qlog;
 use crate::recovery::Settled;
 use crate::{CloseReason, PathAddr, Time, Violation};
@@ -29,20 +30,21 @@ const RESPONSES_MAX: usize = 4;
 const RETREATS_MAX: u8 = 8;
 
 impl Connection {
-    /// Takes a datagram that carries our connection ID. False if it is not authentic: nothing changed then.
+    /// Takes a datagram that may be a packet of this connection.
+    ///
+    /// # Errors
+    /// It is none, or not authentic: nothing changed then.
     pub(crate) fn handle_packet(
         &mut self,
         now: Time,
         from: PathAddr,
-        cid: [u8; 8],
         ecn: Option<Ecn>,
         datagram: &mut [u8],
-    ) -> bool {
-        let Some(sealed) = self.sealed.as_mut() else { return false };
-        let Ok(opened) = sealed.opener.open(cid, datagram) else {
-            self.stats.datagrams_dropped += 1;
-            return false;
-        };
+    ) -> Result<(), NotOpened> {
+        let sealed = self.sealed.as_mut().ok_or(NotOpened::Foreign)?;
+        let opened = sealed.opener.open(datagram).inspect_err(|why| {
+            self.stats.datagrams_dropped += u64::from(*why == NotOpened::Unauthentic);
+        })?;
         if opened.new_phase {
             sealed.forget_at = Some(now + self.recovery.pto() * 3);
         }
@@ -59,9 +61,9 @@ impl Connection {
                 } else {
                     *due |= *next <= now;
                 }
-                return true;
+                return Ok(());
             }
-            _ => return true,
+            _ => return Ok(()),
         }
         if let Some(qlog) = &mut self.qlog {
             qlog.received(now, opened.pn, datagram.len(), payload);
@@ -86,7 +88,7 @@ impl Connection {
             }
             Err(violation) => self.close_for_violation(now, violation),
         }
-        true
+        Ok(())
     }
 
     /// A datagram of `bytes` bytes from `from` was taken: if it asked for a response, that one is owed. Returns its bytes.
@@ -104,7 +106,10 @@ impl Connection {
     /// The peer is heard from elsewhere (SPEC §8).
     fn on_new_address(&mut self, now: Time, from: PathAddr, bytes: usize, owed: usize) {
         if self.candidate.as_ref().is_none_or(|c| c.remote != from) {
-            self.candidate = Some(Candidate::new(now, from, self.draw_challenge()));
+            let challenges = self.draw_challenges();
+            let was_in_use = self.retreat.is_some_and(|(address, _)| address == from);
+            let make = if was_in_use { Candidate::back } else { Candidate::new };
+            self.candidate = Some(make(now, from, challenges));
             debug!(parent: &self.span, %from, "the peer is heard from another address");
         }
         if let Some(candidate) = &mut self.candidate {
@@ -119,14 +124,14 @@ impl Connection {
             && let Some((address, times)) = self.retreat.take_if(|(_, times)| *times > 0)
         {
             self.retreat = Some((address, times - 1));
-            self.left = Some(Candidate::left(now, address, self.draw_challenge()));
+            self.left = Some(Candidate::left(now, address, self.draw_challenges()));
         }
     }
 
-    fn draw_challenge(&mut self) -> [u8; 8] {
-        let mut challenge = [0; 8];
-        self.rng.fill_bytes(&mut challenge);
-        challenge
+    fn draw_challenges(&mut self) -> [[u8; 8]; 2] {
+        let mut challenges = [[0; 8]; 2];
+        self.rng.fill_bytes(challenges.as_flattened_mut());
+        challenges
     }
 
     /// Acts on every frame; true if the packet asks for an acknowledgement.
@@ -218,14 +223,15 @@ impl Connection {
 
     fn on_path_response(&mut self, now: Time, data: [u8; 8]) {
         // Where we have come from is alive. The peer decides: we go back if it is where its newest packets come from.
-        if self.left.take_if(|left| left.challenge == data).is_some() {
+        if self.left.take_if(|left| left.on_response(now, data).is_some()).is_some() {
             return;
         }
-        let Some(candidate) = self.candidate.take_if(|c| c.challenge == data) else { return };
+        let carries = |c: &mut Candidate| c.on_response(now, data) == Some(Answer::Carries);
+        let Some(candidate) = self.candidate.take_if(carries) else { return };
         let left = std::mem::replace(&mut self.path.remote, candidate.remote);
         // Somebody may have carried packets of ours there and back to take them over: the peer that has not moved
         // answers from where it is, and is followed (RFC 9000 §9.3.3).
-        self.left = Some(Candidate::left(now, left, self.draw_challenge()));
+        self.left = Some(Candidate::left(now, left, self.draw_challenges()));
         self.retreat = Some((left, RETREATS_MAX));
         self.path.mtud.restart();
         self.recovery.reset_path(now, self.path.mtud.current());

@@ -77,12 +77,17 @@ impl Connection {
     fn transmit_h1(&mut self, now: Time, buf: &mut [u8]) -> Option<Transmit> {
         let to = self.path.remote;
         let State::Handshake(handshake) = &mut self.state else { return None };
-        if handshake.next > now {
+        let repeats = handshake.next <= now;
+        if !repeats && !handshake.has_new_cookie {
             return None;
         }
+        handshake.has_new_cookie = false;
         handshake.sent = now;
-        handshake.next = now + handshake.interval;
-        handshake.interval *= 2;
+        if repeats {
+            handshake.next = now + handshake.interval;
+            handshake.interval *= 2;
+            handshake.cookies = 0;
+        }
         buf[..handshake.h1.len()].copy_from_slice(&handshake.h1);
         Some(Self::single(to, handshake.h1.len()))
     }
@@ -148,8 +153,8 @@ impl Connection {
         let pto = self.recovery.pto();
         let asked = [&mut self.candidate, &mut self.left];
         let (to, challenge, len) = asked.into_iter().flatten().find_map(|candidate| {
-            let len = candidate.poll_challenge(now, pto)?;
-            Some((candidate.remote, candidate.challenge, len))
+            let (challenge, len) = candidate.poll_challenge(now, pto)?;
+            Some((candidate.remote, challenge, len))
         })?;
         let mut out = FrameWriter::new(&mut buf[HEADER..len - TAG]);
         out.path_challenge(challenge);

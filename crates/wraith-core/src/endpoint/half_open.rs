@@ -1,8 +1,12 @@
 //! Handshakes a stranger began and did not finish: between our H2 and their H3 (SPEC §3.4).
 //!
 //! Bounded in all, and for each [`Source`]; all of that is judged before any curve work. A repeated H1 gets the identical
-//! H2 for 5 s, and every H1 that was seen is remembered (as its mac1) for at least the time during which its clock would
-//! still be accepted.
+//! H2 for 5 s, and every H1 that was seen is remembered for at least the time during which its clock would still be
+//! accepted.
+//!
+//! Under load (SPEC §3.6) only who shows a cookie, and so that it receives where it says, gets further. Whoever did goes before
+//! who did not: it is counted among its like only, and pushes out the others. Invariant: who has shown nothing takes at most
+//! half of the places and [`FRESH_PER_SECOND`] curve computations a second.
 //!
 //! Nobody can tell a copy of H1 from the original, so the first to arrive is answered. Who repeats the same H1 from
 //! another address while nobody has completed the handshake gets one of its own, with another H2: to complete it takes
@@ -12,22 +16,28 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
 use wraith_crypto::aead::Suite;
-use wraith_noise::{InitiatorHello, Responder};
+use wraith_noise::Responder;
 
 use super::source::Source;
+use super::token_bucket::TokenBucket;
 use crate::{PathAddr, Time};
 
 /// An identical H1 from the same address gets the identical H2 for this long.
 const REPEAT_WINDOW: Duration = Duration::from_secs(5);
 /// A half-open handshake is forgotten after this long: the initiator has given up by then.
 const LIFETIME: Duration = Duration::from_secs(15);
-/// One generation of remembered values of mac1: twice the ±90 s for which a clock is accepted.
+/// One generation of remembered H1s: twice the ±90 s for which a clock is accepted.
 const SEEN_WINDOW: Duration = Duration::from_secs(180);
-/// Gates in one generation (1 MiB); a flood of valid H1s shortens the memory instead of growing it.
+/// H1s in one generation (1 MiB); a flood of valid ones shortens the memory instead of growing it.
 const SEEN_MAX: usize = 1 << 16;
 /// Half-open handshakes of one source at once, those refused lately included: whoever shares an address is done within a
 /// round trip.
 const PER_SOURCE_MAX: usize = 16;
+/// H1s a second that are read although they show no cookie. Each costs two curve multiplications, 100 to 150 µs: 5 to 8 % of
+/// a core. More newcomers than that in a second are asked for a round trip.
+const FRESH_PER_SECOND: u64 = 512;
+/// As many at once as half of the places by default.
+const FRESH_BURST: Duration = Duration::from_millis(250);
 /// Refused handshakes that are remembered.
 const REFUSED_MAX: usize = 256;
 /// A copy of an H1 from elsewhere counts as somebody's repeat after this long: a little less than the initiator's first
@@ -38,105 +48,152 @@ const COPIES_MAX: usize = 8;
 
 pub(crate) struct HalfOpen {
     pub(crate) responder: Responder,
-    pub(crate) hello: InitiatorHello,
     pub(crate) suite: Suite,
-    pub(crate) own_cid: [u8; 8],
     pub(crate) remote: PathAddr,
-    pub(crate) h1_mac1: [u8; 16],
+    /// What names the H1, however often it was sent, and with what mac2.
+    pub(crate) h1_id: [u8; 16],
+    /// The initiator has shown that it receives at `remote`.
+    pub(crate) proven: bool,
     pub(crate) h2: Vec<u8>,
     pub(crate) created: Time,
 }
 
-#[derive(Default)]
 pub(crate) struct HalfOpens {
+    /// Places in all.
+    max: usize,
     /// Oldest first.
     waiting: VecDeque<HalfOpen>,
     /// Handshakes that cost curve work for nothing, oldest first: they count as if they waited.
-    refused: VecDeque<(Time, Source)>,
+    refused: VecDeque<Refused>,
+    /// H1s that may be read without a cookie.
+    fresh: TokenBucket,
     seen: HashSet<[u8; 16]>,
     seen_before: HashSet<[u8; 16]>,
     seen_since: Time,
+}
+
+struct Refused {
+    at: Time,
+    source: Source,
+    proven: bool,
 }
 
 /// What to do with an H1 whose mac1 is right.
 pub(crate) enum Verdict<'a> {
     New,
     Repeat(&'a [u8]),
+    /// It may come again with a cookie. Nothing of it is remembered.
+    AskForCookie,
     Silence,
 }
 
 impl HalfOpens {
-    /// Judges an H1 by its mac1, and remembers it unless there is no room for its handshake now.
-    pub(crate) fn judge(&mut self, now: Time, from: PathAddr, mac1: [u8; 16]) -> Verdict<'_> {
+    /// With `max` places, one at least.
+    pub(crate) fn new(max: usize) -> Self {
+        Self {
+            max: max.max(1),
+            waiting: VecDeque::new(),
+            refused: VecDeque::new(),
+            fresh: TokenBucket::new(FRESH_PER_SECOND, FRESH_BURST),
+            seen: HashSet::new(),
+            seen_before: HashSet::new(),
+            seen_since: Time::ZERO,
+        }
+    }
+
+    /// Judges an H1 by what names it, and remembers it unless there is no room for its handshake now. `proven`: it shows
+    /// that its sender receives at `from`.
+    pub(crate) fn judge(
+        &mut self,
+        now: Time,
+        from: PathAddr,
+        id: [u8; 16],
+        proven: bool,
+    ) -> Verdict<'_> {
         self.expire(now);
         if now - self.seen_since >= SEEN_WINDOW || self.seen.len() >= SEEN_MAX {
             self.seen_before = std::mem::take(&mut self.seen);
             self.seen_since = now;
         }
-        let seen = self.seen.contains(&mac1) || self.seen_before.contains(&mac1);
+        let seen = self.seen.contains(&id) || self.seen_before.contains(&id);
         if seen {
-            let known = self.waiting.iter().position(|h| h.h1_mac1 == mac1 && h.remote == from);
+            let known = self.waiting.iter().position(|h| h.h1_id == id && h.remote == from);
             if let Some(i) = known {
-                let half_open = &self.waiting[i];
+                let half_open = &mut self.waiting[i];
+                half_open.proven |= proven;
                 let repeats = now - half_open.created < REPEAT_WINDOW;
                 return if repeats { Verdict::Repeat(&half_open.h2) } else { Verdict::Silence };
             }
-            if !self.may_be_overtaken(now, mac1) {
+            if !self.may_be_overtaken(now, id) {
                 return Verdict::Silence;
             }
         }
+        let source_is_full = self.count(Source::of(from), proven) >= PER_SOURCE_MAX;
         // Not remembered: its repeat may find room.
-        if self.count(Source::of(from)) >= PER_SOURCE_MAX {
+        if proven && source_is_full {
             return Verdict::Silence;
         }
+        if !proven && (source_is_full || self.is_under_load(now)) {
+            return Verdict::AskForCookie;
+        }
         if !seen {
-            self.seen.insert(mac1);
+            self.seen.insert(id);
         }
         Verdict::New
     }
 
+    /// True if whoever has shown nothing gets nothing more now; else it takes its share of what costs.
+    fn is_under_load(&mut self, now: Time) -> bool {
+        self.waiting.len() >= self.max.div_ceil(2) || !self.fresh.take(now, 1)
+    }
+
     /// True if an H1 that was seen may come from an initiator whose own was overtaken by a copy.
-    fn may_be_overtaken(&self, now: Time, mac1: [u8; 16]) -> bool {
-        let mut copies = self.waiting.iter().filter(|h| h.h1_mac1 == mac1);
+    fn may_be_overtaken(&self, now: Time, id: [u8; 16]) -> bool {
+        let mut copies = self.waiting.iter().filter(|h| h.h1_id == id);
         let first = copies.next();
         first.is_some_and(|first| now - first.created >= COPY_AFTER)
             && 1 + copies.count() < COPIES_MAX
     }
 
-    fn count(&self, source: Source) -> usize {
-        let waiting = self.waiting.iter().filter(|h| Source::of(h.remote) == source).count();
-        waiting + self.refused.iter().filter(|(_, refused)| *refused == source).count()
+    /// Handshakes of `source`; `proven`: only those that have shown where they come from.
+    fn count(&self, source: Source, proven: bool) -> usize {
+        let waiting = self.waiting.iter().map(|h| (Source::of(h.remote), h.proven));
+        let refused = self.refused.iter().map(|refused| (refused.source, refused.proven));
+        waiting.chain(refused).filter(|(of, shown)| *of == source && *shown >= proven).count()
     }
 
     /// An H1 that was judged new did not open, or nothing could be agreed on.
-    pub(crate) fn on_refused(&mut self, now: Time, from: PathAddr) {
+    pub(crate) fn on_refused(&mut self, now: Time, from: PathAddr, proven: bool) {
         if self.refused.len() >= REFUSED_MAX {
             self.refused.pop_front();
         }
-        self.refused.push_back((now, Source::of(from)));
+        self.refused.push_back(Refused { at: now, source: Source::of(from), proven });
     }
 
-    pub(crate) fn insert(&mut self, half_open: HalfOpen, max: usize) {
-        while self.waiting.len() >= max.max(1) {
+    pub(crate) fn insert(&mut self, half_open: HalfOpen) {
+        while self.waiting.len() >= self.max {
             self.make_room();
         }
         self.waiting.push_back(half_open);
     }
 
-    /// The oldest handshake of the source that has most gives way: who begins many pushes out its own.
+    /// One that has shown nothing gives way before those that have; of its like the oldest of the source that has most: who
+    /// begins many pushes out its own.
     fn make_room(&mut self) {
+        let proven = self.waiting.iter().all(|h| h.proven);
         let mut counts: HashMap<Source, usize> = HashMap::new();
-        for half_open in &self.waiting {
+        for half_open in self.waiting.iter().filter(|h| h.proven == proven) {
             *counts.entry(Source::of(half_open.remote)).or_default() += 1;
         }
         let most = counts.values().copied().max();
-        let heaviest = |h: &HalfOpen| counts.get(&Source::of(h.remote)).copied() == most;
+        let heaviest =
+            |h: &HalfOpen| h.proven == proven && counts.get(&Source::of(h.remote)).copied() == most;
         if let Some(oldest) = self.waiting.iter().position(heaviest) {
             let gone = self.waiting.remove(oldest);
             // Its initiator repeats it, and may find room then.
-            if let Some(HalfOpen { h1_mac1, .. }) = gone {
-                self.seen.remove(&h1_mac1);
-                self.seen_before.remove(&h1_mac1);
+            if let Some(HalfOpen { h1_id, .. }) = gone {
+                self.seen.remove(&h1_id);
+                self.seen_before.remove(&h1_id);
             }
         }
     }
@@ -156,7 +213,7 @@ impl HalfOpens {
             }
             if let Some(done) = try_h3(half_open) {
                 let half_open = self.waiting.remove(i).expect("index is in range");
-                self.waiting.retain(|h| h.h1_mac1 != half_open.h1_mac1);
+                self.waiting.retain(|h| h.h1_id != half_open.h1_id);
                 return Some((half_open, done));
             }
         }
@@ -167,7 +224,7 @@ impl HalfOpens {
         while self.waiting.front().is_some_and(|h| now - h.created >= LIFETIME) {
             self.waiting.pop_front();
         }
-        while self.refused.front().is_some_and(|(at, _)| now - *at >= LIFETIME) {
+        while self.refused.front().is_some_and(|refused| now - refused.at >= LIFETIME) {
             self.refused.pop_front();
         }
     }

@@ -1,25 +1,32 @@
 //! All connections behind one socket: routing of datagrams, silence to strangers, and the outputs in one place.
 //!
-//! Routing (SPEC §4.4): by address, then by unmasked connection ID, then H2 or H3 of a handshake under way, then H1; else
-//! the datagram is dropped and counted. Invariant: a stranger who does not know our NodeId costs one hash and is never
+//! Routing (SPEC §4.4): by address, then H2 or H3 of a handshake under way, then H1, then by trying whose connection ID it
+//! carries; else the datagram is dropped and counted. The trials come last: a flood of H1s that verify must not use up what
+//! peers that have moved are found by, and where both fail their order does not matter.
+//!
+//! Invariant: a stranger who does not know our NodeId costs one hash and a bounded share of one core, and is never
 //! answered; who does costs at most one handshake step, bounded in number.
 
+mod cookies;
 mod half_open;
+mod routes;
 mod slots;
 mod source;
+mod token_bucket;
+mod trials;
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use rand_chacha::ChaCha20Rng;
-use rand_core::{Rng, SeedableRng};
-use smallvec::SmallVec;
+use rand_core::SeedableRng;
 use thiserror::Error;
 use wraith_crypto::aead::aes_hardware;
 use wraith_crypto::identity::NodeId;
 use wraith_noise::{
-    CidMask, FinalHello, H2_BYTES, Mac1Key, Responder, ResponderHello, SessionKeys, negotiate,
+    FinalHello, H2_BYTES, Mac1Key, NotOpened, PACKET_BYTES_MIN, Responder, ResponderHello,
+    SessionKeys, h1_id, mac1_of, negotiate,
 };
 
 use crate::config::EndpointConfig;
@@ -27,13 +34,18 @@ use crate::connection::{Connection, Parts, Proof, draw, parameters};
 use crate::event::{ConnectionHandle, Ecn, Event, Transmit};
 use crate::streams::Role;
 use crate::{BlockPool, PathAddr, Time};
+use cookies::Cookies;
 use half_open::{HalfOpen, HalfOpens, Verdict};
+use routes::Routes;
 use slots::Slots;
+use token_bucket::TokenBucket;
+use trials::{FREE_TRIALS, trials};
 
 /// Clocks of both sides may differ by this much, in seconds (SPEC §3.4).
 const CLOCK_SKEW_MAX_S: u64 = 90;
-/// H2 answers waiting to be sent; more are dropped, as the network would.
-const ANSWERS_MAX: usize = 64;
+/// Answers to H1 waiting to be sent; more are dropped, as the network would, cookies before H2. It is more than arrives in one batch
+/// of datagrams, and 300 KiB at most.
+const ANSWERS_MAX: usize = 256;
 /// What H2 says it observed of a peer that has no IP address there (SPEC §3.3 has a place for an address only).
 const NO_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0);
 
@@ -53,17 +65,15 @@ pub enum ConnectError {
 pub struct Endpoint {
     config: EndpointConfig,
     mac1: Mac1Key,
-    cid_mask_key: [u8; 32],
-    cid_mask: CidMask,
     rng: ChaCha20Rng,
     pool: BlockPool,
     connections: Slots,
-    by_cid: HashMap<[u8; 8], ConnectionHandle>,
-    /// Connections by the address their handshake uses: what has no connection ID yet may be for any of them.
-    by_remote: HashMap<PathAddr, SmallVec<[ConnectionHandle; 1]>>,
+    routes: Routes,
+    trials: TokenBucket,
     /// The connection of the last datagram: most datagrams are for the same one.
     last: Option<(PathAddr, ConnectionHandle)>,
     half_opens: HalfOpens,
+    cookies: Cookies,
     answers: VecDeque<(PathAddr, Vec<u8>)>,
     dirty: Dirty,
     timers: BTreeSet<(Time, ConnectionHandle)>,
@@ -94,20 +104,17 @@ impl Endpoint {
     /// An endpoint that draws all its randomness from `seed`: 32 bytes from the OS, or a test's own.
     pub fn new(config: EndpointConfig, seed: [u8; 32]) -> Self {
         let mut rng = ChaCha20Rng::from_seed(seed);
-        let mut cid_mask_key = [0; 32];
-        rng.fill_bytes(&mut cid_mask_key);
         let blocks = config.transport.connection_window_max as usize / crate::BLOCK_BYTES;
         Self {
             mac1: Mac1Key::for_responder(config.identity.node_id()),
-            cid_mask_key,
-            cid_mask: CidMask::new(cid_mask_key),
+            cookies: Cookies::new(ChaCha20Rng::from_rng(&mut rng)),
             rng,
             pool: BlockPool::new(blocks.clamp(8, 64)),
             connections: Slots::default(),
-            by_cid: HashMap::new(),
-            by_remote: HashMap::new(),
+            routes: Routes::default(),
+            trials: trials(),
             last: None,
-            half_opens: HalfOpens::default(),
+            half_opens: HalfOpens::new(config.half_open_max),
             answers: VecDeque::new(),
             dirty: Dirty::default(),
             timers: BTreeSet::new(),
@@ -128,13 +135,11 @@ impl Endpoint {
             return Err(ConnectError::TooMany);
         }
         let remote = remote.into();
-        let own_cid = self.draw_cid();
-        let parts = self.parts(Role::Initiator, peer, own_cid, remote);
+        let parts = self.parts(Role::Initiator, peer, remote);
         let unix = self.unix_seconds(now);
-        let connection =
-            Connection::initiate(now, parts, &self.config.identity, self.cid_mask_key, unix)
-                .map_err(|_| ConnectError::InvalidNodeId)?;
-        Ok(self.insert(connection, own_cid, remote))
+        let connection = Connection::initiate(now, parts, &self.config.identity, unix)
+            .map_err(|_| ConnectError::InvalidNodeId)?;
+        Ok(self.insert(connection, remote))
     }
 
     /// Takes any datagram. Garbage is dropped in silence; `datagram` is used as scratch space.
@@ -236,6 +241,12 @@ impl Endpoint {
         self.connections.get(handle).is_none_or(Connection::is_live)
     }
 
+    /// Whether a peer has shown that it receives at `address`: one that a connection uses, or may move to.
+    pub fn is_validated(&self, address: impl Into<PathAddr>) -> bool {
+        let address = address.into();
+        self.connections.iter().any(|connection| connection.is_validated(address))
+    }
+
     /// True if no connection is left, not even a closing one.
     pub fn is_drained(&self) -> bool {
         self.connections.len() == 0
@@ -261,41 +272,87 @@ impl Endpoint {
     }
 
     fn route(&mut self, now: Time, from: PathAddr, ecn: Option<Ecn>, datagram: &mut [u8]) -> bool {
-        let Some(cid) = self.cid_mask.unmask(datagram) else { return false };
-        if let Some(handle) = self.find(from, &cid)
-            && let Some(connection) = self.connections.get_mut(handle)
-            && connection.own_cid() == cid
-        {
-            if !connection.handle_packet(now, from, cid, ecn, datagram) {
-                return false;
+        // Every handshake datagram is longer.
+        if datagram.len() < PACKET_BYTES_MIN {
+            return false;
+        }
+        match self.route_by_address(now, from, ecn, datagram) {
+            Some((handle, authentic)) => authentic && self.on_taken(from, handle),
+            None => {
+                self.route_handshake(now, from, datagram)
+                    || self.route_by_trial(now, from, ecn, datagram)
             }
-            self.last = Some((from, handle));
+        }
+    }
+
+    /// Offers a datagram to the connections that are heard from its address, that of the last datagram first. `None` if it
+    /// carries the connection ID of none of them; else of which, and whether it was authentic.
+    fn route_by_address(
+        &mut self,
+        now: Time,
+        from: PathAddr,
+        ecn: Option<Ecn>,
+        datagram: &mut [u8],
+    ) -> Option<(ConnectionHandle, bool)> {
+        let Self { connections, routes, trials, last, .. } = self;
+        let mut offer = |handle| {
+            let connection = connections.get_mut(handle)?;
+            match connection.handle_packet(now, from, ecn, datagram) {
+                Ok(()) => Some((handle, true)),
+                Err(NotOpened::Unauthentic) => Some((handle, false)),
+                Err(NotOpened::Foreign) => None,
+            }
+        };
+        let last = last.filter(|(remote, _)| *remote == from).map(|(_, handle)| handle);
+        last.and_then(&mut offer).or_else(|| {
+            let others = routes.at(from).iter().copied().filter(|handle| Some(*handle) != last);
+            let tried =
+                others.enumerate().take_while(|(i, _)| *i < FREE_TRIALS || trials.take(now, 1));
+            tried.map(|(_, handle)| handle).find_map(offer)
+        })
+    }
+
+    /// Finds the connection of a packet from where none of them was heard yet: a peer that moves.
+    fn route_by_trial(
+        &mut self,
+        now: Time,
+        from: PathAddr,
+        ecn: Option<Ecn>,
+        datagram: &mut [u8],
+    ) -> bool {
+        if !self.trials.take(now, self.connections.len()) {
+            return false;
+        }
+        let Some((handle, connection)) =
+            self.connections.iter_mut().find(|(_, connection)| connection.recognises(datagram))
+        else {
+            return false;
+        };
+        if connection.handle_packet(now, from, ecn, datagram).is_err() {
+            return false;
+        }
+        self.routes.add(from, handle, connection.remote());
+        self.on_taken(from, handle)
+    }
+
+    /// A datagram from `from` was an authentic one of this connection. True, for it was somebody's.
+    fn on_taken(&mut self, from: PathAddr, handle: ConnectionHandle) -> bool {
+        self.last = Some((from, handle));
+        self.dirty.mark(handle);
+        true
+    }
+
+    fn route_handshake(&mut self, now: Time, from: PathAddr, datagram: &[u8]) -> bool {
+        let Self { connections, routes, config, .. } = self;
+        let taken = routes.at(from).iter().copied().find(|handle| {
+            connections.get_mut(*handle).is_some_and(|connection| {
+                connection.handle_answer(now, &config.identity, datagram)
+                    || connection.handle_repeated_h3(datagram)
+            })
+        });
+        if let Some(handle) = taken {
             self.dirty.mark(handle);
             return true;
-        }
-        self.route_handshake(now, from, datagram)
-    }
-
-    /// The connection that a datagram from `from` with this connection ID is for.
-    fn find(&mut self, from: PathAddr, cid: &[u8; 8]) -> Option<ConnectionHandle> {
-        if let Some((remote, handle)) = self.last
-            && remote == from
-            && self.connections.get_mut(handle).is_some_and(|c| c.own_cid() == *cid)
-        {
-            return Some(handle);
-        }
-        self.by_cid.get(cid).copied()
-    }
-
-    fn route_handshake(&mut self, now: Time, from: PathAddr, datagram: &mut [u8]) -> bool {
-        for &handle in self.by_remote.get(&from).into_iter().flatten() {
-            let Some(connection) = self.connections.get_mut(handle) else { continue };
-            let handled = connection.handle_h2(now, &self.config.identity, datagram)
-                || connection.handle_repeated_h3(datagram);
-            if handled {
-                self.dirty.mark(handle);
-                return true;
-            }
         }
         self.handle_h3(now, from, datagram) || self.handle_h1(now, from, datagram)
     }
@@ -309,7 +366,7 @@ impl Endpoint {
         let Some((half_open, (last, keys))) = completed else { return false };
         let admitted = self.config.admitted.as_ref();
         if admitted.is_some_and(|admitted| !admitted.contains(&last.node_id)) {
-            self.half_opens.on_refused(now, from);
+            self.half_opens.on_refused(now, from, true);
             return false;
         }
         self.admit(now, &half_open, &last, &keys, datagram);
@@ -324,36 +381,43 @@ impl Endpoint {
         keys: &SessionKeys,
         h3: &[u8],
     ) {
-        let HalfOpen { hello, suite, own_cid, remote, created, .. } = half_open;
-        let parts = self.parts(Role::Responder, last.node_id, *own_cid, *remote);
-        let (h3_digest, rtt) = (wraith_crypto::kdf::hash(h3), now - *created);
-        let proof = Proof { suite: *suite, hello, last, keys, h3_digest, rtt };
+        let HalfOpen { suite, remote, created, .. } = half_open;
+        let parts = self.parts(Role::Responder, last.node_id, *remote);
+        let h3_mac1 = mac1_of(h3).expect("an authentic H3 ends in a mac1");
+        let proof = Proof { suite: *suite, last, keys, h3_mac1, rtt: now - *created };
         let connection = Connection::accepted(now, parts, &proof);
-        self.insert(connection, *own_cid, *remote);
+        self.insert(connection, *remote);
     }
 
     fn handle_h1(&mut self, now: Time, from: PathAddr, datagram: &[u8]) -> bool {
         if !self.config.accept || self.is_full() || !self.mac1.verifies(datagram) {
             return false;
         }
-        let mac1: [u8; 16] = *datagram.last_chunk().expect("an admitted datagram ends in a mac1");
-        match self.half_opens.judge(now, from, mac1) {
-            Verdict::Silence => false,
+        let id = h1_id(datagram).expect("it has the length of an H1");
+        let proven = self.cookies.shown(now, from, datagram);
+        match self.half_opens.judge(now, from, id, proven) {
+            Verdict::Silence => return false,
             Verdict::Repeat(h2) => {
                 let h2 = h2.to_vec();
                 self.answer(from, h2);
-                true
+            }
+            Verdict::AskForCookie => {
+                let responder = self.config.identity.node_id();
+                let cookie = self.cookies.ask(now, from, responder, datagram);
+                if self.answers.len() < ANSWERS_MAX {
+                    self.answers.push_back((from, cookie));
+                }
             }
             Verdict::New => {
-                let Some(half_open) = self.begin(now, from, mac1, datagram) else {
-                    self.half_opens.on_refused(now, from);
+                let Some(half_open) = self.begin(now, from, id, proven, datagram) else {
+                    self.half_opens.on_refused(now, from, proven);
                     return false;
                 };
                 self.answer(from, half_open.h2.clone());
-                self.half_opens.insert(half_open, self.config.half_open_max);
-                true
+                self.half_opens.insert(half_open);
             }
         }
+        true
     }
 
     /// Makes the H2 that answers a new, admitted H1. `None` if it is not authentic or nothing to agree on.
@@ -361,7 +425,8 @@ impl Endpoint {
         &mut self,
         now: Time,
         from: PathAddr,
-        mac1: [u8; 16],
+        id: [u8; 16],
+        proven: bool,
         datagram: &[u8],
     ) -> Option<HalfOpen> {
         let read = Responder::read_h1(&self.config.identity, &self.mac1, datagram, &mut self.rng);
@@ -370,67 +435,42 @@ impl Endpoint {
             return None;
         }
         let suite = negotiate(&hello, self.config.transport.suites, aes_hardware())?;
-        let own_cid = self.draw_cid();
         let answer = ResponderHello {
             suite,
-            cid: own_cid,
-            cid_mask: self.cid_mask_key,
             observed: from.ip().unwrap_or(NO_ADDRESS),
             parameters: parameters(&self.config.transport),
         };
         let len = draw(&mut self.rng, *H2_BYTES.start()..=datagram.len());
         let h2 = responder.write_h2(&answer, len);
-        Some(HalfOpen {
-            responder,
-            hello,
-            suite,
-            own_cid,
-            remote: from,
-            h1_mac1: mac1,
-            h2,
-            created: now,
-        })
+        Some(HalfOpen { responder, suite, remote: from, h1_id: id, proven, h2, created: now })
     }
 
-    fn answer(&mut self, to: PathAddr, datagram: Vec<u8>) {
-        if self.answers.len() < ANSWERS_MAX {
-            self.answers.push_back((to, datagram));
-        }
+    /// An H2 is to be sent, before the cookies that others are asked for.
+    fn answer(&mut self, to: PathAddr, h2: Vec<u8>) {
+        self.answers.truncate(ANSWERS_MAX - 1);
+        self.answers.push_front((to, h2));
     }
 
-    fn parts(&mut self, role: Role, peer: NodeId, own_cid: [u8; 8], remote: PathAddr) -> Parts {
+    fn parts(&mut self, role: Role, peer: NodeId, remote: PathAddr) -> Parts {
         Parts {
             role,
             config: self.config.transport.clone(),
             pool: self.pool.clone(),
             peer,
-            own_cid,
             remote,
             rng: ChaCha20Rng::from_rng(&mut self.rng),
         }
     }
 
-    fn insert(
-        &mut self,
-        connection: Connection,
-        cid: [u8; 8],
-        remote: PathAddr,
-    ) -> ConnectionHandle {
+    fn insert(&mut self, connection: Connection, remote: PathAddr) -> ConnectionHandle {
         let handle = self.connections.insert(connection);
-        self.by_cid.insert(cid, handle);
-        self.by_remote.entry(remote).or_default().push(handle);
+        self.routes.add(remote, handle, remote);
         self.dirty.mark(handle);
         handle
     }
 
     fn forget(&mut self, handle: ConnectionHandle) {
-        if let Some(connection) = self.connections.get_mut(handle) {
-            self.by_cid.remove(&connection.own_cid());
-        }
-        self.by_remote.retain(|_, handles| {
-            handles.retain(|h| *h != handle);
-            !handles.is_empty()
-        });
+        self.routes.forget(handle);
         self.connections.remove(handle);
         self.arm(handle, None);
     }
@@ -446,12 +486,6 @@ impl Endpoint {
             self.armed.insert(handle, at);
             self.timers.insert((at, handle));
         }
-    }
-
-    fn draw_cid(&mut self) -> [u8; 8] {
-        let mut cid = [0; 8];
-        self.rng.fill_bytes(&mut cid);
-        cid
     }
 
     fn unix_seconds(&self, now: Time) -> u64 {

@@ -31,7 +31,7 @@ impl Slots {
         let slot = &mut self.slots[index as usize];
         slot.connection = Some(Box::new(connection));
         self.len += 1;
-        ConnectionHandle(u64::from(slot.generation) << 32 | u64::from(index))
+        handle(slot.generation, index)
     }
 
     pub(crate) fn get(&self, handle: ConnectionHandle) -> Option<&Connection> {
@@ -48,6 +48,17 @@ impl Slots {
         slot.connection.as_deref_mut()
     }
 
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Connection> {
+        self.slots.iter().filter_map(|slot| slot.connection.as_deref())
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (ConnectionHandle, &mut Connection)> {
+        self.slots.iter_mut().enumerate().filter_map(|(index, slot)| {
+            let handle = handle(slot.generation, index as u32);
+            Some((handle, slot.connection.as_deref_mut()?))
+        })
+    }
+
     pub(crate) fn remove(&mut self, handle: ConnectionHandle) {
         let index = handle.0 as u32;
         let Some(slot) = self.slots.get_mut(index as usize) else { return };
@@ -59,4 +70,8 @@ impl Slots {
         self.len -= 1;
         self.free.push(index);
     }
+}
+
+fn handle(generation: u32, index: u32) -> ConnectionHandle {
+    ConnectionHandle(u64::from(generation) << 32 | u64::from(index))
 }

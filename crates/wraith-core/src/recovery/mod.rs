@@ -7,9 +7,11 @@
 //! Invariants: bytes in flight are the sum of the sizes of outstanding ack-eliciting packets of the current path; the
 //! timer a driver is given lies in the future once it was served; nothing here reads a clock.
 
+mod acknowledgement;
 mod bounds;
 mod config;
 mod ecn;
+mod loss;
 mod pacer;
 mod packet;
 mod path;
@@ -19,21 +21,21 @@ mod sent_packets;
 mod skipped;
 #[cfg(test)]
 pub(crate) mod tests;
+mod timers;
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use crate::Time;
 use crate::congestion::Controller;
 use crate::frame::EcnCounts;
 use crate::measure::Snapshot;
-use crate::{Time, Violation};
 use bounds::OUTSTANDING_MAX;
 use ecn::{AckedMarks, PeerCounts};
 use packet::Outstanding;
-use path::{AckSum, LossSum, Path};
-use persistent_congestion::LostRun;
-use reordering::{LatePacket, LatePackets};
-use sent_packets::{NeverSent, SentPackets};
+use path::Path;
+use reordering::LatePackets;
+use sent_packets::SentPackets;
 use skipped::Skipped;
 
 pub use crate::measure::{RateSample, Rtt};
@@ -155,225 +157,6 @@ impl<F> Recovery<F> {
     /// `pn` is left out: the next packet has a higher number. Who acknowledges it is a violator.
     pub fn on_skipped(&mut self, pn: u64) {
         self.skipped.push(pn);
-    }
-
-    /// An ACK frame arrived: `largest` packet number, `ranges` of all it acknowledges from the largest down, `delay`
-    /// the peer says it waited. Fills `out`. The ACK of a packet never sent is a violation.
-    pub fn on_ack(
-        &mut self,
-        now: Time,
-        largest: u64,
-        ranges: impl Iterator<Item = RangeInclusive<u64>>,
-        delay: Duration,
-        out: &mut Settled<F>,
-    ) -> Result<(), Violation> {
-        out.clear();
-        self.acked_marks = AckedMarks::default();
-        if largest >= self.sent.next() {
-            return Err(Violation::protocol("ACK of a packet that was never sent"));
-        }
-        let prior_in_flight = self.path.in_flight;
-        self.take_ranges(now, ranges, out)?;
-        let mut ack = self.settle_acked(now, largest, out)?;
-        if out.acked.is_empty() && out.spurious == 0 {
-            return Ok(());
-        }
-        self.pto_count = 0;
-        self.last_change = now;
-        ack.marks.is_newest = self.largest_acked < Some(largest);
-        self.acked_marks = ack.marks;
-        self.largest_acked = self.largest_acked.max(Some(largest));
-        let rtt = ack.rtt_sent_at.map(|sent_at| now.since(sent_at));
-        if let Some(sample) = rtt {
-            self.path.sample_rtt(now, sample, delay.min(self.config.max_ack_delay));
-        }
-        self.detect_lost(now, out);
-        self.path.on_acked(now, &ack.sum, prior_in_flight, rtt);
-        self.path.refresh(now);
-        Ok(())
-    }
-
-    /// Keeps the ranges that concern outstanding packets, and notices late ones of lost packets.
-    fn take_ranges(
-        &mut self,
-        now: Time,
-        ranges: impl Iterator<Item = RangeInclusive<u64>>,
-        out: &mut Settled<F>,
-    ) -> Result<(), Violation> {
-        self.ranges.clear();
-        let base = self.sent.base();
-        let mut walk = self.late.walk();
-        let mut skipped = self.skipped.walk();
-        for range in ranges {
-            if self.skipped.is_hit(&mut skipped, &range) {
-                return Err(Violation::protocol("ACK of a packet number that was skipped"));
-            }
-            if *range.end() >= base {
-                self.ranges.push(range.clone());
-            }
-            if *range.start() < base {
-                while let Some(late) = self.late.take(&mut walk, &range) {
-                    out.spurious += 1;
-                    self.path.on_late(now, late.episode, now.since(late.sent_at));
-                }
-            }
-        }
-        self.spurious_losses += u64::from(out.spurious);
-        Ok(())
-    }
-
-    fn settle_acked(
-        &mut self,
-        now: Time,
-        largest: u64,
-        out: &mut Settled<F>,
-    ) -> Result<AckSettled, Violation> {
-        let mut ack = AckSettled::default();
-        let mut any_eliciting = false;
-        let Self { sent, path, eliciting, largest_acked_sent_at, ranges, .. } = self;
-        // From the lowest up, so that every consumer sees packets in the order they were sent.
-        for range in ranges.iter().rev() {
-            let settled = sent.acknowledge(range.clone(), |pn, outstanding| {
-                let current = outstanding.generation == path.generation;
-                let SentPacket { size, ack_eliciting, ect0, .. } = outstanding.packet;
-                let sent_at = outstanding.sent_at;
-                ack.marks.all += u64::from(ect0);
-                ack.marks.here += u64::from(ect0 && current);
-                if ack_eliciting {
-                    *eliciting -= 1;
-                    any_eliciting = true;
-                    if current {
-                        path.on_packet_acked(now, sent_at, size, &outstanding.snapshot);
-                        ack.sum.bytes += u64::from(size);
-                        ack.sum.newest_sent_at = sent_at;
-                    }
-                }
-                if pn == largest {
-                    *largest_acked_sent_at = sent_at;
-                    ack.rtt_sent_at = current.then_some(sent_at);
-                }
-                out.acked.push(outstanding.settle(pn));
-            });
-            settled.map_err(|NeverSent| {
-                Violation::protocol("ACK of a packet number that was skipped")
-            })?;
-        }
-        if !any_eliciting {
-            // RFC 9002 §5.1: the peer may have sat on the ACK of packets that do not elicit one.
-            ack.rtt_sent_at = None;
-        }
-        Ok(ack)
-    }
-
-    /// Declares lost what newer packets overtook long enough ago. Losses are a prefix of the outstanding packets,
-    /// because both number and sending time ascend.
-    fn detect_lost(&mut self, now: Time, out: &mut Settled<F>) {
-        let mut sum = LossSum::default();
-        let mut run = LostRun::default();
-        while let Some((pn, oldest)) = self.sent.front() {
-            let overtaken = self.largest_acked.is_some_and(|largest| pn < largest);
-            // Asked each time: an episode that begins here may end the wider reordering window.
-            let lost_at = oldest.sent_at + self.loss_delay();
-            let due = !oldest.packet.ack_eliciting || lost_at <= now;
-            let is_lost = overtaken && due;
-            if !is_lost && !self.is_excessive() {
-                break;
-            }
-            let (pn, lost) = self.sent.pop_front().expect("there is a front");
-            let counts = self.take_lost(now, pn, &lost, &mut sum);
-            run.extend(pn, counts.then_some(lost.sent_at), self.path.first_sample_at());
-            if lost.packet.ack_eliciting {
-                out.lost.push(lost.settle(pn));
-            }
-        }
-        if sum.packets == 0 {
-            return;
-        }
-        let limit = self.path.persistent_congestion_duration(self.config.max_ack_delay);
-        sum.persistent_congestion = run.longest > limit;
-        out.persistent_congestion = sum.persistent_congestion;
-        self.packets_lost += sum.packets;
-        self.path.on_lost(now, &sum);
-    }
-
-    /// Accounts for one lost packet. True if it says something about congestion on the current path.
-    fn take_lost(&mut self, now: Time, pn: u64, lost: &Outstanding<F>, sum: &mut LossSum) -> bool {
-        let SentPacket { size, ack_eliciting, mtu_probe, ect0, .. } = lost.packet;
-        self.eliciting -= u64::from(ack_eliciting);
-        if !ack_eliciting || lost.generation != self.path.generation {
-            return false;
-        }
-        self.path.in_flight -= u64::from(size);
-        if ect0 {
-            self.path.ecn.on_lost();
-        }
-        if mtu_probe {
-            return false;
-        }
-        let episode = self.path.on_packet_lost(now, pn, lost.sent_at, size, &lost.snapshot, sum);
-        self.late.push(LatePacket { pn, sent_at: lost.sent_at, episode });
-        true
-    }
-
-    /// The time [`timeout`](Self::timeout) named has come. Fills `out`.
-    pub fn on_timeout(&mut self, now: Time, out: &mut Settled<F>) -> TimeoutOutcome {
-        out.clear();
-        let Some(at) = self.timeout() else { return TimeoutOutcome::Nothing };
-        if now < at {
-            return TimeoutOutcome::Nothing;
-        }
-        self.last_change = now;
-        if self.loss_time().is_none() {
-            // Nothing is known to be lost, so neither RTT nor congestion state changes (RFC 9002 §6.2.4).
-            self.pto_count += 1;
-            self.pto_from = now;
-            self.probe_timeouts += 1;
-            return TimeoutOutcome::Probe;
-        }
-        self.detect_lost(now, out);
-        self.path.refresh(now);
-        self.forget_oldest_acks();
-        // What was lost is sent again first; a probe is due only if that is not acknowledged either.
-        self.pto_from = now;
-        if out.lost.is_empty() { TimeoutOutcome::Nothing } else { TimeoutOutcome::Lost }
-    }
-
-    /// When to call [`on_timeout`](Self::on_timeout): the oldest overtaken packet is lost then, or a probe is due.
-    /// Never before the last ACK or timeout, even if that one shortened the wait.
-    pub fn timeout(&self) -> Option<Time> {
-        let probe = || (self.eliciting > 0).then(|| self.pto_from + self.backed_off_pto());
-        self.loss_time().or_else(probe).map(|at| at.max(self.last_change))
-    }
-
-    fn loss_time(&self) -> Option<Time> {
-        let (pn, oldest) = self.sent.front()?;
-        if self.is_excessive() {
-            return Some(Time::ZERO);
-        }
-        (pn < self.largest_acked?).then(|| oldest.sent_at + self.loss_delay())
-    }
-
-    fn loss_delay(&self) -> Duration {
-        let delay = self.path.loss_delay();
-        // `wait_max` is a second or more: its whole seconds are compared first, for every packet and ACK.
-        if delay.as_secs() < self.wait_max.as_secs() { delay } else { delay.min(self.wait_max) }
-    }
-
-    fn backed_off_pto(&self) -> Duration {
-        let (mut pto, mut patient) = (self.pto().min(self.wait_max), 0);
-        if self.path.owes_ack() {
-            let prompt = self.path.prompt_pto();
-            patient = u32::try_from(pto.as_nanos() / prompt.as_nanos().max(1)).unwrap_or(0);
-            pto = prompt;
-        }
-        let doublings = self.pto_count.saturating_sub(patient);
-        pto.saturating_mul(1u32.checked_shl(doublings).unwrap_or(u32::MAX))
-            .min(PTO_INTERVAL_MAX.max(pto))
-    }
-
-    /// Probe timeout without backoff (RFC 9002 §6.2.1); other timers are multiples of it.
-    pub fn pto(&self) -> Duration {
-        self.path.pto(self.config.max_ack_delay)
     }
 
     /// Probe timeouts since the last acknowledgement. From the second on, probes should be small: perhaps only
@@ -538,12 +321,4 @@ impl<F> Recovery<F> {
     pub fn probe_timeouts(&self) -> u64 {
         self.probe_timeouts
     }
-}
-
-#[derive(Default)]
-struct AckSettled {
-    sum: AckSum,
-    marks: AckedMarks,
-    /// When the largest acknowledged packet was sent, if that gives an RTT sample.
-    rtt_sent_at: Option<Time>,
 }

@@ -11,9 +11,16 @@ use std::ops::RangeInclusive;
 const REMEMBERED_MAX: usize = 16;
 
 /// The last numbers left out, ascending.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Skipped {
     numbers: VecDeque<u64>,
+}
+
+impl Default for Skipped {
+    /// With all the room it will ever need: packets are sent without asking the allocator for anything.
+    fn default() -> Self {
+        Self { numbers: VecDeque::with_capacity(REMEMBERED_MAX) }
+    }
 }
 
 /// Numbers from this place on lie above the ranges still to come.

@@ -2,10 +2,14 @@
 
 use std::time::Duration;
 
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
 use wraith_core::{Endpoint, EndpointConfig, Event, PathAddr, Time, TransportConfig};
 use wraith_crypto::identity::{NodeId, SecretIdentity};
 use wraith_crypto::kdf;
+use wraith_noise::CookieSecret;
 
+use crate::counting::bytes_held;
 use crate::pair::{ip, moves, side};
 
 /// Handshakes that one source may have under way.
@@ -50,6 +54,39 @@ fn answer(endpoint: &mut Endpoint, now: Time, from: PathAddr, datagram: &[u8]) -
     answers.pop().map(|(_, bytes)| bytes)
 }
 
+/// The H2 that `endpoint` answers the H1 of this seed with; `None` also if it asks for a cookie.
+fn h2(endpoint: &mut Endpoint, now: Time, from: PathAddr, seed: u8) -> Option<Vec<u8>> {
+    let (mut initiator, h1) = initiator(seed);
+    let h2 = answer(endpoint, now, from, &h1)?;
+    initiator.handle_datagram(now, ip([127, 0, 0, 2], 1000), None, &mut h2.clone());
+    is_connected(&mut initiator).then_some(h2)
+}
+
+/// What an initiator sends when `answer` asks it for a cookie.
+fn with_cookie(initiator: &mut Endpoint, now: Time, mut answer: Vec<u8>) -> Vec<u8> {
+    initiator.handle_datagram(now, ip([127, 0, 0, 2], 1000), None, &mut answer);
+    let mut sent = sent(initiator, now);
+    assert_eq!(sent.len(), 1, "H1 again, at once");
+    sent.remove(0).1
+}
+
+/// The handshake of this seed begins, with a cookie: the endpoint is under load.
+fn begins_with_cookie(endpoint: &mut Endpoint, now: Time, from: PathAddr, seed: u8) -> bool {
+    let (mut initiator, h1) = initiator(seed);
+    let cookie = answer(endpoint, now, from, &h1).expect("it is asked for a cookie");
+    let h1 = with_cookie(&mut initiator, now, cookie);
+    let Some(mut h2) = answer(endpoint, now, from, &h1) else { return false };
+    initiator.handle_datagram(now, ip([127, 0, 0, 2], 1000), None, &mut h2);
+    is_connected(&mut initiator)
+}
+
+/// `endpoint` is under load from now on: half of its places are taken by whoever has shown nothing.
+fn load(endpoint: &mut Endpoint, now: Time, places: u8) {
+    for i in 0..places / 2 {
+        assert!(h2(endpoint, now, ip([10, 1, 1, i], 1), 100 + i).is_some());
+    }
+}
+
 fn is_connected(endpoint: &mut Endpoint) -> bool {
     std::iter::from_fn(|| endpoint.poll_event()).any(|(_, event)| event == Event::Connected)
 }
@@ -59,9 +96,7 @@ fn handshakes_under_way_are_bounded_for_each_source_of_either_kind() {
     for [from, elsewhere] in moves() {
         let mut responder = responder(|_| {});
         let mut answered = |from, seeds: std::ops::Range<u8>| {
-            seeds
-                .filter(|seed| answer(&mut responder, Time::ZERO, from, &h1(*seed)).is_some())
-                .count()
+            seeds.filter(|seed| h2(&mut responder, Time::ZERO, from, *seed).is_some()).count()
         };
         assert_eq!(answered(from, 10..40), OF_ONE_SOURCE);
         assert_eq!(answered(elsewhere, 40..44), 4, "another address has room of its own");
@@ -78,27 +113,124 @@ fn another_port_or_another_address_of_the_same_64_is_no_other_source() {
     let addresses: [&dyn Fn(u8) -> PathAddr; 2] = [&v4, &v6];
     for of in addresses {
         let mut responder = responder(|_| {});
-        let answered =
-            (10..40).filter(|i| answer(&mut responder, Time::ZERO, of(*i), &h1(*i)).is_some());
+        let answered = (10..40).filter(|i| h2(&mut responder, Time::ZERO, of(*i), *i).is_some());
         assert_eq!(answered.count(), OF_ONE_SOURCE);
     }
 }
 
 #[test]
+fn with_cookies_too_a_source_has_sixteen_handshakes_under_way() {
+    let mut responder = responder(|config| config.half_open_max = 60);
+    load(&mut responder, Time::ZERO, 60);
+    let from = ip([192, 0, 2, 1], 1);
+    let begin = (10..40).filter(|i| begins_with_cookie(&mut responder, Time::ZERO, from, *i));
+    assert_eq!(begin.count(), OF_ONE_SOURCE);
+}
+
+#[test]
 fn the_source_with_most_handshakes_gives_way_first() {
     let mut responder = responder(|config| config.half_open_max = 20);
+    let (now, here) = (Time::ZERO, ip([192, 0, 2, 1], 1));
+    load(&mut responder, now, 20);
     let (mut early, h1_of_early) = initiator(10);
-    let h2 = answer(&mut responder, Time::ZERO, ip([192, 0, 2, 1], 1), &h1_of_early).unwrap();
+    let cookie = answer(&mut responder, now, here, &h1_of_early).unwrap();
+    let h1_of_early = with_cookie(&mut early, now, cookie);
+    let h2 = answer(&mut responder, now, here, &h1_of_early).unwrap();
     for seed in 11..60 {
         // Many of one address, and some of others: more than there is room for.
         let from = if seed % 3 == 0 { [198, 51, 100, seed] } else { [198, 51, 100, 1] };
-        answer(&mut responder, Time::ZERO, ip(from, 1), &h1(seed));
+        begins_with_cookie(&mut responder, now, ip(from, 1), seed);
     }
-    early.handle_datagram(Time::ZERO, ip([127, 0, 0, 2], 1000), None, &mut h2.clone());
-    for (_, mut datagram) in sent(&mut early, Time::ZERO) {
-        responder.handle_datagram(Time::ZERO, ip([192, 0, 2, 1], 1), None, &mut datagram);
+    early.handle_datagram(now, ip([127, 0, 0, 2], 1000), None, &mut h2.clone());
+    for (_, mut datagram) in sent(&mut early, now) {
+        responder.handle_datagram(now, here, None, &mut datagram);
     }
     assert!(is_connected(&mut responder));
+}
+
+#[test]
+fn who_forges_the_address_of_another_does_not_keep_it_out() {
+    let mut responder = responder(|_| {});
+    let here = ip([192, 0, 2, 1], 1);
+    for seed in 10..10 + 2 * OF_ONE_SOURCE as u8 {
+        answer(&mut responder, Time::ZERO, here, &h1(seed));
+    }
+    assert!(h2(&mut responder, Time::ZERO, here, 9).is_none());
+    assert!(begins_with_cookie(&mut responder, Time::ZERO, here, 9));
+}
+
+#[test]
+fn a_cookie_that_was_given_elsewhere_is_none() {
+    let mut responder = responder(|config| config.half_open_max = 4);
+    load(&mut responder, Time::ZERO, 4);
+    let [here, elsewhere] = [ip([192, 0, 2, 1], 1), ip([192, 0, 2, 1], 2)];
+    let (mut initiator, h1) = initiator(10);
+    let cookie = answer(&mut responder, Time::ZERO, elsewhere, &h1).unwrap();
+    let h1 = with_cookie(&mut initiator, Time::ZERO, cookie);
+    let second = answer(&mut responder, Time::ZERO, here, &h1).expect("another cookie");
+    initiator.handle_datagram(Time::ZERO, ip([127, 0, 0, 2], 1000), None, &mut second.clone());
+    assert!(!is_connected(&mut initiator));
+    let h1 = sent(&mut initiator, Time::ZERO).remove(0).1;
+    let mut h2 = answer(&mut responder, Time::ZERO, here, &h1).expect("H2");
+    initiator.handle_datagram(Time::ZERO, ip([127, 0, 0, 2], 1000), None, &mut h2);
+    assert!(is_connected(&mut initiator));
+}
+
+#[test]
+fn forged_cookies_cost_three_h1s_between_two_repeats_and_the_true_one_still_counts() {
+    let mut responder = responder(|config| config.half_open_max = 4);
+    load(&mut responder, Time::ZERO, 4);
+    let here = ip([192, 0, 2, 1], 1);
+    let remote = ip([127, 0, 0, 2], 1000);
+    let (mut initiator, mut h1) = initiator(10);
+    let mut rng = ChaCha20Rng::from_seed([5; 32]);
+    let mut forged = 0;
+    for _ in 0..20 {
+        let cookie = CookieSecret::draw(&mut rng).cookie(b"anywhere");
+        let mut datagram = cookie.seal(responder_id(), &h1, &mut rng);
+        initiator.handle_datagram(Time::ZERO, remote, None, &mut datagram);
+        for (_, again) in sent(&mut initiator, Time::ZERO) {
+            forged += 1;
+            h1 = again;
+        }
+    }
+    assert_eq!(forged, 3);
+    let now = Time::ZERO + REPEATED;
+    assert_eq!(initiator.poll_timeout(), Some(now), "it repeats all the same");
+    initiator.handle_timeout(now);
+    let repeat = sent(&mut initiator, now).remove(0).1;
+    let cookie = answer(&mut responder, now, here, &repeat).expect("the true cookie");
+    let h1 = with_cookie(&mut initiator, now, cookie);
+    let mut h2 = answer(&mut responder, now, here, &h1).expect("H2");
+    initiator.handle_datagram(now, remote, None, &mut h2);
+    assert!(is_connected(&mut initiator));
+}
+
+#[test]
+fn a_flood_of_h1s_from_100_000_addresses_is_held_in_bounded_memory() {
+    let mut responder = responder(|_| {});
+    let key = kdf::derive("wraith/1 gate 1", responder_id().as_bytes());
+    let mut buf = vec![0; 65_536];
+    let before = bytes_held();
+    let (mut received, mut answered) = (0, 0);
+    for i in 0..100_000_u32 {
+        let now = Time::from_nanos(u64::from(i) * 20_000);
+        let mut h1 = [0; 900];
+        h1[..4].copy_from_slice(&i.to_be_bytes());
+        let mac1 = kdf::keyed(&key, &h1[..884]);
+        h1[884..].copy_from_slice(&mac1[..16]);
+        received += h1.len();
+        let [_, b, c, d] = i.to_be_bytes();
+        let from = ip([100, 64 + b, c, d], 5000);
+        responder.handle_datagram(now, from, None, &mut h1);
+        while let Some(transmit) = responder.poll_transmit(now, &mut buf) {
+            assert!(transmit.to == from && transmit.len <= 300);
+            answered += transmit.len;
+        }
+    }
+    let held = bytes_held() - before;
+    assert!(held < 256 << 10, "{held} bytes");
+    assert!(answered > received / 10 && answered < received / 3, "{answered} of {received}");
 }
 
 /// An H1 of somebody who knows the NodeId and nothing of cryptography.
@@ -190,16 +322,20 @@ fn one_h1_is_answered_to_eight_addresses_at_most() {
 }
 
 #[test]
-fn who_was_pushed_out_is_heard_when_it_repeats() {
+fn who_shows_a_cookie_pushes_out_who_does_not_and_that_one_is_heard_when_it_repeats() {
     let mut responder = responder(|config| config.half_open_max = 4);
     let (mut early, h1_of_early) = initiator(10);
     let here = ip([192, 0, 2, 1], 1);
     assert!(answer(&mut responder, Time::ZERO, here, &h1_of_early).is_some());
-    for seed in 11..16 {
-        answer(&mut responder, Time::ZERO, ip([198, 51, 100, seed], 1), &h1(seed));
+    assert!(h2(&mut responder, Time::ZERO, ip([198, 51, 100, 11], 1), 11).is_some());
+    for seed in 12..15 {
+        let from = ip([198, 51, 100, seed], 1);
+        assert!(begins_with_cookie(&mut responder, Time::ZERO, from, seed));
     }
     let now = Time::ZERO + REPEATED;
-    let h2 = answer(&mut responder, now, here, &h1_of_early).expect("a repeat finds room");
+    let cookie = answer(&mut responder, now, here, &h1_of_early).expect("a repeat is heard");
+    let h1 = with_cookie(&mut early, Time::ZERO, cookie);
+    let h2 = answer(&mut responder, now, here, &h1).expect("and finds room");
     early.handle_datagram(now, ip([127, 0, 0, 2], 1000), None, &mut h2.clone());
     for (_, mut datagram) in sent(&mut early, now) {
         responder.handle_datagram(now, here, None, &mut datagram);
@@ -214,9 +350,9 @@ fn handshakes_of_who_is_not_admitted_count_as_under_way() {
     let here = ip([192, 0, 2, 1], 1);
     let mut answered = 0;
     for seed in 10..10 + 2 * OF_ONE_SOURCE as u8 {
-        let (mut initiator, h1) = initiator(seed);
-        let Some(mut h2) = answer(&mut responder, Time::ZERO, here, &h1) else { continue };
+        let Some(mut h2) = h2(&mut responder, Time::ZERO, here, seed) else { continue };
         answered += 1;
+        let mut initiator = initiator(seed).0;
         initiator.handle_datagram(Time::ZERO, ip([127, 0, 0, 2], 1000), None, &mut h2);
         for (_, mut datagram) in sent(&mut initiator, Time::ZERO) {
             responder.handle_datagram(Time::ZERO, here, None, &mut datagram);
@@ -224,4 +360,5 @@ fn handshakes_of_who_is_not_admitted_count_as_under_way() {
     }
     assert!(!is_connected(&mut responder));
     assert_eq!(answered, OF_ONE_SOURCE, "its curve work is bounded");
+    assert!(!begins_with_cookie(&mut responder, Time::ZERO, here, 200), "and with a cookie, too");
 }

@@ -10,12 +10,10 @@ use wraith_core::{
 };
 use wraith_crypto::aead::aes_hardware;
 use wraith_crypto::identity::SecretIdentity;
-use wraith_noise::{CidMask, FinalHello, Initiator, InitiatorHello, Opener, Parameters, Sealer};
+use wraith_noise::{FinalHello, Initiator, InitiatorHello, Opener, Parameters, Sealer};
 
 use crate::pair::ip;
 
-const CID: [u8; 8] = [7; 8];
-const CID_MASK: [u8; 32] = [9; 32];
 /// Bytes in front of the sealed frames, and of the tag behind them (SPEC §4).
 const HEADER: usize = 12;
 const TAG: usize = 16;
@@ -46,13 +44,7 @@ impl HostilePeer {
         let mut victim = Endpoint::new(config, [2; 32]);
         let (now, address) = (Time::ZERO, ip([127, 0, 0, 1], 1000));
         let mut buf = vec![0; 65_536];
-        let hello = InitiatorHello {
-            suites: 0b11,
-            aes_hardware: aes_hardware(),
-            cid: CID,
-            cid_mask: CID_MASK,
-            unix_seconds: 0,
-        };
+        let hello = InitiatorHello { suites: 0b11, aes_hardware: aes_hardware(), unix_seconds: 0 };
         let (mut initiator, mut h1) = Initiator::start(&us, peer, &hello, 1200, &mut rng).unwrap();
         victim.handle_datagram(now, address, None, &mut h1);
         let h2 = victim.poll_transmit(now, &mut buf).expect("H2");
@@ -78,14 +70,8 @@ impl HostilePeer {
             notes: true,
             closed: None,
             address,
-            sealer: Sealer::new(
-                hello.suite,
-                &keys.send_secret,
-                keys.send_pn_mask,
-                hello.cid,
-                hello.cid_mask,
-            ),
-            opener: Opener::new(hello.suite, &keys.recv_secret, keys.recv_pn_mask, CID),
+            sealer: Sealer::new(hello.suite, &keys.send),
+            opener: Opener::new(hello.suite, &keys.recv),
             next_pn: 0,
             buf,
         }
@@ -109,8 +95,7 @@ impl HostilePeer {
         while let Some(transmit) = self.victim.poll_transmit(self.now, &mut self.buf) {
             if self.notes {
                 for datagram in self.buf[..transmit.len].chunks_mut(transmit.segment) {
-                    let cid = CidMask::new(CID_MASK).unmask(datagram).expect("a packet");
-                    let opened = self.opener.open(cid, datagram).expect("a packet for us");
+                    let opened = self.opener.open(datagram).expect("a packet for us");
                     let mut frames = Frames::new(&datagram[HEADER..HEADER + opened.payload_len]);
                     assert!(frames.all(|frame| frame.is_ok()));
                     self.received.push(opened.pn);

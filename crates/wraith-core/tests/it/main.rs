@@ -11,6 +11,7 @@ mod datagrams;
 mod half_open;
 mod handshake;
 mod hostile_peer;
+mod linking;
 mod own_controller;
 mod pair;
 mod qlog;

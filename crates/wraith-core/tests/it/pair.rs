@@ -35,6 +35,10 @@ pub(crate) struct Pair {
     pub(crate) drop: Box<dyn FnMut(u64) -> bool>,
     pub(crate) sent: u64,
     pub(crate) delay: Duration,
+    /// Whether somebody watches the wire.
+    pub(crate) watched: bool,
+    /// What a watcher of the wire has seen: where from, and what.
+    pub(crate) seen: Vec<(PathAddr, Vec<u8>)>,
 }
 
 pub(crate) fn side(seed: u8, transport: TransportConfig) -> Side {
@@ -56,6 +60,8 @@ impl Pair {
             drop: Box::new(|_| false),
             sent: 0,
             delay: DELAY,
+            watched: false,
+            seen: Vec::new(),
         }
     }
 
@@ -73,6 +79,9 @@ impl Pair {
             while let Some(t) = self.sides[i].endpoint.poll_transmit(self.now, &mut buf) {
                 for datagram in buf[..t.len].chunks(t.segment) {
                     self.sent += 1;
+                    if self.watched {
+                        self.seen.push((from, datagram.to_vec()));
+                    }
                     let arrives = t.to == self.sides[1 - i].address;
                     if !(self.drop)(self.sent) && arrives {
                         let at = self.now + self.delay;

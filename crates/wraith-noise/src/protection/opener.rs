@@ -1,10 +1,11 @@
 //! The receiving direction.
 
-use wraith_crypto::{MaskKey, PacketKey, Suite, TAG_BYTES, Unauthentic};
+use wraith_crypto::{MaskKey, PacketKey, Suite, TAG_BYTES};
 use zeroize::ZeroizeOnDrop;
 
 use super::phase::Phases;
-use super::{CID_BYTES, FORGERIES_MAX, HEADER_BYTES, PACKET_BYTES_MIN, sample};
+use super::{CID_BYTES, FORGERIES_MAX, HEADER_BYTES, NotOpened, PACKET_BYTES_MIN, sample};
+use crate::DirectionKeys;
 use crate::packet_number;
 use crate::replay::ReplayWindow;
 
@@ -32,7 +33,8 @@ pub struct Opener {
     phases: Phases,
     phase: bool,
     pn_mask: MaskKey,
-    own_cid: [u8; CID_BYTES],
+    cid: [u8; CID_BYTES],
+    cid_mask: MaskKey,
     replay: ReplayWindow,
     /// Packets with our connection ID whose tag did not verify.
     pub(super) forgeries: u64,
@@ -42,49 +44,48 @@ pub struct Opener {
 impl ZeroizeOnDrop for Opener {}
 
 impl Opener {
-    /// For the peer's direction of a connection: `secret` and `pn_mask` are the receiving ones of [`crate::SessionKeys`],
-    /// `own_cid` is what our hello said.
+    /// For the peer's direction of a connection.
     #[must_use]
-    pub fn new(
-        suite: Suite,
-        secret: &[u8; 32],
-        pn_mask: [u8; 32],
-        own_cid: [u8; CID_BYTES],
-    ) -> Self {
-        let mut phases = Phases::new(suite, secret);
+    pub fn new(suite: Suite, keys: &DirectionKeys) -> Self {
+        let mut phases = Phases::new(suite, &keys.secret);
         Self {
             current: phases.next_key(),
             next: phases.next_key(),
             previous: None,
             phases,
             phase: false,
-            pn_mask: MaskKey::new(pn_mask),
-            own_cid,
+            pn_mask: MaskKey::new(keys.pn_mask),
+            cid: keys.cid,
+            cid_mask: MaskKey::new(keys.cid_mask),
             replay: ReplayWindow::new(),
             forgeries: 0,
         }
     }
 
-    /// Opens the packet in `datagram`, whose connection ID under the mask is `unmasked_cid` (from
-    /// [`super::CidMask::unmask`]). On success its frames are `datagram[12..12 + payload_len]`, decrypted in place.
+    /// Whether `datagram` carries the connection ID of this direction under its mask. Costs one AES block. Only
+    /// [`Self::open`] tells whether it is authentic.
+    #[must_use]
+    pub fn recognises(&self, datagram: &[u8]) -> bool {
+        let (Some(masked), Some(sample)) = (datagram.first_chunk(), sample(datagram)) else {
+            return false;
+        };
+        datagram.len() >= PACKET_BYTES_MIN && self.is_ours(masked, &self.cid_mask.mask(sample))
+    }
+
+    /// Whether `masked` is our connection ID under `mask`.
+    fn is_ours(&self, masked: &[u8; CID_BYTES], mask: &[u8; TAG_BYTES]) -> bool {
+        let mask = u64::from_ne_bytes(*mask.first_chunk().expect("a mask has 16 bytes"));
+        u64::from_ne_bytes(*masked) ^ mask == u64::from_ne_bytes(self.cid)
+    }
+
+    /// Opens the packet in `datagram`. On success its frames are `datagram[12..12 + payload_len]`, decrypted in place.
     ///
     /// # Errors
-    /// [`Unauthentic`], in two cases that differ in what is left of `datagram`:
-    /// - It is not a packet to this connection (another connection ID, too short) or was received before: `datagram` is
-    ///   untouched and may be tried as something else.
-    /// - It claims to be one, knowing our 64-bit connection ID under its mask, but the tag does not verify: the header is
-    ///   untouched, the rest is unspecified. Nothing else can pass for such a packet but by an accident of 2^-64.
-    pub fn open(
-        &mut self,
-        unmasked_cid: [u8; CID_BYTES],
-        datagram: &mut [u8],
-    ) -> Result<Opened, Unauthentic> {
-        if unmasked_cid != self.own_cid || datagram.len() < PACKET_BYTES_MIN {
-            return Err(Unauthentic);
-        }
-        let (header, pn, phase) = self.read_header(datagram).ok_or(Unauthentic)?;
+    /// [`NotOpened`] says why, and what is left of `datagram`.
+    pub fn open(&mut self, datagram: &mut [u8]) -> Result<Opened, NotOpened> {
+        let (header, pn, phase) = self.read_header(datagram).ok_or(NotOpened::Foreign)?;
         if !self.replay.is_new(pn) || self.forgeries >= FORGERIES_MAX {
-            return Err(Unauthentic);
+            return Err(NotOpened::Unauthentic);
         }
         let new_phase = phase != self.phase && pn >= self.replay.next();
         let key = if phase == self.phase {
@@ -92,11 +93,11 @@ impl Opener {
         } else if new_phase {
             &self.next
         } else {
-            self.previous.as_ref().ok_or(Unauthentic)?
+            self.previous.as_ref().ok_or(NotOpened::Unauthentic)?
         };
-        if let Err(unauthentic) = key.open(pn, &header, &mut datagram[HEADER_BYTES..]) {
+        if key.open(pn, &header, &mut datagram[HEADER_BYTES..]).is_err() {
             self.forgeries += 1;
-            return Err(unauthentic);
+            return Err(NotOpened::Unauthentic);
         }
 
         self.replay.insert(pn);
@@ -107,13 +108,20 @@ impl Opener {
         Ok(Opened { pn, payload_len, new_phase })
     }
 
-    /// The header as it was before protection, the packet number and the key phase.
+    /// The header as it was before protection, the packet number and the key phase. `None` if it is not of our packets.
     fn read_header(&self, datagram: &[u8]) -> Option<([u8; HEADER_BYTES], u64, bool)> {
-        let mask = self.pn_mask.mask(sample(datagram)?);
+        if datagram.len() < PACKET_BYTES_MIN {
+            return None;
+        }
+        let (cid_mask, pn_mask) =
+            MaskKey::mask_pair(&self.cid_mask, &self.pn_mask, sample(datagram)?);
         let mut header: [u8; HEADER_BYTES] = *datagram.first_chunk()?;
-        header[..CID_BYTES].copy_from_slice(&self.own_cid);
+        if !self.is_ours(header.first_chunk()?, &cid_mask) {
+            return None;
+        }
+        header[..CID_BYTES].copy_from_slice(&self.cid);
         for i in CID_BYTES..HEADER_BYTES {
-            header[i] ^= mask[i];
+            header[i] ^= pn_mask[i];
         }
         let (pn, phase) = packet_number::expand(*header.last_chunk()?, self.replay.next());
         Some((header, pn, phase))

@@ -5,6 +5,7 @@ use zeroize::ZeroizeOnDrop;
 
 use super::phase::Phases;
 use super::{CID_BYTES, HEADER_BYTES, KEY_PACKETS_MAX, PACKET_BYTES_MIN};
+use crate::DirectionKeys;
 use crate::packet_number;
 
 /// Seals the packets we send on one connection.
@@ -20,34 +21,27 @@ pub struct Sealer {
     /// The least packet number that was not used yet.
     next_pn: u64,
     pn_mask: MaskKey,
-    peer_cid: [u8; CID_BYTES],
-    peer_cid_mask: MaskKey,
+    cid: [u8; CID_BYTES],
+    cid_mask: MaskKey,
 }
 
 /// All of its keys are.
 impl ZeroizeOnDrop for Sealer {}
 
 impl Sealer {
-    /// For our direction of a connection: `secret` and `pn_mask` are the sending ones of [`crate::SessionKeys`], `peer_cid`
-    /// and `peer_cid_mask` are what the peer's hello said.
+    /// For our direction of a connection.
     #[must_use]
-    pub fn new(
-        suite: Suite,
-        secret: &[u8; 32],
-        pn_mask: [u8; 32],
-        peer_cid: [u8; CID_BYTES],
-        peer_cid_mask: [u8; 32],
-    ) -> Self {
-        let mut phases = Phases::new(suite, secret);
+    pub fn new(suite: Suite, keys: &DirectionKeys) -> Self {
+        let mut phases = Phases::new(suite, &keys.secret);
         Self {
             key: phases.next_key(),
             phases,
             phase: false,
             packets_in_phase: 0,
             next_pn: 0,
-            pn_mask: MaskKey::new(pn_mask),
-            peer_cid,
-            peer_cid_mask: MaskKey::new(peer_cid_mask),
+            pn_mask: MaskKey::new(keys.pn_mask),
+            cid: keys.cid,
+            cid_mask: MaskKey::new(keys.cid_mask),
         }
     }
 
@@ -74,7 +68,7 @@ impl Sealer {
         self.packets_in_phase += 1;
 
         let mut header = [0; HEADER_BYTES];
-        header[..CID_BYTES].copy_from_slice(&self.peer_cid);
+        header[..CID_BYTES].copy_from_slice(&self.cid);
         header[CID_BYTES..].copy_from_slice(&packet_number::truncate(pn, self.phase));
 
         let (front, sealed) = datagram.split_at_mut(HEADER_BYTES);
@@ -83,7 +77,7 @@ impl Sealer {
         let tag = self.key.seal_from(pn, &header, frames, filled, tail);
         tag_room.copy_from_slice(&tag);
 
-        let (cid_mask, pn_mask) = MaskKey::mask_pair(&self.peer_cid_mask, &self.pn_mask, &tag);
+        let (cid_mask, pn_mask) = MaskKey::mask_pair(&self.cid_mask, &self.pn_mask, &tag);
         for (i, byte) in front.iter_mut().enumerate() {
             *byte = header[i] ^ if i < CID_BYTES { cid_mask[i] } else { pn_mask[i] };
         }

@@ -1,26 +1,26 @@
 use proptest::prelude::*;
-use wraith_crypto::{Suite, Unauthentic};
+use wraith_crypto::Suite;
 
 use super::*;
+use crate::DirectionKeys;
 
 const CID: [u8; CID_BYTES] = *b"ourCIDis";
 const CID_MASK: [u8; 32] = [3; 32];
 const SUITES: [Suite; 2] = [Suite::Aes256Gcm, Suite::ChaCha20Poly1305];
 
+fn keys() -> DirectionKeys {
+    DirectionKeys { secret: [1; 32], pn_mask: [2; 32], cid: CID, cid_mask: CID_MASK }
+}
+
 /// One direction of a connection.
 struct Direction {
     sealer: Sealer,
     opener: Opener,
-    cid_mask: CidMask,
 }
 
 impl Direction {
     fn new(suite: Suite) -> Self {
-        Self {
-            sealer: Sealer::new(suite, &[1; 32], [2; 32], CID, CID_MASK),
-            opener: Opener::new(suite, &[1; 32], [2; 32], CID),
-            cid_mask: CidMask::new(CID_MASK),
-        }
+        Self { sealer: Sealer::new(suite, &keys()), opener: Opener::new(suite, &keys()) }
     }
 
     fn seal(&mut self, pn: u64, frames: &[u8]) -> Vec<u8> {
@@ -29,10 +29,9 @@ impl Direction {
         datagram
     }
 
-    fn open(&mut self, datagram: &[u8]) -> Result<(Opened, Vec<u8>), Unauthentic> {
+    fn open(&mut self, datagram: &[u8]) -> Result<(Opened, Vec<u8>), NotOpened> {
         let mut datagram = datagram.to_vec();
-        let cid = self.cid_mask.unmask(&datagram).ok_or(Unauthentic)?;
-        let opened = self.opener.open(cid, &mut datagram)?;
+        let opened = self.opener.open(&mut datagram)?;
         let frames = &datagram[HEADER_BYTES..HEADER_BYTES + opened.payload_len];
         Ok((opened, frames.to_vec()))
     }
@@ -76,7 +75,7 @@ fn packets_open_in_any_order_and_only_once() {
             assert_eq!(frames, pn.to_be_bytes());
         }
         for (_, packet) in &packets {
-            assert_eq!(direction.open(packet), Err(Unauthentic));
+            assert_eq!(direction.open(packet), Err(NotOpened::Unauthentic));
         }
     }
 }
@@ -89,10 +88,14 @@ fn every_changed_bit_is_noticed_and_does_no_harm() {
         for bit in 0..packet.len() * 8 {
             let mut changed = packet.clone();
             changed[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(direction.open(&changed), Err(Unauthentic), "bit {bit}");
+            // Bits of the connection ID, or of the sample that it is masked with.
+            let of_cid = bit < 64 || bit >= (packet.len() - 16) * 8;
+            let expected = if of_cid { NotOpened::Foreign } else { NotOpened::Unauthentic };
+            assert_eq!(direction.open(&changed), Err(expected), "bit {bit}");
+            assert_eq!(direction.opener.recognises(&changed), !of_cid);
         }
         for len in 0..packet.len() {
-            assert_eq!(direction.open(&packet[..len]), Err(Unauthentic), "length {len}");
+            assert_eq!(direction.open(&packet[..len]), Err(NotOpened::Foreign), "length {len}");
         }
         assert_eq!(direction.open(&packet).unwrap().1, b"some frames");
     }
@@ -103,10 +106,18 @@ fn a_packet_of_another_connection_is_left_untouched() {
     let mut direction = Direction::new(Suite::Aes256Gcm);
     let packet = direction.seal(0, b"frames");
     let mut copy = packet.clone();
-    assert_eq!(direction.opener.open(*b"otherCID", &mut copy), Err(Unauthentic));
-    assert_eq!(copy, packet);
+    for other in [
+        DirectionKeys { cid: *b"otherCID", ..keys() },
+        DirectionKeys { cid_mask: [4; 32], ..keys() },
+    ] {
+        let mut other = Opener::new(Suite::Aes256Gcm, &other);
+        assert!(!other.recognises(&copy));
+        assert_eq!(other.open(&mut copy), Err(NotOpened::Foreign));
+        assert_eq!(copy, packet);
+    }
+    assert!(direction.opener.recognises(&packet));
     direction.open(&packet).unwrap();
-    assert_eq!(direction.opener.open(CID, &mut copy), Err(Unauthentic), "a repetition");
+    assert_eq!(direction.opener.open(&mut copy), Err(NotOpened::Unauthentic), "a repetition");
     assert_eq!(copy, packet);
 }
 
@@ -116,7 +127,7 @@ fn a_failed_open_leaves_the_header_as_it_was() {
     let mut packet = direction.seal(0, b"frames");
     packet[HEADER_BYTES] ^= 1;
     let mut copy = packet.clone();
-    assert_eq!(direction.opener.open(CID, &mut copy), Err(Unauthentic));
+    assert_eq!(direction.opener.open(&mut copy), Err(NotOpened::Unauthentic));
     assert_eq!(copy[..HEADER_BYTES], packet[..HEADER_BYTES]);
     assert_eq!(direction.opener.forgeries, 1);
 }
@@ -126,7 +137,7 @@ fn after_too_many_forgeries_nothing_opens_any_more() {
     let mut direction = Direction::new(Suite::ChaCha20Poly1305);
     let packet = direction.seal(0, b"frames");
     direction.opener.forgeries = FORGERIES_MAX;
-    assert_eq!(direction.open(&packet), Err(Unauthentic));
+    assert_eq!(direction.open(&packet), Err(NotOpened::Unauthentic));
 }
 
 #[test]
@@ -149,7 +160,7 @@ fn a_change_of_phase_is_followed_and_late_packets_of_the_old_one_still_open() {
         assert!(!direction.open(&second).unwrap().0.new_phase);
         assert_eq!(direction.open(&late).unwrap().1, b"phase 0, late");
         direction.opener.forget_previous_phase();
-        assert_eq!(direction.open(&later), Err(Unauthentic));
+        assert_eq!(direction.open(&later), Err(NotOpened::Unauthentic));
 
         direction.sealer.advance_phase();
         assert!(!direction.sealer.phase());
@@ -166,7 +177,7 @@ fn a_forged_change_of_phase_changes_nothing() {
     direction.sealer.advance_phase();
     let mut forged = direction.seal(1, b"frames");
     forged[HEADER_BYTES + 1] ^= 1;
-    assert_eq!(direction.open(&forged), Err(Unauthentic));
+    assert_eq!(direction.open(&forged), Err(NotOpened::Unauthentic));
     assert!(!direction.opener.phase());
     assert!(!direction.open(&packet).unwrap().0.new_phase);
 }
@@ -255,12 +266,18 @@ proptest! {
 
     #[test]
     fn garbage_never_panics_and_never_opens(
-        mut garbage in prop::collection::vec(any::<u8>(), 0..1500), claims_our_cid: bool,
+        garbage in prop::collection::vec(any::<u8>(), 0..1500), claims_our_cid: bool,
     ) {
         let mut direction = Direction::new(Suite::Aes256Gcm);
-        prop_assert_eq!(direction.open(&garbage), Err(Unauthentic));
-        if claims_our_cid {
-            prop_assert_eq!(direction.opener.open(CID, &mut garbage), Err(Unauthentic));
+        prop_assert_eq!(direction.open(&garbage), Err(NotOpened::Foreign));
+        if claims_our_cid && garbage.len() >= PACKET_BYTES_MIN {
+            let mut claiming = garbage.clone();
+            let mask = wraith_crypto::MaskKey::new(CID_MASK).mask(sample(&garbage).unwrap());
+            for i in 0..CID_BYTES {
+                claiming[i] = CID[i] ^ mask[i];
+            }
+            prop_assert!(direction.opener.recognises(&claiming));
+            prop_assert_eq!(direction.open(&claiming), Err(NotOpened::Unauthentic));
         }
         let packet = direction.seal(0, b"frames");
         prop_assert!(direction.open(&packet).is_ok());

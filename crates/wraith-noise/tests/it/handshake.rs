@@ -31,20 +31,12 @@ fn rng(seed: u8) -> ChaCha20Rng {
 }
 
 fn initiator_hello() -> InitiatorHello {
-    InitiatorHello {
-        suites: Suite::ALL,
-        aes_hardware: true,
-        cid: *b"alicecid",
-        cid_mask: [1; 32],
-        unix_seconds: 1_700_000_000,
-    }
+    InitiatorHello { suites: Suite::ALL, aes_hardware: true, unix_seconds: 1_700_000_000 }
 }
 
 fn responder_hello() -> ResponderHello {
     ResponderHello {
         suite: Suite::Aes256Gcm,
-        cid: *b"bobs cid",
-        cid_mask: [2; 32],
         observed: SocketAddr::from(([192, 0, 2, 1], 4711)),
         parameters: Parameters { initial_max_data: 1 << 20, ..Parameters::default() },
     }
@@ -78,31 +70,20 @@ fn both_sides_end_with_the_same_keys_and_know_what_the_other_said() {
     let (h3, keys) = dialled.initiator.write_h3(&final_hello(), 700);
     let (hello, peer_keys) = answered.responder.read_h3(&h3).unwrap();
     assert_eq!(hello, final_hello());
-    assert_eq!(keys.send_secret, peer_keys.recv_secret);
-    assert_eq!(keys.recv_secret, peer_keys.send_secret);
-    assert_eq!(keys.send_pn_mask, peer_keys.recv_pn_mask);
-    assert_eq!(keys.recv_pn_mask, peer_keys.send_pn_mask);
-    assert_ne!(keys.send_secret, keys.recv_secret);
+    assert_eq!(keys.send, peer_keys.recv);
+    assert_eq!(keys.recv, peer_keys.send);
+    assert_ne!(keys.send.secret, keys.recv.secret);
+    assert_ne!(keys.send.cid, keys.recv.cid);
+    assert_ne!(keys.send.cid_mask, keys.recv.cid_mask);
 
     // And a packet goes each way.
     let suite = responder_hello().suite;
-    let (theirs, ours) = (responder_hello(), initiator_hello());
-    let mut sealer =
-        Sealer::new(suite, &keys.send_secret, keys.send_pn_mask, theirs.cid, theirs.cid_mask);
-    let mut opener = Opener::new(suite, &peer_keys.recv_secret, peer_keys.recv_pn_mask, theirs.cid);
-    let mut packet = vec![0x42; 100 + PACKET_OVERHEAD];
-    sealer.seal(0, &mut packet);
-    let cid = CidMask::new(theirs.cid_mask).unmask(&packet).unwrap();
-    assert_eq!(cid, theirs.cid);
-    let opened = opener.open(cid, &mut packet).unwrap();
-    assert_eq!(packet[HEADER_BYTES..HEADER_BYTES + opened.payload_len], [0x42; 100]);
-
-    let mut sealer =
-        Sealer::new(suite, &peer_keys.send_secret, peer_keys.send_pn_mask, ours.cid, ours.cid_mask);
-    let mut opener = Opener::new(suite, &keys.recv_secret, keys.recv_pn_mask, ours.cid);
-    sealer.seal(0, &mut packet);
-    let cid = CidMask::new(ours.cid_mask).unmask(&packet).unwrap();
-    assert!(opener.open(cid, &mut packet).is_ok());
+    for (sending, receiving) in [(&keys.send, &peer_keys.recv), (&peer_keys.send, &keys.recv)] {
+        let mut packet = vec![0x42; 100 + PACKET_OVERHEAD];
+        Sealer::new(suite, sending).seal(0, &mut packet);
+        let opened = Opener::new(suite, receiving).open(&mut packet).unwrap();
+        assert_eq!(packet[HEADER_BYTES..HEADER_BYTES + opened.payload_len], [0x42; 100]);
+    }
 }
 
 #[test]
@@ -126,6 +107,50 @@ fn lengths_are_moved_into_what_the_specification_allows() {
         assert_eq!(h3.len(), (asked / 3).clamp(300, 1200));
         answered.responder.read_h3(&h3).unwrap();
     }
+}
+
+#[test]
+fn an_h2_to_any_form_of_h1_is_accepted() {
+    for answered in [0, 1, 2] {
+        let mut dialled = dial(900, 1);
+        let mut forms = vec![dialled.h1.clone()];
+        for secret in [1, 2] {
+            let last = forms.last().unwrap();
+            let cookie = CookieSecret::draw(&mut rng(secret)).cookie(b"where it is");
+            assert!(!cookie.verifies(last));
+            let datagram = cookie.seal(bob().node_id(), last, &mut rng(3));
+            let with_cookie = dialled.initiator.read_cookie(&datagram).unwrap();
+            assert!(cookie.verifies(&with_cookie));
+            assert_eq!(dialled.initiator.read_cookie(&datagram), None, "nothing new");
+            assert_eq!(h1_id(&with_cookie), h1_id(&dialled.h1));
+            assert_ne!(with_cookie, *last);
+            forms.push(with_cookie);
+        }
+        let mut answered = answer(&forms[answered], 400, 2);
+        dialled.initiator.read_h2(&answered.h2).unwrap();
+        let (h3, keys) = dialled.initiator.write_h3(&final_hello(), 400);
+        let (_, peer_keys) = answered.responder.read_h3(&h3).unwrap();
+        assert_eq!(keys.send, peer_keys.recv);
+    }
+}
+
+#[test]
+fn a_forged_cookie_is_followed_by_the_true_one() {
+    let mut dialled = dial(900, 1);
+    let truth = CookieSecret::draw(&mut rng(1)).cookie(b"where it is");
+    // To each form of H1, from somebody who saw it and knows the NodeId.
+    let mut h1 = dialled.h1.clone();
+    for forged in 2..5 {
+        let lie = CookieSecret::draw(&mut rng(forged)).cookie(b"").seal(
+            bob().node_id(),
+            &h1,
+            &mut rng(9),
+        );
+        h1 = dialled.initiator.read_cookie(&lie).unwrap();
+        assert!(!truth.verifies(&h1));
+    }
+    let datagram = truth.seal(bob().node_id(), &dialled.h1, &mut rng(9));
+    assert!(truth.verifies(&dialled.initiator.read_cookie(&datagram).unwrap()));
 }
 
 #[test]
@@ -174,7 +199,7 @@ fn every_changed_byte_or_length_of_h2_and_h3_is_rejected_and_the_handshake_still
         assert!(answered.responder.read_h3(&h3[..byte]).is_err());
     }
     let (_, peer_keys) = answered.responder.read_h3(&h3).unwrap();
-    assert_eq!(keys.send_secret, peer_keys.recv_secret);
+    assert_eq!(keys.send, peer_keys.recv);
 }
 
 #[test]

@@ -11,9 +11,6 @@ use zeroize::ZeroizeOnDrop;
 
 use crate::memory::given_back;
 
-const MASKS: [[u8; 32]; 2] = [[0x3a; 32], [0x5c; 32]];
-const CIDS: [[u8; CID_BYTES]; 2] = [*b"alicecid", *b"bobs cid"];
-
 fn identities() -> [SecretIdentity; 2] {
     [0xa, 0xb].map(|byte| SecretIdentity::from_seed([byte; 32]))
 }
@@ -55,7 +52,7 @@ fn secrets() -> Vec<[u8; 32]> {
     let agreed = |ours: [u8; 32], theirs: [u8; 32]| {
         *agree::x25519(&ours, &agree::x25519_public(&theirs)).unwrap()
     };
-    let mut secrets = [statics, ephemerals, MASKS].concat();
+    let mut secrets = [statics, ephemerals].concat();
     let mut chaining_key = *b"Noise_XK_25519_ChaChaPoly_SHA256";
     for shared in [
         agreed(ephemerals[0], statics[1]),
@@ -72,7 +69,11 @@ fn secrets() -> Vec<[u8; 32]> {
         let next = kdf::derive("wraith/1 next packet secret", &secret);
         secrets.push(split);
         secrets.extend([secret, next].map(|secret| kdf::derive("wraith/1 packet key", &secret)));
-        secrets.push(kdf::derive("wraith/1 packet number mask", &split));
+        for context in
+            ["wraith/1 packet number mask", "wraith/1 connection ID mask", "wraith/1 connection ID"]
+        {
+            secrets.push(kdf::derive(context, &split));
+        }
         secrets.extend([next, secret]);
     }
     secrets
@@ -81,13 +82,8 @@ fn secrets() -> Vec<[u8; 32]> {
 /// A handshake, whose states lie on the heap as an endpoint's do, with a datagram on the way that is not the answer.
 fn shake_hands() -> [SessionKeys; 2] {
     let [alice, bob] = identities();
-    let hello = InitiatorHello {
-        suites: Suite::ALL,
-        aes_hardware: true,
-        cid: CIDS[0],
-        cid_mask: MASKS[0],
-        unix_seconds: 1_700_000_000,
-    };
+    let hello =
+        InitiatorHello { suites: Suite::ALL, aes_hardware: true, unix_seconds: 1_700_000_000 };
     let (initiator, h1) =
         Initiator::start(&alice, bob.node_id(), &hello, 900, &mut rng(1)).unwrap();
     let mut initiator = Box::new(initiator);
@@ -96,8 +92,6 @@ fn shake_hands() -> [SessionKeys; 2] {
     let mut responder = Box::new(responder);
     let hello = ResponderHello {
         suite: Suite::Aes256Gcm,
-        cid: CIDS[1],
-        cid_mask: MASKS[1],
         observed: "192.0.2.1:4711".parse().unwrap(),
         parameters: Parameters::default(),
     };
@@ -112,15 +106,12 @@ fn shake_hands() -> [SessionKeys; 2] {
 
 /// Packets one way, in two key phases.
 fn exchange(suite: Suite, [keys, peer_keys]: &[SessionKeys; 2]) {
-    let secret = &keys.send_secret;
-    let sealer = Sealer::new(suite, secret, keys.send_pn_mask, CIDS[1], MASKS[1]);
-    let opener = Opener::new(suite, &peer_keys.recv_secret, peer_keys.recv_pn_mask, CIDS[1]);
-    let cid_mask = Box::new(CidMask::new(MASKS[1]));
-    let (mut sealer, mut opener) = (Box::new(sealer), Box::new(opener));
+    let mut sealer = Box::new(Sealer::new(suite, &keys.send));
+    let mut opener = Box::new(Opener::new(suite, &peer_keys.recv));
     for pn in 0..2 {
         let mut packet = vec![0; 1400 + PACKET_OVERHEAD];
         sealer.seal(pn, &mut packet);
-        opener.open(cid_mask.unmask(&packet).unwrap(), &mut packet).unwrap();
+        opener.open(&mut packet).unwrap();
         sealer.advance_phase();
     }
     opener.forget_previous_phase();
@@ -130,7 +121,7 @@ fn exchange(suite: Suite, [keys, peer_keys]: &[SessionKeys; 2]) {
 fn no_secret_is_left_in_memory_that_is_given_back() {
     let secrets = secrets();
     let [keys, _] = shake_hands();
-    assert_eq!(secrets.last(), Some(&keys.send_secret), "these are the secrets of this handshake");
+    assert_eq!(secrets.last(), Some(&keys.send.secret), "these are the secrets of this handshake");
     let left = given_back(&secrets, || {
         let keys = black_box(Box::new(shake_hands()));
         exchange(Suite::Aes256Gcm, &keys);
@@ -144,12 +135,12 @@ fn what_holds_a_secret_wipes_it() {
     fn wipes<T: ZeroizeOnDrop>() {}
     wipes::<SecretIdentity>();
     wipes::<SessionKeys>();
-    wipes::<InitiatorHello>();
-    wipes::<ResponderHello>();
-    wipes::<CidMask>();
+    wipes::<DirectionKeys>();
     wipes::<Sealer>();
     wipes::<Opener>();
     wipes::<Initiator>();
     wipes::<Responder>();
     wipes::<Mac1Key>();
+    wipes::<Cookie>();
+    wipes::<CookieSecret>();
 }

@@ -8,6 +8,7 @@ mod corruption;
 mod credit;
 mod determinism;
 mod ecn;
+mod flood;
 mod forwarder;
 mod handshake_losses;
 mod hostile_peers;

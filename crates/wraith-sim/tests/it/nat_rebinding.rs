@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use wraith_core::CloseReason;
-use wraith_sim::link::{Blackhole, Delay, Loss, Rate};
-use wraith_sim::{Exchange, NAT_ADDRESS, Outcome, Scenario, hops};
+use wraith_core::{CloseReason, Time, TransportConfig};
+use wraith_sim::link::{Blackhole, Delay, Loss, Nat, Rate};
+use wraith_sim::{Exchange, NAT_ADDRESS, Outcome, Party, Scenario, World, hops};
 
 const REBINDINGS: [Duration; 3] =
     [Duration::from_millis(300), Duration::from_millis(700), Duration::from_millis(1_100)];
@@ -52,6 +52,36 @@ fn a_rebinding_with_loss_survives_too() {
         .within(Duration::from_secs(6))
         .run();
     outcomes.iter().for_each(every_address_was_followed_and_told);
+}
+
+#[test]
+fn each_of_several_connections_behind_one_address_is_found_after_a_rebinding_among_those_of_others()
+{
+    const OWN: usize = 5;
+    const OTHERS: usize = 10;
+    let mut world = World::new(11);
+    let path = || hops![Rate::mbit(20), Delay::ms(10)];
+    let server = world.add_endpoint("server", TransportConfig::default());
+    for _ in 0..OTHERS {
+        let other = world.add_endpoint("other", TransportConfig::default());
+        world.link((other, path()), (server, path()));
+        world.connect(other, server, Exchange::streams(2, 100_000, 100_000));
+    }
+    let client = world.add_endpoint("client", TransportConfig::default());
+    let (nat_out, nat_in) = Nat::pair(NAT_ADDRESS, &[Duration::from_millis(300)]);
+    world.link(
+        (client, hops![nat_out, Rate::mbit(20), Delay::ms(10)]),
+        (server, hops![Rate::mbit(20), Delay::ms(10), nat_in]),
+    );
+    for _ in 0..OWN {
+        world.connect(client, server, Exchange::streams(2, 300_000, 300_000).eager());
+    }
+    let done = |w: &World| {
+        w.parties(server).count() == OWN + OTHERS && w.parties(server).all(Party::is_done)
+    };
+    assert!(world.run_until(Time::ZERO + Duration::from_secs(5), done));
+    let moves: u64 = world.parties(server).map(Party::path_changes).sum();
+    assert_eq!(moves, OWN as u64);
 }
 
 #[test]

@@ -10,6 +10,7 @@ use crate::congestion::{
     initial_window,
 };
 use crate::frame::EcnCounts;
+use crate::recovery::Budget;
 
 const MBIT: u64 = 125_000;
 
@@ -203,4 +204,65 @@ fn a_mark_is_a_loss_to_a_controller_that_does_not_know_marks() {
     controller.on_congestion_experienced(&Marked::new(Time::ZERO));
     controller.on_congestion_experienced(&Marked { new_episode: false, ..Marked::new(Time::ZERO) });
     assert_eq!(*reductions.lock().unwrap(), 1);
+}
+
+/// A window that never fills, at any rate.
+#[derive(Clone, Copy, Debug)]
+struct AtRate(u64);
+
+impl ControllerFactory for AtRate {
+    fn name(&self) -> &'static str {
+        "at a rate"
+    }
+
+    fn build(&self, _start: &Start) -> Box<dyn Controller> {
+        Box::new(*self)
+    }
+}
+
+impl Controller for AtRate {
+    fn on_acked(&mut self, _acked: &Acked) {}
+
+    fn on_lost(&mut self, _lost: &Lost<'_>) {}
+
+    fn control(&self, _rtt: &Rtt) -> Control {
+        Control { pacing_rate: self.0, ..Control::new(1 << 30, MBIT, MTU) }
+    }
+}
+
+/// How many packets leave in ten seconds, up to 10,000, under a controller that wants `rate` bytes a second.
+fn packets_in_ten_seconds(rate: u64) -> u64 {
+    let config = RecoveryConfig { congestion: Arc::new(AtRate(rate)), ..config(ms(20)) };
+    let mut recovery: Recovery<u64> = Recovery::new(Time::ZERO, &config);
+    let (mut now, mut packets) = (Time::ZERO, 0);
+    while now <= Time::ZERO + ms(10_000) && packets < 10_000 {
+        match recovery.budget(now) {
+            Budget::Bytes(_) => {
+                recovery.on_sent(now, packets, packet(packets));
+                packets += 1;
+            }
+            Budget::At(at) => {
+                assert!(at > now);
+                now = at;
+            }
+            Budget::Blocked => panic!("the window is wide open"),
+        }
+    }
+    packets
+}
+
+#[test]
+fn two_packets_leave_in_a_second_whatever_a_controller_believes() {
+    for rate in [0, 1, u64::from(MTU)] {
+        let packets = packets_in_ten_seconds(rate);
+        // Besides the burst that it may begin with.
+        assert!((20..40).contains(&packets), "{packets} at {rate} bytes a second");
+    }
+    let ten = packets_in_ten_seconds(10 * u64::from(MTU));
+    assert!((100..120).contains(&ten), "more than the least is not changed: {ten}");
+}
+
+#[test]
+fn a_rate_beyond_all_bounds_is_no_pacing_at_all() {
+    assert_eq!(packets_in_ten_seconds(u64::MAX), 10_000);
 }

@@ -1,0 +1,153 @@
+//! The cookies of an endpoint: what whoever sends H1 while many do has to show first (SPEC §3.6).
+//!
+//! Invariant: nothing is kept for an address. A cookie is a MAC of it under a secret that changes, so it can be made again
+//! when it comes back, and is worth nothing from elsewhere or later.
+
+use std::time::Duration;
+
+use rand_chacha::ChaCha20Rng;
+use wraith_crypto::identity::NodeId;
+use wraith_noise::CookieSecret;
+
+use crate::{PathAddr, Time};
+
+/// A secret makes cookies for this long, and they count for as long again: an attempt takes ten seconds.
+const LIFETIME: Duration = Duration::from_secs(120);
+
+pub(crate) struct Cookies {
+    /// The secret that makes cookies now, and the one before it; none where no cookie was asked for.
+    secrets: [Option<CookieSecret>; 2],
+    /// When the time of the first began.
+    since: Time,
+    /// Of its own: what an endpoint computes for one handshake does not depend on how many others there are.
+    rng: ChaCha20Rng,
+}
+
+impl Cookies {
+    pub(crate) fn new(rng: ChaCha20Rng) -> Self {
+        Self { secrets: [None, None], since: Time::ZERO, rng }
+    }
+
+    /// The datagram that asks whoever sent `h1` from `from` to show that it receives there. Never longer than `h1`.
+    pub(crate) fn ask(
+        &mut self,
+        now: Time,
+        from: PathAddr,
+        responder: NodeId,
+        h1: &[u8],
+    ) -> Vec<u8> {
+        self.expire(now);
+        let Self { secrets: [secret, _], rng, .. } = self;
+        let secret = secret.get_or_insert_with(|| CookieSecret::draw(rng));
+        secret.cookie(&encode(from)).seal(responder, h1, rng)
+    }
+
+    /// Whether an H1 from `from` shows a cookie that was given to whoever receives there.
+    pub(crate) fn shown(&mut self, now: Time, from: PathAddr, h1: &[u8]) -> bool {
+        self.expire(now);
+        let address = encode(from);
+        self.secrets.iter().flatten().any(|secret| secret.cookie(&address).verifies(h1))
+    }
+
+    /// Takes secrets out of use that are too old.
+    fn expire(&mut self, now: Time) {
+        let age = now - self.since;
+        if age < LIFETIME {
+            return;
+        }
+        let current = self.secrets[0].take();
+        if age < 2 * LIFETIME {
+            self.secrets[1] = current;
+            self.since += LIFETIME;
+        } else {
+            self.secrets[1] = None;
+            self.since = now;
+        }
+    }
+}
+
+/// An address as bytes that differ from those of every other.
+fn encode(address: PathAddr) -> [u8; 19] {
+    let mut bytes = [0; 19];
+    match address {
+        PathAddr::Ip(address) => {
+            // An IPv4 address is the same one however the socket writes it.
+            let ip = match address.ip() {
+                std::net::IpAddr::V4(ip) => ip.to_ipv6_mapped(),
+                std::net::IpAddr::V6(ip) => ip,
+            };
+            bytes[0] = 6;
+            bytes[1..17].copy_from_slice(&ip.octets());
+            bytes[17..].copy_from_slice(&address.port().to_be_bytes());
+        }
+        PathAddr::Via(number) => bytes[1..5].copy_from_slice(&number.get().to_be_bytes()),
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use rand_core::SeedableRng;
+    use wraith_crypto::identity::SecretIdentity;
+    use wraith_noise::{Initiator, InitiatorHello, Suite};
+
+    use super::*;
+
+    fn cookies() -> Cookies {
+        Cookies::new(ChaCha20Rng::from_seed([1; 32]))
+    }
+
+    fn address(address: &str) -> PathAddr {
+        address.parse::<std::net::SocketAddr>().expect("an address and port").into()
+    }
+
+    fn at(seconds: u64) -> Time {
+        Time::ZERO + Duration::from_secs(seconds)
+    }
+
+    /// An H1, sent again with the cookie that `cookies` gives to `from` at `now`.
+    fn h1_with_cookie(cookies: &mut Cookies, now: Time, from: PathAddr) -> Vec<u8> {
+        let [us, them] = [2, 3].map(|seed| SecretIdentity::from_seed([seed; 32]));
+        let hello = InitiatorHello { suites: Suite::ALL, aes_hardware: true, unix_seconds: 0 };
+        let mut rng = ChaCha20Rng::from_seed([4; 32]);
+        let (mut initiator, h1) =
+            Initiator::start(&us, them.node_id(), &hello, 900, &mut rng).expect("a valid NodeId");
+        assert!(!cookies.shown(now, from, &h1));
+        let answer = cookies.ask(now, from, them.node_id(), &h1);
+        assert!(answer.len() < h1.len() / 3);
+        initiator.read_cookie(&answer).expect("an answer to this H1")
+    }
+
+    #[test]
+    fn a_cookie_counts_from_its_address_and_port_and_from_no_other() {
+        let here = address("192.0.2.1:1000");
+        let via = |n| PathAddr::Via(std::num::NonZeroU32::new(n).expect("not zero"));
+        for from in [here, address("[2001:db8::1]:1000"), via(7)] {
+            let mut cookies = cookies();
+            let h1 = h1_with_cookie(&mut cookies, at(0), from);
+            assert!(cookies.shown(at(1), from, &h1));
+            for other in [address("192.0.2.1:1001"), address("192.0.2.2:1000"), via(8)] {
+                assert!(!cookies.shown(at(1), other, &h1));
+            }
+        }
+        let mut cookies = cookies();
+        let h1 = h1_with_cookie(&mut cookies, at(0), here);
+        assert!(cookies.shown(at(1), address("[::ffff:192.0.2.1]:1000"), &h1));
+    }
+
+    #[test]
+    fn a_cookie_counts_for_two_minutes_at_least_and_four_at_most() {
+        let here = address("192.0.2.1:1000");
+        for given in [0, 60, 119] {
+            let mut cookies = cookies();
+            h1_with_cookie(&mut cookies, at(1000), here);
+            let h1 = h1_with_cookie(&mut cookies, at(1000 + given), here);
+            assert!(cookies.shown(at(1000 + given + 120), here, &h1));
+            h1_with_cookie(&mut cookies, at(1000 + given + 121), here);
+            assert!(!cookies.shown(at(1000 + given + 240), here, &h1));
+        }
+        let mut cookies = cookies();
+        let h1 = h1_with_cookie(&mut cookies, at(0), here);
+        assert!(!cookies.shown(at(240), here, &h1), "nobody has asked since");
+    }
+}

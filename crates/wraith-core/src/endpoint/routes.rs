@@ -1,0 +1,101 @@
+//! Which connections are heard from an address: where a datagram is tried first.
+//!
+//! A connection stands under the address that it was made with, and under those that authentic packets of it came from
+//! since. Invariant: under at most [`ADDRESSES_MAX`], and never without the one in use when another is added, so that a peer
+//! that names ever new addresses as its own costs no more than one that moves now and then.
+
+use std::collections::HashMap;
+
+use smallvec::SmallVec;
+
+use crate::PathAddr;
+use crate::event::ConnectionHandle;
+
+/// Addresses of one connection: the one in use, the one left, the one that is being validated, and one to spare.
+const ADDRESSES_MAX: usize = 4;
+
+#[derive(Debug, Default)]
+pub(crate) struct Routes {
+    connections: HashMap<PathAddr, SmallVec<[ConnectionHandle; 1]>>,
+    /// The addresses of each connection, oldest first.
+    addresses: HashMap<ConnectionHandle, SmallVec<[PathAddr; 1]>>,
+}
+
+impl Routes {
+    /// The connections that are heard from `address`, in the order in which they came there.
+    pub(crate) fn at(&self, address: PathAddr) -> &[ConnectionHandle] {
+        self.connections.get(&address).map_or(&[], |handles| handles)
+    }
+
+    /// A connection is heard from `address`, and sends to `in_use`.
+    pub(crate) fn add(&mut self, address: PathAddr, handle: ConnectionHandle, in_use: PathAddr) {
+        let addresses = self.addresses.entry(handle).or_default();
+        if addresses.contains(&address) {
+            return;
+        }
+        if addresses.len() == ADDRESSES_MAX {
+            let oldest = addresses.iter().position(|known| *known != in_use);
+            let gone = addresses.remove(oldest.expect("they differ, so most are not in use"));
+            Self::remove(&mut self.connections, gone, handle);
+        }
+        addresses.push(address);
+        self.connections.entry(address).or_default().push(handle);
+    }
+
+    /// A connection is over.
+    pub(crate) fn forget(&mut self, handle: ConnectionHandle) {
+        for address in self.addresses.remove(&handle).into_iter().flatten() {
+            Self::remove(&mut self.connections, address, handle);
+        }
+    }
+
+    fn remove(
+        connections: &mut HashMap<PathAddr, SmallVec<[ConnectionHandle; 1]>>,
+        address: PathAddr,
+        handle: ConnectionHandle,
+    ) {
+        if let Some(handles) = connections.get_mut(&address) {
+            handles.retain(|known| *known != handle);
+            if handles.is_empty() {
+                connections.remove(&address);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU32;
+
+    use super::*;
+
+    const ONE: ConnectionHandle = ConnectionHandle(1);
+    const OTHER: ConnectionHandle = ConnectionHandle(2);
+
+    fn address(number: u32) -> PathAddr {
+        PathAddr::Via(NonZeroU32::new(number).expect("not zero"))
+    }
+
+    #[test]
+    fn connections_of_one_address_stand_there_together() {
+        let mut routes = Routes::default();
+        for handle in [ONE, OTHER, ONE] {
+            routes.add(address(1), handle, address(1));
+        }
+        assert_eq!(routes.at(address(1)), [ONE, OTHER]);
+        routes.forget(ONE);
+        assert_eq!(routes.at(address(1)), [OTHER]);
+        assert_eq!(routes.at(address(2)), []);
+    }
+
+    #[test]
+    fn who_names_ever_new_addresses_keeps_the_one_in_use_and_the_newest() {
+        let mut routes = Routes::default();
+        (1..100).for_each(|number| routes.add(address(number), ONE, address(1)));
+        let kept: Vec<u32> = (1..100).filter(|n| !routes.at(address(*n)).is_empty()).collect();
+        assert_eq!(kept, [1, 97, 98, 99]);
+        assert_eq!(routes.connections.len(), ADDRESSES_MAX);
+        routes.forget(ONE);
+        assert!(routes.connections.is_empty() && routes.addresses.is_empty());
+    }
+}

@@ -1,0 +1,168 @@
+//! What a responder under load asks for before it computes: a cookie, which shows that H1 came from where it says (SPEC §3.6).
+//!
+//! The idea is WireGuard's. A cookie is a MAC of an address under a secret of the responder, so it keeps no state for an
+//! address; it travels sealed, so that only who saw the H1 it answers, and knows the NodeId, can read or forge it. The
+//! initiator repeats its H1 with a second MAC, under the cookie.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+
+use rand_core::CryptoRng;
+use wraith_crypto::aead::{AeadKey, NONCE_BYTES};
+use wraith_crypto::{NodeId, Suite, TAG_BYTES, equal, kdf};
+use zeroize::{ZeroizeOnDrop, Zeroizing};
+
+use crate::mac1::MAC1_BYTES;
+
+/// Length of the MAC under a cookie, in front of mac1 at the end of H1.
+pub const MAC2_BYTES: usize = 16;
+/// What follows the Noise message in H1.
+pub(crate) const H1_MACS_BYTES: usize = MAC2_BYTES + MAC1_BYTES;
+/// Length of a cookie.
+const COOKIE_BYTES: usize = 32;
+/// Length of the datagram in which a cookie travels: less than a third of the shortest H1.
+pub const COOKIE_DATAGRAM_BYTES: RangeInclusive<usize> = 64..=300;
+
+/// What a responder makes cookies with. Wiped when dropped.
+#[derive(Clone, ZeroizeOnDrop)]
+pub struct CookieSecret([u8; 32]);
+
+impl CookieSecret {
+    /// A secret drawn from `rng`.
+    #[must_use]
+    pub fn draw(rng: &mut impl CryptoRng) -> Self {
+        let mut secret = Self([0; 32]);
+        rng.fill_bytes(&mut secret.0);
+        secret
+    }
+
+    /// The cookie of `address`, in any encoding that differs for two addresses.
+    #[must_use]
+    pub fn cookie(&self, address: &[u8]) -> Cookie {
+        Cookie(kdf::keyed(&self.0, address))
+    }
+}
+
+impl fmt::Debug for CookieSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CookieSecret").finish_non_exhaustive()
+    }
+}
+
+/// What shows that who sends from an address receives there. Wiped when dropped.
+#[derive(Clone, ZeroizeOnDrop)]
+pub struct Cookie([u8; COOKIE_BYTES]);
+
+impl Cookie {
+    /// Whether the mac2 of an H1 was made with this cookie.
+    #[must_use]
+    pub fn verifies(&self, h1: &[u8]) -> bool {
+        let Some((rest, macs)) = h1.split_last_chunk::<H1_MACS_BYTES>() else { return false };
+        equal(&kdf::keyed(&self.0, rest)[..MAC2_BYTES], &macs[..MAC2_BYTES])
+    }
+
+    /// Writes the mac2 of an H1; mac1 has to follow.
+    pub(crate) fn write_mac2(&self, h1: &mut [u8]) {
+        let (rest, macs) = h1.split_at_mut(h1.len() - H1_MACS_BYTES);
+        macs[..MAC2_BYTES].copy_from_slice(&kdf::keyed(&self.0, rest)[..MAC2_BYTES]);
+    }
+
+    /// The datagram that brings the cookie to whoever sent `h1` to `responder`: sealed, and of any length that such a
+    /// datagram may have.
+    #[must_use]
+    pub fn seal(&self, responder: NodeId, h1: &[u8], rng: &mut impl CryptoRng) -> Vec<u8> {
+        let (shortest, longest) = COOKIE_DATAGRAM_BYTES.into_inner();
+        let len = shortest + rng.next_u32() as usize % (longest - shortest + 1);
+        let mut datagram = vec![0; len];
+        let (nonce, sealed) = datagram.split_at_mut(NONCE_BYTES);
+        rng.fill_bytes(nonce);
+        let (text, tag) = sealed.split_at_mut(len - NONCE_BYTES - TAG_BYTES);
+        text[..COOKIE_BYTES].copy_from_slice(&self.0);
+        let nonce = *nonce.first_chunk().expect("it has the length of a nonce");
+        tag.copy_from_slice(&CookieKey::new(responder, h1).0.seal(nonce, &[], text));
+        datagram
+    }
+}
+
+impl fmt::Debug for Cookie {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cookie").finish_non_exhaustive()
+    }
+}
+
+/// Seals the cookie that answers one H1.
+pub(crate) struct CookieKey(AeadKey);
+
+impl CookieKey {
+    pub(crate) fn new(responder: NodeId, h1: &[u8]) -> Self {
+        let parts: [&[u8]; 2] = [responder.as_bytes(), &kdf::hash(h1)];
+        let key = Zeroizing::new(kdf::derive_parts("wraith/1 cookie", &parts));
+        Self(AeadKey::new(Suite::ChaCha20Poly1305, &key))
+    }
+
+    /// The cookie in `datagram`, if it answers the H1 of this key.
+    pub(crate) fn open(&self, datagram: &[u8]) -> Option<Cookie> {
+        if !COOKIE_DATAGRAM_BYTES.contains(&datagram.len()) {
+            return None;
+        }
+        let (nonce, sealed) = datagram.split_first_chunk::<NONCE_BYTES>()?;
+        let mut text = Zeroizing::new(sealed.to_vec());
+        self.0.open(*nonce, &[], &mut text).ok()?;
+        text.first_chunk().copied().map(Cookie)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand_chacha::ChaCha20Rng;
+    use rand_chacha::rand_core::SeedableRng;
+
+    use super::*;
+
+    const BOB: NodeId = NodeId([5; 32]);
+
+    fn sealed(seed: u8) -> Vec<u8> {
+        let mut rng = ChaCha20Rng::from_seed([seed; 32]);
+        CookieSecret([1; 32]).cookie(b"address").seal(BOB, b"H1", &mut rng)
+    }
+
+    #[test]
+    fn a_cookie_is_read_by_who_saw_h1_and_knows_the_node_id_and_by_nobody_else() {
+        let read = CookieKey::new(BOB, b"H1").open(&sealed(1)).expect("ours");
+        assert_eq!(read.0, kdf::keyed(&[1; 32], b"address"));
+        assert!(CookieKey::new(BOB, b"another").open(&sealed(1)).is_none());
+        assert!(CookieKey::new(NodeId([6; 32]), b"H1").open(&sealed(1)).is_none());
+    }
+
+    #[test]
+    fn no_changed_byte_and_no_other_length_is_taken_for_one() {
+        let (key, datagram) = (CookieKey::new(BOB, b"H1"), sealed(1));
+        for byte in 0..datagram.len() {
+            let mut changed = datagram.clone();
+            changed[byte] ^= 1;
+            assert!(key.open(&changed).is_none(), "byte {byte}");
+            assert!(key.open(&datagram[..byte]).is_none());
+        }
+    }
+
+    #[test]
+    fn lengths_and_bytes_differ_from_one_to_the_next() {
+        let lens: std::collections::HashSet<_> = (0..200).map(|seed| sealed(seed).len()).collect();
+        assert!(lens.len() > 50 && lens.iter().all(|len| COOKIE_DATAGRAM_BYTES.contains(len)));
+        assert_ne!(sealed(1)[..44], sealed(2)[..44]);
+    }
+
+    #[test]
+    fn mac2_is_under_the_cookie_and_over_everything_before_it() {
+        let cookie = CookieSecret([1; 32]).cookie(b"address");
+        let mut h1 = vec![7; 900];
+        assert!(!cookie.verifies(&h1));
+        cookie.write_mac2(&mut h1);
+        assert_eq!(h1[868..884], kdf::keyed(&cookie.0, &[7; 868])[..16]);
+        assert!(cookie.verifies(&h1));
+        assert!(!CookieSecret([2; 32]).cookie(b"address").verifies(&h1));
+        assert!(!CookieSecret([1; 32]).cookie(b"elsewhere").verifies(&h1));
+        h1[0] ^= 1;
+        assert!(!cookie.verifies(&h1));
+    }
+}
