@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{
-    AtFlags, FlockOperation, OFlags, RenameFlags, flock, fstat, linkat, renameat, renameat_with,
-    statat, symlinkat, unlinkat,
+    AtFlags, FileType, FlockOperation, OFlags, RenameFlags, flock, fstat, linkat, renameat,
+    renameat_with, statat, symlinkat, unlinkat,
 };
 use rustix::io::Errno;
 
@@ -25,7 +25,7 @@ pub enum OnConflict {
     /// Keep both: the new one is called `name (1).ext`.
     #[default]
     Rename,
-    /// Replace the old one. A folder is never replaced.
+    /// Replace the old one. Of folders only an empty one is replaced; beside any other the new one gets a number.
     Overwrite,
     /// Keep the old one.
     Skip,
@@ -84,7 +84,7 @@ pub(crate) trait Nameable {
 }
 
 /// Copies beside one name that are tried before giving up.
-const COPIES_MAX: u32 = 9999;
+pub(crate) const COPIES_MAX: u32 = 9999;
 
 /// Gives `thing` the name `path`, whose parent is `dir`, or what the policy makes of it.
 pub(crate) fn commit(
@@ -109,9 +109,16 @@ pub(crate) fn commit(
     }
     match on_conflict {
         OnConflict::Skip => return done(Outcome::Skipped, path),
+        // A folder with something in it: nobody deletes a tree for one file.
+        OnConflict::Overwrite if is_folder(dir, name) => {
+            if unlinkat(dir, name, AtFlags::REMOVEDIR).is_ok() && thing.take(dir, name).is_ok() {
+                return done(Outcome::Replaced, path);
+            }
+        }
         OnConflict::Overwrite => {
             return match thing.replace(dir, name) {
                 Ok(()) => done(Outcome::Replaced, path),
+                // Since a moment ago.
                 Err(Errno::ISDIR | Errno::NOTEMPTY | Errno::EXIST) => {
                     Err(Error::Exists { path: shown(path.as_bytes()) })
                 }
@@ -132,6 +139,11 @@ pub(crate) fn commit(
         }
     }
     Err(Error::Exists { path: shown(path.as_bytes()) })
+}
+
+fn is_folder(dir: BorrowedFd<'_>, name: &[u8]) -> bool {
+    statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
+        .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
 }
 
 fn failed(path: &RelPath, errno: Errno) -> Error {

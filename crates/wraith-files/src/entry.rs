@@ -144,25 +144,34 @@ impl Entry {
         Ok((entry, bytes.len() - fields.0.len()))
     }
 
-    /// True for a link that points out of the tree it was sent in: an absolute target, or more `..` than folders above
-    /// it. Such a link is harmless to this crate, which never follows links, but not to programs that do.
-    pub fn link_escapes(&self) -> bool {
+    /// True for a link that leads out of what arrives: an absolute target, more `..` than folders above it, or a top-level name that
+    /// `is_offered` does not know. A `..` behind a name counts as leading out, because that name may be a link. Such a link is
+    /// harmless to this crate, which never follows links, but not to programs that do.
+    pub fn leads_out(&self, is_offered: impl Fn(&[u8]) -> bool) -> bool {
         let Kind::Symlink { target } = &self.kind else { return false };
         if target.first() == Some(&b'/') {
             return true;
         }
-        let mut depth = self.path.depth() as i64 - 1;
+        let mut above: Vec<&[u8]> = self.path.components().collect();
+        above.pop();
+        let mut has_names = false;
         for component in target.split(|&byte| byte == b'/') {
             match component {
                 b"" | b"." => {}
-                b".." => depth -= 1,
-                _ => depth += 1,
-            }
-            if depth < 0 {
-                return true;
+                b".." if has_names || above.pop().is_none() => return true,
+                b".." => {}
+                name => {
+                    has_names = true;
+                    above.push(name);
+                }
             }
         }
-        false
+        !above.first().is_some_and(|top| is_offered(top))
+    }
+
+    /// True for a file or folder whose mode lets its group or everybody write to it.
+    pub fn is_open_to_others(&self) -> bool {
+        !matches!(self.kind, Kind::Symlink { .. }) && self.mode & 0o022 != 0
     }
 }
 
@@ -237,19 +246,37 @@ mod tests {
     }
 
     #[test]
-    fn links_out_of_the_tree_are_recognised() {
+    fn links_out_of_what_arrives_are_recognised() {
+        let is_offered = |top: &[u8]| [&b"a"[..], b"c"].contains(&top);
         for (path, target) in [
             ("a", "/etc"),
             ("a", ".."),
             ("a/b", "../../x"),
             ("a/b", "c/../../../x"),
             ("a", "b/../../c"),
+            // To the target folder itself, and to what lies there beside what arrives.
+            ("a/b", ".."),
+            ("a/b", "../x"),
+            // The name before may be a link.
+            ("a/b", "d/../e"),
         ] {
-            assert!(link(path, target).link_escapes(), "{path} -> {target}");
+            assert!(link(path, target).leads_out(is_offered), "{path} -> {target}");
         }
-        for (path, target) in [("a", "b"), ("a/b", "../x"), ("a/b/c", "../.././x"), ("a", "b/..")] {
-            assert!(!link(path, target).link_escapes(), "{path} -> {target}");
+        for (path, target) in
+            [("a", "c"), ("a/b", "../c"), ("a/b/d", "../.././c/x"), ("a/b", "x"), ("a/b", ".")]
+        {
+            assert!(!link(path, target).leads_out(is_offered), "{path} -> {target}");
         }
+    }
+
+    #[test]
+    fn modes_that_let_others_write_are_recognised() {
+        let with = |mode, kind| Entry { mode, kind, ..link("a", "b") };
+        for mode in [0o620, 0o602, 0o777] {
+            assert!(with(mode, Kind::Dir).is_open_to_others());
+        }
+        assert!(!with(0o755, Kind::Dir).is_open_to_others());
+        assert!(!link("a", "b").is_open_to_others(), "the mode of a link says nothing");
     }
 
     #[test]

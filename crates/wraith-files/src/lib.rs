@@ -37,12 +37,14 @@ mod delta_match;
 mod dirs;
 mod entry;
 mod error;
+mod folders;
 mod hash;
 mod hidden_names;
 mod interval_set;
 mod journal;
 mod journal_pool;
 mod lock;
+mod modes;
 mod only_writer;
 mod part_file;
 mod path;
@@ -67,6 +69,7 @@ pub use entry::{
     BadEntry, ENTRY_BYTES_MAX, Entry, FILE_BYTES_MAX, Kind, LINK_TARGET_BYTES_MAX, MODE_BITS, Mtime,
 };
 pub use error::{Error, Result};
+pub use folders::FolderId;
 pub use hash::{
     CHUNK_BYTES, Cv, Root, RootBuilder, chunk_count, chunk_cv, chunk_len, slices_root, small_root,
     zero_chunk_cv,

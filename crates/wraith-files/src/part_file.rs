@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{
     Advice, FallocateFlags, FileType, OFlags, SeekFrom, Stat, fadvise, fallocate, fdatasync, fstat,
-    fstatfs, fsync, seek,
+    fstatfs, seek,
 };
 use rustix::io::Errno;
 
@@ -123,7 +123,7 @@ impl PartFile {
             target: Arc::clone(target),
             path: entry.path.clone(),
             size: entry.size(),
-            mode: entry.mode,
+            mode: target.modes.of(entry.mode),
             mtime: entry.mtime,
             sparse,
             parent,
@@ -264,7 +264,7 @@ impl PartFile {
     pub fn finish(&self, root: &Root, commit_options: CommitOptions) -> Result<Committed> {
         self.seal(root)?;
         if commit_options.sync {
-            fsync(&self.fd).context(self.path.as_bytes(), "write it through to the disk")?;
+            self.target.stable.sync_one(self.fd(), self.path.as_bytes())?;
         }
         self.name(commit_options.on_conflict)
     }

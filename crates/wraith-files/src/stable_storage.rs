@@ -196,9 +196,10 @@ impl StableStorage {
 
     /// Something that is received, or counts as it, is in the folder `parent`.
     pub(crate) fn see(&self, parent: BorrowedFd<'_>) {
-        if self.way == Way::Whole && !self.mixed.load(Relaxed) {
-            let is_here = fstat(parent).is_ok_and(|stat| stat.st_dev == self.dev);
-            self.mixed.store(!is_here, Relaxed);
+        let is_elsewhere = || !fstat(parent).is_ok_and(|stat| stat.st_dev == self.dev);
+        // Only ever set: another thread may see something that lies elsewhere at the same time.
+        if self.way == Way::Whole && !self.mixed.load(Relaxed) && is_elsewhere() {
+            self.mixed.store(true, Relaxed);
         }
     }
 

@@ -5,17 +5,18 @@
 //! directories by links meanwhile.
 
 use std::fs::File;
+use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, fchmod, fstat, fstatvfs, mkdirat, open, openat, readlinkat,
-    stat, statat, unlinkat, utimensat,
+    AtFlags, FileType, Mode, OFlags, fstat, fstatvfs, open, openat, readlinkat, stat, statat,
+    unlinkat, utimensat,
 };
 use rustix::io::Errno;
 
-use crate::beneath::{Beneath, DIR_HANDLE, open_child};
+use crate::beneath::{Beneath, DIR_HANDLE};
 use crate::commit::{CommitOptions, Committed, NewLink, OnConflict, commit};
 use crate::dirs::Dirs;
 use crate::entry::{Entry, Kind};
@@ -23,6 +24,7 @@ use crate::error::{Context, Error, Result};
 use crate::hash::{CHUNK_BYTES, Root};
 use crate::journal_pool::JournalPool;
 use crate::lock::lock;
+use crate::modes::ModeMask;
 use crate::part_file::PartFile;
 use crate::path::{RelPath, shown};
 use crate::resume;
@@ -31,11 +33,11 @@ use crate::source::{SourceFile, Stamp};
 use crate::stable_storage::StableStorage;
 use crate::target_state::TargetState;
 use crate::unnamed::{Content, Unnamed};
-use crate::write::{MetadataErrors, PERMISSION_BITS, permissions, set_metadata, timestamps};
+use crate::write::{MetadataErrors, timestamps};
 
 /// A directory files are received into. Cloning is cheap; any number of threads may use it at once.
 #[derive(Clone, Debug)]
-pub struct TargetDir(Arc<TargetState>);
+pub struct TargetDir(pub(crate) Arc<TargetState>);
 
 /// What stands under a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +63,17 @@ pub enum ExistingKind {
 
 impl TargetDir {
     /// Opens an existing directory. If `dir` itself is a link, what it points to is the target: the user named it.
+    /// Of the permissions that come, those arrive that the umask of this process leaves.
     pub fn open(dir: &Path) -> Result<Self> {
+        Self::open_with(dir, ModeMask::of_process())
+    }
+
+    /// The same, with all permissions that come. Set-uid, set-gid and sticky never do.
+    pub fn open_keeping_modes(dir: &Path) -> Result<Self> {
+        Self::open_with(dir, ModeMask::none())
+    }
+
+    fn open_with(dir: &Path, modes: ModeMask) -> Result<Self> {
         use std::os::unix::ffi::OsStrExt;
         let shown_dir = dir.as_os_str().as_bytes();
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -73,6 +85,7 @@ impl TargetDir {
         Ok(Self(Arc::new(TargetState {
             root,
             stable,
+            modes,
             dirs: Dirs::new(Beneath::new(handle)),
             linking: Linking::default(),
             made: Mutex::default(),
@@ -125,6 +138,22 @@ impl TargetDir {
         Ok(opened.context(name.as_bytes(), "open it")?.into())
     }
 
+    /// What is in the hidden file `name`, up to `max` bytes. Nothing if there is none; it is not made.
+    pub fn read_hidden(&self, name: &str, max: usize) -> Result<Vec<u8>> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file: File = match openat(&self.0.root, name, flags, Mode::empty()) {
+            Err(Errno::NOENT) => return Ok(Vec::new()),
+            done => done.context(name.as_bytes(), "open it")?.into(),
+        };
+        let mut bytes = Vec::new();
+        file.take(max as u64).read_to_end(&mut bytes).map_err(|source| Error::Io {
+            path: shown(name.as_bytes()),
+            operation: "read it",
+            source,
+        })?;
+        Ok(bytes)
+    }
+
     /// Removes what [`Self::open_hidden`] made, wherever the target has been moved since.
     pub fn remove_hidden(&self, name: &str) -> Result<()> {
         unlinkat(&self.0.root, name, AtFlags::empty()).context(name.as_bytes(), "remove it")
@@ -157,78 +186,7 @@ impl TargetDir {
         }
     }
 
-    /// Makes the folder `entry`, and its parents if no entry did. One that exists is used as it is. Until
-    /// [`Self::finish_dirs`] the owner may write in it, whatever its mode. True if it was made.
-    pub fn make_dir(&self, entry: &Entry) -> Result<bool> {
-        let path = &entry.path;
-        let growing = (entry.mode & PERMISSION_BITS) | 0o700;
-        let made = self.in_parent(path, "create it", |parent| {
-            match mkdirat(parent, path.file_name(), Mode::from_raw_mode(growing)) {
-                Ok(()) => Ok(true),
-                Err(Errno::EXIST) => Ok(false),
-                Err(errno) => Err(Error::os(path.as_bytes(), "create it", errno)),
-            }
-        })?;
-        let parent = self.parent(path)?;
-        self.0.stable.see(parent.as_fd());
-        self.0.stable.note(path.as_bytes());
-        let opened =
-            open_child(parent.as_fd(), path.file_name(), OFlags::RDONLY | OFlags::DIRECTORY);
-        let fd = match opened {
-            Err(Errno::NOTDIR | Errno::LOOP) => {
-                return Err(Error::Exists { path: shown(path.as_bytes()) });
-            }
-            // Somebody's folder that this user may enter but not list.
-            Err(Errno::ACCESS) if !made => return Ok(false),
-            done => done.context(path.as_bytes(), "open it")?,
-        };
-        let stat = fstat(&fd).context(path.as_bytes(), "look at it")?;
-        if made && permissions(&stat) != growing {
-            let mode = Mode::from_raw_mode((stat.st_mode & 0o7000) | growing);
-            // A file system without permissions; finish_dirs counts it.
-            let _ = fchmod(&fd, mode);
-        }
-        // A folder as an interrupted transfer leaves it is finished by this one. Permissions are never taken away from a
-        // folder that was there: it may be the user's own.
-        if made {
-            lock(&self.0.made).push(path, entry.mode, entry.mtime);
-        } else if permissions(&stat) == growing {
-            lock(&self.0.made).push(path, growing, entry.mtime);
-            self.add_metadata_errors(MetadataErrors {
-                modes: u64::from(growing != entry.mode & PERMISSION_BITS),
-                times: 0,
-            });
-        }
-        if made {
-            self.0.dirs.put(path.as_bytes(), Arc::new(fd));
-        }
-        Ok(made)
-    }
-
-    /// Gives the folders of [`Self::make_dir`] their modes and times, the deepest first. Call it when everything else is in
-    /// place. Returns the first error after having tried all.
-    pub fn finish_dirs(&self) -> Result<()> {
-        // Removing a journal later would change its folder's time.
-        self.0.journal_pool.clear();
-        let mut first_error = Ok(());
-        let made = std::mem::take(&mut *lock(&self.0.made));
-        for (path, mode, mtime) in made.deepest_first() {
-            let flags = OFlags::RDONLY | OFlags::DIRECTORY;
-            match self.0.dirs.beneath().open_file(path, flags) {
-                Ok(fd) => self.add_metadata_errors(set_metadata(fd.as_fd(), mode, mtime)),
-                // Removed or replaced by someone: then it is theirs.
-                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
-                Err(errno) if first_error.is_ok() => {
-                    first_error = Err(Error::os(path, "finish the folder", errno));
-                }
-                Err(_) => {}
-            }
-        }
-        self.add_metadata_errors(MetadataErrors { modes: 0, times: made.forgotten() });
-        first_error
-    }
-
-    /// Makes the link `entry`. It is never followed by this crate, so it may point anywhere; see [`Entry::link_escapes`].
+    /// Makes the link `entry`. It is never followed by this crate, so it may point anywhere; see [`Entry::leads_out`].
     pub fn make_symlink(&self, entry: &Entry, on_conflict: OnConflict) -> Result<Committed> {
         let path = &entry.path;
         let Kind::Symlink { target } = &entry.kind else {
@@ -267,6 +225,7 @@ impl TargetDir {
 
     /// The first half of [`Self::write_small`]: the complete file, which no name shows before [`Self::name`].
     pub fn write_unnamed(&self, entry: &Entry, pieces: &[&[u8]]) -> Result<Unnamed> {
+        let entry = &Entry { mode: self.0.modes.of(entry.mode), ..entry.clone() };
         self.in_parent(&entry.path, "create it", |parent| {
             let mut metadata_errors = MetadataErrors::default();
             let linking = &self.0.linking;
@@ -362,7 +321,7 @@ impl TargetDir {
         }
     }
 
-    fn add_metadata_errors(&self, metadata_errors: MetadataErrors) {
+    pub(crate) fn add_metadata_errors(&self, metadata_errors: MetadataErrors) {
         self.0.add_metadata_errors(metadata_errors);
     }
 }

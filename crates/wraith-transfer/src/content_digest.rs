@@ -1,13 +1,16 @@
-//! One hash for all file contents of a transfer, whatever order the files arrive in.
+//! One hash for what became of all entries of a transfer, whatever order they are settled in.
 //!
 //! LtHash16 (Bellare & Micciancio 1997; Lewi, Kim, Maykov & Weis 2019): each item is expanded to 1024 words of 16 bits
 //! and the words are added up, so two workers can add files in any order and both sides still agree. Finding another
-//! set of items with the same sum is a lattice problem of about 200 bits. Here an item is (entry number, root).
+//! set of items with the same sum is a lattice problem of about 200 bits. Here an item is (entry number, root) for the content
+//! of a file, and (entry number, reason) for an entry that the receiver does not have.
+
+use crate::exception::Exception;
 
 /// Words in the sum.
 const WORDS: usize = 1024;
 
-/// An order-independent hash of (entry number, root) pairs.
+/// An order-independent hash of (entry number, root) and (entry number, reason) pairs.
 #[derive(Clone)]
 pub struct ContentDigest {
     sum: Box<[u16; WORDS]>,
@@ -19,11 +22,20 @@ impl ContentDigest {
         Self { sum: Box::new([0; WORDS]) }
     }
 
-    /// Adds one file. Adding it twice is not the same as once.
+    /// Adds the content of one file. Adding it twice is not the same as once.
     pub fn add(&mut self, entry: u32, root: &[u8; 32]) {
-        let mut hasher = blake3::Hasher::new_derive_key("wraith/1 contents item");
+        self.add_item("wraith/1 contents item", entry, root);
+    }
+
+    /// Adds that the receiver does not have an entry.
+    pub fn except(&mut self, entry: u32, exception: Exception) {
+        self.add_item("wraith/1 contents exception", entry, &[exception.number()]);
+    }
+
+    fn add_item(&mut self, context: &str, entry: u32, what: &[u8]) {
+        let mut hasher = blake3::Hasher::new_derive_key(context);
         hasher.update(&entry.to_be_bytes());
-        hasher.update(root);
+        hasher.update(what);
         let mut wide = [0u8; 2 * WORDS];
         hasher.finalize_xof().fill(&mut wide);
         for (sum, word) in self.sum.iter_mut().zip(wide.chunks_exact(2)) {
@@ -68,5 +80,19 @@ mod tests {
         assert_ne!(of(&[(0, 1), (1, 2)]), of(&[(0, 2), (1, 1)]));
         assert_ne!(of(&[(0, 1)]), of(&[(0, 1), (0, 1)]));
         assert_ne!(of(&[(0, 1)]), of(&[]));
+    }
+
+    #[test]
+    fn what_is_missing_counts_with_its_reason() {
+        let of = |items: &[(u32, Exception)]| {
+            let mut contents = ContentDigest::new();
+            items.iter().for_each(|&(entry, exception)| contents.except(entry, exception));
+            contents.digest()
+        };
+        let (skipped, blocked) = (Exception::Skipped, Exception::Blocked);
+        assert_ne!(of(&[(0, skipped)]), of(&[]));
+        assert_ne!(of(&[(0, skipped)]), of(&[(0, blocked)]));
+        assert_ne!(of(&[(0, skipped)]), of(&[(1, skipped)]));
+        assert_eq!(of(&[(0, skipped), (1, blocked)]), of(&[(1, blocked), (0, skipped)]));
     }
 }

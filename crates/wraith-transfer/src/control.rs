@@ -43,7 +43,7 @@ impl ControlReader {
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             let Some(read) = session.wait_within(left, self.read()) else {
-                let why = format!("no receive_dialler_hello within {} s", limit.as_secs());
+                let why = format!("it said nothing for {} s", limit.as_secs());
                 return Err(TransferError::NetworkLost { why });
             };
             let message = read.map_err(|fault| fault.explain(session))?;

@@ -6,9 +6,10 @@
 use std::fmt::Display;
 
 use wraith_crypto::NodeId;
-use wraith_files::RelPath;
+use wraith_files::{Entry, RelPath};
 use wraith_transport::Addr;
 
+use crate::exception::Exception;
 use crate::message::Offer;
 use crate::receipt::Receipt;
 
@@ -54,15 +55,15 @@ impl FileStatus {
 /// What an entry of the offer is in the target folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InPlace<'a> {
-    /// A file. `verified` is its number and root, as the receipt covers them; None if an earlier connection verified it.
-    File { bytes: u64, verified: Option<(u32, [u8; 32])> },
+    /// A file, verified now, on an earlier connection, or there before and the same: its number and root are what the receipt
+    /// covers.
+    File { bytes: u64, entry: u32, root: [u8; 32] },
     /// A folder.
     Folder,
     /// A symbolic link.
     Link { target: &'a [u8] },
-    /// Something else, which stays: the file arrived and was verified, but its name had been taken meanwhile and the policy
-    /// says to skip. The receipt covers it.
-    Other { bytes: u64, verified: (u32, [u8; 32]) },
+    /// Nothing of ours, for this reason, which the receipt covers; and with it the root, if the sender has said it.
+    Absent { bytes: u64, entry: u32, exception: Exception, root: Option<[u8; 32]> },
 }
 
 /// Something that happened.
@@ -77,7 +78,14 @@ pub enum Event<'a> {
     Accepted,
     /// A file is settled. `path` is the path in the manifest, escaped for a terminal; `root` its BLAKE3 where known.
     File { path: &'a dyn Display, status: FileStatus, bytes: u64, root: Option<[u8; 32]> },
-    /// Receiver: an entry stands in the target folder under this path, which a conflict may have made another than its own.
+    /// Sender: an entry of the manifest, in the order of their numbers, from 0.
+    Entry { number: u32, entry: &'a Entry },
+    /// Sender: the content of this file was sent, or the receiver has it.
+    Root { number: u32, root: [u8; 32] },
+    /// Sender: the receiver does not have this entry.
+    Excepted { number: u32, exception: Exception },
+    /// Receiver: an entry stands in the target folder under this path, which a conflict may have made another than its own; or
+    /// does not.
     InPlace { path: &'a RelPath, what: InPlace<'a> },
     /// Something the user should know but that does not stop the transfer (a name in use, a folder that was moved).
     Note { path: &'a dyn Display, what: &'a dyn Display },

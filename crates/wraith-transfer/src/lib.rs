@@ -26,6 +26,7 @@ mod delta;
 mod dialler_hello;
 mod error;
 mod events;
+mod exception;
 pub mod limits;
 mod local_folders;
 mod lock;
@@ -49,19 +50,29 @@ pub use content_digest::ContentDigest;
 pub use dialler_hello::{receive_dialler_hello, send_dialler_hello};
 pub use error::{Role, TransferError, close};
 pub use events::{Event, Events, FileStatus, InPlace};
+pub use exception::Exception;
 pub use message::Offer;
 pub use parallel::{BindConnection, ParallelConnections};
 pub use progress::{ActiveFile, Progress};
 pub use rate::Rate;
 pub use receipt::{Durability, Forged, RECEIPT_BYTES, Receipt};
 pub use receive::{
-    Conflicts, Decide, Decision, Preview, PreviewOutcome, Previewed, Proposal, ReceiveOptions,
-    ReceiveReport, StreamTarget, receive,
+    Action, Conflicts, Decide, Decision, Planned, Preview, PreviewOutcome, Previewed, Proposal,
+    ReceiveOptions, ReceiveReport, Shown, StreamTarget, receive,
 };
-pub use send::{SendOptions, SendReport, StreamSource, serve};
+pub use send::{SendOptions, SendReport, SentRoots, StreamSource, serve};
 pub use stream_kind::StreamKind;
 pub use wraith_files::{Entry, Kind, OnConflict, RelPath};
 pub use wraith_transport::Addr;
+
+/// Identifies the run of this machine. Where the system does not tell, something that never comes again, so that marks
+/// never count.
+fn boot_id() -> Vec<u8> {
+    std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_else(|_| {
+        let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        since_epoch.unwrap_or_default().as_nanos().to_be_bytes().to_vec()
+    })
+}
 
 /// SPEC §10.3.
 fn transfer_id(secret: &[u8; 16]) -> [u8; 16] {

@@ -49,6 +49,9 @@ pub const WANT_ENTRIES_MAX: usize = 4096;
 /// Ranges in one Want message. Beyond it, a part file's smallest gaps are fetched along with their surroundings.
 pub const WANT_RANGES_MAX: usize = 16_384;
 
+/// Entries in one Exceptions message. What was sent and is not there is told at the latest when twice as many wait for it.
+pub const EXCEPTIONS_MAX: usize = 16_384;
+
 /// Links that are kept until all files are in place; more are made at once, which is as safe: nothing is ever written
 /// through a link.
 pub const LINKS_KEPT_MAX: usize = 65_536;

@@ -111,6 +111,10 @@ messages! {
     Lack(Lack) = 9,
     /// Sender: where further connections may come.
     ParallelPorts(ParallelPorts) = 10,
+    /// Receiver: entries that it does not have although they were sent.
+    Exceptions(Exceptions) = 11,
+    /// Receiver: its disk takes its time, so it reads nothing just now.
+    DiskBusy(DiskBusy) = 12,
 }
 
 /// [`Hello::features`]: receipts may say whether what they cover is on stable storage (SPEC §10.7).
@@ -226,6 +230,11 @@ pub struct ParallelPorts {
     pub ports: Vec<u16>,
 }
 
+/// The receiver waits for its disk, and reads what it gets when that goes on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub struct DiskBusy {}
+
 /// The receiver has written this much of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
@@ -235,7 +244,7 @@ pub struct Taken {
     pub bytes: u64,
 }
 
-/// Entries the receiver lacks; what is below `upto` and not named here is not wanted.
+/// What is decided about the entries below `upto`: every file is named once, and nothing else is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[cbor(map)]
 pub struct Want {
@@ -254,6 +263,33 @@ pub struct Want {
     /// Entries among those above of which the receiver has an old copy, ascending.
     #[cbor(n(4), default)]
     pub delta: Vec<u64>,
+    /// Entries that are not wanted because something else has their names, and stays: ranges, ascending.
+    #[cbor(n(5), default)]
+    pub skipped: Vec<Span>,
+    /// Entries that the receiver has no place for: ranges, ascending.
+    #[cbor(n(6), default)]
+    pub blocked: Vec<Span>,
+}
+
+/// Entries that the receiver does not have, although they were sent or are no files.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+#[cbor(map)]
+pub struct Exceptions {
+    /// Each once at most.
+    #[n(0)]
+    pub entries: Vec<Excepted>,
+}
+
+/// One of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[cbor(array)]
+pub struct Excepted {
+    /// Entry number.
+    #[n(0)]
+    pub entry: u64,
+    /// The number of an [`crate::Exception`].
+    #[n(1)]
+    pub reason: u64,
 }
 
 /// `count` numbers from `first`.
@@ -359,6 +395,8 @@ pub struct ReceiptBody {
     pub signature: [u8; 64],
     #[n(9)]
     pub durability: Option<u8>,
+    #[cbor(n(10), with = "minicbor::bytes")]
+    pub sender: [u8; 32],
 }
 
 impl Message {
@@ -417,13 +455,16 @@ mod tests {
             prop::collection::vec(part, 0..4),
             prop::collection::vec(compare, 0..4),
             prop::collection::vec(any::<u64>(), 0..4),
+            (spans(), spans()),
         )
-            .prop_map(|(upto, whole, parts, compare, delta)| Want {
+            .prop_map(|(upto, whole, parts, compare, delta, (skipped, blocked))| Want {
                 upto,
                 whole,
                 parts,
                 compare,
                 delta,
+                skipped,
+                blocked,
             })
     }
 
@@ -473,6 +514,12 @@ mod tests {
             })),
             any::<Vec<u16>>().prop_map(|ports| Message::ParallelPorts(ParallelPorts { ports })),
             any::<u64>().prop_map(|bytes| Message::Taken(Taken { bytes })),
+            prop::collection::vec(any::<(u64, u64)>(), 0..4).prop_map(|all| {
+                let excepted = |(entry, reason)| Excepted { entry, reason };
+                let entries = all.into_iter().map(excepted).collect();
+                Message::Exceptions(Exceptions { entries })
+            }),
+            Just(Message::DiskBusy(DiskBusy {})),
             want().prop_map(Message::Want),
             (100u64..).prop_map(Message::Unknown),
         ]

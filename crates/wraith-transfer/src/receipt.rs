@@ -1,7 +1,8 @@
 //! The receipt: the receiver's signature over what has arrived (SPEC §10.7).
 //!
-//! It binds the transfer, the manifest (names, sizes, modes, times) and the roots of all files moved now. The sender
-//! checks it against its own figures before it reports success; either side can keep it as proof.
+//! It binds the transfer, who sent it, the manifest (names, sizes, modes, times), and what became of every entry: the root of
+//! each file that the receiver has, and why it does not have the others. The sender checks it against its own books before it
+//! reports success; either side can keep it as proof.
 
 use thiserror::Error;
 use wraith_crypto::{NodeId, SecretIdentity};
@@ -12,7 +13,7 @@ use crate::message::ReceiptBody;
 pub const RECEIPT_BYTES: usize = SIGNED_BYTES - CONTEXT.len() + 64;
 
 const CONTEXT: &[u8] = b"wraith/1 receipt";
-const SIGNED_BYTES: usize = CONTEXT.len() + 16 + 32 + 32 + 5 * 8;
+const SIGNED_BYTES: usize = CONTEXT.len() + 16 + 32 + 32 + 32 + 5 * 8;
 
 /// Whether what a receipt covers survives a power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,16 +43,18 @@ impl Durability {
 pub struct Receipt {
     /// The transfer (SPEC §10.3).
     pub transfer_id: [u8; 16],
+    /// Who sent it.
+    pub sender: NodeId,
     /// BLAKE3 of the manifest stream's entries.
     pub manifest: [u8; 32],
-    /// Order-independent hash of (entry, root) of every file verified in this connection, also of those whose names
-    /// something else had taken meanwhile, which are `kept`.
+    /// Order-independent hash of (entry, root) of every file whose content was verified, and of (entry, reason) of every entry
+    /// that the receiver does not have ([`crate::ContentDigest`]).
     pub contents: [u8; 32],
-    /// Files verified in this connection.
+    /// Files that the receiver has: from this connection, from an earlier one, or from before.
     pub verified: u64,
-    /// Files the receiver had from before and left alone.
+    /// Entries in whose place the receiver left something else.
     pub kept: u64,
-    /// Files it does not have.
+    /// Entries it does not have for another reason.
     pub failed: u64,
     /// Bytes of the verified files.
     pub bytes: u64,
@@ -89,6 +92,7 @@ impl Receipt {
         let mut out = Vec::with_capacity(SIGNED_BYTES + 1);
         out.extend_from_slice(CONTEXT);
         out.extend_from_slice(&self.transfer_id);
+        out.extend_from_slice(&self.sender.0);
         out.extend_from_slice(&self.manifest);
         out.extend_from_slice(&self.contents);
         for n in [self.verified, self.kept, self.failed, self.bytes, self.unix_seconds] {
@@ -107,7 +111,7 @@ impl Receipt {
 
     /// Reads [`Self::to_bytes`]. The signature is not checked. None if the length is another.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let (head, rest) = bytes.split_first_chunk::<80>()?;
+        let (head, rest) = bytes.split_first_chunk::<112>()?;
         let (numbers, rest) = rest.split_at_checked(40)?;
         let (durability, signature) = rest.split_at_checked(rest.len().checked_sub(64)?)?;
         let durability_number = match durability {
@@ -121,8 +125,9 @@ impl Receipt {
         };
         Some(Self {
             transfer_id: *head.first_chunk()?,
-            manifest: *head[16..].first_chunk()?,
-            contents: *head[48..].first_chunk()?,
+            sender: NodeId(*head[16..].first_chunk()?),
+            manifest: *head[48..].first_chunk()?,
+            contents: *head[80..].first_chunk()?,
             verified: number(0),
             kept: number(1),
             failed: number(2),
@@ -147,6 +152,7 @@ impl Receipt {
             unix_seconds,
             signature,
             durability: durability_number,
+            sender: self.sender.0,
         }
     }
 
@@ -156,6 +162,7 @@ impl Receipt {
         let ReceiptBody { unix_seconds, signature, durability, .. } = *body;
         Self {
             transfer_id,
+            sender: NodeId(body.sender),
             manifest,
             contents,
             verified,
@@ -183,6 +190,7 @@ mod tests {
         let identity = SecretIdentity::from_seed([1; 32]);
         let receipt = Receipt {
             transfer_id: [1; 16],
+            sender: NodeId([9; 32]),
             manifest: [2; 32],
             contents: [3; 32],
             verified: 4,

@@ -82,6 +82,8 @@ pub(crate) struct SessionState {
     moved: AtomicU64,
     /// Threads that wait for the peer.
     awaiting: AtomicUsize,
+    /// Threads that do something else before they read on.
+    not_reading: AtomicUsize,
     /// A person takes their time: nothing counts as a stall.
     stall_suspended: AtomicBool,
     /// Signalled when the transfer is over.
@@ -122,6 +124,7 @@ impl SessionState {
             over: AtomicBool::new(false),
             moved: AtomicU64::new(0),
             awaiting: AtomicUsize::new(0),
+            not_reading: AtomicUsize::new(0),
             stall_suspended: AtomicBool::new(false),
             ended: (Mutex::new(()), Condvar::new()),
         }
@@ -287,6 +290,19 @@ impl SessionState {
         block_on_timeout(until(future, self.connection.closed()), limit).flatten()
     }
 
+    /// Runs what keeps a thread from reading on, such as a write to the disk.
+    pub(crate) fn while_not_reading<T>(&self, call: impl FnOnce() -> T) -> T {
+        self.not_reading.fetch_add(1, Relaxed);
+        let output = call();
+        self.not_reading.fetch_sub(1, Relaxed);
+        output
+    }
+
+    /// True while some thread is in [`Self::while_not_reading`].
+    pub(crate) fn is_not_reading(&self) -> bool {
+        self.not_reading.load(Relaxed) > 0
+    }
+
     /// Watches until the transfer is over, then frees with `stop` the threads that wait for each other. It ends a transfer in
     /// which a peer moves less than [`STALL_BYTES`] in [`STALL_TIMEOUT`] while a thread is in [`Self::wait`] or `due` says that
     /// something is owed.
@@ -294,9 +310,8 @@ impl SessionState {
         let (mut since, mut moved) = (Instant::now(), self.bytes_moved());
         while !self.wait_for_end(STALL_CHECK_INTERVAL) {
             let now = self.bytes_moved();
-            let idle =
-                self.stall_suspended.load(Relaxed) || self.awaiting.load(Relaxed) == 0 && !due();
-            if idle || now - moved >= STALL_BYTES {
+            let has_moved = now - moved >= STALL_BYTES;
+            if has_moved || self.stall_suspended.load(Relaxed) || !self.is_awaited(&due) {
                 (since, moved) = (Instant::now(), now);
             } else if since.elapsed() >= STALL_TIMEOUT {
                 let seconds = STALL_TIMEOUT.as_secs();
@@ -306,6 +321,12 @@ impl SessionState {
             }
         }
         stop();
+    }
+
+    /// True if the peer owes something, and this side reads.
+    fn is_awaited(&self, due: impl Fn() -> bool) -> bool {
+        let due = due();
+        !self.is_not_reading() && (due || self.awaiting.load(Relaxed) > 0)
     }
 
     /// True as soon as the transfer is over, false after `limit`.

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use wraith_files::{IntervalSet, Root};
 
+use crate::exception::Exception;
 use crate::limits::{WANT_ENTRIES_MAX, WANT_RANGES_MAX};
 use crate::message::{Compare, Part, Span, Want};
 
@@ -28,10 +29,20 @@ pub(crate) struct WantWriter {
 }
 
 impl WantWriter {
-    /// `entry` is not wanted.
+    /// `entry` is no file.
     pub(crate) fn pass(&mut self, entry: u32) {
         self.want.upto = u64::from(entry) + 1;
         self.entries += 1;
+    }
+
+    /// The file `entry` is not wanted: something else stays in its place, or it has none.
+    pub(crate) fn except(&mut self, entry: u32, exception: Exception) {
+        self.pass(entry);
+        let spans = match exception {
+            Exception::Skipped => &mut self.want.skipped,
+            _ => &mut self.want.blocked,
+        };
+        self.spans += extend(spans, entry.into());
     }
 
     /// `entry` is wanted; chunks as at most [`WANT_RANGES_MAX`] / 2 ranges ([`coarse`]). With `delta` the receiver has an old copy
@@ -40,13 +51,7 @@ impl WantWriter {
         self.pass(entry);
         let entry = u64::from(entry);
         match wanted {
-            Wanted::Whole => match self.want.whole.last_mut() {
-                Some(last) if last.first + last.count == entry => last.count += 1,
-                _ => {
-                    self.want.whole.push(Span { first: entry, count: 1 });
-                    self.spans += 1;
-                }
-            },
+            Wanted::Whole => self.spans += extend(&mut self.want.whole, entry),
             Wanted::Chunks(chunks) => {
                 let chunks: Vec<Span> = chunks.iter().map(Span::of).collect();
                 self.spans += chunks.len() + 1;
@@ -79,6 +84,20 @@ impl WantWriter {
     }
 }
 
+/// Adds `entry`, the highest so far. How many spans more there are.
+fn extend(spans: &mut Vec<Span>, entry: u64) -> usize {
+    match spans.last_mut() {
+        Some(last) if last.first + last.count == entry => {
+            last.count += 1;
+            0
+        }
+        _ => {
+            spans.push(Span { first: entry, count: 1 });
+            1
+        }
+    }
+}
+
 /// `missing` with its smallest gaps filled until it has at most half of [`WANT_RANGES_MAX`] ranges. Only a part file torn
 /// into thousands of pieces has so many; a few chunks are then fetched again.
 pub(crate) fn coarse(missing: IntervalSet) -> IntervalSet {
@@ -100,41 +119,72 @@ fn coarse_to(mut missing: IntervalSet, ranges_max: usize) -> IntervalSet {
 
 /// The sender's side: the entries that a Want names, taken in ascending order from its lists.
 pub(crate) struct WantReader<'a> {
-    whole: std::slice::Iter<'a, Span>,
-    /// What is left of the current span of `whole`.
-    current: Range<u64>,
+    whole: Spans<'a>,
+    skipped: Spans<'a>,
+    blocked: Spans<'a>,
     want: &'a Want,
     part: usize,
     compare: usize,
     delta: usize,
 }
 
-impl<'a> WantReader<'a> {
-    pub(crate) fn new(want: &'a Want) -> Result<Self, &'static str> {
-        let whole = want.whole.iter();
-        let mut reader = Self { whole, current: 0..0, want, part: 0, compare: 0, delta: 0 };
-        reader.next_span()?;
-        Ok(reader)
+/// What is decided about a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Decided {
+    /// It is wanted, and with `delta` the receiver has an old copy of it.
+    Wanted { wanted: Wanted, delta: bool },
+    /// It is not, for this reason.
+    Excepted(Exception),
+}
+
+/// The entries of ascending spans, one after the other.
+struct Spans<'a> {
+    spans: std::slice::Iter<'a, Span>,
+    /// What is left of the current one.
+    current: Range<u64>,
+}
+
+impl<'a> Spans<'a> {
+    fn new(spans: &'a [Span]) -> Result<Self, &'static str> {
+        let mut spans = Self { spans: spans.iter(), current: 0..0 };
+        spans.next_span()?;
+        Ok(spans)
     }
 
     fn next_span(&mut self) -> Result<(), &'static str> {
-        if let Some(span) = self.whole.next() {
+        if let Some(span) = self.spans.next() {
             self.current = span.range().ok_or(NO_SPAN)?;
         }
         Ok(())
     }
 
-    /// What is wanted of `entry`, if it is named, and whether the receiver has an old copy of it. An error says how it breaks
-    /// SPEC §10.5.
-    pub(crate) fn take(&mut self, entry: u64) -> Result<Option<(Wanted, bool)>, &'static str> {
-        let mut wanted = None;
-        if self.current.start == entry && !self.current.is_empty() {
+    /// True if `entry` is the next.
+    fn take(&mut self, entry: u64) -> Result<bool, &'static str> {
+        let is_next = self.current.start == entry && !self.current.is_empty();
+        if is_next {
             self.current.start += 1;
             if self.current.is_empty() {
                 self.next_span()?;
             }
-            wanted = Some(Wanted::Whole);
         }
+        Ok(is_next)
+    }
+
+    fn is_exhausted(&self) -> bool {
+        self.current.is_empty() && self.spans.len() == 0
+    }
+}
+
+impl<'a> WantReader<'a> {
+    pub(crate) fn new(want: &'a Want) -> Result<Self, &'static str> {
+        let whole = Spans::new(&want.whole)?;
+        let (skipped, blocked) = (Spans::new(&want.skipped)?, Spans::new(&want.blocked)?);
+        Ok(Self { whole, skipped, blocked, want, part: 0, compare: 0, delta: 0 })
+    }
+
+    /// What is decided about `entry`, if it is named. An error says how it breaks SPEC §10.5.
+    pub(crate) fn take(&mut self, entry: u64) -> Result<Option<Decided>, &'static str> {
+        let mut wanted = self.whole.take(entry)?.then_some(Wanted::Whole);
         if let Some(part) = self.want.parts.get(self.part).filter(|part| part.entry == entry) {
             self.part += 1;
             let chunks = ascending(&part.chunks)?;
@@ -150,16 +200,25 @@ impl<'a> WantReader<'a> {
         }
         let delta = self.want.delta.get(self.delta) == Some(&entry);
         self.delta += usize::from(delta);
-        match wanted {
-            None if delta => Err("it has a copy of what it does not want"),
-            wanted => Ok(wanted.map(|wanted| (wanted, delta))),
+        let mut decided = wanted.map(|wanted| Decided::Wanted { wanted, delta });
+        if delta && decided.is_none() {
+            return Err("it has a copy of what it does not want");
         }
+        for (spans, exception) in
+            [(&mut self.skipped, Exception::Skipped), (&mut self.blocked, Exception::Blocked)]
+        {
+            if spans.take(entry)? && decided.replace(Decided::Excepted(exception)).is_some() {
+                return Err("it decides an entry twice");
+            }
+        }
+        Ok(decided)
     }
 
     /// True if every entry that is named was taken.
     pub(crate) fn is_exhausted(&self) -> bool {
-        self.current.is_empty()
-            && self.whole.len() == 0
+        self.whole.is_exhausted()
+            && self.skipped.is_exhausted()
+            && self.blocked.is_exhausted()
             && self.part == self.want.parts.len()
             && self.compare == self.want.compare.len()
             && self.delta == self.want.delta.len()
@@ -207,26 +266,33 @@ mod tests {
     #[test]
     fn what_one_side_writes_the_other_reads() {
         let chunks = [1..3, 7..8].into_iter().collect();
+        let wanted = |wanted, delta| Some(Decided::Wanted { wanted, delta });
+        let except = |exception| Some(Decided::Excepted(exception));
         let all = [
-            Some((Wanted::Whole, false)),
+            wanted(Wanted::Whole, false),
             None,
-            Some((Wanted::Whole, true)),
-            Some((Wanted::Chunks(chunks), true)),
-            Some((Wanted::Chunks(IntervalSet::new()), false)),
-            Some((Wanted::Unless([5; 32]), false)),
-            Some((Wanted::Unless([6; 32]), true)),
+            wanted(Wanted::Whole, true),
+            except(Exception::Skipped),
+            except(Exception::Skipped),
+            except(Exception::Blocked),
+            wanted(Wanted::Chunks(chunks), true),
+            wanted(Wanted::Chunks(IntervalSet::new()), false),
+            wanted(Wanted::Unless([5; 32]), false),
+            except(Exception::Skipped),
+            wanted(Wanted::Unless([6; 32]), true),
         ];
         let mut writer = WantWriter::default();
-        for (entry, wanted) in (0..).zip(&all) {
-            match wanted {
-                Some((wanted, delta)) => writer.add(entry, wanted, *delta),
+        for (entry, decided) in (0..).zip(&all) {
+            match decided {
+                Some(Decided::Wanted { wanted, delta }) => writer.add(entry, wanted, *delta),
+                Some(Decided::Excepted(exception)) => writer.except(entry, *exception),
                 None => writer.pass(entry),
             }
         }
         let want = writer.take().unwrap();
         let mut reader = WantReader::new(&want).unwrap();
-        for (entry, wanted) in (0..).zip(all) {
-            assert_eq!(reader.take(entry), Ok(wanted));
+        for (entry, decided) in (0..).zip(all) {
+            assert_eq!(reader.take(entry), Ok(decided));
         }
         assert!(reader.is_exhausted());
     }

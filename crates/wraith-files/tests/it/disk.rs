@@ -239,7 +239,7 @@ fn as_an_ordinary_user() {
         is_denied(target.open_or_resume(&file(&below, bytes.len()), &KEY).unwrap_err());
         is_denied(target.make_dir(&dir(&below, 0o755)).unwrap_err());
         is_denied(target.make_symlink(&link(&below, "x"), OnConflict::Rename).unwrap_err());
-        assert!(!target.make_dir(&dir(name, 0o777)).unwrap());
+        assert!(!target.make_dir(&dir(name, 0o700)).unwrap());
     }
     // Files nobody may read or write, in folders nobody may write: made all the same.
     let commit_options = CommitOptions { on_conflict: OnConflict::Overwrite, sync: false };

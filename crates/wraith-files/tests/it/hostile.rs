@@ -180,29 +180,72 @@ fn a_part_replaced_behind_our_back_does_not_get_the_name() {
 }
 
 #[test]
-fn a_folder_in_the_way_is_never_replaced_and_a_file_is_never_made_a_folder() {
+fn a_folder_with_something_in_it_is_never_replaced_and_an_empty_one_only_by_overwriting() {
     let stage = Stage::new();
-    fs::create_dir_all(stage.inside.join("d/full")).unwrap();
-    fs::write(stage.inside.join("f"), "mine").unwrap();
+    for name in ["full", "empty", "empty 2", "empty 3", "empty 4"] {
+        fs::create_dir(stage.inside.join(name)).unwrap();
+    }
+    fs::write(stage.inside.join("full/mine"), "mine").unwrap();
     let target = stage.target();
-    let exists = |error: Error| assert!(matches!(error, Error::Exists { .. }), "{error}");
-    exists(target.write_small(&file("d", 1), &[b"x"], overwrite()).unwrap_err());
-    exists(target.make_symlink(&link("d", "x"), OnConflict::Overwrite).unwrap_err());
-    let bytes = content(1, 2 * CHUNK_BYTES);
-    let part = target.open_or_resume(&file("d", bytes.len()), &KEY).unwrap();
-    put(&part, &bytes, 0).unwrap();
-    put(&part, &bytes, 1).unwrap();
-    exists(part.finish(&small_root(&bytes), overwrite()).unwrap_err());
-    exists(target.make_dir(&dir("f", 0o755)).unwrap_err());
+    assert!(target.is_empty_dir(&path("empty")) && !target.is_empty_dir(&path("full")));
+    let is = |committed: Committed, outcome, name: &str| {
+        assert_eq!((committed.outcome, committed.path), (outcome, path(name)));
+    };
+    let large = |name: &str| {
+        let bytes = content(1, 2 * CHUNK_BYTES);
+        let part = target.open_or_resume(&file(name, bytes.len()), &KEY).unwrap();
+        put(&part, &bytes, 0).unwrap();
+        put(&part, &bytes, 1).unwrap();
+        part.finish(&small_root(&bytes), overwrite()).unwrap()
+    };
+    let small = |name: &str, options| target.write_small(&file(name, 1), &[b"x"], options).unwrap();
+    let symlink =
+        |name: &str| target.make_symlink(&link(name, "x"), OnConflict::Overwrite).unwrap();
+    assert_eq!(target.free_copy(&path("full")), Some(path("full (1)")));
+    is(small("full", overwrite()), Outcome::Renamed, "full (1)");
+    is(symlink("full"), Outcome::Renamed, "full (2)");
+    is(large("full"), Outcome::Renamed, "full (3)");
+    is(small("empty 4", CommitOptions::default()), Outcome::Renamed, "empty 4 (1)");
+    is(small("empty", overwrite()), Outcome::Replaced, "empty");
+    is(symlink("empty 2"), Outcome::Replaced, "empty 2");
+    is(large("empty 3"), Outcome::Replaced, "empty 3");
+    assert!(stage.inside.join("empty 4").is_dir());
+    assert_eq!(fs::read(stage.inside.join("full/mine")).unwrap(), b"mine");
+    target.finish_dirs().unwrap();
+    assert!(names(&stage.inside).iter().all(|name| !name.contains(".wraith-")));
+}
+
+#[test]
+fn a_file_in_the_way_becomes_a_folder_only_where_the_caller_says_so() {
+    let stage = Stage::new();
+    fs::write(stage.inside.join("f"), "mine").unwrap();
+    fs::create_dir(stage.inside.join("f (1)")).unwrap();
+    std::os::unix::fs::symlink("f (1)", stage.inside.join("l")).unwrap();
+    let target = stage.target();
+    for name in ["f", "l"] {
+        let error = target.make_dir(&dir(name, 0o755)).unwrap_err();
+        assert!(matches!(error, Error::Exists { .. }), "{error}");
+    }
     assert!(matches!(
         target.write_small(&file("f/x", 1), &[b"x"], overwrite()),
         Err(Error::InTheWay { .. })
     ));
-    let committed = target.write_small(&file("d", 1), &[b"x"], CommitOptions::default()).unwrap();
-    assert_eq!((committed.outcome, committed.path), (Outcome::Renamed, path("d (1)")));
-    assert!(stage.inside.join("d/full").is_dir());
+    // A folder that is there is somebody's.
+    assert_eq!(target.make_dir_copy(&dir("f", 0o500)).unwrap(), path("f (2)"));
+    target.write_small(&file("f (2)/x", 1), &[b"x"], overwrite()).unwrap();
     assert_eq!(fs::read(stage.inside.join("f")).unwrap(), b"mine");
+    for name in ["f", "l"] {
+        assert!(target.replace_with_dir(&dir(name, 0o700)).unwrap());
+    }
+    assert!(!target.replace_with_dir(&dir("f (1)", 0o700)).unwrap(), "a folder is used");
+    target.finish_dirs().unwrap();
+    let mode = |name: &str| fs::symlink_metadata(stage.inside.join(name)).unwrap().mode();
+    assert_eq!(mode("f (2)") & 0o7777, 0o500);
+    assert_eq!((mode("f") & KIND_BITS, mode("l") & KIND_BITS), (0o040_000, 0o040_000));
 }
+
+/// The bits of a mode that say which kind it is.
+const KIND_BITS: u32 = 0o170_000;
 
 #[test]
 fn a_folder_that_was_there_keeps_its_permissions() {

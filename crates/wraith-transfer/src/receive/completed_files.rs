@@ -1,23 +1,28 @@
 //! Which files of this transfer are completed, so that a resume knows them without reading them.
 //!
-//! A hidden file in the target directory holds one 16-byte mark for each completed file: a keyed hash of the entry, the
-//! name it got, and the identity of the file on disk (device, inode, size, mtime, ctime). Whoever changes the file changes
-//! its ctime, and the mark no longer fits. The key depends on the capability secret and the sender, so nobody else can make marks, and
-//! on the boot id, so after a crash of the machine marks count for nothing and files are compared by content instead.
-//! Entries are written in batches; those lost to a kill cost a comparison, never a transfer.
+//! A hidden file in the target directory holds for each completed file a 16-byte mark, its root, and a tag that binds the two.
+//! The mark is a keyed hash of the entry, the name it got, and the identity of the file on disk (device, inode, size, mtime,
+//! ctime). Whoever changes the file changes its ctime, and the mark no longer fits. The key depends on the capability secret and
+//! the sender, so nobody else can make marks or give one another root, and on the boot id, so after a crash of the machine
+//! marks count for nothing and files are read and compared instead. The sender is asked whether the root is still the one of its
+//! file. Marks are written in batches; those lost to a kill cost a comparison, never a transfer.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, BufReader, Read, Write};
+use std::os::unix::fs::FileExt;
 use std::sync::Mutex;
 
-use wraith_files::{Stamp, TargetDir};
+use wraith_files::{Root, Stamp, TargetDir};
 
 use crate::lock::lock;
 
 /// A file that is completed, as the state file names it.
 pub(crate) type CompletedMark = [u8; 16];
 
-/// Entries that are read back (32 MiB); beyond it, files are compared by content.
+/// Mark, root and tag, as they stand in the file.
+const RECORD_BYTES: usize = 16 + 32 + 16;
+
+/// Marks that are looked up (40 MiB of memory; the roots stay on the disk); beyond it, files are compared by content.
 const COMPLETED_MARKS_MAX: u64 = 2 * 1024 * 1024;
 
 /// Entries that may wait to be written.
@@ -27,8 +32,8 @@ const PENDING_MAX: usize = 64;
 #[derive(Debug)]
 pub(crate) struct CompletedFiles {
     key: [u8; 32],
-    /// From earlier connections, sorted.
-    known: Vec<CompletedMark>,
+    /// From earlier connections, sorted, with their places in the file.
+    known: Vec<(CompletedMark, u32)>,
     target: TargetDir,
     name: String,
     out: Mutex<Out>,
@@ -37,7 +42,7 @@ pub(crate) struct CompletedFiles {
 #[derive(Debug)]
 struct Out {
     file: File,
-    pending: Vec<CompletedMark>,
+    pending: Vec<u8>,
 }
 
 /// Why the state file could not be opened.
@@ -86,9 +91,27 @@ impl CompletedFiles {
         *hasher.finalize().as_bytes().first_chunk().expect("a hash has 32 bytes")
     }
 
-    /// True if an earlier connection made this mark.
-    pub(crate) fn is_known(&self, mark: &CompletedMark) -> bool {
-        self.known.binary_search(mark).is_ok()
+    /// The root of the file that an earlier connection made this mark of.
+    pub(crate) fn root_of(&self, mark: &CompletedMark) -> Option<Root> {
+        let at = self.known.binary_search_by(|(known, _)| known.cmp(mark)).ok()?;
+        let mut record = [0; RECORD_BYTES];
+        let place = u64::from(self.known[at].1) * RECORD_BYTES as u64;
+        lock(&self.out).file.read_exact_at(&mut record, place).ok()?;
+        let root = *record[16..].first_chunk()?;
+        (record == self.record(mark, &root)).then_some(root)
+    }
+
+    fn record(&self, mark: &CompletedMark, root: &Root) -> [u8; RECORD_BYTES] {
+        let tag = blake3::Hasher::new_keyed(&self.key)
+            .update(b"root")
+            .update(mark)
+            .update(root)
+            .finalize();
+        let mut record = [0; RECORD_BYTES];
+        record[..16].copy_from_slice(mark);
+        record[16..48].copy_from_slice(root);
+        record[48..].copy_from_slice(&tag.as_bytes()[..16]);
+        record
     }
 
     /// True if an earlier connection finished anything.
@@ -96,11 +119,12 @@ impl CompletedFiles {
         !self.known.is_empty()
     }
 
-    /// Adds a mark; `now` for a file that would be expensive to compare.
-    pub(crate) fn add(&self, mark: CompletedMark, now: bool) -> io::Result<()> {
+    /// Adds a mark with the root of its file; `now` for a file that would be expensive to compare.
+    pub(crate) fn add(&self, mark: &CompletedMark, root: &Root, now: bool) -> io::Result<()> {
+        let record = self.record(mark, root);
         let mut out = lock(&self.out);
-        out.pending.push(mark);
-        if now || out.pending.len() >= PENDING_MAX { out.write() } else { Ok(()) }
+        out.pending.extend_from_slice(&record);
+        if now || out.pending.len() >= PENDING_MAX * RECORD_BYTES { out.write() } else { Ok(()) }
     }
 
     /// Writes what waits.
@@ -120,29 +144,32 @@ impl CompletedFiles {
 
     /// The transfer is complete: the marks are not needed any more.
     pub(crate) fn remove(&self) {
-        // A leftover costs 16 bytes a file and nothing else.
+        // A leftover costs 64 bytes a file and nothing else.
         let _ = self.target.remove_hidden(&self.name);
     }
 }
 
 impl Out {
     fn write(&mut self) -> io::Result<()> {
-        let bytes = self.pending.concat();
-        self.pending.clear();
+        let bytes = std::mem::take(&mut self.pending);
         self.file.write_all(&bytes)
     }
 }
 
-/// All whole marks in the file; a torn one at the end is cut off.
-fn read_completed_marks(file: &File) -> io::Result<Vec<CompletedMark>> {
+/// All whole records in the file; a torn one at the end is cut off.
+fn read_completed_marks(file: &File) -> io::Result<Vec<(CompletedMark, u32)>> {
     let len = file.metadata()?.len();
-    let whole = len - len % 16;
-    if whole != len {
-        file.set_len(whole)?;
+    let whole = len / RECORD_BYTES as u64;
+    if whole * RECORD_BYTES as u64 != len {
+        file.set_len(whole * RECORD_BYTES as u64)?;
     }
-    let mut bytes = Vec::new();
-    file.take(whole.min(16 * COMPLETED_MARKS_MAX)).read_to_end(&mut bytes)?;
-    let mut completed: Vec<CompletedMark> = bytes.as_chunks().0.to_vec();
+    let mut reader = BufReader::with_capacity(64 << 10, file);
+    let mut completed = Vec::new();
+    for place in 0..whole.min(COMPLETED_MARKS_MAX) {
+        let mut record = [0; RECORD_BYTES];
+        reader.read_exact(&mut record)?;
+        completed.push((*record.first_chunk().expect("a record is longer"), place as u32));
+    }
     completed.sort_unstable();
     Ok(completed)
 }
@@ -170,22 +197,23 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let completed = open(dir.path(), b"boot").unwrap();
         let mark = completed.mark_of(b"a/b", b"a/b", &IDENTITY);
-        assert!(!completed.is_known(&mark));
-        completed.add(mark, true).unwrap();
+        assert_eq!(completed.root_of(&mark), None);
+        completed.add(&mark, &[7; 32], true).unwrap();
         lock(&completed.out).file.write_all(b"torn").unwrap();
         drop(completed);
 
         let completed = open(dir.path(), b"boot").unwrap();
-        assert!(completed.is_known(&completed.mark_of(b"a/b", b"a/b", &IDENTITY)));
+        assert_eq!(completed.root_of(&mark), Some([7; 32]));
         let touched = Stamp { ctime: Mtime { s: 6, ns: 8 }, ..IDENTITY };
-        assert!(!completed.is_known(&completed.mark_of(b"a/b", b"a/b", &touched)));
-        assert!(!completed.is_known(&completed.mark_of(b"a", b"a/b", &IDENTITY)));
-        completed.add(completed.mark_of(b"c", b"c", &IDENTITY), false).unwrap();
+        assert_eq!(completed.root_of(&completed.mark_of(b"a/b", b"a/b", &touched)), None);
+        assert_eq!(completed.root_of(&completed.mark_of(b"a", b"a/b", &IDENTITY)), None);
+        completed.add(&completed.mark_of(b"c", b"c", &IDENTITY), &[8; 32], false).unwrap();
         completed.flush().unwrap();
         drop(completed);
 
         let completed = open(dir.path(), b"boot").unwrap();
-        assert!(completed.is_known(&completed.mark_of(b"c", b"c", &IDENTITY)));
+        assert_eq!(completed.root_of(&completed.mark_of(b"c", b"c", &IDENTITY)), Some([8; 32]));
+        assert_eq!(completed.root_of(&mark), Some([7; 32]));
         completed.remove();
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
     }
@@ -194,10 +222,27 @@ mod tests {
     fn after_a_restart_of_the_machine_marks_count_for_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let completed = open(dir.path(), b"boot 1").unwrap();
-        completed.add(completed.mark_of(b"a", b"a", &IDENTITY), true).unwrap();
+        completed.add(&completed.mark_of(b"a", b"a", &IDENTITY), &[7; 32], true).unwrap();
         drop(completed);
         let completed = open(dir.path(), b"boot 2").unwrap();
-        assert!(!completed.is_known(&completed.mark_of(b"a", b"a", &IDENTITY)));
+        assert_eq!(completed.root_of(&completed.mark_of(b"a", b"a", &IDENTITY)), None);
+    }
+
+    #[test]
+    fn nobody_can_give_a_mark_another_root() {
+        let dir = tempfile::tempdir().unwrap();
+        let completed = open(dir.path(), b"boot").unwrap();
+        let mark = completed.mark_of(b"a", b"a", &IDENTITY);
+        completed.add(&mark, &[7; 32], true).unwrap();
+        drop(completed);
+        let path = std::fs::read_dir(dir.path()).unwrap().next().unwrap().unwrap().path();
+        let good = std::fs::read(&path).unwrap();
+        for at in 0..good.len() {
+            let mut edited = good.clone();
+            edited[at] ^= 1;
+            std::fs::write(&path, edited).unwrap();
+            assert_eq!(open(dir.path(), b"boot").unwrap().root_of(&mark), None, "{at}");
+        }
     }
 
     #[test]

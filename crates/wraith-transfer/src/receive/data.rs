@@ -29,7 +29,8 @@ pub(crate) fn receive(receiving: &Receiving<'_>, stream: RecvStream) -> Result<(
             return Err(receiving.session.stopped());
         }
         let header = records.next_header()?;
-        records.handle(&header)?;
+        // Whoever verifies and writes does not read: that is nobody's silence.
+        receiving.session.while_not_reading(|| records.handle(&header))?;
         records.buffer.advance(header.body_len());
     }
 }

@@ -1,63 +1,69 @@
 //! What to do about one file of the manifest: compare it with the disk, and want it, want a part of it, or not.
 
 use wraith_files::{
-    CHUNK_BYTES, Entry, Error, Existing, ExistingKind, IntervalSet, OnConflict, RelPath,
+    CHUNK_BYTES, Entry, Error, Existing, ExistingKind, IntervalSet, OnConflict, RelPath, Root,
     chunk_count,
 };
 
 use super::Receiving;
+use super::incoming::Here;
+use super::placement::Placed;
 use crate::error::TransferError;
-use crate::events::{FileStatus, InPlace};
+use crate::exception::Exception;
 use crate::limits::{DELTA_BYTES_MIN, DELTA_SHRINK_MAX};
 use crate::wanted::{Wanted, coarse};
 
 /// What is done about a file.
 #[derive(Debug)]
 pub(crate) enum Verdict {
-    /// It is wanted; so many bytes of it are missing, some of which the `old` copy may have.
-    Want { wanted: Wanted, missing: u64, old: Option<Existing> },
-    /// It is here from an earlier connection, or something else stays in its place.
-    Pass(FileStatus),
+    /// It is wanted; so many bytes of it are missing, some of which may be `here`.
+    Want { wanted: Wanted, missing: u64, here: Here },
+    /// It is not: something else stays in its place, or it can have none.
+    Pass(Exception),
 }
 
 /// Looks at the disk. `before_reading` is called before a file here is read in full, which can take long.
 pub(crate) fn decide(
     receiving: &Receiving<'_>,
-    (number, entry): (u32, &Entry),
+    (number, placed): (u32, &Placed),
     mut before_reading: impl FnMut() -> Result<(), TransferError>,
 ) -> Result<Verdict, TransferError> {
+    let entry = &placed.entry;
     let size = entry.size();
-    if let Some(missing) = missing_of_part(receiving, (number, entry), &mut before_reading)? {
+    if let Some(missing) = missing_of_part(receiving, (number, placed), &mut before_reading)? {
         let at = |chunk: u64| size.min(chunk * wraith_files::CHUNK_BYTES as u64);
         let bytes = missing.iter().map(|range| at(range.end) - at(range.start)).sum();
         // What cannot be looked at is of no use.
         let existing = receiving.target.existing(&entry.path).ok().flatten();
         let old = existing
             .filter(|existing| bytes >= DELTA_BYTES_MIN && is_old_copy(receiving, size, existing));
-        return Ok(Verdict::Want { wanted: Wanted::Chunks(missing), missing: bytes, old });
+        let here = Here { old, copy: None };
+        return Ok(Verdict::Want { wanted: Wanted::Chunks(missing), missing: bytes, here });
     }
     let existing = match receiving.target.existing(&entry.path) {
         Ok(Some(existing)) => existing,
-        Ok(None) => return Ok(Verdict::Want { wanted: Wanted::Whole, missing: size, old: None }),
+        Ok(None) => {
+            let here = Here::default();
+            return Ok(Verdict::Want { wanted: Wanted::Whole, missing: size, here });
+        }
         Err(error) => {
-            receiving.note_unless_fatal(entry, error)?;
-            return Ok(Verdict::Pass(FileStatus::Blocked));
+            receiving.note_unless_fatal(&placed.offered, error)?;
+            return Ok(Verdict::Pass(Exception::Blocked));
         }
     };
     let old = Some(existing).filter(|existing| is_old_copy(receiving, size, existing));
-    let whole = Verdict::Want { wanted: Wanted::Whole, missing: size, old };
-    let path = entry.path.as_bytes();
-    if existing.kind == ExistingKind::File {
-        let mark = receiving.completed.mark_of(path, path, &existing.stamp);
-        if receiving.completed.is_known(&mark) {
-            return Ok(already_here(receiving, entry, &entry.path));
-        }
+    let here = Here { old, copy: None };
+    let whole = Verdict::Want { wanted: Wanted::Whole, missing: size, here: here.clone() };
+    // An earlier connection finished the file, and nobody has touched it since: only the sender's may be another now.
+    if let Some(root) = finished_root(receiving, entry, &entry.path, &existing) {
+        return Ok(Verdict::Want { wanted: Wanted::Unless(root), missing: 0, here });
     }
-    match receiving.conflicts.at(&entry.path) {
-        OnConflict::Skip => return Ok(Verdict::Pass(FileStatus::Skipped)),
+    match receiving.conflicts.at(&placed.offered) {
+        OnConflict::Skip => return Ok(Verdict::Pass(Exception::Skipped)),
         OnConflict::Rename => {
-            if let Some(copy) = finished_copy(receiving, entry) {
-                return Ok(already_here(receiving, entry, &copy));
+            if let Some((copy, root)) = finished_copy(receiving, entry) {
+                let here = Here { copy: Some(copy), ..here };
+                return Ok(Verdict::Want { wanted: Wanted::Unless(root), missing: 0, here });
             }
         }
         OnConflict::Overwrite => {}
@@ -68,7 +74,7 @@ pub(crate) fn decide(
     before_reading()?;
     match receiving.target.root_of(&entry.path, || !receiving.session.is_over()) {
         // Nothing is missing if it is the same, which the disk can hardly be too full for.
-        Ok(Some(root)) => Ok(Verdict::Want { wanted: Wanted::Unless(root), missing: 0, old }),
+        Ok(Some(root)) => Ok(Verdict::Want { wanted: Wanted::Unless(root), missing: 0, here }),
         // It cannot be read, or somebody works on it: then it is not the same.
         Ok(None) | Err(_) => Ok(whole),
     }
@@ -83,15 +89,22 @@ fn is_old_copy(receiving: &Receiving<'_>, size: u64, existing: &Existing) -> boo
         && bytes >= DELTA_BYTES_MIN.max(size / DELTA_SHRINK_MAX)
 }
 
-/// An earlier connection finished the file at `path`, and nobody has touched it since.
-fn already_here(receiving: &Receiving<'_>, entry: &Entry, path: &RelPath) -> Verdict {
-    receiving.target.keep_existing(path);
-    receiving.in_place(path, InPlace::File { bytes: entry.size(), verified: None });
-    Verdict::Pass(FileStatus::AlreadyHere)
+/// The root of what stands at `path`, if an earlier connection finished the file there and nobody has touched it since.
+fn finished_root(
+    receiving: &Receiving<'_>,
+    entry: &Entry,
+    path: &RelPath,
+    existing: &Existing,
+) -> Option<Root> {
+    if existing.kind != ExistingKind::File || existing.stamp.size != entry.size() {
+        return None;
+    }
+    let (path, name) = (entry.path.as_bytes(), path.as_bytes());
+    receiving.completed.root_of(&receiving.completed.mark_of(path, name, &existing.stamp))
 }
 
-/// Where an earlier connection finished the file under another name, because its own was taken.
-fn finished_copy(receiving: &Receiving<'_>, entry: &Entry) -> Option<RelPath> {
+/// Where an earlier connection finished the file under another name, because its own was taken, and its root.
+fn finished_copy(receiving: &Receiving<'_>, entry: &Entry) -> Option<(RelPath, Root)> {
     if !receiving.completed.is_resumed() {
         return None;
     }
@@ -100,9 +113,8 @@ fn finished_copy(receiving: &Receiving<'_>, entry: &Entry) -> Option<RelPath> {
     let copies = (1..).map_while(|number| path.copy(number).ok());
     for copy in copies {
         let existing = receiving.target.existing(&copy).ok().flatten()?;
-        let mark = receiving.completed.mark_of(path.as_bytes(), copy.as_bytes(), &existing.stamp);
-        if receiving.completed.is_known(&mark) {
-            return Some(copy);
+        if let Some(root) = finished_root(receiving, entry, &copy, &existing) {
+            return Some((copy, root));
         }
     }
     None
@@ -111,9 +123,10 @@ fn finished_copy(receiving: &Receiving<'_>, entry: &Entry) -> Option<RelPath> {
 /// The chunks that an earlier connection did not get, if it got any.
 fn missing_of_part(
     receiving: &Receiving<'_>,
-    (number, entry): (u32, &Entry),
+    (number, placed): (u32, &Placed),
     before_reading: &mut dyn FnMut() -> Result<(), TransferError>,
 ) -> Result<Option<IntervalSet>, TransferError> {
+    let entry = &placed.entry;
     if chunk_count(entry.size()) < 2 {
         return Ok(None);
     }
@@ -127,7 +140,7 @@ fn missing_of_part(
     if part.needs_recheck() {
         before_reading()?;
         let progress = receiving.progress;
-        progress.begin_file(number, &entry.path.display(), 0, entry.size());
+        progress.begin_file(number, &placed.offered.display(), 0, entry.size());
         // If it cannot be read, nothing of it counts and all of it is fetched again.
         let _ = part.recheck(|_| {
             progress.show_bytes_of(number, CHUNK_BYTES as u64);

@@ -9,15 +9,17 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 
 use wraith_files::{
-    CHUNK_BYTES, Committed, Cv, Entry, Error, Existing, IntervalSet, Kind, Outcome, PartFile,
-    RelPath, Unnamed, chunk_count, chunk_cv, chunk_len, slices_root,
+    CHUNK_BYTES, Committed, Cv, Error, Existing, IntervalSet, Kind, Outcome, PartFile, RelPath,
+    Unnamed, chunk_count, chunk_cv, chunk_len, slices_root,
 };
 
 use super::Receiving;
 use super::naming::Complete;
 use super::outstanding::Outstanding;
+use super::placement::Placed;
 use crate::error::TransferError;
-use crate::events::{Event, FileStatus, InPlace};
+use crate::events::{FileStatus, InPlace};
+use crate::exception::Exception;
 use crate::limits::{HOLE_RUN_CHUNKS, OPEN_FILES_MAX, STALL_BYTES};
 use crate::lock::lock;
 use crate::record::{Ending, RECORD_BODY_BYTES_MAX};
@@ -32,14 +34,22 @@ pub(super) enum Carrier {
     Patch,
 }
 
+/// What is here already that may help.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Here {
+    /// The copy that the sender was told about.
+    pub(super) old: Option<Existing>,
+    /// Where the file is that the sender's is compared with, if it is not at its own path.
+    pub(super) copy: Option<RelPath>,
+}
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Incoming {
     entry: u32,
-    meta: Entry,
+    placed: Placed,
     wanted: Wanted,
-    /// The copy that the sender was told about.
-    old: Option<Existing>,
+    here: Here,
     body: Mutex<Body>,
 }
 
@@ -71,14 +81,14 @@ struct End {
 
 impl Outstanding for Incoming {
     fn path_bytes(&self) -> usize {
-        self.meta.path.as_bytes().len()
+        self.placed.entry.path.as_bytes().len() + self.placed.offered.as_bytes().len()
     }
 }
 
 impl Incoming {
-    /// With an `old` copy the file comes as what that lacks (SPEC §10.11), and by chunks only what was asked for then.
-    pub(crate) fn new(entry: u32, meta: Entry, wanted: Wanted, old: Option<Existing>) -> Self {
-        Self { entry, meta, wanted, old, body: Mutex::default() }
+    /// With an old copy the file comes as what that lacks (SPEC §10.11), and by chunks only what was asked for then.
+    pub(crate) fn new(entry: u32, placed: Placed, wanted: Wanted, here: Here) -> Self {
+        Self { entry, placed, wanted, here, body: Mutex::default() }
     }
 
     pub(crate) fn entry(&self) -> u32 {
@@ -86,15 +96,15 @@ impl Incoming {
     }
 
     pub(crate) fn path(&self) -> &RelPath {
-        &self.meta.path
+        &self.placed.entry.path
     }
 
     pub(crate) fn bytes(&self) -> u64 {
-        self.meta.size()
+        self.placed.entry.size()
     }
 
     pub(crate) fn old(&self) -> Option<&Existing> {
-        self.old.as_ref()
+        self.here.old.as_ref()
     }
 
     pub(crate) fn is_settled(&self) -> bool {
@@ -107,18 +117,19 @@ impl Incoming {
     }
 
     fn chunks(&self) -> u64 {
-        chunk_count(self.meta.size())
+        chunk_count(self.placed.entry.size())
     }
 
     /// An error that names the file.
     pub(super) fn violation(&self, receiving: &Receiving<'_>, what: &str) -> TransferError {
-        receiving.session.protocol(format!("{}: {what}", self.meta.path.display()))
+        receiving.session.protocol(format!("{}: {what}", self.placed.entry.path.display()))
     }
 
     pub(super) fn mismatch(&self, receiving: &Receiving<'_>) -> TransferError {
-        let (span, path) = (&receiving.session.span, self.meta.path.display());
+        let (span, path) = (&receiving.session.span, self.placed.entry.path.display());
         tracing::debug!(parent: span, %path, "verification failed");
-        let what = format!("{} does not match the hash sent with it", self.meta.path.display());
+        let what =
+            format!("{} does not match the hash sent with it", self.placed.entry.path.display());
         TransferError::Verification { what }
     }
 
@@ -130,7 +141,8 @@ impl Incoming {
         root: &[u8; 32],
     ) -> Result<(), TransferError> {
         let len: usize = pieces.iter().map(|piece| piece.len()).sum();
-        let asked = !matches!(self.wanted, Wanted::Chunks(_)) && self.meta.size() == len as u64;
+        let asked =
+            !matches!(self.wanted, Wanted::Chunks(_)) && self.placed.entry.size() == len as u64;
         if !asked || len > RECORD_BODY_BYTES_MAX {
             return Err(self.violation(receiving, "a record of another size than announced"));
         }
@@ -139,10 +151,11 @@ impl Incoming {
         }
         receiving.counts.bytes_moved.fetch_add(len as u64, Relaxed);
         receiving.progress.add_bytes(len as u64);
+        lock(&receiving.contents).add(self.entry, root);
         let target = receiving.target;
-        match receiving.progress.at_disk(|| target.write_unnamed(&self.meta, pieces)) {
+        match receiving.progress.at_disk(|| target.write_unnamed(&self.placed.entry, pieces)) {
             Ok(content) => self.complete(receiving, content, *root),
-            Err(error) => self.blocked(receiving, error),
+            Err(error) => self.blocked(receiving, error, *root),
         }
     }
 
@@ -155,7 +168,7 @@ impl Incoming {
         cv: Cv,
     ) -> Result<bool, TransferError> {
         let len: usize = pieces.iter().map(|piece| piece.len()).sum();
-        if len == 0 || len != chunk_len(self.meta.size(), index) {
+        if len == 0 || len != chunk_len(self.placed.entry.size(), index) {
             return Err(self.violation(receiving, "a chunk it does not have"));
         }
         let part = self.claim(receiving, index..index + 1, Carrier::Record)?;
@@ -181,12 +194,12 @@ impl Incoming {
         count: u64,
     ) -> Result<bool, TransferError> {
         let end = first.checked_add(count).filter(|&end| count > 0 && end <= self.chunks());
-        let sparse = matches!(self.meta.kind, Kind::File { sparse: true, .. });
+        let sparse = matches!(self.placed.entry.kind, Kind::File { sparse: true, .. });
         let (Some(end), true) = (end, sparse) else {
             return Err(self.violation(receiving, "a hole it does not have"));
         };
         let part = self.claim(receiving, first..end, Carrier::Record)?;
-        let at = |chunk: u64| self.meta.size().min(chunk * CHUNK_BYTES as u64);
+        let at = |chunk: u64| self.placed.entry.size().min(chunk * CHUNK_BYTES as u64);
         let mut run = first..first;
         while run.end < end {
             // A peer can put petabytes into one record; hashing them must not outlive the transfer.
@@ -234,7 +247,7 @@ impl Incoming {
             (Ending::Complete, _) if self.chunks() < 2 => {
                 return Err(self.violation(receiving, "an end without its content"));
             }
-            (Ending::Complete, _) if self.old.is_some() => {
+            (Ending::Complete, _) if self.here.old.is_some() => {
                 if !receiving.deltas.is_decided(self.entry) {
                     return Err(
                         self.violation(receiving, "it ends before everything was asked for")
@@ -254,7 +267,7 @@ impl Incoming {
         receiving: &Receiving<'_>,
         chunks: u64,
     ) -> Result<(), TransferError> {
-        let reads_ahead = self.old.is_some() || !matches!(self.wanted, Wanted::Whole);
+        let reads_ahead = self.here.old.is_some() || !matches!(self.wanted, Wanted::Whole);
         if !reads_ahead || chunks > self.chunks() {
             return Err(self.violation(receiving, "it claims to read what there is not"));
         }
@@ -275,7 +288,7 @@ impl Incoming {
         let count = chunks.end - chunks.start;
         let expected = ended.is_none_or(|end| open.claimed + count <= end.chunks);
         // A file with an old copy comes as patches, every other as it is.
-        let carried = (carrier == Carrier::Patch) == self.old.is_some();
+        let carried = (carrier == Carrier::Patch) == self.here.old.is_some();
         if !open.due.contains_range(&chunks) || !expected || !carried {
             return Err(self.violation(receiving, "a chunk that was not asked for, or twice"));
         }
@@ -316,7 +329,7 @@ impl Incoming {
         if receiving.open_files.fetch_add(1, Relaxed) >= OPEN_FILES_MAX as u64 {
             return Err(self.violation(receiving, "too many files at once"));
         }
-        let part = receiving.target.open_or_resume(&self.meta, &receiving.part_key);
+        let part = receiving.target.open_or_resume(&self.placed.entry, &receiving.part_key);
         let mut part = part.map_err(|error| receiving.disk(&error))?;
         // Somebody wrote to it since it was looked at: what was spoiled is missing in the end, and the next connection fetches it.
         part.recheck(|_| !receiving.session.is_over()).map_err(|error| receiving.disk(&error))?;
@@ -325,13 +338,13 @@ impl Incoming {
             Wanted::Chunks(chunks) => chunks.clone(),
             Wanted::Whole | Wanted::Unless(_) => std::iter::once(0..self.chunks()).collect(),
         };
-        let size = self.meta.size();
+        let size = self.placed.entry.size();
         let here = size.saturating_sub(due.count().saturating_mul(CHUNK_BYTES as u64));
-        if self.old.is_some() {
+        if self.here.old.is_some() {
             // They come as patches, when it is known which.
             due = IntervalSet::new();
         }
-        receiving.progress.begin_file(self.entry, &self.meta.path.display(), here, size);
+        receiving.progress.begin_file(self.entry, &self.placed.offered.display(), here, size);
         body.open = Some(Open { part, due, claimed: 0, written: 0 });
         Ok(())
     }
@@ -352,7 +365,7 @@ impl Incoming {
         }
         body.settled = true;
         receiving.progress.end_file(self.entry);
-        if self.old.is_some() {
+        if self.here.old.is_some() {
             receiving.deltas.forget(self.entry);
         }
         let open = body.open.take();
@@ -368,18 +381,23 @@ impl Incoming {
                 self.finish_part(receiving, open.part, end.root)?;
             }
             Ending::Identical => {
-                receiving.target.keep_existing(&self.meta.path);
-                receiving.progress.add_found(self.meta.size());
-                self.verified(receiving, FileStatus::AlreadyHere, end.root, &self.meta.path);
+                let entry = &self.placed.entry;
+                let path = self.here.copy.as_ref().unwrap_or(&entry.path);
+                receiving.target.keep_existing(path);
+                receiving.progress.add_found(entry.size());
+                lock(&receiving.contents).add(self.entry, &end.root);
+                self.verified(receiving, FileStatus::AlreadyHere, end.root, path);
             }
             Ending::Changed => {
                 // A mixture of two versions is of no use to a resume.
                 if let Some(open) = open {
                     open.part.discard().map_err(|error| receiving.disk(&error))?;
                 }
-                self.failed(receiving, FileStatus::Changed);
+                receiving.excepted(self.entry, &self.placed, Exception::Changed, None);
             }
-            Ending::Unreadable => self.failed(receiving, FileStatus::Unreadable),
+            Ending::Unreadable => {
+                receiving.excepted(self.entry, &self.placed, Exception::Unreadable, None);
+            }
         }
         Ok(true)
     }
@@ -391,23 +409,25 @@ impl Incoming {
         part: Arc<PartFile>,
         root: [u8; 32],
     ) -> Result<(), TransferError> {
+        // The sender says so; if it is not what is here, that is said too.
+        lock(&receiving.contents).add(self.entry, &root);
         if !part.hash_holes(|| !receiving.session.is_over()) {
             return Err(receiving.session.stopped());
         }
         if part.have().count() < part.chunks() {
-            return self
-                .blocked(receiving, Error::Changed { path: self.meta.path.display().to_string() });
+            let error = Error::Changed { path: self.placed.entry.path.display().to_string() };
+            return self.blocked(receiving, error, root);
         }
         match part.seal(&root) {
             Ok(()) => self.complete(receiving, Unnamed::part(part), root),
             // All chunks came now and each was what it said: the sender's root is a lie. With chunks from an earlier
             // connection, its file may have changed since. The part is gone either way.
             Err(Error::Mismatch { .. }) if matches!(self.wanted, Wanted::Chunks(_)) => {
-                self.failed(receiving, FileStatus::Stale);
+                receiving.lacks(self.entry, &self.placed, Exception::Stale, Some(root));
                 Ok(())
             }
             Err(Error::Mismatch { .. }) => Err(self.mismatch(receiving)),
-            Err(error) => self.blocked(receiving, error),
+            Err(error) => self.blocked(receiving, error, root),
         }
     }
 
@@ -432,10 +452,10 @@ impl Incoming {
         content: &mut Unnamed,
         root: [u8; 32],
     ) -> Result<(), TransferError> {
-        let on_conflict = receiving.conflicts.at(&self.meta.path);
-        match receiving.progress.at_disk(|| receiving.target.name(content, on_conflict)) {
+        let name = |on_conflict| receiving.target.name(content, on_conflict);
+        match receiving.progress.at_disk(|| receiving.place(&self.placed, name)) {
             Ok(committed) => self.committed(receiving, &committed, root),
-            Err(error) => self.blocked(receiving, error),
+            Err(error) => self.blocked(receiving, error, root),
         }
     }
 
@@ -450,30 +470,27 @@ impl Incoming {
             receiving.target.keep_existing(&committed.path);
         }
         if let Some(stamp) = &committed.stamp {
-            let (entry, name) = (self.meta.path.as_bytes(), committed.path.as_bytes());
+            let (entry, name) = (self.placed.entry.path.as_bytes(), committed.path.as_bytes());
             let mark = receiving.completed.mark_of(entry, name, stamp);
-            let costly = self.meta.size() > RECORD_BODY_BYTES_MAX as u64;
-            receiving.completed.add(mark, costly).map_err(|error| receiving.session.disk(error))?;
+            let costly = self.placed.entry.size() > RECORD_BODY_BYTES_MAX as u64;
+            receiving
+                .completed
+                .add(&mark, &root, costly)
+                .map_err(|error| receiving.session.disk(error))?;
         }
         if committed.outcome == Outcome::Renamed {
-            let (path, name) = (self.meta.path.display(), committed.path.display());
-            let what = format!("a different file has this name; the new one is called {name}");
-            receiving.events.event(Event::Note { path: &path, what: &what });
+            receiving.renamed(&self.placed.offered, &committed.path);
         }
         match committed.outcome {
             Outcome::Skipped => {
-                // The sender sent all of it, and counts it.
-                lock(&receiving.contents).add(self.entry, &root);
-                let (bytes, verified) = (self.meta.size(), (self.entry, root));
-                receiving.in_place(&self.meta.path, InPlace::Other { bytes, verified });
-                receiving.passed(&self.meta, FileStatus::Skipped);
+                receiving.lacks(self.entry, &self.placed, Exception::Skipped, Some(root));
             }
             _ => self.verified(receiving, FileStatus::Done, root, &committed.path),
         }
         Ok(())
     }
 
-    /// The file is here, at `path`, and has this root.
+    /// The file is here, at `path`, and has this root, which is in the sum.
     fn verified(
         &self,
         receiving: &Receiving<'_>,
@@ -484,23 +501,21 @@ impl Incoming {
         let counts = &receiving.counts;
         let count = if status == FileStatus::Done { &counts.moved } else { &counts.identical };
         count.fetch_add(1, Relaxed);
-        counts.bytes_verified.fetch_add(self.meta.size(), Relaxed);
-        lock(&receiving.contents).add(self.entry, &root);
-        let (bytes, verified) = (self.meta.size(), Some((self.entry, root)));
-        receiving.in_place(path, InPlace::File { bytes, verified });
-        receiving.settled(&self.meta, status, Some(root));
+        counts.bytes_verified.fetch_add(self.placed.entry.size(), Relaxed);
+        let (bytes, entry) = (self.placed.entry.size(), self.entry);
+        receiving.in_place(path, InPlace::File { bytes, entry, root });
+        receiving.settled(&self.placed, status, Some(root));
     }
 
-    /// The file did not arrive; the others may.
-    fn failed(&self, receiving: &Receiving<'_>, status: FileStatus) {
-        receiving.counts.failed.fetch_add(1, Relaxed);
-        receiving.settled(&self.meta, status, None);
-    }
-
-    /// The disk did not take it: fatal if it would not take others either.
-    fn blocked(&self, receiving: &Receiving<'_>, error: Error) -> Result<(), TransferError> {
-        receiving.note_unless_fatal(&self.meta, error)?;
-        self.failed(receiving, FileStatus::Blocked);
+    /// The disk did not take what has this root: fatal if it would not take others either.
+    fn blocked(
+        &self,
+        receiving: &Receiving<'_>,
+        error: Error,
+        root: [u8; 32],
+    ) -> Result<(), TransferError> {
+        receiving.note_unless_fatal(&self.placed.offered, error)?;
+        receiving.lacks(self.entry, &self.placed, Exception::Blocked, Some(root));
         Ok(())
     }
 }

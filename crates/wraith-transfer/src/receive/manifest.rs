@@ -1,22 +1,24 @@
 //! The manifest on its way in: every entry is checked, compared with the disk, and decided (SPEC §10.4, §10.5).
 //!
-//! Folders are made at once, links are kept for the end (up to a bound), files are looked up: finished by an earlier
+//! Folders are made at once, under another name where theirs is taken, links are kept for the end (up to a bound), files are looked up: finished by an earlier
 //! connection, begun, there with other or maybe equal content, or not there. What is decided is sent whenever the stream
 //! has nothing more to read, so the first file is asked for while the sender still walks.
 
-use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 
-use wraith_files::{Entry, Kind, Outcome};
+use wraith_files::{Entry, Error, Kind, OnConflict, Outcome, RelPath};
 
 use super::Receiving;
 use super::decide::{Verdict, decide};
 use super::entries::{Entries, Step};
 use super::incoming::Incoming;
+use super::placement::{Fate, Placed, Placement};
+use super::send_receipt::send_exceptions;
 use crate::control::ControlWriter;
 use crate::error::TransferError;
-use crate::events::InPlace;
-use crate::limits::{LINKS_KEPT_BYTES_MAX, LINKS_KEPT_MAX};
+use crate::events::{Event, InPlace};
+use crate::exception::Exception;
+use crate::limits::{EXCEPTIONS_MAX, LINKS_KEPT_BYTES_MAX, LINKS_KEPT_MAX};
 use crate::lock::lock;
 use crate::message::Message;
 use crate::wanted::{WantWriter, Wanted};
@@ -29,11 +31,12 @@ pub(crate) fn receive(
     receiving: &Receiving<'_>,
     entries: Entries,
     writer: &Mutex<ControlWriter>,
-) -> Result<Vec<Entry>, TransferError> {
+) -> Result<Vec<(u32, Placed)>, TransferError> {
     let session = receiving.session;
     let mut reader = ManifestReader {
         receiving,
         manifest: entries,
+        placement: Placement::default(),
         writer,
         wants: WantWriter::default(),
         wanted: Vec::new(),
@@ -52,41 +55,51 @@ pub(crate) fn receive(
 /// Makes the links and gives the folders their modes and times, when all files are in place.
 pub(crate) fn finish_tree(
     receiving: &Receiving<'_>,
-    links: Vec<Entry>,
+    links: Vec<(u32, Placed)>,
+    writer: &Mutex<ControlWriter>,
 ) -> Result<(), TransferError> {
     for link in &links {
         make_link(receiving, link)?;
+        send_exceptions(receiving, &mut lock(writer), EXCEPTIONS_MAX)?;
     }
     receiving.target.finish_dirs().map_err(|error| receiving.disk(&error))
 }
 
-fn make_link(receiving: &Receiving<'_>, link: &Entry) -> Result<(), TransferError> {
-    match receiving.target.make_symlink(link, receiving.conflicts.at(&link.path)) {
+fn make_link(
+    receiving: &Receiving<'_>,
+    (number, link): &(u32, Placed),
+) -> Result<(), TransferError> {
+    let make = |on_conflict| receiving.target.make_symlink(&link.entry, on_conflict);
+    match receiving.place(link, make) {
+        Ok(committed) if committed.outcome == Outcome::Skipped => {
+            receiving.lacks(*number, link, Exception::Skipped, None);
+        }
         Ok(committed) => {
-            if let (Kind::Symlink { target }, true) =
-                (&link.kind, committed.outcome != Outcome::Skipped)
-            {
+            if committed.outcome == Outcome::Renamed {
+                receiving.renamed(&link.offered, &committed.path);
+            }
+            if let Kind::Symlink { target } = &link.entry.kind {
                 receiving.in_place(&committed.path, InPlace::Link { target });
             }
-            Ok(())
         }
         Err(error) => {
-            receiving.note_unless_fatal(link, error)?;
-            receiving.counts.failed.fetch_add(1, Relaxed);
-            Ok(())
+            receiving.note_unless_fatal(&link.offered, error)?;
+            receiving.lacks(*number, link, Exception::Blocked, None);
         }
     }
+    Ok(())
 }
 
 struct ManifestReader<'a> {
     receiving: &'a Receiving<'a>,
     manifest: Entries,
+    placement: Placement,
     writer: &'a Mutex<ControlWriter>,
     wants: WantWriter,
     /// The files in `wants`.
     wanted: Vec<(u32, Arc<Incoming>)>,
     entries: u64,
-    links: Vec<Entry>,
+    links: Vec<(u32, Placed)>,
     /// Bytes of the paths and targets of `links`.
     link_bytes: usize,
     /// Bytes the disk had free at the start, less what was asked for.
@@ -98,7 +111,10 @@ impl ManifestReader<'_> {
     fn send_wants(&mut self) -> Result<(), TransferError> {
         let Some(want) = self.wants.take() else { return Ok(()) };
         self.receiving.table.insert(self.wanted.drain(..));
-        lock(self.writer).send(self.receiving.session, &Message::Want(want))?;
+        let mut writer = lock(self.writer);
+        writer.send(self.receiving.session, &Message::Want(want))?;
+        send_exceptions(self.receiving, &mut writer, EXCEPTIONS_MAX)?;
+        drop(writer);
         if self.receiving.table.wait_for_room() {
             return Ok(());
         }
@@ -139,49 +155,153 @@ impl ManifestReader<'_> {
     /// Makes a folder, keeps a link for later, decides about a file.
     fn act_on(&mut self, number: u32, entry: Entry) -> Result<(), TransferError> {
         let receiving = self.receiving;
-        match entry.kind {
+        let offered = entry.path.clone();
+        let placed = match self.placement.of(&offered) {
+            Ok(Fate::Goes(path)) => Placed { entry: Entry { path, ..entry }, offered },
+            Ok(Fate::Skipped) => {
+                self.pass(number, &Placed { entry, offered }, Exception::Skipped);
+                return Ok(());
+            }
+            Ok(Fate::Refused) => {
+                self.pass(number, &Placed { entry, offered }, Exception::Blocked);
+                return Ok(());
+            }
+            // Under the other name of a folder its path is too long.
+            Err(error) => {
+                let (path, what) = (offered.display(), error.reason);
+                receiving.events.event(Event::Note { path: &path, what: &what });
+                let placed = Placed { entry, offered: offered.clone() };
+                self.pass(number, &placed, Exception::Blocked);
+                return Ok(());
+            }
+        };
+        if !self.is_accepted(&placed.offered) {
+            let what = "this was not in the offer that was accepted; it is left out";
+            receiving.events.event(Event::Note { path: &placed.offered.display(), what: &what });
+            if placed.entry.kind == Kind::Dir {
+                self.placement.set(placed.offered.clone(), Fate::Refused);
+            }
+            self.pass(number, &placed, Exception::Blocked);
+            return Ok(());
+        }
+        match placed.entry.kind {
             Kind::Dir => {
                 self.wants.pass(number);
-                match receiving.target.make_dir(&entry) {
-                    Ok(_) => {
-                        receiving.in_place(&entry.path, InPlace::Folder);
+                match self.make_folder(&placed) {
+                    Ok(Some(path)) => {
+                        receiving.in_place(&path, InPlace::Folder);
+                        Ok(())
+                    }
+                    Ok(None) => {
+                        receiving.lacks(number, &placed, Exception::Skipped, None);
                         Ok(())
                     }
                     // What lies in it fails by itself, file by file.
-                    Err(error) => receiving.note_unless_fatal(&entry, error),
+                    Err(error) => {
+                        receiving.note_unless_fatal(&placed.offered, error)?;
+                        receiving.lacks(number, &placed, Exception::Blocked, None);
+                        Ok(())
+                    }
                 }
             }
             Kind::Symlink { ref target } => {
                 self.wants.pass(number);
-                let bytes = entry.path.as_bytes().len() + target.len();
+                let paths = [&placed.entry.path, &placed.offered];
+                let bytes =
+                    paths.iter().map(|path| path.as_bytes().len()).sum::<usize>() + target.len();
                 let has_room = self.links.len() < LINKS_KEPT_MAX
                     && self.link_bytes + bytes <= LINKS_KEPT_BYTES_MAX;
                 if !has_room {
-                    return make_link(receiving, &entry);
+                    return make_link(receiving, &(number, placed));
                 }
                 self.link_bytes += bytes;
-                self.links.push(entry);
+                self.links.push((number, placed));
                 Ok(())
             }
-            Kind::File { .. } => self.decide_file(number, entry),
+            Kind::File { .. } => self.decide_file(number, placed),
         }
     }
 
-    fn decide_file(&mut self, number: u32, entry: Entry) -> Result<(), TransferError> {
+    /// Whether the answer to the offer holds for this. What lies in a folder is not asked about again.
+    fn is_accepted(&self, offered: &RelPath) -> bool {
+        let within = self.receiving.within.as_ref();
+        offered.depth() > 1 || within.is_none_or(|shown| shown.covers_name(offered))
+    }
+
+    /// Makes a folder, or what the policy makes of it where something else has its name. Where it is; `None` if it is left out.
+    fn make_folder(&mut self, placed: &Placed) -> Result<Option<RelPath>, Error> {
+        let (receiving, Placed { entry, offered }) = (self.receiving, placed);
+        let (target, renamed) = (receiving.target, &receiving.renamed);
+        // A folder with another name is of what is offered under its own, and nothing else comes into it.
+        let is_ours = renamed.is_taken(&entry.path);
+        if !is_ours {
+            match target.make_dir(entry) {
+                Ok(_) => return Ok(Some(entry.path.clone())),
+                Err(Error::Exists { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        match receiving.conflicts.at(offered) {
+            OnConflict::Skip => {
+                let what =
+                    "something else has this name; the folder and everything in it is skipped";
+                receiving.events.event(Event::Note { path: &offered.display(), what: &what });
+                self.placement.set(offered.clone(), Fate::Skipped);
+                return Ok(None);
+            }
+            OnConflict::Overwrite if !is_ours => {
+                let given = lock(&receiving.given);
+                if !given.contains(&entry.path) {
+                    target.replace_with_dir(entry)?;
+                    return Ok(Some(entry.path.clone()));
+                }
+            }
+            OnConflict::Overwrite | OnConflict::Rename => {}
+        }
+        let path = match renamed.find(offered, &entry.path) {
+            Some(path) => {
+                target.continue_dir(&Entry { path: path.clone(), ..entry.clone() })?;
+                path
+            }
+            None => {
+                let path = target.make_dir_copy(entry)?;
+                renamed.add(offered, &path)?;
+                path
+            }
+        };
+        let what = format!("something else has this name; the folder is called {}", path.display());
+        receiving.events.event(Event::Note { path: &offered.display(), what: &what });
+        self.placement.set(offered.clone(), Fate::Goes(path.clone()));
+        Ok(Some(path))
+    }
+
+    /// An entry that is not even looked for.
+    fn pass(&mut self, number: u32, placed: &Placed, exception: Exception) {
         let receiving = self.receiving;
+        if let Kind::File { .. } = placed.entry.kind {
+            self.wants.except(number, exception);
+            receiving.progress.add_found(placed.entry.size());
+            receiving.excepted(number, placed, exception, None);
+        } else {
+            self.wants.pass(number);
+            receiving.lacks(number, placed, exception, None);
+        }
+    }
+
+    fn decide_file(&mut self, number: u32, placed: Placed) -> Result<(), TransferError> {
+        let receiving = self.receiving;
+        let entry = &placed.entry;
         let is_large = entry.size() > QUICK_COMPARE_BYTES;
         let before_reading = || if is_large { self.send_wants() } else { Ok(()) };
-        let (wanted, missing, old) = match decide(receiving, (number, &entry), before_reading)? {
-            Verdict::Want { wanted, missing, old } => (wanted, missing, old),
-            Verdict::Pass(status) => {
-                self.wants.pass(number);
-                receiving.progress.add_found(entry.size());
-                receiving.passed(&entry, status);
+        let (wanted, missing, here) = match decide(receiving, (number, &placed), before_reading)? {
+            Verdict::Want { wanted, missing, here } => (wanted, missing, here),
+            Verdict::Pass(exception) => {
+                self.pass(number, &placed, exception);
                 return Ok(());
             }
         };
         if !matches!(entry.kind, Kind::File { sparse: true, .. }) {
-            let shown = entry.path.display();
+            let shown = placed.offered.display();
             self.space = self.space.checked_sub(missing).ok_or_else(|| {
                 let what = format!("{shown}: not enough space left for this and what comes before");
                 receiving.session.disk(what)
@@ -190,8 +310,8 @@ impl ManifestReader<'_> {
         if let Wanted::Chunks(_) = &wanted {
             receiving.progress.add_found(entry.size() - missing);
         }
-        self.wants.add(number, &wanted, old.is_some());
-        self.wanted.push((number, Arc::new(Incoming::new(number, entry, wanted, old))));
+        self.wants.add(number, &wanted, here.old.is_some());
+        self.wanted.push((number, Arc::new(Incoming::new(number, placed, wanted, here))));
         Ok(())
     }
 }

@@ -17,25 +17,32 @@ mod naming;
 mod negotiate;
 mod outstanding;
 mod parallel;
+mod placement;
+mod plan;
 mod preview;
+mod renamed_folders;
 mod send_receipt;
+mod shown;
 mod stream;
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use wraith_crypto::{NodeId, SecretIdentity};
-use wraith_files::{Entry, Error, OnConflict, RelPath, TargetDir};
+use wraith_files::{Committed, Error, Kind, OnConflict, Outcome, RelPath, TargetDir};
 use wraith_transport::Connection;
 
 use crate::cancel::Cancel;
 use crate::content_digest::ContentDigest;
+use crate::control::ControlWriter;
 use crate::error::{Role, TransferError};
 use crate::events::{Event, Events, FileStatus, InPlace};
+use crate::exception::Exception;
 use crate::local_folders::LocalFolders;
 use crate::lock::lock;
-use crate::message::Offer;
+use crate::message::{DiskBusy, Excepted, Message, Offer};
 use crate::parallel::ParallelConnections;
 use crate::progress::Progress;
 use crate::receipt::{Durability, Receipt};
@@ -46,8 +53,12 @@ use incoming::Incoming;
 use naming::Naming;
 use negotiate::{Negotiated, Tree, negotiate, part_key, wanted_connections};
 use outstanding::OutstandingFiles;
+use placement::Placed;
+pub use plan::{Action, Planned};
 pub use preview::{Conflicts, Preview, PreviewOutcome, Previewed, Proposal};
+use renamed_folders::RenamedFolders;
 use send_receipt::send_receipt;
+pub use shown::Shown;
 pub use stream::StreamTarget;
 
 /// The answer to an offer.
@@ -57,6 +68,8 @@ pub enum Decision {
     Accept,
     /// Fetch it, and do this about names that are taken, whatever [`ReceiveOptions::on_conflict`] says.
     AcceptWith(Conflicts),
+    /// The same, and of what comes only what was shown.
+    AcceptShown(Conflicts, Shown),
     /// Do not; the sender is told why (may be empty).
     Refuse(String),
     /// Not now: this was only a look. The sender goes on waiting.
@@ -90,6 +103,8 @@ pub struct ReceiveOptions<'a> {
     pub parallel: ParallelConnections,
     /// Of files of which an old copy is in the way, fetch only what differs, if the sender can tell.
     pub delta: bool,
+    /// Take over all permissions, not only those that the umask leaves.
+    pub keep_modes: bool,
     /// Write everything through to the disk before the receipt is signed, and every content before its name, unless the sender
     /// does not want to wait for it.
     pub sync: bool,
@@ -116,6 +131,7 @@ impl<'a> ReceiveOptions<'a> {
             preview: false,
             decide: Box::new(|_| Decision::Accept),
             delta: true,
+            keep_modes: false,
             sync: true,
             progress: Arc::default(),
             events: Arc::new(()),
@@ -177,6 +193,8 @@ pub(crate) struct Receiving<'a> {
     offer: &'a Offer,
     target: &'a TargetDir,
     conflicts: Conflicts,
+    /// What was accepted, if that was not everything.
+    within: Option<Shown>,
     /// Both sides wait for the disk.
     sync: bool,
     naming: Naming,
@@ -186,18 +204,31 @@ pub(crate) struct Receiving<'a> {
     /// Part files of other transfers and senders are not ours to continue.
     part_key: [u8; 32],
     completed: CompletedFiles,
+    renamed: RenamedFolders,
     table: OutstandingFiles<Incoming>,
     /// Part files open now.
     open_files: AtomicU64,
+    /// Names that something got because its own was taken by what is not replaced: nothing that comes later overwrites them.
+    given: Mutex<HashSet<RelPath>>,
     contents: Mutex<ContentDigest>,
+    /// What the sender sent and this side does not have, until it is told.
+    exceptions: Mutex<Vec<Excepted>>,
     manifest_hash: OnceLock<[u8; 32]>,
     counts: Counts,
 }
 
 impl Receiving<'_> {
-    /// True if the sender owes data, and this side reads.
-    fn is_due(&self) -> bool {
-        self.table.is_due() && !self.naming.is_blocking()
+    /// True if the sender owes data. Asked when nothing has moved for a while: a sender that waits because this side's disk
+    /// does is told so.
+    fn is_due(&self, writer: &Mutex<ControlWriter>) -> bool {
+        // Whoever has the writer is saying something just now.
+        if self.session.is_not_reading()
+            && let Ok(mut writer) = writer.try_lock()
+        {
+            let told = writer.send(self.session, &Message::DiskBusy(DiskBusy {}));
+            self.session.run_or_fail(|| told);
+        }
+        self.table.is_due()
     }
 
     /// Writes names and metadata through to the disk, where that is wanted. How far everything got.
@@ -220,8 +251,9 @@ impl Receiving<'_> {
         }
     }
 
-    /// Tells the user about an error that concerns only `entry`; gives back one that would meet every other file too.
-    fn note_unless_fatal(&self, entry: &Entry, error: Error) -> Result<(), TransferError> {
+    /// Tells the user about an error that concerns only what is offered as `path`; gives back one that would meet every other
+    /// file too.
+    fn note_unless_fatal(&self, path: &RelPath, error: Error) -> Result<(), TransferError> {
         let local = matches!(
             error,
             Error::Permission { .. }
@@ -233,21 +265,63 @@ impl Receiving<'_> {
         if !local {
             return Err(self.disk(&error));
         }
-        let path = entry.path.display().to_string();
+        let path = path.display().to_string();
         self.events.event(Event::Note { path: &path, what: &error.about(&path) });
         Ok(())
     }
 
-    /// A file that is not wanted.
-    fn passed(&self, entry: &Entry, status: FileStatus) {
+    /// This side does not have the entry `number`, as the sender knows. `root`: what the sender says that it is, if it has.
+    fn excepted(&self, number: u32, placed: &Placed, exception: Exception, root: Option<[u8; 32]>) {
+        lock(&self.contents).except(number, exception);
         let counts = &self.counts;
-        let count = match status {
-            FileStatus::Skipped => &counts.skipped,
-            FileStatus::Blocked => &counts.failed,
-            _ => &counts.kept,
-        };
+        let count = if exception.is_failure() { &counts.failed } else { &counts.skipped };
         count.fetch_add(1, Relaxed);
-        self.settled(entry, status, None);
+        let bytes = placed.entry.size();
+        let absent = InPlace::Absent { bytes, entry: number, exception, root };
+        self.in_place(&placed.offered, absent);
+        if matches!(placed.entry.kind, Kind::File { .. }) {
+            self.settled(placed, exception.status(), None);
+        }
+    }
+
+    /// The same of what the sender has sent, or of what is no file: it is told before the receipt.
+    fn lacks(&self, number: u32, placed: &Placed, exception: Exception, root: Option<[u8; 32]>) {
+        let (entry, reason) = (number.into(), exception.number().into());
+        lock(&self.exceptions).push(Excepted { entry, reason });
+        self.excepted(number, placed, exception, root);
+    }
+
+    /// Gives something its name by the policy for it. What came by this transfer under another name is not overwritten by
+    /// what is offered under that.
+    fn place(
+        &self,
+        placed: &Placed,
+        name: impl FnOnce(OnConflict) -> Result<Committed, Error>,
+    ) -> Result<Committed, Error> {
+        let policy = self.conflicts.at(&placed.offered);
+        if policy != OnConflict::Overwrite {
+            return name(policy);
+        }
+        // Held meanwhile: between a name on the disk and in the list nobody may ask for it.
+        let mut given = lock(&self.given);
+        let is_given = given.contains(&placed.entry.path);
+        let committed = name(if is_given { OnConflict::Rename } else { policy })?;
+        if committed.outcome == Outcome::Renamed {
+            given.insert(committed.path.clone());
+        }
+        Ok(committed)
+    }
+
+    /// What is offered as `offered` did not get its own name, but `name`.
+    fn renamed(&self, offered: &RelPath, name: &RelPath) {
+        let why = match self.conflicts.at(offered) {
+            OnConflict::Overwrite => {
+                "a folder with something in it has this name, which is not replaced"
+            }
+            _ => "something else has this name",
+        };
+        let what = format!("{why}; the new one is called {}", name.display());
+        self.events.event(Event::Note { path: &offered.display(), what: &what });
     }
 
     /// An entry stands in the target under `path`.
@@ -255,9 +329,9 @@ impl Receiving<'_> {
         self.events.event(Event::InPlace { path, what });
     }
 
-    fn settled(&self, entry: &Entry, status: FileStatus, root: Option<[u8; 32]>) {
+    fn settled(&self, placed: &Placed, status: FileStatus, root: Option<[u8; 32]>) {
         self.progress.add_files(1);
-        let (path, bytes) = (entry.path.display(), entry.size());
+        let (path, bytes) = (placed.offered.display(), placed.entry.size());
         self.events.event(Event::File { path: &path, status, bytes, root });
     }
 }
@@ -267,7 +341,6 @@ impl Receiving<'_> {
 pub(crate) struct Counts {
     moved: AtomicU64,
     identical: AtomicU64,
-    kept: AtomicU64,
     skipped: AtomicU64,
     failed: AtomicU64,
     bytes_moved: AtomicU64,
@@ -304,6 +377,7 @@ fn run(
     let Tree { reader, writer, delta, durability, offer, target, .. } = tree;
     let (conflicts, completed, manifest, data) =
         (tree.conflicts, tree.completed, tree.manifest, tree.data);
+    let part_key = part_key(session, options);
     let receiving = Receiving {
         session,
         events: &*options.events,
@@ -311,15 +385,19 @@ fn run(
         offer: &offer,
         target: &target,
         conflicts,
+        within: tree.within,
         sync: options.sync && offer.no_sync != Some(true),
         naming: Naming::new(),
         delta,
         deltas: DeltaFiles::default(),
-        part_key: part_key(session, options),
+        part_key,
         completed,
+        renamed: RenamedFolders::look(&target, &offer.transfer_id, &part_key),
         table: OutstandingFiles::new(),
         open_files: AtomicU64::new(0),
+        given: Mutex::default(),
         contents: Mutex::default(),
+        exceptions: Mutex::default(),
         manifest_hash: OnceLock::new(),
         counts: Counts::default(),
     };
@@ -345,7 +423,7 @@ fn run(
                 session.run_or_fail(|| parallel::join(scope, receiving, reader, parallel));
             });
         }
-        scope.spawn(move || session.watch(|| receiving.is_due(), stop));
+        scope.spawn(move || session.watch(|| receiving.is_due(writer), stop));
         let reading = scope.spawn(move || {
             let mut links = Vec::new();
             session.run_or_fail(|| {
@@ -364,7 +442,7 @@ fn run(
             receiving.naming.end();
             naming.join().expect("the naming thread does not panic");
             if settled && !session.is_over() {
-                manifest::finish_tree(receiving, links)?;
+                manifest::finish_tree(receiving, links, writer)?;
                 let reached = receiving.reached()?;
                 let said = durability.then_some(reached as u8);
                 end = Some(send_receipt(receiving, options, said, &mut lock(writer)));
@@ -379,6 +457,7 @@ fn run(
     let (receipt, confirmed) = end.expect("without an error there is a receipt")?;
     if receipt.failed == 0 {
         receiving.completed.remove();
+        receiving.renamed.remove();
     }
     if let Some(now) = target.moved_from(&options.target) {
         let (path, now) = (options.target.display(), now.display().to_string());
@@ -393,7 +472,7 @@ fn run(
         bytes_moved: counts.bytes_moved.load(Relaxed),
         wire_bytes: session.wire_bytes(),
         connections: session.used_connections(),
-        already_here: counts.identical.load(Relaxed) + counts.kept.load(Relaxed),
+        already_here: counts.identical.load(Relaxed),
         skipped: counts.skipped.load(Relaxed),
         failed: counts.failed.load(Relaxed),
         receipt,

@@ -39,8 +39,6 @@ struct State {
     batch: Batch,
     /// When the first of `batch` came.
     since: Option<Instant>,
-    /// Data threads that wait for room.
-    blocked: usize,
     ended: bool,
     stopped: bool,
 }
@@ -69,9 +67,7 @@ impl Naming {
     pub(super) fn push(&self, complete: Complete) {
         let mut state = lock(&self.state);
         while state.is_full() && !state.stopped {
-            state.blocked += 1;
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-            state.blocked -= 1;
         }
         if state.stopped {
             return;
@@ -95,11 +91,6 @@ impl Naming {
             state.batch.write_back.push(Arc::clone(part));
             self.changed.notify_all();
         }
-    }
-
-    /// True while data threads wait for the disk, which is nobody's silence.
-    pub(crate) fn is_blocking(&self) -> bool {
-        lock(&self.state).blocked > 0
     }
 
     /// Nothing more comes.

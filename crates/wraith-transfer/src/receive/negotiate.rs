@@ -1,14 +1,14 @@
 //! The beginning of a transfer at the receiver: Hello, Fetch, Offer, the user's answer, Accept (SPEC §10.2). Nothing in the target is touched
 //! before the user has accepted.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use wraith_files::{CommitOptions, TargetDir};
 use wraith_transport::RecvStream;
 
 use super::completed_files::{CompletedFiles, CompletedFilesError};
 use super::entries::Entries;
 use super::preview::{self, Conflicts, Proposal};
+use super::renamed_folders::RenamedFolders;
+use super::shown::Shown;
 use super::{Decision, ReceiveOptions};
 use crate::control::{ControlReader, ControlWriter};
 use crate::error::{Role, TransferError};
@@ -43,6 +43,7 @@ pub(super) struct Tree {
     pub(super) offer: Offer,
     pub(super) target: TargetDir,
     pub(super) conflicts: Conflicts,
+    pub(super) within: Option<Shown>,
     pub(super) completed: CompletedFiles,
     pub(super) manifest: Entries,
     pub(super) data: Vec<RecvStream>,
@@ -85,7 +86,7 @@ pub(super) fn negotiate(
     session.log_offer(&offer);
     options.events.event(Event::Offer(&offer));
     if offer.stream == Some(true) {
-        let (conflicts, _) = propose(session, options, &offer)?;
+        let (Accepted { conflicts, .. }, _) = propose(session, options, &offer)?;
         let sync = options.sync && offer.no_sync != Some(true);
         let commit_options = CommitOptions { on_conflict: conflicts.otherwise, sync };
         let control = (reader, writer);
@@ -94,7 +95,7 @@ pub(super) fn negotiate(
     if options.stream.is_output() {
         return Err(TransferError::NoStream);
     }
-    let (conflicts, ahead) = propose(session, options, &offer)?;
+    let (Accepted { conflicts, within }, ahead) = propose(session, options, &offer)?;
     // The target is not touched before the user accepted.
     let target = make_target(session, options)?;
     let completed = open_completed_files(session, options, &target)?;
@@ -117,6 +118,7 @@ pub(super) fn negotiate(
         offer,
         target,
         conflicts,
+        within,
         completed,
         manifest,
         data,
@@ -130,13 +132,20 @@ pub(super) fn wanted_connections(options: &ReceiveOptions<'_>) -> Option<u64> {
     (most > 0 && options.rate.is_none()).then_some(most)
 }
 
-/// Puts the offer to the user, with the names if they are wished for. Returns the conflict policy, and the manifest as far
+/// What the user said yes to.
+struct Accepted {
+    conflicts: Conflicts,
+    /// None: to whatever comes.
+    within: Option<Shown>,
+}
+
+/// Puts the offer to the user, with the names if they are wished for. Returns the answer, and the manifest as far
 /// as it was read.
 fn propose(
     session: &Session,
     options: &mut ReceiveOptions<'_>,
     offer: &Offer,
-) -> Result<(Conflicts, Option<Entries>), TransferError> {
+) -> Result<(Accepted, Option<Entries>), TransferError> {
     let (mut ahead, mut seen) = (None, None);
     if options.preview && offer.stream != Some(true) {
         let stream = session.wait_within(PREVIEW_TIME, session.connection.accept_stream());
@@ -148,7 +157,10 @@ fn propose(
         // What is not there yet would be made; other errors are told when it is made.
         let target = TargetDir::open(&options.target).ok();
         let key = part_key(session, options);
-        let look = |entries| preview::preview(entries, complete, target.as_ref(), &key);
+        let renamed =
+            target.as_ref().map(|target| RenamedFolders::look(target, &offer.transfer_id, &key));
+        let look =
+            |entries| preview::preview(entries, complete, target.as_ref(), &key, renamed.as_ref());
         seen = Some(ahead.as_ref().map(look).unwrap_or_default());
     }
     let connection = &session.connection;
@@ -163,9 +175,13 @@ fn propose(
     match decision {
         Decision::Accept => {
             let otherwise = options.on_conflict;
-            Ok((Conflicts { otherwise, ..Conflicts::default() }, ahead))
+            let conflicts = Conflicts { otherwise, ..Conflicts::default() };
+            Ok((Accepted { conflicts, within: None }, ahead))
         }
-        Decision::AcceptWith(conflicts) => Ok((conflicts, ahead)),
+        Decision::AcceptWith(conflicts) => Ok((Accepted { conflicts, within: None }, ahead)),
+        Decision::AcceptShown(conflicts, shown) => {
+            Ok((Accepted { conflicts, within: Some(shown) }, ahead))
+        }
         Decision::Refuse(why) => Err(TransferError::Refused { why }),
         Decision::Later => Err(TransferError::Later),
     }
@@ -178,7 +194,11 @@ pub(super) fn make_target(
     let shown = options.target.display();
     std::fs::create_dir_all(&options.target)
         .map_err(|error| session.disk(format!("cannot make the folder {shown}: {error}")))?;
-    TargetDir::open(&options.target).map_err(|error| session.disk(format!("{shown}: {error}")))
+    let open = match options.keep_modes {
+        true => TargetDir::open_keeping_modes,
+        false => TargetDir::open,
+    };
+    open(&options.target).map_err(|error| session.disk(format!("{shown}: {error}")))
 }
 
 fn check_offer(
@@ -204,7 +224,7 @@ fn open_completed_files(
     // Another sender's NodeId makes another key: it cannot claim files that this one has finished.
     let key = part_key(session, options);
     let id = crate::transfer_id(&options.secret);
-    CompletedFiles::open(target, &id, &key, &boot_id()).map_err(|error| match error {
+    CompletedFiles::open(target, &id, &key, &crate::boot_id()).map_err(|error| match error {
         CompletedFilesError::InUse => TransferError::Other {
             what: format!(
                 "another wraith is already receiving this into {}. Wait for it, or choose another folder",
@@ -213,15 +233,6 @@ fn open_completed_files(
         },
         CompletedFilesError::Disk(error) => session.disk(format!("{}: {error}", options.target.display())),
         CompletedFilesError::Io(error) => session.disk(format!("{}: {error}", options.target.display())),
-    })
-}
-
-/// Identifies the run of this machine. Where the system does not tell, something that never comes again, so that marks
-/// never count.
-fn boot_id() -> Vec<u8> {
-    std::fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_else(|_| {
-        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
-        since_epoch.unwrap_or_default().as_nanos().to_be_bytes().to_vec()
     })
 }
 

@@ -13,6 +13,8 @@ use wraith_files::{
 };
 
 use super::entries::{Entries, Step};
+use super::placement::{Fate, Placement};
+use super::renamed_folders::RenamedFolders;
 use crate::error::TransferError;
 use crate::limits::{PREVIEW_ENTRIES_MAX, PREVIEW_PATH_BYTES_MAX, PREVIEW_TIME};
 use crate::message::Offer;
@@ -51,6 +53,8 @@ pub struct Previewed {
     pub entry: Entry,
     /// What stands in its place.
     pub outcome: PreviewOutcome,
+    /// The name that it gets if it is renamed; None where nothing is in its way.
+    pub copy: Option<RelPath>,
 }
 
 /// What an entry meets at the target.
@@ -65,8 +69,10 @@ pub enum PreviewOutcome {
     /// A file of the same size and another time: unless the policy is to skip, its content is compared, and the conflict policy
     /// decides if it is another.
     SameSize,
-    /// Something else: the conflict policy decides.
+    /// Something else: the conflict policy decides. Of a folder, about everything below it too.
     Differs,
+    /// A folder with something in it, in the place of a file or link: it is not replaced, whatever the policy.
+    Irreplaceable,
 }
 
 /// What to do about names that are taken by something else.
@@ -115,12 +121,60 @@ pub(crate) fn preview(
     complete: bool,
     target: Option<&TargetDir>,
     part_key: &[u8; 32],
+    renamed: Option<&RenamedFolders>,
 ) -> Preview {
-    let outcome = |entry: &Entry| {
-        target.map_or(PreviewOutcome::New, |target| outcome_of(target, entry, part_key))
+    let mut look =
+        target.map(|target| Look { target, part_key, renamed, placement: Placement::default() });
+    let look = |entry: &Entry| {
+        let seen = look.as_mut().map(|look| look.at(entry));
+        let (outcome, copy) = seen.unwrap_or((PreviewOutcome::New, None));
+        Previewed { entry: entry.clone(), outcome, copy }
     };
-    let look = |entry: &Entry| Previewed { entry: entry.clone(), outcome: outcome(entry) };
     Preview { entries: entries.ahead().iter().map(look).collect(), complete }
+}
+
+/// Looks at the target for one entry after the other.
+struct Look<'a> {
+    target: &'a TargetDir,
+    part_key: &'a [u8; 32],
+    renamed: Option<&'a RenamedFolders>,
+    placement: Placement,
+}
+
+impl Look<'_> {
+    /// What the entry meets, and the name that it gets if it is renamed.
+    fn at(&mut self, entry: &Entry) -> (PreviewOutcome, Option<RelPath>) {
+        let offered = &entry.path;
+        // Below a folder that would be made now there is nothing.
+        let Ok(Fate::Goes(path)) = self.placement.of(offered) else {
+            return (PreviewOutcome::New, None);
+        };
+        let entry = Entry { path, ..entry.clone() };
+        let is_ours = self.renamed.is_some_and(|renamed| renamed.is_taken(&entry.path));
+        let outcome = match outcome_of(self.target, &entry, self.part_key) {
+            PreviewOutcome::Same if is_ours && entry.kind == Kind::Dir => {
+                PreviewOutcome::Irreplaceable
+            }
+            outcome => outcome,
+        };
+        let is_taken = matches!(
+            outcome,
+            PreviewOutcome::Differs | PreviewOutcome::SameSize | PreviewOutcome::Irreplaceable
+        );
+        if !is_taken {
+            return (outcome, None);
+        }
+        let is_folder = entry.kind == Kind::Dir;
+        let ours = self
+            .renamed
+            .filter(|_| is_folder)
+            .and_then(|renamed| renamed.find(offered, &entry.path));
+        if is_folder {
+            let fate = ours.clone().map_or(Fate::Skipped, Fate::Goes);
+            self.placement.set(offered.clone(), fate);
+        }
+        (outcome, ours.or_else(|| self.target.free_copy(&entry.path)))
+    }
 }
 
 fn outcome_of(target: &TargetDir, entry: &Entry, part_key: &[u8; 32]) -> PreviewOutcome {
@@ -142,7 +196,9 @@ fn outcome_of(target: &TargetDir, entry: &Entry, part_key: &[u8; 32]) -> Preview
         }
         _ => false,
     };
+    let is_folder = existing.kind == ExistingKind::Dir && entry.kind != Kind::Dir;
     match (same, same_size) {
+        _ if is_folder && !target.is_empty_dir(&entry.path) => PreviewOutcome::Irreplaceable,
         (true, _) => PreviewOutcome::Same,
         (false, true) => PreviewOutcome::SameSize,
         (false, false) => PreviewOutcome::Differs,

@@ -1,4 +1,4 @@
-//! The end of a transfer at the receiver: the receipt, and the sender's goodbye (SPEC §10.7).
+//! The end of a transfer at the receiver: what it does not have, the receipt, and the sender's goodbye (SPEC §10.7).
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -9,9 +9,9 @@ use wraith_transport::block_on_timeout;
 use super::{ReceiveOptions, Receiving};
 use crate::control::ControlWriter;
 use crate::error::{TransferError, close};
-use crate::limits::RECEIPT_TIMEOUT;
+use crate::limits::{EXCEPTIONS_MAX, RECEIPT_TIMEOUT};
 use crate::lock::lock;
-use crate::message::{Message, Offer};
+use crate::message::{Exceptions, Message, Offer};
 use crate::receipt::Receipt;
 use crate::session::Session;
 
@@ -25,24 +25,45 @@ pub(super) fn send_receipt(
     writer: &mut ControlWriter,
 ) -> Result<(Receipt, bool), TransferError> {
     let (session, counts) = (receiving.session, &receiving.counts);
+    send_exceptions(receiving, writer, 0)?;
     let receipt = Receipt {
         manifest: *receiving.manifest_hash.get().expect("the manifest ended, so its hash is known"),
         contents: lock(&receiving.contents).digest(),
         verified: counts.moved.load(Relaxed) + counts.identical.load(Relaxed),
-        kept: counts.kept.load(Relaxed) + counts.skipped.load(Relaxed),
+        kept: counts.skipped.load(Relaxed),
         failed: counts.failed.load(Relaxed),
         bytes: counts.bytes_verified.load(Relaxed),
         durability_number,
-        ..unsigned(receiving.offer)
+        ..unsigned(session, receiving.offer)
     };
     conclude(session, options, writer, receipt)
 }
 
+/// Tells the sender what this side does not have of what it sent, if that is more than `enough`.
+pub(super) fn send_exceptions(
+    receiving: &Receiving<'_>,
+    writer: &mut ControlWriter,
+    enough: usize,
+) -> Result<(), TransferError> {
+    let mut waiting = lock(&receiving.exceptions);
+    if waiting.len() <= enough {
+        return Ok(());
+    }
+    let all = std::mem::take(&mut *waiting);
+    drop(waiting);
+    for some in all.chunks(EXCEPTIONS_MAX) {
+        let entries = some.to_vec();
+        writer.send(receiving.session, &Message::Exceptions(Exceptions { entries }))?;
+    }
+    Ok(())
+}
+
 /// A receipt of now for `offer`, of nothing yet.
-pub(super) fn unsigned(offer: &Offer) -> Receipt {
+pub(super) fn unsigned(session: &Session, offer: &Offer) -> Receipt {
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
     Receipt {
         transfer_id: offer.transfer_id,
+        sender: session.connection.peer(),
         manifest: [0; 32],
         contents: [0; 32],
         verified: 0,

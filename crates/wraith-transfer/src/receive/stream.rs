@@ -16,9 +16,10 @@ use crate::content_digest::ContentDigest;
 use crate::control::{ControlReader, ControlWriter};
 use crate::error::{TransferError, shown};
 use crate::events::{Event, FileStatus, InPlace};
+use crate::exception::Exception;
 use crate::limits::TAKEN_BYTES;
 use crate::lock::lock;
-use crate::message::{Accept, Message, Offer, Taken};
+use crate::message::{Accept, Excepted, Exceptions, Message, Offer, Taken};
 use crate::receipt::{Durability, Receipt, no_manifest_hash};
 use crate::record::STREAM_PIECE_BYTES_MAX;
 use crate::record_buffer::RecordBuffer;
@@ -99,7 +100,7 @@ pub(crate) fn run(
     let path = path.unwrap_or_else(|| offer.name.clone());
     let outcome = committed.as_ref().map_or(Outcome::Created, |committed| committed.outcome);
     if outcome == Outcome::Renamed {
-        let what = format!("a different file has this name; the new one is called {path}");
+        let what = format!("something else has this name; the new one is called {path}");
         options.events.event(Event::Note { path: &offer.name, what: &what });
     }
     let skipped = outcome == Outcome::Skipped;
@@ -107,23 +108,32 @@ pub(crate) fn run(
     options.progress.add_files(1);
     let bytes = state.written;
     if let Some(committed) = committed {
-        let verified = (0, root);
         let what = match skipped {
-            true => InPlace::Other { bytes, verified },
-            false => InPlace::File { bytes, verified: Some(verified) },
+            true => {
+                InPlace::Absent { bytes, entry: 0, exception: Exception::Skipped, root: Some(root) }
+            }
+            false => InPlace::File { bytes, entry: 0, root },
         };
         options.events.event(Event::InPlace { path: &committed.path, what });
     }
     options.events.event(Event::File { path: &path, status, bytes, root: Some(root) });
     let mut contents = ContentDigest::new();
     contents.add(0, &root);
+    if skipped {
+        // All of it arrived, and nothing of it is here.
+        let exception = Exception::Skipped;
+        contents.except(0, exception);
+        let entries = vec![Excepted { entry: 0, reason: exception.number().into() }];
+        writer.send(session, &Message::Exceptions(Exceptions { entries }))?;
+    }
     let receipt = Receipt {
         manifest: no_manifest_hash(),
         contents: contents.digest(),
-        verified: 1,
-        bytes,
+        verified: u64::from(!skipped),
+        kept: u64::from(skipped),
+        bytes: if skipped { 0 } else { bytes },
         durability_number: says_durability.then_some(reached as u8),
-        ..unsigned(offer)
+        ..unsigned(session, offer)
     };
     let (receipt, confirmed) = conclude(session, options, &mut writer, receipt)?;
     options.events.event(Event::Done { receipt: &receipt });
@@ -287,6 +297,10 @@ impl State {
         let root = *self.hasher.finalize().as_bytes();
         let target = file.target().clone();
         let committed = file.finish(&root, commit_options).map_err(|error| session.disk(error))?;
+        if committed.outcome == Outcome::Skipped {
+            // Verified, and thrown away.
+            return Ok((Some(committed), Durability::CannotSync));
+        }
         if !commit_options.sync {
             return Ok((Some(committed), Durability::NotAwaited));
         }

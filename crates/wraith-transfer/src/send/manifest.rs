@@ -136,6 +136,8 @@ impl ManifestWriter<'_> {
         debug_assert!(len <= ENTRY_BYTES_MAX);
         self.bytes[start..start + 4].copy_from_slice(&(len as u32).to_be_bytes());
         self.hasher.update(&self.bytes[start..]);
+        let number = self.entries as u32;
+        self.sending.options.events.event(Event::Entry { number, entry });
         self.announced.push(Announced { found });
         self.entries += 1;
         if self.bytes.len() >= self.flush_at {

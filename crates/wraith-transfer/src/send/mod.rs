@@ -15,6 +15,7 @@
 //! | [`limits::KEPT_BYTES_MAX`] | 32 MiB | a stream of bytes that is not taken yet |
 //! | [`limits::PARALLEL_RATE`], [`limits::PARALLEL_RTT_MAX`], [`limits::PARALLEL_BYTES_MIN`] | 400 MB/s, 5 ms, 256 MiB | when further connections are made |
 
+mod books;
 mod delta;
 mod delta_requests;
 mod large_file;
@@ -22,6 +23,7 @@ mod manifest;
 mod negotiate;
 mod parallel;
 mod plan;
+mod sent_roots;
 mod shared_file;
 mod source;
 pub(crate) mod stream;
@@ -37,30 +39,35 @@ use wraith_transport::{Connection, SendStream, block_on};
 
 use crate::buffer_pool::BufferPool;
 use crate::cancel::Cancel;
-use crate::content_digest::ContentDigest;
 use crate::control::ControlReader;
 use crate::error::{Role, TransferError, close};
 use crate::events::{Event, Events};
+use crate::limits::STALL_BYTES;
 use crate::local_folders::LocalFolders;
 use crate::lock::lock;
-use crate::message::{Accept, Message, Offer};
+use crate::message::{Accept, Excepted, Message, Offer};
 use crate::parallel::ParallelConnections;
 use crate::progress::Progress;
 use crate::rate::Rate;
 use crate::receipt::Receipt;
 use crate::session::Session;
 use crate::stream_kind::StreamKind;
+use books::{Books, Mismatch};
 use delta_requests::{DeltaRequest, DeltaRequests};
 use manifest::Announced;
 use negotiate::{Negotiated, negotiate, summary_of};
 use parallel::Demand;
-use plan::Plan;
+use plan::{Passed, Plan, Planned};
+pub use sent_roots::SentRoots;
 use shared_file::SharedFile;
 pub use source::StreamSource;
 
 /// Workers, each with its own data stream: one reads and hashes while the other waits for room, and two cores' worth of
 /// small files are opened at once. More only helps disks that are slow at one file and fast at many.
 const WORKERS: u64 = 2;
+
+/// Whether the capability is good for an identity, which the handshake has proved.
+pub type Admits = Arc<dyn Fn(NodeId) -> bool + Send + Sync>;
 
 /// What to send, to whom, and who wants to know.
 pub struct SendOptions {
@@ -70,10 +77,16 @@ pub struct SendOptions {
     pub stream: Option<StreamSource>,
     /// The capability secret of the ticket: only a receiver that names it gets anything.
     pub secret: [u8; 16],
+    /// Whether a receiver that names it may have anything; None: whoever names it may.
+    pub admits: Option<Admits>,
     /// Send only what differs of files of which the receiver has an old copy, if it wants that too.
     pub delta: bool,
     /// Wait until everything is on the receiver's stable storage.
     pub sync: bool,
+    /// Who sends, as the receipt must say; not checked without.
+    pub node_id: Option<NodeId>,
+    /// What files were when they were read for an earlier connection: shared by all of an offer.
+    pub sent_roots: SentRoots,
     /// How fast.
     pub rate: Arc<Rate>,
     /// Further connections, over which the chunks of large files are spread too.
@@ -95,8 +108,14 @@ impl SendOptions {
             paths,
             stream: None,
             secret,
+            admits: None,
             delta: true,
             sync: true,
+            node_id: None,
+            sent_roots: SentRoots::in_memory(&wraith_crypto::kdf::derive(
+                "wraith/1 sent marks of a process",
+                &secret,
+            )),
             rate: Arc::default(),
             parallel: ParallelConnections::default(),
             progress: Arc::default(),
@@ -104,6 +123,10 @@ impl SendOptions {
             cancel: Cancel::default(),
             survey: OnceLock::new(),
         }
+    }
+
+    fn is_sender(&self, receipt: &Receipt) -> bool {
+        self.node_id.is_none_or(|own| own == receipt.sender)
     }
 
     /// Walks the tree without reading files and remembers its counts for the offer of every [`serve`]. Call it while
@@ -192,13 +215,10 @@ pub(crate) struct Sending<'a> {
     shared_file: SharedFile,
     demand: Demand,
     pool: BufferPool,
-    contents: Mutex<ContentDigest>,
+    books: Mutex<Books>,
     /// Known when the manifest has been written.
     manifest_hash: OnceLock<[u8; 32]>,
-    files: AtomicU64,
-    bytes: AtomicU64,
     bytes_moved: AtomicU64,
-    failed: AtomicU64,
     left_out: AtomicU64,
     special: AtomicU64,
 }
@@ -219,12 +239,9 @@ fn run(
         shared_file: SharedFile::new(),
         demand: Demand::default(),
         pool: BufferPool::default(),
-        contents: Mutex::default(),
+        books: Mutex::new(Books::new()),
         manifest_hash: OnceLock::new(),
-        files: AtomicU64::new(0),
-        bytes: AtomicU64::new(0),
         bytes_moved: AtomicU64::new(0),
-        failed: AtomicU64::new(0),
         left_out: AtomicU64::new(0),
         special: AtomicU64::new(0),
     };
@@ -264,13 +281,16 @@ fn run(
             Ok(())
         });
     });
+    // Also after a failure: the next connection need not read these files again.
+    options.sent_roots.flush();
     session.outcome()?;
     let receipt = receipt.expect("without an error there is a receipt");
     options.events.event(Event::Done { receipt: &receipt });
+    let figures = lock(&sending.books).figures();
     Ok(SendReport {
-        failed: receipt.failed,
-        files: sending.files.load(Relaxed),
-        bytes: sending.bytes.load(Relaxed),
+        failed: figures.failed,
+        files: figures.settled,
+        bytes: figures.bytes,
         bytes_moved: sending.bytes_moved.load(Relaxed),
         wire_bytes: session.wire_bytes(),
         left_out: sending.left_out.load(Relaxed),
@@ -326,12 +346,19 @@ fn listen(
                 if !want.delta.is_empty() && !sending.options.delta {
                     return Err(session.protocol("it asks for what was not offered"));
                 }
-                sending.plan.decide(&want).map_err(|what| session.protocol(what))?;
+                let passed = sending.plan.decide(&want).map_err(|what| session.protocol(what))?;
+                passed.into_iter().for_each(|passed| pass(sending, passed));
+            }
+            Message::Exceptions(exceptions) if accepted => {
+                for excepted in &exceptions.entries {
+                    except(sending, excepted)?;
+                }
             }
             Message::Refine(refine) if accepted => {
                 sending.asks.deliver(DeltaRequest::Refine(refine))
             }
             Message::Lack(lack) if accepted => sending.asks.deliver(DeltaRequest::Lack(lack)),
+            Message::DiskBusy(_) if accepted => session.moved(STALL_BYTES),
             Message::Receipt(body) if accepted => {
                 let receipt = Receipt::from_body(&body);
                 check(sending, &receipt)?;
@@ -342,23 +369,46 @@ fn listen(
     }
 }
 
+/// An entry is decided and not wanted.
+fn pass(sending: &Sending<'_>, passed: Passed<Announced>) {
+    let Passed { entry, item, exception } = passed;
+    let Some(exception) = exception else { return lock(&sending.books).passed(entry) };
+    lock(&sending.books).left_out(entry, exception);
+    sending.options.progress.add_files(1);
+    excepted(sending, entry, exception);
+    let (path, status, bytes) = (item.shown(), exception.status(), item.file_bytes().unwrap_or(0));
+    sending.options.progress.add_found(bytes);
+    sending.options.events.event(Event::File { path: &path, status, bytes, root: None });
+}
+
+/// The receiver does not have what was sent.
+fn except(sending: &Sending<'_>, entry: &Excepted) -> Result<(), TransferError> {
+    let known = lock(&sending.books).except(entry);
+    let (entry, exception) = known.map_err(|what| sending.session.protocol(what))?;
+    excepted(sending, entry, exception);
+    Ok(())
+}
+
+fn excepted(sending: &Sending<'_>, number: u32, exception: crate::Exception) {
+    sending.options.events.event(Event::Excepted { number, exception });
+}
+
 /// Checks the receipt against what this side knows (SPEC §10.7).
 fn check(sending: &Sending<'_>, receipt: &Receipt) -> Result<(), TransferError> {
     let session = sending.session;
     receipt
         .verify(&session.connection.peer())
         .map_err(|forged| session.protocol(forged.to_string()))?;
-    if receipt.transfer_id != sending.offer.transfer_id {
+    if receipt.transfer_id != sending.offer.transfer_id || !sending.options.is_sender(receipt) {
         return Err(session.protocol("a receipt for another transfer"));
     }
     if sending.manifest_hash.get() != Some(&receipt.manifest) || !sending.plan.is_settled() {
         return Err(session.protocol("a receipt before everything was sent, or for something else"));
     }
-    // A file the receiver could not keep is missing from its sum; then only the signature speaks.
-    let contents = lock(&sending.contents).digest();
-    if receipt.failed == sending.failed.load(Relaxed) && receipt.contents != contents {
-        let what = "the receiver's contents are not what was sent".into();
-        return Err(TransferError::Verification { what });
-    }
-    Ok(())
+    let what = match lock(&sending.books).check(receipt) {
+        Ok(()) => return Ok(()),
+        Err(Mismatch::Figures) => "the receiver counts something else than was sent",
+        Err(Mismatch::Contents) => "the receiver's contents are not what was sent",
+    };
+    Err(TransferError::Verification { what: what.into() })
 }

@@ -37,15 +37,17 @@ pub(super) fn negotiate(
         Message::Hello(hello) if hello.role == Role::Receiver && hello.version >= 1 => {}
         other => return Err(session.protocol(format!("{} instead of Hello", other.name()))),
     }
+    let peer = session.connection.peer();
+    let admits = || options.admits.as_ref().is_none_or(|admits| admits(peer));
     let Fetch { instance, stream, .. } = match reader.next_within(session, NEGOTIATION_TIMEOUT)? {
-        Message::Fetch(fetch) if is_equal(&fetch.secret, &options.secret) => fetch,
+        Message::Fetch(fetch) if is_equal(&fetch.secret, &options.secret) && admits() => fetch,
         Message::Fetch(_) => return Err(TransferError::WrongSecret),
         other => return Err(session.protocol(format!("{} instead of Fetch", other.name()))),
     };
     let features = Some(FEATURE_DURABILITY | if options.delta { FEATURE_DELTA } else { 0 });
     writer
         .send(session, &Message::Hello(Hello { version: VERSION, role: Role::Sender, features }))?;
-    let (peer, remote) = (session.connection.peer(), session.connection.remote());
+    let remote = session.connection.remote();
     options.progress.connected(remote.clone());
     options.events.event(Event::Connected { peer, remote, instance });
     let source = match &options.stream {

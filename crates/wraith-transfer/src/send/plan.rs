@@ -9,10 +9,11 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use wraith_files::chunk_count;
 
+use crate::exception::Exception;
 use crate::limits::{KEPT_ENTRIES_MAX, KEPT_PATH_BYTES_MAX};
 use crate::lock::lock;
 use crate::message::Want;
-use crate::wanted::{WantReader, Wanted};
+use crate::wanted::{Decided, WantReader, Wanted};
 
 /// What the plan must know of an entry.
 pub(crate) trait Planned {
@@ -30,6 +31,14 @@ pub(crate) struct Job<T> {
     pub(crate) wanted: Wanted,
     /// The receiver has an old copy of it, so only what that lacks is sent (SPEC §10.11).
     pub(crate) delta: bool,
+}
+
+/// An entry that is decided and not wanted: a file, for this reason, or no file.
+#[derive(Debug)]
+pub(crate) struct Passed<T> {
+    pub(crate) entry: u32,
+    pub(crate) item: T,
+    pub(crate) exception: Option<Exception>,
 }
 
 /// The shared plan; see the module.
@@ -77,8 +86,8 @@ impl<T: Planned> Plan<T> {
         true
     }
 
-    /// Applies a Want. An error says how it breaks SPEC §10.5; nothing of it is applied then.
-    pub(crate) fn decide(&self, want: &Want) -> Result<(), &'static str> {
+    /// Applies a Want; what is not wanted comes back. An error says how it breaks SPEC §10.5; nothing of it is applied then.
+    pub(crate) fn decide(&self, want: &Want) -> Result<Vec<Passed<T>>, &'static str> {
         let mut state = lock(&self.state);
         let announced = state.decided + state.undecided.len() as u64;
         if want.upto < state.decided || want.upto > announced {
@@ -86,33 +95,41 @@ impl<T: Planned> Plan<T> {
         }
         let mut named = WantReader::new(want)?;
         let first = state.decided;
-        let mut jobs = Vec::new();
+        let mut all = Vec::new();
         // Two passes: judge, then apply.
         for (entry, item) in (first..want.upto).zip(&state.undecided) {
-            if let Some((wanted, delta)) = named.take(entry)? {
-                let bytes = item.file_bytes().ok_or("it wants what is not a file")?;
-                judge(&wanted, delta, bytes)?;
-                jobs.push((entry, wanted, delta));
+            let decided = named.take(entry)?;
+            match (&decided, item.file_bytes()) {
+                (Some(Decided::Wanted { wanted, delta }), Some(bytes)) => {
+                    judge(wanted, *delta, bytes)?;
+                }
+                (Some(Decided::Excepted(_)), Some(_)) | (None, None) => {}
+                (Some(_), None) => return Err("it wants what is not a file"),
+                (None, Some(_)) => return Err("it says nothing about a file"),
             }
+            all.push((u32::try_from(entry).map_err(|_| "too many entries")?, decided));
         }
         if !named.is_exhausted() {
             return Err("it wants an entry twice, out of order, or never announced");
         }
-        let mut jobs = jobs.into_iter().peekable();
-        for entry in first..want.upto {
+        let mut passed = Vec::new();
+        for (entry, decided) in all {
             let item = state.undecided.pop_front().expect("upto is at most what was announced");
-            match jobs.next_if(|(number, ..)| *number == entry) {
-                Some((_, wanted, delta)) => {
-                    let entry = u32::try_from(entry).map_err(|_| "too many entries")?;
+            let exception = match decided {
+                Some(Decided::Wanted { wanted, delta }) => {
                     state.wanted.push_back(Job { entry, item, wanted, delta });
+                    continue;
                 }
-                None => state.path_bytes -= item.path_bytes(),
-            }
+                Some(Decided::Excepted(exception)) => Some(exception),
+                None => None,
+            };
+            state.path_bytes -= item.path_bytes();
+            passed.push(Passed { entry, item, exception });
         }
         state.decided = want.upto;
         drop(state);
         self.changed.notify_all();
-        Ok(())
+        Ok(passed)
     }
 
     /// Takes jobs from the front: the first whatever it is, then more while `more` says so. Waits for the first;
@@ -229,9 +246,10 @@ mod tests {
             whole: vec![span(0, 1), span(2, 1)],
             parts: vec![Part { entry: 3, chunks: vec![span(1, 2)] }],
             compare: vec![Compare { entry: 4, root: [9; 32] }],
-            delta: vec![],
+            ..Want::default()
         };
-        plan.decide(&want).unwrap();
+        let passed = plan.decide(&want).unwrap();
+        assert!(matches!(passed[..], [Passed { entry: 1, exception: None, .. }]), "{passed:?}");
         let chunks: IntervalSet = std::iter::once(1..3).collect();
         let expected = [
             (0, Wanted::Whole, false),
@@ -240,7 +258,10 @@ mod tests {
             (4, Wanted::Unless([9; 32]), false),
         ];
         assert_eq!(taken(&plan), expected);
-        plan.decide(&Want { upto: 6, ..Want::default() }).unwrap();
+        let skipped = vec![span(5, 1)];
+        let passed = plan.decide(&Want { upto: 6, skipped, ..Want::default() }).unwrap();
+        let exception = passed.iter().map(|passed| (passed.entry, passed.exception));
+        assert_eq!(exception.collect::<Vec<_>>(), [(5, Some(Exception::Skipped))]);
         let state = lock(&plan.state);
         assert!(state.undecided.is_empty() && state.wanted.is_empty());
         assert_eq!(state.path_bytes, 0);
@@ -256,9 +277,22 @@ mod tests {
             whole: whole.to_vec(),
             parts: parts.to_vec(),
             compare: compare.to_vec(),
-            delta: vec![],
+            ..Want::default()
+        };
+        let except = |skipped: &[Span], blocked: &[Span]| Want {
+            skipped: skipped.to_vec(),
+            blocked: blocked.to_vec(),
+            ..want(3, &[span(0, 1)], &[], &[])
         };
         for lie in [
+            // A file that nothing is said about, that is decided twice, and what is no file.
+            want(3, &[], &[], &[]),
+            want(3, &[span(0, 1)], &[], &[]),
+            except(&[span(2, 1)], &[span(2, 1)]),
+            except(&[span(0, 1), span(2, 1)], &[]),
+            except(&[span(1, 2)], &[]),
+            except(&[], &[span(2, 2)]),
+            except(&[], &[span(2, 0)]),
             want(4, &[], &[], &[]),
             want(u64::MAX, &[span(0, u64::MAX)], &[], &[]),
             want(2, &[span(2, 1)], &[], &[]),
@@ -294,6 +328,7 @@ mod tests {
             parts: vec![Part { entry: 2, chunks: vec![span(1, 2)] }],
             compare: vec![Compare { entry: 3, root: [9; 32] }],
             delta: vec![1, 2, 3],
+            ..Want::default()
         };
         plan.decide(&want).unwrap();
         let chunks: IntervalSet = std::iter::once(1..3).collect();

@@ -9,12 +9,12 @@ use std::sync::OnceLock;
 use bytes::Bytes;
 use wraith_transport::{SendStream, block_on};
 
+use super::books::Books;
 use super::source::{Next, StreamSource};
 use super::{Negotiated, SendOptions, SendReport, open};
-use crate::content_digest::ContentDigest;
 use crate::error::{TransferError, close};
 use crate::events::{Event, FileStatus};
-use crate::message::{Accept, Message, Offer};
+use crate::message::{Accept, Excepted, Message, Offer};
 use crate::receipt::{Receipt, no_manifest_hash};
 use crate::session::Session;
 use crate::stream_kind::StreamKind;
@@ -72,8 +72,8 @@ pub(super) fn run(
         offer: offer.clone(),
         receiver: session.connection.peer(),
         files: 1,
-        bytes: receipt.bytes,
-        bytes_moved: receipt.bytes.saturating_sub(at),
+        bytes: sending.ended.get().map_or(0, |ended| ended.0),
+        bytes_moved: sending.ended.get().map_or(0, |ended| ended.0.saturating_sub(at)),
         wire_bytes: session.wire_bytes(),
         connections: 1,
         failed: receipt.failed,
@@ -118,14 +118,19 @@ fn listen(
     reader: &mut crate::control::ControlReader,
 ) -> Result<Receipt, TransferError> {
     let session = sending.session;
+    let mut exceptions = Vec::new();
     loop {
         match reader.next(session)? {
+            // There is one entry.
+            Message::Exceptions(told) if exceptions.is_empty() && told.entries.len() == 1 => {
+                exceptions = told.entries;
+            }
             Message::Taken(taken) => {
                 sending.source.confirm(taken.bytes).map_err(|what| session.protocol(what))?
             }
             Message::Receipt(body) => {
                 let receipt = Receipt::from_body(&body);
-                check(sending, &receipt)?;
+                check(sending, &receipt, &exceptions)?;
                 return Ok(receipt);
             }
             other => return Err(session.protocol(format!("an unexpected {}", other.name()))),
@@ -134,7 +139,11 @@ fn listen(
 }
 
 /// Checks the receipt against what this side has sent.
-fn check(sending: &Sending<'_>, receipt: &Receipt) -> Result<(), TransferError> {
+fn check(
+    sending: &Sending<'_>,
+    receipt: &Receipt,
+    exceptions: &[Excepted],
+) -> Result<(), TransferError> {
     let session = sending.session;
     receipt
         .verify(&session.connection.peer())
@@ -142,13 +151,20 @@ fn check(sending: &Sending<'_>, receipt: &Receipt) -> Result<(), TransferError> 
     let Some(&(total, root)) = sending.ended.get() else {
         return Err(session.protocol("a receipt before everything was sent"));
     };
-    let offered = receipt.transfer_id == sending.offer.transfer_id;
+    let offered =
+        receipt.transfer_id == sending.offer.transfer_id && sending.options.is_sender(receipt);
     if !offered || receipt.manifest != no_manifest_hash() {
         return Err(session.protocol("a receipt for something else"));
     }
-    let mut contents = ContentDigest::new();
-    contents.add(0, &root);
-    if receipt.contents != contents.digest() || receipt.bytes != total || receipt.failed != 0 {
+    let mut books = Books::new();
+    books.settled(0, &root, total);
+    let events = &sending.options.events;
+    events.event(Event::Root { number: 0, root });
+    for excepted in exceptions {
+        let (number, exception) = books.except(excepted).map_err(|what| session.protocol(what))?;
+        events.event(Event::Excepted { number, exception });
+    }
+    if books.check(receipt).is_err() {
         let what = "the receiver's content is not what was sent".into();
         return Err(TransferError::Verification { what });
     }

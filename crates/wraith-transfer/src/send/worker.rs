@@ -2,7 +2,7 @@
 //!
 //! Small files travel in batches, one buffer and one write for as many as fit into 256 KiB. Larger files are shared where
 //! there are cores for it ([`SharedFile`](super::shared_file::SharedFile)): each worker claims the next chunk. What a record says is entered in the books
-//! ([`Sending::contents`]) before the record is written, because the receipt may come right after it.
+//! ([`Sending::books`]) before the record is written, because the receipt may come right after it.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,6 +19,7 @@ use super::plan::{Job, Planned};
 use crate::buffer_pool::{BUFFER_BYTES, Buffer, HEAD_ROOM};
 use crate::error::TransferError;
 use crate::events::{Event, FileStatus};
+use crate::exception::Exception;
 use crate::limits::PULSE_CHUNKS;
 use crate::lock::lock;
 use crate::record::{Ending, HEADER_BYTES_MAX, Header, RECORD_BODY_BYTES_MAX, WHOLE_HEADER_BYTES};
@@ -30,6 +31,8 @@ const BATCH_FILES_MAX: usize = 64;
 enum Task {
     Batch(Vec<Job<Announced>>),
     Chunks(Arc<LargeFile>, Claim),
+    /// A large file that the receiver has, as is known from an earlier connection.
+    Identical(Job<Announced>, Root),
     /// A large file of which the receiver has an old copy, and the root of that where it may be the same.
     Delta(Job<Announced>, Option<Root>),
     /// A large file that cannot be opened, or is another one now.
@@ -44,6 +47,7 @@ pub(crate) fn work(sending: &Sending<'_>, stream: SendStream) -> Result<(), Tran
         match task {
             Task::Batch(jobs) => worker.send_batch(jobs)?,
             Task::Chunks(large, claim) => worker.send_chunks(&large, claim)?,
+            Task::Identical(job, root) => worker.end_identical(&job, root)?,
             Task::Delta(job, unless) => worker.send_delta(job, unless)?,
             Task::Lost(job, ending) => worker.end(&job, ending, 0)?,
         }
@@ -86,6 +90,9 @@ fn next_task(sending: &Sending<'_>, own: &mut Option<Active>) -> Option<Task> {
         return Some(Task::Batch(jobs));
     }
     let job = jobs.pop().expect("a large file is alone: nothing fits beside it");
+    if let Some(root) = known_root(sending, &job) {
+        return Some(Task::Identical(job, root));
+    }
     if job.delta {
         let unless = unless_of(&job.wanted);
         return Some(Task::Delta(job, unless));
@@ -100,6 +107,14 @@ fn next_task(sending: &Sending<'_>, own: &mut Option<Active>) -> Option<Task> {
         }
         Err(lost) => Some(Task::Lost(lost.0, lost.1)),
     }
+}
+
+/// The root that the receiver's file has, if this one is known to have it too.
+fn known_root(sending: &Sending<'_>, job: &Job<Announced>) -> Option<Root> {
+    let found = &job.item.found;
+    unless_of(&job.wanted).filter(|root| {
+        sending.options.sent_roots.has(found.entry.path.as_bytes(), found.stamp(), root)
+    })
 }
 
 /// The next chunks of the file in `slot`; forgets it when there are none.
@@ -132,6 +147,10 @@ impl Worker<'_> {
         let mut header = Vec::with_capacity(HEAD_ROOM);
         for job in &jobs {
             header.clear();
+            if let Some(root) = known_root(self.sending, job) {
+                end += self.put_identical(job, root, &mut buffer.bytes()[end..]);
+                continue;
+            }
             let len = job.item.file_bytes().unwrap_or(0) as usize;
             let body = end + WHOLE_HEADER_BYTES..end + WHOLE_HEADER_BYTES + len;
             let into = &mut buffer.bytes()[body.clone()];
@@ -139,16 +158,7 @@ impl Worker<'_> {
                 Ok(()) => {
                     let root = small_root(&buffer.bytes()[body.clone()]);
                     if job.wanted == Wanted::Unless(root) {
-                        self.settle(job.entry, &job.item, Ending::Identical, Some(root));
-                        Header::End {
-                            entry: job.entry,
-                            ending: Ending::Identical,
-                            chunks: 0,
-                            root,
-                        }
-                        .encode(&mut header);
-                        buffer.bytes()[end..end + header.len()].copy_from_slice(&header);
-                        end += header.len();
+                        end += self.put_identical(job, root, &mut buffer.bytes()[end..]);
                         continue;
                     }
                     self.settle(job.entry, &job.item, Ending::Complete, Some(root));
@@ -167,6 +177,22 @@ impl Worker<'_> {
             }
         }
         self.write(buffer.freeze(start..end))
+    }
+
+    /// Settles a file that the receiver has, and puts the record that says so into `out`. Its length.
+    fn put_identical(&self, job: &Job<Announced>, root: Root, out: &mut [u8]) -> usize {
+        self.settle(job.entry, &job.item, Ending::Identical, Some(root));
+        let mut header = Vec::with_capacity(HEAD_ROOM);
+        identical(job.entry, root).encode(&mut header);
+        out[..header.len()].copy_from_slice(&header);
+        header.len()
+    }
+
+    /// The same for a large file, which is alone.
+    fn end_identical(&mut self, job: &Job<Announced>, root: Root) -> Result<(), TransferError> {
+        self.sending.options.progress.add_found(job.item.file_bytes().unwrap_or(0));
+        self.settle(job.entry, &job.item, Ending::Identical, Some(root));
+        self.write_header(identical(job.entry, root))
     }
 
     /// Does what was claimed of a large file; ends the file if it was the last of it.
@@ -303,26 +329,33 @@ impl Worker<'_> {
     ) {
         let sending = self.sending;
         let bytes = item.file_bytes().unwrap_or(0);
-        if let Some(root) = &root {
-            lock(&sending.contents).add(entry, root);
-            sending.files.fetch_add(1, Relaxed);
-            sending.bytes.fetch_add(bytes, Relaxed);
-        } else {
-            sending.failed.fetch_add(1, Relaxed);
-        }
-        let progress = &sending.options.progress;
-        if bytes <= RECORD_BODY_BYTES_MAX as u64 {
-            progress.add_bytes(bytes);
-        }
-        progress.add_files(1);
         let status = match ending {
             Ending::Complete => FileStatus::Done,
             Ending::Identical => FileStatus::AlreadyHere,
             Ending::Changed => FileStatus::Changed,
             Ending::Unreadable => FileStatus::Unreadable,
         };
+        let events = &sending.options.events;
+        if let Some(root) = root {
+            lock(&sending.books).settled(entry, &root, bytes);
+            let found = &item.found;
+            sending.options.sent_roots.add(found.entry.path.as_bytes(), found.stamp(), &root);
+            events.event(Event::Root { number: entry, root });
+        } else {
+            let exception = match ending {
+                Ending::Unreadable => Exception::Unreadable,
+                _ => Exception::Changed,
+            };
+            lock(&sending.books).left_out(entry, exception);
+            events.event(Event::Excepted { number: entry, exception });
+        }
+        let progress = &sending.options.progress;
+        if bytes <= RECORD_BODY_BYTES_MAX as u64 {
+            progress.add_bytes(bytes);
+        }
+        progress.add_files(1);
         let path = item.shown();
-        sending.options.events.event(Event::File { path: &path, status, bytes, root });
+        events.event(Event::File { path: &path, status, bytes, root });
     }
 
     pub(super) fn write_header(&mut self, header: Header) -> Result<(), TransferError> {
@@ -340,6 +373,10 @@ impl Worker<'_> {
         self.sending.demand.measure(self.sending);
         Ok(())
     }
+}
+
+fn identical(entry: u32, root: Root) -> Header {
+    Header::End { entry, ending: Ending::Identical, chunks: 0, root }
 }
 
 /// Fills `out` with the file, which must still be as it was when it was announced.

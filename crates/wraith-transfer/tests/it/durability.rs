@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use crate::common::*;
-use wraith_transfer::{Durability, SendOptions};
+use wraith_files::OnConflict;
+use wraith_transfer::{Durability, SendOptions, StreamSource};
 
 /// Sends a few files of each size to `to`. What the receipt says, which is the same on both sides.
 fn reached(to: &Path, sender_waits: bool, receiver_waits: bool) -> Option<Durability> {
@@ -55,5 +56,24 @@ fn what_was_there_already_is_confirmed_as_on_the_disk_too() {
         assert_eq!(sent.receipt.durability(), Some(Durability::OnDisk));
         assert_eq!(received.files + received.already_here, 2);
         assert_eq!(fs::read(to.path().join("tree/same")).unwrap(), noise(1, 5000));
+    }
+}
+
+#[test]
+fn a_stream_that_is_not_kept_is_nowhere_on_the_disk() {
+    for (on_conflict, durability) in
+        [(OnConflict::Rename, Durability::OnDisk), (OnConflict::Skip, Durability::CannotSync)]
+    {
+        let to = tempfile::tempdir_in(".").unwrap();
+        fs::write(to.path().join("stdin"), "mine").unwrap();
+        let mut send = SendOptions::new(Vec::new(), SECRET);
+        send.stream = Some(StreamSource::new("stdin".into(), None, &b"something else"[..]));
+        let mut options = receive_options(to.path());
+        options.on_conflict = on_conflict;
+        let (sent, received) = transfer(&send, options);
+        let (sent, received) = (sent.unwrap(), received.unwrap());
+        assert_eq!(received.skipped, u64::from(on_conflict == OnConflict::Skip));
+        assert_eq!(sent.receipt.durability(), Some(durability), "{on_conflict:?}");
+        assert_eq!(fs::read(to.path().join("stdin")).unwrap(), b"mine");
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use wraith_transfer::message::{
-    Accept, Compare, Fetch, Hello, Message, Part, ReceiptBody, Span, Want,
+    Accept, Compare, Excepted, Exceptions, Fetch, Hello, Message, Part, ReceiptBody, Span, Want,
 };
 use wraith_transfer::{Role, SendOptions, TransferError, close, serve};
 use wraith_transport::{CloseReason, RecvStream, SendStream, block_on};
@@ -89,6 +89,45 @@ fn wants_beyond_the_manifest_are_refused() {
 }
 
 #[test]
+fn every_file_is_decided_once() {
+    let span = |first, count| vec![Span { first, count }];
+    // About the second file nothing is said.
+    expect_protocol(|liar| liar.want(3, &[(0, 1)]));
+    expect_protocol(|liar| liar.want(3, &[]));
+    for (skipped, blocked) in [
+        (span(0, 3), span(1, 1)),
+        (span(0, 3), span(2, 1)),
+        (span(0, 4), vec![]),
+        (vec![], span(0, u64::MAX)),
+        (vec![], span(1, 0)),
+        (vec![Span { first: 0, count: 2 }; 2], span(2, 1)),
+    ] {
+        expect_protocol(|liar| {
+            liar.say(Message::Want(Want { upto: 3, skipped, blocked, ..Want::default() }));
+        });
+    }
+}
+
+#[test]
+fn what_was_not_sent_or_is_excepted_already_cannot_be_missing() {
+    let except = |liar: &mut Liar, entries: &[(u64, u64)]| {
+        let entries = entries.iter().map(|&(entry, reason)| Excepted { entry, reason }).collect();
+        liar.say(Message::Exceptions(Exceptions { entries }));
+    };
+    let skipped = |liar: &mut Liar| {
+        let skipped = vec![Span { first: 0, count: 3 }];
+        liar.say(Message::Want(Want { upto: 3, skipped, ..Want::default() }));
+    };
+    expect_protocol(|liar| except(liar, &[(0, 5)]));
+    for lie in [(0, 5), (3, 5), (u64::MAX, 5), (1 << 32, 1), (2, 0), (2, 2), (2, 99)] {
+        expect_protocol(|liar| {
+            skipped(liar);
+            except(liar, &[lie]);
+        });
+    }
+}
+
+#[test]
 fn an_entry_is_sent_once_at_most() {
     expect_protocol(|liar| {
         liar.want(1, &[(0, 1)]);
@@ -138,12 +177,14 @@ fn a_receipt_that_is_forged_or_too_early_is_refused() {
         unix_seconds: 0,
         signature: [0; 64],
         durability: None,
+        sender: sender_identity().node_id().0,
     };
     expect_protocol(|liar| liar.say(Message::Receipt(receipt(liar))));
     expect_protocol(|liar| {
         let body = receipt(liar);
         let mut signed = b"wraith/1 receipt".to_vec();
         signed.extend_from_slice(&body.transfer_id);
+        signed.extend_from_slice(&body.sender);
         signed.extend_from_slice(&[0; 64]);
         [body.verified, 0, 0, 0, 0].iter().for_each(|n| signed.extend_from_slice(&n.to_be_bytes()));
         let signature = receiver_identity().sign(&signed);

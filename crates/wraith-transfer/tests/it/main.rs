@@ -8,6 +8,7 @@ mod hostile_receiver;
 mod hostile_sender;
 mod kill;
 mod parallel;
+mod receipts;
 mod resume;
 mod sender_dials;
 mod tampered_part;

@@ -1,0 +1,158 @@
+//! The folders that this transfer made under other names because theirs were taken: a later connection goes on in them, and in no
+//! others.
+//!
+//! A hidden file in the target has one 16-byte mark for each: a keyed hash of the folder's path in the manifest, the name that it got,
+//! and which folder it is on the disk (inode and time of birth). The key depends on the capability secret and the sender, so nobody
+//! else can make marks; it does not depend on the boot, which changes no folder.
+//!
+//! Invariant: nothing is written into a folder beside the offered name that this transfer did not make. Where a mark is lost, or the
+//! file system does not tell when a folder was made, the folder gets another number.
+
+use std::collections::HashSet;
+use std::io::Write;
+use std::sync::Mutex;
+
+use wraith_files::{Error, FolderId, RelPath, TargetDir};
+
+use crate::lock::lock;
+
+type Mark = [u8; 16];
+
+/// Marks that are read back and made (1 MiB). A folder beyond is not forgotten on this connection, but on the next.
+const MARKS_MAX: usize = 65_536;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct RenamedFolders {
+    key: [u8; 32],
+    name: String,
+    target: TargetDir,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    marks: HashSet<Mark>,
+    /// Made on this connection.
+    made: HashSet<RelPath>,
+}
+
+impl RenamedFolders {
+    /// Those of `transfer_id`, from earlier connections. Makes nothing.
+    pub(crate) fn look(target: &TargetDir, transfer_id: &[u8; 16], key: &[u8; 32]) -> Self {
+        let id: String = transfer_id.iter().map(|byte| format!("{byte:02x}")).collect();
+        let name = format!(".wraith-{id}-folders.state");
+        // Without it folders get another number.
+        let bytes = target.read_hidden(&name, MARKS_MAX * size_of::<Mark>()).unwrap_or_default();
+        let marks = bytes.as_chunks().0.iter().copied().collect();
+        let key = wraith_crypto::kdf::derive("wraith/1 renamed folder", key);
+        let state = Mutex::new(State { marks, made: HashSet::new() });
+        Self { key, name, target: target.clone(), state }
+    }
+
+    /// The folder that an earlier connection made for `offered`, whose place is `path`.
+    pub(crate) fn find(&self, offered: &RelPath, path: &RelPath) -> Option<RelPath> {
+        if lock(&self.state).marks.is_empty() {
+            return None;
+        }
+        // The copies of a name are numbered without gaps, as long as nobody removes one.
+        let copies = (1..).map_while(|number| path.copy(number).ok());
+        let there = copies.take_while(|copy| matches!(self.target.existing(copy), Ok(Some(_))));
+        { there }.find(|copy| self.is_known(offered.as_bytes(), copy))
+    }
+
+    /// True if `path` is a folder that this transfer made for another one of the manifest.
+    pub(crate) fn is_taken(&self, path: &RelPath) -> bool {
+        let (has_made, has_marks) = {
+            let state = lock(&self.state);
+            (state.made.contains(path), !state.marks.is_empty())
+        };
+        has_made || has_marks && self.is_known(b"", path)
+    }
+
+    /// The folder `offered` of the manifest was made as `path`. Also after an error this connection knows.
+    pub(crate) fn add(&self, offered: &RelPath, path: &RelPath) -> Result<(), Error> {
+        let mut state = lock(&self.state);
+        state.made.insert(path.clone());
+        let Some(id) = self.target.folder_id(path)? else { return Ok(()) };
+        if state.marks.len() + 2 > MARKS_MAX {
+            return Ok(());
+        }
+        let marks = [offered.as_bytes(), b""].map(|offered| self.mark(offered, path, id));
+        state.marks.extend(marks);
+        let mut file = self.target.open_hidden(&self.name)?;
+        // What cannot be written costs another number, but a piece of a mark would cost those behind it.
+        let whole = |len: u64| len - len % size_of::<Mark>() as u64;
+        let _ = file
+            .metadata()
+            .and_then(|metadata| file.set_len(whole(metadata.len())))
+            .and_then(|()| file.write_all(marks.as_flattened()))
+            .and_then(|()| file.sync_data());
+        Ok(())
+    }
+
+    /// The transfer is complete.
+    pub(crate) fn remove(&self) {
+        if !lock(&self.state).marks.is_empty() {
+            // A leftover costs 32 bytes a folder and nothing else.
+            let _ = self.target.remove_hidden(&self.name);
+        }
+    }
+
+    fn is_known(&self, offered: &[u8], path: &RelPath) -> bool {
+        let id = self.target.folder_id(path).ok().flatten();
+        id.is_some_and(|id| lock(&self.state).marks.contains(&self.mark(offered, path, id)))
+    }
+
+    fn mark(&self, offered: &[u8], path: &RelPath, id: FolderId) -> Mark {
+        let mut hasher = blake3::Hasher::new_keyed(&self.key);
+        for name in [offered, path.as_bytes()] {
+            hasher.update(&(name.len() as u64).to_be_bytes()).update(name);
+        }
+        hasher.update(&id.ino.to_be_bytes());
+        hasher.update(&id.born.s.to_be_bytes()).update(&id.born.ns.to_be_bytes());
+        *hasher.finalize().as_bytes().first_chunk().expect("a hash has 32 bytes")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn path(path: &str) -> RelPath {
+        RelPath::parse(path.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn a_later_connection_finds_its_own_folder_and_no_other() {
+        let dir = tempfile::tempdir_in(".").unwrap();
+        let target = TargetDir::open(dir.path()).unwrap();
+        let at = |key| RenamedFolders::look(&target, &[1; 16], &[key; 32]);
+        fs::write(dir.path().join("a"), "mine").unwrap();
+        fs::create_dir(dir.path().join("a (1)")).unwrap();
+        fs::create_dir(dir.path().join("a (2)")).unwrap();
+        let first = at(2);
+        assert_eq!(first.find(&path("a"), &path("a")), None);
+        assert!(
+            !dir.path().join(".wraith-01010101010101010101010101010101-folders.state").exists()
+        );
+        first.add(&path("a"), &path("a (2)")).unwrap();
+        assert!(first.is_taken(&path("a (2)")) && !first.is_taken(&path("a (1)")));
+        if target.folder_id(&path("a (2)")).unwrap().is_none() {
+            return;
+        }
+        let later = at(2);
+        assert_eq!(later.find(&path("a"), &path("a")), Some(path("a (2)")));
+        assert!(later.is_taken(&path("a (2)")));
+        assert_eq!(later.find(&path("b"), &path("a")), None, "it was made for another");
+        assert_eq!(at(3).find(&path("a"), &path("a")), None, "another sender's or transfer's");
+        // Somebody puts another folder in its place.
+        fs::remove_dir(dir.path().join("a (2)")).unwrap();
+        fs::create_dir(dir.path().join("a (2)")).unwrap();
+        assert_eq!(at(2).find(&path("a"), &path("a")), None);
+        later.remove();
+        assert_eq!(target.read_hidden(&later.name, 100).unwrap(), []);
+    }
+}

@@ -1,0 +1,165 @@
+//! Which content a file had when it was read for an earlier connection, so that it need not be read again when the receiver
+//! says that it has just that.
+//!
+//! A mark is a keyed hash of the path in the manifest, of what the file was on disk (device, inode, size, mtime, ctime) and of
+//! its root; whoever changes the file changes its ctime, and the mark does not fit any more. Marks can be kept in a file, so that
+//! they outlive the process; the key depends on the boot id, so that after a crash of the machine files are read again.
+//!
+//! Invariant: a mark that is lost costs reading a file, and nothing else. No more are kept than [`MARKS_MAX`].
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{Read, Seek, Write};
+use std::sync::{Arc, Mutex};
+
+use wraith_files::{CHUNK_BYTES, Root, Stamp};
+
+use crate::lock::lock;
+
+/// Marks that are kept: 8 bytes each on disk, and about 18 in memory.
+const MARKS_MAX: usize = 2 * 1024 * 1024;
+
+/// Marks that may wait to be written.
+const PENDING_MAX: usize = 64;
+
+/// See the module. Cheap to clone: all connections of an offer share one.
+#[derive(Clone, Debug)]
+pub struct SentRoots(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    key: [u8; 32],
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    marks: HashSet<u64>,
+    pending: Vec<u8>,
+    /// Where they are kept; none once it could not be written.
+    file: Option<File>,
+}
+
+impl SentRoots {
+    /// Marks that end with the process. `key` is known to this side only.
+    pub fn in_memory(key: &[u8; 32]) -> Self {
+        Self::with(key, State::default())
+    }
+
+    /// Marks of this and earlier processes in `file`, which nobody else writes. One that cannot be read counts as empty.
+    pub fn kept_in(mut file: File, key: &[u8; 32]) -> Self {
+        let mut bytes = Vec::new();
+        let whole = (&mut file).take(8 * MARKS_MAX as u64).read_to_end(&mut bytes);
+        let whole = whole.map_or(0, |len| len - len % 8);
+        let marks = bytes[..whole].as_chunks().0.iter().map(|mark| u64::from_be_bytes(*mark));
+        let marks = marks.collect();
+        // Half a mark at the end is written over.
+        let is_usable = file.seek(std::io::SeekFrom::Start(whole as u64)).is_ok();
+        let file = Some(file).filter(|_| is_usable);
+        Self::with(key, State { marks, pending: Vec::new(), file })
+    }
+
+    fn with(key: &[u8; 32], state: State) -> Self {
+        let key = wraith_crypto::kdf::derive(
+            "wraith/1 sent mark",
+            &[&key[..], &crate::boot_id()].concat(),
+        );
+        Self(Arc::new(Inner { key, state: Mutex::new(state) }))
+    }
+
+    fn mark(&self, path: &[u8], stamp: &Stamp, root: &Root) -> u64 {
+        let mut hasher = blake3::Hasher::new_keyed(&self.0.key);
+        hasher.update(root);
+        for n in [stamp.dev, stamp.ino, stamp.size] {
+            hasher.update(&n.to_be_bytes());
+        }
+        for time in [stamp.mtime, stamp.ctime] {
+            hasher.update(&time.s.to_be_bytes()).update(&time.ns.to_be_bytes());
+        }
+        hasher.update(path);
+        u64::from_be_bytes(*hasher.finalize().as_bytes().first_chunk().expect("32 bytes"))
+    }
+
+    /// The file that was listed like this has this root.
+    pub(super) fn add(&self, path: &[u8], stamp: &Stamp, root: &Root) {
+        let mark = self.mark(path, stamp, root);
+        let mut state = lock(&self.0.state);
+        if state.marks.len() >= MARKS_MAX || !state.marks.insert(mark) || state.file.is_none() {
+            return;
+        }
+        state.pending.extend_from_slice(&mark.to_be_bytes());
+        // At once for a file that would be expensive to read again.
+        if stamp.size > CHUNK_BYTES as u64 || state.pending.len() >= 8 * PENDING_MAX {
+            state.write();
+        }
+    }
+
+    /// True if the file that is listed like this was read before and has this root.
+    pub(super) fn has(&self, path: &[u8], stamp: &Stamp, root: &Root) -> bool {
+        let mark = self.mark(path, stamp, root);
+        lock(&self.0.state).marks.contains(&mark)
+    }
+
+    /// Writes what waits.
+    pub(super) fn flush(&self) {
+        lock(&self.0.state).write();
+    }
+}
+
+impl State {
+    fn write(&mut self) {
+        let pending = std::mem::take(&mut self.pending);
+        if let Some(file) = &mut self.file
+            && file.write_all(&pending).is_err()
+        {
+            // A full disk costs reading these files again.
+            self.file = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::OpenOptions;
+    use wraith_files::Mtime;
+
+    const STAMP: Stamp = Stamp {
+        dev: 1,
+        ino: 2,
+        size: 3,
+        mtime: Mtime { s: 4, ns: 5 },
+        ctime: Mtime { s: 6, ns: 7 },
+    };
+
+    #[test]
+    fn marks_outlive_the_process_and_fit_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("marks");
+        let open = || {
+            let mut options = OpenOptions::new();
+            options.read(true).write(true).create(true).truncate(false).open(&path).unwrap()
+        };
+        let marks = SentRoots::kept_in(open(), &[1; 32]);
+        marks.add(b"a", &STAMP, &[9; 32]);
+        assert!(marks.has(b"a", &STAMP, &[9; 32]));
+        marks.flush();
+        std::io::Write::write_all(
+            &mut OpenOptions::new().append(true).open(&path).unwrap(),
+            b"torn",
+        )
+        .unwrap();
+
+        let marks = SentRoots::kept_in(open(), &[1; 32]);
+        assert!(marks.has(b"a", &STAMP, &[9; 32]));
+        let touched = Stamp { ctime: Mtime { s: 6, ns: 8 }, ..STAMP };
+        assert!(!marks.has(b"a", &touched, &[9; 32]));
+        assert!(!marks.has(b"b", &STAMP, &[9; 32]));
+        assert!(!marks.has(b"a", &STAMP, &[8; 32]));
+        marks.add(b"b", &STAMP, &[9; 32]);
+        marks.flush();
+        let marks = SentRoots::kept_in(open(), &[1; 32]);
+        assert!(marks.has(b"a", &STAMP, &[9; 32]) && marks.has(b"b", &STAMP, &[9; 32]));
+        assert!(!SentRoots::kept_in(open(), &[2; 32]).has(b"a", &STAMP, &[9; 32]));
+    }
+}

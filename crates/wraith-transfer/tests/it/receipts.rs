@@ -1,0 +1,275 @@
+//! A receipt covers every file of the offer: what came now, what an earlier connection brought, what was there already; and it
+//! names what the receiver does not have, and why.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+
+use crate::common::*;
+use wraith_transfer::{
+    ContentDigest, Event, Exception, FileStatus, Kind, OnConflict, Receipt, ReceiveReport,
+    SendOptions, SendReport,
+};
+
+/// What a sender is told of the entries of its offer, by number.
+#[derive(Debug, Default)]
+struct Told {
+    entries: BTreeMap<u32, (String, bool)>,
+    roots: BTreeMap<u32, [u8; 32]>,
+    exceptions: BTreeMap<u32, Exception>,
+}
+
+impl Told {
+    /// Names of what the receiver does not have.
+    fn missing(&self) -> Vec<(&str, Exception)> {
+        let named =
+            |(number, exception): (&u32, &Exception)| (self.entries[number].0.as_str(), *exception);
+        self.exceptions.iter().map(named).collect()
+    }
+
+    fn contents(&self) -> [u8; 32] {
+        let mut contents = ContentDigest::new();
+        self.roots.iter().for_each(|(number, root)| contents.add(*number, root));
+        self.exceptions.iter().for_each(|(number, exception)| contents.except(*number, *exception));
+        contents.digest()
+    }
+
+    /// Every file is named, and what the receiver says that it has is in `to`.
+    #[track_caller]
+    fn expect_covered(&self, receipt: &Receipt, to: &Path) {
+        assert_eq!(receipt.contents, self.contents());
+        assert_eq!(receipt.sender, sender_identity().node_id());
+        let mut verified = 0;
+        for (number, (name, is_file)) in &self.entries {
+            let root = self.roots.get(number);
+            match (is_file, self.exceptions.contains_key(number)) {
+                (true, false) => {
+                    verified += 1;
+                    let there = fs::read(to.join(name)).unwrap();
+                    assert_eq!(root, Some(blake3::hash(&there).as_bytes()), "{name}");
+                }
+                (true, true) => {}
+                (false, _) => assert_eq!(root, None, "{name}"),
+            }
+        }
+        assert_eq!(receipt.verified, verified);
+        assert_eq!(receipt.kept + receipt.failed, self.exceptions.len() as u64);
+    }
+}
+
+/// Options that tell.
+fn telling(folders: &Folders) -> (SendOptions, Arc<Mutex<Told>>) {
+    let mut send = SendOptions::new(roots(&folders.from()), SECRET);
+    send.node_id = Some(sender_identity().node_id());
+    let told = Arc::<Mutex<Told>>::default();
+    let theirs = Arc::clone(&told);
+    send.events = Arc::new(move |event: Event<'_>| {
+        let mut told = theirs.lock().unwrap();
+        match event {
+            Event::Offer(_) => *told = Told::default(),
+            Event::Entry { number, entry } => {
+                let is_file = matches!(entry.kind, Kind::File { .. });
+                told.entries.insert(number, (entry.path.display().to_string(), is_file));
+            }
+            Event::Root { number, root } => {
+                assert_eq!(told.roots.insert(number, root), None);
+            }
+            Event::Excepted { number, exception } => {
+                assert_eq!(told.exceptions.insert(number, exception), None);
+            }
+            _ => {}
+        }
+    });
+    (send, told)
+}
+
+fn both(send: &SendOptions, to: &Path, on_conflict: OnConflict) -> (SendReport, ReceiveReport) {
+    let mut options = receive_options(to);
+    options.on_conflict = on_conflict;
+    let (sent, received) = transfer(send, options);
+    let (sent, received) = (sent.unwrap(), received.unwrap());
+    assert_eq!(sent.receipt, received.receipt);
+    (sent, received)
+}
+
+/// Cuts the connection once a large file is under way, after small ones.
+fn cut_in_the_middle(folders: &Folders, send: &SendOptions) {
+    let link = link();
+    let (receiver, sender) = (link.receiver.clone(), link.sender.clone());
+    let mut options = receive_options(&folders.to());
+    let progress = Arc::clone(&options.progress);
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while progress.bytes() < 4 * CHUNK as u64 && !over.load(Relaxed) {
+                std::thread::yield_now();
+            }
+            receiver.close(0, "cut");
+            sender.close(0, "cut");
+        });
+        // Small files get their names before the large one is complete.
+        options.sync = false;
+        let (sent, received) = transfer_over(link, send, options);
+        over.store(true, Relaxed);
+        assert!(sent.is_err() && received.is_err(), "it was not cut");
+    });
+}
+
+fn small_files_and_a_large_one(folders: &Folders) {
+    for n in 0..40u8 {
+        folders.file(&format!("tree/a{n}"), &noise(n, 100 + usize::from(n)));
+    }
+    folders.file("tree/b", &noise(77, 3 * CHUNK));
+    folders.file("tree/z", &noise(99, 400 * CHUNK));
+}
+
+#[test]
+fn what_an_earlier_connection_brought_is_covered_with_its_root() {
+    let folders = Folders::new();
+    small_files_and_a_large_one(&folders);
+    let (send, told) = telling(&folders);
+    cut_in_the_middle(&folders, &send);
+    let (sent, received) = both(&send, &folders.to(), OnConflict::Rename);
+    assert!(received.already_here > 0, "{received:?}");
+    assert_eq!((sent.receipt.verified, sent.receipt.kept, sent.receipt.failed), (42, 0, 0));
+    told.lock().unwrap().expect_covered(&sent.receipt, &folders.to());
+    assert_eq!(tree(&folders.to()), tree(&folders.from()));
+}
+
+#[test]
+fn a_sender_that_was_started_anew_asks_its_own_files() {
+    let folders = Folders::new();
+    small_files_and_a_large_one(&folders);
+    cut_in_the_middle(&folders, &telling(&folders).0);
+    // Changed since: the receiver's copy is another file now, whatever the receiver says of it.
+    folders.file("tree/a3", &noise(200, 103));
+    folders.file("tree/a4", &noise(201, 5000));
+    let (send, told) = telling(&folders);
+    let mut options = receive_options(&folders.to());
+    options.on_conflict = OnConflict::Overwrite;
+    let (sent, received) = transfer(&send, options);
+    let (sent, received) = (sent.unwrap(), received.unwrap());
+    assert!(received.already_here > 0, "{received:?}");
+    told.lock().unwrap().expect_covered(&sent.receipt, &folders.to());
+    assert_eq!(tree(&folders.to()), tree(&folders.from()));
+}
+
+#[test]
+fn a_file_that_changed_after_it_was_sent_is_sent_again() {
+    let folders = Folders::new();
+    small_files_and_a_large_one(&folders);
+    let (send, told) = telling(&folders);
+    cut_in_the_middle(&folders, &send);
+    assert!(folders.to().join("tree/a3").exists());
+    folders.file("tree/a3", &noise(200, 103));
+    let (sent, _) = both(&send, &folders.to(), OnConflict::Overwrite);
+    told.lock().unwrap().expect_covered(&sent.receipt, &folders.to());
+    assert_eq!(fs::read(folders.to().join("tree/a3")).unwrap(), noise(200, 103));
+}
+
+#[test]
+fn what_was_there_already_is_covered_with_its_root() {
+    let folders = Folders::new();
+    folders.file("tree/small", b"hello");
+    folders.file("tree/large", &noise(1, 5 * CHUNK));
+    let (send, told) = telling(&folders);
+    for _ in 0..2 {
+        let (sent, _) = both(&send, &folders.to(), OnConflict::Rename);
+        assert_eq!(sent.receipt.verified, 2);
+        assert_eq!(sent.receipt.bytes, 5 + 5 * CHUNK as u64);
+        told.lock().unwrap().expect_covered(&sent.receipt, &folders.to());
+    }
+}
+
+#[test]
+fn what_was_kept_out_is_named() {
+    let folders = Folders::new();
+    folders.file("tree/a", b"new");
+    folders.file("tree/b", b"same");
+    folders.file("tree/folder/c", b"nowhere");
+    folders.file("tree/folder/d/e", b"nowhere");
+    symlink("a", folders.from().join("tree/link")).unwrap();
+    fs::create_dir(folders.to().join("tree")).unwrap();
+    fs::write(folders.to().join("tree/a"), b"old").unwrap();
+    fs::write(folders.to().join("tree/b"), b"same").unwrap();
+    fs::write(folders.to().join("tree/folder"), b"a file").unwrap();
+    fs::write(folders.to().join("tree/link"), b"a file").unwrap();
+    let (send, told) = telling(&folders);
+    let statuses = Arc::<Mutex<Vec<FileStatus>>>::default();
+    let mut options = receive_options(&folders.to());
+    let seen = Arc::clone(&statuses);
+    options.on_conflict = OnConflict::Skip;
+    options.events = Arc::new(move |event: Event<'_>| {
+        if let Event::File { status, .. } = event {
+            seen.lock().unwrap().push(status);
+        }
+    });
+    let (sent, received) = transfer(&send, options);
+    let (sent, received) = (sent.unwrap(), received.unwrap());
+    assert_eq!(sent.receipt, received.receipt);
+    let told = told.lock().unwrap();
+    let skipped = Exception::Skipped;
+    let expected = [
+        ("tree/a", skipped),
+        ("tree/b", skipped),
+        ("tree/folder", skipped),
+        ("tree/folder/c", skipped),
+        ("tree/folder/d", skipped),
+        ("tree/folder/d/e", skipped),
+        ("tree/link", skipped),
+    ];
+    assert_eq!(told.missing(), expected);
+    told.expect_covered(&sent.receipt, &folders.to());
+    assert_eq!((sent.failed, received.failed, received.skipped), (0, 0, 7));
+    assert_eq!(statuses.lock().unwrap().len(), 4);
+    assert!(sent.outcome().is_ok());
+}
+
+#[test]
+fn what_lost_its_name_on_the_way_is_named_with_what_it_was() {
+    let folders = Folders::new();
+    folders.file("a", &noise(1, 200 * CHUNK));
+    folders.file("b", b"first");
+    let (send, told) = telling(&folders);
+    let to = folders.to();
+    let mut options = receive_options(&to);
+    options.on_conflict = OnConflict::Skip;
+    // While the large file arrives something else takes its name.
+    options.events = Arc::new(move |event: Event<'_>| {
+        if matches!(event, Event::Accepted) {
+            fs::create_dir(to.join("c")).unwrap();
+        }
+    });
+    let progress = Arc::clone(&options.progress);
+    let to = folders.to();
+    let (sent, received) = std::thread::scope(|scope| {
+        scope.spawn(move || {
+            while progress.bytes() < CHUNK as u64 {
+                std::thread::yield_now();
+            }
+            fs::write(to.join("a"), b"in the way").unwrap();
+        });
+        transfer(&send, options)
+    });
+    let (sent, received) = (sent.unwrap(), received.unwrap());
+    let told = told.lock().unwrap();
+    assert_eq!(told.missing(), [("a", Exception::Skipped)]);
+    assert_eq!(told.roots.len(), 2, "the content was verified all the same");
+    told.expect_covered(&sent.receipt, &folders.to());
+    assert_eq!((received.skipped, sent.receipt.kept, sent.receipt.bytes), (1, 1, 5));
+    assert_eq!(fs::read(folders.to().join("a")).unwrap(), b"in the way");
+}
+
+#[test]
+fn a_receipt_for_the_files_of_another_sender_is_none() {
+    let folders = Folders::new();
+    folders.file("a", b"x");
+    let (mut send, _) = telling(&folders);
+    send.node_id = Some(identity(9).node_id());
+    let (sent, received) = transfer(&send, receive_options(&folders.to()));
+    assert!(sent.unwrap_err().to_string().contains("another transfer"));
+    assert!(received.is_err());
+}
