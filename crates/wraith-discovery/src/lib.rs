@@ -25,7 +25,7 @@ pub mod contact;
 pub mod lan;
 mod place;
 mod places;
-mod rates;
+pub mod rates;
 pub mod rendezvous;
 mod ticket;
 pub mod words;
@@ -33,7 +33,7 @@ pub mod words;
 pub use capability::Capability;
 pub use code::{
     Code, CodeAnnouncement, CodeError, CodeEvent, CodeOptions, Creator, JoinError, Judged,
-    MakeTicket, Met, NoRandomness, NotMet, TicketSide, announce, join, message, pake,
+    MakeTicket, Met, NoRandomness, NotMet, Spend, TicketSide, announce, join, message, pake,
 };
 pub use lan::Lan;
 pub use place::{

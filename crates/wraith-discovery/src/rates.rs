@@ -19,6 +19,7 @@ const NEWCOMER_BURST: f64 = 4.0;
 pub struct Source(IpAddr);
 
 impl Source {
+    /// Whom an address belongs to.
     pub fn of(ip: IpAddr) -> Self {
         match ip.to_canonical() {
             IpAddr::V4(ip) => Self(ip.into()),
@@ -76,6 +77,7 @@ impl Bucket {
 }
 
 impl Rates {
+    /// Nobody has asked yet.
     pub fn new(limit: Limit) -> Self {
         Self { buckets: HashMap::new(), limit, changes: None }
     }
@@ -111,7 +113,7 @@ impl Rates {
     }
 
     #[cfg(test)]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.buckets.len()
     }
 }

@@ -1,4 +1,5 @@
-//! The words of a code: two lists of 1024 English words, one for each place, so that a pair is worth 20 bits.
+//! The words of a code: two lists of 1024 English words, the second for the second place and the first for the others, so that a pair
+//! is worth 20 bits and three words 30.
 //!
 //! Invariants (tests below): a word has 4 to 7 letters; within a list no two share their first four letters, and none
 //! becomes another by changing, losing, adding one letter or swapping two neighbours; no word is in both lists. So one
@@ -7,7 +8,7 @@
 
 use std::sync::LazyLock;
 
-/// Words in each list; two of them are 2 × 10 bits.
+/// Words in each list; each is worth 10 bits.
 pub const WORDS_PER_LIST: usize = 1024;
 
 /// Letters after which a word that is not finished yet is taken for the only one that begins so. Fewer would make a guess
@@ -29,13 +30,18 @@ static LISTS: LazyLock<[Vec<&str>; 2]> = LazyLock::new(|| {
 pub enum Place {
     /// After the number.
     First,
-    /// At the end.
+    /// After the first.
     Second,
+    /// At the end of a code for several receivers.
+    Third,
 }
 
 /// The words that may stand at a place, in alphabetical order.
 pub fn list(place: Place) -> &'static [&'static str] {
-    &LISTS[place as usize]
+    match place {
+        Place::First | Place::Third => &LISTS[0],
+        Place::Second => &LISTS[1],
+    }
 }
 
 /// The word that was meant by `typed` (lower case): the word itself, or the only one that begins so.

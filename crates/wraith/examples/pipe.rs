@@ -1,5 +1,5 @@
-//! One stream of bytes: `… | cargo run --example pipe` prints a code and a ticket, `cargo run --example pipe -- CODE`
-//! (or a ticket) writes it out.
+//! One stream of bytes: `… | cargo run --example pipe` prints a code, or a ticket where there is no place to meet, and
+//! `cargo run --example pipe -- CODE` (or the ticket) writes it out.
 
 use wraith::{Node, OnConflict, Payload, Source, Target};
 
@@ -8,11 +8,11 @@ async fn main() -> Result<(), wraith::Error> {
     let node = Node::builder().build()?;
     let Some(words) = std::env::args().nth(1) else {
         let offer = node.offer(Payload::reader("stdin", None, std::io::stdin())).start().await?;
-        if let Some(code) = offer.code() {
-            println!("{code}");
+        match (offer.code(), offer.ticket()) {
+            (Some(code), _) => println!("{code}"),
+            (None, Some(ticket)) => println!("{ticket}"),
+            (None, None) => unreachable!("only an offer to a contact has neither"),
         }
-        // It also works where there is no local network to meet on.
-        println!("{}", offer.ticket().expect("only an offer to a contact has none"));
         return offer.finished().await?.complete();
     };
     let source: Source = words.parse()?;

@@ -1,4 +1,4 @@
-//! Offers files by code and ticket: `cargo run --example send -- FILE…`
+//! Offers files by code, or by ticket where there is no place to meet: `cargo run --example send -- FILE…`
 
 use wraith::{Node, Payload};
 
@@ -6,11 +6,11 @@ use wraith::{Node, Payload};
 async fn main() -> Result<(), wraith::Error> {
     let node = Node::builder().build()?;
     let offer = node.offer(Payload::paths(std::env::args_os().skip(1))).start().await?;
-    if let Some(code) = offer.code() {
-        println!("{code}");
+    match (offer.code(), offer.ticket()) {
+        (Some(code), _) => println!("{code}"),
+        (None, Some(ticket)) => println!("{ticket}"),
+        (None, None) => unreachable!("only an offer to a contact has neither"),
     }
-    // It also works where there is no local network to meet on.
-    println!("{}", offer.ticket().expect("only an offer to a contact has none"));
     let sent = offer.finished().await?;
     sent.complete()?;
     eprintln!("sent to {} receiver", sent.receivers);

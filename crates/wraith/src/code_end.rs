@@ -1,13 +1,46 @@
-//! How a code ends without having brought the two sides together, as errors of this crate; the same for whoever made it.
+//! How a code is tried by who typed it, and how it ends without having brought the two sides together, as errors of this crate; the
+//! same for whoever made it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use wraith_discovery::{CodeAnnouncement, JoinError, NotMet, Place};
+use tokio::time::Instant;
+use wraith_discovery::{Code, CodeAnnouncement, JoinError, MakeTicket, Met, NotMet, Place, join};
 
 use crate::error::{Cause, Error, ErrorKind};
+use crate::node::Node;
+use crate::settings::{FIND, Patience};
+use crate::state::TriedBefore;
 
 /// How long a code is good, unless something else is asked for.
 pub(crate) const CODE_LIFE: Duration = Duration::from_secs(3600);
+
+/// Tries a code, which is done once.
+pub(crate) async fn try_once(
+    node: &Node,
+    code: &Code,
+    ticket: Option<MakeTicket>,
+    patience: Patience,
+) -> Result<Met, Error> {
+    if let Some(before) = node.spent_codes().tried(code) {
+        return Err(spent(before));
+    }
+    let deadline = Instant::now() + patience.first.unwrap_or(FIND);
+    let (codes, spending) = (Arc::clone(node.spent_codes()), code.clone());
+    let spend = Box::new(move || codes.spend(&spending).is_ok());
+    join(code, node.id(), ticket, node.places(), deadline, spend).await.map_err(|error| {
+        match node.spent_codes().tried(code).filter(|_| error.why == NotMet::Spent) {
+            // By another process, a moment ago.
+            Some(before) => spent(before),
+            None => Error::because(kind_of(&error), error.to_string(), Cause::NotMet(error)),
+        }
+    })
+}
+
+fn spent(before: TriedBefore) -> Error {
+    let message = "this side has tried the code before, and a code can be tried once";
+    Error::because(ErrorKind::WrongCode, message, Cause::CodeSpent(before.at))
+}
 
 /// `who` had it before, as the end of the sentence.
 pub(crate) fn burned(place: Place, who: &str) -> Error {
@@ -39,10 +72,12 @@ pub(crate) fn no_place(announcement: &CodeAnnouncement) -> Error {
 }
 
 /// What it means that nobody was met with a code.
-pub(crate) fn kind_of(error: &JoinError) -> ErrorKind {
+fn kind_of(error: &JoinError) -> ErrorKind {
     match error.why {
         NotMet::NoPlace => ErrorKind::InvalidInput,
-        NotMet::Used | NotMet::Expired | NotMet::Burned | NotMet::Wrong => ErrorKind::WrongCode,
+        NotMet::Used | NotMet::Expired | NotMet::Burned | NotMet::Wrong | NotMet::Spent => {
+            ErrorKind::WrongCode
+        }
         _ => ErrorKind::NotFound,
     }
 }

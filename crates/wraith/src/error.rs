@@ -56,6 +56,8 @@ pub enum Cause {
     Transfer(TransferError),
     /// The other side of a code was not met.
     NotMet(wraith_discovery::JoinError),
+    /// This side has tried the code before, at this time: it was used up by that, whatever came of it.
+    CodeSpent(std::time::SystemTime),
     /// Nobody used the code before its time was up.
     CodeExpired,
     /// Somebody tried the code with wrong words at this place, and it is burned.

@@ -5,6 +5,7 @@
 //! ([`Event::Lagged`]); its last item, [`Event::Done`] or [`Event::Failed`], is never forgotten and comes exactly once.
 
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -15,6 +16,7 @@ use wraith_crypto::NodeId;
 use wraith_discovery::{Place, PlaceError};
 use wraith_transfer::{FileStatus, SendReport};
 
+use crate::state::Keeper;
 use crate::{Addr, Error};
 
 /// Events that wait for a reader of a stream; of more, the oldest go.
@@ -70,8 +72,13 @@ pub enum FoundAt {
 #[non_exhaustive]
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// Somebody proved the words of the code at this place; the ticket is theirs.
-    CodeUsed(Place),
+    /// Somebody proved the words of the code; the ticket is theirs, and good for nobody else.
+    CodeUsed {
+        /// Where.
+        place: Place,
+        /// Who it says it is; only that identity can fetch.
+        peer: NodeId,
+    },
     /// Somebody tried the code with wrong words at this place: it is burned.
     CodeBurned(Place),
     /// The code's time is up, and nobody came.
@@ -125,8 +132,13 @@ pub enum Event {
         /// How long this side goes on trying.
         seconds_left: u64,
     },
-    /// Somebody came with another ticket, and got nothing.
+    /// Somebody came with another ticket, or with one that is not theirs, and got nothing.
     Stranger,
+    /// A listener that asks has refused one more offer of a stranger without asking, because there were too many.
+    RefusedUnread {
+        /// So many since it began.
+        total: u64,
+    },
     /// The receiver has only looked at the offer, which stays good.
     OnlyLooked,
     /// Nobody new can come with the code, for this reason; who is being served still is.
@@ -138,6 +150,10 @@ pub enum Event {
         /// Bytes settled on its last connection.
         bytes: u64,
     },
+    /// The receiver's receipt is in this file now ([`crate::OfferBuilder::receipt`]).
+    ReceiptKept(PathBuf),
+    /// It could not be written, for this reason.
+    ReceiptLost(String),
     /// One of several receivers has everything; the next is waited for.
     Served {
         /// Receivers that have everything.
@@ -238,6 +254,20 @@ impl Hub {
             observer.event(receiver, &event);
         }
         self.push(|| Some(event));
+    }
+
+    /// Tells what a keeper of receipts has to say of an event of the transfer.
+    pub(crate) fn keep(
+        &self,
+        keeper: &Option<Keeper>,
+        receiver: Option<u64>,
+        event: &wraith_transfer::Event<'_>,
+    ) {
+        match keeper.as_ref().and_then(|keeper| keeper.tell(event)) {
+            Some(Ok(place)) => self.tell_of(receiver, Event::ReceiptKept(place)),
+            Some(Err(why)) => self.tell_of(receiver, Event::ReceiptLost(why)),
+            None => {}
+        }
     }
 
     pub(crate) fn tell_transfer(&self, receiver: Option<u64>, event: &wraith_transfer::Event<'_>) {

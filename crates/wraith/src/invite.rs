@@ -38,8 +38,10 @@ impl InvitationBuilder {
     /// There is no place to meet at, or the system has no randomness.
     pub async fn start(self) -> Result<Invitation, Error> {
         let options = CodeOptions::new(TicketSide::Joiner, self.life);
-        let nothing = Box::new(|_| Zeroizing::default());
-        let announcement = announce(self.node.places(), options, nothing).await.map_err(no_code)?;
+        // It is the sender that gives.
+        let nothing = Box::new(|_, _| Zeroizing::default());
+        let (own, places) = (self.node.id(), self.node.places());
+        let announcement = announce(places, options, own, nothing).await.map_err(no_code)?;
         if announcement.places().is_empty() {
             return Err(no_place(&announcement));
         }

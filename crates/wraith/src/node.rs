@@ -17,7 +17,7 @@ use wraith_transport::qlog::SinkFactory;
 use wraith_transport::{Addr, Algorithm, Config, Endpoint, EndpointConfig};
 
 use crate::error::{Cause, Error, ErrorKind, plain};
-use crate::state::{ContactStore, Meeting, StateDir};
+use crate::state::{ContactStore, Meeting, SpentCodes, StateDir};
 
 /// Every address of this machine, IPv4 and IPv6, on a free port.
 pub(crate) const ANY_ADDRESS: SocketAddr =
@@ -51,6 +51,7 @@ pub struct Node(Arc<Inner>);
 struct Inner {
     identity: SecretIdentity,
     state: StateDir,
+    spent_codes: Arc<SpentCodes>,
     places: Places,
     congestion: Arc<dyn ControllerFactory>,
     qlog: Option<Arc<dyn SinkFactory>>,
@@ -151,7 +152,9 @@ impl NodeBuilder {
         };
         let Self { places, congestion, qlog, .. } = self;
         let congestion = congestion.unwrap_or_else(|| Algorithm::Bbr.into());
-        Ok(Node(Arc::new(Inner { identity, state, places, congestion, qlog, runtime })))
+        let spent_codes = Arc::new(SpentCodes::of(&state, &identity));
+        let inner = Inner { identity, state, spent_codes, places, congestion, qlog, runtime };
+        Ok(Node(Arc::new(inner)))
     }
 }
 
@@ -184,6 +187,11 @@ impl Node {
     /// The secret key behind [`Self::id`]: it signs what this node confirms.
     pub fn identity(&self) -> &SecretIdentity {
         &self.0.identity
+    }
+
+    /// The codes that it has tried.
+    pub(crate) fn spent_codes(&self) -> &Arc<SpentCodes> {
+        &self.0.spent_codes
     }
 
     pub(crate) fn runtime(&self) -> &Handle {

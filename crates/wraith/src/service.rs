@@ -14,6 +14,7 @@ use wraith_discovery::{Capability, Places, Ticket};
 use wraith_transfer::limits::NEGOTIATION_TIMEOUT;
 use wraith_transfer::{close, receive_dialler_hello, send_dialler_hello};
 use wraith_transport::{Connection, Endpoint};
+use zeroize::Zeroizing;
 
 use crate::addresses::reachable;
 use crate::engine::dial::Dialler;
@@ -69,10 +70,10 @@ impl ServiceBuilder {
 }
 
 fn new_capability() -> Result<Capability, Error> {
-    let mut secret = [0; Capability::LEN];
-    getrandom::fill(&mut secret)
+    let mut secret = Zeroizing::new([0; Capability::LEN]);
+    getrandom::fill(&mut *secret)
         .map_err(|error| Error::new(ErrorKind::Other, format!("no randomness: {error}")))?;
-    Ok(Capability::from_bytes(secret))
+    Ok(Capability::from_bytes(*secret))
 }
 
 /// Takes raw connections from whoever has its ticket, until it is dropped. Those that it gave out live on.

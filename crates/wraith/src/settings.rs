@@ -1,8 +1,11 @@
 //! How a transfer goes, as the user wants it: the same on every connection of it.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
-use wraith_transfer::{ParallelConnections, SendOptions};
+use wraith_crypto::NodeId;
+use wraith_discovery::Capability;
+use wraith_transfer::{ParallelConnections, SendOptions, SentRoots};
 
 use crate::payload::Payload;
 
@@ -27,23 +30,28 @@ pub(crate) struct SendSettings {
     pub connections: Option<u8>,
     pub delta: bool,
     pub sync: bool,
+    /// Where receipts are kept, if they are.
+    pub receipt: Option<PathBuf>,
     /// `None`: any number, until it is stopped.
     pub receivers: Option<u32>,
     pub patience: Patience,
 }
 
 impl SendSettings {
-    /// The one builder of options for sending.
+    /// The one builder of options for sending, as `own` NodeId.
     pub fn options(
         &self,
         payload: &Payload,
-        secret: [u8; 16],
+        (own, secret): (NodeId, &Capability),
         parallel: &ParallelConnections,
+        sent_roots: &SentRoots,
     ) -> SendOptions {
-        let mut options = SendOptions::new(payload.paths.clone(), secret);
+        let mut options = SendOptions::new(payload.paths.clone(), *secret.as_bytes());
         options.stream = payload.stream.clone();
         options.rate.limit(self.rate);
         options.parallel = parallel.clone();
+        options.node_id = Some(own);
+        options.sent_roots = sent_roots.clone();
         options.delta = self.delta;
         options.sync = self.sync;
         options
@@ -56,6 +64,7 @@ pub(crate) struct FetchSettings {
     pub rate: Option<u64>,
     pub connections: Option<u8>,
     pub delta: bool,
+    pub keep_modes: bool,
     pub sync: bool,
     pub preview: bool,
     pub patience: Patience,
@@ -64,6 +73,14 @@ pub(crate) struct FetchSettings {
 impl Default for FetchSettings {
     fn default() -> Self {
         let patience = Patience { first: Some(FIND), reconnect: RECONNECT };
-        Self { rate: None, connections: None, delta: true, sync: true, preview: true, patience }
+        Self {
+            rate: None,
+            connections: None,
+            delta: true,
+            keep_modes: false,
+            sync: true,
+            preview: true,
+            patience,
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! The command that continues: this process's own command line, as a shell reads it back.
 //!
-//! It is what was typed, so no option can be forgotten in it. One thing changes: a receiver that made a code continues with that
-//! code. What was typed at a question is not on the command line, and so never here.
+//! It is what was typed, so no option can be forgotten in it. Two things change: a receiver that made a code continues with that
+//! code, and a sender that began anew does not begin anew again. What was typed at a question is not on the command line, and so never here.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -9,9 +9,12 @@ use std::os::unix::ffi::OsStrExt;
 /// Options of `wraith receive` that make a code, and go with it once it is made: with their values, and without.
 const OF_A_NEW_CODE: [(&str, bool); 2] = [("--code", false), ("--expires", true)];
 
+/// What begins anew, and would not continue.
+const BEGINS_ANEW: &str = "--new";
+
 /// The command that continues what this process does.
 pub fn command() -> String {
-    line(&words())
+    line(&without_beginning_anew(words()))
 }
 
 /// The same, once `wraith receive --code` has made a code.
@@ -31,6 +34,14 @@ fn line(words: &[OsString]) -> String {
         line.push_str(&shell_word(word));
     }
     line
+}
+
+/// Leaves out [`BEGINS_ANEW`], unless it is the name of a file.
+fn without_beginning_anew(mut words: Vec<OsString>) -> Vec<OsString> {
+    let options = words.iter().position(|word| word == "--").unwrap_or(words.len());
+    let mut at = 0..;
+    words.retain(|word| at.next().is_none_or(|at| at >= options) || word != BEGINS_ANEW);
+    words
 }
 
 /// Puts the code where the request for one is, and leaves out what goes with such a request.
@@ -107,6 +118,12 @@ mod tests {
 
     fn os(words: &[&str]) -> Vec<OsString> {
         words.iter().map(OsString::from).collect()
+    }
+
+    #[test]
+    fn who_began_anew_continues_without() {
+        let words = os(&["send", "--new", "-n", "2", "--", "--new", "film"]);
+        assert_eq!(line(&without_beginning_anew(words)), "wraith send -n 2 -- --new film");
     }
 
     #[test]

@@ -191,13 +191,17 @@ pub struct SendArgs {
     #[arg(long, value_name = "SECONDS", value_parser = life)]
     pub expires: Option<u64>,
 
-    /// Send to this many receivers, at once if they come at once
+    /// Send to this many receivers, at once if they come at once; the code then has three words
     #[arg(short = 'n', long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub receivers: u32,
 
     /// Go on sending to whoever comes, until Ctrl-C
     #[arg(long, conflicts_with_all = ["receivers", "code"])]
     pub keep: bool,
+
+    /// Go on with nothing of an earlier run: no ticket that it gave is good any more
+    #[arg(long)]
+    pub new: bool,
 
     /// Address to listen on; by default every address of this machine and a port of its own choosing
     #[arg(long, value_name = "IP:PORT")]
@@ -218,6 +222,11 @@ pub struct SendArgs {
     /// Do not wait until everything is on the receiver's disk: it is verified, and a power cut there may still lose it
     #[arg(long)]
     pub no_sync: bool,
+
+    /// Keep what the receiver has signed in this file, with the name and hash of everything it is about; `wraith verify --receipt`
+    /// checks it anywhere. In a folder each receiver gets a file of its own
+    #[arg(long, value_name = "FILE")]
+    pub receipt: Option<PathBuf>,
 
     /// Send no faster than this many bytes a second, to all receivers together; K, M and G are powers of 1024
     #[arg(long, value_name = "RATE")]
@@ -306,6 +315,10 @@ pub struct ReceiveArgs {
     #[arg(short = 'W', long)]
     pub whole_file: bool,
 
+    /// Take over all permissions, also those that the umask of this machine takes away; set-uid, set-gid and sticky never come
+    #[arg(long)]
+    pub keep_modes: bool,
+
     /// Leave it to the system when it writes what is verified to the disk: a power cut before that may lose it
     #[arg(long)]
     pub no_sync: bool,
@@ -344,9 +357,9 @@ impl ReceiveArgs {
 pub enum OnConflict {
     /// Ask at a terminal, with the offer; rename where nobody can be asked
     Ask,
-    /// Keep both: the new one gets a number
+    /// Keep both: the new one gets a number, a folder with everything in it
     Rename,
-    /// Replace the old one, once the new one is whole
+    /// Replace the old one, once the new one is whole; a folder with something in it stays, and the new one gets a number
     Overwrite,
     /// Keep the old one
     Skip,

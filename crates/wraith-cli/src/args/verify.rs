@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
+use wraith_crypto::NodeId;
 
 use super::units::Size;
 
@@ -20,6 +21,15 @@ pub struct VerifyArgs {
     /// Look for the files in this folder, because they were moved there
     #[arg(long, value_name = "DIR", conflicts_with = "list")]
     pub moved_to: Option<PathBuf>,
+
+    /// Check this file instead, which `wraith send --receipt` wrote or a receiver's `received` folder has; no other is needed. With a
+    /// folder, compare what is there with it
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["list", "moved_to"])]
+    pub receipt: Option<PathBuf>,
+
+    /// Take the receipt only if this receiver has signed it
+    #[arg(long, value_name = "NODEID", requires = "receipt")]
+    pub by: Option<NodeId>,
 }
 
 /// What is kept of a transfer.

@@ -2,11 +2,14 @@
 //! has gone.
 //!
 //! A read from standard input cannot be broken off. So one thread reads lines for the whole process and whoever asks waits
-//! for the next; a line that was typed before a question was on the terminal is no answer to it. A command has one of these: a second
+//! for the next; a line that was typed before a question was on the terminal is no answer to it. Nor is a line that was meant for a
+//! question that was taken back: whoever types it may not have seen yet that another one stands there, so at a terminal the next line
+//! after that is for saying that one has, and no answer, whatever is in it. A command has one of these: a second
 //! would take lines that the first one waits for.
 
 use std::io::{self, BufRead, IsTerminal};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
@@ -19,17 +22,23 @@ use crate::output::Reporter;
 /// How long a line that was read already may take to come.
 const TYPED_AHEAD: Duration = Duration::from_millis(5);
 
+/// What is said when a question was taken back, before the next one.
+const TAKEN_BACK: &str = "That question is gone. Press Enter for the next one. ";
+
 /// The lines of standard input.
 #[derive(Debug)]
 pub struct Answers {
     reporter: Arc<Reporter>,
     /// From the first question on.
     lines: Mutex<Option<mpsc::Receiver<String>>>,
+    /// A question was taken back, and nobody has said yet that they saw it.
+    is_taken_back: AtomicBool,
 }
 
 impl Answers {
     pub fn new(reporter: &Arc<Reporter>) -> Self {
-        Self { reporter: Arc::clone(reporter), lines: Mutex::default() }
+        let is_taken_back = AtomicBool::new(false);
+        Self { reporter: Arc::clone(reporter), lines: Mutex::default(), is_taken_back }
     }
 
     /// The answer; None at the end of standard input. One question at a time. Dropping the future takes the question back.
@@ -42,23 +51,35 @@ impl Answers {
             let _ = tcflush(&stdin, QueueSelector::IFlush);
             while matches!(timeout(TYPED_AHEAD, lines.recv()).await, Ok(Some(_))) {}
         }
-        let mut standing = Standing { reporter: &self.reporter, is_typed: false };
+        if stdin.is_terminal() && self.is_taken_back.load(Relaxed) {
+            self.put(TAKEN_BACK, lines).await?;
+        }
+        self.put(question, lines).await
+    }
+
+    /// Shows a question and waits for the line behind it.
+    async fn put(&self, question: &str, lines: &mut mpsc::Receiver<String>) -> Option<String> {
+        let mut standing = Standing { answers: self, is_over: false, is_typed: false };
         self.reporter.show_question(question);
         let answer = lines.recv().await;
-        standing.is_typed = answer.is_some() && stdin.is_terminal();
+        standing.is_typed = answer.is_some() && io::stdin().is_terminal();
+        standing.is_over = true;
         answer
     }
 }
 
 /// A question on the screen, until it is answered or taken back.
 struct Standing<'a> {
-    reporter: &'a Reporter,
+    answers: &'a Answers,
+    /// It was answered, or never will be.
+    is_over: bool,
     is_typed: bool,
 }
 
 impl Drop for Standing<'_> {
     fn drop(&mut self) {
-        self.reporter.question_over(self.is_typed);
+        self.answers.is_taken_back.store(!self.is_over, Relaxed);
+        self.answers.reporter.question_over(self.is_typed);
     }
 }
 

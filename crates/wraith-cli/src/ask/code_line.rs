@@ -140,10 +140,12 @@ fn complete(line: &str) -> Completion {
     if number.is_empty() || !number.bytes().all(|b| b.is_ascii_digit()) {
         return Completion::Nothing;
     }
-    let (place, typed, after) = match (parts.next(), parts.next(), parts.next()) {
+    // A code may end with its second word, so what goes behind that is typed.
+    let (place, typed, after) = match (parts.next(), parts.next(), parts.next(), parts.next()) {
         (None, ..) => return Completion::Add("-".into()),
-        (Some(first), None, _) => (Place::First, first, "-"),
-        (Some(_), Some(second), None) => (Place::Second, second, ""),
+        (Some(first), None, ..) => (Place::First, first, "-"),
+        (Some(_), Some(second), None, _) => (Place::Second, second, ""),
+        (Some(_), Some(_), Some(third), None) => (Place::Third, third, ""),
         _ => return Completion::Nothing,
     };
     let typed = typed.to_lowercase();
@@ -218,6 +220,7 @@ mod tests {
         assert_eq!(complete("7 CRAT"), add("er-"));
         assert_eq!(complete("7-crater-lemo"), add("n"));
         assert_eq!(complete("7-crater-lemon"), add(""));
+        assert_eq!(complete("7-crater-lemon-crat"), add("er"));
     }
 
     #[test]
@@ -226,7 +229,7 @@ mod tests {
             Completion::Several(words) => assert_eq!(words.len(), MOST_SHOWN),
             other => panic!("{other:?}"),
         }
-        for nothing in ["", "x", "7-qqqq", "7-a-b-c", "wraith:abc", "7-é"] {
+        for nothing in ["", "x", "7-qqqq", "7-a-b-c-d", "wraith:abc", "7-é"] {
             assert_eq!(complete(nothing), Completion::Nothing, "{nothing}");
         }
     }

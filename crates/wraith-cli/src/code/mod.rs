@@ -4,6 +4,9 @@ mod typed;
 
 pub use typed::{Wanted, parse, wanted};
 
+use std::time::SystemTime;
+
+use jiff::Timestamp;
 use wraith::state::StateDir;
 use wraith::{
     Code, JoinError, Lan, Node, NodeBuilder, NotMet, Place, PlaceError, Places, Role,
@@ -71,6 +74,23 @@ pub fn explain(
     ));
 }
 
+/// What to do when a code is over.
+fn new_code(other: Role) -> &'static str {
+    match other {
+        Role::Sender => "ask the sender to run wraith send again and to tell you the new code",
+        Role::Receiver => {
+            "ask the receiver to run wraith receive --code again and to tell you the new code"
+        }
+    }
+}
+
+/// This side has tried the code before.
+pub fn spent(at: SystemTime, other: Role) -> Failure {
+    let at = Timestamp::try_from(at).unwrap_or_default();
+    let message = format!("this code was used up by an attempt at {at:.0}");
+    Failure::new(Exit::WrongCode, message).hint(new_code(other))
+}
+
 /// Why the other side, the one that made the code, was not met.
 pub fn not_met(error: &JoinError, code: &Code, places: &Places, other: Role) -> Failure {
     let nameplate = code.nameplate();
@@ -83,12 +103,7 @@ pub fn not_met(error: &JoinError, code: &Code, places: &Places, other: Role) -> 
         true => String::new(),
         false => format!("; not looked {unusable}"),
     };
-    let new_code = match other {
-        Role::Sender => "ask the sender to run wraith send again and to tell you the new code",
-        Role::Receiver => {
-            "ask the receiver to run wraith receive --code again and to tell you the new code"
-        }
-    };
+    let new_code = new_code(other);
     let (exit, message, hint) = match &error.why {
         NotMet::NoPlace => (
             Exit::Usage,
@@ -104,18 +119,28 @@ pub fn not_met(error: &JoinError, code: &Code, places: &Places, other: Role) -> 
                 None => "connect this machine to the network of the other; wraith doctor shows what it has",
             },
         ),
+        NotMet::OtherKind => (
+            Exit::PeerNotFound,
+            format!("who waits with number {nameplate} waits for another kind of code; nothing was tried"),
+            "is the code whole? It has two words, and three if it is for several receivers; one that wraith receive made is for wraith send --code",
+        ),
         NotMet::Busy => (
             Exit::PeerNotFound,
             format!("there is no room for us {at} now"),
             "wait a minute and try again; the code is still good",
         ),
+        NotMet::Nonsense => (
+            Exit::PeerNotFound,
+            format!("who answered with number {nameplate} did not make this code, and was told nothing of it"),
+            "the code is still good, but somebody is in the way: try again from another network, or ask for a new code",
+        ),
         NotMet::Silent => (
             Exit::PeerNotFound,
-            "somebody answered and then fell silent".into(),
-            "the try may be spent; if it does not work again, ask for a new code",
+            "somebody answered, took the one try that the code bears, and fell silent".into(),
+            new_code,
         ),
         NotMet::Used => {
-            (Exit::WrongCode, "the code was used already, by you or by somebody else".into(), new_code)
+            (Exit::WrongCode, "the code was used already, by somebody else".into(), new_code)
         }
         NotMet::Expired => (Exit::WrongCode, "the code has expired".into(), new_code),
         NotMet::Burned => (

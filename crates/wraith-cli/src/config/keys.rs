@@ -13,10 +13,12 @@ const NO_SETTINGS: [&str; 3] = ["help", "version", "no-config"];
 
 /// Options that name whom or what one command is about. As settings they would have every later command do the same without a
 /// word, such as send its files to a contact.
-const OF_ONE_COMMAND: [&str; 11] = [
+const OF_ONE_COMMAND: [&str; 15] = [
     "send.to",
     "send.code",
     "send.save-as",
+    "send.new",
+    "send.receipt",
     "send.qlog",
     "receive.code",
     "receive.save-as",
@@ -24,6 +26,8 @@ const OF_ONE_COMMAND: [&str; 11] = [
     "listen.qlog",
     "verify.list",
     "verify.moved-to",
+    "verify.receipt",
+    "verify.by",
     "contact.add.address",
 ];
 

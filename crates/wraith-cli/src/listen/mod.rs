@@ -5,7 +5,8 @@ mod narrator;
 use std::fs;
 use std::io::IsTerminal;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use wraith::{
     AcceptOptions, Admit, Error, Event as LibraryEvent, Incoming, Lan, Listener, Node, Observer,
@@ -35,13 +36,15 @@ pub async fn run(args: &ListenArgs, reporter: &Arc<Reporter>) -> Result<(), Fail
         .map_err(|error| Failure::disk(format!("cannot make the folder {out}"), &error))?;
     let admit = match args.accept {
         Accept::Contacts => Admit::Contacts,
-        Accept::Ask | Accept::Always => Admit::Everybody,
+        Accept::Ask => Admit::AfterAsking,
+        Accept::Always => Admit::Everybody,
     };
+    let narrator = Arc::new(ListenNarrator::new(reporter));
     let mut builder = node
         .listen(&args.out)
         .admit(admit)
         .preview(args.accept == Accept::Ask)
-        .observer(Arc::new(ListenNarrator(Arc::clone(reporter))));
+        .observer(Arc::clone(&narrator) as _);
     if let Some(address) = args.listen {
         builder = builder.bind_to(address);
     }
@@ -66,26 +69,83 @@ pub async fn run(args: &ListenArgs, reporter: &Arc<Reporter>) -> Result<(), Fail
         }
     }
     listener.close().await;
+    narrator.tell_unread(true);
     Err(Failure::new(signals.caught().unwrap_or(Exit::Interrupted), "stopped"))
 }
 
+/// How often it is said that offers were refused unread, at most: strangers must not fill the screen with that either.
+const UNREAD_INTERVAL: Duration = Duration::from_secs(60);
+
 /// What happens to the listener itself.
-struct ListenNarrator(Arc<Reporter>);
+struct ListenNarrator {
+    reporter: Arc<Reporter>,
+    unread: Mutex<Unread>,
+}
+
+/// Offers that were refused unread.
+#[derive(Debug, Default)]
+struct Unread {
+    total: u64,
+    told: u64,
+    told_at: Option<Instant>,
+}
+
+impl ListenNarrator {
+    fn new(reporter: &Arc<Reporter>) -> Self {
+        Self { reporter: Arc::clone(reporter), unread: Mutex::default() }
+    }
+
+    /// Says how many more offers were refused unread, if there are any and it was not said a moment ago, or this `is_end`.
+    fn tell_unread(&self, is_end: bool) {
+        let mut unread = self.unread.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_early = unread.told_at.is_some_and(|at| at.elapsed() < UNREAD_INTERVAL);
+        let offers = unread.total - unread.told;
+        if offers == 0 || is_early && !is_end {
+            return;
+        }
+        (unread.told, unread.told_at) = (unread.total, Some(Instant::now()));
+        drop(unread);
+        self.reporter.event(&Event::RefusedUnread { offers });
+        let offers = if offers == 1 {
+            "1 more offer was".into()
+        } else {
+            format!("{offers} more offers were")
+        };
+        self.reporter.say(format!("{offers} refused unread: strangers offer too much at once."));
+    }
+}
 
 impl Observer for ListenNarrator {
     fn event(&self, _: Option<u64>, event: &LibraryEvent) {
-        let Self(reporter) = self;
+        let reporter = &self.reporter;
         match event {
             LibraryEvent::PlaceLost { place, why } => {
                 let why = why.to_string();
                 let (state, message) = ("lost", Some(why.as_str()));
-                reporter.event(&Event::Code { state, place: Some(place.name()), message });
+                reporter.event(&Event::Code {
+                    state,
+                    place: Some(place.name()),
+                    message,
+                    peer: None,
+                    contact: None,
+                });
                 reporter.warn(format!("cannot wait {place} now ({why}); still trying"));
             }
             LibraryEvent::PlaceBack(place) => {
                 let (state, message) = ("back", None);
-                reporter.event(&Event::Code { state, place: Some(place.name()), message });
+                reporter.event(&Event::Code {
+                    state,
+                    place: Some(place.name()),
+                    message,
+                    peer: None,
+                    contact: None,
+                });
                 reporter.say(format!("Waiting {place} again."));
+            }
+            LibraryEvent::RefusedUnread { total } => {
+                let unread = self.unread.lock();
+                unread.unwrap_or_else(PoisonError::into_inner).total = *total;
+                self.tell_unread(false);
             }
             LibraryEvent::ContactsChanged(contacts) => {
                 reporter.event(&Event::ContactsChanged { contacts: *contacts as u64 });

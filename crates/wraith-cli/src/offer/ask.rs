@@ -1,6 +1,7 @@
 //! The questions about an offer: yes or no, the list, and what to do where a name is taken.
 
 use wraith::{Conflicts, OnConflict, Preview, PreviewOutcome, Previewed};
+use wraith_transfer::Kind;
 
 use super::{Proposal, list, text};
 use crate::args::units::Bytes;
@@ -34,6 +35,9 @@ impl Question<'_> {
         let policy =
             Conflicts { otherwise: self.conflicts.unwrap_or_default(), ..Conflicts::default() };
         let preview = self.proposal.preview;
+        if let Some(preview) = preview {
+            list::tell_openings(preview, self.reporter);
+        }
         let choices = if preview.is_some() { "[y/N/l = list]" } else { "[y/N]" };
         let mut question = format!("{}\nAccept? {choices} ", text(self.proposal, self.out));
         loop {
@@ -60,8 +64,12 @@ impl Question<'_> {
 
     /// Asks what to do about names that are taken, if any are.
     async fn resolve(&self, preview: &Preview) -> Option<Conflicts> {
-        let is_taken =
-            |outcome| matches!(outcome, PreviewOutcome::Differs | PreviewOutcome::SameSize);
+        let is_taken = |outcome| {
+            !matches!(
+                outcome,
+                PreviewOutcome::New | PreviewOutcome::Same | PreviewOutcome::Continues(_)
+            )
+        };
         let taken = || preview.entries.iter().filter(|previewed| is_taken(previewed.outcome));
         let mut conflicts = Conflicts::default();
         let count = taken().count();
@@ -83,14 +91,15 @@ impl Question<'_> {
             let answer = self.answers.ask(&question).await?;
             match (policy(&answer), answer.to_lowercase().as_str()) {
                 (Some(policy), _) => {
-                    conflicts.otherwise = policy;
+                    settle(&mut conflicts, policy, taken());
                     return Some(conflicts);
                 }
                 (None, "e" | "each") => break,
                 _ => self.reporter.warn("please answer o, r, s or e"),
             }
         }
-        for previewed in taken() {
+        let mut rest = taken();
+        while let Some(previewed) = rest.next() {
             let question = format!(
                 "{}: [o]verwrite, [r]ename, [s]kip; O, R or S for all that follow? [r] ",
                 described(previewed)
@@ -102,18 +111,38 @@ impl Question<'_> {
                     None => self.reporter.warn("please answer o, r or s"),
                 }
             };
+            conflicts.of.insert(previewed.entry.path.clone(), policy);
             if all {
-                conflicts.otherwise = policy;
+                settle(&mut conflicts, policy, rest);
                 return Some(conflicts);
             }
-            conflicts.of.insert(previewed.entry.path.clone(), policy);
         }
         Some(conflicts)
     }
 }
 
+/// The same for all of these. What nobody was shown is not overwritten: that gets a new name.
+fn settle<'p>(
+    conflicts: &mut Conflicts,
+    policy: OnConflict,
+    taken: impl Iterator<Item = &'p Previewed>,
+) {
+    conflicts.of.extend(taken.map(|previewed| (previewed.entry.path.clone(), policy)));
+    if policy != OnConflict::Overwrite {
+        conflicts.otherwise = policy;
+    }
+}
+
 fn described(previewed: &Previewed) -> String {
-    format!("{} ({})", previewed.entry.path.display(), Bytes(previewed.entry.size()))
+    let path = previewed.entry.path.display();
+    match (&previewed.entry.kind, previewed.outcome) {
+        (Kind::Dir, _) => format!("{path} (a folder, with everything in it)"),
+        (Kind::Symlink { .. }, _) => format!("{path} (a link)"),
+        (_, PreviewOutcome::Irreplaceable) => {
+            format!("{path} (a folder with something in it is here, which is not replaced)")
+        }
+        _ => format!("{path} ({})", Bytes(previewed.entry.size())),
+    }
 }
 
 /// The policy that an answer names; nothing means the safe one.
@@ -123,5 +152,37 @@ fn policy(answer: &str) -> Option<OnConflict> {
         "r" | "rename" | "" => Some(OnConflict::Rename),
         "s" | "skip" => Some(OnConflict::Skip),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wraith_files::{Entry, Mtime, RelPath};
+
+    use super::*;
+
+    #[test]
+    fn overwriting_holds_for_the_names_that_were_shown_and_for_no_others() {
+        let path = |name: &str| RelPath::parse(name.as_bytes()).unwrap();
+        let shown = ["a", "t/b"].map(|name| Previewed {
+            entry: Entry {
+                path: path(name),
+                kind: Kind::File { size: 1, sparse: false },
+                mode: 0o644,
+                mtime: Mtime::default(),
+            },
+            outcome: PreviewOutcome::Differs,
+            copy: None,
+        });
+        for (policy, others) in [
+            (OnConflict::Overwrite, OnConflict::Rename),
+            (OnConflict::Skip, OnConflict::Skip),
+            (OnConflict::Rename, OnConflict::Rename),
+        ] {
+            let mut conflicts = Conflicts::default();
+            settle(&mut conflicts, policy, shown.iter());
+            assert_eq!((conflicts.of[&path("a")], conflicts.of[&path("t/b")]), (policy, policy));
+            assert_eq!((conflicts.of.len(), conflicts.otherwise), (2, others));
+        }
     }
 }

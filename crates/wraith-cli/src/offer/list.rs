@@ -1,18 +1,19 @@
 //! All the names of an offer: for a person page by page, for a dry run on standard output.
 
 use unicode_width::UnicodeWidthStr;
-use wraith::{Conflicts, OnConflict, Preview, PreviewOutcome, Previewed};
-use wraith_transfer::Kind;
+use wraith::{Conflicts, Preview};
+use wraith_transfer::{Action, Kind, Planned};
 
 use super::Proposal;
+use super::names::{Openings, top_level};
 
 use crate::args::units::Bytes;
 use crate::ask::Answers;
 use crate::output::{Event, Reporter};
 
-/// One line for one entry: what would happen, how large it is, its name.
-fn line(previewed: &Previewed, conflicts: &Conflicts) -> String {
-    let entry = &previewed.entry;
+/// One line for one entry: what would happen, how large it is, its name, and the one it gets where that is another.
+fn line(planned: &Planned<'_>) -> String {
+    let entry = planned.entry;
     let size = match &entry.kind {
         Kind::File { size, .. } => Bytes(*size).to_string(),
         Kind::Dir => "folder".into(),
@@ -23,24 +24,25 @@ fn line(previewed: &Previewed, conflicts: &Conflicts) -> String {
         Kind::Symlink { target } => format!(" -> {}", wraith_files::shown(target)),
         Kind::File { .. } => String::new(),
     };
-    let word = outcome_word(previewed, conflicts);
-    format!("{word:<9}  {size:>8}  {}{end}", entry.path.display())
+    let other = other_name(planned).map_or(String::new(), |name| format!("  (as {name})"));
+    format!("{:<9}  {size:>8}  {}{end}{other}", word(planned.action), entry.path.display())
+}
+
+/// The path under which it would be found, where that is not its own.
+fn other_name(planned: &Planned<'_>) -> Option<String> {
+    (planned.path != planned.entry.path).then(|| planned.path.display().to_string())
 }
 
 /// What would happen to an entry, in one word for people and scripts.
-fn outcome_word(previewed: &Previewed, conflicts: &Conflicts) -> &'static str {
-    match previewed.outcome {
-        PreviewOutcome::New => "new",
-        PreviewOutcome::Continues(_) => "continue",
-        PreviewOutcome::Same => "same",
-        PreviewOutcome::Differs | PreviewOutcome::SameSize => {
-            match conflicts.of.get(&previewed.entry.path).copied().unwrap_or(conflicts.otherwise) {
-                OnConflict::Skip => "skip",
-                _ if previewed.outcome == PreviewOutcome::SameSize => "compare",
-                OnConflict::Overwrite => "overwrite",
-                OnConflict::Rename => "rename",
-            }
-        }
+fn word(action: Action) -> &'static str {
+    match action {
+        Action::New => "new",
+        Action::Continue => "continue",
+        Action::Same => "same",
+        Action::Compare => "compare",
+        Action::Overwrite => "overwrite",
+        Action::Rename => "rename",
+        Action::Skip => "skip",
     }
 }
 
@@ -53,10 +55,11 @@ pub async fn show(
 ) -> Option<()> {
     // Two rows are for the question.
     let screen = reporter.screen().map(|(columns, rows)| (columns, rows.saturating_sub(2)));
-    let total = preview.entries.len();
+    let planned = preview.planned(conflicts);
+    let total = planned.len();
     let mut shown = 0;
     while shown < total {
-        let rest = preview.entries[shown..].iter().map(|entry| line(entry, conflicts));
+        let rest = planned[shown..].iter().map(line);
         let lines = page(rest, screen);
         reporter.show(lines.join("\n"));
         shown += lines.len();
@@ -90,19 +93,44 @@ fn page(lines: impl Iterator<Item = String>, screen: Option<(usize, usize)>) -> 
     page
 }
 
+/// What leads out of an offer or is open to others, for programs.
+pub fn tell_openings(preview: &Preview, reporter: &Reporter) {
+    let openings = Openings::of(preview.entries.iter().map(|previewed| &previewed.entry));
+    reporter.event(&Event::Openings {
+        leading_out: openings.leading_out.count(),
+        leading_out_first: openings.leading_out.first(),
+        writable: openings.writable.count(),
+        writable_first: openings.writable.first(),
+    });
+}
+
 /// What a transfer would do, on standard output.
 pub fn dry_run(proposal: &Proposal<'_>, conflicts: &Conflicts, reporter: &Reporter) {
     let Some(preview) = proposal.preview else { return };
-    for previewed in &preview.entries {
-        let path = previewed.entry.path.display().to_string();
-        let kind = match previewed.entry.kind {
+    tell_openings(preview, reporter);
+    let top = top_level(preview.entries.iter().map(|previewed| &previewed.entry));
+    for planned in &preview.planned(conflicts) {
+        let leads_out = planned.entry.leads_out(|name| top.contains(name));
+        let writable = planned.entry.is_open_to_others();
+        let path = planned.entry.path.display().to_string();
+        let kind = match planned.entry.kind {
             Kind::File { .. } => "file",
             Kind::Dir => "folder",
             Kind::Symlink { .. } => "link",
         };
-        let (bytes, action) = (previewed.entry.size(), outcome_word(previewed, conflicts));
-        reporter.event(&Event::WouldReceive { path: &path, kind, bytes, action });
-        reporter.answer(line(previewed, conflicts));
+        let (bytes, action) = (planned.entry.size(), word(planned.action));
+        let arrives_as = other_name(planned);
+        let arrives_as = arrives_as.as_deref();
+        reporter.event(&Event::WouldReceive {
+            path: &path,
+            kind,
+            bytes,
+            action,
+            arrives_as,
+            leads_out,
+            writable,
+        });
+        reporter.answer(line(planned));
     }
     if !preview.complete {
         reporter.warn("there are more names, which were not looked at");

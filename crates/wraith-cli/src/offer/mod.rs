@@ -109,7 +109,7 @@ fn bytes_here(preview: &Preview) -> u64 {
         PreviewOutcome::Same | PreviewOutcome::SameSize => {
             sum.saturating_add(previewed.entry.size())
         }
-        PreviewOutcome::New | PreviewOutcome::Differs => sum,
+        PreviewOutcome::New | PreviewOutcome::Differs | PreviewOutcome::Irreplaceable => sum,
     })
 }
 
@@ -127,7 +127,9 @@ fn remarks(preview: &Preview) -> Vec<String> {
     let (mut same, mut parts) = (0u64, 0u64);
     for previewed in &preview.entries {
         match previewed.outcome {
-            PreviewOutcome::Differs => differs.add(previewed.entry.path.display()),
+            PreviewOutcome::Differs | PreviewOutcome::Irreplaceable => {
+                differs.add(previewed.entry.path.display());
+            }
             PreviewOutcome::SameSize => same_size.add(previewed.entry.path.display()),
             PreviewOutcome::Same if !matches!(previewed.entry.kind, Kind::Dir) => same += 1,
             PreviewOutcome::Continues(_) => parts += 1,
@@ -186,6 +188,7 @@ mod tests {
                 mtime: Mtime::default(),
             },
             outcome,
+            copy: None,
         };
         let entries = vec![
             previewed("a", PreviewOutcome::Continues(6_000_000)),

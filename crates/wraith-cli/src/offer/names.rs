@@ -32,6 +32,15 @@ impl Names {
         }
     }
 
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The first few.
+    pub fn first(&self) -> &[String] {
+        &self.first
+    }
+
     /// `  3 hidden: a, b, c`; None without any.
     pub fn line(&self, what: &str) -> Option<String> {
         let more = if self.count > self.first.len() as u64 { " …" } else { "" };
@@ -40,8 +49,37 @@ impl Names {
     }
 }
 
+/// What leads out of what arrives, and what is open to others.
+#[derive(Debug, Default)]
+pub struct Openings {
+    pub leading_out: Names,
+    pub writable: Names,
+}
+
+impl Openings {
+    pub fn of<'a>(entries: impl Iterator<Item = &'a Entry> + Clone) -> Self {
+        let top = top_level(entries.clone());
+        let mut openings = Self::default();
+        for entry in entries {
+            if entry.leads_out(|name| top.contains(name)) {
+                openings.leading_out.add(entry.path.display());
+            }
+            if entry.is_open_to_others() {
+                openings.writable.add(entry.path.display());
+            }
+        }
+        openings
+    }
+}
+
+/// The names at the top of an offer.
+pub fn top_level<'a>(entries: impl Iterator<Item = &'a Entry>) -> HashSet<&'a [u8]> {
+    entries.filter_map(|entry| entry.path.components().next()).collect()
+}
+
 /// A line for each sort of which there are any.
-pub fn remarks<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<String> {
+pub fn remarks<'a>(entries: impl Iterator<Item = &'a Entry> + Clone) -> Vec<String> {
+    let openings = Openings::of(entries.clone());
     let [mut hidden, mut programs, mut windows, mut case]: [Names; 4] = Default::default();
     let mut folded = HashSet::new();
     for entry in entries {
@@ -61,6 +99,8 @@ pub fn remarks<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<String> {
         }
     }
     [
+        openings.leading_out.line("that point out of what arrives (links)"),
+        openings.writable.line("that the sender lets its group or everybody write to (here the umask decides, unless --keep-modes)"),
         hidden.line("hidden"),
         programs.line("executable"),
         case.line("like another but for upper and lower case (on a disk that ignores it, they get a number)"),

@@ -12,8 +12,8 @@ use serde::Serialize;
 pub enum Event<'a> {
     /// The sender listens; the other side can run `command`.
     Ready {
-        /// What a receiver without a code needs; it is a secret.
-        ticket: &'a str,
+        /// What a receiver without a code needs; it is a secret. Null with a code, whose ticket is for who has the code only.
+        ticket: Option<&'a str>,
         /// What to run on the other machine.
         command: &'a str,
         /// The sender's NodeId.
@@ -24,6 +24,8 @@ pub enum Event<'a> {
         code_expires_seconds: Option<u64>,
         /// Where the code is waited with: `lan`, or a rendezvous server. Empty without a code.
         waiting_at: &'a [String],
+        /// NodeIds that had the code of an earlier run, which did not come to its end, and go on without this one; `--new` ends that.
+        continues_for: &'a [String],
     },
     /// The receiver has made a code; the sender can run `command`.
     Waiting {
@@ -44,6 +46,10 @@ pub enum Event<'a> {
         place: Option<&'a str>,
         /// Why, in words.
         message: Option<&'a str>,
+        /// Of `used`: the NodeId of whoever proved the words, for whom the ticket is.
+        peer: Option<&'a str>,
+        /// What we call it; null if it is no contact.
+        contact: Option<&'a str>,
     },
     /// The two sides of a code have met.
     Met {
@@ -70,6 +76,12 @@ pub enum Event<'a> {
     ContactsChanged {
         /// How many there are.
         contacts: u64,
+    },
+    /// A listener that asks has refused offers of strangers without asking, because there were too many of them. Once a minute at most,
+    /// and at the end.
+    RefusedUnread {
+        /// So many since this was said before.
+        offers: u64,
     },
     /// A contact is looked for.
     Calling {
@@ -118,6 +130,17 @@ pub enum Event<'a> {
         /// not list. They are in none of the other numbers.
         left_out: u64,
     },
+    /// What of an offer leads out of it or is open to others, where its names were looked at: before the question, and in a dry run.
+    Openings {
+        /// Links that lead out of what arrives.
+        leading_out: u64,
+        /// The first of them, escaped.
+        leading_out_first: &'a [String],
+        /// Files and folders that their group or everybody may write to.
+        writable: u64,
+        /// The first of them, escaped.
+        writable_first: &'a [String],
+    },
     /// In a dry run: an entry of the offer, and what would happen to it.
     WouldReceive {
         /// Its path in the offer, escaped.
@@ -129,6 +152,12 @@ pub enum Event<'a> {
         /// `new`, `continue`, `same`, `overwrite`, `rename` or `skip`; `compare`: a file of the same size and another time is there,
         /// which stays if its content is the same.
         action: &'a str,
+        /// Where it would be found, escaped, if not under its own path: it, or a folder above it, gets another name.
+        arrives_as: Option<&'a str>,
+        /// It is a link that leads out of what arrives.
+        leads_out: bool,
+        /// Its mode lets its group or everybody write to it; what arrives of that the umask and `--keep-modes` decide.
+        writable: bool,
     },
     /// The offer was accepted.
     Accept {
@@ -206,7 +235,7 @@ pub enum Event<'a> {
         lanes: u64,
         /// Files that were there already.
         already_here: u64,
-        /// Files left as they were (`--on-conflict skip`).
+        /// Files, folders and links left out because something else has their names (`--on-conflict skip`).
         skipped: u64,
         /// Files that could not be transferred.
         failed: u64,
@@ -221,6 +250,11 @@ pub enum Event<'a> {
         /// Whether all of it survives a power cut, as the receipt says: `on-disk`, `not-awaited` (`--no-sync`), `cannot-sync` (a pipe, a file
         /// system in memory), or `not-said` by an earlier version.
         durability: &'a str,
+    },
+    /// What the receiver has signed was kept (`wraith send --receipt`).
+    Receipt {
+        /// The file, escaped.
+        path: &'a str,
     },
     /// A transfer to a listener did not end well; it goes on listening.
     Failed {
@@ -278,6 +312,38 @@ pub enum Event<'a> {
         /// How, in words.
         message: &'a str,
     },
+    /// A receipt was checked, and says what was signed (`wraith verify --receipt`). If the receiver lacks something for another
+    /// reason than `skipped`, or a folder differs, an `error` follows.
+    Signed {
+        /// The receiver's NodeId, who signed.
+        by: &'a str,
+        /// What we call it; null if it is no contact.
+        contact: Option<&'a str>,
+        /// The sender's NodeId.
+        from: &'a str,
+        /// When, by the receiver's clock, as in RFC 3339.
+        signed_at: &'a str,
+        /// Files that the receiver has.
+        files: u64,
+        /// Their bytes.
+        bytes: u64,
+        /// Entries in whose place something else stays there.
+        skipped: u64,
+        /// Entries that it does not have for another reason.
+        failed: u64,
+        /// Whether all of it survives a power cut there, as in `done`.
+        durability: &'a str,
+        /// Files, folders and links that are not so in the folder that was named; null without one.
+        differ: Option<u64>,
+    },
+    /// An entry of the offer was not received, as the receipt says.
+    Lacks {
+        /// Its path in the offer, escaped.
+        path: &'a str,
+        /// `skipped` (something else has its name there), `changed` or `unreadable` (at the sender), `stale` (an earlier part was of
+        /// another file) or `blocked` (the receiver could not put it in place).
+        reason: &'a str,
+    },
     /// A transfer was checked. If anything differs, an `error` follows in the end.
     Verified {
         /// Its name.
@@ -294,8 +360,8 @@ pub enum Event<'a> {
         bytes: u64,
         /// Files, folders and links that are not as they were received.
         differ: u64,
-        /// Files of which only the size could be compared.
-        size_only: u64,
+        /// Entries of the offer that were not received; a `lacks` event names each.
+        lacking: u64,
         /// Files that the list had no room for; they were not compared.
         unlisted: u64,
     },

@@ -9,8 +9,8 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::Access;
 use wraith::{
-    AcceptOptions, Asking, Cause, Code, Conflicts, Error, Incoming, Node, Received, Role, Source,
-    Transfer,
+    AcceptOptions, Asking, Cause, Code, Conflicts, Error, ErrorKind, Incoming, Node, Received,
+    Role, Source, Transfer,
 };
 
 use crate::args::ReceiveArgs;
@@ -60,8 +60,17 @@ pub async fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Fai
     let (node, signals) = (&node, &signals);
     let fetching =
         Fetching { args, reporter, node, signals, answers: &answers, narrator: &narrator };
-    let asking = fetching.builder(source, target, !asks).begin();
-    let received = match fetching.run(asking).await {
+    let received = loop {
+        let asking = fetching.builder(source.clone(), target.clone(), !asks).begin();
+        match fetching.run(asking).await {
+            // Its user was asked, and is asked again.
+            Err(error) if asks && error.kind() == ErrorKind::OfferChanged => {
+                reporter.warn("The sender came back with another offer than the one you accepted.");
+            }
+            ended => break ended,
+        }
+    };
+    let received = match received {
         Ok(Some(received)) => received,
         Ok(None) => return Ok(()),
         Err(error) => {
@@ -149,6 +158,7 @@ impl Fetching<'_> {
             .observer(Arc::clone(self.narrator) as _)
             .preview(!is_decided)
             .delta(!args.whole_file)
+            .keep_modes(args.keep_modes)
             .sync(!args.no_sync)
             .timeout(Duration::from_secs(args.timeout))
             .reconnect(Duration::from_secs(args.reconnect));
@@ -208,7 +218,7 @@ impl Fetching<'_> {
             () = incoming.gone() => return None,
         };
         match answer {
-            Answer::Yes(conflicts) => Some(conflicts.into()),
+            Answer::Yes(conflicts) => Some(AcceptOptions::from(conflicts).ask_again()),
             Answer::No => None,
             Answer::None => {
                 reporter.warn("no answer; --yes accepts without asking");
@@ -235,6 +245,7 @@ fn failure(error: &Error, node: &Node, code: Option<&Code>, again: &str) -> Fail
         (Some(Cause::NotMet(unmet)), Some(code)) => {
             code::not_met(unmet, code, node.places(), Role::Sender)
         }
+        (Some(Cause::CodeSpent(at)), _) => code::spent(*at, Role::Sender),
         (Some(Cause::Unreachable(_)), _) => {
             failure.hint("is wraith send still running, and can this machine reach it over UDP?")
         }

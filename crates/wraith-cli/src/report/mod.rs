@@ -182,14 +182,15 @@ impl Narrator {
         if let Some(line) = self.lock().left_out.special_line(report.special) {
             self.reporter.warn(line);
         }
+        let already_here = self.lock().already_here.min(report.receipt.verified);
         self.done(&Totals {
-            files: report.receipt.verified + report.receipt.kept,
+            files: report.receipt.verified,
             bytes,
             bytes_moved: report.bytes_moved,
             wire_bytes: report.wire_bytes,
             connections: report.connections,
-            already_here: report.receipt.kept,
-            skipped: 0,
+            already_here,
+            skipped: report.receipt.kept,
             failed: report.failed,
             left_out: report.left_out,
             receipt: &report.receipt,
@@ -307,7 +308,7 @@ impl std::fmt::Display for Unlisted {
 }
 
 /// The word for scripts.
-fn durability_word(durability: Option<Durability>) -> &'static str {
+pub fn durability_word(durability: Option<Durability>) -> &'static str {
     match durability {
         Some(Durability::OnDisk) => "on-disk",
         Some(Durability::NotAwaited) => "not-awaited",

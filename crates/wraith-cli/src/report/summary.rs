@@ -16,7 +16,7 @@ pub struct Closing {
     pub already_here: u64,
     /// Bytes of both.
     pub bytes: u64,
-    /// Files that the receiver did not want; a sender is not told which of them it has.
+    /// What the receiver did not want, because something else has its name.
     pub kept: u64,
     pub failed: u64,
     /// Bytes of file content that went over the connection.
@@ -53,12 +53,7 @@ impl Closing {
         if fetched && self.bytes_moved < self.bytes / 2 {
             line.push_str(&format!(" Only {} had to be fetched.", Bytes(self.bytes_moved)));
         }
-        let kept = match self.role {
-            Role::Sender => {
-                ["was there already or left as it was", "were there already or left as they were"]
-            }
-            Role::Receiver => ["was left as it was", "were left as they were"],
-        };
+        let kept = ["was left as it was", "were left as they were"];
         let here = ["was there already", "were there already"];
         for (count, [one, several]) in [(self.already_here, here), (self.kept, kept)] {
             if count > 0 {
@@ -119,6 +114,6 @@ mod tests {
         let left = Closing { kept: 1, failed: 1, ..NOTHING };
         assert_eq!(left.line(), "Received nothing. 1 file was left as it was.");
         let sent = Closing { role: Role::Sender, kept: 2, ..NOTHING };
-        assert_eq!(sent.line(), "Sent nothing. 2 files were there already or left as they were.");
+        assert_eq!(sent.line(), "Sent nothing. 2 files were left as they were.");
     }
 }

@@ -2,6 +2,8 @@
 
 mod narrator;
 
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +18,7 @@ use crate::failure::{Exit, Failure, hints};
 use crate::home;
 use crate::output::{Event, Reporter, Ticker};
 use crate::pipe;
+use crate::report;
 use crate::signals::Signals;
 use narrator::SendNarrator;
 
@@ -26,6 +29,7 @@ pub async fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failur
         return Err(Failure::new(Exit::Usage, message)
             .hint("for several, let wraith send make the code: leave out --code"));
     }
+    check_receipt(args)?;
     let signals = Signals::for_transfer(reporter)?;
     let payload = match pipe::source(args, reporter)? {
         Some(stream) => stream,
@@ -47,7 +51,7 @@ pub async fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failur
     let start = async { builder.start().await.map_err(|error| failure(&error, &node, args)) };
     let offer = signals.or(start).await?;
     if args.to.is_none() {
-        show(&offer, args, reporter);
+        show(&offer, &node, args, reporter);
         // Nobody can come with what nobody has seen.
         reporter.unwritten()?;
     }
@@ -55,7 +59,7 @@ pub async fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failur
     let sent = match (signals.caught(), result) {
         (Some(_), Ok(sent)) if args.keep => {
             reporter.say(format!("Sent to {}.", narrator::Receivers(sent.receivers)));
-            return Ok(());
+            return narrator.receipt_kept();
         }
         (_, Ok(sent)) => sent,
         (Some(exit), Err(_)) => {
@@ -66,6 +70,7 @@ pub async fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failur
         (None, Err(error)) => return Err(failure(&error, &node, args)),
     };
     sent.complete().map_err(|error| failure(&error, &node, args))?;
+    narrator.receipt_kept()?;
     let Some((node_id, remote)) = sent.last.clone().filter(|_| args.receivers() == Some(1)) else {
         return Ok(());
     };
@@ -73,6 +78,26 @@ pub async fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failur
     let may_ask = args.to.is_none() && !args.is_piped();
     let keep = Keep::of(args.save_as.as_ref(), may_ask);
     after_transfer(&other, keep, &Answers::new(reporter), &signals, reporter).await
+}
+
+/// A place where no receipt can be is told before anything is sent.
+fn check_receipt(args: &SendArgs) -> Result<(), Failure> {
+    let Some(place) = &args.receipt else { return Ok(()) };
+    if place.is_dir() {
+        return Ok(());
+    }
+    if args.receivers() != Some(1) {
+        let message = "--receipt FILE is for one receiver";
+        return Err(Failure::new(Exit::Usage, message)
+            .hint("for several, name a folder that exists: each gets a file there"));
+    }
+    let folder = std::path::absolute(place).ok();
+    if folder.as_deref().and_then(Path::parent).is_some_and(Path::is_dir) {
+        return Ok(());
+    }
+    let place = wraith_files::shown(place.as_os_str().as_bytes());
+    let message = format!("the receipt cannot be written to {place}: there is no such folder");
+    Err(Failure::new(Exit::Usage, message))
 }
 
 /// The arguments as the library takes them: the one table.
@@ -108,8 +133,14 @@ fn builder(
             builder = set(builder, Duration::from_secs(seconds));
         }
     }
+    if args.new {
+        builder = builder.anew();
+    }
     if let Some(address) = args.listen {
         builder = builder.bind_to(address);
+    }
+    if let Some(place) = &args.receipt {
+        builder = builder.receipt(place.clone());
     }
     if let Some(rate) = &args.rate {
         builder = builder.rate(rate.bytes);
@@ -146,8 +177,7 @@ async fn serve(
     }
 }
 
-fn show(offer: &Offer, args: &SendArgs, reporter: &Reporter) {
-    let ticket = offer.ticket().expect("only an offer to a contact has none");
+fn show(offer: &Offer, node: &Node, args: &SendArgs, reporter: &Reporter) {
     if args.code.is_none()
         && let Some(error) = offer.no_code()
     {
@@ -160,28 +190,37 @@ fn show(offer: &Offer, args: &SendArgs, reporter: &Reporter) {
     if args.code.is_some() {
         return;
     }
-    let text = ticket.to_string();
+    let ticket = offer.ticket().map(ToString::to_string);
     let code = offer.code().map(ToString::to_string);
-    let command = format!("wraith receive {}", code.as_ref().unwrap_or(&text));
+    let wanted = code.as_ref().or(ticket.as_ref()).expect("there is a code, or else a ticket");
+    let command = format!("wraith receive {wanted}");
+    let continues_for: Vec<_> = offer.continues_for().iter().map(ToString::to_string).collect();
     let places: Vec<_> = offer.places().iter().map(|place| place.name().to_owned()).collect();
     reporter.event(&Event::Ready {
-        ticket: &text,
+        ticket: ticket.as_deref(),
         command: &command,
-        node_id: &ticket.node_id().to_string(),
+        node_id: &node.id().to_string(),
         code: code.as_deref(),
         code_expires_seconds: code.as_ref().map(|_| args.life()),
         waiting_at: &places,
+        continues_for: &continues_for,
     });
     reporter.say("On the other machine, run:\n");
     reporter.answer(&command);
-    if let Some((columns, rows)) = reporter.screen()
-        && let Some(picture) = crate::output::qr::picture(&text, columns, rows)
+    if let (Some(text), Some((columns, rows))) = (&ticket, reporter.screen())
+        && let Some(picture) = crate::output::qr::picture(text, columns, rows)
     {
         reporter.say(format!("\n{picture}(the ticket, for a camera)"));
     }
     if code.is_none() {
         reporter.say("\nWaiting for the receiver. Ctrl-C stops.");
         return;
+    }
+    for who in offer.continues_for() {
+        let who = report::shown(*who);
+        reporter.say(format!(
+            "\n{who} had the code of an earlier run and can go on without this one. Not your receiver? Run again with --new."
+        ));
     }
     let (receivers, life) = (args.receivers(), args.life());
     code::explain(offer.places(), offer.missing(), &args.meeting, receivers, life, reporter);
@@ -221,6 +260,7 @@ fn failure(error: &Error, node: &Node, args: &SendArgs) -> Failure {
                 Err(failure) => failure,
             }
         }
+        Some(Cause::CodeSpent(at)) => code::spent(*at, Role::Receiver),
         Some(Cause::CodeBurned(_)) => failure.hint(format!(
             "if your partner mistyped it, run again and say the new code: {again}; if not, somebody is guessing"
         )),

@@ -1,16 +1,17 @@
 //! What happens while an offer is served, in words for people and events for programs.
 
 use std::collections::{HashMap, HashSet};
+use std::os::unix::ffi::OsStrExt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
-use wraith::{Event as LibraryEvent, FoundAt, Observer, Place, Role};
+use wraith::{Event as LibraryEvent, Observer, Place, Role};
 use wraith_transfer::Event as TransferEvent;
 
 use crate::args::SendArgs;
-use crate::failure::hints;
+use crate::failure::{Exit, Failure, hints};
 use crate::output::{Event, Reporter};
-use crate::report::{Narrator, found_at};
+use crate::report::{Narrator, found_at, name_of, short_id};
 
 /// See the module.
 #[derive(Debug)]
@@ -19,6 +20,8 @@ pub struct SendNarrator {
     is_several: bool,
     to_receivers_code: bool,
     receivers: Mutex<HashMap<Option<u64>, Arc<Narrator>>>,
+    /// Why a receipt was not kept.
+    receipt_lost: Mutex<Option<String>>,
     /// Who is being served.
     served: watch::Sender<HashSet<Option<u64>>>,
 }
@@ -30,6 +33,7 @@ impl SendNarrator {
             is_several: args.receivers() != Some(1),
             to_receivers_code: args.code.is_some(),
             receivers: Mutex::default(),
+            receipt_lost: Mutex::default(),
             served: watch::Sender::new(HashSet::new()),
         }
     }
@@ -52,6 +56,16 @@ impl SendNarrator {
         Arc::clone(narrator)
     }
 
+    /// Everything was sent; whether what the receivers signed is where the user wants it.
+    pub fn receipt_kept(&self) -> Result<(), Failure> {
+        let mut lost = self.receipt_lost.lock().unwrap_or_else(PoisonError::into_inner);
+        match lost.take() {
+            None => Ok(()),
+            Some(why) => Err(Failure::new(Exit::Disk, why)
+                .hint("everything was sent; the same command makes the receipt again")),
+        }
+    }
+
     fn over(&self, receiver: Option<u64>) {
         if self.is_several {
             self.lock().remove(&receiver);
@@ -67,7 +81,8 @@ impl SendNarrator {
 
     fn code(&self, state: &str, place: Option<&Place>, message: Option<&str>) {
         let place = place.map(Place::name);
-        self.reporter.event(&Event::Code { state, place, message });
+        let (peer, contact) = (None, None);
+        self.reporter.event(&Event::Code { state, place, message, peer, contact });
     }
 }
 
@@ -75,9 +90,24 @@ impl Observer for SendNarrator {
     fn event(&self, receiver: Option<u64>, event: &LibraryEvent) {
         let reporter = &self.reporter;
         match event {
-            LibraryEvent::CodeUsed(place) => {
-                self.code("used", Some(place), None);
-                reporter.say(format!("The code was used {place}."));
+            LibraryEvent::CodeUsed { place, peer } => {
+                let (id, contact) = (peer.to_string(), name_of(*peer));
+                let contact = contact.as_ref().map(wraith::state::Name::as_str);
+                let who = contact.unwrap_or(short_id(&id));
+                reporter.event(&Event::Code {
+                    state: "used",
+                    place: Some(place.name()),
+                    message: None,
+                    peer: Some(&id),
+                    contact,
+                });
+                match self.to_receivers_code {
+                    true => reporter.say(format!("Met the receiver, {who}, {place}.")),
+                    false => reporter.say(format!("The code was used {place} by {who}.")),
+                }
+            }
+            LibraryEvent::Resumed => {
+                reporter.say("Going on for the receiver that this code brought the ticket to.");
             }
             LibraryEvent::CodeBurned(place) => self.code("wrong_guess", Some(place), None),
             LibraryEvent::CodeExpired => self.code("expired", None, None),
@@ -92,13 +122,20 @@ impl Observer for SendNarrator {
             }
             LibraryEvent::Met(at) => {
                 reporter.event(&Event::Met { place: found_at(at) });
-                if let (FoundAt::Place(place), true) = (at, self.to_receivers_code) {
-                    reporter.say(format!("Met the receiver {place}."));
-                }
             }
             LibraryEvent::Sent { report, bytes } => {
                 self.of(receiver).sent(report, *bytes);
                 self.over(receiver);
+            }
+            LibraryEvent::ReceiptKept(place) => {
+                let path = wraith_files::shown(place.as_os_str().as_bytes());
+                reporter.event(&Event::Receipt { path: &path });
+                reporter.say(format!("The receipt is in {path}."));
+            }
+            LibraryEvent::ReceiptLost(why) => {
+                reporter.warn(why);
+                let mut lost = self.receipt_lost.lock().unwrap_or_else(PoisonError::into_inner);
+                *lost = Some(why.clone());
             }
             LibraryEvent::Served { done, of } => {
                 let of = of.map(|n| format!(" of {n}")).unwrap_or_default();
@@ -114,7 +151,7 @@ impl Observer for SendNarrator {
             }
             LibraryEvent::Replaced => self.over(receiver),
             LibraryEvent::Stranger => {
-                reporter.say("Somebody came with another ticket and was refused.");
+                reporter.say("Somebody came with another ticket, or one that is not theirs, and was refused.");
             }
             LibraryEvent::OnlyLooked => {
                 reporter.say("The receiver has only looked. Waiting for it to come back.");

@@ -9,8 +9,9 @@ use std::sync::PoisonError;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 
-use wraith::state::{Fault, Line, Lines, What};
+use wraith::state::{Fault, Line, What};
 use wraith_files::{CHUNK_BYTES, Error, Existing, ExistingKind, RelPath, TargetDir, shown};
+use wraith_transfer::Exception;
 
 use crate::output::{Event, Reporter};
 use crate::signals::Signals;
@@ -27,8 +28,8 @@ pub struct Found {
     pub bytes: u64,
     /// Files, folders and links that are not as they were received.
     pub differ: u64,
-    /// Files whose root is not known.
-    pub size_only: u64,
+    /// Entries of the offer that were not received.
+    pub lacking: u64,
 }
 
 pub struct Checker<'a> {
@@ -42,18 +43,23 @@ struct Difference(&'static str, String);
 
 impl Checker<'_> {
     /// Compares everything, or as much as was compared until a signal came.
-    pub fn run(&self, mut lines: Lines) -> Result<Found, Fault> {
+    pub fn run(
+        &self,
+        mut next_line: impl FnMut() -> Result<Option<Line>, Fault>,
+    ) -> Result<Found, Fault> {
         let threads = thread::available_parallelism().map_or(1, NonZero::get).min(THREADS_MAX);
         let (sender, waiting) = sync_channel(WAITING_MAX);
         let waiting = Mutex::new(waiting);
         thread::scope(|scope| {
             let workers: Vec<_> =
                 (0..threads).map(|_| scope.spawn(|| self.work(&waiting))).collect();
-            let mut read = Ok(());
+            let (mut read, mut lacking) = (Ok(()), 0);
             while self.signals.caught().is_none() {
-                match lines.next_line() {
-                    // What has its name is not ours.
-                    Ok(Some(Line { what: What::Other { .. }, .. })) => {}
+                match next_line() {
+                    Ok(Some(Line { path, what: What::Absent { exception, .. } })) => {
+                        lacking += 1;
+                        lacks(self.reporter, &shown(&path), exception);
+                    }
                     Ok(Some(line)) => {
                         if sender.send(line).is_err() {
                             break;
@@ -67,13 +73,12 @@ impl Checker<'_> {
                 }
             }
             drop(sender);
-            let mut sum = Found::default();
+            let mut sum = Found { lacking, ..Found::default() };
             for worker in workers {
                 let found = worker.join().expect("comparing does not panic");
                 sum.files += found.files;
                 sum.bytes = sum.bytes.saturating_add(found.bytes);
                 sum.differ += found.differ;
-                sum.size_only += found.size_only;
             }
             read.map(|()| sum)
         })
@@ -87,10 +92,9 @@ impl Checker<'_> {
             if self.signals.caught().is_some() {
                 continue;
             }
-            if let What::File { bytes, root, .. } = line.what {
+            if let What::File { bytes, .. } = line.what {
                 found.files += 1;
                 found.bytes = found.bytes.saturating_add(bytes);
-                found.size_only += u64::from(root.is_none());
             }
             let Err(Difference(status, message)) = self.compare(&line, &mut buffer) else {
                 continue;
@@ -111,7 +115,7 @@ impl Checker<'_> {
         let existing = existing.ok_or_else(missing)?;
         let kind = match line.what {
             What::File { .. } => ExistingKind::File,
-            What::Other { .. } => return Ok(()),
+            What::Absent { .. } => return Ok(()),
             What::Folder => ExistingKind::Dir,
             What::Link { .. } => ExistingKind::Symlink,
         };
@@ -120,7 +124,7 @@ impl Checker<'_> {
             return Err(Difference("kind", format!("it is {now} now, it was {then}")));
         }
         match &line.what {
-            What::Folder | What::Other { .. } => Ok(()),
+            What::Folder | What::Absent { .. } => Ok(()),
             What::Link { target } => {
                 let now = self.target.link_target(&path).map_err(|error| unreadable(&error))?;
                 if now == *target {
@@ -134,7 +138,6 @@ impl Checker<'_> {
                 if now != *bytes {
                     return Err(changed(format!("it has {now} bytes now, it had {bytes}")));
                 }
-                let Some(root) = root else { return Ok(()) };
                 match self.root(&path, &existing, buffer)? {
                     Some(now) if now != *root => Err(changed("its content has changed".into())),
                     _ => Ok(()),
@@ -164,6 +167,22 @@ impl Checker<'_> {
             return Err(changed("it changed while it was read".into()));
         }
         Ok(Some(*hasher.finalize().as_bytes()))
+    }
+}
+
+/// Says that the receiver never had an entry.
+pub fn lacks(reporter: &Reporter, path: &str, exception: Exception) {
+    reporter.event(&Event::Lacks { path, reason: exception.name() });
+    reporter.answer(format!("{path}: not received, {}", why(exception)));
+}
+
+const fn why(exception: Exception) -> &'static str {
+    match exception {
+        Exception::Skipped => "something else has its name there",
+        Exception::Changed => "it changed while it was sent",
+        Exception::Unreadable => "the sender could not read it",
+        Exception::Stale => "an earlier part of it was of another file",
+        Exception::Blocked => "the receiver could not put it in place",
     }
 }
 

@@ -3,6 +3,7 @@
 //! The record of the transfer is checked first: one that was edited proves nothing, and nothing is compared with it.
 
 mod check;
+mod receipt;
 
 use std::ffi::OsStr;
 use std::fs;
@@ -26,6 +27,9 @@ use check::{Checker, Found};
 
 /// Lists, or checks one transfer after the other; all of them, also after one that differs.
 pub async fn run(args: &VerifyArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
+    if let Some(file) = &args.receipt {
+        return receipt::run(file, args, reporter).await;
+    }
     let home = home::open()?;
     let store = ReceivedStore::of(&home)?;
     if args.list {
@@ -93,7 +97,7 @@ fn list(store: &ReceivedStore, reporter: &Reporter) -> Result<(), Failure> {
         let (from, folder, at) = (head.from.to_string(), escaped(&head.folder), received_at(&head));
         let contact = name_of(head.from);
         let contact = contact.as_ref().map(Name::as_str);
-        let (files, bytes) = (head.receipt.verified + head.receipt.kept, head.receipt.bytes);
+        let (files, bytes) = (head.receipt.verified, head.receipt.bytes);
         reporter.event(&Event::Received {
             id: &list.id,
             folder: &folder,
@@ -187,13 +191,13 @@ impl Verify<'_> {
         Ok(found.differ == 0)
     }
 
-    fn compare(&self, lines: Lines, folder: &Path) -> Result<Found, Failure> {
+    fn compare(&self, mut lines: Lines, folder: &Path) -> Result<Found, Failure> {
         let target = TargetDir::open(folder).map_err(|error| {
             let hint = "if it was moved: wraith verify OLD --moved-to NEW, OLD being where it was or the id";
             Failure::new(Exit::Verification, error.to_string()).hint(hint)
         })?;
         let checker = Checker { target: &target, reporter: self.reporter, signals: self.signals };
-        let found = checker.run(lines);
+        let found = checker.run(|| lines.next_line());
         if let Some(exit) = self.signals.caught() {
             return Err(Failure::new(exit, "stopped; not everything was compared"));
         }
@@ -210,7 +214,7 @@ impl Verify<'_> {
             files: found.files,
             bytes: found.bytes,
             differ: found.differ,
-            size_only: found.size_only,
+            lacking: found.lacking,
             unlisted: rest.files,
         });
         let (files, bytes, who) = (Files(found.files), Bytes(found.bytes), who(head.from));
@@ -222,10 +226,6 @@ impl Verify<'_> {
             n => format!("{n} are not as they were received"),
         };
         self.reporter.say(format!("{}: {what}: {result}.", list.id));
-        if found.size_only > 0 {
-            let n = Files(found.size_only);
-            self.reporter.warn(format!("{n} of an earlier connection: only the size is known"));
-        }
         if !rest.is_empty() {
             let rest = Unlisted(rest);
             self.reporter.warn(format!(

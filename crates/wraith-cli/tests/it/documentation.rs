@@ -81,3 +81,35 @@ fn the_readme_lists_every_command() {
         assert!(readme.contains(&row), "the README's table of commands lacks {command}");
     }
 }
+
+/// The sources of all crates as one text.
+fn all_sources() -> String {
+    fn collect(folder: &Path, text: &mut String) {
+        for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap()) {
+            let path = entry.path();
+            if path.is_dir() {
+                collect(&path, text);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                text.push_str(&std::fs::read_to_string(&path).unwrap());
+            }
+        }
+    }
+    let mut text = String::new();
+    collect(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."), &mut text);
+    text
+}
+
+#[test]
+fn every_promise_of_the_threat_model_names_tests_that_there_are() {
+    let rows = table(&document("docs/THREATS.md"), "| to whom | what | test |");
+    assert!(rows.len() > 20, "the table of promises is gone");
+    let sources = all_sources();
+    for row in rows {
+        let tests: Vec<&str> = row[2].split('`').skip(1).step_by(2).collect();
+        assert!(!tests.is_empty(), "{}: no test", row[1]);
+        for test in tests {
+            let is_there = sources.contains(&format!("fn {test}("));
+            assert!(is_there, "{}: there is no test {test}", row[1]);
+        }
+    }
+}

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::support::disk_image::{Disk, disk, succeeds};
+use crate::support::disk_image::{Disk, FileSystem, disk, succeeds};
 use crate::support::{World, is_root, skipped, tree};
 
 /// A file system of 128 MiB whose image has room for a quarter of it.
@@ -24,7 +24,7 @@ impl ThinDisk {
             return None;
         }
         let mut thin = Self { disk: None, pool };
-        thin.disk = disk(&world.target(), &thin.pool);
+        thin.disk = disk(FileSystem::Ext4, &world.target(), &thin.pool);
         thin.disk.is_some().then_some(thin)
     }
 }

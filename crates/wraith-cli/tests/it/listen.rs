@@ -344,6 +344,89 @@ fn at_a_terminal_the_listener_is_asked_and_shown_names() {
 }
 
 #[test]
+fn a_stranger_with_many_keys_fills_no_screen_and_is_no_limit_to_contacts() {
+    const KEYS: u64 = 12;
+    let world = World::new();
+    film(&world);
+    world.know("bob", "anna", None);
+    let (mut listener, mut answers, address) = asking(&world);
+    world.know("anna", "bob", Some(&address));
+    // For all of them and anna, whoever is asked about.
+    answers.write_all("n\n".repeat(KEYS as usize + 1).as_bytes()).unwrap();
+    let begun = std::time::Instant::now();
+    for n in 0..KEYS {
+        let side = format!("stranger{n}");
+        world.know(&side, "bob", Some(&address));
+        let refused = world.send_to(&side, "bob", "film.mov", &[]).finish();
+        refused.expect_error(4);
+    }
+    let most = 3 + begun.elapsed().as_secs() / 60 + 1;
+    let no = world.send_to("anna", "bob", "film.mov", &[]);
+    listener.event_where("connected", |event| event["contact"] == "anna");
+    no.finish().expect_error(4);
+    let ended = stop(listener);
+    let asked =
+        ended.all("connected").filter(|event| event["contact"] == Value::Null).count() as u64;
+    assert!((1..=most).contains(&asked), "{asked} questions, {most} at most");
+    let unread: u64 =
+        ended.all("refused_unread").map(|event| event["offers"].as_u64().unwrap()).sum();
+    assert_eq!(asked + unread, KEYS, "each was asked about or counted");
+}
+
+#[test]
+fn a_yes_ends_with_its_transfer() {
+    let world = World::new();
+    let large = world.source().join("large");
+    tree::file(&large, 4, 60_000_000);
+    world.know("bob", "anna", None);
+    let (mut listener, mut answers, address) = asking(&world);
+    world.know("anna", "bob", Some(&address));
+    let mut first = world.send_to("anna", "bob", "large", &["--rate", "2M"]);
+    listener.event("connected");
+    answers.write_all(b"y\n").unwrap();
+    first.event("accept");
+    first.signal(libc::SIGINT);
+    first.finish().expect_error(130);
+    listener.event("failed");
+    // The same offer with the same secret is asked about again, and now the answer is no.
+    let again = world.send_to("anna", "bob", "large", &[]);
+    listener.event("connected");
+    answers.write_all(b"n\n").unwrap();
+    again.finish().expect_error(4);
+    stop(listener);
+    assert!(!world.target().join("large").exists());
+}
+
+#[test]
+fn an_answer_that_was_meant_for_one_offer_is_none_to_the_next() {
+    let world = World::new();
+    film(&world);
+    let mut command = world.wraith("bob");
+    command.args(["listen", "-o"]).arg(world.target());
+    let mut terminal = Terminal::start(&mut command, 40, 100);
+    terminal.expect("Ctrl-C stops");
+    for side in ["one", "two"] {
+        world.know(side, "bob", Some("127.0.0.1"));
+    }
+    let one = world.send_to("one", "bob", "film.mov", &[]);
+    terminal.expect("Accept? [y/N/l = list]");
+    let mut two = world.send_to("two", "bob", "film.mov", &[]);
+    two.event("offer");
+    one.signal(libc::SIGINT);
+    one.finish().expect_error(130);
+    terminal.expect("Press Enter for the next one.");
+    // Typed by somebody who has the first offer in mind.
+    terminal.send("y\n");
+    terminal.expect("Accept? [y/N/l = list]");
+    assert!(arrived(&world).is_empty() && !two.has_ended());
+    terminal.send("n\n");
+    two.finish().expect_error(4);
+    terminal.send("\x03");
+    terminal.expect_exit(130);
+    assert!(arrived(&world).is_empty());
+}
+
+#[test]
 fn strangers_that_wait_do_not_keep_a_contact_out() {
     let world = World::new();
     let film = film(&world);

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use data_encoding::{BASE32_NOPAD, HEXLOWER};
+use wraith_discovery::{Capability, Ticket};
 
 use crate::support::{World, lan, tree};
 
@@ -37,9 +38,11 @@ fn transfer() -> Logged {
     let (ours, theirs) = (options(&logs[0]), options(&logs[1]));
     let mut sender = world.send_by_code(&[&film], &ours.each_ref().map(String::as_str));
     let ready = sender.event("ready");
-    let text = |key: &str| ready[key].as_str().unwrap().to_owned();
-    let (code, ticket) = (text("code"), text("ticket"));
+    let code = ready["code"].as_str().unwrap().to_owned();
     let mut secrets = vec![capability(&world)];
+    let secret = Capability::from_bytes(secrets[0].as_slice().try_into().unwrap());
+    let node_id = world.node_id("sender").parse().unwrap();
+    let ticket = Ticket::new(node_id, secret, Vec::new()).to_string();
     let more = theirs.each_ref().map(String::as_str);
     world.receive_with(&code, &more).finish().expect_exit(0);
     sender.finish().expect_exit(0);

@@ -6,7 +6,10 @@ use crate::lying::receiver::{Dialler, Liar};
 use crate::support::{Process, World, tree};
 use wraith_discovery::Ticket;
 use wraith_transfer::close;
-use wraith_transfer::message::{Compare, Fetch, Message, Part, ReceiptBody, Span, Want};
+use wraith_transfer::message::{
+    Compare, Excepted, Exceptions, Fetch, Message, Part, ReceiptBody, Span, Want,
+};
+use wraith_transfer::{ContentDigest, Exception};
 use wraith_transport::CloseReason;
 
 /// A sender of `a`, `b` and `c` of 50 chunks.
@@ -105,40 +108,139 @@ fn a_forged_receipt_never_makes_a_success() {
             unix_seconds: 0,
             signature,
             durability: None,
+            sender: [0; 32],
         })
     };
     expect_caught(|liar| liar.say(&receipt(liar, [0; 64])));
     expect_caught(|liar| {
-        liar.want(3, &[]);
+        liar.skip(3, &[(0, 3)]);
         liar.say(&receipt(liar, [7; 64]));
     });
 }
 
+/// A receipt of the identity made from seed 1, with this said in it.
+fn signed(liar: &Liar, ticket: &Ticket, say: impl FnOnce(&mut ReceiptBody)) -> Message {
+    let mut body = ReceiptBody {
+        transfer_id: liar.offer.transfer_id,
+        manifest: liar.manifest_hash(),
+        contents: ContentDigest::new().digest(),
+        verified: 0,
+        kept: 0,
+        failed: 0,
+        bytes: 0,
+        unix_seconds: 1,
+        signature: [0; 64],
+        durability: None,
+        sender: ticket.node_id().0,
+    };
+    say(&mut body);
+    body.signature = lying::receiver::signature(1, &body);
+    Message::Receipt(body)
+}
+
+/// All three are skipped, as the sender knows it.
+fn skipped(body: &mut ReceiptBody) {
+    let mut contents = ContentDigest::new();
+    (0..3).for_each(|entry| contents.except(entry, Exception::Skipped));
+    (body.contents, body.kept) = (contents.digest(), 3);
+}
+
+/// What the sender makes of a receiver that takes nothing and signs for this.
+#[track_caller]
+fn expect_exit(code: i32, say: impl FnOnce(&mut ReceiptBody)) {
+    let world = World::new();
+    let (sender, ticket, _) = sender(&world);
+    let mut liar = Dialler::new(1).accept(&ticket);
+    liar.skip(3, &[(0, 3)]);
+    let receipt = signed(&liar, &ticket, |body| {
+        skipped(body);
+        say(body);
+    });
+    liar.say(&receipt);
+    sender.finish().expect_exit(code);
+    liar.told();
+}
+
 #[test]
-fn a_receipt_of_somebody_else_or_with_other_contents_never_makes_a_success() {
-    for (seed, failed, code) in [(2, 0, 1), (1, 3, 10)] {
-        let world = World::new();
-        let (sender, ticket, _) = sender(&world);
-        let mut liar = Dialler::new(1).accept(&ticket);
-        liar.want(3, &[]);
-        let manifest = liar.manifest_hash();
-        let mut body = ReceiptBody {
-            transfer_id: liar.offer.transfer_id,
-            manifest,
-            contents: [0; 32],
-            verified: 0,
-            kept: 0,
-            failed,
-            bytes: 0,
-            unix_seconds: 1,
-            signature: [0; 64],
-            durability: None,
-        };
-        body.signature = lying::receiver::signature(seed, &body);
-        liar.say(&Message::Receipt(body));
-        sender.finish().expect_error(code);
-        liar.told();
+fn a_receipt_that_says_something_else_than_the_sender_knows_never_makes_a_success() {
+    // The truth, so that the others are told apart from it.
+    expect_exit(0, |_| {});
+    let with = |body: &mut ReceiptBody, change: &dyn Fn(&mut ContentDigest)| {
+        let mut contents = ContentDigest::new();
+        change(&mut contents);
+        body.contents = contents.digest();
+    };
+    // It has them all, by some roots or by none.
+    expect_exit(8, |body| (body.verified, body.kept, body.bytes) = (3, 0, 13_107_210));
+    expect_exit(8, |body| {
+        (body.verified, body.kept) = (3, 0);
+        with(body, &|contents| (0..3).for_each(|entry| contents.add(entry, &[7; 32])));
+    });
+    // One is left out, one counts twice, one was never offered, one has another reason.
+    expect_exit(8, |body| body.kept = 2);
+    expect_exit(8, |body| {
+        with(body, &|contents| (0..2).for_each(|n| contents.except(n, Exception::Skipped)));
+    });
+    expect_exit(8, |body| {
+        with(body, &|contents| {
+            [0, 1, 1].into_iter().for_each(|n| contents.except(n, Exception::Skipped));
+        });
+    });
+    expect_exit(8, |body| {
+        with(body, &|contents| (0..4).for_each(|n| contents.except(n, Exception::Skipped)));
+    });
+    expect_exit(8, |body| (body.kept, body.failed) = (0, 3));
+    // It is for another list, another transfer, another sender.
+    expect_exit(1, |body| body.manifest = [0; 32]);
+    expect_exit(1, |body| body.transfer_id = [0; 16]);
+    expect_exit(1, |body| body.sender = [0; 32]);
+}
+
+#[test]
+fn a_receipt_that_somebody_else_signed_never_makes_a_success() {
+    let world = World::new();
+    let (sender, ticket, _) = sender(&world);
+    let mut liar = Dialler::new(1).accept(&ticket);
+    liar.skip(3, &[(0, 3)]);
+    let Message::Receipt(mut body) = signed(&liar, &ticket, skipped) else { unreachable!() };
+    body.signature = lying::receiver::signature(2, &body);
+    liar.say(&Message::Receipt(body));
+    sender.finish().expect_error(1);
+    liar.told();
+}
+
+#[test]
+fn what_is_said_to_be_there_with_another_root_is_sent_and_never_signed_for_as_that() {
+    let world = World::new();
+    let (sender, ticket, _) = sender(&world);
+    let mut liar = Dialler::new(1).accept(&ticket);
+    let compare = (0..3).map(|entry| Compare { entry, root: [7; 32] }).collect();
+    liar.say(&Message::Want(Want { upto: 3, compare, ..Want::default() }));
+    // Each comes as it is, because the sender has read its own.
+    liar.read_data(2 + 2 * (41 + 5) + 50 * (49 + lying::CHUNK) + 46);
+    let receipt = signed(&liar, &ticket, |body| {
+        let mut contents = ContentDigest::new();
+        (0..3).for_each(|entry| contents.add(entry, &[7; 32]));
+        (body.contents, body.verified, body.bytes) = (contents.digest(), 3, liar.offer.bytes);
+    });
+    liar.say(&receipt);
+    let error = sender.finish();
+    let error = error.expect_error(8);
+    assert!(error["message"].as_str().unwrap().contains("not what was sent"), "{error}");
+    liar.told();
+}
+
+#[test]
+fn what_was_never_sent_cannot_be_said_to_be_missing() {
+    for entry in [0, 3, u64::MAX] {
+        expect_caught(|liar| {
+            liar.skip(3, &[(0, 3)]);
+            let entries = vec![Excepted { entry, reason: 5 }];
+            liar.say(&Message::Exceptions(Exceptions { entries }));
+        });
     }
+    // Nothing is said about the second.
+    expect_caught(|liar| liar.want(3, &[(0, 1), (2, 1)]));
 }
 
 #[test]

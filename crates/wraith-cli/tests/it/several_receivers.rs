@@ -170,7 +170,7 @@ fn one_code_serves_as_many_as_it_was_made_for() {
 }
 
 #[test]
-fn whoever_refuses_or_is_killed_does_not_use_up_the_code_of_several() {
+fn whoever_refuses_or_is_killed_comes_again_and_the_place_stays_theirs() {
     let _alone = lan::alone();
     let world = World::new();
     let film = film(&world, 1_000_000);
@@ -178,10 +178,47 @@ fn whoever_refuses_or_is_killed_does_not_use_up_the_code_of_several() {
     let code = sender.code();
     let with_yes = [LOOPBACK, &["--yes"]].concat();
     refusing(&world, "one", &code, LOOPBACK).finish().expect_error(4);
-    refusing(&world, "two", &code, LOOPBACK).finish().expect_error(4);
-    for side in ["three", "four"] {
-        receiver(&world, side, side, &code, &with_yes).finish().expect_exit(0);
+    let (reader, _no_answer) = std::io::pipe().unwrap();
+    let mut command = world.wraith("two");
+    command.args(["receive", "--json", "-o"]).arg(world.path("two")).args(LOOPBACK).arg(&code);
+    let mut two = Process::start_with_stdin("receive", command.stdin(reader));
+    two.event("offer");
+    // Both places are taken, by who has not got anything yet.
+    let third = receiver(&world, "three", "three", &code, &with_yes).finish();
+    let error = third.expect_error(5);
+    assert!(error["message"].as_str().unwrap().contains("used"), "{error}");
+    two.kill();
+    for side in ["two", "one"] {
+        let again = receiver(&world, side, side, &code, &with_yes).finish();
+        again.expect_exit(0);
+        assert_eq!(again.all("met").count(), 0, "the code was not used again");
         assert_arrived(&world, side, &film);
+    }
+    let sent = sender.finish();
+    sent.expect_exit(0);
+    assert_eq!(sent.all("code").filter(|e| e["state"] == "used").count(), 2);
+}
+
+#[test]
+fn a_code_for_several_has_a_third_word_and_without_it_nothing_is_tried() {
+    let _alone = lan::alone();
+    let world = World::new();
+    let film = film(&world, 1000);
+    let words = |more: &[&str]| {
+        let mut sender = world.send_by_code(&[&film], &[LOOPBACK, more].concat());
+        sender.code().split('-').count() - 1
+    };
+    assert_eq!([words(&[]), words(&["-n", "2"]), words(&["--keep"])], [2, 3, 3]);
+
+    let mut sender = world.send_by_code(&[&film], &[LOOPBACK, &["-n", "2"]].concat());
+    let code = sender.code();
+    let (short, _) = code.rsplit_once('-').unwrap();
+    let hasty = [LOOPBACK, &["--yes", "--timeout", "2"]].concat();
+    let error = receiver(&world, "one", "one", short, &hasty).finish();
+    let error = error.expect_error(3);
+    assert!(error["hint"].as_str().unwrap().contains("three"), "{error}");
+    for side in ["one", "two"] {
+        receiver(&world, side, side, &code, &hasty).finish().expect_exit(0);
     }
     sender.finish().expect_exit(0);
 }
@@ -198,7 +235,7 @@ fn a_wrong_guess_ends_a_code_for_several_and_both_sides_say_so() {
     receiver(&world, "one", "one", &code, &yes).finish().expect_exit(0);
     sender.event("done");
     let number = code.split('-').next().unwrap().parse().unwrap();
-    let others = (0..).map(|n| Code::new(number, [n; 4]).to_string());
+    let others = (0..2).map(|n| Code::for_several(number, [n; 6]).to_string());
     let wrong = others.into_iter().find(|other| *other != code).unwrap();
     receiver(&world, "two", "two", &wrong, &yes).finish().expect_error(5);
     let sent = sender.finish();

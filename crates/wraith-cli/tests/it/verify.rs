@@ -70,7 +70,7 @@ fn a_tree_with_everything_is_as_it_was_received() {
     outcome.expect_exit(0);
     let verified = outcome.last("verified");
     let files = verified["files"].as_u64().unwrap();
-    assert!(files >= 20 && verified["size_only"] == 0 && verified["differ"] == 0, "{verified}");
+    assert!(files >= 20 && verified["lacking"] == 0 && verified["differ"] == 0, "{verified}");
     let record = &records(&world)[..];
     assert_eq!(record.len(), 1, "nothing but the record is left: {record:?}");
     assert_eq!(fs::metadata(&record[0]).unwrap().permissions().mode() & 0o777, 0o600);
@@ -291,7 +291,7 @@ fn what_an_earlier_connection_verified_is_checked_too() {
     let outcome = verify_target(&world);
     outcome.expect_exit(0);
     let verified = outcome.last("verified");
-    assert_eq!((verified["files"].as_u64(), verified["size_only"].as_u64()), (Some(41), Some(0)));
+    assert_eq!((verified["files"].as_u64(), verified["lacking"].as_u64()), (Some(41), Some(0)));
     tree::file(&world.target().join("tree/small-3"), 99, 5000);
     expect_difference(&world, "changed", "tree/small-3");
 }

@@ -11,6 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use tracing::debug;
+use wraith_crypto::NodeId;
 
 use super::creator::Creator;
 use super::pake::TicketSide;
@@ -37,7 +38,7 @@ pub struct CodeOptions {
     pub ticket_side: TicketSide,
     /// How long it is good if nobody uses it.
     pub life: Duration,
-    /// How many joiners may use it; `u32::MAX` is any number.
+    /// How many identities may use it; `u32::MAX` is any number. With more than one it has a third word.
     pub uses: u32,
 }
 
@@ -83,8 +84,8 @@ struct Begin {
 /// What a place's task says at first: what was announced there.
 type Report = (usize, Result<Option<u32>, PlaceError>);
 
-/// Makes a code and prepares to wait for joiners with it at all places. `ticket` makes what a joiner with the right words
-/// gets; what it returns does not matter if the joiner has the ticket.
+/// Makes a code and prepares to wait for joiners with it at all places, as the identity `own`. `ticket` makes what a joiner with
+/// the right words gets; it is not called if the joiner has the ticket.
 ///
 /// Done when the code can be shown: a server is given 200 ms to name a nameplate, and 3 s if there is nowhere else.
 /// Cancel-safe; must be called in a tokio runtime.
@@ -94,21 +95,23 @@ type Report = (usize, Result<Option<u32>, PlaceError>);
 pub async fn announce(
     places: &Places,
     options: CodeOptions,
+    own: NodeId,
     ticket: MakeTicket,
 ) -> Result<CodeAnnouncement, NoRandomness> {
-    let mut random = [0; 8];
+    let mut random = [0; 10];
     getrandom::fill(&mut random).map_err(|_| NoRandomness)?;
     let [a, b, c, d, words @ ..] = random;
     let wish = 1 + u32::from_be_bytes([a, b, c, d]) % SHORT_NAMEPLATES;
-    Ok(announce_at(wish, words, places.all(), options, ticket).await)
+    Ok(announce_at(wish, words, places.all(), options, own, ticket).await)
 }
 
-/// The same with this nameplate, if it is free, and words from these random bytes.
+/// The same with this nameplate, if it is free, and words from these random bytes: two for one use, three for more.
 pub(super) async fn announce_at(
     wish: u32,
-    words: [u8; 4],
+    words: [u8; 6],
     all: Vec<Arc<dyn MeetingPlace>>,
     options: CodeOptions,
+    own: NodeId,
     ticket: MakeTicket,
 ) -> CodeAnnouncement {
     let names: Vec<Place> = all.iter().map(|place| place.place()).collect();
@@ -126,12 +129,16 @@ pub(super) async fn announce_at(
     let mut named = announced.iter().flatten().filter_map(|report| *report.as_ref().ok()?);
     let nameplate = named.find(|nameplate| *nameplate != wish).unwrap_or(wish);
 
-    let code = Code::new(nameplate, words);
+    let [a, b, c, d, ..] = words;
+    let code = match options.uses {
+        1 => Code::new(nameplate, [a, b, c, d]),
+        _ => Code::for_several(nameplate, words),
+    };
     let expires = std::time::Instant::now() + options.life;
     let creator = Creator::new(code.clone(), options.ticket_side, expires).with_uses(options.uses);
     let (tell, events) = mpsc::unbounded_channel();
     let (ended, end) = End::channel();
-    let state = Arc::new(CreatorState::new(creator, options.ticket_side, ticket, tell, ended));
+    let state = Arc::new(CreatorState::new(creator, own, options.ticket_side, ticket, tell, ended));
     let (mut places, mut missing, mut waiting) = (Vec::new(), Vec::new(), Vec::new());
     for ((place, report), begin) in names.into_iter().zip(announced).zip(begins) {
         let is_up = matches!(report, Some(Ok(_)));

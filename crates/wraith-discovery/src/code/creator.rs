@@ -18,6 +18,7 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
+use wraith_crypto::NodeId;
 use zeroize::Zeroizing;
 
 use super::pake::{
@@ -34,6 +35,9 @@ const MAX_RUNS: usize = 512;
 /// Joiners whose welcome is kept for when they ask again, which they do within seconds.
 const MAX_SERVED: usize = 64;
 
+/// Identities that are known to have used a code. Of more, the oldest would spend another use.
+const MAX_USERS: usize = 4096;
+
 /// What became of a proof.
 #[derive(Debug)]
 pub enum Judged {
@@ -41,6 +45,8 @@ pub enum Judged {
     Right {
         /// For the joiner.
         welcome: Box<[u8; WELCOME_LEN]>,
+        /// Who it is.
+        joiner: NodeId,
         /// False when the joiner asks again.
         first: bool,
     },
@@ -54,8 +60,10 @@ pub struct Creator {
     code: Code,
     ticket_side: TicketSide,
     expires: Instant,
-    /// Right proofs that are still welcome.
+    /// Identities that are still welcome.
     uses: u32,
+    /// Those that have used it, the oldest first: they may come again, and spend no second use.
+    users: VecDeque<NodeId>,
     /// Joiners that proved the words, oldest first.
     served: VecDeque<Served>,
     state: State,
@@ -65,6 +73,7 @@ pub struct Creator {
 struct Served {
     hello: [u8; HELLO_LEN],
     proof: [u8; PROOF_LEN],
+    joiner: NodeId,
     welcome: Box<[u8; WELCOME_LEN]>,
     run: CreatorRun,
 }
@@ -80,10 +89,11 @@ impl Creator {
     /// A code that nobody has tried yet, good for one joiner.
     pub fn new(code: Code, ticket_side: TicketSide, expires: Instant) -> Self {
         let (served, state) = (VecDeque::new(), State::Open(VecDeque::new()));
-        Self { code, ticket_side, expires, uses: 1, served, state }
+        let users = VecDeque::new();
+        Self { code, ticket_side, expires, uses: 1, users, served, state }
     }
 
-    /// The same, good for so many joiners, at least one. A wrong guess ends it for all.
+    /// The same, good for so many identities of joiners, at least one. A wrong guess ends it for all.
     pub fn with_uses(mut self, uses: u32) -> Self {
         self.uses = uses.max(1);
         self
@@ -148,19 +158,20 @@ impl Creator {
         }
     }
 
-    /// Judges the proof of the joiner that said `hello`; `ticket` is called for what a right one gets (nothing, if the
-    /// joiner gives).
+    /// Judges the proof of the joiner that said `hello`; `given` is called for what a right one gets: a ticket for this identity,
+    /// or who the creator is if the joiner gives.
     pub fn judge(
         &mut self,
         now: Instant,
         hello: &[u8; HELLO_LEN],
         proof: &[u8; PROOF_LEN],
-        ticket: impl FnOnce() -> Zeroizing<Vec<u8>>,
+        given: impl FnOnce(NodeId) -> Zeroizing<Vec<u8>>,
     ) -> Judged {
         let again =
             |served: &&Served| served.hello == *hello && wraith_crypto::equal(&served.proof, proof);
         if let Some(served) = self.served.iter().find(again) {
-            return Judged::Right { welcome: served.welcome.clone(), first: false };
+            let (welcome, joiner) = (served.welcome.clone(), served.joiner);
+            return Judged::Right { welcome, joiner, first: false };
         }
         self.over(now);
         let runs = match &mut self.state {
@@ -171,22 +182,29 @@ impl Creator {
             return Judged::Refused(Refusal::Unknown);
         };
         let (_, run) = runs.swap_remove_back(at).expect("the position was just found");
-        if !run.is_right(proof) {
+        let Ok(joiner) = run.judge(proof) else {
             self.state = State::Over(Refusal::Burned);
             return Judged::Refused(Refusal::Wrong);
-        }
-        let welcome = Box::new(run.welcome(&ticket()));
+        };
+        let welcome = Box::new(run.welcome(&given(joiner)));
         if self.served.len() == MAX_SERVED {
             self.served.pop_front();
         }
-        let served = Served { hello: *hello, proof: *proof, welcome: welcome.clone(), run };
+        let (hello, proof) = (*hello, *proof);
+        let served = Served { hello, proof, joiner, welcome: welcome.clone(), run };
         self.served.push_back(served);
-        // An endless code stays so.
-        self.uses -= u32::from(self.uses != u32::MAX);
+        if !self.users.contains(&joiner) {
+            if self.users.len() == MAX_USERS {
+                self.users.pop_front();
+            }
+            self.users.push_back(joiner);
+            // An endless code stays so.
+            self.uses -= u32::from(self.uses != u32::MAX);
+        }
         if self.uses == 0 {
             self.state = State::Over(Refusal::Used);
         }
-        Judged::Right { welcome, first: true }
+        Judged::Right { welcome, joiner, first: true }
     }
 
     /// What the joiner gave that said `hello` and proved the words.
@@ -211,6 +229,7 @@ mod tests {
     use super::super::pake::{Joiner, Proven};
     use super::*;
 
+    const OWN: NodeId = NodeId([9; 32]);
     const LIFE: Duration = Duration::from_secs(60);
 
     fn code(random: u8) -> Code {
@@ -221,11 +240,11 @@ mod tests {
         Creator::new(code(1), TicketSide::Creator, now + LIFE)
     }
 
-    fn ticket() -> Zeroizing<Vec<u8>> {
+    fn ticket(_: NodeId) -> Zeroizing<Vec<u8>> {
         Zeroizing::new(b"ticket".to_vec())
     }
 
-    fn nothing() -> Zeroizing<Vec<u8>> {
+    fn nothing(_: NodeId) -> Zeroizing<Vec<u8>> {
         panic!("no ticket is made for a wrong guess")
     }
 
@@ -243,9 +262,9 @@ mod tests {
         let mut creator = creator(now);
         let (hello, proven) = come(&mut creator, now, 1);
         for time in 0..3 {
-            match creator.judge(now + LIFE * time, &hello, &proven.proof(), ticket) {
-                Judged::Right { welcome, first } => {
-                    assert_eq!(first, time == 0);
+            match creator.judge(now + LIFE * time, &hello, &proven.proof(OWN), ticket) {
+                Judged::Right { welcome, joiner, first } => {
+                    assert_eq!((first, joiner), (time == 0, OWN));
                     assert_eq!(proven.open(&welcome).unwrap().as_slice(), b"ticket");
                 }
                 Judged::Refused(why) => panic!("{why:?}"),
@@ -258,12 +277,14 @@ mod tests {
     fn a_code_for_three_serves_three_and_a_wrong_guess_ends_it_for_the_rest() {
         let now = Instant::now();
         for wrong_after in 0..=3 {
-            let mut creator = creator(now).with_uses(3);
+            let (mut creator, mut users) = (creator(now).with_uses(3), 0);
             for _ in 0..wrong_after {
                 assert_eq!(creator.over(now), None);
                 let (hello, proven) = come(&mut creator, now, 1);
+                users += 1;
                 for first in [true, false] {
-                    let judged = creator.judge(now, &hello, &proven.proof(), ticket);
+                    let proof = proven.proof(NodeId([users; 32]));
+                    let judged = creator.judge(now, &hello, &proof, ticket);
                     assert!(matches!(judged, Judged::Right { first: f, .. } if f == first));
                 }
             }
@@ -275,11 +296,26 @@ mod tests {
             }
             let (hello, wrong) = come(&mut creator, now, 2);
             let (right_hello, right) = come(&mut creator, now, 1);
-            let judged = creator.judge(now, &hello, &wrong.proof(), nothing);
+            let judged = creator.judge(now, &hello, &wrong.proof(OWN), nothing);
             assert!(matches!(judged, Judged::Refused(Refusal::Wrong)));
-            let judged = creator.judge(now, &right_hello, &right.proof(), nothing);
+            let judged = creator.judge(now, &right_hello, &right.proof(OWN), nothing);
             assert!(matches!(judged, Judged::Refused(Refusal::Burned)));
         }
+    }
+
+    #[test]
+    fn who_comes_again_as_the_same_spends_no_second_use() {
+        let now = Instant::now();
+        let mut creator = creator(now).with_uses(2);
+        let comes = |creator: &mut Creator, user| {
+            let (hello, proven) = come(creator, now, 1);
+            creator.judge(now, &hello, &proven.proof(NodeId([user; 32])), ticket)
+        };
+        for user in [1, 1, 1, 2] {
+            assert_eq!(creator.over(now), None);
+            assert!(matches!(comes(&mut creator, user), Judged::Right { first: true, .. }));
+        }
+        assert_eq!(creator.over(now), Some(Refusal::Used));
     }
 
     #[test]
@@ -288,9 +324,9 @@ mod tests {
         let mut creator = creator(now);
         let (right_hello, right) = come(&mut creator, now, 1);
         let (hello, wrong) = come(&mut creator, now, 2);
-        let judged = creator.judge(now, &hello, &wrong.proof(), nothing);
+        let judged = creator.judge(now, &hello, &wrong.proof(OWN), nothing);
         assert!(matches!(judged, Judged::Refused(Refusal::Wrong)));
-        for (hello, proof) in [(hello, wrong.proof()), (right_hello, right.proof())] {
+        for (hello, proof) in [(hello, wrong.proof(OWN)), (right_hello, right.proof(OWN))] {
             let judged = creator.judge(now, &hello, &proof, nothing);
             assert!(matches!(judged, Judged::Refused(Refusal::Burned)), "{judged:?}");
         }
@@ -304,9 +340,9 @@ mod tests {
         let mut creator = creator(now);
         let (first_hello, first) = come(&mut creator, now, 1);
         let (second_hello, second) = come(&mut creator, now, 1);
-        let judged = creator.judge(now, &second_hello, &second.proof(), ticket);
+        let judged = creator.judge(now, &second_hello, &second.proof(OWN), ticket);
         assert!(matches!(judged, Judged::Right { first: true, .. }));
-        let judged = creator.judge(now, &first_hello, &first.proof(), nothing);
+        let judged = creator.judge(now, &first_hello, &first.proof(OWN), nothing);
         assert!(matches!(judged, Judged::Refused(Refusal::Used)));
     }
 
@@ -315,7 +351,7 @@ mod tests {
         let now = Instant::now();
         let mut creator = creator(now);
         let (hello, proven) = come(&mut creator, now, 1);
-        let judged = creator.judge(now + LIFE, &hello, &proven.proof(), nothing);
+        let judged = creator.judge(now + LIFE, &hello, &proven.proof(OWN), nothing);
         assert!(matches!(judged, Judged::Refused(Refusal::Expired)));
         assert_eq!(creator.hello(now, &hello), Err(Refusal::Expired), "and it stays so");
     }
@@ -342,7 +378,7 @@ mod tests {
             other => panic!("{other:?}"),
         }
         let (hello, proven) = come(&mut creator, now, 1);
-        let judged = creator.judge(now, &hello, &proven.proof(), ticket);
+        let judged = creator.judge(now, &hello, &proven.proof(OWN), ticket);
         assert!(matches!(judged, Judged::Right { .. }));
     }
 
@@ -373,7 +409,7 @@ mod tests {
         let proven = joiner.take(&creator.hello(now, &hello).unwrap()).unwrap();
         let ticket = proven.ticket(b"ticket");
         assert_eq!(creator.ticket(&hello, &ticket).unwrap_err(), Refusal::Unknown);
-        let judged = creator.judge(now, &hello, &proven.proof(), Zeroizing::default);
+        let judged = creator.judge(now, &hello, &proven.proof(OWN), |_| Zeroizing::default());
         assert!(matches!(judged, Judged::Right { .. }));
         assert_eq!(creator.ticket(&hello, &ticket).unwrap().as_slice(), b"ticket");
         assert_eq!(creator.ticket(&hello, &[0; TICKET_LEN]).unwrap_err(), Refusal::Unfit);

@@ -1,11 +1,13 @@
 //! Looking for the creator of a code at every place at once, for who typed it.
 //!
 //! The places share one [`Guess`]: the first whose creator answers makes it, and from then on the code is met there or
-//! nowhere. Nothing runs on its own, so dropping the future ends everything.
+//! nowhere. Whoever searches is told right before the guess leaves, and may keep it ([`Spend`]): who answers learns from it whether
+//! the words that it guessed were right, so a code must not be guessed with twice. Nothing runs on its own, so dropping the future ends everything.
 
 use std::fmt;
 use std::future::poll_fn;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
@@ -15,6 +17,7 @@ use tokio::select;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 use tracing::debug;
+use wraith_crypto::NodeId;
 use zeroize::Zeroizing;
 
 use super::MakeTicket;
@@ -29,11 +32,16 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(700);
 /// A refusal proves nothing, so for this long another answer may come, from there or from another place.
 const REFUSAL_DOUBT: Duration = Duration::from_millis(700);
 
+/// Called right before the one guess leaves, to remember that the code is spent; false: it was spent before, and nothing leaves.
+pub type Spend = Box<dyn Fn() -> bool + Send + Sync>;
+
 /// A joiner and a creator have met.
 #[derive(Debug)]
 pub struct Met {
-    /// What the creator gave; empty if the joiner gave.
+    /// The ticket that the creator gave to the joiner's identity; empty if the joiner gave.
     pub ticket: Zeroizing<Vec<u8>>,
+    /// Who the creator says it is, if the joiner gave: its ticket is for this identity.
+    pub creator: Option<NodeId>,
     /// Where.
     pub place: Place,
     /// Where the creator's messages came from, if they came straight from it.
@@ -46,6 +54,8 @@ pub struct Met {
 pub struct JoinError {
     /// The most telling reason of all places.
     pub why: NotMet,
+    /// The guess has left: whoever got it has had one try at the words. The code must not be tried again.
+    pub is_spent: bool,
     /// Places where nobody could be looked for, and why.
     pub unusable: Vec<(Place, PlaceError)>,
 }
@@ -63,9 +73,15 @@ pub enum NotMet {
     /// Nobody is there with this nameplate.
     #[error("nobody waits with this nameplate")]
     Nobody,
+    /// Who waits there with this nameplate waits for another kind of code: of another direction, or with another number of words.
+    #[error("another kind of code is waited with there")]
+    OtherKind,
     /// The place has no room, or wants us to wait.
     #[error("there is no room")]
     Busy,
+    /// Who answered said nothing that the maker of a code says. No guess was made.
+    #[error("who answered did not make this code")]
+    Nonsense,
     /// Somebody was there, took the guess, and fell silent.
     #[error("somebody answered and then fell silent")]
     Silent,
@@ -81,6 +97,9 @@ pub enum NotMet {
     /// The guess was wrong, or who answered does not know the words.
     #[error("the words are wrong, and the code is burned")]
     Wrong,
+    /// The guess was kept back: the code was spent before.
+    #[error("the code was tried before")]
+    Spent,
 }
 
 impl From<Refusal> for NotMet {
@@ -90,7 +109,8 @@ impl From<Refusal> for NotMet {
             Refusal::Burned => Self::Burned,
             Refusal::Expired => Self::Expired,
             Refusal::Wrong => Self::Wrong,
-            Refusal::Unfit | Refusal::Unknown => Self::Nobody,
+            Refusal::Unfit => Self::OtherKind,
+            Refusal::Unknown => Self::Nobody,
         }
     }
 }
@@ -123,29 +143,34 @@ impl From<PlaceError> for Missed {
 impl Missed {
     /// Whether it may be otherwise in a moment: a server that is down may come back, and a creator may only begin to wait.
     fn may_change(&self) -> bool {
-        let may = matches!(self.why, NotMet::Unreachable | NotMet::Nobody | NotMet::Busy);
+        let may = matches!(
+            self.why,
+            NotMet::Unreachable | NotMet::Nobody | NotMet::OtherKind | NotMet::Busy
+        );
         may && !matches!(self.error, Some(PlaceError::Unusable(_)))
     }
 }
 
-/// Looks for the creator of `code` until `deadline`. `ticket` makes the joiner's ticket, if the joiner has it. Dropping the
-/// future ends the search.
+/// Looks for the creator of `code` until `deadline`, as the identity `own`. `ticket` makes the joiner's ticket for the creator's
+/// identity, if the joiner has it. `spend` is called before the guess leaves. Dropping the future ends the search.
 ///
 /// # Errors
 /// The most telling reason of all places.
 pub async fn join(
     code: &Code,
+    own: NodeId,
     ticket: Option<MakeTicket>,
     places: &Places,
     deadline: Instant,
+    spend: Spend,
 ) -> Result<Met, JoinError> {
-    let guess = Arc::new(Guess::new(code, ticket, deadline));
+    let guess = Arc::new(Guess::new(code, own, ticket, deadline, spend));
     let mut attempts: Vec<Attempt> = Vec::new();
     for place in places.all() {
         let guess = Arc::clone(&guess);
         attempts.push((place.place(), Box::pin(async move { attempt(&*place, &guess).await })));
     }
-    let mut failed = JoinError { why: NotMet::NoPlace, unusable: Vec::new() };
+    let mut failed = JoinError { why: NotMet::NoPlace, is_spent: false, unusable: Vec::new() };
     while let Some((place, ended)) = first_ended(&mut attempts).await {
         match ended {
             Ok(met) => {
@@ -159,6 +184,7 @@ pub async fn join(
             }
         }
     }
+    failed.is_spent = guess.has_left.load(Relaxed);
     Err(failed)
 }
 
@@ -180,6 +206,7 @@ async fn first_ended(attempts: &mut Vec<Attempt>) -> Option<(Place, Result<Met, 
 
 /// What the places share. The one guess is in it, so only one place can make it.
 struct Guess {
+    own: NodeId,
     nameplate: u32,
     hello: [u8; HELLO_LEN],
     joiner: Mutex<Option<Joiner>>,
@@ -187,15 +214,25 @@ struct Guess {
     /// What the joiner gives, if it is the one that gives.
     ticket: Option<MakeTicket>,
     deadline: Instant,
+    spend: Spend,
+    /// The guess is on its way to somebody.
+    has_left: AtomicBool,
 }
 
 impl Guess {
-    fn new(code: &Code, ticket: Option<MakeTicket>, deadline: Instant) -> Self {
+    fn new(
+        code: &Code,
+        own: NodeId,
+        ticket: Option<MakeTicket>,
+        deadline: Instant,
+        spend: Spend,
+    ) -> Self {
         let side = if ticket.is_some() { TicketSide::Joiner } else { TicketSide::Creator };
         let joiner = Joiner::new(code, side);
         let (hello, is_made) = (joiner.hello(), watch::Sender::new(false));
         let (nameplate, joiner) = (code.nameplate(), Mutex::new(Some(joiner)));
-        Self { nameplate, hello, joiner, is_made, ticket, deadline }
+        let has_left = AtomicBool::new(false);
+        Self { own, nameplate, hello, joiner, is_made, ticket, deadline, spend, has_left }
     }
 
     /// Makes the guess on this answer; None if another place has made it.
@@ -277,7 +314,7 @@ async fn ask(
         match Message::decode(&reply.message) {
             Some(Message::Answer(answer)) => {
                 let proven = guess.make(&answer).ok_or(NotMet::Nobody)?;
-                let proven = proven.map_err(|_| NotMet::Wrong)?;
+                let proven = proven.map_err(|_| NotMet::Nonsense)?;
                 return Ok(Guessed { query, proven, from: reply.from, seen: reply.seen });
             }
             Some(Message::Refused(why)) if refused.is_none() => {
@@ -292,20 +329,29 @@ async fn ask(
 /// From the guess to the ticket.
 async fn prove(place: &dyn MeetingPlace, guess: &Guess, guessed: Guessed) -> Result<Met, NotMet> {
     let Guessed { mut query, proven, from, seen } = guessed;
+    if !(guess.spend)() {
+        return Err(NotMet::Spent);
+    }
+    guess.has_left.store(true, Relaxed);
     let patience = place.caps().answer_timeout;
-    let proof = Message::Proof(proven.proof());
+    let proof = Message::Proof(proven.proof(guess.own));
     let welcome = exchange(&mut *query, &proof, patience, |message| match message {
         Message::Welcome(welcome) => Some(Ok(welcome)),
+        // To one that has had the guess.
+        Message::Refused(Refusal::Unfit | Refusal::Unknown) => Some(Err(NotMet::Silent)),
         Message::Refused(why) => Some(Err(why.into())),
         _ => None,
     });
-    let ticket = proven.open(&*welcome.await?).map_err(|_| NotMet::Wrong)?;
-    if let Some(make) = &guess.ticket {
-        let given = Message::Ticket(Box::new(proven.ticket(&make(seen))));
-        let is_ack = |message| (message == Message::Ack).then_some(Ok(()));
-        exchange(&mut *query, &given, patience, is_ack).await?;
-    }
-    Ok(Met { ticket, place: place.place(), from })
+    let given = proven.open(&*welcome.await?).map_err(|_| NotMet::Wrong)?;
+    let Some(make) = &guess.ticket else {
+        return Ok(Met { ticket: given, creator: None, place: place.place(), from });
+    };
+    let creator = given.as_slice().try_into().map(NodeId).map_err(|_| NotMet::Wrong)?;
+    let ticket = Message::Ticket(Box::new(proven.ticket(&make(creator, seen))));
+    let is_ack = |message| (message == Message::Ack).then_some(Ok(()));
+    exchange(&mut *query, &ticket, patience, is_ack).await?;
+    let (ticket, creator) = (Zeroizing::default(), Some(creator));
+    Ok(Met { ticket, creator, place: place.place(), from })
 }
 
 /// Says something and waits for what `take` takes, however many messages come that are none of the expected ones.

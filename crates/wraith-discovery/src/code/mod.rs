@@ -7,8 +7,8 @@
 //!   joiner                      creator
 //!   hello    ──────────────▶
 //!            ◀──────────────    answer       nothing is decided yet
-//!   proof    ──────────────▶                 the one guess
-//!            ◀──────────────    welcome      with the ticket, if the creator has it
+//!   proof    ──────────────▶                 the one guess, and who the joiner is
+//!            ◀──────────────    welcome      with the ticket, or who the creator is
 //!   ticket   ──────────────▶                 if the joiner has it
 //!            ◀──────────────    ack
 //! ```
@@ -27,17 +27,19 @@ mod text;
 use std::net::IpAddr;
 
 use thiserror::Error;
+use wraith_crypto::NodeId;
 use zeroize::Zeroizing;
 
 pub use announce::{CodeAnnouncement, CodeOptions, announce};
 pub use creator::{Creator, Judged};
-pub use join::{JoinError, Met, NotMet, join};
+pub use join::{JoinError, Met, NotMet, Spend, join};
 pub use pake::TicketSide;
 pub use state::CodeEvent;
 pub use text::{Code, CodeError};
 
-/// Makes the bytes of the ticket; it is told our address as the place sees it.
-pub type MakeTicket = Box<dyn Fn(Option<IpAddr>) -> Zeroizing<Vec<u8>> + Send + Sync>;
+/// Makes the bytes of the ticket for one identity; it is told our address as the place sees it. Called before the ticket leaves:
+/// whoever serves it knows for whom it is before that one can come.
+pub type MakeTicket = Box<dyn Fn(NodeId, Option<IpAddr>) -> Zeroizing<Vec<u8>> + Send + Sync>;
 
 /// The system has no randomness, so no code can be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]

@@ -1,14 +1,18 @@
-//! The exchange that two words carry: SPAKE2 with confirmation by both sides, and the ticket sealed under its key
-//! (SPEC §11.2).
+//! The exchange that the words carry: SPAKE2 with confirmation by both sides, and under its keys the ticket and the identity of
+//! who may use it (SPEC §11.2).
 //!
 //! ```text
 //!  joiner (typed the code)                        creator (made it)
-//!  hello   = ticket_side ‖ X             ───────────▶
+//!  hello   = form ‖ X                    ───────────▶
 //!                                  ◀───────────  answer = Y
-//!  proof   = confirm joiner         ───────────▶  right or wrong: the one guess
-//!                                  ◀───────────  welcome = confirm creator ‖ sealed ticket, or nothing
+//!  proof   = confirm joiner
+//!            ‖ sealed NodeId        ───────────▶  right or wrong: the one guess
+//!                                  ◀───────────  welcome = confirm creator ‖ sealed ticket,
+//!                                                 or the creator's NodeId if the joiner gives
 //!  ticket    = sealed ticket         ───────────▶  only if the joiner gives
 //! ```
+//!
+//! So whoever gives a ticket has learnt before, from somebody who knows the words, which NodeId it is for.
 //!
 //! Invariants: X and Y say nothing about the words, so only `proof` is a guess, and the creator says whether it was right
 //! before it shows anything that depends on the words. A joiner makes one `proof` in its life: [`Joiner::take`] consumes it.
@@ -33,13 +37,14 @@ const CONFIRM_LEN: usize = 32;
 /// The longest thing that is sealed: a ticket with every address it can have (SPEC §2), behind its length.
 const PLAIN_LEN: usize = 2 + crate::ticket::MAX_LEN;
 const SEALED_LEN: usize = PLAIN_LEN + TAG_BYTES;
+const NODE_ID_LEN: usize = 32;
 
-/// `ticket_side(1) ‖ X(32)`.
+/// `form(1) ‖ X(32)`.
 pub const HELLO_LEN: usize = 1 + ELEMENT_LEN;
 /// `Y(32)`.
 pub const ANSWER_LEN: usize = ELEMENT_LEN;
-/// `confirm joiner(32)`.
-pub const PROOF_LEN: usize = CONFIRM_LEN;
+/// `confirm joiner(32) ‖ sealed NodeId(48)`.
+pub const PROOF_LEN: usize = CONFIRM_LEN + NODE_ID_LEN + TAG_BYTES;
 /// `confirm creator(32) ‖ sealed(376)`; always as long, so its length tells nothing.
 pub const WELCOME_LEN: usize = CONFIRM_LEN + SEALED_LEN;
 /// `sealed(376)`.
@@ -55,6 +60,12 @@ pub enum TicketSide {
     Joiner = 2,
 }
 
+/// What kind of code is talked about: who has the ticket, and how many words there are. It is in the hello, so that a code that was made
+/// for the other direction, or that lacks its third word, is no guess; and part of everything that is confirmed.
+const fn form(code: &Code, ticket_side: TicketSide) -> u8 {
+    ticket_side as u8 + if code.is_for_several() { 2 } else { 0 }
+}
+
 /// The other side does not know the words, or somebody changed a message. Which of the two cannot be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the other side does not know the words")]
@@ -66,20 +77,21 @@ pub struct Joiner {
     state: Spake2<Ed25519Group>,
     x: [u8; ELEMENT_LEN],
     nameplate: u32,
-    ticket_side: TicketSide,
+    form: u8,
 }
 
 impl Joiner {
     /// Begins an exchange.
     pub fn new(code: &Code, ticket_side: TicketSide) -> Self {
-        let (joiner, creator) = identities(code.nameplate(), ticket_side);
+        let form = form(code, ticket_side);
+        let (joiner, creator) = identities(code.nameplate(), form);
         let (state, message) = Spake2::start_a(&password(code), &joiner, &creator);
-        Self { state, x: element(&message), nameplate: code.nameplate(), ticket_side }
+        Self { state, x: element(&message), nameplate: code.nameplate(), form }
     }
 
     /// The first message. It may be sent to anybody, as often as needed.
     pub fn hello(&self) -> [u8; HELLO_LEN] {
-        let mut hello = [self.ticket_side as u8; HELLO_LEN];
+        let mut hello = [self.form; HELLO_LEN];
         hello[1..].copy_from_slice(&self.x);
         hello
     }
@@ -90,7 +102,7 @@ impl Joiner {
     /// [`WrongWords`] if the answer cannot be a creator's. The guess is spent all the same.
     pub fn take(self, answer: &[u8; ANSWER_LEN]) -> Result<Proven, WrongWords> {
         let key = finish(self.state, CREATOR_SIDE, answer)?;
-        Ok(Proven(Keys::new(key, self.nameplate, self.ticket_side, &self.x, answer)))
+        Ok(Proven(Keys::new(key, self.nameplate, self.form, &self.x, answer)))
     }
 }
 
@@ -99,12 +111,19 @@ impl Joiner {
 pub struct Proven(Keys);
 
 impl Proven {
-    /// The message that carries the guess.
-    pub const fn proof(&self) -> [u8; PROOF_LEN] {
-        self.0.confirm_joiner
+    /// The message that carries the guess, and to who knows the words who the joiner is: of the same joiner always the same.
+    pub fn proof(&self, own: NodeId) -> [u8; PROOF_LEN] {
+        let mut proof = [0; PROOF_LEN];
+        let (confirm, sealed) = proof.split_at_mut(CONFIRM_LEN);
+        confirm.copy_from_slice(&self.0.confirm_joiner);
+        let (node_id, tag) = sealed.split_at_mut(NODE_ID_LEN);
+        node_id.copy_from_slice(own.as_bytes());
+        let key = AeadKey::new(Suite::ChaCha20Poly1305, &self.0.joiner_identity);
+        tag.copy_from_slice(&key.seal(Default::default(), &[], node_id));
+        proof
     }
 
-    /// Checks that the creator knows the words too; what it gave, which is nothing when the joiner gives.
+    /// Checks that the creator knows the words too; what it gave: a ticket, or who it is when the joiner gives.
     ///
     /// # Errors
     /// [`WrongWords`]
@@ -139,16 +158,17 @@ impl CreatorRun {
         ticket_side: TicketSide,
         hello: &[u8; HELLO_LEN],
     ) -> Result<Self, WrongWords> {
-        let (their_side, x) = hello.split_first_chunk::<1>().expect("a hello is longer");
-        if *their_side != [ticket_side as u8] {
+        let form = form(code, ticket_side);
+        let (their_form, x) = hello.split_first_chunk::<1>().expect("a hello is longer");
+        if *their_form != [form] {
             return Err(WrongWords);
         }
         let x = x.try_into().expect("the rest of a hello is one element");
-        let (joiner, creator) = identities(code.nameplate(), ticket_side);
+        let (joiner, creator) = identities(code.nameplate(), form);
         let (state, message) = Spake2::start_b(&password(code), &joiner, &creator);
         let y = element(&message);
         let key = finish(state, JOINER_SIDE, &x)?;
-        Ok(Self { y, keys: Keys::new(key, code.nameplate(), ticket_side, &x, &y) })
+        Ok(Self { y, keys: Keys::new(key, code.nameplate(), form, &x, &y) })
     }
 
     /// The second message. It says nothing about the words.
@@ -156,12 +176,23 @@ impl CreatorRun {
         self.y
     }
 
-    /// Whether the guess is right.
-    pub fn is_right(&self, proof: &[u8; PROOF_LEN]) -> bool {
-        wraith_crypto::equal(proof, &self.keys.confirm_joiner)
+    /// Who the joiner is, if the guess is right.
+    ///
+    /// # Errors
+    /// [`WrongWords`]
+    pub fn judge(&self, proof: &[u8; PROOF_LEN]) -> Result<NodeId, WrongWords> {
+        let (confirm, sealed) = proof.split_at(CONFIRM_LEN);
+        if !wraith_crypto::equal(confirm, &self.keys.confirm_joiner) {
+            return Err(WrongWords);
+        }
+        let mut text = sealed.to_vec();
+        let key = AeadKey::new(Suite::ChaCha20Poly1305, &self.keys.joiner_identity);
+        key.open(Default::default(), &[], &mut text).map_err(|_| WrongWords)?;
+        text.first_chunk().map(|node_id| NodeId(*node_id)).ok_or(WrongWords)
     }
 
-    /// The message for a joiner that guessed right; `ticket` is empty when the joiner gives.
+    /// The message for a joiner that guessed right, with what it is given: the ticket, or the creator's NodeId when the joiner
+    /// gives.
     pub fn welcome(&self, ticket: &[u8]) -> [u8; WELCOME_LEN] {
         let mut welcome = [0; WELCOME_LEN];
         let (confirm, sealed) = welcome.split_at_mut(CONFIRM_LEN);
@@ -183,6 +214,7 @@ impl CreatorRun {
 struct Keys {
     confirm_joiner: [u8; CONFIRM_LEN],
     confirm_creator: [u8; CONFIRM_LEN],
+    joiner_identity: [u8; 32],
     from_creator: [u8; 32],
     from_joiner: [u8; 32],
 }
@@ -191,17 +223,16 @@ impl Keys {
     fn new(
         shared: Zeroizing<Vec<u8>>,
         nameplate: u32,
-        ticket_side: TicketSide,
+        form: u8,
         x: &[u8; ELEMENT_LEN],
         y: &[u8; ELEMENT_LEN],
     ) -> Self {
         let nameplate = nameplate.to_be_bytes();
-        let derive = |context| {
-            kdf::derive_parts(context, &[&shared, &[ticket_side as u8], &nameplate, x, y])
-        };
+        let derive = |context| kdf::derive_parts(context, &[&shared, &[form], &nameplate, x, y]);
         Self {
             confirm_joiner: derive("wraith/1 code confirm guest"),
             confirm_creator: derive("wraith/1 code confirm holder"),
+            joiner_identity: derive("wraith/1 code identity of guest"),
             from_creator: derive("wraith/1 code sealed by holder"),
             from_joiner: derive("wraith/1 code sealed by guest"),
         }
@@ -212,6 +243,7 @@ impl Drop for Keys {
     fn drop(&mut self) {
         self.confirm_joiner.zeroize();
         self.confirm_creator.zeroize();
+        self.joiner_identity.zeroize();
         self.from_creator.zeroize();
         self.from_joiner.zeroize();
     }
@@ -227,10 +259,8 @@ fn password(code: &Code) -> Password {
     Password::new(code.secret().as_bytes())
 }
 
-fn identities(nameplate: u32, ticket_side: TicketSide) -> (Identity, Identity) {
-    let name = |side: &str| {
-        Identity::new(format!("wraith/1 {side} {nameplate} {}", ticket_side as u8).as_bytes())
-    };
+fn identities(nameplate: u32, form: u8) -> (Identity, Identity) {
+    let name = |side: &str| Identity::new(format!("wraith/1 {side} {nameplate} {form}").as_bytes());
     (name("guest"), name("holder"))
 }
 
@@ -280,6 +310,8 @@ mod tests {
 
     use super::*;
 
+    const OWN: NodeId = NodeId([9; 32]);
+
     fn code(random: [u8; 4]) -> Code {
         Code::new(7, random)
     }
@@ -296,13 +328,32 @@ mod tests {
     fn the_same_words_bring_the_ticket_over_in_either_direction() {
         let code = code([1; 4]);
         let (run, proven) = guess(&code, &code, TicketSide::Creator);
-        assert!(run.is_right(&proven.proof()));
+        assert_eq!(run.judge(&proven.proof(OWN)), Ok(OWN));
         assert_eq!(proven.open(&run.welcome(b"ticket")).unwrap().as_slice(), b"ticket");
 
         let (run, proven) = guess(&code, &code, TicketSide::Joiner);
-        assert!(run.is_right(&proven.proof()));
+        assert_eq!(run.judge(&proven.proof(OWN)), Ok(OWN));
         assert_eq!(proven.open(&run.welcome(b"")).unwrap().as_slice(), b"");
         assert_eq!(run.open_ticket(&proven.ticket(b"ticket")).unwrap().as_slice(), b"ticket");
+    }
+
+    #[test]
+    fn who_knows_the_words_learns_who_the_other_is_and_nobody_else_does() {
+        let code = code([1; 4]);
+        let (run, proven) = guess(&code, &code, TicketSide::Joiner);
+        let proof = proven.proof(OWN);
+        assert_eq!(run.judge(&proof), Ok(OWN));
+        assert!(!proof.windows(4).any(|bytes| bytes == [9; 4]), "it is sealed");
+        // The same joiner says the same again, and another identity is another proof.
+        assert_eq!(proven.proof(OWN), proof);
+        assert_eq!(run.judge(&proven.proof(NodeId([8; 32]))), Ok(NodeId([8; 32])));
+        // Somebody on the way who puts the identity of another exchange in its place is found.
+        let (_, other) = guess(&code, &code, TicketSide::Joiner);
+        let mut mixed = proof;
+        mixed[CONFIRM_LEN..].copy_from_slice(&other.proof(OWN)[CONFIRM_LEN..]);
+        assert_eq!(run.judge(&mixed), Err(WrongWords));
+        let welcome = run.welcome(NodeId([7; 32]).as_bytes());
+        assert_eq!(proven.open(&welcome).unwrap().as_slice(), [7; 32]);
     }
 
     #[test]
@@ -318,7 +369,7 @@ mod tests {
         let right = code([1; 4]);
         for wrong in [code([1, 1, 1, 2]), code([1, 2, 1, 1]), Code::new(8, [1; 4])] {
             let (run, proven) = guess(&right, &wrong, TicketSide::Creator);
-            assert!(!run.is_right(&proven.proof()));
+            assert_eq!(run.judge(&proven.proof(OWN)), Err(WrongWords));
             assert_eq!(proven.open(&run.welcome(b"ticket")), Err(WrongWords));
         }
     }
@@ -333,7 +384,23 @@ mod tests {
         let mut hello = joiner.hello();
         hello[0] = TicketSide::Creator as u8;
         let run = CreatorRun::new(&code, TicketSide::Creator, &hello).unwrap();
-        assert!(!run.is_right(&joiner.take(&run.answer()).unwrap().proof()));
+        let proof = joiner.take(&run.answer()).unwrap().proof(OWN);
+        assert_eq!(run.judge(&proof), Err(WrongWords));
+    }
+
+    #[test]
+    fn a_code_without_its_third_word_is_told_from_a_wrong_one_before_the_guess() {
+        let several = Code::for_several(7, [1; 6]);
+        for (creators, joiners) in [(&several, &code([1; 4])), (&code([1; 4]), &several)] {
+            let hello = Joiner::new(joiners, TicketSide::Creator).hello();
+            let run = CreatorRun::new(creators, TicketSide::Creator, &hello);
+            assert_eq!(run.unwrap_err(), WrongWords);
+        }
+        let (run, proven) = guess(&several, &several, TicketSide::Creator);
+        assert_eq!(run.judge(&proven.proof(OWN)), Ok(OWN));
+        let (run, proven) =
+            guess(&several, &Code::for_several(7, [1, 1, 1, 1, 1, 2]), TicketSide::Creator);
+        assert_eq!(run.judge(&proven.proof(OWN)), Err(WrongWords), "the third word counts");
     }
 
     #[test]
@@ -342,7 +409,7 @@ mod tests {
         let (a, first) = guess(&code, &code, TicketSide::Creator);
         let (b, second) = guess(&code, &code, TicketSide::Creator);
         assert_ne!(a.answer(), b.answer());
-        assert!(!a.is_right(&second.proof()));
+        assert_eq!(a.judge(&second.proof(OWN)), Err(WrongWords));
         assert_eq!(first.open(&b.welcome(b"ticket")), Err(WrongWords));
     }
 
@@ -351,7 +418,7 @@ mod tests {
         let code = code([1; 4]);
         let (_, proven) = guess(&code, &code, TicketSide::Creator);
         let mut welcome = [0; WELCOME_LEN];
-        welcome[..CONFIRM_LEN].copy_from_slice(&proven.proof());
+        welcome[..CONFIRM_LEN].copy_from_slice(&proven.proof(OWN)[..CONFIRM_LEN]);
         assert_eq!(proven.open(&welcome), Err(WrongWords));
     }
 
@@ -360,9 +427,9 @@ mod tests {
         let code = code([1; 4]);
         let (run, proven) = guess(&code, &code, TicketSide::Creator);
         for at in 0..PROOF_LEN {
-            let mut proof = proven.proof();
+            let mut proof = proven.proof(OWN);
             proof[at] ^= 1;
-            assert!(!run.is_right(&proof));
+            assert_eq!(run.judge(&proof), Err(WrongWords));
         }
         for at in 0..WELCOME_LEN {
             let mut welcome = run.welcome(b"ticket");
@@ -375,7 +442,7 @@ mod tests {
             hello[1 + at] ^= 1;
             let Ok(run) = CreatorRun::new(&code, TicketSide::Creator, &hello) else { continue };
             let proven = joiner.take(&run.answer()).unwrap();
-            assert!(!run.is_right(&proven.proof()));
+            assert_eq!(run.judge(&proven.proof(OWN)), Err(WrongWords));
         }
     }
 
@@ -404,12 +471,16 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_panic_or_pass(hello: [u8; 32], answer: [u8; 32], proof: [u8; 32]) {
+        fn no_bytes_panic_or_pass(
+            hello: [u8; 32],
+            answer: [u8; 32],
+            proof in prop::array::uniform32(any::<u8>()),
+        ) {
             let code = code([1; 4]);
             let mut message = [TicketSide::Creator as u8; HELLO_LEN];
             message[1..].copy_from_slice(&hello);
             if let Ok(run) = CreatorRun::new(&code, TicketSide::Creator, &message) {
-                prop_assert!(!run.is_right(&proof));
+                prop_assert_eq!(run.judge(&[proof[0]; PROOF_LEN]), Err(WrongWords));
                 prop_assert_eq!(run.open_ticket(&[proof[0]; TICKET_LEN]), Err(WrongWords));
             }
             if let Ok(proven) = Joiner::new(&code, TicketSide::Creator).take(&answer) {

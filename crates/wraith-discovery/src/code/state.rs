@@ -8,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use tokio::sync::{mpsc, watch};
+use wraith_crypto::NodeId;
 use zeroize::Zeroizing;
 
 use super::MakeTicket;
@@ -22,8 +23,13 @@ use crate::place::{Place, PlaceError, Question, Refusal, Responder, Response};
 pub enum CodeEvent {
     /// Somebody guessed wrong there, and the code is burned.
     WrongGuess(Place),
-    /// Somebody there proved to know the words; the ticket is theirs, or theirs comes next.
-    Used(Place),
+    /// Somebody proved to know the words; the ticket is theirs, or theirs comes next.
+    Used {
+        /// Where.
+        place: Place,
+        /// Who it says it is. A ticket that it got is for this identity.
+        joiner: NodeId,
+    },
     /// The joiner's ticket.
     Ticket {
         /// Its bytes.
@@ -46,6 +52,8 @@ pub type Events = mpsc::UnboundedSender<CodeEvent>;
 /// See the module.
 pub struct CreatorState {
     judge: Mutex<Judge>,
+    /// The identity of the creator.
+    own: NodeId,
     side: TicketSide,
     ticket: MakeTicket,
     /// One for each right proof and each change of a place: few, so they need no bound.
@@ -64,13 +72,14 @@ impl CreatorState {
     /// The state of `creator`. `end` is told when nobody new is let in.
     pub fn new(
         creator: Creator,
+        own: NodeId,
         side: TicketSide,
         ticket: MakeTicket,
         events: Events,
         end: watch::Sender<Option<Refusal>>,
     ) -> Self {
         let judge = Mutex::new(Judge { creator, is_owed: side == TicketSide::Joiner });
-        Self { judge, side, ticket, events, end }
+        Self { judge, own, side, ticket, events, end }
     }
 
     pub fn tell(&self, event: CodeEvent) {
@@ -105,7 +114,11 @@ impl CreatorState {
                 Err(why) => Message::Refused(why),
             }),
             Message::Proof(proof) => {
-                let judged = judge.creator.judge(now, hello, &proof, || (self.ticket)(asked.seen));
+                let given = |joiner| match self.side {
+                    TicketSide::Creator => (self.ticket)(joiner, asked.seen),
+                    TicketSide::Joiner => Zeroizing::new(self.own.as_bytes().to_vec()),
+                };
+                let judged = judge.creator.judge(now, hello, &proof, given);
                 let end = judge.creator.over(now).filter(|_| !judge.is_owed);
                 self.judged(judged, end, asked.place)
             }
@@ -127,10 +140,11 @@ impl CreatorState {
     /// The response to a proof; `end` if the code is over with it.
     fn judged(&self, judged: Judged, end: Option<Refusal>, place: &Place) -> Response {
         match judged {
-            Judged::Right { welcome, first: true } => {
-                self.telling(&Message::Welcome(welcome), CodeEvent::Used(place.clone()), end)
+            Judged::Right { welcome, joiner, first: true } => {
+                let event = CodeEvent::Used { place: place.clone(), joiner };
+                self.telling(&Message::Welcome(welcome), event, end)
             }
-            Judged::Right { welcome, first: false } => say(&Message::Welcome(welcome)),
+            Judged::Right { welcome, first: false, .. } => say(&Message::Welcome(welcome)),
             Judged::Refused(Refusal::Wrong) => {
                 let event = CodeEvent::WrongGuess(place.clone());
                 self.telling(&Message::Refused(Refusal::Wrong), event, Some(Refusal::Burned))

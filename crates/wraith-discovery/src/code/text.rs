@@ -1,7 +1,9 @@
-//! A code such as `7-crater-lemon`: a nameplate, a number that says where to meet, and two words that are the secret.
+//! A code such as `7-crater-lemon`: a nameplate, a number that says where to meet, and two words that are the secret; of a code for
+//! several receivers three.
 //!
-//! The words are worth 20 bits. That is enough only because nobody can try them out: the exchange they are used in
-//! ([`super::pake`]) shows a guess to be right or wrong once, and a wrong one ends the code.
+//! Two words are worth 20 bits. That is enough only because nobody can try them out: the exchange they are used in
+//! ([`super::pake`]) shows a guess to be right or wrong once, and a wrong one ends the code. A right guess is missed by the one
+//! receiver whose place it took, but not by several, and their code is waited with for longer: so theirs is worth 30 bits.
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,6 +22,8 @@ const MAX_TEXT_LEN: usize = 80;
 pub struct Code {
     nameplate: u32,
     words: [&'static str; 2],
+    /// Of a code for several receivers.
+    third: Option<&'static str>,
 }
 
 /// Why a text is not a code. None of these costs a guess: they are known before anything is sent.
@@ -28,8 +32,10 @@ pub enum CodeError {
     /// It does not begin with a nameplate, a number from 1 to [`MAX_NAMEPLATE`].
     #[error("a code begins with a number, as 7-crater-lemon does")]
     NoNameplate,
-    /// Fewer than two words, or more.
-    #[error("a code is a number and two words, as 7-crater-lemon is")]
+    /// Fewer than two words, or more than three.
+    #[error(
+        "a code is a number and two words, as 7-crater-lemon is, or three if it is for several receivers"
+    )]
     WrongCount,
     /// A word that no code has at this place.
     #[error("no code has the word \"{typed}\" there{}", meant(nearest))]
@@ -49,14 +55,23 @@ fn meant(nearest: &[&str]) -> String {
 }
 
 impl Code {
-    /// A code with this nameplate, its words taken from 4 random bytes.
+    /// A code for one receiver with this nameplate, its two words taken from 4 random bytes.
     pub fn new(nameplate: u32, random: [u8; 4]) -> Self {
         let [a, b, c, d] = random;
-        // The number of words divides 2^16, so all are equally likely.
-        let word = |place, high, low| {
-            words::list(place)[usize::from(u16::from_be_bytes([high, low])) % WORDS_PER_LIST]
-        };
-        Self { nameplate, words: [word(Place::First, a, b), word(Place::Second, c, d)] }
+        let words = [drawn(Place::First, [a, b]), drawn(Place::Second, [c, d])];
+        Self { nameplate, words, third: None }
+    }
+
+    /// A code for several receivers, its three words taken from 6 random bytes.
+    pub fn for_several(nameplate: u32, random: [u8; 6]) -> Self {
+        let [a, b, c, d, e, f] = random;
+        let third = Some(drawn(Place::Third, [e, f]));
+        Self { third, ..Self::new(nameplate, [a, b, c, d]) }
+    }
+
+    /// Whether it is one for several receivers.
+    pub const fn is_for_several(&self) -> bool {
+        self.third.is_some()
     }
 
     /// Where to meet. It is no secret.
@@ -66,7 +81,12 @@ impl Code {
 
     /// The secret.
     pub(crate) fn secret(&self) -> Zeroizing<String> {
-        Zeroizing::new(self.words.join("-"))
+        let mut secret = Zeroizing::new(String::with_capacity(MAX_TEXT_LEN));
+        for (at, word) in self.words.iter().chain(&self.third).enumerate() {
+            secret.push_str(if at > 0 { "-" } else { "" });
+            secret.push_str(word);
+        }
+        secret
     }
 
     /// Whether a text begins as a code does, so that it was meant to be one and not a ticket or a command.
@@ -78,7 +98,8 @@ impl Code {
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [first, second] = self.words;
-        write!(f, "{}-{first}-{second}", self.nameplate)
+        write!(f, "{}-{first}-{second}", self.nameplate)?;
+        self.third.map_or(Ok(()), |third| write!(f, "-{third}"))
     }
 }
 
@@ -102,11 +123,20 @@ impl FromStr for Code {
         let nameplate = parts.next().and_then(|part| part.parse().ok());
         let nameplate =
             nameplate.filter(|n| (1..=MAX_NAMEPLATE).contains(n)).ok_or(CodeError::NoNameplate)?;
-        let (Some(first), Some(second), None) = (parts.next(), parts.next(), parts.next()) else {
+        let (Some(first), Some(second), third, None) =
+            (parts.next(), parts.next(), parts.next(), parts.next())
+        else {
             return Err(CodeError::WrongCount);
         };
-        Ok(Self { nameplate, words: [word(Place::First, first)?, word(Place::Second, second)?] })
+        let words = [word(Place::First, first)?, word(Place::Second, second)?];
+        let third = third.map(|third| word(Place::Third, third)).transpose()?;
+        Ok(Self { nameplate, words, third })
     }
+}
+
+/// The number of words divides 2^16, so all are equally likely.
+fn drawn(place: Place, random: [u8; 2]) -> &'static str {
+    words::list(place)[usize::from(u16::from_be_bytes(random)) % WORDS_PER_LIST]
 }
 
 fn word(place: Place, typed: &str) -> Result<&'static str, CodeError> {
@@ -128,14 +158,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_code_survives_text(nameplate in 1..=MAX_NAMEPLATE, random: [u8; 4]) {
-            let code = Code::new(nameplate, random);
+        fn every_code_survives_text(nameplate in 1..=MAX_NAMEPLATE, random: [u8; 6], several: bool) {
+            let [a, b, c, d, ..] = random;
+            let code = match several {
+                true => Code::for_several(nameplate, random),
+                false => Code::new(nameplate, [a, b, c, d]),
+            };
+            prop_assert_eq!(code.to_string().split('-').count(), if several { 4 } else { 3 });
             let text = code.to_string();
             prop_assert_eq!(text.parse(), Ok(code.clone()));
             prop_assert_eq!(text.to_uppercase().replace('-', "  ").parse(), Ok(code.clone()));
             let short: Vec<&str> = text.split('-').map(|part| &part[..part.len().min(4)]).collect();
             // Four digits may be another nameplate, so it stays whole.
-            let short = format!(" {nameplate}_{}.{}\n", short[1], short[2]);
+            let short = format!(" {nameplate}_{}\n", short[1..].join("."));
             prop_assert_eq!(short.parse(), Ok(code));
         }
 
@@ -164,7 +199,9 @@ mod tests {
             assert_eq!(parse(&format!("{nameplate}-{first}-{second}")), CodeError::NoNameplate);
         }
         assert_eq!(parse(&format!("7-{first}")), CodeError::WrongCount);
-        assert_eq!(parse(&format!("7-{first}-{second}-{second}")), CodeError::WrongCount);
+        let third = parse(&format!("7-{first}-{second}-{second}"));
+        assert!(matches!(third, CodeError::UnknownWord { typed, .. } if typed == second));
+        assert_eq!(parse(&format!("7-{first}-{second}-{first}-{second}")), CodeError::WrongCount);
         assert_eq!(parse(&"7 ".repeat(100)), CodeError::WrongCount);
     }
 

@@ -12,7 +12,9 @@ use wraith_crypto::SecretIdentity;
 use wraith_discovery::contact::{Pair, listen, search};
 use wraith_discovery::{CodeOptions, NotMet, Places, TicketSide, announce, join};
 
-use super::support::{PATIENCE, alone, fetched, loopback, offered, other_words, server, ticket};
+use super::support::{
+    CREATOR, JOINER, PATIENCE, alone, fetched, loopback, may, offered, other_words, server, ticket,
+};
 
 /// How long a future that asks for no more polls is kept.
 const IDLE: Duration = Duration::from_millis(100);
@@ -53,7 +55,7 @@ async fn an_announcement_that_is_dropped_leaves_no_task() {
     let places = all_places(&mut tasks).await;
     for polls in 1..6 {
         let options = CodeOptions::new(TicketSide::Creator, Duration::from_secs(600));
-        dropped_after(polls, announce(&places, options, ticket(b"ticket"))).await;
+        dropped_after(polls, announce(&places, options, CREATOR, ticket(b"ticket"))).await;
         let mut sender = offered(&places, 1).await;
         dropped_after(polls, sender.next_event()).await;
         drop(sender);
@@ -72,7 +74,8 @@ async fn a_search_that_is_dropped_leaves_no_task_and_spends_no_guess_it_did_not_
         let sender = offered(&places, u32::MAX).await;
         let deadline = Instant::now() + PATIENCE;
         let wrong = other_words(sender.code());
-        let is_done = dropped_after(polls, join(&wrong, None, &places, deadline)).await;
+        let is_done =
+            dropped_after(polls, join(&wrong, JOINER, None, &places, deadline, may())).await;
         // Before it made its guess the code is good, after that it is burned, and never anything else.
         match fetched(sender.code(), &places).await {
             Ok(_) => assert!(!is_done, "a wrong guess was forgotten"),
@@ -103,7 +106,7 @@ async fn events_are_not_lost_by_who_stops_waiting_for_them() {
         Some(event) => event,
         None => timeout(PATIENCE, sender.next_event()).await.unwrap().unwrap(),
     };
-    assert!(matches!(event, wraith_discovery::CodeEvent::Used(_)), "{event:?}");
+    assert!(matches!(event, wraith_discovery::CodeEvent::Used { .. }), "{event:?}");
 }
 
 #[tokio::test]

@@ -6,11 +6,16 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 use wraith_discovery::{
-    CodeEvent, CodeOptions, NotMet, Place, PlaceError, Places, TicketSide, announce, join,
+    CodeEvent, CodeOptions, MakeTicket, NotMet, Place, PlaceError, Places, TicketSide, announce,
+    join,
 };
 
+use wraith_crypto::NodeId;
+use zeroize::Zeroizing;
+
 use super::support::{
-    PATIENCE, alone, at, fetched, loopback, next, nowhere, offered, other_words, server, ticket,
+    CREATOR, JOINER, PATIENCE, alone, at, fetched, fetched_by, loopback, may, next, nowhere,
+    offered, other_words, server, ticket,
 };
 
 /// What must be so at every place.
@@ -19,18 +24,48 @@ async fn brings_a_ticket_either_way(places: &Places) {
     assert_eq!((sender.places(), sender.missing()), (&*places.names(), &[][..]));
     let met = fetched(sender.code(), places).await.unwrap();
     assert_eq!((met.ticket.as_slice(), &met.place), (&b"ticket"[..], &places.names()[0]));
-    assert!(matches!(next(&mut sender).await, CodeEvent::Used(place) if place == met.place));
+    assert!(matches!(
+        next(&mut sender).await,
+        CodeEvent::Used { place, joiner: JOINER } if place == met.place
+    ));
 
     let options = CodeOptions::new(TicketSide::Joiner, Duration::from_secs(600));
-    let mut receiver = announce(places, options, ticket(b"")).await.unwrap();
+    let mut receiver = announce(places, options, CREATOR, ticket(b"")).await.unwrap();
     receiver.begin();
     let deadline = Instant::now() + PATIENCE;
-    let met = join(receiver.code(), Some(ticket(b"given")), places, deadline).await.unwrap();
-    assert!(met.ticket.is_empty());
-    assert!(matches!(next(&mut receiver).await, CodeEvent::Used(_)));
+    let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+    let for_whom: MakeTicket = Box::new(move |creator, _| {
+        tell.send(creator).unwrap();
+        Zeroizing::new(b"given".to_vec())
+    });
+    let met = join(receiver.code(), JOINER, Some(for_whom), places, deadline, may()).await.unwrap();
+    assert_eq!(told.recv().await, Some(CREATOR), "the giver knew for whom the ticket is");
+    assert_eq!((met.ticket.is_empty(), met.creator), (true, Some(CREATOR)));
+    assert!(matches!(next(&mut receiver).await, CodeEvent::Used { joiner: JOINER, .. }));
     let CodeEvent::Ticket { ticket, from } = next(&mut receiver).await else { panic!() };
     assert_eq!((ticket.as_slice(), from.is_some()), (&b"given"[..], met.place == Place::Lan));
     receiver.close().await;
+}
+
+#[tokio::test]
+async fn a_guess_that_must_not_leave_stays_and_one_that_left_is_told() {
+    let mut tasks = JoinSet::new();
+    let places = at(server(&mut tasks).await);
+    let mut sender = offered(&places, 1).await;
+    let code = sender.code().clone();
+    let deadline = || Instant::now() + PATIENCE;
+    let kept = join(&code, JOINER, None, &places, deadline(), Box::new(|| false)).await;
+    let kept = kept.unwrap_err();
+    assert_eq!((kept.why, kept.is_spent), (NotMet::Spent, false));
+    let wrong = fetched(&other_words(&code), &places).await.unwrap_err();
+    assert_eq!((wrong.why, wrong.is_spent), (NotMet::Wrong, true));
+    assert!(
+        matches!(next(&mut sender).await, CodeEvent::WrongGuess(_)),
+        "what was kept was no guess"
+    );
+    // That it is burned is learnt without a guess.
+    let late = fetched(&code, &places).await.unwrap_err();
+    assert_eq!((late.why, late.is_spent), (NotMet::Burned, false));
 }
 
 async fn one_wrong_guess_burns(places: &Places) {
@@ -79,12 +114,29 @@ async fn a_code_for_two_serves_two_and_the_third_learns_that_it_was_used() {
     let places = at(server(&mut tasks).await);
     let mut sender = offered(&places, 2).await;
     let code = sender.code().clone();
-    for _ in 0..2 {
-        fetched(&code, &places).await.unwrap();
-        assert!(matches!(next(&mut sender).await, CodeEvent::Used(_)));
+    assert!(code.is_for_several());
+    // Who comes again as the same takes no second place.
+    for user in [2, 2, 3] {
+        fetched_by(NodeId([user; 32]), &code, &places).await.unwrap();
+        assert!(
+            matches!(next(&mut sender).await, CodeEvent::Used { joiner, .. } if joiner.0 == [user; 32])
+        );
     }
     sender.close().await;
     assert_eq!(fetched(&code, &places).await.unwrap_err().why, NotMet::Used);
+}
+
+#[tokio::test]
+async fn a_code_that_lacks_its_third_word_is_no_guess() {
+    let mut tasks = JoinSet::new();
+    let places = at(server(&mut tasks).await);
+    let sender = offered(&places, 2).await;
+    let text = sender.code().to_string();
+    let short = text.rsplit_once('-').unwrap().0.parse().unwrap();
+    let deadline = Instant::now() + Duration::from_millis(1500);
+    let error = join(&short, JOINER, None, &places, deadline, may()).await.unwrap_err();
+    assert_eq!((error.why, error.is_spent), (NotMet::OtherKind, false));
+    fetched(sender.code(), &places).await.unwrap();
 }
 
 #[tokio::test]
@@ -92,7 +144,7 @@ async fn a_code_that_nobody_uses_expires() {
     let mut tasks = JoinSet::new();
     let places = at(server(&mut tasks).await);
     let options = CodeOptions::new(TicketSide::Creator, Duration::from_millis(100));
-    let mut sender = announce(&places, options, ticket(b"ticket")).await.unwrap();
+    let mut sender = announce(&places, options, CREATOR, ticket(b"ticket")).await.unwrap();
     sender.begin();
     let code = sender.code().clone();
     assert!(matches!(next(&mut sender).await, CodeEvent::Expired));
@@ -152,7 +204,7 @@ async fn a_server_that_stalls_delays_neither_the_code_nor_the_end() {
     let begun = Instant::now();
     let deadline = begun + Duration::from_millis(300);
     let only_there = Places { rendezvous: server, ..nowhere() };
-    let error = join(sender.code(), None, &only_there, deadline).await.unwrap_err();
+    let error = join(sender.code(), JOINER, None, &only_there, deadline, may()).await.unwrap_err();
     assert_eq!(error.why, NotMet::Nobody);
     assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
 }
@@ -178,7 +230,7 @@ async fn without_a_place_nobody_is_met_and_it_is_said_why() {
     assert_eq!(fetched(sender.code(), &nowhere()).await.unwrap_err().why, NotMet::NoPlace);
     let gone = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let deadline = Instant::now() + Duration::from_millis(200);
-    let error = join(sender.code(), None, &at(gone), deadline).await.unwrap_err();
+    let error = join(sender.code(), JOINER, None, &at(gone), deadline, may()).await.unwrap_err();
     assert_eq!(error.why, NotMet::Unreachable);
     assert!(matches!(&error.unusable[..], [(_, PlaceError::Unreachable(_))]), "{error:?}");
 }

@@ -131,7 +131,7 @@ async fn codes_meet_at_a_place_of_ones_own() {
     assert_eq!(sender.places(), [Place::Other("the hallway".into())]);
     let met = fetched(sender.code(), &places).await.unwrap();
     assert_eq!(met.ticket.as_slice(), b"ticket");
-    assert!(matches!(next(&mut sender).await, CodeEvent::Used(Place::Other(_))));
+    assert!(matches!(next(&mut sender).await, CodeEvent::Used { place: Place::Other(_), .. }));
     let wrong = fetched(&other_words(sender.code()), &places).await.unwrap_err();
     assert_eq!(wrong.why, NotMet::Wrong);
     assert!(matches!(next(&mut sender).await, CodeEvent::WrongGuess(Place::Other(_))));

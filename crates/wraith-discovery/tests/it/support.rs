@@ -6,9 +6,10 @@ use std::time::Duration;
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
+use wraith_crypto::NodeId;
 use wraith_discovery::rendezvous::Server;
 use wraith_discovery::{
-    Code, CodeAnnouncement, CodeEvent, CodeOptions, JoinError, Lan, MakeTicket, Met, Places,
+    Code, CodeAnnouncement, CodeEvent, CodeOptions, JoinError, Lan, MakeTicket, Met, Places, Spend,
     TicketSide, announce, join,
 };
 use zeroize::Zeroizing;
@@ -21,6 +22,10 @@ pub async fn alone() -> MutexGuard<'static, ()> {
     static LOCK: Mutex<()> = Mutex::const_new(());
     LOCK.lock().await
 }
+
+/// Who the two sides say they are.
+pub const CREATOR: NodeId = NodeId([1; 32]);
+pub const JOINER: NodeId = NodeId([2; 32]);
 
 pub fn nowhere() -> Places {
     Places { lan: Lan::Off, ..Places::default() }
@@ -44,24 +49,37 @@ pub async fn server(tasks: &mut JoinSet<()>) -> SocketAddr {
 }
 
 pub fn ticket(bytes: &'static [u8]) -> MakeTicket {
-    Box::new(move |_| Zeroizing::new(bytes.to_vec()))
+    Box::new(move |_, _| Zeroizing::new(bytes.to_vec()))
 }
 
 /// A code of a sender, which is waited with.
 pub async fn offered(places: &Places, uses: u32) -> CodeAnnouncement {
     let options = CodeOptions::new(TicketSide::Creator, Duration::from_secs(600)).uses(uses);
-    let mut announcement = announce(places, options, ticket(b"ticket")).await.unwrap();
+    let mut announcement = announce(places, options, CREATOR, ticket(b"ticket")).await.unwrap();
     announcement.begin();
     announcement
 }
 
 pub async fn fetched(code: &Code, places: &Places) -> Result<Met, JoinError> {
-    join(code, None, places, Instant::now() + Duration::from_secs(10)).await
+    fetched_by(JOINER, code, places).await
+}
+
+/// The same as somebody.
+pub async fn fetched_by(who: NodeId, code: &Code, places: &Places) -> Result<Met, JoinError> {
+    join(code, who, None, places, Instant::now() + Duration::from_secs(10), may()).await
+}
+
+/// The guess may leave.
+pub fn may() -> Spend {
+    Box::new(|| true)
 }
 
 /// A code with the same nameplate and other words.
 pub fn other_words(code: &Code) -> Code {
-    let mut others = (0..2).map(|n| Code::new(code.nameplate(), [n; 4]));
+    let mut others = (0..2).map(|n| match code.is_for_several() {
+        true => Code::for_several(code.nameplate(), [n; 6]),
+        false => Code::new(code.nameplate(), [n; 4]),
+    });
     others.find(|other| other != code).unwrap()
 }
 

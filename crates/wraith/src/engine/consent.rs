@@ -1,15 +1,16 @@
 //! The answer to an offer: given beforehand, or by whoever is asked, once for all connections of a transfer.
 //!
 //! Invariants: nothing is written before there is a yes; an answer holds on every later connection, so nobody is asked twice,
-//! and for what was shown only: a sender that comes back with more is refused;
+//! and for what was shown only ([`Shown`]): a sender that comes back with more is refused, or asked about anew, and names that were not
+//! shown are left out;
 //! a question outlives the connection it came by, and whoever drops it unanswered has said "later".
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{mpsc, watch};
 use wraith_crypto::NodeId;
-use wraith_transfer::{Decision, Offer, Preview, Proposal};
+use wraith_transfer::{Decision, Offer, Preview, Proposal, Shown};
 use wraith_transport::{Addr, block_on};
 
 /// An offer that somebody is to decide on. Owned: the transfer's thread waits elsewhere.
@@ -32,38 +33,19 @@ impl Asked {
     }
 }
 
-/// What was shown, as far as a later offer is measured by it.
-#[derive(Clone, Debug)]
-pub(crate) struct Shown(Offer);
-
-impl Shown {
-    pub fn of(offer: &Offer) -> Self {
-        Self(offer.clone())
-    }
-
-    /// Whether an answer to what was shown is one to this offer too: it is no more, and nothing of another kind.
-    pub fn covers(&self, offer: &Offer) -> bool {
-        let Self(shown) = self;
-        let counts =
-            |offer: &Offer| [offer.files, offer.dirs, offer.links, offer.bytes, offer.largest];
-        // The length of a stream is not known beforehand, and its offer says 0 each time.
-        offer.stream == shown.stream
-            && offer.name == shown.name
-            && counts(offer).iter().zip(counts(shown)).all(|(now, then)| *now <= then)
-    }
-}
-
 /// See the module. Clones are of the same.
 #[derive(Clone, Debug)]
 pub(crate) struct Consent {
     decision: watch::Sender<Option<Decision>>,
     ask: Option<mpsc::UnboundedSender<Asked>>,
     /// What was put to whoever is asked, once it was.
-    shown: Arc<OnceLock<Shown>>,
+    shown: Arc<Mutex<Option<Shown>>>,
     /// The answer is one to every offer.
     covers_any: Arc<AtomicBool>,
     /// A later offer was another one.
     is_changed: Arc<AtomicBool>,
+    /// Whoever was asked is asked anew about such an offer, so its sender is not told no.
+    asks_again: Arc<AtomicBool>,
 }
 
 impl Consent {
@@ -80,8 +62,9 @@ impl Consent {
 
     fn new(decision: Option<Decision>, ask: Option<mpsc::UnboundedSender<Asked>>) -> Self {
         let decision = watch::Sender::new(decision);
-        let (shown, covers_any, is_changed) = (Arc::default(), Arc::default(), Arc::default());
-        Self { decision, ask, shown, covers_any, is_changed }
+        let (shown, covers_any) = (Arc::default(), Arc::default());
+        let (is_changed, asks_again) = (Arc::default(), Arc::default());
+        Self { decision, ask, shown, covers_any, is_changed, asks_again }
     }
 
     /// The sender came back with another offer than the one that was put to the user.
@@ -95,7 +78,25 @@ impl Consent {
 
     /// What was put to whoever is asked, if anything was.
     pub fn shown(&self) -> Option<Shown> {
-        self.shown.get().cloned()
+        self.lock_shown().clone()
+    }
+
+    /// The answer is one to what was shown before, when this very transfer was accepted.
+    pub fn narrow(&self, shown: Shown) {
+        *self.lock_shown() = Some(shown);
+    }
+
+    fn lock_shown(&self) -> MutexGuard<'_, Option<Shown>> {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// An offer that differs is not refused: whoever was asked fetches anew, and is asked anew.
+    pub fn ask_again(&self) {
+        self.asks_again.store(true, Relaxed);
+    }
+
+    pub fn asks_again(&self) -> bool {
+        self.asks_again.load(Relaxed)
     }
 
     /// The answer, if there is one.
@@ -128,30 +129,46 @@ impl Consent {
     /// On the transfer's thread: the decision, asked for if need be. The end of the connection ends the wait, and a transfer that
     /// is cancelled closes it first; what is said then is of no use to anybody.
     pub fn wait(&self, proposal: &Proposal<'_>) -> Decision {
-        if let Some(shown) = self.shown.get()
-            && !shown.covers(proposal.offer)
+        let shown = self.shown();
+        if let Some(shown) = &shown
+            && !shown.covers(proposal.sender, proposal.offer)
             && !self.covers_any.load(Relaxed)
         {
             self.is_changed.store(true, Relaxed);
-            return Decision::Refuse("this is not what was offered before".into());
+            return match self.asks_again() {
+                true => Decision::Later,
+                false => Decision::Refuse("this is not what was offered before".into()),
+            };
         }
-        if let Some(decision) = self.decision.borrow().clone() {
-            return decision;
+        if let Some(decision) = self.decision() {
+            return self.within_what_was_shown(decision);
         }
-        if self.shown.set(Shown::of(proposal.offer)).is_ok() {
+        if shown.is_none() {
+            self.narrow(Shown::of_proposal(proposal));
             let heard = self.ask.as_ref().is_some_and(|ask| ask.send(Asked::of(proposal)).is_ok());
             if !heard {
                 return Decision::Later;
             }
         }
         let mut decided = self.decision.subscribe();
-        block_on(async {
+        let decision = block_on(async {
             tokio::select! {
                 decided = decided.wait_for(Option::is_some) => {
                     decided.ok().and_then(|decision| decision.clone()).unwrap_or(Decision::Later)
                 }
                 _ = proposal.connection.closed() => Decision::Later,
             }
-        })
+        });
+        self.within_what_was_shown(decision)
+    }
+
+    /// A yes to what was shown is one to that alone.
+    fn within_what_was_shown(&self, decision: Decision) -> Decision {
+        match (decision, self.shown()) {
+            (Decision::AcceptWith(conflicts), Some(shown)) if !self.covers_any.load(Relaxed) => {
+                Decision::AcceptShown(conflicts, shown)
+            }
+            (decision, _) => decision,
+        }
     }
 }

@@ -15,6 +15,7 @@ use wraith_transfer::{
 use wraith_transport::Connection;
 
 use crate::event::Hub;
+use crate::state::Keeper;
 
 /// Stops a transfer with a word to the peer, wherever it is: before its streams are open, the engine hears of it by the
 /// connection only.
@@ -116,6 +117,7 @@ pub(crate) fn events(
     hub: &Arc<Hub>,
     receiver: Option<u64>,
     answered: &Arc<Answered>,
+    keeper: Option<Keeper>,
 ) -> Arc<dyn wraith_transfer::Events> {
     let (hub, answered) = (Arc::clone(hub), Arc::clone(answered));
     Arc::new(move |event: TransferEvent<'_>| {
@@ -123,6 +125,7 @@ pub(crate) fn events(
             answered.set();
         }
         hub.tell_transfer(receiver, &event);
+        hub.keep(&keeper, receiver, &event);
     })
 }
 

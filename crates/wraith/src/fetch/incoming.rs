@@ -152,9 +152,12 @@ impl Incoming {
 
     /// Fetches it.
     pub fn accept(mut self, options: impl Into<AcceptOptions>) -> Transfer {
-        let AcceptOptions { conflicts, any_offer } = options.into();
+        let AcceptOptions { conflicts, any_offer, ask_again } = options.into();
         if any_offer {
             self.consent.cover_any_offer();
+        }
+        if ask_again {
+            self.consent.ask_again();
         }
         self.consent.decide(Decision::AcceptWith(conflicts));
         self.transfer.take().expect("an offer is answered once, and that takes it")

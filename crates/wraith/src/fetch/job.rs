@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use wraith_discovery::Capability;
 use wraith_transfer::{Progress as Counters, ReceiveOptions, ReceiveReport};
 use wraith_transport::Connection;
 
@@ -15,7 +16,7 @@ use crate::settings::FetchSettings;
 
 /// What a fetch needs on every one of its connections; a listener has one for each caller.
 pub(crate) struct FetchJob {
-    pub secret: [u8; 16],
+    pub secret: Capability,
     pub target: Target,
     pub settings: FetchSettings,
     pub consent: Consent,
@@ -33,9 +34,11 @@ impl FetchJob {
         is_first: bool,
         answered: &Arc<Answered>,
     ) -> ReceiveOptions<'static> {
-        let FetchSettings { rate, connections, delta, sync, preview, .. } = self.settings;
+        let FetchSettings { rate, connections, delta, keep_modes, sync, preview, .. } =
+            self.settings;
         let folder = self.target.folder.clone();
-        let mut options = ReceiveOptions::new(folder, self.secret, node.identity().clone());
+        let mut options =
+            ReceiveOptions::new(folder, *self.secret.as_bytes(), node.identity().clone());
         options.stream = self.target.stream.clone();
         options.rate = rate;
         // What was lost may have been a further connection: a path that does not keep them gets along without.
@@ -45,8 +48,9 @@ impl FetchJob {
         options.instance = self.instance;
         options.preview = preview && self.consent.is_open();
         options.delta = delta;
+        options.keep_modes = keep_modes;
         options.sync = sync;
-        options.events = session::events(&self.shared.hub, self.receiver, answered);
+        options.events = session::events(&self.shared.hub, self.receiver, answered, None);
         let consent = self.consent.clone();
         options.decide = Box::new(move |proposal| consent.wait(proposal));
         options

@@ -58,6 +58,13 @@ impl FetchBuilder {
         self
     }
 
+    /// Whether all permissions are taken over. By default those are that the umask of this process leaves; set-uid, set-gid and
+    /// sticky never are.
+    pub fn keep_modes(mut self, keep_modes: bool) -> Self {
+        self.settings.keep_modes = keep_modes;
+        self
+    }
+
     /// Whether it ends only when everything is on stable storage, as its receipt then says ([`crate::Durability`]). It does, by
     /// default, unless the sender does not want to wait for it.
     pub fn sync(mut self, sync: bool) -> Self {

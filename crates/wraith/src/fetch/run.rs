@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use wraith_discovery::Ticket;
 use wraith_discovery::contact::Pair;
-use wraith_discovery::{Ticket, join};
 use wraith_transfer::{Decision, ReceiveReport, Role, TransferError};
 use wraith_transport::Connection;
 
 use super::job::FetchJob;
 use super::source::{Source, Target};
 use crate::addresses::nearest_first;
+use crate::code_end::try_once;
 use crate::engine::attempt::{self, Carry};
 use crate::engine::consent::Consent;
 use crate::engine::dial::{Dialled, Dialler, NotFound};
@@ -22,7 +23,7 @@ use crate::error::{Cause, Error, ErrorKind};
 use crate::event::{Event, FoundAt, Hub};
 use crate::node::Node;
 use crate::report::Received;
-use crate::settings::{FIND, FetchSettings, Patience};
+use crate::settings::{FetchSettings, Patience};
 use crate::state::SavedTicket;
 
 /// A sender that has not answered for so long where it was is asked for where it is.
@@ -58,7 +59,7 @@ pub(super) async fn run(
         node: node.clone(),
         addresses: dialler.addresses.clone(),
         job: FetchJob {
-            secret: *ticket.capability().as_bytes(),
+            secret: ticket.capability().clone(),
             target,
             settings,
             consent: consent.clone(),
@@ -83,6 +84,7 @@ pub(super) async fn run(
     };
     let is_over = match &result {
         Ok(received) => received.complete().is_ok(),
+        Err(error) if error.kind() == ErrorKind::OfferChanged => !consent.asks_again(),
         Err(error) => !may_continue(error),
     };
     if let (Some(saved), true) = (saved, is_over) {
@@ -94,12 +96,11 @@ pub(super) async fn run(
     result
 }
 
-/// The same code may be needed again.
+/// The same code may be needed again. Also after a no: a sender of several goes on waiting, and the code itself is spent.
 fn may_continue(error: &Error) -> bool {
     !matches!(
         error.kind(),
-        ErrorKind::Refused
-            | ErrorKind::OfferChanged
+        ErrorKind::OfferChanged
             | ErrorKind::WrongCode
             | ErrorKind::Verification
             | ErrorKind::UnsafeName
@@ -128,16 +129,15 @@ async fn resolve(
         hub.tell(Event::Resumed);
         return Ok((ticket, Some(saved)));
     }
-    let deadline = Instant::now() + patience.first.unwrap_or(FIND);
-    let met = join(&code, None, node.places(), deadline).await.map_err(|error| {
-        let kind = crate::code_end::kind_of(&error);
-        Error::because(kind, error.to_string(), Cause::NotMet(error))
-    })?;
+    let met = try_once(node, &code, None, patience).await?;
     hub.tell(Event::Met(FoundAt::Place(met.place.clone())));
     let ticket = Ticket::decode(&met.ticket).map_err(|error| {
         Error::new(ErrorKind::Verification, format!("the sender sent no ticket: {error}"))
     })?;
-    saved.keep(&ticket)?;
+    if let Err(error) = saved.keep(&ticket) {
+        // The code is spent, so this run is the one that can use what it brought.
+        hub.tell(Event::Note { path: String::new(), what: error.to_string() });
+    }
     Ok((nearest_first(&ticket, met.from), Some(saved)))
 }
 
@@ -190,12 +190,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_can_be_continued_is_not_what_somebody_refused() {
+    fn what_a_code_brought_is_kept_unless_it_is_worth_nothing() {
         let error = |kind| Error::new(kind, "");
-        for kind in [ErrorKind::NetworkLost, ErrorKind::Cancelled, ErrorKind::Disk] {
+        let kept =
+            [ErrorKind::NetworkLost, ErrorKind::Cancelled, ErrorKind::Disk, ErrorKind::Refused];
+        for kind in kept {
             assert!(may_continue(&error(kind)), "{kind:?}");
         }
-        for kind in [ErrorKind::Refused, ErrorKind::Verification, ErrorKind::WrongCode] {
+        for kind in [ErrorKind::OfferChanged, ErrorKind::Verification, ErrorKind::WrongCode] {
             assert!(!may_continue(&error(kind)), "{kind:?}");
         }
     }

@@ -80,6 +80,8 @@ pub struct AcceptOptions {
     /// Also what the sender offers when it comes back with more than was shown. Without it that ends the fetch with
     /// [`ErrorKind::OfferChanged`].
     pub any_offer: bool,
+    /// That end is one after which the caller fetches anew, to be asked anew: the sender goes on waiting.
+    pub ask_again: bool,
 }
 
 impl AcceptOptions {
@@ -93,11 +95,17 @@ impl AcceptOptions {
         self.any_offer = true;
         self
     }
+
+    /// The caller fetches anew, and is asked anew, if the sender comes back with more than was shown.
+    pub fn ask_again(mut self) -> Self {
+        self.ask_again = true;
+        self
+    }
 }
 
 impl From<Conflicts> for AcceptOptions {
     fn from(conflicts: Conflicts) -> Self {
-        Self { conflicts, any_offer: false }
+        Self { conflicts, any_offer: false, ask_again: false }
     }
 }
 

@@ -1,8 +1,9 @@
 //! One caller of a listener, from its connection to the end of its transfer.
 
 use std::collections::VecDeque;
+use std::net::IpAddr;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -11,16 +12,21 @@ use tokio::sync::{Mutex as Turn, OwnedMutexGuard};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use wraith_crypto::NodeId;
+use wraith_discovery::Capability;
 use wraith_transfer::limits::NEGOTIATION_TIMEOUT;
-use wraith_transfer::{Decision, Offer, Progress, close, receive_dialler_hello};
+use wraith_transfer::{
+    Decision, Offer, Progress, Shown, TransferError, close, receive_dialler_hello,
+};
 use wraith_transport::Connection;
 
 use super::callers::Callers;
+use super::question_limit::QuestionLimit;
 use super::{Admit, Question};
-use crate::engine::consent::{Asked, Consent, Shown};
+use crate::engine::consent::{Asked, Consent};
 use crate::engine::session::Carried;
 use crate::engine::task::Shared;
 use crate::error::Error;
+use crate::event::{Event, Hub};
 use crate::fetch::{FetchJob, Target};
 use crate::node::Node;
 use crate::report::Received;
@@ -46,6 +52,12 @@ pub(super) struct ListenContext {
     turn: Arc<Turn<()>>,
     answered: Answered,
     previews: Arc<AtomicUsize>,
+    /// Where somebody is asked.
+    questions: Option<Mutex<QuestionLimit>>,
+    /// Offers that were refused because there were too many.
+    unread: AtomicU64,
+    /// What happens to the listener itself is told here.
+    hub: Arc<Hub>,
 }
 
 impl ListenContext {
@@ -55,10 +67,26 @@ impl ListenContext {
         rate: Option<u64>,
         preview: bool,
         admit: Admit,
+        hub: Arc<Hub>,
     ) -> Self {
         let (callers, turn) = (Callers::default(), Arc::default());
         let (answered, previews) = (Answered::default(), Arc::default());
-        Self { node, folder, rate, preview, admit, callers, turn, answered, previews }
+        let questions = (admit == Admit::AfterAsking).then(Mutex::default);
+        let unread = AtomicU64::new(0);
+        Self {
+            node,
+            folder,
+            rate,
+            preview,
+            admit,
+            callers,
+            turn,
+            answered,
+            previews,
+            questions,
+            unread,
+            hub,
+        }
     }
 
     pub fn node(&self) -> &Node {
@@ -71,12 +99,24 @@ impl ListenContext {
 
     /// Whether somebody may come who is a contact or not.
     pub fn admits(&self, is_contact: bool) -> bool {
-        is_contact || self.admit == Admit::Everybody
+        is_contact || self.admit != Admit::Contacts
     }
 
     /// Who cannot be told is a stranger. Read anew each time: a contact may have been removed.
     pub fn is_contact(&self, peer: NodeId) -> bool {
         self.node.contacts().load().is_ok_and(|book| book.with(peer).is_some())
+    }
+
+    /// Whether a stranger from there may put one more question to whoever listens. If not, that is counted and told.
+    fn may_ask(&self, from: Option<IpAddr>) -> bool {
+        let Some(questions) = &self.questions else { return true };
+        let mut questions = questions.lock().unwrap_or_else(PoisonError::into_inner);
+        let may = questions.allow(from, Instant::now());
+        if !may {
+            let total = self.unread.fetch_add(1, Relaxed) + 1;
+            self.hub.tell(Event::RefusedUnread { total });
+        }
+        may
     }
 
     /// Whether the names of one more offer may be looked at, until what this returns is dropped.
@@ -98,14 +138,14 @@ impl Drop for PreviewSlot {
     }
 }
 
-/// What was said to offers. Who was refused once is not asked about again: no stranger can fill the screen with questions.
+/// What was said to offers. A yes is remembered while its transfer is broken off, a no to a stranger as long as there is room.
 #[derive(Debug, Default)]
 struct Answered(Mutex<VecDeque<Answer>>);
 
 /// What was said to one offer.
 struct Answer {
     peer: NodeId,
-    secret: [u8; 16],
+    secret: Capability,
     shown: Shown,
     decision: Decision,
 }
@@ -122,34 +162,50 @@ impl Answered {
     fn find(
         &self,
         peer: NodeId,
-        secret: &[u8; 16],
+        secret: &Capability,
         is_contact: bool,
         offer: &Offer,
     ) -> Option<Decision> {
-        let holds = |answer: &&Answer| {
-            let is_yes = matches!(answer.decision, Decision::AcceptWith(_));
-            let is_same = || answer.secret == *secret && answer.shown.covers(offer);
-            answer.peer == peer && if is_yes { is_same() } else { !is_contact }
+        let list = self.lock();
+        let of_peer = || list.iter().rev().filter(|answer| answer.peer == peer);
+        let is_same = |answer: &&Answer| {
+            is_yes(&answer.decision) && answer.secret == *secret && answer.shown.covers(peer, offer)
         };
-        self.lock().iter().rev().find(holds).map(|answer| answer.decision.clone())
+        let is_no = |answer: &&Answer| !is_contact && !is_yes(&answer.decision);
+        // A no to another offer takes back no yes.
+        let answer = of_peer().find(is_same).or_else(|| of_peer().find(is_no));
+        answer.map(|answer| answer.decision.clone())
+    }
+
+    /// What was shown when this transfer was accepted.
+    fn shown(&self, peer: NodeId, secret: &Capability) -> Option<Shown> {
+        let is_same = |answer: &&Answer| answer.peer == peer && answer.secret == *secret;
+        self.lock().iter().rev().find(is_same).map(|answer| answer.shown.clone())
     }
 
     fn remember(&self, answer: Answer) {
+        self.forget(answer.peer, &answer.secret);
         let mut list = self.lock();
         if list.len() >= ANSWERED_MAX {
-            list.pop_front();
+            // Strangers, of whom there are as many as anybody likes, take no yes away.
+            let no = list.iter().position(|answer| !is_yes(&answer.decision));
+            list.remove(no.unwrap_or(0));
         }
         list.push_back(answer);
     }
 
-    /// The transfer is complete: its secret is good for no other.
-    fn forget(&self, peer: NodeId, secret: &[u8; 16]) {
+    /// The transfer is over: its secret is good for no other.
+    fn forget(&self, peer: NodeId, secret: &Capability) {
         self.lock().retain(|answer| answer.peer != peer || answer.secret != *secret);
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<Answer>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn is_yes(decision: &Decision) -> bool {
+    matches!(decision, Decision::AcceptWith(_))
 }
 
 /// One caller.
@@ -159,6 +215,8 @@ pub(super) struct Caller {
     pub connection: Connection,
     pub shared: Shared,
     pub gone: CancellationToken,
+    /// It was refused because there were too many, and nobody has seen what it offers.
+    pub is_unread: AtomicBool,
 }
 
 impl Caller {
@@ -167,7 +225,7 @@ impl Caller {
         let _left = Leave { context: Arc::clone(&self.context), id: self.id };
         let secret = tokio::select! {
             secret = timeout(NEGOTIATION_TIMEOUT, receive_dialler_hello(&self.connection)) => {
-                secret.ok().flatten()
+                secret.ok().flatten().map(Capability::from_bytes)
             }
             () = self.gone.cancelled() => None,
         };
@@ -175,13 +233,13 @@ impl Caller {
             self.connection.close(close::OTHER, "");
             return Err(Error::cancelled(wraith_transfer::Role::Receiver));
         };
-        self.context.callers.identify(self.id, secret);
+        self.context.callers.identify(self.id, secret.clone());
         self.attend(secret, ask).await
     }
 
     async fn attend(
         &self,
-        secret: [u8; 16],
+        secret: Capability,
         ask: UnboundedSender<Question>,
     ) -> Result<Received, Error> {
         let (consent, mut questions) = Consent::open();
@@ -193,7 +251,7 @@ impl Caller {
             ..FetchSettings::default()
         };
         let job = FetchJob {
-            secret,
+            secret: secret.clone(),
             target: Target::folder(self.context.folder.clone()),
             settings,
             consent: consent.clone(),
@@ -215,7 +273,7 @@ impl Caller {
                         carried = &mut transfer => break carried,
                     };
                     match turn {
-                        Some(_) => self.put(asked, secret, &consent, &ask),
+                        Some(_) => self.put(asked, &secret, &consent, &ask),
                         // It has gone, or was sent away: that is no answer to remember.
                         None => consent.decide(Decision::Later),
                     }
@@ -249,7 +307,7 @@ impl Caller {
     fn put(
         &self,
         asked: Asked,
-        secret: [u8; 16],
+        secret: &Capability,
         consent: &Consent,
         ask: &UnboundedSender<Question>,
     ) {
@@ -261,22 +319,39 @@ impl Caller {
             return;
         }
         let accepted_before =
-            match self.context.answered.find(peer, &secret, is_contact, &asked.offer) {
-                Some(Decision::AcceptWith(conflicts)) => Some(conflicts),
+            match self.context.answered.find(peer, secret, is_contact, &asked.offer) {
+                Some(Decision::AcceptWith(conflicts)) => {
+                    if let Some(shown) = self.context.answered.shown(peer, secret) {
+                        consent.narrow(shown);
+                    }
+                    Some(conflicts)
+                }
                 Some(refused) => {
                     consent.decide(refused);
                     return;
                 }
                 None => None,
             };
+        let is_new = accepted_before.is_none() && !is_contact;
+        if is_new && !self.context.may_ask(self.connection.remote().ip().map(|at| at.ip())) {
+            self.is_unread.store(true, Relaxed);
+            consent.decide(Decision::Refuse(String::new()));
+            return;
+        }
         let (consent, gone) = (consent.clone(), self.gone.clone());
         // If nobody listens any more, the caller is told by the end of the listener.
         let _ = ask.send(Question { id: self.id, asked, consent, gone, accepted_before });
     }
 
+    /// Whether a transfer that ended so was broken off, and not ended by anybody.
+    fn comes_back(&self, error: &TransferError) -> bool {
+        let is_lost = matches!(error, TransferError::NetworkLost { .. });
+        is_lost || self.context.callers.is_over_limit(self.id)
+    }
+
     fn ended(
         &self,
-        secret: [u8; 16],
+        secret: Capability,
         consent: &Consent,
         carried: Carried<(wraith_transfer::ReceiveReport, u64)>,
     ) -> Result<Received, Error> {
@@ -284,9 +359,14 @@ impl Caller {
         match (consent.decision(), consent.shown(), &carried.result) {
             (_, _, Ok(_)) => self.context.answered.forget(peer, &secret),
             (Some(Decision::Later) | None, ..) | (_, None, _) => {}
-            (Some(decision), Some(shown), _) => {
+            // What was lost may come back and go on; what was stopped, or failed for good, is over, and so is its yes.
+            (Some(decision), _, Err(error)) if is_yes(&decision) && !self.comes_back(error) => {
+                self.context.answered.forget(peer, &secret);
+            }
+            (Some(decision), Some(shown), _) if !self.is_unread.load(Relaxed) => {
                 self.context.answered.remember(Answer { peer, secret, shown, decision });
             }
+            _ => {}
         }
         let remote = self.connection.remote();
         match carried.result {
@@ -330,7 +410,12 @@ mod tests {
     }
 
     fn answer(peer: NodeId, secret: u8, decision: Decision) -> Answer {
-        Answer { peer, secret: [secret; 16], shown: Shown::of(&offer(10)), decision }
+        Answer {
+            peer,
+            secret: Capability::from_bytes([secret; 16]),
+            shown: Shown::of(&offer(10)),
+            decision,
+        }
     }
 
     #[test]
@@ -341,20 +426,41 @@ mod tests {
             (Decision::AcceptWith(Conflicts::default()), Decision::Refuse(String::new()));
         answered.remember(answer(a, 1, no.clone()));
         answered.remember(answer(b, 1, yes.clone()));
-        assert_eq!(answered.find(a, &[2; 16], false, &offer(10)), Some(no));
-        assert_eq!(answered.find(a, &[1; 16], true, &offer(10)), None);
-        assert_eq!(answered.find(b, &[1; 16], false, &offer(10)), Some(yes.clone()));
-        assert_eq!(answered.find(b, &[1; 16], false, &offer(11)), None, "that was not shown");
+        assert_eq!(answered.find(a, &Capability::from_bytes([2; 16]), false, &offer(10)), Some(no));
+        assert_eq!(answered.find(a, &Capability::from_bytes([1; 16]), true, &offer(10)), None);
         assert_eq!(
-            answered.find(b, &[2; 16], false, &offer(10)),
+            answered.find(b, &Capability::from_bytes([1; 16]), false, &offer(10)),
+            Some(yes.clone())
+        );
+        assert_eq!(
+            answered.find(b, &Capability::from_bytes([1; 16]), false, &offer(11)),
+            None,
+            "that was not shown"
+        );
+        assert_eq!(
+            answered.find(b, &Capability::from_bytes([2; 16]), false, &offer(10)),
             None,
             "a yes is for one transfer"
         );
-        answered.forget(b, &[1; 16]);
-        assert_eq!(answered.find(b, &[1; 16], false, &offer(10)), None, "it is complete");
+        answered.forget(b, &Capability::from_bytes([1; 16]));
+        assert_eq!(
+            answered.find(b, &Capability::from_bytes([1; 16]), false, &offer(10)),
+            None,
+            "it is complete"
+        );
+        answered.remember(answer(b, 1, yes.clone()));
+        answered.remember(answer(b, 1, yes.clone()));
+        assert_eq!(answered.lock().iter().filter(|answer| answer.peer == b).count(), 1);
         for n in 0..2 * ANSWERED_MAX {
-            answered.remember(answer(a, n as u8, yes.clone()));
+            let stranger = NodeId([n as u8; 32]);
+            answered.remember(answer(stranger, n as u8, Decision::Refuse(String::new())));
+            answered.remember(answer(stranger, (n >> 8) as u8, Decision::Refuse(String::new())));
+            assert!(answered.lock().len() <= ANSWERED_MAX);
         }
-        assert_eq!(answered.lock().len(), ANSWERED_MAX);
+        assert_eq!(
+            answered.find(b, &Capability::from_bytes([1; 16]), false, &offer(10)),
+            Some(yes),
+            "strangers take no yes away"
+        );
     }
 }

@@ -10,6 +10,7 @@ use std::time::Instant;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use wraith_crypto::NodeId;
+use wraith_discovery::Capability;
 use wraith_transfer::{Progress, close};
 use wraith_transport::Connection;
 
@@ -32,7 +33,7 @@ struct Entry {
     gone: CancellationToken,
     is_contact: bool,
     /// Which transfer it came with, once it has said so.
-    secret: Option<[u8; 16]>,
+    secret: Option<Capability>,
     has_turn: bool,
     /// What has moved of its transfer; `None` before it is accepted.
     progress: Option<Arc<Progress>>,
@@ -135,12 +136,12 @@ impl Callers {
 
     /// A caller has said which transfer it comes with. The same one of the same peer has come back, so its earlier
     /// connection is dead, whether it knows it or not.
-    pub fn identify(&self, id: u64, secret: [u8; 16]) {
+    pub fn identify(&self, id: u64, secret: Capability) {
         let mut state = self.lock();
         let Some(at) = state.callers.iter().position(|c| c.id == id) else { return };
         let peer = state.callers[at].connection.peer();
         for caller in &state.callers {
-            if caller.secret == Some(secret) && caller.connection.peer() == peer {
+            if caller.secret.as_ref() == Some(&secret) && caller.connection.peer() == peer {
                 caller.connection.close(close::OTHER, "you have come back on another connection");
             }
         }

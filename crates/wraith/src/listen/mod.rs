@@ -12,12 +12,14 @@ mod allowlist;
 mod caller;
 mod callers;
 mod contacts_watch;
+mod question_limit;
 mod turn_limit;
 
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use tokio::sync::mpsc::{self, Receiver, Sender, UnboundedSender};
@@ -50,6 +52,9 @@ pub enum Admit {
     /// Contacts; to everybody else this machine is silent.
     #[default]
     Contacts,
+    /// Everybody who knows the NodeId, after somebody was asked: strangers put three questions at once from one address, and ten in all,
+    /// then one and three more a minute. What is beyond that is refused unread and counted ([`Event::RefusedUnread`]).
+    AfterAsking,
     /// Everybody who knows the NodeId.
     Everybody,
 }
@@ -132,7 +137,8 @@ impl ListenBuilder {
             task: None,
         };
         let runtime = node.runtime().clone();
-        let context = Arc::new(ListenContext::new(node, folder, rate, preview, admit));
+        let hub = Arc::clone(&shared.hub);
+        let context = Arc::new(ListenContext::new(node, folder, rate, preview, admit, hub));
         let work =
             Work { context, endpoint, contacts, allowlist, watch, shared: shared.clone(), give };
         let task = Some(Task::spawn(&runtime, shared, work.run()));
@@ -320,7 +326,8 @@ impl Work {
         // Who is sent away, and the end of the listener, end the transfer.
         shared.token = gone.clone();
         let context = Arc::clone(&self.context);
-        let caller = Caller { context, id, connection, shared: shared.clone(), gone };
+        let (shared_too, is_unread) = (shared.clone(), AtomicBool::new(false));
+        let caller = Caller { context, id, connection, shared: shared_too, gone, is_unread };
         let (ask, left) = (ask.clone(), left.clone());
         let work = async move {
             let result = caller.run(ask).await;

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
-use wraith_discovery::Place;
+use wraith_crypto::NodeId;
+use wraith_discovery::{Capability, Place};
 use wraith_transfer::{
-    ParallelConnections, Progress as Counters, Role, SendOptions, SendReport, close,
+    ParallelConnections, Progress as Counters, Role, SendOptions, SendReport, SentRoots, close,
     send_dialler_hello,
 };
 use wraith_transport::{Connection, Endpoint};
@@ -21,7 +22,7 @@ use crate::node::Node;
 use crate::payload::Payload;
 use crate::report::Sent;
 use crate::settings::SendSettings;
-use crate::state::UnfinishedSend;
+use crate::state::{Keeper, UnfinishedSend};
 
 /// The whole of an offer to a contact.
 pub(super) async fn call(
@@ -58,7 +59,10 @@ pub(super) async fn call(
 pub(super) struct Sending {
     pub name: String,
     pub payload: Payload,
-    pub secret: [u8; 16],
+    /// Who sends.
+    pub own: NodeId,
+    pub secret: Capability,
+    pub sent_roots: SentRoots,
     pub parallel: ParallelConnections,
     pub settings: SendSettings,
     pub shared: Shared,
@@ -96,8 +100,11 @@ impl Carry for Sending {
         token: &CancellationToken,
     ) -> Carried<Self::Report> {
         let (answered, progress) = (Arc::<Answered>::default(), Arc::<Counters>::default());
-        let mut options = self.settings.options(&self.payload, self.secret, &self.parallel);
-        options.events = session::events(&self.shared.hub, None, &answered);
+        let secret = (self.own, &self.secret);
+        let mut options =
+            self.settings.options(&self.payload, secret, &self.parallel, &self.sent_roots);
+        let keeper = self.settings.receipt.as_deref().map(Keeper::at);
+        options.events = session::events(&self.shared.hub, None, &answered, keeper);
         options.progress = Arc::clone(&progress);
         watch(&self.shared, &progress);
         let options = Arc::new(options);
@@ -111,10 +118,10 @@ impl Carry for Sending {
             }
             std::future::pending::<()>().await;
         };
-        let (theirs, secret) = (connection.clone(), self.secret);
+        let (theirs, secret) = (connection.clone(), &self.secret);
         let work = async {
             // A connection that is gone tells why below.
-            let _ = send_dialler_hello(&theirs, &secret).await;
+            let _ = send_dialler_hello(&theirs, secret.as_bytes()).await;
             session::send(theirs.clone(), Arc::clone(&options), token).await
         };
         let result = tokio::select! {

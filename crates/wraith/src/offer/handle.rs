@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use wraith_crypto::NodeId;
 use wraith_discovery::{Code, Place, PlaceError, Ticket};
 
 use crate::engine::task::Task;
@@ -17,7 +18,9 @@ pub(super) struct Shown {
     pub places: Vec<Place>,
     pub missing: Vec<(Place, PlaceError)>,
     pub no_code: Option<Error>,
-    pub ticket: Ticket,
+    /// None where a code brings it: then it is good for who has the code only.
+    pub ticket: Option<Ticket>,
+    pub continues_for: Vec<NodeId>,
 }
 
 /// An offer under way. Dropping it withdraws the code and stops what is being sent.
@@ -33,9 +36,16 @@ impl Offer {
         self.shown.as_ref()?.code.as_ref()
     }
 
-    /// The ticket, which holds everything a receiver needs; it is a secret. `None` of an offer to a contact.
+    /// The ticket, which holds everything a receiver needs; it is a secret, and good for whoever has it. `None` of an offer to a
+    /// contact and of one by code: what a code brings is good for the one identity that had the code, and is not shown.
     pub fn ticket(&self) -> Option<&Ticket> {
-        self.shown.as_ref().map(|shown| &shown.ticket)
+        self.shown.as_ref()?.ticket.as_ref()
+    }
+
+    /// Who had a code of an earlier run of this offer, which did not come to its end, and can go on without a new one.
+    /// [`OfferBuilder::anew`](crate::OfferBuilder::anew) ends that.
+    pub fn continues_for(&self) -> &[NodeId] {
+        self.shown.as_ref().map(|shown| &shown.continues_for[..]).unwrap_or_default()
     }
 
     /// Where the code is waited with.

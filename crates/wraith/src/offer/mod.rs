@@ -8,25 +8,26 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::Instant;
 use wraith_discovery::contact::{Pair, usual_port};
-use wraith_discovery::{Code, CodeAnnouncement, CodeOptions, Ticket, TicketSide, announce, join};
+use wraith_discovery::{
+    Code, CodeAnnouncement, CodeOptions, MakeTicket, Ticket, TicketSide, announce,
+};
 use wraith_transport::Endpoint;
 
 use self::call::{Sending, call};
 use self::handle::Shown;
 use crate::addresses::{reachable, ticket_seen_at};
-use crate::code_end::{CODE_LIFE, kind_of, no_code, no_place};
+use crate::code_end::{CODE_LIFE, no_code, no_place, try_once};
 use crate::engine::dial::Dialler;
 use crate::engine::rediscovery::Rediscovery;
 use crate::engine::serving::Serving;
 use crate::engine::task::{Shared, Task};
-use crate::error::{Cause, Error, ErrorKind};
+use crate::error::{Error, ErrorKind};
 use crate::event::{Event, FoundAt, Hub, Observer};
 use crate::node::{ANY_ADDRESS, Node, reachable_places};
 use crate::payload::Payload;
 use crate::settings::{FIND, Patience, RECONNECT, SendSettings};
-use crate::state::{Contact, UnfinishedSend};
+use crate::state::{Contact, MAX_HOLDERS, UnfinishedSend};
 
 pub use self::handle::Offer;
 
@@ -55,6 +56,7 @@ pub struct OfferBuilder {
     settings: SendSettings,
     life: Option<Duration>,
     bind: Option<SocketAddr>,
+    anew: bool,
     observer: Option<Arc<dyn Observer>>,
 }
 
@@ -66,10 +68,12 @@ impl OfferBuilder {
             connections: None,
             delta: true,
             sync: true,
+            receipt: None,
             receivers: Some(1),
             patience,
         };
-        Self { node, payload, to: To::Code, settings, life: None, bind: None, observer: None }
+        let (life, bind, observer) = (None, None, None);
+        Self { node, payload, to: To::Code, settings, life, bind, anew: false, observer }
     }
 
     /// Makes a code for it, which people can say. This is the default.
@@ -140,6 +144,13 @@ impl OfferBuilder {
         self
     }
 
+    /// Keeps the receiver's receipt, with everything it is about, in the file `place`, or in a file of the folder `place`: for several
+    /// receivers it is one. It can be checked anywhere ([`crate::state::open_receipt`]); [`Event::ReceiptKept`] says where it is.
+    pub fn receipt(mut self, place: PathBuf) -> Self {
+        self.settings.receipt = Some(place);
+        self
+    }
+
     /// How long a receiver is waited for (for as long as it takes, unless this says something else), or a contact or the maker of a
     /// code looked for (10 s).
     pub fn timeout(mut self, timeout: Duration) -> Self {
@@ -156,6 +167,12 @@ impl OfferBuilder {
     /// Listens on this address. By default on every address of this machine, and a port of its own choosing.
     pub fn bind_to(mut self, address: SocketAddr) -> Self {
         self.bind = Some(address);
+        self
+    }
+
+    /// Goes on with nothing of an earlier run: every ticket that one gave, shown or by code, is worth nothing from now on.
+    pub fn anew(mut self) -> Self {
+        self.anew = true;
         self
     }
 
@@ -180,35 +197,40 @@ impl OfferBuilder {
 
     /// Waits for whoever has the code or ticket.
     async fn serve(self, payload: Payload) -> Result<Offer, Error> {
-        let Self { node, to, settings, life, bind, observer, .. } = self;
-        let mut unfinished = match payload.is_stream() {
-            true => UnfinishedSend::unremembered()?,
-            false => UnfinishedSend::open(node.state(), &payload.paths)?,
-        };
-        let endpoint = bind_again(&node, bind, unfinished.port())?;
-        let bound = endpoint.local_addr();
-        unfinished.remember(bound.port())?;
-        let capability = unfinished.capability().clone();
-        let ticket = Ticket::new(node.id(), capability.clone(), reachable(bound));
+        let Self { node, to, settings, life, bind, anew, observer, .. } = self;
         let shared = Shared::new(Hub::new(observer));
+        let prepare = |by_code| Prepared::new(&node, &payload, bind, &settings, by_code, anew);
+        let mut prepared = prepare(!matches!(to, To::Ticket))?;
         let (mut code, mut no_code) = (None, None);
-        match to {
-            To::Invitation(code) => give_ticket(&node, &code, &ticket, &settings, &shared).await?,
+        match &to {
+            To::Invitation(code) => give_ticket(&node, code, &prepared, &settings, &shared).await?,
             To::Code => {
-                let made = make_code(&node, &ticket, bound, &settings, life).await?;
+                let made = make_code(&node, &prepared, &settings, life, &shared).await?;
                 match made.places().is_empty() {
-                    true => no_code = Some(no_place(&made)),
+                    true => {
+                        no_code = Some(no_place(&made));
+                        // What a code would have brought is good for nobody without one.
+                        prepared.withdraw().await;
+                        prepared = prepare(false)?;
+                    }
                     false => code = Some(made),
                 }
             }
             _ => {}
         }
+        let Prepared { unfinished, endpoint, ticket } = prepared;
+        let (bound, capability) = (endpoint.local_addr(), unfinished.capability().clone());
+        let is_shown = unfinished.holders().is_none();
         let shown = Shown {
             code: code.as_ref().map(|code| code.code().clone()),
             places: code.as_ref().map(|code| code.places().to_vec()).unwrap_or_default(),
             missing: code.as_ref().map(|code| code.missing().to_vec()).unwrap_or_default(),
             no_code,
-            ticket,
+            ticket: is_shown.then_some(ticket),
+            continues_for: match &to {
+                To::Code => unfinished.holders().unwrap_or_default(),
+                _ => Vec::new(),
+            },
         };
         let places = reachable_places(node.places(), bound);
         let mut rediscovery = Rediscovery::new(node.identity().clone(), capability, places, bound);
@@ -217,7 +239,9 @@ impl OfferBuilder {
         let theirs = shared.clone();
         let work = async move {
             for receiver in unfinished.receivers().into_iter().rev() {
-                rediscovery.lost(receiver).await;
+                if unfinished.admits(receiver) {
+                    rediscovery.lost(receiver).await;
+                }
             }
             let (serving, news) = Serving::new(
                 node,
@@ -237,7 +261,7 @@ impl OfferBuilder {
 
     /// Goes to a contact.
     fn call(self, payload: Payload, contact: Contact) -> Result<Offer, Error> {
-        let Self { node, mut settings, bind, observer, .. } = self;
+        let Self { node, mut settings, bind, anew, observer, .. } = self;
         let pair = Pair::new(node.identity(), contact.node_id).map_err(|error| {
             Error::new(ErrorKind::InvalidInput, format!("{}: {error}", contact.name))
         })?;
@@ -245,6 +269,9 @@ impl OfferBuilder {
             true => UnfinishedSend::unremembered()?,
             false => UnfinishedSend::open(node.state(), &record_of(&payload.paths, &contact))?,
         };
+        if anew {
+            unfinished.renew()?;
+        }
         let address = bind.unwrap_or(ANY_ADDRESS);
         let endpoint = node.bind_dialling_at(address)?;
         // So that the same offer continues after a crash. Nobody dials this port.
@@ -266,7 +293,9 @@ impl OfferBuilder {
         let sending = Sending {
             name: contact.name.to_string(),
             payload,
-            secret: *unfinished.capability().as_bytes(),
+            own: node.id(),
+            secret: unfinished.capability().clone(),
+            sent_roots: unfinished.sent_roots(),
             parallel: node.parallel_to_send(settings.connections, address.ip()),
             settings,
             shared: shared.clone(),
@@ -299,40 +328,101 @@ fn bind_again(
     node.bind_accepting(address)
 }
 
+/// What a receiver comes with, and where it is waited for.
+struct Prepared {
+    unfinished: Arc<UnfinishedSend>,
+    endpoint: Endpoint,
+    ticket: Ticket,
+}
+
+impl Prepared {
+    fn new(
+        node: &Node,
+        payload: &Payload,
+        bind: Option<SocketAddr>,
+        settings: &SendSettings,
+        by_code: bool,
+        anew: bool,
+    ) -> Result<Self, Error> {
+        let (state, paths) = (node.state(), &payload.paths);
+        let holders = settings.receivers.map_or(MAX_HOLDERS, |n| n as usize);
+        let mut unfinished = match (payload.is_stream(), by_code) {
+            (true, true) => UnfinishedSend::unremembered_for_holders(holders)?,
+            (true, false) => UnfinishedSend::unremembered()?,
+            (false, true) => UnfinishedSend::open_for_holders(state, paths, holders)?,
+            (false, false) => UnfinishedSend::open(state, paths)?,
+        };
+        if anew {
+            unfinished.renew()?;
+        }
+        let endpoint = bind_again(node, bind, unfinished.port())?;
+        let bound = endpoint.local_addr();
+        unfinished.remember(bound.port())?;
+        let ticket = Ticket::new(node.id(), unfinished.capability().clone(), reachable(bound));
+        Ok(Self { unfinished: Arc::new(unfinished), endpoint, ticket })
+    }
+
+    /// Nobody can come with it.
+    async fn withdraw(self) {
+        self.unfinished.settle(|_| false);
+        self.endpoint.start_close();
+        self.endpoint.closed().await;
+    }
+
+    /// Gives the ticket to whoever proves the words of a code, and makes it good for them before they have it.
+    ///
+    /// `tells_seen`: whether the address at which a place sees us goes into the ticket.
+    fn give(&self, shared: &Shared, tells_seen: bool) -> MakeTicket {
+        let (ticket, unfinished) = (self.ticket.clone(), Arc::clone(&self.unfinished));
+        let hub = Arc::clone(&shared.hub);
+        Box::new(move |receiver, seen| {
+            if let Err(error) = unfinished.admit(receiver) {
+                // It holds for this run.
+                hub.tell(Event::Note { path: String::new(), what: error.to_string() });
+            }
+            ticket_seen_at(&ticket, seen.filter(|_| tells_seen))
+        })
+    }
+}
+
 async fn make_code(
     node: &Node,
-    ticket: &Ticket,
-    bound: SocketAddr,
+    prepared: &Prepared,
     settings: &SendSettings,
     life: Option<Duration>,
+    shared: &Shared,
 ) -> Result<CodeAnnouncement, Error> {
+    let bound = prepared.endpoint.local_addr();
     let usual = if settings.receivers.is_some() { CODE_LIFE } else { ENDLESS_CODE_LIFE };
-    // Of several, who refuses or dies leaves the place to somebody else; who has everything is counted later.
-    let uses = settings.receivers.filter(|n| *n == 1).unwrap_or(u32::MAX);
+    // Who refuses or dies may come again, and takes no second one.
+    let uses = settings.receivers.unwrap_or(u32::MAX);
     let options = CodeOptions::new(TicketSide::Creator, life.unwrap_or(usual)).uses(uses);
-    let (ticket, everywhere) = (ticket.clone(), bound.ip().is_unspecified());
-    let make = Box::new(move |seen: Option<std::net::IpAddr>| {
-        ticket_seen_at(&ticket, seen.filter(|_| everywhere))
-    });
-    announce(&reachable_places(node.places(), bound), options, make).await.map_err(no_code)
+    let everywhere = bound.ip().is_unspecified();
+    let make = prepared.give(shared, everywhere);
+    let places = reachable_places(node.places(), bound);
+    announce(&places, options, node.id(), make).await.map_err(no_code)
 }
 
 /// Brings the ticket to the receiver that made the code.
 async fn give_ticket(
     node: &Node,
     code: &Code,
-    ticket: &Ticket,
+    prepared: &Prepared,
     settings: &SendSettings,
     shared: &Shared,
 ) -> Result<(), Error> {
-    let deadline = Instant::now() + settings.patience.first.unwrap_or(FIND);
-    let ticket = ticket.clone();
-    let make = Box::new(move |seen| ticket_seen_at(&ticket, seen));
-    let met = join(code, Some(make), node.places(), deadline).await.map_err(|error| {
-        let kind = kind_of(&error);
-        Error::because(kind, error.to_string(), Cause::NotMet(error))
-    })?;
-    shared.hub.tell(Event::Met(FoundAt::Place(met.place)));
+    let is_tried = node.spent_codes().tried(code).is_some();
+    if is_tried && prepared.unfinished.holders().is_some_and(|holders| !holders.is_empty()) {
+        // The code brought the ticket to its maker, who needs no second one.
+        shared.hub.tell(Event::Resumed);
+        return Ok(());
+    }
+    let make = prepared.give(shared, true);
+    let met = try_once(node, code, Some(make), settings.patience).await?;
+    shared.hub.tell(Event::Met(FoundAt::Place(met.place.clone())));
+    if let Some(peer) = met.creator {
+        shared.hub.tell(Event::CodeUsed { place: met.place.clone(), peer });
+    }
     Ok(())
 }
 

@@ -101,7 +101,7 @@ mod tests {
         assert!(StateDir::in_memory().unwrap().contacts().load().unwrap().contacts().is_empty());
 
         let paths = [PathBuf::from("/a")];
-        let mut send = UnfinishedSend::open(&state, &paths).unwrap();
+        let send = UnfinishedSend::open(&state, &paths).unwrap();
         send.remember(1).unwrap();
         let secret = send.capability().clone();
         drop(send);

@@ -5,8 +5,9 @@
 //! | `identity` | the secret key | [`StateDir::identity`] |
 //! | `contacts.toml` | whom the user knows | [`ContactStore`] |
 //! | `config.toml` | options that need not be typed | [`ConfigFile`] |
-//! | `sends/HASH` | secret and port of an unfinished send | [`UnfinishedSend`] |
+//! | `sends/HASH` | secret and port of an unfinished send, for whom it is good, and marks of the files it has read | [`UnfinishedSend`] |
 //! | `codes/HASH` | the ticket that a code brought | [`SavedTicket`] |
+//! | `spent-codes` | which codes were tried, without the codes | [`SpentCodes`] |
 //! | `received/*.record` | a signed list of each finished transfer | [`ReceivedStore`], [`Recorder`] |
 //!
 //! Invariants: only its owner can read any of it (folders 0700, files 0600). Every file is replaced whole by one commit (written
@@ -14,7 +15,7 @@
 //! change is read, made and committed under a lock, so programs that change at once lose nothing of each other. Every format has a
 //! version; a file of a newer one is an error and is left alone.
 //!
-//! A [`StateDir`] names the folder, and nothing is written anywhere else; [`StateDir::in_memory`] keeps an identity and contacts for
+//! A [`StateDir`] names the folder, and nothing is written anywhere else but a receipt, where the user wants it ([`open_receipt`]); [`StateDir::in_memory`] keeps an identity and contacts for
 //! as long as it lives and remembers nothing.
 
 mod commit;
@@ -23,9 +24,12 @@ mod contacts;
 mod dir;
 mod error;
 mod file;
+mod holders;
 mod identity;
 mod received;
 mod saved_ticket;
+mod sent;
+mod spent_codes;
 mod unfinished_send;
 
 pub use config::ConfigFile;
@@ -34,7 +38,14 @@ pub use contacts::{
 };
 pub use dir::{StateDir, users_folder};
 pub use error::{StateError, StateErrorKind};
+pub use holders::MAX_HOLDERS;
 pub use identity::IDENTITY_FILE;
-pub use received::{Fault, Head, Line, Lines, ReceivedList, ReceivedStore, Recorder, Rest, What};
+pub use received::{
+    Fault, Head, Line, Lines, ReceivedList, ReceivedStore, Recorder, Rest, What,
+    open as open_record,
+};
 pub use saved_ticket::SavedTicket;
+pub(crate) use sent::Keeper;
+pub use sent::{ReceiptLines, open_receipt};
+pub use spent_codes::{SpentCodes, TriedBefore};
 pub use unfinished_send::{MAX_RECEIVERS, UnfinishedSend};

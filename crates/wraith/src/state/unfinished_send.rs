@@ -1,30 +1,38 @@
 //! What a send must remember so that the same send, begun again after a crash, offers the same things under the same ticket: the
-//! capability secret and the port; and who has begun to fetch them, so that they find the sender again where its address is
-//! another one by then.
+//! capability secret and the port; for whom it is good, if a code brings it; who has come to fetch, so that they find the
+//! sender again where its address is another one by then; and which content the files had, so that they need not be read
+//! again ([`SentRoots`]).
+//!
+//! A capability that a code brings is good for the identities that proved the words of the code ([`super::holders`]), and is
+//! never the one of a ticket that people carry, which is good for whoever has it: the two are different records.
 //!
 //! Invariant: at most one process uses a record at a time (it holds a lock as long as the send runs), so two sends of the same
 //! paths never share a secret. A record is removed once the receiver has everything.
 
-use std::cell::RefCell;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use data_encoding::BASE32_NOPAD;
 use serde::{Deserialize, Serialize};
 use wraith_crypto::NodeId;
 use wraith_discovery::Capability;
+use wraith_transfer::SentRoots;
+use zeroize::{Zeroize, Zeroizing};
 
 use super::dir::StateDir;
 use super::error::{StateError, StateErrorKind};
 use super::file::{Format, StateFile};
+use super::holders::{HolderEntry, Holders};
 use super::identity::random;
 
 const FOLDER: &str = "sends";
 const LOCK: &str = "lock";
+const ROOTS: &str = "roots";
 /// Receivers of one send that are remembered. More at once find the sender by its ticket's addresses, or by a new ticket.
 pub const MAX_RECEIVERS: usize = 16;
 /// A ticket nobody used for a week is forgotten: long enough for an interrupted transfer over a holiday, short enough
@@ -34,10 +42,10 @@ const MAX_AGE: Duration = Duration::from_secs(7 * 24 * 3600);
 const LOCK_TRIES: u32 = 20;
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
 const FORMAT: Format = Format {
-    version: 1,
+    version: 2,
     version_of: |text| serde_json::from_str(text).ok().map(|Version { version }| version),
     // Far more than a record takes.
-    max_bytes: 4096,
+    max_bytes: 64 << 10,
     is_secret: true,
 };
 
@@ -51,18 +59,34 @@ struct Entry {
     version: u32,
     capability: String,
     port: u16,
-    /// NodeIds of those who have begun to fetch, the last first.
-    #[serde(default)]
+    /// NodeIds of those who have come to fetch, the last first.
     receivers: Vec<String>,
+    /// For whom it is good; none of a ticket that people carry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    holders: Option<Vec<HolderEntry>>,
 }
 
-/// The remembered, or new, secret and port of one send. Holds the lock on its record until dropped.
+impl Drop for Entry {
+    fn drop(&mut self) {
+        self.capability.zeroize();
+    }
+}
+
+/// The remembered, or new, secret and port of one send. Holds the lock on its record until dropped or forgotten. What changes in
+/// it may be changed by several threads.
 #[derive(Debug)]
 pub struct UnfinishedSend {
     capability: Capability,
+    remembered: Mutex<Remembered>,
+}
+
+#[derive(Debug)]
+struct Remembered {
     port: Option<u16>,
-    receivers: RefCell<Vec<NodeId>>,
-    /// None when nothing is remembered: in memory, or because another process sends the same paths right now.
+    receivers: Vec<NodeId>,
+    /// None: it is good for whoever has it.
+    holders: Option<Holders>,
+    /// None when nothing is remembered: in memory, because another process sends the same paths right now, or because it is over.
     owned: Option<Owned>,
 }
 
@@ -74,44 +98,94 @@ struct Owned {
 }
 
 impl UnfinishedSend {
-    /// What is remembered of an unfinished send of these paths (canonical, in this order), or a new secret.
+    /// What is remembered of an unfinished send of these paths (canonical, in this order), or a new secret, which is good for
+    /// whoever has it.
     ///
     /// # Errors
     /// The record cannot be read or is of a newer version, or the system has no randomness.
     pub fn open(state: &StateDir, canonical_paths: &[PathBuf]) -> Result<Self, StateError> {
-        let Some(folder) = state.with_subfolder(FOLDER)? else { return Self::unremembered() };
+        Self::open_with(state, canonical_paths, None)
+    }
+
+    /// The same of a send by code to so many receivers: the secret is good for those that [`Self::admit`] names.
+    ///
+    /// # Errors
+    /// As of [`Self::open`].
+    pub fn open_for_holders(
+        state: &StateDir,
+        canonical_paths: &[PathBuf],
+        max: usize,
+    ) -> Result<Self, StateError> {
+        let mut record = canonical_paths.to_vec();
+        // No path has a zero byte.
+        record.push("\0code".into());
+        Self::open_with(state, &record, Some(Holders::new(max)))
+    }
+
+    fn open_with(
+        state: &StateDir,
+        record: &[PathBuf],
+        holders: Option<Holders>,
+    ) -> Result<Self, StateError> {
+        let Some(folder) = state.with_subfolder(FOLDER)? else { return Self::new(holders) };
         forget_old(folder);
-        let name = Path::new(FOLDER).join(record_name(canonical_paths));
+        let name = Path::new(FOLDER).join(record_name(record));
         let file = StateFile::new(folder, name, FORMAT);
         let lock = file.path().with_extension(LOCK);
         let failed = |e| StateError::disk(format_args!("cannot use {}", file.path().display()), &e);
         let Some(locked) = lock_patiently(&lock).map_err(failed)? else {
-            return Self::unremembered();
+            return Self::new(holders);
         };
         let text = match file.read() {
             Err(error) if is_worthless(&error) => None,
             text => text?,
         };
-        let owned = Some(Owned { file, lock, _locked: locked });
-        match text.and_then(|text| parse(&text)) {
-            Some((capability, port, receivers)) => {
-                let receivers = RefCell::new(receivers);
-                Ok(Self { capability, port: Some(port), receivers, owned })
-            }
-            None => Ok(Self { owned, ..Self::unremembered()? }),
-        }
+        let mut send = Self::new(holders)?;
+        let mut remembered = send.lock();
+        remembered.owned = Some(Owned { file, lock, _locked: locked });
+        let found = text.and_then(|text| remembered.read(&text));
+        drop(remembered);
+        send.capability = found.unwrap_or(send.capability);
+        Ok(send)
     }
 
-    /// A new secret that nothing is remembered of.
+    /// A new secret that nothing is remembered of, good for whoever has it.
     ///
     /// # Errors
     /// The system has no randomness.
     pub fn unremembered() -> Result<Self, StateError> {
-        let receivers = RefCell::default();
-        let mut secret = [0; Capability::LEN];
-        random(&mut secret)?;
-        let capability = Capability::from_bytes(secret);
-        Ok(Self { capability, port: None, receivers, owned: None })
+        Self::new(None)
+    }
+
+    /// The same, good for those that [`Self::admit`] names, so many at once.
+    ///
+    /// # Errors
+    /// The system has no randomness.
+    pub fn unremembered_for_holders(max: usize) -> Result<Self, StateError> {
+        Self::new(Some(Holders::new(max)))
+    }
+
+    fn new(holders: Option<Holders>) -> Result<Self, StateError> {
+        let remembered = Remembered { port: None, receivers: Vec::new(), holders, owned: None };
+        Ok(Self { capability: new_capability()?, remembered: Mutex::new(remembered) })
+    }
+
+    /// Begins anew: whatever an earlier run gave to anybody is worth nothing from now on.
+    ///
+    /// # Errors
+    /// The system has no randomness.
+    pub fn renew(&mut self) -> Result<(), StateError> {
+        self.capability = new_capability()?;
+        let mut remembered = self.lock();
+        (remembered.port, remembered.receivers) = (None, Vec::new());
+        if let Some(owned) = &remembered.owned {
+            // Marks under another key, which nobody can read any more.
+            let _ = fs::remove_file(owned.file.path().with_extension(ROOTS));
+        }
+        if let Some(holders) = &mut remembered.holders {
+            holders.read(&[]);
+        }
+        Ok(())
     }
 
     /// The secret of the ticket.
@@ -119,43 +193,57 @@ impl UnfinishedSend {
         &self.capability
     }
 
+    /// Which content the files had when they were read, as far as that is remembered.
+    pub fn sent_roots(&self) -> SentRoots {
+        let key = wraith_crypto::kdf::derive("wraith/1 sent roots", self.capability.as_bytes());
+        let file = self.lock().owned.as_ref().and_then(|owned| {
+            let mut options = OpenOptions::new();
+            let options = options.read(true).write(true).create(true).truncate(false).mode(0o600);
+            // Without it they are read again.
+            options.open(owned.file.path().with_extension(ROOTS)).ok()
+        });
+        match file {
+            Some(file) => SentRoots::kept_in(file, &key),
+            None => SentRoots::in_memory(&key),
+        }
+    }
+
     /// The port of last time.
-    pub const fn port(&self) -> Option<u16> {
-        self.port
+    pub fn port(&self) -> Option<u16> {
+        self.lock().port
     }
 
     /// Remembers the secret with the port that is in use now. Call before the ticket is shown.
     ///
     /// # Errors
     /// The record cannot be written.
-    pub fn remember(&mut self, port: u16) -> Result<(), StateError> {
-        if self.port == Some(port) {
-            return Ok(());
-        }
-        self.write(port)?;
-        self.port = Some(port);
-        Ok(())
+    pub fn remember(&self, port: u16) -> Result<(), StateError> {
+        self.change(|remembered| {
+            let is_new = remembered.port != Some(port);
+            remembered.port = Some(port);
+            is_new
+        })
     }
 
-    /// Who has begun to fetch, the last first.
+    /// Who has come to fetch, the last first.
     pub fn receivers(&self) -> Vec<NodeId> {
-        self.receivers.borrow().clone()
+        self.lock().receivers.clone()
     }
 
-    /// Remembers that this receiver has begun to fetch.
+    /// Remembers that this receiver has come to fetch.
     ///
     /// # Errors
     /// The record cannot be written.
     pub fn remember_receiver(&self, receiver: NodeId) -> Result<(), StateError> {
-        let mut receivers = self.receivers.borrow_mut();
-        if receivers.first() == Some(&receiver) {
-            return Ok(());
-        }
-        receivers.retain(|known| *known != receiver);
-        receivers.insert(0, receiver);
-        receivers.truncate(MAX_RECEIVERS);
-        drop(receivers);
-        self.port.map_or(Ok(()), |port| self.write(port))
+        self.change(|Remembered { receivers, .. }| {
+            if receivers.first() == Some(&receiver) {
+                return false;
+            }
+            receivers.retain(|known| *known != receiver);
+            receivers.insert(0, receiver);
+            receivers.truncate(MAX_RECEIVERS);
+            true
+        })
     }
 
     /// This receiver has everything, and need not find us again.
@@ -163,42 +251,124 @@ impl UnfinishedSend {
     /// # Errors
     /// The record cannot be written.
     pub fn forget_receiver(&self, receiver: NodeId) -> Result<(), StateError> {
-        self.receivers.borrow_mut().retain(|known| *known != receiver);
-        self.port.map_or(Ok(()), |port| self.write(port))
+        self.change(|Remembered { receivers, holders, .. }| {
+            receivers.retain(|known| *known != receiver);
+            holders.iter_mut().for_each(|holders| holders.set_begun(receiver, false));
+            true
+        })
     }
 
-    fn write(&self, port: u16) -> Result<(), StateError> {
-        let Some(owned) = &self.owned else { return Ok(()) };
-        let capability = BASE32_NOPAD.encode(self.capability.as_bytes());
-        let receivers = self.receivers.borrow().iter().map(ToString::to_string).collect();
-        let entry = Entry { version: FORMAT.version, capability, port, receivers };
+    /// Whether the secret is good for this one.
+    pub fn admits(&self, receiver: NodeId) -> bool {
+        self.lock().holders.as_ref().is_none_or(|holders| holders.admits(receiver))
+    }
+
+    /// For whom the secret is good; None: for whoever has it.
+    pub fn holders(&self) -> Option<Vec<NodeId>> {
+        self.lock().holders.as_ref().map(Holders::nodes)
+    }
+
+    /// A code brought the secret to this one: it is good for it from now on.
+    ///
+    /// # Errors
+    /// The record cannot be written. It holds all the same until this is dropped.
+    pub fn admit(&self, receiver: NodeId) -> Result<(), StateError> {
+        self.change(|Remembered { holders, .. }| {
+            holders.iter_mut().for_each(|holders| holders.admit(receiver));
+            holders.is_some()
+        })
+    }
+
+    /// This one has accepted, and its files begin to move.
+    ///
+    /// # Errors
+    /// The record cannot be written.
+    pub fn has_begun(&self, receiver: NodeId) -> Result<(), StateError> {
+        self.change(|Remembered { holders, .. }| {
+            holders.iter_mut().for_each(|holders| holders.set_begun(receiver, true));
+            holders.is_some()
+        })
+    }
+
+    /// The send was stopped, or failed, in good order: it stays good for those who have begun to receive, and for those whom the
+    /// user knows; if there are none, it is forgotten. A send that dies is remembered as it was.
+    pub fn settle(&self, is_known: impl Fn(NodeId) -> bool) {
+        let settled = self.change(|remembered| {
+            let Remembered { receivers, holders: Some(holders), .. } = remembered else {
+                return false;
+            };
+            holders.settle(is_known);
+            receivers.retain(|receiver| holders.admits(*receiver));
+            true
+        });
+        // What cannot be written cannot be kept either.
+        if settled.is_err() || self.holders().is_some_and(|holders| holders.is_empty()) {
+            self.forget();
+        }
+    }
+
+    /// The receiver has everything: the ticket ends here.
+    pub fn forget(&self) {
+        if let Some(owned) = self.lock().owned.take() {
+            // Nothing is lost when this fails: the record expires.
+            let _ = fs::remove_file(owned.file.path());
+            let _ = fs::remove_file(owned.file.path().with_extension(ROOTS));
+            let _ = fs::remove_file(&owned.lock);
+        }
+    }
+
+    /// Changes what is remembered, and writes it down if `change` says so.
+    fn change(&self, change: impl FnOnce(&mut Remembered) -> bool) -> Result<(), StateError> {
+        let mut remembered = self.lock();
+        if change(&mut remembered) { remembered.write(&self.capability) } else { Ok(()) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Remembered> {
+        // Plain lists; a panic elsewhere leaves nothing half done.
+        self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Remembered {
+    fn write(&self, capability: &Capability) -> Result<(), StateError> {
+        let (Some(owned), Some(port)) = (&self.owned, self.port) else { return Ok(()) };
+        let capability = BASE32_NOPAD.encode(capability.as_bytes());
+        let receivers = self.receivers.iter().map(ToString::to_string).collect();
+        let holders = self.holders.as_ref().map(Holders::entries);
+        let entry = Entry { version: FORMAT.version, capability, port, receivers, holders };
         let text = serde_json::to_string(&entry).expect("plain fields are JSON");
         owned.file.replace(text.into())
     }
 
-    /// The receiver has everything: the ticket ends here.
-    pub fn forget(self) {
-        if let Some(owned) = &self.owned {
-            // Nothing is lost when this fails: the record expires.
-            let _ = fs::remove_file(owned.file.path());
-            let _ = fs::remove_file(&owned.lock);
+    /// Takes what was written; the capability, if it makes sense.
+    fn read(&mut self, text: &str) -> Option<Capability> {
+        let entry: Entry = serde_json::from_str(text).ok()?;
+        let secret = Zeroizing::new(BASE32_NOPAD.decode(entry.capability.as_bytes()).ok()?);
+        let capability = Capability::from_bytes(secret.as_slice().try_into().ok()?);
+        if entry.version != FORMAT.version || entry.port == 0 {
+            return None;
         }
+        let receivers = entry.receivers.iter().take(MAX_RECEIVERS);
+        self.receivers = receivers.filter_map(|text| text.parse().ok()).collect();
+        match (&mut self.holders, &entry.holders) {
+            (Some(holders), Some(entries)) => holders.read(entries),
+            (None, None) => {}
+            _ => return None,
+        }
+        self.port = Some(entry.port);
+        Some(capability)
     }
+}
+
+fn new_capability() -> Result<Capability, StateError> {
+    let mut secret = Zeroizing::new([0; Capability::LEN]);
+    random(&mut *secret)?;
+    Ok(Capability::from_bytes(*secret))
 }
 
 /// Whether a record is no use to anybody and may be replaced.
 fn is_worthless(error: &StateError) -> bool {
     matches!(error.kind(), StateErrorKind::Damaged | StateErrorKind::Exposed)
-}
-
-fn parse(text: &str) -> Option<(Capability, u16, Vec<NodeId>)> {
-    let entry: Entry = serde_json::from_str(text).ok()?;
-    let secret = BASE32_NOPAD.decode(entry.capability.as_bytes()).ok()?;
-    let capability = Capability::from_bytes(secret.try_into().ok()?);
-    let receivers = entry.receivers.iter().take(MAX_RECEIVERS);
-    let receivers = receivers.filter_map(|text| text.parse().ok()).collect();
-    (entry.version == FORMAT.version && entry.port != 0)
-        .then_some((capability, entry.port, receivers))
 }
 
 /// Named by a hash, so that the folder tells nobody what was sent, and any path fits.
@@ -263,6 +433,7 @@ fn forget_old(state: &Path) {
         let lock_path = file.path().with_extension(LOCK);
         if let Ok(Some(_locked)) = lock(&lock_path) {
             let _ = fs::remove_file(file.path());
+            let _ = fs::remove_file(file.path().with_extension(ROOTS));
             let _ = fs::remove_file(&lock_path);
         }
     }
@@ -290,7 +461,7 @@ mod tests {
     #[test]
     fn the_same_paths_get_the_same_secret_and_port_again() {
         let (_folder, home) = home();
-        let mut first = UnfinishedSend::open(&home, &paths(&["/a", "/b"])).unwrap();
+        let first = UnfinishedSend::open(&home, &paths(&["/a", "/b"])).unwrap();
         first.remember(4433).unwrap();
         let secret = first.capability().clone();
         drop(first);
@@ -303,7 +474,7 @@ mod tests {
     #[test]
     fn receivers_come_and_go_without_the_secret_ever_being_off_the_disk() {
         let (folder, home) = home();
-        let mut first = UnfinishedSend::open(&home, &paths(&["/a"])).unwrap();
+        let first = UnfinishedSend::open(&home, &paths(&["/a"])).unwrap();
         first.remember(4433).unwrap();
         let secret = first.capability().clone();
         let path = folder.path().join(FOLDER).join(record_name(&paths(&["/a"])));
@@ -312,8 +483,10 @@ mod tests {
             faults::set(Some(Fault::Error(Step::Rename)));
             first.remember_receiver(node(100)).unwrap_err();
             faults::set(None);
-            let (capability, ..) = parse(&fs::read_to_string(&path).unwrap()).unwrap();
-            assert_eq!(capability, secret, "a full disk leaves what was there");
+            let mut there =
+                Remembered { port: None, receivers: vec![], holders: None, owned: None };
+            let capability = there.read(&fs::read_to_string(&path).unwrap());
+            assert_eq!(capability.as_ref(), Some(&secret), "a full disk leaves what was there");
             first.remember_receiver(node(n)).unwrap();
         }
         first.forget_receiver(node(100)).unwrap();
@@ -325,7 +498,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_of_before_is_read_and_one_of_a_newer_version_left_alone() {
+    fn a_record_of_another_version_is_no_record_and_a_newer_one_left_alone() {
         let (folder, home) = home();
         let path = folder.path().join(FOLDER).join(record_name(&paths(&["/a"])));
         drop(UnfinishedSend::open(&home, &paths(&["/a"])).unwrap());
@@ -340,10 +513,10 @@ mod tests {
         };
         record(1);
         let before = UnfinishedSend::open(&home, &paths(&["/a"])).unwrap();
-        assert_eq!(before.port(), Some(5));
-        assert_eq!(before.capability().as_bytes(), &[3; Capability::LEN]);
+        assert_eq!(before.port(), None);
+        assert_ne!(before.capability().as_bytes(), &[3; Capability::LEN]);
         drop(before);
-        let newer = record(2);
+        let newer = record(3);
         let old = SystemTime::now() - MAX_AGE - Duration::from_secs(60);
         File::options().write(true).open(&path).unwrap().set_modified(old).unwrap();
         let error = UnfinishedSend::open(&home, &paths(&["/a"])).unwrap_err();
@@ -352,9 +525,69 @@ mod tests {
     }
 
     #[test]
+    fn what_a_code_brought_is_good_for_who_had_the_code_also_after_a_crash() {
+        let (_folder, home) = home();
+        let open = |max| UnfinishedSend::open_for_holders(&home, &paths(&["/a"]), max).unwrap();
+        let node = |n| wraith_crypto::SecretIdentity::from_seed([n; 32]).node_id();
+        let first = open(1);
+        first.remember(4433).unwrap();
+        let secret = first.capability().clone();
+        assert!(!first.admits(node(1)), "a capability that was not brought is good for nobody");
+        first.admit(node(1)).unwrap();
+        drop(first);
+        let again = open(1);
+        assert_eq!((again.capability(), again.holders()), (&secret, Some(vec![node(1)])));
+        assert!(again.admits(node(1)) && !again.admits(node(2)));
+        // The ticket of the same paths that people carry is another one.
+        let bearer = UnfinishedSend::open(&home, &paths(&["/a"])).unwrap();
+        assert_ne!(bearer.capability(), &secret);
+        assert!(bearer.admits(node(2)));
+    }
+
+    #[test]
+    fn a_send_by_code_that_was_stopped_is_remembered_for_who_has_begun_only() {
+        let (_folder, home) = home();
+        let open = || UnfinishedSend::open_for_holders(&home, &paths(&["/a"]), 2).unwrap();
+        let node = |n| wraith_crypto::SecretIdentity::from_seed([n; 32]).node_id();
+        let begun = open();
+        begun.remember(1).unwrap();
+        let secret = begun.capability().clone();
+        begun.admit(node(1)).unwrap();
+        begun.admit(node(2)).unwrap();
+        begun.has_begun(node(2)).unwrap();
+        begun.settle(|_| false);
+        drop(begun);
+        let again = open();
+        assert_eq!((again.capability(), again.holders()), (&secret, Some(vec![node(2)])));
+        again.forget_receiver(node(2)).unwrap();
+        again.settle(|_| false);
+        drop(again);
+        assert_ne!(open().capability(), &secret);
+    }
+
+    #[test]
+    fn a_send_that_begins_anew_ends_what_was_given_before() {
+        let (_folder, home) = home();
+        let open = || UnfinishedSend::open_for_holders(&home, &paths(&["/a"]), 1).unwrap();
+        let node = wraith_crypto::SecretIdentity::from_seed([1; 32]).node_id();
+        let mut first = open();
+        let secret = first.capability().clone();
+        first.remember(1).unwrap();
+        first.admit(node).unwrap();
+        first.has_begun(node).unwrap();
+        first.renew().unwrap();
+        assert_eq!((first.port(), first.holders()), (None, Some(Vec::new())));
+        first.remember(2).unwrap();
+        let renewed = first.capability().clone();
+        drop(first);
+        let again = open();
+        assert!(again.capability() == &renewed && renewed != secret && !again.admits(node));
+    }
+
+    #[test]
     fn a_finished_send_is_forgotten() {
         let (_folder, home) = home();
-        let mut first = UnfinishedSend::open(&home, &paths(&["/a"])).unwrap();
+        let first = UnfinishedSend::open(&home, &paths(&["/a"])).unwrap();
         first.remember(1).unwrap();
         let secret = first.capability().clone();
         first.forget();
@@ -366,9 +599,9 @@ mod tests {
     #[test]
     fn two_sends_at_once_never_share_a_secret() {
         let (_folder, home) = home();
-        let mut first = UnfinishedSend::open(&home, &paths(&["/a"])).unwrap();
+        let first = UnfinishedSend::open(&home, &paths(&["/a"])).unwrap();
         first.remember(1).unwrap();
-        let mut second = UnfinishedSend::open(&home, &paths(&["/a"])).unwrap();
+        let second = UnfinishedSend::open(&home, &paths(&["/a"])).unwrap();
         assert_ne!(first.capability(), second.capability());
         second.remember(2).unwrap();
         second.forget();
@@ -380,12 +613,12 @@ mod tests {
     #[test]
     fn a_damaged_record_is_replaced() {
         let (folder, home) = home();
-        let mut first = UnfinishedSend::open(&home, &paths(&["/a"])).unwrap();
+        let first = UnfinishedSend::open(&home, &paths(&["/a"])).unwrap();
         first.remember(1).unwrap();
         drop(first);
         let path = folder.path().join(FOLDER).join(record_name(&paths(&["/a"])));
         fs::write(&path, b"{\"version\":1,\"capab").unwrap();
-        let mut next = UnfinishedSend::open(&home, &paths(&["/a"])).unwrap();
+        let next = UnfinishedSend::open(&home, &paths(&["/a"])).unwrap();
         assert_eq!(next.port(), None);
         next.remember(7).unwrap();
         drop(next);
@@ -395,7 +628,7 @@ mod tests {
     #[test]
     fn a_record_older_than_a_week_is_forgotten() {
         let (folder, home) = home();
-        let mut first = UnfinishedSend::open(&home, &paths(&["/a"])).unwrap();
+        let first = UnfinishedSend::open(&home, &paths(&["/a"])).unwrap();
         first.remember(1).unwrap();
         drop(first);
         let path = folder.path().join(FOLDER).join(record_name(&paths(&["/a"])));

@@ -34,7 +34,7 @@ async fn by_code(sending: Node, receiving: Node) -> FoundAt {
     assert_eq!(fs::read(to.join("film")).unwrap(), bytes);
     assert_eq!((received.sender, sent.receivers), (sending.id(), 1));
     assert_eq!(sent.last.as_ref().unwrap().0, receiving.id());
-    event(&mut events, |event| matches!(event, Event::CodeUsed(_)).then_some(())).await;
+    event(&mut events, |event| matches!(event, Event::CodeUsed { .. }).then_some(())).await;
     event(&mut theirs, |event| match event {
         Event::Met(at) => Some(at.clone()),
         _ => None,

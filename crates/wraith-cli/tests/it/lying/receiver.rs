@@ -6,6 +6,7 @@ use wraith_transfer::message::{Accept, Fetch, Hello, Message, ReceiptBody, Span,
 use wraith_transfer::{Offer, Role};
 use wraith_transport::{
     CloseReason, Config, Connection, Endpoint, EndpointConfig, RecvStream, SendStream, block_on,
+    block_on_timeout,
 };
 
 use super::read_message;
@@ -85,7 +86,7 @@ pub struct Liar {
     pub connection: Connection,
     send: SendStream,
     _recv: RecvStream,
-    /// The manifest, then the data streams; never read further.
+    /// The manifest, then the data streams.
     streams: Vec<(SendStream, RecvStream)>,
     pub offer: Offer,
     manifest: Vec<u8>,
@@ -95,6 +96,7 @@ pub struct Liar {
 pub fn signature(seed: u8, body: &ReceiptBody) -> [u8; 64] {
     let mut signed = b"wraith/1 receipt".to_vec();
     signed.extend_from_slice(&body.transfer_id);
+    signed.extend_from_slice(&body.sender);
     signed.extend_from_slice(&body.manifest);
     signed.extend_from_slice(&body.contents);
     for n in [body.verified, body.kept, body.failed, body.bytes, body.unix_seconds] {
@@ -120,6 +122,25 @@ impl Liar {
     pub fn want(&mut self, upto: u64, whole: &[(u64, u64)]) {
         let whole = whole.iter().map(|&(first, count)| Span { first, count }).collect();
         self.say(&Message::Want(Want { upto, whole, ..Want::default() }));
+    }
+
+    /// Says that something else has the names of these files, and stays.
+    pub fn skip(&mut self, upto: u64, skipped: &[(u64, u64)]) {
+        let skipped = skipped.iter().map(|&(first, count)| Span { first, count }).collect();
+        self.say(&Message::Want(Want { upto, skipped, ..Want::default() }));
+    }
+
+    /// Reads so many bytes of the data streams, together with their first ones.
+    pub fn read_data(&mut self, bytes: usize) {
+        let moment = std::time::Duration::from_millis(5);
+        let mut left = bytes;
+        while left > 0 {
+            for (_, stream) in &mut self.streams[1..] {
+                if let Some(piece) = block_on_timeout(stream.read_chunk(), moment) {
+                    left = left.saturating_sub(piece.unwrap().expect("it ends early").len());
+                }
+            }
+        }
     }
 
     /// To its end; what is announced later could not be asked for now.

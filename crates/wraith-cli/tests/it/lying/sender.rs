@@ -134,15 +134,16 @@ impl Greeted {
     }
 
     pub fn offer(mut self, offer: Offer) -> Liar {
-        self.hello();
-        self.say(&Message::Offer(offer));
-        let Self { connection, control } = self;
         let open = |kind| {
-            let (mut stream, _) = block_on(connection.open_stream()).unwrap();
+            let (mut stream, _) = block_on(self.connection.open_stream()).unwrap();
             let _ = block_on(stream.write_all(&[kind]));
             stream
         };
+        // Before the offer, to which a receiver may say no at once. Nobody looks for them until it has come.
         let (manifest, data) = (open(1), open(2));
+        self.hello();
+        self.say(&Message::Offer(offer));
+        let Self { connection, control } = self;
         Liar { connection, control, manifest, data, hasher: blake3::Hasher::new(), entries: 0 }
     }
 }
@@ -245,7 +246,7 @@ impl Liar {
         loop {
             match self.next()? {
                 Message::Want(want) => return Some(want),
-                Message::Accept(_) => {}
+                Message::Accept(_) | Message::Exceptions(_) => {}
                 other => panic!("{other:?}"),
             }
         }

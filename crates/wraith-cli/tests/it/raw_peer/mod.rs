@@ -8,8 +8,8 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use wraith_crypto::{NodeId, SecretIdentity};
 use wraith_noise::{
-    CidMask, FinalHello, HEADER_BYTES, Initiator, InitiatorHello, Opener, PACKET_OVERHEAD,
-    Parameters, Sealer,
+    FinalHello, HEADER_BYTES, Initiator, InitiatorHello, Opener, PACKET_OVERHEAD, Parameters,
+    Sealer,
 };
 
 /// Long enough for a busy machine; only silence waits this long.
@@ -22,7 +22,6 @@ pub struct RawPeer {
     socket: UdpSocket,
     sealer: Sealer,
     opener: Opener,
-    cid_mask: CidMask,
     next_pn: u64,
 }
 
@@ -32,10 +31,8 @@ impl RawPeer {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         socket.connect(remote).unwrap();
         socket.set_read_timeout(Some(ANSWER_MAX)).unwrap();
-        let (cid, cid_mask) = ([7; 8], [9; 32]);
         let unix_seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
-        let hello =
-            InitiatorHello { suites: 0b11, aes_hardware: false, cid, cid_mask, unix_seconds };
+        let hello = InitiatorHello { suites: 0b11, aes_hardware: false, unix_seconds };
         let identity = SecretIdentity::from_seed([42; 32]);
         // An H1 that was seen before is answered with silence, so no two peers may send the same.
         let mut rng = ChaCha20Rng::seed_from_u64(PEERS.fetch_add(1, Relaxed));
@@ -57,15 +54,9 @@ impl RawPeer {
         let last = FinalHello { node_id: identity.node_id(), parameters };
         let (h3, keys) = initiator.write_h3(&last, 500);
         socket.send(&h3).unwrap();
-        let sealer = Sealer::new(
-            theirs.suite,
-            &keys.send_secret,
-            keys.send_pn_mask,
-            theirs.cid,
-            theirs.cid_mask,
-        );
-        let opener = Opener::new(theirs.suite, &keys.recv_secret, keys.recv_pn_mask, cid);
-        Self { socket, sealer, opener, cid_mask: CidMask::new(cid_mask), next_pn: 0 }
+        let sealer = Sealer::new(theirs.suite, &keys.send);
+        let opener = Opener::new(theirs.suite, &keys.recv);
+        Self { socket, sealer, opener, next_pn: 0 }
     }
 
     /// Sends one authentic packet with these bytes where frames should be.
@@ -83,8 +74,7 @@ impl RawPeer {
         loop {
             let len = self.socket.recv(&mut buf).ok()?;
             let datagram = &mut buf[..len];
-            let Some(cid) = self.cid_mask.unmask(datagram) else { continue };
-            if let Ok(opened) = self.opener.open(cid, datagram) {
+            if let Ok(opened) = self.opener.open(datagram) {
                 return Some(datagram[HEADER_BYTES..HEADER_BYTES + opened.payload_len].to_vec());
             }
         }

@@ -1,4 +1,4 @@
-//! A disk of one's own: ext4 in a file, mounted as a loop device.
+//! A disk of one's own: a file system in a file, mounted as a loop device.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -6,9 +6,45 @@ use std::process::Command;
 
 use super::{is_root, skipped, unchecked};
 
+/// What an image holds.
+#[derive(Clone, Copy, Debug)]
+pub enum FileSystem {
+    Ext4,
+    Xfs,
+    Btrfs,
+}
+
+impl FileSystem {
+    /// Makes it in `image`; as small as its own program allows.
+    fn make(self, image: &Path) -> Result<(), &'static str> {
+        let (mib, program, options): (u64, _, &[&str]) = match self {
+            Self::Ext4 => (128, "mkfs.ext4", &["-q", "-F", "-m", "0", "-J", "size=16"]),
+            Self::Xfs => (320, "mkfs.xfs", &["-q", "-f"]),
+            Self::Btrfs => (256, "mkfs.btrfs", &["-q", "-f"]),
+        };
+        File::create(image).unwrap().set_len(mib << 20).unwrap();
+        let missing = match self {
+            Self::Ext4 => "there is no mkfs.ext4",
+            Self::Xfs => "there is no mkfs.xfs",
+            Self::Btrfs => "there is no mkfs.btrfs",
+        };
+        let made = succeeds(Command::new(program).args(options).arg(image));
+        made.then_some(()).ok_or(missing)
+    }
+
+    /// How an image of it is mounted, also beside the one that it is a copy of.
+    fn mount_options(self) -> &'static str {
+        match self {
+            Self::Ext4 | Self::Btrfs => "loop",
+            Self::Xfs => "loop,nouuid",
+        }
+    }
+}
+
 /// A mounted image; unmounted in the end.
 pub struct Disk {
     image: PathBuf,
+    holds: FileSystem,
     pub at: PathBuf,
 }
 
@@ -18,15 +54,21 @@ pub fn succeeds(command: &mut Command) -> bool {
 
 impl Disk {
     /// Mounts `image` at the folder `at`, which is made. `None` where no loop device can be had.
-    pub fn mount(image: &Path, at: &Path) -> Option<Self> {
+    fn mount(image: &Path, holds: FileSystem, at: &Path) -> Option<Self> {
         fs::create_dir_all(at).unwrap();
-        let mounted = succeeds(Command::new("mount").args(["-o", "loop"]).arg(image).arg(at));
-        mounted.then(|| Self { image: image.to_owned(), at: at.to_owned() })
+        let options = ["-o", holds.mount_options()];
+        let mounted = succeeds(Command::new("mount").args(options).arg(image).arg(at));
+        mounted.then(|| Self { image: image.to_owned(), holds, at: at.to_owned() })
     }
 
     /// What would be there after a power cut now, in `image`.
     pub fn cut(&self, image: &Path) {
         fs::copy(&self.image, image).unwrap();
+    }
+
+    /// Mounts what [`Self::cut`] left in `image`, at the folder `at`.
+    pub fn mount_cut(&self, image: &Path, at: &Path) -> Self {
+        Self::mount(image, self.holds, at).expect("the copy mounts")
     }
 }
 
@@ -36,22 +78,20 @@ impl Drop for Disk {
     }
 }
 
-/// A new file system of 128 MiB at the folder `at`, its image in the folder `images`. Says why if there can be none.
-pub fn disk(at: &Path, images: &Path) -> Option<Disk> {
+/// A new file system at the folder `at`, its image in the folder `images`. Says why if there can be none.
+pub fn disk(holds: FileSystem, at: &Path, images: &Path) -> Option<Disk> {
     if !is_root() {
         skipped("mounting an image needs root");
         return None;
     }
     let image = images.join("disk.img");
-    File::create(&image).unwrap().set_len(128 << 20).unwrap();
-    let options = ["-q", "-F", "-m", "0", "-J", "size=16"];
-    if !succeeds(Command::new("mkfs.ext4").args(options).arg(&image)) {
-        skipped("there is no mkfs.ext4");
+    if let Err(missing) = holds.make(&image) {
+        skipped(missing);
         return None;
     }
-    let disk = Disk::mount(&image, at);
+    let disk = Disk::mount(&image, holds, at);
     if disk.is_none() {
-        unchecked("this kernel mounts no loop device");
+        unchecked("this kernel does not mount such an image");
     }
     disk
 }

@@ -12,7 +12,9 @@ use std::thread;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::time::{Instant, sleep_until};
 use wraith_discovery::{CodeAnnouncement, CodeEvent};
-use wraith_transfer::{ParallelConnections, Role, SendOptions, SendReport, TransferError, close};
+use wraith_transfer::{
+    ParallelConnections, Role, SendOptions, SendReport, SentRoots, TransferError, close,
+};
 use wraith_transport::Endpoint;
 
 use self::sessions::{Session, Standing};
@@ -33,6 +35,8 @@ pub(crate) enum News {
     /// The session's peer knows the secret; which run of it this is, where it says. Its thread waits for the verdict: to who is sent
     /// away nothing is offered, and nothing is told of it.
     Knows(u64, Option<u64>, std::sync::mpsc::Sender<()>),
+    /// Its receiver has accepted.
+    Accepted(u64),
     Ended(u64, Box<Result<SendReport, TransferError>>),
     /// The tree cannot be offered.
     Unreadable(TransferError),
@@ -43,12 +47,11 @@ pub(crate) struct Serving {
     node: Node,
     payload: Payload,
     settings: SendSettings,
-    secret: [u8; 16],
-    /// Until the end.
-    unfinished: Option<UnfinishedSend>,
+    unfinished: Arc<UnfinishedSend>,
     rediscovery: Rediscovery,
     endpoint: Endpoint,
     parallel: ParallelConnections,
+    sent_roots: SentRoots,
     code: Option<CodeAnnouncement>,
     shared: Shared,
     tell: UnboundedSender<News>,
@@ -73,7 +76,7 @@ impl Serving {
         node: Node,
         payload: Payload,
         settings: SendSettings,
-        unfinished: UnfinishedSend,
+        unfinished: Arc<UnfinishedSend>,
         rediscovery: Rediscovery,
         endpoint: Endpoint,
         parallel: ParallelConnections,
@@ -81,7 +84,7 @@ impl Serving {
         shared: Shared,
     ) -> (Self, UnboundedReceiver<News>) {
         let (tell, news) = mpsc::unbounded_channel();
-        let secret = *unfinished.capability().as_bytes();
+        let sent_roots = unfinished.sent_roots();
         let deadline = settings.patience.first.map(|first| Instant::now() + first);
         let settings_patience = settings.patience;
         let sent = Sent { receivers: 0, lacking: 0, last: None, report: None };
@@ -91,11 +94,11 @@ impl Serving {
             node,
             payload,
             settings,
-            secret,
-            unfinished: Some(unfinished),
+            unfinished,
             rediscovery,
             endpoint,
             parallel,
+            sent_roots,
             code,
             shared,
             tell,
@@ -119,6 +122,11 @@ impl Serving {
         if let Some(code) = self.code.take() {
             code.close().await;
         }
+        if result.is_err() || self.settings.receivers.is_none() {
+            let contacts = self.node.contacts().load().ok();
+            let is_known = |node| contacts.as_ref().is_some_and(|book| book.with(node).is_some());
+            self.unfinished.settle(is_known);
+        }
         result?;
         let sent = self.sent.clone();
         if let Some((peer, remote)) = &sent.last {
@@ -126,7 +134,7 @@ impl Serving {
         }
         // An endless offer goes on with the same ticket another day.
         if self.settings.receivers.is_some() && sent.lacking == 0 {
-            self.unfinished.take().into_iter().for_each(UnfinishedSend::forget);
+            self.unfinished.forget();
         }
         Ok(sent)
     }
@@ -150,6 +158,7 @@ impl Serving {
                             let _ = verdict.send(());
                         }
                     }
+                    News::Accepted(id) => self.accepted(id),
                     News::Unreadable(error) => return Err(error.into()),
                     News::Ended(id, result) => {
                         if let Some(end) = self.ended(id, *result, news).await {
@@ -206,8 +215,9 @@ impl Serving {
     fn code_event(&mut self, event: CodeEvent) -> Option<Error> {
         let hub = &self.shared.hub;
         let failure = match event {
-            CodeEvent::Used(place) => {
-                hub.tell(Event::CodeUsed(place));
+            CodeEvent::Used { place, joiner: peer } => {
+                hub.tell(Event::CodeUsed { place, peer });
+                self.send_away_former_holders();
                 return None;
             }
             CodeEvent::Lost(place, why) => {

@@ -17,7 +17,7 @@ use super::{News, Serving};
 use crate::engine::retry::may_come_back;
 use crate::error::Error;
 use crate::event::Event;
-use crate::state::UnfinishedSend;
+use crate::state::{Keeper, StateError, UnfinishedSend};
 
 /// Connections served at once, nearly all of them strangers without the secret: enough that a few cannot keep the
 /// receiver out, few enough that their threads are nothing.
@@ -55,10 +55,17 @@ impl Serving {
     pub(super) fn prepare(&mut self) -> (u64, Arc<SendOptions>) {
         let id = self.next_id;
         self.next_id += 1;
-        let mut options = self.settings.options(&self.payload, self.secret, &self.parallel);
+        let secret = (self.node.id(), self.unfinished.capability());
+        let mut options =
+            self.settings.options(&self.payload, secret, &self.parallel, &self.sent_roots);
         let (tell, hub) = (self.tell.clone(), Arc::clone(&self.shared.hub));
         let receiver = self.is_several().then_some(id);
+        if self.unfinished.holders().is_some() {
+            let unfinished = Arc::clone(&self.unfinished);
+            options.admits = Some(Arc::new(move |peer| unfinished.admits(peer)));
+        }
         let is_chosen = AtomicBool::new(false);
+        let keeper = self.settings.receipt.as_deref().map(Keeper::at);
         options.events = Arc::new(move |event: TransferEvent<'_>| {
             if let TransferEvent::Connected { instance, .. } = event {
                 let (verdict, given) = std::sync::mpsc::channel();
@@ -66,8 +73,12 @@ impl Serving {
                 // Without a verdict it was sent away, or nobody serves any more.
                 is_chosen.store(given.recv().is_ok(), Relaxed);
             }
+            if matches!(event, TransferEvent::Accepted) {
+                let _ = tell.send(News::Accepted(id));
+            }
             if is_chosen.load(Relaxed) {
                 hub.tell_transfer(receiver, &event);
+                hub.keep(&keeper, receiver, &event);
             }
         });
         (id, Arc::new(options))
@@ -111,7 +122,8 @@ impl Serving {
     }
 
     /// A session's peer knows the secret: it is a receiver if one is wanted. The same run of a receiver again has come back,
-    /// and its earlier connection is dead whether it knows it or not; so has the same peer where there is room for one only.
+    /// and its earlier connection is dead whether it knows it or not; so has the same peer where there is no room, or where it has a place
+    /// by a code.
     ///
     /// False if it was sent away.
     pub(super) async fn choose(&mut self, id: u64, instance: Option<u64>) -> bool {
@@ -119,13 +131,21 @@ impl Serving {
         self.sessions[at].instance = instance;
         self.forget_those_who_stopped();
         let peer = self.sessions[at].peer;
+        // Somebody may have taken its place since it named the secret.
+        if !self.unfinished.admits(peer) {
+            self.sessions[at].connection.close(close::WRONG_SECRET, "");
+            self.sessions[at].standing = Standing::Former;
+            return false;
+        }
         let served = self.receivers().count();
         let left = |n: u32| (n - self.sent.receivers) as usize;
         let wanted = self.settings.receivers.map_or(RECEIVERS_MAX, left);
         let has_room = served < wanted.min(RECEIVERS_MAX);
+        // What a code brought is for one identity, which has one place.
+        let is_one = self.unfinished.holders().is_some();
         let is_back = |s: &&Session| {
             let same_run = instance.is_some() && s.instance == instance;
-            s.peer == peer && (same_run || !has_room)
+            s.peer == peer && (same_run || !has_room || is_one)
         };
         let earlier = self.receivers().find(is_back).map(|s| s.id);
         if let Some(earlier) = earlier {
@@ -157,12 +177,37 @@ impl Serving {
     }
 
     /// What cannot be remembered is worth a word: the transfer works all the same.
-    fn remembers(
-        &self,
-        change: impl FnOnce(&UnfinishedSend) -> Result<(), crate::state::StateError>,
-    ) {
-        if let Some(Err(error)) = self.unfinished.as_ref().map(change) {
+    fn remembers(&self, change: impl FnOnce(&UnfinishedSend) -> Result<(), StateError>) {
+        if let Err(error) = change(&self.unfinished) {
             self.shared.hub.tell(Event::Note { path: String::new(), what: error.to_string() });
+        }
+    }
+
+    /// Its files begin to move.
+    pub(super) fn accepted(&self, id: u64) {
+        let session = self.receivers().find(|session| session.id == id);
+        if let Some(peer) = session.map(|session| session.peer) {
+            self.remembers(|unfinished| unfinished.has_begun(peer));
+        }
+    }
+
+    /// Somebody new has proved the words, and may have taken the place of who had the capability before: that one gets nothing more.
+    pub(super) fn send_away_former_holders(&mut self) {
+        let mut is_any = false;
+        for session in &mut self.sessions {
+            if session.standing == Standing::Receiver && !self.unfinished.admits(session.peer) {
+                session.standing = Standing::Former;
+                session.connection.close(close::WRONG_SECRET, "");
+                self.shared.meter.leave(&session.options.progress);
+                is_any = true;
+            }
+        }
+        if is_any {
+            self.share_rate();
+        }
+        // Whoever has taken the place is waited for as the first one was.
+        if is_any && self.receivers().next().is_none() {
+            self.deadline = self.settings.patience.first.map(|first| Instant::now() + first);
         }
     }
 

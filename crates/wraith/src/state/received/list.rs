@@ -2,16 +2,15 @@
 //!
 //! ```text
 //! wraith received 1 ␀ receipt BASE32 ␀ by NODEID ␀ from NODEID ␀ folder PATH ␀
-//! (f BYTES ENTRY ROOT PATH ␀ | d PATH ␀ | l LENGTH TARGET PATH ␀ | o BYTES ENTRY ROOT PATH ␀)*
+//! (f BYTES ENTRY ROOT PATH ␀ | d PATH ␀ | l LENGTH TARGET PATH ␀ | x REASON BYTES ENTRY ROOT PATH ␀)*
 //! (rest FILES OTHERS VERIFIED BYTES ␀)?
 //! seal BLAKE3 SIGNATURE ␀
 //! ```
 //!
-//! PATH is below the folder, as it is on the disk; ENTRY and ROOT are `-` where they are not known (the file was finished on
-//! an earlier connection). `o` is a file that arrived and was not kept, because something else had its name. The seal is
-//! BLAKE3 of everything before it, signed by the receiver. The receipt covers the roots of its own connection, in `contents`;
-//! the seal covers the names too. Where there is no room for everything, `rest` counts what the list leaves out, and of the
-//! receipt only the figures can be checked.
+//! PATH is below the folder, as it is on the disk. `x` is an entry of the offer that is not here, and why; its ROOT is `-` where
+//! the sender has not said it. The receipt covers numbers, roots and reasons, in `contents`. The seal is BLAKE3 of everything
+//! before it, signed by the receiver, and covers the names too. Where there is no room for everything, `rest` counts what the
+//! list leaves out, and of the receipt only the figures can be checked.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, Write};
@@ -20,7 +19,7 @@ use std::path::PathBuf;
 
 use data_encoding::{BASE32_NOPAD, HEXLOWER};
 use wraith_crypto::{NodeId, SecretIdentity};
-use wraith_transfer::{ContentDigest, Receipt};
+use wraith_transfer::{ContentDigest, Exception, Receipt};
 
 /// The first field, with the version behind it.
 const MAGIC: &str = "wraith received ";
@@ -45,8 +44,15 @@ pub struct Head {
     pub by: NodeId,
     /// Who sent.
     pub from: NodeId,
-    /// The folder that everything went into.
+    /// The folder that everything went into; empty in what a sender keeps.
     pub folder: PathBuf,
+}
+
+impl Head {
+    /// It is about a stream of bytes, which has no list of names (SPEC §10.10).
+    pub fn is_stream(&self) -> bool {
+        self.receipt.manifest == *blake3::hash(b"").as_bytes()
+    }
 }
 
 /// One entry that was received.
@@ -66,9 +72,9 @@ pub enum What {
         /// Its size.
         bytes: u64,
         /// Its number in the transfer.
-        entry: Option<u32>,
+        entry: u32,
         /// BLAKE3 of its content.
-        root: Option<[u8; 32]>,
+        root: [u8; 32],
     },
     /// A folder.
     Folder,
@@ -77,14 +83,16 @@ pub enum What {
         /// Where it leads.
         target: Vec<u8>,
     },
-    /// It arrived and was not kept: something else has its name.
-    Other {
+    /// It is not here.
+    Absent {
+        /// Why.
+        exception: Exception,
         /// Its size.
         bytes: u64,
         /// Its number in the transfer.
         entry: u32,
-        /// BLAKE3 of its content.
-        root: [u8; 32],
+        /// BLAKE3 of its content, if the sender has said it.
+        root: Option<[u8; 32]>,
     },
 }
 
@@ -95,7 +103,7 @@ pub struct Rest {
     pub files: u64,
     /// Folders and links.
     pub others: u64,
-    /// Of the files, those that the receipt covers.
+    /// Of the files, those that are here.
     pub verified: u64,
     /// The bytes of those.
     pub bytes: u64,
@@ -133,20 +141,19 @@ pub fn encode(path: &[u8], what: &What, out: &mut Vec<u8>) {
         What::File { bytes, entry, root: content } => {
             out.extend_from_slice(b"f ");
             number(out, *bytes);
-            match entry {
-                Some(entry) => number(out, (*entry).into()),
-                None => out.extend_from_slice(b"- "),
-            }
+            number(out, (*entry).into());
+            root(out, content);
+        }
+        What::Absent { exception, bytes, entry, root: content } => {
+            out.extend_from_slice(b"x ");
+            out.extend_from_slice(exception.name().as_bytes());
+            out.push(b' ');
+            number(out, *bytes);
+            number(out, (*entry).into());
             match content {
                 Some(content) => root(out, content),
                 None => out.extend_from_slice(b"- "),
             }
-        }
-        What::Other { bytes, entry, root: content } => {
-            out.extend_from_slice(b"o ");
-            number(out, *bytes);
-            number(out, (*entry).into());
-            root(out, content);
         }
         What::Folder => out.extend_from_slice(b"d "),
         What::Link { target } => {
@@ -173,8 +180,8 @@ impl Rest {
                 self.others += 1;
                 return;
             }
-            What::File { bytes, entry: Some(_), .. } => (1, *bytes),
-            What::File { entry: None, .. } | What::Other { .. } => (0, 0),
+            What::File { bytes, .. } => (1, *bytes),
+            What::Absent { .. } => (0, 0),
         };
         self.files += 1;
         self.verified += verified;
@@ -215,20 +222,15 @@ impl Line {
                 let (target, path) = rest.split_at_checked(number(len)?)?;
                 (path.strip_prefix(b" ")?, What::Link { target: target.to_vec() })
             }
-            b"f" | b"o" => {
-                let (bytes, rest) = word(rest)?;
-                let (entry, rest) = word(rest)?;
-                let (root, path) = word(rest)?;
-                let bytes = number(bytes)?;
-                let entry = if entry == b"-" { None } else { Some(number(entry)?) };
-                let root = match root {
-                    b"-" => None,
-                    hex => Some(HEXLOWER.decode(hex).ok()?.try_into().ok()?),
-                };
-                match kind {
-                    b"f" => (path, What::File { bytes, entry, root }),
-                    _ => (path, What::Other { bytes, entry: entry?, root: root? }),
-                }
+            b"f" => {
+                let (bytes, entry, root, path) = content(rest)?;
+                (path, What::File { bytes, entry, root: root? })
+            }
+            b"x" => {
+                let (reason, rest) = word(rest)?;
+                let exception = Exception::from_name(std::str::from_utf8(reason).ok()?)?;
+                let (bytes, entry, root, path) = content(rest)?;
+                (path, What::Absent { exception, bytes, entry, root })
             }
             _ => return None,
         };
@@ -236,13 +238,26 @@ impl Line {
     }
 }
 
+/// Size, number, root and path of a file.
+#[allow(clippy::type_complexity, reason = "the parts of a line, taken apart at once")]
+fn content(field: &[u8]) -> Option<(u64, u32, Option<[u8; 32]>, &[u8])> {
+    let (bytes, rest) = word(field)?;
+    let (entry, rest) = word(rest)?;
+    let (root, path) = word(rest)?;
+    let root = match root {
+        b"-" => None,
+        hex => Some(HEXLOWER.decode(hex).ok()?.try_into().ok()?),
+    };
+    Some((number(bytes)?, number(entry)?, root, path))
+}
+
 /// What stands before the first space, and behind it.
-fn word(field: &[u8]) -> Option<(&[u8], &[u8])> {
+pub(in crate::state) fn word(field: &[u8]) -> Option<(&[u8], &[u8])> {
     let space = field.iter().position(|&byte| byte == b' ')?;
     Some((&field[..space], &field[space + 1..]))
 }
 
-fn number<T: std::str::FromStr>(digits: &[u8]) -> Option<T> {
+pub(in crate::state) fn number<T: std::str::FromStr>(digits: &[u8]) -> Option<T> {
     std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
@@ -330,6 +345,50 @@ fn sealed(hash: &blake3::Hash) -> Vec<u8> {
     [SEAL_CONTEXT, hash.as_bytes()].concat()
 }
 
+/// What a list adds up to, as a receipt has it.
+#[derive(Debug, Default)]
+pub(in crate::state) struct Sum {
+    contents: ContentDigest,
+    verified: u64,
+    bytes: u64,
+    kept: u64,
+    failed: u64,
+}
+
+impl Sum {
+    /// The receiver has a file.
+    pub(in crate::state) fn has(&mut self, entry: u32, root: &[u8; 32], bytes: u64) {
+        self.contents.add(entry, root);
+        self.verified += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+
+    /// It does not have an entry.
+    pub(in crate::state) fn lacks(
+        &mut self,
+        entry: u32,
+        exception: Exception,
+        root: Option<[u8; 32]>,
+    ) {
+        root.iter().for_each(|root| self.contents.add(entry, root));
+        self.contents.except(entry, exception);
+        *(if exception.is_failure() { &mut self.failed } else { &mut self.kept }) += 1;
+    }
+
+    /// True if the receipt is for just that.
+    pub(in crate::state) fn fits(&self, receipt: &Receipt) -> bool {
+        (receipt.verified, receipt.bytes) == (self.verified, self.bytes)
+            && (receipt.kept, receipt.failed) == (self.kept, self.failed)
+            && receipt.contents == self.contents.digest()
+    }
+
+    /// The same as far as figures can tell, with what the list leaves out.
+    fn fits_with(&self, rest: &Rest, receipt: &Receipt) -> bool {
+        receipt.verified == self.verified.saturating_add(rest.verified)
+            && receipt.bytes == self.bytes.saturating_add(rest.bytes)
+    }
+}
+
 /// Reads the lines of a record one by one.
 #[derive(Debug)]
 pub struct Lines {
@@ -343,6 +402,9 @@ pub struct Lines {
 }
 
 /// Opens a record and reads what stands before the list.
+///
+/// # Errors
+/// It cannot be read, is of a newer version, or does not begin as it was written.
 pub fn open(file: File) -> Result<(Head, Lines), Fault> {
     let mut lines = Lines {
         reader: BufReader::with_capacity(64 << 10, file),
@@ -423,19 +485,13 @@ impl Lines {
     /// Reads to the end and checks that this is what the receiver wrote and signed, and that the receipt covers the roots.
     /// Gives the lines again from the first on.
     pub fn proven(mut self, head: &Head) -> Result<Self, Fault> {
-        let mut contents = ContentDigest::new();
-        // Files and bytes that were verified and kept, and those that were not kept.
-        let (mut kept, mut other) = ((0u64, 0u64), (0u64, 0u64));
+        let mut sum = Sum::default();
         while let Some(line) = self.next_line()? {
-            let (sum, size, entry, root) = match line.what {
-                What::File { bytes, entry: Some(entry), root: Some(root) } => {
-                    (&mut kept, bytes, entry, root)
-                }
-                What::Other { bytes, entry, root } => (&mut other, bytes, entry, root),
-                _ => continue,
-            };
-            contents.add(entry, &root);
-            *sum = (sum.0 + 1, sum.1.saturating_add(size));
+            match line.what {
+                What::File { bytes, entry, root } => sum.has(entry, &root, bytes),
+                What::Absent { exception, entry, root, .. } => sum.lacks(entry, exception, root),
+                What::Folder | What::Link { .. } => {}
+            }
         }
         let hash = self.hasher.finalize();
         let (said, signature) = self.seal.take().unwrap_or_default();
@@ -448,18 +504,12 @@ impl Lines {
         if head.receipt.verify(&head.by).is_err() {
             return Err(Fault::Edited("its receipt is not signed by the receiver"));
         }
-        let receipt = &head.receipt;
-        let of_receipt = (receipt.verified, receipt.bytes);
-        // What was not kept is in the figures of a stream's receipt, and not in those of a tree's.
         let rest = self.rest;
-        let with =
-            |more: (u64, u64)| (kept.0.saturating_add(more.0), kept.1.saturating_add(more.1));
         let is_covered = match rest.is_empty() {
-            true if receipt.contents != contents.digest() => false,
-            true => of_receipt == kept || of_receipt == with(other),
-            false => of_receipt == with((rest.verified, rest.bytes)),
+            true => sum.fits(&head.receipt),
+            false => sum.fits_with(&rest, &head.receipt),
         };
-        if !is_covered {
+        if !is_covered || head.receipt.sender != head.from {
             return Err(Fault::Edited("its receipt is for other contents"));
         }
         let mut file = self.reader.into_inner();
@@ -480,17 +530,17 @@ mod tests {
 
     #[test]
     fn lines_are_read_as_they_were_written_whatever_the_names_hold() {
-        let file = |entry, root| What::File { bytes: u64::MAX, entry, root };
         let link = |target: &[u8]| What::Link { target: target.to_vec() };
-        let other = What::Other { bytes: 5, entry: 8, root: [3; 32] };
+        let absent = |exception, root| What::Absent { exception, bytes: 5, entry: 8, root };
         let whats = [
-            file(None, None),
-            file(Some(7), Some([9; 32])),
+            What::File { bytes: u64::MAX, entry: 7, root: [9; 32] },
+            absent(Exception::Skipped, Some([3; 32])),
+            absent(Exception::Unreadable, None),
             What::Folder,
             link(b"a b"),
             link(b" "),
         ];
-        for what in whats.into_iter().chain([other]) {
+        for what in whats {
             for path in [&b"a"[..], b" ", b"a b\n\xff/c", b"- - -"] {
                 let line = Line { path: path.to_vec(), what: what.clone() };
                 let mut bytes = Vec::new();
@@ -506,7 +556,10 @@ mod tests {
             b"x a",
             b"f 1 2 3 a",
             b"f 1 - - ",
-            b"o 1 - - a",
+            b"f 1 - - a",
+            b"f 1 2 - a",
+            b"x done 1 2 - a",
+            b"x skipped 1 - - a",
             b"l 9 a b",
             b"l 1 ab",
         ] {

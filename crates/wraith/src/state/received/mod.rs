@@ -8,6 +8,7 @@ mod list;
 mod recorder;
 mod store;
 
-pub use list::{Fault, Head, Line, Lines, Rest, What};
+pub use list::{Fault, Head, Line, Lines, Rest, What, open};
+pub(super) use list::{Sum, field, number, word};
 pub use recorder::Recorder;
 pub use store::{ReceivedList, ReceivedStore};

@@ -1,15 +1,13 @@
 //! Writes down what arrives, while it arrives, and makes the record of it in the end.
 //!
-//! Until the receipt is signed the lines are in a part file of the transfer and its folder, which later connections and runs
-//! continue: what an earlier one verified comes without its root then, and is looked up. Memory holds only those names
-//! (as hashes), everything else is written and read as a stream.
+//! Until the receipt is signed the lines are in a part file of the transfer and its folder. Every connection begins it anew, and
+//! lists everything: what earlier ones brought is settled again, with its root. Memory holds nothing; everything is written and
+//! read as a stream.
 //!
-//! Invariants: a part has the lines of all connections, the last of which lists everything that is there, in at most twice the
-//! room of a record; and what there was no room for is counted.
+//! Invariants: a part has the lines of one connection, in no more room than a record; and what there was no room for is counted.
 
-use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufReader, BufWriter, Seek, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
@@ -49,24 +47,16 @@ enum Progress {
 
 #[derive(Debug)]
 struct Part {
-    transfer: [u8; 16],
-    store: ReceivedStore,
     path: PathBuf,
     lines: BufWriter<File>,
     /// The target, wherever it is moved to meanwhile.
     folder: File,
     buffer: Vec<u8>,
-    /// Where the lines of this connection begin, and where they end.
-    begin: u64,
+    /// Bytes of the lines.
     end: u64,
-    /// Some of them are without a root.
-    has_earlier: bool,
     /// What they leave out.
     rest: Rest,
 }
-
-/// Roots of files that came without, by the hash of their path.
-type Earlier = HashMap<[u8; 16], Option<(u64, [u8; 32])>>;
 
 impl Recorder {
     /// A recorder of what goes into `out`, in a record of so many bytes; none if there is to be none.
@@ -93,19 +83,15 @@ impl Recorder {
                         Err(why) => Progress::Failed(why),
                     };
                 }
-                progress.begin(self.room);
+                progress.begin();
             }
             Event::InPlace { path, what } => {
                 let what = match *what {
                     InPlace::Folder => What::Folder,
                     InPlace::Link { target } => What::Link { target: target.to_vec() },
-                    InPlace::File { bytes, verified } => What::File {
-                        bytes,
-                        entry: verified.map(|(entry, _)| entry),
-                        root: verified.map(|(_, root)| root),
-                    },
-                    InPlace::Other { bytes, verified: (entry, root) } => {
-                        What::Other { bytes, entry, root }
+                    InPlace::File { bytes, entry, root } => What::File { bytes, entry, root },
+                    InPlace::Absent { bytes, entry, exception, root } => {
+                        What::Absent { exception, bytes, entry, root }
                     }
                 };
                 self.lock().write(path.as_bytes(), &what, self.room);
@@ -145,9 +131,9 @@ impl Recorder {
 }
 
 impl Progress {
-    fn begin(&mut self, room: u64) {
+    fn begin(&mut self) {
         let Self::Writing(part) = self else { return };
-        if let Err(error) = part.begin(room) {
+        if let Err(error) = part.begin() {
             *self = Self::Failed(cannot_write(&part.path, &error));
         }
     }
@@ -179,37 +165,19 @@ impl Part {
         let made = opened.and_then(|file| {
             // Two of the same at once, into the same folder: the engine lets one of them write.
             file.try_lock()?;
-            cut_after_last_field(&file)?;
             Ok((file, File::open(&out)?))
         });
         let (file, folder) = made.map_err(|error| cannot_write(&path, &error))?;
         let lines = BufWriter::with_capacity(BUFFER_BYTES, file);
         let (buffer, rest) = (Vec::new(), Rest::default());
-        Ok(Self {
-            transfer,
-            store,
-            path,
-            lines,
-            folder,
-            buffer,
-            begin: 0,
-            end: 0,
-            has_earlier: false,
-            rest,
-        })
+        Ok(Self { path, lines, folder, buffer, end: 0, rest })
     }
 
-    /// A connection begins, which lists everything that is there. If the earlier ones have filled a record's room, they are
-    /// given up: of their files only the sizes are known then.
-    fn begin(&mut self, room: u64) -> io::Result<()> {
+    /// A connection begins, which lists everything that is there.
+    fn begin(&mut self) -> io::Result<()> {
         self.lines.flush()?;
-        let file = self.lines.get_ref();
-        let mut len = file.metadata()?.len();
-        if len > room {
-            file.set_len(0)?;
-            len = 0;
-        }
-        (self.begin, self.end, self.has_earlier, self.rest) = (len, len, false, Rest::default());
+        self.lines.get_ref().set_len(0)?;
+        (self.end, self.rest) = (0, Rest::default());
         Ok(())
     }
 
@@ -217,12 +185,11 @@ impl Part {
         self.buffer.clear();
         encode(path, what, &mut self.buffer);
         let end = self.end + self.buffer.len() as u64;
-        if !self.rest.is_empty() || end - self.begin > room {
+        if !self.rest.is_empty() || end > room {
             self.rest.add(what);
             return Ok(());
         }
         self.end = end;
-        self.has_earlier |= matches!(what, What::File { root: None, .. });
         self.lines.write_all(&self.buffer)
     }
 
@@ -240,13 +207,6 @@ impl Part {
     ) -> io::Result<Rest> {
         self.lines.flush()?;
         let folder = self.folder()?;
-        let (file, begin) = (self.lines.get_ref(), self.begin);
-        let mut earlier = Earlier::new();
-        if self.has_earlier {
-            earlier = without_root(file, begin)?;
-            look_up_in_lists(&self.store, &self.transfer, &folder, &mut earlier);
-            look_up(lines_of(file, 0)?.take(begin), &mut earlier)?;
-        }
         let by = identity.node_id();
         let head = Head { receipt: receipt.clone(), by, from, folder };
         let lists = self.path.parent().expect("a part is in the folder of the lists");
@@ -254,13 +214,7 @@ impl Part {
         let commit = Commit::begin(&place)?;
         let out = BufWriter::with_capacity(BUFFER_BYTES, commit.file());
         let mut writer = Writer::begin(out, &head, room, self.rest)?;
-        each(lines_of(file, begin)?, |mut line| {
-            if let What::File { bytes, root: root @ None, .. } = &mut line.what {
-                let known = earlier.get(&key(&line.path)).copied().flatten();
-                *root = known.filter(|known| known.0 == *bytes).map(|known| known.1);
-            }
-            writer.line(&line)
-        })?;
+        each(lines_of(self.lines.get_ref())?, |line| writer.line(&line))?;
         let (mut out, rest) = writer.seal(identity)?;
         out.flush()?;
         drop(out);
@@ -270,22 +224,8 @@ impl Part {
     }
 }
 
-/// A process that was killed may have left half a field.
-fn cut_after_last_field(mut file: &File) -> io::Result<()> {
-    let len = file.metadata()?.len();
-    let tail = len.saturating_sub(BUFFER_BYTES as u64);
-    file.seek(SeekFrom::Start(tail))?;
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes)?;
-    let whole = bytes.iter().rposition(|&byte| byte == 0).map_or(0, |at| at as u64 + 1);
-    if tail + whole < len {
-        file.set_len(if whole == 0 { 0 } else { tail + whole })?;
-    }
-    Ok(())
-}
-
-fn lines_of(mut file: &File, from: u64) -> io::Result<BufReader<&File>> {
-    file.seek(SeekFrom::Start(from))?;
+fn lines_of(mut file: &File) -> io::Result<BufReader<&File>> {
+    file.rewind()?;
     Ok(BufReader::with_capacity(BUFFER_BYTES, file))
 }
 
@@ -301,52 +241,4 @@ fn each(
         }
     }
     Ok(())
-}
-
-fn key(path: &[u8]) -> [u8; 16] {
-    *blake3::hash(path).as_bytes().first_chunk().expect("a hash has 32 bytes")
-}
-
-fn without_root(file: &File, from: u64) -> io::Result<Earlier> {
-    let mut earlier = Earlier::new();
-    each(lines_of(file, from)?, |line| {
-        if matches!(line.what, What::File { root: None, .. }) {
-            earlier.insert(key(&line.path), None);
-        }
-        Ok(())
-    })?;
-    Ok(earlier)
-}
-
-fn look_up(reader: impl io::BufRead, earlier: &mut Earlier) -> io::Result<()> {
-    each(reader, |line| {
-        learn(&line, earlier);
-        Ok(())
-    })
-}
-
-fn learn(line: &Line, earlier: &mut Earlier) {
-    if let What::File { bytes, root: Some(root), .. } = line.what
-        && let Some(known) = earlier.get_mut(&key(&line.path))
-    {
-        *known = Some((bytes, root));
-    }
-}
-
-/// The newest record of the same transfer into the same folder: then some files had failed.
-fn look_up_in_lists(
-    store: &ReceivedStore,
-    transfer: &[u8; 16],
-    folder: &Path,
-    earlier: &mut Earlier,
-) {
-    let all = store.all().unwrap_or_default();
-    let same = all.iter().filter_map(|list| list.open().ok());
-    let mut same =
-        same.filter(|(head, _)| head.receipt.transfer_id == *transfer && head.folder == folder);
-    let proven = same.next().and_then(|(head, lines)| lines.proven(&head).ok());
-    let Some(mut lines) = proven else { return };
-    while let Ok(Some(line)) = lines.next_line() {
-        learn(&line, earlier);
-    }
 }

@@ -1,0 +1,221 @@
+//! `wraith verify --receipt`: what a receiver has signed for, checked with nothing but the file.
+//!
+//! What a sender keeps and what a receiver keeps are both taken. Nothing in the file is believed before the signature and the
+//! list fit each other.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use wraith::Durability;
+use wraith::state::{
+    Fault, Head, Line, Lines, Name, ReceiptLines, Rest, open_receipt, open_record,
+};
+use wraith_files::TargetDir;
+
+use super::check::{Checker, Found};
+use super::{escaped, received_at, who};
+use crate::args::VerifyArgs;
+use crate::args::units::{Bytes, Files};
+use crate::failure::{Exit, Failure, plain};
+use crate::output::{Event, Reporter};
+use crate::report::{Unlisted, durability_word, name_of};
+use crate::signals::{Signals, blocking};
+
+/// The lines of one of the two kinds.
+enum Listed {
+    Receipt(ReceiptLines),
+    Record(Lines),
+}
+
+impl Listed {
+    fn next_line(&mut self) -> Result<Option<Line>, Fault> {
+        match self {
+            Self::Receipt(lines) => lines.next_line(),
+            Self::Record(lines) => lines.next_line(),
+        }
+    }
+
+    fn rest(&self) -> Rest {
+        match self {
+            Self::Receipt(_) => Rest::default(),
+            Self::Record(lines) => lines.rest(),
+        }
+    }
+}
+
+/// Checks the receipt in `file`, and compares it with the folder that was named.
+pub async fn run(file: &Path, args: &VerifyArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
+    let folder = match &args.wanted[..] {
+        [] => None,
+        [folder] => Some(folder.clone()),
+        _ => {
+            let message = "--receipt compares one folder at most";
+            return Err(Failure::new(Exit::Usage, message));
+        }
+    };
+    let signals = Signals::catch(|| ()).map_err(|error| {
+        Failure::new(Exit::Other, format!("cannot catch signals: {}", plain(&error)))
+    })?;
+    let (file, by, reporter) = (file.to_owned(), args.by, Arc::clone(reporter));
+    blocking(move || {
+        let shown = escaped(&file);
+        let (head, lines) = proven(&file).map_err(|fault| failure(&shown, &fault))?;
+        if let Some(wanted) = by.filter(|wanted| *wanted != head.by) {
+            let signer = head.by;
+            let what = format!("{shown}: signed by {signer}, not by {wanted}");
+            return Err(Failure::new(Exit::Verification, what));
+        }
+        let (reporter, signals) = (&*reporter, &signals);
+        let check = Check { reporter, signals, head: &head, rest: lines.rest() };
+        check.run(lines, folder.as_deref().map(Path::new))
+    })
+    .await
+}
+
+fn proven(file: &Path) -> Result<(Head, Listed), Fault> {
+    let (head, lines) = match open_receipt(File::open(file)?) {
+        Ok((head, lines)) => {
+            let lines = lines.proven(&head)?;
+            (head, Listed::Receipt(lines))
+        }
+        Err(Fault::Edited(what)) => {
+            // Of two kinds of files that are none, the first error is as good as the second.
+            let opened = open_record(File::open(file)?);
+            let (head, lines) = opened.map_err(|_| Fault::Edited(what))?;
+            let lines = lines.proven(&head)?;
+            (head, Listed::Record(lines))
+        }
+        Err(fault) => return Err(fault),
+    };
+    Ok((head, lines))
+}
+
+fn failure(shown: &str, fault: &Fault) -> Failure {
+    match fault {
+        Fault::Unreadable(error) => {
+            Failure::new(Exit::Disk, format!("{shown}: it cannot be read: {}", plain(error)))
+        }
+        Fault::Newer(version) => {
+            let what = format!("{shown}: it is of a newer wraith: it has format {version}");
+            Failure::new(Exit::Other, what).hint("check it with the newer wraith")
+        }
+        Fault::Edited(what) => {
+            let what = format!("{shown}: {what}; it proves nothing");
+            Failure::new(Exit::Verification, what)
+        }
+    }
+}
+
+struct Check<'a> {
+    reporter: &'a Reporter,
+    signals: &'a Signals,
+    head: &'a Head,
+    rest: Rest,
+}
+
+impl Check<'_> {
+    fn run(&self, lines: Listed, folder: Option<&Path>) -> Result<(), Failure> {
+        let found = match folder {
+            Some(folder) => Some(self.compare(lines, folder)?),
+            None => {
+                self.tell_what_is_missing(lines)?;
+                None
+            }
+        };
+        self.tell(found.as_ref(), folder);
+        let differ = found.map_or(0, |found| found.differ);
+        if differ > 0 {
+            let what = format!("{differ} not as it was signed for");
+            return Err(Failure::new(Exit::Verification, what));
+        }
+        match self.head.receipt.failed {
+            0 => Ok(()),
+            failed => {
+                let what = format!("the receiver does not have everything: {failed} failed");
+                Err(Failure::new(Exit::Partial, what))
+            }
+        }
+    }
+
+    fn compare(&self, mut lines: Listed, folder: &Path) -> Result<Found, Failure> {
+        if self.head.is_stream() && matches!(lines, Listed::Receipt(_)) {
+            let message = "it is for a stream of bytes, which has no name in a folder";
+            return Err(Failure::new(Exit::Usage, message).hint("leave the folder out"));
+        }
+        let failed = |what: String| Failure::new(Exit::Verification, what);
+        let target = TargetDir::open(folder).map_err(|error| failed(error.to_string()))?;
+        let checker = Checker { target: &target, reporter: self.reporter, signals: self.signals };
+        let found = checker.run(|| lines.next_line());
+        if let Some(exit) = self.signals.caught() {
+            return Err(Failure::new(exit, "stopped; not everything was compared"));
+        }
+        found.map_err(|fault| failed(super::why(&fault)))
+    }
+
+    fn tell_what_is_missing(&self, mut lines: Listed) -> Result<(), Failure> {
+        let checker = |path: &[u8], exception| {
+            super::check::lacks(self.reporter, &wraith_files::shown(path), exception);
+        };
+        loop {
+            match lines.next_line() {
+                Ok(None) => return Ok(()),
+                Ok(Some(Line { path, what: wraith::state::What::Absent { exception, .. } })) => {
+                    checker(&path, exception);
+                }
+                Ok(Some(_)) => {}
+                Err(fault) => return Err(Failure::new(Exit::Verification, super::why(&fault))),
+            }
+        }
+    }
+
+    fn tell(&self, found: Option<&Found>, folder: Option<&Path>) {
+        let (head, receipt) = (self.head, &self.head.receipt);
+        let (by, from, at) = (head.by.to_string(), head.from.to_string(), received_at(head));
+        let contact = name_of(head.by);
+        let durability = receipt.durability();
+        self.reporter.event(&Event::Signed {
+            by: &by,
+            contact: contact.as_ref().map(Name::as_str),
+            from: &from,
+            signed_at: &at,
+            files: receipt.verified,
+            bytes: receipt.bytes,
+            skipped: receipt.kept,
+            failed: receipt.failed,
+            durability: durability_word(durability),
+            differ: found.map(|found| found.differ),
+        });
+        let (files, bytes) = (Files(receipt.verified), Bytes(receipt.bytes));
+        let name = contact.as_ref().map(|name| format!(" ({})", name.as_str()));
+        let name = name.unwrap_or_default();
+        let disk = match durability {
+            Some(Durability::OnDisk) => "on its disk",
+            Some(Durability::CannotSync) => "where nothing can be synced",
+            Some(Durability::NotAwaited) | None => "not yet on its disk",
+        };
+        self.reporter.say(format!(
+            "{by}{name} has signed that it has {files}, {bytes} from {}, verified, {disk}, {at}.",
+            who(head.from)
+        ));
+        if let (Some(found), Some(folder)) = (found, folder) {
+            let folder = escaped(folder);
+            self.reporter.say(match found.differ {
+                0 => format!("{} in {folder}: all as signed for.", Files(found.files)),
+                1 => format!("In {folder} 1 is not as it was signed for."),
+                n => format!("In {folder} {n} are not as they were signed for."),
+            });
+        }
+        if receipt.kept + receipt.failed > 0 {
+            let (kept, failed) = (receipt.kept, receipt.failed);
+            self.reporter.warn(format!(
+                "it does not have everything: {kept} left out because something else has the name, {failed} failed"
+            ));
+        }
+        if !self.rest.is_empty() {
+            let rest = Unlisted(self.rest);
+            self.reporter
+                .warn(format!("{rest} are not in the list, which was full (--record-max)"));
+        }
+    }
+}

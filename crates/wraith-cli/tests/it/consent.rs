@@ -1,0 +1,118 @@
+//! A yes is a yes to what was shown: a sender that offers something else afterwards does not get it written.
+
+use std::fs;
+use std::io::{PipeWriter, Write};
+
+use wraith_files::Entry;
+
+use crate::lying::sender::{Liar, LyingSender, file, folder, offer_of};
+use crate::support::{Process, World, tree};
+
+/// `wraith receive` that asks, and a way to answer.
+fn asking(world: &World, ticket: &str, more: &[&str]) -> (Process, PipeWriter) {
+    let (reader, writer) = std::io::pipe().unwrap();
+    let mut command = world.wraith("receiver");
+    command.args(["receive", "--json", "-o"]).arg(world.target()).args(more).arg(ticket);
+    (Process::start_with_stdin("receive", command.stdin(reader)), writer)
+}
+
+fn answer(answers: &mut PipeWriter, words: &str) {
+    answers.write_all(words.as_bytes()).unwrap();
+}
+
+/// Offers so much, and lists these entries.
+fn offer(sender: &LyingSender, files: u64, bytes: u64, entries: &[Entry]) -> Liar {
+    let mut liar = sender.offer(offer_of(files, bytes));
+    entries.iter().for_each(|entry| liar.list(entry));
+    liar.end_manifest();
+    liar
+}
+
+/// Loses the connection after the receiver has accepted and asked for what it wants.
+fn lose(mut liar: Liar) {
+    liar.decided();
+    liar.connection.close(wraith_transfer::close::STALLED, "gone");
+}
+
+#[test]
+fn a_name_that_was_not_shown_is_left_out_after_a_reconnect_and_the_rest_arrives() {
+    let world = World::new();
+    let sender = LyingSender::listen();
+    let (receiver, mut answers) = asking(&world, &sender.ticket(), &[]);
+    let shown = [file("a", 6), folder("t"), file("t/x", 6)];
+    let liar = offer(&sender, 4, 100, &shown);
+    answer(&mut answers, "y\n");
+    lose(liar);
+    let hostile = [
+        file("a", 6),
+        folder("evil"),
+        file("evil/x", 6),
+        file("late", 6),
+        folder("t"),
+        file("t/x", 6),
+    ];
+    let mut liar = offer(&sender, 4, 100, &hostile);
+    liar.decided();
+    liar.whole(0, b"gotcha");
+    liar.whole(5, b"gotcha");
+    liar.part_well();
+    let received = receiver.finish();
+    received.expect_error(10);
+    let names = tree::names(&world.target());
+    let is_state = |name: &std::path::PathBuf| name.extension().is_some_and(|e| e == "state");
+    let names: Vec<_> = names.into_iter().filter(|name| !is_state(name)).collect();
+    assert_eq!(names, ["a", "t"].map(std::path::PathBuf::from), "nothing that was not shown");
+    assert_eq!(fs::read(world.target().join("t/x")).unwrap(), b"gotcha");
+    for name in ["evil", "late"] {
+        let note = received.all("note").find(|note| note["path"] == name).unwrap();
+        assert!(note["message"].as_str().unwrap().contains("not in the offer that was accepted"));
+    }
+    let blocked = received.all("file").filter(|file| file["status"] == "blocked").count();
+    assert_eq!(blocked, 2);
+}
+
+#[test]
+fn an_offer_of_more_is_asked_about_again_and_a_no_holds() {
+    let world = World::new();
+    let sender = LyingSender::listen();
+    let (receiver, mut answers) = asking(&world, &sender.ticket(), &[]);
+    let liar = offer(&sender, 1, 100, &[file("a", 6)]);
+    answer(&mut answers, "y\n");
+    lose(liar);
+    // Of another extent; the yes is not for that.
+    let more = [file("a", 6), file("b", 600)];
+    let liar = offer(&sender, 2, 1000, &more);
+    assert!(
+        matches!(liar.told(), wraith_transport::CloseReason::Peer { code, .. } if code == wraith_transfer::close::LATER)
+    );
+    let liar = offer(&sender, 2, 1000, &more);
+    answer(&mut answers, "n\n");
+    let received = receiver.finish();
+    received.expect_error(4);
+    assert!(received.stderr.matches("Accept?").count() == 2, "{}", received.stderr);
+    assert!(
+        matches!(liar.told(), wraith_transport::CloseReason::Peer { code, .. } if code == wraith_transfer::close::REFUSED)
+    );
+    assert!(
+        tree::names(&world.target())
+            .iter()
+            .all(|name| name.to_string_lossy().starts_with(".wraith-"))
+    );
+}
+
+#[test]
+fn an_offer_of_more_where_nobody_answers_again_is_refused() {
+    let world = World::new();
+    let sender = LyingSender::listen();
+    let (receiver, mut answers) = asking(&world, &sender.ticket(), &[]);
+    let liar = offer(&sender, 1, 100, &[file("a", 6)]);
+    answer(&mut answers, "y\n");
+    drop(answers);
+    lose(liar);
+    let liar = offer(&sender, 1, 1000, &[file("a", 600)]);
+    drop(liar.told());
+    let liar = offer(&sender, 1, 1000, &[file("a", 600)]);
+    receiver.finish().expect_error(4);
+    drop(liar);
+    assert!(!world.target().join("a").exists());
+}

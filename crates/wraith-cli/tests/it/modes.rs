@@ -1,0 +1,124 @@
+//! What opens up what is here: permissions that others get, and links that lead out. Both are shown, and the umask of the receiver
+//! decides about permissions, unless its user says otherwise.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::Path;
+use std::process::Command;
+
+use crate::support::journal::wait_until_verified;
+use crate::support::{Process, World, tree};
+
+/// `wraith receive` under this umask.
+fn receive(world: &World, umask: &str, ticket: &str, more: &[&str]) -> Process {
+    let program = world.wraith("receiver");
+    let mut command = Command::new("sh");
+    for (name, value) in program.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    command.args(["-c", &format!("umask {umask}; exec \"$@\""), "sh"]).arg(program.get_program());
+    command.args(["receive", "--json", "-o"]).arg(world.target()).args(more).arg(ticket);
+    Process::start("receive", &mut command)
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::symlink_metadata(path).unwrap_or_else(|error| panic!("{}: {error}", path.display())).mode()
+        & 0o7777
+}
+
+/// Everything that can be open to others.
+fn open_tree(root: &Path) {
+    tree::file(&root.join("folder/small"), 1, 100);
+    tree::file(&root.join("folder/large"), 2, 600_000);
+    tree::file(&root.join("taken"), 3, 100);
+    for name in ["folder/small", "folder/large", "taken"] {
+        tree::set_mode(&root.join(name), 0o6777);
+    }
+    tree::set_mode(&root.join("folder"), 0o3777);
+    tree::set_mode(root, 0o755);
+}
+
+#[test]
+fn the_umask_decides_about_permissions_and_special_bits_never_arrive() {
+    for (umask, more, expected) in [
+        ("022", &[][..], 0o755),
+        ("077", &[], 0o700),
+        ("022", &["--keep-modes"], 0o777),
+        ("077", &["--keep-modes"], 0o777),
+    ] {
+        let world = World::new();
+        let root = world.source().join("t");
+        open_tree(&root);
+        fs::create_dir(world.target().join("t")).unwrap();
+        fs::write(world.target().join("t/taken"), "mine").unwrap();
+        let mut sender = world.send(&[&root]);
+        let more = [more, &["--yes"]].concat();
+        receive(&world, umask, &sender.ticket(), &more).finish().expect_exit(0);
+        sender.finish().expect_exit(0);
+        for name in ["folder", "folder/small", "folder/large", "taken (1)"] {
+            let now = mode(&world.target().join("t").join(name));
+            assert_eq!(now, expected, "{name} under {umask} with {more:?}: {now:o}");
+        }
+    }
+}
+
+#[test]
+fn a_file_that_is_resumed_has_the_permissions_of_the_run_that_ends_it() {
+    let world = World::new();
+    let film = world.source().join("film");
+    tree::file(&film, 1, 60 << 20);
+    tree::set_mode(&film, 0o666);
+    let mut sender = world.send_with(&[&film], &["--reconnect", "600"]);
+    let ticket = sender.ticket();
+    let first = receive(&world, "000", &ticket, &["--yes", "--rate", "20M"]);
+    wait_until_verified(&world.target(), "film", 20);
+    first.kill();
+    receive(&world, "027", &ticket, &["--yes"]).finish().expect_exit(0);
+    sender.finish().expect_exit(0);
+    assert_eq!(mode(&world.target().join("film")), 0o640);
+}
+
+#[test]
+fn what_leads_out_and_what_is_open_to_others_is_shown_with_the_offer() {
+    let world = World::new();
+    let root = world.source().join("t");
+    tree::file(&root.join("inside"), 1, 10);
+    tree::file(&root.join("open"), 2, 10);
+    tree::set_mode(&root.join("open"), 0o662);
+    symlink("inside", root.join("good")).unwrap();
+    symlink("/etc/passwd", root.join("absolute")).unwrap();
+    symlink("../beside", root.join("beside")).unwrap();
+    symlink("../../above", root.join("up")).unwrap();
+    let mut sender = world.send(&[&root]);
+    let ticket = sender.ticket();
+    let looked = receive(&world, "022", &ticket, &["--dry-run"]).finish();
+    looked.expect_exit(0);
+    let openings = looked.last("openings");
+    assert_eq!((&openings["leading_out"], &openings["writable"]), (&3.into(), &1.into()));
+    assert_eq!(
+        openings["leading_out_first"],
+        serde_json::json!(["t/absolute", "t/beside", "t/up"])
+    );
+    assert_eq!(openings["writable_first"], serde_json::json!(["t/open"]));
+    for entry in looked.all("would_receive") {
+        let path = entry["path"].as_str().unwrap();
+        assert_eq!(
+            entry["leads_out"],
+            ["t/absolute", "t/beside", "t/up"].contains(&path),
+            "{path}"
+        );
+        assert_eq!(entry["writable"], path == "t/open", "{path}");
+    }
+    let mut command = world.wraith("receiver");
+    command.args(["receive", "--dry-run", "-o"]).arg(world.target()).arg(&ticket);
+    let said = String::from_utf8(command.output().unwrap().stderr).unwrap();
+    assert!(
+        said.contains("3 that point out of what arrives (links): t/absolute, t/beside, t/up"),
+        "{said}"
+    );
+    assert!(said.contains("1 that the sender lets its group or everybody write to"), "{said}");
+    drop(sender.kill());
+}

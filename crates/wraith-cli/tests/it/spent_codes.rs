@@ -1,0 +1,195 @@
+//! A code is tried once: who answered it learnt one guess from the proof, and gets no second one by having it typed again.
+
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::time::{Duration, Instant};
+
+use crate::support::{Outcome, Process, World, lan, tree};
+use wraith_discovery::message::Message;
+use wraith_discovery::rendezvous::{ClientFrame, ServerFrame, split};
+use wraith_discovery::{Code, Creator, TicketSide};
+
+const LOOPBACK: &[&str] = &["--lan", "lo"];
+const CODE: &str = "7-crater-lemon";
+
+fn film(world: &World) -> PathBuf {
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 1_000_000);
+    film
+}
+
+fn other_words(code: &str) -> String {
+    let number = code.split('-').next().unwrap().parse().unwrap();
+    let others = (0..2).map(|n| Code::new(number, [n; 4]).to_string());
+    others.into_iter().find(|other| other != code).unwrap()
+}
+
+/// It says that the code is used up, since when, and not to try it again.
+#[track_caller]
+fn assert_used_up(outcome: &Outcome) {
+    let error = outcome.expect_error(5);
+    let (message, hint) = (error["message"].as_str().unwrap(), error["hint"].as_str().unwrap());
+    assert!(message.contains("used up by an attempt at 20"), "{error}");
+    assert!(hint.contains("new code") && !hint.contains("again with"), "{error}");
+}
+
+/// What a server does to who looks for a code, after it has answered in the place of the code's maker.
+#[derive(Clone, Copy)]
+enum Then {
+    /// It holds the proof, and says nothing more.
+    Silence,
+    /// It says that nothing is known of the exchange, as if a proof more would help.
+    Unknown,
+}
+
+/// A rendezvous server that guesses: it answers in the place of the maker, and takes the proof. Its address, and how many hellos and
+/// proofs it has had.
+fn guessing(then: Then) -> (String, Arc<[AtomicUsize; 2]>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let counts = Arc::new([const { AtomicUsize::new(0) }; 2]);
+    let theirs = Arc::clone(&counts);
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let counts = Arc::clone(&theirs);
+            std::thread::spawn(move || guess(stream, then, &counts));
+        }
+    });
+    (address, counts)
+}
+
+fn guess(mut stream: TcpStream, then: Then, counts: &[AtomicUsize; 2]) {
+    use std::io::{Read, Write};
+    let mut buffer = Vec::new();
+    let mut say = {
+        let mut stream = stream.try_clone().unwrap();
+        move |message: Message| {
+            let frame = ServerFrame::Told { joiner: 0, message: message.encode() };
+            let _ = stream.write_all(&frame.encode());
+        }
+    };
+    loop {
+        while let Ok(Some(frame)) = split(&mut buffer) {
+            match ClientFrame::decode(&frame) {
+                Some(ClientFrame::Join { nameplate, message }) => {
+                    counts[0].fetch_add(1, SeqCst);
+                    let code = Code::new(nameplate, [0xaa; 4]);
+                    let expires = Instant::now() + Duration::from_secs(60);
+                    let mut creator = Creator::new(code, TicketSide::Creator, expires);
+                    let Some(Message::Hello(hello)) = Message::decode(&message) else { return };
+                    say(Message::Answer(creator.hello(Instant::now(), &hello).unwrap()));
+                }
+                Some(ClientFrame::Tell { message, .. }) => {
+                    if let Some(Message::Proof(_)) = Message::decode(&message) {
+                        counts[1].fetch_add(1, SeqCst);
+                    }
+                    if let Then::Unknown = then {
+                        say(Message::Refused(wraith_discovery::Refusal::Unknown));
+                    }
+                }
+                _ => {}
+            }
+        }
+        let mut bytes = [0; 1000];
+        match stream.read(&mut bytes) {
+            Ok(len) if len > 0 => buffer.extend_from_slice(&bytes[..len]),
+            _ => return,
+        }
+    }
+}
+
+#[test]
+fn who_answers_in_the_place_of_the_maker_gets_one_proof_however_often_the_code_is_typed() {
+    for then in [Then::Silence, Then::Unknown] {
+        let world = World::new();
+        let (server, counts) = guessing(then);
+        let place = ["--rendezvous", &server];
+        let first = world.receive_with(CODE, &place).finish();
+        let error = first.expect_error(3);
+        let hint = error["hint"].as_str().unwrap();
+        assert!(hint.contains("new code") && !hint.contains("does not work again"), "{error}");
+        assert_eq!(counts[1].load(SeqCst), 1);
+        let hellos = counts[0].load(SeqCst);
+        assert_used_up(&world.receive_with(CODE, &place).finish());
+        assert_used_up(&world.receive_with("7 CRAT lemo", &place).finish());
+        let counts = [counts[0].load(SeqCst), counts[1].load(SeqCst)];
+        assert_eq!(counts, [hellos, 1], "nothing was sent for a code that is used up");
+    }
+}
+
+#[test]
+fn a_receiver_that_is_killed_when_its_proof_has_left_does_not_make_it_again() {
+    let world = World::new();
+    let (server, counts) = guessing(Then::Silence);
+    let place = ["--rendezvous", &server];
+    let receiver = world.receive_with(CODE, &place);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while counts[1].load(SeqCst) == 0 {
+        assert!(Instant::now() < deadline, "no proof came");
+        std::thread::yield_now();
+    }
+    receiver.kill();
+    assert_used_up(&world.receive_with(CODE, &place).finish());
+    assert_eq!(counts[1].load(SeqCst), 1);
+
+    // What remembers it is its owner's, and has no word of it.
+    let file = world.path("home-receiver").join("spent-codes");
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(!text.contains("crater") && !text.contains("lemon"), "{text}");
+}
+
+#[test]
+fn a_sender_tries_a_receivers_code_once_too() {
+    let world = World::new();
+    let film = film(&world);
+    let _alone = lan::alone();
+    let mut command = world.wraith("receiver");
+    command.args(["receive", "--json", "--yes", "--code", "-o"]).arg(world.target()).args(LOOPBACK);
+    let mut receiver = Process::start("receive", &mut command);
+    let wrong = other_words(receiver.event("waiting")["code"].as_str().unwrap());
+    let more = [LOOPBACK, &["--code", &wrong]].concat();
+    world.send_by_code(&[&film], &more).finish().expect_error(5);
+    receiver.finish().expect_error(5);
+    assert_used_up(&world.send_by_code(&[&film], &more).finish());
+}
+
+#[test]
+fn a_code_that_nobody_answered_is_as_good_as_before_and_one_that_brought_everything_is_used_up() {
+    let _alone = lan::alone();
+    let world = World::new();
+    let film = film(&world);
+    let nobody = [LOOPBACK, &["--timeout", "1"]].concat();
+    for _ in 0..2 {
+        let error = world.receive_with(CODE, &nobody).finish();
+        assert!(error.expect_error(3)["message"].as_str().unwrap().contains("number 7"));
+    }
+    let mut sender = world.send_by_code(&[&film], LOOPBACK);
+    let code = sender.code();
+    world.receive_with(&code, LOOPBACK).finish().expect_exit(0);
+    sender.finish().expect_exit(0);
+    assert_used_up(&world.receive_with(&code, LOOPBACK).finish());
+}
+
+#[test]
+fn a_sender_that_brought_its_ticket_to_a_code_goes_on_with_the_same_command() {
+    let _alone = lan::alone();
+    let world = World::new();
+    let film = film(&world);
+    tree::file(&film, 1, 30_000_000);
+    let mut command = world.wraith("receiver");
+    command.args(["receive", "--json", "--yes", "--code", "-o"]).arg(world.target()).args(LOOPBACK);
+    let mut receiver = Process::start("receive", &mut command);
+    let code = receiver.event("waiting")["code"].as_str().unwrap().to_owned();
+    let more = [LOOPBACK, &["--code", &code, "--rate", "3M"]].concat();
+    let mut sender = world.send_by_code(&[&film], &more);
+    sender.event("accept");
+    sender.kill();
+    let again = world.send_by_code(&[&film], &[LOOPBACK, &["--code", &code]].concat());
+    receiver.finish().expect_exit(0);
+    again.finish().expect_exit(0);
+    tree::assert_same(&film, &world.target().join("film.mov"));
+}

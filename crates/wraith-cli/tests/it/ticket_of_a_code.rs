@@ -1,0 +1,210 @@
+//! The ticket that a code brings is good for the one identity that proved the code's words: also after a crash, and for nobody
+//! who copies it.
+
+use std::io::PipeWriter;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use crate::support::{Process, World, lan, tree};
+use wraith_discovery::Ticket;
+
+const LOOPBACK: &[&str] = &["--lan", "lo"];
+
+fn film(world: &World, bytes: usize) -> PathBuf {
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, bytes);
+    film
+}
+
+/// `wraith receive` of one side into a folder of its own, without an answer yet.
+fn undecided(world: &World, side: &str, wanted: &str) -> (Process, PipeWriter) {
+    let (reader, writer) = std::io::pipe().unwrap();
+    let mut command = world.wraith(side);
+    command.args(["receive", "--json", "-o"]).arg(world.path(side)).args(LOOPBACK).arg(wanted);
+    (Process::start_with_stdin("receive", command.stdin(Stdio::from(reader))), writer)
+}
+
+/// The same with a yes beforehand.
+fn receive(world: &World, side: &str, wanted: &str) -> Process {
+    let mut command = world.wraith(side);
+    command.args(["receive", "--json", "--yes", "-o"]).arg(world.path(side)).args(LOOPBACK);
+    Process::start("receive", command.arg(wanted))
+}
+
+/// The ticket that a code brought to this side, as it keeps it.
+fn kept_ticket(world: &World, side: &str) -> Ticket {
+    let folder = world.path(&format!("home-{side}")).join("codes");
+    let kept: Vec<_> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let [kept] = &kept[..] else { panic!("{kept:?}") };
+    std::fs::read_to_string(kept).unwrap().lines().nth(1).unwrap().parse().unwrap()
+}
+
+fn send_at(world: &World, film: &PathBuf, address: SocketAddr, more: &[&str]) -> Process {
+    let mut command = world.wraith("sender");
+    command.args(["send", "--json", "--listen", &address.to_string()]).args(LOOPBACK).args(more);
+    Process::start("send", command.arg(film))
+}
+
+fn interrupt(sender: Process) {
+    sender.signal(libc::SIGINT);
+    let stopped = sender.finish();
+    let hint = stopped.expect_error(130)["hint"].as_str().unwrap().to_owned();
+    assert!(hint.contains("wraith send") && !hint.contains("--new"), "{hint}");
+}
+
+#[test]
+fn a_copy_of_the_ticket_is_worth_nothing_to_anybody_else() {
+    let _alone = lan::alone();
+    let world = World::new();
+    let film = film(&world, 1_000_000);
+    let mut sender = world.send_by_code(&[&film], LOOPBACK);
+    let ready = sender.event("ready");
+    assert!(ready["ticket"].is_null(), "the code's ticket is for who has the code");
+    let (mut receiver, mut answer) = undecided(&world, "receiver", ready["code"].as_str().unwrap());
+    let used = sender.event_where("code", |code| code["state"] == "used");
+    assert_eq!(used["peer"], world.node_id("receiver"), "the screen names who has the ticket");
+    receiver.event("offer");
+
+    let ticket = kept_ticket(&world, "receiver");
+    let copied = receive(&world, "thief", &ticket.to_string()).finish();
+    let other = wraith_discovery::Capability::from_bytes([7; 16]);
+    let wrong = Ticket::new(ticket.node_id(), other, ticket.addresses().to_vec());
+    let wrong = receive(&world, "thief", &wrong.to_string()).finish();
+    let (copied, wrong) = (copied.expect_error(5), wrong.expect_error(5));
+    assert_eq!(copied["message"], wrong["message"], "a copy looks like a wrong secret");
+    assert!(!world.path("thief").join("film.mov").exists());
+
+    std::io::Write::write_all(&mut answer, b"y\n").unwrap();
+    receiver.finish().expect_exit(0);
+    sender.finish().expect_exit(0);
+    tree::assert_same(&film, &world.path("receiver").join("film.mov"));
+}
+
+#[test]
+fn the_ticket_that_a_sender_brings_to_a_receivers_code_is_for_that_receiver() {
+    let _alone = lan::alone();
+    let world = World::new();
+    let film = film(&world, 1_000_000);
+    let mut command = world.wraith("receiver");
+    let (reader, mut answer) = std::io::pipe().unwrap();
+    command.args(["receive", "--json", "--code", "-o"]).arg(world.path("receiver")).args(LOOPBACK);
+    let mut receiver = Process::start_with_stdin("receive", command.stdin(Stdio::from(reader)));
+    let code = receiver.event("waiting")["code"].as_str().unwrap().to_owned();
+    let mut sender = world.send_by_code(&[&film], &[LOOPBACK, &["--code", &code]].concat());
+    let used = sender.event_where("code", |code| code["state"] == "used");
+    assert_eq!(used["peer"], world.node_id("receiver"));
+    receiver.event("offer");
+    let ticket = kept_ticket(&world, "receiver").to_string();
+    receive(&world, "thief", &ticket).finish().expect_error(5);
+    std::io::Write::write_all(&mut answer, b"y\n").unwrap();
+    receiver.finish().expect_exit(0);
+    sender.finish().expect_exit(0);
+    tree::assert_same(&film, &world.path("receiver").join("film.mov"));
+}
+
+#[test]
+fn a_sender_that_crashed_goes_on_for_its_receiver_without_a_new_code() {
+    let _alone = lan::alone();
+    for has_begun in [false, true] {
+        let world = World::new();
+        let film = film(&world, 30_000_000);
+        let mut sender = world.send_by_code(&[&film], &[LOOPBACK, &["--rate", "3M"]].concat());
+        let code = sender.code();
+        let (mut receiver, mut answer) = undecided(&world, "receiver", &code);
+        receiver.event("offer");
+        if has_begun {
+            std::io::Write::write_all(&mut answer, b"y\n").unwrap();
+            sender.event("accept");
+        }
+        sender.kill();
+        let again = world.send_by_code(&[&film], LOOPBACK);
+        if !has_begun {
+            std::io::Write::write_all(&mut answer, b"y\n").unwrap();
+        }
+        receiver.finish().expect_exit(0);
+        again.finish().expect_exit(0);
+        tree::assert_same(&film, &world.path("receiver").join("film.mov"));
+    }
+}
+
+#[test]
+fn who_stops_the_sender_before_anybody_accepts_takes_the_ticket_back() {
+    let _alone = lan::alone();
+    let world = World::new();
+    let film = film(&world, 1_000_000);
+    let mut sender = world.send_by_code(&[&film], LOOPBACK);
+    let stolen = sender.code();
+    let (mut thief, _no_answer) = undecided(&world, "thief", &stolen);
+    thief.event("offer");
+    thief.kill();
+    let ticket = kept_ticket(&world, "thief");
+    interrupt(sender);
+
+    let mut sender = send_at(&world, &film, ticket.addresses()[0], &[]);
+    let code = sender.code();
+    // Both what the code of before brought and that code itself.
+    receive(&world, "thief", &ticket.to_string()).finish().expect_error(5);
+    receive(&world, "thief", &stolen).finish().expect_error(5);
+    receive(&world, "receiver", &code).finish().expect_exit(0);
+    sender.finish().expect_exit(0);
+}
+
+#[test]
+fn who_stops_the_sender_for_its_receiver_that_has_begun_goes_on_with_it() {
+    let _alone = lan::alone();
+    let world = World::new();
+    let film = film(&world, 30_000_000);
+    let mut sender = world.send_by_code(&[&film], &[LOOPBACK, &["--rate", "3M"]].concat());
+    let receiver = receive(&world, "receiver", &sender.code());
+    sender.event("accept");
+    interrupt(sender);
+    let mut again = world.send_by_code(&[&film], LOOPBACK);
+    let who = world.node_id("receiver");
+    assert_eq!(again.event("ready")["continues_for"], serde_json::json!([who]));
+    receiver.finish().expect_exit(0);
+    again.finish().expect_exit(0);
+}
+
+#[test]
+fn a_sender_that_begins_anew_cuts_off_a_thief_that_had_begun() {
+    let _alone = lan::alone();
+    let world = World::new();
+    let film = film(&world, 30_000_000);
+    let mut sender = world.send_by_code(&[&film], &[LOOPBACK, &["--rate", "1M"]].concat());
+    let thief = receive(&world, "thief", &sender.code());
+    sender.event("accept");
+    let address = kept_ticket(&world, "thief").addresses()[0];
+    interrupt(sender);
+    let mut sender = send_at(&world, &film, address, &["--new"]);
+    let ready = sender.event("ready");
+    assert_eq!(ready["continues_for"], serde_json::json!([]));
+    let code = ready["code"].as_str().unwrap().to_owned();
+    // It comes back by itself, to where it was.
+    thief.finish().expect_error(5);
+    receive(&world, "receiver", &code).finish().expect_exit(0);
+    sender.finish().expect_exit(0);
+    assert!(!world.path("thief").join("film.mov").exists());
+}
+
+#[test]
+fn who_proves_the_words_of_a_new_code_takes_the_place_of_who_had_the_old_one() {
+    let _alone = lan::alone();
+    let world = World::new();
+    let film = film(&world, 30_000_000);
+    let mut sender = world.send_by_code(&[&film], &[LOOPBACK, &["--rate", "1M"]].concat());
+    let thief = receive(&world, "thief", &sender.code());
+    sender.event("accept");
+    thief.kill();
+    let ticket = kept_ticket(&world, "thief");
+    sender.kill();
+
+    let mut sender = send_at(&world, &film, ticket.addresses()[0], &[]);
+    let (receiver, mut answer) = undecided(&world, "receiver", &sender.code());
+    sender.event("connected");
+    receive(&world, "thief", &ticket.to_string()).finish().expect_error(5);
+    std::io::Write::write_all(&mut answer, b"y\n").unwrap();
+    receiver.finish().expect_exit(0);
+    sender.finish().expect_exit(0);
+}

@@ -1,0 +1,77 @@
+//! How many questions strangers may put to whoever listens. A new NodeId costs nothing, so it is the address that counts, and the time.
+//!
+//! Invariant: contacts never come here, so nothing that strangers do is a limit to them. What is remembered is bounded.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::{Duration, Instant};
+
+use wraith_discovery::rates::{Limit, Rates, Source};
+
+/// Of one address (of IPv6 a /64): somebody who offers again what was mistaken the first time needs two, and one more a minute is
+/// more than anybody means seriously.
+const OF_ONE: Limit = Limit { burst: 3, refill: Duration::from_secs(60), addresses: 64 };
+/// Of all together: a screen that is read again after an hour has room for these, and to read three a minute is work enough.
+const OF_ALL: Limit = Limit { burst: 10, refill: Duration::from_secs(20), addresses: 1 };
+const NOWHERE: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct QuestionLimit {
+    of_one: Rates,
+    of_all: Rates,
+}
+
+impl Default for QuestionLimit {
+    fn default() -> Self {
+        Self { of_one: Rates::new(OF_ONE), of_all: Rates::new(OF_ALL) }
+    }
+}
+
+impl QuestionLimit {
+    /// Whether a stranger from there may put one more question. Who comes from no address counts as from one.
+    pub fn allow(&mut self, from: Option<IpAddr>, now: Instant) -> bool {
+        // One address beyond its own bound takes nothing from the others.
+        self.of_one.allow(Source::of(from.unwrap_or(NOWHERE)), now)
+            && self.of_all.allow(Source::of(NOWHERE), now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_address_puts_three_and_one_more_each_minute_and_a_network_counts_as_one() {
+        for ip in ["192.0.2.1", "2001:db8::"] {
+            let (mut limit, now) = (QuestionLimit::default(), Instant::now());
+            let from = |n: u16| match ip.parse().unwrap() {
+                IpAddr::V4(ip) => IpAddr::V4(ip),
+                IpAddr::V6(ip) => IpAddr::V6((ip.to_bits() | u128::from(n)).into()),
+            };
+            let asked = (0..100).filter(|n| limit.allow(Some(from(*n)), now)).count();
+            assert_eq!(asked, 3, "{ip}");
+            assert!(!limit.allow(Some(from(1)), now + Duration::from_secs(59)));
+            assert!(limit.allow(Some(from(1)), now + Duration::from_secs(61)));
+            assert!(limit.allow(Some("198.51.100.7".parse().unwrap()), now), "another one may");
+        }
+    }
+
+    #[test]
+    fn all_addresses_together_put_ten_and_three_more_each_minute() {
+        let (mut limit, now) = (QuestionLimit::default(), Instant::now());
+        let from = |n: u32| Some(IpAddr::V4((0x0a00_0000 + n).into()));
+        assert_eq!((0..1000).filter(|n| limit.allow(from(*n), now)).count(), 10);
+        let later = now + Duration::from_secs(61);
+        assert_eq!((2000..3000).filter(|n| limit.allow(from(*n), later)).count(), 3);
+    }
+
+    #[test]
+    fn one_that_is_beyond_its_bound_takes_nothing_from_the_others() {
+        let (mut limit, now) = (QuestionLimit::default(), Instant::now());
+        for _ in 0..1000 {
+            limit.allow(None, now);
+        }
+        let others = (1..=7).map(|n| Some(IpAddr::V4(Ipv4Addr::new(10, 0, 0, n))));
+        assert_eq!(others.filter(|from| limit.allow(*from, now)).count(), 7);
+    }
+}

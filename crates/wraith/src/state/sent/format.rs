@@ -1,0 +1,282 @@
+//! The file of one receipt: fields that end with a NUL each, so that names stand as they are.
+//!
+//! ```text
+//! wraith receipt 1 ␀ receipt BASE32 ␀ by NODEID ␀ from NODEID ␀
+//! (f STATUS ROOT MODE SECONDS NANOSECONDS BYTES PATH ␀ | h … ␀
+//!  | d STATUS MODE SECONDS NANOSECONDS PATH ␀ | l STATUS MODE SECONDS NANOSECONDS LENGTH TARGET PATH ␀)*
+//! ```
+//!
+//! The lines are the manifest, in its order, with what became of each entry: STATUS is `here` or the reason why the receiver does
+//! not have it, ROOT is `-` where there is none. `h` is a file with holes. A stream of bytes has no manifest, but one line
+//! `s STATUS ROOT BYTES`. There is no seal: the receiver's signature covers the hash of the manifest, and so every name, size, mode
+//! and time; the sum of numbers, roots and reasons; and the sender. Each field is written in one way only, and any other is refused.
+
+use std::fs::File;
+use std::io::{self, BufReader, Seek, Write};
+use std::path::PathBuf;
+
+use data_encoding::{BASE32_NOPAD, HEXLOWER};
+use wraith_crypto::NodeId;
+use wraith_files::{Entry, Kind, Mtime, RelPath};
+use wraith_transfer::{Exception, Receipt};
+
+use crate::state::received::{Fault, Head, Line, Sum, What, field, number, word};
+
+/// The first field, with the version behind it.
+const MAGIC: &str = "wraith receipt ";
+const VERSION: u32 = 1;
+
+const HERE: &str = "here";
+
+/// What became of an entry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Fate {
+    /// Why the receiver does not have it, if it has not.
+    pub(super) exception: Option<Exception>,
+    /// BLAKE3 of its content, if it was sent or is the same there.
+    pub(super) root: Option<[u8; 32]>,
+}
+
+/// Writes what stands before the lines.
+pub(super) fn write_head(out: &mut impl Write, receipt: &Receipt, by: &NodeId) -> io::Result<()> {
+    out.write_all(&head(receipt, by))
+}
+
+fn head(receipt: &Receipt, by: &NodeId) -> Vec<u8> {
+    let from = receipt.sender;
+    let receipt = BASE32_NOPAD.encode(&receipt.to_bytes()).to_ascii_lowercase();
+    format!("{MAGIC}{VERSION}\0receipt {receipt}\0by {by}\0from {from}\0").into_bytes()
+}
+
+/// Appends the line of an entry.
+pub(super) fn encode(entry: &Entry, fate: &Fate, out: &mut Vec<u8>) {
+    let Entry { path, kind, mode, mtime } = entry;
+    let Fate { exception, root } = fate;
+    let status = exception.map_or(HERE, Exception::name);
+    let root = root.map_or_else(|| "-".to_owned(), |root| HEXLOWER.encode(&root));
+    let meta = format!("{mode:o} {} {}", mtime.s, mtime.ns);
+    match kind {
+        Kind::File { size, sparse } => {
+            let kind = if *sparse { 'h' } else { 'f' };
+            put(out, format_args!("{kind} {status} {root} {meta} {size} "));
+        }
+        Kind::Dir => put(out, format_args!("d {status} {meta} ")),
+        Kind::Symlink { target } => {
+            put(out, format_args!("l {status} {meta} {} ", target.len()));
+            out.extend_from_slice(target);
+            out.push(b' ');
+        }
+    }
+    out.extend_from_slice(path.as_bytes());
+    out.push(0);
+}
+
+/// Appends the line of a stream.
+pub(super) fn encode_stream(fate: &Fate, bytes: u64, out: &mut Vec<u8>) {
+    let status = fate.exception.map_or(HERE, Exception::name);
+    let root = fate.root.map_or_else(|| "-".to_owned(), |root| HEXLOWER.encode(&root));
+    put(out, format_args!("s {status} {root} {bytes}\0"));
+}
+
+fn put(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
+    out.write_fmt(text).expect("a Vec takes everything");
+}
+
+/// What a line is.
+enum Item {
+    Entry(Entry, Fate),
+    Stream(Fate, u64),
+}
+
+impl Item {
+    fn parse(line: &[u8]) -> Option<Self> {
+        let (kind, rest) = word(line)?;
+        let (status, rest) = word(rest)?;
+        let exception = match std::str::from_utf8(status).ok()? {
+            HERE => None,
+            name => Some(Exception::from_name(name)?),
+        };
+        let (root, rest) = match kind {
+            b"f" | b"h" | b"s" => {
+                let (hex, rest) = word(rest)?;
+                let root = match hex {
+                    b"-" => None,
+                    hex => Some(HEXLOWER.decode(hex).ok()?.try_into().ok()?),
+                };
+                (root, rest)
+            }
+            _ => (None, rest),
+        };
+        let fate = Fate { exception, root };
+        // A file is there by its root, or it is not there.
+        if matches!(kind, b"f" | b"h" | b"s") && exception.is_none() && root.is_none() {
+            return None;
+        }
+        if kind == b"s" {
+            return Some(Self::Stream(fate, number(rest)?));
+        }
+        let (mode, rest) = word(rest)?;
+        let (s, rest) = word(rest)?;
+        let (ns, rest) = word(rest)?;
+        let mode = u32::from_str_radix(std::str::from_utf8(mode).ok()?, 8).ok()?;
+        let mtime = Mtime { s: number(s)?, ns: number(ns)? };
+        let (kind, path) = match kind {
+            b"f" | b"h" => {
+                let (size, path) = word(rest)?;
+                (Kind::File { size: number(size)?, sparse: kind == b"h" }, path)
+            }
+            b"d" => (Kind::Dir, rest),
+            b"l" => {
+                let (len, rest) = word(rest)?;
+                let (target, path) = rest.split_at_checked(number(len)?)?;
+                (Kind::Symlink { target: target.to_vec() }, path.strip_prefix(b" ")?)
+            }
+            _ => return None,
+        };
+        let path = RelPath::parse(path).ok()?;
+        Some(Self::Entry(Entry { path, kind, mode, mtime }, fate))
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        match self {
+            Self::Entry(entry, fate) => encode(entry, fate, &mut out),
+            Self::Stream(fate, bytes) => encode_stream(fate, *bytes, &mut out),
+        }
+        out
+    }
+}
+
+/// Reads the lines of a receipt one by one.
+#[derive(Debug)]
+pub struct ReceiptLines {
+    reader: BufReader<File>,
+    buffer: Vec<u8>,
+    manifest: blake3::Hasher,
+    entries: u32,
+    sum: Sum,
+}
+
+/// Opens a receipt and reads what stands before the lines. Its signature is checked by [`ReceiptLines::proven`].
+///
+/// # Errors
+/// It cannot be read, is of a newer version, or does not begin as it was written.
+pub fn open_receipt(file: File) -> Result<(Head, ReceiptLines), Fault> {
+    let mut reader = BufReader::with_capacity(64 << 10, file);
+    let mut buffer = Vec::new();
+    let magic = next_field(&mut reader, &mut buffer)?;
+    let magic = magic.and_then(|magic| std::str::from_utf8(magic).ok()?.strip_prefix(MAGIC));
+    match magic.and_then(|version| number(version.as_bytes())) {
+        Some(VERSION) => {}
+        Some(newer) if newer > VERSION => return Err(Fault::Newer(newer)),
+        _ => return Err(Fault::Edited("it does not begin as a receipt does")),
+    }
+    let bad = Fault::Edited("what stands before the list makes no sense");
+    let named = |reader: &mut _, buffer: &mut _, name: &str| -> Result<_, Fault> {
+        let text = next_field(reader, buffer)?.and_then(|text| std::str::from_utf8(text).ok());
+        Ok(text.and_then(|text| text.strip_prefix(name)).map(str::to_owned))
+    };
+    let text = named(&mut reader, &mut buffer, "receipt ")?.unwrap_or_default();
+    let bytes = BASE32_NOPAD.decode(text.to_ascii_uppercase().as_bytes()).ok();
+    let receipt = bytes.and_then(|bytes| Receipt::from_bytes(&bytes));
+    let by = named(&mut reader, &mut buffer, "by ")?.and_then(|text| text.parse().ok());
+    let from = named(&mut reader, &mut buffer, "from ")?.and_then(|text| text.parse().ok());
+    let (Some(receipt), Some(by), Some(from)) = (receipt, by, from) else { return Err(bad) };
+    let written = head(&receipt, &by);
+    let head = Head { receipt, by, from, folder: PathBuf::new() };
+    let mut file = reader.into_inner();
+    file.rewind()?;
+    let mut reader = BufReader::with_capacity(64 << 10, file);
+    let mut stands = vec![0; written.len()];
+    let is_canonical = io::Read::read_exact(&mut reader, &mut stands).is_ok() && stands == written;
+    if !is_canonical {
+        return Err(bad);
+    }
+    Ok((head, ReceiptLines::at(reader)))
+}
+
+fn next_field<'a>(
+    reader: &mut BufReader<File>,
+    buffer: &'a mut Vec<u8>,
+) -> Result<Option<&'a [u8]>, Fault> {
+    field(reader, buffer).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidData => Fault::Edited("it is cut off"),
+        _ => Fault::Unreadable(error),
+    })
+}
+
+impl ReceiptLines {
+    fn at(reader: BufReader<File>) -> Self {
+        let (buffer, manifest) = (Vec::new(), blake3::Hasher::new());
+        Self { reader, buffer, manifest, entries: 0, sum: Sum::default() }
+    }
+
+    /// The next line; None at the end. The path of a stream is `-`.
+    ///
+    /// # Errors
+    /// It cannot be read, or is not as it was written.
+    pub fn next_line(&mut self) -> Result<Option<Line>, Fault> {
+        let senseless = || Fault::Edited("a line makes no sense");
+        let Some(text) = next_field(&mut self.reader, &mut self.buffer)? else { return Ok(None) };
+        let item = Item::parse(text).ok_or_else(senseless)?;
+        // Written in another way: with a sign, with zeros in front.
+        if item.encode().strip_suffix(b"\0") != Some(text) {
+            return Err(senseless());
+        }
+        let entry = self.entries;
+        self.entries = entry.checked_add(1).ok_or_else(senseless)?;
+        let (path, bytes, fate, otherwise) = match item {
+            Item::Stream(fate, bytes) => (b"-".to_vec(), bytes, fate, None),
+            Item::Entry(listed, fate) => {
+                let mut written = vec![0; 4];
+                listed.encode(&mut written);
+                let len = (written.len() - 4) as u32;
+                written[..4].copy_from_slice(&len.to_be_bytes());
+                self.manifest.update(&written);
+                let (path, bytes) = (listed.path.as_bytes().to_vec(), listed.size());
+                let otherwise = match listed.kind {
+                    Kind::File { .. } => None,
+                    Kind::Dir => Some(What::Folder),
+                    Kind::Symlink { target } => Some(What::Link { target }),
+                };
+                (path, bytes, fate, otherwise)
+            }
+        };
+        let what = match (fate.exception, fate.root, otherwise) {
+            (Some(exception), root, _) => {
+                self.sum.lacks(entry, exception, root);
+                What::Absent { exception, bytes, entry, root }
+            }
+            (None, _, Some(what)) => what,
+            (None, root, None) => {
+                let root = root.ok_or_else(senseless)?;
+                self.sum.has(entry, &root, bytes);
+                What::File { bytes, entry, root }
+            }
+        };
+        Ok(Some(Line { path, what }))
+    }
+
+    /// Reads to the end and checks that the receiver has signed for just this. Gives the lines again from the first on.
+    ///
+    /// # Errors
+    /// It cannot be read, or something in it is another than what was signed.
+    pub fn proven(mut self, head: &Head) -> Result<Self, Fault> {
+        while self.next_line()?.is_some() {}
+        if head.receipt.verify(&head.by).is_err() {
+            return Err(Fault::Edited("it is not signed by the receiver that it names"));
+        }
+        if head.receipt.sender != head.from {
+            return Err(Fault::Edited("it is about the files of another sender"));
+        }
+        if head.receipt.manifest != *self.manifest.finalize().as_bytes() {
+            return Err(Fault::Edited("its list is not the one that was signed"));
+        }
+        if !self.sum.fits(&head.receipt) {
+            return Err(Fault::Edited("it is signed for other contents"));
+        }
+        let mut file = self.reader.into_inner();
+        file.rewind()?;
+        Ok(open_receipt(file)?.1)
+    }
+}

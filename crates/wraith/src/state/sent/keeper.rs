@@ -1,0 +1,188 @@
+//! Writes down what is sent over one connection, while it is sent, and makes the receipt's file of it in the end.
+//!
+//! Every connection settles every entry, so each begins anew. Until the receipt is here there are two files without a name, in the
+//! folder that the receipt is for: the manifest as it is sent, and a row of fixed length for what became of each entry, which
+//! is known in any order. Memory holds neither, and a process that is killed leaves nothing.
+
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{self, Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use wraith_crypto::NodeId;
+use wraith_files::Entry;
+use wraith_transfer::{Event, Exception, Receipt};
+
+use super::format::{Fate, encode, encode_stream, write_head};
+use crate::state::commit::Commit;
+use crate::state::error::plain;
+
+const BUFFER_BYTES: usize = 64 << 10;
+
+/// The number of the exception, or 0; 1 if there is a root; the root.
+const ROW_BYTES: usize = 1 + 1 + 32;
+
+/// Letters of a receipt's hash that name its file in a folder, as for lists of what was received.
+const ID_LETTERS: usize = 12;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    /// A file, or a folder that has one for each receiver.
+    place: PathBuf,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    by: Option<NodeId>,
+    parts: Option<io::Result<Parts>>,
+}
+
+#[derive(Debug)]
+struct Parts {
+    manifest: BufWriter<File>,
+    rows: File,
+    /// Bytes of the entry that is written.
+    buffer: Vec<u8>,
+}
+
+impl Keeper {
+    /// Keeps receipts at `place`.
+    pub(crate) fn at(place: &Path) -> Self {
+        Self { place: place.to_owned(), state: Mutex::default() }
+    }
+
+    /// One event of the engine. Some where it was the last: where the receipt is now, or why it is not.
+    pub(crate) fn tell(&self, event: &Event<'_>) -> Option<Result<PathBuf, String>> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match event {
+            Event::Connected { peer, .. } => state.by = Some(*peer),
+            Event::Offer(_) => state.parts = Some(self.folder().and_then(|f| Parts::open(&f))),
+            Event::Entry { entry, .. } => state.with(|parts| parts.entry(entry)),
+            Event::Root { number, root } => state.with(|parts| parts.root(*number, root)),
+            Event::Excepted { number, exception } => {
+                state.with(|parts| parts.excepted(*number, *exception));
+            }
+            Event::Done { receipt } => {
+                let (by, parts) = (state.by.take(), state.parts.take());
+                let parts = parts.expect("an offer is made before its receipt comes");
+                let by = by.expect("and a connection before both");
+                let kept = parts.and_then(|parts| self.keep(parts, receipt, &by));
+                let shown = self.place.display();
+                return Some(kept.map_err(|e| format!("cannot write {shown}: {}", plain(&e))));
+            }
+            _ => {}
+        }
+        None
+    }
+
+    /// The folder that the receipt will be in.
+    fn folder(&self) -> io::Result<PathBuf> {
+        let place = path::absolute(&self.place)?;
+        if place.is_dir() {
+            return Ok(place);
+        }
+        Ok(place.parent().map_or(place.clone(), Path::to_owned))
+    }
+
+    fn keep(&self, parts: Parts, receipt: &Receipt, by: &NodeId) -> io::Result<PathBuf> {
+        let mut place = path::absolute(&self.place)?;
+        if place.is_dir() {
+            let id = blake3::hash(&receipt.to_bytes()).to_hex();
+            place.push(format!("{}.receipt", &id[..ID_LETTERS]));
+        }
+        let commit = Commit::begin(&place)?;
+        let mut out = BufWriter::with_capacity(BUFFER_BYTES, commit.file());
+        write_head(&mut out, receipt, by)?;
+        parts.copy_to(&mut out, receipt)?;
+        out.flush()?;
+        drop(out);
+        commit.finish_alone()?;
+        Ok(place)
+    }
+}
+
+impl State {
+    fn with(&mut self, act: impl FnOnce(&mut Parts) -> io::Result<()>) {
+        if let Some(Ok(parts)) = &mut self.parts
+            && let Err(error) = act(parts)
+        {
+            self.parts = Some(Err(error));
+        }
+    }
+}
+
+impl Parts {
+    fn open(folder: &Path) -> io::Result<Self> {
+        let manifest = tempfile::tempfile_in(folder)?;
+        let rows = tempfile::tempfile_in(folder)?;
+        let manifest = BufWriter::with_capacity(BUFFER_BYTES, manifest);
+        Ok(Self { manifest, rows, buffer: Vec::new() })
+    }
+
+    fn entry(&mut self, entry: &Entry) -> io::Result<()> {
+        self.buffer.clear();
+        entry.encode(&mut self.buffer);
+        self.manifest.write_all(&(self.buffer.len() as u32).to_be_bytes())?;
+        self.manifest.write_all(&self.buffer)
+    }
+
+    fn root(&self, number: u32, root: &[u8; 32]) -> io::Result<()> {
+        let mut row = [1; ROW_BYTES - 1];
+        row[1..].copy_from_slice(root);
+        self.rows.write_all_at(&row, row_at(number) + 1)
+    }
+
+    fn excepted(&self, number: u32, exception: Exception) -> io::Result<()> {
+        self.rows.write_all_at(&[exception.number()], row_at(number))
+    }
+
+    /// Puts the two together.
+    fn copy_to(self, out: &mut impl Write, receipt: &Receipt) -> io::Result<()> {
+        let mut manifest = self.manifest.into_inner().map_err(io::IntoInnerError::into_error)?;
+        let entries = manifest.stream_position()?;
+        manifest.rewind()?;
+        let mut manifest = BufReader::with_capacity(BUFFER_BYTES, manifest);
+        let mut rows = self.rows;
+        rows.rewind()?;
+        let mut rows = BufReader::with_capacity(BUFFER_BYTES, rows);
+        let (mut bytes, mut line) = (Vec::new(), Vec::new());
+        if entries == 0 && receipt.verified + receipt.kept > 0 {
+            encode_stream(&next_row(&mut rows)?, receipt.bytes, &mut line);
+            return out.write_all(&line);
+        }
+        let mut left = entries;
+        while left > 0 {
+            let mut len = [0; 4];
+            manifest.read_exact(&mut len)?;
+            bytes.resize(u32::from_be_bytes(len) as usize, 0);
+            manifest.read_exact(&mut bytes)?;
+            left -= 4 + bytes.len() as u64;
+            let (entry, _) = Entry::decode(&bytes).map_err(io::Error::other)?;
+            line.clear();
+            encode(&entry, &next_row(&mut rows)?, &mut line);
+            out.write_all(&line)?;
+        }
+        Ok(())
+    }
+}
+
+fn row_at(number: u32) -> u64 {
+    u64::from(number) * ROW_BYTES as u64
+}
+
+/// What became of the next entry. Rows that were never written, and what is behind the last, are zeros.
+fn next_row(rows: &mut impl Read) -> io::Result<Fate> {
+    let mut row = [0; ROW_BYTES];
+    let mut filled = 0;
+    while filled < ROW_BYTES {
+        match rows.read(&mut row[filled..])? {
+            0 => break,
+            n => filled += n,
+        }
+    }
+    let root = (row[1] == 1).then(|| *row[2..].first_chunk().expect("a row has a root"));
+    Ok(Fate { exception: Exception::from_number(row[0].into()), root })
+}

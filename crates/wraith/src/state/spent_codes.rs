@@ -1,0 +1,251 @@
+//! Codes that this side has tried. Who answers a code learns from the proof of who typed it whether one guess of the words was right;
+//! typed again, the code would give a second one. So a code is remembered from the moment on at which the proof leaves.
+//!
+//! Invariants: it is written down before the proof leaves. The file has no code in it, but a hash under a key of the identity, so
+//! it tells nobody which codes were tried. There are at most [`SPENT_MAX`] entries, none older than [`MAX_AGE`]. What cannot be
+//! written (a home that is read-only) is remembered for as long as this lives.
+
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use data_encoding::BASE32_NOPAD;
+use wraith_crypto::{SecretIdentity, kdf};
+use wraith_discovery::Code;
+use zeroize::Zeroizing;
+
+use super::dir::StateDir;
+use super::error::{StateError, StateErrorKind};
+use super::file::{Format, StateFile, version_behind};
+
+const FILE: &str = "spent-codes";
+/// Far more than somebody types in a month; the oldest goes.
+const SPENT_MAX: usize = 512;
+/// Far longer than codes are waited with.
+const MAX_AGE: Duration = Duration::from_secs(30 * 24 * 3600);
+/// The first line, with the version behind it.
+const HEADER: &str = "wraith spent codes ";
+const FORMAT: Format = Format {
+    version: 1,
+    version_of: |text| version_behind(text, HEADER),
+    // Twice what there can be.
+    max_bytes: 64 << 10,
+    is_secret: true,
+};
+const HASH_LEN: usize = 20;
+
+/// See the module.
+pub struct SpentCodes {
+    key: Zeroizing<[u8; 32]>,
+    /// None in memory.
+    file: Option<StateFile>,
+    /// Of this run.
+    tried: Mutex<Vec<Spent>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Spent {
+    hash: [u8; HASH_LEN],
+    at: SystemTime,
+}
+
+/// The code was tried before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TriedBefore {
+    /// When.
+    pub at: SystemTime,
+}
+
+impl std::fmt::Debug for SpentCodes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SpentCodes").finish_non_exhaustive()
+    }
+}
+
+impl SpentCodes {
+    /// Those that this identity has tried.
+    pub fn of(state: &StateDir, identity: &SecretIdentity) -> Self {
+        let key = Zeroizing::new(kdf::derive("wraith/1 spent codes", identity.seed()));
+        let file = state.folder().map(|folder| StateFile::new(folder, Path::new(FILE), FORMAT));
+        Self { key, file, tried: Mutex::default() }
+    }
+
+    /// When the code was tried, if it was.
+    pub fn tried(&self, code: &Code) -> Option<TriedBefore> {
+        let (hash, now) = (self.hash(code), SystemTime::now());
+        let written = self.file.as_ref().and_then(|file| file.read().ok().flatten());
+        let written = written.map(|text| parse(&text, now)).unwrap_or_default();
+        found(&self.lock(), &hash).or_else(|| found(&written, &hash))
+    }
+
+    /// The proof is about to leave.
+    ///
+    /// # Errors
+    /// The code was tried before, by this process or by another one a moment ago: it must not leave.
+    pub fn spend(&self, code: &Code) -> Result<(), TriedBefore> {
+        let now = SystemTime::now();
+        let spent = Spent { hash: self.hash(code), at: now };
+        let mut tried = self.lock();
+        if let Some(before) = found(&tried, &spent.hash) {
+            return Err(before);
+        }
+        let before = self.file.as_ref().and_then(|file| written(file, spent, now));
+        tried.push(spent);
+        let beyond = tried.len().saturating_sub(SPENT_MAX);
+        tried.drain(..beyond);
+        before.map_or(Ok(()), Err)
+    }
+
+    fn hash(&self, code: &Code) -> [u8; HASH_LEN] {
+        let text = Zeroizing::new(code.to_string());
+        *kdf::keyed(&self.key, text.as_bytes()).first_chunk().expect("a hash is longer")
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Spent>> {
+        // A plain list.
+        self.tried.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Writes one more down, under the lock of the state; whether it was there already. What cannot be written is not.
+fn written(file: &StateFile, spent: Spent, now: SystemTime) -> Option<TriedBefore> {
+    let result = file.change(|text| -> Result<_, StateError> {
+        let mut all = text.map(|text| parse(text, now)).unwrap_or_default();
+        if let Some(before) = found(&all, &spent.hash) {
+            return Ok((None, Some(before)));
+        }
+        all.push(spent);
+        let beyond = all.len().saturating_sub(SPENT_MAX);
+        all.drain(..beyond);
+        Ok((Some(encode(&all)), None))
+    });
+    match result {
+        Ok(before) => before,
+        Err(error) if matches!(error.kind(), StateErrorKind::Damaged | StateErrorKind::Exposed) => {
+            // Nothing in it can be believed; from now on it can.
+            let _ = file.replace(encode(&[spent]));
+            None
+        }
+        Err(error) => {
+            tracing::warn!(%error, "a code that was tried is remembered for this run only");
+            None
+        }
+    }
+}
+
+fn found(all: &[Spent], hash: &[u8; HASH_LEN]) -> Option<TriedBefore> {
+    all.iter().find(|spent| spent.hash == *hash).map(|spent| TriedBefore { at: spent.at })
+}
+
+fn encode(all: &[Spent]) -> Zeroizing<String> {
+    let mut text = format!("{HEADER}{}\n", FORMAT.version);
+    for spent in all {
+        let seconds = spent.at.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let hash = BASE32_NOPAD.encode(&spent.hash).to_ascii_lowercase();
+        text.push_str(&format!("{hash} {seconds}\n"));
+    }
+    Zeroizing::new(text)
+}
+
+/// Those that still count. One from the future is believed: the clock may have been set.
+fn parse(text: &str, now: SystemTime) -> Vec<Spent> {
+    let line = |line: &str| {
+        let (hash, seconds) = line.split_once(' ')?;
+        let hash = BASE32_NOPAD.decode(hash.to_ascii_uppercase().as_bytes()).ok()?;
+        let at = UNIX_EPOCH.checked_add(Duration::from_secs(seconds.parse().ok()?))?;
+        Some(Spent { hash: hash.try_into().ok()?, at })
+    };
+    let is_old = |at: SystemTime| now.duration_since(at).is_ok_and(|age| age > MAX_AGE);
+    text.lines().skip(1).filter_map(line).filter(|spent| !is_old(spent.at)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn identity(n: u8) -> SecretIdentity {
+        SecretIdentity::from_seed([n; 32])
+    }
+
+    fn code(n: u16) -> Code {
+        let [a, b] = n.to_be_bytes();
+        Code::new(7, [a, b, a, b])
+    }
+
+    #[test]
+    fn a_code_is_spent_once_by_all_runs_and_no_file_has_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let codes = || SpentCodes::of(&StateDir::in_folder(folder.path()), &identity(1));
+        let (one, other) = (codes(), codes());
+        assert_eq!(one.tried(&code(1)), None);
+        one.spend(&code(1)).unwrap();
+        let before = other.tried(&code(1)).unwrap();
+        assert!(before.at.elapsed().unwrap_or_default() < Duration::from_secs(60));
+        assert!(one.spend(&code(1)).is_err() && other.spend(&code(1)).is_err());
+        other.spend(&code(2)).unwrap();
+        assert!(codes().tried(&code(1)).is_some() && codes().tried(&code(2)).is_some());
+
+        let path = folder.path().join(FILE);
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        let text = fs::read_to_string(&path).unwrap();
+        for word in code(1).to_string().split('-').skip(1) {
+            assert!(!text.contains(word));
+        }
+        // The hash is under a key of the identity.
+        let stranger = SpentCodes::of(&StateDir::in_folder(folder.path()), &identity(2));
+        assert_eq!(stranger.tried(&code(1)), None);
+    }
+
+    #[test]
+    fn a_home_that_cannot_be_written_remembers_for_the_run() {
+        let nowhere = StateDir::in_folder("/dev/null/home");
+        let memory = StateDir::in_memory().unwrap();
+        for state in [nowhere, memory] {
+            let codes = SpentCodes::of(&state, &identity(1));
+            codes.spend(&code(1)).unwrap();
+            assert!(codes.tried(&code(1)).is_some() && codes.spend(&code(1)).is_err());
+            assert_eq!(SpentCodes::of(&state, &identity(1)).tried(&code(1)), None);
+        }
+    }
+
+    #[test]
+    fn old_entries_go_and_so_do_those_beyond_the_limit() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = StateDir::in_folder(folder.path());
+        let codes = SpentCodes::of(&state, &identity(1));
+        let at = |age| SystemTime::now() - age;
+        let hour = Duration::from_secs(3600);
+        let spent = |n, at| Spent { hash: codes.hash(&code(n)), at };
+        let file = codes.file.as_ref().unwrap();
+        file.replace(encode(&[spent(1, at(MAX_AGE + hour)), spent(2, at(MAX_AGE - hour))]))
+            .unwrap();
+        assert_eq!(codes.tried(&code(1)), None);
+        assert!(codes.tried(&code(2)).is_some());
+
+        let many: Vec<_> = (0..SPENT_MAX as u16).map(|n| spent(n, at(hour))).collect();
+        file.replace(encode(&many)).unwrap();
+        codes.spend(&code(5000)).unwrap();
+        let again = SpentCodes::of(&state, &identity(1));
+        assert_eq!(again.tried(&code(0)), None, "the oldest made room");
+        assert!(again.tried(&code(1)).is_some() && again.tried(&code(5000)).is_some());
+    }
+
+    #[test]
+    fn a_damaged_file_is_replaced_and_a_newer_one_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = StateDir::in_folder(folder.path());
+        let codes = || SpentCodes::of(&state, &identity(1));
+        let path = folder.path().join(FILE);
+        fs::write(&path, [0xff; 10]).unwrap();
+        fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
+        codes().spend(&code(1)).unwrap();
+        assert!(codes().tried(&code(1)).is_some());
+        let newer = "wraith spent codes 2\nanother world";
+        fs::write(&path, newer).unwrap();
+        codes().spend(&code(2)).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), newer);
+    }
+}
