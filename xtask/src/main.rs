@@ -1,10 +1,11 @@
-//! Developer commands: `cargo xtask test | race | fanout | delta | charts | grid | netlab | swarm | guard | bench | fuzz | package | publishable |
+//! Developer commands: `cargo xtask test | race | fanout | delta | charts | grid | netlab | flood | swarm | guard | bench | fuzz | package | publishable |
 //! recording | ci`. Each is what a person would type,
 //! in the right order; what they print is meant to be pasted.
 
 mod bench;
 mod cargo;
 mod delta;
+mod flood;
 mod fuzz;
 mod guard;
 mod machine;
@@ -44,6 +45,8 @@ enum Command {
     },
     /// Measure wraith and others over slow, long and lossy links between network namespaces (needs root)
     Netlab(netlab::Args),
+    /// Measure what a flood from strangers takes from a transfer and from a newcomer
+    Flood(flood::Args),
     /// Run N connections with fresh random seeds in the simulator
     Swarm {
         /// How many
@@ -84,6 +87,7 @@ fn main() -> anyhow::Result<()> {
         Command::Charts => race::charts(),
         Command::Grid { words } => cargo::grid(&words),
         Command::Netlab(args) => netlab::run(&args),
+        Command::Flood(args) => flood::run(&args),
         Command::Swarm { connections, more } => cargo::swarm(connections, &more),
         Command::Guard(args) => guard::run(&args),
         Command::Bench(args) => bench::run(&args),

@@ -2,14 +2,15 @@
 
 use std::hint::black_box;
 
-use wraith_noise::{CidMask, HEADER_BYTES, Opener, PACKET_OVERHEAD, ReplayWindow, Sealer, Suite};
+use wraith_noise::{
+    DirectionKeys, HEADER_BYTES, Opener, PACKET_OVERHEAD, ReplayWindow, Sealer, Suite,
+};
 
 use crate::{BATCH, DATAGRAM_BYTES, MOST};
 
-const SECRET: [u8; 32] = [1; 32];
-const PN_MASK: [u8; 32] = [2; 32];
-const CID: [u8; 8] = [3; 8];
-const CID_MASK: [u8; 32] = [4; 32];
+fn keys() -> DirectionKeys {
+    DirectionKeys { secret: [1; 32], pn_mask: [2; 32], cid: [3; 8], cid_mask: [4; 32] }
+}
 
 pub(crate) fn seal_aes(times: u64) {
     seal(Suite::Aes256Gcm, times);
@@ -28,7 +29,7 @@ pub(crate) fn open_chacha(times: u64) {
 }
 
 fn seal(suite: Suite, times: u64) {
-    let mut sealer = Sealer::new(suite, &SECRET, PN_MASK, CID, CID_MASK);
+    let mut sealer = Sealer::new(suite, &keys());
     let mut packet = vec![7; DATAGRAM_BYTES];
     for pn in 0..times * BATCH {
         sealer.seal(pn, black_box(&mut packet));
@@ -37,17 +38,15 @@ fn seal(suite: Suite, times: u64) {
 }
 
 fn open(suite: Suite, times: u64) {
-    let mut sealer = Sealer::new(suite, &SECRET, PN_MASK, CID, CID_MASK);
+    let mut sealer = Sealer::new(suite, &keys());
     let mut packets = vec![7; (MOST * BATCH) as usize * DATAGRAM_BYTES];
     for (pn, packet) in packets.chunks_mut(DATAGRAM_BYTES).enumerate() {
         sealer.seal(pn as u64, packet);
     }
-    let mut opener = Opener::new(suite, &SECRET, PN_MASK, CID);
-    let mask = CidMask::new(CID_MASK);
+    let mut opener = Opener::new(suite, &keys());
     let mut opened = 0;
     for packet in packets.chunks_mut(DATAGRAM_BYTES).take((times * BATCH) as usize) {
-        let cid = mask.unmask(black_box(packet)).expect("long enough");
-        let packet_len = opener.open(cid, packet).expect("authentic").payload_len;
+        let packet_len = opener.open(black_box(packet)).expect("authentic").payload_len;
         opened += u64::from(packet_len == DATAGRAM_BYTES - PACKET_OVERHEAD);
         black_box(&packet[HEADER_BYTES]);
     }

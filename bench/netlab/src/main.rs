@@ -3,12 +3,14 @@
 //! ```text
 //! wraith-netlab link --a NAME --b NAME --up 'rate=500 delay=25 loss=0.5' --down 'rate=500 delay=25' --seed 1
 //! wraith-netlab rtt 10.77.0.2:9 --count 20
+//! wraith-netlab flood 127.0.0.1:49000 --per-second 200000 --seconds 10
 //! ```
 //!
 //! `link` makes both devices, prints `ready`, relays until its standard input is closed, and prints what happened as one
 //! line of JSON. The devices vanish with it. What the boxes mean is in [`boxes`], how they are timed in [`relay`].
 
 mod boxes;
+mod flood;
 mod lateness;
 mod relay;
 mod rtt;
@@ -44,7 +46,12 @@ enum Command {
         address: SocketAddr,
         #[arg(long, default_value_t = 20)]
         count: u32,
+        /// Begin no attempt after so many seconds
+        #[arg(long, default_value_t = 60)]
+        seconds: u64,
     },
+    /// Send what strangers can send, to a loopback address
+    Flood(flood::Args),
 }
 
 #[derive(Debug, clap::Args)]
@@ -68,8 +75,11 @@ struct LinkArgs {
 
 fn main() -> Result<()> {
     match Cli::parse().command {
+        Command::Flood(args) => flood::run(&args),
         Command::Link(args) => link(&args),
-        Command::Rtt { address, count } => round_trips(address, count),
+        Command::Rtt { address, count, seconds } => {
+            round_trips(address, count, Duration::from_secs(seconds))
+        }
     }
 }
 
@@ -99,13 +109,14 @@ fn link(args: &LinkArgs) -> Result<()> {
     Ok(())
 }
 
-fn round_trips(address: SocketAddr, count: u32) -> Result<()> {
-    let samples = rtt::measure(address, count)?;
+fn round_trips(address: SocketAddr, count: u32, limit: Duration) -> Result<()> {
+    let samples = rtt::measure(address, count, limit)?;
     let ms = |sample: Duration| sample.as_secs_f64() * 1e3;
     let report = json!({
         "count": samples.len(),
         "min_ms": ms(samples[0]),
         "median_ms": ms(samples[samples.len() / 2]),
+        "p95_ms": ms(samples[samples.len() * 95 / 100]),
         "max_ms": ms(samples[samples.len() - 1]),
     });
     println!("{report}");

@@ -40,6 +40,9 @@ pub struct Relay<'a> {
     start: Instant,
     lateness: Lateness,
     bytes_left: u64,
+    /// Of these, in TCP and in UDP segments: two flows of different kinds are told apart.
+    tcp_left: u64,
+    udp_left: u64,
     over_limit: u64,
     refused: u64,
 }
@@ -54,6 +57,8 @@ impl<'a> Relay<'a> {
             start,
             lateness: Lateness::new(),
             bytes_left: 0,
+            tcp_left: 0,
+            udp_left: 0,
             over_limit: 0,
             refused: 0,
         }
@@ -89,10 +94,21 @@ impl<'a> Relay<'a> {
             while let Some(packet) = self.path.pop(due) {
                 now = self.now();
                 self.lateness.record(now.since(due));
-                self.bytes_left += packet.bytes.len() as u64;
+                self.count(&packet.bytes);
                 // A device that is still down takes nothing.
                 self.refused += u64::from(self.to.write(&packet.bytes).is_err());
             }
+        }
+    }
+
+    fn count(&mut self, packet: &[u8]) {
+        let bytes = packet.len() as u64;
+        self.bytes_left += bytes;
+        // The protocol of an IPv4 packet; the lab has no IPv6.
+        match packet.get(9) {
+            Some(6) => self.tcp_left += bytes,
+            Some(17) => self.udp_left += bytes,
+            _ => {}
         }
     }
 
@@ -128,6 +144,8 @@ impl<'a> Relay<'a> {
             "entered": entered,
             "left": left,
             "bytes_left": self.bytes_left,
+            "tcp_bytes_left": self.tcp_left,
+            "udp_bytes_left": self.udp_left,
             "late_p50_us": micros(self.lateness.quantile(0.5)),
             "late_p99_us": micros(self.lateness.quantile(0.99)),
             "late_max_us": micros(self.lateness.max()),

@@ -10,11 +10,15 @@ use anyhow::{Result, bail, ensure};
 /// A lost SYN is sent again after a second; a sample of more than that would measure the loss.
 const SAMPLE_MAX: Duration = Duration::from_millis(900);
 
-/// The round trips of `count` attempts, sorted; those that met a loss are left out.
-pub fn measure(address: SocketAddr, count: u32) -> Result<Vec<Duration>> {
+/// The round trips of `count` attempts, or as many as begin within `limit`, sorted; those that met a loss are left out.
+pub fn measure(address: SocketAddr, count: u32, limit: Duration) -> Result<Vec<Duration>> {
     let mut samples = Vec::new();
+    let begin = Instant::now();
     for _ in 0..count {
         let start = Instant::now();
+        if start - begin > limit {
+            break;
+        }
         match TcpStream::connect_timeout(&address, SAMPLE_MAX) {
             Ok(_) => bail!("somebody listens at {address}"),
             Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
@@ -37,8 +41,8 @@ mod tests {
     fn a_closed_port_answers_and_an_open_one_is_an_error() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        assert!(measure(address, 1).is_err());
+        assert!(measure(address, 1, SAMPLE_MAX).is_err());
         drop(listener);
-        assert_eq!(measure(address, 3).unwrap().len(), 3);
+        assert_eq!(measure(address, 3, SAMPLE_MAX).unwrap().len(), 3);
     }
 }

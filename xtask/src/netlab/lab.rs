@@ -17,8 +17,6 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use super::links::Link;
-
 /// Address of the side that sends.
 pub const A: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 /// Address of the side that receives.
@@ -119,14 +117,14 @@ pub struct LinkReport {
 }
 
 impl Lab {
-    /// Sets up `link`; `program` is `wraith-netlab`.
-    pub fn start(program: &Path, link: &Link, seed: u64) -> Result<Self> {
+    /// Sets up a link of these boxes there and back; `program` is `wraith-netlab`.
+    pub fn start(program: &Path, (up, down): (&str, &str), seed: u64) -> Result<Self> {
         let (a, b) = (Namespace::new()?, Namespace::new()?);
         // First in line for a processor, before everything that is not real-time: what is late here is late for all.
         let mut relay = inside(a.pid, "chrt")
             .args(["--fifo", "1"])
             .arg(program)
-            .args(["link", "--a", A_DEVICE, "--b", B_DEVICE, "--up", link.up, "--down", link.down])
+            .args(["link", "--a", A_DEVICE, "--b", B_DEVICE, "--up", up, "--down", down])
             .args(["--seed", &seed.to_string()])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

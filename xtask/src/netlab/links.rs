@@ -17,6 +17,13 @@ pub struct Link {
     pub stretch: u64,
 }
 
+impl Link {
+    /// The boxes there and back.
+    pub const fn boxes(&self) -> (&'static str, &'static str) {
+        (self.up, self.down)
+    }
+}
+
 /// The first three are the links by which wraith is judged; every queue is 100 ms long, the simulator's default.
 pub const LINKS: [Link; 8] = [
     Link {

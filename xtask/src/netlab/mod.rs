@@ -15,6 +15,7 @@
 
 mod lab;
 mod links;
+mod neighbours;
 mod peers;
 mod table;
 
@@ -33,6 +34,8 @@ use crate::race::data::DataSet;
 
 /// A run may take so many times what it would at the full rate of the link.
 const PATIENCE: u64 = 6;
+/// How long a run lasts at the full rate, unless told otherwise.
+const SECONDS: u64 = 10;
 /// On top of it, for starting and stopping.
 const OVERHEAD: Duration = Duration::from_secs(20);
 /// The link is calibrated with UDP at so many percent of its rate.
@@ -46,9 +49,9 @@ pub struct Args {
     /// Rounds; each runs every peer once on each link
     #[arg(long, default_value_t = 3)]
     runs: u64,
-    /// Seconds that a run lasts at the full rate of the link
-    #[arg(long, default_value_t = 10)]
-    seconds: u64,
+    /// Seconds that a run lasts at the full rate of the link: 10 unless said otherwise
+    #[arg(long)]
+    seconds: Option<u64>,
     /// Only these links: clean, loss, far, satellite, jitter, scramble, wifi, cable
     #[arg(long, value_delimiter = ',')]
     links: Vec<String>,
@@ -58,6 +61,9 @@ pub struct Args {
     /// Do not measure the links themselves first
     #[arg(long)]
     no_calibration: bool,
+    /// Instead of peers alone: one flow of wraith beside one of the kernel's TCP, for as long (60 s) on each link
+    #[arg(long)]
+    neighbours: bool,
     /// Only what ends the tests: one second of one link, with the programs that the tests built
     #[arg(long)]
     smoke: bool,
@@ -125,6 +131,9 @@ pub fn run(args: &Args) -> Result<()> {
         crate::cargo::build("wraith-peers", &["--bin", "quinn-peer"])?;
     }
     let programs = programs();
+    if args.neighbours {
+        return neighbours::run(&programs, args.runs, args.seconds, args.record);
+    }
     in_folder(|base| measure(args, &programs, base))
 }
 
@@ -216,7 +225,7 @@ fn measure(args: &Args, programs: &Programs, base: &Path) -> Result<()> {
     }
     for round in 1..=args.runs {
         for measured in &mut all {
-            let seconds = args.seconds * measured.link.stretch;
+            let seconds = args.seconds.unwrap_or(SECONDS) * measured.link.stretch;
             let set = data(measured.link, seconds, base)?;
             for (peer, row) in peers.iter().zip(&mut measured.rows) {
                 let run = one(programs, measured.link, peer, (round, seconds), &set, base)?;
@@ -228,7 +237,7 @@ fn measure(args: &Args, programs: &Programs, base: &Path) -> Result<()> {
     }
     let (text, json) = (table::render(&all), table::json(&all));
     println!("\n{text}");
-    if args.record { record(&text, &json) } else { Ok(()) }
+    if args.record { record("netlab", &text, &json) } else { Ok(()) }
 }
 
 fn wanted(list: &[String], name: &str) -> bool {
@@ -253,7 +262,7 @@ fn one(
 ) -> Result<Run> {
     let target = base.join("target");
     fs::create_dir(&target)?;
-    let lab = Lab::start(&programs.netlab, link, round)?;
+    let lab = Lab::start(&programs.netlab, link.boxes(), round)?;
     let job = Job { set, target: &target, settings: base };
     let limit = Duration::from_secs(seconds * PATIENCE);
     let (result, timed_out) = lab.within(limit + OVERHEAD, || peer.run(&lab, programs, &job));
@@ -278,7 +287,7 @@ fn what_passed(report: &LinkReport, time: Duration) -> Sample {
 
 /// What the link really is: its round trip when idle, and what passes when more is sent.
 fn calibrate(programs: &Programs, link: &Link) -> Result<Calibration> {
-    let lab = Lab::start(&programs.netlab, link, 0)?;
+    let lab = Lab::start(&programs.netlab, link.boxes(), 0)?;
     let limit = OVERHEAD + Duration::from_secs(CALIBRATION_SECONDS);
     let (result, _) = lab.within(limit, || -> Result<_> {
         let out =
@@ -304,12 +313,13 @@ fn smoke(programs: &Programs, base: &Path) -> Result<()> {
     Ok(())
 }
 
-fn record(text: &str, json: &Value) -> Result<()> {
+/// Writes results to docs/performance, as `name`.md and .json.
+fn record(name: &str, text: &str, json: &Value) -> Result<()> {
     let folder: PathBuf = crate::cargo::root().join("docs/performance");
     fs::create_dir_all(&folder)?;
-    fs::write(folder.join("netlab.md"), text)?;
-    fs::write(folder.join("netlab.json"), serde_json::to_string_pretty(json)? + "\n")?;
-    eprintln!("written to {}/netlab.md and .json", folder.display());
+    fs::write(folder.join(format!("{name}.md")), text)?;
+    fs::write(folder.join(format!("{name}.json")), serde_json::to_string_pretty(json)? + "\n")?;
+    eprintln!("written to {}/{name}.md and .json", folder.display());
     Ok(())
 }
 

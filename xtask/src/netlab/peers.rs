@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -14,6 +14,8 @@ use crate::race::data::DataSet;
 use crate::race::process;
 use crate::race::sshd::Sshd;
 
+/// Where iperf3 waits unless told otherwise.
+const IPERF3_PORT: u16 = 5201;
 const BITS_PER_MEGABYTE: f64 = 8.0;
 const GIB: f64 = (1u64 << 30) as f64;
 
@@ -162,23 +164,48 @@ fn wraith(lab: &Lab, program: &Path, control: &str, job: &Job<'_>) -> Result<Sam
     Ok(Sample { mbit, lost: None, cpu_seconds })
 }
 
-fn memory(lab: &Lab, program: &Path, control: &str, job: &Job<'_>) -> Result<Sample> {
-    let address = format!("{B}:0");
-    let mut server =
-        lab.b.command(program).args(["serve", &address]).stdout(Stdio::piped()).spawn()?;
-    let line = first_line(&mut server)?;
-    let (node, address) = line.trim().split_once(' ').context("throughput serve said nothing")?;
-    let gib = (job.set.bytes as f64 / GIB).to_string();
-    let out = lab
-        .a
-        .command(program)
-        .args(["send", address, node, "--rounds", "1", "--gib", &gib, "--congestion", control])
-        .stderr(Stdio::inherit())
-        .output()?;
+fn memory(lab: &Lab, program: &Path, control: &'static str, job: &Job<'_>) -> Result<Sample> {
+    let server = Throughput::serve(lab, program, control)?;
+    let out = server.send(lab, job.set.bytes as f64 / GIB)?.wait_with_output()?;
     let text = String::from_utf8_lossy(&out.stdout);
     ensure!(out.status.success(), "throughput send failed");
     parse_throughput(&text, job.set.bytes)
         .with_context(|| format!("throughput printed {:?}", text.trim()))
+}
+
+/// The data plane that waits for a flow on B's side.
+#[derive(Debug)]
+pub struct Throughput<'a> {
+    program: &'a Path,
+    control: &'static str,
+    node: String,
+    address: String,
+    _server: Child,
+}
+
+impl<'a> Throughput<'a> {
+    pub fn serve(lab: &Lab, program: &'a Path, control: &'static str) -> Result<Self> {
+        let address = format!("{B}:0");
+        let mut server =
+            lab.b.command(program).args(["serve", &address]).stdout(Stdio::piped()).spawn()?;
+        let line = first_line(&mut server)?;
+        let words = line.trim().split_once(' ').context("throughput serve said nothing")?;
+        let (node, address) = (words.0.to_owned(), words.1.to_owned());
+        Ok(Self { program, control, node, address, _server: server })
+    }
+
+    /// Sends as much.
+    pub fn send(&self, lab: &Lab, gib: f64) -> Result<Child> {
+        let command = lab
+            .a
+            .command(self.program)
+            .args(["send", &self.address, &self.node, "--rounds", "1", "--gib", &gib.to_string()])
+            .args(["--congestion", self.control])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .spawn();
+        Ok(command?)
+    }
 }
 
 /// Reads `… GB/s  SECONDS s | CPU ns/byte: sender N, receiver N | lost N of M packets, …`.
@@ -265,36 +292,81 @@ pub fn udp(lab: &Lab, mbit: u64, seconds: u64) -> Result<f64> {
 
 /// One run of iperf3 from one side to the other: its report, and the processor time of both sides.
 fn iperf3(lab: &Lab, more: &[&str]) -> Result<(Value, f64)> {
-    let mut server = lab
-        .b
-        .command("iperf3")
-        .args(["-s", "-1", "--forceflush"])
-        .stdout(Stdio::piped())
-        .spawn()
-        .context("iperf3 is not installed")?;
-    let mut out = BufReader::new(server.stdout.take().context("it was piped")?);
-    let mut line = String::new();
-    while !line.contains("listening") {
-        line.clear();
-        ensure!(out.read_line(&mut line)? > 0, "iperf3 -s did not start");
+    Iperf3::serve(lab, IPERF3_PORT)?.start(lab, more)?.report()
+}
+
+/// iperf3 that waits for one flow on B's side.
+#[derive(Debug)]
+pub struct Iperf3 {
+    port: u16,
+    server: Child,
+    // What the server goes on to say is small, and nobody reads it; but it needs somewhere to say it.
+    out: BufReader<ChildStdout>,
+}
+
+/// A flow of iperf3 under way.
+#[derive(Debug)]
+pub struct Iperf3Run {
+    server: Child,
+    _out: BufReader<ChildStdout>,
+    client: Child,
+    report: tempfile::NamedTempFile,
+}
+
+impl Iperf3 {
+    pub fn serve(lab: &Lab, port: u16) -> Result<Self> {
+        let mut server = lab
+            .b
+            .command("iperf3")
+            .args(["-s", "-1", "--forceflush", "-p", &port.to_string()])
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("iperf3 is not installed")?;
+        let mut out = BufReader::new(server.stdout.take().context("it was piped")?);
+        let mut line = String::new();
+        while !line.contains("listening") {
+            line.clear();
+            ensure!(out.read_line(&mut line)? > 0, "iperf3 -s did not start");
+        }
+        Ok(Self { port, server, out })
     }
-    // What the server goes on to say is small, and nobody reads it.
-    let report = tempfile::NamedTempFile::new()?;
-    let client = lab
-        .a
-        .command("iperf3")
-        .args(["-c", &B.to_string(), "-J"])
-        .args(more)
-        .stdout(report.reopen()?)
-        .spawn()?;
-    let client = process::wait(client, "iperf3 -c");
-    let text = std::fs::read_to_string(report.path())?;
-    let json: Value = serde_json::from_str(&text).context("iperf3 printed no JSON")?;
-    if let Some(error) = json["error"].as_str() {
-        bail!("iperf3: {error}");
+
+    /// A TCP flow with this congestion control, for `seconds`.
+    pub fn send(self, lab: &Lab, control: &str, seconds: u64) -> Result<Iperf3Run> {
+        self.start(lab, &["-C", control, "-t", &seconds.to_string()])
     }
-    let server = process::wait(server, "iperf3 -s")?;
-    Ok((json, client?.cpu_seconds + server.cpu_seconds))
+
+    fn start(self, lab: &Lab, more: &[&str]) -> Result<Iperf3Run> {
+        let report = tempfile::NamedTempFile::new()?;
+        let client = lab
+            .a
+            .command("iperf3")
+            .args(["-c", &B.to_string(), "-p", &self.port.to_string(), "-J"])
+            .args(more)
+            .stdout(report.reopen()?)
+            .spawn()?;
+        Ok(Iperf3Run { server: self.server, _out: self.out, client, report })
+    }
+}
+
+impl Iperf3Run {
+    /// Waits for its end: what iperf3 says, and the processor time of both sides.
+    fn report(self) -> Result<(Value, f64)> {
+        let client = process::wait(self.client, "iperf3 -c");
+        let text = std::fs::read_to_string(self.report.path())?;
+        let json: Value = serde_json::from_str(&text).context("iperf3 printed no JSON")?;
+        if let Some(error) = json["error"].as_str() {
+            bail!("iperf3: {error}");
+        }
+        let server = process::wait(self.server, "iperf3 -s")?;
+        Ok((json, client?.cpu_seconds + server.cpu_seconds))
+    }
+
+    /// Waits for its end: the bytes that arrived.
+    pub fn received(self) -> Result<f64> {
+        let (json, _) = self.report()?;
+        json["end"]["sum_received"]["bytes"].as_f64().context("iperf3 gave no bytes")
+    }
 }
 
 fn first_line(child: &mut Child) -> Result<String> {

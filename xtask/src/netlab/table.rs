@@ -136,7 +136,7 @@ pub fn json(all: &[Measured<'_>]) -> Value {
 }
 
 /// Processor, kernel, congestion control and day.
-fn machine() -> String {
+pub fn machine() -> String {
     let control = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control");
     let control = control.as_deref().map_or("?", str::trim);
     format!("{}, TCP default {control}, {}", machine::hardware(), machine::today())

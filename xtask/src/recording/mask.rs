@@ -31,6 +31,7 @@ pub fn comparable(transcript: &str) -> String {
         let line = between(&line, "127.0.0.1:", is_digit, "PORT");
         let line = before(&line, " free", 2, "SPACE");
         let line = before(&line, " as a contact?", 1, "(ID)");
+        let line = between(&line, "local network by ", |c| c.is_alphanumeric(), "ID");
         if !line.contains("verified") {
             return line;
         }

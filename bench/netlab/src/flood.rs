@@ -1,0 +1,128 @@
+//! What a stranger can send to an open port, as fast as told: random datagrams, or first datagrams of handshakes as good as
+//! true ones, from one address or many.
+//!
+//! Everything is made beforehand; then it prints `ready`, begins when a line comes on standard input, and says in the end
+//! how much it sent; it ends early when standard input is closed. Only loopback addresses are flooded.
+
+use std::io::{self, Write};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Result, ensure};
+use rand_chacha::ChaCha20Rng;
+use rand_core::{Rng, SeedableRng};
+use serde_json::json;
+use wraith_crypto::{NodeId, SecretIdentity, Suite};
+use wraith_noise::{Initiator, InitiatorHello};
+
+/// Different random datagrams; they are repeated.
+const JUNK: u64 = 10_000;
+/// Lengths of datagrams that pass the first look of a receiver.
+const LENGTHS: std::ops::RangeInclusive<usize> = 40..=1452;
+/// As often a second what is due is sent.
+const TICKS: u32 = 1000;
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Where to: a loopback address
+    to: SocketAddr,
+    /// First datagrams of handshakes with this node, each valid and used once, instead of random bytes
+    #[arg(long)]
+    handshakes_with: Option<NodeId>,
+    /// Datagrams per second
+    #[arg(long)]
+    per_second: u32,
+    #[arg(long)]
+    seconds: u32,
+    /// How many loopback addresses it comes from
+    #[arg(long, default_value_t = 1)]
+    sources: u32,
+}
+
+pub fn run(args: &Args) -> Result<()> {
+    ensure!(args.to.ip().is_loopback() && args.to.is_ipv4(), "only 127.0.0.0/8 is flooded");
+    let datagrams = match args.handshakes_with {
+        Some(node) => handshakes(node, u64::from(args.per_second) * u64::from(args.seconds))?,
+        None => junk(),
+    };
+    let sockets = (0..args.sources).map(source).collect::<io::Result<Vec<_>>>()?;
+    println!("ready");
+    io::stdout().flush()?;
+    io::stdin().read_line(&mut String::new())?;
+    let stopped = Arc::new(AtomicBool::new(false));
+    let heard = stopped.clone();
+    std::thread::spawn(move || {
+        // Until standard input is closed.
+        let _ = io::copy(&mut io::stdin(), &mut io::sink());
+        heard.store(true, Relaxed);
+    });
+    let (sent, refused, lasted) = flood(args, &datagrams, &sockets, &stopped);
+    let seconds = lasted.as_secs_f64();
+    println!("{}", json!({ "sent": sent, "refused": refused, "seconds": seconds }));
+    Ok(())
+}
+
+/// Sends until the time is over; what was sent, what the system did not take, and how long it took.
+fn flood(
+    args: &Args,
+    datagrams: &[Vec<u8>],
+    sockets: &[UdpSocket],
+    stopped: &AtomicBool,
+) -> (u64, u64, Duration) {
+    let total = u64::from(args.per_second) * u64::from(args.seconds);
+    let (start, tick) = (Instant::now(), Duration::from_secs(1) / TICKS);
+    let (mut sent, mut refused) = (0_u64, 0_u64);
+    let pairs = datagrams.iter().cycle().zip(sockets.iter().cycle());
+    for (n, (datagram, socket)) in (0..total).zip(pairs) {
+        let due = start + Duration::from_secs_f64(n as f64 / f64::from(args.per_second));
+        let now = Instant::now();
+        if due > now + tick {
+            std::thread::sleep(tick);
+        }
+        // Or it cannot be sent as fast as told.
+        if stopped.load(Relaxed) || now > start + Duration::from_secs(u64::from(args.seconds)) {
+            break;
+        }
+        match socket.send_to(datagram, args.to) {
+            Ok(_) => sent += 1,
+            Err(_) => refused += 1,
+        }
+    }
+    (sent, refused, start.elapsed())
+}
+
+fn junk() -> Vec<Vec<u8>> {
+    let mut rng = ChaCha20Rng::from_seed([1; 32]);
+    let span = (LENGTHS.end() - LENGTHS.start() + 1) as u64;
+    (0..JUNK)
+        .map(|n| {
+            let mut datagram = vec![0; LENGTHS.start() + (n * 7919 % span) as usize];
+            rng.fill_bytes(&mut datagram);
+            datagram
+        })
+        .collect()
+}
+
+/// What an honest initiator would send, each time with another key.
+fn handshakes(node: NodeId, count: u64) -> Result<Vec<Vec<u8>>> {
+    let mut rng = ChaCha20Rng::from_seed([2; 32]);
+    let identity = SecretIdentity::from_seed([3; 32]);
+    let unix_seconds = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
+    let one = |_| {
+        let hello = InitiatorHello { suites: Suite::ALL, aes_hardware: true, unix_seconds };
+        let length = 900 + (rng.next_u32() % 301) as usize;
+        Ok(Initiator::start(&identity, node, &hello, length, &mut rng)?.1)
+    };
+    (0..count).map(one).collect()
+}
+
+/// 127.1.0.1 and those after it.
+fn source(n: u32) -> io::Result<UdpSocket> {
+    let address = Ipv4Addr::from_bits(Ipv4Addr::new(127, 1, 0, 1).to_bits() + n);
+    let socket = UdpSocket::bind((IpAddr::V4(address), 0))?;
+    // Answers are not read; nobody here waits for room either.
+    socket.set_nonblocking(true)?;
+    Ok(socket)
+}
