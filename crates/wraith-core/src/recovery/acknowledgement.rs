@@ -28,8 +28,9 @@ impl<F> Recovery<F> {
             return Err(Violation::protocol("ACK of a packet that was never sent"));
         }
         let prior_in_flight = self.path.in_flight;
-        self.take_ranges(now, ranges, out)?;
+        let late = self.take_ranges(now, largest, ranges, out)?;
         let mut ack = self.settle_acked(now, largest, out)?;
+        ack.rtt_sent_at = ack.rtt_sent_at.or(late);
         if out.acked.is_empty() && out.spurious == 0 {
             return Ok(());
         }
@@ -48,14 +49,17 @@ impl<F> Recovery<F> {
         Ok(())
     }
 
-    /// Keeps the ranges that concern outstanding packets, and notices late ones of lost packets.
+    /// Keeps the ranges that concern outstanding packets, and notices late ones of lost packets. When `largest` was sent, if it is
+    /// one of these: what was given up because nobody answered tells how long the round trip is by now.
     fn take_ranges(
         &mut self,
         now: Time,
+        largest: u64,
         ranges: impl Iterator<Item = RangeInclusive<u64>>,
         out: &mut Settled<F>,
-    ) -> Result<(), Violation> {
+    ) -> Result<Option<Time>, Violation> {
         self.ranges.clear();
+        let mut sent_at = None;
         let base = self.sent.base();
         let mut walk = self.late.walk();
         let mut skipped = self.skipped.walk();
@@ -69,12 +73,13 @@ impl<F> Recovery<F> {
             if *range.start() < base {
                 while let Some(late) = self.late.take(&mut walk, &range) {
                     out.spurious += 1;
+                    sent_at = sent_at.or((late.pn == largest).then_some(late.sent_at));
                     self.path.on_late(now, late.episode, now.since(late.sent_at));
                 }
             }
         }
         self.spurious_losses += u64::from(out.spurious);
-        Ok(())
+        Ok(sent_at)
     }
 
     fn settle_acked(

@@ -25,6 +25,12 @@ impl<F> Recovery<F> {
         }
     }
 
+    /// Nobody answers, and as much is remembered as may be. What is given up then makes no room for what is new: it would be
+    /// given up in its turn, as fast as the pacer allows. Probes go on.
+    pub(super) fn is_waiting_for_an_answer(&self) -> bool {
+        self.pto_count > UNANSWERED_MAX && self.sent.len() >= UNBOUNDED_MAX && self.eliciting > 0
+    }
+
     /// More is remembered than the window explains.
     pub(super) fn is_excessive(&self) -> bool {
         let len = self.sent.len();

@@ -179,7 +179,7 @@ impl<F> Recovery<F> {
     /// What window and pacing allow now. ACK-only packets, probes after [`TimeoutOutcome::Probe`] and CLOSE need no
     /// budget.
     pub fn budget(&mut self, now: Time) -> Budget {
-        if self.sent.len() >= OUTSTANDING_MAX {
+        if self.sent.len() >= OUTSTANDING_MAX || self.is_waiting_for_an_answer() {
             return Budget::Blocked;
         }
         self.path.budget(now)

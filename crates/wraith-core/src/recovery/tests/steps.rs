@@ -394,6 +394,48 @@ fn probes_that_nobody_answers_are_not_remembered_for_ever() {
 }
 
 #[test]
+fn what_is_given_up_unanswered_makes_no_room_for_new_packets() {
+    let bbr = RecoveryConfig { congestion: Algorithm::Bbr.into(), ..config(ms(50)) };
+    let mut s = Stepper { recovery: Recovery::new(Time::ZERO, &bbr), ..Stepper::new(ms(50)) };
+    // So small that no window holds them back; and at once, so that giving some up is no persistent congestion.
+    let send = |s: &mut Stepper, now: Time| s.send_other(now - Time::ZERO, |p| p.size = 2);
+    (0..UNBOUNDED_MAX).for_each(|_| send(&mut s, Time::ZERO));
+    let (mut packets, mut probes, mut now, mut at_once) = (0, 0, Time::ZERO, 0);
+    for _ in 0..200 {
+        if let Budget::Bytes(_) = s.recovery.budget(now) {
+            send(&mut s, now);
+            packets += 1;
+        }
+        let due = s.recovery.timeout().expect("something is outstanding");
+        at_once = if due <= now { at_once + 1 } else { 0 };
+        assert!(at_once < 3, "one timeout after the other in the same moment");
+        now = now.max(due);
+        if s.recovery.on_timeout(now, &mut s.out) == TimeoutOutcome::Probe {
+            (0..2).for_each(|_| send(&mut s, now));
+            probes += 2;
+        }
+    }
+    assert!(probes > 100 && packets < 50, "{packets} packets, {probes} probes");
+}
+
+#[test]
+fn what_was_given_up_unanswered_still_gives_a_round_trip() {
+    let mut s = Stepper::new(ms(1));
+    s.send(ms(0), 1);
+    s.ack(ms(1), &[0..=0]);
+    s.send(ms(10), 1);
+    let mut now = at(ms(10));
+    while !s.lost().contains(&1) {
+        now = now.max(s.recovery.timeout().expect("something is outstanding"));
+        if s.recovery.on_timeout(now, &mut s.out) == TimeoutOutcome::Probe {
+            s.send(now - Time::ZERO, 2);
+        }
+    }
+    s.ack(now - Time::ZERO, &[1..=1]);
+    assert_eq!(s.recovery.rtt().latest(), now - at(ms(10)));
+}
+
+#[test]
 fn an_ack_that_names_a_skipped_number_later_is_a_violation() {
     let mut s = Stepper::new(ms(50));
     s.send(ms(0), 1);
