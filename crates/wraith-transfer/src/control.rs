@@ -128,4 +128,15 @@ impl ControlWriter {
         let written = session.wait(self.stream.write_chunks([bytes]));
         written.map_err(|error| session.write_failed(error))
     }
+
+    /// Queues a message if there is room for it now, and drops it if not: for who must not wait for the peer.
+    pub(crate) fn send_if_room(
+        &mut self,
+        session: &Session,
+        message: &Message,
+    ) -> Result<(), TransferError> {
+        let bytes = Bytes::from(message.to_bytes());
+        let written = session.wait_within(Duration::ZERO, self.stream.write_chunks([bytes]));
+        written.unwrap_or(Ok(())).map_err(|error| session.write_failed(error))
+    }
 }

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::Stdio;
 
-use crate::support::{Process, World, lan, tree};
+use crate::support::{Process, World, lan, other_words, tree};
 use wraith_discovery::Code;
 
 const LOOPBACK: &[&str] = &["--lan", "lo"];
@@ -12,13 +12,6 @@ fn film(world: &World) -> std::path::PathBuf {
     let film = world.source().join("film.mov");
     tree::file(&film, 1, 1_000_000);
     film
-}
-
-/// A code with the same number and other words.
-fn other_words(code: &str) -> String {
-    let number = code.split('-').next().unwrap().parse().unwrap();
-    let other = (0..).map(|n| Code::new(number, [n; 4]).to_string());
-    other.into_iter().find(|other| other != code).unwrap()
 }
 
 /// A receiver that has been asked whether it accepts, or will be, and the pipe for its answer.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
-use crate::support::{Outcome, Process, World, lan, tree};
+use crate::support::{Outcome, Process, World, lan, other_words, tree};
 use wraith_discovery::message::Message;
 use wraith_discovery::rendezvous::{ClientFrame, ServerFrame, split};
 use wraith_discovery::{Code, Creator, TicketSide};
@@ -19,12 +19,6 @@ fn film(world: &World) -> PathBuf {
     let film = world.source().join("film.mov");
     tree::file(&film, 1, 1_000_000);
     film
-}
-
-fn other_words(code: &str) -> String {
-    let number = code.split('-').next().unwrap().parse().unwrap();
-    let others = (0..2).map(|n| Code::new(number, [n; 4]).to_string());
-    others.into_iter().find(|other| other != code).unwrap()
 }
 
 /// It says that the code is used up, since when, and not to try it again.

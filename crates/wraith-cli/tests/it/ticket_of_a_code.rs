@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use crate::support::{Process, World, lan, tree};
+use crate::support::{Process, World, lan, other_words, tree};
 use wraith_discovery::Ticket;
 
 const LOOPBACK: &[&str] = &["--lan", "lo"];
@@ -127,6 +127,30 @@ fn a_sender_that_crashed_goes_on_for_its_receiver_without_a_new_code() {
         again.finish().expect_exit(0);
         tree::assert_same(&film, &world.path("receiver").join("film.mov"));
     }
+}
+
+#[test]
+fn what_goes_on_for_the_holder_of_one_code_goes_on_for_no_other_code() {
+    let _alone = lan::alone();
+    let world = World::new();
+    let film = film(&world, 1_000_000);
+    let mut sender = world.send_by_code(&[&film], LOOPBACK);
+    let (mut holder, _no_answer) = undecided(&world, "receiver", &sender.code());
+    holder.event("offer");
+    sender.kill();
+
+    // The same file to the maker of another code, whose words were typed wrong twice.
+    let mut command = world.wraith("other");
+    command.args(["receive", "--json", "--code", "-o"]).arg(world.path("other")).args(LOOPBACK);
+    let mut waiting = Process::start("receive", &mut command);
+    let code = waiting.event("waiting")["code"].as_str().unwrap().to_owned();
+    let wrong = other_words(&code);
+    for _ in 0..2 {
+        let sender = world.send_by_code(&[&film], &[LOOPBACK, &["--code", &wrong]].concat());
+        sender.finish().expect_error(5);
+    }
+    waiting.finish().expect_error(5);
+    holder.kill();
 }
 
 #[test]

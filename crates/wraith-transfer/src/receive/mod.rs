@@ -221,11 +221,11 @@ impl Receiving<'_> {
     /// True if the sender owes data. Asked when nothing has moved for a while: a sender that waits because this side's disk
     /// does is told so.
     fn is_due(&self, writer: &Mutex<ControlWriter>) -> bool {
-        // Whoever has the writer is saying something just now.
+        // Whoever has the writer is saying something just now; and who watches for a stall does not wait for who reads nothing.
         if self.session.is_not_reading()
             && let Ok(mut writer) = writer.try_lock()
         {
-            let told = writer.send(self.session, &Message::DiskBusy(DiskBusy {}));
+            let told = writer.send_if_room(self.session, &Message::DiskBusy(DiskBusy {}));
             self.session.run_or_fail(|| told);
         }
         self.table.is_due()

@@ -27,7 +27,7 @@ use crate::event::{Event, FoundAt, Hub, Observer};
 use crate::node::{ANY_ADDRESS, Node, reachable_places};
 use crate::payload::Payload;
 use crate::settings::{FIND, Patience, RECONNECT, SendSettings};
-use crate::state::{Contact, MAX_HOLDERS, UnfinishedSend};
+use crate::state::{Contact, MAX_HOLDERS, Recipient, UnfinishedSend};
 
 pub use self::handle::Offer;
 
@@ -45,6 +45,19 @@ enum To {
     Invitation(Code),
     /// A contact that listens.
     Contact(Box<Contact>),
+}
+
+impl To {
+    fn recipient(&self, node: &Node, settings: &SendSettings) -> Recipient {
+        match self {
+            Self::Code => {
+                Recipient::Code { max: settings.receivers.map_or(MAX_HOLDERS, |n| n as usize) }
+            }
+            Self::Ticket => Recipient::Bearer,
+            Self::Invitation(code) => Recipient::Invitation(node.spent_codes().tag(code)),
+            Self::Contact(contact) => Recipient::Contact(contact.node_id),
+        }
+    }
 }
 
 /// An offer that is being prepared.
@@ -199,11 +212,17 @@ impl OfferBuilder {
     async fn serve(self, payload: Payload) -> Result<Offer, Error> {
         let Self { node, to, settings, life, bind, anew, observer, .. } = self;
         let shared = Shared::new(Hub::new(observer));
-        let prepare = |by_code| Prepared::new(&node, &payload, bind, &settings, by_code, anew);
-        let mut prepared = prepare(!matches!(to, To::Ticket))?;
+        let prepare = |recipient: &Recipient| Prepared::new(&node, &payload, recipient, bind, anew);
+        let mut prepared = prepare(&to.recipient(&node, &settings))?;
         let (mut code, mut no_code) = (None, None);
         match &to {
-            To::Invitation(code) => give_ticket(&node, code, &prepared, &settings, &shared).await?,
+            To::Invitation(code) => {
+                if let Err(error) = give_ticket(&node, code, &prepared, &settings, &shared).await {
+                    // Who may have the ticket all the same finds this sender when it is begun again.
+                    prepared.unfinished.settle(|_| true);
+                    return Err(error);
+                }
+            }
             To::Code => {
                 let made = make_code(&node, &prepared, &settings, life, &shared).await?;
                 match made.places().is_empty() {
@@ -211,7 +230,7 @@ impl OfferBuilder {
                         no_code = Some(no_place(&made));
                         // What a code would have brought is good for nobody without one.
                         prepared.withdraw().await;
-                        prepared = prepare(false)?;
+                        prepared = prepare(&Recipient::Bearer)?;
                     }
                     false => code = Some(made),
                 }
@@ -265,13 +284,8 @@ impl OfferBuilder {
         let pair = Pair::new(node.identity(), contact.node_id).map_err(|error| {
             Error::new(ErrorKind::InvalidInput, format!("{}: {error}", contact.name))
         })?;
-        let mut unfinished = match payload.is_stream() {
-            true => UnfinishedSend::unremembered()?,
-            false => UnfinishedSend::open(node.state(), &record_of(&payload.paths, &contact))?,
-        };
-        if anew {
-            unfinished.renew()?;
-        }
+        let unfinished =
+            unfinished_send(&node, &payload, &Recipient::Contact(contact.node_id), anew)?;
         let address = bind.unwrap_or(ANY_ADDRESS);
         let endpoint = node.bind_dialling_at(address)?;
         // So that the same offer continues after a crash. Nobody dials this port.
@@ -312,6 +326,23 @@ impl std::fmt::Debug for OfferBuilder {
     }
 }
 
+/// What is remembered of sending this to the recipient; nothing is of a stream, which cannot be sent twice.
+fn unfinished_send(
+    node: &Node,
+    payload: &Payload,
+    recipient: &Recipient,
+    anew: bool,
+) -> Result<UnfinishedSend, Error> {
+    let mut unfinished = match payload.is_stream() {
+        true => UnfinishedSend::unremembered(recipient)?,
+        false => UnfinishedSend::open(node.state(), &payload.paths, recipient)?,
+    };
+    if anew {
+        unfinished.renew()?;
+    }
+    Ok(unfinished)
+}
+
 /// The port of last time, if this offer was interrupted, so that its ticket stays good.
 fn bind_again(
     node: &Node,
@@ -339,22 +370,11 @@ impl Prepared {
     fn new(
         node: &Node,
         payload: &Payload,
+        recipient: &Recipient,
         bind: Option<SocketAddr>,
-        settings: &SendSettings,
-        by_code: bool,
         anew: bool,
     ) -> Result<Self, Error> {
-        let (state, paths) = (node.state(), &payload.paths);
-        let holders = settings.receivers.map_or(MAX_HOLDERS, |n| n as usize);
-        let mut unfinished = match (payload.is_stream(), by_code) {
-            (true, true) => UnfinishedSend::unremembered_for_holders(holders)?,
-            (true, false) => UnfinishedSend::unremembered()?,
-            (false, true) => UnfinishedSend::open_for_holders(state, paths, holders)?,
-            (false, false) => UnfinishedSend::open(state, paths)?,
-        };
-        if anew {
-            unfinished.renew()?;
-        }
+        let unfinished = unfinished_send(node, payload, recipient, anew)?;
         let endpoint = bind_again(node, bind, unfinished.port())?;
         let bound = endpoint.local_addr();
         unfinished.remember(bound.port())?;
@@ -424,14 +444,4 @@ async fn give_ticket(
         shared.hub.tell(Event::CodeUsed { place: met.place.clone(), peer });
     }
     Ok(())
-}
-
-/// What names this send: the same paths to somebody else, or by ticket, have another secret.
-fn record_of(paths: &[PathBuf], contact: &Contact) -> Vec<PathBuf> {
-    use std::os::unix::ffi::OsStringExt;
-    let mut record = paths.to_vec();
-    // No path has a zero byte.
-    let to = format!("\0{}", contact.node_id).into_bytes();
-    record.push(std::ffi::OsString::from_vec(to).into());
-    record
 }

@@ -85,7 +85,7 @@ impl StateDir {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::{ReceivedStore, Recorder, SavedTicket, UnfinishedSend};
+    use crate::state::{ReceivedStore, Recipient, Recorder, SavedTicket, UnfinishedSend};
 
     #[test]
     fn in_memory_there_are_an_identity_and_contacts_and_nothing_else_is_remembered() {
@@ -101,11 +101,14 @@ mod tests {
         assert!(StateDir::in_memory().unwrap().contacts().load().unwrap().contacts().is_empty());
 
         let paths = [PathBuf::from("/a")];
-        let send = UnfinishedSend::open(&state, &paths).unwrap();
+        let send = UnfinishedSend::open(&state, &paths, &Recipient::Bearer).unwrap();
         send.remember(1).unwrap();
         let secret = send.capability().clone();
         drop(send);
-        assert_ne!(UnfinishedSend::open(&state, &paths).unwrap().capability(), &secret);
+        assert_ne!(
+            UnfinishedSend::open(&state, &paths, &Recipient::Bearer).unwrap().capability(),
+            &secret
+        );
         let code = wraith_discovery::Code::new(7, [1; 4]);
         assert_eq!(SavedTicket::of(&state, &code).unwrap().ticket().unwrap(), None);
         assert!(ReceivedStore::of(&state).unwrap().all().unwrap().is_empty());

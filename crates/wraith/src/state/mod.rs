@@ -47,5 +47,5 @@ pub use received::{
 pub use saved_ticket::SavedTicket;
 pub(crate) use sent::Keeper;
 pub use sent::{ReceiptLines, open_receipt};
-pub use spent_codes::{SpentCodes, TriedBefore};
-pub use unfinished_send::{MAX_RECEIVERS, UnfinishedSend};
+pub use spent_codes::{CodeTag, SpentCodes, TriedBefore};
+pub use unfinished_send::{MAX_RECEIVERS, Recipient, UnfinishedSend};

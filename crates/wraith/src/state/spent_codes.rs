@@ -32,7 +32,8 @@ const FORMAT: Format = Format {
     max_bytes: 64 << 10,
     is_secret: true,
 };
-const HASH_LEN: usize = 20;
+/// What stands for a code where the code must not stand: a hash under a key of the identity that tried it.
+pub type CodeTag = [u8; 20];
 
 /// See the module.
 pub struct SpentCodes {
@@ -45,7 +46,7 @@ pub struct SpentCodes {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Spent {
-    hash: [u8; HASH_LEN],
+    tag: CodeTag,
     at: SystemTime,
 }
 
@@ -72,10 +73,10 @@ impl SpentCodes {
 
     /// When the code was tried, if it was.
     pub fn tried(&self, code: &Code) -> Option<TriedBefore> {
-        let (hash, now) = (self.hash(code), SystemTime::now());
+        let (tag, now) = (self.tag(code), SystemTime::now());
         let written = self.file.as_ref().and_then(|file| file.read().ok().flatten());
         let written = written.map(|text| parse(&text, now)).unwrap_or_default();
-        found(&self.lock(), &hash).or_else(|| found(&written, &hash))
+        found(&self.lock(), &tag).or_else(|| found(&written, &tag))
     }
 
     /// The proof is about to leave.
@@ -84,9 +85,9 @@ impl SpentCodes {
     /// The code was tried before, by this process or by another one a moment ago: it must not leave.
     pub fn spend(&self, code: &Code) -> Result<(), TriedBefore> {
         let now = SystemTime::now();
-        let spent = Spent { hash: self.hash(code), at: now };
+        let spent = Spent { tag: self.tag(code), at: now };
         let mut tried = self.lock();
-        if let Some(before) = found(&tried, &spent.hash) {
+        if let Some(before) = found(&tried, &spent.tag) {
             return Err(before);
         }
         let before = self.file.as_ref().and_then(|file| written(file, spent, now));
@@ -96,7 +97,8 @@ impl SpentCodes {
         before.map_or(Ok(()), Err)
     }
 
-    fn hash(&self, code: &Code) -> [u8; HASH_LEN] {
+    /// What stands for `code` here.
+    pub fn tag(&self, code: &Code) -> CodeTag {
         let text = Zeroizing::new(code.to_string());
         *kdf::keyed(&self.key, text.as_bytes()).first_chunk().expect("a hash is longer")
     }
@@ -111,7 +113,7 @@ impl SpentCodes {
 fn written(file: &StateFile, spent: Spent, now: SystemTime) -> Option<TriedBefore> {
     let result = file.change(|text| -> Result<_, StateError> {
         let mut all = text.map(|text| parse(text, now)).unwrap_or_default();
-        if let Some(before) = found(&all, &spent.hash) {
+        if let Some(before) = found(&all, &spent.tag) {
             return Ok((None, Some(before)));
         }
         all.push(spent);
@@ -133,16 +135,16 @@ fn written(file: &StateFile, spent: Spent, now: SystemTime) -> Option<TriedBefor
     }
 }
 
-fn found(all: &[Spent], hash: &[u8; HASH_LEN]) -> Option<TriedBefore> {
-    all.iter().find(|spent| spent.hash == *hash).map(|spent| TriedBefore { at: spent.at })
+fn found(all: &[Spent], tag: &CodeTag) -> Option<TriedBefore> {
+    all.iter().find(|spent| spent.tag == *tag).map(|spent| TriedBefore { at: spent.at })
 }
 
 fn encode(all: &[Spent]) -> Zeroizing<String> {
     let mut text = format!("{HEADER}{}\n", FORMAT.version);
     for spent in all {
         let seconds = spent.at.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-        let hash = BASE32_NOPAD.encode(&spent.hash).to_ascii_lowercase();
-        text.push_str(&format!("{hash} {seconds}\n"));
+        let tag = BASE32_NOPAD.encode(&spent.tag).to_ascii_lowercase();
+        text.push_str(&format!("{tag} {seconds}\n"));
     }
     Zeroizing::new(text)
 }
@@ -150,10 +152,10 @@ fn encode(all: &[Spent]) -> Zeroizing<String> {
 /// Those that still count. One from the future is believed: the clock may have been set.
 fn parse(text: &str, now: SystemTime) -> Vec<Spent> {
     let line = |line: &str| {
-        let (hash, seconds) = line.split_once(' ')?;
-        let hash = BASE32_NOPAD.decode(hash.to_ascii_uppercase().as_bytes()).ok()?;
+        let (tag, seconds) = line.split_once(' ')?;
+        let tag = BASE32_NOPAD.decode(tag.to_ascii_uppercase().as_bytes()).ok()?;
         let at = UNIX_EPOCH.checked_add(Duration::from_secs(seconds.parse().ok()?))?;
-        Some(Spent { hash: hash.try_into().ok()?, at })
+        Some(Spent { tag: tag.try_into().ok()?, at })
     };
     let is_old = |at: SystemTime| now.duration_since(at).is_ok_and(|age| age > MAX_AGE);
     text.lines().skip(1).filter_map(line).filter(|spent| !is_old(spent.at)).collect()
@@ -218,7 +220,7 @@ mod tests {
         let codes = SpentCodes::of(&state, &identity(1));
         let at = |age| SystemTime::now() - age;
         let hour = Duration::from_secs(3600);
-        let spent = |n, at| Spent { hash: codes.hash(&code(n)), at };
+        let spent = |n, at| Spent { tag: codes.tag(&code(n)), at };
         let file = codes.file.as_ref().unwrap();
         file.replace(encode(&[spent(1, at(MAX_AGE + hour)), spent(2, at(MAX_AGE - hour))]))
             .unwrap();

@@ -33,6 +33,13 @@ fn program() -> PathBuf {
     named.map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_wraith")), PathBuf::from)
 }
 
+/// A code with the same number and other words.
+pub fn other_words(code: &str) -> String {
+    let number = code.split('-').next().unwrap().parse().unwrap();
+    let mut others = (0..2).map(|n| wraith_discovery::Code::new(number, [n; 4]).to_string());
+    others.find(|other| other != code).unwrap()
+}
+
 /// A folder with a place for everything two sides need; removed in the end.
 #[derive(Debug)]
 pub struct World {

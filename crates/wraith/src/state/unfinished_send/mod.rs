@@ -9,10 +9,14 @@
 //! Invariant: at most one process uses a record at a time (it holds a lock as long as the send runs), so two sends of the same
 //! paths never share a secret. A record is removed once the receiver has everything.
 
+mod lock_file;
+mod recipient;
+#[cfg(test)]
+mod tests;
+
 use std::fs::{self, File, OpenOptions};
-use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -24,6 +28,8 @@ use wraith_discovery::Capability;
 use wraith_transfer::SentRoots;
 use zeroize::{Zeroize, Zeroizing};
 
+use self::lock_file::{lock, lock_patiently};
+pub use self::recipient::Recipient;
 use super::dir::StateDir;
 use super::error::{StateError, StateErrorKind};
 use super::file::{Format, StateFile};
@@ -38,9 +44,6 @@ pub const MAX_RECEIVERS: usize = 16;
 /// A ticket nobody used for a week is forgotten: long enough for an interrupted transfer over a holiday, short enough
 /// that a secret does not stay valid for ever.
 const MAX_AGE: Duration = Duration::from_secs(7 * 24 * 3600);
-/// A tenth of a second in all: an ending process needs less, and a second send of the same paths hardly notices.
-const LOCK_TRIES: u32 = 20;
-const LOCK_PAUSE: Duration = Duration::from_millis(5);
 const FORMAT: Format = Format {
     version: 2,
     version_of: |text| serde_json::from_str(text).ok().map(|Version { version }| version),
@@ -98,49 +101,31 @@ struct Owned {
 }
 
 impl UnfinishedSend {
-    /// What is remembered of an unfinished send of these paths (canonical, in this order), or a new secret, which is good for
-    /// whoever has it.
+    /// What is remembered of an unfinished send of these paths (canonical, in this order) to this recipient, or a new secret.
     ///
     /// # Errors
     /// The record cannot be read or is of a newer version, or the system has no randomness.
-    pub fn open(state: &StateDir, canonical_paths: &[PathBuf]) -> Result<Self, StateError> {
-        Self::open_with(state, canonical_paths, None)
-    }
-
-    /// The same of a send by code to so many receivers: the secret is good for those that [`Self::admit`] names.
-    ///
-    /// # Errors
-    /// As of [`Self::open`].
-    pub fn open_for_holders(
+    pub fn open(
         state: &StateDir,
         canonical_paths: &[PathBuf],
-        max: usize,
+        recipient: &Recipient,
     ) -> Result<Self, StateError> {
-        let mut record = canonical_paths.to_vec();
-        // No path has a zero byte.
-        record.push("\0code".into());
-        Self::open_with(state, &record, Some(Holders::new(max)))
-    }
-
-    fn open_with(
-        state: &StateDir,
-        record: &[PathBuf],
-        holders: Option<Holders>,
-    ) -> Result<Self, StateError> {
-        let Some(folder) = state.with_subfolder(FOLDER)? else { return Self::new(holders) };
+        let Some(folder) = state.with_subfolder(FOLDER)? else {
+            return Self::unremembered(recipient);
+        };
         forget_old(folder);
-        let name = Path::new(FOLDER).join(record_name(record));
+        let name = Path::new(FOLDER).join(recipient.record_name(canonical_paths));
         let file = StateFile::new(folder, name, FORMAT);
         let lock = file.path().with_extension(LOCK);
         let failed = |e| StateError::disk(format_args!("cannot use {}", file.path().display()), &e);
         let Some(locked) = lock_patiently(&lock).map_err(failed)? else {
-            return Self::new(holders);
+            return Self::unremembered(recipient);
         };
         let text = match file.read() {
             Err(error) if is_worthless(&error) => None,
             text => text?,
         };
-        let mut send = Self::new(holders)?;
+        let mut send = Self::unremembered(recipient)?;
         let mut remembered = send.lock();
         remembered.owned = Some(Owned { file, lock, _locked: locked });
         let found = text.and_then(|text| remembered.read(&text));
@@ -149,24 +134,13 @@ impl UnfinishedSend {
         Ok(send)
     }
 
-    /// A new secret that nothing is remembered of, good for whoever has it.
+    /// A new secret that nothing is remembered of.
     ///
     /// # Errors
     /// The system has no randomness.
-    pub fn unremembered() -> Result<Self, StateError> {
-        Self::new(None)
-    }
-
-    /// The same, good for those that [`Self::admit`] names, so many at once.
-    ///
-    /// # Errors
-    /// The system has no randomness.
-    pub fn unremembered_for_holders(max: usize) -> Result<Self, StateError> {
-        Self::new(Some(Holders::new(max)))
-    }
-
-    fn new(holders: Option<Holders>) -> Result<Self, StateError> {
-        let remembered = Remembered { port: None, receivers: Vec::new(), holders, owned: None };
+    pub fn unremembered(recipient: &Recipient) -> Result<Self, StateError> {
+        let (holders, receivers) = (recipient.holders(), Vec::new());
+        let remembered = Remembered { port: None, receivers, holders, owned: None };
         Ok(Self { capability: new_capability()?, remembered: Mutex::new(remembered) })
     }
 
@@ -371,49 +345,6 @@ fn is_worthless(error: &StateError) -> bool {
     matches!(error.kind(), StateErrorKind::Damaged | StateErrorKind::Exposed)
 }
 
-/// Named by a hash, so that the folder tells nobody what was sent, and any path fits.
-fn record_name(canonical_paths: &[PathBuf]) -> String {
-    let mut material = Vec::new();
-    for path in canonical_paths {
-        let bytes = path.as_os_str().as_bytes();
-        material.extend_from_slice(&(bytes.len() as u64).to_be_bytes());
-        material.extend_from_slice(bytes);
-    }
-    let hash = wraith_crypto::kdf::derive("wraith/1 pending send", &material);
-    BASE32_NOPAD.encode(&hash[..20]).to_ascii_lowercase()
-}
-
-/// As [`lock`], but a process that was just killed gets a moment to let go.
-fn lock_patiently(path: &Path) -> io::Result<Option<File>> {
-    for _ in 0..LOCK_TRIES {
-        if let Some(file) = lock(path)? {
-            return Ok(Some(file));
-        }
-        std::thread::sleep(LOCK_PAUSE);
-    }
-    lock(path)
-}
-
-/// Makes and locks the file of a lock; None when another process has it.
-fn lock(path: &Path) -> io::Result<Option<File>> {
-    loop {
-        let mut options = OpenOptions::new();
-        let file = options.write(true).create(true).truncate(false).mode(0o600).open(path)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(fs::TryLockError::WouldBlock) => return Ok(None),
-            Err(fs::TryLockError::Error(e)) => return Err(e),
-        }
-        // Its last owner may have removed the file between our open and our lock; then it locks nothing any more.
-        match fs::metadata(path) {
-            Ok(now) if now.ino() == file.metadata()?.ino() => return Ok(Some(file)),
-            Ok(_) => {}
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-            Err(e) => return Err(e),
-        }
-    }
-}
-
 /// Removes records past [`MAX_AGE`] that nobody uses, and locks without a record. What fails here is tried again at the next send.
 fn forget_old(state: &Path) {
     let is_old = |path: &Path| {
@@ -436,204 +367,5 @@ fn forget_old(state: &Path) {
             let _ = fs::remove_file(file.path().with_extension(ROOTS));
             let _ = fs::remove_file(&lock_path);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::os::unix::fs::PermissionsExt;
-    use std::time::SystemTime;
-
-    use super::*;
-    use crate::state::commit::Step;
-    use crate::state::commit::faults::{self, Fault};
-
-    fn home() -> (tempfile::TempDir, StateDir) {
-        let folder = tempfile::tempdir().unwrap();
-        let home = StateDir::in_folder(folder.path());
-        (folder, home)
-    }
-
-    fn paths(names: &[&str]) -> Vec<PathBuf> {
-        names.iter().map(PathBuf::from).collect()
-    }
-
-    #[test]
-    fn the_same_paths_get_the_same_secret_and_port_again() {
-        let (_folder, home) = home();
-        let first = UnfinishedSend::open(&home, &paths(&["/a", "/b"])).unwrap();
-        first.remember(4433).unwrap();
-        let secret = first.capability().clone();
-        drop(first);
-        let again = UnfinishedSend::open(&home, &paths(&["/a", "/b"])).unwrap();
-        assert_eq!((again.capability(), again.port()), (&secret, Some(4433)));
-        let other = UnfinishedSend::open(&home, &paths(&["/a/b"])).unwrap();
-        assert_ne!(other.capability(), &secret);
-    }
-
-    #[test]
-    fn receivers_come_and_go_without_the_secret_ever_being_off_the_disk() {
-        let (folder, home) = home();
-        let first = UnfinishedSend::open(&home, &paths(&["/a"])).unwrap();
-        first.remember(4433).unwrap();
-        let secret = first.capability().clone();
-        let path = folder.path().join(FOLDER).join(record_name(&paths(&["/a"])));
-        let node = |n| wraith_crypto::SecretIdentity::from_seed([n; 32]).node_id();
-        for n in 0..2 * MAX_RECEIVERS as u8 {
-            faults::set(Some(Fault::Error(Step::Rename)));
-            first.remember_receiver(node(100)).unwrap_err();
-            faults::set(None);
-            let mut there =
-                Remembered { port: None, receivers: vec![], holders: None, owned: None };
-            let capability = there.read(&fs::read_to_string(&path).unwrap());
-            assert_eq!(capability.as_ref(), Some(&secret), "a full disk leaves what was there");
-            first.remember_receiver(node(n)).unwrap();
-        }
-        first.forget_receiver(node(100)).unwrap();
-        (0..MAX_RECEIVERS as u8 + 14).for_each(|n| first.forget_receiver(node(n)).unwrap());
-        drop(first);
-        let again = UnfinishedSend::open(&home, &paths(&["/a"])).unwrap();
-        assert_eq!((again.capability(), again.port()), (&secret, Some(4433)));
-        assert_eq!(again.receivers(), [node(31), node(30)]);
-    }
-
-    #[test]
-    fn a_record_of_another_version_is_no_record_and_a_newer_one_left_alone() {
-        let (folder, home) = home();
-        let path = folder.path().join(FOLDER).join(record_name(&paths(&["/a"])));
-        drop(UnfinishedSend::open(&home, &paths(&["/a"])).unwrap());
-        let secret = BASE32_NOPAD.encode(&[3; Capability::LEN]);
-        let record = |version| {
-            // Blanks at the end are those of a record that was once longer.
-            let text =
-                format!("{{\"version\":{version},\"capability\":\"{secret}\",\"port\":5}}    ");
-            fs::write(&path, &text).unwrap();
-            fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
-            text
-        };
-        record(1);
-        let before = UnfinishedSend::open(&home, &paths(&["/a"])).unwrap();
-        assert_eq!(before.port(), None);
-        assert_ne!(before.capability().as_bytes(), &[3; Capability::LEN]);
-        drop(before);
-        let newer = record(3);
-        let old = SystemTime::now() - MAX_AGE - Duration::from_secs(60);
-        File::options().write(true).open(&path).unwrap().set_modified(old).unwrap();
-        let error = UnfinishedSend::open(&home, &paths(&["/a"])).unwrap_err();
-        assert_eq!(error.kind(), StateErrorKind::Newer);
-        assert_eq!(fs::read_to_string(&path).unwrap(), newer);
-    }
-
-    #[test]
-    fn what_a_code_brought_is_good_for_who_had_the_code_also_after_a_crash() {
-        let (_folder, home) = home();
-        let open = |max| UnfinishedSend::open_for_holders(&home, &paths(&["/a"]), max).unwrap();
-        let node = |n| wraith_crypto::SecretIdentity::from_seed([n; 32]).node_id();
-        let first = open(1);
-        first.remember(4433).unwrap();
-        let secret = first.capability().clone();
-        assert!(!first.admits(node(1)), "a capability that was not brought is good for nobody");
-        first.admit(node(1)).unwrap();
-        drop(first);
-        let again = open(1);
-        assert_eq!((again.capability(), again.holders()), (&secret, Some(vec![node(1)])));
-        assert!(again.admits(node(1)) && !again.admits(node(2)));
-        // The ticket of the same paths that people carry is another one.
-        let bearer = UnfinishedSend::open(&home, &paths(&["/a"])).unwrap();
-        assert_ne!(bearer.capability(), &secret);
-        assert!(bearer.admits(node(2)));
-    }
-
-    #[test]
-    fn a_send_by_code_that_was_stopped_is_remembered_for_who_has_begun_only() {
-        let (_folder, home) = home();
-        let open = || UnfinishedSend::open_for_holders(&home, &paths(&["/a"]), 2).unwrap();
-        let node = |n| wraith_crypto::SecretIdentity::from_seed([n; 32]).node_id();
-        let begun = open();
-        begun.remember(1).unwrap();
-        let secret = begun.capability().clone();
-        begun.admit(node(1)).unwrap();
-        begun.admit(node(2)).unwrap();
-        begun.has_begun(node(2)).unwrap();
-        begun.settle(|_| false);
-        drop(begun);
-        let again = open();
-        assert_eq!((again.capability(), again.holders()), (&secret, Some(vec![node(2)])));
-        again.forget_receiver(node(2)).unwrap();
-        again.settle(|_| false);
-        drop(again);
-        assert_ne!(open().capability(), &secret);
-    }
-
-    #[test]
-    fn a_send_that_begins_anew_ends_what_was_given_before() {
-        let (_folder, home) = home();
-        let open = || UnfinishedSend::open_for_holders(&home, &paths(&["/a"]), 1).unwrap();
-        let node = wraith_crypto::SecretIdentity::from_seed([1; 32]).node_id();
-        let mut first = open();
-        let secret = first.capability().clone();
-        first.remember(1).unwrap();
-        first.admit(node).unwrap();
-        first.has_begun(node).unwrap();
-        first.renew().unwrap();
-        assert_eq!((first.port(), first.holders()), (None, Some(Vec::new())));
-        first.remember(2).unwrap();
-        let renewed = first.capability().clone();
-        drop(first);
-        let again = open();
-        assert!(again.capability() == &renewed && renewed != secret && !again.admits(node));
-    }
-
-    #[test]
-    fn a_finished_send_is_forgotten() {
-        let (_folder, home) = home();
-        let first = UnfinishedSend::open(&home, &paths(&["/a"])).unwrap();
-        first.remember(1).unwrap();
-        let secret = first.capability().clone();
-        first.forget();
-        let next = UnfinishedSend::open(&home, &paths(&["/a"])).unwrap();
-        assert_ne!(next.capability(), &secret);
-        assert_eq!(next.port(), None);
-    }
-
-    #[test]
-    fn two_sends_at_once_never_share_a_secret() {
-        let (_folder, home) = home();
-        let first = UnfinishedSend::open(&home, &paths(&["/a"])).unwrap();
-        first.remember(1).unwrap();
-        let second = UnfinishedSend::open(&home, &paths(&["/a"])).unwrap();
-        assert_ne!(first.capability(), second.capability());
-        second.remember(2).unwrap();
-        second.forget();
-        let secret = first.capability().clone();
-        drop(first);
-        assert_eq!(UnfinishedSend::open(&home, &paths(&["/a"])).unwrap().capability(), &secret);
-    }
-
-    #[test]
-    fn a_damaged_record_is_replaced() {
-        let (folder, home) = home();
-        let first = UnfinishedSend::open(&home, &paths(&["/a"])).unwrap();
-        first.remember(1).unwrap();
-        drop(first);
-        let path = folder.path().join(FOLDER).join(record_name(&paths(&["/a"])));
-        fs::write(&path, b"{\"version\":1,\"capab").unwrap();
-        let next = UnfinishedSend::open(&home, &paths(&["/a"])).unwrap();
-        assert_eq!(next.port(), None);
-        next.remember(7).unwrap();
-        drop(next);
-        assert_eq!(UnfinishedSend::open(&home, &paths(&["/a"])).unwrap().port(), Some(7));
-    }
-
-    #[test]
-    fn a_record_older_than_a_week_is_forgotten() {
-        let (folder, home) = home();
-        let first = UnfinishedSend::open(&home, &paths(&["/a"])).unwrap();
-        first.remember(1).unwrap();
-        drop(first);
-        let path = folder.path().join(FOLDER).join(record_name(&paths(&["/a"])));
-        let old = SystemTime::now() - MAX_AGE - Duration::from_secs(60);
-        File::options().write(true).open(&path).unwrap().set_modified(old).unwrap();
-        assert_eq!(UnfinishedSend::open(&home, &paths(&["/a"])).unwrap().port(), None);
     }
 }
