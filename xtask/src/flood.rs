@@ -6,21 +6,22 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
+use crate::median::median;
 use crate::race::data::DataSet;
 use crate::race::process;
 use crate::{cargo, machine};
 
 const OUR_CORE: &str = "0";
 const THEIR_CORE: &str = "1";
-/// A flood of handshakes lasts so long: longer than a newcomer may take, and each of them takes 80 µs to make.
+/// A flood of handshakes lasts so long, unless it is ended: longer than a newcomer may take, and each of them takes 80 µs to make.
+/// A round that takes longer than its flood counts for nothing.
 const HANDSHAKE_SECONDS: u32 = 4;
-/// A flood of random datagrams is ended when the transfer is over; until then it lasts.
 const JUNK_SECONDS: u32 = 60;
 
 #[derive(Debug, clap::Args)]
@@ -62,9 +63,28 @@ struct Bench<'a> {
     folder: &'a Path,
 }
 
+/// A process that ends with what started it, however that ends.
+struct Started(Option<Child>);
+
+impl Started {
+    fn end(mut self, name: &str) -> Result<()> {
+        process::wait(self.0.take().context("it runs until it is ended")?, name)?;
+        Ok(())
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
 /// A sender that offers, and where.
 struct Sender {
-    child: Child,
+    child: Started,
     ticket: String,
     node: String,
     address: String,
@@ -104,13 +124,14 @@ fn transfer(bench: &Bench<'_>, set: &DataSet, flood: Option<u32>) -> Result<(f64
             format!("--seconds={JUNK_SECONDS}"),
         ]
     };
-    let flood = flood.map(|per_second| Flood::ready(bench, &words(per_second))).transpose()?;
+    let flood = flood.map(|per_second| Flood::ready(bench, &words(per_second), JUNK_SECONDS));
+    let flood = flood.transpose()?;
     let flood = flood.map(Flood::begin).transpose()?;
     let target = bench.folder.join("target");
     std::fs::create_dir(&target)?;
     let seconds = receive(bench, &sender.ticket, &target)?;
     let sent = flood.map(Flood::stop).transpose()?;
-    process::wait(sender.child, "wraith send")?;
+    sender.end()?;
     set.verify(&target)?;
     std::fs::remove_dir_all(&target)?;
     Ok((seconds, sent))
@@ -131,8 +152,8 @@ fn newcomer(bench: &Bench<'_>, args: &Args, sources: u32) -> Result<()> {
                 format!("--seconds={HANDSHAKE_SECONDS}"),
                 format!("--sources={sources}"),
             ];
-            let flood = if with_flood { Some(Flood::ready(bench, &words)?) } else { None };
-            let flood = flood.map(Flood::begin).transpose()?;
+            let flood = with_flood.then(|| Flood::ready(bench, &words, HANDSHAKE_SECONDS));
+            let flood = flood.transpose()?.map(Flood::begin).transpose()?;
             if flood.is_some() {
                 // The flood should be there first.
                 std::thread::sleep(Duration::from_millis(500));
@@ -146,7 +167,7 @@ fn newcomer(bench: &Bench<'_>, args: &Args, sources: u32) -> Result<()> {
             } else {
                 quiet.push(seconds);
             }
-            process::wait(sender.child, "wraith send")?;
+            sender.end()?;
             set.verify(&target)?;
             std::fs::remove_dir_all(&target)?;
         }
@@ -193,18 +214,25 @@ impl Sender {
         let mut line = String::new();
         BufReader::new(child.stdout.take().context("it was piped")?).read_line(&mut line)?;
         let ticket = line.split_whitespace().last().context("wraith send printed no ticket")?;
-        Ok(Self { ticket: ticket.to_owned(), child, node, address })
+        Ok(Self { ticket: ticket.to_owned(), child: Started(Some(child)), node, address })
+    }
+
+    fn end(self) -> Result<()> {
+        self.child.end("wraith send")
     }
 }
 
 /// A flood, made and not begun, or under way.
 struct Flood {
-    child: Child,
+    child: Started,
+    input: Option<ChildStdin>,
     out: BufReader<ChildStdout>,
+    /// It ends by itself after so long.
+    seconds: u32,
 }
 
 impl Flood {
-    fn ready(bench: &Bench<'_>, words: &[String]) -> Result<Self> {
+    fn ready(bench: &Bench<'_>, words: &[String], seconds: u32) -> Result<Self> {
         let mut child = pinned(THEIR_CORE, bench.lab)
             .arg("flood")
             .args(words)
@@ -215,23 +243,26 @@ impl Flood {
         let mut line = String::new();
         out.read_line(&mut line)?;
         ensure!(line.trim() == "ready", "the flood did not start");
-        Ok(Self { child, out })
+        let input = child.stdin.take();
+        Ok(Self { child: Started(Some(child)), input, out, seconds })
     }
 
     fn begin(mut self) -> Result<Self> {
-        self.child.stdin.as_mut().context("it was piped")?.write_all(b"\n")?;
+        self.input.as_mut().context("it was piped")?.write_all(b"\n")?;
         Ok(self)
     }
 
     /// Ends it: how many datagrams a second it sent, by its own count.
     fn stop(mut self) -> Result<f64> {
-        drop(self.child.stdin.take());
+        drop(self.input.take());
         let mut line = String::new();
         self.out.read_line(&mut line)?;
         let report: Value = serde_json::from_str(&line).context("the flood counted nothing")?;
         let number = |key: &str| report[key].as_f64().context("the flood counted nothing");
-        let rate = number("sent")? / number("seconds")?;
-        process::wait(self.child, "the flood")?;
+        let lasted = number("seconds")?;
+        ensure!(lasted < f64::from(self.seconds), "the round took longer than its flood");
+        let rate = number("sent")? / lasted;
+        self.child.end("the flood")?;
         Ok(rate)
     }
 }
@@ -240,9 +271,4 @@ fn pinned(core: &str, program: &Path) -> Command {
     let mut command = Command::new("taskset");
     command.args(["-c", core]).arg(program);
     command
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }

@@ -9,6 +9,7 @@ mod flood;
 mod fuzz;
 mod guard;
 mod machine;
+mod median;
 mod netlab;
 mod package;
 mod publishable;

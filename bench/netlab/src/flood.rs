@@ -79,7 +79,7 @@ fn flood(
         let due = start + Duration::from_secs_f64(n as f64 / f64::from(args.per_second));
         let now = Instant::now();
         if due > now + tick {
-            std::thread::sleep(tick);
+            std::thread::sleep(due - now);
         }
         // Or it cannot be sent as fast as told.
         if stopped.load(Relaxed) || now > start + Duration::from_secs(u64::from(args.seconds)) {

@@ -13,16 +13,16 @@ static ASKED: OnceLock<u32> = OnceLock::new();
 
 /// Which permissions a target takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ModeMask(u32);
+pub(crate) struct KeptModes(u32);
 
-impl ModeMask {
+impl KeptModes {
     /// What the umask of this process leaves.
-    pub(crate) fn of_process() -> Self {
+    pub(crate) fn by_umask() -> Self {
         Self(PERMISSION_BITS & !umask())
     }
 
     /// All of them.
-    pub(crate) fn none() -> Self {
+    pub(crate) fn all() -> Self {
         Self(PERMISSION_BITS)
     }
 
@@ -52,8 +52,8 @@ mod tests {
 
     #[test]
     fn special_bits_never_arrive_and_the_mask_takes_the_rest() {
-        assert_eq!(ModeMask::none().of(0o7777), 0o777);
-        assert_eq!(ModeMask(0o777 & !0o027).of(0o6777), 0o750);
-        assert_eq!(ModeMask::of_process().of(0o7777), 0o777 & !umask());
+        assert_eq!(KeptModes::all().of(0o7777), 0o777);
+        assert_eq!(KeptModes(0o777 & !0o027).of(0o6777), 0o750);
+        assert_eq!(KeptModes::by_umask().of(0o7777), 0o777 & !umask());
     }
 }

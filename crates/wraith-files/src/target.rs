@@ -24,7 +24,7 @@ use crate::error::{Context, Error, Result};
 use crate::hash::{CHUNK_BYTES, Root};
 use crate::journal_pool::JournalPool;
 use crate::lock::lock;
-use crate::modes::ModeMask;
+use crate::modes::KeptModes;
 use crate::part_file::PartFile;
 use crate::path::{RelPath, shown};
 use crate::resume;
@@ -65,15 +65,15 @@ impl TargetDir {
     /// Opens an existing directory. If `dir` itself is a link, what it points to is the target: the user named it.
     /// Of the permissions that come, those arrive that the umask of this process leaves.
     pub fn open(dir: &Path) -> Result<Self> {
-        Self::open_with(dir, ModeMask::of_process())
+        Self::open_with(dir, KeptModes::by_umask())
     }
 
     /// The same, with all permissions that come. Set-uid, set-gid and sticky never do.
     pub fn open_keeping_modes(dir: &Path) -> Result<Self> {
-        Self::open_with(dir, ModeMask::none())
+        Self::open_with(dir, KeptModes::all())
     }
 
-    fn open_with(dir: &Path, modes: ModeMask) -> Result<Self> {
+    fn open_with(dir: &Path, modes: KeptModes) -> Result<Self> {
         use std::os::unix::ffi::OsStrExt;
         let shown_dir = dir.as_os_str().as_bytes();
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;

@@ -9,7 +9,7 @@ use crate::dirs::Dirs;
 use crate::error::{Context, Result};
 use crate::journal_pool::JournalPool;
 use crate::lock::lock;
-use crate::modes::ModeMask;
+use crate::modes::KeptModes;
 use crate::path::RelPath;
 use crate::small_file::Linking;
 use crate::stable_storage::StableStorage;
@@ -21,7 +21,7 @@ pub(crate) struct TargetState {
     /// The root, open for reading, for calls that want that.
     pub(crate) root: OwnedFd,
     pub(crate) stable: StableStorage,
-    pub(crate) modes: ModeMask,
+    pub(crate) modes: KeptModes,
     pub(crate) dirs: Dirs,
     pub(crate) linking: Linking,
     pub(crate) made: Mutex<CreatedDirs>,

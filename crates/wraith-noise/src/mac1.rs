@@ -68,7 +68,7 @@ impl fmt::Debug for Mac1Key {
     }
 }
 
-/// Gate and mask key of one handshake datagram. They are as public as the NodeId, but that may be a secret.
+/// Key of mac1 and mask key of one handshake datagram. They are as public as the NodeId, but that may be a secret.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
 pub(crate) struct DatagramKeys {
     mac1: [u8; 32],

@@ -16,6 +16,8 @@ use super::lab::{B, Lab};
 use super::peers::{self, Programs};
 use super::table::machine;
 
+use crate::median::median;
+
 /// Of every link.
 const MBIT: u64 = 100;
 /// How long both flows run, unless told otherwise.
@@ -221,13 +223,6 @@ fn line(sample: &Sample) -> String {
     )
 }
 
-/// The value in the middle.
-fn median(samples: &[Sample], of: impl Fn(&Sample) -> f64) -> f64 {
-    let mut values: Vec<f64> = samples.iter().map(of).collect();
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
-}
-
 fn render(rows: &[(Cell, Vec<Sample>)]) -> String {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let mut out = format!(
@@ -257,7 +252,7 @@ fn render(rows: &[(Cell, Vec<Sample>)]) -> String {
             }
             let _ = write!(out, "| {} |", beside.name());
             for (_, samples) in of_row {
-                let of = |of: fn(&Sample) -> f64| median(samples, of);
+                let of = |of: fn(&Sample) -> f64| median(samples.iter().map(of));
                 let (share, used) = (100.0 * of(|s| s.share), 100.0 * of(|s| s.used));
                 let (p50, p95) = (of(|s| s.delay_p50), of(|s| s.delay_p95));
                 let _ = write!(out, " **{share:.0} %**, {used:.0} %, {p50:.0} / {p95:.0} ms |");

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::peers::Peer;
 use super::{Calibration, End, Measured, Row, Run};
 use crate::machine;
+use crate::median::median;
 
 /// The results of all links, with what is needed to judge them.
 pub fn render(all: &[Measured<'_>]) -> String {
@@ -140,15 +141,4 @@ pub fn machine() -> String {
     let control = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control");
     let control = control.as_deref().map_or("?", str::trim);
     format!("{}, TCP default {control}, {}", machine::hardware(), machine::today())
-}
-
-/// The middle value, or the mean of the two middle ones; 0 of nothing.
-fn median(values: impl Iterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    match values.len() {
-        0 => 0.0,
-        n if n % 2 == 1 => values[n / 2],
-        n => (values[n / 2 - 1] + values[n / 2]) / 2.0,
-    }
 }

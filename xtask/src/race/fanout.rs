@@ -14,6 +14,7 @@ use anyhow::{Context, Result};
 use super::data::DataSet;
 use super::process;
 use crate::cargo;
+use crate::median::median;
 
 /// Nobody needs as long; a process that hangs is stopped by `timeout`, which counts as a failure.
 const RUN_LIMIT_SECONDS: &str = "300";
@@ -90,9 +91,4 @@ fn wraith(program: &Path, home: &Path) -> Command {
     command.arg(RUN_LIMIT_SECONDS).arg(program).arg("-q").env("WRAITH_HOME", home);
     command.stdin(Stdio::null());
     command
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }

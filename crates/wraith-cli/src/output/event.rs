@@ -14,8 +14,8 @@ pub enum Event<'a> {
     Ready {
         /// What a receiver without a code needs; it is a secret. Null with a code, whose ticket is for who has the code only.
         ticket: Option<&'a str>,
-        /// What to run on the other machine.
-        command: &'a str,
+        /// What to run on the other machine; null where there is neither code nor ticket, and only those of `continues_for` can come.
+        command: Option<&'a str>,
         /// The sender's NodeId.
         node_id: &'a str,
         /// The code; null with `--ticket`, and where there is no place to meet.

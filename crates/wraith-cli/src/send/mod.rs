@@ -178,49 +178,51 @@ async fn serve(
 }
 
 fn show(offer: &Offer, node: &Node, args: &SendArgs, reporter: &Reporter) {
-    if args.code.is_none()
-        && let Some(error) = offer.no_code()
-    {
-        let Some(Cause::NoPlace(missing)) = error.cause() else { return };
-        let why = code::nowhere(missing);
-        reporter.warn(format!(
-            "there is no place to meet by code ({why}), so here is the ticket, which needs none"
-        ));
-    }
     if args.code.is_some() {
         return;
     }
     let ticket = offer.ticket().map(ToString::to_string);
     let code = offer.code().map(ToString::to_string);
-    let wanted = code.as_ref().or(ticket.as_ref()).expect("there is a code, or else a ticket");
-    let command = format!("wraith receive {wanted}");
+    if let Some(Cause::NoPlace(missing)) = offer.no_code().and_then(Error::cause) {
+        let why = code::nowhere(missing);
+        let what = match ticket {
+            Some(_) => "so here is the ticket, which needs none",
+            None => {
+                "so only who had the code of an earlier run can come; for others, run again with --ticket"
+            }
+        };
+        reporter.warn(format!("there is no place to meet by code ({why}), {what}"));
+    }
+    let command = code.as_ref().or(ticket.as_ref()).map(|what| format!("wraith receive {what}"));
     let continues_for: Vec<_> = offer.continues_for().iter().map(ToString::to_string).collect();
     let places: Vec<_> = offer.places().iter().map(|place| place.name().to_owned()).collect();
     reporter.event(&Event::Ready {
         ticket: ticket.as_deref(),
-        command: &command,
+        command: command.as_deref(),
         node_id: &node.id().to_string(),
         code: code.as_deref(),
         code_expires_seconds: code.as_ref().map(|_| args.life()),
         waiting_at: &places,
         continues_for: &continues_for,
     });
-    reporter.say("On the other machine, run:\n");
-    reporter.answer(&command);
+    if let Some(command) = &command {
+        reporter.say("On the other machine, run:\n");
+        reporter.answer(command);
+    }
     if let (Some(text), Some((columns, rows))) = (&ticket, reporter.screen())
         && let Some(picture) = crate::output::qr::picture(text, columns, rows)
     {
         reporter.say(format!("\n{picture}(the ticket, for a camera)"));
     }
-    if code.is_none() {
-        reporter.say("\nWaiting for the receiver. Ctrl-C stops.");
-        return;
-    }
     for who in offer.continues_for() {
         let who = report::shown(*who);
         reporter.say(format!(
-            "\n{who} had the code of an earlier run and can go on without this one. Not your receiver? Run again with --new."
+            "\n{who} had the code of an earlier run and can go on without a new one. Not your receiver? Run again with --new."
         ));
+    }
+    if code.is_none() {
+        reporter.say("\nWaiting for the receiver. Ctrl-C stops.");
+        return;
     }
     let (receivers, life) = (args.receivers(), args.life());
     code::explain(offer.places(), offer.missing(), &args.meeting, receivers, life, reporter);

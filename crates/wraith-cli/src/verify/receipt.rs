@@ -82,7 +82,10 @@ fn proven(file: &Path) -> Result<(Head, Listed), Fault> {
         Err(Fault::Edited(what)) => {
             // Of two kinds of files that are none, the first error is as good as the second.
             let opened = open_record(File::open(file)?);
-            let (head, lines) = opened.map_err(|_| Fault::Edited(what))?;
+            let (head, lines) = opened.map_err(|fault| match fault {
+                Fault::Edited(_) => Fault::Edited(what),
+                fault => fault,
+            })?;
             let lines = lines.proven(&head)?;
             (head, Listed::Record(lines))
         }

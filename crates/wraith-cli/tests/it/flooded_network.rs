@@ -14,7 +14,7 @@ use wraith_discovery::lan::{GROUP_V4, PACKET_LEN, PORT, seal};
 use wraith_discovery::pake::Joiner;
 use wraith_discovery::{Code, TicketSide};
 
-/// More addresses than a holder remembers.
+/// More addresses than the creator of a code remembers.
 const SOURCES: usize = 200;
 /// Packets in a round of the flood, and the pause after it: two thousand a second.
 const ROUND: u64 = 4;

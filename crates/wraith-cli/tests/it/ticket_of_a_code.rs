@@ -130,13 +130,13 @@ fn a_sender_that_crashed_goes_on_for_its_receiver_without_a_new_code() {
 }
 
 #[test]
-fn what_goes_on_for_the_holder_of_one_code_goes_on_for_no_other_code() {
+fn what_goes_on_for_who_had_one_code_goes_on_for_no_other_code() {
     let _alone = lan::alone();
     let world = World::new();
     let film = film(&world, 1_000_000);
     let mut sender = world.send_by_code(&[&film], LOOPBACK);
-    let (mut holder, _no_answer) = undecided(&world, "receiver", &sender.code());
-    holder.event("offer");
+    let (mut receiver, _no_answer) = undecided(&world, "receiver", &sender.code());
+    receiver.event("offer");
     sender.kill();
 
     // The same file to the maker of another code, whose words were typed wrong twice.
@@ -150,7 +150,7 @@ fn what_goes_on_for_the_holder_of_one_code_goes_on_for_no_other_code() {
         sender.finish().expect_error(5);
     }
     waiting.finish().expect_error(5);
-    holder.kill();
+    receiver.kill();
 }
 
 #[test]
@@ -189,6 +189,24 @@ fn who_stops_the_sender_for_its_receiver_that_has_begun_goes_on_with_it() {
     assert_eq!(again.event("ready")["continues_for"], serde_json::json!([who]));
     receiver.finish().expect_exit(0);
     again.finish().expect_exit(0);
+}
+
+#[test]
+fn who_had_a_code_goes_on_also_where_no_other_code_can_be_made() {
+    let _alone = lan::alone();
+    let world = World::new();
+    let film = film(&world, 30_000_000);
+    let mut sender = world.send_by_code(&[&film], &[LOOPBACK, &["--rate", "3M"]].concat());
+    let receiver = receive(&world, "receiver", &sender.code());
+    sender.event("accept");
+    sender.kill();
+    let mut again = world.send_by_code(&[&film], &["--lan", "off"]);
+    let ready = again.event("ready");
+    assert_eq!(ready["continues_for"], serde_json::json!([world.node_id("receiver")]));
+    assert!(ready["code"].is_null() && ready["ticket"].is_null() && ready["command"].is_null());
+    receiver.finish().expect_exit(0);
+    again.finish().expect_exit(0);
+    tree::assert_same(&film, &world.path("receiver").join("film.mov"));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! Invariant: nothing is kept for an address. A cookie is a MAC of it under a secret that changes, so it can be made again
 //! when it comes back, and is worth nothing from elsewhere or later.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use rand_chacha::ChaCha20Rng;
@@ -67,8 +68,8 @@ impl Cookies {
 }
 
 /// An address as bytes that differ from those of every other.
-fn encode(address: PathAddr) -> [u8; 19] {
-    let mut bytes = [0; 19];
+fn encode(address: PathAddr) -> [u8; 23] {
+    let mut bytes = [0; 23];
     match address {
         PathAddr::Ip(address) => {
             // An IPv4 address is the same one however the socket writes it.
@@ -78,7 +79,10 @@ fn encode(address: PathAddr) -> [u8; 19] {
             };
             bytes[0] = 6;
             bytes[1..17].copy_from_slice(&ip.octets());
-            bytes[17..].copy_from_slice(&address.port().to_be_bytes());
+            bytes[17..19].copy_from_slice(&address.port().to_be_bytes());
+            if let SocketAddr::V6(address) = address {
+                bytes[19..].copy_from_slice(&address.scope_id().to_be_bytes());
+            }
         }
         PathAddr::Via(number) => bytes[1..5].copy_from_slice(&number.get().to_be_bytes()),
     }
@@ -98,7 +102,7 @@ mod tests {
     }
 
     fn address(address: &str) -> PathAddr {
-        address.parse::<std::net::SocketAddr>().expect("an address and port").into()
+        address.parse::<SocketAddr>().expect("an address and port").into()
     }
 
     fn at(seconds: u64) -> Time {
@@ -122,11 +126,13 @@ mod tests {
     fn a_cookie_counts_from_its_address_and_port_and_from_no_other() {
         let here = address("192.0.2.1:1000");
         let via = |n| PathAddr::Via(std::num::NonZeroU32::new(n).expect("not zero"));
-        for from in [here, address("[2001:db8::1]:1000"), via(7)] {
+        let neighbour = address("[fe80::1%2]:1000");
+        for from in [here, address("[2001:db8::1]:1000"), neighbour, via(7)] {
             let mut cookies = cookies();
             let h1 = h1_with_cookie(&mut cookies, at(0), from);
             assert!(cookies.shown(at(1), from, &h1));
-            for other in [address("192.0.2.1:1001"), address("192.0.2.2:1000"), via(8)] {
+            let elsewhere = address("[fe80::1%3]:1000");
+            for other in [address("192.0.2.1:1001"), address("192.0.2.2:1000"), elsewhere, via(8)] {
                 assert!(!cookies.shown(at(1), other, &h1));
             }
         }

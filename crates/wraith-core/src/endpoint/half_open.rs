@@ -1,8 +1,8 @@
 //! Handshakes a stranger began and did not finish: between our H2 and their H3 (SPEC §3.4).
 //!
 //! Bounded in all, and for each [`Source`]; all of that is judged before any curve work. A repeated H1 gets the identical
-//! H2 for 5 s, and every H1 that was seen is remembered for at least the time during which its clock would still be
-//! accepted.
+//! H2 for 5 s, and every H1 that was seen is remembered for the time during which its clock would still be accepted, as long
+//! as there is room ([`SEEN_MAX`]).
 //!
 //! Under load (SPEC §3.6) only who shows a cookie, and so that it receives where it says, gets further. Whoever did goes before
 //! who did not: it is counted among its like only, and pushes out the others. Invariant: who has shown nothing takes at most

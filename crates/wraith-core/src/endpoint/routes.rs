@@ -1,8 +1,8 @@
 //! Which connections are heard from an address: where a datagram is tried first.
 //!
 //! A connection stands under the address that it was made with, and under those that authentic packets of it came from
-//! since. Invariant: under at most [`ADDRESSES_MAX`], and never without the one in use when another is added, so that a peer
-//! that names ever new addresses as its own costs no more than one that moves now and then.
+//! since. Invariant: under at most [`ADDRESSES_MAX`], and another is never added in place of the one in use, so that a peer that names
+//! ever new addresses as its own costs no more than one that moves now and then.
 
 use std::collections::HashMap;
 

@@ -1,8 +1,9 @@
 //! Whose datagrams are counted together where a stranger must not get more than its share.
 //!
-//! Ports of an address cost nothing, nor do the 2^64 addresses of the smallest IPv6 network anybody is given.
+//! Ports of an address cost nothing, nor do the 2^64 addresses of the smallest IPv6 network anybody is given. The link-local
+//! addresses of all neighbours are in one such network, so of these each counts for itself.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::num::NonZeroU32;
 
 use crate::PathAddr;
@@ -12,6 +13,7 @@ pub(crate) enum Source {
     V4(Ipv4Addr),
     /// The first 64 bits of an IPv6 address.
     V6(u64),
+    LinkLocal(Ipv6Addr),
     Via(NonZeroU32),
 }
 
@@ -20,6 +22,7 @@ impl Source {
         match address {
             PathAddr::Ip(address) => match address.ip().to_canonical() {
                 IpAddr::V4(ip) => Self::V4(ip),
+                IpAddr::V6(ip) if ip.is_unicast_link_local() => Self::LinkLocal(ip),
                 IpAddr::V6(ip) => Self::V6((ip.to_bits() >> 64) as u64),
             },
             PathAddr::Via(number) => Self::Via(number),
@@ -48,6 +51,12 @@ mod tests {
     fn the_addresses_of_a_64_are_one_source() {
         assert_eq!(ip("[2001:db8:1:2::3]:1"), ip("[2001:db8:1:2:ffff:ffff:ffff:ffff]:9"));
         assert_ne!(ip("[2001:db8:1:2::3]:1"), ip("[2001:db8:1:3::3]:1"));
+    }
+
+    #[test]
+    fn neighbours_on_a_link_are_sources_of_their_own() {
+        assert_eq!(ip("[fe80::1%2]:1"), ip("[fe80::1%2]:9"));
+        assert_ne!(ip("[fe80::1%2]:1"), ip("[fe80::2%2]:1"));
     }
 
     #[test]

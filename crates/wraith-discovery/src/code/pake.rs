@@ -230,11 +230,11 @@ impl Keys {
         let nameplate = nameplate.to_be_bytes();
         let derive = |context| kdf::derive_parts(context, &[&shared, &[form], &nameplate, x, y]);
         Self {
-            confirm_joiner: derive("wraith/1 code confirm guest"),
-            confirm_creator: derive("wraith/1 code confirm holder"),
-            joiner_identity: derive("wraith/1 code identity of guest"),
-            from_creator: derive("wraith/1 code sealed by holder"),
-            from_joiner: derive("wraith/1 code sealed by guest"),
+            confirm_joiner: derive("wraith/1 code confirm joiner"),
+            confirm_creator: derive("wraith/1 code confirm creator"),
+            joiner_identity: derive("wraith/1 code identity of joiner"),
+            from_creator: derive("wraith/1 code sealed by creator"),
+            from_joiner: derive("wraith/1 code sealed by joiner"),
         }
     }
 }
@@ -261,7 +261,7 @@ fn password(code: &Code) -> Password {
 
 fn identities(nameplate: u32, form: u8) -> (Identity, Identity) {
     let name = |side: &str| Identity::new(format!("wraith/1 {side} {nameplate} {form}").as_bytes());
-    (name("guest"), name("holder"))
+    (name("joiner"), name("creator"))
 }
 
 /// The element of a message that SPAKE2 made.

@@ -196,9 +196,10 @@ impl ManifestReader<'_> {
                         receiving.lacks(number, &placed, Exception::Skipped, None);
                         Ok(())
                     }
-                    // What lies in it fails by itself, file by file.
+                    // What lies in it comes into no other folder either.
                     Err(error) => {
                         receiving.note_unless_fatal(&placed.offered, error)?;
+                        self.placement.set(placed.offered.clone(), Fate::Refused);
                         receiving.lacks(number, &placed, Exception::Blocked, None);
                         Ok(())
                     }

@@ -32,11 +32,11 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use wraith_crypto::{NodeId, SecretIdentity};
 use wraith_files::{Committed, Error, Kind, OnConflict, Outcome, RelPath, TargetDir};
-use wraith_transport::Connection;
+use wraith_transport::{Connection, RecvStream};
 
 use crate::cancel::Cancel;
 use crate::content_digest::ContentDigest;
-use crate::control::ControlWriter;
+use crate::control::{ControlReader, ControlWriter};
 use crate::error::{Role, TransferError};
 use crate::events::{Event, Events, FileStatus, InPlace};
 use crate::exception::Exception;
@@ -49,6 +49,7 @@ use crate::receipt::{Durability, Receipt};
 use crate::session::Session;
 use completed_files::CompletedFiles;
 use delta_files::DeltaFiles;
+use entries::Entries;
 use incoming::Incoming;
 use naming::Naming;
 use negotiate::{Negotiated, Tree, negotiate, part_key, wanted_connections};
@@ -375,8 +376,7 @@ fn run(
     tree: Tree,
 ) -> Result<ReceiveReport, TransferError> {
     let Tree { reader, writer, delta, durability, offer, target, .. } = tree;
-    let (conflicts, completed, manifest, data) =
-        (tree.conflicts, tree.completed, tree.manifest, tree.data);
+    let (conflicts, completed, data) = (tree.conflicts, tree.completed, tree.data);
     let part_key = part_key(session, options);
     let receiving = Receiving {
         session,
@@ -401,56 +401,8 @@ fn run(
         manifest_hash: OnceLock::new(),
         counts: Counts::default(),
     };
-    let mut end = None;
-    let writer = Mutex::new(writer);
-    // Also without parallel connections it is kept, so that the stream is not stopped.
-    let mut reader = Some(reader);
-    std::thread::scope(|scope| {
-        let (receiving, writer) = (&receiving, &writer);
-        let stop = || {
-            receiving.table.stop();
-            receiving.deltas.stop();
-            receiving.naming.stop();
-        };
-        let naming = scope.spawn(move || session.run_or_fail(|| naming::work(receiving)));
-        for stream in data {
-            scope.spawn(move || session.run_or_fail(|| data::receive(receiving, stream)));
-        }
-        if wanted_connections(options).is_some() {
-            let (reader, parallel) = (reader.take(), &options.parallel);
-            scope.spawn(move || {
-                let reader = reader.expect("nobody else takes it");
-                session.run_or_fail(|| parallel::join(scope, receiving, reader, parallel));
-            });
-        }
-        scope.spawn(move || session.watch(|| receiving.is_due(writer), stop));
-        let reading = scope.spawn(move || {
-            let mut links = Vec::new();
-            session.run_or_fail(|| {
-                links = manifest::receive(receiving, manifest, writer)?;
-                Ok(())
-            });
-            links
-        });
-        if delta {
-            scope.spawn(move || session.run_or_fail(|| delta::work(receiving, writer)));
-        }
-        session.run_or_fail(|| {
-            let settled = receiving.table.wait_until_settled();
-            let links = reading.join().expect("the manifest thread does not panic");
-            receiving.deltas.stop();
-            receiving.naming.end();
-            naming.join().expect("the naming thread does not panic");
-            if settled && !session.is_over() {
-                manifest::finish_tree(receiving, links, writer)?;
-                let reached = receiving.reached()?;
-                let said = durability.then_some(reached as u8);
-                end = Some(send_receipt(receiving, options, said, &mut lock(writer)));
-                session.close_parallel();
-            }
-            Ok(())
-        });
-    });
+    let streams = Streams { reader, writer: Mutex::new(writer), manifest: tree.manifest, data };
+    let end = work(&receiving, options, streams, durability);
     // Also after a failure: what is finished need not be compared by content next time.
     receiving.completed.close();
     session.outcome()?;
@@ -479,4 +431,74 @@ fn run(
         confirmed,
         offer: offer.clone(),
     })
+}
+
+/// The streams of a tree that was accepted.
+struct Streams {
+    reader: ControlReader,
+    writer: Mutex<ControlWriter>,
+    manifest: Entries,
+    data: Vec<RecvStream>,
+}
+
+/// Takes everything that comes, a thread for each stream and task, and sends the receipt; what came of that, or None after an error
+/// that the session has.
+fn work(
+    receiving: &Receiving<'_>,
+    options: &ReceiveOptions<'_>,
+    streams: Streams,
+    durability: bool,
+) -> Option<Result<(Receipt, bool), TransferError>> {
+    let session = receiving.session;
+    let Streams { reader, writer, manifest, data } = streams;
+    let mut end = None;
+    // Also without parallel connections it is kept, so that the stream is not stopped.
+    let mut reader = Some(reader);
+    std::thread::scope(|scope| {
+        let writer = &writer;
+        let stop = || {
+            receiving.table.stop();
+            receiving.deltas.stop();
+            receiving.naming.stop();
+        };
+        let naming = scope.spawn(move || session.run_or_fail(|| naming::work(receiving)));
+        for stream in data {
+            scope.spawn(move || session.run_or_fail(|| data::receive(receiving, stream)));
+        }
+        if wanted_connections(options).is_some() {
+            let (reader, parallel) = (reader.take(), &options.parallel);
+            scope.spawn(move || {
+                let reader = reader.expect("nobody else takes it");
+                session.run_or_fail(|| parallel::join(scope, receiving, reader, parallel));
+            });
+        }
+        scope.spawn(move || session.watch(|| receiving.is_due(writer), stop));
+        let reading = scope.spawn(move || {
+            let mut links = Vec::new();
+            session.run_or_fail(|| {
+                links = manifest::receive(receiving, manifest, writer)?;
+                Ok(())
+            });
+            links
+        });
+        if receiving.delta {
+            scope.spawn(move || session.run_or_fail(|| delta::work(receiving, writer)));
+        }
+        session.run_or_fail(|| {
+            let settled = receiving.table.wait_until_settled();
+            let links = reading.join().expect("the manifest thread does not panic");
+            receiving.deltas.stop();
+            receiving.naming.end();
+            naming.join().expect("the naming thread does not panic");
+            if settled && !session.is_over() {
+                manifest::finish_tree(receiving, links, writer)?;
+                let reached = receiving.reached()?;
+                let said = durability.then_some(reached as u8);
+                end = Some(send_receipt(receiving, options, said, &mut lock(writer)));
+                session.close_parallel();
+            }
+            Ok(())
+        });
+    });
+    end
 }

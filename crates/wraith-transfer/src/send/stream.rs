@@ -160,15 +160,17 @@ fn check(
     books.settled(0, &root, total);
     let events = &sending.options.events;
     events.event(Event::Root { number: 0, root });
+    let mut status = FileStatus::Done;
     for excepted in exceptions {
         let (number, exception) = books.except(excepted).map_err(|what| session.protocol(what))?;
+        status = exception.status();
         events.event(Event::Excepted { number, exception });
     }
     if books.check(receipt).is_err() {
         let what = "the receiver's content is not what was sent".into();
         return Err(TransferError::Verification { what });
     }
-    let (path, status) = (sending.source.name(), FileStatus::Done);
+    let path = sending.source.name();
     sending.options.progress.add_files(1);
     sending.options.events.event(Event::File {
         path: &path,

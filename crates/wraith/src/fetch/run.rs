@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use wraith_discovery::Ticket;
 use wraith_discovery::contact::Pair;
+use wraith_discovery::{Code, Ticket};
 use wraith_transfer::{Decision, ReceiveReport, Role, TransferError};
 use wraith_transport::Connection;
 
@@ -118,13 +118,12 @@ async fn resolve(
     let code = match source {
         Source::Ticket(ticket) => return Ok((ticket, None)),
         Source::Invited(code, ticket) => {
-            let saved = SavedTicket::of(node.state(), &code)?;
-            saved.keep(&ticket)?;
+            let saved = keep(node, &code, &ticket, hub);
             return Ok((ticket, Some(saved)));
         }
         Source::Code(code) => code,
     };
-    let saved = SavedTicket::of(node.state(), &code)?;
+    let saved = SavedTicket::of(node.state(), &code);
     if let Some(ticket) = saved.ticket()? {
         hub.tell(Event::Resumed);
         return Ok((ticket, Some(saved)));
@@ -134,11 +133,17 @@ async fn resolve(
     let ticket = Ticket::decode(&met.ticket).map_err(|error| {
         Error::new(ErrorKind::Verification, format!("the sender sent no ticket: {error}"))
     })?;
-    if let Err(error) = saved.keep(&ticket) {
-        // The code is spent, so this run is the one that can use what it brought.
+    let saved = keep(node, &code, &ticket, hub);
+    Ok((nearest_first(&ticket, met.from), Some(saved)))
+}
+
+/// Keeps the ticket that a code brought. Where that cannot be done, this run is the one that can use it: the code is spent.
+fn keep(node: &Node, code: &Code, ticket: &Ticket, hub: &Hub) -> SavedTicket {
+    let saved = SavedTicket::of(node.state(), code);
+    if let Err(error) = saved.keep(ticket) {
         hub.tell(Event::Note { path: String::new(), what: error.to_string() });
     }
-    Ok((nearest_first(&ticket, met.from), Some(saved)))
+    saved
 }
 
 struct Fetching {

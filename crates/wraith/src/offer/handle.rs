@@ -58,7 +58,8 @@ impl Offer {
         self.shown.as_ref().map(|shown| &shown.missing[..]).unwrap_or_default()
     }
 
-    /// Why there is no code although one was wanted; the ticket needs no place to meet.
+    /// Why there is no code although one was wanted. There is a ticket then, which needs no place to meet; or, where
+    /// somebody had a code of an earlier run, neither, and only they can come ([`Self::continues_for`]).
     pub fn no_code(&self) -> Option<&Error> {
         self.shown.as_ref()?.no_code.as_ref()
     }

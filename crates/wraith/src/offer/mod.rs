@@ -27,7 +27,7 @@ use crate::event::{Event, FoundAt, Hub, Observer};
 use crate::node::{ANY_ADDRESS, Node, reachable_places};
 use crate::payload::Payload;
 use crate::settings::{FIND, Patience, RECONNECT, SendSettings};
-use crate::state::{Contact, MAX_HOLDERS, Recipient, UnfinishedSend};
+use crate::state::{ALLOWED_MAX, Contact, Recipient, UnfinishedSend};
 
 pub use self::handle::Offer;
 
@@ -51,7 +51,7 @@ impl To {
     fn recipient(&self, node: &Node, settings: &SendSettings) -> Recipient {
         match self {
             Self::Code => {
-                Recipient::Code { max: settings.receivers.map_or(MAX_HOLDERS, |n| n as usize) }
+                Recipient::Code { max: settings.receivers.map_or(ALLOWED_MAX, |n| n as usize) }
             }
             Self::Ticket => Recipient::Bearer,
             Self::Invitation(code) => Recipient::Invitation(node.spent_codes().tag(code)),
@@ -228,9 +228,11 @@ impl OfferBuilder {
                 match made.places().is_empty() {
                     true => {
                         no_code = Some(no_place(&made));
-                        // What a code would have brought is good for nobody without one.
-                        prepared.withdraw().await;
-                        prepared = prepare(&Recipient::Bearer)?;
+                        // What a code would have brought is good for nobody without one, but for those who had one before.
+                        if prepared.unfinished.allowed().is_some_and(|allowed| allowed.is_empty()) {
+                            prepared.withdraw().await;
+                            prepared = prepare(&Recipient::Bearer)?;
+                        }
                     }
                     false => code = Some(made),
                 }
@@ -239,7 +241,7 @@ impl OfferBuilder {
         }
         let Prepared { unfinished, endpoint, ticket } = prepared;
         let (bound, capability) = (endpoint.local_addr(), unfinished.capability().clone());
-        let is_shown = unfinished.holders().is_none();
+        let is_shown = unfinished.allowed().is_none();
         let shown = Shown {
             code: code.as_ref().map(|code| code.code().clone()),
             places: code.as_ref().map(|code| code.places().to_vec()).unwrap_or_default(),
@@ -247,7 +249,7 @@ impl OfferBuilder {
             no_code,
             ticket: is_shown.then_some(ticket),
             continues_for: match &to {
-                To::Code => unfinished.holders().unwrap_or_default(),
+                To::Code => unfinished.allowed().unwrap_or_default(),
                 _ => Vec::new(),
             },
         };
@@ -432,7 +434,7 @@ async fn give_ticket(
     shared: &Shared,
 ) -> Result<(), Error> {
     let is_tried = node.spent_codes().tried(code).is_some();
-    if is_tried && prepared.unfinished.holders().is_some_and(|holders| !holders.is_empty()) {
+    if is_tried && prepared.unfinished.allowed().is_some_and(|allowed| !allowed.is_empty()) {
         // The code brought the ticket to its maker, who needs no second one.
         shared.hub.tell(Event::Resumed);
         return Ok(());

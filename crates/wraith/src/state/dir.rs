@@ -110,7 +110,7 @@ mod tests {
             &secret
         );
         let code = wraith_discovery::Code::new(7, [1; 4]);
-        assert_eq!(SavedTicket::of(&state, &code).unwrap().ticket().unwrap(), None);
+        assert_eq!(SavedTicket::of(&state, &code).ticket().unwrap(), None);
         assert!(ReceivedStore::of(&state).unwrap().all().unwrap().is_empty());
         let _ = Recorder::new(&state, Path::new("/"), Some(1 << 20));
     }

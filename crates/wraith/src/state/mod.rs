@@ -18,13 +18,13 @@
 //! A [`StateDir`] names the folder, and nothing is written anywhere else but a receipt, where the user wants it ([`open_receipt`]); [`StateDir::in_memory`] keeps an identity and contacts for
 //! as long as it lives and remembers nothing.
 
+mod allowlist;
 mod commit;
 mod config;
 mod contacts;
 mod dir;
 mod error;
 mod file;
-mod holders;
 mod identity;
 mod received;
 mod saved_ticket;
@@ -32,13 +32,13 @@ mod sent;
 mod spent_codes;
 mod unfinished_send;
 
+pub use allowlist::ALLOWED_MAX;
 pub use config::ConfigFile;
 pub use contacts::{
     Address, AddressError, Book, Contact, ContactStore, Meeting, Name, NameError, Refused,
 };
 pub use dir::{StateDir, users_folder};
 pub use error::{StateError, StateErrorKind};
-pub use holders::MAX_HOLDERS;
 pub use identity::IDENTITY_FILE;
 pub use received::{
     Fault, Head, Line, Lines, ReceivedList, ReceivedStore, Recorder, Rest, What,

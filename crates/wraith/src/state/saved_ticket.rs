@@ -30,6 +30,7 @@ const FORMAT: Format = Format {
 
 /// The place of one code's ticket.
 pub struct SavedTicket {
+    state: StateDir,
     /// None in memory: nothing is kept.
     file: Option<StateFile>,
     code: String,
@@ -44,19 +45,15 @@ impl std::fmt::Debug for SavedTicket {
 
 impl SavedTicket {
     /// The place for `code`, whether there is anything or not.
-    ///
-    /// # Errors
-    /// The folder cannot be made.
-    pub fn of(state: &StateDir, code: &Code) -> Result<Self, StateError> {
-        let folder = state.with_subfolder(FOLDER)?;
+    pub fn of(state: &StateDir, code: &Code) -> Self {
         let code = code.to_string();
         let hash = wraith_crypto::kdf::derive("wraith/1 saved code", code.as_bytes());
         let name = BASE32_NOPAD.encode(&hash[..20]).to_ascii_lowercase();
-        let file = folder.map(|folder| {
+        let file = state.folder().map(|folder| {
             forget_old(folder);
             StateFile::new(folder, Path::new(FOLDER).join(name), FORMAT)
         });
-        Ok(Self { file, code })
+        Self { state: state.clone(), file, code }
     }
 
     /// The code.
@@ -86,6 +83,7 @@ impl SavedTicket {
     /// # Errors
     /// The file cannot be written, or is of a newer version.
     pub fn keep(&self, ticket: &Ticket) -> Result<(), StateError> {
+        self.state.with_subfolder(FOLDER)?;
         let version = FORMAT.version;
         let text = Zeroizing::new(format!("{HEADER}{version}\n{ticket}\n"));
         self.file.as_ref().map_or(Ok(()), |file| file.replace(text))
@@ -143,7 +141,7 @@ mod tests {
     }
 
     fn saved(folder: &Path, n: u8) -> SavedTicket {
-        SavedTicket::of(&StateDir::in_folder(folder), &Code::new(7, [n; 4])).unwrap()
+        SavedTicket::of(&StateDir::in_folder(folder), &Code::new(7, [n; 4]))
     }
 
     fn path(saved: &SavedTicket) -> PathBuf {
@@ -151,6 +149,7 @@ mod tests {
     }
 
     fn write(path: &Path, text: &str) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
         let mut options = OpenOptions::new();
         let file = options.write(true).create(true).truncate(true).mode(0o600).open(path);
         file.unwrap().write_all(text.as_bytes()).unwrap();

@@ -217,7 +217,7 @@ impl Serving {
         let failure = match event {
             CodeEvent::Used { place, joiner: peer } => {
                 hub.tell(Event::CodeUsed { place, peer });
-                self.send_away_former_holders();
+                self.send_away_who_lost_their_place();
                 return None;
             }
             CodeEvent::Lost(place, why) => {

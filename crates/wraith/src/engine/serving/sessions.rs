@@ -60,7 +60,7 @@ impl Serving {
             self.settings.options(&self.payload, secret, &self.parallel, &self.sent_roots);
         let (tell, hub) = (self.tell.clone(), Arc::clone(&self.shared.hub));
         let receiver = self.is_several().then_some(id);
-        if self.unfinished.holders().is_some() {
+        if self.unfinished.allowed().is_some() {
             let unfinished = Arc::clone(&self.unfinished);
             options.admits = Some(Arc::new(move |peer| unfinished.admits(peer)));
         }
@@ -142,7 +142,7 @@ impl Serving {
         let wanted = self.settings.receivers.map_or(RECEIVERS_MAX, left);
         let has_room = served < wanted.min(RECEIVERS_MAX);
         // What a code brought is for one identity, which has one place.
-        let is_one = self.unfinished.holders().is_some();
+        let is_one = self.unfinished.allowed().is_some();
         let is_back = |s: &&Session| {
             let same_run = instance.is_some() && s.instance == instance;
             s.peer == peer && (same_run || !has_room || is_one)
@@ -192,7 +192,7 @@ impl Serving {
     }
 
     /// Somebody new has proved the words, and may have taken the place of who had the capability before: that one gets nothing more.
-    pub(super) fn send_away_former_holders(&mut self) {
+    pub(super) fn send_away_who_lost_their_place(&mut self) {
         let mut is_any = false;
         for session in &mut self.sessions {
             if session.standing == Standing::Receiver && !self.unfinished.admits(session.peer) {
@@ -348,6 +348,8 @@ impl Serving {
                         self.count(&session, report);
                     }
                 }
+                // Or whoever has just begun would be forgotten.
+                Ok(Some(News::Accepted(id))) => self.accepted(id),
                 Ok(Some(_)) => {}
                 // Beyond that they wind up on their own.
                 Ok(None) | Err(_) => return,

@@ -139,7 +139,8 @@ impl Parts {
         self.rows.write_all_at(&[exception.number()], row_at(number))
     }
 
-    /// Puts the two together.
+    /// Puts the two together. The figures of the receipt were compared with what the sender knows, but for the bytes of files that
+    /// the receiver did not keep after all; with these too, what is kept proves itself.
     fn copy_to(self, out: &mut impl Write, receipt: &Receipt) -> io::Result<()> {
         let mut manifest = self.manifest.into_inner().map_err(io::IntoInnerError::into_error)?;
         let entries = manifest.stream_position()?;
@@ -153,7 +154,7 @@ impl Parts {
             encode_stream(&next_row(&mut rows)?, receipt.bytes, &mut line);
             return out.write_all(&line);
         }
-        let mut left = entries;
+        let (mut left, mut has) = (entries, 0);
         while left > 0 {
             let mut len = [0; 4];
             manifest.read_exact(&mut len)?;
@@ -162,8 +163,13 @@ impl Parts {
             left -= 4 + bytes.len() as u64;
             let (entry, _) = Entry::decode(&bytes).map_err(io::Error::other)?;
             line.clear();
-            encode(&entry, &next_row(&mut rows)?, &mut line);
+            let fate = next_row(&mut rows)?;
+            has += if fate.exception.is_none() { entry.size() } else { 0 };
+            encode(&entry, &fate, &mut line);
             out.write_all(&line)?;
+        }
+        if has != receipt.bytes {
+            return Err(io::Error::other("the receiver signed for another size than it has"));
         }
         Ok(())
     }
@@ -185,4 +191,52 @@ fn next_row(rows: &mut impl Read) -> io::Result<Fate> {
     }
     let root = (row[1] == 1).then(|| *row[2..].first_chunk().expect("a row has a root"));
     Ok(Fate { exception: Exception::from_number(row[0].into()), root })
+}
+
+#[cfg(test)]
+mod tests {
+    use wraith_crypto::SecretIdentity;
+    use wraith_files::{Kind, Mtime, RelPath};
+    use wraith_transfer::Offer;
+
+    use super::*;
+
+    fn file(name: &[u8], size: u64) -> Entry {
+        let path = RelPath::parse(name).unwrap();
+        let (kind, mtime) = (Kind::File { size, sparse: false }, Mtime { s: 0, ns: 0 });
+        Entry { path, kind, mode: 0o644, mtime }
+    }
+
+    #[test]
+    fn a_receipt_for_another_size_than_its_list_has_is_not_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("a.receipt");
+        let peer = SecretIdentity::from_seed([1; 32]).node_id();
+        for (bytes, is_kept) in [(9, false), (15, false), (10, true)] {
+            let keeper = Keeper::at(&place);
+            let remote = "127.0.0.1:9".parse::<std::net::SocketAddr>().unwrap().into();
+            keeper.tell(&Event::Connected { peer, remote, instance: None });
+            keeper.tell(&Event::Offer(&Offer::default()));
+            for (number, entry) in (0..).zip([file(b"a", 10), file(b"b", 5)]) {
+                keeper.tell(&Event::Entry { number, entry: &entry });
+                keeper.tell(&Event::Root { number, root: [7; 32] });
+            }
+            keeper.tell(&Event::Excepted { number: 1, exception: Exception::Blocked });
+            let receipt = Receipt {
+                transfer_id: [0; 16],
+                sender: peer,
+                manifest: [0; 32],
+                contents: [0; 32],
+                verified: 1,
+                kept: 0,
+                failed: 1,
+                bytes,
+                unix_seconds: 0,
+                durability_number: None,
+                signature: [0; 64],
+            };
+            let kept = keeper.tell(&Event::Done { receipt: &receipt }).unwrap();
+            assert_eq!((kept.is_ok(), place.exists()), (is_kept, is_kept), "{kept:?}");
+        }
+    }
 }

@@ -3,7 +3,7 @@
 //! sender again where its address is another one by then; and which content the files had, so that they need not be read
 //! again ([`SentRoots`]).
 //!
-//! A capability that a code brings is good for the identities that proved the words of the code ([`super::holders`]), and is
+//! A capability that a code brings is good for the identities that proved the words of the code ([`super::allowlist`]), and is
 //! never the one of a ticket that people carry, which is good for whoever has it: the two are different records.
 //!
 //! Invariant: at most one process uses a record at a time (it holds a lock as long as the send runs), so two sends of the same
@@ -30,10 +30,10 @@ use zeroize::{Zeroize, Zeroizing};
 
 use self::lock_file::{lock, lock_patiently};
 pub use self::recipient::Recipient;
+use super::allowlist::{AllowedEntry, Allowlist};
 use super::dir::StateDir;
 use super::error::{StateError, StateErrorKind};
 use super::file::{Format, StateFile};
-use super::holders::{HolderEntry, Holders};
 use super::identity::random;
 
 const FOLDER: &str = "sends";
@@ -66,7 +66,7 @@ struct Entry {
     receivers: Vec<String>,
     /// For whom it is good; none of a ticket that people carry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    holders: Option<Vec<HolderEntry>>,
+    allowlist: Option<Vec<AllowedEntry>>,
 }
 
 impl Drop for Entry {
@@ -88,7 +88,7 @@ struct Remembered {
     port: Option<u16>,
     receivers: Vec<NodeId>,
     /// None: it is good for whoever has it.
-    holders: Option<Holders>,
+    allowlist: Option<Allowlist>,
     /// None when nothing is remembered: in memory, because another process sends the same paths right now, or because it is over.
     owned: Option<Owned>,
 }
@@ -139,8 +139,8 @@ impl UnfinishedSend {
     /// # Errors
     /// The system has no randomness.
     pub fn unremembered(recipient: &Recipient) -> Result<Self, StateError> {
-        let (holders, receivers) = (recipient.holders(), Vec::new());
-        let remembered = Remembered { port: None, receivers, holders, owned: None };
+        let (allowlist, receivers) = (recipient.allowlist(), Vec::new());
+        let remembered = Remembered { port: None, receivers, allowlist, owned: None };
         Ok(Self { capability: new_capability()?, remembered: Mutex::new(remembered) })
     }
 
@@ -156,8 +156,8 @@ impl UnfinishedSend {
             // Marks under another key, which nobody can read any more.
             let _ = fs::remove_file(owned.file.path().with_extension(ROOTS));
         }
-        if let Some(holders) = &mut remembered.holders {
-            holders.read(&[]);
+        if let Some(allowlist) = &mut remembered.allowlist {
+            allowlist.read(&[]);
         }
         Ok(())
     }
@@ -187,15 +187,14 @@ impl UnfinishedSend {
         self.lock().port
     }
 
-    /// Remembers the secret with the port that is in use now. Call before the ticket is shown.
+    /// Remembers the secret with the port that is in use now, and that it is in use. Call before the ticket is shown.
     ///
     /// # Errors
     /// The record cannot be written.
     pub fn remember(&self, port: u16) -> Result<(), StateError> {
         self.change(|remembered| {
-            let is_new = remembered.port != Some(port);
             remembered.port = Some(port);
-            is_new
+            true
         })
     }
 
@@ -225,21 +224,21 @@ impl UnfinishedSend {
     /// # Errors
     /// The record cannot be written.
     pub fn forget_receiver(&self, receiver: NodeId) -> Result<(), StateError> {
-        self.change(|Remembered { receivers, holders, .. }| {
+        self.change(|Remembered { receivers, allowlist, .. }| {
             receivers.retain(|known| *known != receiver);
-            holders.iter_mut().for_each(|holders| holders.set_begun(receiver, false));
+            allowlist.iter_mut().for_each(|allowlist| allowlist.set_begun(receiver, false));
             true
         })
     }
 
     /// Whether the secret is good for this one.
     pub fn admits(&self, receiver: NodeId) -> bool {
-        self.lock().holders.as_ref().is_none_or(|holders| holders.admits(receiver))
+        self.lock().allowlist.as_ref().is_none_or(|allowlist| allowlist.admits(receiver))
     }
 
     /// For whom the secret is good; None: for whoever has it.
-    pub fn holders(&self) -> Option<Vec<NodeId>> {
-        self.lock().holders.as_ref().map(Holders::nodes)
+    pub fn allowed(&self) -> Option<Vec<NodeId>> {
+        self.lock().allowlist.as_ref().map(Allowlist::nodes)
     }
 
     /// A code brought the secret to this one: it is good for it from now on.
@@ -247,9 +246,9 @@ impl UnfinishedSend {
     /// # Errors
     /// The record cannot be written. It holds all the same until this is dropped.
     pub fn admit(&self, receiver: NodeId) -> Result<(), StateError> {
-        self.change(|Remembered { holders, .. }| {
-            holders.iter_mut().for_each(|holders| holders.admit(receiver));
-            holders.is_some()
+        self.change(|Remembered { allowlist, .. }| {
+            allowlist.iter_mut().for_each(|allowlist| allowlist.admit(receiver));
+            allowlist.is_some()
         })
     }
 
@@ -258,9 +257,9 @@ impl UnfinishedSend {
     /// # Errors
     /// The record cannot be written.
     pub fn has_begun(&self, receiver: NodeId) -> Result<(), StateError> {
-        self.change(|Remembered { holders, .. }| {
-            holders.iter_mut().for_each(|holders| holders.set_begun(receiver, true));
-            holders.is_some()
+        self.change(|Remembered { allowlist, .. }| {
+            allowlist.iter_mut().for_each(|allowlist| allowlist.set_begun(receiver, true));
+            allowlist.is_some()
         })
     }
 
@@ -268,15 +267,15 @@ impl UnfinishedSend {
     /// user knows; if there are none, it is forgotten. A send that dies is remembered as it was.
     pub fn settle(&self, is_known: impl Fn(NodeId) -> bool) {
         let settled = self.change(|remembered| {
-            let Remembered { receivers, holders: Some(holders), .. } = remembered else {
+            let Remembered { receivers, allowlist: Some(allowlist), .. } = remembered else {
                 return false;
             };
-            holders.settle(is_known);
-            receivers.retain(|receiver| holders.admits(*receiver));
+            allowlist.settle(is_known);
+            receivers.retain(|receiver| allowlist.admits(*receiver));
             true
         });
         // What cannot be written cannot be kept either.
-        if settled.is_err() || self.holders().is_some_and(|holders| holders.is_empty()) {
+        if settled.is_err() || self.allowed().is_some_and(|allowlist| allowlist.is_empty()) {
             self.forget();
         }
     }
@@ -308,8 +307,8 @@ impl Remembered {
         let (Some(owned), Some(port)) = (&self.owned, self.port) else { return Ok(()) };
         let capability = BASE32_NOPAD.encode(capability.as_bytes());
         let receivers = self.receivers.iter().map(ToString::to_string).collect();
-        let holders = self.holders.as_ref().map(Holders::entries);
-        let entry = Entry { version: FORMAT.version, capability, port, receivers, holders };
+        let allowlist = self.allowlist.as_ref().map(Allowlist::entries);
+        let entry = Entry { version: FORMAT.version, capability, port, receivers, allowlist };
         let text = serde_json::to_string(&entry).expect("plain fields are JSON");
         owned.file.replace(text.into())
     }
@@ -324,8 +323,8 @@ impl Remembered {
         }
         let receivers = entry.receivers.iter().take(MAX_RECEIVERS);
         self.receivers = receivers.filter_map(|text| text.parse().ok()).collect();
-        match (&mut self.holders, &entry.holders) {
-            (Some(holders), Some(entries)) => holders.read(entries),
+        match (&mut self.allowlist, &entry.allowlist) {
+            (Some(allowlist), Some(entries)) => allowlist.read(entries),
             (None, None) => {}
             _ => return None,
         }

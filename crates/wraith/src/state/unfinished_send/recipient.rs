@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use data_encoding::BASE32_NOPAD;
 use wraith_crypto::NodeId;
 
-use crate::state::holders::Holders;
+use crate::state::allowlist::Allowlist;
 use crate::state::spent_codes::CodeTag;
 
 /// For whom a send is.
@@ -27,11 +27,11 @@ pub enum Recipient {
 
 impl Recipient {
     /// Those for whom the secret is good; None: for whoever has it.
-    pub(super) fn holders(&self) -> Option<Holders> {
+    pub(super) fn allowlist(&self) -> Option<Allowlist> {
         match self {
             Self::Bearer | Self::Contact(_) => None,
-            Self::Code { max } => Some(Holders::new(*max)),
-            Self::Invitation(_) => Some(Holders::new(1)),
+            Self::Code { max } => Some(Allowlist::new(*max)),
+            Self::Invitation(_) => Some(Allowlist::new(1)),
         }
     }
 

@@ -48,7 +48,7 @@ fn receivers_come_and_go_without_the_secret_ever_being_off_the_disk() {
         faults::set(Some(Fault::Error(Step::Rename)));
         first.remember_receiver(node(100)).unwrap_err();
         faults::set(None);
-        let mut there = Remembered { port: None, receivers: vec![], holders: None, owned: None };
+        let mut there = Remembered { port: None, receivers: vec![], allowlist: None, owned: None };
         let capability = there.read(&fs::read_to_string(&path).unwrap());
         assert_eq!(capability.as_ref(), Some(&secret), "a full disk leaves what was there");
         first.remember_receiver(node(n)).unwrap();
@@ -99,7 +99,7 @@ fn what_a_code_brought_is_good_for_who_had_the_code_also_after_a_crash() {
     first.admit(node(1)).unwrap();
     drop(first);
     let again = open_for_code();
-    assert_eq!((again.capability(), again.holders()), (&secret, Some(vec![node(1)])));
+    assert_eq!((again.capability(), again.allowed()), (&secret, Some(vec![node(1)])));
     assert!(again.admits(node(1)) && !again.admits(node(2)));
     // The ticket of the same paths that people carry is another one.
     let bearer = open(&home, &["/a"]).unwrap();
@@ -116,8 +116,8 @@ fn what_a_code_brought_is_good_for_who_had_the_code_also_after_a_crash() {
     other.remember(2).unwrap();
     assert!(other.capability() != one.capability() && one.capability() != &secret);
     drop((one, other));
-    assert_eq!(invitation(1).holders(), Some(vec![node(1)]));
-    assert_eq!(invitation(2).holders(), Some(vec![]));
+    assert_eq!(invitation(1).allowed(), Some(vec![node(1)]));
+    assert_eq!(invitation(2).allowed(), Some(vec![]));
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn a_send_by_code_that_was_stopped_is_remembered_for_who_has_begun_only() {
     begun.settle(|_| false);
     drop(begun);
     let again = open();
-    assert_eq!((again.capability(), again.holders()), (&secret, Some(vec![node(2)])));
+    assert_eq!((again.capability(), again.allowed()), (&secret, Some(vec![node(2)])));
     again.forget_receiver(node(2)).unwrap();
     again.settle(|_| false);
     drop(again);
@@ -152,7 +152,7 @@ fn a_send_that_begins_anew_ends_what_was_given_before() {
     first.admit(node).unwrap();
     first.has_begun(node).unwrap();
     first.renew().unwrap();
-    assert_eq!((first.port(), first.holders()), (None, Some(Vec::new())));
+    assert_eq!((first.port(), first.allowed()), (None, Some(Vec::new())));
     first.remember(2).unwrap();
     let renewed = first.capability().clone();
     drop(first);
