@@ -87,7 +87,7 @@ fn new_code(other: Role) -> &'static str {
 /// This side has tried the code before.
 pub fn spent(at: SystemTime, other: Role) -> Failure {
     let at = Timestamp::try_from(at).unwrap_or_default();
-    let message = format!("this code was used up by an attempt at {at:.0}");
+    let message = format!("this machine has used this code up, at {at:.0}: each may try it once");
     Failure::new(Exit::WrongCode, message).hint(new_code(other))
 }
 

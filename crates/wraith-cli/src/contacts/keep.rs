@@ -130,7 +130,16 @@ async fn ask(
             answer = answers.ask(&question) => answer,
             _ = signals.wait() => None,
         };
-        let Some(text) = answer.filter(|text| !text.is_empty()) else { return Ok(()) };
+        let Some(text) = answer else { return Ok(()) };
+        // An answer to a question that was not asked is no name.
+        match text.to_lowercase().as_str() {
+            "" | "n" | "no" => return Ok(()),
+            "y" | "yes" => {
+                reporter.warn("under which name? for instance: anna");
+                continue;
+            }
+            _ => {}
+        }
         let added = match text.parse::<Name>() {
             Ok(name) => add(store, &name, other, reporter).map_err(|failure| failure.message),
             Err(why) => Err(why.to_string()),

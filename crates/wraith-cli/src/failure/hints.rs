@@ -32,6 +32,9 @@ pub fn of(error: &Error, role: Role, again: &str) -> Failure {
         (Some(Cause::CannotBind(_)), _) => {
             failure.hint("choose another address or port with --listen")
         }
+        (_, Some(TransferError::Refused { .. })) if role == Role::Receiver => {
+            Failure::new(failure.exit, "you declined; nothing was written")
+        }
         (_, Some(TransferError::NoStream)) => {
             failure.hint("fetch it into a folder with -o DIR; the sender is still waiting")
         }

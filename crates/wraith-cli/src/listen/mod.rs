@@ -241,7 +241,8 @@ impl ListenContext<'_> {
         }
         let contact = name_of(peer);
         let contact = contact.as_ref().map(wraith::state::Name::as_str);
-        let (exit, message, peer) = (hints::exit(error), error.to_string(), peer.to_string());
+        let Failure { exit, message, .. } = hints::of(error, Role::Receiver, "");
+        let peer = peer.to_string();
         self.reporter.event(&Event::Failed {
             code: exit.name(),
             exit: exit as u8,

@@ -40,18 +40,25 @@ impl Question<'_> {
         }
         let choices = if preview.is_some() { "[y/N/l = list]" } else { "[y/N]" };
         let mut question = format!("{}\nAccept? {choices} ", text(self.proposal, self.out));
+        let mut is_listed = false;
         loop {
             let Some(answer) = self.answers.ask(&question).await else { return Answer::None };
             match (answer.to_lowercase().as_str(), preview) {
                 ("y" | "yes", _) => break,
+                // One more Enter than the list had pages says nothing about the offer.
+                ("" | "q", _) if is_listed => {}
                 ("n" | "no" | "", _) => return Answer::No,
                 ("l" | "list", Some(preview)) => {
                     if list::show(preview, &policy, self.reporter, self.answers).await.is_none() {
                         return Answer::None;
                     }
+                    is_listed = true;
+                    question = format!("Accept? {choices} ");
+                    continue;
                 }
                 _ => self.reporter.warn("please answer y or n"),
             }
+            is_listed = false;
             question = format!("Accept? {choices} ");
         }
         match preview {

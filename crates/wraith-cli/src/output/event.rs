@@ -340,7 +340,7 @@ pub enum Event<'a> {
     Lacks {
         /// Its path in the offer, escaped.
         path: &'a str,
-        /// `skipped` (something else has its name there), `changed` or `unreadable` (at the sender), `stale` (an earlier part was of
+        /// `skipped` (its name was taken there, and what has it was left as it is), `changed` or `unreadable` (at the sender), `stale` (an earlier part was of
         /// another file) or `blocked` (the receiver could not put it in place).
         reason: &'a str,
     },

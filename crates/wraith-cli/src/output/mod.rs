@@ -20,7 +20,7 @@ pub use event::Event;
 use event::Numbered;
 pub use ticker::Ticker;
 
-use wraith::{Bottleneck, PathKind, Progress};
+use wraith::{Bottleneck, PathKind, Progress, ProgressReader};
 
 use crate::args::OutputArgs;
 use crate::failure::Failure;
@@ -211,6 +211,15 @@ impl Reporter {
     pub fn reconnecting(&self, message: &str, seconds_left: u64) {
         self.event(&Event::Reconnecting { message, seconds_left });
         self.say(format!("{message}\nWaiting {seconds_left} s for the other side to come back."));
+    }
+
+    /// The last state of a transfer. Programs get it too; people get it in the closing line.
+    pub fn last_progress(&self, reader: &mut ProgressReader) {
+        if self.style == Style::Json
+            && let Some(progress) = reader.read()
+        {
+            self.progress(&progress);
+        }
     }
 
     /// Shows how far the transfer is, in the way of the style.

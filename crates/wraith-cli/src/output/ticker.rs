@@ -19,8 +19,17 @@ pub struct Ticker {
 }
 
 impl Ticker {
-    pub fn start(reporter: Arc<Reporter>, mut progress: ProgressReader) -> Self {
-        let last = (reporter.style == Style::Json).then(|| progress.again());
+    /// For what ends when this is dropped: the last state is told then.
+    pub fn start(reporter: Arc<Reporter>, progress: ProgressReader) -> Self {
+        let last = Some(progress.again());
+        let mut ticker = Self::between(reporter, progress);
+        ticker.last = last;
+        ticker
+    }
+
+    /// For what goes on, or tells of its end itself.
+    pub fn between(reporter: Arc<Reporter>, mut progress: ProgressReader) -> Self {
+        let last = None;
         let Some(pace) = pace(reporter.style) else {
             return Self { task: None, reporter, last };
         };
@@ -43,9 +52,8 @@ impl Ticker {
 impl Drop for Ticker {
     fn drop(&mut self) {
         self.task.iter().for_each(AbortHandle::abort);
-        // Programs get the final state too; people get it in the closing line.
-        if let Some(progress) = self.last.as_mut().and_then(ProgressReader::read) {
-            self.reporter.progress(&progress);
+        if let Some(last) = &mut self.last {
+            self.reporter.last_progress(last);
         }
     }
 }

@@ -63,9 +63,15 @@ pub async fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failur
         }
         (_, Ok(sent)) => sent,
         (Some(exit), Err(_)) => {
-            return Err(
-                Failure::new(exit, "stopped").hint(format!("to continue, run again: {}", again()))
-            );
+            let again = again();
+            let hint = match narrator.begun() {
+                // Who has had a code and begun goes on with the next run, whoever it is.
+                Some(who) if !args.ticket && args.to.is_none() => format!(
+                    "to continue with {who}, run again: {again}; if that is not your receiver, add --new"
+                ),
+                _ => format!("to continue, run again: {again}"),
+            };
+            return Err(Failure::new(exit, "stopped").hint(hint));
         }
         (None, Err(error)) => return Err(failure(&error, &node, args)),
     };
@@ -85,6 +91,12 @@ fn check_receipt(args: &SendArgs) -> Result<(), Failure> {
     let Some(place) = &args.receipt else { return Ok(()) };
     if place.is_dir() {
         return Ok(());
+    }
+    if place.symlink_metadata().is_ok() {
+        let place = wraith_files::shown(place.as_os_str().as_bytes());
+        let message = format!("{place} is there already, and a receipt replaces nothing");
+        return Err(Failure::new(Exit::Usage, message)
+            .hint("name another file, or a folder, where each receipt has a file of its own"));
     }
     if args.receivers() != Some(1) {
         let message = "--receipt FILE is for one receiver";
@@ -159,6 +171,7 @@ async fn serve(
     reporter: &Arc<Reporter>,
 ) -> Result<Arc<Sent>, Error> {
     let mut ticker = None;
+    narrator.reads(offer.progress());
     loop {
         tokio::select! {
             result = offer.finished() => {
@@ -166,7 +179,7 @@ async fn serve(
                 return result;
             }
             is_served = narrator.is_served_other_than(ticker.is_some()) => {
-                ticker = is_served.then(|| Ticker::start(Arc::clone(reporter), offer.progress()));
+                ticker = is_served.then(|| Ticker::between(Arc::clone(reporter), offer.progress()));
             }
             _ = signals.wait() => {
                 let result = offer.cancel().await;

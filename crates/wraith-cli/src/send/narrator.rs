@@ -5,13 +5,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
-use wraith::{Event as LibraryEvent, Observer, Place, Role};
+use wraith::{Event as LibraryEvent, Observer, Place, ProgressReader, Role};
+use wraith_crypto::NodeId;
 use wraith_transfer::Event as TransferEvent;
 
 use crate::args::SendArgs;
 use crate::failure::{Exit, Failure, hints};
 use crate::output::{Event, Reporter};
-use crate::report::{Narrator, found_at, name_of, short_id};
+use crate::report::{Narrator, found_at, name_of, short_id, shown};
 
 /// See the module.
 #[derive(Debug)]
@@ -22,9 +23,16 @@ pub struct SendNarrator {
     receivers: Mutex<HashMap<Option<u64>, Arc<Narrator>>>,
     /// Why a receipt was not kept.
     receipt_lost: Mutex<Option<String>>,
+    /// Who has begun to receive and has not everything.
+    begun: Mutex<HashMap<Option<u64>, Begun>>,
+    progress: Mutex<Option<ProgressReader>>,
     /// Who is being served.
     served: watch::Sender<HashSet<Option<u64>>>,
 }
+
+/// A receiver, and whether it has accepted.
+#[derive(Debug)]
+struct Begun(NodeId, bool);
 
 impl SendNarrator {
     pub fn new(args: &SendArgs, reporter: &Arc<Reporter>) -> Self {
@@ -34,8 +42,22 @@ impl SendNarrator {
             to_receivers_code: args.code.is_some(),
             receivers: Mutex::default(),
             receipt_lost: Mutex::default(),
+            begun: Mutex::default(),
+            progress: Mutex::default(),
             served: watch::Sender::new(HashSet::new()),
         }
+    }
+
+    /// Where the last state of a transfer is read, which is told before its end.
+    pub fn reads(&self, progress: ProgressReader) {
+        *unpoisoned(&self.progress) = Some(progress);
+    }
+
+    /// Somebody who has begun to receive and has not everything.
+    pub fn begun(&self) -> Option<String> {
+        let begun = unpoisoned(&self.begun);
+        let who = begun.values().find(|Begun(_, has_accepted)| *has_accepted);
+        who.map(|Begun(peer, _)| shown(*peer))
     }
 
     /// Waits until somebody is served, or (`now`) nobody any more. Cancel-safe.
@@ -58,8 +80,7 @@ impl SendNarrator {
 
     /// Everything was sent; whether what the receivers signed is where the user wants it.
     pub fn receipt_kept(&self) -> Result<(), Failure> {
-        let mut lost = self.receipt_lost.lock().unwrap_or_else(PoisonError::into_inner);
-        match lost.take() {
+        match unpoisoned(&self.receipt_lost).take() {
             None => Ok(()),
             Some(why) => Err(Failure::new(Exit::Disk, why)
                 .hint("everything was sent; the same command makes the receipt again")),
@@ -76,7 +97,7 @@ impl SendNarrator {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Option<u64>, Arc<Narrator>>> {
-        self.receivers.lock().unwrap_or_else(PoisonError::into_inner)
+        unpoisoned(&self.receivers)
     }
 
     fn code(&self, state: &str, place: Option<&Place>, message: Option<&str>) {
@@ -124,6 +145,10 @@ impl Observer for SendNarrator {
                 reporter.event(&Event::Met { place: found_at(at) });
             }
             LibraryEvent::Sent { report, bytes } => {
+                unpoisoned(&self.begun).remove(&receiver);
+                if let Some(last) = &mut *unpoisoned(&self.progress) {
+                    reporter.last_progress(last);
+                }
                 self.of(receiver).sent(report, *bytes);
                 self.over(receiver);
             }
@@ -134,8 +159,7 @@ impl Observer for SendNarrator {
             }
             LibraryEvent::ReceiptLost(why) => {
                 reporter.warn(why);
-                let mut lost = self.receipt_lost.lock().unwrap_or_else(PoisonError::into_inner);
-                *lost = Some(why.clone());
+                *unpoisoned(&self.receipt_lost) = Some(why.clone());
             }
             LibraryEvent::Served { done, of } => {
                 let of = of.map(|n| format!(" of {n}")).unwrap_or_default();
@@ -166,6 +190,16 @@ impl Observer for SendNarrator {
     }
 
     fn transfer_event(&self, receiver: Option<u64>, event: &TransferEvent<'_>) {
+        match event {
+            TransferEvent::Connected { peer, .. } => {
+                unpoisoned(&self.begun).entry(receiver).or_insert(Begun(*peer, false)).0 = *peer;
+            }
+            TransferEvent::Accepted => {
+                let mut begun = unpoisoned(&self.begun);
+                begun.entry(receiver).and_modify(|begun| begun.1 = true);
+            }
+            _ => {}
+        }
         if let TransferEvent::Connected { .. } = event {
             self.served.send_modify(|served| {
                 served.insert(receiver);
@@ -173,6 +207,11 @@ impl Observer for SendNarrator {
         }
         self.of(receiver).tell(event);
     }
+}
+
+/// What is behind it is whole after each change.
+fn unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// `1 receiver`, `2 receivers`.

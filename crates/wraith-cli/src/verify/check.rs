@@ -178,7 +178,7 @@ pub fn lacks(reporter: &Reporter, path: &str, exception: Exception) {
 
 const fn why(exception: Exception) -> &'static str {
     match exception {
-        Exception::Skipped => "something else has its name there",
+        Exception::Skipped => "its name was taken there, and what has it was left as it is",
         Exception::Changed => "it changed while it was sent",
         Exception::Unreadable => "the sender could not read it",
         Exception::Stale => "an earlier part of it was of another file",

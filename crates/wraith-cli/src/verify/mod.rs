@@ -138,6 +138,15 @@ fn why(fault: &Fault) -> String {
     }
 }
 
+/// How a transfer stands.
+enum Standing {
+    /// Everything is as it was received.
+    Whole,
+    /// What was received is; something that was offered failed.
+    Lacking,
+    Differs,
+}
+
 struct Verify<'a> {
     args: &'a VerifyArgs,
     state: &'a StateDir,
@@ -147,21 +156,26 @@ struct Verify<'a> {
 
 impl Verify<'_> {
     fn all(&self, lists: &[ReceivedList]) -> Result<(), Failure> {
-        let mut differ = Vec::new();
+        let (mut differ, mut lacking) = (Vec::new(), Vec::new());
         for list in lists {
-            if !self.one(list)? {
-                differ.push(list.id.as_str());
+            match self.one(list)? {
+                Standing::Whole => {}
+                Standing::Lacking => lacking.push(list.id.as_str()),
+                Standing::Differs => differ.push(list.id.as_str()),
             }
         }
-        if differ.is_empty() {
-            return Ok(());
+        if !differ.is_empty() {
+            let what = format!("not as it was received: {}", differ.join(", "));
+            return Err(Failure::new(Exit::Verification, what));
         }
-        let what = format!("not as it was received: {}", differ.join(", "));
-        Err(Failure::new(Exit::Verification, what))
+        if !lacking.is_empty() {
+            let what = format!("not everything was received: {}", lacking.join(", "));
+            return Err(Failure::new(Exit::Partial, what));
+        }
+        Ok(())
     }
 
-    /// True if everything is as it was received.
-    fn one(&self, list: &ReceivedList) -> Result<bool, Failure> {
+    fn one(&self, list: &ReceivedList) -> Result<Standing, Failure> {
         let opened = list.open().and_then(|(head, lines)| {
             let lines = lines.proven(&head)?;
             Ok((head, lines))
@@ -188,7 +202,11 @@ impl Verify<'_> {
         let rest = lines.rest();
         let found = self.compare(lines, folder)?;
         self.tell(list, &head, folder, &found, rest);
-        Ok(found.differ == 0)
+        Ok(match (found.differ, head.receipt.failed) {
+            (0, 0) => Standing::Whole,
+            (0, _) => Standing::Lacking,
+            _ => Standing::Differs,
+        })
     }
 
     fn compare(&self, mut lines: Lines, folder: &Path) -> Result<Found, Failure> {
@@ -220,6 +238,7 @@ impl Verify<'_> {
         let (files, bytes, who) = (Files(found.files), Bytes(found.bytes), who(head.from));
         let what = format!("{files}, {bytes} from {who}, received {at} into {folder}");
         let result = match found.differ {
+            0 if found.lacking > 0 => format!("as received; {} not received", found.lacking),
             0 if rest.is_empty() => "all as received".to_owned(),
             0 => "as received".to_owned(),
             1 => "1 is not as it was received".to_owned(),

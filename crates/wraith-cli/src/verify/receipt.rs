@@ -130,7 +130,9 @@ impl Check<'_> {
         let differ = found.map_or(0, |found| found.differ);
         if differ > 0 {
             let what = format!("{differ} not as it was signed for");
-            return Err(Failure::new(Exit::Verification, what));
+            return Err(Failure::new(Exit::Verification, what).hint(
+                "a receipt has the names that it was sent with, below the folder that was received into",
+            ));
         }
         match self.head.receipt.failed {
             0 => Ok(()),
@@ -212,7 +214,7 @@ impl Check<'_> {
         if receipt.kept + receipt.failed > 0 {
             let (kept, failed) = (receipt.kept, receipt.failed);
             self.reporter.warn(format!(
-                "it does not have everything: {kept} left out because something else has the name, {failed} failed"
+                "it does not have everything: {kept} left out because the name was taken there, {failed} failed"
             ));
         }
         if !self.rest.is_empty() {

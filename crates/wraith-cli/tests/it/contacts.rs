@@ -186,6 +186,9 @@ fn at_a_terminal_the_other_side_can_be_kept_under_a_name() {
     terminal.send("not a name\n");
     terminal.expect("no name for a contact");
     terminal.expect("Keep the sender");
+    terminal.send("yes\n");
+    terminal.expect("under which name?");
+    terminal.expect("Keep the sender");
     terminal.send("anna\n");
     terminal.expect("anna is a contact now");
     terminal.expect_exit(0);
@@ -200,8 +203,8 @@ fn at_a_terminal_the_other_side_can_be_kept_under_a_name() {
 }
 
 #[test]
-fn enter_and_ctrl_c_keep_nobody_and_the_transfer_is_done_all_the_same() {
-    for leave in ["\n", "\x03"] {
+fn enter_no_and_ctrl_c_keep_nobody_and_the_transfer_is_done_all_the_same() {
+    for leave in ["\n", "n\n", "No\n", "\x03"] {
         let world = World::new();
         let film = film(&world);
         let (sender, mut terminal) = at_a_terminal(&world, &film);

@@ -89,6 +89,7 @@ fn a_refused_offer_makes_no_folder() {
     terminal.expect("free");
     terminal.expect("Accept?");
     terminal.send("\n");
+    terminal.expect("you declined");
     terminal.expect_exit(4);
     sender.finish().expect_exit(4);
     assert!(!world.path("new").exists());
@@ -110,6 +111,9 @@ fn a_long_list_is_shown_page_by_page() {
     let page = terminal.expect("-- 20 of 31;");
     assert!(page.contains("many/09") && !page.contains("many/08"), "{page}");
     terminal.send("q\n");
+    terminal.expect("Accept?");
+    // One Enter too many is no answer to the offer.
+    terminal.send("\n");
     terminal.expect("Accept?");
     terminal.send("y\n");
     terminal.keep_nobody();

@@ -260,3 +260,45 @@ fn a_receipt_needs_a_place_before_anything_is_sent() {
         world.send_with(&[&film], more).finish().expect_error(2);
     }
 }
+
+#[test]
+fn a_receipt_replaces_nothing() {
+    let world = World::new();
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 1000);
+    let thesis = world.path("thesis.doc");
+    tree::file(&thesis, 2, 1000);
+    let before = fs::read(&thesis).unwrap();
+    for taken in [&thesis, &film, &PathBuf::from("/dev/full")] {
+        let sender = world.send_with(&[&film], &["--receipt", taken.to_str().unwrap()]);
+        let outcome = sender.finish();
+        let error = outcome.expect_error(2);
+        assert!(error["message"].as_str().unwrap().contains("there already"), "{error}");
+    }
+    // Also what comes there while it is sent.
+    let place = world.path("r.receipt");
+    let mut sender = world.send_with(&[&film], &["--receipt", place.to_str().unwrap()]);
+    let ticket = sender.ticket();
+    fs::copy(&thesis, &place).unwrap();
+    world.receive_with(&ticket, &[]).finish().expect_exit(0);
+    sender.finish().expect_exit(7);
+    assert_eq!((fs::read(&place).unwrap(), fs::read(&thesis).unwrap()), (before.clone(), before));
+}
+
+#[test]
+fn the_last_line_of_a_sender_is_its_end() {
+    let world = World::new();
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 3_000_000);
+    let mut sender = world.send_with(&[&film], &["-n", "2"]);
+    let ticket = sender.ticket();
+    for side in ["one", "other"] {
+        let mut command = world.wraith(side);
+        command.args(["receive", "--json", "--yes", "-o"]).arg(world.path(side)).arg(&ticket);
+        Process::start("receive", &mut command).finish().expect_exit(0);
+    }
+    let outcome = sender.finish();
+    outcome.expect_exit(0);
+    assert_eq!(outcome.events.last().unwrap()["event"], "done");
+    assert_eq!(outcome.all("done").count(), 2);
+}

@@ -47,11 +47,13 @@ fn send_at(world: &World, film: &PathBuf, address: SocketAddr, more: &[&str]) ->
     Process::start("send", command.arg(film))
 }
 
-fn interrupt(sender: Process) {
+/// Stops it; what it says that can be done next.
+fn interrupt(sender: Process) -> String {
     sender.signal(libc::SIGINT);
     let stopped = sender.finish();
     let hint = stopped.expect_error(130)["hint"].as_str().unwrap().to_owned();
-    assert!(hint.contains("wraith send") && !hint.contains("--new"), "{hint}");
+    assert!(hint.contains("wraith send"), "{hint}");
+    hint
 }
 
 #[test]
@@ -141,8 +143,8 @@ fn what_goes_on_for_who_had_one_code_goes_on_for_no_other_code() {
 
     // The same file to the maker of another code, whose words were typed wrong twice.
     let mut command = world.wraith("other");
-    command.args(["receive", "--json", "--code", "-o"]).arg(world.path("other")).args(LOOPBACK);
-    let mut waiting = Process::start("receive", &mut command);
+    command.args(["receive", "--json", "--yes", "--code", "-o"]).arg(world.path("other"));
+    let mut waiting = Process::start("receive", command.args(LOOPBACK));
     let code = waiting.event("waiting")["code"].as_str().unwrap().to_owned();
     let wrong = other_words(&code);
     for _ in 0..2 {
@@ -164,7 +166,8 @@ fn who_stops_the_sender_before_anybody_accepts_takes_the_ticket_back() {
     thief.event("offer");
     thief.kill();
     let ticket = kept_ticket(&world, "thief");
-    interrupt(sender);
+    let hint = interrupt(sender);
+    assert!(!hint.contains("--new"), "nobody has begun: {hint}");
 
     let mut sender = send_at(&world, &film, ticket.addresses()[0], &[]);
     let code = sender.code();
@@ -218,7 +221,8 @@ fn a_sender_that_begins_anew_cuts_off_a_thief_that_had_begun() {
     let thief = receive(&world, "thief", &sender.code());
     sender.event("accept");
     let address = kept_ticket(&world, "thief").addresses()[0];
-    interrupt(sender);
+    let (hint, thief_id) = (interrupt(sender), world.node_id("thief"));
+    assert!(hint.contains(&thief_id[..8]) && hint.contains("add --new"), "{hint}");
     let mut sender = send_at(&world, &film, address, &["--new"]);
     let ready = sender.event("ready");
     assert_eq!(ready["continues_for"], serde_json::json!([]));

@@ -9,7 +9,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, PersistError};
 
 const LOCK: &str = ".lock";
 /// What a file is called until it is renamed.
@@ -66,16 +66,23 @@ impl Commit {
 
     /// Puts the content in its place. When this returns, it is there even after a power cut.
     pub(super) fn finish(self, _lock: &FolderLock) -> io::Result<()> {
-        self.finish_alone()
+        self.put(|new, path| new.persist(path))
     }
 
-    /// The same for a file whose old content nobody has read to change it.
-    pub(super) fn finish_alone(self) -> io::Result<()> {
+    /// The same of a file that is not there yet: what is there stays, and that is an error.
+    pub(super) fn finish_new(self) -> io::Result<()> {
+        self.put(|new, path| new.persist_noclobber(path))
+    }
+
+    fn put(
+        self,
+        put: impl FnOnce(NamedTempFile, &Path) -> Result<File, PersistError>,
+    ) -> io::Result<()> {
         let folder = self.path.parent().expect("a file of the state is in a folder");
         step(Step::SyncFile)?;
         self.new.as_file().sync_all()?;
         step(Step::Rename)?;
-        self.new.persist(&self.path)?;
+        put(self.new, &self.path)?;
         step(Step::SyncFolder)?;
         File::open(folder)?.sync_all()
     }

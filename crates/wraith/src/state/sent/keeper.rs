@@ -99,7 +99,7 @@ impl Keeper {
         parts.copy_to(&mut out, receipt)?;
         out.flush()?;
         drop(out);
-        commit.finish_alone()?;
+        commit.finish_new()?;
         Ok(place)
     }
 }
