@@ -32,8 +32,13 @@ pub fn of(error: &Error, role: Role, again: &str) -> Failure {
         (Some(Cause::CannotBind(_)), _) => {
             failure.hint("choose another address or port with --listen")
         }
-        (_, Some(TransferError::Refused { .. })) if role == Role::Receiver => {
-            Failure::new(failure.exit, "you declined; nothing was written")
+        (_, Some(TransferError::Refused { why })) if role == Role::Receiver => {
+            let message = match why.as_str() {
+                "" => "you declined; nothing was written".to_owned(),
+                // The sender's words.
+                why => why.to_owned(),
+            };
+            Failure::new(failure.exit, message)
         }
         (_, Some(TransferError::NoStream)) => {
             failure.hint("fetch it into a folder with -o DIR; the sender is still waiting")

@@ -176,7 +176,7 @@ async fn serve(
         tokio::select! {
             result = offer.finished() => {
                 drop(ticker);
-                return result;
+                return result.inspect_err(|_| narrator.tell_progress());
             }
             is_served = narrator.is_served_other_than(ticker.is_some()) => {
                 ticker = is_served.then(|| Ticker::between(Arc::clone(reporter), offer.progress()));
@@ -184,7 +184,7 @@ async fn serve(
             _ = signals.wait() => {
                 let result = offer.cancel().await;
                 drop(ticker);
-                return result;
+                return result.inspect_err(|_| narrator.tell_progress());
             }
         }
     }

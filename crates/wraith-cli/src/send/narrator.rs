@@ -53,6 +53,13 @@ impl SendNarrator {
         *unpoisoned(&self.progress) = Some(progress);
     }
 
+    /// The state at an end, or where there will be none for a while.
+    pub fn tell_progress(&self) {
+        if let Some(progress) = &mut *unpoisoned(&self.progress) {
+            self.reporter.last_progress(progress);
+        }
+    }
+
     /// Somebody who has begun to receive and has not everything.
     pub fn begun(&self) -> Option<String> {
         let begun = unpoisoned(&self.begun);
@@ -146,9 +153,7 @@ impl Observer for SendNarrator {
             }
             LibraryEvent::Sent { report, bytes } => {
                 unpoisoned(&self.begun).remove(&receiver);
-                if let Some(last) = &mut *unpoisoned(&self.progress) {
-                    reporter.last_progress(last);
-                }
+                self.tell_progress();
                 self.of(receiver).sent(report, *bytes);
                 self.over(receiver);
             }
@@ -171,6 +176,7 @@ impl Observer for SendNarrator {
             }
             LibraryEvent::Lost { why, seconds_left } => {
                 reporter.reconnecting(why, *seconds_left);
+                self.tell_progress();
                 self.served.send_modify(HashSet::clear);
             }
             LibraryEvent::Replaced => self.over(receiver),
