@@ -84,7 +84,7 @@ pub use source::{Run, Runs, SourceFile, Stamp};
 pub use stream::StreamFile;
 pub use target::{Existing, ExistingKind, TargetDir};
 pub use unnamed::Unnamed;
-pub use walk::{Found, SkipReason, Skipped, Walk, WalkSummary, root_name};
+pub use walk::{Found, SkipReason, Skipped, Walk, WalkSummary, root_name, root_path};
 pub use write::MetadataErrors;
 
 /// The example of the README, as a test.

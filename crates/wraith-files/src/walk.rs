@@ -8,7 +8,7 @@
 //! directory is read again for the following ones.
 
 use std::collections::BinaryHeap;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -386,9 +386,17 @@ impl Level {
 
 /// The name under which a path of the command line will appear, for messages. `None` if it has none.
 pub fn root_name(given: &Path) -> Option<String> {
+    Some(shown(name_given(given)?.as_bytes()))
+}
+
+/// The name under which a path of the command line will appear. `None` if it has none that a receiver would create.
+pub fn root_path(given: &Path) -> Option<RelPath> {
+    RelPath::parse(name_given(given)?.as_bytes()).ok()
+}
+
+fn name_given(given: &Path) -> Option<OsString> {
     let name = given.file_name().map(OsStr::to_os_string);
-    let name = name.or_else(|| given.canonicalize().ok()?.file_name().map(OsStr::to_os_string))?;
-    Some(shown(name.as_bytes()))
+    name.or_else(|| given.canonicalize().ok()?.file_name().map(OsStr::to_os_string))
 }
 
 #[cfg(test)]

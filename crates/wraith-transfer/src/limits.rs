@@ -20,6 +20,8 @@ pub const ENTRIES_MAX: u64 = u32::MAX as u64;
 
 /// Bytes of a file name shown in an offer.
 pub const NAME_BYTES_MAX: usize = 255;
+/// Top-level names in an offer, together: some thousands. Of more the offer says none.
+pub const OFFER_NAMES_BYTES_MAX: usize = 64 << 10;
 
 /// Wanted but not yet settled entries at the receiver: about 16 MiB of bookkeeping. It stops reading the manifest beyond.
 pub const OUTSTANDING_ENTRIES_MAX: usize = 65_536;

@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use minicbor::bytes::ByteVec;
 use minicbor::{Decode, Decoder, Encode, Encoder};
 use thiserror::Error;
 
@@ -204,6 +205,9 @@ pub struct Offer {
     /// The sender does not wait until everything is on the receiver's stable storage.
     #[n(10)]
     pub no_sync: Option<bool>,
+    /// The top-level names of the manifest, if they are at most [`crate::limits::OFFER_NAMES_BYTES_MAX`] bytes. None of a stream.
+    #[n(11)]
+    pub names: Option<Vec<ByteVec>>,
 }
 
 /// The receiver goes on.
@@ -489,6 +493,8 @@ mod tests {
                     stream: None,
                     left_out: (left_out % 2 == 0).then_some(left_out),
                     no_sync: (left_out % 3 == 0).then_some(true),
+                    names: (left_out % 5 == 0)
+                        .then(|| vec![b"a".to_vec().into(), vec![0xff].into()]),
                 }
             });
         prop_oneof![

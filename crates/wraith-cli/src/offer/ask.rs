@@ -49,7 +49,16 @@ impl Question<'_> {
                 ("" | "q", _) if is_listed => {}
                 ("n" | "no" | "", _) => return Answer::No,
                 ("l" | "list", Some(preview)) => {
-                    if list::show(preview, &policy, self.reporter, self.answers).await.is_none() {
+                    if list::show(
+                        self.proposal.offer,
+                        preview,
+                        &policy,
+                        self.reporter,
+                        self.answers,
+                    )
+                    .await
+                    .is_none()
+                    {
                         return Answer::None;
                     }
                     is_listed = true;

@@ -2,7 +2,7 @@
 
 use unicode_width::UnicodeWidthStr;
 use wraith::{Conflicts, Preview};
-use wraith_transfer::{Action, Kind, Planned};
+use wraith_transfer::{Action, Kind, Offer, Planned};
 
 use super::Proposal;
 use super::names::{Openings, top_level};
@@ -48,6 +48,7 @@ fn word(action: Action) -> &'static str {
 
 /// Shows all names. At a terminal a page at a time, until the end or until the person has seen enough.
 pub async fn show(
+    offer: &Offer,
     preview: &Preview,
     conflicts: &Conflicts,
     reporter: &Reporter,
@@ -72,7 +73,13 @@ pub async fn show(
         }
     }
     if !preview.complete {
-        reporter.show("(there are more names, which were not looked at)");
+        let top = super::names(offer).collect::<Vec<_>>().join(", ");
+        reporter.show(match top.as_str() {
+            "" => "(there are more names, which were not looked at)".to_owned(),
+            top => {
+                format!("(there are more names, which were not looked at, all of them in {top})")
+            }
+        });
     }
     Some(())
 }

@@ -67,10 +67,24 @@ pub fn text(proposal: &Proposal<'_>, out: &Path) -> String {
         n => lines.push(format!("  {n} files or folders more cannot be sent and are left out")),
     }
     lines.push(place(offer.bytes, proposal.preview, out));
+    // What was not looked at lies below one of these, or is left out.
+    if proposal.preview.is_none_or(|preview| !preview.complete) && names(offer).len() > 1 {
+        let mut top = Names::default();
+        names(offer).for_each(|name| top.add(name));
+        lines.extend(top.line("in all at the top"));
+    }
+    if offer.names.is_none() && proposal.preview.is_some_and(|preview| !preview.complete) {
+        lines.push("  MORE NAMES WILL COME, which the sender does not say: they may be any".into());
+    }
     if let Some(preview) = proposal.preview {
         lines.extend(remarks(preview));
     }
     lines.join("\n")
+}
+
+/// The top-level names that the offer says, escaped.
+fn names(offer: &Offer) -> impl ExactSizeIterator<Item = String> {
+    offer.names.as_deref().unwrap_or_default().iter().map(|name| wraith_files::shown(name))
 }
 
 /// Where it goes, and whether there is room.

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{PipeWriter, Write};
 
 use wraith_files::Entry;
+use wraith_transfer::Offer;
 
 use crate::lying::sender::{Liar, LyingSender, file, folder, offer_of};
 use crate::support::{Process, World, tree};
@@ -69,6 +70,30 @@ fn a_name_that_was_not_shown_is_left_out_after_a_reconnect_and_the_rest_arrives(
     }
     let blocked = received.all("file").filter(|file| file["status"] == "blocked").count();
     assert_eq!(blocked, 2);
+}
+
+#[test]
+fn a_name_that_the_offer_did_not_say_is_left_out_however_slowly_the_sender_lists() {
+    let world = World::new();
+    let sender = LyingSender::listen();
+    let (mut receiver, mut answers) = asking(&world, &sender.ticket(), &[]);
+    let names = Some(vec![b"a".to_vec().into(), b"t".to_vec().into()]);
+    let mut liar = sender.offer(Offer { names, ..offer_of(3, 100) });
+    // Nothing is listed before the question is put.
+    receiver.event("offer");
+    answer(&mut answers, "y\n");
+    for entry in [file("a", 6), file("b", 6), folder("t"), file("t/x", 6)] {
+        liar.list(&entry);
+    }
+    liar.end_manifest();
+    liar.decided();
+    liar.whole(0, b"gotcha");
+    liar.whole(3, b"gotcha");
+    liar.part_well();
+    let received = receiver.finish();
+    received.expect_error(10);
+    assert!(received.stderr.contains("2 in all at the top: a, t"), "{}", received.stderr);
+    assert!(world.target().join("t/x").exists() && !world.target().join("b").exists());
 }
 
 #[test]

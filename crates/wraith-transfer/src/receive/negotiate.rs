@@ -8,7 +8,7 @@ use super::completed_files::{CompletedFiles, CompletedFilesError};
 use super::entries::Entries;
 use super::preview::{self, Conflicts, Proposal};
 use super::renamed_folders::RenamedFolders;
-use super::shown::Shown;
+use super::shown::{self, Shown};
 use super::{Decision, ReceiveOptions};
 use crate::control::{ControlReader, ControlWriter};
 use crate::error::{Role, TransferError};
@@ -208,7 +208,8 @@ fn check_offer(
 ) -> Result<Offer, TransferError> {
     let sane = offer.transfer_id == crate::transfer_id(&options.secret)
         && (1..=DATA_STREAMS_MAX).contains(&offer.data_streams)
-        && offer.name.len() <= NAME_BYTES_MAX;
+        && offer.name.len() <= NAME_BYTES_MAX
+        && shown::is_sane(&offer);
     if !sane {
         return Err(session.protocol("an Offer that makes no sense"));
     }

@@ -1,15 +1,17 @@
 //! What was shown of an offer, and so what a yes to it is a yes to.
 //!
 //! A yes holds for the sender that was named, for no more files and bytes than were shown, and for the top-level names that were
-//! shown. What a sender lists beside those, on whatever connection, is left out.
+//! shown: those of the offer, which says them before anything is listed, or else those that were looked at. What a sender
+//! lists beside those, on whatever connection, is left out.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use wraith_crypto::NodeId;
-use wraith_files::RelPath;
+use wraith_files::{RelPath, UnsafeName};
 
 use super::preview::Proposal;
+use crate::limits::OFFER_NAMES_BYTES_MAX;
 use crate::message::Offer;
 
 /// See the module. Cheap to clone.
@@ -30,9 +32,10 @@ struct Names {
 }
 
 impl Shown {
-    /// Figures without names.
+    /// Figures, and the names that the offer says.
     pub fn of(offer: &Offer) -> Self {
-        Self { sender: None, offer: offer.clone(), names: None }
+        let names = top_level(offer).and_then(Result::ok).map(|top| Names { top, upto: None });
+        Self { sender: None, offer: offer.clone(), names: names.map(Arc::new) }
     }
 
     /// What was put to whoever decides.
@@ -44,8 +47,8 @@ impl Shown {
             let upto = paths().next_back().filter(|_| !preview.complete).cloned();
             (preview.complete || upto.is_some()).then(|| Arc::new(Names { top, upto }))
         });
-        let names = names.flatten();
-        Self { sender: Some(proposal.sender), offer: proposal.offer.clone(), names }
+        let said = Self::of(proposal.offer);
+        Self { sender: Some(proposal.sender), names: said.names.or(names.flatten()), ..said }
     }
 
     /// Whether an answer to what was shown is one to this offer of this sender too: it is no more, and nothing of another kind.
@@ -58,6 +61,10 @@ impl Shown {
             && offer.stream == shown.stream
             && offer.name == shown.name
             && counts(offer).iter().zip(counts(shown)).all(|(now, then)| *now <= then)
+            && match (&offer.names, &shown.names) {
+                (Some(now), Some(then)) => now.iter().all(|name| then.contains(name)),
+                _ => true,
+            }
     }
 
     /// Whether the top-level name `path` was shown, as far as names were.
@@ -65,6 +72,19 @@ impl Shown {
         let Some(names) = &self.names else { return true };
         names.top.contains(path) || names.upto.as_ref().is_some_and(|upto| path > upto)
     }
+}
+
+/// The top-level names that an offer says, if it says any. An error if there can be no such names.
+pub(super) fn top_level(offer: &Offer) -> Option<Result<HashSet<RelPath>, UnsafeName>> {
+    let names = offer.names.as_ref()?.iter();
+    Some(names.map(|name| RelPath::parse(name)).collect())
+}
+
+/// Whether an offer's top-level names can be some.
+pub(super) fn is_sane(offer: &Offer) -> bool {
+    let bytes: usize = offer.names.iter().flatten().map(|name| name.len()).sum();
+    let is_top = |names: HashSet<RelPath>| names.iter().all(|name| name.depth() == 1);
+    bytes <= OFFER_NAMES_BYTES_MAX && top_level(offer).is_none_or(|names| names.is_ok_and(is_top))
 }
 
 #[cfg(test)]
@@ -104,9 +124,18 @@ mod tests {
             Offer { bytes: 101, ..same.clone() },
             Offer { links: 1, ..same.clone() },
             Offer { name: "c".into(), ..same.clone() },
-            Offer { stream: Some(true), ..same },
+            Offer { stream: Some(true), ..same.clone() },
         ] {
             assert!(!shown.covers(sender, &more), "{more:?}");
         }
+        let named = |names: &[&str]| {
+            let names = names.iter().map(|name| name.as_bytes().to_vec().into()).collect();
+            Offer { names: Some(names), ..same.clone() }
+        };
+        let shown = Shown::of(&named(&["b", "m"]));
+        assert!(shown.covers(sender, &named(&["m"])) && shown.covers(sender, &same));
+        assert!(!shown.covers(sender, &named(&["m", "z"])));
+        // However slowly the sender lists, nothing else is covered.
+        assert!(shown.covers_name(&path("m")) && !shown.covers_name(&path("z")));
     }
 }

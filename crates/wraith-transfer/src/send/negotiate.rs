@@ -1,6 +1,7 @@
 //! The beginning of a transfer at the sender: Hello, Fetch, Offer (SPEC §10.2). Nothing is said about the files before the receiver
 //! has named the secret.
 
+use minicbor::bytes::ByteVec;
 use wraith_files::WalkSummary;
 
 use super::source::StreamSource;
@@ -8,7 +9,7 @@ use super::{SendOptions, WORKERS};
 use crate::control::{ControlReader, ControlWriter};
 use crate::error::{Role, TransferError};
 use crate::events::Event;
-use crate::limits::{NAME_BYTES_MAX, NEGOTIATION_TIMEOUT, VERSION};
+use crate::limits::{NAME_BYTES_MAX, NEGOTIATION_TIMEOUT, OFFER_NAMES_BYTES_MAX, VERSION};
 use crate::message::{FEATURE_DELTA, FEATURE_DURABILITY, Fetch, Hello, Message, Offer};
 use crate::session::Session;
 
@@ -91,7 +92,17 @@ fn offer(options: &SendOptions) -> Result<Offer, TransferError> {
         stream: None,
         left_out: Some(summary.skipped).filter(|&count| count > 0),
         no_sync: (!options.sync).then_some(true),
+        names: names(options),
     })
+}
+
+/// The top-level names, if they are not too many.
+fn names(options: &SendOptions) -> Option<Vec<ByteVec>> {
+    let paths = options.paths.iter().map(|path| wraith_files::root_path(path));
+    let names: Vec<ByteVec> =
+        paths.map(|path| Some(path?.as_bytes().to_vec().into())).collect::<Option<_>>()?;
+    let bytes: usize = names.iter().map(|name| name.len()).sum();
+    (bytes <= OFFER_NAMES_BYTES_MAX).then_some(names)
 }
 
 fn stream_offer(options: &SendOptions, source: &StreamSource) -> Offer {

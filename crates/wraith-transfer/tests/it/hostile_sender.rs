@@ -112,6 +112,7 @@ fn offer() -> Offer {
         stream: None,
         left_out: None,
         no_sync: None,
+        names: None,
     }
 }
 

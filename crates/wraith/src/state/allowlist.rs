@@ -1,5 +1,4 @@
-//! For whom the capability of a send by code is good: the identities that proved the words of its codes, and which of them have
-//! begun to receive.
+//! For whom the capability of a send by code is good: the identities that proved the words of its codes, and how far each of them is.
 //!
 //! Invariant: there are at most as many as the send has receivers, and never more than [`ALLOWED_MAX`]. One more takes the place
 //! of the oldest that has not begun, or else of the oldest.
@@ -21,14 +20,27 @@ pub(super) struct Allowlist {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Allowed {
     node: NodeId,
-    has_begun: bool,
+    stage: Stage,
+}
+
+/// How far one is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Stage {
+    /// It may come.
+    #[default]
+    Admitted,
+    /// It has accepted.
+    Begun,
+    /// It has everything.
+    Done,
 }
 
 /// One of them as it is written down.
 #[derive(Serialize, Deserialize)]
 pub(super) struct AllowedEntry {
     node: String,
-    begun: bool,
+    stage: Stage,
 }
 
 impl Allowlist {
@@ -41,7 +53,7 @@ impl Allowlist {
     pub fn read(&mut self, entries: &[AllowedEntry]) {
         let parsed = entries.iter().filter_map(|entry| {
             let node = entry.node.parse().ok()?;
-            Some(Allowed { node, has_begun: entry.begun })
+            Some(Allowed { node, stage: entry.stage })
         });
         self.list = parsed.collect();
         self.make_room(0);
@@ -50,13 +62,15 @@ impl Allowlist {
     pub fn entries(&self) -> Vec<AllowedEntry> {
         let entry = |allowed: &Allowed| AllowedEntry {
             node: allowed.node.to_string(),
-            begun: allowed.has_begun,
+            stage: allowed.stage,
         };
         self.list.iter().map(entry).collect()
     }
 
+    /// Those that have not everything.
     pub fn nodes(&self) -> Vec<NodeId> {
-        self.list.iter().map(|allowed| allowed.node).collect()
+        let waiting = self.list.iter().filter(|allowed| allowed.stage != Stage::Done);
+        waiting.map(|allowed| allowed.node).collect()
     }
 
     pub fn admits(&self, node: NodeId) -> bool {
@@ -69,26 +83,30 @@ impl Allowlist {
             return;
         }
         self.make_room(1);
-        self.list.push(Allowed { node, has_begun: false });
+        self.list.push(Allowed { node, stage: Stage::Admitted });
     }
 
     fn make_room(&mut self, room: usize) {
         while self.list.len() + room > self.max {
-            let idle = self.list.iter().position(|allowed| !allowed.has_begun);
+            let idle = self.list.iter().position(|allowed| allowed.stage != Stage::Begun);
             self.list.remove(idle.unwrap_or(0));
         }
     }
 
-    /// Whether this one has begun to receive, and not everything yet.
-    pub fn set_begun(&mut self, node: NodeId, has_begun: bool) {
+    /// So far is this one now.
+    pub fn set(&mut self, node: NodeId, stage: Stage) {
         for allowed in self.list.iter_mut().filter(|allowed| allowed.node == node) {
-            allowed.has_begun = has_begun;
+            allowed.stage = stage;
         }
     }
 
-    /// The send was stopped: it stays good for those who have begun, and for those whom the user knows.
+    /// The send was stopped: it stays good for those who have begun, and for those whom the user knows and who have not everything.
     pub fn settle(&mut self, is_known: impl Fn(NodeId) -> bool) {
-        self.list.retain(|allowed| allowed.has_begun || is_known(allowed.node));
+        self.list.retain(|allowed| match allowed.stage {
+            Stage::Admitted => is_known(allowed.node),
+            Stage::Begun => true,
+            Stage::Done => false,
+        });
     }
 }
 
@@ -106,13 +124,13 @@ mod tests {
     fn one_more_than_there_is_room_for_takes_the_place_of_one_that_has_not_begun() {
         let mut allowlist = Allowlist::new(2);
         allowlist.admit(node(1));
-        allowlist.set_begun(node(1), true);
+        allowlist.set(node(1), Stage::Begun);
         allowlist.admit(node(2));
         allowlist.admit(node(2));
         assert_eq!(allowlist.nodes(), [node(1), node(2)]);
         allowlist.admit(node(3));
         assert_eq!(allowlist.nodes(), [node(1), node(3)]);
-        allowlist.set_begun(node(3), true);
+        allowlist.set(node(3), Stage::Begun);
         allowlist.admit(node(4));
         assert_eq!(allowlist.nodes(), [node(3), node(4)], "all had begun");
         assert!(allowlist.admits(node(4)) && !allowlist.admits(node(1)));
@@ -122,10 +140,10 @@ mod tests {
     fn a_send_that_was_stopped_stays_good_for_who_has_begun_or_is_known() {
         let mut allowlist = Allowlist::new(4);
         (1..=4).for_each(|n| allowlist.admit(node(n)));
-        allowlist.set_begun(node(2), true);
-        allowlist.set_begun(node(4), true);
-        allowlist.set_begun(node(4), false);
-        allowlist.settle(|known| known == node(3));
+        allowlist.set(node(2), Stage::Begun);
+        allowlist.set(node(4), Stage::Begun);
+        allowlist.set(node(4), Stage::Done);
+        allowlist.settle(|known| known == node(3) || known == node(4));
         assert_eq!(allowlist.nodes(), [node(2), node(3)]);
     }
 
@@ -135,14 +153,14 @@ mod tests {
         for n in 0..=255 {
             allowlist.admit(node(n));
         }
-        allowlist.set_begun(node(7), true);
+        allowlist.set(node(7), Stage::Begun);
         let mut again = Allowlist::new(ALLOWED_MAX);
         again.read(&allowlist.entries());
         assert_eq!(again, allowlist);
         let mut fewer = Allowlist::new(1);
         fewer.read(&allowlist.entries());
         assert_eq!(fewer.nodes(), [node(7)], "who has begun stays longest");
-        let nonsense = [AllowedEntry { node: "nobody".into(), begun: true }];
+        let nonsense = [AllowedEntry { node: "nobody".into(), stage: Stage::Begun }];
         again.read(&nonsense);
         assert!(again.nodes().is_empty());
     }

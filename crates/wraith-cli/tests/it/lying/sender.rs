@@ -73,6 +73,7 @@ pub fn offer_of(entries: u64, bytes: u64) -> Offer {
         stream: None,
         left_out: None,
         no_sync: None,
+        names: None,
     }
 }
 

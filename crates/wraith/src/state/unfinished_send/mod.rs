@@ -30,7 +30,7 @@ use zeroize::{Zeroize, Zeroizing};
 
 use self::lock_file::{lock, lock_patiently};
 pub use self::recipient::Recipient;
-use super::allowlist::{AllowedEntry, Allowlist};
+use super::allowlist::{AllowedEntry, Allowlist, Stage};
 use super::dir::StateDir;
 use super::error::{StateError, StateErrorKind};
 use super::file::{Format, StateFile};
@@ -226,7 +226,7 @@ impl UnfinishedSend {
     pub fn forget_receiver(&self, receiver: NodeId) -> Result<(), StateError> {
         self.change(|Remembered { receivers, allowlist, .. }| {
             receivers.retain(|known| *known != receiver);
-            allowlist.iter_mut().for_each(|allowlist| allowlist.set_begun(receiver, false));
+            allowlist.iter_mut().for_each(|allowlist| allowlist.set(receiver, Stage::Done));
             true
         })
     }
@@ -258,7 +258,7 @@ impl UnfinishedSend {
     /// The record cannot be written.
     pub fn has_begun(&self, receiver: NodeId) -> Result<(), StateError> {
         self.change(|Remembered { allowlist, .. }| {
-            allowlist.iter_mut().for_each(|allowlist| allowlist.set_begun(receiver, true));
+            allowlist.iter_mut().for_each(|allowlist| allowlist.set(receiver, Stage::Begun));
             allowlist.is_some()
         })
     }
