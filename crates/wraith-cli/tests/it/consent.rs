@@ -80,7 +80,7 @@ fn a_name_that_the_offer_did_not_say_is_left_out_however_slowly_the_sender_lists
     let names = Some(vec![b"a".to_vec().into(), b"t".to_vec().into()]);
     let mut liar = sender.offer(Offer { names, ..offer_of(3, 100) });
     // Nothing is listed before the question is put.
-    receiver.event("offer");
+    receiver.event("openings");
     answer(&mut answers, "y\n");
     for entry in [file("a", 6), file("b", 6), folder("t"), file("t/x", 6)] {
         liar.list(&entry);
