@@ -363,9 +363,7 @@ pub fn receive(
     );
     let result = negotiate(&session, &mut options).and_then(|negotiated| match negotiated {
         Negotiated::Tree(tree) => run(&session, &options, *tree),
-        Negotiated::Stream { offer, commit_options, durability, control } => {
-            stream::run(&session, &options, &offer, (commit_options, durability), control)
-        }
+        Negotiated::Stream(stream) => stream::run(&session, &options, *stream),
     });
     session.conclude(result)
 }

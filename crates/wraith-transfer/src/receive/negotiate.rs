@@ -22,14 +22,18 @@ use crate::session::Session;
 /// An offer that was accepted.
 pub(super) enum Negotiated {
     Tree(Box<Tree>),
-    /// One stream of bytes, whose Accept is not sent yet.
-    Stream {
-        offer: Offer,
-        commit_options: CommitOptions,
-        /// The receipt may say how durable it is.
-        durability: bool,
-        control: (ControlReader, ControlWriter),
-    },
+    Stream(Box<Stream>),
+}
+
+/// One stream of bytes, whose Accept is not sent yet.
+pub(super) struct Stream {
+    /// Kept in any case, so that the stream is not stopped.
+    pub(super) reader: ControlReader,
+    pub(super) writer: ControlWriter,
+    /// The receipt may say how durable it is.
+    pub(super) durability: bool,
+    pub(super) offer: Offer,
+    pub(super) commit_options: CommitOptions,
 }
 
 /// The streams after the Offer of a tree was accepted.
@@ -89,8 +93,8 @@ pub(super) fn negotiate(
         let (Accepted { conflicts, .. }, _) = propose(session, options, &offer)?;
         let sync = options.sync && offer.no_sync != Some(true);
         let commit_options = CommitOptions { on_conflict: conflicts.otherwise, sync };
-        let control = (reader, writer);
-        return Ok(Negotiated::Stream { offer, commit_options, durability, control });
+        let stream = Stream { reader, writer, durability, offer, commit_options };
+        return Ok(Negotiated::Stream(Box::new(stream)));
     }
     if options.stream.is_output() {
         return Err(TransferError::NoStream);

@@ -9,11 +9,11 @@ use std::sync::{Arc, Mutex};
 use wraith_files::{CommitOptions, Committed, Outcome, RelPath, StreamFile, TargetDir};
 use wraith_transport::{RecvStream, block_on};
 
-use super::negotiate::{accept_stream, make_target};
+use super::negotiate::{Stream, accept_stream, make_target};
 use super::send_receipt::{conclude, unsigned};
 use super::{ReceiveOptions, ReceiveReport};
 use crate::content_digest::ContentDigest;
-use crate::control::{ControlReader, ControlWriter};
+use crate::control::ControlWriter;
 use crate::error::{TransferError, shown};
 use crate::events::{Event, FileStatus, InPlace};
 use crate::exception::Exception;
@@ -72,18 +72,17 @@ impl std::fmt::Debug for StreamTarget {
     }
 }
 
-/// Accepts the stream of `offer` and receives it to its end.
-pub(crate) fn run(
+/// Accepts the stream and receives it to its end.
+pub(super) fn run(
     session: &Session,
     options: &ReceiveOptions<'_>,
-    offer: &Offer,
-    (commit_options, says_durability): (CommitOptions, bool),
-    (_reader, mut writer): (ControlReader, ControlWriter),
+    stream: Stream,
 ) -> Result<ReceiveReport, TransferError> {
+    let Stream { reader: _reader, mut writer, durability, offer, commit_options } = stream;
     session.suspend_stall_check(true);
     let mut state = lock(&options.stream.0);
-    state.open(session, options, offer)?;
-    options.progress.start(offer);
+    state.open(session, options, &offer)?;
+    options.progress.start(&offer);
     options.progress.add_found(state.written);
     options.progress.set_current(&offer.name);
     let (have, rate) = (Some(state.written), options.rate);
@@ -132,13 +131,13 @@ pub(crate) fn run(
         verified: u64::from(!skipped),
         kept: u64::from(skipped),
         bytes: if skipped { 0 } else { bytes },
-        durability_number: says_durability.then_some(reached as u8),
-        ..unsigned(session, offer)
+        durability_number: durability.then_some(reached as u8),
+        ..unsigned(session, &offer)
     };
     let (receipt, confirmed) = conclude(session, options, &mut writer, receipt)?;
     options.events.event(Event::Done { receipt: &receipt });
     Ok(ReceiveReport {
-        offer: offer.clone(),
+        offer,
         receipt,
         sender: session.connection.peer(),
         files: u64::from(!skipped),
