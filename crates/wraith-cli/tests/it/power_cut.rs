@@ -1,15 +1,15 @@
 //! A power cut, as an image of the target's disk at that moment: nothing stands half-written under a final name, nothing that was
 //! confirmed is missing or wrong, and the transfer continues from what is there.
 //!
-//! The disk is a file system in a file: ext4, XFS, btrfs. A copy of that file holds what had been written to the disk, and not what the kernel still kept. It does
-//! not show a flush that is missing: what was handed to the device counts as written here. All the while another program
-//! makes the file system commit its journal, so that a name does not wait for its content by chance.
+//! The disk is a file system in a file: ext4, XFS, btrfs. A snapshot of that file, taken while everything goes on, holds what had been written to the disk, and
+//! not what the kernel still kept. It does not show a flush that is missing: what was handed to the device counts as written here. All the while another
+//! program makes the file system commit its journal, so that a name does not wait for its content by chance.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use crate::support::disk_image::{FileSystem, disk, images};
+use crate::support::disk_image::{FileSystem, Shelf, disk};
 use crate::support::random::Random;
 use crate::support::{World, tree};
 
@@ -94,11 +94,11 @@ fn what_the_sender_was_told_is_on_the_disk_at_its_exit_with_btrfs() {
 }
 
 fn cut_at_the_exit(on: FileSystem) {
-    let (world, images) = (World::new(), images());
-    let Some(disk) = disk(on, &world.target(), images.path()) else { return };
+    let (world, Some(shelf)) = (World::new(), Shelf::new()) else { return };
+    let Some(disk) = disk(on, &world.target(), shelf.path()) else { return };
     let root = world.source().join("tree");
     make_source(&root);
-    let copy = images.path().join("copy.img");
+    let copy = shelf.path().join("copy.img");
     for _ in 0..cuts(on) {
         let mut sender = world.send(&[&root]);
         let mut receiver = world.receive(&sender.ticket());
@@ -131,30 +131,25 @@ fn a_power_cut_at_any_moment_leaves_nothing_half_written_with_btrfs() {
 }
 
 fn cut_at_any_moment(on: FileSystem) {
-    let (world, images) = (World::new(), images());
-    let Some(disk) = disk(on, &world.target(), images.path()) else { return };
+    let (world, Some(shelf)) = (World::new(), Shelf::new()) else { return };
+    let Some(disk) = disk(on, &world.target(), shelf.path()) else { return };
     let root = world.source().join("tree");
     make_source(&root);
-    let copy = images.path().join("copy.img");
+    let copy = shelf.path().join("copy.img");
     let mut random = Random::fresh();
     let mut mid_way = 0;
     for _ in 0..cuts(on) {
         let done = AtomicBool::new(false);
         let (sender, ticket) = std::thread::scope(|scope| {
-            let stop = Stop(&done);
-            let other = scope.spawn(|| commit_journal(on, &world.target(), &done));
+            let _stop = Stop(&done);
+            scope.spawn(|| commit_journal(on, &world.target(), &done));
             let mut sender = world.send_with(&[&root], &["-n", "2", "--rate", "10M"]);
             let ticket = sender.ticket();
             let mut receiver = world.receive(&ticket);
             for _ in 0..1 + random.below(SMALL_FILES + MIDDLE_FILES) {
                 receiver.event("file");
             }
-            // A copy takes a while: nobody may order writes meanwhile, or it would be of several moments.
-            receiver.pause();
-            drop(stop);
-            other.join().unwrap();
             disk.cut(&copy);
-            receiver.go_on();
             receiver.finish().expect_exit(0);
             (sender, ticket)
         });

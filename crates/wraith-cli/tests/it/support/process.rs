@@ -108,29 +108,6 @@ impl Process {
         assert_eq!(sent, 0);
     }
 
-    /// Stops it, and waits until none of its threads runs, nor is in a call to the disk.
-    pub fn pause(&self) {
-        self.signal(libc::SIGSTOP);
-        let tasks = format!("/proc/{}/task", self.child.id());
-        let stat = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("stat"));
-        let is_still = |stat: String| {
-            let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
-            matches!(state, Some('T' | 'Z' | 'X'))
-        };
-        let runs = || {
-            let tasks = std::fs::read_dir(&tasks).into_iter().flatten().flatten();
-            tasks.filter_map(|task| stat(task).ok()).any(|stat| !is_still(stat))
-        };
-        while runs() {
-            thread::yield_now();
-        }
-    }
-
-    /// Lets it go on after [`Self::pause`].
-    pub fn go_on(&self) {
-        self.signal(libc::SIGCONT);
-    }
-
     /// Kill -9, and waits until it is gone.
     pub fn kill(mut self) -> Outcome {
         self.child.kill().unwrap();
