@@ -32,7 +32,10 @@ pub fn run(args: &HashArgs, reporter: &Reporter) -> Result<(), Failure> {
             }
             Err(error) => {
                 let name = shown(path.as_os_str().as_bytes());
-                reporter.warn(format!("cannot read {name}: {}", plain(&error)));
+                let message = format!("cannot read {name}: {}", plain(&error));
+                let path = &path.to_string_lossy();
+                reporter.event(&Event::HashFailed { path, message: &message });
+                reporter.warn(message);
                 unreadable += 1;
             }
         }

@@ -377,6 +377,13 @@ pub enum Event<'a> {
         /// The BLAKE3 of its content in hexadecimal.
         root: &'a str,
     },
+    /// A file whose hash was asked for cannot be read. The others are hashed all the same; the error at the end counts those that were not.
+    HashFailed {
+        /// The file as it was named.
+        path: &'a str,
+        /// Why, in words.
+        message: &'a str,
+    },
     /// A setting that was asked for.
     Setting {
         /// `COMMAND.OPTION`, or an option of all commands.

@@ -60,3 +60,19 @@ fn a_file_that_cannot_be_read_does_not_stop_the_others() {
     assert!(String::from_utf8_lossy(&output.stdout).ends_with("there\n"));
     assert!(String::from_utf8_lossy(&output.stderr).contains("missing: No such file"));
 }
+
+#[test]
+fn a_file_that_cannot_be_read_has_its_event() {
+    let world = World::new();
+    let missing = world.path("missing");
+    let mut command = world.wraith("one");
+    let output =
+        command.args(["hash", "--json"]).arg(&missing).arg(world.source()).output().unwrap();
+    let events = String::from_utf8(output.stdout).unwrap();
+    let events: Vec<serde_json::Value> =
+        events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let names: Vec<_> = events.iter().map(|event| event["event"].as_str().unwrap()).collect();
+    assert_eq!(names, ["hash_failed", "hash_failed", "error"]);
+    assert_eq!(events[0]["path"], missing.to_str().unwrap());
+    assert!(events[1]["message"].as_str().unwrap().contains("directory"), "{}", events[1]);
+}
