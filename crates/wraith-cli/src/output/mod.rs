@@ -11,6 +11,7 @@ pub mod qr;
 #[cfg(test)]
 mod schema;
 mod ticker;
+mod wrap;
 
 use std::io::{self, BufWriter, IsTerminal, Stderr, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -53,6 +54,8 @@ struct Inner {
     /// Why something of it could not be written.
     unwritten: Option<io::Error>,
     err: Stderr,
+    /// People read `err` on a terminal, of whatever width it has at the time.
+    is_terminal: bool,
     /// Lines of progress that stand on the terminal and must be wiped before anything else is written.
     lines_drawn: usize,
     /// A question stands there, which no progress may overwrite.
@@ -80,6 +83,7 @@ impl Reporter {
             out: BufWriter::with_capacity(64 << 10, Box::new(io::stdout())),
             unwritten: None,
             err: io::stderr(),
+            is_terminal: io::stderr().is_terminal(),
             lines_drawn: 0,
             asking: false,
             in_line: false,
@@ -172,6 +176,7 @@ impl Reporter {
         inner.wipe();
         inner.asking = true;
         inner.in_line = !question.is_empty() && !question.ends_with('\n');
+        let question = inner.wrapped(question);
         let _ = write!(inner.err, "{question}");
         let _ = inner.err.flush();
     }
@@ -201,8 +206,8 @@ impl Reporter {
         if self.style != Style::Json || self.lock().unwritten.is_some() {
             let mut inner = self.lock();
             inner.stderr_line(&format!("wraith: {}", failure.message));
-            if let Some(hint) = &failure.hint {
-                inner.stderr_line(&format!("        {hint}"));
+            for line in failure.hint.iter().flat_map(|hint| hint.lines()) {
+                inner.stderr_line(&format!("        {line}"));
             }
         }
     }
@@ -276,7 +281,16 @@ impl Inner {
         if std::mem::take(&mut self.in_line) {
             let _ = writeln!(self.err);
         }
+        let text = self.wrapped(text);
         let _ = writeln!(self.err, "{text}");
+    }
+
+    /// The text as it fits on a terminal.
+    fn wrapped(&self, text: &str) -> String {
+        if !self.is_terminal {
+            return text.to_owned();
+        }
+        wrap::at_words(text, terminal_size(&self.err).0)
     }
 
     /// Draws lines over those that stand there. The cursor stays in the last, so that the terminal does not scroll.

@@ -1,0 +1,81 @@
+//! Text for people, broken between words where it is longer than their terminal is wide. A word that has no room in a line (a ticket) stays whole: it
+//! is for the clipboard.
+
+use unicode_width::UnicodeWidthStr;
+
+/// What begins a message of this program; what follows on further lines stands below the message.
+const NAME: &str = "wraith: ";
+
+/// `text` in lines of at most `columns`.
+pub fn at_words(text: &str, columns: usize) -> String {
+    let mut wrapped = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let (line, end) = match line.strip_suffix('\n') {
+            Some(line) => (line, "\n"),
+            None => (line, ""),
+        };
+        wrap(line, columns, &mut wrapped);
+        wrapped.push_str(end);
+    }
+    wrapped
+}
+
+fn wrap(line: &str, columns: usize, wrapped: &mut String) {
+    if line.width() < columns {
+        wrapped.push_str(line);
+        return;
+    }
+    let own = line.len() - line.trim_start_matches(' ').len();
+    let indent = if line.starts_with(NAME) { NAME.len() } else { own };
+    let mut used = 0;
+    // Each word with the spaces behind it.
+    for word in line[own..].split_inclusive(' ') {
+        let width = word.trim_end_matches(' ').width();
+        if used == 0 {
+            wrapped.push_str(&line[..own]);
+            used = own;
+        } else if used + width >= columns && used > indent {
+            wrapped.truncate(wrapped.trim_end_matches(' ').len());
+            wrapped.push('\n');
+            wrapped.extend(std::iter::repeat_n(' ', indent));
+            used = indent;
+        }
+        wrapped.push_str(word);
+        used += word.width();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_break_between_words_and_go_on_below_where_they_began() {
+        assert_eq!(at_words("one two three", 9), "one two\nthree");
+        assert_eq!(at_words("  one two three", 9), "  one\n  two\n  three");
+        assert_eq!(
+            at_words("wraith: one two three", 14),
+            "wraith: one\n        two\n        three"
+        );
+        assert_eq!(at_words("one\ntwo three\n", 8), "one\ntwo\nthree\n");
+    }
+
+    #[test]
+    fn what_has_room_stays_as_it_is_and_a_long_word_stays_whole() {
+        for same in ["", "a  b   c ", "Accept? [y/N] ", "\n\nx\n", "a-word-of-twenty-five-letter"] {
+            assert_eq!(at_words(same, 20), same);
+        }
+        assert_eq!(
+            at_words("see a-word-of-twenty-five-letter it", 12),
+            "see\na-word-of-twenty-five-letter\nit"
+        );
+    }
+
+    #[test]
+    fn a_question_keeps_the_space_for_its_answer() {
+        assert_eq!(
+            at_words("Is this the one you mean? [y/N] ", 20),
+            "Is this the one you\nmean? [y/N] "
+        );
+    }
+}
