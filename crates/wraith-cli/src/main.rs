@@ -23,6 +23,7 @@ mod rendezvous;
 mod report;
 mod send;
 mod signals;
+mod usage;
 mod verify;
 
 use std::io::ErrorKind;
@@ -30,6 +31,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use args::{Cli, Command, OutputArgs};
+use clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
 use config::NoCommand;
 use failure::{Exit, Failure};
 use output::{Event, Reporter};
@@ -100,8 +102,7 @@ async fn command(cli: &Cli, reporter: &Arc<Reporter>) -> Result<(), Failure> {
     }
 }
 
-/// Help and version go to standard output with 0, mistakes to standard error with 2; clap knows which. Scripts that asked for
-/// JSON get a mistake as an event too.
+/// Help and version are clap's own text; without any word there is help too. A mistake is a failure like others.
 fn no_command(none: NoCommand) -> ExitCode {
     let words: Vec<_> = std::env::args_os().collect();
     let json = words.iter().any(|word| word == "--json");
@@ -111,17 +112,19 @@ fn no_command(none: NoCommand) -> ExitCode {
     }
     let failure = match none {
         NoCommand::Config(failure) => failure,
-        NoCommand::Clap(error) if json && error.use_stderr() => {
-            let text = error.render().to_string();
-            let what = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
-            Failure::new(Exit::Usage, what).hint("wraith help lists commands and options")
-        }
-        NoCommand::Clap(error) => match error.print() {
-            Err(unwritten) if !error.use_stderr() && unwritten.kind() != ErrorKind::BrokenPipe => {
-                output::cannot_print(&unwritten)
+        NoCommand::Clap(error) => {
+            let is_help = error.kind() == DisplayHelpOnMissingArgumentOrSubcommand;
+            if error.use_stderr() && (json || !is_help) {
+                usage::failure(&error, &words)
+            } else {
+                match error.print() {
+                    Err(unwritten) if unwritten.kind() != ErrorKind::BrokenPipe && !is_help => {
+                        output::cannot_print(&unwritten)
+                    }
+                    _ => return ExitCode::from(error.exit_code() as u8),
+                }
             }
-            _ => return ExitCode::from(error.exit_code() as u8),
-        },
+        }
     };
     reporter.failure(&failure);
     ExitCode::from(failure.exit as u8)

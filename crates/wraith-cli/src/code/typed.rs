@@ -8,6 +8,7 @@ use crate::args::ReceiveArgs;
 use crate::ask::{Line, read};
 use crate::failure::{Exit, Failure};
 use crate::output::Reporter;
+use crate::usage::guess;
 
 /// What the user wants to fetch with.
 #[derive(Debug)]
@@ -62,8 +63,11 @@ fn source(text: &str) -> Result<Wanted, Failure> {
         return parse(text).map(|code| Wanted::From(Source::Code(code)));
     }
     text.parse().map(Wanted::From).map_err(|error: wraith::Error| {
-        Failure::new(Exit::Usage, error.to_string())
-            .hint("a code looks like 7-crater-lemon; of a ticket copy the whole line")
+        let meant = || {
+            Failure::new(Exit::Usage, error.to_string())
+                .hint("a code looks like 7-crater-lemon; of a ticket copy the whole line")
+        };
+        guess::wanted(text).unwrap_or_else(meant)
     })
 }
 

@@ -7,6 +7,7 @@ use clap::builder::BoolishValueParser;
 use clap::{Arg, ArgAction};
 
 use super::File;
+use super::excluded::Excluded;
 
 /// Options that say what to do now and not how one likes it; they are no settings.
 const NO_SETTINGS: [&str; 3] = ["help", "version", "no-config"];
@@ -220,29 +221,31 @@ fn below(path: &str, sub: &clap::Command) -> String {
     }
 }
 
-/// The definition with the file's values as defaults. The file has been checked.
-pub fn with_file(definition: clap::Command, file: &File) -> clap::Command {
+/// The definition with the file's values as defaults, but for what is excluded. The file has been checked.
+pub fn with_file(definition: clap::Command, file: &File, excluded: &Excluded) -> clap::Command {
     each_setting(definition, "", &|command, arg| {
         let option = arg.get_long().expect("a setting has a long name");
         match file.value(command, option) {
-            Some(setting) => arg.default_value(setting.value.clone()).required(false),
-            None => arg,
+            Some(setting) if !excluded.contains(command, option) => {
+                arg.default_value(setting.value.clone()).required(false)
+            }
+            _ => arg,
         }
     })
 }
 
-/// The definition with a variable of the environment for each option.
-pub fn with_environment(definition: clap::Command) -> clap::Command {
+/// The definition with a variable of the environment for each option, but for what is excluded.
+pub fn with_environment(definition: clap::Command, excluded: &Excluded) -> clap::Command {
     each_setting(definition, "", &|command, arg| {
         let arg = match is_switch(&arg) {
             // Variables are set to 1 and yes as often as to true.
             true => arg.value_parser(BoolishValueParser::new()),
             false => arg,
         };
-        if arg.get_env().is_some() {
+        let option = arg.get_long().expect("a setting has a long name");
+        if arg.get_env().is_some() || excluded.contains(command, option) {
             return arg;
         }
-        let option = arg.get_long().expect("a setting has a long name");
         let names = [variable(command, option), variable("", option)];
         match names.into_iter().find(is_set) {
             Some(name) => arg.env(name).hide_env(true),

@@ -2,11 +2,13 @@
 //!
 //! There is no list of settings: the keys are the long options of the commands, read from clap's own definition ([`keys`]), and a
 //! value from the file becomes the option's default before the command line is parsed. So the order is what clap makes of it:
-//! command line, environment, file, built-in default; and a value is checked by the very parser of its option.
+//! command line, environment, file, built-in default; and a value is checked by the very parser of its option. A setting that
+//! excludes what stands on the command line is left out ([`excluded`]): `--dry-run` goes before a `yes` of the file.
 //!
 //! Invariant: what stands in the file is either used or complained about, by file, line and key; never ignored.
 
 mod command;
+mod excluded;
 mod file;
 mod keys;
 
@@ -36,15 +38,22 @@ pub enum NoCommand {
 /// The arguments of this process, over the environment, over the config file.
 pub fn command_line() -> Result<Cli, NoCommand> {
     let words = args::with_implied_receive(std::env::args_os().collect());
-    let matches = match File::load().and_then(|file| Ok((definition(&file)?, file))) {
-        Ok((definition, _)) if !without_file(&words) => definition.try_get_matches_from(words),
-        Ok(_) => definition_without_file().try_get_matches_from(words),
+    let excluded = excluded::by(&words);
+    let without_file = || keys::with_environment(args::definition(), &excluded);
+    let with_file = |file: &File| {
+        file.check(&Keys::of(&args::definition()))?;
+        let plain = keys::with_file(args::definition(), file, &excluded);
+        Ok(keys::with_environment(plain, &excluded))
+    };
+    let matches = match File::load().and_then(|file| with_file(&file)) {
+        Ok(definition) if !is_without_file(&words) => definition.try_get_matches_from(words),
+        Ok(_) => without_file().try_get_matches_from(words),
         Err(failure) => {
             // A file with a mistake must not keep anybody from reading the help, or from correcting it.
-            let matches = definition_without_file().try_get_matches_from(&words);
+            let matches = without_file().try_get_matches_from(&words);
             let parsed = matches.as_ref().map(Cli::from_arg_matches);
             let needs_file = matches!(&parsed, Ok(Ok(cli)) if needs_file(&cli.command));
-            if needs_file && !without_file(&words) {
+            if needs_file && !is_without_file(&words) {
                 return Err(NoCommand::Config(failure));
             }
             matches
@@ -52,14 +61,6 @@ pub fn command_line() -> Result<Cli, NoCommand> {
     };
     let mut matches: ArgMatches = matches.map_err(NoCommand::Clap)?;
     Cli::from_arg_matches_mut(&mut matches).map_err(NoCommand::Clap)
-}
-
-/// The definition with what the file says as defaults, and with the environment.
-pub fn definition(file: &File) -> Result<clap::Command, Failure> {
-    let plain = args::definition();
-    let keys = Keys::of(&plain);
-    file.check(&keys)?;
-    Ok(keys::with_environment(keys::with_file(plain, file)))
 }
 
 /// What to say about variables of the environment that look like ours and set nothing.
@@ -73,6 +74,19 @@ pub fn unknown_variables() -> Vec<String> {
     unknown.into_iter().map(said).collect()
 }
 
+/// The variable whose value is what clap's `message` is about, and what is wrong with it.
+pub fn variable_at_fault(message: &str) -> Option<(String, String)> {
+    let keys = Keys::of(&args::definition());
+    keys.iter().find_map(|key| {
+        let variable = key.variable();
+        let value = std::env::var(&variable).ok().filter(|value| !value.is_empty())?;
+        let is_meant =
+            message.starts_with(&format!("invalid value '{value}' for '--{}", key.option));
+        let fault = key.fault(&value).filter(|_| is_meant)?;
+        Some((variable.to_string_lossy().into_owned(), fault))
+    })
+}
+
 /// How many settings the file has.
 ///
 /// # Errors
@@ -83,11 +97,7 @@ pub fn check() -> Result<usize, Failure> {
     Ok(file.len())
 }
 
-fn definition_without_file() -> clap::Command {
-    keys::with_environment(args::definition())
-}
-
-fn without_file(words: &[OsString]) -> bool {
+fn is_without_file(words: &[OsString]) -> bool {
     words.iter().take_while(|word| *word != "--").any(|word| word == NO_CONFIG)
 }
 

@@ -20,6 +20,7 @@ use crate::output::{Event, Reporter, Ticker};
 use crate::pipe;
 use crate::report;
 use crate::signals::Signals;
+use crate::usage::guess;
 use narrator::SendNarrator;
 
 /// Offers the paths until the receivers have confirmed that they have everything.
@@ -30,6 +31,9 @@ pub async fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failur
             .hint("for several, let wraith send make the code: leave out --code"));
     }
     check_receipt(args)?;
+    if let Some(failure) = guess::missing(&args.paths) {
+        return Err(failure);
+    }
     let signals = Signals::for_transfer(reporter)?;
     let payload = match pipe::source(args, reporter)? {
         Some(stream) => stream,

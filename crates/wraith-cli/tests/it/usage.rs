@@ -28,6 +28,98 @@ fn every_kind_of_wrong_usage_ends_with_2_and_help() {
     }
 }
 
+/// What a command line without an answer to it says, and its exit code.
+fn said(world: &World, words: &[&str], variables: &[(&str, &str)]) -> (String, Option<i32>) {
+    let mut command = world.wraith("one");
+    command.args(words).current_dir(world.source()).envs(variables.iter().copied());
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    (String::from_utf8(output.stderr).unwrap(), output.status.code())
+}
+
+#[test]
+fn first_guesses_are_answered_with_the_command_that_does_it() {
+    let world = World::new();
+    tree::file(&world.source().join("film.mov"), 1, 1);
+    for (words, expected) in [
+        (&["film.mov"][..], "to send it: wraith send film.mov"),
+        (&["receive", "film.mov"], "to send it: wraith send film.mov"),
+        (&["https://example.org/a?b"], "curl -L 'https://example.org/a?b' | wraith send -"),
+        (&["send", "https://example.org/x"], "curl -L https://example.org/x | wraith send -"),
+        (&["send", "hello"], "printf '%s\\n' hello | wraith send -"),
+        (&["send", "see you at 8"], "printf '%s\\n' 'see you at 8' | wraith send -"),
+        (
+            &["send", "film.mov", "bob@host:/tmp"],
+            "on bob@host, with the code that it prints: wraith receive CODE -o /tmp",
+        ),
+        (&["send", "host:/tmp/x"], "start it there: ssh host wraith send /tmp/x"),
+        (&["send", "7-crater-lemon"], "to fetch with it: wraith receive 7-crater-lemon"),
+        (
+            &["send", "--exclude", "*.o", "film.mov"],
+            "tar c --exclude=PATTERN FOLDER | wraith send -",
+        ),
+        (&["send", "--recursive", "film.mov"], "folders go with everything in them"),
+        (&["crater-lemon"], "a code begins with a number"),
+        (&["receive", "crater lemon"], "a code begins with a number"),
+        (&["recieve", "7-crater-lemon"], "did you mean receive?"),
+        (&["send", "--tiemout", "3", "film.mov"], "did you mean --timeout?"),
+    ] {
+        let (said, code) = said(&world, words, &[]);
+        assert_eq!(code, Some(2), "{words:?}: {said}");
+        assert!(said.contains(expected), "{words:?}: {said}");
+        assert!(said.starts_with("wraith: ") && said.lines().count() <= 3, "{words:?}: {said}");
+    }
+}
+
+#[test]
+fn a_contact_that_is_given_as_a_path_is_recognised() {
+    let world = World::new();
+    tree::file(&world.source().join("film.mov"), 1, 1);
+    let id = world.wraith("other").arg("id").output().unwrap();
+    let id = String::from_utf8(id.stdout).unwrap();
+    let added = world.wraith("one").args(["contact", "add", "anna", id.trim()]).output().unwrap();
+    assert!(added.status.success());
+    let (said, code) = said(&world, &["send", "film.mov", "anna"], &[]);
+    assert_eq!(code, Some(2));
+    assert!(said.contains("wraith send film.mov --to anna"), "{said}");
+}
+
+#[test]
+fn a_variable_that_makes_no_sense_is_named() {
+    let world = World::new();
+    tree::file(&world.source().join("film.mov"), 1, 1);
+    for (variable, value, words) in [
+        ("WRAITH_RATE", "abc", &["send", "film.mov"][..]),
+        ("WRAITH_SEND_TIMEOUT", "soon", &["send", "film.mov"]),
+        ("WRAITH_RECEIVE_YES", "perhaps", &["receive", "7-crater-lemon"]),
+    ] {
+        let (said, code) = said(&world, words, &[(variable, value)]);
+        assert_eq!(code, Some(2), "{variable}: {said}");
+        assert!(said.starts_with(&format!("wraith: {variable} in the environment: ")), "{said}");
+        assert!(said.contains(value), "{said}");
+    }
+}
+
+#[test]
+fn what_stands_on_the_command_line_goes_before_settings_that_exclude_it() {
+    let world = World::new();
+    let file = world.source().join("film.mov");
+    tree::file(&file, 1, 1);
+    let mut sender = world.send(&[&file]);
+    let ticket = sender.ticket();
+    let words = ["receive", "--dry-run", "--timeout", "5", &ticket];
+    let (by_variable, code) = said(&world, &words, &[("WRAITH_YES", "1")]);
+    assert_eq!(code, Some(0), "{by_variable}");
+    let set = world.wraith("one").args(["config", "set", "yes", "true"]).output().unwrap();
+    assert!(set.status.success());
+    let (by_file, code) = said(&world, &words, &[]);
+    assert_eq!(code, Some(0), "{by_file}");
+    let both = ["receive", "--dry-run", "--yes", &ticket];
+    let (refused, code) = said(&world, &both, &[]);
+    assert_eq!(code, Some(2), "{refused}");
+    assert!(refused.contains("cannot be used with"), "{refused}");
+    sender.kill();
+}
+
 #[test]
 fn a_path_that_is_not_there_is_told_before_a_ticket() {
     let world = World::new();

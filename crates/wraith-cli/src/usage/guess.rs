@@ -1,0 +1,179 @@
+//! What people type first, who come from other programs: a file without a command, an address, a text, a path on another machine.
+//! Each is answered with the command that does it.
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use wraith::Code;
+
+use crate::args::continuing::shell_word;
+use crate::failure::{Exit, Failure};
+use crate::home;
+
+/// Options of other programs: their names, why there is none here, and what does it.
+const OPTIONS: [(&[&str], &str, &str); 5] = [
+    (
+        &["--exclude", "--include", "--filter", "--ignore"],
+        "wraith send leaves nothing out by a pattern",
+        "tar c --exclude=PATTERN FOLDER | wraith send - --name FOLDER.tar",
+    ),
+    (
+        &["-r", "--recursive", "-a", "--archive"],
+        "folders go with everything in them anyway",
+        "leave it out",
+    ),
+    (
+        &["--overwrite", "--force-overwrite"],
+        "what happens to names that are taken is an option of the receiver",
+        "wraith receive CODE --on-conflict overwrite",
+    ),
+    (&["--port", "-p"], "the port goes with an address", "--listen 0.0.0.0:PORT"),
+    (
+        &["--output", "--dir", "-d"],
+        "the folder for what arrives is -o DIR",
+        "wraith receive CODE -o DIR",
+    ),
+];
+
+/// A word where a command should be.
+pub fn command(word: &str) -> Option<Failure> {
+    if Path::new(word).symlink_metadata().is_ok() {
+        let hint = format!("to send it: wraith send {}", shell_word(word));
+        return Some(usage(format!("{} is a file here and no command", shown(word)), hint));
+    }
+    if let Some(hint) = of_an_address(word) {
+        return Some(usage(
+            format!("{} is no command: wraith sends what is on this machine", shown(word)),
+            hint,
+        ));
+    }
+    is_code_without_number(word).then(|| without_number(word))
+}
+
+/// An option that there is not.
+pub fn option(name: &str) -> Option<Failure> {
+    let name = name.split('=').next().unwrap_or(name);
+    let (_, why, instead) = OPTIONS.into_iter().find(|(names, ..)| names.contains(&name))?;
+    Some(usage(format!("there is no option {name}: {why}"), instead.to_owned()))
+}
+
+/// What was given to `wraith receive`, which is neither a code nor a ticket.
+pub fn wanted(text: &str) -> Option<Failure> {
+    if is_code_without_number(text) {
+        return Some(without_number(text));
+    }
+    Path::new(text).symlink_metadata().ok()?;
+    let hint = format!("to send it: wraith send {}", shell_word(text));
+    Some(usage(format!("{} is a file here, neither a code nor a ticket", shown(text)), hint))
+}
+
+/// The first of these paths that is not there, if something else is meant by it.
+pub fn missing(paths: &[std::path::PathBuf]) -> Option<Failure> {
+    let is_missing = |path: &&std::path::PathBuf| {
+        let found = path.symlink_metadata();
+        path.as_os_str() != "-" && found.is_err_and(|error| error.kind() == ErrorKind::NotFound)
+    };
+    let word = paths.iter().find(is_missing)?.to_str()?;
+    let others: Vec<_> =
+        paths.iter().filter(|path| path.as_os_str() != word).map(shell_word).collect();
+    let others = if others.is_empty() { "PATH".to_owned() } else { others.join(" ") };
+    let name = shown(word);
+    let (what, hint) = if let Some(hint) = of_an_address(word) {
+        (format!("{name} is no file on this machine"), hint)
+    } else if word.parse::<Code>().is_ok() {
+        let hint = format!(
+            "to fetch with it: wraith receive {word}\nto send to who made it: wraith send --code {word} {others}"
+        );
+        (format!("{name} is a code and no file"), hint)
+    } else if is_contact(word) {
+        (format!("{name} is a contact and no file"), format!("wraith send {others} --to {word}"))
+    } else if let Some((host, path)) = of_a_remote_path(word) {
+        let hint = match others.as_str() {
+            "PATH" => format!("start it there: ssh {host} wraith send {}", shell_word(path)),
+            others => format!(
+                "here: wraith send {others}\non {host}, with the code that it prints: wraith receive CODE{}",
+                if path.is_empty() { String::new() } else { format!(" -o {}", shell_word(path)) }
+            ),
+        };
+        (format!("{name} is no file on this machine, and wraith is started on both"), hint)
+    } else if is_text(word) {
+        let hint = format!(
+            "to send the words themselves: printf '%s\\n' {} | wraith send -",
+            shell_word(word)
+        );
+        (format!("there is no file or folder {name}"), hint)
+    } else {
+        return None;
+    };
+    Some(usage(what, hint))
+}
+
+fn usage(message: String, hint: String) -> Failure {
+    Failure::new(Exit::Usage, message).hint(hint)
+}
+
+fn shown(word: &str) -> String {
+    wraith_files::shown(word.as_bytes()).to_string()
+}
+
+/// What to do with the address of something on the web.
+fn of_an_address(word: &str) -> Option<String> {
+    let (scheme, rest) = word.split_once("://")?;
+    let is_scheme = scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
+    if !is_scheme || scheme.is_empty() || rest.is_empty() {
+        return None;
+    }
+    Some(format!("to send what is there: curl -L {} | wraith send -", shell_word(word)))
+}
+
+/// Host and path of `host:/tmp` or `user@host:file`.
+fn of_a_remote_path(word: &str) -> Option<(&str, &str)> {
+    let (host, path) = word.split_once(':')?;
+    let is_host = |c: char| c.is_ascii_alphanumeric() || "-._@".contains(c);
+    (host.len() > 1 && host.chars().all(is_host)).then_some((host, path))
+}
+
+/// More like words than like the name of a file.
+fn is_text(word: &str) -> bool {
+    word.contains(char::is_whitespace) || !word.contains(['/', '.'])
+}
+
+fn is_contact(word: &str) -> bool {
+    let Ok(name) = word.parse() else { return false };
+    let book = home::open().ok().and_then(|state| state.contacts().load().ok());
+    book.is_some_and(|book| book.named(&name).is_some())
+}
+
+/// The words of a code, which has a number in front.
+fn is_code_without_number(text: &str) -> bool {
+    !Code::looks_like(text) && format!("1-{text}").parse::<Code>().is_ok()
+}
+
+fn without_number(text: &str) -> Failure {
+    let text = text.split_whitespace().collect::<Vec<_>>().join("-");
+    usage(
+        "a code begins with a number, which says where to meet".to_owned(),
+        format!("type all of it, as in: wraith receive 7-{text}"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_meant_is_told_from_what_is_only_like_it() {
+        assert!(of_an_address("https://example.org/x").is_some());
+        for none in ["a://", "://x", "C:\\x", "7-crater-lemon", "no address://x"] {
+            assert_eq!(of_an_address(none), None);
+        }
+        assert_eq!(of_a_remote_path("bob@host:/tmp"), Some(("bob@host", "/tmp")));
+        assert_eq!(of_a_remote_path("host:"), Some(("host", "")));
+        for none in ["a/b:c", ":x", "x", "C:\\x"] {
+            assert_eq!(of_a_remote_path(none), None);
+        }
+        assert!(is_text("hello") && is_text("see you.") && !is_text("film.mov") && !is_text("a/b"));
+        assert!(is_code_without_number("crater-lemon") && is_code_without_number("crater lemon"));
+        assert!(!is_code_without_number("7-crater-lemon") && !is_code_without_number("film.mov"));
+    }
+}
