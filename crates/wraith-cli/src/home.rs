@@ -1,8 +1,9 @@
 //! Where this user's state is.
 
-use wraith::state::{StateDir, users_folder};
+use wraith::state::{IDENTITY_FILE, StateDir, StateErrorKind, users_folder};
 
 use crate::failure::{Exit, Failure};
+use crate::output::{Event, Reporter};
 
 /// The state of this user, made or not.
 ///
@@ -14,4 +15,32 @@ pub fn open() -> Result<StateDir, Failure> {
             .hint("set WRAITH_HOME to a folder of your own")
     })?;
     Ok(StateDir::in_folder(folder))
+}
+
+/// The state for one transfer, which works without a memory: where no identity can be kept it has one of its own, and says so.
+///
+/// # Errors
+/// There is an identity, and it cannot be used.
+pub fn open_for_transfer(reporter: &Reporter) -> Result<StateDir, Failure> {
+    let why = match users_folder() {
+        None => "HOME is not set".to_owned(),
+        Some(folder) => {
+            let state = StateDir::in_folder(&folder);
+            match state.identity() {
+                Ok(_) => return Ok(state),
+                Err(error) if error.kind() == StateErrorKind::Disk => {
+                    // One that is there is this machine's, and no other takes its place.
+                    if folder.join(IDENTITY_FILE).symlink_metadata().is_ok() {
+                        return Err(error.into());
+                    }
+                    error.to_string()
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    };
+    let message = format!("{why}; this run has an identity of its own and remembers nothing");
+    reporter.event(&Event::Note { path: "", message: &message });
+    reporter.warn(message);
+    Ok(StateDir::in_memory()?)
 }

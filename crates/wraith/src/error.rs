@@ -72,6 +72,8 @@ pub enum Cause {
     NotAdmitted(wraith_transport::Addr),
     /// Nobody came in time.
     NobodyCame,
+    /// This machine has no address at which anybody could reach it.
+    NoAddress,
     /// This address cannot be listened on.
     CannotBind(SocketAddr),
     /// This many of the receivers lack files that could not be sent.

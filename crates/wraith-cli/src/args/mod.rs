@@ -184,6 +184,10 @@ pub struct SendArgs {
     #[arg(long, value_name = "NAME", conflicts_with_all = ["receivers", "keep"])]
     pub save_as: Option<Name>,
 
+    /// Do not ask after the transfer whether to keep the other side as a contact
+    #[arg(long)]
+    pub no_contacts: bool,
+
     #[command(flatten)]
     pub meeting: MeetingArgs,
 
@@ -283,6 +287,10 @@ pub struct ReceiveArgs {
     /// Keep the sender as a contact with this name, without asking
     #[arg(long, value_name = "NAME")]
     pub save_as: Option<Name>,
+
+    /// Do not ask after the transfer whether to keep the other side as a contact
+    #[arg(long)]
+    pub no_contacts: bool,
 
     /// A code made here ends after this many seconds if nobody has used it
     #[arg(long, value_name = "SECONDS", value_parser = life, default_value_t = 3600, requires = "code")]

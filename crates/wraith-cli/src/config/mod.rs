@@ -13,6 +13,7 @@ mod file;
 mod keys;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use clap::{ArgMatches, FromArgMatches};
 
@@ -72,6 +73,11 @@ pub fn unknown_variables() -> Vec<String> {
         None => format!("{name} in the environment sets nothing"),
     };
     unknown.into_iter().map(said).collect()
+}
+
+/// From now on no command asks whether to keep somebody as a contact. Returns the file that says so.
+pub fn never_ask_for_contacts() -> Result<PathBuf, Failure> {
+    File::set(&Keys::of(&args::definition()), "no-contacts", "true")
 }
 
 /// The variable whose value is what clap's `message` is about, and what is wrong with it.

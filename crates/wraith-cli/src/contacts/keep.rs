@@ -6,6 +6,7 @@ use wraith::{NodeId, Role};
 
 use super::command::{refused, tell};
 use crate::ask::Answers;
+use crate::config;
 use crate::failure::Failure;
 use crate::home;
 use crate::output::Reporter;
@@ -124,7 +125,7 @@ async fn ask(
     let node_id = other.node_id.to_string();
     let short = short_id(&node_id);
     let question =
-        format!("Keep the {} ({short}) as a contact? A name, or Enter for no: ", other.role);
+        format!("Keep the {} ({short}) as a contact? A name, Enter for no, or never: ", other.role);
     for _ in 0..TRIES {
         let answer = tokio::select! {
             answer = answers.ask(&question) => answer,
@@ -134,6 +135,14 @@ async fn ask(
         // An answer to a question that was not asked is no name.
         match text.to_lowercase().as_str() {
             "" | "n" | "no" => return Ok(()),
+            "never" => {
+                let path = config::never_ask_for_contacts()?;
+                reporter.say(format!(
+                    "wraith does not ask this any more ({}); wraith config unset no-contacts undoes it.",
+                    path.display()
+                ));
+                return Ok(());
+            }
             "y" | "yes" => {
                 reporter.warn("under which name? for instance: anna");
                 continue;

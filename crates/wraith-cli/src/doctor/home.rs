@@ -6,6 +6,8 @@ use std::path::Path;
 
 use wraith::state::{IDENTITY_FILE, users_folder};
 
+use rustix::fs::Access;
+
 use super::Check;
 use crate::config;
 
@@ -13,7 +15,7 @@ const NAME: &str = "home folder";
 
 pub fn check(tell: &mut impl FnMut(Check)) {
     let Some(folder) = users_folder() else {
-        let meaning = "there is no place for the identity, so nothing can be sent or received";
+        let meaning = "there is no place for the identity, so nothing is remembered";
         tell(Check::fail(NAME, "none: HOME is not set", meaning).next("set WRAITH_HOME"));
         return;
     };
@@ -46,9 +48,16 @@ fn folder_check(folder: &Path) -> Check {
             .next(format!("chmod 600 {}", identity.display()));
     }
     if mode(folder) & 0o022 != 0 {
-        let meaning = "other users can put another identity or config file there";
-        return Check::warn(NAME, format!("{shown} can be written by others"), meaning)
+        let meaning =
+            "other users can put another identity or config file there, so it is not used";
+        return Check::fail(NAME, format!("{shown} can be written by others"), meaning)
             .next(format!("chmod 700 {shown}"));
+    }
+    if rustix::fs::access(folder, Access::WRITE_OK).is_err() {
+        let meaning =
+            "transfers work and remember nothing: no contacts, no continuing after a restart";
+        return Check::warn(NAME, format!("{shown} cannot be written"), meaning)
+            .next("choose another folder with WRAITH_HOME");
     }
     Check::ok(NAME, shown, meaning)
 }
@@ -56,8 +65,7 @@ fn folder_check(folder: &Path) -> Check {
 /// It is made on first use, if it can be.
 fn not_yet(folder: &Path) -> Check {
     let there = folder.ancestors().skip(1).find(|above| above.exists());
-    let writable =
-        there.is_some_and(|above| rustix::fs::access(above, rustix::fs::Access::WRITE_OK).is_ok());
+    let writable = there.is_some_and(|above| rustix::fs::access(above, Access::WRITE_OK).is_ok());
     let found = format!("{} does not exist yet", folder.display());
     match writable {
         true => Check::ok(NAME, found, "it is made on first use"),
@@ -68,7 +76,7 @@ fn not_yet(folder: &Path) -> Check {
 
 fn config_check() -> Check {
     match config::check() {
-        Ok(0) => Check::ok("config file", "none, or empty", "everything is as built in"),
+        Ok(0) => Check::none("config file", "none, or empty", "everything is as built in"),
         Ok(settings) => {
             let found = format!("{settings} settings");
             Check::ok("config file", found, "wraith config shows what is in force")

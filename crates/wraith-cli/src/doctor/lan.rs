@@ -11,13 +11,15 @@ pub async fn check(args: &MeetingArgs, tell: &mut impl FnMut(Check)) {
     let places = places(args);
     tell(match &places.lan {
         Lan::Off => {
-            Check::ok("local network", "off", "codes do not meet there (--lan, WRAITH_LAN)")
+            Check::none("local network", "off", "codes do not meet there (--lan, WRAITH_LAN)")
         }
         lan => multicast(&probe(lan).await),
     });
     tell(match &places.rendezvous {
-        None => Check::ok("rendezvous", "none configured", "codes meet on the local network only")
-            .next("for codes over the internet: --rendezvous HOST, or WRAITH_RENDEZVOUS"),
+        None => {
+            Check::none("rendezvous", "none configured", "codes meet on the local network only")
+                .next("for codes over the internet: --rendezvous HOST, or WRAITH_RENDEZVOUS")
+        }
         Some(server) => server_check(server).await,
     });
 }

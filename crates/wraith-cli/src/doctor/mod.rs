@@ -18,6 +18,8 @@ use crate::output::{Event, Reporter};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Status {
     Ok,
+    /// There is nothing to try, or it was not wanted.
+    None,
     /// It works, but slower or not everywhere.
     Warn,
     /// Something cannot work.
@@ -28,6 +30,7 @@ impl Status {
     const fn name(self) -> &'static str {
         match self {
             Self::Ok => "ok",
+            Self::None => "none",
             Self::Warn => "warn",
             Self::Fail => "fail",
         }
@@ -61,6 +64,10 @@ impl Check {
         Self::new(name, Status::Ok, found, meaning)
     }
 
+    fn none(name: &'static str, found: impl Into<String>, meaning: impl Into<String>) -> Self {
+        Self::new(name, Status::None, found, meaning)
+    }
+
     fn warn(name: &'static str, found: impl Into<String>, meaning: impl Into<String>) -> Self {
         Self::new(name, Status::Warn, found, meaning)
     }
@@ -80,7 +87,7 @@ pub async fn run(args: &DoctorArgs, reporter: &Arc<Reporter>) -> Result<(), Fail
     let mut warnings = 0;
     let mut tell = |check: Check| {
         match check.status {
-            Status::Ok => {}
+            Status::Ok | Status::None => {}
             Status::Warn => warnings += 1,
             Status::Fail => failed.push(check.name),
         }
@@ -113,7 +120,7 @@ fn show(check: &Check, reporter: &Reporter) {
         next: check.next.as_deref(),
     });
     let mut text = format!("{:<5} {:<16}  {}", check.status.name(), check.name, check.found);
-    if check.status != Status::Ok {
+    if !matches!(check.status, Status::Ok | Status::None) {
         for line in [Some(&check.meaning), check.next.as_ref()].into_iter().flatten() {
             text.push_str(&format!("\n{:24}{}", "", line));
         }

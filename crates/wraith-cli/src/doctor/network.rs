@@ -174,6 +174,11 @@ fn addresses(ips: &[IpAddr]) -> Check {
         return Check::warn("addresses", found, meaning)
             .next("let the side with a public address send, or use IPv6 or a VPN");
     }
+    if kinds.keys().all(|kind| *kind == Kind::LinkLocal) {
+        let meaning = "nobody can reach this machine, and not even its own programs each other";
+        return Check::fail("addresses", found, meaning)
+            .next("connect to a network; as root: ip link set lo up");
+    }
     Check::warn("addresses", found, "there is no network: only this machine itself can be reached")
         .next("connect to a network")
 }
@@ -189,7 +194,7 @@ fn links(all: &[if_addrs::Interface]) -> Check {
     let known: Vec<_> = names.iter().filter_map(|name| Some((*name, mtu(name)?))).collect();
     let list: Vec<_> = known.iter().map(|(name, mtu)| format!("{name} {mtu}")).collect();
     if known.is_empty() {
-        return Check::ok(
+        return Check::none(
             "links (MTU)",
             "no interface to look at",
             "datagrams find their size by trying",

@@ -150,7 +150,10 @@ impl Observer for ListenNarrator {
             LibraryEvent::ContactsChanged(contacts) => {
                 reporter.event(&Event::ContactsChanged { contacts: *contacts as u64 });
             }
-            LibraryEvent::Note { what, .. } => reporter.warn(what),
+            LibraryEvent::Note { path, what } => {
+                reporter.event(&Event::Note { path, message: what });
+                reporter.warn(what);
+            }
             _ => {}
         }
     }

@@ -39,7 +39,8 @@ impl Question<'_> {
             list::tell_openings(preview, self.reporter);
         }
         let choices = if preview.is_some() { "[y/N/l = list]" } else { "[y/N]" };
-        let mut question = format!("{}\nAccept? {choices} ", text(self.proposal, self.out));
+        let text = text(self.proposal, self.out, self.reporter.says());
+        let mut question = format!("{text}\nAccept? {choices} ");
         let mut is_listed = false;
         loop {
             let Some(answer) = self.answers.ask(&question).await else { return Answer::None };

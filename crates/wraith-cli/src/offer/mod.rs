@@ -39,15 +39,18 @@ pub fn proposal(incoming: &Incoming) -> Proposal<'_> {
     }
 }
 
-/// The lines that put an offer to a person.
-pub fn text(proposal: &Proposal<'_>, out: &Path) -> String {
+/// The lines that put an offer to a person. `is_known`: where it comes from was said when it connected.
+pub fn text(proposal: &Proposal<'_>, out: &Path, is_known: bool) -> String {
     let offer = proposal.offer;
-    let (address, path) = (proposal.remote, path_kind(proposal.remote).name());
-    let who = report::shown(proposal.sender);
+    let mut who = report::shown(proposal.sender);
+    if !is_known {
+        let (address, path) = (proposal.remote, path_kind(proposal.remote).name());
+        who.push_str(&format!(" at {address} ({path})"));
+    }
     // Figures of a stranger: they may be anything.
     let things = offer.files.saturating_add(offer.dirs).saturating_add(offer.links);
     let name = if things > 1 { format!("{} …", offer.name) } else { offer.name.clone() };
-    let mut lines = vec![format!("{who} at {address} ({path}) offers {name}")];
+    let mut lines = vec![format!("{who} offers {name}")];
     let mut size = match (offer.stream, offer.bytes) {
         (Some(true), 0) => "a stream of unknown length".to_owned(),
         _ => format!("{}, {}", Files(offer.files), Bytes(offer.bytes)),

@@ -404,7 +404,7 @@ pub enum Event<'a> {
     Check {
         /// What was tried.
         name: &'a str,
-        /// `ok`, `warn` or `fail`.
+        /// `ok`, `warn` or `fail`; `none` where there is nothing to try, or it is not wanted.
         status: &'a str,
         /// What was found.
         found: &'a str,

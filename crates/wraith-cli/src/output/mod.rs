@@ -117,9 +117,14 @@ impl Reporter {
         });
     }
 
+    /// Whether people get what [`Self::say`] says.
+    pub fn says(&self) -> bool {
+        matches!(self.style, Style::Terminal { .. } | Style::Log)
+    }
+
     /// A line for people.
     pub fn say(&self, text: impl AsRef<str>) {
-        if matches!(self.style, Style::Terminal { .. } | Style::Log) {
+        if self.says() {
             self.lock().stderr_line(text.as_ref());
         }
     }

@@ -35,7 +35,8 @@ pub async fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Fai
         check_somebody_answers()?;
     }
     let signals = Signals::for_transfer(reporter)?;
-    let state = home::open()?;
+    let state = home::open_for_transfer(reporter)?;
+    let is_remembering = state.folder().is_some();
     let qlog = args.qlog.begin()?;
     let node = qlog.of(code::node(&args.meeting, state)).build();
     let node = node.map_err(|error| hints::of(&error, Role::Receiver, ""))?;
@@ -87,7 +88,7 @@ pub async fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Fai
     result?;
     let (node_id, remote) = (received.sender, received.remote.clone());
     let other = Other { node_id, role: Role::Sender, meeting: node.meeting(node_id, &remote) };
-    let keep = Keep::of(args.save_as.as_ref(), asks);
+    let keep = Keep::of(args.save_as.as_ref(), asks && !args.no_contacts && is_remembering);
     after_transfer(&other, keep, &answers, signals, reporter).await
 }
 
@@ -195,13 +196,13 @@ impl Fetching<'_> {
         let policy = args.on_conflict.policy();
         let otherwise = policy.unwrap_or_default();
         if args.dry_run {
-            reporter.say(offer::text(&proposal, &args.out));
+            reporter.say(offer::text(&proposal, &args.out, true));
             let conflicts = Conflicts { otherwise, ..Conflicts::default() };
             offer::dry_run(&proposal, &conflicts, reporter);
             return None;
         }
         if args.yes || args.is_piped() {
-            reporter.say(offer::text(&proposal, &args.out));
+            reporter.say(offer::text(&proposal, &args.out, true));
             return Some(AcceptOptions::on_conflict(otherwise).any_offer());
         }
         let question = Question {

@@ -43,7 +43,8 @@ pub async fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failur
         args::Congestion::Cubic => Congestion::Cubic,
         args::Congestion::Bbr => Congestion::Bbr,
     };
-    let state = home::open()?;
+    let state = home::open_for_transfer(reporter)?;
+    let is_remembering = state.folder().is_some();
     let qlog = args.qlog.begin()?;
     let node = qlog.of(code::node(&args.meeting, state)).congestion(congestion).build();
     let node = node.map_err(|error| hints::of(&error, Role::Sender, &again()))?;
@@ -85,7 +86,7 @@ pub async fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failur
         return Ok(());
     };
     let other = Other { node_id, role: Role::Receiver, meeting: node.meeting(node_id, &remote) };
-    let may_ask = args.to.is_none() && !args.is_piped();
+    let may_ask = args.to.is_none() && !args.is_piped() && !args.no_contacts && is_remembering;
     let keep = Keep::of(args.save_as.as_ref(), may_ask);
     after_transfer(&other, keep, &Answers::new(reporter), &signals, reporter).await
 }
@@ -198,6 +199,11 @@ fn show(offer: &Offer, node: &Node, args: &SendArgs, reporter: &Reporter) {
     if args.code.is_some() {
         return;
     }
+    let is_here_only = offer.addresses().iter().all(|address| address.ip().is_loopback());
+    // Where a code is waited with, it brings the address at which its receiver was met.
+    if is_here_only && args.listen.is_none() && offer.places().is_empty() {
+        reporter.warn("there is no network: the ticket is good on this machine only");
+    }
     let ticket = offer.ticket().map(ToString::to_string);
     let code = offer.code().map(ToString::to_string);
     if let Some(Cause::NoPlace(missing)) = offer.no_code().and_then(Error::cause) {
@@ -285,6 +291,9 @@ fn failure(error: &Error, node: &Node, args: &SendArgs) -> Failure {
         )),
         Some(Cause::CodeExpired) => failure
             .hint(format!("for a new one run again: {again}; --expires SECONDS gives more time")),
+        Some(Cause::NoAddress) => {
+            failure.hint("connect it to a network; wraith doctor shows what it has")
+        }
         Some(Cause::NobodyCame) => {
             failure.hint("without --timeout, wraith send waits for as long as it takes")
         }

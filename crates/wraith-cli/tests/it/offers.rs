@@ -51,8 +51,8 @@ fn an_offer_says_who_what_where_and_what_deserves_a_look() {
     let mut terminal = at_terminal(&world, ready["ticket"].as_str().unwrap(), &[], 40);
     let offer = terminal.expect("Accept? [y/N/l = list]");
     for part in [
-        &format!("{} at 127.0.0.1:", &node_id[..8]),
-        "(loopback) offers gift …",
+        &format!("Connected to {} at 127.0.0.1:", &node_id[..8]),
+        &format!("{} offers gift …", &node_id[..8]),
         "7 files, 2.00 MB, the largest 2.00 MB, 2 folders",
         "free",
         "1 file with the same size and time are here",

@@ -1,5 +1,6 @@
 //! An offer under way.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use wraith_crypto::NodeId;
@@ -21,6 +22,7 @@ pub(super) struct Shown {
     /// None where a code brings it: then it is good for who has the code only.
     pub ticket: Option<Ticket>,
     pub continues_for: Vec<NodeId>,
+    pub addresses: Vec<SocketAddr>,
 }
 
 /// An offer under way. Dropping it withdraws the code and stops what is being sent.
@@ -40,6 +42,11 @@ impl Offer {
     /// contact and of one by code: what a code brings is good for the one identity that had the code, and is not shown.
     pub fn ticket(&self) -> Option<&Ticket> {
         self.shown.as_ref()?.ticket.as_ref()
+    }
+
+    /// Where receivers can reach it, the most useful address first; empty of an offer to a contact.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        self.shown.as_ref().map(|shown| &shown.addresses[..]).unwrap_or_default()
     }
 
     /// Who had a code of an earlier run of this offer, which did not come to its end, and can go on without a new one.

@@ -22,12 +22,12 @@ use crate::engine::dial::Dialler;
 use crate::engine::rediscovery::Rediscovery;
 use crate::engine::serving::Serving;
 use crate::engine::task::{Shared, Task};
-use crate::error::{Error, ErrorKind};
+use crate::error::{Cause, Error, ErrorKind};
 use crate::event::{Event, FoundAt, Hub, Observer};
 use crate::node::{ANY_ADDRESS, Node, reachable_places};
 use crate::payload::Payload;
 use crate::settings::{FIND, Patience, RECONNECT, SendSettings};
-use crate::state::{ALLOWED_MAX, Contact, Recipient, UnfinishedSend};
+use crate::state::{ALLOWED_MAX, Contact, Recipient, StateError, StateErrorKind, UnfinishedSend};
 
 pub use self::handle::Offer;
 
@@ -212,7 +212,8 @@ impl OfferBuilder {
     async fn serve(self, payload: Payload) -> Result<Offer, Error> {
         let Self { node, to, settings, life, bind, anew, observer, .. } = self;
         let shared = Shared::new(Hub::new(observer));
-        let prepare = |recipient: &Recipient| Prepared::new(&node, &payload, recipient, bind, anew);
+        let prepare =
+            |recipient: &Recipient| Prepared::new(&node, &payload, recipient, bind, anew, &shared);
         let mut prepared = prepare(&to.recipient(&node, &settings))?;
         let (mut code, mut no_code) = (None, None);
         match &to {
@@ -243,6 +244,7 @@ impl OfferBuilder {
         let (bound, capability) = (endpoint.local_addr(), unfinished.capability().clone());
         let is_shown = unfinished.allowed().is_none();
         let shown = Shown {
+            addresses: ticket.addresses().to_vec(),
             code: code.as_ref().map(|code| code.code().clone()),
             places: code.as_ref().map(|code| code.places().to_vec()).unwrap_or_default(),
             missing: code.as_ref().map(|code| code.missing().to_vec()).unwrap_or_default(),
@@ -286,12 +288,13 @@ impl OfferBuilder {
         let pair = Pair::new(node.identity(), contact.node_id).map_err(|error| {
             Error::new(ErrorKind::InvalidInput, format!("{}: {error}", contact.name))
         })?;
-        let unfinished =
-            unfinished_send(&node, &payload, &Recipient::Contact(contact.node_id), anew)?;
+        let shared = Shared::new(Hub::new(observer));
+        let recipient = Recipient::Contact(contact.node_id);
+        let unfinished = unfinished_send(&node, &payload, &recipient, anew, &shared)?;
         let address = bind.unwrap_or(ANY_ADDRESS);
         let endpoint = node.bind_dialling_at(address)?;
         // So that the same offer continues after a crash. Nobody dials this port.
-        unfinished.remember(endpoint.local_addr().port())?;
+        remember(&unfinished, endpoint.local_addr().port(), &shared);
         settings.patience.first.get_or_insert(FIND);
         let mut places = node.places().clone();
         places.rendezvous = places.rendezvous.or_else(|| contact.rendezvous.clone());
@@ -305,7 +308,6 @@ impl OfferBuilder {
             places,
             search_after: Duration::ZERO,
         };
-        let shared = Shared::new(Hub::new(observer));
         let sending = Sending {
             name: contact.name.to_string(),
             payload,
@@ -328,21 +330,43 @@ impl std::fmt::Debug for OfferBuilder {
     }
 }
 
-/// What is remembered of sending this to the recipient; nothing is of a stream, which cannot be sent twice.
+/// What is remembered of sending this to the recipient; nothing is of a stream, which cannot be sent twice, nor where the disk
+/// takes nothing: that is worth a word and no more.
 fn unfinished_send(
     node: &Node,
     payload: &Payload,
     recipient: &Recipient,
     anew: bool,
+    shared: &Shared,
 ) -> Result<UnfinishedSend, Error> {
-    let mut unfinished = match payload.is_stream() {
-        true => UnfinishedSend::unremembered(recipient)?,
-        false => UnfinishedSend::open(node.state(), &payload.paths, recipient)?,
+    let opened = match payload.is_stream() {
+        true => UnfinishedSend::unremembered(recipient),
+        false => UnfinishedSend::open(node.state(), &payload.paths, recipient),
+    };
+    let mut unfinished = match opened {
+        Err(error) if error.kind() == StateErrorKind::Disk => {
+            tell_unremembered(&error, shared);
+            UnfinishedSend::unremembered(recipient)?
+        }
+        opened => opened?,
     };
     if anew {
         unfinished.renew()?;
     }
     Ok(unfinished)
+}
+
+/// Remembers the send with this port, if the disk takes it.
+fn remember(unfinished: &UnfinishedSend, port: u16, shared: &Shared) {
+    if let Err(error) = unfinished.remember(port) {
+        unfinished.forget();
+        tell_unremembered(&error, shared);
+    }
+}
+
+fn tell_unremembered(error: &StateError, shared: &Shared) {
+    let what = format!("{error}; this run is not remembered, and the next one has another ticket");
+    shared.hub.tell(Event::Note { path: String::new(), what });
 }
 
 /// The port of last time, if this offer was interrupted, so that its ticket stays good.
@@ -375,12 +399,18 @@ impl Prepared {
         recipient: &Recipient,
         bind: Option<SocketAddr>,
         anew: bool,
+        shared: &Shared,
     ) -> Result<Self, Error> {
-        let unfinished = unfinished_send(node, payload, recipient, anew)?;
+        let unfinished = unfinished_send(node, payload, recipient, anew, shared)?;
         let endpoint = bind_again(node, bind, unfinished.port())?;
         let bound = endpoint.local_addr();
-        unfinished.remember(bound.port())?;
-        let ticket = Ticket::new(node.id(), unfinished.capability().clone(), reachable(bound));
+        let addresses = reachable(bound);
+        if addresses.is_empty() {
+            let message = "this machine has no address at which anybody could reach it";
+            return Err(Error::because(ErrorKind::NotFound, message, Cause::NoAddress));
+        }
+        remember(&unfinished, bound.port(), shared);
+        let ticket = Ticket::new(node.id(), unfinished.capability().clone(), addresses);
         Ok(Self { unfinished: Arc::new(unfinished), endpoint, ticket })
     }
 

@@ -57,6 +57,10 @@ impl StateFile {
             Err(e) => return Err(failed(&e)),
         };
         let metadata = file.metadata().map_err(|e| failed(&e))?;
+        if metadata.is_dir() {
+            let why = "is a folder, and should be a file that wraith has written";
+            return Err(self.damaged(why).hint("move it away"));
+        }
         if !metadata.is_file() {
             return Err(self.damaged("is no file"));
         }

@@ -1,5 +1,7 @@
 //! The file of the secret identity: two lines, a header with its version and the seed in base32.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use data_encoding::BASE32_NOPAD;
@@ -23,6 +25,7 @@ const FORMAT: Format = Format {
 
 /// The identity of a folder, made on first use. Of two first uses at the same time one makes it, and both use that.
 pub(super) fn load_or_make(folder: &Path) -> Result<SecretIdentity, StateError> {
+    check_folder(folder)?;
     let file = StateFile::new(folder, IDENTITY_FILE, FORMAT);
     if let Some(text) = file.read()? {
         return parse(&text).ok_or_else(|| is_none(&file));
@@ -34,6 +37,18 @@ pub(super) fn load_or_make(folder: &Path) -> Result<SecretIdentity, StateError> 
             Ok((Some(encode(&seed)), SecretIdentity::from_seed(*seed)))
         }
     })
+}
+
+/// Who may write to the folder can put another identity there, and contacts.
+fn check_folder(folder: &Path) -> Result<(), StateError> {
+    let is_open = fs::metadata(folder).is_ok_and(|facts| facts.permissions().mode() & 0o022 != 0);
+    if !is_open {
+        return Ok(());
+    }
+    let shown = folder.display();
+    let why = "other users can write to it, so what is in it may be theirs";
+    Err(StateError::new(StateErrorKind::Exposed, format!("cannot use {shown}: {why}"))
+        .hint(format!("if it is yours, and so is what is in it: chmod 700 {shown}")))
 }
 
 /// 32 bytes of randomness from the system.
@@ -71,8 +86,6 @@ fn is_none(file: &StateFile) -> StateError {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-    use std::os::unix::fs::PermissionsExt;
     use std::path::PathBuf;
 
     use super::*;
@@ -116,6 +129,28 @@ mod tests {
         let error = load_or_make(&home).unwrap_err();
         assert_eq!(error.kind(), StateErrorKind::Exposed);
         assert!(error.help().unwrap().contains("chmod 600"));
+    }
+
+    #[test]
+    fn a_folder_that_others_can_write_to_is_refused() {
+        let (_folder, home) = home();
+        load_or_make(&home).unwrap();
+        for mode in [0o720, 0o702, 0o1777] {
+            fs::set_permissions(&home, PermissionsExt::from_mode(mode)).unwrap();
+            let error = load_or_make(&home).unwrap_err();
+            assert_eq!(error.kind(), StateErrorKind::Exposed);
+            assert!(error.help().unwrap().contains("chmod 700"));
+        }
+        fs::set_permissions(&home, PermissionsExt::from_mode(0o755)).unwrap();
+        load_or_make(&home).unwrap();
+    }
+
+    #[test]
+    fn a_folder_in_the_place_of_the_identity_is_told_as_such() {
+        let (_folder, home) = home();
+        fs::create_dir_all(home.join(IDENTITY_FILE)).unwrap();
+        let error = load_or_make(&home).unwrap_err();
+        assert!(error.to_string().contains("is a folder"), "{error}");
     }
 
     #[test]

@@ -105,7 +105,7 @@ impl Terminal {
     /// Says no to the question that ends a transfer with somebody unknown.
     #[track_caller]
     pub fn keep_nobody(&mut self) {
-        self.expect("as a contact? A name, or Enter for no: ");
+        self.expect("as a contact? A name, Enter for no, or never: ");
         self.send("\n");
     }
 

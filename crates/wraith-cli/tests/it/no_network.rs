@@ -1,0 +1,75 @@
+//! A machine without a network says so at once, before a ticket that nobody can use.
+
+use std::process::{Command, Stdio};
+
+use crate::support::{World, is_root, skipped, tree};
+
+/// What wraith says, with nothing but these commands' interfaces, and its exit code.
+fn alone(world: &World, set_up: &str, words: &[&str]) -> (String, String, Option<i32>) {
+    let wraith = world.wraith("one");
+    let mut command = Command::new("unshare");
+    let script = format!("{set_up} exec \"$0\" \"$@\"");
+    command.args(["-n", "sh", "-c", &script]).arg(wraith.get_program()).args(words);
+    for (name, value) in wraith.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    command.env("WRAITH_LAN", "all");
+    let output = command.current_dir(world.source()).stdin(Stdio::null()).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (text(output.stderr), text(output.stdout), output.status.code())
+}
+
+const LOOPBACK: &str = "ip link set lo up;";
+
+#[test]
+fn without_any_address_nothing_is_offered() {
+    if !is_root() {
+        return skipped("a machine without a network is made with unshare, which needs root");
+    }
+    let world = World::new();
+    tree::file(&world.source().join("film.mov"), 1, 1);
+    let (said, printed, code) = alone(&world, "", &["send", "film.mov"]);
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("no address at which anybody could reach it"), "{said}");
+    assert!(said.contains("connect it to a network"), "{said}");
+    assert!(printed.is_empty(), "{printed}");
+}
+
+#[test]
+fn with_loopback_alone_the_ticket_is_said_to_be_good_here_only() {
+    if !is_root() {
+        return skipped("a machine without a network is made with unshare, which needs root");
+    }
+    let world = World::new();
+    tree::file(&world.source().join("film.mov"), 1, 1);
+    let words = ["send", "--timeout", "1", "film.mov"];
+    let (said, printed, code) = alone(&world, LOOPBACK, &words);
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("good on this machine only"), "{said}");
+    assert!(printed.starts_with("wraith receive wraith:"), "{printed}");
+}
+
+#[test]
+fn the_doctor_calls_nothing_ok_that_is_not_there() {
+    if !is_root() {
+        return skipped("a machine without a network is made with unshare, which needs root");
+    }
+    let world = World::new();
+    for (set_up, addresses, expected) in [("", "fail", 1), (LOOPBACK, "warn", 0)] {
+        let (said, printed, code) = alone(&world, set_up, &["doctor"]);
+        assert_eq!(code, Some(expected), "{printed}{said}");
+        let status = |name: &str| {
+            let line =
+                printed.lines().find(|line| line.get(6..).is_some_and(|l| l.starts_with(name)));
+            line.map(|line| line[..6].trim().to_owned()).unwrap_or_default()
+        };
+        assert_eq!(status("addresses"), addresses, "{printed}");
+        assert_eq!(status("links (MTU)"), "none", "{printed}");
+        assert_eq!(status("rendezvous"), "none", "{printed}");
+        assert_eq!(status("local network"), "warn", "{printed}");
+        assert_eq!(status("config file"), "none", "{printed}");
+    }
+}
