@@ -85,7 +85,7 @@ pub enum Error {
         what: &'static str,
     },
     /// Anything else the system said.
-    #[error("{path}: cannot {operation}: {source}")]
+    #[error("{path}: cannot {operation}: {}", plain(.source))]
     Io {
         /// What it was about.
         path: String,
@@ -94,6 +94,15 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+}
+
+/// The system's words without "(os error 2)".
+pub fn plain(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.find(" (os error ") {
+        Some(end) => text[..end].to_owned(),
+        None => text,
+    }
 }
 
 impl Error {
@@ -142,5 +151,18 @@ pub(crate) trait Context<T> {
 impl<T> Context<T> for rustix::io::Result<T> {
     fn context(self, path: &[u8], operation: &'static str) -> Result<T> {
         self.map_err(|errno| Error::os(path, operation, errno))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_system_says_is_shown_without_its_number() {
+        assert_eq!(plain(&Errno::NOSPC.into()), "No space left on device");
+        assert_eq!(plain(&io::Error::other("cut")), "cut");
+        let error = Error::os(b"a", "create it", Errno::NOENT);
+        assert_eq!(error.to_string(), "a: cannot create it: No such file or directory");
     }
 }

@@ -68,7 +68,7 @@ pub use delta_match::{Assembler, Known, NewPiece, OldPieces, unused};
 pub use entry::{
     BadEntry, ENTRY_BYTES_MAX, Entry, FILE_BYTES_MAX, Kind, LINK_TARGET_BYTES_MAX, MODE_BITS, Mtime,
 };
-pub use error::{Error, Result};
+pub use error::{Error, Result, plain};
 pub use folders::FolderId;
 pub use hash::{
     CHUNK_BYTES, Cv, Root, RootBuilder, chunk_count, chunk_cv, chunk_len, slices_root, small_root,

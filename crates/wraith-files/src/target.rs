@@ -170,6 +170,11 @@ impl TargetDir {
         std::fs::read_link(format!("/proc/self/fd/{}", self.0.root.as_raw_fd())).ok()
     }
 
+    /// Whether somebody has deleted the folder, with everything in it.
+    pub fn is_deleted(&self) -> bool {
+        fstat(&self.0.root).is_ok_and(|stat| stat.st_nlink == 0)
+    }
+
     /// Opens the regular file `existing` at `path`, to compare it with what a peer offers.
     pub fn open_existing(&self, path: &RelPath, existing: &Existing) -> Result<SourceFile> {
         SourceFile::open(self.0.dirs.beneath(), path.as_bytes(), path, &existing.stamp)

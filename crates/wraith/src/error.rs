@@ -4,11 +4,11 @@
 //! so that nobody needs to read the sentence to tell two cases apart.
 
 use std::fmt;
-use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use wraith_discovery::{CodeError, TicketError};
+pub(crate) use wraith_files::plain;
 use wraith_transfer::{Role, TransferError};
 use wraith_transport::ConnectError;
 
@@ -137,15 +137,6 @@ impl Error {
             Some(Cause::Transfer(error)) => error.is_resumable(),
             _ => matches!(self.0.kind, ErrorKind::NetworkLost | ErrorKind::Disk),
         }
-    }
-}
-
-/// The operating system's words without "(os error 2)".
-pub(crate) fn plain(error: &io::Error) -> String {
-    let text = error.to_string();
-    match text.find(" (os error ") {
-        Some(end) => text[..end].to_owned(),
-        None => text,
     }
 }
 

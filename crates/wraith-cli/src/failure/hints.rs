@@ -24,9 +24,19 @@ pub fn exit(error: &Error) -> Exit {
     }
 }
 
+/// The error as it is told on the side `own`.
+fn words(error: &Error, own: Role) -> String {
+    match error.transfer() {
+        Some(TransferError::Disk { role, what }) if *role == own => {
+            format!("this machine's disk: {what}")
+        }
+        _ => error.to_string(),
+    }
+}
+
 /// The error as the end of a command. `again` is the command that continues.
 pub fn of(error: &Error, role: Role, again: &str) -> Failure {
-    let failure = Failure::new(exit(error), error.to_string());
+    let failure = Failure::new(exit(error), words(error, role));
     match (error.cause(), error.transfer()) {
         (Some(Cause::State(state)), _) => Failure::from(state.clone()),
         (Some(Cause::CannotBind(_)), _) => {

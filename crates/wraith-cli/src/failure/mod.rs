@@ -5,6 +5,7 @@ pub mod hints;
 use std::fmt;
 
 use wraith::state::{StateError, StateErrorKind};
+pub use wraith_files::plain;
 
 /// Exit codes; scripts rely on them, so a code never changes its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,26 +126,5 @@ impl From<StateError> for Failure {
             _ => Exit::Other,
         };
         Self { exit, message: error.to_string(), hint: error.help().map(str::to_owned) }
-    }
-}
-
-/// The operating system's words without "(os error 2)".
-pub fn plain(error: &std::io::Error) -> String {
-    let text = error.to_string();
-    match text.find(" (os error ") {
-        Some(end) => text[..end].to_owned(),
-        None => text,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn errors_of_the_system_are_shown_without_their_number() {
-        let error = std::io::Error::from_raw_os_error(libc::ENOSPC);
-        assert_eq!(plain(&error), "No space left on device");
-        assert_eq!(plain(&std::io::Error::other("cut")), "cut");
     }
 }

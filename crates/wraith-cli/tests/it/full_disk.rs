@@ -1,5 +1,6 @@
 //! A disk that fills up ends the transfer with 7 on both sides; with room again, it continues.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -110,4 +111,23 @@ fn a_target_that_is_a_file_ends_with_7() {
     let mut command = world.wraith("receiver");
     command.args(["receive", "--json", "--yes", &sender.ticket(), "-o"]).arg(&target);
     support::Process::start("receive", &mut command).finish().expect_error(7);
+}
+
+#[test]
+fn a_target_that_is_deleted_is_told_as_such() {
+    let world = World::new();
+    let root = world.source().join("tree");
+    for n in 0..40 {
+        tree::file(&root.join(format!("{n}")), n, 100_000);
+    }
+    let mut sender = world.send_with(&[&root], &["--rate", "1M"]);
+    let mut receiver = world.receive(&sender.ticket());
+    receiver.event("file");
+    fs::remove_dir_all(world.target()).unwrap();
+    let received = receiver.finish();
+    let message = received.expect_error(7)["message"].as_str().unwrap();
+    assert_eq!(message, "this machine's disk: the target folder was deleted");
+    let sent = sender.finish();
+    let message = sent.expect_error(7)["message"].as_str().unwrap();
+    assert_eq!(message, "the receiver's disk: the target folder was deleted");
 }

@@ -38,6 +38,20 @@ fn a_sender_whose_receiver_is_killed_ends_with_6_and_a_hint() {
 }
 
 #[test]
+fn who_is_waited_for_in_vain_is_said_to_have_been_lost_and_not_back() {
+    for kills_sender in [true, false] {
+        let world = World::new();
+        let (sender, receiver, _) = under_way(&world, "1");
+        let (dies, stays) = if kills_sender { (sender, receiver) } else { (receiver, sender) };
+        dies.kill();
+        let outcome = stays.finish();
+        let message = outcome.expect_error(6)["message"].as_str().unwrap().to_owned();
+        assert!(message.contains("nothing was heard from the peer"), "{message}");
+        assert!(message.ends_with("it did not come back within 1 s"), "{message}");
+    }
+}
+
+#[test]
 fn a_receiver_goes_on_by_itself_when_the_sender_is_started_again() {
     let world = World::new();
     let (sender, receiver, ticket) = under_way(&world, "60");

@@ -248,6 +248,7 @@ impl Receiving<'_> {
     fn disk(&self, error: &Error) -> TransferError {
         match error {
             Error::UnsafeName(name) => TransferError::UnsafeName { what: name.to_string() },
+            _ if self.target.is_deleted() => self.session.disk("the target folder was deleted"),
             other => self.session.disk(other),
         }
     }
@@ -263,7 +264,7 @@ impl Receiving<'_> {
                 | Error::InUse { .. }
                 | Error::Changed { .. }
         ) || error.is_name_refused();
-        if !local {
+        if !local || self.target.is_deleted() {
             return Err(self.disk(&error));
         }
         let path = path.display().to_string();

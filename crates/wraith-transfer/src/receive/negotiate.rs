@@ -1,7 +1,7 @@
 //! The beginning of a transfer at the receiver: Hello, Fetch, Offer, the user's answer, Accept (SPEC §10.2). Nothing in the target is touched
 //! before the user has accepted.
 
-use wraith_files::{CommitOptions, TargetDir};
+use wraith_files::{CommitOptions, TargetDir, plain};
 use wraith_transport::RecvStream;
 
 use super::completed_files::{CompletedFiles, CompletedFilesError};
@@ -196,8 +196,9 @@ pub(super) fn make_target(
     options: &ReceiveOptions<'_>,
 ) -> Result<TargetDir, TransferError> {
     let shown = options.target.display();
-    std::fs::create_dir_all(&options.target)
-        .map_err(|error| session.disk(format!("cannot make the folder {shown}: {error}")))?;
+    std::fs::create_dir_all(&options.target).map_err(|error| {
+        session.disk(format!("cannot make the folder {shown}: {}", plain(&error)))
+    })?;
     let open = match options.keep_modes {
         true => TargetDir::open_keeping_modes,
         false => TargetDir::open,

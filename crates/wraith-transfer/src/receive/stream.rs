@@ -6,7 +6,7 @@
 use std::io::{ErrorKind, Write};
 use std::sync::{Arc, Mutex};
 
-use wraith_files::{CommitOptions, Committed, Outcome, RelPath, StreamFile, TargetDir};
+use wraith_files::{CommitOptions, Committed, Outcome, RelPath, StreamFile, TargetDir, plain};
 use wraith_transport::{RecvStream, block_on};
 
 use super::negotiate::{Stream, accept_stream, make_target};
@@ -321,5 +321,5 @@ fn output_failed(session: &Session, written: u64, error: &std::io::Error) -> Tra
         );
         return TransferError::Other { what };
     }
-    session.disk(format!("cannot write to standard output: {error}"))
+    session.disk(format!("cannot write to standard output: {}", plain(error)))
 }

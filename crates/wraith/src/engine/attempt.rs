@@ -8,7 +8,7 @@ use wraith_transfer::{Role, TransferError};
 use wraith_transport::{Addr, Connection};
 
 use super::dial::{Dialled, Dialler, NotFound};
-use super::retry::{RETRY_PAUSE, Window, may_come_back};
+use super::retry::{RETRY_PAUSE, Window, may_come_back, not_back};
 use super::session::Carried;
 use super::task::Shared;
 use crate::Error;
@@ -73,7 +73,7 @@ pub(crate) async fn run<C: Carry>(
                 dialled
             }
             // What was had counts more than that it cannot be had again.
-            (Err(_), Some(error)) => return Err(error.into()),
+            (Err(_), Some(error)) => return Err(not_back(error, patience.reconnect).into()),
             (Err(why), None) => return Err(carry.not_found(why)),
         };
         if lost.is_none() {

@@ -19,6 +19,17 @@ pub(crate) fn may_come_back(error: &TransferError, own: Role) -> bool {
     }
 }
 
+/// The end of a transfer whose peer was lost, and waited for in vain.
+pub(crate) fn not_back(error: TransferError, reconnect: Duration) -> TransferError {
+    match error {
+        TransferError::NetworkLost { why } => {
+            let why = format!("{why}; it did not come back within {} s", reconnect.as_secs());
+            TransferError::NetworkLost { why }
+        }
+        error => error,
+    }
+}
+
 /// The time to come back in. It begins anew only when something was won, so a peer that takes connections and drops them
 /// keeps nobody for ever.
 #[derive(Clone, Copy, Debug)]

@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 
 use thiserror::Error;
+pub(super) use wraith_files::plain;
 
 /// Why something of the state cannot be read or written: a sentence for people, what may help, and which kind it is.
 #[derive(Clone, Debug, Error)]
@@ -65,14 +66,5 @@ impl StateError {
     /// What may help, as a sentence for people.
     pub fn help(&self) -> Option<&str> {
         self.hint.as_deref()
-    }
-}
-
-/// The operating system's words without "(os error 2)".
-pub(super) fn plain(error: &io::Error) -> String {
-    let text = error.to_string();
-    match text.find(" (os error ") {
-        Some(end) => text[..end].to_owned(),
-        None => text,
     }
 }

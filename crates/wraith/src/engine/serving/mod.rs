@@ -19,7 +19,7 @@ use wraith_transport::Endpoint;
 
 use self::sessions::{Session, Standing};
 use super::rediscovery::Rediscovery;
-use super::retry::Window;
+use super::retry::{Window, not_back};
 use super::task::Shared;
 use crate::code_end::{burned, expired};
 use crate::error::{Cause, Error, ErrorKind};
@@ -174,7 +174,7 @@ impl Serving {
                 }
                 () = sleep_until_if(self.deadline) => {
                     return Err(match self.lost.take() {
-                        Some(error) => error.into(),
+                        Some(error) => not_back(error, self.settings.patience.reconnect).into(),
                         None => nobody_came(),
                     });
                 }
