@@ -43,8 +43,8 @@ pub fn run(args: &HashArgs, reporter: &Reporter) -> Result<(), Failure> {
     if unreadable == 0 {
         return Ok(());
     }
-    let total = files.len();
-    Err(Failure::new(Exit::Disk, format!("{unreadable} of {total} files could not be read")))
+    let total = crate::args::units::Files(files.len() as u64);
+    Err(Failure::new(Exit::Disk, format!("{unreadable} of {total} could not be read")))
 }
 
 /// The BLAKE3 of a whole file.

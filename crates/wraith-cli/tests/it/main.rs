@@ -10,6 +10,7 @@ mod changing_files;
 mod closing_lines;
 mod codes;
 mod codes_between_machines;
+mod conditions;
 mod config;
 mod connections;
 mod consent;

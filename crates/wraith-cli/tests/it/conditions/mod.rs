@@ -1,0 +1,90 @@
+//! Every way to end, on both sides, for people and for scripts: `docs/endings.md` says what each is, and is made from what the program does
+//! (`WRAITH_BLESS=1`). People and scripts get the same sentence and the same exit code, and the README's table has every code.
+
+mod scene;
+mod table;
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use scene::Scene;
+use table::ALL;
+
+/// Conditions that are played at the same time; most wait.
+const AT_ONCE: usize = 6;
+
+const HEAD: &str = "# How commands end\n\n\
+    What happens, what becomes of each side, and its first sentence, which is the `message` of the `error` event too. Made from what the program does: a test plays each of these \
+    and compares.\n\n\
+    | what happens | side | exit | first sentence |\n|---|---|---|---|\n";
+
+/// The lines of one condition.
+fn play(number: usize) -> String {
+    let (what, play) = ALL[number];
+    let of = |json: bool| {
+        let scene = Scene::new(json);
+        let ends = play(&scene).into_iter();
+        let ends = ends.map(|(side, end)| (side, end.exit, scene.without_chance(&end.sentence)));
+        ends.collect::<Vec<_>>()
+    };
+    let (people, scripts) = (of(false), of(true));
+    assert_eq!(people, scripts, "{what}: what people and scripts are told");
+    let mut lines = String::new();
+    for (side, exit, sentence) in people {
+        let sentence = sentence.replace('|', "\\|");
+        writeln!(lines, "| {what} | {side} | {exit} | {sentence} |").unwrap();
+    }
+    lines
+}
+
+#[test]
+fn every_ending_is_as_documented_for_people_and_for_scripts() {
+    let next = AtomicUsize::new(0);
+    let played = Mutex::new(vec![String::new(); ALL.len()]);
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                loop {
+                    let number = next.fetch_add(1, Relaxed);
+                    if number >= ALL.len() {
+                        break;
+                    }
+                    let lines = play(number);
+                    played.lock().unwrap()[number] = lines;
+                }
+            });
+        }
+    });
+    let text = HEAD.to_owned() + &played.into_inner().unwrap().concat();
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/endings.md");
+    if std::env::var_os("WRAITH_BLESS").is_some() {
+        fs::write(&docs, &text).unwrap();
+    }
+    let documented = fs::read_to_string(&docs).unwrap();
+    for (now, then) in text.lines().zip(documented.lines()) {
+        assert_eq!(now, then, "WRAITH_BLESS=1 writes docs/endings.md anew, if that is meant");
+    }
+    assert_eq!(text, documented);
+    check_readme(&text);
+}
+
+/// Every exit code that the README explains is the end of some condition, and the other way round.
+fn check_readme(endings: &str) {
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
+    let readme = fs::read_to_string(readme).unwrap();
+    let explained = readme.split("| exit | meaning |").nth(1).expect("the table of exit codes");
+    let rows =
+        explained.lines().skip(1).take_while(|line| line.is_empty() || line.starts_with('|'));
+    let cells = rows.filter_map(|line| line.split('|').nth(1));
+    let codes = |cell: &str| cell.split(',').filter_map(|code| code.trim().parse().ok()).collect();
+    let explained: BTreeSet<i32> = cells.flat_map(|cell| -> Vec<i32> { codes(cell) }).collect();
+    let played = endings.lines().filter_map(|line| line.split('|').nth(3)?.trim().parse().ok());
+    let mut played: BTreeSet<i32> = played.collect();
+    // A success has no sentence, and a peer that uses unsafe names has a test of its own.
+    played.extend([0, 11]);
+    assert_eq!(played, explained);
+}

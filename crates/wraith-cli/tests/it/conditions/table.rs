@@ -1,0 +1,273 @@
+//! The conditions: what happens, and what becomes of each side.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::process::{Command, Stdio};
+
+use super::scene::{End, Scene};
+use crate::support::{World, lan, other_words, tree};
+
+/// Sides and their ends.
+pub type Ends = Vec<(&'static str, End)>;
+
+/// What happens, and the play of it.
+pub type Condition = (&'static str, fn(&Scene) -> Ends);
+
+const TICKET: &[&str] = &["--ticket"];
+const LAN: &[&str] = &["--lan", "lo"];
+const AT_ONCE: &[&str] = &["--reconnect", "0"];
+
+pub const ALL: [Condition; 37] = [
+    ("a file that is not there", |s| alone(s, "sender", &["send", "missing.mov"])),
+    ("an option that is none", |s| alone(s, "sender", &["send", "--frob", "film.mov"])),
+    ("a value that is none", |s| alone(s, "sender", &["send", "--rate", "fast", "film.mov"])),
+    ("a word that is in no code", |s| alone(s, "receiver", &["receive", "-y", "7-crater-lemom"])),
+    ("neither a code nor a ticket", |s| alone(s, "receiver", &["receive", "-y", "hello"])),
+    ("nobody to ask", |s| alone(s, "receiver", &["receive", "7-crater-lemon"])),
+    ("no place to meet", |s| alone(s, "receiver", &["receive", "-y", "7-crater-lemon"])),
+    ("no such contact", |s| alone(s, "sender", &["send", "film.mov", "--to", "anna"])),
+    ("several files to standard output", folder_to_stdout),
+    ("nobody with this code, on the local network", |s| {
+        let _alone = lan::alone();
+        let words = ["receive", "-y", "--timeout", "1", "--lan", "lo", "7-crater-lemon"];
+        alone(s, "receiver", &words)
+    }),
+    ("nobody with this code, at a rendezvous server", |s| {
+        let server = Rendezvous::start(&s.world);
+        let words =
+            ["receive", "-y", "--timeout", "1", "--rendezvous", &server.1, "7-crater-lemon"];
+        alone(s, "receiver", &words)
+    }),
+    ("nobody at the ticket's addresses", nobody_at_the_addresses),
+    ("no receiver in time", |s| {
+        alone(s, "sender", &["send", "--ticket", "--timeout", "1", "film.mov"])
+    }),
+    ("a contact who does not listen", contact_away),
+    ("a code that nobody used in time", |s| {
+        let _alone = lan::alone();
+        alone(s, "sender", &["send", "--expires", "1", "--lan", "lo", "film.mov"])
+    }),
+    ("the receiver says no", declined),
+    ("a listener takes nothing from this machine", not_admitted),
+    ("wrong words, on the local network", |s| {
+        let _alone = lan::alone();
+        wrong_words(s, LAN)
+    }),
+    ("wrong words, at a rendezvous server", |s| {
+        let server = Rendezvous::start(&s.world);
+        wrong_words(s, &["--rendezvous", &server.1])
+    }),
+    ("a code that somebody else has used, on the local network", |s| {
+        let _alone = lan::alone();
+        used_code(s, LAN)
+    }),
+    ("a code that somebody else has used, at a rendezvous server", |s| {
+        let server = Rendezvous::start(&s.world);
+        used_code(s, &["--rendezvous", &server.1])
+    }),
+    ("a code that this machine has tried before", tried_before),
+    ("a ticket of an offer that is over", old_ticket),
+    ("the sender is killed", |s| {
+        let (sender, receiver) = s.under_way(AT_ONCE);
+        sender.kill();
+        vec![("receiver", receiver.end())]
+    }),
+    ("the receiver is killed", |s| {
+        let (sender, receiver) = s.under_way(AT_ONCE);
+        receiver.kill();
+        vec![("sender", sender.end())]
+    }),
+    ("the sender is killed, and does not come back", |s| {
+        let (sender, receiver) = s.under_way(&["--reconnect", "1"]);
+        sender.kill();
+        vec![("receiver", receiver.end())]
+    }),
+    ("Ctrl-C at the sender", |s| {
+        let (sender, receiver) = s.under_way(AT_ONCE);
+        sender.signal(libc::SIGINT);
+        both(sender.end(), receiver.end())
+    }),
+    ("SIGTERM at the receiver", |s| {
+        let (sender, receiver) = s.under_way(AT_ONCE);
+        receiver.signal(libc::SIGTERM);
+        both(sender.end(), receiver.end())
+    }),
+    ("a target that is a file", |s| {
+        fs::write(s.world.path("file"), "").unwrap();
+        let (_sender, ticket) = s.send(TICKET);
+        let out = s.world.path("file").display().to_string();
+        alone(s, "receiver", &["receive", "-y", "-o", &out, &ticket])
+    }),
+    ("the target is deleted meanwhile", |s| {
+        let (sender, receiver) = s.under_way(AT_ONCE);
+        fs::remove_dir_all(s.world.target()).unwrap();
+        both(sender.end(), receiver.end())
+    }),
+    ("a file that cannot be hashed", |s| alone(s, "one", &["hash", "missing"])),
+    ("an identity that others can read", |s| {
+        let made = s.world.wraith("one").arg("id").output().unwrap();
+        assert!(made.status.success());
+        tree::set_mode(&s.world.path("home-one/identity"), 0o644);
+        alone(s, "one", &["id"])
+    }),
+    ("standard output takes nothing", |_| {
+        // What cannot be written there is told on standard error.
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let with = |command: &mut Command| {
+            command.stdout(full);
+        };
+        let people = Scene { json: false, world: World::new() };
+        vec![("one", people.start_with("one", &["id"], "", with).end())]
+    }),
+    ("a file that was changed since", |s| {
+        let film = received(s);
+        fs::write(&film, "another").unwrap();
+        let target = s.world.target().display().to_string();
+        alone(s, "receiver", &["verify", &target])
+    }),
+    ("nothing was received there", |s| {
+        let target = s.world.target().display().to_string();
+        alone(s, "receiver", &["verify", &target])
+    }),
+    ("a file is deleted at the sender meanwhile", |s| {
+        meanwhile(s, |s| fs::remove_file(s.world.source().join("tree/last")).unwrap())
+    }),
+    ("a file becomes a link at the sender meanwhile", |s| {
+        meanwhile(s, |s| {
+            let last = s.world.source().join("tree/last");
+            fs::remove_file(&last).unwrap();
+            symlink("/etc/passwd", &last).unwrap();
+        })
+    }),
+];
+
+fn both(sender: End, receiver: End) -> Ends {
+    vec![("sender", sender), ("receiver", receiver)]
+}
+
+/// One program that ends by itself.
+fn alone(scene: &Scene, name: &'static str, words: &[&str]) -> Ends {
+    vec![(name, scene.start(name, words).end())]
+}
+
+fn folder_to_stdout(scene: &Scene) -> Ends {
+    tree::file(&scene.world.source().join("tree/a"), 1, 1);
+    tree::file(&scene.world.source().join("tree/b"), 1, 1);
+    let words = ["send", "--ticket", "--listen", "127.0.0.1:0", "tree"];
+    let sender = scene.start("sender", &words);
+    let ticket = sender.wait_for("wraith receive ");
+    alone(scene, "receiver", &["receive", "-o", "-", &ticket])
+}
+
+fn nobody_at_the_addresses(scene: &Scene) -> Ends {
+    let (sender, ticket) = scene.send(TICKET);
+    sender.kill();
+    vec![("receiver", scene.receive("receiver", &ticket, &["--timeout", "1"]).end())]
+}
+
+fn contact_away(scene: &Scene) -> Ends {
+    let nobody = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    scene.world.know("sender", "anna", Some(&nobody.to_string()));
+    alone(scene, "sender", &["send", "film.mov", "--to", "anna", "--timeout", "1"])
+}
+
+fn not_admitted(scene: &Scene) -> Ends {
+    let (listener, address) = scene.world.listen("anna", &["--accept", "contacts"]);
+    scene.world.know("sender", "anna", Some(&address));
+    let ends = alone(scene, "sender", &["send", "film.mov", "--to", "anna", "--timeout", "1"]);
+    listener.kill();
+    ends
+}
+
+fn declined(scene: &Scene) -> Ends {
+    let (sender, ticket) = scene.send(TICKET);
+    let receiver = scene.start_with("receiver", &["receive", &ticket], "n\n", |_| {});
+    let receiver = receiver.end();
+    both(sender.end(), receiver)
+}
+
+fn wrong_words(scene: &Scene, places: &[&str]) -> Ends {
+    let (sender, code) = scene.send(places);
+    let receiver = scene.receive("receiver", &other_words(&code), places).end();
+    both(sender.end(), receiver)
+}
+
+fn used_code(scene: &Scene, places: &[&str]) -> Ends {
+    // It is slow, and so still there.
+    let (sender, code) = scene.send(&[places, &["--rate", "1M"]].concat());
+    let first = scene.receive("receiver", &code, places);
+    sender.wait_for(if scene.json { "\"event\":\"offer\"" } else { "Offered " });
+    let late = scene.receive("late", &code, places).end();
+    assert_eq!((sender.end().exit, first.end().exit), (0, 0));
+    vec![("late receiver", late)]
+}
+
+fn tried_before(scene: &Scene) -> Ends {
+    let _alone = lan::alone();
+    let (sender, code) = scene.send(LAN);
+    let wrong = other_words(&code);
+    assert_eq!(scene.receive("receiver", &wrong, LAN).end().exit, 5);
+    assert_eq!(sender.end().exit, 5);
+    vec![("receiver", scene.receive("receiver", &wrong, LAN).end())]
+}
+
+fn old_ticket(scene: &Scene) -> Ends {
+    let (sender, ticket) = scene.send(TICKET);
+    let port = "127.0.0.1:".to_owned();
+    sender.signal(libc::SIGTERM);
+    sender.end();
+    // The same port, and another secret.
+    let ticket_of = |ticket: &str| ticket.parse::<wraith_discovery::Ticket>().unwrap();
+    let at = ticket_of(&ticket).addresses()[0].port();
+    let words = ["send", "--ticket", "--new", "film.mov", "--listen"];
+    let address = format!("{port}{at}");
+    let again = scene.start("sender", &[&words, &[address.as_str()][..]].concat());
+    again.wait_for("wraith receive ");
+    vec![("receiver", scene.receive("receiver", &ticket, &[]).end())]
+}
+
+/// The film, received.
+fn received(scene: &Scene) -> std::path::PathBuf {
+    let (sender, ticket) = scene.send(TICKET);
+    assert_eq!(scene.receive("receiver", &ticket, &[]).end().exit, 0);
+    assert_eq!(sender.end().exit, 0);
+    scene.world.target().join("film.mov")
+}
+
+/// A tree on its way, to whose last file something happens.
+fn meanwhile(scene: &Scene, change: fn(&Scene)) -> Ends {
+    let source = scene.world.source();
+    fs::create_dir(source.join("tree")).unwrap();
+    fs::rename(source.join("film.mov"), source.join("tree/film.mov")).unwrap();
+    tree::file(&source.join("tree/last"), 2, 3_000_000);
+    let words = ["send", "--ticket", "--listen", "127.0.0.1:0", "--rate", "1M", "tree"];
+    let sender = scene.start("sender", &words);
+    let ticket = sender.wait_for("wraith receive ");
+    let receiver = scene.receive("receiver", &ticket, &[]);
+    super::scene::until("something arrives", || scene.world.target().join("tree").exists());
+    change(scene);
+    both(sender.end(), receiver.end())
+}
+
+/// A rendezvous server of the real program, and its address.
+struct Rendezvous(std::process::Child, String);
+
+impl Rendezvous {
+    fn start(world: &World) -> Self {
+        let mut command = world.wraith("server");
+        command.args(["rendezvous", "--json", "--listen", "127.0.0.1:0"]);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut line = String::new();
+        let mut printed = std::io::BufReader::new(child.stdout.take().unwrap());
+        std::io::BufRead::read_line(&mut printed, &mut line).unwrap();
+        let event: serde_json::Value = serde_json::from_str(&line).unwrap();
+        Self(child, event["address"].as_str().unwrap().to_owned())
+    }
+}
+
+impl Drop for Rendezvous {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
