@@ -22,6 +22,7 @@ mod demo;
 mod doctor;
 mod documentation;
 mod failed_write_back;
+mod first_transfer;
 mod flooded_network;
 mod full_disk;
 mod homes;

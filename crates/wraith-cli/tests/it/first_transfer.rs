@@ -1,0 +1,51 @@
+//! A first transfer by code, as two people see it at two terminals: few lines, none of them twice, none broken inside a word.
+
+use std::collections::BTreeSet;
+use std::num::NonZero;
+
+use crate::support::pty::Terminal;
+use crate::support::{World, lan, tree};
+
+/// Lines that each of the two may see, empty ones included.
+const LINES_MAX: usize = 12;
+
+/// What stands on a terminal in the end.
+fn lines(terminal: &str, (rows, columns): (u16, u16)) -> Vec<String> {
+    let some = |n| NonZero::new(n).expect("a terminal has a size");
+    let mut screen = vt100::Parser::new(some(rows), some(columns), 0);
+    screen.process(terminal.as_bytes());
+    let screen = screen.screen();
+    assert!((0..rows).all(|row| !screen.row_wrapped(row)), "broken inside a word:\n{terminal}");
+    let text = screen.contents();
+    text.trim_end().lines().map(|line| line.trim_end().to_owned()).collect()
+}
+
+#[test]
+fn a_first_transfer_by_code_takes_few_lines_and_says_nothing_twice() {
+    let _alone = lan::alone();
+    for size in [(24, 80), (40, 120)] {
+        let world = World::new();
+        let film = world.source().join("film.mov");
+        tree::file(&film, 1, 20_000_000);
+        let mut command = world.wraith("sender");
+        command.args(["send", "--lan", "lo", "film.mov"]).current_dir(world.source());
+        let mut sender = Terminal::start(&mut command, size.0, size.1);
+        sender.expect("wraith receive ");
+        let code = sender.expect("\r\n");
+        let mut command = world.wraith("receiver");
+        command.arg(&code).current_dir(world.target()).env("WRAITH_LAN", "lo");
+        let mut receiver = Terminal::start(&mut command, size.0, size.1);
+        receiver.expect("Accept?");
+        receiver.send("y\n");
+        receiver.keep_nobody();
+        sender.keep_nobody();
+        for said in [sender.expect_exit(0), receiver.expect_exit(0)] {
+            let lines = lines(&said, size);
+            assert!(lines.len() <= LINES_MAX, "{lines:#?}");
+            let said: Vec<_> = lines.iter().filter(|line| !line.is_empty()).collect();
+            let different: BTreeSet<_> = said.iter().collect();
+            assert_eq!(different.len(), said.len(), "{lines:#?}");
+        }
+        tree::assert_same(&film, &world.target().join("film.mov"));
+    }
+}
