@@ -172,6 +172,10 @@ pub struct SendArgs {
     #[arg(long)]
     pub ticket: bool,
 
+    /// Show the code, or the ticket, as a picture for a camera too
+    #[arg(long)]
+    pub qr: bool,
+
     /// Go to the receiver that made this code with `wraith receive --code`
     #[arg(long, value_name = "CODE", conflicts_with = "ticket")]
     pub code: Option<String>,

@@ -1,4 +1,4 @@
-//! The ticket as a QR code on the terminal, for a device with a camera.
+//! A code or ticket as a QR code on the terminal, for a device with a camera.
 
 use qrcodegen::{QrCode, QrCodeEcc};
 
@@ -9,9 +9,9 @@ const OTHER_LINES: usize = 9;
 
 /// The picture for a terminal of this size, or None if it does not fit. Half blocks make two modules of a character; it is
 /// drawn dark on light whatever the terminal's colours are.
-pub fn picture(ticket: &str, columns: usize, rows: usize) -> Option<String> {
+pub fn picture(text: &str, columns: usize, rows: usize) -> Option<String> {
     // Upper case is read as well and takes fewer modules.
-    let code = QrCode::encode_text(&ticket.to_uppercase(), QrCodeEcc::Low).ok()?;
+    let code = QrCode::encode_text(&text.to_uppercase(), QrCodeEcc::Low).ok()?;
     let across = usize::try_from(code.size() + 2 * QUIET).ok()?;
     if across > columns || across.div_ceil(2) + OTHER_LINES > rows {
         return None;

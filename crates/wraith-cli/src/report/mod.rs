@@ -34,6 +34,8 @@ pub struct Narrator {
 struct State {
     /// Which of several receivers this is about.
     number: Option<u64>,
+    /// The other side, once it is there.
+    peer: Option<NodeId>,
     /// When the offer was first accepted; what people wait for begins here.
     accepted: Option<Instant>,
     files: u64,
@@ -130,6 +132,7 @@ impl Narrator {
         let path = path_kind(remote).name();
         let name = name_of(node_id);
         let contact = name.as_ref().map(Name::as_str);
+        self.lock().peer = Some(node_id);
         self.event(&Event::Connected { peer: &peer, address: &address, path, contact });
         let shown = contact.unwrap_or(short_id(&peer));
         self.say(format!("Connected to {shown} at {address} ({path})."));
@@ -153,11 +156,12 @@ impl Narrator {
         });
         if self.role == Role::Sender {
             let (files, bytes) = (Files(offer.files), Bytes(offer.bytes));
-            self.say(if offer.stream == Some(true) {
-                "Offered a stream.".to_owned()
-            } else {
-                format!("Offered {files}, {bytes}.")
-            });
+            let what = match offer.stream {
+                Some(true) => "a stream".to_owned(),
+                _ => format!("{files}, {bytes}"),
+            };
+            let who = self.lock().peer.map_or_else(|| "the receiver".to_owned(), shown);
+            self.say(format!("Offered {what}. Waiting for {who} to accept."));
         }
     }
 

@@ -232,10 +232,8 @@ fn show(offer: &Offer, node: &Node, args: &SendArgs, reporter: &Reporter) {
         reporter.say("On the other machine, run:\n");
         reporter.answer(command);
     }
-    if let (Some(text), Some((columns, rows))) = (&ticket, reporter.screen())
-        && let Some(picture) = crate::output::qr::picture(text, columns, rows)
-    {
-        reporter.say(format!("\n{picture}(the ticket, for a camera)"));
+    if args.qr || args.ticket {
+        show_picture(code.as_deref(), ticket.as_deref(), args.qr, reporter);
     }
     for who in offer.continues_for() {
         let who = report::shown(*who);
@@ -243,15 +241,37 @@ fn show(offer: &Offer, node: &Node, args: &SendArgs, reporter: &Reporter) {
             "\n{who} had the code of an earlier run and can go on without a new one. Not your receiver? Run again with --new."
         ));
     }
+    let (receivers, life) = (args.receivers(), args.life());
     if code.is_none() {
-        reporter.say("\nWaiting for the receiver. Ctrl-C stops.");
+        let who = match receivers {
+            Some(1) => "the receiver".to_owned(),
+            Some(n) => format!("{n} receivers"),
+            None => "receivers".to_owned(),
+        };
+        reporter.say(format!("\nWaiting for {who}. Ctrl-C stops."));
         return;
     }
-    let (receivers, life) = (args.receivers(), args.life());
     code::explain(offer.places(), offer.missing(), &args.meeting, receivers, life, reporter);
     if receivers != Some(1) {
         reporter
             .say("They may come at once or one after the other; a wrong guess ends it for all.");
+    }
+}
+
+/// The code, or else the ticket, for a camera. `is_asked`: somebody misses it where it has no room.
+fn show_picture(code: Option<&str>, ticket: Option<&str>, is_asked: bool, reporter: &Reporter) {
+    let (Some((what, text)), Some((columns, rows))) = (
+        code.map(|code| ("code", code)).or(ticket.map(|ticket| ("ticket", ticket))),
+        reporter.screen(),
+    ) else {
+        return;
+    };
+    match crate::output::qr::picture(text, columns, rows) {
+        Some(picture) => reporter.say(format!("\n{picture}(the {what}, for a camera)")),
+        None if is_asked => {
+            reporter.warn(format!("this terminal is too small for a picture of the {what}"))
+        }
+        None => {}
     }
 }
 

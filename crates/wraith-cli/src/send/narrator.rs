@@ -209,7 +209,13 @@ impl Observer for SendNarrator {
             }
             _ => {}
         }
-        if let TransferEvent::Connected { .. } = event {
+        // Before there is an answer there is nothing to show to people.
+        let begins = match event {
+            TransferEvent::Connected { .. } => !self.reporter.says(),
+            TransferEvent::Accepted => true,
+            _ => false,
+        };
+        if begins {
             self.served.send_modify(|served| {
                 served.insert(receiver);
             });

@@ -1,7 +1,7 @@
 //! What a person meets at a terminal: questions, answers, Ctrl-C.
 
 use crate::support::pty::Terminal;
-use crate::support::{World, tree};
+use crate::support::{World, lan, tree};
 
 #[test]
 fn the_question_of_an_offer_is_answered_with_y() {
@@ -48,4 +48,31 @@ fn arrow_keys_leave_nothing_in_the_code() {
     terminal.send("\x03");
     let screen = terminal.expect_exit(130);
     assert!(!screen.contains("[D") && !screen.contains("OA"), "{screen:?}");
+}
+
+#[test]
+fn a_picture_is_shown_where_it_is_wanted_and_the_sender_waits_without_a_rate() {
+    let _alone = lan::alone();
+    for (options, has_picture) in [(&[][..], false), (&["--qr"], true), (&["--ticket"], true)] {
+        let world = World::new();
+        let film = world.source().join("film.mov");
+        tree::file(&film, 1, 1_000_000);
+        let mut command = world.wraith("sender");
+        command.args(["send", "--lan", "lo"]).args(options).arg(&film);
+        let mut sender = Terminal::start(&mut command, 60, 120);
+        sender.expect("wraith receive ");
+        let wanted = sender.expect("\r\n");
+        let mut command = world.wraith("receiver");
+        command.args(["receive", "--lan", "lo", "-o"]).arg(world.target()).arg(&wanted);
+        let mut receiver = Terminal::start(&mut command, 24, 80);
+        receiver.expect("Accept?");
+        let shown = sender.expect(" to accept.");
+        assert_eq!(shown.contains('█'), has_picture, "{options:?}: {shown}");
+        assert!(shown.contains("Waiting for ") && !shown.contains("B/s"), "{shown}");
+        receiver.send("y\n");
+        receiver.keep_nobody();
+        sender.keep_nobody();
+        receiver.expect_exit(0);
+        sender.expect_exit(0);
+    }
 }
