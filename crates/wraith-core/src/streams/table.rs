@@ -53,6 +53,7 @@ impl Table {
     }
 
     /// The stream, unless it is over or was never opened.
+    #[inline]
     pub(super) fn get_mut(&mut self, id: StreamId) -> Option<&mut Stream> {
         let side = self.side(id.opener());
         let i = side.find(id.sequence())?;
@@ -79,10 +80,15 @@ impl Table {
 }
 
 impl Side {
+    #[inline]
     fn find(&self, sequence: u64) -> Option<usize> {
         if self.live.get(self.last).is_some_and(|(found, _)| *found == sequence) {
             return Some(self.last);
         }
+        self.search(sequence)
+    }
+
+    fn search(&self, sequence: u64) -> Option<usize> {
         // Without forgotten ones in between, streams stand where their distance to the first says.
         let distance = sequence.checked_sub(self.live.front()?.0)? as usize;
         if self.live.get(distance).is_some_and(|(found, _)| *found == sequence) {
