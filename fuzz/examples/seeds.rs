@@ -10,7 +10,7 @@ use wraith_discovery::message::Message as Said;
 use wraith_discovery::pake::{Joiner, PROOF_LEN, TICKET_LEN, WELCOME_LEN};
 use wraith_discovery::rendezvous::{ClientFrame, No, ServerFrame};
 use wraith_discovery::{Capability, Code, Refusal, Ticket, TicketSide};
-use wraith_files::{Entry, Kind, Mtime, RelPath};
+use wraith_files::{Entry, Kind, Mtime, RelPath, Tree};
 use wraith_noise::{FinalHello, InitiatorHello, Parameters, ResponderHello, SecretIdentity, Suite};
 use wraith_transfer::message::{
     Accept, Compare, DiskBusy, Excepted, Exceptions, Fetch, Hello, Lack, Message, Offer,
@@ -173,8 +173,11 @@ fn manifests() -> Vec<Vec<u8>> {
     };
     let entries = [
         entry(b"a", Kind::Dir),
-        entry(b"a/film.mov", Kind::File { size: 1 << 33, sparse: false }),
-        entry("a/\u{e4}\u{202e}\x1b".as_bytes(), Kind::File { size: 0, sparse: true }),
+        entry(b"a/film.mov", Kind::File { size: 1 << 33, sparse: None }),
+        entry(
+            "a/\u{e4}\u{202e}\x1b".as_bytes(),
+            Kind::File { size: 0, sparse: Some(Tree::Blake3) },
+        ),
         entry(b"a/link", Kind::Symlink { target: b"../../etc".to_vec() }),
     ];
     let all = entries.concat();

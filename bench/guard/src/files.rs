@@ -45,7 +45,7 @@ pub(crate) fn journal(times: u64) {
     let chunks = MOST * RECORDS;
     let entry = Entry {
         path: RelPath::parse(b"file").expect("a safe name"),
-        kind: Kind::File { size: chunks * CHUNK_BYTES as u64, sparse: false },
+        kind: Kind::File { size: chunks * CHUNK_BYTES as u64, sparse: None },
         mode: 0o600,
         mtime: Mtime::default(),
     };

@@ -90,21 +90,20 @@ fn copy(found: &Found, target: &TargetDir, buffer: &mut [u8]) -> Result<()> {
         return target.write_small(entry, &[&buffer[..len]], commit_options).map(drop);
     }
     let part = target.open_or_resume(entry, &[0; 32])?;
-    let mut root = RootBuilder::new();
+    let tree = entry.tree();
+    let mut root = RootBuilder::of(tree);
     for run in source.runs() {
         match run {
             Run::Data(range) => {
                 for index in range {
                     let len = source.read_chunk(index, buffer)?;
-                    let cv = chunk_cv(index, &[&buffer[..len]]);
+                    let cv = tree.chunk_cv(index, &[&buffer[..len]]);
                     root.push(cv);
                     part.write_chunk(index, &[&buffer[..len]], cv)?;
                 }
             }
             Run::Hole(range) => {
-                for index in range.clone() {
-                    root.push(zero_chunk_cv(index, chunk_len(size, index)));
-                }
+                root.set_zeros(range.clone(), size);
                 part.write_hole(range)?;
             }
         }

@@ -8,7 +8,9 @@ use rustix::fs::{FileType, OFlags, fstat};
 use rustix::io::{Errno, pread};
 
 use crate::beneath::open_child;
-use crate::hash::{CHUNK_BYTES, Root};
+use crate::hash::{CHUNK_BYTES, Root, chunk_len};
+use crate::runs::Runs;
+use crate::tree::Tree;
 
 /// Bytes compared at a time.
 const COMPARE_BYTES: usize = 64 * 1024;
@@ -45,28 +47,25 @@ fn read_full(fd: BorrowedFd<'_>, buffer: &mut [u8], offset: u64) -> bool {
     true
 }
 
-/// True if `name` is a regular file of `size` bytes whose BLAKE3 is `root`.
-pub(crate) fn has_root(dir: BorrowedFd<'_>, name: &[u8], size: u64, root: &Root) -> bool {
-    open_regular(dir, name, size).is_some_and(|fd| has_root_open(fd.as_fd(), size, root))
+/// True if `name` is a regular file of `size` bytes with this root.
+pub(crate) fn has_root(
+    dir: BorrowedFd<'_>,
+    name: &[u8],
+    size: u64,
+    (tree, root): (Tree, &Root),
+) -> bool {
+    open_regular(dir, name, size).is_some_and(|fd| has_root_open(fd.as_fd(), size, (tree, root)))
 }
 
-/// True if what can be read from `fd` is `size` bytes whose BLAKE3 is `root`.
-pub(crate) fn has_root_open(fd: BorrowedFd<'_>, size: u64, root: &Root) -> bool {
-    let mut hasher = blake3::Hasher::new();
-    let mut buffer = vec![0; CHUNK_BYTES];
-    let mut offset = 0;
-    loop {
-        match pread(fd, &mut buffer, offset) {
-            Ok(0) => break,
-            Ok(read) => {
-                hasher.update(&buffer[..read]);
-                offset += read as u64;
-            }
-            Err(Errno::INTR) => {}
-            Err(_) => return false,
-        }
-    }
-    offset == size && hasher.finalize() == *root
+/// True if `fd` is a file of `size` bytes with this root.
+pub(crate) fn has_root_open(fd: BorrowedFd<'_>, size: u64, (tree, root): (Tree, &Root)) -> bool {
+    let read = |index, buffer: &mut [u8]| {
+        let (len, offset) = (chunk_len(size, index), index * CHUNK_BYTES as u64);
+        if read_full(fd, &mut buffer[..len], offset) { Ok(len) } else { Err(()) }
+    };
+    let is_as_long = || fstat(fd).is_ok_and(|stat| stat.st_size as u64 == size);
+    let now = Runs::look(fd, size).root(tree, read, || true);
+    now == Ok(Some(*root)) && is_as_long()
 }
 
 fn open_regular(dir: BorrowedFd<'_>, name: &[u8], size: u64) -> Option<OwnedFd> {

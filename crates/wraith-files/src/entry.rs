@@ -6,6 +6,7 @@
 use thiserror::Error;
 
 use crate::path::{PATH_BYTES_MAX, RelPath, UnsafeName};
+use crate::tree::Tree;
 
 /// Bytes of a link target: `PATH_MAX` with its NUL.
 pub const LINK_TARGET_BYTES_MAX: usize = PATH_BYTES_MAX - 1;
@@ -23,6 +24,7 @@ const KIND_FILE: u8 = 1;
 const KIND_SPARSE_FILE: u8 = 2;
 const KIND_DIR: u8 = 3;
 const KIND_SYMLINK: u8 = 4;
+const KIND_POSITION_FREE_FILE: u8 = 5;
 
 /// Modification time: seconds since 1970 (may be negative) and nanoseconds below 10^9.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -40,8 +42,9 @@ pub enum Kind {
     File {
         /// Bytes, at most [`FILE_BYTES_MAX`].
         size: u64,
-        /// It has fewer blocks than bytes: holes are looked for, and zeros are not written.
-        sparse: bool,
+        /// It has fewer blocks than bytes: holes are looked for, and zeros are not written. With the tree that its root is of; that of
+        /// every other file is its BLAKE3.
+        sparse: Option<Tree>,
     },
     /// A folder.
     Dir,
@@ -88,11 +91,25 @@ impl Entry {
         }
     }
 
+    /// True for a file in which holes are looked for.
+    pub fn is_sparse(&self) -> bool {
+        matches!(self.kind, Kind::File { sparse: Some(_), .. })
+    }
+
+    /// The tree that the root of a file is of.
+    pub fn tree(&self) -> Tree {
+        match self.kind {
+            Kind::File { sparse: Some(tree), .. } => tree,
+            _ => Tree::Blake3,
+        }
+    }
+
     /// Appends the encoding.
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.push(match self.kind {
-            Kind::File { sparse: false, .. } => KIND_FILE,
-            Kind::File { sparse: true, .. } => KIND_SPARSE_FILE,
+            Kind::File { sparse: None, .. } => KIND_FILE,
+            Kind::File { sparse: Some(Tree::Blake3), .. } => KIND_SPARSE_FILE,
+            Kind::File { sparse: Some(Tree::PositionFree), .. } => KIND_POSITION_FREE_FILE,
             Kind::Dir => KIND_DIR,
             Kind::Symlink { .. } => KIND_SYMLINK,
         });
@@ -122,12 +139,17 @@ impl Entry {
             return Err(BadEntry::Field("modification time"));
         }
         let kind = match kind {
-            KIND_FILE | KIND_SPARSE_FILE => {
+            KIND_FILE | KIND_SPARSE_FILE | KIND_POSITION_FREE_FILE => {
                 let size = u64::from_be_bytes(fields.take()?);
                 if size > FILE_BYTES_MAX {
                     return Err(BadEntry::Field("size"));
                 }
-                Kind::File { size, sparse: kind == KIND_SPARSE_FILE }
+                let sparse = match kind {
+                    KIND_FILE => None,
+                    KIND_SPARSE_FILE => Some(Tree::Blake3),
+                    _ => Some(Tree::PositionFree),
+                };
+                Kind::File { size, sparse }
             }
             KIND_DIR => Kind::Dir,
             KIND_SYMLINK => {
@@ -206,13 +228,17 @@ mod tests {
 
     use super::*;
 
+    fn any_sparse() -> impl Strategy<Value = Option<Tree>> {
+        prop::sample::select(vec![None, Some(Tree::Blake3), Some(Tree::PositionFree)])
+    }
+
     fn any_entry() -> impl Strategy<Value = Entry> {
         let name = proptest::collection::vec(1u8.., 1..20)
             .prop_filter("slashes join", |name| !name.contains(&b'/'));
         let path = proptest::collection::vec(name, 1..6)
             .prop_filter_map("unsafe", |names| RelPath::parse(&names.join(&b'/')).ok());
         let kind = prop_oneof![
-            (0..=FILE_BYTES_MAX, any::<bool>())
+            (0..=FILE_BYTES_MAX, any_sparse())
                 .prop_map(|(size, sparse)| Kind::File { size, sparse }),
             Just(Kind::Dir),
             proptest::collection::vec(1u8.., 1..100).prop_map(|target| Kind::Symlink { target }),
@@ -235,14 +261,17 @@ mod tests {
     #[test]
     fn the_encoding_is_that_of_the_specification() {
         let path = RelPath::parse(b"a/b").unwrap();
-        let kind = Kind::File { size: 0x0102, sparse: true };
-        let entry = Entry { path, kind, mode: 0o644, mtime: Mtime { s: -1, ns: 5 } };
-        let mut bytes = Vec::new();
-        entry.encode(&mut bytes);
-        let mut expected = vec![2, 0, 0, 1, 0xa4];
-        expected.extend([0xff; 8]);
-        expected.extend([0, 0, 0, 5, 0, 3, b'a', b'/', b'b', 0, 0, 0, 0, 0, 0, 1, 2]);
-        assert_eq!(bytes, expected);
+        let trees = [None, Some(Tree::Blake3), Some(Tree::PositionFree)];
+        for (sparse, number) in trees.into_iter().zip([1, 2, 5]) {
+            let kind = Kind::File { size: 0x0102, sparse };
+            let (path, mtime) = (path.clone(), Mtime { s: -1, ns: 5 });
+            let mut bytes = Vec::new();
+            Entry { path, kind, mode: 0o644, mtime }.encode(&mut bytes);
+            let mut expected = vec![number, 0, 0, 1, 0xa4];
+            expected.extend([0xff; 8]);
+            expected.extend([0, 0, 0, 5, 0, 3, b'a', b'/', b'b', 0, 0, 0, 0, 0, 0, 1, 2]);
+            assert_eq!(bytes, expected);
+        }
     }
 
     #[test]

@@ -49,9 +49,36 @@ impl IntervalSet {
             .filter(|gap| !gap.is_empty())
     }
 
+    /// The ranges of `within` that are not in the set, ascending.
+    pub fn gaps(&self, within: Range<u64>) -> impl Iterator<Item = Range<u64>> + '_ {
+        let mut at = within.start;
+        std::iter::from_fn(move || {
+            while at < within.end {
+                let alike = at..within.end.min(self.alike_until(at));
+                at = alike.end;
+                if !self.contains(alike.start) {
+                    return Some(alike);
+                }
+            }
+            None
+        })
+    }
+
     /// True if `number` is in the set.
     pub fn contains(&self, number: u64) -> bool {
         self.ranges.range(..=number).next_back().is_some_and(|(_, &end)| number < end)
+    }
+
+    /// The range that `number` is in.
+    pub fn range_of(&self, number: u64) -> Option<Range<u64>> {
+        let (&start, &end) = self.ranges.range(..=number).next_back()?;
+        (number < end).then_some(start..end)
+    }
+
+    /// Where it ends that the numbers from `number` on are in the set as `number` is, or are not; `u64::MAX` if it does not.
+    pub fn alike_until(&self, number: u64) -> u64 {
+        let behind = || self.ranges.range(number..).next().map_or(u64::MAX, |(&start, _)| start);
+        self.range_of(number).map_or_else(behind, |range| range.end)
     }
 
     /// True if every number of `range` is in the set. True for an empty range.
@@ -147,7 +174,14 @@ mod tests {
             let gaps: Vec<u64> = ranges.missing(50).flatten().collect();
             prop_assert_eq!(gaps, (0..50).filter(|chunk| !naive.contains(chunk)).collect::<Vec<_>>());
             prop_assert_eq!(ranges.contains(probe), naive.contains(&probe));
+            prop_assert_eq!(ranges.range_of(probe).is_some(), naive.contains(&probe));
+            prop_assert!(ranges.range_of(probe).is_none_or(|range| ranges.iter().any(|r| r == range)));
+            let alike = |chunk: &u64| naive.contains(chunk) == naive.contains(&probe);
+            let until = (probe..80).take_while(alike).count() as u64 + probe;
+            prop_assert_eq!(ranges.alike_until(probe).min(80), until);
             let window = probe..probe + len;
+            let outside: Vec<u64> = ranges.gaps(window.clone()).flatten().collect();
+            prop_assert_eq!(outside, window.clone().filter(|n| !naive.contains(n)).collect::<Vec<_>>());
             prop_assert_eq!(ranges.intersects(&window), naive.range(window.clone()).next().is_some());
             prop_assert_eq!(ranges.contains_range(&window), window.clone().all(|n| naive.contains(&n)));
             prop_assert_eq!(ranges.last().map(|range| range.end - 1), naive.last().copied());

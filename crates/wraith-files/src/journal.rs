@@ -1,13 +1,13 @@
 //! The journal of a part file: which of its chunks are verified, appended record by record.
 //!
 //! ```text
-//! header, 128 bytes:  magic(16) ‖ size(8) ‖ mtime s(8) ‖ mtime ns(4) ‖ 0(4) ‖ identity(32) ‖ boot id(16) ‖
+//! header, 128 bytes:  magic(16) ‖ size(8) ‖ mtime s(8) ‖ mtime ns(4) ‖ tree(1) ‖ 0(3) ‖ identity(32) ‖ boot id(16) ‖
 //!                     part's device(8) ‖ part's inode(8) ‖ 0(8) ‖ check(16)
 //! record, 48 bytes:   chunk index(8) ‖ chaining value(32) ‖ check(8)
 //!                     first chunk(8) with the top bit set ‖ count(8) ‖ 0(24) ‖ check(8)           a hole
 //! ```
 //!
-//! Integers are little-endian; checks are BLAKE3, a journal entry's keyed with identity, size and time and covering its position.
+//! Integers are little-endian; checks are BLAKE3, a journal entry's keyed with identity, size, time and tree and covering its position.
 //! A journal entry counts if all before it are whole and it is whole: whatever a kill leaves at the end is ignored and overwritten.
 //! A journal entry is appended after its chunk was handed to the kernel. Another process compares chunks with their entries before they
 //! count: the machine may have crashed in between, or somebody may have written to the part.
@@ -20,6 +20,7 @@ use rustix::io::{Errno, Result, pread};
 
 use crate::entry::Mtime;
 use crate::hash::{Cv, chunk_count};
+use crate::tree::Tree;
 use crate::write::write_all_at;
 
 const MAGIC: &[u8; 16] = b"wraith journal 1";
@@ -35,6 +36,8 @@ const ENTRIES_PER_READ: usize = 1024;
 pub(crate) struct Header {
     pub(crate) size: u64,
     pub(crate) mtime: Mtime,
+    /// What the chaining values are of: 0 that of BLAKE3, 1 the position-free one.
+    pub(crate) tree: Tree,
     /// Sender, transfer and path.
     pub(crate) identity: [u8; 32],
     pub(crate) boot_id: [u8; 16],
@@ -49,7 +52,7 @@ impl Header {
         bytes.extend_from_slice(&self.size.to_le_bytes());
         bytes.extend_from_slice(&self.mtime.s.to_le_bytes());
         bytes.extend_from_slice(&self.mtime.ns.to_le_bytes());
-        bytes.extend_from_slice(&[0; 4]);
+        bytes.extend_from_slice(&[u8::from(self.tree == Tree::PositionFree), 0, 0, 0]);
         bytes.extend_from_slice(&self.identity);
         bytes.extend_from_slice(&self.boot_id);
         bytes.extend_from_slice(&self.part.0.to_le_bytes());
@@ -67,7 +70,13 @@ impl Header {
         }
         let u64_at = |at: usize| Some(u64::from_le_bytes(*fields.get(at..)?.first_chunk()?));
         let ns = u32::from_le_bytes(*fields.get(32..)?.first_chunk()?);
+        let tree = match fields[36] {
+            0 => Tree::Blake3,
+            1 => Tree::PositionFree,
+            _ => return None,
+        };
         Some(Self {
+            tree,
             size: u64_at(16)?,
             mtime: Mtime { s: u64_at(24)? as i64, ns },
             identity: *fields.get(40..)?.first_chunk()?,
@@ -81,6 +90,9 @@ impl Header {
         let mut hasher = blake3::Hasher::new_derive_key("wraith/1 journal entries");
         hasher.update(&self.identity).update(&self.size.to_le_bytes());
         hasher.update(&self.mtime.s.to_le_bytes()).update(&self.mtime.ns.to_le_bytes());
+        if self.tree == Tree::PositionFree {
+            hasher.update(b"position-free");
+        }
         hasher.finalize().into()
     }
 
@@ -262,7 +274,8 @@ mod tests {
     fn header() -> Header {
         let mtime = Mtime { s: -5, ns: 7 };
         let boot_id = boot_id();
-        Header { size: 1 << 40, mtime, identity: [3; 32], boot_id, part: (1, 2) }
+        let tree = Tree::PositionFree;
+        Header { size: 1 << 40, mtime, tree, identity: [3; 32], boot_id, part: (1, 2) }
     }
 
     fn fd() -> OwnedFd {
@@ -338,11 +351,13 @@ mod tests {
     }
 
     #[test]
-    fn records_of_another_version_of_the_file_do_not_count() {
-        let mut journal = begin(header());
-        journal.append(&JournalEntry::Chunk { index: 0, cv: [1; 32] }).unwrap();
-        let other = Header { mtime: Mtime { s: 0, ns: 0 }, ..header() };
-        assert_eq!(entries(&mut Journal::continued(journal.into_fd(), other)), []);
+    fn records_of_another_version_or_tree_of_the_file_do_not_count() {
+        let earlier = Header { mtime: Mtime { s: 0, ns: 0 }, ..header() };
+        for other in [earlier, Header { tree: Tree::Blake3, ..header() }] {
+            let mut journal = begin(header());
+            journal.append(&JournalEntry::Chunk { index: 0, cv: [1; 32] }).unwrap();
+            assert_eq!(entries(&mut Journal::continued(journal.into_fd(), other)), []);
+        }
     }
 
     #[test]

@@ -50,12 +50,15 @@ mod part_file;
 mod path;
 mod recheck;
 mod resume;
+mod root_builder;
+mod runs;
 mod small_file;
 mod source;
 mod stable_storage;
 mod stream;
 mod target;
 mod target_state;
+mod tree;
 mod unnamed;
 mod walk;
 mod write;
@@ -71,8 +74,7 @@ pub use entry::{
 pub use error::{Error, Result, plain};
 pub use folders::FolderId;
 pub use hash::{
-    CHUNK_BYTES, Cv, Root, RootBuilder, chunk_count, chunk_cv, chunk_len, slices_root, small_root,
-    zero_chunk_cv,
+    CHUNK_BYTES, Cv, Root, chunk_count, chunk_cv, chunk_len, slices_root, small_root, zero_chunk_cv,
 };
 pub use interval_set::IntervalSet;
 pub use journal::boot_id;
@@ -80,9 +82,12 @@ pub use part_file::PartFile;
 pub use path::{
     COMPONENT_BYTES_MAX, DEPTH_MAX, PATH_BYTES_MAX, RelPath, UnsafeName, UnsafeReason, shown,
 };
-pub use source::{Run, Runs, SourceFile, Stamp};
+pub use root_builder::RootBuilder;
+pub use runs::{Run, Runs};
+pub use source::{SourceFile, Stamp};
 pub use stream::StreamFile;
 pub use target::{Existing, ExistingKind, TargetDir};
+pub use tree::Tree;
 pub use unnamed::Unnamed;
 pub use walk::{Found, SkipReason, Skipped, Walk, WalkSummary, root_name, root_path};
 pub use write::MetadataErrors;

@@ -25,23 +25,21 @@ use crate::commit::{
 };
 use crate::entry::{Entry, Mtime};
 use crate::error::{Context, Error, Result};
-use crate::hash::{
-    CHUNK_BYTES, Cv, Root, RootBuilder, chunk_count, chunk_hash, chunk_len, zero_chunk_hash,
-};
+use crate::hash::{CHUNK_BYTES, Cv, Root, chunk_count, chunk_len};
 use crate::hidden_names::HiddenNames;
 use crate::interval_set::IntervalSet;
 use crate::journal::{Journal, JournalEntry};
 use crate::only_writer::OnlyWriter;
 use crate::path::{RelPath, shown};
+use crate::root_builder::RootBuilder;
+use crate::runs::HOLE_STEP_CHUNKS;
 use crate::target_state::TargetState;
+use crate::tree::Tree;
 use crate::write::{set_metadata, write_all_at, write_sparse_at};
 
 /// Separate ranges of received chunks, so that a peer that skips every other chunk cannot make the bookkeeping grow. A
 /// sender that works in order leaves a handful.
 const RANGES_MAX: usize = 65_536;
-
-/// Chunks of zeros hashed between two looks at whether to go on (64 MiB: a hundredth of a second).
-const HOLE_STEP_CHUNKS: u64 = 256;
 
 /// Disk space asked for ahead of the chunks: seldom enough to cost nothing, little enough to be had at once, and what a
 /// killed process may leave unused.
@@ -67,6 +65,7 @@ pub struct PartFile {
     mode: u32,
     mtime: Mtime,
     sparse: bool,
+    pub(crate) tree: Tree,
     pub(crate) parent: Arc<OwnedFd>,
     pub(crate) names: HiddenNames,
     pub(crate) fd: OwnedFd,
@@ -105,11 +104,11 @@ impl PartFile {
         fd: OwnedFd,
         journal: Journal,
     ) -> Self {
-        let sparse = matches!(entry.kind, crate::Kind::File { sparse: true, .. });
+        let (sparse, tree) = (entry.is_sparse(), entry.tree());
         let state = State {
             have: IntervalSet::new(),
             writing: Vec::new(),
-            root: RootBuilder::new(),
+            root: RootBuilder::of(tree),
             unhashed_holes: IntervalSet::new(),
             journal: Some(journal),
             sealed: None,
@@ -126,6 +125,7 @@ impl PartFile {
             mode: target.modes.of(entry.mode),
             mtime: entry.mtime,
             sparse,
+            tree,
             parent,
             names,
             fd,
@@ -163,7 +163,7 @@ impl PartFile {
     }
 
     /// Writes chunk `index`: the `pieces` one after the other. The caller has verified that `cv` is their hash
-    /// ([`crate::chunk_cv`]; for a file of one chunk its root) and what the sender announced. When this returns, the chunk
+    /// ([`Tree::chunk_cv`]; for a file of one chunk its root) and what the sender announced. When this returns, the chunk
     /// counts, also after a kill. A chunk that counts already is left as it is.
     ///
     /// [`Error::Misuse`] if the file has no such chunk, it has another length, or another thread is writing it.
@@ -172,7 +172,7 @@ impl PartFile {
         if len == 0 || len != chunk_len(self.size, index) {
             return Err(self.misuse("it has no such chunk"));
         }
-        debug_assert_eq!(chunk_hash(self.size, index, pieces), cv, "the caller verifies");
+        debug_assert_eq!(self.tree.chunk_hash(self.size, index, pieces), cv, "the caller verifies");
         let Some(claim) = self.claim(index..index + 1)? else { return Ok(()) };
         let offset = index * CHUNK_BYTES as u64;
         self.reserve(offset..offset + len as u64);
@@ -222,18 +222,26 @@ impl PartFile {
 
     /// Makes the chunks of `range` zeros, without using space for them where the file system can.
     pub fn write_hole(&self, range: Range<u64>) -> Result<()> {
+        self.write_hole_while(range, || true).map(drop)
+    }
+
+    /// The same, which takes long where the file system cannot make holes. False, and nothing counts, as soon as `go_on` says so.
+    pub fn write_hole_while(&self, range: Range<u64>, go_on: impl Fn() -> bool) -> Result<bool> {
         if range.is_empty() || range.end > self.chunks() {
             return Err(self.misuse("it has no such chunks"));
         }
-        let Some(claim) = self.claim(range.clone())? else { return Ok(()) };
+        let Some(claim) = self.claim(range.clone())? else { return Ok(true) };
         let start = range.start * CHUNK_BYTES as u64;
         let end = self.size.min(range.end * CHUNK_BYTES as u64);
         if !self.is_hole(start, end - start) {
-            self.punch(start, end - start).context(self.path.as_bytes(), "make room in it")?;
+            let punched = self.punch(start..end, go_on);
+            if !punched.context(self.path.as_bytes(), "make room in it")? {
+                return Ok(false);
+            }
         }
         claim.record(&JournalEntry::Hole { first: range.start, count: range.end - range.start })?;
         self.set_holes(range);
-        Ok(())
+        Ok(true)
     }
 
     /// Hashes the holes an earlier session left, which [`Self::finish`] otherwise does: for terabytes that takes minutes.
@@ -251,10 +259,14 @@ impl PartFile {
         }
     }
 
-    /// Enters chunks of zeros in the root.
+    /// Enters chunks of zeros in the root. Those that have to be hashed are hashed outside the lock.
     fn set_holes(&self, chunks: Range<u64>) {
+        if self.tree.knows_zeros() {
+            self.lock().root.set_zeros(chunks, self.size);
+            return;
+        }
         for index in chunks {
-            let cv = zero_chunk_hash(self.size, index);
+            let cv = self.tree.zero_chunk_hash(self.size, index);
             self.lock().root.set(index, cv);
         }
     }
@@ -281,9 +293,7 @@ impl PartFile {
             return Err(self.misuse("chunks are missing"));
         }
         let holes = std::mem::take(&mut state.unhashed_holes);
-        for index in holes.iter().flatten() {
-            state.root.set(index, zero_chunk_hash(self.size, index));
-        }
+        holes.iter().for_each(|hole| state.root.set_zeros(hole, self.size));
         if state.root.finish(self.size) != Some(*root) {
             self.remove(&mut state)?;
             return Err(Error::Mismatch { path: shown(self.path.as_bytes()) });
@@ -291,7 +301,8 @@ impl PartFile {
         let fd = self.fd.as_fd();
         if !state.writer.is_alone(fd) {
             let now = OnlyWriter::of(fd);
-            if !crate::compare::has_root_open(fd, self.size, root) || !now.is_alone(fd) {
+            if !crate::compare::has_root_open(fd, self.size, (self.tree, root)) || !now.is_alone(fd)
+            {
                 return Err(Error::Changed { path: shown(self.path.as_bytes()) });
             }
         }
@@ -311,7 +322,7 @@ impl PartFile {
             return Err(Error::Changed { path: shown(self.path.as_bytes()) });
         }
         let same = |dir: BorrowedFd<'_>, name: &[u8]| {
-            crate::compare::has_root(dir, name, self.size, &root)
+            crate::compare::has_root(dir, name, self.size, (self.tree, &root))
         };
         let part = HiddenFile { fd: &self.fd, name: &self.names.part, same };
         let committed = commit(&part, self.parent.as_fd(), &self.path, on_conflict)?;
@@ -379,7 +390,7 @@ impl PartFile {
             return Err(self.misuse("two threads write the same chunk"));
         }
         if state.have.intersects(&range) {
-            if range.clone().all(|chunk| state.have.contains(chunk)) {
+            if state.have.contains_range(&range) {
                 return Ok(None);
             }
             return Err(self.misuse("a hole covers chunks that are there already"));
@@ -420,21 +431,24 @@ impl PartFile {
         }
     }
 
-    /// Turns what was written into zeros.
-    fn punch(&self, offset: u64, len: u64) -> rustix::io::Result<()> {
+    /// Turns what was written into zeros. False if `go_on` said so before they were written.
+    fn punch(&self, bytes: Range<u64>, go_on: impl Fn() -> bool) -> rustix::io::Result<bool> {
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        match fallocate(&self.fd, flags, offset, len) {
+        match fallocate(&self.fd, flags, bytes.start, bytes.end - bytes.start) {
             Err(Errno::OPNOTSUPP | Errno::NOSYS) => {}
-            done => return done,
+            done => return done.map(|()| true),
         }
         let zeros = [0; CHUNK_BYTES / 4];
-        let mut at = offset;
-        while at < offset + len {
-            let part = zeros.len().min((offset + len - at) as usize);
+        let mut at = bytes.start;
+        while at < bytes.end {
+            if !go_on() {
+                return Ok(false);
+            }
+            let part = zeros.len().min((bytes.end - at) as usize);
             write_all_at(self.fd.as_fd(), &[&zeros[..part]], at)?;
             at += part as u64;
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Removes part and journal.

@@ -1,7 +1,7 @@
 //! What of a part file that was left behind is still what its journal says?
 //!
 //! Before a crash of the machine journal and part may have been written back in any order, and between two runs anybody may have
-//! written to the part, so every recorded chunk is read and hashed again. What is true goes into a second journal, which replaces the first when it is complete; until then the first
+//! written to the part, so every recorded chunk is read and hashed again, and of holes what the file system does not call one. What is true goes into a second journal, which replaces the first when it is complete; until then the first
 //! one stands, and a kill costs nothing but the reading.
 
 use std::ops::Range;
@@ -12,21 +12,22 @@ use rustix::fs::{AtFlags, Mode, fdatasync, renameat, unlinkat};
 use rustix::io::{Errno, pread};
 
 use crate::error::{Context, Error, Result};
-use crate::hash::{
-    CHUNK_BYTES, Cv, RootBuilder, chunk_count, chunk_hash, chunk_len, zero_chunk_hash,
-};
+use crate::hash::{CHUNK_BYTES, Cv, chunk_count, chunk_len};
 use crate::interval_set::IntervalSet;
 use crate::journal::{Header, Journal, JournalEntry, boot_id};
 use crate::only_writer::OnlyWriter;
 use crate::part_file::{PartFile, file_id};
 use crate::path::shown;
+use crate::root_builder::RootBuilder;
+use crate::runs::{Run, Runs};
 use crate::small_file::create_hidden;
+use crate::write::is_all_zero;
 
 impl PartFile {
     /// Reads the chunks that were recorded by an earlier process, and counts those that still have their hash.
-    /// `progress` is told how many were read; if it returns false, nothing counts and it can be done again. Does nothing
+    /// `progress` is told how many were read, a hole counted as one; if it returns false, nothing counts and it can be done again. Does nothing
     /// unless [`Self::needs_recheck`]. Takes the time of reading and hashing what is there.
-    pub fn recheck(&mut self, progress: impl FnMut(u64) -> bool) -> Result<()> {
+    pub fn recheck(&mut self, mut progress: impl FnMut(u64) -> bool) -> Result<()> {
         // An earlier process may have ended before it heard what the disk did not take: then memory vouches for nothing.
         if self.needs_recheck() && self.write_back().is_err() {
             self.distrust_cache();
@@ -37,14 +38,14 @@ impl PartFile {
         };
         // A change during the reading is one, too.
         let writer = OnlyWriter::of(self.fd.as_fd());
-        let proven = prove(self, &mut old, progress);
+        let proven = prove(self, &mut old, &mut progress);
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         state.journal = Some(old);
         if let Some(proven) = proven? {
             state.journal = Some(proven.journal);
             state.have = proven.have;
             state.root = proven.root;
-            state.unhashed_holes = IntervalSet::new();
+            state.unhashed_holes = proven.unhashed_holes;
             state.unproven = IntervalSet::new();
             state.writer = writer;
         }
@@ -57,6 +58,8 @@ struct Proven {
     journal: Journal,
     have: IntervalSet,
     root: RootBuilder,
+    /// Holes whose hashes are not in `root`.
+    unhashed_holes: IntervalSet,
 }
 
 /// The work of finding out.
@@ -64,26 +67,29 @@ struct Proof<'a> {
     part: &'a PartFile,
     proven: Proven,
     buffer: Vec<u8>,
+    read: u64,
+    progress: &'a mut dyn FnMut(u64) -> bool,
+    stopped: bool,
 }
 
 /// Makes the second journal and puts it in place of the first. `None` if `progress` stopped it.
 fn prove(
     part: &PartFile,
     old: &mut Journal,
-    mut progress: impl FnMut(u64) -> bool,
+    progress: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Option<Proven>> {
     let path = part.path.as_bytes();
-    let mut proof = Proof::begin(part, old.header())?;
-    let (mut read, mut stopped, mut failed) = (0, false, Ok(()));
+    let mut proof = Proof::begin(part, old.header(), progress)?;
+    let mut failed = Ok(());
     let replayed = old.replay(|record| {
         failed = match record {
             JournalEntry::Chunk { index, cv } => proof.check_chunk(index, cv),
             JournalEntry::Hole { first, count } => proof.check_hole(first..first + count),
         };
-        read += 1;
-        stopped = !progress(read);
-        failed.is_ok() && !stopped
+        proof.step();
+        failed.is_ok() && !proof.stopped
     });
+    let stopped = proof.stopped;
     let (dir, new_name) = (part.parent.as_fd(), &part.names.new_journal);
     let replaced =
         failed.and_then(|()| replayed.context(path, "read its journal")).and_then(|()| {
@@ -102,7 +108,11 @@ fn prove(
 }
 
 impl<'a> Proof<'a> {
-    fn begin(part: &'a PartFile, old: &Header) -> Result<Self> {
+    fn begin(
+        part: &'a PartFile,
+        old: &Header,
+        progress: &'a mut dyn FnMut(u64) -> bool,
+    ) -> Result<Self> {
         let path = part.path.as_bytes();
         let fd =
             create_hidden(part.parent.as_fd(), &part.names.new_journal, Mode::RUSR | Mode::WUSR);
@@ -114,12 +124,23 @@ impl<'a> Proof<'a> {
         let header = Header { boot_id: boot_id(), part: id, ..*old };
         let journal = Journal::begin(fd, header).map_err(|(_, errno)| errno);
         let journal = journal.context(path, "write its journal")?;
-        let proven = Proven { journal, have: IntervalSet::new(), root: RootBuilder::new() };
-        Ok(Self { part, proven, buffer: vec![0; CHUNK_BYTES] })
+        let (have, unhashed_holes) = (IntervalSet::new(), IntervalSet::new());
+        let proven = Proven { journal, have, root: RootBuilder::of(part.tree), unhashed_holes };
+        Ok(Self { part, proven, buffer: vec![0; CHUNK_BYTES], read: 0, progress, stopped: false })
+    }
+
+    /// A chunk was read, or a hole looked at.
+    fn step(&mut self) {
+        self.read += 1;
+        self.stopped = self.stopped || !(self.progress)(self.read);
     }
 
     fn check_chunk(&mut self, index: u64, cv: Cv) -> Result<()> {
-        if self.proven.have.contains(index) || self.hash_on_disk(index)? != Some(cv) {
+        if self.proven.have.contains(index) || !self.read_chunk(index)? {
+            return Ok(());
+        }
+        let len = chunk_len(self.part.size, index);
+        if self.part.tree.chunk_hash(self.part.size, index, &[&self.buffer[..len]]) != cv {
             return Ok(());
         }
         self.append(&JournalEntry::Chunk { index, cv })?;
@@ -128,23 +149,38 @@ impl<'a> Proof<'a> {
         Ok(())
     }
 
+    /// What the file system calls a hole is one. Of the rest every chunk is read.
     fn check_hole(&mut self, range: Range<u64>) -> Result<()> {
-        let mut zeros = range.start..range.start;
-        for index in range {
-            let expected = zero_chunk_hash(self.part.size, index);
-            let offset = index * CHUNK_BYTES as u64;
-            let len = chunk_len(self.part.size, index) as u64;
-            let is_zero = !self.proven.have.contains(index)
-                && (self.part.is_hole(offset, len) || self.hash_on_disk(index)? == Some(expected));
-            if is_zero {
-                self.proven.root.set(index, expected);
+        let gaps: Vec<Range<u64>> = self.proven.have.gaps(range).collect();
+        for gap in gaps {
+            let mut zeros = gap.start..gap.start;
+            for run in Runs::look(self.part.fd.as_fd(), self.part.size).within(&gap) {
+                match run {
+                    Run::Hole(chunks) => zeros.end = chunks.end,
+                    Run::Data(chunks) => zeros = self.check_zeros(zeros, chunks)?,
+                }
+            }
+            self.append_hole(zeros)?;
+        }
+        Ok(())
+    }
+
+    /// Reads chunks that should be zeros, behind `zeros` that are. The zeros that the last of them are.
+    fn check_zeros(&mut self, mut zeros: Range<u64>, chunks: Range<u64>) -> Result<Range<u64>> {
+        for index in chunks {
+            if self.stopped {
+                break;
+            }
+            let len = chunk_len(self.part.size, index);
+            if self.read_chunk(index)? && is_all_zero(&self.buffer[..len]) {
                 zeros.end = index + 1;
             } else {
                 self.append_hole(zeros)?;
                 zeros = index + 1..index + 1;
             }
+            self.step();
         }
-        self.append_hole(zeros)
+        Ok(zeros)
     }
 
     fn append_hole(&mut self, zeros: Range<u64>) -> Result<()> {
@@ -152,7 +188,12 @@ impl<'a> Proof<'a> {
             return Ok(());
         }
         self.append(&JournalEntry::Hole { first: zeros.start, count: zeros.end - zeros.start })?;
-        self.proven.have.insert(zeros);
+        self.proven.have.insert(zeros.clone());
+        if self.part.tree.knows_zeros() {
+            self.proven.root.set_zeros(zeros, self.part.size);
+        } else {
+            self.proven.unhashed_holes.insert(zeros);
+        }
         Ok(())
     }
 
@@ -160,8 +201,8 @@ impl<'a> Proof<'a> {
         self.proven.journal.append(record).context(self.part.path.as_bytes(), "write its journal")
     }
 
-    /// Hash of chunk `index` as it is on disk. `None` if it is not all there.
-    fn hash_on_disk(&mut self, index: u64) -> Result<Option<Cv>> {
+    /// Reads chunk `index` to the front of the buffer. False if it is not all there.
+    fn read_chunk(&mut self, index: u64) -> Result<bool> {
         let size = self.part.size;
         debug_assert!(index < chunk_count(size));
         let len = chunk_len(size, index);
@@ -169,13 +210,13 @@ impl<'a> Proof<'a> {
         while done < len {
             let offset = index * CHUNK_BYTES as u64 + done as u64;
             match pread(&self.part.fd, &mut self.buffer[done..len], offset) {
-                Ok(0) => return Ok(None),
+                Ok(0) => return Ok(false),
                 Ok(read) => done += read,
                 Err(Errno::INTR) => {}
                 Err(errno) => return Err(Error::os(self.part.path.as_bytes(), "read it", errno)),
             }
         }
-        Ok(Some(chunk_hash(size, index, &[&self.buffer[..len]])))
+        Ok(true)
     }
 }
 
@@ -206,7 +247,7 @@ mod tests {
     fn entry(bytes: &[u8]) -> Entry {
         Entry {
             path: RelPath::parse(b"f").unwrap(),
-            kind: Kind::File { size: bytes.len() as u64, sparse: true },
+            kind: Kind::File { size: bytes.len() as u64, sparse: Some(crate::tree::Tree::Blake3) },
             mode: 0o644,
             mtime: Mtime { s: 5, ns: 5 },
         }
@@ -262,7 +303,8 @@ mod tests {
             true
         })
         .unwrap();
-        assert_eq!((read, part.needs_recheck()), (6, false));
+        // Five chunks, the hole, and the chunk in it that is none any more.
+        assert_eq!((read, part.needs_recheck()), (7, false));
         assert_eq!(ranges(&part), [0..1, 3..4, 5..7, 8..9]);
         // As long as nobody writes to it, this process takes that on trust.
         put(&part, &bytes, 1);

@@ -26,7 +26,7 @@ use crate::target_state::TargetState;
 enum Slot {
     /// Nothing.
     Empty,
-    /// A locked journal without use: torn, or ours and of another version of the file.
+    /// A locked journal without use: torn, or ours and of another version or tree of the file.
     Stale(OwnedFd),
     /// Ours, to be continued.
     Ours(OwnedFd, Header, OwnedFd),
@@ -163,7 +163,9 @@ fn look(
         Some(_) if !is_ours => return Ok(Slot::Foreign),
         Some(header) => header,
     };
-    if (header.size, header.mtime) != (entry.size(), entry.mtime) {
+    let is_same =
+        (header.size, header.mtime, header.tree) == (entry.size(), entry.mtime, entry.tree());
+    if !is_same {
         return Ok(Slot::Stale(journal));
     }
     match open_part(parent, &names.part) {
@@ -223,8 +225,8 @@ fn begin(
             return Err(Error::os(path, "create its part", errno));
         }
     };
-    let (size, mtime) = (entry.size(), entry.mtime);
-    let header = Header { size, mtime, identity, boot_id: boot_id(), part: id };
+    let (size, mtime, tree) = (entry.size(), entry.mtime, entry.tree());
+    let header = Header { size, mtime, tree, identity, boot_id: boot_id(), part: id };
     match Journal::begin(journal, header) {
         Ok(journal) => Ok(PartFile::over(target, entry, parent, names, part, journal)),
         Err((_journal, errno)) => {
@@ -266,6 +268,7 @@ fn continued(
     let journal = state_ref.journal.as_mut().expect("it was just put there");
     let (have, root) = (&mut state_ref.have, &mut state_ref.root);
     let (holes, unproven) = (&mut state_ref.unhashed_holes, &mut state_ref.unproven);
+    let knows_zeros = entry.tree().knows_zeros();
     let replayed = journal.replay(|record| {
         let (chunks, cv) = match record {
             JournalEntry::Chunk { index, cv } => (index..index + 1, Some(cv)),
@@ -277,6 +280,7 @@ fn continued(
         }
         match cv {
             Some(cv) => root.set(chunks.start, cv),
+            None if knows_zeros => root.set_zeros(chunks.clone(), entry.size()),
             None => holes.insert(chunks.clone()),
         }
         have.insert(chunks);

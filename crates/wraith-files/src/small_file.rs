@@ -259,7 +259,7 @@ mod tests {
     fn entry(name: &str, size: usize) -> Entry {
         Entry {
             path: RelPath::parse(name.as_bytes()).unwrap(),
-            kind: Kind::File { size: size as u64, sparse: false },
+            kind: Kind::File { size: size as u64, sparse: None },
             mode: 0o6754,
             mtime: Mtime { s: 1_234_567_890, ns: 123_456_789 },
         }

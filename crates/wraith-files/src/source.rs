@@ -4,17 +4,18 @@
 //! are positional, so a [`SourceFile`] can be shared. What was read is only to be called complete if
 //! [`SourceFile::unchanged`] says so afterwards.
 
-use std::ops::Range;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::fs::{Advice, FileType, OFlags, SeekFrom, Stat, fadvise, fstat, seek};
+use rustix::fs::{Advice, FileType, OFlags, Stat, fadvise, fstat};
 use rustix::io::Errno;
 
 use crate::beneath::{Beneath, mtime_of};
 use crate::entry::Mtime;
 use crate::error::{Context, Error, Result};
-use crate::hash::{CHUNK_BYTES, chunk_count, chunk_len};
+use crate::hash::{CHUNK_BYTES, Root, chunk_count, chunk_len};
 use crate::path::{RelPath, shown};
+use crate::runs::{Runs, is_sparse};
+use crate::tree::Tree;
 
 /// What tells one state of a file from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,15 +43,6 @@ impl Stamp {
             ctime,
         }
     }
-}
-
-/// A run of chunks that are alike on disk.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Run {
-    /// Chunks with something in them.
-    Data(Range<u64>),
-    /// Chunks that are entirely hole: zeros that take no space and need not be read.
-    Hole(Range<u64>),
 }
 
 /// Files from this size on get a read-ahead hint: below it the kernel's own guess has seen enough.
@@ -137,78 +129,22 @@ impl SourceFile {
     /// Its chunks in order as runs of data and hole. Looks only if the file has fewer blocks than bytes; a file system that
     /// cannot tell yields one run of data.
     pub fn runs(&self) -> Runs<'_> {
-        Runs { source: self, next: 0, hole_end: None }
+        Runs::of(self.fd.as_fd(), self.stamp.size, self.sparse)
+    }
+
+    /// Its root, of which `tree` says what it is; its data is read in full. `None` as soon as `go_on`, which is asked before each
+    /// chunk, says no. [`Error::Changed`] if it changes meanwhile.
+    pub fn root(&self, tree: Tree, go_on: impl Fn() -> bool) -> Result<Option<Root>> {
+        let read = |index, buffer: &mut [u8]| self.read_chunk(index, buffer);
+        let root = self.runs().root(tree, read, go_on)?;
+        if root.is_some() && !self.unchanged() {
+            return Err(Error::Changed { path: shown(self.path.as_bytes()) });
+        }
+        Ok(root)
     }
 
     /// True if the file is still exactly what was opened: same size, content time and change time.
     pub fn unchanged(&self) -> bool {
         fstat(&self.fd).is_ok_and(|stat| Stamp::of(&stat) == self.stamp)
-    }
-
-    /// First offset from `offset` on that is data (or hole). The file's end counts as the start of a hole.
-    fn seek(&self, to: SeekFrom) -> Option<u64> {
-        match seek(&self.fd, to) {
-            Ok(offset) => Some(offset),
-            Err(Errno::NXIO) => Some(self.stamp.size),
-            Err(_) => None,
-        }
-    }
-}
-
-/// Fewer blocks than the size needs. Blocks are counted in units of 512 bytes everywhere.
-pub(crate) fn is_sparse(stat: &Stat) -> bool {
-    (stat.st_blocks as u64).saturating_mul(512) < stat.st_size as u64
-}
-
-/// Iterator of [`SourceFile::runs`].
-#[derive(Debug)]
-pub struct Runs<'a> {
-    source: &'a SourceFile,
-    next: u64,
-    /// End of the hole that starts at `next`, found while looking for the end of the data before it.
-    hole_end: Option<u64>,
-}
-
-impl Iterator for Runs<'_> {
-    type Item = Run;
-
-    fn next(&mut self) -> Option<Run> {
-        let (chunk, size, count) = (CHUNK_BYTES as u64, self.source.size(), self.source.chunks());
-        if self.next >= count {
-            return None;
-        }
-        let first = self.next;
-        if !self.source.sparse {
-            self.next = count;
-            return Some(Run::Data(first..count));
-        }
-        // A hole's last chunk counts if the hole reaches the end of the file within it.
-        let whole_chunks_before = |end: u64| if end >= size { count } else { end / chunk };
-        let data_from = match self.hole_end.take() {
-            Some(end) => end,
-            None => self.source.seek(SeekFrom::Data(first * chunk)).unwrap_or(first * chunk),
-        };
-        if whole_chunks_before(data_from) > first {
-            self.next = whole_chunks_before(data_from);
-            return Some(Run::Hole(first..self.next));
-        }
-        // Data, up to the first hole that covers a whole chunk.
-        let mut at = data_from;
-        loop {
-            let hole = self.source.seek(SeekFrom::Hole(at)).unwrap_or(size);
-            let data = if hole >= size {
-                size
-            } else {
-                self.source.seek(SeekFrom::Data(hole)).unwrap_or(size)
-            };
-            let first_whole = hole.div_ceil(chunk);
-            if hole >= size || whole_chunks_before(data) > first_whole {
-                // At least one chunk, even if the file is being changed while we look.
-                self.next = first_whole.clamp(first + 1, count);
-                self.hole_end = Some(data);
-                return Some(Run::Data(first..self.next));
-            }
-            at = data;
-        }
     }
 }

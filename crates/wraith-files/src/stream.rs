@@ -17,6 +17,7 @@ use crate::hidden_names::replacement_name;
 use crate::path::{RelPath, shown};
 use crate::small_file::create_hidden;
 use crate::target::TargetDir;
+use crate::tree::Tree;
 use crate::write::write_all_at;
 
 /// Mode of a file whose sender has none to say. The umask applies.
@@ -84,7 +85,7 @@ impl StreamFile {
             name == self.path.file_name()
                 && self
                     .target
-                    .root_of(&self.path, || true)
+                    .root_of(&self.path, Tree::Blake3, || true)
                     .is_ok_and(|there| there.as_ref() == Some(root))
         };
         let file = HiddenFile { fd: &self.fd, name: &self.hidden, same };

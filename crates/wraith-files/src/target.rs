@@ -21,7 +21,7 @@ use crate::commit::{CommitOptions, Committed, NewLink, OnConflict, commit};
 use crate::dirs::Dirs;
 use crate::entry::{Entry, Kind};
 use crate::error::{Context, Error, Result};
-use crate::hash::{CHUNK_BYTES, Root};
+use crate::hash::Root;
 use crate::journal_pool::JournalPool;
 use crate::lock::lock;
 use crate::modes::KeptModes;
@@ -32,6 +32,7 @@ use crate::small_file::{Linking, UnnamedFile};
 use crate::source::{SourceFile, Stamp};
 use crate::stable_storage::StableStorage;
 use crate::target_state::TargetState;
+use crate::tree::Tree;
 use crate::unnamed::{Content, Unnamed};
 use crate::write::{MetadataErrors, timestamps};
 
@@ -180,12 +181,16 @@ impl TargetDir {
         SourceFile::open(self.0.dirs.beneath(), path.as_bytes(), path, &existing.stamp)
     }
 
-    /// BLAKE3 of the regular file at `path`, read in full. `None` if there is none, or as soon as `go_on`, which is asked before
-    /// each chunk, says no. [`Error::Changed`] if it changes meanwhile.
-    pub fn root_of(&self, path: &RelPath, go_on: impl Fn() -> bool) -> Result<Option<Root>> {
+    /// [`SourceFile::root`] of the regular file at `path`. `None` also if there is none.
+    pub fn root_of(
+        &self,
+        path: &RelPath,
+        tree: Tree,
+        go_on: impl Fn() -> bool,
+    ) -> Result<Option<Root>> {
         match self.existing(path)? {
             Some(existing) if existing.kind == ExistingKind::File => {
-                source_root(&self.open_existing(path, &existing)?, go_on)
+                self.open_existing(path, &existing)?.root(tree, go_on)
             }
             _ => Ok(None),
         }
@@ -329,21 +334,4 @@ impl TargetDir {
     pub(crate) fn add_metadata_errors(&self, metadata_errors: MetadataErrors) {
         self.0.add_metadata_errors(metadata_errors);
     }
-}
-
-/// BLAKE3 of a file, read in full; `None` if `go_on` says no before that.
-fn source_root(source: &SourceFile, go_on: impl Fn() -> bool) -> Result<Option<Root>> {
-    let mut hasher = blake3::Hasher::new();
-    let mut buffer = vec![0; CHUNK_BYTES.min(source.size() as usize)];
-    for index in 0..source.chunks() {
-        if !go_on() {
-            return Ok(None);
-        }
-        let len = source.read_chunk(index, &mut buffer)?;
-        hasher.update(&buffer[..len]);
-    }
-    if !source.unchanged() {
-        return Err(Error::Changed { path: shown(source.path().as_bytes()) });
-    }
-    Ok(Some(hasher.finalize().into()))
 }

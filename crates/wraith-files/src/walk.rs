@@ -22,7 +22,8 @@ use crate::beneath::{Beneath, DIR_HANDLE, mtime_of, open_child};
 use crate::entry::{Entry, Kind, LINK_TARGET_BYTES_MAX, MODE_BITS};
 use crate::error::{Context, Error, Result};
 use crate::path::{RelPath, UnsafeName, shown};
-use crate::source::{SourceFile, Stamp, is_sparse};
+use crate::runs::sparse_tree;
+use crate::source::{SourceFile, Stamp};
 
 /// Names of one directory held at once: about 5 MiB with ordinary names.
 const NAMES_MAX: usize = 65_536;
@@ -250,7 +251,7 @@ impl Walk {
             .map_err(|errno| unreadable(&path, "look at it", errno))?;
         let kind = match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => {
-                Kind::File { size: stat.st_size as u64, sparse: is_sparse(&stat) }
+                Kind::File { size: stat.st_size as u64, sparse: sparse_tree(&stat) }
             }
             FileType::Directory => {
                 let opened = open_child(dir, name, OFlags::RDONLY | OFlags::DIRECTORY);

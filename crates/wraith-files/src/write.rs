@@ -181,7 +181,7 @@ fn cut<'a>(
     })
 }
 
-fn is_all_zero(bytes: &[u8]) -> bool {
+pub(crate) fn is_all_zero(bytes: &[u8]) -> bool {
     // Words first: the compiler makes vector code of it.
     let (words, rest) = bytes.as_chunks::<8>();
     words.iter().all(|word| u64::from_ne_bytes(*word) == 0) && rest.iter().all(|&byte| byte == 0)

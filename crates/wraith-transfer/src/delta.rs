@@ -4,7 +4,7 @@
 //! found. In this direction nobody learns what they may not have: the sender's pieces are of a file that it gives away, and
 //! the receiver only shows which of those bytes it lacks. Its own hashes would show things that were never offered.
 
-use wraith_files::{CHUNK_BYTES, Cv, PIECE_AVERAGE_MAX, PIECE_AVERAGE_MIN, Piece, PieceSize};
+use wraith_files::{CHUNK_BYTES, Cv, PIECE_AVERAGE_MAX, PIECE_AVERAGE_MIN, Piece, PieceSize, Tree};
 
 use crate::limits::{
     DELTA_BYTES_MAX, DELTA_BYTES_MIN, FINE_PIECES_AIM, PIECE_AVERAGE_BYTES, PIECES_AIM,
@@ -16,9 +16,10 @@ pub(crate) const PIECE_BYTES: usize = 12;
 /// Bytes of a chaining value in a record.
 pub(crate) const PROOF_BYTES: usize = size_of::<Cv>();
 
-/// True if a file of so many bytes is worth it, and not too large for it.
-pub(crate) fn suits(bytes: u64) -> bool {
-    (DELTA_BYTES_MIN..=DELTA_BYTES_MAX).contains(&bytes)
+/// True if a file of so many bytes is worth it, and not too large for it. One with a position-free tree never is: its holes are
+/// known without looking, and pieces of it would mean reading all of them.
+pub(crate) fn suits(bytes: u64, tree: Tree) -> bool {
+    tree == Tree::Blake3 && (DELTA_BYTES_MIN..=DELTA_BYTES_MAX).contains(&bytes)
 }
 
 /// Pieces of a file of so many bytes, at first.

@@ -6,7 +6,7 @@
 use std::fmt::Display;
 
 use wraith_crypto::NodeId;
-use wraith_files::{Entry, RelPath};
+use wraith_files::{Entry, RelPath, Root, Tree};
 use wraith_transport::Addr;
 
 use crate::exception::Exception;
@@ -57,7 +57,7 @@ impl FileStatus {
 pub enum InPlace<'a> {
     /// A file, verified now, on an earlier connection, or there before and the same: its number and root are what the receipt
     /// covers.
-    File { bytes: u64, entry: u32, root: [u8; 32] },
+    File { bytes: u64, entry: u32, root: (Tree, Root) },
     /// A folder.
     Folder,
     /// A symbolic link.
@@ -76,8 +76,9 @@ pub enum Event<'a> {
     Offer(&'a Offer),
     /// The receiver accepted.
     Accepted,
-    /// A file is settled. `path` is the path in the manifest, escaped for a terminal; `root` its BLAKE3 where known.
-    File { path: &'a dyn Display, status: FileStatus, bytes: u64, root: Option<[u8; 32]> },
+    /// A file is settled. `path` is the path in the manifest, escaped for a terminal; `root` its root where known, which is
+    /// its BLAKE3 only in the tree of that.
+    File { path: &'a dyn Display, status: FileStatus, bytes: u64, root: Option<(Tree, Root)> },
     /// Sender: an entry of the manifest, in the order of their numbers, from 0.
     Entry { number: u32, entry: &'a Entry },
     /// Sender: the content of this file was sent, or the receiver has it.

@@ -62,7 +62,7 @@ pub use receive::{
 };
 pub use send::{SendOptions, SendReport, SentRoots, StreamSource, serve};
 pub use stream_kind::StreamKind;
-pub use wraith_files::{Entry, Kind, OnConflict, RelPath};
+pub use wraith_files::{Entry, Kind, OnConflict, RelPath, Root, Tree};
 pub use wraith_transport::Addr;
 
 /// Identifies the run of this machine. Where the system does not tell, something that never comes again, so that marks

@@ -128,7 +128,7 @@ pub const KEPT_BYTES_MAX: usize = 32 * 1024 * 1024;
 pub const TAKEN_BYTES: u64 = 1024 * 1024;
 
 /// Chunks of a hole that are hashed and sent, or entered on the disk, together (1 GiB: a fifth of a second). In between,
-/// both sides look whether the transfer is over.
+/// both sides look whether the transfer is over. Where the tree knows zeros, a hole is one run.
 pub const HOLE_RUN_CHUNKS: u64 = 4096;
 
 /// Files of fewer bytes are sent whole, whatever the receiver has: on a slow line that takes seconds, on a long one the

@@ -121,6 +121,9 @@ messages! {
 /// [`Hello::features`]: receipts may say whether what they cover is on stable storage (SPEC §10.7).
 pub const FEATURE_DURABILITY: u64 = 2;
 
+/// [`Hello::features`]: the receiver takes files with a position-free tree (SPEC §10.4).
+pub const FEATURE_POSITION_FREE: u64 = 4;
+
 /// [`Hello::features`]: files of which the receiver has an old copy are sent as what differs (SPEC §10.11).
 pub const FEATURE_DELTA: u64 = 1;
 

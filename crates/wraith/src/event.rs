@@ -14,6 +14,7 @@ use std::task::{Context, Poll, Waker};
 use futures_core::Stream;
 use wraith_crypto::NodeId;
 use wraith_discovery::{Place, PlaceError};
+use wraith_files::Tree;
 use wraith_transfer::{FileStatus, SendReport};
 
 use crate::state::Keeper;
@@ -117,6 +118,9 @@ pub enum Event {
         bytes: u64,
         /// The BLAKE3 of its content, where it is known.
         root: Option<[u8; 32]>,
+        /// Of a sparse file with 16 GiB of holes or more, in place of `root`: the root of its position-free tree, which is not
+        /// its BLAKE3.
+        position_free_root: Option<[u8; 32]>,
     },
     /// Something to know that stops nothing.
     Note {
@@ -190,7 +194,14 @@ impl Event {
             Transfer::Offer(offer) => Self::Offered((*offer).into()),
             Transfer::Accepted => Self::Accepted,
             Transfer::File { path, status, bytes, root } => {
-                Self::File { path: path.to_string(), status: *status, bytes: *bytes, root: *root }
+                let root_of = |tree| root.filter(|(of, _)| *of == tree).map(|(_, root)| root);
+                Self::File {
+                    path: path.to_string(),
+                    status: *status,
+                    bytes: *bytes,
+                    root: root_of(Tree::Blake3),
+                    position_free_root: root_of(Tree::PositionFree),
+                }
             }
             Transfer::Note { path, what } | Transfer::LeftOut { path, what, .. } => {
                 Self::Note { path: path.to_string(), what: what.to_string() }

@@ -36,7 +36,7 @@ impl Folder {
         let target = TargetDir::open(dir.path()).expect("it exists");
         let entry = Entry {
             path: RelPath::parse(b"file").expect("a safe name"),
-            kind: Kind::File { size: (CHUNKS - 1) * CHUNK_BYTES as u64 + 100, sparse: false },
+            kind: Kind::File { size: (CHUNKS - 1) * CHUNK_BYTES as u64 + 100, sparse: None },
             mode: 0o600,
             mtime: Mtime::default(),
         };

@@ -147,7 +147,7 @@ fn reassemble(criterion: &mut Criterion) {
     let target = TargetDir::open(dir.path()).expect("it exists");
     let entry = Entry {
         path: RelPath::parse(b"file").expect("a safe name"),
-        kind: Kind::File { size: bytes.len() as u64, sparse: false },
+        kind: Kind::File { size: bytes.len() as u64, sparse: None },
         mode: 0o600,
         mtime: Mtime::default(),
     };

@@ -79,7 +79,7 @@ pub enum Command {
     Contact(ContactArgs),
     /// Print this machine's NodeId
     Id,
-    /// Print the BLAKE3 of files, as b3sum does; this is the content id that transfers report
+    /// Print the BLAKE3 of files, as b3sum does; this is the content id that transfers report, but for files with huge holes
     Hash(HashArgs),
     /// Make data, transfer it between two processes on this machine, and check every byte
     Demo(DemoArgs),

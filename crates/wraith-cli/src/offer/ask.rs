@@ -184,7 +184,7 @@ mod tests {
         let shown = ["a", "t/b"].map(|name| Previewed {
             entry: Entry {
                 path: path(name),
-                kind: Kind::File { size: 1, sparse: false },
+                kind: Kind::File { size: 1, sparse: None },
                 mode: 0o644,
                 mtime: Mtime::default(),
             },

@@ -200,7 +200,7 @@ mod tests {
         let previewed = |path: &str, outcome| Previewed {
             entry: Entry {
                 path: RelPath::parse(path.as_bytes()).unwrap(),
-                kind: Kind::File { size: 10_000_000, sparse: false },
+                kind: Kind::File { size: 10_000_000, sparse: None },
                 mode: 0o644,
                 mtime: Mtime::default(),
             },

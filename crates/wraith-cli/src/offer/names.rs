@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     fn entry(path: &[u8], mode: u32) -> Entry {
-        let kind = Kind::File { size: 1, sparse: false };
+        let kind = Kind::File { size: 1, sparse: None };
         Entry { path: RelPath::parse(path).unwrap(), kind, mode, mtime: Mtime::default() }
     }
 

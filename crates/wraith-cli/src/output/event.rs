@@ -197,6 +197,9 @@ pub enum Event<'a> {
         bytes: u64,
         /// The BLAKE3 of its content in hexadecimal, as `b3sum` prints it; null where it is not known.
         root: Option<&'a str>,
+        /// Of a sparse file with 16 GiB of holes or more, in place of `root`: the root of its position-free tree in hexadecimal, which
+        /// is not what `b3sum` prints. Null of every other file.
+        position_free_root: Option<&'a str>,
     },
     /// Something to know that does not stop the transfer.
     Note {

@@ -12,6 +12,7 @@ use wraith::state::{Name, Recorder, Rest};
 use wraith::{
     Addr, Durability, FileStatus, Node, NodeId, Receipt, ReceiveReport, Role, SendReport, path_kind,
 };
+use wraith_files::{Root, Tree};
 use wraith_transfer::{Event as TransferEvent, Offer};
 
 use crate::args::units::{Bytes, Files};
@@ -165,10 +166,19 @@ impl Narrator {
         }
     }
 
-    fn file(&self, path: &str, status: FileStatus, bytes: u64, root: Option<[u8; 32]>) {
-        let root = root.map(|root| blake3::Hash::from_bytes(root).to_hex());
-        let root = root.as_deref();
-        self.event(&Event::File { path, status: status.name(), bytes, root });
+    fn file(&self, path: &str, status: FileStatus, bytes: u64, root: Option<(Tree, Root)>) {
+        let hex = |tree| {
+            let root = root.filter(|(of, _)| *of == tree).map(|(_, root)| root);
+            root.map(|root| blake3::Hash::from_bytes(root).to_hex())
+        };
+        let (plain, position_free) = (hex(Tree::Blake3), hex(Tree::PositionFree));
+        self.event(&Event::File {
+            path,
+            status: status.name(),
+            bytes,
+            root: plain.as_deref(),
+            position_free_root: position_free.as_deref(),
+        });
         let mut state = self.lock();
         state.moved += u64::from(status == FileStatus::Done);
         state.already_here += u64::from(status == FileStatus::AlreadyHere);

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 
 use wraith::state::{Fault, Line, What};
-use wraith_files::{CHUNK_BYTES, Error, Existing, ExistingKind, RelPath, TargetDir, shown};
+use wraith_files::{Error, Existing, ExistingKind, RelPath, TargetDir, Tree, shown};
 use wraith_transfer::Exception;
 
 use crate::output::{Event, Reporter};
@@ -85,7 +85,7 @@ impl Checker<'_> {
     }
 
     fn work(&self, waiting: &Mutex<Receiver<Line>>) -> Found {
-        let (mut found, mut buffer) = (Found::default(), vec![0; CHUNK_BYTES]);
+        let mut found = Found::default();
         loop {
             let next = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
             let Ok(line) = next else { return found };
@@ -96,7 +96,7 @@ impl Checker<'_> {
                 found.files += 1;
                 found.bytes = found.bytes.saturating_add(bytes);
             }
-            let Err(Difference(status, message)) = self.compare(&line, &mut buffer) else {
+            let Err(Difference(status, message)) = self.compare(&line) else {
                 continue;
             };
             if self.signals.caught().is_none() {
@@ -108,7 +108,7 @@ impl Checker<'_> {
         }
     }
 
-    fn compare(&self, line: &Line, buffer: &mut [u8]) -> Result<(), Difference> {
+    fn compare(&self, line: &Line) -> Result<(), Difference> {
         let path = RelPath::parse(&line.path)
             .map_err(|error| Difference("unreadable", error.to_string()))?;
         let existing = self.target.existing(&path).map_err(|error| unreadable(&error))?;
@@ -133,12 +133,12 @@ impl Checker<'_> {
                 let (now, then) = (shown(&now), shown(target));
                 Err(changed(format!("it leads to {now} now, it led to {then}")))
             }
-            What::File { bytes, root, .. } => {
+            What::File { bytes, tree, root, .. } => {
                 let now = existing.stamp.size;
                 if now != *bytes {
                     return Err(changed(format!("it has {now} bytes now, it had {bytes}")));
                 }
-                match self.root(&path, &existing, buffer)? {
+                match self.root(&path, &existing, *tree)? {
                     Some(now) if now != *root => Err(changed("its content has changed".into())),
                     _ => Ok(()),
                 }
@@ -151,22 +151,12 @@ impl Checker<'_> {
         &self,
         path: &RelPath,
         existing: &Existing,
-        buffer: &mut [u8],
+        tree: Tree,
     ) -> Result<Option<[u8; 32]>, Difference> {
         let source =
             self.target.open_existing(path, existing).map_err(|error| unreadable(&error))?;
-        let mut hasher = blake3::Hasher::new();
-        for index in 0..source.chunks() {
-            if self.signals.caught().is_some() {
-                return Ok(None);
-            }
-            let len = source.read_chunk(index, buffer).map_err(|error| unreadable(&error))?;
-            hasher.update(&buffer[..len]);
-        }
-        if !source.unchanged() {
-            return Err(changed("it changed while it was read".into()));
-        }
-        Ok(Some(*hasher.finalize().as_bytes()))
+        let go_on = || self.signals.caught().is_none();
+        source.root(tree, go_on).map_err(|error| unreadable(&error))
     }
 }
 

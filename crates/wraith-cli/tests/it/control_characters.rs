@@ -25,7 +25,7 @@ fn send(sender: LyingSender) {
     let name = "\u{1b}]0;title\u{7}\u{202e}gift\r".into();
     let mut liar = sender.offer(Offer { name, ..offer_of(9, 100) });
     for name in sorted() {
-        liar.list(&entry(name, Kind::File { size: 6, sparse: false }));
+        liar.list(&entry(name, Kind::File { size: 6, sparse: None }));
     }
     liar.end_manifest();
     liar.decided();

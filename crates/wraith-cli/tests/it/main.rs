@@ -67,6 +67,7 @@ mod silent_peer;
 mod sleep;
 mod slow_disk;
 mod small_files;
+mod sparse_terabyte;
 mod spent_codes;
 mod strangers;
 mod support;

@@ -6,7 +6,7 @@ use std::thread;
 use crate::lying::CHUNK;
 use crate::lying::sender::{Liar, LyingSender, chunk, entry, file, offer_of, whole};
 use crate::support::{World, tree};
-use wraith_files::Kind;
+use wraith_files::{Kind, Tree};
 use wraith_transfer::message::Message;
 use wraith_transfer::record::{Ending, Header};
 
@@ -19,7 +19,7 @@ fn expect_caught(words: &str, lie: impl FnOnce(&mut Liar) + Send + 'static) {
         let mut liar = sender.offer(offer_of(3, 10 * CHUNK as u64));
         liar.list(&file("film", 2 * CHUNK + 100));
         liar.list(&file("small", 5));
-        let sparse = Kind::File { size: 4 * CHUNK as u64, sparse: true };
+        let sparse = Kind::File { size: 4 * CHUNK as u64, sparse: Some(Tree::Blake3) };
         liar.list(&entry(b"sparse", sparse));
         liar.decided();
         lie(&mut liar);

@@ -19,12 +19,12 @@ pub fn path(path: &str) -> RelPath {
 pub const MTIME: Mtime = Mtime { s: 1_111_111_111, ns: 987_654_321 };
 
 pub fn file(name: &str, size: usize) -> Entry {
-    let kind = Kind::File { size: size as u64, sparse: false };
+    let kind = Kind::File { size: size as u64, sparse: None };
     Entry { path: path(name), kind, mode: 0o640, mtime: MTIME }
 }
 
 pub fn sparse_file(name: &str, size: u64) -> Entry {
-    Entry { kind: Kind::File { size, sparse: true }, ..file(name, 0) }
+    Entry { kind: Kind::File { size, sparse: Some(Tree::Blake3) }, ..file(name, 0) }
 }
 
 pub fn dir(name: &str, mode: u32) -> Entry {
@@ -100,13 +100,14 @@ fn receive_large(
     let source = found.open()?;
     let part = target.open_or_resume(&found.entry, &[0; 32])?;
     let have = part.have();
-    let (mut root, mut buffer) = (RootBuilder::new(), vec![0; CHUNK_BYTES]);
+    let tree = found.entry.tree();
+    let (mut root, mut buffer) = (RootBuilder::of(tree), vec![0; CHUNK_BYTES]);
     for run in source.runs() {
         match run {
             Run::Data(range) => {
                 for index in range {
                     let len = source.read_chunk(index, &mut buffer)?;
-                    let cv = chunk_cv(index, &[&buffer[..len]]);
+                    let cv = tree.chunk_cv(index, &[&buffer[..len]]);
                     root.push(cv);
                     if !have.contains(index) {
                         part.write_chunk(index, &[&buffer[..len / 3], &buffer[len / 3..len]], cv)?;
@@ -114,9 +115,7 @@ fn receive_large(
                 }
             }
             Run::Hole(range) => {
-                for index in range.clone() {
-                    root.push(zero_chunk_cv(index, chunk_len(source.size(), index)));
-                }
+                root.set_zeros(range.clone(), source.size());
                 part.write_hole(range)?;
             }
         }

@@ -143,7 +143,10 @@ fn a_large_file_survives_being_killed_again_and_again() {
         // Whatever was left beside it is cleared by whoever finds the file complete.
         let target = TargetDir::open(dir.path()).unwrap();
         let entry = file("d/f", bytes.len());
-        assert_eq!(target.root_of(&entry.path, || true).unwrap(), Some(small_root(&bytes)));
+        assert_eq!(
+            target.root_of(&entry.path, Tree::Blake3, || true).unwrap(),
+            Some(small_root(&bytes))
+        );
         target.sweep(&entry, &KEY).unwrap();
         assert_eq!(names(&dir.path().join("d")), ["f"]);
     }

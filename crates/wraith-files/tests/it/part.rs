@@ -246,8 +246,11 @@ fn the_file_that_is_there_already_stays_and_others_follow_the_policy() {
     assert_eq!(stage.read("f.bin"), old);
     assert_eq!(receive(&new, OnConflict::Overwrite), is(Outcome::Replaced, "f.bin"));
     assert_eq!((stage.read("f.bin"), stage.read("f (1).bin")), (new.clone(), new.clone()));
-    assert_eq!(stage.target.root_of(&path("f.bin"), || true).unwrap(), Some(small_root(&new)));
-    assert_eq!(stage.target.root_of(&path("none/f.bin"), || true).unwrap(), None);
+    assert_eq!(
+        stage.target.root_of(&path("f.bin"), Tree::Blake3, || true).unwrap(),
+        Some(small_root(&new))
+    );
+    assert_eq!(stage.target.root_of(&path("none/f.bin"), Tree::Blake3, || true).unwrap(), None);
     let existing = stage.target.existing(&path("f.bin")).unwrap().unwrap();
     assert_eq!((existing.kind, existing.stamp.size), (ExistingKind::File, new.len() as u64));
     stage.target.finish_dirs().unwrap();
@@ -292,7 +295,7 @@ fn hashing_the_holes_of_an_earlier_session_can_be_stopped_and_goes_on() {
     let chunks = 1000;
     let bytes = vec![0; chunks * CHUNK_BYTES];
     let mut entry = file("f", bytes.len());
-    entry.kind = Kind::File { size: bytes.len() as u64, sparse: true };
+    entry.kind = Kind::File { size: bytes.len() as u64, sparse: Some(Tree::Blake3) };
     stage.open(&entry).write_hole(0..chunks as u64).unwrap();
     let part = again(|| stage.target.resume(&entry, &KEY)).unwrap().unwrap();
     let asked = std::cell::Cell::new(0);
@@ -339,6 +342,70 @@ fn a_file_beyond_4_gib_is_resumed_and_finished() {
     let mut back = vec![0; CHUNK_BYTES];
     finished.read_exact_at(&mut back, at * CHUNK_BYTES as u64).unwrap();
     assert_eq!(back, middle);
+}
+
+#[test]
+fn a_sparse_terabyte_is_resumed_rechecked_and_finished_without_reading_it() {
+    let stage = Stage::new();
+    let (tree, size) = (Tree::PositionFree, (1 << 40) + 77);
+    let (chunks, at) = (chunk_count(size), 3_000_000);
+    let kind = Kind::File { size, sparse: Some(tree) };
+    let entry = Entry { kind, ..file("f", 0) };
+    let island = content(1, CHUNK_BYTES);
+    let cv = tree.chunk_cv(at, &[&island]);
+    let mut root = RootBuilder::of(tree);
+    root.set_zeros(0..at, size);
+    root.push(cv);
+    root.set_zeros(at + 1..chunks, size);
+    let root = root.finish(size).unwrap();
+
+    let part = stage.open(&entry);
+    part.write_chunk(at, &[&island], cv).unwrap();
+    part.write_hole(0..1000).unwrap();
+    part.write_hole(at + 1..chunks).unwrap();
+    drop(part);
+    // As it was left, it counts at once.
+    let part = stage.open(&entry);
+    assert!(!part.needs_recheck());
+    assert_eq!(part.have().missing(chunks).collect::<Vec<_>>(), [1000..at]);
+    part.write_hole(1000..2000).unwrap();
+    drop(part);
+    // Somebody wrote into the last hole.
+    let raw = File::options().write(true).open(stage.dir.path().join(".f.wraith-part")).unwrap();
+    let spoiled = chunks - 5;
+    raw.write_all_at(&[1], spoiled * CHUNK_BYTES as u64 + 9).unwrap();
+    let mut part = stage.open(&entry);
+    assert!(part.needs_recheck());
+    let mut looks = 0;
+    part.recheck(|read| {
+        looks = read;
+        true
+    })
+    .unwrap();
+    assert!(looks < 10, "{looks} chunks were read");
+    let missing: Vec<_> = part.have().missing(chunks).collect();
+    assert_eq!(missing, [2000..at, spoiled..spoiled + 1]);
+    missing.into_iter().for_each(|missing| part.write_hole(missing).unwrap());
+    part.finish(&root, CommitOptions::default()).unwrap();
+    let finished = File::open(stage.dir.path().join("f")).unwrap();
+    assert!(finished.metadata().unwrap().blocks() * 512 <= 2 * CHUNK_BYTES as u64);
+    assert_eq!(stage.target.root_of(&path("f"), tree, || true).unwrap(), Some(root));
+}
+
+#[test]
+fn chunks_with_hashes_of_another_tree_are_not_continued() {
+    let stage = Stage::new();
+    let bytes = content(1, 3 * CHUNK_BYTES);
+    let with = |tree| {
+        let kind = Kind::File { size: bytes.len() as u64, sparse: Some(tree) };
+        Entry { kind, ..file("f", 0) }
+    };
+    let part = stage.open(&with(Tree::Blake3));
+    put(&part, &bytes, 1).unwrap();
+    drop(part);
+    let mut part = stage.open(&with(Tree::PositionFree));
+    part.recheck(|_| true).unwrap();
+    assert!(part.have().is_empty());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Which files of this transfer are completed, so that a resume knows them without reading them.
 //!
 //! A hidden file in the target directory holds for each completed file a 16-byte mark, its root, and a tag that binds the two.
-//! The mark is a keyed hash of the entry, the name it got, and the identity of the file on disk (device, inode, size, mtime,
+//! The mark is a keyed hash of the entry, the tree of its root, the name it got, and the identity of the file on disk (device, inode, size, mtime,
 //! ctime). Whoever changes the file changes its ctime, and the mark no longer fits. The key depends on the capability secret and
 //! the sender, so nobody else can make marks or give one another root, and on the boot id, so after a crash of the machine
 //! marks count for nothing and files are read and compared instead. The sender is asked whether the root is still the one of its
@@ -12,7 +12,7 @@ use std::io::{self, BufReader, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::sync::Mutex;
 
-use wraith_files::{Root, Stamp, TargetDir};
+use wraith_files::{Entry, Root, Stamp, TargetDir, Tree};
 
 use crate::lock::lock;
 
@@ -77,8 +77,12 @@ impl CompletedFiles {
         Ok(Self { key, known, target, name, out: Mutex::new(Out { file, pending: Vec::new() }) })
     }
 
-    /// The mark of manifest path `entry` finished as the file `identity` under the name `name`.
-    pub(crate) fn mark_of(&self, entry: &[u8], name: &[u8], identity: &Stamp) -> CompletedMark {
+    /// The mark of `entry`, with a root of its tree, finished as the file `identity` under the name `name`.
+    pub(crate) fn mark_of(&self, entry: &Entry, name: &[u8], identity: &Stamp) -> CompletedMark {
+        self.mark(entry.path.as_bytes(), entry.tree(), name, identity)
+    }
+
+    fn mark(&self, entry: &[u8], tree: Tree, name: &[u8], identity: &Stamp) -> CompletedMark {
         let mut hasher = blake3::Hasher::new_keyed(&self.key);
         hasher.update(&(entry.len() as u64).to_be_bytes()).update(entry);
         hasher.update(&(name.len() as u64).to_be_bytes()).update(name);
@@ -87,6 +91,9 @@ impl CompletedFiles {
         }
         for time in [identity.mtime, identity.ctime] {
             hasher.update(&time.s.to_be_bytes()).update(&time.ns.to_be_bytes());
+        }
+        if tree == Tree::PositionFree {
+            hasher.update(b"position-free");
         }
         *hasher.finalize().as_bytes().first_chunk().expect("a hash has 32 bytes")
     }
@@ -196,7 +203,7 @@ mod tests {
     fn a_mark_is_known_after_a_crash_and_a_torn_one_is_ignored() {
         let dir = tempfile::tempdir().unwrap();
         let completed = open(dir.path(), b"boot").unwrap();
-        let mark = completed.mark_of(b"a/b", b"a/b", &IDENTITY);
+        let mark = completed.mark(b"a/b", Tree::Blake3, b"a/b", &IDENTITY);
         assert_eq!(completed.root_of(&mark), None);
         completed.add(&mark, &[7; 32], true).unwrap();
         lock(&completed.out).file.write_all(b"torn").unwrap();
@@ -205,14 +212,22 @@ mod tests {
         let completed = open(dir.path(), b"boot").unwrap();
         assert_eq!(completed.root_of(&mark), Some([7; 32]));
         let touched = Stamp { ctime: Mtime { s: 6, ns: 8 }, ..IDENTITY };
-        assert_eq!(completed.root_of(&completed.mark_of(b"a/b", b"a/b", &touched)), None);
-        assert_eq!(completed.root_of(&completed.mark_of(b"a", b"a/b", &IDENTITY)), None);
-        completed.add(&completed.mark_of(b"c", b"c", &IDENTITY), &[8; 32], false).unwrap();
+        assert_eq!(
+            completed.root_of(&completed.mark(b"a/b", Tree::Blake3, b"a/b", &touched)),
+            None
+        );
+        assert_eq!(completed.root_of(&completed.mark(b"a", Tree::Blake3, b"a/b", &IDENTITY)), None);
+        completed
+            .add(&completed.mark(b"c", Tree::Blake3, b"c", &IDENTITY), &[8; 32], false)
+            .unwrap();
         completed.flush().unwrap();
         drop(completed);
 
         let completed = open(dir.path(), b"boot").unwrap();
-        assert_eq!(completed.root_of(&completed.mark_of(b"c", b"c", &IDENTITY)), Some([8; 32]));
+        assert_eq!(
+            completed.root_of(&completed.mark(b"c", Tree::Blake3, b"c", &IDENTITY)),
+            Some([8; 32])
+        );
         assert_eq!(completed.root_of(&mark), Some([7; 32]));
         completed.remove();
         assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
@@ -222,17 +237,19 @@ mod tests {
     fn after_a_restart_of_the_machine_marks_count_for_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let completed = open(dir.path(), b"boot 1").unwrap();
-        completed.add(&completed.mark_of(b"a", b"a", &IDENTITY), &[7; 32], true).unwrap();
+        completed
+            .add(&completed.mark(b"a", Tree::Blake3, b"a", &IDENTITY), &[7; 32], true)
+            .unwrap();
         drop(completed);
         let completed = open(dir.path(), b"boot 2").unwrap();
-        assert_eq!(completed.root_of(&completed.mark_of(b"a", b"a", &IDENTITY)), None);
+        assert_eq!(completed.root_of(&completed.mark(b"a", Tree::Blake3, b"a", &IDENTITY)), None);
     }
 
     #[test]
     fn nobody_can_give_a_mark_another_root() {
         let dir = tempfile::tempdir().unwrap();
         let completed = open(dir.path(), b"boot").unwrap();
-        let mark = completed.mark_of(b"a", b"a", &IDENTITY);
+        let mark = completed.mark(b"a", Tree::Blake3, b"a", &IDENTITY);
         completed.add(&mark, &[7; 32], true).unwrap();
         drop(completed);
         let path = std::fs::read_dir(dir.path()).unwrap().next().unwrap().unwrap().path();

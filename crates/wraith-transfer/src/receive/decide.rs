@@ -36,7 +36,7 @@ pub(crate) fn decide(
         // What cannot be looked at is of no use.
         let existing = receiving.target.existing(&entry.path).ok().flatten();
         let old = existing
-            .filter(|existing| bytes >= DELTA_BYTES_MIN && is_old_copy(receiving, size, existing));
+            .filter(|existing| bytes >= DELTA_BYTES_MIN && is_old_copy(receiving, entry, existing));
         let here = Here { old, copy: None };
         return Ok(Verdict::Want { wanted: Wanted::Chunks(missing), missing: bytes, here });
     }
@@ -51,7 +51,7 @@ pub(crate) fn decide(
             return Ok(Verdict::Pass(Exception::Blocked));
         }
     };
-    let old = Some(existing).filter(|existing| is_old_copy(receiving, size, existing));
+    let old = Some(existing).filter(|existing| is_old_copy(receiving, entry, existing));
     let here = Here { old, copy: None };
     let whole = Verdict::Want { wanted: Wanted::Whole, missing: size, here: here.clone() };
     // An earlier connection finished the file, and nobody has touched it since: only the sender's may be another now.
@@ -72,7 +72,7 @@ pub(crate) fn decide(
         return Ok(whole);
     }
     before_reading()?;
-    match receiving.target.root_of(&entry.path, || !receiving.session.is_over()) {
+    match receiving.target.root_of(&entry.path, entry.tree(), || !receiving.session.is_over()) {
         // Nothing is missing if it is the same, which the disk can hardly be too full for.
         Ok(Some(root)) => Ok(Verdict::Want { wanted: Wanted::Unless(root), missing: 0, here }),
         // It cannot be read, or somebody works on it: then it is not the same.
@@ -80,12 +80,12 @@ pub(crate) fn decide(
     }
 }
 
-/// True if the file at the place of one of `size` bytes is worth comparing with it piece by piece.
-fn is_old_copy(receiving: &Receiving<'_>, size: u64, existing: &Existing) -> bool {
-    let bytes = existing.stamp.size;
+/// True if the file at the place of `entry` is worth comparing with it piece by piece.
+fn is_old_copy(receiving: &Receiving<'_>, entry: &Entry, existing: &Existing) -> bool {
+    let (size, bytes) = (entry.size(), existing.stamp.size);
     receiving.delta
         && existing.kind == ExistingKind::File
-        && crate::delta::suits(size)
+        && crate::delta::suits(size, entry.tree())
         && bytes >= DELTA_BYTES_MIN.max(size / DELTA_SHRINK_MAX)
 }
 
@@ -99,8 +99,8 @@ fn finished_root(
     if existing.kind != ExistingKind::File || existing.stamp.size != entry.size() {
         return None;
     }
-    let (path, name) = (entry.path.as_bytes(), path.as_bytes());
-    receiving.completed.root_of(&receiving.completed.mark_of(path, name, &existing.stamp))
+    let mark = receiving.completed.mark_of(entry, path.as_bytes(), &existing.stamp);
+    receiving.completed.root_of(&mark)
 }
 
 /// Where an earlier connection finished the file under another name, because its own was taken, and its root.

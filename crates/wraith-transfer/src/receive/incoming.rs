@@ -9,8 +9,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 
 use wraith_files::{
-    CHUNK_BYTES, Committed, Cv, Error, Existing, IntervalSet, Kind, Outcome, PartFile, RelPath,
-    Unnamed, chunk_count, chunk_cv, chunk_len, slices_root,
+    CHUNK_BYTES, Committed, Cv, Error, Existing, IntervalSet, Outcome, PartFile, RelPath, Unnamed,
+    chunk_count, chunk_len, slices_root,
 };
 
 use super::Receiving;
@@ -172,7 +172,7 @@ impl Incoming {
             return Err(self.violation(receiving, "a chunk it does not have"));
         }
         let part = self.claim(receiving, index..index + 1, Carrier::Record)?;
-        if chunk_cv(index, pieces) != cv {
+        if self.placed.entry.tree().chunk_cv(index, pieces) != cv {
             return Err(self.mismatch(receiving));
         }
         let written = receiving.progress.at_disk(|| part.write_chunk(index, pieces, cv));
@@ -194,22 +194,26 @@ impl Incoming {
         count: u64,
     ) -> Result<bool, TransferError> {
         let end = first.checked_add(count).filter(|&end| count > 0 && end <= self.chunks());
-        let sparse = matches!(self.placed.entry.kind, Kind::File { sparse: true, .. });
-        let (Some(end), true) = (end, sparse) else {
+        let (Some(end), true) = (end, self.placed.entry.is_sparse()) else {
             return Err(self.violation(receiving, "a hole it does not have"));
         };
         let part = self.claim(receiving, first..end, Carrier::Record)?;
         let at = |chunk: u64| self.placed.entry.size().min(chunk * CHUNK_BYTES as u64);
+        let step = if self.placed.entry.tree().knows_zeros() { count } else { HOLE_RUN_CHUNKS };
         let mut run = first..first;
         while run.end < end {
-            // A peer can put petabytes into one record; hashing them must not outlive the transfer.
-            if receiving.session.is_over() {
+            // A peer can put petabytes into one record; hashing or writing them must not outlive the transfer.
+            let go_on = || !receiving.session.is_over();
+            run = run.end..end.min(run.end.saturating_add(step));
+            let written = go_on()
+                && part
+                    .write_hole_while(run.clone(), go_on)
+                    .map_err(|error| receiving.disk(&error))?;
+            if !written {
                 return Err(receiving.session.stopped());
             }
-            run = run.end..end.min(run.end + HOLE_RUN_CHUNKS);
-            part.write_hole(run.clone()).map_err(|error| receiving.disk(&error))?;
             receiving.progress.add_bytes_of(self.entry, at(run.end) - at(run.start));
-            // 21 bytes for up to a GiB: by bytes alone a long hole looks like a stall.
+            // 21 bytes for a GiB or more: by bytes alone a long hole looks like a stall.
             receiving.session.moved(STALL_BYTES);
         }
         drop(part);
@@ -470,8 +474,8 @@ impl Incoming {
             receiving.target.keep_existing(&committed.path);
         }
         if let Some(stamp) = &committed.stamp {
-            let (entry, name) = (self.placed.entry.path.as_bytes(), committed.path.as_bytes());
-            let mark = receiving.completed.mark_of(entry, name, stamp);
+            let entry = &self.placed.entry;
+            let mark = receiving.completed.mark_of(entry, committed.path.as_bytes(), stamp);
             let costly = self.placed.entry.size() > RECORD_BODY_BYTES_MAX as u64;
             receiving
                 .completed
@@ -503,7 +507,8 @@ impl Incoming {
         count.fetch_add(1, Relaxed);
         counts.bytes_verified.fetch_add(self.placed.entry.size(), Relaxed);
         let (bytes, entry) = (self.placed.entry.size(), self.entry);
-        receiving.in_place(path, InPlace::File { bytes, entry, root });
+        let root_of_tree = (self.placed.entry.tree(), root);
+        receiving.in_place(path, InPlace::File { bytes, entry, root: root_of_tree });
         receiving.settled(&self.placed, status, Some(root));
     }
 

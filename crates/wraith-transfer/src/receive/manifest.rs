@@ -301,7 +301,7 @@ impl ManifestReader<'_> {
                 return Ok(());
             }
         };
-        if !matches!(entry.kind, Kind::File { sparse: true, .. }) {
+        if !entry.is_sparse() {
             let shown = placed.offered.display();
             self.space = self.space.checked_sub(missing).ok_or_else(|| {
                 let what = format!("{shown}: not enough space left for this and what comes before");

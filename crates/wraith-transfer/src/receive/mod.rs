@@ -31,7 +31,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use wraith_crypto::{NodeId, SecretIdentity};
-use wraith_files::{Committed, Error, Kind, OnConflict, Outcome, RelPath, TargetDir};
+use wraith_files::{Committed, Error, Kind, OnConflict, Outcome, RelPath, Root, TargetDir};
 use wraith_transport::{Connection, RecvStream};
 
 use crate::cancel::Cancel;
@@ -331,9 +331,10 @@ impl Receiving<'_> {
         self.events.event(Event::InPlace { path, what });
     }
 
-    fn settled(&self, placed: &Placed, status: FileStatus, root: Option<[u8; 32]>) {
+    fn settled(&self, placed: &Placed, status: FileStatus, root: Option<Root>) {
         self.progress.add_files(1);
         let (path, bytes) = (placed.offered.display(), placed.entry.size());
+        let root = root.map(|root| (placed.entry.tree(), root));
         self.events.event(Event::File { path: &path, status, bytes, root });
     }
 }

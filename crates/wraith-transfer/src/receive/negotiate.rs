@@ -16,7 +16,9 @@ use crate::events::Event;
 use crate::limits::{
     DATA_STREAMS_MAX, NAME_BYTES_MAX, NEGOTIATION_TIMEOUT, OFFER_TIMEOUT, PREVIEW_TIME, VERSION,
 };
-use crate::message::{Accept, FEATURE_DELTA, FEATURE_DURABILITY, Fetch, Hello, Message, Offer};
+use crate::message::{
+    Accept, FEATURE_DELTA, FEATURE_DURABILITY, FEATURE_POSITION_FREE, Fetch, Hello, Message, Offer,
+};
 use crate::session::Session;
 
 /// An offer that was accepted.
@@ -61,7 +63,8 @@ pub(super) fn negotiate(
     let opened = session.wait(session.connection.open_stream());
     let (send, recv) = opened.map_err(|reason| session.lost(&reason))?;
     let (mut reader, mut writer) = (ControlReader::new(recv), ControlWriter::new(send));
-    let features = Some(FEATURE_DURABILITY | if options.delta { FEATURE_DELTA } else { 0 });
+    let always = FEATURE_DURABILITY | FEATURE_POSITION_FREE;
+    let features = Some(always | if options.delta { FEATURE_DELTA } else { 0 });
     writer.send(
         session,
         &Message::Hello(Hello { version: VERSION, role: Role::Receiver, features }),

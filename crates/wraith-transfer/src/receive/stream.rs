@@ -6,7 +6,9 @@
 use std::io::{ErrorKind, Write};
 use std::sync::{Arc, Mutex};
 
-use wraith_files::{CommitOptions, Committed, Outcome, RelPath, StreamFile, TargetDir, plain};
+use wraith_files::{
+    CommitOptions, Committed, Outcome, RelPath, StreamFile, TargetDir, Tree, plain,
+};
 use wraith_transport::{RecvStream, block_on};
 
 use super::negotiate::{Stream, accept_stream, make_target};
@@ -111,11 +113,16 @@ pub(super) fn run(
             true => {
                 InPlace::Absent { bytes, entry: 0, exception: Exception::Skipped, root: Some(root) }
             }
-            false => InPlace::File { bytes, entry: 0, root },
+            false => InPlace::File { bytes, entry: 0, root: (Tree::Blake3, root) },
         };
         options.events.event(Event::InPlace { path: &committed.path, what });
     }
-    options.events.event(Event::File { path: &path, status, bytes, root: Some(root) });
+    options.events.event(Event::File {
+        path: &path,
+        status,
+        bytes,
+        root: Some((Tree::Blake3, root)),
+    });
     let mut contents = ContentDigest::new();
     contents.add(0, &root);
     if skipped {

@@ -1,12 +1,13 @@
 //! A file of more than one chunk on its way out. Workers claim its chunks one by one; whoever settles the last one ends it.
 //!
-//! Every chunk is read and hashed once, wanted or not, so the root at the end covers the whole file. A file the receiver
+//! Every chunk is read and hashed once, wanted or not, and every hole entered, so the root at the end covers the whole file. A file the receiver
 //! may already have is first only hashed; if its root differs it goes back into the plan as wanted from end to end.
 
+use std::ops::Range;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
-use wraith_files::{IntervalSet, Root, RootBuilder, Run, SourceFile, chunk_count};
+use wraith_files::{IntervalSet, Root, RootBuilder, Run, SourceFile, Tree, chunk_count, chunk_len};
 
 use super::manifest::Announced;
 use super::plan::{Job, Planned};
@@ -23,7 +24,7 @@ pub(crate) enum Claim {
     Send(u64),
     /// Read and hash this chunk.
     Hash(u64),
-    /// Hash zeros for `count` chunks from `first`; tell the receiver about the hole if `send`.
+    /// Enter zeros for `count` chunks from `first`; tell the receiver about the hole if `send`.
     Hole { first: u64, count: u64, send: bool },
 }
 
@@ -43,13 +44,16 @@ pub(crate) struct Claims {
     chunks: u64,
     wanted: Wanted,
     holes: IntervalSet,
+    /// Chunks of a hole that are claimed at once.
+    hole_run: u64,
     progress: Mutex<(u64, u64)>,
 }
 
 impl Claims {
-    /// For a file of `chunks` chunks, of which `holes` hold nothing but zeros on disk.
-    pub(crate) fn new(chunks: u64, wanted: Wanted, holes: IntervalSet) -> Self {
-        Self { chunks, wanted, holes, progress: Mutex::new((0, 0)) }
+    /// For a file of `chunks` chunks with this tree, of which `holes` hold nothing but zeros on disk.
+    pub(crate) fn new(chunks: u64, tree: Tree, wanted: Wanted, holes: IntervalSet) -> Self {
+        let hole_run = if tree.knows_zeros() { chunks } else { HOLE_RUN_CHUNKS };
+        Self { chunks, wanted, holes, hole_run, progress: Mutex::new((0, 0)) }
     }
 
     /// The next chunks to do, in order. `None` when all are claimed.
@@ -59,17 +63,15 @@ impl Claims {
         if first >= self.chunks {
             return None;
         }
-        let send = |chunk| match &self.wanted {
-            Wanted::Whole => true,
-            Wanted::Chunks(chunks) => chunks.contains(chunk),
-            Wanted::Unless(_) => false,
+        let (send, alike_until) = match &self.wanted {
+            Wanted::Whole => (true, self.chunks),
+            Wanted::Chunks(chunks) => (chunks.contains(first), chunks.alike_until(first)),
+            Wanted::Unless(_) => (false, self.chunks),
         };
-        let claim = if self.holes.contains(first) {
-            let end = self.chunks.min(first + HOLE_RUN_CHUNKS);
-            let alike = |chunk: &u64| self.holes.contains(*chunk) && send(*chunk) == send(first);
-            let count = (first..end).take_while(alike).count() as u64;
-            Claim::Hole { first, count, send: send(first) }
-        } else if send(first) {
+        let claim = if let Some(hole) = self.holes.range_of(first) {
+            let end = self.chunks.min(hole.end).min(alike_until).min(first + self.hole_run);
+            Claim::Hole { first, count: end - first, send }
+        } else if send {
             Claim::Send(first)
         } else {
             Claim::Hash(first)
@@ -91,6 +93,7 @@ pub(crate) struct LargeFile {
     pub(super) job: Mutex<Option<Job<Announced>>>,
     pub(super) entry: u32,
     pub(super) size: u64,
+    pub(super) tree: Tree,
     pub(super) unless: Option<[u8; 32]>,
     pub(super) source: SourceFile,
     pub(super) claims: Claims,
@@ -106,22 +109,23 @@ pub(crate) type Active = Arc<LargeFile>;
 
 impl LargeFile {
     pub(super) fn open(job: Job<Announced>) -> Result<Self, Box<(Job<Announced>, Ending)>> {
-        let size = job.item.file_bytes().unwrap_or(0);
+        let (size, tree) = (job.item.file_bytes().unwrap_or(0), job.item.tree());
         let source = match job.item.found.open() {
             Ok(source) => source,
             Err(error) => return Err(Box::new((job, ending_of(&error)))),
         };
         let holes = if job.item.is_sparse() { holes(&source) } else { IntervalSet::new() };
         let unless = unless_of(&job.wanted);
-        let claims = Claims::new(chunk_count(size), job.wanted.clone(), holes);
+        let claims = Claims::new(chunk_count(size), tree, job.wanted.clone(), holes);
         Ok(Self {
             entry: job.entry,
             size,
+            tree,
             unless,
             source,
             claims,
             sent: AtomicU64::new(0),
-            root: Mutex::new(RootBuilder::new()),
+            root: Mutex::new(RootBuilder::of(tree)),
             broken: Mutex::new(None),
             job: Mutex::new(Some(job)),
         })
@@ -129,6 +133,18 @@ impl LargeFile {
 
     pub(super) fn name(&self) -> String {
         lock(&self.job).as_ref().map(|job| job.item.name()).unwrap_or_default()
+    }
+
+    /// Enters zeros in the root. Where they have to be hashed, `chunks` is one.
+    pub(super) fn enter_zeros(&self, chunks: Range<u64>) {
+        if self.tree.knows_zeros() {
+            lock(&self.root).set_zeros(chunks, self.size);
+            return;
+        }
+        for chunk in chunks {
+            let cv = self.tree.zero_chunk_cv(chunk, chunk_len(self.size, chunk));
+            lock(&self.root).set(chunk, cv);
+        }
     }
 
     pub(super) fn break_off(&self, ending: Ending) {
@@ -174,7 +190,7 @@ mod tests {
     #[test]
     fn every_chunk_is_claimed_once_and_one_caller_ends_the_file() {
         let wanted = Wanted::Chunks([1..3, 6..9].into_iter().collect());
-        let claims = Claims::new(9, wanted, std::iter::once(2..8).collect());
+        let claims = Claims::new(9, Tree::Blake3, wanted, std::iter::once(2..8).collect());
         let all: Vec<Claim> = std::iter::from_fn(|| claims.next()).collect();
         let hole = |first, count, send| Claim::Hole { first, count, send };
         let expected = [
@@ -188,5 +204,19 @@ mod tests {
         assert_eq!(all, expected);
         let ends: Vec<bool> = all.into_iter().map(|claim| claims.settle(claim)).collect();
         assert_eq!(ends, [false, false, false, false, false, true]);
+    }
+
+    #[test]
+    fn a_hole_of_any_length_is_one_claim_where_zeros_are_known() {
+        let (chunks, end) = (1 << 40, 3 + HOLE_RUN_CHUNKS);
+        let claim = |tree| {
+            let claims =
+                Claims::new(chunks, tree, Wanted::Whole, std::iter::once(3..chunks).collect());
+            (0..3).for_each(|chunk| assert_eq!(claims.next(), Some(Claim::Send(chunk))));
+            claims.next()
+        };
+        let hole = |end| Some(Claim::Hole { first: 3, count: end - 3, send: true });
+        assert_eq!(claim(Tree::PositionFree), hole(chunks));
+        assert_eq!(claim(Tree::Blake3), hole(end));
     }
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
-use wraith_files::{Found, Kind, Walk, WalkSummary};
+use wraith_files::{Found, Kind, Tree, Walk, WalkSummary};
 use wraith_transport::SendStream;
 
 use super::Sending;
@@ -43,7 +43,7 @@ impl Announced {
     }
 
     pub(crate) fn is_sparse(&self) -> bool {
-        matches!(self.found.entry.kind, Kind::File { sparse: true, .. })
+        self.found.entry.is_sparse()
     }
 }
 
@@ -53,6 +53,10 @@ impl Planned for Announced {
             Kind::File { size, .. } => Some(size),
             _ => None,
         }
+    }
+
+    fn tree(&self) -> Tree {
+        self.found.entry.tree()
     }
 
     fn path_bytes(&self) -> usize {
@@ -118,7 +122,12 @@ struct ManifestWriter<'a> {
 }
 
 impl ManifestWriter<'_> {
-    fn add(&mut self, found: Found) -> Result<(), TransferError> {
+    fn add(&mut self, mut found: Found) -> Result<(), TransferError> {
+        if let Kind::File { sparse: Some(tree), .. } = &mut found.entry.kind
+            && !self.sending.position_free
+        {
+            *tree = Tree::Blake3;
+        }
         let entry = &found.entry;
         let is_dir = matches!(entry.kind, Kind::Dir);
         if self.entries >= ENTRIES_MAX || !self.limits.admit(entry.size()) {

@@ -209,6 +209,8 @@ pub(crate) struct Sending<'a> {
     session: &'a Session,
     options: &'a SendOptions,
     offer: &'a Offer,
+    /// The receiver takes files with a position-free tree.
+    position_free: bool,
     plan: Plan<Announced>,
     /// Questions about files that the receiver has old copies of.
     asks: DeltaRequests,
@@ -228,12 +230,13 @@ fn run(
     options: &SendOptions,
     negotiated: Negotiated,
 ) -> Result<SendReport, TransferError> {
-    let Negotiated { mut reader, writer, offer, .. } = negotiated;
+    let Negotiated { mut reader, writer, offer, position_free, .. } = negotiated;
     let writer = Mutex::new(writer);
     let sending = Sending {
         session,
         options,
         offer: &offer,
+        position_free,
         plan: Plan::new(),
         asks: DeltaRequests::default(),
         shared_file: SharedFile::new(),

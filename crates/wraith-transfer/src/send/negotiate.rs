@@ -10,7 +10,9 @@ use crate::control::{ControlReader, ControlWriter};
 use crate::error::{Role, TransferError};
 use crate::events::Event;
 use crate::limits::{NAME_BYTES_MAX, NEGOTIATION_TIMEOUT, OFFER_NAMES_BYTES_MAX, VERSION};
-use crate::message::{FEATURE_DELTA, FEATURE_DURABILITY, Fetch, Hello, Message, Offer};
+use crate::message::{
+    FEATURE_DELTA, FEATURE_DURABILITY, FEATURE_POSITION_FREE, Fetch, Hello, Message, Offer,
+};
 use crate::session::Session;
 
 /// The control stream after Fetch and Offer.
@@ -19,6 +21,8 @@ pub(super) struct Negotiated {
     /// Kept in any case, so that the stream is not reset.
     pub(super) writer: ControlWriter,
     pub(super) offer: Offer,
+    /// The receiver takes files with a position-free tree.
+    pub(super) position_free: bool,
     /// What is sent, if it is one stream.
     pub(super) source: Option<StreamSource>,
 }
@@ -34,10 +38,12 @@ pub(super) fn negotiate(
     };
     let (send, recv) = accepted.map_err(|reason| session.lost(&reason))?;
     let (mut reader, mut writer) = (ControlReader::new(recv), ControlWriter::new(send));
-    match reader.next_within(session, NEGOTIATION_TIMEOUT)? {
-        Message::Hello(hello) if hello.role == Role::Receiver && hello.version >= 1 => {}
+    let position_free = match reader.next_within(session, NEGOTIATION_TIMEOUT)? {
+        Message::Hello(hello) if hello.role == Role::Receiver && hello.version >= 1 => {
+            hello.has(FEATURE_POSITION_FREE)
+        }
         other => return Err(session.protocol(format!("{} instead of Hello", other.name()))),
-    }
+    };
     let peer = session.connection.peer();
     let admits = || options.admits.as_ref().is_none_or(|admits| admits(peer));
     let Fetch { instance, stream, .. } = match reader.next_within(session, NEGOTIATION_TIMEOUT)? {
@@ -45,7 +51,8 @@ pub(super) fn negotiate(
         Message::Fetch(_) => return Err(TransferError::WrongSecret),
         other => return Err(session.protocol(format!("{} instead of Fetch", other.name()))),
     };
-    let features = Some(FEATURE_DURABILITY | if options.delta { FEATURE_DELTA } else { 0 });
+    let always = FEATURE_DURABILITY | FEATURE_POSITION_FREE;
+    let features = Some(always | if options.delta { FEATURE_DELTA } else { 0 });
     writer
         .send(session, &Message::Hello(Hello { version: VERSION, role: Role::Sender, features }))?;
     let remote = session.connection.remote();
@@ -63,7 +70,7 @@ pub(super) fn negotiate(
     writer.send(session, &Message::Offer(offer.clone()))?;
     session.log_offer(&offer);
     options.events.event(Event::Offer(&offer));
-    Ok(Negotiated { reader, writer, offer, source })
+    Ok(Negotiated { reader, writer, offer, position_free, source })
 }
 
 /// Constant time, so that a secret cannot be guessed byte by byte.

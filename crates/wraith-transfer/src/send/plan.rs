@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use wraith_files::chunk_count;
+use wraith_files::{Tree, chunk_count};
 
 use crate::exception::Exception;
 use crate::limits::{KEPT_ENTRIES_MAX, KEPT_PATH_BYTES_MAX};
@@ -19,6 +19,8 @@ use crate::wanted::{Decided, WantReader, Wanted};
 pub(crate) trait Planned {
     /// Size in bytes if it is a file.
     fn file_bytes(&self) -> Option<u64>;
+    /// The tree that its root is of, if it is a file.
+    fn tree(&self) -> Tree;
     /// Bytes of its path.
     fn path_bytes(&self) -> usize;
 }
@@ -101,7 +103,7 @@ impl<T: Planned> Plan<T> {
             let decided = named.take(entry)?;
             match (&decided, item.file_bytes()) {
                 (Some(Decided::Wanted { wanted, delta }), Some(bytes)) => {
-                    judge(wanted, *delta, bytes)?;
+                    judge(wanted, *delta, bytes, item.tree())?;
                 }
                 (Some(Decided::Excepted(_)), Some(_)) | (None, None) => {}
                 (Some(_), None) => return Err("it wants what is not a file"),
@@ -187,16 +189,18 @@ impl<T> State<T> {
     }
 }
 
-/// Checks what is wanted of a file against its size.
-fn judge(wanted: &Wanted, delta: bool, bytes: u64) -> Result<(), &'static str> {
+/// Checks what is wanted of a file against its size and tree.
+fn judge(wanted: &Wanted, delta: bool, bytes: u64, tree: Tree) -> Result<(), &'static str> {
     if let Wanted::Chunks(chunks) = wanted {
         let count = chunk_count(bytes);
         if count < 2 || chunks.last().is_some_and(|range| range.end > count) {
             return Err("it wants chunks that the file does not have");
         }
     }
-    if delta && !crate::delta::suits(bytes) {
-        return Err("it has an old copy of a file that is too small or too large for it");
+    if delta && !crate::delta::suits(bytes, tree) {
+        return Err(
+            "it has an old copy of a file that is too small or too large for it, or too sparse",
+        );
     }
     Ok(())
 }
@@ -217,6 +221,9 @@ mod tests {
     impl Planned for Item {
         fn file_bytes(&self) -> Option<u64> {
             self.0
+        }
+        fn tree(&self) -> Tree {
+            Tree::Blake3
         }
         fn path_bytes(&self) -> usize {
             10

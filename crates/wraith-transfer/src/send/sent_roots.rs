@@ -2,7 +2,7 @@
 //! says that it has just that.
 //!
 //! A mark is a keyed hash of the path in the manifest, of what the file was on disk (device, inode, size, mtime, ctime) and of
-//! its root; whoever changes the file changes its ctime, and the mark does not fit any more. Marks can be kept in a file, so that
+//! its root and the tree of that; whoever changes the file changes its ctime, and the mark does not fit any more. Marks can be kept in a file, so that
 //! they outlive the process; the key depends on the boot id, so that after a crash of the machine files are read again.
 //!
 //! Invariant: a mark that is lost costs reading a file, and nothing else. No more are kept than [`MARKS_MAX`].
@@ -12,7 +12,7 @@ use std::fs::File;
 use std::io::{Read, Seek, Write};
 use std::sync::{Arc, Mutex};
 
-use wraith_files::{CHUNK_BYTES, Root, Stamp};
+use wraith_files::{CHUNK_BYTES, Root, Stamp, Tree};
 
 use crate::lock::lock;
 
@@ -67,7 +67,7 @@ impl SentRoots {
         Self(Arc::new(Inner { key, state: Mutex::new(state) }))
     }
 
-    fn mark(&self, path: &[u8], stamp: &Stamp, root: &Root) -> u64 {
+    fn mark(&self, path: &[u8], stamp: &Stamp, (tree, root): (Tree, &Root)) -> u64 {
         let mut hasher = blake3::Hasher::new_keyed(&self.0.key);
         hasher.update(root);
         for n in [stamp.dev, stamp.ino, stamp.size] {
@@ -77,11 +77,15 @@ impl SentRoots {
             hasher.update(&time.s.to_be_bytes()).update(&time.ns.to_be_bytes());
         }
         hasher.update(path);
+        if tree == Tree::PositionFree {
+            // No path has it.
+            hasher.update(&[0]);
+        }
         u64::from_be_bytes(*hasher.finalize().as_bytes().first_chunk().expect("32 bytes"))
     }
 
     /// The file that was listed like this has this root.
-    pub(super) fn add(&self, path: &[u8], stamp: &Stamp, root: &Root) {
+    pub(super) fn add(&self, path: &[u8], stamp: &Stamp, root: (Tree, &Root)) {
         let mark = self.mark(path, stamp, root);
         let mut state = lock(&self.0.state);
         if state.marks.len() >= MARKS_MAX || !state.marks.insert(mark) || state.file.is_none() {
@@ -95,7 +99,7 @@ impl SentRoots {
     }
 
     /// True if the file that is listed like this was read before and has this root.
-    pub(super) fn has(&self, path: &[u8], stamp: &Stamp, root: &Root) -> bool {
+    pub(super) fn has(&self, path: &[u8], stamp: &Stamp, root: (Tree, &Root)) -> bool {
         let mark = self.mark(path, stamp, root);
         lock(&self.0.state).marks.contains(&mark)
     }
@@ -141,8 +145,8 @@ mod tests {
             options.read(true).write(true).create(true).truncate(false).open(&path).unwrap()
         };
         let marks = SentRoots::kept_in(open(), &[1; 32]);
-        marks.add(b"a", &STAMP, &[9; 32]);
-        assert!(marks.has(b"a", &STAMP, &[9; 32]));
+        marks.add(b"a", &STAMP, (Tree::Blake3, &[9; 32]));
+        assert!(marks.has(b"a", &STAMP, (Tree::Blake3, &[9; 32])));
         marks.flush();
         std::io::Write::write_all(
             &mut OpenOptions::new().append(true).open(&path).unwrap(),
@@ -151,15 +155,19 @@ mod tests {
         .unwrap();
 
         let marks = SentRoots::kept_in(open(), &[1; 32]);
-        assert!(marks.has(b"a", &STAMP, &[9; 32]));
+        assert!(marks.has(b"a", &STAMP, (Tree::Blake3, &[9; 32])));
         let touched = Stamp { ctime: Mtime { s: 6, ns: 8 }, ..STAMP };
-        assert!(!marks.has(b"a", &touched, &[9; 32]));
-        assert!(!marks.has(b"b", &STAMP, &[9; 32]));
-        assert!(!marks.has(b"a", &STAMP, &[8; 32]));
-        marks.add(b"b", &STAMP, &[9; 32]);
+        assert!(!marks.has(b"a", &touched, (Tree::Blake3, &[9; 32])));
+        assert!(!marks.has(b"a", &STAMP, (Tree::PositionFree, &[9; 32])));
+        assert!(!marks.has(b"b", &STAMP, (Tree::Blake3, &[9; 32])));
+        assert!(!marks.has(b"a", &STAMP, (Tree::Blake3, &[8; 32])));
+        marks.add(b"b", &STAMP, (Tree::Blake3, &[9; 32]));
         marks.flush();
         let marks = SentRoots::kept_in(open(), &[1; 32]);
-        assert!(marks.has(b"a", &STAMP, &[9; 32]) && marks.has(b"b", &STAMP, &[9; 32]));
-        assert!(!SentRoots::kept_in(open(), &[2; 32]).has(b"a", &STAMP, &[9; 32]));
+        assert!(
+            marks.has(b"a", &STAMP, (Tree::Blake3, &[9; 32]))
+                && marks.has(b"b", &STAMP, (Tree::Blake3, &[9; 32]))
+        );
+        assert!(!SentRoots::kept_in(open(), &[2; 32]).has(b"a", &STAMP, (Tree::Blake3, &[9; 32])));
     }
 }

@@ -7,6 +7,7 @@
 use std::sync::OnceLock;
 
 use bytes::Bytes;
+use wraith_files::Tree;
 use wraith_transport::{SendStream, block_on};
 
 use super::books::Books;
@@ -176,7 +177,7 @@ fn check(
         path: &path,
         status,
         bytes: total,
-        root: Some(root),
+        root: Some((Tree::Blake3, root)),
     });
     Ok(())
 }

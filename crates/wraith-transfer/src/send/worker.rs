@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
-use wraith_files::{Root, chunk_cv, chunk_len, small_root, zero_chunk_cv};
+use wraith_files::{CHUNK_BYTES, Root, chunk_len, small_root};
 use wraith_transport::SendStream;
 
 use super::Sending;
@@ -112,9 +112,9 @@ fn next_task(sending: &Sending<'_>, own: &mut Option<Active>) -> Option<Task> {
 /// The root that the receiver's file has, if this one is known to have it too.
 fn known_root(sending: &Sending<'_>, job: &Job<Announced>) -> Option<Root> {
     let found = &job.item.found;
-    unless_of(&job.wanted).filter(|root| {
-        sending.options.sent_roots.has(found.entry.path.as_bytes(), found.stamp(), root)
-    })
+    let (path, tree) = (found.entry.path.as_bytes(), found.entry.tree());
+    unless_of(&job.wanted)
+        .filter(|root| sending.options.sent_roots.has(path, found.stamp(), (tree, root)))
 }
 
 /// The next chunks of the file in `slot`; forgets it when there are none.
@@ -222,7 +222,7 @@ impl Worker<'_> {
             large.break_off(ending_of(&error));
             return Ok(());
         }
-        let cv = chunk_cv(chunk, &[bytes]);
+        let cv = large.tree.chunk_cv(chunk, &[bytes]);
         lock(&large.root).set(chunk, cv);
         if !send {
             progress.add_found_of(large.entry, len as u64);
@@ -256,19 +256,24 @@ impl Worker<'_> {
         chunks: Range<u64>,
         send: bool,
     ) -> Result<(), TransferError> {
-        for chunk in chunks.clone() {
+        // Where zeros have to be hashed, chunk by chunk, outside the lock.
+        let step = if large.tree.knows_zeros() { chunks.end - chunks.start } else { 1 };
+        let mut first = chunks.start;
+        while first < chunks.end {
             if self.sending.session.is_over() {
                 return Err(self.sending.session.stopped());
             }
-            let len = chunk_len(large.size, chunk);
-            let cv = zero_chunk_cv(chunk, len);
-            lock(&large.root).set(chunk, cv);
+            let run = first..chunks.end.min(first + step);
+            large.enter_zeros(run.clone());
+            let at = |chunk: u64| large.size.min(chunk * CHUNK_BYTES as u64);
+            let bytes = at(run.end) - at(run.start);
             let progress = &self.sending.options.progress;
             if send {
-                progress.add_bytes_of(large.entry, len as u64);
+                progress.add_bytes_of(large.entry, bytes);
             } else {
-                progress.add_found_of(large.entry, len as u64);
+                progress.add_found_of(large.entry, bytes);
             }
+            first = run.end;
         }
         if !send {
             return self.pulse(large, chunks.end);
@@ -339,7 +344,8 @@ impl Worker<'_> {
         if let Some(root) = root {
             lock(&sending.books).settled(entry, &root, bytes);
             let found = &item.found;
-            sending.options.sent_roots.add(found.entry.path.as_bytes(), found.stamp(), &root);
+            let (path, tree) = (found.entry.path.as_bytes(), found.entry.tree());
+            sending.options.sent_roots.add(path, found.stamp(), (tree, &root));
             events.event(Event::Root { number: entry, root });
         } else {
             let exception = match ending {
@@ -355,6 +361,7 @@ impl Worker<'_> {
         }
         progress.add_files(1);
         let path = item.shown();
+        let root = root.map(|root| (item.tree(), root));
         events.event(Event::File { path: &path, status, bytes, root });
     }
 

@@ -2,7 +2,8 @@
 
 use crate::common::*;
 use wraith_transfer::message::{
-    Accept, Compare, Excepted, Exceptions, Fetch, Hello, Message, Part, ReceiptBody, Span, Want,
+    Accept, Compare, Excepted, Exceptions, FEATURE_POSITION_FREE, Fetch, Hello, Message, Part,
+    ReceiptBody, Span, Want,
 };
 use wraith_transfer::{Role, SendOptions, TransferError, close, serve};
 use wraith_transport::{CloseReason, RecvStream, SendStream, block_on};
@@ -225,4 +226,82 @@ fn a_receiver_that_never_reads_costs_a_bounded_amount_and_can_be_cancelled() {
     });
     assert_eq!(result.unwrap_err().exit_code(), 130);
     assert!(options.progress.bytes() < 300 * CHUNK as u64);
+}
+
+/// What a receiver with these features is told that a sparse terabyte is.
+fn kind_for(features: Option<u64>) -> Option<u8> {
+    let folders = Folders::new();
+    let path = folders.file("disk.img", b"");
+    if let Err(error) = std::fs::File::options().write(true).open(path).unwrap().set_len(1 << 40) {
+        skipped(&format!("no terabyte can be made here: {error}"));
+        return None;
+    }
+    let options = SendOptions::new(roots(&folders.from()), SECRET);
+    let link = link();
+    std::thread::scope(|scope| {
+        let receiver = scope.spawn(|| {
+            let connection = &link.receiver;
+            let (mut send, mut recv) = block_on(connection.open_stream()).unwrap();
+            for message in [
+                Message::Hello(Hello { version: 1, role: Role::Receiver, features }),
+                Message::Fetch(Fetch { secret: SECRET, instance: None, stream: None }),
+                Message::Accept(Accept::default()),
+            ] {
+                block_on(send.write_all(&message.to_bytes())).unwrap();
+            }
+            assert!(matches!(read_message(&mut recv), Message::Hello(_)));
+            assert!(matches!(read_message(&mut recv), Message::Offer(_)));
+            let (_, mut manifest) = block_on(connection.accept_stream()).unwrap();
+            let mut begin = [0; 6];
+            block_on(manifest.read_exact(&mut begin)).unwrap();
+            connection.close(0, "seen");
+            begin[5]
+        });
+        assert!(serve(link.sender.clone(), &options).is_err());
+        Some(receiver.join().unwrap())
+    })
+}
+
+#[test]
+fn only_a_receiver_that_knows_position_free_trees_is_told_of_them() {
+    let known = FEATURE_POSITION_FREE;
+    for (features, kind) in [(None, 2), (Some(3), 2), (Some(known), 5), (Some(known | 3), 5)] {
+        if let Some(told) = kind_for(features) {
+            assert_eq!(told, kind, "{features:?}");
+        }
+    }
+}
+
+#[test]
+fn of_a_file_with_a_position_free_tree_no_old_copy_is_asked_about() {
+    let folders = Folders::new();
+    let path = folders.file("disk.img", b"");
+    // Not too large for it otherwise.
+    std::fs::File::options().write(true).open(path).unwrap().set_len(20 << 30).unwrap();
+    let options = SendOptions::new(roots(&folders.from()), SECRET);
+    let link = link();
+    let sent = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let connection = &link.receiver;
+            let (mut send, mut recv) = block_on(connection.open_stream()).unwrap();
+            let features = Some(FEATURE_POSITION_FREE | 1);
+            for message in [
+                Message::Hello(Hello { version: 1, role: Role::Receiver, features }),
+                Message::Fetch(Fetch { secret: SECRET, instance: None, stream: None }),
+                Message::Accept(Accept::default()),
+            ] {
+                block_on(send.write_all(&message.to_bytes())).unwrap();
+            }
+            assert!(matches!(read_message(&mut recv), Message::Hello(_)));
+            assert!(matches!(read_message(&mut recv), Message::Offer(_)));
+            let (_, mut manifest) = block_on(connection.accept_stream()).unwrap();
+            block_on(manifest.read_exact(&mut [0; 6])).unwrap();
+            let whole = vec![Span { first: 0, count: 1 }];
+            let want = Want { upto: 1, whole, delta: vec![0], ..Want::default() };
+            block_on(send.write_all(&Message::Want(want).to_bytes())).unwrap();
+            block_on(connection.closed())
+        });
+        serve(link.sender.clone(), &options)
+    });
+    assert!(matches!(sent.unwrap_err(), TransferError::Protocol { .. }));
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::common::*;
 use bytes::Bytes;
-use wraith_files::{Entry, Kind, Mtime, RelPath, chunk_cv, small_root};
+use wraith_files::{Entry, Kind, Mtime, RelPath, RootBuilder, Tree, chunk_cv, small_root};
 use wraith_transfer::message::{Hello, Message, Offer, Want};
 use wraith_transfer::record::{Ending, Header};
 use wraith_transfer::{Role, TransferError, close, receive};
@@ -116,23 +116,33 @@ fn offer() -> Offer {
     }
 }
 
+/// An offer of one file of so many chunks.
+fn offer_of(chunks: u64) -> Offer {
+    let bytes = chunks * CHUNK as u64;
+    Offer { bytes, largest: bytes, ..offer() }
+}
+
 fn entry(path: &str, kind: Kind) -> Entry {
     let path = RelPath::parse(path.as_bytes()).unwrap();
     Entry { path, kind, mode: 0o644, mtime: Mtime::default() }
 }
 
 fn file(path: &str, size: usize) -> Entry {
-    entry(path, Kind::File { size: size as u64, sparse: false })
+    entry(path, Kind::File { size: size as u64, sparse: None })
 }
 
 /// Lets `lie` play the sender; returns the receiver's error, what the liar was told, and the final names that exist.
 fn deceive(lie: impl FnOnce(&mut Liar) + Send) -> (TransferError, CloseReason) {
+    deceive_with(offer(), lie)
+}
+
+fn deceive_with(offer: Offer, lie: impl FnOnce(&mut Liar) + Send) -> (TransferError, CloseReason) {
     let folders = Folders::new();
     let link = link();
     let sender = link.sender.clone();
     let result = std::thread::scope(|scope| {
         let liar = scope.spawn(|| {
-            let mut liar = Liar::negotiate(sender, offer());
+            let mut liar = Liar::negotiate(sender, offer);
             lie(&mut liar);
             block_on(liar.connection.closed())
         });
@@ -257,15 +267,99 @@ fn a_file_that_ends_early_twice_or_with_more_than_it_has_is_refused() {
     }
 }
 
+const TREES: [Tree; 2] = [Tree::Blake3, Tree::PositionFree];
+
+fn sparse(chunks: u64, tree: Tree) -> Entry {
+    entry("a", Kind::File { size: chunks * CHUNK as u64, sparse: Some(tree) })
+}
+
 #[test]
 fn holes_beyond_the_file_are_refused() {
-    for (first, count) in [(0, 0), (0, 5), (4, 1), (u64::MAX, 2), (1, u64::MAX)] {
+    let lies = [(0, 0), (0, 5), (4, 1), (u64::MAX, 2), (1, u64::MAX), (0, u64::MAX)];
+    for (tree, (first, count)) in TREES.into_iter().flat_map(|tree| lies.map(|lie| (tree, lie))) {
         expect_protocol(|liar| {
-            liar.list(&entry("a", Kind::File { size: 4 * CHUNK as u64, sparse: true }));
+            liar.list(&sparse(4, tree));
             liar.want();
             liar.record(Header::Hole { entry: 0, first, count }, b"");
         });
     }
+}
+
+#[test]
+fn holes_over_what_has_come_are_refused() {
+    let hole = |first, count| Header::Hole { entry: 0, first, count };
+    let zeros = vec![0; CHUNK];
+    for tree in TREES {
+        for (one, two) in [((0, 2), (1, 1)), ((2, 2), (0, 4)), ((0, 3), (2, 2)), ((1, 1), (1, 1))] {
+            expect_protocol(|liar| {
+                liar.list(&sparse(4, tree));
+                liar.want();
+                liar.record(hole(one.0, one.1), b"");
+                liar.record(hole(two.0, two.1), b"");
+            });
+        }
+        let cv = tree.chunk_cv(1, &[&zeros]);
+        let chunk = Header::Chunk { entry: 0, index: 1, len: CHUNK as u32, cv };
+        for (first, second) in [(chunk, hole(0, 4)), (hole(0, 4), chunk)] {
+            expect_protocol(|liar| {
+                liar.list(&sparse(4, tree));
+                liar.want();
+                for record in [first, second] {
+                    liar.record(record, if record == chunk { &zeros } else { b"" });
+                }
+            });
+        }
+    }
+}
+
+#[test]
+fn a_hole_in_a_file_that_has_none_is_refused() {
+    expect_protocol(|liar| {
+        liar.list(&file("a", 4 * CHUNK));
+        liar.want();
+        liar.record(Header::Hole { entry: 0, first: 0, count: 4 }, b"");
+    });
+}
+
+#[test]
+fn hashes_of_the_other_tree_are_no_proof() {
+    let bytes = noise(1, CHUNK);
+    let other = |tree| TREES[usize::from(tree == Tree::Blake3)];
+    for tree in TREES {
+        let (error, _) = deceive(|liar| {
+            liar.list(&sparse(4, tree));
+            liar.want();
+            let cv = other(tree).chunk_cv(1, &[&bytes]);
+            let chunk = Header::Chunk { entry: 0, index: 1, len: CHUNK as u32, cv };
+            liar.record(chunk, &bytes);
+        });
+        assert!(matches!(error, TransferError::Verification { .. }), "{tree:?}: {error:?}");
+        let (error, _) = deceive(|liar| {
+            liar.list(&sparse(4, tree));
+            liar.want();
+            liar.record(Header::Hole { entry: 0, first: 0, count: 4 }, b"");
+            let mut root = RootBuilder::of(other(tree));
+            root.set_zeros(0..4, 4 * CHUNK as u64);
+            let root = root.finish(4 * CHUNK as u64).unwrap();
+            liar.record(Header::End { entry: 0, ending: Ending::Complete, chunks: 4, root }, b"");
+        });
+        assert!(matches!(error, TransferError::Verification { .. }), "{tree:?}: {error:?}");
+    }
+}
+
+/// Without a bound every one of them would be remembered.
+#[test]
+fn a_file_in_more_pieces_than_a_receiver_keeps_is_refused() {
+    let (error, _) = deceive_with(offer_of(HOLE_CHUNKS), |liar| {
+        liar.list(&sparse(HOLE_CHUNKS, Tree::PositionFree));
+        liar.want();
+        let mut records = Vec::new();
+        for first in (0..70_000).map(|n| 2 * n) {
+            Header::Hole { entry: 0, first, count: 1 }.encode(&mut records);
+        }
+        let _ = block_on(liar.data.write_chunks([records.into()]));
+    });
+    assert!(error.to_string().contains("too many pieces"), "{error}");
 }
 
 /// Most that ext4 takes as the size of one file, less one chunk.
@@ -282,14 +376,12 @@ fn a_hole_of_terabytes_can_be_interrupted() {
         let folders = Folders::new();
         let link = link();
         let sender = link.sender.clone();
-        let size = HOLE_CHUNKS * CHUNK as u64;
         let options = receive_options(&folders.to());
         let (cancel, progress) = (options.cancel.clone(), options.progress.clone());
         let received = std::thread::scope(|scope| {
             scope.spawn(|| {
-                let offer = Offer { bytes: size, largest: size, ..offer() };
-                let mut liar = Liar::negotiate(sender, offer);
-                liar.list(&entry("a", Kind::File { size, sparse: true }));
+                let mut liar = Liar::negotiate(sender, offer_of(HOLE_CHUNKS));
+                liar.list(&sparse(HOLE_CHUNKS, Tree::Blake3));
                 liar.want();
                 liar.record(Header::Hole { entry: 0, first: 0, count: HOLE_CHUNKS }, b"");
                 while progress.bytes() == 0 {

@@ -11,6 +11,7 @@ mod parallel;
 mod receipts;
 mod resume;
 mod sender_dials;
+mod sparse;
 mod tampered_part;
 mod trace;
 mod transfer;

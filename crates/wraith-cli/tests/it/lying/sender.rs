@@ -82,7 +82,7 @@ pub fn entry(path: &[u8], kind: Kind) -> Entry {
 }
 
 pub fn file(path: &str, size: usize) -> Entry {
-    entry(path.as_bytes(), Kind::File { size: size as u64, sparse: false })
+    entry(path.as_bytes(), Kind::File { size: size as u64, sparse: None })
 }
 
 pub fn folder(path: &str) -> Entry {

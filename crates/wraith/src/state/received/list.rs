@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! wraith received 1 ␀ receipt BASE32 ␀ by NODEID ␀ from NODEID ␀ folder PATH ␀
-//! (f BYTES ENTRY ROOT PATH ␀ | d PATH ␀ | l LENGTH TARGET PATH ␀ | x REASON BYTES ENTRY ROOT PATH ␀)*
+//! (f BYTES ENTRY ROOT PATH ␀ | p BYTES ENTRY ROOT PATH ␀ | d PATH ␀ | l LENGTH TARGET PATH ␀ | x REASON BYTES ENTRY ROOT PATH ␀)*
 //! (rest FILES OTHERS VERIFIED BYTES ␀)?
 //! seal BLAKE3 SIGNATURE ␀
 //! ```
 //!
-//! PATH is below the folder, as it is on the disk. `x` is an entry of the offer that is not here, and why; its ROOT is `-` where
+//! PATH is below the folder, as it is on the disk. ROOT is the BLAKE3 of the file, or of `p` that of its position-free tree. `x` is an entry of the offer that is not here, and why; its ROOT is `-` where
 //! the sender has not said it. The receipt covers numbers, roots and reasons, in `contents`. The seal is BLAKE3 of everything
 //! before it, signed by the receiver, and covers the names too. Where there is no room for everything, `rest` counts what the
 //! list leaves out, and of the receipt only the figures can be checked.
@@ -19,6 +19,7 @@ use std::path::PathBuf;
 
 use data_encoding::{BASE32_NOPAD, HEXLOWER};
 use wraith_crypto::{NodeId, SecretIdentity};
+use wraith_files::Tree;
 use wraith_transfer::{ContentDigest, Exception, Receipt};
 
 /// The first field, with the version behind it.
@@ -73,7 +74,9 @@ pub enum What {
         bytes: u64,
         /// Its number in the transfer.
         entry: u32,
-        /// BLAKE3 of its content.
+        /// What its root is of.
+        tree: Tree,
+        /// The root of its content: BLAKE3 only if it is of the tree of that.
         root: [u8; 32],
     },
     /// A folder.
@@ -91,7 +94,7 @@ pub enum What {
         bytes: u64,
         /// Its number in the transfer.
         entry: u32,
-        /// BLAKE3 of its content, if the sender has said it.
+        /// The root of its content, of whatever tree, if the sender has said it.
         root: Option<[u8; 32]>,
     },
 }
@@ -138,8 +141,11 @@ pub fn encode(path: &[u8], what: &What, out: &mut Vec<u8>) {
         out.push(b' ');
     };
     match what {
-        What::File { bytes, entry, root: content } => {
-            out.extend_from_slice(b"f ");
+        What::File { bytes, entry, tree, root: content } => {
+            out.extend_from_slice(match tree {
+                Tree::Blake3 => b"f ",
+                Tree::PositionFree => b"p ",
+            });
             number(out, *bytes);
             number(out, (*entry).into());
             root(out, content);
@@ -222,9 +228,10 @@ impl Line {
                 let (target, path) = rest.split_at_checked(number(len)?)?;
                 (path.strip_prefix(b" ")?, What::Link { target: target.to_vec() })
             }
-            b"f" => {
+            b"f" | b"p" => {
+                let tree = if kind == b"f" { Tree::Blake3 } else { Tree::PositionFree };
                 let (bytes, entry, root, path) = content(rest)?;
-                (path, What::File { bytes, entry, root: root? })
+                (path, What::File { bytes, entry, tree, root: root? })
             }
             b"x" => {
                 let (reason, rest) = word(rest)?;
@@ -488,7 +495,7 @@ impl Lines {
         let mut sum = Sum::default();
         while let Some(line) = self.next_line()? {
             match line.what {
-                What::File { bytes, entry, root } => sum.has(entry, &root, bytes),
+                What::File { bytes, entry, root, .. } => sum.has(entry, &root, bytes),
                 What::Absent { exception, entry, root, .. } => sum.lacks(entry, exception, root),
                 What::Folder | What::Link { .. } => {}
             }
@@ -533,7 +540,8 @@ mod tests {
         let link = |target: &[u8]| What::Link { target: target.to_vec() };
         let absent = |exception, root| What::Absent { exception, bytes: 5, entry: 8, root };
         let whats = [
-            What::File { bytes: u64::MAX, entry: 7, root: [9; 32] },
+            What::File { bytes: u64::MAX, entry: 7, tree: Tree::Blake3, root: [9; 32] },
+            What::File { bytes: 1, entry: 0, tree: Tree::PositionFree, root: [9; 32] },
             absent(Exception::Skipped, Some([3; 32])),
             absent(Exception::Unreadable, None),
             What::Folder,
@@ -558,6 +566,7 @@ mod tests {
             b"f 1 - - ",
             b"f 1 - - a",
             b"f 1 2 - a",
+            b"p 1 2 - a",
             b"x done 1 2 - a",
             b"x skipped 1 - - a",
             b"l 9 a b",

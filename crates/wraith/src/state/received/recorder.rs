@@ -89,7 +89,9 @@ impl Recorder {
                 let what = match *what {
                     InPlace::Folder => What::Folder,
                     InPlace::Link { target } => What::Link { target: target.to_vec() },
-                    InPlace::File { bytes, entry, root } => What::File { bytes, entry, root },
+                    InPlace::File { bytes, entry, root: (tree, root) } => {
+                        What::File { bytes, entry, tree, root }
+                    }
                     InPlace::Absent { bytes, entry, exception, root } => {
                         What::Absent { exception, bytes, entry, root }
                     }

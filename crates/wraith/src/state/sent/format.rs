@@ -2,12 +2,13 @@
 //!
 //! ```text
 //! wraith receipt 1 ␀ receipt BASE32 ␀ by NODEID ␀ from NODEID ␀
-//! (f STATUS ROOT MODE SECONDS NANOSECONDS BYTES PATH ␀ | h … ␀
+//! (f STATUS ROOT MODE SECONDS NANOSECONDS BYTES PATH ␀ | h … ␀ | p … ␀
 //!  | d STATUS MODE SECONDS NANOSECONDS PATH ␀ | l STATUS MODE SECONDS NANOSECONDS LENGTH TARGET PATH ␀)*
 //! ```
 //!
 //! The lines are the manifest, in its order, with what became of each entry: STATUS is `here` or the reason why the receiver does
-//! not have it, ROOT is `-` where there is none. `h` is a file with holes. A stream of bytes has no manifest, but one line
+//! not have it, ROOT is `-` where there is none. `h` is a file with holes, `p` one whose ROOT is
+//! of the position-free tree, and not its BLAKE3. A stream of bytes has no manifest, but one line
 //! `s STATUS ROOT BYTES`. There is no seal: the receiver's signature covers the hash of the manifest, and so every name, size, mode
 //! and time; the sum of numbers, roots and reasons; and the sender. Each field is written in one way only, and any other is refused.
 
@@ -17,7 +18,7 @@ use std::path::PathBuf;
 
 use data_encoding::{BASE32_NOPAD, HEXLOWER};
 use wraith_crypto::NodeId;
-use wraith_files::{Entry, Kind, Mtime, RelPath};
+use wraith_files::{Entry, Kind, Mtime, RelPath, Tree};
 use wraith_transfer::{Exception, Receipt};
 
 use crate::state::received::{Fault, Head, Line, Sum, What, field, number, word};
@@ -33,7 +34,7 @@ const HERE: &str = "here";
 pub(super) struct Fate {
     /// Why the receiver does not have it, if it has not.
     pub(super) exception: Option<Exception>,
-    /// BLAKE3 of its content, if it was sent or is the same there.
+    /// The root of its content, if it was sent or is the same there.
     pub(super) root: Option<[u8; 32]>,
 }
 
@@ -57,7 +58,11 @@ pub(super) fn encode(entry: &Entry, fate: &Fate, out: &mut Vec<u8>) {
     let meta = format!("{mode:o} {} {}", mtime.s, mtime.ns);
     match kind {
         Kind::File { size, sparse } => {
-            let kind = if *sparse { 'h' } else { 'f' };
+            let kind = match sparse {
+                None => 'f',
+                Some(Tree::Blake3) => 'h',
+                Some(Tree::PositionFree) => 'p',
+            };
             put(out, format_args!("{kind} {status} {root} {meta} {size} "));
         }
         Kind::Dir => put(out, format_args!("d {status} {meta} ")),
@@ -97,7 +102,7 @@ impl Item {
             name => Some(Exception::from_name(name)?),
         };
         let (root, rest) = match kind {
-            b"f" | b"h" | b"s" => {
+            b"f" | b"h" | b"p" | b"s" => {
                 let (hex, rest) = word(rest)?;
                 let root = match hex {
                     b"-" => None,
@@ -109,7 +114,7 @@ impl Item {
         };
         let fate = Fate { exception, root };
         // A file is there by its root, or it is not there.
-        if matches!(kind, b"f" | b"h" | b"s") && exception.is_none() && root.is_none() {
+        if matches!(kind, b"f" | b"h" | b"p" | b"s") && exception.is_none() && root.is_none() {
             return None;
         }
         if kind == b"s" {
@@ -121,9 +126,14 @@ impl Item {
         let mode = u32::from_str_radix(std::str::from_utf8(mode).ok()?, 8).ok()?;
         let mtime = Mtime { s: number(s)?, ns: number(ns)? };
         let (kind, path) = match kind {
-            b"f" | b"h" => {
+            b"f" | b"h" | b"p" => {
                 let (size, path) = word(rest)?;
-                (Kind::File { size: number(size)?, sparse: kind == b"h" }, path)
+                let sparse = match kind {
+                    b"f" => None,
+                    b"h" => Some(Tree::Blake3),
+                    _ => Some(Tree::PositionFree),
+                };
+                (Kind::File { size: number(size)?, sparse }, path)
             }
             b"d" => (Kind::Dir, rest),
             b"l" => {
@@ -225,21 +235,22 @@ impl ReceiptLines {
         }
         let entry = self.entries;
         self.entries = entry.checked_add(1).ok_or_else(senseless)?;
-        let (path, bytes, fate, otherwise) = match item {
-            Item::Stream(fate, bytes) => (b"-".to_vec(), bytes, fate, None),
+        let (path, bytes, tree, fate, otherwise) = match item {
+            Item::Stream(fate, bytes) => (b"-".to_vec(), bytes, Tree::Blake3, fate, None),
             Item::Entry(listed, fate) => {
                 let mut written = vec![0; 4];
                 listed.encode(&mut written);
                 let len = (written.len() - 4) as u32;
                 written[..4].copy_from_slice(&len.to_be_bytes());
                 self.manifest.update(&written);
-                let (path, bytes) = (listed.path.as_bytes().to_vec(), listed.size());
+                let (path, bytes, tree) =
+                    (listed.path.as_bytes().to_vec(), listed.size(), listed.tree());
                 let otherwise = match listed.kind {
                     Kind::File { .. } => None,
                     Kind::Dir => Some(What::Folder),
                     Kind::Symlink { target } => Some(What::Link { target }),
                 };
-                (path, bytes, fate, otherwise)
+                (path, bytes, tree, fate, otherwise)
             }
         };
         let what = match (fate.exception, fate.root, otherwise) {
@@ -251,7 +262,7 @@ impl ReceiptLines {
             (None, root, None) => {
                 let root = root.ok_or_else(senseless)?;
                 self.sum.has(entry, &root, bytes);
-                What::File { bytes, entry, root }
+                What::File { bytes, entry, tree, root }
             }
         };
         Ok(Some(Line { path, what }))

@@ -203,7 +203,7 @@ mod tests {
 
     fn file(name: &[u8], size: u64) -> Entry {
         let path = RelPath::parse(name).unwrap();
-        let (kind, mtime) = (Kind::File { size, sparse: false }, Mtime { s: 0, ns: 0 });
+        let (kind, mtime) = (Kind::File { size, sparse: None }, Mtime { s: 0, ns: 0 });
         Entry { path, kind, mode: 0o644, mtime }
     }
 

@@ -1,0 +1,249 @@
+//! Where a file has data and where holes, by the map of its file system, in chunks; and its root by that.
+
+use std::ops::Range;
+use std::os::fd::BorrowedFd;
+
+use rustix::fs::{SeekFrom, Stat, fstat, seek};
+use rustix::io::Errno;
+
+use crate::hash::{CHUNK_BYTES, Root, chunk_count};
+use crate::root_builder::RootBuilder;
+use crate::tree::Tree;
+
+/// Chunks of zeros hashed between two looks at whether to go on (64 MiB: a hundredth of a second).
+pub(crate) const HOLE_STEP_CHUNKS: u64 = 256;
+
+/// Bytes of holes from which a file gets a position-free tree: to hash them takes 3 to 5 s of a core on both sides. With less of
+/// them, a root that other programs can compare is worth more.
+const FREE_HOLES_BYTES_MIN: u64 = 16 << 30;
+
+/// Fewer blocks than the size needs. Blocks are counted in units of 512 bytes everywhere.
+pub(crate) fn is_sparse(stat: &Stat) -> bool {
+    hole_bytes(stat) > 0
+}
+
+/// The tree of a sparse file; `None` for any other.
+pub(crate) fn sparse_tree(stat: &Stat) -> Option<Tree> {
+    match hole_bytes(stat) {
+        0 => None,
+        FREE_HOLES_BYTES_MIN.. => Some(Tree::PositionFree),
+        _ => Some(Tree::Blake3),
+    }
+}
+
+fn hole_bytes(stat: &Stat) -> u64 {
+    (stat.st_size as u64).saturating_sub((stat.st_blocks as u64).saturating_mul(512))
+}
+
+/// A run of chunks that are alike on disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Run {
+    /// Chunks with something in them.
+    Data(Range<u64>),
+    /// Chunks that are entirely hole: zeros that take no space and need not be read.
+    Hole(Range<u64>),
+}
+
+/// Chunks of an open file as runs of data and hole, in order. A file system that cannot tell yields one run of data.
+#[derive(Debug)]
+pub struct Runs<'a> {
+    fd: BorrowedFd<'a>,
+    size: u64,
+    sparse: bool,
+    next: u64,
+    end: u64,
+    /// End of the hole that starts at `next`, found while looking for the end of the data before it.
+    hole_end: Option<u64>,
+}
+
+impl<'a> Runs<'a> {
+    /// All chunks of a file of `size` bytes. Only of one that is `sparse` the file system is asked.
+    pub(crate) fn of(fd: BorrowedFd<'a>, size: u64, sparse: bool) -> Self {
+        Self { fd, size, sparse, next: 0, end: chunk_count(size), hole_end: None }
+    }
+
+    /// All chunks of a file of `size` bytes, which is looked at.
+    pub(crate) fn look(fd: BorrowedFd<'a>, size: u64) -> Self {
+        Self::of(fd, size, fstat(fd).is_ok_and(|stat| is_sparse(&stat)))
+    }
+
+    /// Only these chunks of them.
+    pub(crate) fn within(self, chunks: &Range<u64>) -> Self {
+        let end = self.end.min(chunks.end);
+        Self { next: chunks.start, end, hole_end: None, ..self }
+    }
+
+    /// The root of the file. Data is read by `read`, to the front of the buffer that it gets, and hashed; holes are hashed where
+    /// `tree` does not know them. `None` as soon as `go_on`, which is asked before each chunk or 64 MiB of a hole, says no.
+    pub(crate) fn root<E>(
+        self,
+        tree: Tree,
+        mut read: impl FnMut(u64, &mut [u8]) -> Result<usize, E>,
+        go_on: impl Fn() -> bool,
+    ) -> Result<Option<Root>, E> {
+        let size = self.size;
+        let mut root = RootBuilder::of(tree);
+        let mut buffer = vec![0; size.min(CHUNK_BYTES as u64) as usize];
+        for run in self {
+            let (chunks, step, is_hole) = match run {
+                Run::Data(chunks) => (chunks, 1, false),
+                Run::Hole(chunks) if tree.knows_zeros() => (chunks, u64::MAX, true),
+                Run::Hole(chunks) => (chunks, HOLE_STEP_CHUNKS, true),
+            };
+            let mut first = chunks.start;
+            while first < chunks.end {
+                if !go_on() {
+                    return Ok(None);
+                }
+                let end = chunks.end.min(first.saturating_add(step));
+                if is_hole {
+                    root.set_zeros(first..end, size);
+                } else {
+                    let len = read(first, &mut buffer)?;
+                    root.set(first, tree.chunk_hash(size, first, &[&buffer[..len]]));
+                }
+                first = end;
+            }
+        }
+        Ok(Some(root.finish(size).expect("the runs are all its chunks")))
+    }
+
+    /// First offset from `offset` on that is data (or hole). The file's end counts as the start of a hole.
+    fn seek(&self, to: SeekFrom) -> Option<u64> {
+        match seek(self.fd, to) {
+            Ok(offset) => Some(offset),
+            Err(Errno::NXIO) => Some(self.size),
+            Err(_) => None,
+        }
+    }
+}
+
+impl Iterator for Runs<'_> {
+    type Item = Run;
+
+    fn next(&mut self) -> Option<Run> {
+        let (chunk, size, end) = (CHUNK_BYTES as u64, self.size, self.end);
+        if self.next >= end {
+            return None;
+        }
+        let first = self.next;
+        if !self.sparse {
+            self.next = end;
+            return Some(Run::Data(first..end));
+        }
+        // A hole's last chunk counts if the hole reaches the end of the file within it.
+        let whole_chunks_before = |at: u64| if at >= size { end } else { end.min(at / chunk) };
+        let data_from = match self.hole_end.take() {
+            Some(end) => end,
+            None => self.seek(SeekFrom::Data(first * chunk)).unwrap_or(first * chunk),
+        };
+        if whole_chunks_before(data_from) > first {
+            self.next = whole_chunks_before(data_from);
+            return Some(Run::Hole(first..self.next));
+        }
+        // Data, up to the first hole that covers a whole chunk.
+        let mut at = data_from;
+        loop {
+            let hole = self.seek(SeekFrom::Hole(at)).unwrap_or(size);
+            let data =
+                if hole >= size { size } else { self.seek(SeekFrom::Data(hole)).unwrap_or(size) };
+            let first_whole = hole.div_ceil(chunk);
+            if hole >= size || first_whole >= end || whole_chunks_before(data) > first_whole {
+                // At least one chunk, even if the file is being changed while we look.
+                self.next = first_whole.clamp(first + 1, end);
+                self.hole_end = Some(data);
+                return Some(Run::Data(first..self.next));
+            }
+            at = data;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::FileExt;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::hash::chunk_len;
+
+    /// A file of so many bytes with something at some places, and the same bytes.
+    fn file(len: usize, places: &[usize]) -> (File, Vec<u8>) {
+        let file = tempfile::tempfile_in(".").unwrap();
+        file.set_len(len as u64).unwrap();
+        let mut bytes = vec![0; len];
+        for &at in places.iter().filter(|&&at| at < len) {
+            bytes[at] = 1;
+            file.write_all_at(&[1], at as u64).unwrap();
+        }
+        (file, bytes)
+    }
+
+    fn root_of(file: &File, tree: Tree) -> Option<Root> {
+        let size = file.metadata().unwrap().len();
+        let read = |index, buffer: &mut [u8]| {
+            let len = chunk_len(size, index);
+            file.read_exact_at(&mut buffer[..len], index * CHUNK_BYTES as u64).map(|()| len)
+        };
+        Runs::look(file.as_fd(), size).root(tree, read, || true).unwrap()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+        #[test]
+        fn the_map_of_a_file_gives_the_root_of_its_bytes(
+            len in 1..12 * CHUNK_BYTES,
+            places in prop::collection::vec(0..12 * CHUNK_BYTES, 0..5),
+            part in (0u64..12, 0u64..12),
+        ) {
+            let (file, bytes) = file(len, &places);
+            prop_assert_eq!(root_of(&file, Tree::Blake3), Some(blake3::hash(&bytes).into()));
+            let (tree, size) = (Tree::PositionFree, len as u64);
+            let mut expected = RootBuilder::of(tree);
+            for (index, chunk) in (0..).zip(bytes.chunks(CHUNK_BYTES)) {
+                expected.push(tree.chunk_hash(size, index, &[chunk]));
+            }
+            prop_assert_eq!(root_of(&file, tree), expected.finish(size));
+
+            // What is asked of a part is that part.
+            let part = part.0.min(part.1)..part.0.max(part.1).min(chunk_count(size));
+            let mut next = part.start;
+            for run in Runs::look(file.as_fd(), size).within(&part) {
+                let (Run::Data(chunks) | Run::Hole(chunks)) = &run;
+                prop_assert!(chunks.start == next && chunks.end > next && chunks.end <= part.end);
+                next = chunks.end;
+                if let Run::Hole(chunks) = run {
+                    let bytes = bytes.chunks(CHUNK_BYTES).take(chunks.end as usize);
+                    let mut bytes = bytes.skip(chunks.start as usize).flatten();
+                    prop_assert!(bytes.all(|&byte| byte == 0));
+                }
+            }
+            prop_assert!(next == part.end || part.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_root_that_is_not_wanted_any_more_is_given_up() {
+        let (file, _) = file(5 * CHUNK_BYTES, &[3]);
+        let read = |_, _: &mut [u8]| -> Result<usize, ()> { panic!("nothing is read") };
+        let size = 5 * CHUNK_BYTES as u64;
+        assert_eq!(Runs::look(file.as_fd(), size).root(Tree::Blake3, read, || false), Ok(None));
+    }
+
+    #[test]
+    fn only_holes_that_cost_much_give_another_tree() {
+        let tree = |size: u64| {
+            let file = tempfile::tempfile_in(".").unwrap();
+            file.set_len(size).unwrap();
+            file.write_all_at(&[1], 0).unwrap();
+            file.sync_all().unwrap();
+            sparse_tree(&fstat(&file).unwrap())
+        };
+        assert_eq!(tree(1), None);
+        assert_eq!(tree(FREE_HOLES_BYTES_MIN), Some(Tree::Blake3));
+        assert_eq!(tree(FREE_HOLES_BYTES_MIN + (1 << 20)), Some(Tree::PositionFree));
+    }
+}
