@@ -143,7 +143,7 @@ impl Progress {
         self.show_bytes_of(entry, n);
     }
 
-    /// The same of bytes that needed no moving now.
+    /// The same of bytes that needed no moving now: they are there already, or in a hole.
     pub(crate) fn add_found_of(&self, entry: u32, n: u64) {
         self.add_found(n);
         self.show_bytes_of(entry, n);

@@ -212,7 +212,7 @@ impl Incoming {
             if !written {
                 return Err(receiving.session.stopped());
             }
-            receiving.progress.add_bytes_of(self.entry, at(run.end) - at(run.start));
+            receiving.progress.add_found_of(self.entry, at(run.end) - at(run.start));
             // 21 bytes for a GiB or more: by bytes alone a long hole looks like a stall.
             receiving.session.moved(STALL_BYTES);
         }

@@ -266,13 +266,7 @@ impl Worker<'_> {
             let run = first..chunks.end.min(first + step);
             large.enter_zeros(run.clone());
             let at = |chunk: u64| large.size.min(chunk * CHUNK_BYTES as u64);
-            let bytes = at(run.end) - at(run.start);
-            let progress = &self.sending.options.progress;
-            if send {
-                progress.add_bytes_of(large.entry, bytes);
-            } else {
-                progress.add_found_of(large.entry, bytes);
-            }
+            self.sending.options.progress.add_found_of(large.entry, at(run.end) - at(run.start));
             first = run.end;
         }
         if !send {
