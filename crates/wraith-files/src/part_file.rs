@@ -82,6 +82,9 @@ pub(crate) struct State {
     pub(crate) have: IntervalSet,
     /// Claimed by threads that are writing them.
     writing: Vec<Range<u64>>,
+    /// All that was ever claimed of a sparse part that this process has made: the rest is zeros, whatever the file system can tell
+    /// of holes. `None` of every other part.
+    pub(crate) ever_claimed: Option<IntervalSet>,
     pub(crate) root: RootBuilder,
     /// Holes of an earlier session, whose hashes are not in `root` yet.
     pub(crate) unhashed_holes: IntervalSet,
@@ -108,6 +111,7 @@ impl PartFile {
         let state = State {
             have: IntervalSet::new(),
             writing: Vec::new(),
+            ever_claimed: None,
             root: RootBuilder::of(tree),
             unhashed_holes: IntervalSet::new(),
             journal: Some(journal),
@@ -176,7 +180,7 @@ impl PartFile {
         let Some(claim) = self.claim(index..index + 1)? else { return Ok(()) };
         let offset = index * CHUNK_BYTES as u64;
         self.reserve(offset..offset + len as u64);
-        let written = if self.sparse && self.is_hole(offset, len as u64) {
+        let written = if self.sparse && (claim.is_first || self.is_hole(offset, len as u64)) {
             write_sparse_at(self.fd.as_fd(), pieces, offset)
         } else {
             write_all_at(self.fd.as_fd(), pieces, offset)
@@ -233,7 +237,7 @@ impl PartFile {
         let Some(claim) = self.claim(range.clone())? else { return Ok(true) };
         let start = range.start * CHUNK_BYTES as u64;
         let end = self.size.min(range.end * CHUNK_BYTES as u64);
-        if !self.is_hole(start, end - start) {
+        if !claim.is_first && !self.is_hole(start, end - start) {
             let punched = self.punch(start..end, go_on);
             if !punched.context(self.path.as_bytes(), "make room in it")? {
                 return Ok(false);
@@ -402,7 +406,12 @@ impl PartFile {
             state.writer.before_write(self.fd.as_fd());
         }
         state.writing.push(range.clone());
-        Ok(Some(Claim { part: self, range }))
+        let is_first = state.ever_claimed.as_mut().is_some_and(|ever_claimed| {
+            let is_first = !ever_claimed.intersects(&range);
+            ever_claimed.insert(range.clone());
+            is_first
+        });
+        Ok(Some(Claim { part: self, range, is_first }))
     }
 
     /// True if no byte of the range was ever written.
@@ -489,6 +498,8 @@ impl Drop for PartFile {
 struct Claim<'a> {
     part: &'a PartFile,
     range: Range<u64>,
+    /// Nothing was written there, and zeros are there.
+    is_first: bool,
 }
 
 impl Claim<'_> {

@@ -15,6 +15,7 @@ use crate::commit::{is_at, lock_file, remove_hidden};
 use crate::entry::Entry;
 use crate::error::{Context, Error, Result};
 use crate::hidden_names::HiddenNames;
+use crate::interval_set::IntervalSet;
 use crate::journal::{Header, Journal, JournalEntry, boot_id};
 use crate::only_writer::is_as_we_left_it;
 use crate::part_file::{PartFile, file_id, is_own, is_private, open_part};
@@ -228,7 +229,11 @@ fn begin(
     let (size, mtime, tree) = (entry.size(), entry.mtime, entry.tree());
     let header = Header { size, mtime, tree, identity, boot_id: boot_id(), part: id };
     match Journal::begin(journal, header) {
-        Ok(journal) => Ok(PartFile::over(target, entry, parent, names, part, journal)),
+        Ok(journal) => {
+            let part = PartFile::over(target, entry, parent, names, part, journal);
+            part.lock().ever_claimed = entry.is_sparse().then(IntervalSet::new);
+            Ok(part)
+        }
         Err((_journal, errno)) => {
             let _ = unlinkat(&parent, &names.part, AtFlags::empty());
             let _ = unlinkat(&parent, &names.journal, AtFlags::empty());
