@@ -1,4 +1,5 @@
-//! `wraith hash`: the BLAKE3 of files, in the format of b3sum. It is the content id that transfers report.
+//! `wraith hash`: the BLAKE3 of files, in the format of b3sum. It is the content id that transfers
+//! report, but for sparse files with a position-free tree.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -47,9 +48,13 @@ pub fn run(args: &HashArgs, reporter: &Reporter) -> Result<(), Failure> {
     Err(Failure::new(Exit::Disk, format!("{unreadable} of {total} could not be read")))
 }
 
-/// The BLAKE3 of a whole file.
+/// The BLAKE3 of a whole file. Holes are not read, only hashed.
 pub fn hash_file(path: &Path) -> io::Result<blake3::Hash> {
-    hash_all(File::open(path)?)
+    let file = File::open(path)?;
+    match wraith_files::sparse_file_root(&file) {
+        Some(root) => Ok(root.into()),
+        None => hash_all(file),
+    }
 }
 
 fn hash_all(mut file: impl Read) -> io::Result<blake3::Hash> {

@@ -1,12 +1,14 @@
 //! Where a file has data and where holes, by the map of its file system, in chunks; and its root by that.
 
+use std::fs::File;
 use std::ops::Range;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::FileExt;
 
-use rustix::fs::{SeekFrom, Stat, fstat, seek};
+use rustix::fs::{FileType, SeekFrom, Stat, fstat, seek};
 use rustix::io::Errno;
 
-use crate::hash::{CHUNK_BYTES, Root, chunk_count};
+use crate::hash::{CHUNK_BYTES, Root, chunk_count, chunk_len};
 use crate::root_builder::RootBuilder;
 use crate::tree::Tree;
 
@@ -33,6 +35,20 @@ pub(crate) fn sparse_tree(stat: &Stat) -> Option<Tree> {
 
 fn hole_bytes(stat: &Stat) -> u64 {
     (stat.st_size as u64).saturating_sub((stat.st_blocks as u64).saturating_mul(512))
+}
+
+/// BLAKE3 of a sparse file. `None` of any other, and of one that is not as long as it says.
+pub fn sparse_file_root(file: &File) -> Option<Root> {
+    let stat = fstat(file).ok()?;
+    let size = stat.st_size as u64;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile || !is_sparse(&stat) {
+        return None;
+    }
+    let read = |index, buffer: &mut [u8]| {
+        let len = chunk_len(size, index);
+        file.read_exact_at(&mut buffer[..len], index * CHUNK_BYTES as u64).map(|()| len)
+    };
+    Runs::of(file.as_fd(), size, true).root(Tree::Blake3, read, || true).ok()?
 }
 
 /// A run of chunks that are alike on disk.
@@ -161,14 +177,9 @@ impl Iterator for Runs<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::File;
-    use std::os::fd::AsFd;
-    use std::os::unix::fs::FileExt;
-
     use proptest::prelude::*;
 
     use super::*;
-    use crate::hash::chunk_len;
 
     /// A file of so many bytes with something at some places, and the same bytes.
     fn file(len: usize, places: &[usize]) -> (File, Vec<u8>) {
@@ -201,6 +212,9 @@ mod tests {
         ) {
             let (file, bytes) = file(len, &places);
             prop_assert_eq!(root_of(&file, Tree::Blake3), Some(blake3::hash(&bytes).into()));
+            if let Some(root) = sparse_file_root(&file) {
+                prop_assert_eq!(root, *blake3::hash(&bytes).as_bytes());
+            }
             let (tree, size) = (Tree::PositionFree, len as u64);
             let mut expected = RootBuilder::of(tree);
             for (index, chunk) in (0..).zip(bytes.chunks(CHUNK_BYTES)) {

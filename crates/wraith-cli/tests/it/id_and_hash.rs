@@ -33,6 +33,11 @@ fn hash_prints_what_b3sum_prints() {
         expected.push_str(&format!("{hash}  {}\n", path.display()));
         command.arg(path);
     }
+    let sparse = world.source().join("sparse");
+    tree::sparse(&sparse, (8 << 20) + 5, &[0, 4 << 20]);
+    let hash = blake3::hash(&fs::read(&sparse).unwrap()).to_hex();
+    expected.push_str(&format!("{hash}  {}\n", sparse.display()));
+    command.arg(sparse);
     assert_eq!(text(&command.output().unwrap()), expected);
 }
 
