@@ -173,6 +173,7 @@ fn manifests() -> Vec<Vec<u8>> {
     };
     let entries = [
         entry(b"a", Kind::Dir),
+        entry(b"a/disk.img", Kind::File { size: 1 << 40, sparse: Some(Tree::PositionFree) }),
         entry(b"a/film.mov", Kind::File { size: 1 << 33, sparse: None }),
         entry(
             "a/\u{e4}\u{202e}\x1b".as_bytes(),
