@@ -52,7 +52,7 @@ impl Progress {
     }
 
     /// Those of them that were settled by this connection's work, which tells how fast it goes: not those that an earlier one
-    /// had brought, or that were there already.
+    /// had brought, or that were there already, and no holes.
     pub fn bytes_moved(&self) -> u64 {
         self.bytes_moved.load(Relaxed)
     }
