@@ -2,14 +2,15 @@
 //! being moved, so that a progress bar costs the transfer next to nothing.
 
 use std::fmt::{Display, Write};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::lock::lock;
 use wraith_transport::Addr;
 
 use crate::message::Offer;
+use crate::rate::Rate;
 
 /// Large files that are listed at once: as many as a person can follow, and more than are usually open.
 const ACTIVE_MAX: usize = 4;
@@ -25,6 +26,7 @@ pub struct Progress {
     files_total: AtomicU64,
     disk_nanos: AtomicU64,
     remote: Mutex<Option<Addr>>,
+    rate: Mutex<Option<Arc<Rate>>>,
     names: Mutex<Names>,
 }
 
@@ -55,6 +57,16 @@ impl Progress {
     /// had brought, or that were there already, and no holes.
     pub fn bytes_moved(&self) -> u64 {
         self.bytes_moved.load(Relaxed)
+    }
+
+    /// The most that this side lets move, or asks for, in bytes per second; None where it does not.
+    pub fn cap(&self) -> Option<u64> {
+        lock(&self.rate).as_ref()?.cap()
+    }
+
+    /// This is what limits it.
+    pub(crate) fn limited_by(&self, rate: &Arc<Rate>) {
+        *lock(&self.rate) = Some(Arc::clone(rate));
     }
 
     /// The offer is known: until then the other figures mean nothing.

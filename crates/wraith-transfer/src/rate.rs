@@ -3,7 +3,7 @@
 //! The cap is in the pacing of the connection, so it holds for every packet and needs no bursts. A receiver only asks: one that
 //! must not be flooded has its windows.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use wraith_transport::Connection;
 
@@ -26,6 +26,13 @@ impl Default for State {
 }
 
 impl Rate {
+    /// With this cap, in bytes per second; None: without.
+    pub(crate) fn of(bytes_per_second: Option<u64>) -> Arc<Self> {
+        let rate = Self::default();
+        rate.limit(bytes_per_second);
+        Arc::new(rate)
+    }
+
     /// What this side allows, in bytes per second; None: no cap.
     pub fn limit(&self, bytes_per_second: Option<u64>) {
         self.change(|state| state.own = bytes_per_second.unwrap_or(u64::MAX));
@@ -46,10 +53,15 @@ impl Rate {
         self.change(|state| state.connections.clear());
     }
 
+    /// The cap in bytes per second; None if there is none.
+    pub(crate) fn cap(&self) -> Option<u64> {
+        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(state.own.min(state.asked)).filter(|cap| *cap != u64::MAX)
+    }
+
     /// True if there is a cap.
     pub(crate) fn is_limited(&self) -> bool {
-        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        state.own.min(state.asked) != u64::MAX
+        self.cap().is_some()
     }
 
     fn change(&self, change: impl FnOnce(&mut State)) {

@@ -6,7 +6,7 @@
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::args::units::{Bytes, Clock, Files};
-use wraith::Progress;
+use wraith::{Bottleneck, Progress};
 
 /// The bar in columns: as long as there is room for, within these.
 const BAR_MIN: usize = 8;
@@ -70,7 +70,13 @@ fn figures(s: &Progress) -> Vec<Figure> {
         say(4, format!("over {}", path.name()));
     }
     if let Some(bottleneck) = s.bottleneck {
-        say(5, format!("{}-bound", bottleneck.name()));
+        say(
+            5,
+            match bottleneck {
+                Bottleneck::Rate => "as fast as --rate allows".to_owned(),
+                other => format!("{}-bound", other.name()),
+            },
+        );
     }
     figures
 }
@@ -183,7 +189,7 @@ mod tests {
     use wraith_transfer::ActiveFile;
 
     use super::*;
-    use wraith::{Bottleneck, PathKind};
+    use wraith::PathKind;
 
     fn half() -> Progress {
         let mut progress = Progress::default();

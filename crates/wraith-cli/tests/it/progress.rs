@@ -95,6 +95,24 @@ fn programs_learn_the_path_and_what_the_transfer_waits_for() {
 }
 
 #[test]
+fn a_cap_is_no_slow_network() {
+    for (of_sender, of_receiver) in [(&["--rate", "1M"][..], &[][..]), (&[], &["--rate", "1M"])] {
+        let world = World::new();
+        let film = world.source().join("film.mov");
+        tree::file(&film, 1, 4_000_000);
+        let mut sender = world.send_with(&[film], of_sender);
+        let receiver = world.receive_with(&sender.ticket(), of_receiver).finish();
+        let sent = sender.finish();
+        // A sender knows what its receiver asks for.
+        let capped = if of_receiver.is_empty() { vec![&sent] } else { vec![&sent, &receiver] };
+        for side in capped {
+            let is_capped = |progress: &serde_json::Value| progress["bottleneck"] == "rate";
+            assert!(side.all("progress").any(is_capped), "{}", side.stderr);
+        }
+    }
+}
+
+#[test]
 fn a_connection_that_is_made_again_counts_once_and_while_there_is_none_there_is_no_rate() {
     const SIZE: u64 = 60_000_000;
     let world = World::new();

@@ -19,6 +19,7 @@ use crate::limits::{
 use crate::message::{
     Accept, FEATURE_DELTA, FEATURE_DURABILITY, FEATURE_POSITION_FREE, Fetch, Hello, Message, Offer,
 };
+use crate::rate::Rate;
 use crate::session::Session;
 
 /// An offer that was accepted.
@@ -106,6 +107,7 @@ pub(super) fn negotiate(
     // The target is not touched before the user accepted.
     let target = make_target(session, options)?;
     let completed = open_completed_files(session, options, &target)?;
+    options.progress.limited_by(&Rate::of(options.rate));
     options.progress.start(&offer);
     let parallel = wanted_connections(options);
     writer.send(session, &Message::Accept(Accept { have: None, rate: options.rate, parallel }))?;

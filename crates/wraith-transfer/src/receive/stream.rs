@@ -22,6 +22,7 @@ use crate::exception::Exception;
 use crate::limits::TAKEN_BYTES;
 use crate::lock::lock;
 use crate::message::{Accept, Excepted, Exceptions, Message, Offer, Taken};
+use crate::rate::Rate;
 use crate::receipt::{Durability, Receipt, no_manifest_hash};
 use crate::record::STREAM_PIECE_BYTES_MAX;
 use crate::record_buffer::RecordBuffer;
@@ -84,6 +85,7 @@ pub(super) fn run(
     session.suspend_stall_check(true);
     let mut state = lock(&options.stream.0);
     state.open(session, options, &offer)?;
+    options.progress.limited_by(&Rate::of(options.rate));
     options.progress.start(&offer);
     options.progress.add_found(state.written);
     options.progress.set_current(&offer.name);

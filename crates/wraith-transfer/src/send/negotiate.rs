@@ -66,6 +66,7 @@ pub(super) fn negotiate(
         Some(source) => stream_offer(options, source),
         None => offer(options)?,
     };
+    options.progress.limited_by(&options.rate);
     options.progress.start(&offer);
     writer.send(session, &Message::Offer(offer.clone()))?;
     session.log_offer(&offer);

@@ -26,6 +26,8 @@ pub enum Bottleneck {
     Disk,
     /// The processor of this side.
     Cpu,
+    /// The rate that this side allows, or asks for.
+    Rate,
 }
 
 impl Bottleneck {
@@ -35,6 +37,7 @@ impl Bottleneck {
             Self::Net => "net",
             Self::Disk => "disk",
             Self::Cpu => "cpu",
+            Self::Rate => "rate",
         }
     }
 }

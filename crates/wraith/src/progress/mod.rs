@@ -86,7 +86,9 @@ impl Meter {
             is_waiting,
         };
         let at_disk = all.iter().map(|progress| progress.disk_time()).sum();
-        Some(Reading { snapshot, moved: sum(Counters::bytes_moved), at_disk })
+        // Those without a cap have no part in it.
+        let cap = all.iter().try_fold(0, |sum: u64, one| Some(sum.saturating_add(one.cap()?)));
+        Some(Reading { snapshot, moved: sum(Counters::bytes_moved), at_disk, cap })
     }
 
     fn lock(&self) -> MutexGuard<'_, Shown> {
@@ -101,6 +103,16 @@ struct Reading {
     moved: u64,
     /// Time spent at the disk.
     at_disk: Duration,
+    /// The most that may move in a second, in bytes; None if there is no such limit.
+    cap: Option<u64>,
+}
+
+impl Reading {
+    /// True if it moves about as fast as it may. Packets count with all that is around the content.
+    fn is_at_cap(&self) -> bool {
+        let is_near = |cap: u64| self.snapshot.bytes_per_second >= cap / 10 * 8;
+        self.cap.is_some_and(is_near)
+    }
 }
 
 /// Knows how fast something grows: over the last seconds, and over no time before it began to.
@@ -147,15 +159,16 @@ impl Rate {
 
     /// How far the transfer is; None before anything was offered.
     fn look(&mut self, now: Instant, meter: &Meter) -> Option<Progress> {
-        let Reading { mut snapshot, moved, at_disk } = meter.read()?;
-        let bottleneck = self.watch.look(now, at_disk);
-        if snapshot.is_waiting {
+        let mut reading = meter.read()?;
+        let bottleneck = self.watch.look(now, reading.at_disk);
+        if reading.snapshot.is_waiting {
             self.points.clear();
         } else {
-            snapshot.bytes_per_second = self.sample(now, moved);
-            snapshot.bottleneck = bottleneck;
+            reading.snapshot.bytes_per_second = self.sample(now, reading.moved);
+            let waits_for = |why| if reading.is_at_cap() { Bottleneck::Rate } else { why };
+            reading.snapshot.bottleneck = bottleneck.map(waits_for);
         }
-        Some(snapshot)
+        Some(reading.snapshot)
     }
 }
 

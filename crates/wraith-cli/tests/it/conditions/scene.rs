@@ -168,8 +168,8 @@ impl Side {
                 event["message"].as_str().unwrap().to_owned()
             }
             (_, false) => {
-                let lines = said.lines().filter_map(|line| line.strip_prefix("wraith: "));
-                lines.last().unwrap_or_else(|| panic!("{}: {said}", self.name)).to_owned()
+                let mut lines = said.lines().filter_map(|line| line.strip_prefix("wraith: "));
+                lines.next_back().unwrap_or_else(|| panic!("{}: {said}", self.name)).to_owned()
             }
         };
         End { exit, sentence }
