@@ -6,6 +6,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use clap_complete::Shell;
 use clap_mangen::Man;
 
 use crate::args::{self, CompletionsArgs, ManArgs};
@@ -18,8 +19,50 @@ const DATE: &str = "2026-11-22";
 pub fn completions(args: &CompletionsArgs, reporter: &Reporter) -> Result<(), Failure> {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut args::definition(), "wraith", &mut text);
-    reporter.document(&text);
+    let text = String::from_utf8(text).expect("completions are text");
+    reporter.document(with_contacts(&text, args.shell).as_bytes());
     Ok(())
+}
+
+/// What prints the name of each contact. Names have no spaces, and nothing that a shell expands.
+const NAMES: &str = r"wraith contact list 2>/dev/null | cut -d\  -f1";
+
+/// The completions, with the names of contacts behind `--to`. Shells that are not named here get none.
+fn with_contacts(text: &str, shell: Shell) -> String {
+    match shell {
+        Shell::Bash => {
+            let names = format!("COMPREPLY=($(compgen -W \"$({NAMES})\" -- \"${{cur}}\"))");
+            let mut is_to = false;
+            let line = |line: &str| {
+                let is_behind = std::mem::replace(&mut is_to, line.trim() == "--to)");
+                match line.trim_start().starts_with("COMPREPLY=") && is_behind {
+                    true => format!("{names}\n"),
+                    false => format!("{line}\n"),
+                }
+            };
+            text.lines().map(line).collect()
+        }
+        Shell::Zsh => {
+            let line = |line: &str| match line.contains(")--to=[") {
+                true => {
+                    format!(
+                        "{}\n",
+                        line.replace(":NAME:_default", &format!(":NAME:{{compadd -- $({NAMES})}}"))
+                    )
+                }
+                false => format!("{line}\n"),
+            };
+            text.lines().map(line).collect()
+        }
+        Shell::Fish => {
+            let line = |line: &str| match line.contains(" -l to ") {
+                true => format!("{line} -f -a \"({NAMES})\"\n"),
+                false => format!("{line}\n"),
+            };
+            text.lines().map(line).collect()
+        }
+        _ => text.to_owned(),
+    }
 }
 
 pub fn man(args: &ManArgs, reporter: &Reporter) -> Result<(), Failure> {

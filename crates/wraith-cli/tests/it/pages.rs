@@ -84,6 +84,38 @@ fn bash_completes_commands_and_options() {
 }
 
 #[test]
+fn bash_completes_the_names_of_contacts() {
+    let world = World::new();
+    if !has("bash") {
+        return;
+    }
+    for name in ["anna", "anton", "bob"] {
+        world.know("one", name, None);
+    }
+    let script = run(&world, &["completions", "bash"]);
+    // The program is found as a user's shell finds it.
+    let bin = world.path("bin");
+    std::fs::create_dir(&bin).unwrap();
+    let wraith = world.wraith("one");
+    std::os::unix::fs::symlink(wraith.get_program(), bin.join("wraith")).unwrap();
+    let ask = "COMP_WORDS=(wraith send --to an); COMP_CWORD=3; _wraith wraith an --to\n\
+               echo \"${COMPREPLY[@]}\"\n";
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let mut command = Command::new("bash");
+    command.args(["--noprofile", "--norc"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    command.env("PATH", path).env("WRAITH_HOME", world.path("home-one"));
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(format!("{script}\n{ask}").as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "anna anton");
+    for (shell, expected) in
+        [("zsh", ":NAME:{compadd -- $(wraith contact list"), ("fish", "-a \"(wraith contact list")]
+    {
+        assert!(run(&world, &["completions", shell]).contains(expected), "{shell}");
+    }
+}
+
+#[test]
 fn every_command_has_a_man_page_that_man_accepts() {
     let world = World::new();
     let folder = world.path("man");
