@@ -29,6 +29,8 @@ pub fn comparable(transcript: &str) -> String {
     let line = |line: &str| {
         let line = before(line, " at 127.0.0.1:", 1, "ID");
         let line = between(&line, "127.0.0.1:", is_digit, "PORT");
+        let line = before(&line, " offers ", 1, "ID");
+        let line = before(&line, " to accept.", 1, "ID");
         let line = before(&line, " free", 2, "SPACE");
         let line = before(&line, " as a contact?", 1, "(ID)");
         let line = between(&line, "local network by ", |c| c.is_alphanumeric(), "ID");

@@ -161,7 +161,7 @@ impl Stage {
         self.start(&mut bob, &[code.as_str()])?;
         self.until(&mut alice, &mut bob, "Accept?")?;
         bob.press("y\n")?;
-        self.until_all(&mut alice, &mut bob, "Enter for no:")?;
+        self.until_all(&mut alice, &mut bob, "or never:")?;
         alice.press("\n")?;
         bob.press("\n")?;
         while alice.is_running() || bob.is_running() {
