@@ -29,6 +29,7 @@
 #![forbid(unsafe_code)]
 
 mod beneath;
+mod change;
 mod commit;
 mod compare;
 mod content_defined_chunking;
@@ -63,6 +64,7 @@ mod unnamed;
 mod walk;
 mod write;
 
+pub use change::Change;
 pub use commit::{CommitOptions, Committed, OnConflict, Outcome};
 pub use content_defined_chunking::{
     Cutter, PIECE_AVERAGE_MAX, PIECE_AVERAGE_MIN, Piece, PieceHash, PieceSize, piece_hash,

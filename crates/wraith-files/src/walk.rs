@@ -19,6 +19,7 @@ use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use thiserror::Error;
 
 use crate::beneath::{Beneath, DIR_HANDLE, mtime_of, open_child};
+use crate::change::Change;
 use crate::entry::{Entry, Kind, LINK_TARGET_BYTES_MAX, MODE_BITS};
 use crate::error::{Context, Error, Result};
 use crate::path::{RelPath, UnsafeName, shown};
@@ -64,6 +65,11 @@ impl Found {
     pub fn open(&self) -> Result<SourceFile> {
         let path = &self.entry.path;
         SourceFile::open(&self.root.parent, &self.root.real(path), path, &self.stamp)
+    }
+
+    /// How what is there now differs from what was listed.
+    pub fn change(&self) -> Option<Change> {
+        Change::of(&self.root.parent, &self.root.real(&self.entry.path), &self.stamp)
     }
 
     /// What was listed: device, inode, size, times.

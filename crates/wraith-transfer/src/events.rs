@@ -6,7 +6,7 @@
 use std::fmt::Display;
 
 use wraith_crypto::NodeId;
-use wraith_files::{Entry, RelPath, Root, Tree};
+use wraith_files::{Change, Entry, RelPath, Root, Tree};
 use wraith_transport::Addr;
 
 use crate::exception::Exception;
@@ -78,7 +78,14 @@ pub enum Event<'a> {
     Accepted,
     /// A file is settled. `path` is the path in the manifest, escaped for a terminal; `root` its root where known, which is
     /// its BLAKE3 only in the tree of that.
-    File { path: &'a dyn Display, status: FileStatus, bytes: u64, root: Option<(Tree, Root)> },
+    /// `change` is what happened to it at the sender, where that is why it did not arrive.
+    File {
+        path: &'a dyn Display,
+        status: FileStatus,
+        bytes: u64,
+        root: Option<(Tree, Root)>,
+        change: Option<Change>,
+    },
     /// Sender: an entry of the manifest, in the order of their numbers, from 0.
     Entry { number: u32, entry: &'a Entry },
     /// Sender: the content of this file was sent, or the receiver has it.

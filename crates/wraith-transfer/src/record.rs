@@ -3,7 +3,7 @@
 //! The header is encoded and parsed here; the bytes are never touched: the sender hands them to the stream as they are
 //! in its buffer, the receiver takes them as they are in the receive blocks (`record_buffer.rs`).
 
-use wraith_files::CHUNK_BYTES;
+use wraith_files::{CHUNK_BYTES, Change, Root};
 
 use crate::message::Malformed;
 
@@ -108,6 +108,18 @@ impl Ending {
     }
 }
 
+/// What a record that ends a file says in place of a root, where the file has none.
+pub fn said_of_change(change: Option<Change>) -> Root {
+    let mut said = [0; 32];
+    said[0] = change.map_or(0, Change::number);
+    said
+}
+
+/// What [`said_of_change`] says. A number that is not known is nothing.
+pub fn change_said(root: &Root) -> Option<Change> {
+    Change::from_number(root[0])
+}
+
 /// What comes before the bytes of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Header {
@@ -118,7 +130,7 @@ pub enum Header {
     /// Chunks that are all zero: `3 ‖ entry(4) ‖ first(8) ‖ count(8)`.
     Hole { entry: u32, first: u64, count: u64 },
     /// No more of this file: `4 ‖ entry(4) ‖ ending(1) ‖ chunks(8) ‖ root(32)`. `chunks` is how many were sent, on whatever
-    /// stream; the root is zero unless the file is complete or identical.
+    /// stream; in place of the root of a file that is neither complete nor identical stands [`said_of_change`].
     End { entry: u32, ending: Ending, chunks: u64, root: [u8; 32] },
     /// The sender has read this far without anything to send: `5 ‖ entry(4) ‖ chunks(8)`.
     Pulse { entry: u32, chunks: u64 },

@@ -193,7 +193,7 @@ impl Event {
             }
             Transfer::Offer(offer) => Self::Offered((*offer).into()),
             Transfer::Accepted => Self::Accepted,
-            Transfer::File { path, status, bytes, root } => {
+            Transfer::File { path, status, bytes, root, .. } => {
                 let root_of = |tree| root.filter(|(of, _)| *of == tree).map(|(_, root)| root);
                 Self::File {
                     path: path.to_string(),

@@ -200,6 +200,9 @@ pub enum Event<'a> {
         /// Of a sparse file with 16 GiB of holes or more, in place of `root`: the root of its position-free tree in hexadecimal, which
         /// is not what `b3sum` prints. Null of every other file.
         position_free_root: Option<&'a str>,
+        /// What happened to the file at the sender, if that is why it did not arrive and can be said: `missing`, `replaced`, `grew` or
+        /// `shrank`.
+        change: Option<&'a str>,
     },
     /// Something to know that does not stop the transfer.
     Note {

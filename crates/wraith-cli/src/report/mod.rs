@@ -12,7 +12,7 @@ use wraith::state::{Name, Recorder, Rest};
 use wraith::{
     Addr, Durability, FileStatus, Node, NodeId, Receipt, ReceiveReport, Role, SendReport, path_kind,
 };
-use wraith_files::{Root, Tree};
+use wraith_files::{Change, Root, Tree};
 use wraith_transfer::{Event as TransferEvent, Offer};
 
 use crate::args::units::{Bytes, Files};
@@ -108,9 +108,9 @@ impl Narrator {
                 drop(state);
                 self.event(&Event::Accept { files, bytes });
             }
-            TransferEvent::File { path, status, bytes, root } => {
+            TransferEvent::File { path, status, bytes, root, change } => {
                 let path = path.to_string();
-                self.file(&path, *status, *bytes, *root);
+                self.file(&path, *status, *bytes, *root, *change);
             }
             TransferEvent::Note { path, what } => {
                 let (path, message) = (path.to_string(), what.to_string());
@@ -166,7 +166,14 @@ impl Narrator {
         }
     }
 
-    fn file(&self, path: &str, status: FileStatus, bytes: u64, root: Option<(Tree, Root)>) {
+    fn file(
+        &self,
+        path: &str,
+        status: FileStatus,
+        bytes: u64,
+        root: Option<(Tree, Root)>,
+        change: Option<Change>,
+    ) {
         let hex = |tree| {
             let root = root.filter(|(of, _)| *of == tree).map(|(_, root)| root);
             root.map(|root| blake3::Hash::from_bytes(root).to_hex())
@@ -178,6 +185,7 @@ impl Narrator {
             bytes,
             root: plain.as_deref(),
             position_free_root: position_free.as_deref(),
+            change: change.map(Change::name),
         });
         let mut state = self.lock();
         state.moved += u64::from(status == FileStatus::Done);
@@ -186,7 +194,7 @@ impl Narrator {
             state.here_bytes = state.here_bytes.saturating_add(bytes);
         }
         drop(state);
-        if let Some(why) = why_missing(status) {
+        if let Some(why) = why_missing(status, change) {
             self.reporter.warn(format!("{path}: {why}"));
         }
     }
@@ -332,13 +340,25 @@ pub fn durability_word(durability: Option<Durability>) -> &'static str {
 }
 
 /// What to tell people about a file that did not arrive.
-fn why_missing(status: FileStatus) -> Option<&'static str> {
-    match status {
-        FileStatus::Changed => Some("changed while it was sent; nothing of it was kept"),
-        FileStatus::Unreadable => Some("the sender cannot read it"),
-        FileStatus::Stale => Some("an earlier part did not belong to it and was thrown away"),
+fn why_missing(status: FileStatus, change: Option<Change>) -> Option<&'static str> {
+    match (status, change) {
+        (FileStatus::Changed | FileStatus::Unreadable, Some(Change::Missing)) => {
+            Some("missing: it was deleted at the sender")
+        }
+        (FileStatus::Changed | FileStatus::Unreadable, Some(Change::Replaced)) => {
+            Some("replaced by something else while it was sent; nothing of it was kept")
+        }
+        (FileStatus::Changed, Some(Change::Grew)) => {
+            Some("grew while it was sent; nothing of it was kept")
+        }
+        (FileStatus::Changed, Some(Change::Shrank)) => {
+            Some("became shorter while it was sent; nothing of it was kept")
+        }
+        (FileStatus::Changed, None) => Some("changed while it was sent; nothing of it was kept"),
+        (FileStatus::Unreadable, _) => Some("the sender cannot read it"),
+        (FileStatus::Stale, _) => Some("an earlier part did not belong to it and was thrown away"),
         // A note has said what is in its place.
-        FileStatus::Blocked => None,
-        FileStatus::Done | FileStatus::AlreadyHere | FileStatus::Skipped => None,
+        (FileStatus::Blocked, _) => None,
+        (FileStatus::Done | FileStatus::AlreadyHere | FileStatus::Skipped, _) => None,
     }
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use crate::support::journal::wait_until_verified;
-use crate::support::{self, World, tree};
+use crate::support::{World, tree};
 
 /// A tree whose first file keeps the sender busy while a later one is changed.
 fn tree_with_victim(world: &World) -> (PathBuf, PathBuf) {
@@ -16,22 +16,25 @@ fn tree_with_victim(world: &World) -> (PathBuf, PathBuf) {
     (root.clone(), root.join("b victim"))
 }
 
-/// Transfers while `change` is done to the victim, after the walk has seen it and long before it is sent.
-fn transfer_while(change: impl FnOnce(&Path)) -> (World, support::Outcome) {
+/// Transfers while `change` is done to the victim, after the walk has seen it and long before it is sent. Both sides call it `status`
+/// and `said`.
+fn transfer_while(status: &str, said: &str, change: impl FnOnce(&Path)) -> World {
     let world = World::new();
     let (root, victim) = tree_with_victim(&world);
     let mut sender = world.send(&[root]);
     let receiver = world.receive(&sender.ticket());
     wait_until_verified(&world.target().join("tree"), "a first", 1);
     change(&victim);
-    let received = receiver.finish();
-    received.expect_error(10);
-    sender.finish().expect_error(10);
+    for side in [receiver.finish(), sender.finish()] {
+        side.expect_error(10);
+        let victim = side.all("file").find(|file| file["path"] == "tree/b victim").unwrap();
+        assert_eq!((&victim["status"], &victim["change"]), (&status.into(), &said.into()));
+    }
     for name in ["a first", "c last"] {
         let (here, there) = (world.source().join("tree"), world.target().join("tree"));
         tree::assert_same(&here.join(name), &there.join(name));
     }
-    (world, received)
+    world
 }
 
 fn assert_not_there(world: &World) {
@@ -40,16 +43,15 @@ fn assert_not_there(world: &World) {
 
 #[test]
 fn a_file_that_grows_is_reported_and_not_kept() {
-    let (world, received) = transfer_while(|victim| {
+    let world = transfer_while("changed", "grew", |victim| {
         OpenOptions::new().append(true).open(victim).unwrap().write_all(b"more").unwrap();
     });
     assert_not_there(&world);
-    assert!(received.all("file").any(|f| f["status"] == "changed" && f["path"] == "tree/b victim"));
 }
 
 #[test]
 fn a_file_that_is_truncated_is_reported_and_not_kept() {
-    let (world, _) = transfer_while(|victim| {
+    let world = transfer_while("changed", "shrank", |victim| {
         File::options().write(true).open(victim).unwrap().set_len(1_000_000).unwrap();
     });
     assert_not_there(&world);
@@ -57,15 +59,25 @@ fn a_file_that_is_truncated_is_reported_and_not_kept() {
 
 #[test]
 fn a_file_that_is_deleted_is_reported() {
-    let (world, _) = transfer_while(|victim| fs::remove_file(victim).unwrap());
+    let world = transfer_while("unreadable", "missing", |victim| fs::remove_file(victim).unwrap());
     assert_not_there(&world);
 }
 
 #[test]
 fn a_file_that_is_replaced_by_a_link_is_not_followed() {
-    let (world, _) = transfer_while(|victim| {
+    let world = transfer_while("changed", "replaced", |victim| {
         fs::remove_file(victim).unwrap();
         std::os::unix::fs::symlink("/etc/hostname", victim).unwrap();
+    });
+    assert_not_there(&world);
+}
+
+#[test]
+fn a_file_that_is_replaced_is_said_to_be() {
+    let world = transfer_while("changed", "replaced", |victim| {
+        let other = victim.with_file_name("other");
+        tree::file(&other, 9, 20 << 20);
+        fs::rename(other, victim).unwrap();
     });
     assert_not_there(&world);
 }

@@ -22,7 +22,7 @@ use crate::events::{FileStatus, InPlace};
 use crate::exception::Exception;
 use crate::limits::{HOLE_RUN_CHUNKS, OPEN_FILES_MAX, STALL_BYTES};
 use crate::lock::lock;
-use crate::record::{Ending, RECORD_BODY_BYTES_MAX};
+use crate::record::{Ending, RECORD_BODY_BYTES_MAX, change_said};
 use crate::wanted::Wanted;
 
 /// In what a chunk comes.
@@ -397,10 +397,12 @@ impl Incoming {
                 if let Some(open) = open {
                     open.part.discard().map_err(|error| receiving.disk(&error))?;
                 }
-                receiving.excepted(self.entry, &self.placed, Exception::Changed, None);
+                let change = change_said(&end.root);
+                receiving.excepted_as(self.entry, &self.placed, (Exception::Changed, change), None);
             }
             Ending::Unreadable => {
-                receiving.excepted(self.entry, &self.placed, Exception::Unreadable, None);
+                let why = (Exception::Unreadable, change_said(&end.root));
+                receiving.excepted_as(self.entry, &self.placed, why, None);
             }
         }
         Ok(true)
@@ -509,7 +511,7 @@ impl Incoming {
         let (bytes, entry) = (self.placed.entry.size(), self.entry);
         let root_of_tree = (self.placed.entry.tree(), root);
         receiving.in_place(path, InPlace::File { bytes, entry, root: root_of_tree });
-        receiving.settled(&self.placed, status, Some(root));
+        receiving.settled(&self.placed, status, Some(root), None);
     }
 
     /// The disk did not take what has this root: fatal if it would not take others either.

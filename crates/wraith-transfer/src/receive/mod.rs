@@ -31,7 +31,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use wraith_crypto::{NodeId, SecretIdentity};
-use wraith_files::{Committed, Error, Kind, OnConflict, Outcome, RelPath, Root, TargetDir};
+use wraith_files::{Change, Committed, Error, Kind, OnConflict, Outcome, RelPath, Root, TargetDir};
 use wraith_transport::{Connection, RecvStream};
 
 use crate::cancel::Cancel;
@@ -274,6 +274,17 @@ impl Receiving<'_> {
 
     /// This side does not have the entry `number`, as the sender knows. `root`: what the sender says that it is, if it has.
     fn excepted(&self, number: u32, placed: &Placed, exception: Exception, root: Option<[u8; 32]>) {
+        self.excepted_as(number, placed, (exception, None), root);
+    }
+
+    /// The same with what happened at the sender, where it has said that.
+    fn excepted_as(
+        &self,
+        number: u32,
+        placed: &Placed,
+        (exception, change): (Exception, Option<Change>),
+        root: Option<[u8; 32]>,
+    ) {
         lock(&self.contents).except(number, exception);
         let counts = &self.counts;
         let count = if exception.is_failure() { &counts.failed } else { &counts.skipped };
@@ -282,7 +293,7 @@ impl Receiving<'_> {
         let absent = InPlace::Absent { bytes, entry: number, exception, root };
         self.in_place(&placed.offered, absent);
         if matches!(placed.entry.kind, Kind::File { .. }) {
-            self.settled(placed, exception.status(), None);
+            self.settled(placed, exception.status(), None, change);
         }
     }
 
@@ -331,11 +342,17 @@ impl Receiving<'_> {
         self.events.event(Event::InPlace { path, what });
     }
 
-    fn settled(&self, placed: &Placed, status: FileStatus, root: Option<Root>) {
+    fn settled(
+        &self,
+        placed: &Placed,
+        status: FileStatus,
+        root: Option<Root>,
+        change: Option<Change>,
+    ) {
         self.progress.add_files(1);
         let (path, bytes) = (placed.offered.display(), placed.entry.size());
         let root = root.map(|root| (placed.entry.tree(), root));
-        self.events.event(Event::File { path: &path, status, bytes, root });
+        self.events.event(Event::File { path: &path, status, bytes, root, change });
     }
 }
 

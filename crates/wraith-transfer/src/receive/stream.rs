@@ -124,6 +124,7 @@ pub(super) fn run(
         status,
         bytes,
         root: Some((Tree::Blake3, root)),
+        change: None,
     });
     let mut contents = ContentDigest::new();
     contents.add(0, &root);

@@ -381,7 +381,13 @@ fn pass(sending: &Sending<'_>, passed: Passed<Announced>) {
     excepted(sending, entry, exception);
     let (path, status, bytes) = (item.shown(), exception.status(), item.file_bytes().unwrap_or(0));
     sending.options.progress.add_found(bytes);
-    sending.options.events.event(Event::File { path: &path, status, bytes, root: None });
+    sending.options.events.event(Event::File {
+        path: &path,
+        status,
+        bytes,
+        root: None,
+        change: None,
+    });
 }
 
 /// The receiver does not have what was sent.

@@ -178,6 +178,7 @@ fn check(
         status,
         bytes: total,
         root: Some((Tree::Blake3, root)),
+        change: None,
     });
     Ok(())
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
-use wraith_files::{CHUNK_BYTES, Root, chunk_len, small_root};
+use wraith_files::{CHUNK_BYTES, Change, Root, chunk_len, small_root};
 use wraith_transport::SendStream;
 
 use super::Sending;
@@ -22,7 +22,9 @@ use crate::events::{Event, FileStatus};
 use crate::exception::Exception;
 use crate::limits::PULSE_CHUNKS;
 use crate::lock::lock;
-use crate::record::{Ending, HEADER_BYTES_MAX, Header, RECORD_BODY_BYTES_MAX, WHOLE_HEADER_BYTES};
+use crate::record::{
+    Ending, HEADER_BYTES_MAX, Header, RECORD_BODY_BYTES_MAX, WHOLE_HEADER_BYTES, said_of_change,
+};
 use crate::wanted::Wanted;
 
 /// Files in one batch: enough to make the hand-over cheap, few enough that both workers get some.
@@ -168,9 +170,7 @@ impl Worker<'_> {
                     end = body.end;
                 }
                 Err(ending) => {
-                    self.settle(job.entry, &job.item, ending, None);
-                    Header::End { entry: job.entry, ending, chunks: 0, root: [0; 32] }
-                        .encode(&mut header);
+                    self.settle_broken(job, ending, 0).encode(&mut header);
                     buffer.bytes()[end..end + header.len()].copy_from_slice(&header);
                     end += header.len();
                 }
@@ -314,8 +314,17 @@ impl Worker<'_> {
         ending: Ending,
         chunks: u64,
     ) -> Result<(), TransferError> {
-        self.settle(job.entry, &job.item, ending, None);
-        self.write_header(Header::End { entry: job.entry, ending, chunks, root: [0; 32] })
+        let header = self.settle_broken(job, ending, chunks);
+        self.write_header(header)
+    }
+
+    /// Enters a file that cannot be completed in the books; the record that says so, and what it was that happened.
+    fn settle_broken(&self, job: &Job<Announced>, ending: Ending, chunks: u64) -> Header {
+        let change = job.item.found.change();
+        // All of it may have been read; but it is not what somebody would find there now.
+        let ending = if change == Some(Change::Missing) { Ending::Unreadable } else { ending };
+        self.settle_as(job.entry, &job.item, ending, None, change);
+        Header::End { entry: job.entry, ending, chunks, root: said_of_change(change) }
     }
 
     /// Enters a file in the books. Must come before the record that says so.
@@ -325,6 +334,17 @@ impl Worker<'_> {
         item: &Announced,
         ending: Ending,
         root: Option<[u8; 32]>,
+    ) {
+        self.settle_as(entry, item, ending, root, None);
+    }
+
+    fn settle_as(
+        &self,
+        entry: u32,
+        item: &Announced,
+        ending: Ending,
+        root: Option<[u8; 32]>,
+        change: Option<Change>,
     ) {
         let sending = self.sending;
         let bytes = item.file_bytes().unwrap_or(0);
@@ -356,7 +376,7 @@ impl Worker<'_> {
         progress.add_files(1);
         let path = item.shown();
         let root = root.map(|root| (item.tree(), root));
-        events.event(Event::File { path: &path, status, bytes, root });
+        events.event(Event::File { path: &path, status, bytes, root, change });
     }
 
     pub(super) fn write_header(&mut self, header: Header) -> Result<(), TransferError> {
