@@ -11,6 +11,7 @@ mod contacts;
 mod demo;
 mod doctor;
 mod failure;
+mod guess;
 mod hash;
 mod home;
 mod listen;

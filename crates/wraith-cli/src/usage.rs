@@ -1,13 +1,12 @@
 //! A command line that makes no sense, told like every other failure: what it is, and what to type instead.
 
-pub mod guess;
-
 use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::config;
 use crate::failure::{Exit, Failure};
+use crate::guess;
 
 /// What clap says against the `words` of a command line.
 pub fn failure(error: &clap::Error, words: &[OsString]) -> Failure {

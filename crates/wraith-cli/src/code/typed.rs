@@ -7,8 +7,8 @@ use wraith::{Code, CodeError, Source};
 use crate::args::ReceiveArgs;
 use crate::ask::{Line, read};
 use crate::failure::{Exit, Failure};
+use crate::guess;
 use crate::output::Reporter;
-use crate::usage::guess;
 
 /// What the user wants to fetch with.
 #[derive(Debug)]

@@ -15,12 +15,12 @@ use crate::ask::Answers;
 use crate::code;
 use crate::contacts::{self, Keep, Other, after_transfer};
 use crate::failure::{Exit, Failure, hints};
+use crate::guess;
 use crate::home;
 use crate::output::{Event, Reporter, Ticker};
 use crate::pipe;
 use crate::report;
 use crate::signals::Signals;
-use crate::usage::guess;
 use narrator::SendNarrator;
 
 /// Offers the paths until the receivers have confirmed that they have everything.
