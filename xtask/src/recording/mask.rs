@@ -83,7 +83,11 @@ mod tests {
             "Connected to ab at 127.0.0.1:51234 (loopback).",
             "Connected to ID at 127.0.0.1:PORT (loopback).",
         );
-        same("ab at 127.0.0.1:9 offers film.mov", "ID at 127.0.0.1:PORT offers film.mov");
+        same("ab offers film.mov", "ID offers film.mov");
+        same(
+            "Offered 1 file. Waiting for ab to accept.",
+            "Offered 1 file. Waiting for ID to accept.",
+        );
         same(
             "Sent 1 file, 419 MB in 12.3 s (34 MB/s), verified.",
             "Sent 1 file, 419 MB in TIME (RATE), verified.",
