@@ -33,6 +33,14 @@ pub fn lines(snapshot: &Progress, columns: usize, rows: usize, color: bool) -> V
     lines
 }
 
+/// The columns that a line takes, without what only colours it.
+pub fn columns(line: &str) -> usize {
+    let mut parts = line.split("\x1b[");
+    let first = parts.next().unwrap_or_default().width();
+    let behind = |part: &str| part.split_once('m').map_or(0, |(_, text)| text.width());
+    first + parts.map(behind).sum::<usize>()
+}
+
 /// The line for a log.
 pub fn plain(snapshot: &Progress) -> String {
     let figures: Vec<_> = figures(snapshot).into_iter().map(|figure| figure.text).collect();
@@ -313,5 +321,14 @@ mod tests {
     fn nothing_to_do_is_everything_done() {
         let empty = Progress::default();
         assert!(plain(&empty).starts_with("100%"));
+    }
+
+    #[test]
+    fn colours_take_no_columns() {
+        assert_eq!(columns("abc"), 3);
+        assert_eq!(columns("\x1b[36m██\x1b[2m░\x1b[0m  10%"), 8);
+        for line in lines(&half(), 80, 24, true) {
+            assert!(columns(&line) < 80 && line.contains('\x1b'), "{line}");
+        }
     }
 }

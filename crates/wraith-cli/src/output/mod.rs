@@ -57,7 +57,8 @@ struct Inner {
     /// People read `err` on a terminal, of whatever width it has at the time.
     is_terminal: bool,
     /// Lines of progress that stand on the terminal and must be wiped before anything else is written.
-    lines_drawn: usize,
+    /// Their columns; in a terminal that has become narrower since, each may take several rows.
+    lines_drawn: Vec<usize>,
     /// A question stands there, which no progress may overwrite.
     asking: bool,
     /// The cursor stands behind a question, on its line.
@@ -84,7 +85,7 @@ impl Reporter {
             unwritten: None,
             err: io::stderr(),
             is_terminal: io::stderr().is_terminal(),
-            lines_drawn: 0,
+            lines_drawn: Vec::new(),
             asking: false,
             in_line: false,
             last_log: Instant::now(),
@@ -306,21 +307,23 @@ impl Inner {
         text.push_str("\x1b[J");
         let _ = self.err.write_all(text.as_bytes());
         let _ = self.err.flush();
-        self.lines_drawn = lines.len();
+        self.lines_drawn = lines.iter().map(|line| line::columns(line)).collect();
     }
 
     fn wipe(&mut self) {
-        if self.lines_drawn > 0 {
+        if !self.lines_drawn.is_empty() {
             let _ = write!(self.err, "{}\x1b[J", self.to_first_line());
-            self.lines_drawn = 0;
+            self.lines_drawn.clear();
         }
     }
 
     /// What brings the cursor to where the lines begin.
     fn to_first_line(&self) -> String {
-        match self.lines_drawn {
+        let (columns, _) = terminal_size(&self.err);
+        let rows = |line: &usize| line.div_ceil(columns).max(1);
+        match self.lines_drawn.iter().map(rows).sum() {
             0 | 1 => "\r".into(),
-            lines => format!("\r\x1b[{}A", lines - 1),
+            rows => format!("\r\x1b[{}A", rows - 1),
         }
     }
 }

@@ -63,6 +63,26 @@ fn without_color_and_on_a_narrow_terminal() {
 }
 
 #[test]
+fn in_a_terminal_that_becomes_narrower_the_old_line_is_wiped_in_all_its_rows() {
+    let world = World::new();
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 6_000_000);
+    let mut sender = world.send_with(&[&film], &["--rate", "2M"]);
+    let mut command = world.wraith("receiver");
+    command.args(["receive", "--yes", "-o"]).arg(world.target()).arg(sender.ticket());
+    let mut terminal = Terminal::start(&mut command, 24, 120);
+    // A line of more than 40 columns, which takes two rows or three of a terminal that has 40.
+    terminal.expect("over loopback");
+    terminal.expect("over loopback");
+    terminal.resize(24, 40);
+    let drawn = terminal.expect("A");
+    assert!(drawn.ends_with("\r\x1b[1") || drawn.ends_with("\r\x1b[2"), "{drawn:?}");
+    terminal.expect("verified.");
+    terminal.expect_exit(0);
+    sender.finish().expect_exit(0);
+}
+
+#[test]
 fn quiet_is_quiet() {
     let world = World::new();
     let film = world.source().join("film.mov");

@@ -71,6 +71,12 @@ impl Terminal {
         Self { child, keyboard: std::fs::File::from(master), output, seen: Vec::new(), read: 0 }
     }
 
+    /// Another size, as when somebody drags the window.
+    pub fn resize(&self, rows: u16, columns: u16) {
+        let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&self.keyboard, size).unwrap();
+    }
+
     /// Types.
     pub fn send(&mut self, text: &str) {
         self.keyboard.write_all(text.as_bytes()).unwrap();
