@@ -116,10 +116,11 @@ fn programs_learn_the_path_and_what_the_transfer_waits_for() {
 
 #[test]
 fn a_cap_is_no_slow_network() {
-    for (of_sender, of_receiver) in [(&["--rate", "1M"][..], &[][..]), (&[], &["--rate", "1M"])] {
+    // So many chunks a second that the rate is steady.
+    for (of_sender, of_receiver) in [(&["--rate", "5M"][..], &[][..]), (&[], &["--rate", "5M"])] {
         let world = World::new();
         let film = world.source().join("film.mov");
-        tree::file(&film, 1, 4_000_000);
+        tree::file(&film, 1, 25_000_000);
         let mut sender = world.send_with(&[film], of_sender);
         let receiver = world.receive_with(&sender.ticket(), of_receiver).finish();
         let sent = sender.finish();

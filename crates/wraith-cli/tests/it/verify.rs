@@ -279,7 +279,9 @@ fn what_an_earlier_connection_verified_is_checked_too() {
     tree::file(&root.join("z-large"), 50, 200 << 20);
     let mut sender = world.send_with(&[&root], &["--reconnect", "60"]);
     let ticket = sender.ticket();
-    let receiver = world.receive_with(&ticket, &["--rate", "40M"]);
+    let mut receiver = world.receive_with(&ticket, &["--rate", "40M"]);
+    // Names are given once their contents are on the disk, which may take longer than the first of the large file.
+    receiver.event("file");
     support::journal::wait_until_verified(&world.target().join("tree"), "z-large", 2);
     // It stops cleanly, so what it wrote down is complete.
     receiver.signal(libc::SIGINT);
