@@ -13,7 +13,7 @@ pub fn picture(text: &str, columns: usize, rows: usize) -> Option<String> {
     // Upper case is read as well and takes fewer modules.
     let code = QrCode::encode_text(&text.to_uppercase(), QrCodeEcc::Low).ok()?;
     let across = usize::try_from(code.size() + 2 * QUIET).ok()?;
-    if across > columns || across.div_ceil(2) + OTHER_LINES > rows {
+    if across >= columns || across.div_ceil(2) + OTHER_LINES > rows {
         return None;
     }
     let mut picture = String::new();

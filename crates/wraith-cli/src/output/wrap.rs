@@ -1,12 +1,12 @@
 //! Text for people, broken between words where it is longer than their terminal is wide. A word that has no room in a line (a ticket) stays whole: it
 //! is for the clipboard.
 
-use unicode_width::UnicodeWidthStr;
+use super::line::columns as width;
 
 /// What begins a message of this program; what follows on further lines stands below the message.
 const NAME: &str = "wraith: ";
 
-/// `text` in lines of at most `columns`.
+/// `text` in lines of fewer than `columns`: writing the last one makes some terminals wrap.
 pub fn at_words(text: &str, columns: usize) -> String {
     let mut wrapped = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
@@ -21,7 +21,7 @@ pub fn at_words(text: &str, columns: usize) -> String {
 }
 
 fn wrap(line: &str, columns: usize, wrapped: &mut String) {
-    if line.width() < columns {
+    if width(line) < columns {
         wrapped.push_str(line);
         return;
     }
@@ -30,18 +30,17 @@ fn wrap(line: &str, columns: usize, wrapped: &mut String) {
     let mut used = 0;
     // Each word with the spaces behind it.
     for word in line[own..].split_inclusive(' ') {
-        let width = word.trim_end_matches(' ').width();
         if used == 0 {
             wrapped.push_str(&line[..own]);
             used = own;
-        } else if used + width >= columns && used > indent {
+        } else if used + width(word.trim_end_matches(' ')) >= columns && used > indent {
             wrapped.truncate(wrapped.trim_end_matches(' ').len());
             wrapped.push('\n');
             wrapped.extend(std::iter::repeat_n(' ', indent));
             used = indent;
         }
         wrapped.push_str(word);
-        used += word.width();
+        used += width(word);
     }
 }
 
@@ -69,6 +68,17 @@ mod tests {
             at_words("see a-word-of-twenty-five-letter it", 12),
             "see\na-word-of-twenty-five-letter\nit"
         );
+    }
+
+    #[test]
+    fn a_picture_that_has_room_stays_whole() {
+        for columns in [30, 61, 100] {
+            let picture = (1..200)
+                .rev()
+                .find_map(|n| crate::output::qr::picture(&"x".repeat(n * 3), columns, 200));
+            let picture = picture.expect("a short one has room");
+            assert_eq!(at_words(&picture, columns), picture);
+        }
     }
 
     #[test]
