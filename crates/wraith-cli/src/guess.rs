@@ -10,29 +10,45 @@ use crate::args::continuing::shell_word;
 use crate::failure::{Exit, Failure};
 use crate::home;
 
-/// Options of other programs: their names, why there is none here, and what does it.
-const OPTIONS: [(&[&str], &str, &str); 5] = [
-    (
-        &["--exclude", "--include", "--filter", "--ignore"],
-        "wraith send leaves nothing out by a pattern",
-        "tar c --exclude=PATTERN FOLDER | wraith send - --name FOLDER.tar",
-    ),
-    (
-        &["-r", "--recursive", "-a", "--archive"],
-        "folders go with everything in them anyway",
-        "leave it out",
-    ),
-    (
-        &["--overwrite", "--force-overwrite"],
-        "what happens to names that are taken is an option of the receiver",
-        "wraith receive CODE --on-conflict overwrite",
-    ),
-    (&["--port", "-p"], "the port goes with an address", "--listen 0.0.0.0:PORT"),
-    (
-        &["--output", "--dir", "-d"],
-        "the folder for what arrives is -o DIR",
-        "wraith receive CODE -o DIR",
-    ),
+/// An option of other programs: its names, the commands where people try it, why there is none, and what does it.
+struct Foreign {
+    names: &'static [&'static str],
+    at: &'static [&'static str],
+    why: &'static str,
+    instead: &'static str,
+}
+
+const FOREIGN: [Foreign; 5] = [
+    Foreign {
+        names: &["--exclude", "--include", "--filter", "--ignore"],
+        at: &["send"],
+        why: "wraith send leaves nothing out by a pattern",
+        instead: "tar c --exclude=PATTERN FOLDER | wraith send - --name FOLDER.tar",
+    },
+    Foreign {
+        names: &["-r", "--recursive", "-a", "--archive"],
+        at: &["send", "receive"],
+        why: "folders go with everything in them anyway",
+        instead: "leave it out",
+    },
+    Foreign {
+        names: &["--overwrite"],
+        at: &["send", "receive", "listen"],
+        why: "what happens to names that are taken is said where they are received",
+        instead: "wraith receive CODE --on-conflict overwrite",
+    },
+    Foreign {
+        names: &["--port", "-p"],
+        at: &["send", "listen", "rendezvous"],
+        why: "the port goes with an address",
+        instead: "--listen 0.0.0.0:PORT",
+    },
+    Foreign {
+        names: &["--output", "--dir", "-d"],
+        at: &["receive", "listen"],
+        why: "the folder for what arrives is another",
+        instead: "-o DIR",
+    },
 ];
 
 /// A word where a command should be.
@@ -50,11 +66,12 @@ pub fn command(word: &str) -> Option<Failure> {
     is_code_without_number(word).then(|| without_number(word))
 }
 
-/// An option that there is not.
-pub fn option(name: &str) -> Option<Failure> {
+/// An option that `command` has not.
+pub fn option(name: &str, command: &str) -> Option<Failure> {
     let name = name.split('=').next().unwrap_or(name);
-    let (_, why, instead) = OPTIONS.into_iter().find(|(names, ..)| names.contains(&name))?;
-    Some(usage(format!("there is no option {name}: {why}"), instead.to_owned()))
+    let is_meant = |option: &&Foreign| option.names.contains(&name) && option.at.contains(&command);
+    let Foreign { why, instead, .. } = FOREIGN.iter().find(is_meant)?;
+    Some(usage(format!("there is no option {name}: {why}"), (*instead).to_owned()))
 }
 
 /// What was given to `wraith receive`, which is neither a code nor a ticket.

@@ -14,7 +14,10 @@ pub fn failure(error: &clap::Error, words: &[OsString]) -> Failure {
         ErrorKind::InvalidSubcommand => {
             named(error, ContextKind::InvalidSubcommand).and_then(guess::command)
         }
-        ErrorKind::UnknownArgument => named(error, ContextKind::InvalidArg).and_then(guess::option),
+        ErrorKind::UnknownArgument => {
+            let command = command_of(words).unwrap_or_default();
+            named(error, ContextKind::InvalidArg).and_then(|name| guess::option(name, &command))
+        }
         _ => None,
     };
     guessed.unwrap_or_else(|| plain(error, words))
@@ -63,13 +66,11 @@ fn suggestion(error: &clap::Error) -> Option<String> {
     }
 }
 
-/// The command that a command line names.
-fn command_of(words: &[OsString]) -> Option<&str> {
+/// The command that a command line names, by its own name.
+fn command_of(words: &[OsString]) -> Option<String> {
     let definition = crate::args::definition();
     let command = words.iter().skip(1).find_map(|word| definition.find_subcommand(word))?;
-    words.iter().filter_map(|word| word.to_str()).find(|word| {
-        *word == command.get_name() || command.get_all_aliases().any(|alias| alias == *word)
-    })
+    Some(command.get_name().to_owned())
 }
 
 fn one_line(text: &str) -> String {
