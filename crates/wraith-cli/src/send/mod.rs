@@ -200,8 +200,8 @@ fn show(offer: &Offer, node: &Node, args: &SendArgs, reporter: &Reporter) {
         return;
     }
     let is_here_only = offer.addresses().iter().all(|address| address.ip().is_loopback());
-    // Where a code is waited with, it brings the address at which its receiver was met.
-    if is_here_only && args.listen.is_none() && offer.places().is_empty() {
+    // A code brings the address at which its receiver was met, too.
+    if is_here_only && args.listen.is_none() && offer.ticket().is_some() {
         reporter.warn("there is no network: the ticket is good on this machine only");
     }
     let ticket = offer.ticket().map(ToString::to_string);
