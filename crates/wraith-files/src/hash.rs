@@ -88,12 +88,12 @@ pub(crate) fn parent(left: &Cv, right: &Cv) -> Cv {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use proptest::prelude::*;
 
     use super::*;
 
-    fn content(len: usize) -> Vec<u8> {
+    pub(crate) fn content(len: usize) -> Vec<u8> {
         let mut bytes = vec![0; len];
         blake3::Hasher::new().update(b"content").finalize_xof().fill(&mut bytes);
         bytes

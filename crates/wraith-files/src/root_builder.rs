@@ -243,12 +243,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    fn content(len: usize) -> Vec<u8> {
-        let mut bytes = vec![0; len];
-        blake3::Hasher::new().update(b"content").finalize_xof().fill(&mut bytes);
-        bytes
-    }
+    use crate::hash::tests::content;
 
     fn parts(bytes: &[u8]) -> Vec<(u64, Cv)> {
         parts_in(Tree::Blake3, bytes)

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::support::{self, Process, World, lan, tree};
+use crate::support::{self, World, lan, tree};
 use socket2::{Domain, Socket, Type};
 use wraith_discovery::message::Message;
 use wraith_discovery::rendezvous::{ClientFrame, ServerFrame, split};
@@ -15,17 +15,6 @@ fn film(world: &World) -> std::path::PathBuf {
     let film = world.source().join("film.mov");
     tree::file(&film, 1, 1_000_000);
     film
-}
-
-/// A server of the real program, and its address.
-fn server(world: &World) -> (Process, String) {
-    let mut command = world.wraith("server");
-    let mut server = Process::start(
-        "rendezvous",
-        command.args(["rendezvous", "--json", "--listen", "127.0.0.1:0"]),
-    );
-    let address = server.event("listening")["address"].as_str().unwrap().to_owned();
-    (server, address)
 }
 
 /// A server that does with each connection what the test says. Returns its address.
@@ -64,7 +53,7 @@ fn made_up_answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Vec<u8
 #[test]
 fn a_code_brings_a_file_over_a_rendezvous_server() {
     let world = World::new();
-    let (_server, address) = server(&world);
+    let (_server, address) = world.rendezvous();
     let film = film(&world);
     let place = ["--rendezvous", &address];
     let mut sender = world.send_by_code(&[&film], &place);
@@ -80,7 +69,7 @@ fn a_code_brings_a_file_over_a_rendezvous_server() {
 #[test]
 fn wrong_words_burn_the_code_there_too_and_who_comes_late_learns_it() {
     let world = World::new();
-    let (_server, address) = server(&world);
+    let (_server, address) = world.rendezvous();
     let place = ["--rendezvous", &address];
     let mut sender = world.send_by_code(&[film(&world)], &place);
     let code = sender.code();
@@ -98,7 +87,7 @@ fn wrong_words_burn_the_code_there_too_and_who_comes_late_learns_it() {
 #[test]
 fn a_receiver_that_comes_first_waits_for_nobody_in_vain() {
     let world = World::new();
-    let (_server, address) = server(&world);
+    let (_server, address) = world.rendezvous();
     let more = ["--rendezvous", &address, "--timeout", "1"];
     let received = world.receive_with("7-crater-lemon", &more).finish();
     let error = received.expect_error(3);
@@ -216,7 +205,7 @@ fn a_flood_takes_a_bounded_part_of_memory_and_keeps_nobody_out() {
     /// A few MiB for the program and 4096 × 9 KiB for the most connections it could ever have.
     const MOST_KIB: u64 = 48 * 1024;
     let world = World::new();
-    let (server, address) = server(&world);
+    let (server, address) = world.rendezvous();
     let to: SocketAddr = address.parse().unwrap();
     let mut held = Vec::new();
     for n in 0..600_u32 {

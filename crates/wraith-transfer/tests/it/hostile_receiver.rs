@@ -6,7 +6,7 @@ use wraith_transfer::message::{
     ReceiptBody, Span, Want,
 };
 use wraith_transfer::{Role, SendOptions, TransferError, close, serve};
-use wraith_transport::{CloseReason, RecvStream, SendStream, block_on};
+use wraith_transport::{CloseReason, Connection, RecvStream, SendStream, block_on};
 
 struct Liar {
     send: SendStream,
@@ -201,17 +201,7 @@ fn a_receiver_that_never_reads_costs_a_bounded_amount_and_can_be_cancelled() {
     let link = link();
     let result = std::thread::scope(|scope| {
         let sending = scope.spawn(|| serve(link.sender.clone(), &options));
-        let (mut send, mut recv) = block_on(link.receiver.open_stream()).unwrap();
-        for message in [
-            Message::Hello(Hello { version: 1, role: Role::Receiver, features: None }),
-            Message::Fetch(Fetch { secret: SECRET, instance: None, stream: None }),
-            Message::Accept(Accept::default()),
-        ] {
-            block_on(send.write_all(&message.to_bytes())).unwrap();
-        }
-        assert!(matches!(read_message(&mut recv), Message::Hello(_)));
-        assert!(matches!(read_message(&mut recv), Message::Offer(_)));
-        let (_s, mut manifest) = block_on(link.receiver.accept_stream()).unwrap();
+        let Accepting { mut send, mut manifest, .. } = accept(&link.receiver, None);
         let mut seen = 0;
         while seen < 1 + 4 + 29 + 44 {
             seen += block_on(manifest.read_chunk()).unwrap().unwrap().len();
@@ -228,6 +218,31 @@ fn a_receiver_that_never_reads_costs_a_bounded_amount_and_can_be_cancelled() {
     assert!(options.progress.bytes() < 300 * CHUNK as u64);
 }
 
+/// A receiver that has accepted, with the beginning of the manifest on its way.
+struct Accepting {
+    send: SendStream,
+    /// Kept, so that the stream is not stopped.
+    _recv: RecvStream,
+    manifest: RecvStream,
+    _manifest_send: SendStream,
+}
+
+/// Accepts whatever is offered, as a receiver with these features.
+fn accept(connection: &Connection, features: Option<u64>) -> Accepting {
+    let (mut send, mut recv) = block_on(connection.open_stream()).unwrap();
+    for message in [
+        Message::Hello(Hello { version: 1, role: Role::Receiver, features }),
+        Message::Fetch(Fetch { secret: SECRET, instance: None, stream: None }),
+        Message::Accept(Accept::default()),
+    ] {
+        block_on(send.write_all(&message.to_bytes())).unwrap();
+    }
+    assert!(matches!(read_message(&mut recv), Message::Hello(_)));
+    assert!(matches!(read_message(&mut recv), Message::Offer(_)));
+    let (manifest_send, manifest) = block_on(connection.accept_stream()).unwrap();
+    Accepting { send, _recv: recv, manifest, _manifest_send: manifest_send }
+}
+
 /// What a receiver with these features is told that a sparse terabyte is.
 fn kind_for(features: Option<u64>) -> Option<u8> {
     let folders = Folders::new();
@@ -241,17 +256,7 @@ fn kind_for(features: Option<u64>) -> Option<u8> {
     std::thread::scope(|scope| {
         let receiver = scope.spawn(|| {
             let connection = &link.receiver;
-            let (mut send, mut recv) = block_on(connection.open_stream()).unwrap();
-            for message in [
-                Message::Hello(Hello { version: 1, role: Role::Receiver, features }),
-                Message::Fetch(Fetch { secret: SECRET, instance: None, stream: None }),
-                Message::Accept(Accept::default()),
-            ] {
-                block_on(send.write_all(&message.to_bytes())).unwrap();
-            }
-            assert!(matches!(read_message(&mut recv), Message::Hello(_)));
-            assert!(matches!(read_message(&mut recv), Message::Offer(_)));
-            let (_, mut manifest) = block_on(connection.accept_stream()).unwrap();
+            let Accepting { mut manifest, .. } = accept(connection, features);
             let mut begin = [0; 6];
             block_on(manifest.read_exact(&mut begin)).unwrap();
             connection.close(0, "seen");
@@ -283,18 +288,8 @@ fn of_a_file_with_a_position_free_tree_no_old_copy_is_asked_about() {
     let sent = std::thread::scope(|scope| {
         scope.spawn(|| {
             let connection = &link.receiver;
-            let (mut send, mut recv) = block_on(connection.open_stream()).unwrap();
             let features = Some(FEATURE_POSITION_FREE | 1);
-            for message in [
-                Message::Hello(Hello { version: 1, role: Role::Receiver, features }),
-                Message::Fetch(Fetch { secret: SECRET, instance: None, stream: None }),
-                Message::Accept(Accept::default()),
-            ] {
-                block_on(send.write_all(&message.to_bytes())).unwrap();
-            }
-            assert!(matches!(read_message(&mut recv), Message::Hello(_)));
-            assert!(matches!(read_message(&mut recv), Message::Offer(_)));
-            let (_, mut manifest) = block_on(connection.accept_stream()).unwrap();
+            let Accepting { mut send, mut manifest, .. } = accept(connection, features);
             block_on(manifest.read_exact(&mut [0; 6])).unwrap();
             let whole = vec![Span { first: 0, count: 1 }];
             let want = Want { upto: 1, whole, delta: vec![0], ..Want::default() };

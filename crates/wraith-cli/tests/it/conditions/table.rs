@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use super::scene::{End, Scene};
 use crate::support::{World, lan, other_words, tree};
@@ -33,7 +33,7 @@ pub const ALL: [Condition; 37] = [
         alone(s, "receiver", &words)
     }),
     ("nobody with this code, at a rendezvous server", |s| {
-        let server = Rendezvous::start(&s.world);
+        let server = s.world.rendezvous();
         let words =
             ["receive", "-y", "--timeout", "1", "--rendezvous", &server.1, "7-crater-lemon"];
         alone(s, "receiver", &words)
@@ -54,7 +54,7 @@ pub const ALL: [Condition; 37] = [
         wrong_words(s, LAN)
     }),
     ("wrong words, at a rendezvous server", |s| {
-        let server = Rendezvous::start(&s.world);
+        let server = s.world.rendezvous();
         wrong_words(s, &["--rendezvous", &server.1])
     }),
     ("a code that somebody else has used, on the local network", |s| {
@@ -62,7 +62,7 @@ pub const ALL: [Condition; 37] = [
         used_code(s, LAN)
     }),
     ("a code that somebody else has used, at a rendezvous server", |s| {
-        let server = Rendezvous::start(&s.world);
+        let server = s.world.rendezvous();
         used_code(s, &["--rendezvous", &server.1])
     }),
     ("a code that this machine has tried before", tried_before),
@@ -247,27 +247,4 @@ fn meanwhile(scene: &Scene, change: fn(&Scene)) -> Ends {
     super::scene::until("something arrives", || scene.world.target().join("tree").exists());
     change(scene);
     both(sender.end(), receiver.end())
-}
-
-/// A rendezvous server of the real program, and its address.
-struct Rendezvous(std::process::Child, String);
-
-impl Rendezvous {
-    fn start(world: &World) -> Self {
-        let mut command = world.wraith("server");
-        command.args(["rendezvous", "--json", "--listen", "127.0.0.1:0"]);
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        let mut line = String::new();
-        let mut printed = std::io::BufReader::new(child.stdout.take().unwrap());
-        std::io::BufRead::read_line(&mut printed, &mut line).unwrap();
-        let event: serde_json::Value = serde_json::from_str(&line).unwrap();
-        Self(child, event["address"].as_str().unwrap().to_owned())
-    }
-}
-
-impl Drop for Rendezvous {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }

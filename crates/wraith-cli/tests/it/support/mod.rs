@@ -79,6 +79,17 @@ impl World {
         command
     }
 
+    /// A rendezvous server of the program, and its address.
+    pub fn rendezvous(&self) -> (Process, String) {
+        let mut command = self.wraith("server");
+        let mut server = Process::start(
+            "rendezvous",
+            command.args(["rendezvous", "--json", "--listen", "127.0.0.1:0"]),
+        );
+        let address = server.event("listening")["address"].as_str().unwrap().to_owned();
+        (server, address)
+    }
+
     /// The same for a user whom modes stop, even where the tests run as root.
     pub fn wraith_as_nobody(&self, side: &str) -> Command {
         let mut command = self.wraith(side);
