@@ -6,6 +6,7 @@
 use minicbor::{Decode, Encode};
 use thiserror::Error;
 use wraith_core::CloseReason;
+use wraith_files::UnsafeName;
 
 use crate::limits::REASON_BYTES_MAX;
 use crate::local_folders::LocalFolders;
@@ -34,6 +35,8 @@ pub mod close {
     pub const OTHER: u64 = 0x109;
     /// The receiver only looked at the offer and may come again.
     pub const LATER: u64 = 0x10a;
+    /// Another run of the same receiver has the place.
+    pub const ELSEWHERE: u64 = 0x10b;
 }
 
 /// The two ends of a transfer. Independent of who dialled. Each index is the role's number in Hello (SPEC §10.2).
@@ -84,6 +87,9 @@ pub enum TransferError {
     /// The receiver only looked at the offer; the sender may go on waiting.
     #[error("the receiver only looked at the offer")]
     Later,
+    /// The sender serves another program with the identity of this receiver.
+    #[error("another wraith with this identity is receiving it")]
+    Elsewhere,
     /// Standard output was asked for, and several files are offered.
     #[error("the sender offers several files or a folder, which cannot go to one stream")]
     NoStream,
@@ -149,6 +155,12 @@ pub enum TransferError {
     },
 }
 
+impl From<&UnsafeName> for TransferError {
+    fn from(name: &UnsafeName) -> Self {
+        Self::UnsafeName { what: format!("\"{}\": {}", name.name, name.reason) }
+    }
+}
+
 fn partial_words(role: Role, failed: u64, files: u64, left_out: u64) -> String {
     let mut words = Vec::new();
     if failed > 0 {
@@ -199,7 +211,7 @@ impl TransferError {
             Self::Cancelled { .. } => 130,
             Self::Later => 0,
             Self::NoStream => 2,
-            Self::Protocol { .. } | Self::Other { .. } => 1,
+            Self::Elsewhere | Self::Protocol { .. } | Self::Other { .. } => 1,
         }
     }
 
@@ -209,6 +221,7 @@ impl TransferError {
             Self::WrongSecret => "wrong-secret",
             Self::Refused { .. } => "refused",
             Self::Later => "later",
+            Self::Elsewhere => "elsewhere",
             Self::NoStream => "no-stream",
             Self::NetworkLost { .. } => "network-lost",
             Self::Disk { .. } => "disk",
@@ -238,6 +251,7 @@ impl TransferError {
         let (code, text) = match self {
             Self::WrongSecret => (close::WRONG_SECRET, String::new()),
             Self::Later | Self::NoStream => (close::LATER, String::new()),
+            Self::Elsewhere => (close::ELSEWHERE, String::new()),
             Self::Refused { why } => (close::REFUSED, why.clone()),
             Self::NetworkLost { why } => (close::STALLED, why.clone()),
             Self::Disk { what, .. } => (close::DISK, what.clone()),
@@ -264,6 +278,7 @@ impl TransferError {
         match *code {
             close::WRONG_SECRET => Self::WrongSecret,
             close::LATER if own == Role::Sender => Self::Later,
+            close::ELSEWHERE if own == Role::Receiver => Self::Elsewhere,
             close::REFUSED => Self::Refused { why: words },
             close::DISK => Self::Disk { role: own.peer(), what: words },
             close::VERIFICATION => Self::Verification { what: words },
@@ -315,6 +330,7 @@ mod tests {
         let what = || "x".to_string();
         for error in [
             TransferError::WrongSecret,
+            TransferError::Elsewhere,
             TransferError::Refused { why: what() },
             TransferError::NetworkLost { why: what() },
             TransferError::Disk { role: Role::Sender, what: what() },

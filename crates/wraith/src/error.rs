@@ -44,6 +44,8 @@ pub enum ErrorKind {
     Cancelled,
     /// The receiver only looked; the offer stays good.
     Later,
+    /// Another program with this identity receives it, and its user accepted first.
+    ReceivedElsewhere,
     /// Anything without a kind of its own.
     Other,
 }
@@ -70,6 +72,8 @@ pub enum Cause {
     ContactNotFound(Vec<(String, String)>),
     /// The contact is there and takes nothing from this machine.
     NotAdmitted(wraith_transport::Addr),
+    /// This process of the same machine and identity receives it.
+    ReceivedBy(crate::state::OtherReceiver),
     /// Nobody came in time.
     NobodyCame,
     /// This machine has no address at which anybody could reach it.
@@ -173,6 +177,7 @@ impl From<TransferError> for Error {
             TransferError::UnsafeName { .. } => ErrorKind::UnsafeName,
             TransferError::Protocol { .. } => ErrorKind::Protocol,
             TransferError::Later => ErrorKind::Later,
+            TransferError::Elsewhere => ErrorKind::ReceivedElsewhere,
             TransferError::Other { .. } => ErrorKind::Other,
         };
         Self::because(kind, error.to_string(), Cause::Transfer(error))

@@ -1,5 +1,6 @@
 //! The library's errors as exit codes and advice: what it means for a command, and what to do next.
 
+use wraith::state::OtherReceiver;
 use wraith::{Cause, Error, ErrorKind, Role, TransferError};
 
 use super::{Exit, Failure};
@@ -41,6 +42,11 @@ pub fn of(error: &Error, role: Role, again: &str) -> Failure {
         (Some(Cause::State(state)), _) => Failure::from(state.clone()),
         (Some(Cause::CannotBind(_)), _) => {
             failure.hint("choose another address or port with --listen")
+        }
+        (Some(Cause::ReceivedBy(OtherReceiver { process, .. })), _) => failure
+            .hint(format!("let it finish, or stop it (kill {process}) and run again: {again}")),
+        (_, Some(TransferError::Elsewhere)) => {
+            failure.hint(format!("let it finish, or stop it and run again: {again}"))
         }
         (_, Some(TransferError::Refused { why })) if role == Role::Receiver => {
             let message = match why.as_str() {

@@ -75,6 +75,7 @@ mod taken_by_another_kind;
 mod taken_meanwhile;
 mod ticket_at_once;
 mod ticket_of_a_code;
+mod two_of_one_identity;
 mod unsafe_names;
 mod unwritable_output;
 mod usage;

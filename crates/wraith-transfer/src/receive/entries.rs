@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use wraith_core::RecvSlice;
-use wraith_files::{BadEntry, Entry, Kind, UnsafeName};
+use wraith_files::{BadEntry, Entry, Kind};
 use wraith_transport::RecvStream;
 
 use crate::error::TransferError;
@@ -126,7 +126,7 @@ impl Entries {
         self.buffer.advance(4 + len);
         self.hasher.update(&bytes);
         let (entry, used) = Entry::decode(&bytes[4..]).map_err(|error| match error {
-            BadEntry::Name(name) => unsafe_name(&name),
+            BadEntry::Name(name) => (&name).into(),
             other => session.protocol(other.to_string()),
         })?;
         if used != len {
@@ -174,8 +174,4 @@ impl Entries {
         }
         Ok(())
     }
-}
-
-fn unsafe_name(name: &UnsafeName) -> TransferError {
-    TransferError::UnsafeName { what: name.to_string() }
 }

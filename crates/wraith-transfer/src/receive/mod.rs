@@ -77,6 +77,13 @@ pub enum Decision {
     Later,
 }
 
+impl Decision {
+    /// Whether it is fetched.
+    pub fn is_yes(&self) -> bool {
+        matches!(self, Self::Accept | Self::AcceptWith(_) | Self::AcceptShown(..))
+    }
+}
+
 /// Asked once, with the offer, before anything is fetched; may take as long as a person needs.
 pub type Decide<'a> = dyn FnMut(&Proposal<'_>) -> Decision + Send + 'a;
 
@@ -247,7 +254,7 @@ impl Receiving<'_> {
     /// What a disk error means for the transfer.
     fn disk(&self, error: &Error) -> TransferError {
         match error {
-            Error::UnsafeName(name) => TransferError::UnsafeName { what: name.to_string() },
+            Error::UnsafeName(name) => name.into(),
             _ if self.target.is_deleted() => self.session.disk("the target folder was deleted"),
             other => self.session.disk(other),
         }

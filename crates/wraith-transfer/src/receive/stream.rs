@@ -64,7 +64,8 @@ impl StreamTarget {
         Self(Arc::new(Mutex::new(State { sink, hasher: blake3::Hasher::new(), written: 0 })))
     }
 
-    pub(crate) fn is_output(&self) -> bool {
+    /// Whether it goes to a writer of the caller.
+    pub fn is_output(&self) -> bool {
         matches!(lock(&self.0).sink, Sink::Output(_))
     }
 }
@@ -268,7 +269,7 @@ impl State {
     ) -> Result<(), TransferError> {
         let Sink::Folder(file @ None) = &mut self.sink else { return Ok(()) };
         let name = RelPath::parse(offer.name.as_bytes());
-        let name = name.map_err(|error| TransferError::UnsafeName { what: error.to_string() })?;
+        let name = name.map_err(|name| TransferError::from(&name))?;
         if name.depth() != 1 {
             let what = format!("{}: the name of a stream with folders in it", shown(&offer.name));
             return Err(TransferError::UnsafeName { what });

@@ -30,6 +30,11 @@ pub(crate) trait Carry: Send {
         std::future::pending()
     }
 
+    /// The peer serves another program with this identity. Waits until it is worth dialling again.
+    fn elsewhere(&mut self) -> impl Future<Output = Result<(), Error>> + Send {
+        async { Err(TransferError::Elsewhere.into()) }
+    }
+
     /// Nobody was found in time.
     fn not_found(&self, why: NotFound) -> Error;
 
@@ -90,6 +95,16 @@ pub(crate) async fn run<C: Carry>(
             Err(error) => error,
         };
         shared.meter.leave(&carried.progress);
+        if error == TransferError::Elsewhere {
+            drop(dialled);
+            tokio::select! {
+                again = carry.elsewhere() => again?,
+                () = token.cancelled() => return Err(Error::cancelled(C::OWN)),
+            }
+            window.begin(patience);
+            pause(token, C::OWN).await?;
+            continue;
+        }
         if !may_come_back(&error, C::OWN) || token.is_cancelled() {
             return Err(error.into());
         }
@@ -105,10 +120,14 @@ pub(crate) async fn run<C: Carry>(
             lost = Some(error);
         }
         drop(dialled);
-        tokio::select! {
-            () = sleep(RETRY_PAUSE) => {}
-            () = token.cancelled() => return Err(Error::cancelled(C::OWN)),
-        }
+        pause(token, C::OWN).await?;
+    }
+}
+
+async fn pause(token: &CancellationToken, own: Role) -> Result<(), Error> {
+    tokio::select! {
+        () = sleep(RETRY_PAUSE) => Ok(()),
+        () = token.cancelled() => Err(Error::cancelled(own)),
     }
 }
 

@@ -45,6 +45,11 @@ impl Window {
         Self { deadline, furthest: 0, lost_before: false }
     }
 
+    /// The peer was there, and said to come another time, which is now.
+    pub fn begin(&mut self, patience: Patience) {
+        *self = Self::new(patience);
+    }
+
     /// A connection that worked was lost after `bytes` of the transfer were settled; the seconds that are left.
     pub fn lost(&mut self, bytes: u64, reconnect: Duration) -> u64 {
         let now = Instant::now();

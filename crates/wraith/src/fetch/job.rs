@@ -11,8 +11,10 @@ use crate::engine::attempt::watch;
 use crate::engine::consent::Consent;
 use crate::engine::session::{self, Answered, Carried};
 use crate::engine::task::Shared;
+use crate::event::Event;
 use crate::node::Node;
 use crate::settings::FetchSettings;
+use crate::state::Receiving;
 
 /// What a fetch needs on every one of its connections; a listener has one for each caller.
 pub(crate) struct FetchJob {
@@ -22,8 +24,8 @@ pub(crate) struct FetchJob {
     pub consent: Consent,
     pub shared: Shared,
     pub receiver: Option<u64>,
-    /// The same on every connection of one run, another in every run.
-    pub instance: Option<u64>,
+    /// Which one it is of those that receive the same; a listener does not dial, and is not taken for another.
+    pub receiving: Option<Arc<Receiving>>,
 }
 
 impl FetchJob {
@@ -45,14 +47,24 @@ impl FetchJob {
         if is_first {
             options.parallel = node.parallel_to_receive(connections);
         }
-        options.instance = self.instance;
+        options.instance = self.receiving.as_ref().and_then(|receiving| receiving.instance());
         options.preview = preview && self.consent.is_open();
         options.delta = delta;
         options.keep_modes = keep_modes;
         options.sync = sync;
         options.events = session::events(&self.shared.hub, self.receiver, answered, None);
         let consent = self.consent.clone();
-        options.decide = Box::new(move |proposal| consent.wait(proposal));
+        let (receiving, into) = (self.receiving.clone(), self.target.to_string());
+        let hub = Arc::clone(&self.shared.hub);
+        options.decide = Box::new(move |proposal| {
+            let decision = consent.wait(proposal);
+            if let (true, Some(receiving)) = (decision.is_yes(), &receiving)
+                && let Err(error) = receiving.begin(&into)
+            {
+                hub.tell(Event::Note { path: String::new(), what: error.to_string() });
+            }
+            decision
+        });
         options
     }
 

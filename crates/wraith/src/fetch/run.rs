@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use wraith_discovery::contact::Pair;
 use wraith_discovery::{Code, Ticket};
@@ -24,10 +24,17 @@ use crate::event::{Event, FoundAt, Hub};
 use crate::node::Node;
 use crate::report::Received;
 use crate::settings::{FetchSettings, Patience};
-use crate::state::SavedTicket;
+use crate::state::{OtherReceiver, Receiving, SavedTicket};
 
 /// A sender that has not answered for so long where it was is asked for where it is.
 const SEARCH_AFTER: Duration = Duration::from_secs(1);
+
+/// How often one whose place another has looks whether that one's user has accepted.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// A sender has noticed by then that the receiver it waits for has died.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(15);
+const BOTH_ASKED: &str =
+    "Another wraith of yours asks about the same offer. Whoever accepts first receives it.";
 
 /// See the module.
 pub(super) async fn run(
@@ -55,6 +62,8 @@ pub(super) async fn run(
         search_after: SEARCH_AFTER,
     };
     let patience = settings.patience;
+    let receiving = Arc::new(Receiving::of(node.state(), &ticket));
+    let into = target.to_string();
     let fetching = Fetching {
         node: node.clone(),
         addresses: dialler.addresses.clone(),
@@ -65,8 +74,9 @@ pub(super) async fn run(
             consent: consent.clone(),
             shared: shared.clone(),
             receiver: None,
-            instance: Some(getrandom::u64().unwrap_or_else(|_| std::process::id().into())),
+            receiving: Some(Arc::clone(&receiving)),
         },
+        refused_since: None,
     };
     let result = attempt::run(dialler, fetching, patience, &shared).await;
     endpoint.start_close();
@@ -87,8 +97,13 @@ pub(super) async fn run(
         Err(error) if error.kind() == ErrorKind::OfferChanged => !consent.asks_again(),
         Err(error) => !may_continue(error),
     };
-    if let (Some(saved), true) = (saved, is_over) {
-        saved.forget();
+    if is_over {
+        saved.iter().for_each(SavedTicket::forget);
+    }
+    let is_elsewhere =
+        result.as_ref().is_err_and(|error| error.kind() == ErrorKind::ReceivedElsewhere);
+    if is_over || is_elsewhere {
+        receiving.end(result.is_ok().then_some(&into));
     }
     if let Ok(received) = &result {
         node.remember_meeting(received.sender, &received.remote);
@@ -128,7 +143,7 @@ async fn resolve(
         hub.tell(Event::Resumed);
         return Ok((ticket, Some(saved)));
     }
-    let met = try_once(node, &code, None, patience).await?;
+    let met = try_once(node, &code, None, patience, hub).await?;
     hub.tell(Event::Met(FoundAt::Place(met.place.clone())));
     let ticket = Ticket::decode(&met.ticket).map_err(|error| {
         Error::new(ErrorKind::Verification, format!("the sender sent no ticket: {error}"))
@@ -146,10 +161,43 @@ fn keep(node: &Node, code: &Code, ticket: &Ticket, hub: &Hub) -> SavedTicket {
     saved
 }
 
+fn received_by(other: OtherReceiver) -> Error {
+    let OtherReceiver { process, folder } = &other;
+    let message = format!("another wraith of yours receives it: process {process}, into {folder}");
+    Error::because(ErrorKind::ReceivedElsewhere, message, Cause::ReceivedBy(other))
+}
+
 struct Fetching {
     node: Node,
     addresses: Vec<std::net::SocketAddr>,
     job: FetchJob,
+    /// Since when the sender says that another one has it, although nobody here does.
+    refused_since: Option<Instant>,
+}
+
+impl Fetching {
+    /// Until there is an answer here.
+    ///
+    /// # Errors
+    /// Another one has been accepted first.
+    async fn wait_for_the_first_yes(&self) -> Result<(), Error> {
+        let FetchJob { consent, receiving, shared, .. } = &self.job;
+        let note = |what| shared.hub.tell(Event::Note { path: String::new(), what });
+        note(BOTH_ASKED.to_owned());
+        let waiting = receiving.as_ref().map(|receiving| receiving.wait());
+        if let Some(Err(error)) = waiting {
+            note(error.to_string());
+        }
+        loop {
+            if let Some(other) = receiving.as_ref().and_then(|receiving| receiving.other()) {
+                return Err(received_by(other));
+            }
+            tokio::select! {
+                () = consent.decided() => return Ok(()),
+                () = sleep(LOOK_AGAIN) => {}
+            }
+        }
+    }
 }
 
 impl Carry for Fetching {
@@ -170,6 +218,29 @@ impl Carry for Fetching {
     /// A sender that is about to end, having served somebody else, does this.
     fn silent(&self, _: &Dialled) -> Option<Error> {
         None
+    }
+
+    /// Whoever has not answered yet can still be the first. After a yes it is too late, unless the one that the sender means has died
+    /// without a trace: that one is forgotten soon.
+    async fn elsewhere(&mut self) -> Result<(), Error> {
+        let is_asked = self.job.consent.is_open();
+        if is_asked {
+            self.wait_for_the_first_yes().await?;
+        }
+        match self.job.consent.decision() {
+            Some(Decision::Refuse(why)) => return Err(TransferError::Refused { why }.into()),
+            Some(Decision::Later) => return Err(TransferError::Later.into()),
+            _ if is_asked => return Ok(()),
+            _ => {}
+        }
+        if let Some(other) = self.job.receiving.as_ref().and_then(|receiving| receiving.other()) {
+            return Err(received_by(other));
+        }
+        let since = *self.refused_since.get_or_insert_with(Instant::now);
+        match since.elapsed() < FORGOTTEN_AFTER {
+            true => Ok(()),
+            false => Err(TransferError::Elsewhere.into()),
+        }
     }
 
     fn not_found(&self, why: NotFound) -> Error {

@@ -65,6 +65,15 @@ impl Target {
     }
 }
 
+impl std::fmt::Display for Target {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.stream.is_output() {
+            return f.write_str("a pipe");
+        }
+        std::path::absolute(&self.folder).as_ref().unwrap_or(&self.folder).display().fmt(f)
+    }
+}
+
 impl<P: Into<PathBuf>> From<P> for Target {
     fn from(folder: P) -> Self {
         Self::folder(folder)

@@ -257,7 +257,7 @@ impl Caller {
             consent: consent.clone(),
             shared: self.shared.clone(),
             receiver: None,
-            instance: None,
+            receiving: None,
         };
         let (node, progress) = (self.context.node.clone(), Arc::<Progress>::default());
         let run = job.run(&node, self.connection.clone(), true, Arc::clone(&progress));

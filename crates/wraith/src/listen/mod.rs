@@ -33,9 +33,10 @@ use crate::engine::consent::{Asked, Consent};
 use crate::engine::task::{Shared, Task};
 use crate::error::{Error, ErrorKind};
 use crate::event::{Event, Events, Hub, Observer};
-use crate::fetch::{Incoming, Transfer};
+use crate::fetch::{Incoming, Target, Transfer};
 use crate::node::{ANY_ADDRESS, Node, reachable_places};
 use crate::report::Received;
+use crate::state::{OtherReceiver, Receiving};
 use allowlist::Allowlist;
 use caller::{Caller, ListenContext};
 use callers::Admitted;
@@ -134,15 +135,26 @@ impl ListenBuilder {
             missing: contacts.missing().to_vec(),
             contacts: allowlist.len(),
             incoming,
+            other: None,
             task: None,
         };
         let runtime = node.runtime().clone();
         let hub = Arc::clone(&shared.hub);
+        let receiving = Receiving::listener(node.state());
+        let other = receiving.other();
+        if let Err(error) = receiving.begin(&Target::folder(&folder).to_string()) {
+            hub.tell(Event::Note { path: String::new(), what: error.to_string() });
+        }
         let context = Arc::new(ListenContext::new(node, folder, rate, preview, admit, hub));
         let work =
             Work { context, endpoint, contacts, allowlist, watch, shared: shared.clone(), give };
-        let task = Some(Task::spawn(&runtime, shared, work.run()));
-        Ok(Listener { task, ..listener })
+        let work = async move {
+            let result = work.run().await;
+            receiving.end(None);
+            result
+        };
+        let task = Some(Task::spawn(&runtime, shared, work));
+        Ok(Listener { task, other, ..listener })
     }
 }
 
@@ -177,6 +189,7 @@ pub struct Listener {
     missing: Vec<(Place, PlaceError)>,
     contacts: usize,
     incoming: Receiver<Incoming>,
+    other: Option<OtherReceiver>,
     task: Option<Task<()>>,
 }
 
@@ -189,6 +202,11 @@ impl Listener {
     /// Why it is not on its usual port: contacts that know only the address will not find it.
     pub fn usual_taken(&self) -> Option<&Error> {
         self.usual_taken.as_ref()
+    }
+
+    /// Another program of this machine that listened with this identity when it began: a sender finds either.
+    pub fn other(&self) -> Option<&OtherReceiver> {
+        self.other.as_ref()
     }
 
     /// Where contacts can find it.

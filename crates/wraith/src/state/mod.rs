@@ -6,11 +6,12 @@
 //! | `contacts.toml` | whom the user knows | [`ContactStore`] |
 //! | `config.toml` | options that need not be typed | [`ConfigFile`] |
 //! | `sends/HASH` | secret and port of an unfinished send, for whom it is good, and marks of the files it has read | [`UnfinishedSend`] |
+//! | `receiving/HASH-N` | which process receives a transfer right now, and where to | [`OtherReceiver`] |
 //! | `codes/HASH` | the ticket that a code brought | [`SavedTicket`] |
 //! | `spent-codes` | which codes were tried, without the codes | [`SpentCodes`] |
 //! | `received/*.record` | a signed list of each finished transfer | [`ReceivedStore`], [`Recorder`] |
 //!
-//! Invariants: only its owner can read any of it (folders 0700, files 0600). Every file is replaced whole by one commit (written
+//! Invariants: only its owner can read any of it (folders 0700, files 0600). Every file but those in `receiving` is replaced whole by one commit (written
 //! beside, flushed to the disk, renamed), so a reader meets the old content or the new and a crash leaves one of the two. A
 //! change is read, made and committed under a lock, so programs that change at once lose nothing of each other. Every format has a
 //! version; a file of a newer one is an error and is left alone.
@@ -26,7 +27,9 @@ mod dir;
 mod error;
 mod file;
 mod identity;
+mod lock_file;
 mod received;
+mod receiving;
 mod saved_ticket;
 mod sent;
 mod spent_codes;
@@ -44,6 +47,8 @@ pub use received::{
     Fault, Head, Line, Lines, ReceivedList, ReceivedStore, Recorder, Rest, What,
     open as open_record,
 };
+pub use receiving::OtherReceiver;
+pub(crate) use receiving::Receiving;
 pub use saved_ticket::SavedTicket;
 pub(crate) use sent::Keeper;
 pub use sent::{ReceiptLines, open_receipt};

@@ -99,7 +99,7 @@ impl Scene {
         let words = sentence.replace(&folder, "…/");
         let mut words: Vec<String> = words.split(' ').map(str::to_owned).collect();
         for at in 0..words.len() {
-            let is_number = at > 0 && words[at - 1] == "number";
+            let is_number = at > 0 && ["number", "process"].contains(&&*words[at - 1]);
             let word = &mut words[at];
             if let Some(port) = word.find("127.0.0.1:") {
                 let rest = &word[port + 10..];

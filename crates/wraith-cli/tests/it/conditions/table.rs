@@ -5,6 +5,7 @@ use std::os::unix::fs::symlink;
 use std::process::Command;
 
 use super::scene::{End, Scene};
+use crate::lying::sender::{LyingSender, offer_of, raw_file};
 use crate::support::{World, lan, other_words, tree};
 
 /// Sides and their ends.
@@ -17,7 +18,7 @@ const TICKET: &[&str] = &["--ticket"];
 const LAN: &[&str] = &["--lan", "lo"];
 const AT_ONCE: &[&str] = &["--reconnect", "0"];
 
-pub const ALL: [Condition; 37] = [
+pub const ALL: [Condition; 40] = [
     ("a file that is not there", |s| alone(s, "sender", &["send", "missing.mov"])),
     ("an option that is none", |s| alone(s, "sender", &["send", "--frob", "film.mov"])),
     ("a value that is none", |s| alone(s, "sender", &["send", "--rate", "fast", "film.mov"])),
@@ -67,6 +68,13 @@ pub const ALL: [Condition; 37] = [
     }),
     ("a code that this machine has tried before", tried_before),
     ("a ticket of an offer that is over", old_ticket),
+    ("another program of this user receives it already", forgotten_terminal),
+    ("the sender lists an unsafe name", unsafe_name),
+    ("a home that others can write to", |s| {
+        fs::create_dir_all(s.world.path("home-one")).unwrap();
+        tree::set_mode(&s.world.path("home-one"), 0o777);
+        alone(s, "one", &["id"])
+    }),
     ("the sender is killed", |s| {
         let (sender, receiver) = s.under_way(AT_ONCE);
         sender.kill();
@@ -184,6 +192,31 @@ fn declined(scene: &Scene) -> Ends {
     let receiver = scene.start_with("receiver", &["receive", &ticket], "n\n", |_| {});
     let receiver = receiver.end();
     both(sender.end(), receiver)
+}
+
+/// Two windows of one user.
+fn forgotten_terminal(scene: &Scene) -> Ends {
+    let (sender, receiver) = scene.under_way(&[]);
+    let ticket = sender.wait_for("wraith receive ");
+    let home = scene.world.path("home-receiver");
+    let words = ["receive", "--yes", "-o", "elsewhere", &ticket];
+    let second = scene.start_with("second", &words, "", |command| {
+        command.env("WRAITH_HOME", home);
+    });
+    let ends = vec![("second window", second.end())];
+    receiver.kill();
+    ends
+}
+
+fn unsafe_name(scene: &Scene) -> Ends {
+    let sender = LyingSender::listen();
+    let receiver = scene.receive("receiver", &sender.ticket(), AT_ONCE);
+    let mut liar = sender.offer(offer_of(1, 1));
+    liar.list_raw(&raw_file(b"../a", 1));
+    liar.end_manifest();
+    let ends = vec![("receiver", receiver.end())];
+    drop(liar);
+    ends
 }
 
 fn wrong_words(scene: &Scene, places: &[&str]) -> Ends {

@@ -37,6 +37,8 @@ pub(super) struct Session {
     pub options: Arc<SendOptions>,
     pub instance: Option<u64>,
     pub standing: Standing,
+    /// Its user has said yes.
+    pub has_accepted: bool,
 }
 
 /// What a session is.
@@ -106,8 +108,9 @@ impl Serving {
             self.surveyed = Some((id, options));
             return;
         }
-        let (instance, standing) = (None, Standing::Stranger);
-        self.sessions.push(Session { id, peer, connection, options, instance, standing });
+        let (instance, standing, has_accepted) = (None, Standing::Stranger, false);
+        let session = Session { id, peer, connection, options, instance, standing, has_accepted };
+        self.sessions.push(session);
     }
 
     /// Makes room: whoever has been here longest without naming the secret is the least likely to be the receiver, who
@@ -122,8 +125,8 @@ impl Serving {
     }
 
     /// A session's peer knows the secret: it is a receiver if one is wanted. The same run of a receiver again has come back,
-    /// and its earlier connection is dead whether it knows it or not; so has the same peer where there is no room, or where it has a place
-    /// by a code.
+    /// and its earlier connection is dead whether it knows it or not. Of two runs of one receiver for which there is one place it is the
+    /// later one's, until the user of one has accepted. A run that says nothing of which it is may be any.
     ///
     /// False if it was sent away.
     pub(super) async fn choose(&mut self, id: u64, instance: Option<u64>) -> bool {
@@ -133,8 +136,7 @@ impl Serving {
         let peer = self.sessions[at].peer;
         // Somebody may have taken its place since it named the secret.
         if !self.unfinished.admits(peer) {
-            self.sessions[at].connection.close(close::WRONG_SECRET, "");
-            self.sessions[at].standing = Standing::Former;
+            self.send_away(at, close::WRONG_SECRET, "");
             return false;
         }
         let served = self.receivers().count();
@@ -143,27 +145,25 @@ impl Serving {
         let has_room = served < wanted.min(RECEIVERS_MAX);
         // What a code brought is for one identity, which has one place.
         let is_one = self.unfinished.allowed().is_some();
-        let is_back = |s: &&Session| {
-            let same_run = instance.is_some() && s.instance == instance;
-            s.peer == peer && (same_run || !has_room || is_one)
-        };
-        let earlier = self.receivers().find(is_back).map(|s| s.id);
-        if let Some(earlier) = earlier {
-            let mut sessions = self.sessions.iter_mut();
-            let earlier = sessions.find(|s| s.id == earlier).expect("it was just found");
-            earlier.connection.close(close::OTHER, "you have come back on another connection");
-            earlier.standing = Standing::Former;
-            self.shared.meter.leave(&earlier.options.progress);
-            let number = self.settings.receivers.is_none_or(|n| n > 1).then_some(earlier.id);
-            self.shared.hub.tell_of(number, Event::Replaced);
+        let is_same = |s: &Session| instance.is_some() && s.instance == instance;
+        let is_earlier = |s: &&Session| s.peer == peer && (is_same(s) || !has_room || is_one);
+        let may_stay = |s: &Session| s.has_accepted && instance.and(s.instance).is_some();
+        let earlier = self.receivers().filter(is_earlier);
+        let earlier = earlier.max_by_key(|s| (is_same(s), !may_stay(s)));
+        let earlier = earlier.map(|s| (s.id, is_same(s), may_stay(s)));
+        if let Some((earlier, is_same, may_stay)) = earlier {
+            if may_stay && !is_same {
+                self.send_away(at, close::ELSEWHERE, "");
+                return false;
+            }
+            self.replace(earlier, is_same);
         } else if !has_room {
             let why = if self.is_several() {
                 "the sender is sending to as many receivers as it can or was told to; try again later"
             } else {
                 "the sender is sending to somebody else with this ticket"
             };
-            self.sessions[at].connection.close(close::REFUSED, why);
-            self.sessions[at].standing = Standing::Former;
+            self.send_away(at, close::REFUSED, why);
             return false;
         }
         let newcomer = &mut self.sessions[at];
@@ -176,6 +176,23 @@ impl Serving {
         true
     }
 
+    fn send_away(&mut self, at: usize, code: u64, why: &str) {
+        self.sessions[at].connection.close(code, why);
+        self.sessions[at].standing = Standing::Former;
+    }
+
+    /// The receiver with this number makes room for the same one on another connection.
+    fn replace(&mut self, id: u64, is_same_run: bool) {
+        let Some(at) = self.sessions.iter().position(|s| s.id == id) else { return };
+        match is_same_run {
+            true => self.send_away(at, close::OTHER, "you have come back on another connection"),
+            false => self.send_away(at, close::ELSEWHERE, ""),
+        }
+        self.shared.meter.leave(&self.sessions[at].options.progress);
+        let number = self.settings.receivers.is_none_or(|n| n > 1).then_some(id);
+        self.shared.hub.tell_of(number, Event::Replaced);
+    }
+
     /// What cannot be remembered is worth a word: the transfer works all the same.
     fn remembers(&self, change: impl FnOnce(&UnfinishedSend) -> Result<(), StateError>) {
         if let Err(error) = change(&self.unfinished) {
@@ -184,9 +201,11 @@ impl Serving {
     }
 
     /// Its files begin to move.
-    pub(super) fn accepted(&self, id: u64) {
-        let session = self.receivers().find(|session| session.id == id);
-        if let Some(peer) = session.map(|session| session.peer) {
+    pub(super) fn accepted(&mut self, id: u64) {
+        let is_it = |s: &&mut Session| s.id == id && s.standing == Standing::Receiver;
+        if let Some(session) = self.sessions.iter_mut().find(is_it) {
+            session.has_accepted = true;
+            let peer = session.peer;
             self.remembers(|unfinished| unfinished.has_begun(peer));
         }
     }

@@ -9,12 +9,12 @@
 //! Invariant: at most one process uses a record at a time (it holds a lock as long as the send runs), so two sends of the same
 //! paths never share a secret. A record is removed once the receiver has everything.
 
-mod lock_file;
 mod recipient;
 #[cfg(test)]
 mod tests;
 
 use std::fs::{self, File, OpenOptions};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -28,13 +28,13 @@ use wraith_discovery::Capability;
 use wraith_transfer::SentRoots;
 use zeroize::{Zeroize, Zeroizing};
 
-use self::lock_file::{lock, lock_patiently};
 pub use self::recipient::Recipient;
 use super::allowlist::{AllowedEntry, Allowlist, Stage};
 use super::dir::StateDir;
 use super::error::{StateError, StateErrorKind};
 use super::file::{Format, StateFile};
 use super::identity::random;
+use super::lock_file::{lock, lock_patiently};
 
 const FOLDER: &str = "sends";
 const LOCK: &str = "lock";
@@ -147,7 +147,7 @@ impl UnfinishedSend {
     /// Begins anew: whatever an earlier run gave to anybody is worth nothing from now on.
     ///
     /// # Errors
-    /// The system has no randomness.
+    /// What that run wrote down cannot be removed, or the system has no randomness.
     pub fn renew(&mut self) -> Result<(), StateError> {
         self.capability = new_capability()?;
         let mut remembered = self.lock();
@@ -155,6 +155,9 @@ impl UnfinishedSend {
         if let Some(owned) = &remembered.owned {
             // Marks under another key, which nobody can read any more.
             let _ = fs::remove_file(owned.file.path().with_extension(ROOTS));
+            remove(owned.file.path()).map_err(|e| {
+                StateError::disk(format_args!("cannot remove {}", owned.file.path().display()), &e)
+            })?;
         }
         if let Some(allowlist) = &mut remembered.allowlist {
             allowlist.read(&[]);
@@ -280,14 +283,27 @@ impl UnfinishedSend {
         }
     }
 
-    /// The receiver has everything: the ticket ends here.
-    pub fn forget(&self) {
-        if let Some(owned) = self.lock().owned.take() {
-            // Nothing is lost when this fails: the record expires.
-            let _ = fs::remove_file(owned.file.path());
-            let _ = fs::remove_file(owned.file.path().with_extension(ROOTS));
-            let _ = fs::remove_file(&owned.lock);
-        }
+    /// The receiver has everything: the ticket ends here. Whether nothing of it is left; what is left expires.
+    pub fn forget(&self) -> bool {
+        let Some(owned) = self.lock().owned.take() else { return true };
+        let is_gone = remove(owned.file.path()).is_ok();
+        let _ = fs::remove_file(owned.file.path().with_extension(ROOTS));
+        let _ = fs::remove_file(&owned.lock);
+        is_gone
+    }
+
+    /// Whether an earlier send of this wrote something down that may still be there.
+    pub fn may_be_remembered(
+        state: &StateDir,
+        canonical_paths: &[PathBuf],
+        recipient: &Recipient,
+    ) -> bool {
+        let name = Path::new(FOLDER).join(recipient.record_name(canonical_paths));
+        let looked = state.folder().map(|folder| folder.join(name).symlink_metadata());
+        let is_absence = |e: &io::Error| {
+            matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+        };
+        looked.is_some_and(|looked| !looked.is_err_and(|e| is_absence(&e)))
     }
 
     /// Changes what is remembered, and writes it down if `change` says so.
@@ -337,6 +353,13 @@ fn new_capability() -> Result<Capability, StateError> {
     let mut secret = Zeroizing::new([0; Capability::LEN]);
     random(&mut *secret)?;
     Ok(Capability::from_bytes(*secret))
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        result => result,
+    }
 }
 
 /// Whether a record is no use to anybody and may be replaced.

@@ -1,4 +1,4 @@
-//! The file whose lock says that a process uses a record. It goes with the record.
+//! The file whose lock says that a process uses the record beside it. It goes with the record.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;

@@ -1,0 +1,135 @@
+//! Two receivers of one user who want the same, such as one in a forgotten terminal: whose user accepts first receives it, and the other
+//! is told which process that is, and into which folder.
+
+use std::io::{PipeWriter, Write};
+use std::path::PathBuf;
+
+use crate::support::journal::wait_until_verified;
+use crate::support::{Outcome, Process, World, tree};
+
+/// Long enough to be in the middle, at this rate.
+const BYTES: usize = 4_000_000;
+const SLOWLY: &[&str] = &["--rate", "1MB"];
+
+struct Scene {
+    world: World,
+    film: PathBuf,
+    sender: Process,
+    ticket: String,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let world = World::new();
+        let film = world.source().join("film.mov");
+        tree::file(&film, 1, BYTES);
+        let mut sender = world.send_with(&[&film], &[]);
+        let ticket = sender.ticket();
+        Self { world, film, sender, ticket }
+    }
+
+    fn accepting(&self, folder: &str, more: &[&str]) -> Process {
+        let mut command = self.world.wraith("receiver");
+        command.args(["receive", "--json", "--yes", "-o"]).arg(self.world.path(folder));
+        Process::start("receive", command.args(more).arg(&self.ticket))
+    }
+
+    /// One that has put its question.
+    fn asking(&self, folder: &str) -> (Process, PipeWriter) {
+        let (reader, writer) = std::io::pipe().unwrap();
+        let mut command = self.world.wraith("receiver");
+        command.args(["receive", "--json", "-o"]).arg(self.world.path(folder)).arg(&self.ticket);
+        let mut receiver = Process::start_with_stdin("receive", command.stdin(reader));
+        receiver.event("offer");
+        (receiver, writer)
+    }
+
+    fn assert_told(&self, told: &Outcome, process: u32, folder: &str) {
+        let error = told.expect_error(1);
+        let folder = self.world.path(folder);
+        let message = format!("process {process}, into {}", folder.display());
+        assert!(error["message"].as_str().unwrap().contains(&message), "{error}");
+        assert!(error["hint"].as_str().unwrap().contains(&format!("kill {process}")), "{error}");
+    }
+
+    fn assert_arrived(self, received: &Outcome, folder: &str) {
+        received.expect_exit(0);
+        self.sender.finish().expect_exit(0);
+        tree::assert_same(&self.film, &self.world.path(folder).join("film.mov"));
+    }
+}
+
+#[test]
+fn who_comes_while_another_receives_is_told_which_process_and_folder() {
+    let scene = Scene::new();
+    let mut first = scene.accepting("first", SLOWLY);
+    first.event("accept");
+    wait_until_verified(&scene.world.path("first"), "film.mov", 1);
+    let process = first.pid();
+    scene.assert_told(&scene.accepting("second", &[]).finish(), process, "first");
+    assert!(!first.has_ended());
+    scene.assert_arrived(&first.finish(), "first");
+}
+
+#[test]
+fn a_forgotten_question_ends_when_another_window_accepts() {
+    let scene = Scene::new();
+    let (forgotten, _nobody) = scene.asking("forgotten");
+    let mut second = scene.accepting("second", SLOWLY);
+    second.event("accept");
+    let process = second.pid();
+    scene.assert_told(&forgotten.finish(), process, "second");
+    scene.assert_arrived(&second.finish(), "second");
+}
+
+#[test]
+fn of_two_questions_the_one_that_is_answered_first_wins() {
+    let scene = Scene::new();
+    let (mut first, mut answer) = scene.asking("first");
+    let (second, _nobody) = scene.asking("second");
+    let told = first.event("note");
+    assert!(told["message"].as_str().unwrap().contains("accepts first"), "{told}");
+    answer.write_all(b"y\n").unwrap();
+    let process = first.pid();
+    first.event("accept");
+    scene.assert_told(&second.finish(), process, "first");
+    scene.assert_arrived(&first.finish(), "first");
+}
+
+#[test]
+fn who_comes_again_after_the_transfer_is_told_nothing_of_it() {
+    let scene = Scene::new();
+    let first = scene.accepting("first", &[]).finish();
+    let ticket = scene.ticket.clone();
+    let command = &mut scene.world.wraith("receiver");
+    let home = scene.world.path("second");
+    scene.assert_arrived(&first, "first");
+    let later = Process::start(
+        "receive",
+        command.args(["receive", "--json", "--yes", "--timeout", "1", "-o"]).arg(home).arg(ticket),
+    );
+    later.finish().expect_error(3);
+}
+
+#[test]
+fn a_no_in_one_window_leaves_the_question_in_the_other() {
+    let scene = Scene::new();
+    let (first, mut no) = scene.asking("first");
+    let (second, mut yes) = scene.asking("second");
+    no.write_all(b"n\n").unwrap();
+    first.finish().expect_error(4);
+    yes.write_all(b"y\n").unwrap();
+    scene.assert_arrived(&second.finish(), "second");
+}
+
+#[test]
+fn who_was_killed_in_the_middle_is_gone_on_with_at_once() {
+    let scene = Scene::new();
+    let mut killed = scene.accepting("here", SLOWLY);
+    killed.event("accept");
+    wait_until_verified(&scene.world.path("here"), "film.mov", 1);
+    killed.kill();
+    let again = scene.accepting("here", &[]).finish();
+    assert_eq!(again.all("reconnecting").count(), 0, "it is not taken for another");
+    scene.assert_arrived(&again, "here");
+}

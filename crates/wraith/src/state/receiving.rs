@@ -1,0 +1,305 @@
+//! Who of this machine is receiving a transfer right now: which process, into which folder. A second receiver of the same transfer, such as
+//! one in a forgotten terminal, can so be told who has it, and one that was killed is gone on with as if it had never been away: whoever
+//! begins after it takes over its instance (SPEC §10.2), which is what its sender knows it by.
+//!
+//! Invariant: a process holds the lock of its record as long as it lives. A record that nobody has locked is of a process that died, and
+//! nobody is told of it. It means nothing after a crash of the machine, so it is written in place and not flushed.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use data_encoding::BASE32_NOPAD;
+use serde::{Deserialize, Serialize};
+use wraith_discovery::Ticket;
+
+use super::dir::StateDir;
+use super::error::StateError;
+use super::lock_file::lock;
+
+const FOLDER: &str = "receiving";
+/// Receivers of one transfer that are looked at; nobody has so many terminals.
+const OTHERS_MAX: usize = 64;
+/// What was left by a process that died so long ago is of no use: its sender has given up.
+const MAX_AGE: Duration = Duration::from_secs(24 * 3600);
+/// Far more than a record takes.
+const MAX_BYTES: u64 = 64 << 10;
+const VERSION: u32 = 1;
+
+#[derive(Serialize, Deserialize)]
+struct Record {
+    version: u32,
+    process: u32,
+    folder: String,
+    /// Everything is there; the record is for who waits and has not looked yet.
+    #[serde(default)]
+    is_finished: bool,
+}
+
+/// Another process of this machine that is receiving the same, or has just received it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OtherReceiver {
+    /// Its number.
+    pub process: u32,
+    /// Where it writes, as people read it.
+    pub folder: String,
+}
+
+/// This receiver among those of one transfer.
+#[derive(Debug)]
+pub(crate) struct Receiving {
+    state: StateDir,
+    /// What the records of this transfer begin with.
+    prefix: String,
+    instance: u64,
+    /// None before there is one, or where nothing can be remembered.
+    lock: Mutex<Option<File>>,
+}
+
+impl Receiving {
+    /// A receiver of what this ticket names. What of its records cannot be read or written is done without.
+    pub fn of(state: &StateDir, ticket: &Ticket) -> Self {
+        let mut what = ticket.node_id().as_bytes().to_vec();
+        what.extend_from_slice(ticket.capability().as_bytes());
+        Self::among(state, &what)
+    }
+
+    /// One that listens for whatever contacts send.
+    pub fn listener(state: &StateDir) -> Self {
+        Self::among(state, b"")
+    }
+
+    fn among(state: &StateDir, what: &[u8]) -> Self {
+        let hash = wraith_crypto::kdf::derive("wraith/1 receiving", what);
+        let prefix = BASE32_NOPAD.encode(&hash[..20]).to_ascii_lowercase();
+        let instance = getrandom::u64().unwrap_or_else(|_| std::process::id().into());
+        let mut receiving = Self { state: state.clone(), prefix, instance, lock: Mutex::default() };
+        if let Some(folder) = state.folder() {
+            forget_old(folder);
+            receiving.take_over_a_dead_one(folder);
+        }
+        receiving
+    }
+
+    /// The number that its sender knows it by. None where a process that died would leave no trace: its successor could not be told from
+    /// a stranger's.
+    pub fn instance(&self) -> Option<u64> {
+        self.state.folder().map(|_| self.instance)
+    }
+
+    /// From now on others are told of this one: its user has accepted.
+    ///
+    /// # Errors
+    /// It cannot be written. The transfer works all the same.
+    pub fn begin(&self, into: &str) -> Result<(), StateError> {
+        self.write(into, false)
+    }
+
+    /// It has not accepted, and waits for another that may.
+    ///
+    /// # Errors
+    /// It cannot be written. Who finishes before this one looks is not told of then.
+    pub fn wait(&self) -> Result<(), StateError> {
+        self.write("", false)
+    }
+
+    /// Nothing is to be told of one that writes nowhere.
+    fn write(&self, into: &str, is_finished: bool) -> Result<(), StateError> {
+        let Some(folder) = self.state.with_subfolder(FOLDER)? else { return Ok(()) };
+        let path = self.path(folder, self.instance);
+        let process = std::process::id();
+        let record = Record { version: VERSION, process, folder: into.to_owned(), is_finished };
+        let text = serde_json::to_string(&record).expect("plain fields are JSON");
+        let mut held = self.held();
+        let mut write = || -> io::Result<()> {
+            if held.is_none() {
+                *held = lock(&path)?;
+            }
+            held.as_ref().map_or(Ok(()), |mut file| {
+                file.set_len(0)?;
+                file.rewind()?;
+                file.write_all(text.as_bytes())
+            })
+        };
+        write().map_err(|e| StateError::cannot_write(&path, &e))
+    }
+
+    /// Another process that receives the same right now, or has done so while this one waited.
+    pub fn other(&self) -> Option<OtherReceiver> {
+        let told = self.others(|path, record| {
+            let Some(Record { process, folder, is_finished, .. }) = record else { return None };
+            if is_finished {
+                let _ = fs::remove_file(path);
+            }
+            (!folder.is_empty()).then_some(OtherReceiver { process, folder })
+        });
+        told.into_iter().next()
+    }
+
+    /// It has ended for good: nobody need take it over. `folder`: where everything is now; None if it is nowhere.
+    pub fn end(&self, into: Option<&str>) {
+        let Some(folder) = self.state.folder() else { return };
+        let is_awaited =
+            !self.others(|_, record| record.filter(|r| r.folder.is_empty())).is_empty();
+        let is_told = into.is_some_and(|into| is_awaited && self.write(into, true).is_ok());
+        if self.held().take().is_some() && !is_told {
+            // Nothing is lost when this fails: it expires.
+            let _ = fs::remove_file(self.path(folder, self.instance));
+        }
+    }
+
+    /// What `look` makes of the records of others that live, or have finished.
+    fn others<T>(&self, look: impl Fn(&Path, Option<Record>) -> Option<T>) -> Vec<T> {
+        let Some(folder) = self.state.folder() else { return Vec::new() };
+        let others = self.records(folder).into_iter().filter(|(n, _)| *n != self.instance);
+        let look = |(_, path): (u64, PathBuf)| {
+            let file = File::open(&path).ok()?;
+            let mut text = String::new();
+            (&file).take(MAX_BYTES).read_to_string(&mut text).ok()?;
+            let record: Option<Record> = serde_json::from_str(&text).ok();
+            // Two who look are in nobody's way.
+            let is_alive = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
+            let is_finished = record.as_ref().is_some_and(|record| record.is_finished);
+            if is_alive || is_finished { look(&path, record) } else { None }
+        };
+        others.take(OTHERS_MAX).filter_map(look).collect()
+    }
+
+    /// Becomes what the sender knows as the receiver that died, if one did.
+    fn take_over_a_dead_one(&mut self, folder: &Path) {
+        for (instance, path) in self.records(folder).into_iter().take(OTHERS_MAX) {
+            if let Ok(Some(locked)) = lock(&path) {
+                // It says where the dead one wrote, or the one that has finished.
+                let _ = locked.set_len(0);
+                self.instance = instance;
+                *self.held() = Some(locked);
+                return;
+            }
+        }
+    }
+
+    /// The instances of this transfer, each with its record.
+    fn records(&self, folder: &Path) -> Vec<(u64, PathBuf)> {
+        let entries = fs::read_dir(folder.join(FOLDER)).into_iter().flatten().flatten();
+        let instances = entries.filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            let (prefix, instance) = name.split_once('-')?;
+            (prefix == self.prefix).then(|| u64::from_str_radix(instance, 16).ok())?
+        });
+        instances.map(|instance| (instance, self.path(folder, instance))).collect()
+    }
+
+    fn path(&self, folder: &Path, instance: u64) -> PathBuf {
+        folder.join(FOLDER).join(format!("{}-{instance:016x}", self.prefix))
+    }
+
+    fn held(&self) -> MutexGuard<'_, Option<File>> {
+        // Either a lock or none; a panic elsewhere leaves nothing half done.
+        self.lock.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Removes what is past [`MAX_AGE`] and nobody holds. What fails here is tried again the next time.
+fn forget_old(state: &Path) {
+    for entry in fs::read_dir(state.join(FOLDER)).into_iter().flatten().flatten() {
+        let age = entry.metadata().and_then(|m| m.modified()).map(|t| t.elapsed());
+        let is_old = matches!(age, Ok(Ok(age)) if age > MAX_AGE);
+        if is_old && let Ok(Some(_locked)) = lock(&entry.path()) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::OpenOptions;
+    use std::time::SystemTime;
+
+    use wraith_crypto::SecretIdentity;
+    use wraith_discovery::Capability;
+
+    use super::*;
+
+    fn ticket(n: u8) -> Ticket {
+        let node_id = SecretIdentity::from_seed([1; 32]).node_id();
+        Ticket::new(node_id, Capability::from_bytes([n; 16]), vec!["127.0.0.1:9".parse().unwrap()])
+    }
+
+    fn receiving(home: &Path, n: u8) -> Receiving {
+        Receiving::of(&StateDir::in_folder(home), &ticket(n))
+    }
+
+    #[test]
+    fn who_has_accepted_is_told_to_others_of_the_same_transfer_as_long_as_it_lives() {
+        let home = tempfile::tempdir().unwrap();
+        let (one, two) = (receiving(home.path(), 1), receiving(home.path(), 1));
+        let elsewhere = receiving(home.path(), 2);
+        assert_ne!(one.instance(), two.instance());
+        assert_eq!(two.other(), None, "it has not accepted");
+        one.begin("/here").unwrap();
+        let told = OtherReceiver { process: std::process::id(), folder: "/here".into() };
+        assert_eq!(two.other(), Some(told));
+        assert_eq!((one.other(), elsewhere.other()), (None, None));
+        one.end(None);
+        assert_eq!(two.other(), None);
+        assert_eq!(fs::read_dir(home.path().join(FOLDER)).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn who_has_finished_is_told_to_those_who_wait_and_to_nobody_else() {
+        let home = tempfile::tempdir().unwrap();
+        let (one, waits) = (receiving(home.path(), 1), receiving(home.path(), 1));
+        waits.wait().unwrap();
+        assert_eq!(one.other(), None, "who waits receives nothing");
+        one.begin("/here").unwrap();
+        one.end(Some("/here"));
+        assert_eq!(waits.other().unwrap().folder, "/here");
+        assert_eq!(waits.other(), None, "it is told once");
+        waits.end(None);
+        let alone = receiving(home.path(), 1);
+        alone.begin("/here").unwrap();
+        alone.end(Some("/here"));
+        assert_eq!(fs::read_dir(home.path().join(FOLDER)).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn who_died_is_told_to_nobody_and_taken_over_by_one() {
+        let home = tempfile::tempdir().unwrap();
+        let dead = receiving(home.path(), 1);
+        dead.begin("/here").unwrap();
+        let instance = dead.instance();
+        // The kernel does this when a process dies.
+        drop(dead);
+        let (heir, other) = (receiving(home.path(), 1), receiving(home.path(), 1));
+        assert_eq!(heir.instance(), instance);
+        assert_ne!(other.instance(), instance);
+        assert_eq!(other.other(), None, "it has taken over, and has not accepted");
+        heir.begin("/here").unwrap();
+        assert!(other.other().is_some());
+    }
+
+    #[test]
+    fn where_nothing_is_remembered_nobody_is_told_and_there_is_no_instance() {
+        let receiving = Receiving::of(&StateDir::in_memory().unwrap(), &ticket(1));
+        receiving.begin("/here").unwrap();
+        assert_eq!((receiving.instance(), receiving.other()), (None, None));
+        receiving.end(None);
+    }
+
+    #[test]
+    fn what_is_damaged_tells_nothing_and_what_is_old_goes() {
+        let home = tempfile::tempdir().unwrap();
+        let one = receiving(home.path(), 1);
+        one.begin("/here").unwrap();
+        let path = one.path(home.path(), one.instance);
+        fs::write(&path, "{").unwrap();
+        assert_eq!(receiving(home.path(), 1).other(), None);
+        drop(one);
+        let old = SystemTime::now() - MAX_AGE - Duration::from_secs(60);
+        OpenOptions::new().write(true).open(path).unwrap().set_modified(old).unwrap();
+        receiving(home.path(), 2);
+        assert_eq!(fs::read_dir(home.path().join(FOLDER)).unwrap().count(), 0);
+    }
+}
