@@ -113,7 +113,8 @@ impl Callers {
         let mut state = self.lock();
         let has_it = |c: &&mut Entry| c.has_turn && !c.is_contact && !c.is_over_limit;
         let Some(caller) = state.callers.iter_mut().find(has_it) else { return };
-        let bytes = caller.progress.as_ref().map(|progress| progress.bytes());
+        // What was there already, and holes, cost its sender nothing.
+        let bytes = caller.progress.as_ref().map(|progress| progress.bytes_moved());
         let limit = caller.limit.get_or_insert_with(|| TurnLimit::new(now));
         if limit.is_over(now, bytes) {
             caller.is_over_limit = true;
