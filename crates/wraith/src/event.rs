@@ -14,7 +14,7 @@ use std::task::{Context, Poll, Waker};
 use futures_core::Stream;
 use wraith_crypto::NodeId;
 use wraith_discovery::{Place, PlaceError};
-use wraith_files::Tree;
+use wraith_files::{Change, Tree};
 use wraith_transfer::{FileStatus, SendReport};
 
 use crate::state::Keeper;
@@ -121,6 +121,8 @@ pub enum Event {
         /// Of a sparse file with 16 GiB of holes or more, in place of `root`: the root of its position-free tree, which is not
         /// its BLAKE3.
         position_free_root: Option<[u8; 32]>,
+        /// What had happened to it at the sender, where that is why it did not arrive.
+        change: Option<Change>,
     },
     /// Something to know that stops nothing.
     Note {
@@ -193,7 +195,7 @@ impl Event {
             }
             Transfer::Offer(offer) => Self::Offered((*offer).into()),
             Transfer::Accepted => Self::Accepted,
-            Transfer::File { path, status, bytes, root, .. } => {
+            Transfer::File { path, status, bytes, root, change, .. } => {
                 let root_of = |tree| root.filter(|(of, _)| *of == tree).map(|(_, root)| root);
                 Self::File {
                     path: path.to_string(),
@@ -201,6 +203,7 @@ impl Event {
                     bytes: *bytes,
                     root: root_of(Tree::Blake3),
                     position_free_root: root_of(Tree::PositionFree),
+                    change: *change,
                 }
             }
             Transfer::Note { path, what } | Transfer::LeftOut { path, what, .. } => {

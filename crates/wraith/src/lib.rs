@@ -38,7 +38,7 @@ pub use wraith_discovery::{
     Announcement, Capability, Code, CodeError, JoinError, Lan, MeetingPlace, NotMet, Place,
     PlaceError, Places, Query, Ticket, TicketError,
 };
-pub use wraith_files::{Entry, RelPath, Tree};
+pub use wraith_files::{Change, Entry, RelPath, Tree};
 /// What an [`Observer`] gets of a transfer as it happens.
 pub use wraith_transfer::Event as TransferEvent;
 /// An offer as it stands on the wire.

@@ -184,7 +184,7 @@ pub enum Event<'a> {
         file: &'a str,
         /// `loopback`, `lan` or `direct`; null while there is no connection.
         path: Option<&'a str>,
-        /// What it waits for most: `net` (or the other side), `disk`, `cpu`, or `rate`, this side's own `--rate`; null in the first second and while nobody is connected.
+        /// What it waits for most: `net` (or the other side), `disk`, `cpu`, or `rate`, the `--rate` of this side or, at a sender, of its receiver; null in the first second and while nobody is connected.
         bottleneck: Option<&'a str>,
     },
     /// What became of one file.

@@ -81,7 +81,7 @@ fn figures(s: &Progress) -> Vec<Figure> {
         say(
             5,
             match bottleneck {
-                Bottleneck::Rate => "as fast as --rate allows".to_owned(),
+                Bottleneck::Rate => "as fast as was asked for".to_owned(),
                 other => format!("{}-bound", other.name()),
             },
         );

@@ -18,6 +18,7 @@ const MOSTLY: f64 = 0.5;
 const MAX_THREADS: usize = 64;
 
 /// What everything else waits for.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bottleneck {
     /// The network, which includes the other side.
@@ -26,7 +27,7 @@ pub enum Bottleneck {
     Disk,
     /// The processor of this side.
     Cpu,
-    /// The rate that this side allows, or asks for.
+    /// The rate that was asked for, by this side or, of a sender, by its receiver.
     Rate,
 }
 
