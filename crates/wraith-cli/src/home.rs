@@ -1,20 +1,28 @@
 //! Where this user's state is.
 
+use std::io;
+
 use wraith::state::{IDENTITY_FILE, StateDir, StateErrorKind, users_folder};
 
 use crate::failure::{Exit, Failure};
-use crate::output::{Event, Reporter};
+use crate::output::Reporter;
 
 /// The state of this user, made or not.
 ///
 /// # Errors
-/// No variable of the environment says where it is.
+/// No variable of the environment says where it is, or others can write to it.
 pub fn open() -> Result<StateDir, Failure> {
     let folder = users_folder().ok_or_else(|| {
         Failure::new(Exit::Other, "no folder for the identity: HOME is not set")
             .hint("set WRAITH_HOME to a folder of your own")
     })?;
-    Ok(StateDir::in_folder(folder))
+    let state = StateDir::in_folder(folder);
+    state.check()?;
+    Ok(state)
+}
+
+fn is_absence(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 /// The state for one transfer, which works without a memory: where no identity can be kept it has one of its own, and says so.
@@ -29,8 +37,9 @@ pub fn open_for_transfer(reporter: &Reporter) -> Result<StateDir, Failure> {
             match state.identity() {
                 Ok(_) => return Ok(state),
                 Err(error) if error.kind() == StateErrorKind::Disk => {
-                    // One that is there is this machine's, and no other takes its place.
-                    if folder.join(IDENTITY_FILE).symlink_metadata().is_ok() {
+                    // One that is there, or may be, is this machine's, and no other takes its place.
+                    let there = folder.join(IDENTITY_FILE).symlink_metadata();
+                    if !there.is_err_and(|error| is_absence(&error)) {
                         return Err(error.into());
                     }
                     error.to_string()
@@ -40,7 +49,6 @@ pub fn open_for_transfer(reporter: &Reporter) -> Result<StateDir, Failure> {
         }
     };
     let message = format!("{why}; this run has an identity of its own and remembers nothing");
-    reporter.event(&Event::Note { path: "", message: &message });
-    reporter.warn(message);
+    reporter.note("", &message);
     Ok(StateDir::in_memory()?)
 }

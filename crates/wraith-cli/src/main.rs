@@ -105,7 +105,7 @@ async fn command(cli: &Cli, reporter: &Arc<Reporter>) -> Result<(), Failure> {
 
 /// Help and version are clap's own text; without any word there is help too. A mistake is a failure like others.
 fn no_command(none: NoCommand) -> ExitCode {
-    let words: Vec<_> = std::env::args_os().collect();
+    let words = args::with_implied_receive(std::env::args_os().collect());
     let json = words.iter().any(|word| word == "--json");
     let reporter = Reporter::new(OutputArgs { json, ..OutputArgs::default() });
     if args::means_standard_output(&words) {

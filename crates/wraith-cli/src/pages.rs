@@ -24,8 +24,9 @@ pub fn completions(args: &CompletionsArgs, reporter: &Reporter) -> Result<(), Fa
     Ok(())
 }
 
-/// What prints the name of each contact. Names have no spaces, and nothing that a shell expands.
-const NAMES: &str = r"wraith contact list 2>/dev/null | cut -d\  -f1";
+/// What prints the name of each contact, whatever the user's settings are. Names have no spaces, and nothing that a shell expands.
+const NAMES: &str =
+    r"env -u WRAITH_JSON wraith --no-config contact list 2>/dev/null | cut -d\  -f1";
 
 /// The completions, with the names of contacts behind `--to`. Shells that are not named here get none.
 fn with_contacts(text: &str, shell: Shell) -> String {

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use wraith_discovery::{Code, CodeAnnouncement, JoinError, MakeTicket, Met, NotMet, Place, join};
 
 use crate::error::{Cause, Error, ErrorKind};
+use crate::event::{Event, Hub};
 use crate::node::Node;
 use crate::settings::{FIND, Patience};
 use crate::state::TriedBefore;
@@ -21,6 +22,7 @@ pub(crate) async fn try_once(
     code: &Code,
     ticket: Option<MakeTicket>,
     patience: Patience,
+    hub: &Hub,
 ) -> Result<Met, Error> {
     if let Some(before) = node.spent_codes().tried(code) {
         return Err(spent(before));
@@ -28,7 +30,12 @@ pub(crate) async fn try_once(
     let deadline = Instant::now() + patience.first.unwrap_or(FIND);
     let (codes, spending) = (Arc::clone(node.spent_codes()), code.clone());
     let spend = Box::new(move || codes.spend(&spending).is_ok());
-    join(code, node.id(), ticket, node.places(), deadline, spend).await.map_err(|error| {
+    let joined = join(code, node.id(), ticket, node.places(), deadline, spend).await;
+    if let Some(error) = node.spent_codes().take_unwritten() {
+        let what = format!("{error}; that the code was tried is not remembered");
+        hub.tell(Event::Note { path: String::new(), what });
+    }
+    joined.map_err(|error| {
         match node.spent_codes().tried(code).filter(|_| error.why == NotMet::Spent) {
             // By another process, a moment ago.
             Some(before) => spent(before),

@@ -62,6 +62,9 @@ pub struct ListenArgs {
     pub rate: Option<RateLimit>,
 
     #[command(flatten)]
+    pub contacts: NewContactArgs,
+
+    #[command(flatten)]
     pub record: RecordArgs,
 
     /// Address to listen on; by default every address of this machine and the usual port of its identity
@@ -70,6 +73,14 @@ pub struct ListenArgs {
 
     #[command(flatten)]
     pub qlog: QlogArgs,
+}
+
+/// Whether strangers become contacts.
+#[derive(Args, Debug)]
+pub struct NewContactArgs {
+    /// Do not ask after the transfer whether to keep the other side as a contact
+    #[arg(long)]
+    pub no_contacts: bool,
 }
 
 /// Who may give us files.

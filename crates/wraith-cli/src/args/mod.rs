@@ -21,7 +21,7 @@ use wraith_discovery::{Code, Lan};
 use wraith_transfer::OnConflict as Conflict;
 
 pub use config::{ConfigAction, ConfigArgs};
-pub use contacts::{Accept, ContactAction, ContactArgs, ListenArgs};
+pub use contacts::{Accept, ContactAction, ContactArgs, ListenArgs, NewContactArgs};
 pub use doctor::DoctorArgs;
 pub use log::{LogArgs, QlogArgs};
 pub use pages::{CompletionsArgs, ManArgs};
@@ -188,9 +188,8 @@ pub struct SendArgs {
     #[arg(long, value_name = "NAME", conflicts_with_all = ["receivers", "keep"])]
     pub save_as: Option<Name>,
 
-    /// Do not ask after the transfer whether to keep the other side as a contact
-    #[arg(long)]
-    pub no_contacts: bool,
+    #[command(flatten)]
+    pub contacts: NewContactArgs,
 
     #[command(flatten)]
     pub meeting: MeetingArgs,
@@ -292,9 +291,8 @@ pub struct ReceiveArgs {
     #[arg(long, value_name = "NAME")]
     pub save_as: Option<Name>,
 
-    /// Do not ask after the transfer whether to keep the other side as a contact
-    #[arg(long)]
-    pub no_contacts: bool,
+    #[command(flatten)]
+    pub contacts: NewContactArgs,
 
     /// A code made here ends after this many seconds if nobody has used it
     #[arg(long, value_name = "SECONDS", value_parser = life, default_value_t = 3600, requires = "code")]

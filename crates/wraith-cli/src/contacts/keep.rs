@@ -1,5 +1,7 @@
 //! After a transfer: a contact that was met is remembered as such, and somebody new can be kept under a name.
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
 use jiff::Timestamp;
 use wraith::state::{ContactStore, Meeting, Name};
 use wraith::{NodeId, Role};
@@ -12,6 +14,9 @@ use crate::home;
 use crate::output::Reporter;
 use crate::report::short_id;
 use crate::signals::Signals;
+
+/// The user has said never. A listener may have begun before it stood in the config file.
+static NEVER: AtomicBool = AtomicBool::new(false);
 
 /// Names that a person may mistype before the question is given up.
 const TRIES: u32 = 5;
@@ -87,7 +92,7 @@ async fn remember(
             book.met(other.node_id, &other.meeting, Timestamp::now());
             Ok(())
         }),
-        Keep::Ask if reporter.is_interactive() => {
+        Keep::Ask if reporter.is_interactive() && !NEVER.load(Relaxed) => {
             ask(&store, other, answers, signals, reporter).await
         }
         Keep::Ask | Keep::No => Ok(()),
@@ -136,6 +141,7 @@ async fn ask(
         match text.to_lowercase().as_str() {
             "" | "n" | "no" => return Ok(()),
             "never" => {
+                NEVER.store(true, Relaxed);
                 let path = config::never_ask_for_contacts()?;
                 reporter.say(format!(
                     "wraith does not ask this any more ({}); wraith config unset no-contacts undoes it.",

@@ -1,10 +1,10 @@
 //! The folder of the identity: there, ours, and nobody else's.
 
 use std::fs;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use wraith::state::{IDENTITY_FILE, users_folder};
+use wraith::state::{IDENTITY_FILE, StateDir, users_folder};
 
 use rustix::fs::Access;
 
@@ -15,8 +15,7 @@ const NAME: &str = "home folder";
 
 pub fn check(tell: &mut impl FnMut(Check)) {
     let Some(folder) = users_folder() else {
-        let meaning = "there is no place for the identity, so nothing is remembered";
-        tell(Check::fail(NAME, "none: HOME is not set", meaning).next("set WRAITH_HOME"));
+        tell(without_memory("none: HOME is not set".to_owned()));
         return;
     };
     tell(folder_check(&folder));
@@ -35,10 +34,15 @@ fn folder_check(folder: &Path) -> Check {
         }
         Ok(facts) => facts,
     };
-    let me = rustix::process::geteuid().as_raw();
-    if !facts.is_dir() || (facts.uid() != me && me != 0) {
-        let meaning = "it is no folder of this user, so the identity cannot be kept there";
+    if !facts.is_dir() {
+        let meaning = "it is no folder, so the identity cannot be kept there";
         return Check::fail(NAME, shown, meaning).next("choose another folder with WRAITH_HOME");
+    }
+    if let Err(error) = StateDir::in_folder(folder).check() {
+        let meaning =
+            "other users can put another identity or config file there, so it is not used";
+        let check = Check::fail(NAME, error.to_string(), meaning);
+        return check.next(error.help().unwrap_or_default());
     }
     let identity = folder.join(IDENTITY_FILE);
     let mode = |path: &Path| fs::metadata(path).map_or(0, |facts| facts.permissions().mode());
@@ -47,17 +51,8 @@ fn folder_check(folder: &Path) -> Check {
         return Check::fail(NAME, format!("{} is open to others", identity.display()), meaning)
             .next(format!("chmod 600 {}", identity.display()));
     }
-    if mode(folder) & 0o022 != 0 {
-        let meaning =
-            "other users can put another identity or config file there, so it is not used";
-        return Check::fail(NAME, format!("{shown} can be written by others"), meaning)
-            .next(format!("chmod 700 {shown}"));
-    }
     if rustix::fs::access(folder, Access::WRITE_OK).is_err() {
-        let meaning =
-            "transfers work and remember nothing: no contacts, no continuing after a restart";
-        return Check::warn(NAME, format!("{shown} cannot be written"), meaning)
-            .next("choose another folder with WRAITH_HOME");
+        return without_memory(format!("{shown} cannot be written"));
     }
     Check::ok(NAME, shown, meaning)
 }
@@ -69,9 +64,14 @@ fn not_yet(folder: &Path) -> Check {
     let found = format!("{} does not exist yet", folder.display());
     match writable {
         true => Check::ok(NAME, found, "it is made on first use"),
-        false => Check::fail(NAME, found, "it cannot be made there, so there is no identity")
-            .next("choose another folder with WRAITH_HOME"),
+        false => without_memory(format!("{found}, and cannot be made there")),
     }
+}
+
+/// What is not there is done without.
+fn without_memory(found: String) -> Check {
+    let meaning = "transfers work and remember nothing: no identity, no contacts, no continuing after a restart";
+    Check::warn(NAME, found, meaning).next("choose a folder with WRAITH_HOME")
 }
 
 fn config_check() -> Check {

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use wraith::state::OtherReceiver;
 use wraith::{
     AcceptOptions, Admit, Error, Event as LibraryEvent, Incoming, Lan, Listener, Node, Observer,
     Role,
@@ -150,10 +151,7 @@ impl Observer for ListenNarrator {
             LibraryEvent::ContactsChanged(contacts) => {
                 reporter.event(&Event::ContactsChanged { contacts: *contacts as u64 });
             }
-            LibraryEvent::Note { path, what } => {
-                reporter.event(&Event::Note { path, message: what });
-                reporter.warn(what);
-            }
+            LibraryEvent::Note { path, what } => reporter.note(path, what),
             _ => {}
         }
     }
@@ -200,7 +198,8 @@ impl ListenContext<'_> {
         let meeting = self.node.meeting(peer, &received.remote);
         let other = Other { node_id: peer, role: Role::Sender, meeting };
         // Without a name it cannot fail.
-        let keep = Keep::of(None, self.args.accept == Accept::Ask);
+        let asks = self.args.accept == Accept::Ask && !self.args.contacts.no_contacts;
+        let keep = Keep::of(None, asks);
         drop(after_transfer(&other, keep, self.answers, self.signals, self.reporter).await);
     }
 
@@ -265,6 +264,12 @@ fn show(args: &ListenArgs, node: &Node, listener: &Listener, reporter: &Reporter
             "{error}: that is the usual port, so contacts that know only the address will not find this machine; \
              is another wraith listen running?"
         ));
+    }
+    if let Some(OtherReceiver { process, folder }) = listener.other() {
+        let message = format!(
+            "another wraith listens with this identity: process {process}, into {folder}; whoever sends reaches one of the two"
+        );
+        reporter.note("", &message);
     }
     let places: Vec<_> = listener.places().iter().map(|place| place.name().to_owned()).collect();
     reporter.event(&Event::Listening {

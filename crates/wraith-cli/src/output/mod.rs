@@ -142,6 +142,12 @@ impl Reporter {
         }
     }
 
+    /// Something worth knowing, about a path or none, for people and for programs.
+    pub fn note(&self, path: &str, message: &str) {
+        self.event(&Event::Note { path, message });
+        self.warn(message);
+    }
+
     /// A line that was asked for, on standard output; not in JSON mode, where an event says the same.
     pub fn answer(&self, text: impl AsRef<str>) {
         if self.style != Style::Json {

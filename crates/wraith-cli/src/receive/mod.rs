@@ -88,7 +88,8 @@ pub async fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Fai
     result?;
     let (node_id, remote) = (received.sender, received.remote.clone());
     let other = Other { node_id, role: Role::Sender, meeting: node.meeting(node_id, &remote) };
-    let keep = Keep::of(args.save_as.as_ref(), asks && !args.no_contacts && is_remembering);
+    let keep =
+        Keep::of(args.save_as.as_ref(), asks && !args.contacts.no_contacts && is_remembering);
     after_transfer(&other, keep, &answers, signals, reporter).await
 }
 

@@ -101,10 +101,7 @@ impl Observer for ReceiveNarrator {
                 self.awaits_offer(false);
                 self.reporter.reconnecting(why, *seconds_left);
             }
-            LibraryEvent::Note { path, what } => {
-                self.reporter.event(&Event::Note { path, message: what });
-                self.reporter.warn(what);
-            }
+            LibraryEvent::Note { path, what } => self.reporter.note(path, what),
             LibraryEvent::Done | LibraryEvent::Failed(_) => self.awaits_offer(false),
             _ => {}
         }

@@ -310,8 +310,7 @@ pub fn record(recorder: &Recorder, report: &ReceiveReport, node: &Node, reporter
         ),
         Err(why) => format!("no record was kept, so wraith verify cannot check this: {why}"),
     };
-    reporter.event(&Event::Note { path: "", message: &message });
-    reporter.warn(message);
+    reporter.note("", &message);
 }
 
 /// What a list leaves out: `7 files`, `1 file and 2 folders or links`.

@@ -86,7 +86,8 @@ pub async fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failur
         return Ok(());
     };
     let other = Other { node_id, role: Role::Receiver, meeting: node.meeting(node_id, &remote) };
-    let may_ask = args.to.is_none() && !args.is_piped() && !args.no_contacts && is_remembering;
+    let may_ask =
+        args.to.is_none() && !args.is_piped() && !args.contacts.no_contacts && is_remembering;
     let keep = Keep::of(args.save_as.as_ref(), may_ask);
     after_transfer(&other, keep, &Answers::new(reporter), &signals, reporter).await
 }

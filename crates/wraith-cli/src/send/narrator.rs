@@ -190,10 +190,7 @@ impl Observer for SendNarrator {
             LibraryEvent::NobodyNew(_) => {
                 reporter.warn("nobody new can use the code; who is being served still is");
             }
-            LibraryEvent::Note { path, what } => {
-                reporter.event(&Event::Note { path, message: what });
-                reporter.warn(what);
-            }
+            LibraryEvent::Note { path, what } => reporter.note(path, what),
             _ => {}
         }
     }

@@ -41,6 +41,31 @@ fn small_disk(at: &Path, options: &str) -> Option<SmallDisk> {
 }
 
 #[test]
+fn a_code_that_cannot_be_remembered_as_tried_is_told_so() {
+    let world = World::new();
+    let home = world.path("home-receiver");
+    fs::create_dir_all(&home).unwrap();
+    let Some(_disk) = small_disk(&home, "size=64k,mode=700") else { return };
+    assert!(world.wraith("receiver").arg("id").output().unwrap().status.success());
+    // What is left is filled, so that a write fails and opening does not.
+    let _ = fs::write(home.join("filler"), vec![0; 1 << 20]);
+    let (_server, address) = world.rendezvous();
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 1);
+    let sender = world.send_by_code(&[&film], &["--rendezvous", &address]);
+    let mut sender = sender;
+    let wrong = support::other_words(&sender.code());
+    let received = world.receive_with(&wrong, &["--rendezvous", &address]).finish();
+    received.expect_error(5);
+    let notes: Vec<_> = received.all("note").map(|note| note["message"].to_string()).collect();
+    assert!(
+        notes.iter().any(|note| note.contains("the code was tried is not remembered")),
+        "{notes:?}"
+    );
+    sender.finish().expect_error(5);
+}
+
+#[test]
 fn a_disk_without_room_is_told_before_anything_is_written() {
     let world = World::new();
     let Some(_disk) = small_disk(&world.target(), "size=8m") else { return };

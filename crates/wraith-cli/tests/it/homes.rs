@@ -4,7 +4,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 use crate::support::pty::Terminal;
-use crate::support::{World, is_root, skipped, tree};
+use crate::support::{Process, World, is_root, skipped, tree};
 
 /// A home of this side that cannot be written, also not by root.
 struct ReadOnly(std::path::PathBuf);
@@ -106,6 +106,100 @@ fn a_home_that_others_can_write_to_is_refused() {
         assert!(said.contains("other users can write to it"), "{said}");
         assert!(said.contains(&format!("chmod 700 {}", home.display())), "{said}");
     }
+}
+
+#[test]
+fn the_settings_of_a_home_that_others_can_write_to_are_not_obeyed() {
+    let world = World::new();
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 1);
+    let (home, log) = (world.path("home-one"), world.path("log"));
+    fs::create_dir_all(&home).unwrap();
+    fs::write(home.join("config.toml"), format!("log = {log:?}\n")).unwrap();
+    tree::set_mode(&home, 0o777);
+    let film = film.to_str().unwrap();
+    for words in [&["send", film][..], &["hash", film], &["contact", "list"], &["rendezvous"]] {
+        let output = world.wraith("one").args(words).stdin(Stdio::null()).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(7), "{words:?}: {said}");
+        assert!(said.contains("other users can write to it"), "{said}");
+        assert!(!log.exists(), "{words:?}");
+    }
+    fs::remove_file(home.join("config.toml")).unwrap();
+    for words in [&["contact", "list"][..], &["verify", "."], &["config", "set", "json", "true"]] {
+        let output = world.wraith("one").args(words).output().unwrap();
+        assert_eq!(output.status.code(), Some(7), "{words:?}");
+    }
+}
+
+#[test]
+fn a_home_of_another_user_is_refused() {
+    if !is_root() {
+        return skipped("giving a folder away needs root");
+    }
+    let world = World::new();
+    let home = world.path("home-one");
+    fs::create_dir_all(&home).unwrap();
+    std::os::unix::fs::chown(&home, Some(65534), None).unwrap();
+    tree::set_mode(&home, 0o755);
+    let output = world.wraith("one").arg("id").output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(7), "{said}");
+    assert!(said.contains("it is another user's") && said.contains("WRAITH_HOME"), "{said}");
+    let doctor = world.wraith("one").args(["doctor", "--json"]).output().unwrap();
+    let checks = String::from_utf8(doctor.stdout).unwrap();
+    let check = checks.lines().find(|line| line.contains("home folder")).unwrap();
+    assert!(check.contains(r#""status":"fail""#), "{check}");
+}
+
+#[test]
+fn an_identity_that_cannot_be_reached_is_replaced_by_none() {
+    let world = World::new();
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 1);
+    let mut command = world.wraith_as_nobody("one");
+    assert!(command.arg("id").output().unwrap().status.success());
+    tree::set_mode(&world.path("home-one"), 0);
+    let mut command = world.wraith_as_nobody("one");
+    command.args(["send", "--no-config", "--ticket"]).arg(&film).stdin(Stdio::null());
+    let output = command.output().unwrap();
+    tree::set_mode(&world.path("home-one"), 0o700);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(7), "{said}");
+    assert!(said.contains("identity"), "{said}");
+}
+
+#[test]
+fn beginning_anew_ends_the_ticket_of_before_or_fails() {
+    let world = World::new();
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 1);
+    let home = world.path("home-one");
+    let ticket = |more: &[&str]| {
+        let mut command = world.wraith_as_nobody("one");
+        tree::set_mode(&world.source(), 0o755);
+        command.args(["send", "--json", "--ticket", "--listen", "127.0.0.1:0"]).args(more);
+        let mut sender = Process::start("send", command.arg(&film));
+        let event = sender.event_where_either("ready", "error");
+        (event["ticket"].as_str().map(str::to_owned), event, sender.kill())
+    };
+    let (first, ..) = ticket(&[]);
+    let folders = [home.join("sends"), home.clone()];
+    let may_write = |may: bool| {
+        folders.iter().for_each(|folder| tree::set_mode(folder, if may { 0o700 } else { 0o500 }));
+    };
+    may_write(false);
+    let (none, event, _) = ticket(&["--new"]);
+    assert_eq!(none, None);
+    assert!(event["message"].as_str().unwrap().contains("cannot remove"), "{event}");
+    let (same, _, said) = ticket(&[]);
+    let note = said.last("note")["message"].as_str().unwrap();
+    assert!(note.contains("may have the ticket of an earlier one"), "{note}");
+    assert!(same.is_some());
+    may_write(true);
+    assert_eq!(ticket(&[]).0, first, "nothing was begun anew");
+    assert_ne!(ticket(&["--new"]).0, first);
+    assert_ne!(ticket(&[]).0, first);
 }
 
 #[test]

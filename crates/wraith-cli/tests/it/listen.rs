@@ -338,9 +338,44 @@ fn at_a_terminal_the_listener_is_asked_and_shown_names() {
     terminal.send("carla\n");
     terminal.expect("carla is a contact now");
     sender.finish().expect_exit(0);
+
+    // Never means that too, from now on.
+    for (side, is_asked) in [("second", true), ("third", false)] {
+        world.know(side, "bob", Some("127.0.0.1"));
+        std::fs::remove_file(world.target().join("film.mov")).unwrap();
+        let sender = world.send_to(side, "bob", "film.mov", &[]);
+        terminal.expect("Accept?");
+        terminal.send("y\n");
+        terminal.expect("verified");
+        if is_asked {
+            terminal.expect("Keep the sender");
+            terminal.send("never\n");
+            terminal.expect("no-contacts undoes it");
+        }
+        sender.finish().expect_exit(0);
+    }
+    assert!(!terminal.screen().contains("(third"), "{}", terminal.screen());
     terminal.send("\x03");
     terminal.expect_exit(130);
     assert_eq!(world.contacts("bob").len(), 2);
+}
+
+#[test]
+fn a_second_listener_is_told_of_the_first() {
+    let world = World::new();
+    let (first, _) = world.listen("bob", &[]);
+    let mut command = world.listen_command("bob", &["--listen", "127.0.0.1:0"]);
+    let mut second = Process::start("listen", &mut command);
+    let note = second.event("note");
+    let message = note["message"].as_str().unwrap();
+    let told = format!("process {}, into {}", first.pid(), world.target().display());
+    assert!(message.contains(&told), "{message}");
+    second.event("listening");
+    stop(second);
+    stop(first);
+    let (mut third, _) = world.listen("bob", &[]);
+    assert!(!third.has_ended());
+    assert_eq!(stop(third).all("note").count(), 0);
 }
 
 #[test]

@@ -59,6 +59,7 @@ fn first_guesses_are_answered_with_the_command_that_does_it() {
         ),
         (&["send", "--recursive", "film.mov"], "folders go with everything in them"),
         (&["rx", "7-crater-lemon", "--output", "x"], "        -o DIR"),
+        (&["7-crater-lemon", "--output", "x"], "        -o DIR"),
         (&["verify", "--recursive"], "wraith help verify lists the options"),
         (&["crater-lemon"], "a code begins with a number"),
         (&["receive", "crater lemon"], "a code begins with a number"),

@@ -343,9 +343,13 @@ fn unfinished_send(
         true => UnfinishedSend::unremembered(recipient),
         false => UnfinishedSend::open(node.state(), &payload.paths, recipient),
     };
+    let is_left = || {
+        let paths = &payload.paths;
+        !payload.is_stream() && UnfinishedSend::may_be_remembered(node.state(), paths, recipient)
+    };
     let mut unfinished = match opened {
-        Err(error) if error.kind() == StateErrorKind::Disk => {
-            tell_unremembered(&error, shared);
+        Err(error) if error.kind() == StateErrorKind::Disk && !(anew && is_left()) => {
+            tell_unremembered(&error, !is_left(), shared);
             UnfinishedSend::unremembered(recipient)?
         }
         opened => opened?,
@@ -359,13 +363,17 @@ fn unfinished_send(
 /// Remembers the send with this port, if the disk takes it.
 fn remember(unfinished: &UnfinishedSend, port: u16, shared: &Shared) {
     if let Err(error) = unfinished.remember(port) {
-        unfinished.forget();
-        tell_unremembered(&error, shared);
+        let is_gone = unfinished.forget();
+        tell_unremembered(&error, is_gone, shared);
     }
 }
 
-fn tell_unremembered(error: &StateError, shared: &Shared) {
-    let what = format!("{error}; this run is not remembered, and the next one has another ticket");
+fn tell_unremembered(error: &StateError, is_gone: bool, shared: &Shared) {
+    let next = match is_gone {
+        true => "and the next one has another ticket",
+        false => "and the next one may have the ticket of an earlier one",
+    };
+    let what = format!("{error}; this run is not remembered, {next}");
     shared.hub.tell(Event::Note { path: String::new(), what });
 }
 
@@ -470,7 +478,7 @@ async fn give_ticket(
         return Ok(());
     }
     let make = prepared.give(shared, true);
-    let met = try_once(node, code, Some(make), settings.patience).await?;
+    let met = try_once(node, code, Some(make), settings.patience, &shared.hub).await?;
     shared.hub.tell(Event::Met(FoundAt::Place(met.place.clone())));
     if let Some(peer) = met.creator {
         shared.hub.tell(Event::CodeUsed { place: met.place.clone(), peer });

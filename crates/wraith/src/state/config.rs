@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::dir::check_folder;
 use super::error::StateError;
 use super::file::{Format, StateFile, version_in_toml};
 
@@ -32,9 +33,11 @@ impl ConfigFile {
     /// The text, empty if there is no file.
     ///
     /// # Errors
-    /// It cannot be read, is damaged, or of a newer version.
+    /// It cannot be read, is damaged, of a newer version, or in a folder that others can write to.
     pub fn read(&self) -> Result<String, StateError> {
-        Ok(self.0.read()?.map_or_else(String::new, |text| text.to_string()))
+        let Some(text) = self.0.read()? else { return Ok(String::new()) };
+        self.path().parent().map_or(Ok(()), check_folder)?;
+        Ok(text.to_string())
     }
 
     /// Replaces the text by what `change` makes of it. Changes by several processes come one after the other.

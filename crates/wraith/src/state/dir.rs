@@ -1,5 +1,7 @@
 //! Where the state is: a folder, or nowhere but in memory.
 
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -7,7 +9,7 @@ use wraith_crypto::identity::SecretIdentity;
 
 use super::commit;
 use super::contacts::ContactStore;
-use super::error::StateError;
+use super::error::{StateError, StateErrorKind};
 use super::identity;
 
 /// The state of a machine, or of one program on it. Clones are handles of the same.
@@ -27,6 +29,26 @@ pub fn users_folder() -> Option<PathBuf> {
     variable("WRAITH_HOME")
         .or_else(|| variable("XDG_CONFIG_HOME").map(|c| c.join("wraith")))
         .or_else(|| variable("HOME").map(|h| h.join(".config/wraith")))
+}
+
+/// Who may write to the folder can put another identity there, contacts, and settings: it must be this user's alone. One that is not
+/// there yet is fine.
+pub(super) fn check_folder(folder: &Path) -> Result<(), StateError> {
+    let Ok(facts) = fs::metadata(folder) else { return Ok(()) };
+    let shown = folder.display();
+    let refused =
+        |why: &str| StateError::new(StateErrorKind::Exposed, format!("cannot use {shown}: {why}"));
+    let owner = facts.uid();
+    if owner != 0 && owner != rustix::process::geteuid().as_raw() {
+        let why = "it is another user's, so what is in it may be theirs";
+        return Err(refused(why).hint("choose a folder of your own with WRAITH_HOME"));
+    }
+    if facts.mode() & 0o022 != 0 {
+        let why = "other users can write to it, so what is in it may be theirs";
+        let hint = format!("if it is yours, and so is what is in it: chmod 700 {shown}");
+        return Err(refused(why).hint(hint));
+    }
+    Ok(())
 }
 
 impl StateDir {
@@ -51,6 +73,14 @@ impl StateDir {
             Place::Folder(folder) => Some(folder),
             Place::Memory { .. } => None,
         }
+    }
+
+    /// Whether what is in it can only be this user's.
+    ///
+    /// # Errors
+    /// Other users can write to it, or it is another's.
+    pub fn check(&self) -> Result<(), StateError> {
+        self.folder().map_or(Ok(()), check_folder)
     }
 
     /// The identity, made on first use.

@@ -1,13 +1,12 @@
 //! The file of the secret identity: two lines, a header with its version and the seed in base32.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use data_encoding::BASE32_NOPAD;
 use wraith_crypto::identity::SecretIdentity;
 use zeroize::Zeroizing;
 
+use super::dir::check_folder;
 use super::error::{StateError, StateErrorKind};
 use super::file::{Format, StateFile, version_behind};
 
@@ -37,18 +36,6 @@ pub(super) fn load_or_make(folder: &Path) -> Result<SecretIdentity, StateError> 
             Ok((Some(encode(&seed)), SecretIdentity::from_seed(*seed)))
         }
     })
-}
-
-/// Who may write to the folder can put another identity there, and contacts.
-fn check_folder(folder: &Path) -> Result<(), StateError> {
-    let is_open = fs::metadata(folder).is_ok_and(|facts| facts.permissions().mode() & 0o022 != 0);
-    if !is_open {
-        return Ok(());
-    }
-    let shown = folder.display();
-    let why = "other users can write to it, so what is in it may be theirs";
-    Err(StateError::new(StateErrorKind::Exposed, format!("cannot use {shown}: {why}"))
-        .hint(format!("if it is yours, and so is what is in it: chmod 700 {shown}")))
 }
 
 /// 32 bytes of randomness from the system.
@@ -86,6 +73,8 @@ fn is_none(file: &StateFile) -> StateError {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
     use std::path::PathBuf;
 
     use super::*;

@@ -42,6 +42,8 @@ pub struct SpentCodes {
     file: Option<StateFile>,
     /// Of this run.
     tried: Mutex<Vec<Spent>>,
+    /// Why the last one could not be written down.
+    unwritten: Mutex<Option<StateError>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +70,7 @@ impl SpentCodes {
     pub fn of(state: &StateDir, identity: &SecretIdentity) -> Self {
         let key = Zeroizing::new(kdf::derive("wraith/1 spent codes", identity.seed()));
         let file = state.folder().map(|folder| StateFile::new(folder, Path::new(FILE), FORMAT));
-        Self { key, file, tried: Mutex::default() }
+        Self { key, file, tried: Mutex::default(), unwritten: Mutex::default() }
     }
 
     /// When the code was tried, if it was.
@@ -90,11 +92,23 @@ impl SpentCodes {
         if let Some(before) = found(&tried, &spent.tag) {
             return Err(before);
         }
-        let before = self.file.as_ref().and_then(|file| written(file, spent, now));
+        let before = match self.file.as_ref().map(|file| written(file, spent, now)) {
+            Some(Ok(before)) => before,
+            Some(Err(error)) => {
+                *self.unwritten.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                None
+            }
+            None => None,
+        };
         tried.push(spent);
         let beyond = tried.len().saturating_sub(SPENT_MAX);
         tried.drain(..beyond);
         before.map_or(Ok(()), Err)
+    }
+
+    /// Why a code that was spent is remembered for this run only, said once.
+    pub fn take_unwritten(&self) -> Option<StateError> {
+        self.unwritten.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// What stands for `code` here.
@@ -109,8 +123,12 @@ impl SpentCodes {
     }
 }
 
-/// Writes one more down, under the lock of the state; whether it was there already. What cannot be written is not.
-fn written(file: &StateFile, spent: Spent, now: SystemTime) -> Option<TriedBefore> {
+/// Writes one more down, under the lock of the state; whether it was there already.
+fn written(
+    file: &StateFile,
+    spent: Spent,
+    now: SystemTime,
+) -> Result<Option<TriedBefore>, StateError> {
     let result = file.change(|text| -> Result<_, StateError> {
         let mut all = text.map(|text| parse(text, now)).unwrap_or_default();
         if let Some(before) = found(&all, &spent.tag) {
@@ -122,16 +140,11 @@ fn written(file: &StateFile, spent: Spent, now: SystemTime) -> Option<TriedBefor
         Ok((Some(encode(&all)), None))
     });
     match result {
-        Ok(before) => before,
         Err(error) if matches!(error.kind(), StateErrorKind::Damaged | StateErrorKind::Exposed) => {
             // Nothing in it can be believed; from now on it can.
-            let _ = file.replace(encode(&[spent]));
-            None
+            file.replace(encode(&[spent])).map(|()| None)
         }
-        Err(error) => {
-            tracing::warn!(%error, "a code that was tried is remembered for this run only");
-            None
-        }
+        result => result,
     }
 }
 
