@@ -191,7 +191,8 @@ pub enum Event<'a> {
     File {
         /// Its path in the offer, escaped.
         path: &'a str,
-        /// `done`, `already-here`, `skipped`, `changed`, `unreadable`, `stale` or `blocked`; the last four are failures.
+        /// `done`, `already-here`, `skipped`, `changed`, `unreadable`, `stale` or `blocked`; the last four are failures. At the sender `done` says that it
+        /// was sent; what the receiver could not put in its place is counted in `failed` at the end.
         status: &'a str,
         /// Its bytes.
         bytes: u64,
@@ -247,7 +248,7 @@ pub enum Event<'a> {
         failed: u64,
         /// Files, folders and links that the sender could not offer; a `note` at the sender names each.
         left_out: u64,
-        /// Seconds since the offer was accepted.
+        /// Seconds of the last connection, from when the offer was accepted on it: the same on both sides, whenever each was begun.
         seconds: f64,
         /// `bytes_moved` by `seconds`.
         bytes_per_second: u64,

@@ -28,6 +28,7 @@ use summary::Closing;
 pub struct Narrator {
     role: Role,
     reporter: Arc<Reporter>,
+    is_only: bool,
     state: Mutex<State>,
 }
 
@@ -37,7 +38,7 @@ struct State {
     number: Option<u64>,
     /// The other side, once it is there.
     peer: Option<NodeId>,
-    /// When the offer was first accepted; what people wait for begins here.
+    /// When the offer was accepted on this connection: both sides know that moment, whenever each was begun.
     accepted: Option<Instant>,
     files: u64,
     bytes: u64,
@@ -68,7 +69,13 @@ struct Totals<'a> {
 
 impl Narrator {
     pub fn new(role: Role, reporter: &Arc<Reporter>) -> Self {
-        Self { role, reporter: Arc::clone(reporter), state: Mutex::default() }
+        let state = Mutex::default();
+        Self { role, reporter: Arc::clone(reporter), is_only: false, state }
+    }
+
+    /// With this transfer the command ends.
+    pub fn only(self) -> Self {
+        Self { is_only: true, ..self }
     }
 
     /// From now on everything says that it is about this one of several receivers.
@@ -103,7 +110,7 @@ impl Narrator {
             TransferEvent::Offer(offer) => self.offer(offer),
             TransferEvent::Accepted => {
                 let mut state = self.lock();
-                state.accepted.get_or_insert_with(Instant::now);
+                state.accepted = Some(Instant::now());
                 let (files, bytes) = (state.files, state.bytes);
                 drop(state);
                 self.event(&Event::Accept { files, bytes });
@@ -234,8 +241,8 @@ impl Narrator {
             receipt: &report.receipt,
         });
         if !report.confirmed {
-            self.reporter
-                .warn("everything is here, but the sender has not confirmed that it knows");
+            let message = "everything is here, but the sender has not confirmed that it knows";
+            self.reporter.note("", message);
         }
     }
 
@@ -244,7 +251,7 @@ impl Narrator {
         let seconds = accepted.map_or(0.0, |at| at.elapsed().as_secs_f64());
         let closing = self.closing(totals, seconds);
         let receipt = BASE32_NOPAD.encode(&totals.receipt.to_bytes()).to_ascii_lowercase();
-        self.event(&Event::Done {
+        let done = Event::Done {
             files: totals.files,
             bytes: totals.bytes,
             bytes_moved: totals.bytes_moved,
@@ -259,7 +266,11 @@ impl Narrator {
             bytes_per_second: closing.rate(),
             receipt: &receipt,
             durability: durability_word(totals.receipt.durability()),
-        });
+        };
+        match self.is_only {
+            true => self.reporter.last_event(&done),
+            false => self.event(&done),
+        }
         self.say(closing.line());
     }
 

@@ -45,14 +45,15 @@ impl Closing {
         let mut line = if self.moved == 0 && others > 0 {
             format!("{verb} nothing.")
         } else {
-            let (bytes, rate) = (Bytes(self.bytes), Bytes(self.rate()));
+            let (bytes, now) = (Bytes(self.bytes), Bytes(self.bytes_moved));
+            let took = format!("in {} ({}/s)", self.took(), Bytes(self.rate()));
             let disk = if self.not_yet_on_disk { ", not yet on disk" } else { "" };
-            format!("{verb} {files}, {bytes} in {} ({rate}/s), verified{disk}.", self.took())
+            // An earlier connection has brought the rest, or it was there.
+            match self.bytes_moved < self.bytes {
+                false => format!("{verb} {files}, {bytes} {took}, verified{disk}."),
+                true => format!("{verb} {files}, {bytes}, verified{disk}; now {now} {took}."),
+            }
         };
-        let fetched = self.role == Role::Receiver && self.moved > 0;
-        if fetched && self.bytes_moved < self.bytes / 2 {
-            line.push_str(&format!(" Only {} had to be fetched.", Bytes(self.bytes_moved)));
-        }
         let kept = ["was left as it was", "were left as they were"];
         let here = ["was there already", "were there already"];
         for (count, [one, several]) in [(self.already_here, here), (self.kept, kept)] {
@@ -97,8 +98,12 @@ mod tests {
         let some = Closing { moved: 1, already_here: 1, bytes_moved: 1_000_000, ..all };
         assert_eq!(
             some.line(),
-            "Received 2 files, 4.00 MB in 2.00 s (500 kB/s), verified. Only 1.00 MB had to be fetched. \
-             1 file was there already."
+            "Received 2 files, 4.00 MB, verified; now 1.00 MB in 2.00 s (500 kB/s). 1 file was there already."
+        );
+        let sent = Closing { role: Role::Sender, already_here: 0, ..some };
+        assert_eq!(
+            sent.line(),
+            "Sent 1 file, 4.00 MB, verified; now 1.00 MB in 2.00 s (500 kB/s)."
         );
         assert!(NOTHING.line().starts_with("Received 0 files, 0 B in"), "a tree of folders");
     }

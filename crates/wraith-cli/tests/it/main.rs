@@ -61,6 +61,7 @@ mod receipts;
 mod records_never_asked_for;
 mod refused;
 mod rendezvous;
+mod resumed_figures;
 mod round_trip;
 mod several_receivers;
 mod silent_peer;
