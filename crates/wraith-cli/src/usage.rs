@@ -40,8 +40,7 @@ fn plain(error: &clap::Error, words: &[OsString]) -> Failure {
         _ => first.trim_start_matches("error: ").trim_end_matches('.').to_owned(),
     };
     if let Some((variable, fault)) = config::variable_at_fault(&message) {
-        return Failure::new(Exit::Usage, format!("{variable} in the environment: {fault}"))
-            .hint("correct it or unset it; what stands on the command line goes before it");
+        return config::wrong_variable(&variable, &fault);
     }
     let usage = paragraphs.find_map(|text| text.trim_start().strip_prefix("Usage: "));
     let next =

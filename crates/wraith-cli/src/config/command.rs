@@ -63,8 +63,9 @@ fn list(keys: &Keys, given: OutputArgs, reporter: &Reporter) -> Result<(), Failu
         writeln!(text, "{key:width$}  {value:<20}  {source}{place}").expect("into a String");
     }
     reporter.answer(text.trim_end());
-    // What is wrong in the file is in force nowhere, so it is told.
-    file.check(keys)
+    // What is wrong is in force nowhere, so it is told.
+    file.check(keys)?;
+    super::check_environment()
 }
 
 fn get(keys: &Keys, name: &str, given: OutputArgs, reporter: &Reporter) -> Result<(), Failure> {

@@ -1,7 +1,9 @@
 //! The keys: the long options of all commands, as `send.timeout`, or `timeout` for every command that has it.
 
+use std::any::TypeId;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use clap::builder::BoolishValueParser;
 use clap::{Arg, ArgAction};
@@ -98,10 +100,7 @@ impl Key {
 
     /// Its own, and that of all commands with this option.
     fn variables(&self) -> [OsString; 2] {
-        match self.arg.get_env() {
-            Some(named) => [named.into(), named.into()],
-            None => [variable(&self.command, &self.option), variable("", &self.option)],
-        }
+        variables(&self.command, &self.option, &self.arg)
     }
 
     /// The values that apply without the file and the environment, separated by spaces; None if there is none.
@@ -143,6 +142,15 @@ fn variable(command: &str, option: &str) -> OsString {
     name.replace(['-', '.'], "_").to_ascii_uppercase().into()
 }
 
+/// The variable of an option of one command, and that of all commands with this option, which may have a name of its own.
+fn variables(command: &str, option: &str, arg: &Arg) -> [OsString; 2] {
+    let general = arg.get_env().map_or_else(|| variable("", option), OsString::from);
+    match command {
+        "" => [general.clone(), general],
+        command => [variable(command, option), general],
+    }
+}
+
 /// An empty one is none.
 fn is_set(variable: &OsString) -> bool {
     std::env::var_os(variable).is_some_and(|value| !value.is_empty())
@@ -162,6 +170,15 @@ impl Keys {
 
     pub fn iter(&self) -> impl Iterator<Item = &Key> {
         self.0.iter()
+    }
+
+    /// A variable whose value is none that its option takes, and what is wrong with it.
+    pub fn fault_in_environment(&self) -> Option<(String, String)> {
+        self.0.iter().find_map(|key| {
+            let variable = key.variable();
+            let value = std::env::var(&variable).ok().filter(|value| !value.is_empty())?;
+            Some((variable.to_string_lossy().into_owned(), key.fault(&value)?))
+        })
     }
 
     /// The keys that a name stands for: one for `send.timeout`, all with this option for `timeout`. Empty if there is none.
@@ -227,11 +244,21 @@ pub fn with_file(definition: clap::Command, file: &File, excluded: &Excluded) ->
         let option = arg.get_long().expect("a setting has a long name");
         match file.value(command, option) {
             Some(setting) if !excluded.contains(command, option) => {
-                arg.default_value(setting.value.clone()).required(false)
+                let value = with_home(&arg, &setting.value);
+                arg.default_value(value).required(false)
             }
             _ => arg,
         }
     })
+}
+
+/// A path in the file may begin with `~/`, which no shell has replaced.
+fn with_home(arg: &Arg, value: &str) -> OsString {
+    let is_path = arg.get_value_parser().type_id() == TypeId::of::<PathBuf>();
+    match (value.strip_prefix("~/"), std::env::var_os("HOME")) {
+        (Some(below), Some(home)) if is_path => PathBuf::from(home).join(below).into(),
+        _ => value.into(),
+    }
 }
 
 /// The definition with a variable of the environment for each option, but for what is excluded.
@@ -243,11 +270,10 @@ pub fn with_environment(definition: clap::Command, excluded: &Excluded) -> clap:
             false => arg,
         };
         let option = arg.get_long().expect("a setting has a long name");
-        if arg.get_env().is_some() || excluded.contains(command, option) {
-            return arg;
+        if excluded.contains(command, option) {
+            return arg.env(None::<&'static str>);
         }
-        let names = [variable(command, option), variable("", option)];
-        match names.into_iter().find(is_set) {
+        match variables(command, option, &arg).into_iter().find(is_set) {
             Some(name) => arg.env(name).hide_env(true),
             None => arg,
         }
@@ -337,6 +363,6 @@ mod tests {
         let variable = |name: &'static str| keys.named(name).next().unwrap().variable();
         assert_eq!(variable("receive.on-conflict"), "WRAITH_RECEIVE_ON_CONFLICT");
         assert_eq!(variable("json"), "WRAITH_JSON");
-        assert_eq!(variable("send.lan"), "WRAITH_LAN");
+        assert_eq!(variable("send.lan"), "WRAITH_SEND_LAN");
     }
 }

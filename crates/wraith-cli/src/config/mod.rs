@@ -21,7 +21,7 @@ pub use command::run;
 pub use file::File;
 
 use crate::args::{self, Cli, Command};
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 use keys::Keys;
 
 /// On the command line: as if there were no file.
@@ -78,6 +78,20 @@ pub fn unknown_variables() -> Vec<String> {
 /// From now on no command asks whether to keep somebody as a contact. Returns the file that says so.
 pub fn never_ask_for_contacts() -> Result<PathBuf, Failure> {
     File::set(&Keys::of(&args::definition()), "no-contacts", "true")
+}
+
+/// A variable of the environment that no command can work with.
+pub fn check_environment() -> Result<(), Failure> {
+    match Keys::of(&args::definition()).fault_in_environment() {
+        None => Ok(()),
+        Some((variable, fault)) => Err(wrong_variable(&variable, &fault)),
+    }
+}
+
+/// A value that its option does not take.
+pub fn wrong_variable(variable: &str, fault: &str) -> Failure {
+    Failure::new(Exit::Usage, format!("{variable} in the environment: {fault}"))
+        .hint("correct it or unset it; what stands on the command line goes before it")
 }
 
 /// The variable whose value is what clap's `message` is about, and what is wrong with it.

@@ -20,6 +20,16 @@ pub fn check(tell: &mut impl FnMut(Check)) {
     };
     tell(folder_check(&folder));
     tell(config_check());
+    if let Err(failure) = config::check_environment() {
+        let meaning = "no command that has this option works";
+        let check = Check::fail("environment", failure.message, meaning);
+        tell(check.next(failure.hint.unwrap_or_default()));
+    }
+    if let Err(error) = StateDir::in_folder(&folder).contacts().load() {
+        let meaning = "nobody can be sent to by name, and wraith listen does not begin";
+        let check = Check::fail("contacts", error.to_string(), meaning);
+        tell(check.next(error.help().unwrap_or("correct it or move it away")));
+    }
 }
 
 fn folder_check(folder: &Path) -> Check {
@@ -78,7 +88,7 @@ fn config_check() -> Check {
     match config::check() {
         Ok(0) => Check::none("config file", "none, or empty", "everything is as built in"),
         Ok(settings) => {
-            let found = format!("{settings} settings");
+            let found = format!("{settings} setting{}", if settings == 1 { "" } else { "s" });
             Check::ok("config file", found, "wraith config shows what is in force")
         }
         Err(failure) => {

@@ -8,11 +8,15 @@ mod lan;
 mod machine;
 mod network;
 
+use std::io::IsTerminal;
 use std::sync::Arc;
 
 use crate::args::{DoctorArgs, version};
 use crate::failure::{Exit, Failure};
-use crate::output::{Event, Reporter};
+use crate::output::{Event, Reporter, wrap};
+
+/// The column in which what was found begins.
+const BELOW: usize = 24;
 
 /// How much it matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,11 +123,14 @@ fn show(check: &Check, reporter: &Reporter) {
         meaning: &check.meaning,
         next: check.next.as_deref(),
     });
-    let mut text = format!("{:<5} {:<16}  {}", check.status.name(), check.name, check.found);
+    let mut lines = vec![format!("{:<5} {:<16}  {}", check.status.name(), check.name, check.found)];
     if !matches!(check.status, Status::Ok | Status::None) {
-        for line in [Some(&check.meaning), check.next.as_ref()].into_iter().flatten() {
-            text.push_str(&format!("\n{:24}{}", "", line));
-        }
+        let below = [Some(&check.meaning), check.next.as_ref()].into_iter().flatten();
+        lines.extend(below.map(|line| format!("{:BELOW$}{line}", "")));
     }
-    reporter.answer(text);
+    let columns = reporter.screen().filter(|_| std::io::stdout().is_terminal());
+    let columns = columns.map_or(usize::MAX, |(columns, _)| columns);
+    let lines: Vec<_> =
+        lines.iter().map(|line| wrap::at_words_below(line, columns, BELOW)).collect();
+    reporter.answer(lines.join("\n"));
 }

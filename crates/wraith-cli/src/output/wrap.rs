@@ -14,19 +14,31 @@ pub fn at_words(text: &str, columns: usize) -> String {
             Some(line) => (line, "\n"),
             None => (line, ""),
         };
-        wrap(line, columns, &mut wrapped);
+        let own = indent_of(line);
+        let below = if line.starts_with(NAME) { NAME.len() } else { own };
+        wrap(line, columns, below, &mut wrapped);
         wrapped.push_str(end);
     }
     wrapped
 }
 
-fn wrap(line: &str, columns: usize, wrapped: &mut String) {
+/// One line of a table, whose last column begins at `below` and goes on there.
+pub fn at_words_below(line: &str, columns: usize, below: usize) -> String {
+    let mut wrapped = String::with_capacity(line.len());
+    wrap(line, columns, below, &mut wrapped);
+    wrapped
+}
+
+fn indent_of(line: &str) -> usize {
+    line.len() - line.trim_start_matches(' ').len()
+}
+
+fn wrap(line: &str, columns: usize, indent: usize, wrapped: &mut String) {
     if width(line) < columns {
         wrapped.push_str(line);
         return;
     }
-    let own = line.len() - line.trim_start_matches(' ').len();
-    let indent = if line.starts_with(NAME) { NAME.len() } else { own };
+    let own = indent_of(line);
     let mut used = 0;
     // Each word with the spaces behind it.
     for word in line[own..].split_inclusive(' ') {
@@ -57,6 +69,7 @@ mod tests {
             "wraith: one\n        two\n        three"
         );
         assert_eq!(at_words("one\ntwo three\n", 8), "one\ntwo\nthree\n");
+        assert_eq!(at_words_below("ok  one two three", 9, 4), "ok  one\n    two\n    three");
     }
 
     #[test]

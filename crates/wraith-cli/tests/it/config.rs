@@ -250,6 +250,44 @@ fn a_variable_without_a_command_is_for_all_that_have_the_option() {
 }
 
 #[test]
+fn a_variable_of_one_command_goes_before_the_named_one_of_all() {
+    let config = Config::new("");
+    let both = |command: &mut Command| {
+        command.env("WRAITH_LAN", "lo").env("WRAITH_SEND_LAN", "off");
+    };
+    assert_eq!(config.setting(both, "send.lan"), pair("off", "env"));
+    assert_eq!(config.setting(both, "receive.lan"), pair("lo", "env"));
+    let mut command = config.command(&["send", "--json", "--timeout", "1", "Cargo.toml"]);
+    let output = command.env("WRAITH_SEND_LAN", "off").output().unwrap();
+    let (out, err) = text(&output);
+    assert!(!err.contains("sets nothing") && !out.contains("sets nothing"), "{out}{err}");
+    assert!(out.contains("no local network is allowed") || out.contains("--lan is off"), "{out}");
+}
+
+#[test]
+fn a_path_in_the_file_may_begin_at_the_users_home() {
+    let config = Config::new("[receive]\nout = '~/in'\n");
+    let mut command = config.command(&["receive", "--dry-run", "7-crater-lemon", "--lan", "off"]);
+    let home = config.path().parent().unwrap().to_owned();
+    fs::write(home.join("in"), "a file").unwrap();
+    let output = command.env("HOME", &home).output().unwrap();
+    let (_, err) = text(&output);
+    assert!(err.contains(&format!("{}/in is not a folder", home.display())), "{err}");
+}
+
+#[test]
+fn a_wrong_variable_is_told_by_list_and_doctor() {
+    let config = Config::new("");
+    for words in [&["config", "list"][..], &["doctor", "--lan", "off"]] {
+        let output = config.command(words).env("WRAITH_SEND_RATE", "fast").output().unwrap();
+        let (out, err) = text(&output);
+        assert!(!output.status.success(), "{words:?}");
+        let said = format!("{out}{err}");
+        assert!(said.contains("WRAITH_SEND_RATE in the environment"), "{said}");
+    }
+}
+
+#[test]
 fn a_variable_that_sets_nothing_is_warned_about() {
     let config = Config::new("");
     let mut command = config.command(&["id"]);
@@ -265,6 +303,13 @@ fn a_variable_that_sets_nothing_is_warned_about() {
     );
     assert!(err.contains("WRAITH_SEND_OUT in the environment"), "{err}");
     assert!(!err.contains("WRAITH_TEST_X") && !err.contains("WRAITH_HOME"), "{err}");
+    // Scripts are told too.
+    let mut command = config.command(&["id", "--json"]);
+    let (out, _) = text(&command.env("WRAITH_SEND_OUT", "x").output().unwrap());
+    assert!(
+        out.lines().any(|line| line.contains("\"note\"") && line.contains("SEND_OUT")),
+        "{out}"
+    );
 }
 
 #[test]

@@ -74,12 +74,15 @@ fn what_cannot_work_fails_and_says_what_to_do() {
     assert!(world.wraith("one").arg("id").output().unwrap().status.success());
     fs::set_permissions(home.join("identity"), PermissionsExt::from_mode(0o644)).unwrap();
     fs::write(home.join("config.toml"), "tiemout = 1\n").unwrap();
+    fs::write(home.join("contacts.toml"), "anna = \n").unwrap();
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let mut command = world.wraith("one");
     command.args(["doctor", "--json", "--rendezvous", &nobody.to_string()]);
     let outcome = Process::start("doctor", &mut command).finish();
     let error = outcome.expect_error(1)["message"].as_str().unwrap();
-    for (name, next) in [("home folder", "chmod 600"), ("config file", "wraith config")] {
+    for (name, next) in
+        [("home folder", "chmod 600"), ("config file", "wraith config"), ("contacts", "")]
+    {
         assert_eq!(check(&outcome, name)["status"], "fail");
         assert!(check(&outcome, name)["next"].as_str().unwrap().contains(next));
         assert!(error.contains(name), "{error}");

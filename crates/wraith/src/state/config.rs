@@ -35,9 +35,13 @@ impl ConfigFile {
     /// # Errors
     /// It cannot be read, is damaged, of a newer version, or in a folder that others can write to.
     pub fn read(&self) -> Result<String, StateError> {
-        let Some(text) = self.0.read()? else { return Ok(String::new()) };
+        let found = self.0.read();
+        if let Ok(None) = found {
+            return Ok(String::new());
+        }
+        // It says more than that the file cannot be read.
         self.path().parent().map_or(Ok(()), check_folder)?;
-        Ok(text.to_string())
+        Ok(found?.map_or_else(String::new, |text| text.to_string()))
     }
 
     /// Replaces the text by what `change` makes of it. Changes by several processes come one after the other.

@@ -38,6 +38,10 @@ pub(super) fn check_folder(folder: &Path) -> Result<(), StateError> {
     let shown = folder.display();
     let refused =
         |why: &str| StateError::new(StateErrorKind::Exposed, format!("cannot use {shown}: {why}"));
+    if !facts.is_dir() {
+        let why = "it is a file, and should be a folder";
+        return Err(refused(why).hint("choose a folder with WRAITH_HOME"));
+    }
     let owner = facts.uid();
     if owner != 0 && owner != rustix::process::geteuid().as_raw() {
         let why = "it is another user's, so what is in it may be theirs";
