@@ -52,9 +52,10 @@ fn main() -> ExitCode {
     }
     tracing::info!(version = env!("CARGO_PKG_VERSION"), command = cli.command.name(), "begins");
     for warning in config::unknown_variables() {
-        reporter.warn(warning);
+        reporter.note("", &warning);
     }
     let result = run(&cli, &reporter);
+    reporter.end();
     // How a command failed says more than that it could not be written.
     match result.and_then(|()| reporter.unwritten()) {
         Ok(()) => {

@@ -164,8 +164,14 @@ impl From<&UnsafeName> for TransferError {
 fn partial_words(role: Role, failed: u64, files: u64, left_out: u64) -> String {
     let mut words = Vec::new();
     if failed > 0 {
-        let plural = if files == 1 { "" } else { "s" };
-        words.push(format!("{failed} of {files} file{plural} could not be transferred"));
+        words.push(match failed <= files {
+            true => {
+                let plural = if files == 1 { "" } else { "s" };
+                format!("{failed} of {files} file{plural} could not be transferred")
+            }
+            // Folders and links fail too.
+            false => format!("{failed} files and folders could not be transferred"),
+        });
     }
     if left_out > 0 {
         let what = if left_out == 1 { "file or folder" } else { "files or folders" };
@@ -323,6 +329,13 @@ mod tests {
         assert_eq!(there, here);
         assert_eq!(there.exit_code(), 7);
         assert!(there.to_string().starts_with("the receiver's disk: no space left"));
+    }
+
+    #[test]
+    fn folders_that_fail_are_no_files() {
+        let of = |failed, files| partial_words(Role::Sender, failed, files, 0);
+        assert!(of(1, 1).starts_with("1 of 1 file could not"));
+        assert!(of(32, 31).starts_with("32 files and folders could not"));
     }
 
     #[test]

@@ -131,6 +131,8 @@ pub enum Event {
         /// What, in words.
         what: String,
     },
+    /// Nothing of this run can be remembered, and why in words: the same another time does not continue it.
+    Unremembered(String),
     /// The connection was lost; the other side is looked for again, or waited for.
     Lost {
         /// How, in words.

@@ -1,7 +1,7 @@
 //! What is offered: files and folders, or one stream of bytes.
 
 use std::ffi::OsString;
-use std::fs::FileType;
+use std::fs::{File, FileType};
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -116,7 +116,13 @@ fn canonical(path: &Path) -> Result<PathBuf, Error> {
         let kind = if not_there { ErrorKind::InvalidInput } else { ErrorKind::Disk };
         Error::new(kind, format!("cannot send {}: {}", name(), plain(&error)))
     };
-    path.symlink_metadata().map_err(missing)?;
+    let named = path.symlink_metadata().map_err(missing)?;
+    // Whoever waits for it should not be the first to hear that it cannot be read.
+    match named.file_type() {
+        kind if kind.is_file() => drop(File::open(path).map_err(missing)?),
+        kind if kind.is_dir() => drop(path.read_dir().map_err(missing)?),
+        _ => {}
+    }
     if path.metadata().is_ok_and(|there| is_special(there.file_type())) {
         let message =
             format!("cannot send {}: it is a pipe, socket or device, not a file or folder", name());

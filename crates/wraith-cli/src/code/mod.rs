@@ -52,7 +52,7 @@ pub fn explain(
     if let Some((place, why)) = lan
         && args.lan != Lan::Off
     {
-        reporter.warn(format!("not waiting {place}: {why}"));
+        reporter.note("", &format!("not waiting {place}: {why}"));
     }
     let shown: Vec<_> = places.iter().map(ToString::to_string).collect();
     if places.iter().any(|place| *place != Place::Lan) {
@@ -75,7 +75,7 @@ pub fn explain(
 }
 
 /// What to do when a code is over.
-fn new_code(other: Role) -> &'static str {
+pub fn new_code(other: Role) -> &'static str {
     match other {
         Role::Sender => "ask the sender to run wraith send again and to tell you the new code",
         Role::Receiver => {
@@ -158,7 +158,7 @@ pub fn not_met(error: &JoinError, code: &Code, places: &Places, other: Role) -> 
         _ => (
             Exit::PeerNotFound,
             format!("nobody waits with number {nameplate} {at}{besides}"),
-            "is wraith still running there? On different networks both sides need the same --rendezvous",
+            "is wraith still running there? If it is not, the code is used, expired or burned: ask for a new one. On different networks both sides need the same --rendezvous",
         ),
     };
     Failure::new(exit, message).hint(hint)

@@ -58,7 +58,10 @@ pub fn parse(text: &str) -> Result<Code, Failure> {
     })
 }
 
+/// The code or ticket in what was typed, or pasted as the other side shows it.
 fn source(text: &str) -> Result<Wanted, Failure> {
+    let text = text.trim().trim_matches(['"', '\'', '`', '“', '”']);
+    let text = text.strip_prefix("wraith receive ").unwrap_or(text).trim();
     if Code::looks_like(text) {
         return parse(text).map(|code| Wanted::From(Source::Code(code)));
     }
@@ -79,6 +82,10 @@ mod tests {
     fn codes_and_tickets_are_told_apart() {
         let code = source("7-crater-lemon");
         assert!(matches!(code, Ok(Wanted::From(Source::Code(_)))), "the docs say this one");
+        for pasted in ["wraith receive 7-crater-lemon", " '7-crater-lemon' ", "“7-crater-lemon”"]
+        {
+            assert!(matches!(source(pasted), Ok(Wanted::From(Source::Code(_)))), "{pasted}");
+        }
         let slip = source("7-cratr-lemon").unwrap_err();
         assert_eq!(slip.exit, Exit::Usage);
         assert!(slip.message.contains("cratr"), "{}", slip.message);

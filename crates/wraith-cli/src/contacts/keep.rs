@@ -70,7 +70,7 @@ pub async fn after_transfer(
             Err(Failure { message, ..failure })
         }
         (Err(failure), _) => {
-            reporter.warn(failure.message);
+            reporter.note("", &failure.message);
             Ok(())
         }
         (Ok(()), _) => Ok(()),

@@ -66,7 +66,9 @@ pub fn of(error: &Error, role: Role, again: &str) -> Failure {
             Role::Receiver => "the sender was told which, and why".to_owned(),
         }),
         // Both sides end with it.
-        _ if error.kind() == ErrorKind::Disk && role == Role::Receiver => {
+        _ if matches!(error.kind(), ErrorKind::Disk | ErrorKind::Partial)
+            && role == Role::Receiver =>
+        {
             failure.hint(format!("when the sender has started again, to continue: {again}"))
         }
         _ if error.is_resumable() => failure.hint(format!("to continue: {again}")),

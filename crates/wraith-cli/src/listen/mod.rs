@@ -15,7 +15,7 @@ use wraith::{
 };
 
 use crate::args::{Accept, ListenArgs};
-use crate::ask::Answers;
+use crate::ask::{self, Answers};
 use crate::code;
 use crate::contacts::{Keep, Other, after_transfer};
 use crate::failure::{Exit, Failure, hints};
@@ -28,6 +28,9 @@ use narrator::CallerNarrator;
 
 /// Waits for senders.
 pub async fn run(args: &ListenArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
+    if args.accept == Accept::Ask {
+        ask::check_somebody_answers("--accept contacts takes what contacts send without asking")?;
+    }
     let signals = Signals::for_transfer(reporter)?;
     let failed = |error: Error| hints::of(&error, Role::Receiver, "");
     let qlog = args.qlog.begin()?;
@@ -260,10 +263,11 @@ fn show(args: &ListenArgs, node: &Node, listener: &Listener, reporter: &Reporter
     let node_id = node.id().to_string();
     let (address, contacts) = (listener.address(), listener.contacts());
     if let Some(error) = listener.usual_taken() {
-        reporter.warn(format!(
+        let message = format!(
             "{error}: that is the usual port, so contacts that know only the address will not find this machine; \
              is another wraith listen running?"
-        ));
+        );
+        reporter.note("", &message);
     }
     if let Some(OtherReceiver { process, folder }) = listener.other() {
         let message = format!(
@@ -282,7 +286,7 @@ fn show(args: &ListenArgs, node: &Node, listener: &Listener, reporter: &Reporter
     });
     for (place, why) in listener.missing() {
         if args.meeting.lan != Lan::Off {
-            reporter.warn(format!("not waiting {place}: {why}"));
+            reporter.note("", &format!("not waiting {place}: {why}"));
         }
     }
     let whose = match (args.accept, contacts) {

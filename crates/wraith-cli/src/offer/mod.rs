@@ -159,12 +159,9 @@ fn remarks(preview: &Preview) -> Vec<String> {
         lines.push(format!("  continues: {here} of {} are here", Files(parts)));
     }
     if same > 0 {
-        lines.push(format!(
-            "  {} with the same size and time are here; they are compared",
-            Files(same)
-        ));
+        lines.push(format!("  {} of the same size and time here, to be compared", Files(same)));
     }
-    lines.extend(same_size.line("of the same size and another time here; they are compared"));
+    lines.extend(same_size.line("of the same size and another time here, to be compared"));
     lines.extend(differs.line("taken by something else"));
     lines.extend(names::remarks(preview.entries.iter().map(|previewed| &previewed.entry)));
     if !preview.complete {

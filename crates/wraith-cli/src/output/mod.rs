@@ -11,7 +11,7 @@ pub mod qr;
 #[cfg(test)]
 mod schema;
 mod ticker;
-mod wrap;
+pub mod wrap;
 
 use std::io::{self, BufWriter, IsTerminal, Stderr, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -28,6 +28,9 @@ use crate::failure::Failure;
 
 /// Between two lines of progress in a log: often enough to see that it lives, rare enough to keep the log readable.
 const LOG_PACE: Duration = Duration::from_secs(10);
+
+/// How long a terminal may take between another size and its word of it: tmux takes a quarter of a second.
+const RESIZING: Duration = Duration::from_millis(400);
 
 /// How progress is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,12 +56,17 @@ struct Inner {
     out: BufWriter<Box<dyn Write + Send>>,
     /// Why something of it could not be written.
     unwritten: Option<io::Error>,
+    /// The line that ends the events.
+    last: Option<String>,
     err: Stderr,
     /// People read `err` on a terminal, of whatever width it has at the time.
     is_terminal: bool,
     /// Lines of progress that stand on the terminal and must be wiped before anything else is written.
     /// Their columns; in a terminal that has become narrower since, each may take several rows.
     lines_drawn: Vec<usize>,
+    /// What the terminal had when it was last looked at, and when that became another.
+    size: (usize, usize),
+    resized: Option<Instant>,
     /// A question stands there, which no progress may overwrite.
     asking: bool,
     /// The cursor stands behind a question, on its line.
@@ -83,9 +91,12 @@ impl Reporter {
         let inner = Inner {
             out: BufWriter::with_capacity(64 << 10, Box::new(io::stdout())),
             unwritten: None,
+            last: None,
             err: io::stderr(),
             is_terminal: io::stderr().is_terminal(),
             lines_drawn: Vec::new(),
+            size: (0, 0),
+            resized: None,
             asking: false,
             in_line: false,
             last_log: Instant::now(),
@@ -116,6 +127,22 @@ impl Reporter {
             out.write_all(b"\n")?;
             if matches!(event, Event::File { .. }) { Ok(()) } else { out.flush() }
         });
+    }
+
+    /// The event that everything else comes before, whatever is still said: [`Self::end`] writes it.
+    pub fn last_event(&self, event: &Event<'_>) {
+        if self.style == Style::Json {
+            let line = serde_json::to_string(&Numbered { event, receiver: None });
+            self.lock().last = Some(line.expect("plain fields are JSON"));
+        }
+    }
+
+    /// Nothing is said any more but how the command failed.
+    pub fn end(&self) {
+        let mut inner = self.lock();
+        if let Some(line) = inner.last.take() {
+            inner.print(|out| writeln!(out, "{line}").and_then(|()| out.flush()));
+        }
     }
 
     /// Whether people get what [`Self::say`] says.
@@ -208,6 +235,7 @@ impl Reporter {
 
     /// How the command failed, in every style.
     pub fn failure(&self, failure: &Failure) {
+        self.end();
         self.event(&Event::Error {
             code: failure.exit.name(),
             exit: failure.exit as u8,
@@ -248,6 +276,9 @@ impl Reporter {
                     return;
                 }
                 let (columns, rows) = terminal_size(&inner.err);
+                if inner.is_being_resized((columns, rows)) {
+                    return;
+                }
                 inner.draw(&line::lines(progress, columns, rows, color));
             }
             Style::Log => {
@@ -303,6 +334,15 @@ impl Inner {
             return text.to_owned();
         }
         wrap::at_words(text, terminal_size(&self.err).0)
+    }
+
+    /// Whether the terminal has another size than a moment ago. Some move what stands on them at once and say so later: what is drawn
+    /// meanwhile lands among it.
+    fn is_being_resized(&mut self, size: (usize, usize)) -> bool {
+        if std::mem::replace(&mut self.size, size) != size && !self.lines_drawn.is_empty() {
+            self.resized = Some(Instant::now());
+        }
+        self.resized.is_some_and(|at| at.elapsed() < RESIZING)
     }
 
     /// Draws lines over those that stand there. The cursor stays in the last, so that the terminal does not scroll.

@@ -2,11 +2,10 @@
 
 mod narrator;
 
-use std::io::{BufRead, IsTerminal};
+use std::io::IsTerminal;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::Access;
 use wraith::{
     AcceptOptions, Asking, Cause, Code, Conflicts, Error, ErrorKind, Incoming, Node, Received,
@@ -15,7 +14,7 @@ use wraith::{
 
 use crate::args::ReceiveArgs;
 use crate::args::continuing;
-use crate::ask::Answers;
+use crate::ask::{self, Answers};
 use crate::code::{self, Wanted};
 use crate::contacts::{Keep, Other, after_transfer};
 use crate::failure::{Exit, Failure, hints, plain};
@@ -32,7 +31,7 @@ pub async fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Fai
     let wanted = code::wanted(args, reporter)?;
     let asks = !args.yes && !args.is_piped();
     if asks && !args.dry_run {
-        check_somebody_answers()?;
+        ask::check_somebody_answers("--yes accepts without asking")?;
     }
     let signals = Signals::for_transfer(reporter)?;
     let state = home::open_for_transfer(reporter)?;
@@ -66,21 +65,30 @@ pub async fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Fai
         match fetching.run(asking).await {
             // Its user was asked, and is asked again.
             Err(error) if asks && error.kind() == ErrorKind::OfferChanged => {
-                reporter.warn("The sender came back with another offer than the one you accepted.");
+                let message = "The sender came back with another offer than the one you accepted.";
+                reporter.note("", message);
             }
             ended => break ended,
         }
     };
     let received = match received {
-        Ok(Some(received)) => received,
-        Ok(None) => return Ok(()),
+        Ok(Outcome::Received(received)) => received,
+        Ok(Outcome::Looked) => return Ok(()),
+        Ok(Outcome::Unanswered) => {
+            let message =
+                "the question has no answer; nothing was written, and the sender is still waiting";
+            let hint = format!("--yes accepts without asking: {again} --yes");
+            return Err(Failure::new(Exit::Usage, message).hint(hint));
+        }
         Err(error) => {
-            return Err(match signals.caught() {
+            let failure = match signals.caught() {
                 Some(exit) => {
                     Failure::new(exit, "stopped").hint(format!("to continue, run again: {again}"))
                 }
                 None => failure(&error, node, code.as_ref(), &again),
-            });
+            };
+            let is_lost = error.is_resumable() && !narrator.is_remembered();
+            return Err(if is_lost { failure.hint(code::new_code(Role::Sender)) } else { failure });
         }
     };
     narrator.received(&received);
@@ -135,6 +143,24 @@ async fn invite(
     Ok((code, invitation.ticket().await.map_err(failed)?))
 }
 
+/// What became of an offer, if nothing failed.
+enum Outcome {
+    /// Everything is here.
+    Received(Arc<Received>),
+    /// It was only looked at.
+    Looked,
+    /// Nobody has said anything to it.
+    Unanswered,
+}
+
+/// What is said to an offer.
+enum Verdict {
+    Yes(AcceptOptions),
+    No,
+    /// Not now; the sender goes on waiting.
+    Later(Outcome),
+}
+
 /// One `wraith receive` at work.
 struct Fetching<'a> {
     args: &'a ReceiveArgs,
@@ -173,25 +199,26 @@ impl Fetching<'_> {
         builder
     }
 
-    /// Until everything is here; `None` if it was only looked at.
-    async fn run(&self, mut asking: Asking) -> Result<Option<Arc<Received>>, Error> {
+    async fn run(&self, mut asking: Asking) -> Result<Outcome, Error> {
         let incoming = tokio::select! {
             incoming = asking.incoming() => incoming?,
             _ = self.signals.wait() => return Err(asking.cancel().await),
         };
         match self.decide(&incoming).await {
-            Some(options) => self.transfer(incoming.accept(options)).await.map(Some),
-            None if self.signals.caught().is_some() => Err(incoming.cancel().await),
-            None if self.args.dry_run => {
-                incoming.later().await;
-                Ok(None)
+            Verdict::Yes(options) => {
+                self.transfer(incoming.accept(options)).await.map(Outcome::Received)
             }
-            None => Err(incoming.refuse("").await),
+            _ if self.signals.caught().is_some() => Err(incoming.cancel().await),
+            Verdict::No => Err(incoming.refuse("").await),
+            Verdict::Later(outcome) => {
+                incoming.later().await;
+                Ok(outcome)
+            }
         }
     }
 
-    /// What the command line or the user says to the offer; `None`: no.
-    async fn decide(&self, incoming: &Incoming) -> Option<AcceptOptions> {
+    /// What the command line or the user says to the offer.
+    async fn decide(&self, incoming: &Incoming) -> Verdict {
         let (args, reporter) = (self.args, self.reporter);
         let proposal = offer::proposal(incoming);
         let policy = args.on_conflict.policy();
@@ -200,11 +227,11 @@ impl Fetching<'_> {
             reporter.say(offer::text(&proposal, &args.out, true));
             let conflicts = Conflicts { otherwise, ..Conflicts::default() };
             offer::dry_run(&proposal, &conflicts, reporter);
-            return None;
+            return Verdict::Later(Outcome::Looked);
         }
         if args.yes || args.is_piped() {
             reporter.say(offer::text(&proposal, &args.out, true));
-            return Some(AcceptOptions::on_conflict(otherwise).any_offer());
+            return Verdict::Yes(AcceptOptions::on_conflict(otherwise).any_offer());
         }
         let question = Question {
             proposal: &proposal,
@@ -216,16 +243,13 @@ impl Fetching<'_> {
         };
         let answer = tokio::select! {
             answer = question.put() => answer,
-            _ = self.signals.wait() => return None,
-            () = incoming.gone() => return None,
+            _ = self.signals.wait() => return Verdict::No,
+            () = incoming.gone() => return Verdict::No,
         };
         match answer {
-            Answer::Yes(conflicts) => Some(AcceptOptions::from(conflicts).ask_again()),
-            Answer::No => None,
-            Answer::None => {
-                reporter.warn("no answer; --yes accepts without asking");
-                None
-            }
+            Answer::Yes(conflicts) => Verdict::Yes(AcceptOptions::from(conflicts).ask_again()),
+            Answer::No => Verdict::No,
+            Answer::None => Verdict::Later(Outcome::Unanswered),
         }
     }
 
@@ -253,23 +277,6 @@ fn failure(error: &Error, node: &Node, code: Option<&Code>, again: &str) -> Fail
         }
         _ => failure,
     }
-}
-
-/// Whether standard input can still have an answer to the question, before a code is used up for it.
-fn check_somebody_answers() -> Result<(), Failure> {
-    let mut stdin = std::io::stdin().lock();
-    if stdin.is_terminal() {
-        return Ok(());
-    }
-    let mut looked = [PollFd::new(&stdin, PollFlags::IN)];
-    let at_once = Timespec::default();
-    let is_ready = poll(&mut looked, Some(&at_once)).is_ok_and(|ready| ready > 0);
-    // What is ready is read without waiting, and the end looks like nothing.
-    if is_ready && stdin.fill_buf().is_ok_and(<[u8]>::is_empty) {
-        let message = "nobody can be asked whether to accept: standard input has no answer";
-        return Err(Failure::new(Exit::Usage, message).hint("--yes accepts without asking"));
-    }
-    Ok(())
 }
 
 /// Whether the target can be made or written to, before a code is used up for it. It is made when the offer is accepted.

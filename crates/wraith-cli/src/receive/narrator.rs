@@ -1,6 +1,7 @@
 //! What happens while something is fetched, in words for people and events for programs, and the list of what arrived.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
@@ -27,6 +28,8 @@ pub struct ReceiveNarrator {
     node: Node,
     recorder: Recorder,
     runtime: Handle,
+    /// The code is used up, and the same command does not continue.
+    is_unremembered: AtomicBool,
     /// Says that the offer is waited for, while it is.
     awaiting: std::sync::Mutex<Option<AbortHandle>>,
 }
@@ -36,12 +39,18 @@ impl ReceiveNarrator {
         let room = args.record.room().filter(|_| !args.is_piped());
         Self {
             reporter: Arc::clone(reporter),
-            narrator: Narrator::new(Role::Receiver, reporter),
+            narrator: Narrator::new(Role::Receiver, reporter).only(),
             node: node.clone(),
             recorder: Recorder::new(node.state(), &args.out, room),
             runtime: Handle::current(),
+            is_unremembered: AtomicBool::new(false),
             awaiting: std::sync::Mutex::default(),
         }
+    }
+
+    /// Whether the same command another time continues what breaks off.
+    pub fn is_remembered(&self) -> bool {
+        !self.is_unremembered.load(Relaxed)
     }
 
     /// Everything is here: the last line, and the list for `wraith verify`.
@@ -102,6 +111,10 @@ impl Observer for ReceiveNarrator {
                 self.reporter.reconnecting(why, *seconds_left);
             }
             LibraryEvent::Note { path, what } => self.reporter.note(path, what),
+            LibraryEvent::Unremembered(why) => {
+                self.is_unremembered.store(true, Relaxed);
+                self.reporter.note("", why);
+            }
             LibraryEvent::Done | LibraryEvent::Failed(_) => self.awaits_offer(false),
             _ => {}
         }

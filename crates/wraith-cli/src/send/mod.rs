@@ -70,6 +70,7 @@ pub async fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failur
         (Some(exit), Err(_)) => {
             let again = again();
             let hint = match narrator.begun() {
+                _ if !narrator.is_remembered() => anew(&again),
                 // Who has had a code and begun goes on with the next run, whoever it is.
                 Some(who) if !args.ticket && args.to.is_none() => format!(
                     "to continue with {who}, run again: {again}; if that is not your receiver, add --new"
@@ -78,7 +79,13 @@ pub async fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failur
             };
             return Err(Failure::new(exit, "stopped").hint(hint));
         }
-        (None, Err(error)) => return Err(failure(&error, &node, args)),
+        (None, Err(error)) => {
+            let failure = failure(&error, &node, args);
+            return Err(match error.is_resumable() && !narrator.is_remembered() {
+                true => failure.hint(anew(&again())),
+                false => failure,
+            });
+        }
     };
     sent.complete().map_err(|error| failure(&error, &node, args))?;
     narrator.receipt_kept()?;
@@ -90,6 +97,11 @@ pub async fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failur
         args.to.is_none() && !args.is_piped() && !args.contacts.no_contacts && is_remembering;
     let keep = Keep::of(args.save_as.as_ref(), may_ask);
     after_transfer(&other, keep, &Answers::new(reporter), &signals, reporter).await
+}
+
+/// What is left to do where nothing is remembered.
+fn anew(again: &str) -> String {
+    format!("nothing of this run is remembered; to begin anew, run again: {again}")
 }
 
 /// A place where no receipt can be is told before anything is sent.
@@ -203,7 +215,7 @@ fn show(offer: &Offer, node: &Node, args: &SendArgs, reporter: &Reporter) {
     let is_here_only = offer.addresses().iter().all(|address| address.ip().is_loopback());
     // A code brings the address at which its receiver was met, too.
     if is_here_only && args.listen.is_none() && offer.ticket().is_some() {
-        reporter.warn("there is no network: the ticket is good on this machine only");
+        reporter.note("", "there is no network: the ticket is good on this machine only");
     }
     let ticket = offer.ticket().map(ToString::to_string);
     let code = offer.code().map(ToString::to_string);
@@ -215,7 +227,7 @@ fn show(offer: &Offer, node: &Node, args: &SendArgs, reporter: &Reporter) {
                 "so only who had the code of an earlier run can come; for others, run again with --ticket"
             }
         };
-        reporter.warn(format!("there is no place to meet by code ({why}), {what}"));
+        reporter.note("", &format!("there is no place to meet by code ({why}), {what}"));
     }
     let command = code.as_ref().or(ticket.as_ref()).map(|what| format!("wraith receive {what}"));
     let continues_for: Vec<_> = offer.continues_for().iter().map(ToString::to_string).collect();

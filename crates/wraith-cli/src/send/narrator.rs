@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::os::unix::ffi::OsStrExt;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
@@ -21,6 +22,8 @@ pub struct SendNarrator {
     is_several: bool,
     to_receivers_code: bool,
     receivers: Mutex<HashMap<Option<u64>, Arc<Narrator>>>,
+    /// The same command another time does not continue.
+    is_unremembered: AtomicBool,
     /// Why a receipt was not kept.
     receipt_lost: Mutex<Option<String>>,
     /// Who has begun to receive and has not everything.
@@ -41,11 +44,17 @@ impl SendNarrator {
             is_several: args.receivers() != Some(1),
             to_receivers_code: args.code.is_some(),
             receivers: Mutex::default(),
+            is_unremembered: AtomicBool::new(false),
             receipt_lost: Mutex::default(),
             begun: Mutex::default(),
             progress: Mutex::default(),
             served: watch::Sender::new(HashSet::new()),
         }
+    }
+
+    /// Whether the same command another time continues what breaks off.
+    pub fn is_remembered(&self) -> bool {
+        !self.is_unremembered.load(Relaxed)
     }
 
     /// Where the last state of a transfer is read, which is told before its end.
@@ -79,6 +88,7 @@ impl SendNarrator {
         let mut receivers = self.lock();
         let narrator = receivers.entry(receiver).or_insert_with(|| {
             let narrator = Narrator::new(Role::Sender, &self.reporter);
+            let narrator = if self.is_several { narrator } else { narrator.only() };
             narrator.number(receiver);
             Arc::new(narrator)
         });
@@ -163,7 +173,7 @@ impl Observer for SendNarrator {
                 reporter.say(format!("The receipt is in {path}."));
             }
             LibraryEvent::ReceiptLost(why) => {
-                reporter.warn(why);
+                reporter.note("", why);
                 *unpoisoned(&self.receipt_lost) = Some(why.clone());
             }
             LibraryEvent::Served { done, of } => {
@@ -188,9 +198,13 @@ impl Observer for SendNarrator {
                 self.over(receiver);
             }
             LibraryEvent::NobodyNew(_) => {
-                reporter.warn("nobody new can use the code; who is being served still is");
+                reporter.note("", "nobody new can use the code; who is being served still is");
             }
             LibraryEvent::Note { path, what } => reporter.note(path, what),
+            LibraryEvent::Unremembered(why) => {
+                self.is_unremembered.store(true, Relaxed);
+                reporter.note("", why);
+            }
             _ => {}
         }
     }

@@ -92,6 +92,77 @@ fn an_identity_that_is_there_is_used_where_nothing_else_can_be_written() {
 }
 
 #[test]
+fn where_nothing_can_be_remembered_no_continuation_is_promised() {
+    let world = World::new();
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 3_000_000);
+    tree::set_mode(&world.source(), 0o755);
+    let (_server, address) = world.rendezvous();
+    let place = ["--rendezvous", &address];
+    let nobody = |side: &str| world.wraith_as_nobody(side);
+    let target = world.path("in");
+    fs::create_dir(&target).unwrap();
+    tree::set_mode(&target, 0o777);
+    for side in ["sender", "receiver"] {
+        assert!(nobody(side).arg("id").output().unwrap().status.success());
+        tree::set_mode(&world.path(&format!("home-{side}")), 0o500);
+    }
+    let mut command = nobody("sender");
+    command.args(["send", "--json", "--rate", "500k", "--lan", "off"]).args(place).arg(&film);
+    let mut sender = Process::start("send", &mut command);
+    let mut command = nobody("receiver");
+    command.args(["receive", "--json", "--yes", "--lan", "off", "-o"]).arg(&target).args(place);
+    let mut receiver = Process::start("receive", command.arg(sender.code()));
+    receiver.event("accept");
+    sender.event("accept");
+    receiver.signal(libc::SIGINT);
+    let received = receiver.finish();
+    let hint = received.expect_error(130)["hint"].as_str().unwrap().to_owned();
+    assert!(hint.contains("new code") && !hint.contains("to continue"), "{hint}");
+    let note = |outcome: &crate::support::Outcome, words: &str| {
+        outcome.all("note").any(|note| note["message"].as_str().unwrap().contains(words))
+    };
+    assert!(note(&received, "this run is the only one that can use it"));
+    sender.signal(libc::SIGINT);
+    let sent = sender.finish();
+    let hint = sent.expect_error(130)["hint"].as_str().unwrap().to_owned();
+    assert!(hint.contains("begin anew"), "{hint}");
+    for side in ["sender", "receiver"] {
+        tree::set_mode(&world.path(&format!("home-{side}")), 0o700);
+    }
+}
+
+#[test]
+fn the_end_is_the_last_line_whatever_is_said_behind_it() {
+    if is_root() {
+        // Modes stop nobody else here.
+        let world = World::new();
+        let film = world.source().join("film.mov");
+        tree::file(&film, 1, 1000);
+        tree::set_mode(&world.source(), 0o755);
+        let target = world.path("in");
+        fs::create_dir(&target).unwrap();
+        tree::set_mode(&target, 0o777);
+        let mut sender = world.send_with(&[&film], &["--save-as", "bob"]);
+        assert!(world.wraith_as_nobody("receiver").arg("id").output().unwrap().status.success());
+        tree::set_mode(&world.path("home-receiver"), 0o500);
+        let mut command = world.wraith_as_nobody("receiver");
+        command.args(["receive", "--json", "--yes", "-o"]).arg(&target).arg(sender.ticket());
+        let received = command.output().unwrap();
+        tree::set_mode(&world.path("home-receiver"), 0o700);
+        let lines = String::from_utf8(received.stdout).unwrap();
+        assert!(lines.contains("no record was kept"), "{lines}");
+        assert!(lines.lines().last().unwrap().contains(r#""event":"done""#), "{lines}");
+        let sent = sender.finish();
+        sent.expect_exit(0);
+        assert_eq!(sent.events.last().unwrap()["event"], "done");
+        assert_eq!(sent.all("contact").count(), 1);
+    } else {
+        skipped("a home that is read-only for nobody but its owner needs root");
+    }
+}
+
+#[test]
 fn a_home_that_others_can_write_to_is_refused() {
     let world = World::new();
     let film = world.source().join("film.mov");
@@ -99,7 +170,11 @@ fn a_home_that_others_can_write_to_is_refused() {
     let home = world.path("home-one");
     fs::create_dir_all(&home).unwrap();
     tree::set_mode(&home, 0o777);
-    for words in [&["send", "--ticket", film.to_str().unwrap()][..], &["id"], &["listen"]] {
+    for words in [
+        &["send", "--ticket", film.to_str().unwrap()][..],
+        &["id"],
+        &["listen", "--accept", "contacts"],
+    ] {
         let output = world.wraith("one").args(words).stdin(Stdio::null()).output().unwrap();
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(7), "{words:?}: {said}");

@@ -361,10 +361,21 @@ fn at_a_terminal_the_listener_is_asked_and_shown_names() {
 }
 
 #[test]
+fn with_nobody_to_ask_a_listener_that_asks_does_not_begin() {
+    let world = World::new();
+    let mut command = world.listen_command("bob", &[]);
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("nobody can be asked") && said.contains("--accept contacts"), "{said}");
+}
+
+#[test]
 fn a_second_listener_is_told_of_the_first() {
     let world = World::new();
-    let (first, _) = world.listen("bob", &[]);
+    let (first, _) = world.listen("bob", CONTACTS);
     let mut command = world.listen_command("bob", &["--listen", "127.0.0.1:0"]);
+    command.args(CONTACTS);
     let mut second = Process::start("listen", &mut command);
     let note = second.event("note");
     let message = note["message"].as_str().unwrap();
@@ -373,7 +384,7 @@ fn a_second_listener_is_told_of_the_first() {
     second.event("listening");
     stop(second);
     stop(first);
-    let (mut third, _) = world.listen("bob", &[]);
+    let (mut third, _) = world.listen("bob", CONTACTS);
     assert!(!third.has_ended());
     assert_eq!(stop(third).all("note").count(), 0);
 }

@@ -55,7 +55,7 @@ fn an_offer_says_who_what_where_and_what_deserves_a_look() {
         &format!("{} offers gift …", &node_id[..8]),
         "7 files, 2.00 MB, the largest 2.00 MB, 2 folders",
         "free",
-        "1 file with the same size and time are here",
+        "1 file of the same size and time here, to be compared",
         "1 taken by something else: gift/README",
         "1 hidden: gift/.ssh/authorized_keys",
         "1 executable: gift/run.sh",

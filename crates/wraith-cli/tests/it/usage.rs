@@ -6,6 +6,20 @@ use std::process::Stdio;
 use crate::support::{World, tree};
 
 #[test]
+fn what_cannot_be_read_is_told_before_anybody_waits_for_it() {
+    let world = World::new();
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 1);
+    tree::set_mode(&film, 0);
+    tree::set_mode(&world.source(), 0o755);
+    let mut command = world.wraith_as_nobody("sender");
+    let output = command.args(["send", "--ticket"]).arg(&film).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(7), "{said}");
+    assert!(said.contains("cannot send") && said.contains("Permission denied"), "{said}");
+}
+
+#[test]
 fn every_kind_of_wrong_usage_ends_with_2_and_help() {
     let world = World::new();
     for words in [

@@ -50,6 +50,7 @@ pub enum CodeError {
 fn meant(nearest: &[&str]) -> String {
     match nearest {
         [] => String::new(),
+        [word] => format!("; the nearest is {word}"),
         words => format!("; the nearest are {}", words.join(", ")),
     }
 }

@@ -156,7 +156,9 @@ async fn resolve(
 fn keep(node: &Node, code: &Code, ticket: &Ticket, hub: &Hub) -> SavedTicket {
     let saved = SavedTicket::of(node.state(), code);
     if let Err(error) = saved.keep(ticket) {
-        hub.tell(Event::Note { path: String::new(), what: error.to_string() });
+        let why =
+            format!("{error}; a code works once, so this run is the only one that can use it");
+        hub.tell(Event::Unremembered(why));
     }
     saved
 }

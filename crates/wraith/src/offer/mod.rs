@@ -373,8 +373,8 @@ fn tell_unremembered(error: &StateError, is_gone: bool, shared: &Shared) {
         true => "and the next one has another ticket",
         false => "and the next one may have the ticket of an earlier one",
     };
-    let what = format!("{error}; this run is not remembered, {next}");
-    shared.hub.tell(Event::Note { path: String::new(), what });
+    let why = format!("{error}; this run is not remembered, {next}");
+    shared.hub.tell(Event::Unremembered(why));
 }
 
 /// The port of last time, if this offer was interrupted, so that its ticket stays good.
