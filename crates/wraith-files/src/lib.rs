@@ -30,6 +30,7 @@
 
 mod beneath;
 mod change;
+mod claim;
 mod commit;
 mod compare;
 mod content_defined_chunking;

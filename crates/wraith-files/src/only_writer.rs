@@ -25,12 +25,14 @@ pub(crate) struct OnlyWriter {
     /// As our last write left it. `None` where the system does not tell: then somebody may have.
     stamp: Option<Stamp>,
     disturbed: bool,
+    /// Since [`Self::before_write`] something was written.
+    has_written: bool,
 }
 
 impl OnlyWriter {
     /// From now on.
     pub(crate) fn of(fd: BorrowedFd<'_>) -> Self {
-        Self { stamp: stamp_of(fd), disturbed: false }
+        Self { stamp: stamp_of(fd), disturbed: false, has_written: false }
     }
 
     /// Before a write of ours, while no other one is under way.
@@ -38,8 +40,18 @@ impl OnlyWriter {
         self.disturbed |= !self.is_as_left(fd);
     }
 
-    /// After a write of ours, while no other one is under way.
+    /// A write of ours has ended, maybe beside others.
+    pub(crate) fn wrote(&mut self) {
+        self.has_written = true;
+    }
+
+    /// After writes of ours, while no other one is under way. If none of them [`wrote`](Self::wrote) anything, a change is somebody
+    /// else's.
     pub(crate) fn after_write(&mut self, fd: BorrowedFd<'_>) {
+        if !std::mem::take(&mut self.has_written) {
+            self.disturbed |= !self.is_as_left(fd);
+            return;
+        }
         let now = stamp_of(fd);
         let same = |a: Stamp, b: Stamp| (a.dev, a.ino, a.size) == (b.dev, b.ino, b.size);
         // Our writes never change its size.
@@ -76,4 +88,37 @@ pub(crate) fn is_as_we_left_it(fd: BorrowedFd<'_>) -> bool {
 
 fn stamp_of(fd: BorrowedFd<'_>) -> Option<Stamp> {
     fstat(fd).ok().map(|stat| Stamp::of(&stat))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::FileExt;
+
+    use super::*;
+
+    /// Is it seen that somebody else writes between our looks before and after?
+    fn is_seen(ours: impl Fn(&File, &mut OnlyWriter)) -> bool {
+        let file = tempfile::tempfile_in(".").unwrap();
+        file.set_len(9).unwrap();
+        let mut writer = OnlyWriter::of(file.as_fd());
+        // Beyond the tick of any clock.
+        std::thread::sleep(std::time::Duration::from_millis(30));
+        writer.before_write(file.as_fd());
+        file.write_all_at(b"theirs", 0).unwrap();
+        ours(&file, &mut writer);
+        writer.after_write(file.as_fd());
+        !writer.is_alone(file.as_fd())
+    }
+
+    #[test]
+    fn a_change_while_nothing_is_written_is_somebody_elses() {
+        assert!(is_seen(|_, _| {}));
+        // The limit of what a ctime tells.
+        assert!(!is_seen(|file, writer| {
+            file.write_all_at(b"ours", 0).unwrap();
+            writer.wrote();
+        }));
+    }
 }

@@ -35,11 +35,7 @@ use crate::root_builder::RootBuilder;
 use crate::runs::HOLE_STEP_CHUNKS;
 use crate::target_state::TargetState;
 use crate::tree::Tree;
-use crate::write::{set_metadata, write_all_at, write_sparse_at};
-
-/// Separate ranges of received chunks, so that a peer that skips every other chunk cannot make the bookkeeping grow. A
-/// sender that works in order leaves a handful.
-const RANGES_MAX: usize = 65_536;
+use crate::write::{is_all_zero, set_metadata, write_all_at, write_sparse_at};
 
 /// Disk space asked for ahead of the chunks: seldom enough to cost nothing, little enough to be had at once, and what a
 /// killed process may leave unused.
@@ -81,12 +77,12 @@ pub(crate) struct State {
     /// Verified, written, recorded.
     pub(crate) have: IntervalSet,
     /// Claimed by threads that are writing them.
-    writing: Vec<Range<u64>>,
+    pub(crate) writing: Vec<Range<u64>>,
     /// All that was ever claimed of a sparse part that this process has made: the rest is zeros, whatever the file system can tell
     /// of holes. `None` of every other part.
     pub(crate) ever_claimed: Option<IntervalSet>,
     pub(crate) root: RootBuilder,
-    /// Holes of an earlier session, whose hashes are not in `root` yet.
+    /// Holes whose hashes are not in `root` yet: those of an earlier session, and the one at hand.
     pub(crate) unhashed_holes: IntervalSet,
     /// `None` once the file is finished or discarded.
     pub(crate) journal: Option<Journal>,
@@ -177,17 +173,18 @@ impl PartFile {
             return Err(self.misuse("it has no such chunk"));
         }
         debug_assert_eq!(self.tree.chunk_hash(self.size, index, pieces), cv, "the caller verifies");
-        let Some(claim) = self.claim(index..index + 1)? else { return Ok(()) };
+        let Some(mut claim) = self.claim(index..index + 1)? else { return Ok(()) };
         let offset = index * CHUNK_BYTES as u64;
         self.reserve(offset..offset + len as u64);
         let written = if self.sparse && (claim.is_first || self.is_hole(offset, len as u64)) {
+            claim.has_written = !pieces.iter().all(|piece| is_all_zero(piece));
             write_sparse_at(self.fd.as_fd(), pieces, offset)
         } else {
+            claim.has_written = true;
             write_all_at(self.fd.as_fd(), pieces, offset)
         };
         written.context(self.path.as_bytes(), "write it")?;
-        claim.record(&JournalEntry::Chunk { index, cv })?;
-        self.lock().root.set(index, cv);
+        claim.record(&JournalEntry::Chunk { index, cv })?.root.set(index, cv);
         self.unwritten.fetch_add(len as u64, Relaxed);
         Ok(())
     }
@@ -202,7 +199,8 @@ impl PartFile {
         if !is_due || bytes.is_empty() || bytes.len() != chunk_len(self.size, index) {
             return Err(self.misuse("it has no such chunk to begin"));
         }
-        let Some(_claim) = self.claim(index..index + 1)? else { return Ok(()) };
+        let Some(mut claim) = self.claim(index..index + 1)? else { return Ok(()) };
+        claim.has_written = true;
         let offset = index * CHUNK_BYTES as u64;
         self.reserve(offset..offset + bytes.len() as u64);
         write_all_at(self.fd.as_fd(), &[bytes], offset).context(self.path.as_bytes(), "write it")
@@ -234,17 +232,25 @@ impl PartFile {
         if range.is_empty() || range.end > self.chunks() {
             return Err(self.misuse("it has no such chunks"));
         }
-        let Some(claim) = self.claim(range.clone())? else { return Ok(true) };
+        let Some(mut claim) = self.claim(range.clone())? else { return Ok(true) };
         let start = range.start * CHUNK_BYTES as u64;
         let end = self.size.min(range.end * CHUNK_BYTES as u64);
         if !claim.is_first && !self.is_hole(start, end - start) {
+            claim.has_written = true;
             let punched = self.punch(start..end, go_on);
             if !punched.context(self.path.as_bytes(), "make room in it")? {
                 return Ok(false);
             }
         }
-        claim.record(&JournalEntry::Hole { first: range.start, count: range.end - range.start })?;
-        self.set_holes(range);
+        let entry = JournalEntry::Hole { first: range.start, count: range.end - range.start };
+        let mut state = claim.record(&entry)?;
+        if self.tree.knows_zeros() {
+            state.root.set_zeros(range, self.size);
+            return Ok(true);
+        }
+        state.unhashed_holes.insert(range.clone());
+        drop(state);
+        self.hash_hole(range);
         Ok(true)
     }
 
@@ -254,25 +260,21 @@ impl PartFile {
         loop {
             let first = self.lock().unhashed_holes.iter().next();
             let Some(hole) = first else { return true };
-            let step = hole.start..hole.end.min(hole.start + HOLE_STEP_CHUNKS);
             if !go_on() {
                 return false;
             }
-            self.set_holes(step.clone());
-            self.lock().unhashed_holes.remove(step);
+            self.hash_hole(hole.start..hole.end.min(hole.start + HOLE_STEP_CHUNKS));
         }
     }
 
-    /// Enters chunks of zeros in the root. Those that have to be hashed are hashed outside the lock.
-    fn set_holes(&self, chunks: Range<u64>) {
-        if self.tree.knows_zeros() {
-            self.lock().root.set_zeros(chunks, self.size);
-            return;
-        }
-        for index in chunks {
+    /// Enters zeros that have to be hashed in the root. They are hashed outside the lock and without a claim: for seconds, in which
+    /// whoever writes to the part must be noticed.
+    fn hash_hole(&self, chunks: Range<u64>) {
+        for index in chunks.clone() {
             let cv = self.tree.zero_chunk_hash(self.size, index);
             self.lock().root.set(index, cv);
         }
+        self.lock().unhashed_holes.remove(chunks);
     }
 
     /// Gives the complete file its mode, time and name, if `root` is its hash. Otherwise [`Error::Mismatch`], and nothing of
@@ -384,36 +386,6 @@ impl PartFile {
         Error::Misuse { path: shown(self.path.as_bytes()), what }
     }
 
-    /// Takes chunks for writing. `None` if they all count already.
-    fn claim(&self, range: Range<u64>) -> Result<Option<Claim<'_>>> {
-        let mut state = self.lock();
-        if state.journal.is_none() {
-            return Err(self.misuse("it is finished already"));
-        }
-        if state.writing.iter().any(|other| other.start < range.end && range.start < other.end) {
-            return Err(self.misuse("two threads write the same chunk"));
-        }
-        if state.have.intersects(&range) {
-            if state.have.contains_range(&range) {
-                return Ok(None);
-            }
-            return Err(self.misuse("a hole covers chunks that are there already"));
-        }
-        if state.have.range_count() >= RANGES_MAX {
-            return Err(self.misuse("its chunks come in too many pieces"));
-        }
-        if state.writing.is_empty() {
-            state.writer.before_write(self.fd.as_fd());
-        }
-        state.writing.push(range.clone());
-        let is_first = state.ever_claimed.as_mut().is_some_and(|ever_claimed| {
-            let is_first = !ever_claimed.intersects(&range);
-            ever_claimed.insert(range.clone());
-            is_first
-        });
-        Ok(Some(Claim { part: self, range, is_first }))
-    }
-
     /// True if no byte of the range was ever written.
     pub(crate) fn is_hole(&self, offset: u64, len: u64) -> bool {
         match seek(&self.fd, SeekFrom::Data(offset)) {
@@ -490,37 +462,6 @@ impl Drop for PartFile {
             self.distrust_cache();
         } else if state.journal.is_some() && state.unproven.is_empty() {
             state.writer.remember(self.fd.as_fd());
-        }
-    }
-}
-
-/// Chunks that this thread may write. Dropped without a journal entry, they may be claimed again.
-struct Claim<'a> {
-    part: &'a PartFile,
-    range: Range<u64>,
-    /// Nothing was written there, and zeros are there.
-    is_first: bool,
-}
-
-impl Claim<'_> {
-    /// Appends the journal entry; from then on the chunks count. The claim holds on until it is dropped.
-    fn record(&self, record: &JournalEntry) -> Result<()> {
-        let mut state = self.part.lock();
-        let journal = state.journal.as_mut().ok_or_else(|| self.part.misuse("it is finished"))?;
-        journal.append(record).context(self.part.path.as_bytes(), "write its journal")?;
-        state.have.insert(self.range.clone());
-        Ok(())
-    }
-}
-
-impl Drop for Claim<'_> {
-    fn drop(&mut self) {
-        let mut state = self.part.lock();
-        if let Some(at) = state.writing.iter().position(|range| *range == self.range) {
-            state.writing.swap_remove(at);
-        }
-        if state.writing.is_empty() {
-            state.writer.after_write(self.part.fd.as_fd());
         }
     }
 }

@@ -5,5 +5,6 @@ mod common;
 mod disk;
 mod hostile;
 mod kill;
+mod other_writers;
 mod part;
 mod tree;
