@@ -3,21 +3,30 @@
 //! Every change of a file changes its ctime, which no program can set. A part whose ctime (and size and inode) is the one that
 //! our last write left was written by nobody else since. That holds from one write of ours to the next, so a change that falls
 //! into the very time of one of our writes, or into the same tick of the file system's clock, is not seen.
+//!
+//! A new part has a name, and so other writers, before anything is known of it. It is marked with a modification time that no write
+//! leaves ([`mark_new`]), then its stamp is taken, then it is looked at: what was written before the mark is found there, and what
+//! comes after it takes the mark away, in the same tick too.
 
 use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 use std::sync::Mutex;
 
-use rustix::fs::fstat;
+use rustix::fs::{fstat, futimens};
 
+use crate::entry::Mtime;
 use crate::lock::lock;
 use crate::source::Stamp;
+use crate::write::timestamps;
 
 /// Parts that are remembered between two connections of this process.
 const REMEMBERED_MAX: usize = 4096;
 
 /// How this process left the parts that it has closed, by device and inode.
 static LEFT: Mutex<BTreeMap<(u64, u64), Stamp>> = Mutex::new(BTreeMap::new());
+
+/// Modification time of a part to which nobody has written: in the past, and one that every file system can keep (2000-01-01).
+const NEVER_WRITTEN: Mtime = Mtime { s: 946_684_800, ns: 0 };
 
 /// See the module.
 #[derive(Debug)]
@@ -30,9 +39,21 @@ pub(crate) struct OnlyWriter {
 }
 
 impl OnlyWriter {
-    /// From now on.
-    pub(crate) fn of(fd: BorrowedFd<'_>) -> Self {
-        Self { stamp: stamp_of(fd), disturbed: false, has_written: false }
+    /// From now on. Of a part of `size` bytes: another size is somebody else's.
+    pub(crate) fn of(fd: BorrowedFd<'_>, size: u64) -> Self {
+        let stamp = stamp_of(fd).filter(|stamp| stamp.size == size);
+        Self { stamp, disturbed: false, has_written: false }
+    }
+
+    /// True if nobody has written from [`mark_new`] to [`Self::of`].
+    pub(crate) fn is_new(&self) -> bool {
+        self.stamp.is_some_and(|stamp| stamp.mtime == NEVER_WRITTEN)
+    }
+
+    /// True if this process has closed the part, and nobody has written to it from then to [`Self::of`].
+    pub(crate) fn is_as_we_left_it(&self) -> bool {
+        let left = |stamp: Stamp| lock(&LEFT).get(&(stamp.dev, stamp.ino)) == Some(&stamp);
+        self.stamp.is_some_and(left)
     }
 
     /// Before a write of ours, while no other one is under way.
@@ -80,10 +101,9 @@ impl OnlyWriter {
     }
 }
 
-/// True if this process has closed the part behind `fd`, and nobody has written to it since.
-pub(crate) fn is_as_we_left_it(fd: BorrowedFd<'_>) -> bool {
-    let Some(stamp) = stamp_of(fd) else { return false };
-    lock(&LEFT).get(&(stamp.dev, stamp.ino)) == Some(&stamp)
+/// Of a part that was just made. A file system that does not keep the time makes every part one that may have been written to.
+pub(crate) fn mark_new(fd: BorrowedFd<'_>) {
+    let _ = futimens(fd, &timestamps(NEVER_WRITTEN));
 }
 
 fn stamp_of(fd: BorrowedFd<'_>) -> Option<Stamp> {
@@ -102,7 +122,7 @@ mod tests {
     fn is_seen(ours: impl Fn(&File, &mut OnlyWriter)) -> bool {
         let file = tempfile::tempfile_in(".").unwrap();
         file.set_len(9).unwrap();
-        let mut writer = OnlyWriter::of(file.as_fd());
+        let mut writer = OnlyWriter::of(file.as_fd(), 9);
         // Beyond the tick of any clock.
         std::thread::sleep(std::time::Duration::from_millis(30));
         writer.before_write(file.as_fd());
@@ -110,6 +130,19 @@ mod tests {
         ours(&file, &mut writer);
         writer.after_write(file.as_fd());
         !writer.is_alone(file.as_fd())
+    }
+
+    #[test]
+    fn a_new_part_that_was_written_to_is_not_new_in_the_same_tick_either() {
+        let file = tempfile::tempfile_in(".").unwrap();
+        file.set_len(9).unwrap();
+        mark_new(file.as_fd());
+        let writer = OnlyWriter::of(file.as_fd(), 9);
+        assert!(writer.is_new() && writer.is_alone(file.as_fd()));
+        assert!(!OnlyWriter::of(file.as_fd(), 8).is_alone(file.as_fd()));
+        file.write_all_at(b"x", 0).unwrap();
+        assert!(!writer.is_alone(file.as_fd()));
+        assert!(!OnlyWriter::of(file.as_fd(), 9).is_new());
     }
 
     #[test]

@@ -78,8 +78,8 @@ pub(crate) struct State {
     pub(crate) have: IntervalSet,
     /// Claimed by threads that are writing them.
     pub(crate) writing: Vec<Range<u64>>,
-    /// All that was ever claimed of a sparse part that this process has made: the rest is zeros, whatever the file system can tell
-    /// of holes. `None` of every other part.
+    /// All that was ever claimed of a sparse part that this process has made and nobody has touched before: the rest is zeros,
+    /// whatever the file system can tell of holes. `None` of every other part.
     pub(crate) ever_claimed: Option<IntervalSet>,
     pub(crate) root: RootBuilder,
     /// Holes whose hashes are not in `root` yet: those of an earlier session, and the one at hand.
@@ -113,7 +113,7 @@ impl PartFile {
             journal: Some(journal),
             sealed: None,
             unproven: IntervalSet::new(),
-            writer: OnlyWriter::of(fd.as_fd()),
+            writer: OnlyWriter::of(fd.as_fd(), entry.size()),
         };
         // Elsewhere it was not measured, or costs more than it saves.
         let gains = !sparse && fstatfs(&fd).is_ok_and(|stat| stat.f_type as u64 == EXT4);
@@ -306,14 +306,14 @@ impl PartFile {
         }
         let fd = self.fd.as_fd();
         if !state.writer.is_alone(fd) {
-            let now = OnlyWriter::of(fd);
+            let now = OnlyWriter::of(fd, self.size);
             if !crate::compare::has_root_open(fd, self.size, (self.tree, root)) || !now.is_alone(fd)
             {
                 return Err(Error::Changed { path: shown(self.path.as_bytes()) });
             }
         }
         self.target.add_metadata_errors(set_metadata(fd, self.mode, self.mtime));
-        state.writer = OnlyWriter::of(fd);
+        state.writer = OnlyWriter::of(fd, self.size);
         state.sealed = Some(*root);
         Ok(())
     }
@@ -392,6 +392,15 @@ impl PartFile {
             Ok(data) => data >= offset + len,
             Err(errno) => errno == Errno::NXIO,
         }
+    }
+
+    /// True if nothing was written to it from its making until its first stamp was taken: then all of it is zeros.
+    pub(crate) fn is_untouched(&self) -> bool {
+        // Most can tell of holes. Where they cannot, all of the file seems to be data, and what it takes must do.
+        let cannot_tell = || seek(&self.fd, SeekFrom::Hole(0)) == Ok(self.size);
+        let takes_nothing = || fstat(&self.fd).is_ok_and(|stat| stat.st_blocks == 0);
+        self.lock().writer.is_new()
+            && (self.is_hole(0, self.size) || cannot_tell() && takes_nothing())
     }
 
     /// Asks for disk space for the bytes of `chunk` and some behind them. Writing to space that is there already costs

@@ -37,7 +37,7 @@ impl PartFile {
             return Ok(());
         };
         // A change during the reading is one, too.
-        let writer = OnlyWriter::of(self.fd.as_fd());
+        let writer = OnlyWriter::of(self.fd.as_fd(), self.size);
         let proven = prove(self, &mut old, &mut progress);
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         state.journal = Some(old);

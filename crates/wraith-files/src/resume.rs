@@ -17,7 +17,7 @@ use crate::error::{Context, Error, Result};
 use crate::hidden_names::HiddenNames;
 use crate::interval_set::IntervalSet;
 use crate::journal::{Header, Journal, JournalEntry, boot_id};
-use crate::only_writer::is_as_we_left_it;
+use crate::only_writer::mark_new;
 use crate::part_file::{PartFile, file_id, is_own, is_private, open_part};
 use crate::path::{RelPath, shown};
 use crate::small_file::create_hidden;
@@ -231,7 +231,8 @@ fn begin(
     match Journal::begin(journal, header) {
         Ok(journal) => {
             let part = PartFile::over(target, entry, parent, names, part, journal);
-            part.lock().ever_claimed = entry.is_sparse().then(IntervalSet::new);
+            let is_all_zeros = entry.is_sparse() && part.is_untouched();
+            part.lock().ever_claimed = is_all_zeros.then(IntervalSet::new);
             Ok(part)
         }
         Err((_journal, errno)) => {
@@ -253,6 +254,7 @@ fn make_part(parent: &OwnedFd, name: &[u8], size: u64) -> rustix::io::Result<Own
     ftruncate(&part, size).inspect_err(|_| {
         let _ = unlinkat(parent, name, AtFlags::empty());
     })?;
+    mark_new(part.as_fd());
     Ok(part)
 }
 
@@ -266,10 +268,11 @@ fn continued(
     journal: Journal,
 ) -> Result<PartFile> {
     let id = file_id(&part).context(entry.path.as_bytes(), "look at its part")?;
-    let is_proven = journal.header().is_current(id) && is_as_we_left_it(part.as_fd());
+    let is_current = journal.header().is_current(id);
     let file = PartFile::over(target, entry, parent, names, part, journal);
     let mut state = file.lock();
     let state_ref = &mut *state;
+    let is_proven = is_current && state_ref.writer.is_as_we_left_it();
     let journal = state_ref.journal.as_mut().expect("it was just put there");
     let (have, root) = (&mut state_ref.have, &mut state_ref.root);
     let (holes, unproven) = (&mut state_ref.unhashed_holes, &mut state_ref.unproven);

@@ -1,6 +1,6 @@
 //! Somebody else writes into a part while it is received. What it says then is never called what was verified.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -43,5 +43,47 @@ fn a_part_that_is_changed_while_a_hole_is_entered_is_never_confirmed() {
         });
         let finished = part.finish(&root, CommitOptions::default());
         assert!(matches!(finished, Err(Error::Changed { .. })), "chunk {spoiled}: {finished:?}");
+    }
+}
+
+/// Writes into every new part as soon as it can be opened, before or after anything else is done with it.
+fn scribble_into_new(dir: &Path, n: u64, at: u64) {
+    let part = dir.join(format!(".{n}.wraith-part"));
+    loop {
+        if let Ok(part) = File::options().write(true).open(&part) {
+            part.write_all_at(b"of another hand", at).unwrap();
+            return;
+        }
+    }
+}
+
+#[test]
+fn a_part_that_is_written_to_as_soon_as_it_is_made_is_never_confirmed() {
+    const PARTS: u64 = 50;
+    let size = 20 * CHUNK_BYTES;
+    // Something in the midst of zeros, and holes around it.
+    let mut bytes = vec![0; size];
+    bytes[9 * CHUNK_BYTES + 70_000] = 1;
+    let root = small_root(&bytes);
+    let dir = tempfile::tempdir_in(".").unwrap();
+    let target = TargetDir::open(dir.path()).unwrap();
+    let places = [0, 4 * CHUNK_BYTES + 5, 9 * CHUNK_BYTES + 5, size - 20].map(|at| at as u64);
+    for n in 0..PARTS {
+        let part = std::thread::scope(|scope| {
+            let at = places[n as usize % places.len()];
+            let dir = dir.path();
+            scope.spawn(move || scribble_into_new(dir, n, at));
+            again(|| target.open_or_resume(&sparse_file(&n.to_string(), size as u64), &KEY))
+                .unwrap()
+        });
+        part.write_hole(0..9).unwrap();
+        put(&part, &bytes, 9).unwrap();
+        part.write_hole(10..20).unwrap();
+        match part.finish(&root, CommitOptions::default()) {
+            Ok(_) => {
+                assert!(fs::read(dir.path().join(n.to_string())).unwrap() == bytes, "part {n}")
+            }
+            Err(error) => assert!(matches!(error, Error::Changed { .. }), "{error}"),
+        }
     }
 }
