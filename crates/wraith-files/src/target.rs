@@ -304,7 +304,7 @@ impl TargetDir {
         self.in_parent(&entry.path, "create it", |_| resume::open_or_resume(&self.0, entry, key))
     }
 
-    /// Removes what an earlier process left of the file `entry` under this `key`, after it turned out to be here already.
+    /// Removes what an earlier process left of the file `entry` under this `key`, which is of no use any more.
     pub fn sweep(&self, entry: &Entry, key: &[u8; 32]) -> Result<()> {
         resume::sweep(&self.0, entry, key)
     }

@@ -392,20 +392,35 @@ impl Incoming {
                 lock(&receiving.contents).add(self.entry, &end.root);
                 self.verified(receiving, FileStatus::AlreadyHere, end.root, path);
             }
-            Ending::Changed => {
-                // A mixture of two versions is of no use to a resume.
-                if let Some(open) = open {
-                    open.part.discard().map_err(|error| receiving.disk(&error))?;
-                }
-                let change = change_said(&end.root);
-                receiving.excepted_as(self.entry, &self.placed, (Exception::Changed, change), None);
-            }
-            Ending::Unreadable => {
-                let why = (Exception::Unreadable, change_said(&end.root));
-                receiving.excepted_as(self.entry, &self.placed, why, None);
+            Ending::Changed | Ending::Unreadable => {
+                self.break_off(receiving, end, open.map(|open| open.part))?;
             }
         }
         Ok(true)
+    }
+
+    /// The sender cannot complete it. What came stays, to be resumed, only where the next reading may find the same file.
+    fn break_off(
+        &self,
+        receiving: &Receiving<'_>,
+        end: End,
+        part: Option<Arc<PartFile>>,
+    ) -> Result<(), TransferError> {
+        let change = change_said(&end.root);
+        let exception = match end.ending {
+            Ending::Unreadable => Exception::Unreadable,
+            _ => Exception::Changed,
+        };
+        if exception == Exception::Changed || change.is_some() {
+            let removed = match part {
+                Some(part) => part.discard(),
+                // An earlier connection may have left one.
+                None => receiving.target.sweep(&self.placed.entry, &receiving.part_key),
+            };
+            removed.or_else(|error| receiving.note_unless_fatal(&self.placed.offered, error))?;
+        }
+        receiving.excepted_as(self.entry, &self.placed, (exception, change), None);
+        Ok(())
     }
 
     /// Proves the root; what is left is the name.

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use crate::common::*;
 use bytes::Bytes;
-use wraith_files::{Entry, Kind, Mtime, RelPath, RootBuilder, Tree, chunk_cv, small_root};
+use wraith_files::{Change, Entry, Kind, Mtime, RelPath, RootBuilder, Tree, chunk_cv, small_root};
 use wraith_transfer::message::{Hello, Message, Offer, Want};
-use wraith_transfer::record::{Ending, Header};
+use wraith_transfer::record::{Ending, Header, said_of_change};
 use wraith_transfer::{Role, TransferError, close, receive};
 use wraith_transport::{
     CloseReason, Connection, RecvStream, SendStream, block_on, block_on_timeout,
@@ -264,6 +264,33 @@ fn a_file_that_ends_early_twice_or_with_more_than_it_has_is_refused() {
             liar.want();
             headers.iter().for_each(|header| liar.record(*header, b""));
         });
+    }
+}
+
+/// Not one of a lie: what the sender cannot read now it may read the next time.
+#[test]
+fn what_came_of_a_file_that_cannot_be_read_any_more_is_kept_unless_the_file_was_changed() {
+    for (change, is_kept) in [(None, true), (Some(Change::Replaced), false)] {
+        let folders = Folders::new();
+        let link = link();
+        let sender = link.sender.clone();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let mut liar = Liar::negotiate(sender, offer());
+                liar.list(&file("a", 2 * CHUNK));
+                liar.end_manifest();
+                liar.want();
+                let (bytes, root) = (noise(1, CHUNK), said_of_change(change));
+                liar.record(chunk_of(&bytes, 0, 0), &bytes);
+                let ending = Ending::Unreadable;
+                liar.record(Header::End { entry: 0, ending, chunks: 1, root }, b"");
+                assert!(matches!(read_message(&mut liar.control.1), Some(Message::Receipt(_))));
+                liar.connection.close(close::DONE, "");
+            });
+            let received = receive(link.receiver.clone(), receive_options(&folders.to())).unwrap();
+            assert_eq!(received.failed, 1);
+        });
+        assert_eq!(folders.to().join(".a.wraith-part").exists(), is_kept, "{change:?}");
     }
 }
 

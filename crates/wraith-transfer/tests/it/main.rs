@@ -4,6 +4,7 @@ mod common;
 mod durability;
 
 mod cancel;
+mod deleted_at_sender;
 mod hostile_receiver;
 mod hostile_sender;
 mod kill;
