@@ -6,9 +6,10 @@
 use std::ops::Range;
 use std::sync::MutexGuard;
 
-use crate::error::{Context, Result};
+use crate::error::{Context, Error, Result};
 use crate::journal::JournalEntry;
 use crate::part_file::{PartFile, State};
+use crate::path::shown;
 
 /// Separate ranges of received chunks, so that a peer that skips every other chunk cannot make the bookkeeping grow. A
 /// sender that works in order leaves a handful.
@@ -42,7 +43,7 @@ impl PartFile {
             return Err(self.misuse("a hole covers chunks that are there already"));
         }
         if state.have.range_count() >= RANGES_MAX {
-            return Err(self.misuse("its chunks come in too many pieces"));
+            return Err(Error::TooManyPieces { path: shown(self.path.as_bytes()) });
         }
         if state.writing.is_empty() {
             state.writer.before_write(self.fd());

@@ -84,6 +84,12 @@ pub enum Error {
         /// What was wrong with the request.
         what: &'static str,
     },
+    /// The chunks come in an order that takes too much to remember.
+    #[error("{path}: its chunks come in too many pieces")]
+    TooManyPieces {
+        /// The file.
+        path: String,
+    },
     /// Anything else the system said.
     #[error("{path}: cannot {operation}: {}", plain(.source))]
     Io {

@@ -166,7 +166,8 @@ impl PartFile {
     /// ([`Tree::chunk_cv`]; for a file of one chunk its root) and what the sender announced. When this returns, the chunk
     /// counts, also after a kill. A chunk that counts already is left as it is.
     ///
-    /// [`Error::Misuse`] if the file has no such chunk, it has another length, or another thread is writing it.
+    /// [`Error::Misuse`] if the file has no such chunk, it has another length, or another thread is writing it;
+    /// [`Error::TooManyPieces`] if too many chunks before it are missing.
     pub fn write_chunk(&self, index: u64, pieces: &[&[u8]], cv: Cv) -> Result<()> {
         let len: usize = pieces.iter().map(|piece| piece.len()).sum();
         if len == 0 || len != chunk_len(self.size, index) {

@@ -125,6 +125,24 @@ impl Incoming {
         receiving.session.protocol(format!("{}: {what}", self.placed.entry.path.display()))
     }
 
+    /// What came cannot be written to the part.
+    fn not_written(
+        &self,
+        receiving: &Receiving<'_>,
+        part: &PartFile,
+        error: &Error,
+    ) -> TransferError {
+        match error {
+            Error::TooManyPieces { .. } => {
+                // What could not be gone on with on this connection cannot be on the next. If it cannot be removed either, the
+                // violation is what to tell.
+                let _ = part.discard();
+                self.violation(receiving, "its chunks come in too many pieces")
+            }
+            error => receiving.disk(error),
+        }
+    }
+
     pub(super) fn mismatch(&self, receiving: &Receiving<'_>) -> TransferError {
         let (span, path) = (&receiving.session.span, self.placed.entry.path.display());
         tracing::debug!(parent: span, %path, "verification failed");
@@ -176,7 +194,7 @@ impl Incoming {
             return Err(self.mismatch(receiving));
         }
         let written = receiving.progress.at_disk(|| part.write_chunk(index, pieces, cv));
-        written.map_err(|error| receiving.disk(&error))?;
+        written.map_err(|error| self.not_written(receiving, &part, &error))?;
         if receiving.sync && part.is_write_back_due() {
             receiving.naming.write_back(&part);
         }
@@ -208,7 +226,7 @@ impl Incoming {
             let written = go_on()
                 && part
                     .write_hole_while(run.clone(), go_on)
-                    .map_err(|error| receiving.disk(&error))?;
+                    .map_err(|error| self.not_written(receiving, &part, &error))?;
             if !written {
                 return Err(receiving.session.stopped());
             }

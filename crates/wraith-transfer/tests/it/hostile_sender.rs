@@ -137,7 +137,14 @@ fn deceive(lie: impl FnOnce(&mut Liar) + Send) -> (TransferError, CloseReason) {
 }
 
 fn deceive_with(offer: Offer, lie: impl FnOnce(&mut Liar) + Send) -> (TransferError, CloseReason) {
-    let folders = Folders::new();
+    deceive_into(&Folders::new(), offer, lie)
+}
+
+fn deceive_into(
+    folders: &Folders,
+    offer: Offer,
+    lie: impl FnOnce(&mut Liar) + Send,
+) -> (TransferError, CloseReason) {
     let link = link();
     let sender = link.sender.clone();
     let result = std::thread::scope(|scope| {
@@ -377,7 +384,8 @@ fn hashes_of_the_other_tree_are_no_proof() {
 /// Without a bound every one of them would be remembered.
 #[test]
 fn a_file_in_more_pieces_than_a_receiver_keeps_is_refused() {
-    let (error, _) = deceive_with(offer_of(HOLE_CHUNKS), |liar| {
+    let folders = Folders::new();
+    let (error, told) = deceive_into(&folders, offer_of(HOLE_CHUNKS), |liar| {
         liar.list(&sparse(HOLE_CHUNKS, Tree::PositionFree));
         liar.want();
         let mut records = Vec::new();
@@ -386,7 +394,11 @@ fn a_file_in_more_pieces_than_a_receiver_keeps_is_refused() {
         }
         let _ = block_on(liar.data.write_chunks([records.into()]));
     });
-    assert!(error.to_string().contains("too many pieces"), "{error}");
+    let TransferError::Protocol { peer: Role::Sender, what } = error else { panic!("{error:?}") };
+    assert!(what.contains("too many pieces"), "{what}");
+    assert!(matches!(told, CloseReason::Peer { code: close::PROTOCOL, .. }), "{told:?}");
+    // Or the next connection would go on with them.
+    assert!(!folders.to().join(".a.wraith-part").exists());
 }
 
 /// Most that ext4 takes as the size of one file, less one chunk.
