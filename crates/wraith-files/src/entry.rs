@@ -6,7 +6,7 @@
 use thiserror::Error;
 
 use crate::path::{PATH_BYTES_MAX, RelPath, UnsafeName};
-use crate::tree::Tree;
+use crate::tree::{POSITION_FREE_BYTES_MIN, Tree};
 
 /// Bytes of a link target: `PATH_MAX` with its NUL.
 pub const LINK_TARGET_BYTES_MAX: usize = PATH_BYTES_MAX - 1;
@@ -40,7 +40,7 @@ pub struct Mtime {
 pub enum Kind {
     /// A regular file.
     File {
-        /// Bytes, at most [`FILE_BYTES_MAX`].
+        /// Bytes, at most [`FILE_BYTES_MAX`], and with [`Tree::PositionFree`] at least [`POSITION_FREE_BYTES_MIN`].
         size: u64,
         /// It has fewer blocks than bytes: holes are looked for, and zeros are not written. With the tree that its root is of; that of
         /// every other file is its BLAKE3.
@@ -141,14 +141,15 @@ impl Entry {
         let kind = match kind {
             KIND_FILE | KIND_SPARSE_FILE | KIND_POSITION_FREE_FILE => {
                 let size = u64::from_be_bytes(fields.take()?);
-                if size > FILE_BYTES_MAX {
+                let (sparse, bytes_min) = match kind {
+                    KIND_FILE => (None, 0),
+                    KIND_SPARSE_FILE => (Some(Tree::Blake3), 0),
+                    // Or a sender could keep the root that others know from any file.
+                    _ => (Some(Tree::PositionFree), POSITION_FREE_BYTES_MIN),
+                };
+                if !(bytes_min..=FILE_BYTES_MAX).contains(&size) {
                     return Err(BadEntry::Field("size"));
                 }
-                let sparse = match kind {
-                    KIND_FILE => None,
-                    KIND_SPARSE_FILE => Some(Tree::Blake3),
-                    _ => Some(Tree::PositionFree),
-                };
                 Kind::File { size, sparse }
             }
             KIND_DIR => Kind::Dir,
@@ -228,8 +229,15 @@ mod tests {
 
     use super::*;
 
-    fn any_sparse() -> impl Strategy<Value = Option<Tree>> {
-        prop::sample::select(vec![None, Some(Tree::Blake3), Some(Tree::PositionFree)])
+    fn any_file() -> impl Strategy<Value = Kind> {
+        let trees = [
+            (None, 0),
+            (Some(Tree::Blake3), 0),
+            (Some(Tree::PositionFree), POSITION_FREE_BYTES_MIN),
+        ];
+        prop::sample::select(trees.to_vec()).prop_flat_map(|(sparse, bytes_min)| {
+            (bytes_min..=FILE_BYTES_MAX).prop_map(move |size| Kind::File { size, sparse })
+        })
     }
 
     fn any_entry() -> impl Strategy<Value = Entry> {
@@ -238,8 +246,7 @@ mod tests {
         let path = proptest::collection::vec(name, 1..6)
             .prop_filter_map("unsafe", |names| RelPath::parse(&names.join(&b'/')).ok());
         let kind = prop_oneof![
-            (0..=FILE_BYTES_MAX, any_sparse())
-                .prop_map(|(size, sparse)| Kind::File { size, sparse }),
+            any_file(),
             Just(Kind::Dir),
             proptest::collection::vec(1u8.., 1..100).prop_map(|target| Kind::Symlink { target }),
         ];
@@ -322,6 +329,16 @@ mod tests {
         assert_eq!(with(13, 0xff), Err(BadEntry::Field("modification time")));
         assert!(matches!(with(19, b'/'), Err(BadEntry::Name(_))));
         assert_eq!(with(22, 0), Err(BadEntry::Field("link target")));
+        let file = |size, tree| {
+            let mut bytes = Vec::new();
+            let kind = Kind::File { size, sparse: Some(tree) };
+            Entry { kind, ..link("a", "b") }.encode(&mut bytes);
+            Entry::decode(&bytes).map(|(entry, _)| entry.size())
+        };
+        let (bad, least) = (Err(BadEntry::Field("size")), POSITION_FREE_BYTES_MIN);
+        assert_eq!(file(FILE_BYTES_MAX + 1, Tree::Blake3), bad);
+        assert_eq!(file(least - 1, Tree::PositionFree), bad);
+        assert_eq!(file(least, Tree::PositionFree), Ok(least));
     }
 
     proptest! {

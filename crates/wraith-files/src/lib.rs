@@ -90,7 +90,7 @@ pub use runs::{Run, Runs, sparse_file_root};
 pub use source::{SourceFile, Stamp};
 pub use stream::StreamFile;
 pub use target::{Existing, ExistingKind, TargetDir};
-pub use tree::Tree;
+pub use tree::{POSITION_FREE_BYTES_MIN, Tree};
 pub use unnamed::Unnamed;
 pub use walk::{Found, SkipReason, Skipped, Walk, WalkSummary, root_name, root_path};
 pub use write::MetadataErrors;

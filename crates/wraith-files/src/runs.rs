@@ -10,14 +10,10 @@ use rustix::io::Errno;
 
 use crate::hash::{CHUNK_BYTES, Root, chunk_count, chunk_len};
 use crate::root_builder::RootBuilder;
-use crate::tree::Tree;
+use crate::tree::{POSITION_FREE_BYTES_MIN, Tree};
 
 /// Chunks of zeros hashed between two looks at whether to go on (64 MiB: a hundredth of a second).
 pub(crate) const HOLE_STEP_CHUNKS: u64 = 256;
-
-/// Bytes of holes from which a file gets a position-free tree: to hash them takes 3 to 5 s of a core on both sides. With less of
-/// them, a root that other programs can compare is worth more.
-const FREE_HOLES_BYTES_MIN: u64 = 16 << 30;
 
 /// Fewer blocks than the size needs. Blocks are counted in units of 512 bytes everywhere.
 pub(crate) fn is_sparse(stat: &Stat) -> bool {
@@ -28,7 +24,7 @@ pub(crate) fn is_sparse(stat: &Stat) -> bool {
 pub(crate) fn sparse_tree(stat: &Stat) -> Option<Tree> {
     match hole_bytes(stat) {
         0 => None,
-        FREE_HOLES_BYTES_MIN.. => Some(Tree::PositionFree),
+        POSITION_FREE_BYTES_MIN.. => Some(Tree::PositionFree),
         _ => Some(Tree::Blake3),
     }
 }
@@ -257,7 +253,7 @@ mod tests {
             sparse_tree(&fstat(&file).unwrap())
         };
         assert_eq!(tree(1), None);
-        assert_eq!(tree(FREE_HOLES_BYTES_MIN), Some(Tree::Blake3));
-        assert_eq!(tree(FREE_HOLES_BYTES_MIN + (1 << 20)), Some(Tree::PositionFree));
+        assert_eq!(tree(POSITION_FREE_BYTES_MIN), Some(Tree::Blake3));
+        assert_eq!(tree(POSITION_FREE_BYTES_MIN + (1 << 20)), Some(Tree::PositionFree));
     }
 }

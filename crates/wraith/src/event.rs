@@ -118,8 +118,8 @@ pub enum Event {
         bytes: u64,
         /// The BLAKE3 of its content, where it is known.
         root: Option<[u8; 32]>,
-        /// Of a sparse file with 16 GiB of holes or more, in place of `root`: the root of its position-free tree, which is not
-        /// its BLAKE3.
+        /// Of a file of which its sender says that it has 16 GiB of holes or more, in place of `root`: the root of its
+        /// position-free tree, which is not its BLAKE3.
         position_free_root: Option<[u8; 32]>,
         /// What had happened to it at the sender, where that is why it did not arrive.
         change: Option<Change>,

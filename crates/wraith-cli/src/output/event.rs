@@ -198,8 +198,8 @@ pub enum Event<'a> {
         bytes: u64,
         /// The BLAKE3 of its content in hexadecimal, as `b3sum` prints it; null where it is not known.
         root: Option<&'a str>,
-        /// Of a sparse file with 16 GiB of holes or more, in place of `root`: the root of its position-free tree in hexadecimal, which
-        /// is not what `b3sum` prints. Null of every other file.
+        /// Of a file of which its sender says that it has 16 GiB of holes or more, in place of `root`: the root of its position-free
+        /// tree in hexadecimal, which is not what `b3sum` prints. Null of every other file, and of every one below 16 GiB.
         position_free_root: Option<&'a str>,
         /// What happened to the file at the sender, if that is why it did not arrive and can be said: `missing`, `replaced`, `grew` or
         /// `shrank`.

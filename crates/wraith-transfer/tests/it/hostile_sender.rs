@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use crate::common::*;
 use bytes::Bytes;
-use wraith_files::{Change, Entry, Kind, Mtime, RelPath, RootBuilder, Tree, chunk_cv, small_root};
+use wraith_files::{
+    Change, Entry, Kind, Mtime, POSITION_FREE_BYTES_MIN, RelPath, RootBuilder, Tree, chunk_cv,
+    small_root,
+};
 use wraith_transfer::message::{Hello, Message, Offer, Want};
 use wraith_transfer::record::{Ending, Header, said_of_change};
 use wraith_transfer::{Role, TransferError, close, receive};
@@ -165,7 +168,13 @@ fn deceive_into(
 
 fn expect_protocol(lie: impl FnOnce(&mut Liar) + Send) -> String {
     let (error, told) = deceive(lie);
-    let TransferError::Protocol { what, .. } = error else { panic!("{error:?}") };
+    assert_protocol(error, &told)
+}
+
+/// What the sender has done wrong.
+#[track_caller]
+fn assert_protocol(error: TransferError, told: &CloseReason) -> String {
+    let TransferError::Protocol { peer: Role::Sender, what } = error else { panic!("{error:?}") };
     assert!(matches!(told, CloseReason::Peer { code: close::PROTOCOL, .. }), "{told:?}");
     what
 }
@@ -301,21 +310,45 @@ fn what_came_of_a_file_that_cannot_be_read_any_more_is_kept_unless_the_file_was_
     }
 }
 
-const TREES: [Tree; 2] = [Tree::Blake3, Tree::PositionFree];
+/// Both trees, and the chunks of a file that may have it.
+const TREES: [(Tree, u64); 2] =
+    [(Tree::Blake3, 4), (Tree::PositionFree, POSITION_FREE_BYTES_MIN / CHUNK as u64)];
 
-fn sparse(chunks: u64, tree: Tree) -> Entry {
+fn sparse((tree, chunks): (Tree, u64)) -> Entry {
     entry("a", Kind::File { size: chunks * CHUNK as u64, sparse: Some(tree) })
+}
+
+/// Lies about that file, after it was asked for.
+fn deceive_about(
+    file: (Tree, u64),
+    lie: impl FnOnce(&mut Liar) + Send,
+) -> (TransferError, CloseReason) {
+    deceive_with(offer_of(file.1), |liar| {
+        liar.list(&sparse(file));
+        liar.want();
+        lie(liar);
+    })
+}
+
+#[test]
+fn a_small_file_of_kind_5_is_refused() {
+    for chunks in [1, 4, TREES[1].1 - 1] {
+        let (error, told) = deceive_about((Tree::PositionFree, chunks), |_| {});
+        assert_protocol(error, &told);
+    }
 }
 
 #[test]
 fn holes_beyond_the_file_are_refused() {
-    let lies = [(0, 0), (0, 5), (4, 1), (u64::MAX, 2), (1, u64::MAX), (0, u64::MAX)];
-    for (tree, (first, count)) in TREES.into_iter().flat_map(|tree| lies.map(|lie| (tree, lie))) {
-        expect_protocol(|liar| {
-            liar.list(&sparse(4, tree));
-            liar.want();
-            liar.record(Header::Hole { entry: 0, first, count }, b"");
-        });
+    for file in TREES {
+        let end = file.1;
+        for (first, count) in
+            [(0, 0), (0, end + 1), (end, 1), (u64::MAX, 2), (1, u64::MAX), (0, u64::MAX)]
+        {
+            let hole = Header::Hole { entry: 0, first, count };
+            let (error, told) = deceive_about(file, |liar| liar.record(hole, b""));
+            assert_protocol(error, &told);
+        }
     }
 }
 
@@ -323,25 +356,23 @@ fn holes_beyond_the_file_are_refused() {
 fn holes_over_what_has_come_are_refused() {
     let hole = |first, count| Header::Hole { entry: 0, first, count };
     let zeros = vec![0; CHUNK];
-    for tree in TREES {
-        for (one, two) in [((0, 2), (1, 1)), ((2, 2), (0, 4)), ((0, 3), (2, 2)), ((1, 1), (1, 1))] {
-            expect_protocol(|liar| {
-                liar.list(&sparse(4, tree));
-                liar.want();
-                liar.record(hole(one.0, one.1), b"");
-                liar.record(hole(two.0, two.1), b"");
-            });
-        }
-        let cv = tree.chunk_cv(1, &[&zeros]);
+    for file in TREES {
+        let cv = file.0.chunk_cv(1, &[&zeros]);
         let chunk = Header::Chunk { entry: 0, index: 1, len: CHUNK as u32, cv };
-        for (first, second) in [(chunk, hole(0, 4)), (hole(0, 4), chunk)] {
-            expect_protocol(|liar| {
-                liar.list(&sparse(4, tree));
-                liar.want();
-                for record in [first, second] {
+        for records in [
+            [hole(0, 2), hole(1, 1)],
+            [hole(2, 2), hole(0, 4)],
+            [hole(0, 3), hole(2, 2)],
+            [hole(1, 1), hole(1, 1)],
+            [chunk, hole(0, 4)],
+            [hole(0, 4), chunk],
+        ] {
+            let (error, told) = deceive_about(file, |liar| {
+                for record in records {
                     liar.record(record, if record == chunk { &zeros } else { b"" });
                 }
             });
+            assert_protocol(error, &told);
         }
     }
 }
@@ -355,27 +386,31 @@ fn a_hole_in_a_file_that_has_none_is_refused() {
     });
 }
 
+/// BLAKE3 of the zeros of [`POSITION_FREE_BYTES_MIN`]: to compute it takes seconds.
+const ZEROS_ROOT: &str = "7953bbc0a374e96ea2caa5328ebd96f3545b41c882f509e92ae850d000f3cde3";
+
 #[test]
 fn hashes_of_the_other_tree_are_no_proof() {
     let bytes = noise(1, CHUNK);
-    let other = |tree| TREES[usize::from(tree == Tree::Blake3)];
-    for tree in TREES {
-        let (error, _) = deceive(|liar| {
-            liar.list(&sparse(4, tree));
-            liar.want();
-            let cv = other(tree).chunk_cv(1, &[&bytes]);
+    let [(_, few), (_, many)] = TREES;
+    let mut free_root = RootBuilder::of(Tree::PositionFree);
+    free_root.set_zeros(0..few, few * CHUNK as u64);
+    let free_root = free_root.finish(few * CHUNK as u64).unwrap();
+    let blake3_root = *blake3::Hash::from_hex(ZEROS_ROOT).unwrap().as_bytes();
+    for (tree, chunks, other, other_root) in [
+        (Tree::Blake3, few, Tree::PositionFree, free_root),
+        (Tree::PositionFree, many, Tree::Blake3, blake3_root),
+    ] {
+        let (error, _) = deceive_about((tree, chunks), |liar| {
+            let cv = other.chunk_cv(1, &[&bytes]);
             let chunk = Header::Chunk { entry: 0, index: 1, len: CHUNK as u32, cv };
             liar.record(chunk, &bytes);
         });
         assert!(matches!(error, TransferError::Verification { .. }), "{tree:?}: {error:?}");
-        let (error, _) = deceive(|liar| {
-            liar.list(&sparse(4, tree));
-            liar.want();
-            liar.record(Header::Hole { entry: 0, first: 0, count: 4 }, b"");
-            let mut root = RootBuilder::of(other(tree));
-            root.set_zeros(0..4, 4 * CHUNK as u64);
-            let root = root.finish(4 * CHUNK as u64).unwrap();
-            liar.record(Header::End { entry: 0, ending: Ending::Complete, chunks: 4, root }, b"");
+        let (error, _) = deceive_about((tree, chunks), |liar| {
+            liar.record(Header::Hole { entry: 0, first: 0, count: chunks }, b"");
+            let ending = Ending::Complete;
+            liar.record(Header::End { entry: 0, ending, chunks, root: other_root }, b"");
         });
         assert!(matches!(error, TransferError::Verification { .. }), "{tree:?}: {error:?}");
     }
@@ -386,7 +421,7 @@ fn hashes_of_the_other_tree_are_no_proof() {
 fn a_file_in_more_pieces_than_a_receiver_keeps_is_refused() {
     let folders = Folders::new();
     let (error, told) = deceive_into(&folders, offer_of(HOLE_CHUNKS), |liar| {
-        liar.list(&sparse(HOLE_CHUNKS, Tree::PositionFree));
+        liar.list(&sparse((Tree::PositionFree, HOLE_CHUNKS)));
         liar.want();
         let mut records = Vec::new();
         for first in (0..70_000).map(|n| 2 * n) {
@@ -394,9 +429,8 @@ fn a_file_in_more_pieces_than_a_receiver_keeps_is_refused() {
         }
         let _ = block_on(liar.data.write_chunks([records.into()]));
     });
-    let TransferError::Protocol { peer: Role::Sender, what } = error else { panic!("{error:?}") };
+    let what = assert_protocol(error, &told);
     assert!(what.contains("too many pieces"), "{what}");
-    assert!(matches!(told, CloseReason::Peer { code: close::PROTOCOL, .. }), "{told:?}");
     // Or the next connection would go on with them.
     assert!(!folders.to().join(".a.wraith-part").exists());
 }
@@ -420,7 +454,7 @@ fn a_hole_of_terabytes_can_be_interrupted() {
         let received = std::thread::scope(|scope| {
             scope.spawn(|| {
                 let mut liar = Liar::negotiate(sender, offer_of(HOLE_CHUNKS));
-                liar.list(&sparse(HOLE_CHUNKS, Tree::Blake3));
+                liar.list(&sparse((Tree::Blake3, HOLE_CHUNKS)));
                 liar.want();
                 liar.record(Header::Hole { entry: 0, first: 0, count: HOLE_CHUNKS }, b"");
                 while progress.bytes() == 0 {
