@@ -288,7 +288,7 @@ impl Walk {
         match kind {
             Kind::File { size, .. } => {
                 self.summary.files += 1;
-                self.summary.bytes += size;
+                self.summary.bytes = self.summary.bytes.saturating_add(*size);
                 self.summary.largest = self.summary.largest.max(*size);
             }
             Kind::Dir => self.summary.dirs += 1,

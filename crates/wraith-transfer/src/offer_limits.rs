@@ -8,6 +8,7 @@ use crate::message::Offer;
 #[derive(Debug)]
 pub(crate) struct OfferLimits {
     entries: u64,
+    /// `u64::MAX`: more than can be counted.
     bytes: u64,
 }
 
@@ -23,6 +24,7 @@ impl OfferLimits {
 
     /// Counts an entry of `bytes` bytes; false, and nothing is counted, if it goes beyond.
     pub(crate) fn admit(&mut self, bytes: u64) -> bool {
+        let bytes = if self.bytes == u64::MAX { 0 } else { bytes };
         let left = (self.entries.checked_sub(1), self.bytes.checked_sub(bytes));
         let (Some(entries), Some(bytes)) = left else { return false };
         (self.entries, self.bytes) = (entries, bytes);
@@ -33,6 +35,13 @@ impl OfferLimits {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn more_bytes_than_can_be_counted_are_as_many_as_there_are() {
+        let offer = Offer { files: 5, bytes: u64::MAX, ..Offer::default() };
+        let mut limits = OfferLimits::of(&offer);
+        assert!((0..5).all(|_| limits.admit(i64::MAX as u64)));
+    }
 
     #[test]
     fn a_tree_may_grow_a_little_but_not_double() {

@@ -120,12 +120,12 @@ impl Progress {
     }
 
     pub(crate) fn add_bytes(&self, n: u64) {
-        self.bytes_moved.fetch_add(n, Relaxed);
+        count_bytes(&self.bytes_moved, n);
     }
 
     /// Bytes that are settled without being moved now.
     pub(crate) fn add_found(&self, n: u64) {
-        self.bytes_found.fetch_add(n, Relaxed);
+        count_bytes(&self.bytes_found, n);
     }
 
     pub(crate) fn add_files(&self, n: u64) {
@@ -182,6 +182,11 @@ impl Progress {
         self.disk_nanos.fetch_add(nanos, Relaxed);
         output
     }
+}
+
+/// Adds bytes of files. A few sparse files are more together than 64 bits count; then it stays at the most that they do.
+pub(crate) fn count_bytes(counter: &AtomicU64, n: u64) {
+    let _ = counter.fetch_update(Relaxed, Relaxed, |bytes| Some(bytes.saturating_add(n)));
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ use crate::events::{FileStatus, InPlace};
 use crate::exception::Exception;
 use crate::limits::{HOLE_RUN_CHUNKS, OPEN_FILES_MAX, STALL_BYTES};
 use crate::lock::lock;
+use crate::progress::count_bytes;
 use crate::record::{Ending, RECORD_BODY_BYTES_MAX, change_said};
 use crate::wanted::Wanted;
 
@@ -540,7 +541,7 @@ impl Incoming {
         let counts = &receiving.counts;
         let count = if status == FileStatus::Done { &counts.moved } else { &counts.identical };
         count.fetch_add(1, Relaxed);
-        counts.bytes_verified.fetch_add(self.placed.entry.size(), Relaxed);
+        count_bytes(&counts.bytes_verified, self.placed.entry.size());
         let (bytes, entry) = (self.placed.entry.size(), self.entry);
         let root_of_tree = (self.placed.entry.tree(), root);
         receiving.in_place(path, InPlace::File { bytes, entry, root: root_of_tree });

@@ -72,7 +72,7 @@ impl Naming {
         if state.stopped {
             return;
         }
-        state.batch.bytes += complete.file.bytes();
+        state.batch.bytes = state.batch.bytes.saturating_add(complete.file.bytes());
         // A part has a journal.
         state.batch.descriptors += if complete.file.bytes() > CHUNK_BYTES as u64 { 2 } else { 1 };
         state.batch.files.push(complete);

@@ -57,7 +57,7 @@ impl Books {
         self.files.insert(entry);
         self.figures.verified += 1;
         self.figures.settled += 1;
-        self.figures.bytes += bytes;
+        self.figures.bytes = self.figures.bytes.saturating_add(bytes);
     }
 
     /// An entry that is no file was decided.

@@ -22,7 +22,9 @@ pub struct Folders {
 
 impl Folders {
     pub fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        Self::within(tempfile::tempdir().unwrap())
+    }
+    pub fn within(dir: tempfile::TempDir) -> Self {
         fs::create_dir(dir.path().join("from")).unwrap();
         fs::create_dir(dir.path().join("to")).unwrap();
         Self { dir }

@@ -5,7 +5,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use wraith_files::Tree;
+use wraith_files::{FILE_BYTES_MAX, Tree};
 
 use crate::common::*;
 use wraith_transfer::{Event, FileStatus, SendOptions};
@@ -110,4 +110,36 @@ fn a_file_with_few_holes_keeps_the_root_that_others_know() {
     std::io::copy(&mut File::open(folders.to().join("disk.img")).unwrap(), &mut hasher).unwrap();
     let root = *hasher.finalize().as_bytes();
     assert_eq!(ended, [(FileStatus::Done, Tree::Blake3, root)]);
+}
+
+#[test]
+fn more_bytes_than_64_bits_count_are_offered_and_received_as_most_that_they_do() {
+    let Ok(dir) = tempfile::tempdir_in("/dev/shm") else {
+        return skipped("no file system for files that large");
+    };
+    let folders = Folders::within(dir);
+    for name in ["a", "b", "c"] {
+        let file = File::create(folders.from().join(name)).unwrap();
+        if let Err(error) = file.set_len(FILE_BYTES_MAX) {
+            return skipped(&format!(
+                "no file of {FILE_BYTES_MAX} bytes can be made here: {error}"
+            ));
+        }
+    }
+    let offered = Arc::new(Mutex::new(0));
+    let send = SendOptions::new(roots(&folders.from()), SECRET);
+    let mut options = receive_options(&folders.to());
+    let seen = Arc::clone(&offered);
+    options.events = Arc::new(move |event: Event<'_>| {
+        if let Event::Offer(offer) = event {
+            *seen.lock().unwrap() = offer.bytes;
+        }
+    });
+    let progress = Arc::clone(&options.progress);
+    let (sent, received) = transfer(&send, options);
+    let (sent, received) = (sent.unwrap(), received.unwrap());
+    assert_eq!((received.files, received.failed), (3, 0));
+    assert_eq!(sent.receipt, received.receipt);
+    let counted = [*offered.lock().unwrap(), progress.bytes(), received.receipt.bytes];
+    assert_eq!(counted, [u64::MAX; 3]);
 }
