@@ -51,7 +51,7 @@ pub fn run(args: &HashArgs, reporter: &Reporter) -> Result<(), Failure> {
 /// The BLAKE3 of a whole file. Holes are not read, only hashed.
 pub fn hash_file(path: &Path) -> io::Result<blake3::Hash> {
     let file = File::open(path)?;
-    match wraith_files::sparse_file_root(&file) {
+    match wraith_files::sparse_file_root(&file)? {
         Some(root) => Ok(root.into()),
         None => hash_all(file),
     }

@@ -5,10 +5,10 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{FileType, OFlags, fstat};
-use rustix::io::{Errno, pread};
 
 use crate::beneath::open_child;
-use crate::hash::{CHUNK_BYTES, Root, chunk_len};
+use crate::hash::Root;
+use crate::read::{read_at, read_chunk};
 use crate::runs::Runs;
 use crate::tree::Tree;
 
@@ -24,25 +24,12 @@ pub(crate) fn has_content(dir: BorrowedFd<'_>, name: &[u8], own: BorrowedFd<'_>)
     let mut offset = 0;
     while offset < size {
         let len = COMPARE_BYTES.min((size - offset) as usize);
-        let is_read = read_full(own, &mut ours[..len], offset)
-            && read_full(fd.as_fd(), &mut theirs[..len], offset);
+        let is_read = read_at(own, &mut ours[..len], offset) == Ok(len)
+            && read_at(fd.as_fd(), &mut theirs[..len], offset) == Ok(len);
         if !is_read || ours[..len] != theirs[..len] {
             return false;
         }
         offset += len as u64;
-    }
-    true
-}
-
-fn read_full(fd: BorrowedFd<'_>, buffer: &mut [u8], offset: u64) -> bool {
-    let mut done = 0;
-    while done < buffer.len() {
-        match pread(fd, &mut buffer[done..], offset + done as u64) {
-            Ok(0) => return false,
-            Ok(read) => done += read,
-            Err(Errno::INTR) => {}
-            Err(_) => return false,
-        }
     }
     true
 }
@@ -59,10 +46,7 @@ pub(crate) fn has_root(
 
 /// True if `fd` is a file of `size` bytes with this root.
 pub(crate) fn has_root_open(fd: BorrowedFd<'_>, size: u64, (tree, root): (Tree, &Root)) -> bool {
-    let read = |index, buffer: &mut [u8]| {
-        let (len, offset) = (chunk_len(size, index), index * CHUNK_BYTES as u64);
-        if read_full(fd, &mut buffer[..len], offset) { Ok(len) } else { Err(()) }
-    };
+    let read = |index, buffer: &mut [u8]| read_chunk(fd, size, index, buffer);
     let is_as_long = || fstat(fd).is_ok_and(|stat| stat.st_size as u64 == size);
     let now = Runs::look(fd, size).root(tree, read, || true);
     now == Ok(Some(*root)) && is_as_long()

@@ -16,10 +16,11 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::OnceLock;
 
 use rustix::fs::ftruncate;
-use rustix::io::{Errno, Result, pread};
+use rustix::io::{Errno, Result};
 
 use crate::entry::Mtime;
 use crate::hash::{Cv, chunk_count};
+use crate::read::read_at;
 use crate::tree::Tree;
 use crate::write::write_all_at;
 
@@ -188,7 +189,7 @@ impl Journal {
     /// The header in `fd`. `None` if there is no whole one.
     pub(crate) fn read_header(fd: &OwnedFd) -> Result<Option<Header>> {
         let mut bytes = [0; HEADER_BYTES];
-        let read = read_full(fd, &mut bytes, 0)?;
+        let read = read_at(fd.as_fd(), &mut bytes, 0)?;
         Ok(if read == HEADER_BYTES { Header::decode(&bytes) } else { None })
     }
 
@@ -205,7 +206,7 @@ impl Journal {
         let mut buffer = vec![0; ENTRIES_PER_READ * ENTRY_BYTES];
         self.end = HEADER_BYTES as u64;
         loop {
-            let read = read_full(&self.fd, &mut buffer, self.end)?;
+            let read = read_at(self.fd.as_fd(), &mut buffer, self.end)?;
             let (entries, _torn) = buffer[..read].as_chunks::<ENTRY_BYTES>();
             for bytes in entries {
                 let Some(record) = JournalEntry::decode(bytes, &self.key, self.end, chunks) else {
@@ -238,20 +239,6 @@ impl Journal {
     pub(crate) fn into_fd(self) -> OwnedFd {
         self.fd
     }
-}
-
-/// Reads until `buffer` is full or the file ends.
-fn read_full(fd: &OwnedFd, buffer: &mut [u8], offset: u64) -> Result<usize> {
-    let mut done = 0;
-    while done < buffer.len() {
-        match pread(fd, &mut buffer[done..], offset + done as u64) {
-            Ok(0) => break,
-            Ok(read) => done += read,
-            Err(Errno::INTR) => {}
-            Err(errno) => return Err(errno),
-        }
-    }
-    Ok(done)
 }
 
 /// Identifies this run of the system: a random number of the kernel, made at boot. Zero if it cannot be read; then nothing
@@ -307,7 +294,7 @@ mod tests {
 
     fn bytes_of(journal: &Journal) -> Vec<u8> {
         let mut bytes = vec![0; journal.end as usize];
-        assert_eq!(read_full(&journal.fd, &mut bytes, 0).unwrap(), bytes.len());
+        assert_eq!(read_at(journal.fd.as_fd(), &mut bytes, 0).unwrap(), bytes.len());
         bytes
     }
 

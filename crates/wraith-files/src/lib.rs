@@ -50,6 +50,7 @@ mod modes;
 mod only_writer;
 mod part_file;
 mod path;
+mod read;
 mod recheck;
 mod resume;
 mod root_builder;

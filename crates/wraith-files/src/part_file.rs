@@ -31,6 +31,7 @@ use crate::interval_set::IntervalSet;
 use crate::journal::{Journal, JournalEntry};
 use crate::only_writer::OnlyWriter;
 use crate::path::{RelPath, shown};
+use crate::read::read_chunk;
 use crate::root_builder::RootBuilder;
 use crate::runs::HOLE_STEP_CHUNKS;
 use crate::target_state::TargetState;
@@ -210,15 +211,9 @@ impl PartFile {
     /// Reads back what [`Self::write_unverified`] wrote, to the front of `buffer`. Returns its length.
     pub fn read_unverified(&self, index: u64, buffer: &mut [u8]) -> Result<usize> {
         let len = chunk_len(self.size, index);
-        let mut done = 0;
-        while done < len {
-            let offset = index * CHUNK_BYTES as u64 + done as u64;
-            match rustix::io::pread(&self.fd, &mut buffer[done..len], offset) {
-                Ok(0) => return Err(Error::Changed { path: shown(self.path.as_bytes()) }),
-                Ok(read) => done += read,
-                Err(Errno::INTR) => {}
-                Err(errno) => return Err(Error::os(self.path.as_bytes(), "read it", errno)),
-            }
+        let read = read_chunk(self.fd(), self.size, index, buffer);
+        if read.context(self.path.as_bytes(), "read it")? < len {
+            return Err(Error::Changed { path: shown(self.path.as_bytes()) });
         }
         Ok(len)
     }

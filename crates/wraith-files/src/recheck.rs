@@ -9,7 +9,7 @@ use std::os::fd::AsFd;
 use std::sync::PoisonError;
 
 use rustix::fs::{AtFlags, Mode, fdatasync, renameat, unlinkat};
-use rustix::io::{Errno, pread};
+use rustix::io::Errno;
 
 use crate::error::{Context, Error, Result};
 use crate::hash::{CHUNK_BYTES, Cv, chunk_count, chunk_len};
@@ -18,6 +18,7 @@ use crate::journal::{Header, Journal, JournalEntry, boot_id};
 use crate::only_writer::OnlyWriter;
 use crate::part_file::{PartFile, file_id};
 use crate::path::shown;
+use crate::read::read_chunk;
 use crate::root_builder::RootBuilder;
 use crate::runs::{Run, Runs};
 use crate::small_file::create_hidden;
@@ -205,18 +206,9 @@ impl<'a> Proof<'a> {
     fn read_chunk(&mut self, index: u64) -> Result<bool> {
         let size = self.part.size;
         debug_assert!(index < chunk_count(size));
-        let len = chunk_len(size, index);
-        let mut done = 0;
-        while done < len {
-            let offset = index * CHUNK_BYTES as u64 + done as u64;
-            match pread(&self.part.fd, &mut self.buffer[done..len], offset) {
-                Ok(0) => return Ok(false),
-                Ok(read) => done += read,
-                Err(Errno::INTR) => {}
-                Err(errno) => return Err(Error::os(self.part.path.as_bytes(), "read it", errno)),
-            }
-        }
-        Ok(true)
+        let read = read_chunk(self.part.fd(), size, index, &mut self.buffer);
+        let read = read.context(self.part.path.as_bytes(), "read it")?;
+        Ok(read == chunk_len(size, index))
     }
 }
 
@@ -226,6 +218,8 @@ mod tests {
     use std::fs::{self, File};
     use std::os::unix::fs::FileExt;
     use std::path::Path;
+
+    use rustix::io::pread;
 
     use super::*;
     use crate::commit::CommitOptions;

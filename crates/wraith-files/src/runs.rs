@@ -1,14 +1,15 @@
 //! Where a file has data and where holes, by the map of its file system, in chunks; and its root by that.
 
 use std::fs::File;
+use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::FileExt;
 
 use rustix::fs::{FileType, SeekFrom, Stat, fstat, seek};
 use rustix::io::Errno;
 
 use crate::hash::{CHUNK_BYTES, Root, chunk_count, chunk_len};
+use crate::read::read_chunk;
 use crate::root_builder::RootBuilder;
 use crate::tree::{POSITION_FREE_BYTES_MIN, Tree};
 
@@ -33,18 +34,22 @@ fn hole_bytes(stat: &Stat) -> u64 {
     (stat.st_size as u64).saturating_sub((stat.st_blocks as u64).saturating_mul(512))
 }
 
-/// BLAKE3 of a sparse file. `None` of any other, and of one that is not as long as it says.
-pub fn sparse_file_root(file: &File) -> Option<Root> {
-    let stat = fstat(file).ok()?;
+/// BLAKE3 of a sparse file. `None` of any other, and of one that is not as long as it says, which has to be read to its end.
+pub fn sparse_file_root(file: &File) -> io::Result<Option<Root>> {
+    let stat = fstat(file)?;
     let size = stat.st_size as u64;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile || !is_sparse(&stat) {
-        return None;
+        return Ok(None);
     }
-    let read = |index, buffer: &mut [u8]| {
-        let len = chunk_len(size, index);
-        file.read_exact_at(&mut buffer[..len], index * CHUNK_BYTES as u64).map(|()| len)
+    let read = |index, buffer: &mut [u8]| match read_chunk(file.as_fd(), size, index, buffer) {
+        Ok(read) if read < chunk_len(size, index) => Err(None),
+        done => done.map_err(Some),
     };
-    Runs::of(file.as_fd(), size, true).root(Tree::Blake3, read, || true).ok()?
+    match Runs::of(file.as_fd(), size, true).root(Tree::Blake3, read, || true) {
+        Ok(root) => Ok(root),
+        Err(None) => Ok(None),
+        Err(Some(errno)) => Err(errno.into()),
+    }
 }
 
 /// A run of chunks that are alike on disk.
@@ -173,6 +178,8 @@ impl Iterator for Runs<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::FileExt;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -191,10 +198,7 @@ mod tests {
 
     fn root_of(file: &File, tree: Tree) -> Option<Root> {
         let size = file.metadata().unwrap().len();
-        let read = |index, buffer: &mut [u8]| {
-            let len = chunk_len(size, index);
-            file.read_exact_at(&mut buffer[..len], index * CHUNK_BYTES as u64).map(|()| len)
-        };
+        let read = |index, buffer: &mut [u8]| read_chunk(file.as_fd(), size, index, buffer);
         Runs::look(file.as_fd(), size).root(tree, read, || true).unwrap()
     }
 
@@ -208,7 +212,7 @@ mod tests {
         ) {
             let (file, bytes) = file(len, &places);
             prop_assert_eq!(root_of(&file, Tree::Blake3), Some(blake3::hash(&bytes).into()));
-            if let Some(root) = sparse_file_root(&file) {
+            if let Some(root) = sparse_file_root(&file).unwrap() {
                 prop_assert_eq!(root, *blake3::hash(&bytes).as_bytes());
             }
             let (tree, size) = (Tree::PositionFree, len as u64);
@@ -241,6 +245,20 @@ mod tests {
         let read = |_, _: &mut [u8]| -> Result<usize, ()> { panic!("nothing is read") };
         let size = 5 * CHUNK_BYTES as u64;
         assert_eq!(Runs::look(file.as_fd(), size).root(Tree::Blake3, read, || false), Ok(None));
+    }
+
+    #[test]
+    fn a_sparse_file_that_cannot_be_read_has_no_root_and_is_not_read_again() {
+        let path = tempfile::NamedTempFile::new_in(".").unwrap().into_temp_path();
+        let file = File::options().write(true).open(&path).unwrap();
+        file.set_len(5 * CHUNK_BYTES as u64).unwrap();
+        file.write_all_at(&[1], 0).unwrap();
+        sparse_file_root(&file).unwrap_err();
+        let file = File::open(&path).unwrap();
+        assert!(sparse_file_root(&file).unwrap().is_some());
+        // There is no hole in it.
+        std::fs::write(&path, [1; 4096]).unwrap();
+        assert_eq!(sparse_file_root(&file).unwrap(), None);
     }
 
     #[test]

@@ -21,6 +21,7 @@ use crate::entry::Entry;
 use crate::error::{Context, Error, Result};
 use crate::hidden_names::replacement_name;
 use crate::path::{RelPath, shown};
+use crate::read::read_at;
 use crate::write::{MetadataErrors, PERMISSION_BITS, set_metadata, write_all_at};
 
 /// How a file without a name gets one here; found out by trying.
@@ -178,14 +179,8 @@ impl UnnamedFile {
         let path = self.path.as_bytes();
         let stat = fstat(&self.fd).context(path, "look at it")?;
         let mut content = vec![0; stat.st_size as usize];
-        let mut done = 0;
-        while done < content.len() {
-            match rustix::io::pread(&self.fd, &mut content[done..], done as u64) {
-                Ok(0) => return Err(Error::Changed { path: shown(path) }),
-                Ok(read) => done += read,
-                Err(Errno::INTR) => {}
-                Err(errno) => return Err(Error::os(path, "read it", errno)),
-            }
+        if read_at(self.fd.as_fd(), &mut content, 0).context(path, "read it")? < content.len() {
+            return Err(Error::Changed { path: shown(path) });
         }
         let copy = Self::hide(dir, &self.path, Mode::from_raw_mode(stat.st_mode & 0o777))?;
         write_all_at(copy.fd(), &[&content], 0).context(path, "write it")?;

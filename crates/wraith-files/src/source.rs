@@ -7,13 +7,13 @@
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{Advice, FileType, OFlags, Stat, fadvise, fstat};
-use rustix::io::Errno;
 
 use crate::beneath::{Beneath, mtime_of};
 use crate::entry::Mtime;
 use crate::error::{Context, Error, Result};
 use crate::hash::{CHUNK_BYTES, Root, chunk_count, chunk_len};
 use crate::path::{RelPath, shown};
+use crate::read::read_at;
 use crate::runs::{Runs, is_sparse};
 use crate::tree::Tree;
 
@@ -114,14 +114,9 @@ impl SourceFile {
 
     /// Fills `buffer` with the bytes from `offset` on. [`Error::Changed`] if the file ends before.
     pub fn read_at(&self, offset: u64, buffer: &mut [u8]) -> Result<()> {
-        let mut done = 0;
-        while done < buffer.len() {
-            match rustix::io::pread(&self.fd, &mut buffer[done..], offset + done as u64) {
-                Ok(0) => return Err(Error::Changed { path: shown(self.path.as_bytes()) }),
-                Ok(read) => done += read,
-                Err(Errno::INTR) => {}
-                Err(errno) => return Err(Error::os(self.path.as_bytes(), "read it", errno)),
-            }
+        let read = read_at(self.fd.as_fd(), buffer, offset);
+        if read.context(self.path.as_bytes(), "read it")? < buffer.len() {
+            return Err(Error::Changed { path: shown(self.path.as_bytes()) });
         }
         Ok(())
     }
