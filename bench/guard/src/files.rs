@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use wraith_files::{
-    CHUNK_BYTES, Cv, Entry, Kind, Mtime, RelPath, RootBuilder, TargetDir, chunk_count, chunk_cv,
+    CHUNK_BYTES, Cv, Entry, Kind, Mtime, RelPath, RootBuilder, TargetDir, Tree, chunk_count,
 };
 
 use crate::MOST;
@@ -16,10 +16,10 @@ pub(crate) const RECORDS: u64 = 4;
 /// A chunk that arrived in two pieces is compared with its chaining value.
 pub(crate) fn verify(times: u64) {
     let chunk: Vec<u8> = (0..CHUNK_BYTES).map(|i| (i % 251) as u8).collect();
-    let expected = chunk_cv(5, &[&chunk]);
+    let expected = Tree::Blake3.chunk_cv(5, &[&chunk]);
     let (a, b) = chunk.split_at(100_000);
     for _ in 0..times {
-        assert_eq!(chunk_cv(black_box(5), &[black_box(a), black_box(b)]), expected);
+        assert_eq!(Tree::Blake3.chunk_cv(black_box(5), &[black_box(a), black_box(b)]), expected);
     }
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn journal(times: u64) {
     assert_eq!(chunk_count(entry.size()), chunks);
     let content = vec![7; CHUNK_BYTES];
     let (a, b) = content.split_at(100_000);
-    let cvs: Vec<Cv> = (0..chunks).map(|index| chunk_cv(index, &[&content])).collect();
+    let cvs: Vec<Cv> = (0..chunks).map(|index| Tree::Blake3.chunk_cv(index, &[&content])).collect();
     let part = target.open_or_resume(&entry, &[1; 32]).expect("nothing is there");
     for index in 0..times * RECORDS {
         part.write_chunk(index, &[a, b], cvs[index as usize]).expect("written");

@@ -92,7 +92,7 @@ impl Setting {
         let (source, mut root) = (setting.found.open()?, RootBuilder::new());
         for index in 0..source.chunks() {
             let len = source.read_chunk(index, &mut setting.buffers[0])?;
-            let cv = chunk_cv(index, &[&setting.buffers[0][..len]]);
+            let cv = Tree::Blake3.chunk_cv(index, &[&setting.buffers[0][..len]]);
             setting.cvs.push(cv);
             root.push(cv);
         }
@@ -111,7 +111,7 @@ impl Setting {
             }
             let bytes = &buffer[..len];
             if hash {
-                std::hint::black_box(chunk_cv(index, &[bytes]));
+                std::hint::black_box(Tree::Blake3.chunk_cv(index, &[bytes]));
             }
             if let Some(part) = part {
                 part.write_chunk(index, &[bytes], self.cvs[index as usize])?;

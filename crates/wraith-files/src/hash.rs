@@ -1,11 +1,9 @@
 //! Content hashes: the root of a file, put together from the chaining values of its 256 KiB chunks.
 //!
 //! A chunk is an aligned subtree of the file's tree (SPEC §10.6), so each byte is hashed once, chunks can be
-//! verified on their own and in any order, and the root still equals `b3sum`, but where it is of the other [`Tree`].
+//! verified on their own and in any order, and the root still equals `b3sum`, but where it is of the other [`Tree`](crate::Tree).
 
 use blake3::hazmat::{Mode, merge_subtrees_non_root};
-
-use crate::tree::Tree;
 
 /// Bytes of a chunk: 256 of BLAKE3's own 1 KiB chunks.
 pub const CHUNK_BYTES: usize = 256 * 1024;
@@ -13,7 +11,7 @@ pub const CHUNK_BYTES: usize = 256 * 1024;
 /// Chaining value of a chunk, or of a larger subtree.
 pub type Cv = [u8; 32];
 
-/// Hash of a whole file: its BLAKE3, as `b3sum` prints it, unless it is of another [`Tree`].
+/// Hash of a whole file: its BLAKE3, as `b3sum` prints it, unless it is of another [`Tree`](crate::Tree).
 pub type Root = [u8; 32];
 
 /// Number of chunks of a file of `size` bytes; 0 for an empty one.
@@ -60,11 +58,6 @@ pub(crate) fn update_pieces(hasher: &mut blake3::Hasher, pieces: &[&[u8]]) {
     hasher.update(&across[..filled]);
 }
 
-/// [`Tree::chunk_cv`] in the tree of BLAKE3.
-pub fn chunk_cv(index: u64, pieces: &[&[u8]]) -> Cv {
-    Tree::Blake3.chunk_cv(index, pieces)
-}
-
 /// Root of a file whose whole content is at hand.
 pub fn small_root(content: &[u8]) -> Root {
     slices_root(&[content])
@@ -75,11 +68,6 @@ pub fn slices_root(pieces: &[&[u8]]) -> Root {
     let mut hasher = blake3::Hasher::new();
     update_pieces(&mut hasher, pieces);
     hasher.finalize().into()
-}
-
-/// [`Tree::zero_chunk_cv`] in the tree of BLAKE3.
-pub fn zero_chunk_cv(index: u64, len: usize) -> Cv {
-    Tree::Blake3.zero_chunk_cv(index, len)
 }
 
 /// Chaining value of a subtree that is not the root.
@@ -131,7 +119,6 @@ pub(crate) mod tests {
             cuts.sort_unstable();
             let pieces: Vec<&[u8]> = cuts.windows(2).map(|cut| &bytes[cut[0]..cut[1]]).collect();
             prop_assert_eq!(slices_root(&pieces), expected(&bytes));
-            prop_assert_eq!(chunk_cv(3, &pieces), chunk_cv(3, &[&bytes]));
         }
     }
 }

@@ -77,9 +77,7 @@ pub use entry::{
 };
 pub use error::{Error, Result, plain};
 pub use folders::FolderId;
-pub use hash::{
-    CHUNK_BYTES, Cv, Root, chunk_count, chunk_cv, chunk_len, slices_root, small_root, zero_chunk_cv,
-};
+pub use hash::{CHUNK_BYTES, Cv, Root, chunk_count, chunk_len, slices_root, small_root};
 pub use interval_set::IntervalSet;
 pub use journal::boot_id;
 pub use part_file::PartFile;

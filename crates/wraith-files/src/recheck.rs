@@ -224,9 +224,10 @@ mod tests {
     use super::*;
     use crate::commit::CommitOptions;
     use crate::entry::{Entry, Kind, Mtime};
-    use crate::hash::{chunk_cv, small_root};
+    use crate::hash::small_root;
     use crate::path::RelPath;
     use crate::target::TargetDir;
+    use crate::tree::Tree;
 
     const KEY: [u8; 32] = [1; 32];
     const CHUNKS: usize = 9;
@@ -241,7 +242,7 @@ mod tests {
     fn entry(bytes: &[u8]) -> Entry {
         Entry {
             path: RelPath::parse(b"f").unwrap(),
-            kind: Kind::File { size: bytes.len() as u64, sparse: Some(crate::tree::Tree::Blake3) },
+            kind: Kind::File { size: bytes.len() as u64, sparse: Some(Tree::Blake3) },
             mode: 0o644,
             mtime: Mtime { s: 5, ns: 5 },
         }
@@ -249,7 +250,8 @@ mod tests {
 
     fn put(part: &PartFile, bytes: &[u8], index: usize) {
         let chunk = bytes.chunks(CHUNK_BYTES).nth(index).unwrap();
-        part.write_chunk(index as u64, &[chunk], chunk_cv(index as u64, &[chunk])).unwrap();
+        part.write_chunk(index as u64, &[chunk], Tree::Blake3.chunk_cv(index as u64, &[chunk]))
+            .unwrap();
     }
 
     /// Makes the journal in `dir` look as if it were of another boot.

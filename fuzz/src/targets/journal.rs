@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use tempfile::TempDir;
-use wraith_files::{CHUNK_BYTES, Entry, Kind, Mtime, PartFile, RelPath, TargetDir, chunk_cv};
+use wraith_files::{CHUNK_BYTES, Entry, Kind, Mtime, PartFile, RelPath, TargetDir, Tree};
 
 use crate::input::Input;
 
@@ -51,7 +51,8 @@ impl Folder {
         let part = self.target.open_or_resume(&self.entry, &KEY).expect("it can be made");
         for index in WRITTEN {
             let chunk = vec![index as u8; CHUNK_BYTES];
-            part.write_chunk(index, &[&chunk], chunk_cv(index, &[&chunk])).expect("it is written");
+            part.write_chunk(index, &[&chunk], Tree::Blake3.chunk_cv(index, &[&chunk]))
+                .expect("it is written");
         }
         drop(part);
         self.genuine = fs::read(&self.journal).expect("the journal is where it should be");

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use criterion::{BatchSize, BenchmarkId, SamplingMode, Throughput};
 use wraith_files::{
     CHUNK_BYTES, CommitOptions, Cv, Entry, Kind, Mtime, PartFile, RelPath, RootBuilder, SourceFile,
-    TargetDir, Walk, chunk_count, chunk_cv, small_root,
+    TargetDir, Tree, Walk, chunk_count, small_root,
 };
 
 use crate::Criterion;
@@ -40,7 +40,7 @@ fn hash(criterion: &mut Criterion) {
 fn root_of(bytes: &[u8]) -> [u8; 32] {
     let mut root = RootBuilder::new();
     for (index, chunk) in bytes.chunks(CHUNK_BYTES).enumerate() {
-        root.push(chunk_cv(index as u64, &[chunk]));
+        root.push(Tree::Blake3.chunk_cv(index as u64, &[chunk]));
     }
     root.finish(bytes.len() as u64).expect("all chunks are there")
 }
@@ -101,7 +101,9 @@ fn from_disk(criterion: &mut Criterion) {
         group.bench_function(BenchmarkId::from_parameter(size), |b| {
             b.iter(|| {
                 let mut root = RootBuilder::new();
-                read(source, &mut buffer, |index, chunk| root.push(chunk_cv(index, &[chunk])));
+                read(source, &mut buffer, |index, chunk| {
+                    root.push(Tree::Blake3.chunk_cv(index, &[chunk]))
+                });
                 assert_eq!(root.finish(source.size()), Some(*expected));
             });
         });
@@ -129,11 +131,12 @@ fn compose(criterion: &mut Criterion) {
 fn verify(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("verify_chunk");
     let chunk = content(CHUNK_BYTES);
-    let expected = chunk_cv(5, &[&chunk]);
+    let expected = Tree::Blake3.chunk_cv(5, &[&chunk]);
     let (a, b) = chunk.split_at(100_000);
     group.throughput(Throughput::Bytes(CHUNK_BYTES as u64));
     group.bench_function(BenchmarkId::from_parameter(CHUNK_BYTES), |bencher| {
-        bencher.iter(|| assert_eq!(chunk_cv(5, &[black_box(a), black_box(b)]), expected));
+        bencher
+            .iter(|| assert_eq!(Tree::Blake3.chunk_cv(5, &[black_box(a), black_box(b)]), expected));
     });
     group.finish();
 }
@@ -142,7 +145,8 @@ fn verify(criterion: &mut Criterion) {
 fn reassemble(criterion: &mut Criterion) {
     let bytes = content(REASSEMBLED);
     let chunks: Vec<&[u8]> = bytes.chunks(CHUNK_BYTES).collect();
-    let cvs: Vec<Cv> = (0..).zip(&chunks).map(|(index, chunk)| chunk_cv(index, &[chunk])).collect();
+    let cvs: Vec<Cv> =
+        (0..).zip(&chunks).map(|(index, chunk)| Tree::Blake3.chunk_cv(index, &[chunk])).collect();
     let dir = tempfile::tempdir().expect("a temporary folder");
     let target = TargetDir::open(dir.path()).expect("it exists");
     let entry = Entry {

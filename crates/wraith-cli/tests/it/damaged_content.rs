@@ -6,7 +6,7 @@ use std::thread;
 use crate::lying::sender::{Liar, LyingSender, chunk, file, offer_of, whole};
 use crate::lying::{CHUNK, SECRET};
 use crate::support::{Outcome, Process, World, journal, tree};
-use wraith_files::chunk_cv;
+use wraith_files::Tree;
 use wraith_transfer::SendOptions;
 use wraith_transfer::record::{Ending, Header};
 
@@ -70,7 +70,7 @@ fn chunks_before_a_damaged_one_stay_and_only_the_rest_is_fetched_from_an_honest_
     }
     let mut damaged = chunks.next().unwrap().to_vec();
     damaged[12_345] ^= 1;
-    let cv = chunk_cv(6, &[&content[6 * CHUNK..7 * CHUNK]]);
+    let cv = Tree::Blake3.chunk_cv(6, &[&content[6 * CHUNK..7 * CHUNK]]);
     liar.record(Header::Chunk { entry: 0, index: 6, len: CHUNK as u32, cv }, &damaged);
     expect_caught(&world, receiver, liar);
     assert_eq!(journal::verified_chunks(&world.target(), "film"), 6);
@@ -85,7 +85,7 @@ fn the_right_hash_of_another_place_in_the_file_is_not_taken() {
     let receiver = world.receive_with(&sender.ticket(), &["--reconnect", "0"]);
     let mut liar = offer(&world, &sender);
     let bytes = &content()[..CHUNK];
-    let cv = chunk_cv(0, &[bytes]);
+    let cv = Tree::Blake3.chunk_cv(0, &[bytes]);
     liar.record(Header::Chunk { entry: 0, index: 1, len: CHUNK as u32, cv }, bytes);
     expect_caught(&world, receiver, liar);
     assert_eq!(finish_honestly(&world, sender), SIZE as u64);

@@ -154,7 +154,7 @@ fn a_root_that_its_chunks_do_not_make_is_not_kept() {
     let world = World::new();
     let bytes = tree::noise(1, (256 << 10) + 10);
     let (first, second) = bytes.split_at(256 << 10);
-    let cv = |index: u64, bytes: &[u8]| wraith_files::chunk_cv(index, &[bytes]);
+    let cv = |index: u64, bytes: &[u8]| wraith_files::Tree::Blake3.chunk_cv(index, &[bytes]);
     let data =
         [chunk(0, 0, cv(0, first), first), chunk(0, 1, cv(1, second), second), end(0, 2, [9; 32])];
     let script = Script {

@@ -9,7 +9,7 @@ use crate::lying::CHUNK;
 use crate::lying::receiver::Dialler;
 use crate::lying::sender::{Liar, LyingSender, file, offer_of};
 use crate::support::{Outcome, World, tree};
-use wraith_files::{Cutter, PieceSize, chunk_cv};
+use wraith_files::{Cutter, PieceSize, Tree};
 use wraith_transfer::message::{Lack, Message, Refine, Span, Want};
 use wraith_transfer::record::{Ending, Header};
 
@@ -75,7 +75,8 @@ fn sketch(liar: &mut Liar, pieces: &[u8], content: &[u8]) {
     let body = pieces_of(pieces, 32 * 1024);
     liar.record(Header::Sketch { entry: 0, at: 0, len: body.len() as u32 }, &body);
     let chunks = content.chunks(CHUNK).enumerate();
-    let cvs: Vec<u8> = chunks.flat_map(|(n, chunk)| chunk_cv(n as u64, &[chunk])).collect();
+    let cvs: Vec<u8> =
+        chunks.flat_map(|(n, chunk)| Tree::Blake3.chunk_cv(n as u64, &[chunk])).collect();
     liar.record(Header::Proofs { entry: 0, first: 0, len: cvs.len() as u32 }, &cvs);
 }
 

@@ -45,7 +45,8 @@ pub fn chunk(bytes: &[u8], index: u64) -> &[u8] {
 /// Writes chunk `index` of `bytes` with its hash.
 pub fn put(part: &PartFile, bytes: &[u8], index: u64) -> Result<()> {
     let chunk = chunk(bytes, index);
-    let cv = if part.chunks() == 1 { small_root(chunk) } else { chunk_cv(index, &[chunk]) };
+    let cv =
+        if part.chunks() == 1 { small_root(chunk) } else { Tree::Blake3.chunk_cv(index, &[chunk]) };
     part.write_chunk(index, &[chunk], cv)
 }
 

@@ -89,7 +89,7 @@ fn a_dropped_part_is_resumed_with_what_was_verified_and_nothing_else() {
     assert_eq!(have.missing(part.chunks()).collect::<Vec<_>>(), [2..4, 5..6]);
     // A chunk that is there is not written again, whatever is sent for it.
     let other = content(3, CHUNK_BYTES);
-    part.write_chunk(0, &[&other], chunk_cv(0, &[&other])).unwrap();
+    part.write_chunk(0, &[&other], Tree::Blake3.chunk_cv(0, &[&other])).unwrap();
     assert!(matches!(
         part.finish(&small_root(&bytes), CommitOptions::default()),
         Err(Error::Misuse { .. })
@@ -326,11 +326,16 @@ fn a_file_beyond_4_gib_is_resumed_and_finished() {
     let at = chunks - 5;
     let mut root = RootBuilder::new();
     for index in 0..chunks {
-        let cv = zero_chunk_cv(index, chunk_len(size, index));
-        root.set(index, if index == at { chunk_cv(index, &[&middle]) } else { cv });
+        let cv = Tree::Blake3.zero_chunk_cv(index, chunk_len(size, index));
+        root.set(index, if index == at { Tree::Blake3.chunk_cv(index, &[&middle]) } else { cv });
     }
     let part = stage.open(&entry);
-    part.write_chunk(at, &[&middle[..1000], &middle[1000..]], chunk_cv(at, &[&middle])).unwrap();
+    part.write_chunk(
+        at,
+        &[&middle[..1000], &middle[1000..]],
+        Tree::Blake3.chunk_cv(at, &[&middle]),
+    )
+    .unwrap();
     part.write_hole(0..at).unwrap();
     drop(part);
     let part = stage.open(&entry);

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 
 use wraith_files::{
     Assembler, CHUNK_BYTES, Cutter, Error, Existing, Known, NewPiece, OldPieces, PartFile,
-    PieceSize, SourceFile, chunk_cv, chunk_len, unused,
+    PieceSize, SourceFile, Tree, chunk_len, unused,
 };
 
 use super::Receiving;
@@ -188,7 +188,7 @@ impl Rebuild<'_> {
                 let mut missing = receiving.progress.at_disk(|| known.fill(start, chunk));
                 if missing.is_empty() {
                     let cv = receiving.deltas.cv(entry, index).ok_or(Stop::Settled)?;
-                    if chunk_cv(index, &[chunk]) == cv {
+                    if Tree::Blake3.chunk_cv(index, &[chunk]) == cv {
                         let write = || part.write_chunk(index, &[chunk], cv);
                         let written = receiving.progress.at_disk(write);
                         written.map_err(|error| self.not_written(&error))?;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use wraith_files::{Error, PartFile, chunk_cv, chunk_len};
+use wraith_files::{Error, PartFile, Tree, chunk_len};
 
 use super::Receiving;
 use super::incoming::{Carrier, Incoming};
@@ -60,13 +60,13 @@ pub(super) fn receive_patch(
     let disk = |error: Error| receiving.disk(&error);
     let chunk_bytes = chunk_len(file.bytes(), index);
     if len == chunk_bytes {
-        if chunk_cv(index, body) != cv {
+        if Tree::Blake3.chunk_cv(index, body) != cv {
             return Err(file.mismatch(receiving));
         }
         part.write_chunk(index, body, cv).map_err(disk)?;
     } else {
         let chunk = patched(&part, index, chunk_bytes, &missing, body).map_err(disk)?;
-        if chunk_cv(index, &[&chunk]) != cv {
+        if Tree::Blake3.chunk_cv(index, &[&chunk]) != cv {
             return Err(file.mismatch(receiving));
         }
         part.write_chunk(index, &[&chunk], cv).map_err(disk)?;

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use bytes::Bytes;
 use wraith_files::{
-    CHUNK_BYTES, Cutter, Error, PieceSize, Root, RootBuilder, SourceFile, chunk_cv, chunk_len,
+    CHUNK_BYTES, Cutter, Error, PieceSize, Root, RootBuilder, SourceFile, Tree, chunk_len,
 };
 
 use super::delta_requests::DeltaRequest;
@@ -157,7 +157,7 @@ impl Worker<'_> {
             self.check_running(file, index)?;
             let bytes = &mut file.buffer[..chunk_len(file.size, index)];
             self.sending.options.progress.at_disk(|| file.source.read_chunk(index, bytes))?;
-            let cv = chunk_cv(index, &[bytes]);
+            let cv = Tree::Blake3.chunk_cv(index, &[bytes]);
             root.set(index, cv);
             proofs.extend_from_slice(&cv);
             cutter.feed(bytes, |piece| cut.push(&piece));

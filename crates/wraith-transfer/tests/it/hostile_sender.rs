@@ -7,8 +7,7 @@ use std::time::Duration;
 use crate::common::*;
 use bytes::Bytes;
 use wraith_files::{
-    Change, Entry, Kind, Mtime, POSITION_FREE_BYTES_MIN, RelPath, RootBuilder, Tree, chunk_cv,
-    small_root,
+    Change, Entry, Kind, Mtime, POSITION_FREE_BYTES_MIN, RelPath, RootBuilder, Tree, small_root,
 };
 use wraith_transfer::message::{Hello, Message, Offer, Want};
 use wraith_transfer::record::{Ending, Header, said_of_change};
@@ -180,7 +179,11 @@ fn assert_protocol(error: TransferError, told: &CloseReason) -> String {
 }
 
 fn chunk_of(bytes: &[u8], entry: u32, index: u64) -> Header {
-    let cv = if index < 1000 && !bytes.is_empty() { chunk_cv(index, &[bytes]) } else { [0; 32] };
+    let cv = if index < 1000 && !bytes.is_empty() {
+        Tree::Blake3.chunk_cv(index, &[bytes])
+    } else {
+        [0; 32]
+    };
     Header::Chunk { entry, index, len: bytes.len() as u32, cv }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use wraith_crypto::SecretIdentity;
 use wraith_discovery::{Capability, Ticket};
-use wraith_files::{Entry, Kind, Mtime, RelPath, small_root};
+use wraith_files::{Entry, Kind, Mtime, RelPath, Tree, small_root};
 use wraith_transfer::message::{FEATURE_DELTA, Hello, Message, Want};
 use wraith_transfer::record::{Ending, Header};
 use wraith_transfer::{Offer, Role};
@@ -106,7 +106,7 @@ pub fn raw_file(path: &[u8], size: u64) -> Vec<u8> {
 
 /// A chunk that is what it says.
 pub fn chunk(entry: u32, index: u64, bytes: &[u8]) -> Header {
-    let cv = wraith_files::chunk_cv(index, &[bytes]);
+    let cv = Tree::Blake3.chunk_cv(index, &[bytes]);
     Header::Chunk { entry, index, len: bytes.len() as u32, cv }
 }
 
