@@ -9,48 +9,9 @@ use wraith_crypto::NodeId;
 use wraith_files::{Change, Entry, RelPath, Root, Tree};
 use wraith_transport::Addr;
 
-use crate::exception::Exception;
+use crate::exception::{Exception, FileStatus};
 use crate::message::Offer;
 use crate::receipt::Receipt;
-
-/// What became of one file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileStatus {
-    /// Moved now, whole or the part that was missing, and verified.
-    Done,
-    /// The receiver had exactly this file already; nothing was moved.
-    AlreadyHere,
-    /// A different file was in its place and the policy said to leave it.
-    Skipped,
-    /// It changed at the sender while it was being read; nothing was kept. Send it again.
-    Changed,
-    /// The sender could not read it.
-    Unreadable,
-    /// An earlier part of it did not belong to it any more and was thrown away. Receive it again.
-    Stale,
-    /// The receiver could not put it in place: something is in the way, or it must not write there.
-    Blocked,
-}
-
-impl FileStatus {
-    /// The word in `--json` events.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::AlreadyHere => "already-here",
-            Self::Skipped => "skipped",
-            Self::Changed => "changed",
-            Self::Unreadable => "unreadable",
-            Self::Stale => "stale",
-            Self::Blocked => "blocked",
-        }
-    }
-
-    /// True if the receiver does not have the file now.
-    pub fn is_failure(self) -> bool {
-        matches!(self, Self::Changed | Self::Unreadable | Self::Stale | Self::Blocked)
-    }
-}
 
 /// What an entry of the offer is in the target folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -49,8 +49,8 @@ pub use cancel::{Cancel, CancelSubscription};
 pub use content_digest::ContentDigest;
 pub use dialler_hello::{receive_dialler_hello, send_dialler_hello};
 pub use error::{Role, TransferError, close};
-pub use events::{Event, Events, FileStatus, InPlace};
-pub use exception::Exception;
+pub use events::{Event, Events, InPlace};
+pub use exception::{Exception, FileStatus};
 pub use message::Offer;
 pub use parallel::{BindConnection, ParallelConnections};
 pub use progress::{ActiveFile, Progress};
@@ -62,7 +62,7 @@ pub use receive::{
 };
 pub use send::{SendOptions, SendReport, SentRoots, StreamSource, serve};
 pub use stream_kind::StreamKind;
-pub use wraith_files::{Entry, Kind, OnConflict, RelPath, Root, Tree};
+pub use wraith_files::{Change, Entry, Kind, OnConflict, RelPath, Root, Tree};
 pub use wraith_transport::Addr;
 
 /// Identifies the run of this machine. Where the system does not tell, something that never comes again, so that marks

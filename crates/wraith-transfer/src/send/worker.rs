@@ -18,8 +18,8 @@ use super::manifest::Announced;
 use super::plan::{Job, Planned};
 use crate::buffer_pool::{BUFFER_BYTES, Buffer, HEAD_ROOM};
 use crate::error::TransferError;
-use crate::events::{Event, FileStatus};
-use crate::exception::Exception;
+use crate::events::Event;
+use crate::exception::{Exception, FileStatus};
 use crate::limits::PULSE_CHUNKS;
 use crate::lock::lock;
 use crate::record::{
