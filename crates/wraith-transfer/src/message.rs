@@ -10,6 +10,7 @@ use minicbor::{Decode, Decoder, Encode, Encoder};
 use thiserror::Error;
 
 use crate::error::Role;
+use crate::limits::VERSION;
 
 /// Bytes of a message (SPEC §10.2): a Want or Lack of 16,384 spans fits, each of at most 19 bytes as CBOR, or 44 in place of one
 /// that names a root. A receiver of messages allocates no more than this.
@@ -143,6 +144,14 @@ pub struct Hello {
 }
 
 impl Hello {
+    /// What this version says as `role`; `delta` if it wants what differs of old copies. The receiver's word on
+    /// [`FEATURE_POSITION_FREE`] decides, the sender's is read by nobody.
+    pub(crate) fn ours(role: Role, delta: bool) -> Self {
+        let delta = if delta { FEATURE_DELTA } else { 0 };
+        let features = Some(delta | FEATURE_DURABILITY | FEATURE_POSITION_FREE);
+        Self { version: VERSION, role, features }
+    }
+
     /// True if the speaker can do this.
     pub fn has(&self, feature: u64) -> bool {
         self.features.unwrap_or(0) & feature != 0

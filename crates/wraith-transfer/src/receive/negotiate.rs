@@ -14,11 +14,9 @@ use crate::control::{ControlReader, ControlWriter};
 use crate::error::{Role, TransferError};
 use crate::events::Event;
 use crate::limits::{
-    DATA_STREAMS_MAX, NAME_BYTES_MAX, NEGOTIATION_TIMEOUT, OFFER_TIMEOUT, PREVIEW_TIME, VERSION,
+    DATA_STREAMS_MAX, NAME_BYTES_MAX, NEGOTIATION_TIMEOUT, OFFER_TIMEOUT, PREVIEW_TIME,
 };
-use crate::message::{
-    Accept, FEATURE_DELTA, FEATURE_DURABILITY, FEATURE_POSITION_FREE, Fetch, Hello, Message, Offer,
-};
+use crate::message::{Accept, FEATURE_DELTA, FEATURE_DURABILITY, Fetch, Hello, Message, Offer};
 use crate::rate::Rate;
 use crate::session::Session;
 
@@ -64,12 +62,7 @@ pub(super) fn negotiate(
     let opened = session.wait(session.connection.open_stream());
     let (send, recv) = opened.map_err(|reason| session.lost(&reason))?;
     let (mut reader, mut writer) = (ControlReader::new(recv), ControlWriter::new(send));
-    let always = FEATURE_DURABILITY | FEATURE_POSITION_FREE;
-    let features = Some(always | if options.delta { FEATURE_DELTA } else { 0 });
-    writer.send(
-        session,
-        &Message::Hello(Hello { version: VERSION, role: Role::Receiver, features }),
-    )?;
+    writer.send(session, &Message::Hello(Hello::ours(Role::Receiver, options.delta)))?;
     writer.send(
         session,
         &Message::Fetch(Fetch {

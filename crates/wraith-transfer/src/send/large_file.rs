@@ -135,7 +135,7 @@ impl LargeFile {
         lock(&self.job).as_ref().map(|job| job.item.name()).unwrap_or_default()
     }
 
-    /// Enters zeros in the root. Where they have to be hashed, `chunks` is one.
+    /// Enters zeros in the root. Those that have to be hashed are hashed outside the lock.
     pub(super) fn enter_zeros(&self, chunks: Range<u64>) {
         if self.tree.knows_zeros() {
             lock(&self.root).set_zeros(chunks, self.size);

@@ -9,10 +9,8 @@ use super::{SendOptions, WORKERS};
 use crate::control::{ControlReader, ControlWriter};
 use crate::error::{Role, TransferError};
 use crate::events::Event;
-use crate::limits::{NAME_BYTES_MAX, NEGOTIATION_TIMEOUT, OFFER_NAMES_BYTES_MAX, VERSION};
-use crate::message::{
-    FEATURE_DELTA, FEATURE_DURABILITY, FEATURE_POSITION_FREE, Fetch, Hello, Message, Offer,
-};
+use crate::limits::{NAME_BYTES_MAX, NEGOTIATION_TIMEOUT, OFFER_NAMES_BYTES_MAX};
+use crate::message::{FEATURE_POSITION_FREE, Fetch, Hello, Message, Offer};
 use crate::session::Session;
 
 /// The control stream after Fetch and Offer.
@@ -51,10 +49,7 @@ pub(super) fn negotiate(
         Message::Fetch(_) => return Err(TransferError::WrongSecret),
         other => return Err(session.protocol(format!("{} instead of Fetch", other.name()))),
     };
-    let always = FEATURE_DURABILITY | FEATURE_POSITION_FREE;
-    let features = Some(always | if options.delta { FEATURE_DELTA } else { 0 });
-    writer
-        .send(session, &Message::Hello(Hello { version: VERSION, role: Role::Sender, features }))?;
+    writer.send(session, &Message::Hello(Hello::ours(Role::Sender, options.delta)))?;
     let remote = session.connection.remote();
     options.progress.connected(remote.clone());
     options.events.event(Event::Connected { peer, remote, instance });
