@@ -85,7 +85,7 @@ pub use path::{
     COMPONENT_BYTES_MAX, DEPTH_MAX, PATH_BYTES_MAX, RelPath, UnsafeName, UnsafeReason, shown,
 };
 pub use root_builder::RootBuilder;
-pub use runs::{Run, Runs, sparse_file_root};
+pub use runs::{Run, RunCursor, Runs, sparse_file_root};
 pub use source::{SourceFile, Stamp};
 pub use stream::StreamFile;
 pub use target::{Existing, ExistingKind, TargetDir};

@@ -16,6 +16,10 @@ use crate::tree::{POSITION_FREE_BYTES_MIN, Tree};
 /// Chunks of zeros hashed between two looks at whether to go on (64 MiB: a hundredth of a second).
 pub(crate) const HOLE_STEP_CHUNKS: u64 = 256;
 
+/// Holes smaller than a chunk that are passed before a run of data is given out all the same: looking for the end of it must not keep
+/// others waiting. A tenth of a millisecond.
+const LOOKS_MAX: usize = 32;
+
 /// Fewer blocks than the size needs. Blocks are counted in units of 512 bytes everywhere.
 pub(crate) fn is_sparse(stat: &Stat) -> bool {
     hole_bytes(stat) > 0
@@ -45,7 +49,7 @@ pub fn sparse_file_root(file: &File) -> io::Result<Option<Root>> {
         Ok(read) if read < chunk_len(size, index) => Err(None),
         done => done.map_err(Some),
     };
-    match Runs::of(file.as_fd(), size, true).root(Tree::Blake3, read, || true) {
+    match Runs::of(file.as_fd(), RunCursor::of(size, true)).root(Tree::Blake3, read, || true) {
         Ok(root) => Ok(root),
         Err(None) => Ok(None),
         Err(Some(errno)) => Err(errno.into()),
@@ -61,10 +65,10 @@ pub enum Run {
     Hole(Range<u64>),
 }
 
-/// Chunks of an open file as runs of data and hole, in order. A file system that cannot tell yields one run of data.
-#[derive(Debug)]
-pub struct Runs<'a> {
-    fd: BorrowedFd<'a>,
+/// Where the next run of a file begins. The map of the file is asked run by run, so this is a few words of memory, however many
+/// holes the file has.
+#[derive(Clone, Copy, Debug)]
+pub struct RunCursor {
     size: u64,
     sparse: bool,
     next: u64,
@@ -73,21 +77,89 @@ pub struct Runs<'a> {
     hole_end: Option<u64>,
 }
 
-impl<'a> Runs<'a> {
+impl RunCursor {
     /// All chunks of a file of `size` bytes. Only of one that is `sparse` the file system is asked.
-    pub(crate) fn of(fd: BorrowedFd<'a>, size: u64, sparse: bool) -> Self {
-        Self { fd, size, sparse, next: 0, end: chunk_count(size), hole_end: None }
+    pub(crate) fn of(size: u64, sparse: bool) -> Self {
+        Self { size, sparse, next: 0, end: chunk_count(size), hole_end: None }
+    }
+
+    /// All chunks of a file of `size` bytes as one run of data, whatever holes it has.
+    pub fn dense(size: u64) -> Self {
+        Self::of(size, false)
+    }
+
+    /// The next run of the file `fd`.
+    pub(crate) fn next(&mut self, fd: BorrowedFd<'_>) -> Option<Run> {
+        let (chunk, size, end) = (CHUNK_BYTES as u64, self.size, self.end);
+        if self.next >= end {
+            return None;
+        }
+        let first = self.next;
+        if !self.sparse {
+            self.next = end;
+            return Some(Run::Data(first..end));
+        }
+        // First offset that is data (or hole). The file's end counts as the start of a hole.
+        let seek = |to: SeekFrom| match seek(fd, to) {
+            Ok(offset) => Some(offset),
+            Err(Errno::NXIO) => Some(size),
+            Err(_) => None,
+        };
+        // A hole's last chunk counts if the hole reaches the end of the file within it.
+        let whole_chunks_before = |at: u64| if at >= size { end } else { end.min(at / chunk) };
+        let data_from = match self.hole_end.take() {
+            Some(end) => end,
+            None => seek(SeekFrom::Data(first * chunk)).unwrap_or(first * chunk),
+        };
+        if whole_chunks_before(data_from) > first {
+            self.next = whole_chunks_before(data_from);
+            return Some(Run::Hole(first..self.next));
+        }
+        // Data, up to the first hole that covers a whole chunk, or as far as is found in a bounded time.
+        let mut at = data_from;
+        for looks in 1.. {
+            let hole = seek(SeekFrom::Hole(at)).unwrap_or(size);
+            let data = if hole >= size { size } else { seek(SeekFrom::Data(hole)).unwrap_or(size) };
+            let first_whole = hole.div_ceil(chunk);
+            if hole >= size || first_whole >= end || whole_chunks_before(data) > first_whole {
+                // At least one chunk, even if the file is being changed while we look.
+                self.next = first_whole.clamp(first + 1, end);
+                self.hole_end = Some(data);
+                break;
+            }
+            at = data;
+            if looks >= LOOKS_MAX && at / chunk > first {
+                self.next = at / chunk;
+                break;
+            }
+        }
+        Some(Run::Data(first..self.next))
+    }
+}
+
+/// Chunks of an open file as runs of data and hole, in order. A file system that cannot tell yields one run of data.
+#[derive(Debug)]
+pub struct Runs<'a> {
+    fd: BorrowedFd<'a>,
+    cursor: RunCursor,
+}
+
+impl<'a> Runs<'a> {
+    /// Those from `cursor` on.
+    pub(crate) fn of(fd: BorrowedFd<'a>, cursor: RunCursor) -> Self {
+        Self { fd, cursor }
     }
 
     /// All chunks of a file of `size` bytes, which is looked at.
     pub(crate) fn look(fd: BorrowedFd<'a>, size: u64) -> Self {
-        Self::of(fd, size, fstat(fd).is_ok_and(|stat| is_sparse(&stat)))
+        Self::of(fd, RunCursor::of(size, fstat(fd).is_ok_and(|stat| is_sparse(&stat))))
     }
 
     /// Only these chunks of them.
-    pub(crate) fn within(self, chunks: &Range<u64>) -> Self {
-        let end = self.end.min(chunks.end);
-        Self { next: chunks.start, end, hole_end: None, ..self }
+    pub(crate) fn within(mut self, chunks: &Range<u64>) -> Self {
+        let end = self.cursor.end.min(chunks.end);
+        self.cursor = RunCursor { next: chunks.start, end, hole_end: None, ..self.cursor };
+        self
     }
 
     /// The root of the file. Data is read by `read`, to the front of the buffer that it gets, and hashed; holes are hashed where
@@ -98,7 +170,7 @@ impl<'a> Runs<'a> {
         mut read: impl FnMut(u64, &mut [u8]) -> Result<usize, E>,
         go_on: impl Fn() -> bool,
     ) -> Result<Option<Root>, E> {
-        let size = self.size;
+        let size = self.cursor.size;
         let mut root = RootBuilder::of(tree);
         let mut buffer = vec![0; size.min(CHUNK_BYTES as u64) as usize];
         for run in self {
@@ -124,55 +196,13 @@ impl<'a> Runs<'a> {
         }
         Ok(Some(root.finish(size).expect("the runs are all its chunks")))
     }
-
-    /// First offset from `offset` on that is data (or hole). The file's end counts as the start of a hole.
-    fn seek(&self, to: SeekFrom) -> Option<u64> {
-        match seek(self.fd, to) {
-            Ok(offset) => Some(offset),
-            Err(Errno::NXIO) => Some(self.size),
-            Err(_) => None,
-        }
-    }
 }
 
 impl Iterator for Runs<'_> {
     type Item = Run;
 
     fn next(&mut self) -> Option<Run> {
-        let (chunk, size, end) = (CHUNK_BYTES as u64, self.size, self.end);
-        if self.next >= end {
-            return None;
-        }
-        let first = self.next;
-        if !self.sparse {
-            self.next = end;
-            return Some(Run::Data(first..end));
-        }
-        // A hole's last chunk counts if the hole reaches the end of the file within it.
-        let whole_chunks_before = |at: u64| if at >= size { end } else { end.min(at / chunk) };
-        let data_from = match self.hole_end.take() {
-            Some(end) => end,
-            None => self.seek(SeekFrom::Data(first * chunk)).unwrap_or(first * chunk),
-        };
-        if whole_chunks_before(data_from) > first {
-            self.next = whole_chunks_before(data_from);
-            return Some(Run::Hole(first..self.next));
-        }
-        // Data, up to the first hole that covers a whole chunk.
-        let mut at = data_from;
-        loop {
-            let hole = self.seek(SeekFrom::Hole(at)).unwrap_or(size);
-            let data =
-                if hole >= size { size } else { self.seek(SeekFrom::Data(hole)).unwrap_or(size) };
-            let first_whole = hole.div_ceil(chunk);
-            if hole >= size || first_whole >= end || whole_chunks_before(data) > first_whole {
-                // At least one chunk, even if the file is being changed while we look.
-                self.next = first_whole.clamp(first + 1, end);
-                self.hole_end = Some(data);
-                return Some(Run::Data(first..self.next));
-            }
-            at = data;
-        }
+        self.cursor.next(self.fd)
     }
 }
 
@@ -259,6 +289,24 @@ mod tests {
         // There is no hole in it.
         std::fs::write(&path, [1; 4096]).unwrap();
         assert_eq!(sparse_file_root(&file).unwrap(), None);
+    }
+
+    #[test]
+    fn small_holes_without_number_do_not_make_a_run_take_long() {
+        let chunks = 20;
+        let every = 2 * 4096;
+        // The last two chunks are a hole.
+        let places: Vec<usize> = (0..(chunks - 2) * CHUNK_BYTES).step_by(every).collect();
+        let (file, bytes) = file(chunks * CHUNK_BYTES, &places);
+        let size = bytes.len() as u64;
+        let runs: Vec<Run> = Runs::look(file.as_fd(), size).collect();
+        let (hole, data) = runs.split_last().unwrap();
+        assert_eq!(*hole, Run::Hole(18..20));
+        let most = (LOOKS_MAX * every) as u64 / CHUNK_BYTES as u64 + 1;
+        for run in data {
+            assert!(matches!(run, Run::Data(chunks) if chunks.end - chunks.start <= most));
+        }
+        assert_eq!(root_of(&file, Tree::Blake3), Some(blake3::hash(&bytes).into()));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::error::{Context, Error, Result};
 use crate::hash::{CHUNK_BYTES, Root, chunk_count, chunk_len};
 use crate::path::{RelPath, shown};
 use crate::read::read_at;
-use crate::runs::{Runs, is_sparse};
+use crate::runs::{Run, RunCursor, Runs, is_sparse};
 use crate::tree::Tree;
 
 /// What tells one state of a file from another.
@@ -124,7 +124,17 @@ impl SourceFile {
     /// Its chunks in order as runs of data and hole. Looks only if the file has fewer blocks than bytes; a file system that
     /// cannot tell yields one run of data.
     pub fn runs(&self) -> Runs<'_> {
-        Runs::of(self.fd.as_fd(), self.stamp.size, self.sparse)
+        Runs::of(self.fd.as_fd(), self.cursor())
+    }
+
+    /// The same, for who asks for one run after the other: where the first one begins.
+    pub fn cursor(&self) -> RunCursor {
+        RunCursor::of(self.stamp.size, self.sparse)
+    }
+
+    /// The run at `cursor`, which then stands behind it.
+    pub fn next_run(&self, cursor: &mut RunCursor) -> Option<Run> {
+        cursor.next(self.fd.as_fd())
     }
 
     /// Its root, of which `tree` says what it is; its data is read in full. `None` as soon as `go_on`, which is asked before each

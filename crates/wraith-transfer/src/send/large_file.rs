@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
-use wraith_files::{IntervalSet, Root, RootBuilder, Run, SourceFile, Tree, chunk_count, chunk_len};
+use wraith_files::{Root, RootBuilder, Run, RunCursor, SourceFile, Tree, chunk_count, chunk_len};
 
 use super::manifest::Announced;
 use super::plan::{Job, Planned};
@@ -43,23 +43,34 @@ impl Claim {
 pub(crate) struct Claims {
     chunks: u64,
     wanted: Wanted,
-    holes: IntervalSet,
     /// Chunks of a hole that are claimed at once.
     hole_run: u64,
-    progress: Mutex<(u64, u64)>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// All chunks before this one.
+    claimed: u64,
+    settled: u64,
+    /// What the next chunk to claim is in, and what comes behind. The map of the file is read no further: a file may have millions of
+    /// holes.
+    run: Run,
+    cursor: RunCursor,
 }
 
 impl Claims {
-    /// For a file of `chunks` chunks with this tree, of which `holes` hold nothing but zeros on disk.
-    pub(crate) fn new(chunks: u64, tree: Tree, wanted: Wanted, holes: IntervalSet) -> Self {
+    /// For a file of `chunks` chunks with this tree, whose runs begin at `cursor`.
+    pub(crate) fn new(chunks: u64, tree: Tree, wanted: Wanted, cursor: RunCursor) -> Self {
         let hole_run = if tree.knows_zeros() { chunks } else { HOLE_RUN_CHUNKS };
-        Self { chunks, wanted, holes, hole_run, progress: Mutex::new((0, 0)) }
+        let state = State { claimed: 0, settled: 0, run: Run::Data(0..0), cursor };
+        Self { chunks, wanted, hole_run, state: Mutex::new(state) }
     }
 
-    /// The next chunks to do, in order. `None` when all are claimed.
-    pub(crate) fn next(&self) -> Option<Claim> {
-        let mut progress = lock(&self.progress);
-        let first = progress.0;
+    /// The next chunks of `source` to do, in order. `None` when all are claimed.
+    pub(crate) fn next(&self, source: &SourceFile) -> Option<Claim> {
+        let mut state = lock(&self.state);
+        let first = state.claimed;
         if first >= self.chunks {
             return None;
         }
@@ -68,23 +79,37 @@ impl Claims {
             Wanted::Chunks(chunks) => (chunks.contains(first), chunks.alike_until(first)),
             Wanted::Unless(_) => (false, self.chunks),
         };
-        let claim = if let Some(hole) = self.holes.range_of(first) {
-            let end = self.chunks.min(hole.end).min(alike_until).min(first + self.hole_run);
-            Claim::Hole { first, count: end - first, send }
-        } else if send {
-            Claim::Send(first)
-        } else {
-            Claim::Hash(first)
+        let claim = match state.hole_at(first, source) {
+            Some(hole_end) => {
+                let end = self.chunks.min(hole_end).min(alike_until).min(first + self.hole_run);
+                Claim::Hole { first, count: end - first, send }
+            }
+            None if send => Claim::Send(first),
+            None => Claim::Hash(first),
         };
-        progress.0 += claim.count();
+        state.claimed += claim.count();
         Some(claim)
     }
 
     /// A claim was done. True for exactly one caller: the one after whom nothing is left.
     pub(crate) fn settle(&self, claim: Claim) -> bool {
-        let mut progress = lock(&self.progress);
-        progress.1 += claim.count();
-        progress.1 == self.chunks
+        let mut state = lock(&self.state);
+        state.settled += claim.count();
+        state.settled == self.chunks
+    }
+}
+
+impl State {
+    /// The end of the hole that `chunk` is in; `None` if there is something in it.
+    fn hole_at(&mut self, chunk: u64, source: &SourceFile) -> Option<u64> {
+        loop {
+            match &self.run {
+                Run::Data(run) if run.contains(&chunk) => return None,
+                Run::Hole(run) if run.contains(&chunk) => return Some(run.end),
+                // Behind it, as chunks are claimed in order.
+                _ => self.run = source.next_run(&mut self.cursor)?,
+            }
+        }
     }
 }
 
@@ -114,9 +139,9 @@ impl LargeFile {
             Ok(source) => source,
             Err(error) => return Err(Box::new((job, ending_of(&error)))),
         };
-        let holes = if job.item.is_sparse() { holes(&source) } else { IntervalSet::new() };
+        let cursor = if job.item.is_sparse() { source.cursor() } else { RunCursor::dense(size) };
         let unless = unless_of(&job.wanted);
-        let claims = Claims::new(chunk_count(size), tree, job.wanted.clone(), holes);
+        let claims = Claims::new(chunk_count(size), tree, job.wanted.clone(), cursor);
         Ok(Self {
             entry: job.entry,
             size,
@@ -129,6 +154,11 @@ impl LargeFile {
             broken: Mutex::new(None),
             job: Mutex::new(Some(job)),
         })
+    }
+
+    /// The next chunks to do. `None` when all are claimed.
+    pub(super) fn next_claim(&self) -> Option<Claim> {
+        self.claims.next(&self.source)
     }
 
     pub(super) fn name(&self) -> String {
@@ -156,17 +186,6 @@ impl LargeFile {
     }
 }
 
-/// Chunks of `source` that lie in holes from end to end.
-fn holes(source: &SourceFile) -> IntervalSet {
-    let mut chunks = IntervalSet::new();
-    for run in source.runs() {
-        if let Run::Hole(hole) = run {
-            chunks.insert(hole);
-        }
-    }
-    chunks
-}
-
 /// The root that the receiver's file has, where it may be the same.
 pub(super) fn unless_of(wanted: &Wanted) -> Option<Root> {
     match wanted {
@@ -185,14 +204,44 @@ pub(super) fn ending_of(error: &wraith_files::Error) -> Ending {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+    use std::os::unix::fs::FileExt;
+
+    use wraith_files::{CHUNK_BYTES, Walk};
+
     use super::*;
+
+    /// A file of so many chunks, with something in some of them.
+    fn file(chunks: u64, data: impl Iterator<Item = u64>) -> SourceFile {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        let file = File::create(&path).unwrap();
+        file.set_len(chunks * CHUNK_BYTES as u64).unwrap();
+        data.for_each(|chunk| file.write_all_at(&[1], chunk * CHUNK_BYTES as u64).unwrap());
+        file.sync_all().unwrap();
+        let found = Walk::new(&[path]).unwrap().next().unwrap().unwrap();
+        // It stays open without its name.
+        found.open().unwrap()
+    }
+
+    fn claims_of(source: &SourceFile, tree: Tree, wanted: Wanted) -> Claims {
+        Claims::new(source.chunks(), tree, wanted, source.cursor())
+    }
+
+    fn all(claims: &Claims, source: &SourceFile) -> Vec<Claim> {
+        std::iter::from_fn(|| claims.next(source)).collect()
+    }
+
+    const fn hole(first: u64, count: u64, send: bool) -> Claim {
+        Claim::Hole { first, count, send }
+    }
 
     #[test]
     fn every_chunk_is_claimed_once_and_one_caller_ends_the_file() {
+        let source = file(9, [0, 1, 8].into_iter());
         let wanted = Wanted::Chunks([1..3, 6..9].into_iter().collect());
-        let claims = Claims::new(9, Tree::Blake3, wanted, std::iter::once(2..8).collect());
-        let all: Vec<Claim> = std::iter::from_fn(|| claims.next()).collect();
-        let hole = |first, count, send| Claim::Hole { first, count, send };
+        let claims = claims_of(&source, Tree::Blake3, wanted);
+        let all = all(&claims, &source);
         let expected = [
             Claim::Hash(0),
             Claim::Send(1),
@@ -208,15 +257,35 @@ mod tests {
 
     #[test]
     fn a_hole_of_any_length_is_one_claim_where_zeros_are_known() {
-        let (chunks, end) = (1 << 40, 3 + HOLE_RUN_CHUNKS);
-        let claim = |tree| {
-            let claims =
-                Claims::new(chunks, tree, Wanted::Whole, std::iter::once(3..chunks).collect());
-            (0..3).for_each(|chunk| assert_eq!(claims.next(), Some(Claim::Send(chunk))));
-            claims.next()
-        };
-        let hole = |end| Some(Claim::Hole { first: 3, count: end - 3, send: true });
-        assert_eq!(claim(Tree::PositionFree), hole(chunks));
-        assert_eq!(claim(Tree::Blake3), hole(end));
+        let chunks = 3 + 2 * HOLE_RUN_CHUNKS;
+        let source = file(chunks, 0..3);
+        let claims = |tree| all(&claims_of(&source, tree, Wanted::Whole), &source);
+        let data = [Claim::Send(0), Claim::Send(1), Claim::Send(2)];
+        let known = [&data[..], &[hole(3, chunks - 3, true)]].concat();
+        assert_eq!(claims(Tree::PositionFree), known);
+        let run = HOLE_RUN_CHUNKS;
+        assert_eq!(claims(Tree::Blake3)[3..], [hole(3, run, true), hole(3 + run, run, true)]);
+    }
+
+    #[test]
+    fn holes_without_number_are_claimed_one_after_the_other_and_none_is_kept() {
+        let source = file(2000, (0..2000).step_by(2));
+        let claims = claims_of(&source, Tree::PositionFree, Wanted::Whole);
+        for (index, claim) in all(&claims, &source).into_iter().enumerate() {
+            let index = index as u64;
+            let is_data = index.is_multiple_of(2);
+            assert_eq!(claim, if is_data { Claim::Send(index) } else { hole(index, 1, true) });
+        }
+        // What is kept of the map has no memory but its own.
+        fn is_copied<T: Copy>(_: T) {}
+        is_copied(source.cursor());
+    }
+
+    #[test]
+    fn a_file_that_was_not_listed_as_sparse_has_no_holes() {
+        let source = file(9, 0..1);
+        let cursor = RunCursor::dense(source.size());
+        let claims = Claims::new(9, Tree::Blake3, Wanted::Whole, cursor);
+        assert_eq!(all(&claims, &source), (0..9).map(Claim::Send).collect::<Vec<_>>());
     }
 }

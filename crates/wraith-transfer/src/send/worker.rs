@@ -102,7 +102,7 @@ fn next_task(sending: &Sending<'_>, own: &mut Option<Active>) -> Option<Task> {
     match LargeFile::open(job) {
         Ok(large) => {
             let large = Arc::new(large);
-            let claim = large.claims.next().expect("a large file has chunks");
+            let claim = large.next_claim().expect("a large file has chunks");
             sending.shared_file.put(shared, own, Arc::clone(&large));
             sending.options.progress.begin_file(large.entry, &large.name(), 0, large.size);
             Some(Task::Chunks(large, claim))
@@ -122,7 +122,7 @@ fn known_root(sending: &Sending<'_>, job: &Job<Announced>) -> Option<Root> {
 /// The next chunks of the file in `slot`; forgets it when there are none.
 fn next_chunk(slot: &mut Option<Active>) -> Option<(Arc<LargeFile>, Claim)> {
     let large = slot.as_ref()?;
-    let claim = large.claims.next();
+    let claim = large.next_claim();
     match claim {
         Some(claim) => Some((Arc::clone(large), claim)),
         None => {
