@@ -28,7 +28,7 @@ use crate::lock::lock;
 use crate::message::Offer;
 
 /// How often the watch measures what moved: a stall is noticed so much later than it is one, at most.
-const STALL_CHECK_INTERVAL: Duration = Duration::from_secs(10);
+const WATCH_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A parallel connection that moved less only stood: a handshake and probes of the path's MTU.
 const CONNECTION_USED_BYTES: u64 = 256 * 1024;
@@ -305,10 +305,19 @@ impl SessionState {
 
     /// Watches until the transfer is over, then frees with `stop` the threads that wait for each other. It ends a transfer in
     /// which a peer moves less than [`STALL_BYTES`] in [`STALL_TIMEOUT`] while a thread is in [`Self::wait`] or `due` says that
-    /// something is owed.
-    pub(crate) fn watch(&self, due: impl Fn() -> bool, stop: impl Fn()) {
+    /// something is owed, and one with which `look` finds a fault.
+    pub(crate) fn watch(
+        &self,
+        due: impl Fn() -> bool,
+        look: impl Fn() -> Result<(), TransferError>,
+        stop: impl Fn(),
+    ) {
         let (mut since, mut moved) = (Instant::now(), self.bytes_moved());
-        while !self.wait_for_end(STALL_CHECK_INTERVAL) {
+        while !self.wait_for_end(WATCH_INTERVAL) {
+            if let Err(error) = look() {
+                self.fail(error);
+                break;
+            }
             let now = self.bytes_moved();
             let has_moved = now - moved >= STALL_BYTES;
             if has_moved || self.stall_suspended.load(Relaxed) || !self.is_awaited(&due) {

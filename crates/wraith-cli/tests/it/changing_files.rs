@@ -86,3 +86,29 @@ fn a_file_that_is_replaced_is_said_to_be() {
     });
     assert_not_there(&world);
 }
+
+#[test]
+fn what_is_deleted_is_not_moved_to_its_end() {
+    const BYTES: u64 = 40_000_000;
+    for is_target in [false, true] {
+        let world = World::new();
+        let film = world.source().join("film.mov");
+        tree::file(&film, 1, BYTES as usize);
+        let mut sender = world.send_with(&[&film], &["--rate", "4MB", "--reconnect", "0"]);
+        let receiver = world.receive_with(&sender.ticket(), &["--reconnect", "0"]);
+        wait_until_verified(&world.target(), "film.mov", 1);
+        let exit = if is_target {
+            fs::remove_dir_all(world.target()).unwrap();
+            7
+        } else {
+            fs::remove_file(&film).unwrap();
+            10
+        };
+        for side in [receiver.finish(), sender.finish()] {
+            side.expect_error(exit);
+            let moved = side.all("progress").filter(|progress| progress["files"] == 0);
+            let moved = moved.map(|progress| progress["bytes"].as_u64().unwrap()).max();
+            assert!(moved.unwrap_or(0) < BYTES / 2, "{moved:?}");
+        }
+    }
+}

@@ -251,11 +251,20 @@ impl Receiving<'_> {
         }
     }
 
+    /// What is written goes on being written when its folder is deleted, and is nowhere in the end.
+    fn look_at_target(&self) -> Result<(), TransferError> {
+        if self.target.is_deleted() { Err(self.is_deleted()) } else { Ok(()) }
+    }
+
+    fn is_deleted(&self) -> TransferError {
+        self.session.disk("the target folder was deleted")
+    }
+
     /// What a disk error means for the transfer.
     fn disk(&self, error: &Error) -> TransferError {
         match error {
             Error::UnsafeName(name) => name.into(),
-            _ if self.target.is_deleted() => self.session.disk("the target folder was deleted"),
+            _ if self.target.is_deleted() => self.is_deleted(),
             other => self.session.disk(other),
         }
     }
@@ -496,7 +505,9 @@ fn work(
                 session.run_or_fail(|| parallel::join(scope, receiving, reader, parallel));
             });
         }
-        scope.spawn(move || session.watch(|| receiving.is_due(writer), stop));
+        scope.spawn(move || {
+            session.watch(|| receiving.is_due(writer), || receiving.look_at_target(), stop)
+        });
         let reading = scope.spawn(move || {
             let mut links = Vec::new();
             session.run_or_fail(|| {

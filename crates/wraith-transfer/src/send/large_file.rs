@@ -177,6 +177,14 @@ impl LargeFile {
         }
     }
 
+    /// What is not there any more, or is another file by now, need not be sent to its end.
+    pub(super) fn look(&self) {
+        let change = lock(&self.job).as_ref().and_then(|job| job.item.found.change());
+        if change.is_some() {
+            self.break_off(Ending::Changed);
+        }
+    }
+
     pub(super) fn break_off(&self, ending: Ending) {
         lock(&self.broken).get_or_insert(ending);
     }

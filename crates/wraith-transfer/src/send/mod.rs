@@ -270,7 +270,7 @@ fn run(
         for stream in data_streams {
             scope.spawn(move || session.run_or_fail(|| worker::work(sending, stream)));
         }
-        scope.spawn(move || session.watch(|| false, stop));
+        scope.spawn(move || session.watch(|| false, || Ok(()), stop));
         session.run_or_fail(|| {
             let open_parallel = |count| {
                 scope.spawn(move || {

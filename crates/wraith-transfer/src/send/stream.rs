@@ -57,7 +57,7 @@ pub(super) fn run(
     let (sending, reader) = (&sending, &mut negotiated.reader);
     let mut receipt = None;
     std::thread::scope(|scope| {
-        scope.spawn(|| session.watch(|| false, || source.wake()));
+        scope.spawn(|| session.watch(|| false, || Ok(()), || source.wake()));
         scope.spawn(move || session.run_or_fail(|| write(sending, stream, at)));
         session.run_or_fail(|| {
             receipt = Some(listen(sending, reader)?);

@@ -29,6 +29,8 @@ use crate::wanted::Wanted;
 
 /// Files in one batch: enough to make the hand-over cheap, few enough that both workers get some.
 const BATCH_FILES_MAX: usize = 64;
+/// Chunks after which it is looked whether a file is still the one that was listed (4 MiB).
+const LOOK_CHUNKS: u64 = 16;
 
 enum Task {
     Batch(Vec<Job<Announced>>),
@@ -197,6 +199,11 @@ impl Worker<'_> {
 
     /// Does what was claimed of a large file; ends the file if it was the last of it.
     fn send_chunks(&mut self, large: &LargeFile, claim: Claim) -> Result<(), TransferError> {
+        if let Claim::Send(chunk) | Claim::Hash(chunk) = claim
+            && chunk.is_multiple_of(LOOK_CHUNKS)
+        {
+            large.look();
+        }
         let worked = match claim {
             // The rest of a broken file is claimed and settled in silence.
             _ if large.is_broken() => Ok(()),
