@@ -6,7 +6,7 @@
 //!
 //! What holds whatever a peer sends, whoever changes the tree meanwhile, and wherever the process is killed:
 //! nothing outside the target directory is created, changed or read ([`RelPath`], and handles opened beneath the root);
-//! no content stands under its final name that was not verified ([`chunk_cv`], [`RootBuilder`]); what was verified and
+//! no content stands under its final name that was not verified ([`Tree`], [`RootBuilder`]); what was verified and
 //! recorded is never fetched again.
 //!
 //! ```no_run

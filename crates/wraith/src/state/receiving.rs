@@ -129,7 +129,7 @@ impl Receiving {
     /// Another process that receives the same right now, or has done so while this one waited.
     pub fn other(&self) -> Option<OtherReceiver> {
         let told = self.others(|path, record| {
-            let Some(Record { process, folder, is_finished, .. }) = record else { return None };
+            let Record { process, folder, is_finished, .. } = record?;
             if is_finished {
                 let _ = fs::remove_file(path);
             }
