@@ -55,6 +55,7 @@ mod recheck;
 mod resume;
 mod root_builder;
 mod runs;
+mod seal;
 mod small_file;
 mod source;
 mod stable_storage;

@@ -80,6 +80,11 @@ impl OnlyWriter {
         self.stamp = now;
     }
 
+    /// Somebody else has written.
+    pub(crate) fn disturb(&mut self) {
+        self.disturbed = true;
+    }
+
     /// True if nobody else has written since [`Self::of`].
     pub(crate) fn is_alone(&self, fd: BorrowedFd<'_>) -> bool {
         !self.disturbed && self.is_as_left(fd)

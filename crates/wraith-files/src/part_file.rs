@@ -20,9 +20,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use crate::beneath::open_child;
-use crate::commit::{
-    CommitOptions, Committed, HiddenFile, OnConflict, commit, is_at, remove_hidden,
-};
+use crate::commit::{is_at, remove_hidden};
 use crate::entry::{Entry, Mtime};
 use crate::error::{Context, Error, Result};
 use crate::hash::{CHUNK_BYTES, Cv, Root, chunk_count, chunk_len};
@@ -36,7 +34,7 @@ use crate::root_builder::RootBuilder;
 use crate::runs::HOLE_STEP_CHUNKS;
 use crate::target_state::TargetState;
 use crate::tree::Tree;
-use crate::write::{is_all_zero, set_metadata, write_all_at, write_sparse_at};
+use crate::write::{is_all_zero, write_all_at, write_sparse_at};
 
 /// Disk space asked for ahead of the chunks: seldom enough to cost nothing, little enough to be had at once, and what a
 /// killed process may leave unused.
@@ -59,9 +57,9 @@ pub struct PartFile {
     pub(crate) target: Arc<TargetState>,
     pub(crate) path: RelPath,
     pub(crate) size: u64,
-    mode: u32,
-    mtime: Mtime,
-    sparse: bool,
+    pub(crate) mode: u32,
+    pub(crate) mtime: Mtime,
+    pub(crate) sparse: bool,
     pub(crate) tree: Tree,
     pub(crate) parent: Arc<OwnedFd>,
     pub(crate) names: HiddenNames,
@@ -88,7 +86,7 @@ pub(crate) struct State {
     /// `None` once the file is finished or discarded.
     pub(crate) journal: Option<Journal>,
     /// The proven root.
-    sealed: Option<Root>,
+    pub(crate) sealed: Option<Root>,
     /// Chunks that the journal names, and of which nothing counts until [`PartFile::recheck`].
     pub(crate) unproven: IntervalSet,
     pub(crate) writer: OnlyWriter,
@@ -273,70 +271,6 @@ impl PartFile {
         self.lock().unhashed_holes.remove(chunks);
     }
 
-    /// Gives the complete file its mode, time and name, if `root` is its hash. Otherwise [`Error::Mismatch`], and nothing of
-    /// it is kept. On any other error it stays as it is, to be finished later.
-    pub fn finish(&self, root: &Root, commit_options: CommitOptions) -> Result<Committed> {
-        self.seal(root)?;
-        if commit_options.sync {
-            self.target.stable.sync_one(self.fd(), self.path.as_bytes())?;
-        }
-        self.name(commit_options.on_conflict)
-    }
-
-    /// The first half of [`Self::finish`]: proves the root and sets mode and time. Nothing is written to it any more. If somebody
-    /// else has written to it, all of it is read again: [`Error::Changed`] if it is not what was verified, and it stays to be
-    /// rechecked.
-    pub fn seal(&self, root: &Root) -> Result<()> {
-        let mut state = self.lock();
-        if state.journal.is_none() || !state.writing.is_empty() {
-            return Err(self.misuse("it is finished already, or still being written"));
-        }
-        if state.have.count() != self.chunks() {
-            return Err(self.misuse("chunks are missing"));
-        }
-        let holes = std::mem::take(&mut state.unhashed_holes);
-        holes.iter().for_each(|hole| state.root.set_zeros(hole, self.size));
-        if state.root.finish(self.size) != Some(*root) {
-            self.remove(&mut state)?;
-            return Err(Error::Mismatch { path: shown(self.path.as_bytes()) });
-        }
-        let fd = self.fd.as_fd();
-        if !state.writer.is_alone(fd) {
-            let now = OnlyWriter::of(fd, self.size);
-            if !crate::compare::has_root_open(fd, self.size, (self.tree, root)) || !now.is_alone(fd)
-            {
-                return Err(Error::Changed { path: shown(self.path.as_bytes()) });
-            }
-        }
-        self.target.add_metadata_errors(set_metadata(fd, self.mode, self.mtime));
-        state.writer = OnlyWriter::of(fd, self.size);
-        state.sealed = Some(*root);
-        Ok(())
-    }
-
-    /// The second half: gives the sealed file its name. [`Error::Changed`] if somebody has written to it since.
-    pub fn name(&self, on_conflict: OnConflict) -> Result<Committed> {
-        let mut state = self.lock();
-        let Some(root) = state.sealed.filter(|_| state.journal.is_some()) else {
-            return Err(self.misuse("it is not complete, or finished already"));
-        };
-        if !state.writer.is_alone(self.fd.as_fd()) {
-            return Err(Error::Changed { path: shown(self.path.as_bytes()) });
-        }
-        let same = |dir: BorrowedFd<'_>, name: &[u8]| {
-            crate::compare::has_root(dir, name, self.size, (self.tree, &root))
-        };
-        let part = HiddenFile { fd: &self.fd, name: &self.names.part, same };
-        let committed = commit(&part, self.parent.as_fd(), &self.path, on_conflict)?;
-        self.target.stable.note_parent(&self.path);
-        if committed.outcome.is_new() {
-            self.retire(&mut state);
-        } else {
-            self.remove(&mut state)?;
-        }
-        Ok(committed)
-    }
-
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
@@ -392,11 +326,14 @@ impl PartFile {
 
     /// True if nothing was written to it from its making until its first stamp was taken: then all of it is zeros.
     pub(crate) fn is_untouched(&self) -> bool {
-        // Most can tell of holes. Where they cannot, all of the file seems to be data, and what it takes must do.
-        let cannot_tell = || seek(&self.fd, SeekFrom::Hole(0)) == Ok(self.size);
         let takes_nothing = || fstat(&self.fd).is_ok_and(|stat| stat.st_blocks == 0);
         self.lock().writer.is_new()
-            && (self.is_hole(0, self.size) || cannot_tell() && takes_nothing())
+            && (self.is_hole(0, self.size) || !self.tells_holes() && takes_nothing())
+    }
+
+    /// False if all of it seems to be data, as it does where the file system knows no holes.
+    pub(crate) fn tells_holes(&self) -> bool {
+        seek(&self.fd, SeekFrom::Hole(0)) != Ok(self.size)
     }
 
     /// Asks for disk space for the bytes of `chunk` and some behind them. Writing to space that is there already costs
@@ -438,7 +375,7 @@ impl PartFile {
     }
 
     /// Removes part and journal.
-    fn remove(&self, state: &mut State) -> Result<()> {
+    pub(crate) fn remove(&self, state: &mut State) -> Result<()> {
         if state.journal.is_none() {
             return Ok(());
         }
@@ -449,7 +386,7 @@ impl PartFile {
         Ok(())
     }
 
-    fn retire(&self, state: &mut State) {
+    pub(crate) fn retire(&self, state: &mut State) {
         if let Some(journal) = state.journal.take() {
             let name = self.names.journal.clone();
             self.target.journal_pool.retire(journal.into_fd(), Arc::clone(&self.parent), name);

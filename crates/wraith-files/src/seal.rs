@@ -1,0 +1,154 @@
+//! The end of a part file: its root is proven, it gets mode, time and name, and nothing is written to it any more.
+
+use std::os::fd::{AsFd, BorrowedFd};
+
+use crate::commit::{CommitOptions, Committed, HiddenFile, OnConflict, commit};
+use crate::compare::{has_root, has_root_open};
+use crate::error::{Error, Result};
+use crate::hash::{CHUNK_BYTES, Root};
+use crate::journal::JournalEntry;
+use crate::only_writer::OnlyWriter;
+use crate::part_file::{PartFile, State};
+use crate::path::shown;
+use crate::read::read_chunk;
+use crate::runs::{Run, RunCursor, Runs};
+use crate::write::{is_all_zero, set_metadata};
+
+impl PartFile {
+    /// Gives the complete file its mode, time and name, if `root` is its hash. Otherwise [`Error::Mismatch`], and nothing of
+    /// it is kept. On any other error it stays as it is, to be finished later.
+    pub fn finish(&self, root: &Root, commit_options: CommitOptions) -> Result<Committed> {
+        self.seal(root)?;
+        if commit_options.sync {
+            self.target.stable.sync_one(self.fd(), self.path.as_bytes())?;
+        }
+        self.name(commit_options.on_conflict)
+    }
+
+    /// The first half of [`Self::finish`]: proves the root and sets mode and time. Nothing is written to it any more. If somebody
+    /// else has written to it, all of it is read again: [`Error::Changed`] if it is not what was verified, and it stays to be
+    /// rechecked.
+    pub fn seal(&self, root: &Root) -> Result<()> {
+        let mut state = self.lock();
+        if state.journal.is_none() || !state.writing.is_empty() {
+            return Err(self.misuse("it is finished already, or still being written"));
+        }
+        if state.have.count() != self.chunks() {
+            return Err(self.misuse("chunks are missing"));
+        }
+        let holes = std::mem::take(&mut state.unhashed_holes);
+        holes.iter().for_each(|hole| state.root.set_zeros(hole, self.size));
+        if state.root.finish(self.size) != Some(*root) {
+            self.remove(&mut state)?;
+            return Err(Error::Mismatch { path: shown(self.path.as_bytes()) });
+        }
+        let fd = self.fd();
+        let is_alone = state.writer.is_alone(fd);
+        self.target.add_metadata_errors(set_metadata(fd, self.mode, self.mtime));
+        // From here on the stamp tells of every change, so that nothing falls between it and a look.
+        let writer = OnlyWriter::of(fd, self.size);
+        if !is_alone || !self.has_zeros_in_holes(&mut state) {
+            let is_right = has_root_open(fd, self.size, (self.tree, root));
+            if !is_right || !writer.is_alone(fd) {
+                state.writer.disturb();
+                return Err(Error::Changed { path: shown(self.path.as_bytes()) });
+            }
+        }
+        state.writer = writer;
+        state.sealed = Some(*root);
+        Ok(())
+    }
+
+    /// The second half: gives the sealed file its name. [`Error::Changed`] if somebody has written to it since.
+    pub fn name(&self, on_conflict: OnConflict) -> Result<Committed> {
+        let mut state = self.lock();
+        let Some(root) = state.sealed.filter(|_| state.journal.is_some()) else {
+            return Err(self.misuse("it is not complete, or finished already"));
+        };
+        if !state.writer.is_alone(self.fd.as_fd()) {
+            return Err(Error::Changed { path: shown(self.path.as_bytes()) });
+        }
+        let same =
+            |dir: BorrowedFd<'_>, name: &[u8]| has_root(dir, name, self.size, (self.tree, &root));
+        let part = HiddenFile { fd: &self.fd, name: &self.names.part, same };
+        let committed = commit(&part, self.parent.as_fd(), &self.path, on_conflict)?;
+        self.target.stable.note_parent(&self.path);
+        if committed.outcome.is_new() {
+            self.retire(&mut state);
+        } else {
+            self.remove(&mut state)?;
+        }
+        Ok(committed)
+    }
+
+    /// Looks once more whether what was received as holes is zeros: what somebody wrote there in the very moment of a write of ours
+    /// has left no other trace. The map of the file answers for nearly all of it; where there is none, nobody does.
+    fn has_zeros_in_holes(&self, state: &mut State) -> bool {
+        let Some(journal) = state.journal.as_mut().filter(|_| self.sparse && self.tells_holes())
+        else {
+            return true;
+        };
+        let mut buffer = vec![0; CHUNK_BYTES];
+        let mut is_zero = |index| {
+            let read = read_chunk(self.fd(), self.size, index, &mut buffer);
+            read.is_ok_and(|read| is_all_zero(&buffer[..read]))
+        };
+        let mut holds = true;
+        let replayed = journal.replay(|record| {
+            if let JournalEntry::Hole { first, count } = record {
+                let runs = Runs::of(self.fd(), RunCursor::of(self.size, true));
+                holds = runs.within(&(first..first + count)).all(|run| match run {
+                    Run::Hole(_) => true,
+                    Run::Data(mut chunks) => chunks.all(&mut is_zero),
+                });
+            }
+            holds
+        });
+        holds && replayed.is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::os::unix::fs::FileExt;
+
+    use super::*;
+    use crate::entry::{Entry, Kind, Mtime};
+    use crate::hash::small_root;
+    use crate::path::RelPath;
+    use crate::target::TargetDir;
+    use crate::tree::Tree;
+
+    #[test]
+    fn what_somebody_writes_into_a_hole_in_the_moment_of_a_write_of_ours_is_found_in_the_end() {
+        let dir = tempfile::tempdir_in(".").unwrap();
+        let target = TargetDir::open(dir.path()).unwrap();
+        let mut bytes = vec![0; 9 * CHUNK_BYTES];
+        bytes[..CHUNK_BYTES].fill(1);
+        let kind = Kind::File { size: bytes.len() as u64, sparse: Some(Tree::Blake3) };
+        let path = RelPath::parse(b"f").unwrap();
+        let entry = Entry { path, kind, mode: 0o644, mtime: Mtime { s: 5, ns: 5 } };
+        let part = target.open_or_resume(&entry, &[1; 32]).unwrap();
+        let first = &bytes[..CHUNK_BYTES];
+        part.write_hole(1..9).unwrap();
+        let mut claim = part.claim(0..1).unwrap().unwrap();
+        claim.has_written = true;
+        let theirs = File::options().write(true).open(dir.path().join(".f.wraith-part")).unwrap();
+        theirs.write_all_at(b"theirs", 5 * CHUNK_BYTES as u64 + 9).unwrap();
+        drop(claim);
+        part.write_chunk(0, &[first], Tree::Blake3.chunk_cv(0, &[first])).unwrap();
+        let root = small_root(&bytes);
+        let finished = part.finish(&root, CommitOptions::default());
+        assert!(matches!(finished, Err(Error::Changed { .. })), "{finished:?}");
+        drop(part);
+        // And only that is fetched again.
+        let mut part = target.open_or_resume(&entry, &[1; 32]).unwrap();
+        part.recheck(|_| true).unwrap();
+        assert!(part.have().missing(9).eq(std::iter::once(5..6)));
+        part.write_hole(5..6).unwrap();
+        part.finish(&root, CommitOptions::default()).unwrap();
+        drop(part);
+        assert!(std::fs::read(dir.path().join("f")).unwrap() == bytes);
+    }
+}
