@@ -1,0 +1,207 @@
+//! The end of a file: nothing more comes, so it is proven and named, or left out for a reason.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use wraith_files::{Committed, Error, Outcome, PartFile, RelPath, Unnamed};
+
+use super::{Body, End, Incoming};
+use crate::error::TransferError;
+use crate::events::InPlace;
+use crate::exception::{Exception, FileStatus};
+use crate::lock::lock;
+use crate::progress::count_bytes;
+use crate::receive::Receiving;
+use crate::receive::naming::Complete;
+use crate::record::{Ending, RECORD_BODY_BYTES_MAX, change_said};
+use crate::wanted::Wanted;
+
+impl Incoming {
+    /// Finishes the file if nothing more will come. True if it is settled.
+    pub(super) fn finish_if_complete(
+        self: &Arc<Self>,
+        receiving: &Receiving<'_>,
+        body: &mut Body,
+    ) -> Result<bool, TransferError> {
+        let Some(end) = body.end else { return Ok(false) };
+        let (claimed, written) = body.open.as_ref().map_or((0, 0), |o| (o.claimed, o.written));
+        if claimed > end.chunks {
+            return Err(self.violation(receiving, "more chunks than it says were sent"));
+        }
+        if written < end.chunks {
+            return Ok(false);
+        }
+        body.settled = true;
+        receiving.progress.end_file(self.entry);
+        if self.here.old.is_some() {
+            receiving.deltas.forget(self.entry);
+        }
+        let open = body.open.take();
+        if open.is_some() {
+            receiving.open_files.fetch_sub(1, Relaxed);
+        }
+        match end.ending {
+            Ending::Complete => {
+                let open = open.expect("a complete file was opened");
+                if !open.due.is_empty() {
+                    return Err(self.violation(receiving, "it ends with chunks missing"));
+                }
+                self.finish_part(receiving, open.part, end.root)?;
+            }
+            Ending::Identical => {
+                let entry = &self.placed.entry;
+                let path = self.here.copy.as_ref().unwrap_or(&entry.path);
+                receiving.target.keep_existing(path);
+                receiving.progress.add_found(entry.size());
+                lock(&receiving.contents).add(self.entry, &end.root);
+                self.verified(receiving, FileStatus::AlreadyHere, end.root, path);
+            }
+            Ending::Changed | Ending::Unreadable => {
+                self.break_off(receiving, end, open.map(|open| open.part))?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// The sender cannot complete it. What came stays, to be resumed, only where the next reading may find the same file.
+    fn break_off(
+        &self,
+        receiving: &Receiving<'_>,
+        end: End,
+        part: Option<Arc<PartFile>>,
+    ) -> Result<(), TransferError> {
+        let change = change_said(&end.root);
+        let exception = match end.ending {
+            Ending::Unreadable => Exception::Unreadable,
+            _ => Exception::Changed,
+        };
+        if exception == Exception::Changed || change.is_some() {
+            let removed = match part {
+                Some(part) => part.discard(),
+                // An earlier connection may have left one.
+                None => receiving.target.sweep(&self.placed.entry, &receiving.part_key),
+            };
+            removed.or_else(|error| receiving.note_unless_fatal(&self.placed.offered, error))?;
+        }
+        receiving.excepted_as(self.entry, &self.placed, (exception, change), None);
+        Ok(())
+    }
+
+    /// Proves the root; what is left is the name.
+    fn finish_part(
+        self: &Arc<Self>,
+        receiving: &Receiving<'_>,
+        part: Arc<PartFile>,
+        root: [u8; 32],
+    ) -> Result<(), TransferError> {
+        // The sender says so; if it is not what is here, that is said too.
+        lock(&receiving.contents).add(self.entry, &root);
+        if !part.hash_holes(|| !receiving.session.is_over()) {
+            return Err(receiving.session.stopped());
+        }
+        if part.have().count() < part.chunks() {
+            let error = Error::Changed { path: self.placed.entry.path.display().to_string() };
+            return self.blocked(receiving, error, root);
+        }
+        match part.seal(&root) {
+            Ok(()) => self.complete(receiving, Unnamed::part(part), root),
+            // All chunks came now and each was what it said: the sender's root is a lie. With chunks from an earlier
+            // connection, its file may have changed since. The part is gone either way.
+            Err(Error::Mismatch { .. }) if matches!(self.wanted, Wanted::Chunks(_)) => {
+                receiving.lacks(self.entry, &self.placed, Exception::Stale, Some(root));
+                Ok(())
+            }
+            Err(Error::Mismatch { .. }) => Err(self.mismatch(receiving)),
+            Err(error) => self.blocked(receiving, error, root),
+        }
+    }
+
+    /// All of it is here and verified: it gets its name at once, or when its content is on the disk.
+    pub(super) fn complete(
+        self: &Arc<Self>,
+        receiving: &Receiving<'_>,
+        mut content: Unnamed,
+        root: [u8; 32],
+    ) -> Result<(), TransferError> {
+        if receiving.sync {
+            receiving.naming.push(Complete { file: Arc::clone(self), content, root });
+            return Ok(());
+        }
+        self.name(receiving, &mut content, root)
+    }
+
+    /// Gives the file its name.
+    pub(in crate::receive) fn name(
+        &self,
+        receiving: &Receiving<'_>,
+        content: &mut Unnamed,
+        root: [u8; 32],
+    ) -> Result<(), TransferError> {
+        let name = |on_conflict| receiving.target.name(content, on_conflict);
+        match receiving.progress.at_disk(|| receiving.place(&self.placed, name)) {
+            Ok(committed) => self.committed(receiving, &committed, root),
+            Err(error) => self.blocked(receiving, error, root),
+        }
+    }
+
+    /// The file is in place.
+    fn committed(
+        &self,
+        receiving: &Receiving<'_>,
+        committed: &Committed,
+        root: [u8; 32],
+    ) -> Result<(), TransferError> {
+        if committed.outcome == Outcome::AlreadyHere {
+            receiving.target.keep_existing(&committed.path);
+        }
+        if let Some(stamp) = &committed.stamp {
+            let entry = &self.placed.entry;
+            let mark = receiving.completed.mark_of(entry, committed.path.as_bytes(), stamp);
+            let costly = self.placed.entry.size() > RECORD_BODY_BYTES_MAX as u64;
+            receiving
+                .completed
+                .add(&mark, &root, costly)
+                .map_err(|error| receiving.session.disk(error))?;
+        }
+        if committed.outcome == Outcome::Renamed {
+            receiving.renamed(&self.placed.offered, &committed.path);
+        }
+        match committed.outcome {
+            Outcome::Skipped => {
+                receiving.lacks(self.entry, &self.placed, Exception::Skipped, Some(root));
+            }
+            _ => self.verified(receiving, FileStatus::Done, root, &committed.path),
+        }
+        Ok(())
+    }
+
+    /// The file is here, at `path`, and has this root, which is in the sum.
+    fn verified(
+        &self,
+        receiving: &Receiving<'_>,
+        status: FileStatus,
+        root: [u8; 32],
+        path: &RelPath,
+    ) {
+        let counts = &receiving.counts;
+        let count = if status == FileStatus::Done { &counts.moved } else { &counts.identical };
+        count.fetch_add(1, Relaxed);
+        count_bytes(&counts.bytes_verified, self.placed.entry.size());
+        let (bytes, entry) = (self.placed.entry.size(), self.entry);
+        let root_of_tree = (self.placed.entry.tree(), root);
+        receiving.in_place(path, InPlace::File { bytes, entry, root: root_of_tree });
+        receiving.settled(&self.placed, status, Some(root), None);
+    }
+
+    /// The disk did not take what has this root: fatal if it would not take others either.
+    pub(super) fn blocked(
+        &self,
+        receiving: &Receiving<'_>,
+        error: Error,
+        root: [u8; 32],
+    ) -> Result<(), TransferError> {
+        receiving.note_unless_fatal(&self.placed.offered, error)?;
+        receiving.lacks(self.entry, &self.placed, Exception::Blocked, Some(root));
+        Ok(())
+    }
+}
