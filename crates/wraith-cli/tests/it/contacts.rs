@@ -152,7 +152,8 @@ fn damage_is_reported_and_stops_only_what_needs_contacts() {
     assert!(error["message"].as_str().unwrap().contains("line 2"), "{error}");
     assert!(error["hint"].as_str().is_some());
     world.contact("receiver", &["remove", "anna"]).expect_error(1);
-    let listener = Process::start("listen", &mut world.listen_command("receiver", &[])).finish();
+    let mut command = world.listen_command("receiver", &["--accept", "contacts"]);
+    let listener = Process::start("listen", &mut command).finish();
     listener.expect_error(1);
 
     let mut sender = world.send(&[&film]);

@@ -198,7 +198,8 @@ fn kills_in_the_middle_cost_nothing_that_was_verified() {
         let ended = receiver.has_ended();
         receiver.kill();
         let after = verified();
-        if ended || after == 0 {
+        // It may have been done before it was killed, and its journal be there still.
+        if ended || after == 0 || fs::read(pair.target()).unwrap() == pair.new {
             break;
         }
         assert!(after >= before, "{before} chunks were verified, now {after}");

@@ -17,7 +17,7 @@ fn answer(world: &World, ticket: &str, words: &str) -> Process {
 
 #[test]
 fn a_no_ends_both_sides_with_4_and_leaves_nothing() {
-    for words in ["n\n", "whatever\nno\n", "whatever\n"] {
+    for words in ["n\n", "whatever\nno\n"] {
         let world = World::new();
         let film = world.source().join("film.mov");
         tree::file(&film, 1, 1_000_000);
@@ -26,6 +26,21 @@ fn a_no_ends_both_sides_with_4_and_leaves_nothing() {
         sender.finish().expect_error(4);
         assert!(tree::names(&world.target()).is_empty());
     }
+}
+
+#[test]
+fn a_question_that_nobody_answers_leaves_the_sender_waiting() {
+    let world = World::new();
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 1_000_000);
+    let mut sender = world.send(&[&film]);
+    let ticket = sender.ticket();
+    let unanswered = answer(&world, &ticket, "whatever\n").finish();
+    let error = unanswered.expect_error(2);
+    assert!(error["message"].as_str().unwrap().contains("still waiting"), "{error}");
+    assert!(tree::names(&world.target()).is_empty());
+    world.receive(&ticket).finish().expect_exit(0);
+    sender.finish().expect_exit(0);
 }
 
 #[test]

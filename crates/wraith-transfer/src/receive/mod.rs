@@ -29,6 +29,8 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
+use std::thread;
+use std::time::Duration;
 
 use wraith_crypto::{NodeId, SecretIdentity};
 use wraith_files::{Change, Committed, Error, Kind, OnConflict, Outcome, RelPath, Root, TargetDir};
@@ -61,6 +63,10 @@ use renamed_folders::RenamedFolders;
 use send_receipt::send_receipt;
 pub use shown::Shown;
 pub use stream::StreamTarget;
+
+/// What was there and is not any more may be the beginning of a deletion: it is looked again so often, a third of a second in all.
+const DELETION_LOOKS: u32 = 10;
+const DELETION_PAUSE: Duration = Duration::from_millis(30);
 
 /// The answer to an offer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -256,6 +262,13 @@ impl Receiving<'_> {
         if self.target.is_deleted() { Err(self.is_deleted()) } else { Ok(()) }
     }
 
+    fn is_being_deleted(&self) -> bool {
+        (0..DELETION_LOOKS).any(|_| {
+            thread::sleep(DELETION_PAUSE);
+            self.target.is_deleted()
+        })
+    }
+
     fn is_deleted(&self) -> TransferError {
         self.session.disk("the target folder was deleted")
     }
@@ -265,6 +278,8 @@ impl Receiving<'_> {
         match error {
             Error::UnsafeName(name) => name.into(),
             _ if self.target.is_deleted() => self.is_deleted(),
+            // Who deletes a folder begins with what is in it.
+            error if error.is_not_found() && self.is_being_deleted() => self.is_deleted(),
             other => self.session.disk(other),
         }
     }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use crate::common::*;
 use wraith_transfer::{Event, FileStatus, Progress, SendOptions};
 
-const CHUNKS: usize = 60;
+const CHUNKS: usize = 40;
 
 /// Bytes a second: slow enough that there is something left to delete.
-const RATE: u64 = 40 << 20;
+const RATE: u64 = 10 << 20;
 
 fn folders() -> Folders {
     let folders = Folders::new();
@@ -41,7 +41,7 @@ fn a_file_that_is_deleted_while_it_is_sent_leaves_nothing() {
     let receiver = link.receiver.clone();
     let received = std::thread::scope(|scope| {
         scope.spawn(|| {
-            wait_for(20, &progress, &receiver);
+            wait_for(10, &progress, &receiver);
             fs::remove_file(folders.from().join("large")).unwrap();
         });
         transfer_over(link, &send, options).1
@@ -59,7 +59,7 @@ fn a_file_that_is_deleted_before_it_is_resumed_leaves_nothing() {
     let receiver = link.receiver.clone();
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            wait_for(20, &progress, &receiver);
+            wait_for(10, &progress, &receiver);
             receiver.close(0, "cut");
         });
         transfer_over(link, &send, options).1.unwrap_err();
