@@ -15,7 +15,7 @@ use wraith::{
 
 use crate::args::MeetingArgs;
 use crate::failure::{Exit, Failure};
-use crate::output::Reporter;
+use crate::output::{Event, Reporter};
 
 /// A node that meets others where the arguments say.
 pub fn node(args: &MeetingArgs, state: StateDir) -> NodeBuilder {
@@ -72,6 +72,22 @@ pub fn explain(
         "\nWaiting {}.\nThe code is good for {uses} within {life}. Ctrl-C stops.",
         shown.join(" and ")
     ));
+}
+
+/// A place cannot be waited at any more, or can again (`why` is None).
+pub fn tell_place(place: &Place, why: Option<&PlaceError>, reporter: &Reporter) {
+    let message = why.map(ToString::to_string);
+    reporter.event(&Event::Code {
+        state: if why.is_some() { "lost" } else { "back" },
+        place: Some(place.name()),
+        message: message.as_deref(),
+        peer: None,
+        contact: None,
+    });
+    match message {
+        Some(why) => reporter.warn(format!("cannot wait {place} now ({why}); still trying")),
+        None => reporter.say(format!("Waiting {place} again.")),
+    }
 }
 
 /// What to do when a code is over.

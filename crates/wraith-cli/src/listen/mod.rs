@@ -123,29 +123,8 @@ impl Observer for ListenNarrator {
     fn event(&self, _: Option<u64>, event: &LibraryEvent) {
         let reporter = &self.reporter;
         match event {
-            LibraryEvent::PlaceLost { place, why } => {
-                let why = why.to_string();
-                let (state, message) = ("lost", Some(why.as_str()));
-                reporter.event(&Event::Code {
-                    state,
-                    place: Some(place.name()),
-                    message,
-                    peer: None,
-                    contact: None,
-                });
-                reporter.warn(format!("cannot wait {place} now ({why}); still trying"));
-            }
-            LibraryEvent::PlaceBack(place) => {
-                let (state, message) = ("back", None);
-                reporter.event(&Event::Code {
-                    state,
-                    place: Some(place.name()),
-                    message,
-                    peer: None,
-                    contact: None,
-                });
-                reporter.say(format!("Waiting {place} again."));
-            }
+            LibraryEvent::PlaceLost { place, why } => code::tell_place(place, Some(why), reporter),
+            LibraryEvent::PlaceBack(place) => code::tell_place(place, None, reporter),
             LibraryEvent::RefusedUnread { total } => {
                 let unread = self.unread.lock();
                 unread.unwrap_or_else(PoisonError::into_inner).total = *total;

@@ -11,6 +11,7 @@ use wraith_crypto::NodeId;
 use wraith_transfer::Event as TransferEvent;
 
 use crate::args::SendArgs;
+use crate::code;
 use crate::failure::{Exit, Failure, hints};
 use crate::output::{Event, Reporter};
 use crate::report::{Narrator, found_at, name_of, short_id, shown};
@@ -117,8 +118,8 @@ impl SendNarrator {
         unpoisoned(&self.receivers)
     }
 
-    fn code(&self, state: &str, place: Option<&Place>, message: Option<&str>) {
-        let place = place.map(Place::name);
+    fn code(&self, state: &str, place: Option<&Place>) {
+        let (place, message) = (place.map(Place::name), None);
         let (peer, contact) = (None, None);
         self.reporter.event(&Event::Code { state, place, message, peer, contact });
     }
@@ -147,17 +148,10 @@ impl Observer for SendNarrator {
             LibraryEvent::Resumed => {
                 reporter.say("Going on for the receiver that this code brought the ticket to.");
             }
-            LibraryEvent::CodeBurned(place) => self.code("wrong_guess", Some(place), None),
-            LibraryEvent::CodeExpired => self.code("expired", None, None),
-            LibraryEvent::PlaceLost { place, why } => {
-                let why = why.to_string();
-                self.code("lost", Some(place), Some(&why));
-                reporter.warn(format!("cannot wait {place} now ({why}); still trying"));
-            }
-            LibraryEvent::PlaceBack(place) => {
-                self.code("back", Some(place), None);
-                reporter.say(format!("Waiting {place} again."));
-            }
+            LibraryEvent::CodeBurned(place) => self.code("wrong_guess", Some(place)),
+            LibraryEvent::CodeExpired => self.code("expired", None),
+            LibraryEvent::PlaceLost { place, why } => code::tell_place(place, Some(why), reporter),
+            LibraryEvent::PlaceBack(place) => code::tell_place(place, None, reporter),
             LibraryEvent::Met(at) => {
                 reporter.event(&Event::Met { place: found_at(at) });
             }

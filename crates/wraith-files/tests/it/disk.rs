@@ -5,11 +5,13 @@
 #![allow(clippy::single_range_in_vec_init)] // lists of ranges
 
 use std::fs;
+use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use crate::common::*;
 use wraith_files::*;
@@ -188,6 +190,10 @@ fn a_read_only_disk_is_said_to_be_one() {
     disk.remount("rw");
 }
 
+/// Two seconds in all.
+const BUSY_LOOKS: u32 = 200;
+const BUSY_PAUSE: Duration = Duration::from_millis(10);
+
 /// Runs the test `name` of this binary as nobody, in a directory that is nobody's.
 fn as_nobody(name: &str, prepare: impl Fn(&Path)) {
     const NOBODY: u32 = 65534;
@@ -207,7 +213,20 @@ fn as_nobody(name: &str, prepare: impl Fn(&Path)) {
     prepare(&target);
     let mut command = Command::new(&binary);
     command.args(["--exact", name, "--nocapture"]).env("WRAITH_TEST_TARGET", &target);
-    let done = command.current_dir("/").uid(NOBODY).gid(NOBODY).output().unwrap();
+    command.current_dir("/").uid(NOBODY).gid(NOBODY);
+    // A program that another test is starting has the copy open for a moment, as it was when it was written.
+    let is_busy = |done: &io::Result<_>| {
+        done.as_ref().is_err_and(|e: &io::Error| e.kind() == io::ErrorKind::ExecutableFileBusy)
+    };
+    let mut done = command.output();
+    for _ in 0..BUSY_LOOKS {
+        if !is_busy(&done) {
+            break;
+        }
+        std::thread::sleep(BUSY_PAUSE);
+        done = command.output();
+    }
+    let done = done.unwrap();
     let output = [done.stdout, done.stderr].map(|text| String::from_utf8(text).unwrap()).concat();
     assert!(done.status.success() && output.contains("1 passed"), "{output}");
 }

@@ -259,7 +259,11 @@ impl Carry for Fetching {
         _deadline: Option<Instant>,
         _token: &CancellationToken,
     ) -> Carried<Self::Report> {
-        self.job.run(&self.node, connection, is_first, Arc::default()).await
+        let carried = self.job.run(&self.node, connection, is_first, Arc::default()).await;
+        if !matches!(carried.result, Err(TransferError::Elsewhere)) {
+            self.refused_since = None;
+        }
+        carried
     }
 }
 

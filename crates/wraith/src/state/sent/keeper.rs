@@ -154,7 +154,7 @@ impl Parts {
             encode_stream(&next_row(&mut rows)?, receipt.bytes, &mut line);
             return out.write_all(&line);
         }
-        let (mut left, mut has) = (entries, 0);
+        let (mut left, mut has) = (entries, 0u64);
         while left > 0 {
             let mut len = [0; 4];
             manifest.read_exact(&mut len)?;
@@ -164,7 +164,8 @@ impl Parts {
             let (entry, _) = Entry::decode(&bytes).map_err(io::Error::other)?;
             line.clear();
             let fate = next_row(&mut rows)?;
-            has += if fate.exception.is_none() { entry.size() } else { 0 };
+            let size = if fate.exception.is_none() { entry.size() } else { 0 };
+            has = has.saturating_add(size);
             encode(&entry, &fate, &mut line);
             out.write_all(&line)?;
         }
