@@ -50,7 +50,8 @@ pub struct OtherReceiver {
 /// This receiver among those of one transfer.
 #[derive(Debug)]
 pub(crate) struct Receiving {
-    state: StateDir,
+    /// Where the records are; None where nothing can be remembered.
+    folder: Option<PathBuf>,
     /// What the records of this transfer begin with.
     prefix: String,
     instance: u64,
@@ -75,18 +76,18 @@ impl Receiving {
         let hash = wraith_crypto::kdf::derive("wraith/1 receiving", what);
         let prefix = BASE32_NOPAD.encode(&hash[..20]).to_ascii_lowercase();
         let instance = getrandom::u64().unwrap_or_else(|_| std::process::id().into());
-        let mut receiving = Self { state: state.clone(), prefix, instance, lock: Mutex::default() };
-        if let Some(folder) = state.folder() {
-            forget_old(folder);
-            receiving.take_over_a_dead_one(folder);
-        }
+        let state = state.with_subfolder(FOLDER).ok().flatten();
+        let folder = state.map(|state| state.join(FOLDER));
+        let mut receiving = Self { folder, prefix, instance, lock: Mutex::default() };
+        receiving.forget_old();
+        receiving.take_over_a_dead_one();
         receiving
     }
 
     /// The number that its sender knows it by. None where a process that died would leave no trace: its successor could not be told from
     /// a stranger's.
     pub fn instance(&self) -> Option<u64> {
-        self.state.folder().map(|_| self.instance)
+        self.folder.as_ref().map(|_| self.instance)
     }
 
     /// From now on others are told of this one: its user has accepted.
@@ -107,8 +108,7 @@ impl Receiving {
 
     /// Nothing is to be told of one that writes nowhere.
     fn write(&self, into: &str, is_finished: bool) -> Result<(), StateError> {
-        let Some(folder) = self.state.with_subfolder(FOLDER)? else { return Ok(()) };
-        let path = self.path(folder, self.instance);
+        let Some(path) = self.path(self.instance) else { return Ok(()) };
         let process = std::process::id();
         let record = Record { version: VERSION, process, folder: into.to_owned(), is_finished };
         let text = serde_json::to_string(&record).expect("plain fields are JSON");
@@ -140,20 +140,20 @@ impl Receiving {
 
     /// It has ended for good: nobody need take it over. `folder`: where everything is now; None if it is nowhere.
     pub fn end(&self, into: Option<&str>) {
-        let Some(folder) = self.state.folder() else { return };
         let is_awaited =
             !self.others(|_, record| record.filter(|r| r.folder.is_empty())).is_empty();
         let is_told = into.is_some_and(|into| is_awaited && self.write(into, true).is_ok());
-        if self.held().take().is_some() && !is_told {
+        if let (Some(path), Some(_locked)) = (self.path(self.instance), self.held().take())
+            && !is_told
+        {
             // Nothing is lost when this fails: it expires.
-            let _ = fs::remove_file(self.path(folder, self.instance));
+            let _ = fs::remove_file(path);
         }
     }
 
     /// What `look` makes of the records of others that live, or have finished.
     fn others<T>(&self, look: impl Fn(&Path, Option<Record>) -> Option<T>) -> Vec<T> {
-        let Some(folder) = self.state.folder() else { return Vec::new() };
-        let others = self.records(folder).into_iter().filter(|(n, _)| *n != self.instance);
+        let others = self.records().into_iter().filter(|(n, _)| *n != self.instance);
         let look = |(_, path): (u64, PathBuf)| {
             let file = File::open(&path).ok()?;
             let mut text = String::new();
@@ -168,8 +168,8 @@ impl Receiving {
     }
 
     /// Becomes what the sender knows as the receiver that died, if one did.
-    fn take_over_a_dead_one(&mut self, folder: &Path) {
-        for (instance, path) in self.records(folder).into_iter().take(OTHERS_MAX) {
+    fn take_over_a_dead_one(&mut self) {
+        for (instance, path) in self.records().into_iter().take(OTHERS_MAX) {
             if let Ok(Some(locked)) = lock(&path) {
                 // It says where the dead one wrote, or the one that has finished.
                 let _ = locked.set_len(0);
@@ -181,34 +181,40 @@ impl Receiving {
     }
 
     /// The instances of this transfer, each with its record.
-    fn records(&self, folder: &Path) -> Vec<(u64, PathBuf)> {
-        let entries = fs::read_dir(folder.join(FOLDER)).into_iter().flatten().flatten();
-        let instances = entries.filter_map(|entry| {
+    fn records(&self) -> Vec<(u64, PathBuf)> {
+        let instances = self.entries().filter_map(|entry| {
             let name = entry.file_name().into_string().ok()?;
             let (prefix, instance) = name.split_once('-')?;
-            (prefix == self.prefix).then(|| u64::from_str_radix(instance, 16).ok())?
+            let instance = (prefix == self.prefix).then(|| u64::from_str_radix(instance, 16).ok());
+            Some((instance??, entry.path()))
         });
-        instances.map(|instance| (instance, self.path(folder, instance))).collect()
+        instances.collect()
     }
 
-    fn path(&self, folder: &Path, instance: u64) -> PathBuf {
-        folder.join(FOLDER).join(format!("{}-{instance:016x}", self.prefix))
+    fn entries(&self) -> impl Iterator<Item = fs::DirEntry> {
+        let entries = self.folder.as_ref().and_then(|folder| fs::read_dir(folder).ok());
+        entries.into_iter().flatten().flatten()
+    }
+
+    fn path(&self, instance: u64) -> Option<PathBuf> {
+        let folder = self.folder.as_ref()?;
+        Some(folder.join(format!("{}-{instance:016x}", self.prefix)))
+    }
+
+    /// Removes what is past [`MAX_AGE`] and nobody holds. What fails here is tried again the next time.
+    fn forget_old(&self) {
+        for entry in self.entries() {
+            let age = entry.metadata().and_then(|m| m.modified()).map(|t| t.elapsed());
+            let is_old = matches!(age, Ok(Ok(age)) if age > MAX_AGE);
+            if is_old && let Ok(Some(_locked)) = lock(&entry.path()) {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
     }
 
     fn held(&self) -> MutexGuard<'_, Option<File>> {
         // Either a lock or none; a panic elsewhere leaves nothing half done.
         self.lock.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Removes what is past [`MAX_AGE`] and nobody holds. What fails here is tried again the next time.
-fn forget_old(state: &Path) {
-    for entry in fs::read_dir(state.join(FOLDER)).into_iter().flatten().flatten() {
-        let age = entry.metadata().and_then(|m| m.modified()).map(|t| t.elapsed());
-        let is_old = matches!(age, Ok(Ok(age)) if age > MAX_AGE);
-        if is_old && let Ok(Some(_locked)) = lock(&entry.path()) {
-            let _ = fs::remove_file(entry.path());
-        }
     }
 }
 
@@ -282,10 +288,12 @@ mod tests {
 
     #[test]
     fn where_nothing_is_remembered_nobody_is_told_and_there_is_no_instance() {
-        let receiving = Receiving::of(&StateDir::in_memory().unwrap(), &ticket(1));
-        receiving.begin("/here").unwrap();
-        assert_eq!((receiving.instance(), receiving.other()), (None, None));
-        receiving.end(None);
+        for state in [StateDir::in_memory().unwrap(), StateDir::in_folder("/dev/null/home")] {
+            let receiving = Receiving::of(&state, &ticket(1));
+            receiving.begin("/here").unwrap();
+            assert_eq!((receiving.instance(), receiving.other()), (None, None));
+            receiving.end(None);
+        }
     }
 
     #[test]
@@ -293,7 +301,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let one = receiving(home.path(), 1);
         one.begin("/here").unwrap();
-        let path = one.path(home.path(), one.instance);
+        let path = one.path(one.instance).unwrap();
         fs::write(&path, "{").unwrap();
         assert_eq!(receiving(home.path(), 1).other(), None);
         drop(one);
