@@ -1,8 +1,6 @@
 //! Where this user's state is.
 
-use std::io;
-
-use wraith::state::{IDENTITY_FILE, StateDir, StateErrorKind, users_folder};
+use wraith::state::{StateDir, StateErrorKind, users_folder};
 
 use crate::failure::{Exit, Failure};
 use crate::output::Reporter;
@@ -21,10 +19,6 @@ pub fn open() -> Result<StateDir, Failure> {
     Ok(state)
 }
 
-fn is_absence(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
-}
-
 /// The state for one transfer, which works without a memory: where no identity can be kept it has one of its own, and says so.
 ///
 /// # Errors
@@ -38,8 +32,7 @@ pub fn open_for_transfer(reporter: &Reporter) -> Result<StateDir, Failure> {
                 Ok(_) => return Ok(state),
                 Err(error) if error.kind() == StateErrorKind::Disk => {
                     // One that is there, or may be, is this machine's, and no other takes its place.
-                    let there = folder.join(IDENTITY_FILE).symlink_metadata();
-                    if !there.is_err_and(|error| is_absence(&error)) {
+                    if state.may_have_identity() {
                         return Err(error.into());
                     }
                     error.to_string()

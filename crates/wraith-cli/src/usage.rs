@@ -39,8 +39,8 @@ fn plain(error: &clap::Error, words: &[OsString]) -> Failure {
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => "there is no command".to_owned(),
         _ => first.trim_start_matches("error: ").trim_end_matches('.').to_owned(),
     };
-    if let Some((variable, fault)) = config::variable_at_fault(&message) {
-        return config::wrong_variable(&variable, &fault);
+    if let Some(failure) = config::variable_at_fault(&message) {
+        return failure;
     }
     let usage = paragraphs.find_map(|text| text.trim_start().strip_prefix("Usage: "));
     let next =

@@ -172,12 +172,13 @@ impl Keys {
         self.0.iter()
     }
 
-    /// A variable whose value is none that its option takes, and what is wrong with it.
-    pub fn fault_in_environment(&self) -> Option<(String, String)> {
-        self.0.iter().find_map(|key| {
+    /// Variables whose value is none that their option takes: the option, the variable, its value, and what is wrong with it.
+    pub fn faults_in_environment(&self) -> impl Iterator<Item = (&str, String, String, String)> {
+        self.0.iter().filter_map(|key| {
             let variable = key.variable();
             let value = std::env::var(&variable).ok().filter(|value| !value.is_empty())?;
-            Some((variable.to_string_lossy().into_owned(), key.fault(&value)?))
+            let fault = key.fault(&value)?;
+            Some((&*key.option, variable.to_string_lossy().into_owned(), value, fault))
         })
     }
 
@@ -274,6 +275,8 @@ pub fn with_environment(definition: clap::Command, excluded: &Excluded) -> clap:
             return arg.env(None::<&'static str>);
         }
         match variables(command, option, &arg).into_iter().find(is_set) {
+            // What has a name of its own is in the help.
+            Some(name) if arg.get_env() == Some(&*name) => arg,
             Some(name) => arg.env(name).hide_env(true),
             None => arg,
         }

@@ -82,29 +82,25 @@ pub fn never_ask_for_contacts() -> Result<PathBuf, Failure> {
 
 /// A variable of the environment that no command can work with.
 pub fn check_environment() -> Result<(), Failure> {
-    match Keys::of(&args::definition()).fault_in_environment() {
-        None => Ok(()),
-        Some((variable, fault)) => Err(wrong_variable(&variable, &fault)),
-    }
+    wrong_variable(|_, _| true).map_or(Ok(()), Err)
 }
 
-/// A value that its option does not take.
-pub fn wrong_variable(variable: &str, fault: &str) -> Failure {
-    Failure::new(Exit::Usage, format!("{variable} in the environment: {fault}"))
-        .hint("correct it or unset it; what stands on the command line goes before it")
-}
-
-/// The variable whose value is what clap's `message` is about, and what is wrong with it.
-pub fn variable_at_fault(message: &str) -> Option<(String, String)> {
-    let keys = Keys::of(&args::definition());
-    keys.iter().find_map(|key| {
-        let variable = key.variable();
-        let value = std::env::var(&variable).ok().filter(|value| !value.is_empty())?;
-        let is_meant =
-            message.starts_with(&format!("invalid value '{value}' for '--{}", key.option));
-        let fault = key.fault(&value).filter(|_| is_meant)?;
-        Some((variable.to_string_lossy().into_owned(), fault))
+/// The failure that clap's `message` is, if it is about the value of a variable.
+pub fn variable_at_fault(message: &str) -> Option<Failure> {
+    wrong_variable(|option, value| {
+        message.starts_with(&format!("invalid value '{value}' for '--{option}"))
     })
+}
+
+/// The first variable whose value its option does not take, of those for whose option and value `is_meant` says so.
+fn wrong_variable(is_meant: impl Fn(&str, &str) -> bool) -> Option<Failure> {
+    let keys = Keys::of(&args::definition());
+    let mut faults = keys.faults_in_environment();
+    let (_, variable, _, fault) = faults.find(|(option, _, value, _)| is_meant(option, value))?;
+    Some(
+        Failure::new(Exit::Usage, format!("{variable} in the environment: {fault}"))
+            .hint("correct it or unset it; what stands on the command line goes before it"),
+    )
 }
 
 /// How many settings the file has.

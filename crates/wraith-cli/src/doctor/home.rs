@@ -80,7 +80,8 @@ fn not_yet(folder: &Path) -> Check {
 
 /// What is not there is done without.
 fn without_memory(found: String) -> Check {
-    let meaning = "transfers work and remember nothing: no identity, no contacts, no continuing after a restart";
+    let meaning =
+        "transfers work and remember nothing new: no contacts, no continuing after a restart";
     Check::warn(NAME, found, meaning).next("choose a folder with WRAITH_HOME")
 }
 

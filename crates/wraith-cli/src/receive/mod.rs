@@ -71,14 +71,19 @@ pub async fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Fai
             ended => break ended,
         }
     };
+    // A code works once: without a memory of what it brought, the same command does not continue.
+    let is_spent = || code.is_some() && !(is_remembering && narrator.is_remembered());
     let received = match received {
         Ok(Outcome::Received(received)) => received,
         Ok(Outcome::Looked) => return Ok(()),
         Ok(Outcome::Unanswered) => {
             let message =
                 "the question has no answer; nothing was written, and the sender is still waiting";
-            let hint = format!("--yes accepts without asking: {again} --yes");
-            return Err(Failure::new(Exit::Usage, message).hint(hint));
+            let failure = Failure::new(Exit::Usage, message);
+            return Err(match is_spent() {
+                true => failure.hint(code::new_code(Role::Sender)),
+                false => failure.hint(format!("--yes accepts without asking; run again: {again}")),
+            });
         }
         Err(error) => {
             let failure = match signals.caught() {
@@ -87,8 +92,10 @@ pub async fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Fai
                 }
                 None => failure(&error, node, code.as_ref(), &again),
             };
-            let is_lost = error.is_resumable() && !narrator.is_remembered();
-            return Err(if is_lost { failure.hint(code::new_code(Role::Sender)) } else { failure });
+            return Err(match error.is_resumable() && is_spent() {
+                true => failure.hint(code::new_code(Role::Sender)),
+                false => failure,
+            });
         }
     };
     narrator.received(&received);

@@ -61,6 +61,7 @@ pub async fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failur
         reporter.unwritten()?;
     }
     let result = serve(offer, &narrator, &signals, reporter).await;
+    let is_continued = is_remembering && narrator.is_remembered();
     let sent = match (signals.caught(), result) {
         (Some(_), Ok(sent)) if args.keep => {
             reporter.say(format!("Sent to {}.", narrator::Receivers(sent.receivers)));
@@ -70,7 +71,7 @@ pub async fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failur
         (Some(exit), Err(_)) => {
             let again = again();
             let hint = match narrator.begun() {
-                _ if !narrator.is_remembered() => anew(&again),
+                _ if !is_continued => anew(&again),
                 // Who has had a code and begun goes on with the next run, whoever it is.
                 Some(who) if !args.ticket && args.to.is_none() => format!(
                     "to continue with {who}, run again: {again}; if that is not your receiver, add --new"
@@ -81,7 +82,7 @@ pub async fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failur
         }
         (None, Err(error)) => {
             let failure = failure(&error, &node, args);
-            return Err(match error.is_resumable() && !narrator.is_remembered() {
+            return Err(match error.is_resumable() && !is_continued {
                 true => failure.hint(anew(&again())),
                 false => failure,
             });

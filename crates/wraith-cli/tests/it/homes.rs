@@ -63,6 +63,30 @@ fn with_homes_that_are_read_only_files_move_and_nothing_is_remembered() {
 }
 
 #[test]
+fn without_any_home_no_continuation_is_promised_either() {
+    let world = World::new();
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 3_000_000);
+    let (_server, address) = world.rendezvous();
+    let (Some(_one), Some(_two)) =
+        (ReadOnly::new(&world, "sender"), ReadOnly::new(&world, "receiver"))
+    else {
+        return;
+    };
+    let mut sender = world.send_by_code(&[&film], &["--rate", "500k", "--rendezvous", &address]);
+    let code = sender.code();
+    let mut receiver = world.receive_with(&code, &["--rendezvous", &address]);
+    receiver.event("accept");
+    sender.event("accept");
+    for (side, words) in [(receiver, "new code"), (sender, "begin anew")] {
+        side.signal(libc::SIGINT);
+        let ended = side.finish();
+        let hint = ended.expect_error(130)["hint"].as_str().unwrap().to_owned();
+        assert!(hint.contains(words) && !hint.contains("to continue"), "{hint}");
+    }
+}
+
+#[test]
 fn an_identity_that_is_there_is_used_where_nothing_else_can_be_written() {
     if !is_root() {
         return skipped("mounting needs root");

@@ -1,6 +1,7 @@
 //! Where the state is: a folder, or nowhere but in memory.
 
 use std::fs;
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -55,6 +56,12 @@ pub(super) fn check_folder(folder: &Path) -> Result<(), StateError> {
     Ok(())
 }
 
+/// True if there is certainly nothing at `path`: what cannot be looked at may be there.
+pub(super) fn is_absent(path: &Path) -> bool {
+    let absences = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory];
+    path.symlink_metadata().is_err_and(|e| absences.contains(&e.kind()))
+}
+
 impl StateDir {
     /// The state in this folder, which is made when something is first written.
     pub fn in_folder(folder: impl Into<PathBuf>) -> Self {
@@ -76,6 +83,14 @@ impl StateDir {
         match &*self.0 {
             Place::Folder(folder) => Some(folder),
             Place::Memory { .. } => None,
+        }
+    }
+
+    /// Whether there is an identity, or may be one that cannot be looked at.
+    pub fn may_have_identity(&self) -> bool {
+        match &*self.0 {
+            Place::Folder(folder) => !is_absent(&folder.join(identity::IDENTITY_FILE)),
+            Place::Memory { .. } => true,
         }
     }
 

@@ -158,7 +158,9 @@ impl Receiving {
             let file = File::open(&path).ok()?;
             let mut text = String::new();
             (&file).take(MAX_BYTES).read_to_string(&mut text).ok()?;
-            let record: Option<Record> = serde_json::from_str(&text).ok();
+            // Of a newer one it is not known what it says.
+            let record = serde_json::from_str(&text).ok();
+            let record = record.filter(|record: &Record| record.version == VERSION);
             // Two who look are in nobody's way.
             let is_alive = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
             let is_finished = record.as_ref().is_some_and(|record| record.is_finished);
@@ -302,8 +304,11 @@ mod tests {
         let one = receiving(home.path(), 1);
         one.begin("/here").unwrap();
         let path = one.path(one.instance).unwrap();
-        fs::write(&path, "{").unwrap();
-        assert_eq!(receiving(home.path(), 1).other(), None);
+        let newer = r#"{"version":2,"process":1,"folder":"/here"}"#;
+        for text in ["{", newer] {
+            fs::write(&path, text).unwrap();
+            assert_eq!(receiving(home.path(), 1).other(), None);
+        }
         drop(one);
         let old = SystemTime::now() - MAX_AGE - Duration::from_secs(60);
         OpenOptions::new().write(true).open(path).unwrap().set_modified(old).unwrap();

@@ -2,7 +2,8 @@
 //!
 //! Everyone who can prove the NodeId gets a connection, but only who knows the secret becomes a receiver, and each is served
 //! on its own: one that fails takes nothing from the others. A receiver that comes back replaces its own earlier
-//! connection, which may look alive for a while after its process died.
+//! connection, which may look alive for a while after its process died. Two programs of one identity have one place, if there is no
+//! other, and it is that one's whose user accepts first.
 
 mod sessions;
 

@@ -30,7 +30,7 @@ use zeroize::{Zeroize, Zeroizing};
 
 pub use self::recipient::Recipient;
 use super::allowlist::{AllowedEntry, Allowlist, Stage};
-use super::dir::StateDir;
+use super::dir::{StateDir, is_absent};
 use super::error::{StateError, StateErrorKind};
 use super::file::{Format, StateFile};
 use super::identity::random;
@@ -299,11 +299,7 @@ impl UnfinishedSend {
         recipient: &Recipient,
     ) -> bool {
         let name = Path::new(FOLDER).join(recipient.record_name(canonical_paths));
-        let looked = state.folder().map(|folder| folder.join(name).symlink_metadata());
-        let is_absence = |e: &io::Error| {
-            matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
-        };
-        looked.is_some_and(|looked| !looked.is_err_and(|e| is_absence(&e)))
+        state.folder().is_some_and(|folder| !is_absent(&folder.join(name)))
     }
 
     /// Changes what is remembered, and writes it down if `change` says so.
