@@ -26,6 +26,7 @@ pub mod lan;
 mod place;
 mod places;
 pub mod rates;
+mod relay_addr;
 pub mod rendezvous;
 mod ticket;
 pub mod words;
@@ -42,6 +43,9 @@ pub use place::{
     Responder, Response, Topic,
 };
 pub use places::Places;
+pub use relay_addr::{
+    MAILBOX_LEN, MAX_HOST_LEN, MAX_RELAY_LEN, MAX_RELAYS, PIN_LEN, RelayAddr, RelayAddrError,
+};
 pub use ticket::{MAX_ADDRESSES, Ticket, TicketError, VERSION};
 
 /// The example of the README, as a test.

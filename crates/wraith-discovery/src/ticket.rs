@@ -1,8 +1,10 @@
 //! The ticket codec of SPEC §2.
 //!
 //! ```text
-//! wraith: base32( version(1) | NodeId(32) | capability(16) | count(1) | address* | check(4) )
+//! wraith: base32( version(1) | NodeId(32) | capability(16) | count(1) | address* | relays | check(4) )
 //! ```
+//!
+//! One without relays is of version 1 and has nothing in their place; one with relays is of version 2.
 //!
 //! The check tells a mistyped ticket from a wrong one, so people learn which of the two to fix. It authenticates
 //! nothing: the handshake proves the NodeId, and the sender the capability.
@@ -17,9 +19,12 @@ use wraith_crypto::identity::NodeId;
 use wraith_crypto::kdf;
 
 use crate::Capability;
+use crate::relay_addr::{MAX_RELAYS, RelayAddr, RelayAddrError};
 
-/// The only version of the format so far.
+/// The version of a ticket without relays.
 pub const VERSION: u8 = 1;
+/// The version of one that names relays.
+const VERSION_WITH_RELAYS: u8 = 2;
 
 /// Most addresses in a ticket: more interfaces than a machine usefully has, and the ticket stays one short line.
 pub const MAX_ADDRESSES: usize = 16;
@@ -30,7 +35,7 @@ const CHECK_CONTEXT: &str = "wraith/1 ticket check";
 const FAMILY_IPV4: u8 = 4;
 const FAMILY_IPV6: u8 = 6;
 const HEAD_LEN: usize = 1 + 32 + Capability::LEN + 1;
-/// Longest binary form: every address an IPv6 one.
+/// Longest binary form: every address an IPv6 one. With relays there is room for fewer.
 pub(crate) const MAX_LEN: usize = HEAD_LEN + MAX_ADDRESSES * 19 + CHECK_LEN;
 /// Longest text that can be a ticket, with room for the spaces and line breaks a chat program puts in.
 const MAX_TEXT_LEN: usize = 4 * MAX_LEN;
@@ -41,6 +46,7 @@ pub struct Ticket {
     node_id: NodeId,
     capability: Capability,
     addresses: Vec<SocketAddr>,
+    relays: Vec<RelayAddr>,
 }
 
 /// Why a text is not a ticket.
@@ -67,6 +73,9 @@ pub enum TicketError {
     /// More than [`MAX_ADDRESSES`] addresses.
     #[error("it holds more than {MAX_ADDRESSES} addresses")]
     TooManyAddresses,
+    /// No relay or more than [`MAX_RELAYS`] where relays are named, or one that cannot be.
+    #[error("it names a relay that cannot be reached")]
+    BadRelay,
 }
 
 impl Ticket {
@@ -74,7 +83,18 @@ impl Ticket {
     /// Of more than [`MAX_ADDRESSES`] addresses the first ones are kept.
     pub fn new(node_id: NodeId, capability: Capability, mut addresses: Vec<SocketAddr>) -> Self {
         addresses.truncate(MAX_ADDRESSES);
-        Self { node_id, capability, addresses }
+        Self { node_id, capability, addresses, relays: Vec::new() }
+    }
+
+    /// The same, reachable by these relays too, the best first. Of more than [`MAX_RELAYS`] the first ones are kept, and of the
+    /// addresses as many as there is room for.
+    pub fn with_relays(mut self, mut relays: Vec<RelayAddr>) -> Self {
+        relays.truncate(MAX_RELAYS);
+        self.relays = relays;
+        while self.encoded_len() > MAX_LEN {
+            self.addresses.pop();
+        }
+        self
     }
 
     /// Whom the handshake must authenticate.
@@ -92,10 +112,22 @@ impl Ticket {
         &self.addresses
     }
 
+    /// The relays that it can be reached by, best first.
+    pub fn relays(&self) -> &[RelayAddr] {
+        &self.relays
+    }
+
+    fn encoded_len(&self) -> usize {
+        let address = |address: &SocketAddr| if address.is_ipv4() { 7 } else { 19 };
+        let addresses: usize = self.addresses.iter().map(address).sum();
+        let relays: usize = self.relays.iter().map(RelayAddr::encoded_len).sum();
+        HEAD_LEN + addresses + usize::from(!self.relays.is_empty()) + relays + CHECK_LEN
+    }
+
     /// The binary form of SPEC §2, without `wraith:`.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(MAX_LEN);
-        out.push(VERSION);
+        out.push(if self.relays.is_empty() { VERSION } else { VERSION_WITH_RELAYS });
         out.extend_from_slice(&self.node_id.0);
         out.extend_from_slice(self.capability.as_bytes());
         out.push(self.addresses.len() as u8);
@@ -111,6 +143,10 @@ impl Ticket {
                 }
             }
             out.extend_from_slice(&address.port().to_be_bytes());
+        }
+        if !self.relays.is_empty() {
+            out.push(self.relays.len() as u8);
+            self.relays.iter().for_each(|relay| relay.encode(&mut out));
         }
         let check = check(&out);
         out.extend_from_slice(&check);
@@ -131,7 +167,7 @@ impl Ticket {
         }
         let mut reader = Reader(body);
         let version = reader.byte()?;
-        if version != VERSION {
+        if version != VERSION && version != VERSION_WITH_RELAYS {
             return Err(TicketError::UnknownVersion(version));
         }
         let node_id = NodeId(reader.array()?);
@@ -141,10 +177,20 @@ impl Ticket {
             return Err(TicketError::TooManyAddresses);
         }
         let addresses = (0..count).map(|_| reader.address()).collect::<Result<_, _>>()?;
+        let mut relays = Vec::new();
+        if version == VERSION_WITH_RELAYS {
+            let count = usize::from(reader.byte()?);
+            if count == 0 || count > MAX_RELAYS {
+                return Err(TicketError::BadRelay);
+            }
+            for _ in 0..count {
+                relays.push(reader.relay()?);
+            }
+        }
         if !reader.0.is_empty() {
             return Err(TicketError::WrongLength);
         }
-        Ok(Self { node_id, capability, addresses })
+        Ok(Self { node_id, capability, addresses, relays })
     }
 }
 
@@ -204,6 +250,15 @@ impl Reader<'_> {
             port => Ok(SocketAddr::new(ip, port)),
         }
     }
+
+    fn relay(&mut self) -> Result<RelayAddr, TicketError> {
+        let (relay, rest) = RelayAddr::decode(self.0).map_err(|error| match error {
+            RelayAddrError::WrongLength => TicketError::WrongLength,
+            _ => TicketError::BadRelay,
+        })?;
+        self.0 = rest;
+        Ok(relay)
+    }
 }
 
 #[cfg(test)]
@@ -228,10 +283,25 @@ mod tests {
         (any::<IpAddr>(), 1..=u16::MAX).prop_map(|(ip, port)| SocketAddr::new(ip, port))
     }
 
+    fn relay(host: &str) -> RelayAddr {
+        RelayAddr::new(host, 443, [3; 32], [4; 16]).unwrap()
+    }
+
+    fn any_relay() -> impl Strategy<Value = RelayAddr> {
+        ("[a-z0-9.-]{1,64}", 1..=u16::MAX, any::<[u8; 32]>(), any::<[u8; 16]>()).prop_map(
+            |(host, port, pin, mailbox)| RelayAddr::new(&host, port, pin, mailbox).unwrap(),
+        )
+    }
+
     proptest! {
         #[test]
-        fn every_ticket_survives_text(addresses in prop::collection::vec(any_address(), 0..=16)) {
-            let ticket = ticket(addresses);
+        fn every_ticket_survives_text(
+            addresses in prop::collection::vec(any_address(), 0..=16),
+            relays in prop::collection::vec(any_relay(), 0..=3),
+        ) {
+            let ticket = ticket(addresses).with_relays(relays);
+            prop_assert!(ticket.encode().len() <= MAX_LEN);
+            prop_assert_eq!(ticket.encode().len(), ticket.encoded_len());
             let text = ticket.to_string();
             prop_assert_eq!(text.parse::<Ticket>(), Ok(ticket.clone()));
             prop_assert_eq!(text.to_uppercase().parse::<Ticket>(), Ok(ticket));
@@ -292,8 +362,21 @@ mod tests {
         let body = &good[..good.len() - CHECK_LEN];
 
         let mut newer = body.to_vec();
-        newer[0] = 2;
-        assert_eq!(Ticket::decode(&sealed(newer)), Err(TicketError::UnknownVersion(2)));
+        newer[0] = 3;
+        assert_eq!(Ticket::decode(&sealed(newer)), Err(TicketError::UnknownVersion(3)));
+
+        for (relays, error) in [
+            (vec![], TicketError::WrongLength),
+            (vec![0], TicketError::BadRelay),
+            (vec![3], TicketError::BadRelay),
+            (vec![1, 0], TicketError::WrongLength),
+            ([&[1, 1, b' '][..], &[1; 50]].concat(), TicketError::BadRelay),
+        ] {
+            let mut relayed = body.to_vec();
+            relayed[0] = VERSION_WITH_RELAYS;
+            relayed.extend_from_slice(&relays);
+            assert_eq!(Ticket::decode(&sealed(relayed)), Err(error), "{relays:?}");
+        }
 
         let mut many = body.to_vec();
         many[HEAD_LEN - 1] = 17;
@@ -311,6 +394,17 @@ mod tests {
         let mut longer = body.to_vec();
         longer.push(0);
         assert_eq!(Ticket::decode(&sealed(longer)), Err(TicketError::WrongLength));
+    }
+
+    #[test]
+    fn addresses_make_room_for_relays_and_the_best_of_both_stay() {
+        let addresses: Vec<SocketAddr> =
+            (1..=16).map(|n| SocketAddr::new(Ipv6Addr::from([n; 16]).into(), 9)).collect();
+        let relays = ["a.example", &"b".repeat(64), "c.example"].map(relay);
+        let ticket = ticket(addresses.clone()).with_relays(relays.to_vec());
+        assert_eq!(ticket.relays(), &relays[..2]);
+        let kept = ticket.addresses();
+        assert!((5..16).contains(&kept.len()) && addresses.starts_with(kept), "{}", kept.len());
     }
 
     #[test]
