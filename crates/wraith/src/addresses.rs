@@ -1,9 +1,8 @@
-//! The addresses of this machine: which of them go into a ticket, in what order, and what kind of path leads to one.
+//! The addresses of this machine: which of them go into a ticket, and in what order.
 
 use std::net::{IpAddr, SocketAddr};
 
 use wraith_discovery::{MAX_ADDRESSES, Ticket};
-use wraith_transport::Addr;
 use zeroize::Zeroizing;
 
 /// Where a socket bound to `bound` can be reached: the address itself when it is a particular one, else every address of
@@ -82,44 +81,6 @@ pub(crate) fn nearest_first(ticket: &Ticket, from: Option<SocketAddr>) -> Ticket
     Ticket::new(ticket.node_id(), ticket.capability().clone(), addresses)
 }
 
-/// What kind of path leads to a peer.
-#[non_exhaustive]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PathKind {
-    /// Within this machine.
-    Loopback,
-    /// A private network.
-    Lan,
-    /// The internet, without anybody in between.
-    Direct,
-    /// A mover of datagrams that the application brought.
-    Custom,
-}
-
-impl PathKind {
-    /// In one word, for people and scripts.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Loopback => "loopback",
-            Self::Lan => "lan",
-            Self::Direct => "direct",
-            Self::Custom => "custom",
-        }
-    }
-}
-
-/// What kind of path leads to an address.
-pub fn path_kind(remote: &Addr) -> PathKind {
-    let Some(remote) = remote.ip() else { return PathKind::Custom };
-    let private = match remote.ip().to_canonical() {
-        IpAddr::V4(ip) if ip.is_loopback() => return PathKind::Loopback,
-        IpAddr::V6(ip) if ip.is_loopback() => return PathKind::Loopback,
-        IpAddr::V4(ip) => ip.is_private() || ip.is_link_local(),
-        IpAddr::V6(ip) => ip.is_unique_local() || ip.is_unicast_link_local(),
-    };
-    if private { PathKind::Lan } else { PathKind::Direct }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -147,14 +108,6 @@ mod tests {
     fn a_particular_address_stands_alone() {
         let bound = "127.0.0.1:9".parse().unwrap();
         assert_eq!(reachable(bound), [bound]);
-    }
-
-    #[test]
-    fn paths_are_told_apart() {
-        let kind = |text: &str| path_kind(&Addr::Ip(text.parse().unwrap())).name();
-        assert_eq!(kind("127.0.0.1:1"), "loopback");
-        assert_eq!(kind("[::ffff:192.168.1.1]:1"), "lan");
-        assert_eq!(kind("[2001:db8::1]:1"), "direct");
     }
 
     #[test]

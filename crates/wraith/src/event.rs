@@ -18,7 +18,7 @@ use wraith_files::{Change, Tree};
 use wraith_transfer::{FileStatus, SendReport};
 
 use crate::state::Keeper;
-use crate::{Addr, Error};
+use crate::{Addr, Error, Route};
 
 /// Events that wait for a reader of a stream; of more, the oldest go.
 const QUEUED_MAX: usize = 1024;
@@ -103,6 +103,17 @@ pub enum Event {
         peer: NodeId,
         /// Where.
         remote: Addr,
+    },
+    /// The session goes another way from now on; or it still goes through a relay, and why.
+    Path {
+        /// Who.
+        peer: NodeId,
+        /// Where.
+        remote: Addr,
+        /// Which way that is.
+        route: Route,
+        /// Why nothing better than the relay was found, in words; `None` where the path has changed.
+        why: Option<String>,
     },
     /// What is offered.
     Offered(OfferInfo),

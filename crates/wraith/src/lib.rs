@@ -17,11 +17,11 @@ mod payload;
 pub mod place;
 mod progress;
 mod report;
+mod route;
 mod service;
 mod settings;
 pub mod state;
 
-pub use addresses::{PathKind, path_kind};
 pub use error::{Cause, Error, ErrorKind};
 pub use event::{Event, Events, FoundAt, Observer, OfferInfo};
 pub use fetch::{AcceptOptions, Asking, FetchBuilder, Incoming, Source, Target, Transfer};
@@ -32,6 +32,7 @@ pub use offer::{Offer, OfferBuilder};
 pub use payload::Payload;
 pub use progress::{Bottleneck, Progress, ProgressReader};
 pub use report::{Received, Sent};
+pub use route::{How, PathKind, Route, path_kind};
 pub use service::{ConnectBuilder, Service, ServiceBuilder};
 pub use wraith_crypto::{NodeId, SecretIdentity};
 pub use wraith_discovery::{

@@ -17,6 +17,7 @@ use wraith_transport::qlog::SinkFactory;
 use wraith_transport::{Addr, Algorithm, Config, Endpoint, EndpointConfig};
 
 use crate::error::{Cause, Error, ErrorKind, plain};
+use crate::route::{Punched, Route};
 use crate::state::{ContactStore, Meeting, SpentCodes, StateDir};
 
 /// Every address of this machine, IPv4 and IPv6, on a free port.
@@ -53,6 +54,7 @@ struct Inner {
     state: StateDir,
     spent_codes: Arc<SpentCodes>,
     places: Places,
+    punched: Punched,
     congestion: Arc<dyn ControllerFactory>,
     qlog: Option<Arc<dyn SinkFactory>>,
     runtime: Handle,
@@ -153,7 +155,9 @@ impl NodeBuilder {
         let Self { places, congestion, qlog, .. } = self;
         let congestion = congestion.unwrap_or_else(|| Algorithm::Bbr.into());
         let spent_codes = Arc::new(SpentCodes::of(&state, &identity));
-        let inner = Inner { identity, state, spent_codes, places, congestion, qlog, runtime };
+        let punched = Punched::default();
+        let inner =
+            Inner { identity, state, spent_codes, places, punched, congestion, qlog, runtime };
         Ok(Node(Arc::new(inner)))
     }
 }
@@ -187,6 +191,11 @@ impl Node {
     /// The secret key behind [`Self::id`]: it signs what this node confirms.
     pub fn identity(&self) -> &SecretIdentity {
         &self.0.identity
+    }
+
+    /// Which way leads to a peer of this node.
+    pub fn route(&self, remote: &Addr) -> Route {
+        self.0.punched.route(remote)
     }
 
     /// The codes that it has tried.

@@ -5,6 +5,7 @@ mod contacts;
 pub mod continuing;
 mod doctor;
 mod log;
+mod meeting;
 mod pages;
 pub mod units;
 mod verify;
@@ -16,14 +17,15 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
-use wraith::state::{Address, Name};
-use wraith_discovery::{Code, Lan};
+use wraith::state::Name;
+use wraith_discovery::Code;
 use wraith_transfer::OnConflict as Conflict;
 
 pub use config::{ConfigAction, ConfigArgs};
 pub use contacts::{Accept, ContactAction, ContactArgs, ListenArgs, NewContactArgs};
 pub use doctor::DoctorArgs;
 pub use log::{LogArgs, QlogArgs};
+pub use meeting::{MeetingArgs, Switch};
 pub use pages::{CompletionsArgs, ManArgs};
 pub use verify::{RecordArgs, VerifyArgs};
 
@@ -114,27 +116,6 @@ impl Command {
             Self::Man(_) => "man",
         }
     }
-}
-
-/// Where the two sides of a code meet.
-#[derive(Args, Clone, Debug, Default)]
-pub struct MeetingArgs {
-    /// Meet at this server too, which somebody runs with `wraith rendezvous`
-    #[arg(long, value_name = "HOST[:PORT]", env = "WRAITH_RENDEZVOUS", value_parser = server)]
-    pub rendezvous: Option<String>,
-
-    /// Meet on this local network: the name of an interface, or all, or off
-    #[arg(long, value_name = "NAME", env = "WRAITH_LAN", default_value = "all")]
-    pub lan: Lan,
-}
-
-/// A server as it was typed; nothing is none.
-fn server(text: &str) -> Result<String, String> {
-    let text = text.trim();
-    if !text.is_empty() {
-        text.parse::<Address>().map_err(|error| error.to_string())?;
-    }
-    Ok(text.to_owned())
 }
 
 /// How many connections carry a transfer.

@@ -22,7 +22,7 @@ impl CallerNarrator {
     pub fn new(node: &Node, args: &ListenArgs, reporter: &Arc<Reporter>) -> Self {
         Self {
             reporter: Arc::clone(reporter),
-            narrator: Narrator::new(Role::Receiver, reporter),
+            narrator: Narrator::new(Role::Receiver, node, reporter),
             node: node.clone(),
             recorder: Recorder::new(node.state(), &args.out, args.record.room()),
         }
@@ -45,7 +45,11 @@ impl CallerNarrator {
 }
 
 impl Observer for CallerNarrator {
-    fn event(&self, _: Option<u64>, _: &LibraryEvent) {}
+    fn event(&self, _: Option<u64>, event: &LibraryEvent) {
+        if let LibraryEvent::Path { peer, remote, route, why } = event {
+            self.narrator.path(*peer, remote, *route, why.as_deref());
+        }
+    }
 
     fn transfer_event(&self, _: Option<u64>, event: &TransferEvent<'_>) {
         self.recorder.tell(event);

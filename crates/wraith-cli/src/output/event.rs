@@ -100,10 +100,26 @@ pub enum Event<'a> {
         peer: &'a str,
         /// Its IP address and port.
         address: &'a str,
-        /// `loopback`, `lan` or `direct`.
+        /// `loopback`, `lan`, `direct` or `relay`.
         path: &'a str,
+        /// How the path came about: `same-machine`, `same-network`, `ipv6`, `address` (one that can be dialled as it is), `punched`
+        /// (both sides opened their NATs for each other) or `relay`.
+        how: &'a str,
         /// What we call it; null if it is no contact.
         contact: Option<&'a str>,
+    },
+    /// The session goes another way from now on; or it still goes through a relay, and `message` says why.
+    Path {
+        /// The other side's NodeId.
+        peer: &'a str,
+        /// Its IP address and port, or those of the relay.
+        address: &'a str,
+        /// As in `connected`.
+        path: &'a str,
+        /// As in `connected`.
+        how: &'a str,
+        /// Why nothing better was found, in words; null where the path has changed.
+        message: Option<&'a str>,
     },
     /// The other side is there and has kept this one waiting for some seconds; again every minute.
     Awaiting {
@@ -182,7 +198,7 @@ pub enum Event<'a> {
         total_files: u64,
         /// The file that is being moved, escaped; empty before the first.
         file: &'a str,
-        /// `loopback`, `lan` or `direct`; null while there is no connection.
+        /// `loopback`, `lan`, `direct` or `relay`; null while there is no connection.
         path: Option<&'a str>,
         /// What it waits for most: `net` (or the other side), `disk`, `cpu`, or `rate`, the `--rate` of this side or, at a sender, of its receiver; null in the first second and while nobody is connected.
         bottleneck: Option<&'a str>,

@@ -39,7 +39,7 @@ impl ReceiveNarrator {
         let room = args.record.room().filter(|_| !args.is_piped());
         Self {
             reporter: Arc::clone(reporter),
-            narrator: Narrator::new(Role::Receiver, reporter).only(),
+            narrator: Narrator::new(Role::Receiver, node, reporter).only(),
             node: node.clone(),
             recorder: Recorder::new(node.state(), &args.out, room),
             runtime: Handle::current(),
@@ -109,6 +109,9 @@ impl Observer for ReceiveNarrator {
             LibraryEvent::Lost { why, seconds_left } => {
                 self.awaits_offer(false);
                 self.reporter.reconnecting(why, *seconds_left);
+            }
+            LibraryEvent::Path { peer, remote, route, why } => {
+                self.narrator.path(*peer, remote, *route, why.as_deref());
             }
             LibraryEvent::Note { path, what } => self.reporter.note(path, what),
             LibraryEvent::Unremembered(why) => {

@@ -10,7 +10,7 @@ use std::time::Instant;
 use data_encoding::BASE32_NOPAD;
 use wraith::state::{Name, Recorder, Rest};
 use wraith::{
-    Addr, Durability, FileStatus, Node, NodeId, Receipt, ReceiveReport, Role, SendReport, path_kind,
+    Addr, Durability, FileStatus, Node, NodeId, Receipt, ReceiveReport, Role, Route, SendReport,
 };
 use wraith_files::{Change, Root, Tree};
 use wraith_transfer::{Event as TransferEvent, Offer};
@@ -27,6 +27,7 @@ use summary::Closing;
 #[derive(Debug)]
 pub struct Narrator {
     role: Role,
+    node: Node,
     reporter: Arc<Reporter>,
     is_only: bool,
     state: Mutex<State>,
@@ -68,9 +69,9 @@ struct Totals<'a> {
 }
 
 impl Narrator {
-    pub fn new(role: Role, reporter: &Arc<Reporter>) -> Self {
-        let state = Mutex::default();
-        Self { role, reporter: Arc::clone(reporter), is_only: false, state }
+    pub fn new(role: Role, node: &Node, reporter: &Arc<Reporter>) -> Self {
+        let (node, state) = (node.clone(), Mutex::default());
+        Self { role, node, reporter: Arc::clone(reporter), is_only: false, state }
     }
 
     /// With this transfer the command ends.
@@ -137,13 +138,26 @@ impl Narrator {
 
     fn connected(&self, node_id: NodeId, remote: &Addr) {
         let (peer, address) = (node_id.to_string(), remote.to_string());
-        let path = path_kind(remote).name();
+        let route = self.node.route(remote);
+        let (path, how) = (route.kind.name(), route.how.name());
         let name = name_of(node_id);
         let contact = name.as_ref().map(Name::as_str);
         self.lock().peer = Some(node_id);
-        self.event(&Event::Connected { peer: &peer, address: &address, path, contact });
+        self.event(&Event::Connected { peer: &peer, address: &address, path, how, contact });
         let shown = contact.unwrap_or(short_id(&peer));
-        self.say(format!("Connected to {shown} at {address} ({path})."));
+        self.say(format!("Connected to {shown} at {address} ({route})."));
+    }
+
+    /// The path has changed, or is known not to: `why`.
+    pub fn path(&self, peer: NodeId, remote: &Addr, route: Route, why: Option<&str>) {
+        let (peer, address) = (peer.to_string(), remote.to_string());
+        let (path, how) = (route.kind.name(), route.how.name());
+        let message = why;
+        self.event(&Event::Path { peer: &peer, address: &address, path, how, message });
+        match why {
+            Some(why) => self.say(format!("Still by the relay: {why}.")),
+            None => self.say(format!("Now at {address} ({route}).")),
+        }
     }
 
     fn offer(&self, offer: &Offer) {

@@ -48,7 +48,7 @@ pub async fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failur
     let qlog = args.qlog.begin()?;
     let node = qlog.of(code::node(&args.meeting, state)).congestion(congestion).build();
     let node = node.map_err(|error| hints::of(&error, Role::Sender, &again()))?;
-    let narrator = Arc::new(SendNarrator::new(args, reporter));
+    let narrator = Arc::new(SendNarrator::new(&node, args, reporter));
     let builder = builder(&node, payload, args, &narrator)?;
     if let Some(name) = &args.to {
         announce(&node, name, reporter)?;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
-use wraith::{Event as LibraryEvent, Observer, Place, ProgressReader, Role};
+use wraith::{Event as LibraryEvent, Node, Observer, Place, ProgressReader, Role};
 use wraith_crypto::NodeId;
 use wraith_transfer::Event as TransferEvent;
 
@@ -19,6 +19,7 @@ use crate::report::{Narrator, found_at, name_of, short_id, shown};
 /// See the module.
 #[derive(Debug)]
 pub struct SendNarrator {
+    node: Node,
     reporter: Arc<Reporter>,
     is_several: bool,
     to_receivers_code: bool,
@@ -39,8 +40,9 @@ pub struct SendNarrator {
 struct Begun(NodeId, bool);
 
 impl SendNarrator {
-    pub fn new(args: &SendArgs, reporter: &Arc<Reporter>) -> Self {
+    pub fn new(node: &Node, args: &SendArgs, reporter: &Arc<Reporter>) -> Self {
         Self {
+            node: node.clone(),
             reporter: Arc::clone(reporter),
             is_several: args.receivers() != Some(1),
             to_receivers_code: args.code.is_some(),
@@ -88,7 +90,7 @@ impl SendNarrator {
     fn of(&self, receiver: Option<u64>) -> Arc<Narrator> {
         let mut receivers = self.lock();
         let narrator = receivers.entry(receiver).or_insert_with(|| {
-            let narrator = Narrator::new(Role::Sender, &self.reporter);
+            let narrator = Narrator::new(Role::Sender, &self.node, &self.reporter);
             let narrator = if self.is_several { narrator } else { narrator.only() };
             narrator.number(receiver);
             Arc::new(narrator)
@@ -193,6 +195,9 @@ impl Observer for SendNarrator {
             }
             LibraryEvent::NobodyNew(_) => {
                 reporter.note("", "nobody new can use the code; who is being served still is");
+            }
+            LibraryEvent::Path { peer, remote, route, why } => {
+                self.of(receiver).path(*peer, remote, *route, why.as_deref());
             }
             LibraryEvent::Note { path, what } => reporter.note(path, what),
             LibraryEvent::Unremembered(why) => {

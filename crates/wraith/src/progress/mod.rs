@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use wraith_transfer::{ActiveFile, Progress as Counters};
 
-use crate::addresses::{PathKind, path_kind};
+use crate::route::{PathKind, path_kind};
 pub use bottleneck::Bottleneck;
 use bottleneck::Watch;
 
