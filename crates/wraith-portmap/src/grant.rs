@@ -1,0 +1,134 @@
+//! What a router granted, and what of that is believed.
+//!
+//! Invariant: a [`Grant`] that exists has an address of the internet, a port, and a lifetime between [`LIFETIME_MIN`] and
+//! [`LIFETIME_MAX`].
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::time::Duration;
+
+/// Asked for. Long enough that a router which is slow to answer does not lose it, short enough that a port does not stay open
+/// for hours after a machine was switched off.
+pub(crate) const LIFETIME: Duration = Duration::from_secs(20 * 60);
+/// RFC 6887 §15 sets the least that a server grants to two minutes; with less than this a mapping would cost more than a
+/// datagram every ten seconds.
+const LIFETIME_MIN: Duration = Duration::from_secs(20);
+/// As RFC 6887 §15 bounds it. What a router promises beyond is no reason to ask it less often.
+const LIFETIME_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// A mapping as it is believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Grant {
+    pub external: SocketAddrV4,
+    pub lifetime: Duration,
+}
+
+impl Grant {
+    /// What a router says, if it makes sense.
+    pub fn believed(external: SocketAddrV4, lifetime: Duration) -> Result<Self, Refusal> {
+        if !is_global(*external.ip()) {
+            return Err(Refusal::NotGlobal(*external.ip()));
+        }
+        if external.port() == 0 {
+            return Err(Refusal::Malformed);
+        }
+        if lifetime < LIFETIME_MIN {
+            return Err(Refusal::TooBrief(lifetime));
+        }
+        Ok(Self { external, lifetime: lifetime.min(LIFETIME_MAX) })
+    }
+}
+
+/// Why a router's answer is no mapping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// Nothing came back in time.
+    #[error("no answer")]
+    NoAnswer,
+    /// A port that is closed, no way to it, and the like.
+    #[error("it cannot be reached ({0})")]
+    Unreachable(io::ErrorKind),
+    /// It understood, and does not want to or cannot; the number is the protocol's own.
+    #[error("it refuses (code {0})")]
+    Refused(u16),
+    /// It does not speak the protocol.
+    #[error("it does not speak it")]
+    Unsupported,
+    /// An answer that says nothing, is too long, or leads elsewhere.
+    #[error("its answer makes no sense")]
+    Malformed,
+    /// An external address that nobody on the internet can reach.
+    #[error(
+        "its own address, {0}, is none of the internet: it is behind another NAT, or not connected"
+    )]
+    NotGlobal(Ipv4Addr),
+    /// A lifetime in which nothing could be done.
+    #[error("it grants a port for {} s only", .0.as_secs())]
+    TooBrief(Duration),
+}
+
+impl From<io::Error> for Refusal {
+    fn from(error: io::Error) -> Self {
+        Self::Unreachable(error.kind())
+    }
+}
+
+/// Whether hosts on the internet could reach this address. The ranges for documentation count as such: no router has one but in
+/// a lab.
+fn is_global(ip: Ipv4Addr) -> bool {
+    let [a, b, c, _] = ip.octets();
+    let reserved = a == 0
+        || a >= 240
+        || (a == 100 && (64..128).contains(&b))
+        || (a == 192 && b == 0 && c == 0)
+        || (a == 198 && (18..20).contains(&b));
+    !(reserved || ip.is_private() || ip.is_loopback() || ip.is_link_local() || ip.is_multicast())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GLOBAL: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(203, 0, 113, 7), 4444);
+
+    #[test]
+    fn addresses_that_nobody_on_the_internet_reaches_are_not_believed() {
+        for text in [
+            "0.0.0.0",
+            "0.1.2.3",
+            "10.1.2.3",
+            "100.64.0.1",
+            "100.127.255.255",
+            "127.0.0.1",
+            "169.254.1.1",
+            "172.16.0.1",
+            "192.0.0.2",
+            "192.168.1.1",
+            "198.18.0.1",
+            "224.0.0.1",
+            "240.0.0.1",
+            "255.255.255.255",
+        ] {
+            let ip: Ipv4Addr = text.parse().unwrap();
+            let grant = Grant::believed(SocketAddrV4::new(ip, 4444), LIFETIME);
+            assert_eq!(grant, Err(Refusal::NotGlobal(ip)), "{text}");
+        }
+        for text in
+            ["1.1.1.1", "100.63.0.1", "100.128.0.1", "172.32.0.1", "192.0.1.1", "198.20.0.1"]
+        {
+            let ip: Ipv4Addr = text.parse().unwrap();
+            assert!(Grant::believed(SocketAddrV4::new(ip, 4444), LIFETIME).is_ok(), "{text}");
+        }
+    }
+
+    #[test]
+    fn port_zero_and_lifetimes_out_of_range_are_not_believed() {
+        let lifetime = |seconds| Grant::believed(GLOBAL, Duration::from_secs(seconds));
+        let portless = SocketAddrV4::new(*GLOBAL.ip(), 0);
+        assert_eq!(Grant::believed(portless, LIFETIME), Err(Refusal::Malformed));
+        assert_eq!(lifetime(0), Err(Refusal::TooBrief(Duration::ZERO)));
+        assert!(lifetime(19).is_err());
+        assert_eq!(lifetime(20).unwrap().lifetime, LIFETIME_MIN);
+        assert_eq!(lifetime(u64::from(u32::MAX)).unwrap().lifetime, LIFETIME_MAX);
+    }
+}

@@ -1,0 +1,160 @@
+//! UPnP Internet Gateway Devices: the oldest and most widespread way to a mapping.
+//!
+//! Finding the router and its service changes nothing there; only [`Igd::map`] does.
+
+mod description;
+mod http;
+mod soap;
+mod ssdp;
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::num::NonZeroU16;
+use std::time::Duration;
+
+use self::description::Service;
+use crate::gateway::Gateway;
+use crate::grant::{Grant, LIFETIME, Refusal};
+
+/// `OnlyPermanentLeasesSupported`: the router knows no lifetimes. Ours ends when we remove it.
+const ONLY_PERMANENT: u16 = 725;
+/// `ConflictInMappingEntry`: another machine has the port.
+const CONFLICT: u16 = 718;
+/// `SamePortValuesRequired`: the external port must be the local one.
+const SAME_PORT: u16 = 724;
+/// External ports that are tried while others have them.
+const PORTS_TRIED_MAX: u16 = 4;
+/// Added to a port that somebody has, for the next: prime, so that steps of two machines seldom meet.
+const PORT_STEP: u16 = 1009;
+/// Ports below belong to services of the router and the system.
+const PORT_MIN: u16 = 1024;
+/// What a router shows beside the mapping to who looks.
+const DESCRIPTION: &str = "wraith";
+
+/// A router that maps ports, found and asked for nothing yet.
+#[derive(Debug)]
+pub struct Igd {
+    gateway: Gateway,
+    services: Vec<Service>,
+}
+
+/// A mapping at one of its services.
+#[derive(Debug)]
+pub struct IgdMapping {
+    local: SocketAddrV4,
+    service: Service,
+    external_port: u16,
+    permanent: bool,
+}
+
+impl Igd {
+    pub async fn find(gateway: Gateway, search: Duration) -> Result<Self, Refusal> {
+        let page = ssdp::search(gateway, search).await?;
+        let answer = http::get(&page).await?;
+        if answer.status != 200 {
+            return Err(Refusal::Refused(answer.status));
+        }
+        let services = description::services(&page, &answer.body)?;
+        Ok(Self { gateway, services })
+    }
+
+    /// Maps a port by the first service that is connected to the internet.
+    pub async fn map(
+        &self,
+        local_port: NonZeroU16,
+        wish: Option<NonZeroU16>,
+    ) -> Result<(IgdMapping, Grant), Refusal> {
+        let local = SocketAddrV4::new(self.gateway.local, local_port.get());
+        let mut last = Refusal::Unsupported;
+        for service in &self.services {
+            // Before anything is mapped: a service without an address has nothing to give.
+            match external_ip(service).await {
+                Ok(ip) => {
+                    let wish = wish.unwrap_or(local_port).get();
+                    return IgdMapping::add(service.clone(), local, wish, ip).await;
+                }
+                Err(refusal) => last = refusal,
+            }
+        }
+        Err(last)
+    }
+}
+
+impl IgdMapping {
+    /// Adds it at the port that is wished for, or at one that nobody else has.
+    async fn add(
+        service: Service,
+        local: SocketAddrV4,
+        wish: u16,
+        ip: Ipv4Addr,
+    ) -> Result<(Self, Grant), Refusal> {
+        let mut mapping = Self { local, service, external_port: wish, permanent: false };
+        let mut tried = 1;
+        loop {
+            match mapping.invoke_add().await {
+                Ok(()) => break,
+                Err(Refusal::Refused(ONLY_PERMANENT)) if !mapping.permanent => {
+                    mapping.permanent = true;
+                }
+                Err(Refusal::Refused(SAME_PORT)) if mapping.external_port != local.port() => {
+                    mapping.external_port = local.port();
+                }
+                Err(Refusal::Refused(CONFLICT)) if tried < PORTS_TRIED_MAX => {
+                    tried += 1;
+                    mapping.external_port =
+                        mapping.external_port.wrapping_add(PORT_STEP).max(PORT_MIN);
+                }
+                Err(refusal) => return Err(refusal),
+            }
+        }
+        match mapping.grant(ip) {
+            Ok(grant) => Ok((mapping, grant)),
+            Err(refusal) => {
+                let _ = mapping.remove().await;
+                Err(refusal)
+            }
+        }
+    }
+
+    /// Adds the same once more, which renews what stands and restores what was forgotten.
+    pub async fn renew(&mut self) -> Result<Grant, Refusal> {
+        let ip = external_ip(&self.service).await?;
+        self.invoke_add().await?;
+        self.grant(ip)
+    }
+
+    pub async fn remove(&self) -> Result<(), Refusal> {
+        let port = self.external_port.to_string();
+        let arguments = [("NewRemoteHost", ""), ("NewExternalPort", &port), ("NewProtocol", "UDP")];
+        soap::invoke(&self.service, "DeletePortMapping", &arguments).await.map(drop)
+    }
+
+    async fn invoke_add(&self) -> Result<(), Refusal> {
+        let (external, port) = (self.external_port.to_string(), self.local.port().to_string());
+        let client = self.local.ip().to_string();
+        let seconds = if self.permanent { 0 } else { LIFETIME.as_secs() }.to_string();
+        let arguments = [
+            ("NewRemoteHost", ""),
+            ("NewExternalPort", &external),
+            ("NewProtocol", "UDP"),
+            ("NewInternalPort", &port),
+            ("NewInternalClient", &client),
+            ("NewEnabled", "1"),
+            ("NewPortMappingDescription", DESCRIPTION),
+            ("NewLeaseDuration", &seconds),
+        ];
+        soap::invoke(&self.service, "AddPortMapping", &arguments).await.map(drop)
+    }
+
+    /// A router does not say for how long it granted; it took what was asked for.
+    fn grant(&self, ip: Ipv4Addr) -> Result<Grant, Refusal> {
+        Grant::believed(SocketAddrV4::new(ip, self.external_port), LIFETIME)
+    }
+}
+
+async fn external_ip(service: &Service) -> Result<Ipv4Addr, Refusal> {
+    let answer = soap::invoke(service, "GetExternalIPAddress", &[]).await?;
+    let ip = answer.value("NewExternalIPAddress").ok_or(Refusal::Malformed)?;
+    let ip = ip.parse().map_err(|_| Refusal::Malformed)?;
+    // Any port will do for the question whether the address is one of the internet.
+    Grant::believed(SocketAddrV4::new(ip, PORT_MIN), LIFETIME).map(|grant| *grant.external.ip())
+}

@@ -1,0 +1,116 @@
+//! The router by whichever protocol it speaks.
+//!
+//! PCP and NAT-PMP share a port and are asked one after the other; meanwhile the UPnP device is searched for, which changes
+//! nothing at the router. So never do two protocols grant a port at a time, but for a request whose answer is lost: what that
+//! granted ends with its lifetime.
+
+use std::num::NonZeroU16;
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use crate::gateway::Gateway;
+use crate::grant::{Grant, Refusal};
+use crate::igd::{Igd, IgdMapping};
+use crate::port_control::{self, PortControlMapping};
+use crate::{Protocol, Unmapped};
+
+/// For so long PCP and NAT-PMP go first when a UPnP device was found: they answer in milliseconds where they are spoken.
+const PORT_CONTROL_FIRST: Duration = Duration::from_secs(1);
+
+/// A mapping that stands at the router.
+#[derive(Debug)]
+pub(crate) struct Mapping {
+    protocol: Protocol,
+    held: Held,
+}
+
+#[derive(Debug)]
+enum Held {
+    PortControl(PortControlMapping),
+    Igd(IgdMapping),
+}
+
+impl Mapping {
+    /// Asks by all protocols; the first that grants is taken. A UPnP device is searched for as long as `search`.
+    pub async fn request(
+        gateway: Gateway,
+        search: Duration,
+        local_port: NonZeroU16,
+        wish: Option<NonZeroU16>,
+    ) -> Result<(Self, Grant), Unmapped> {
+        let port_control = by_port_control(gateway, local_port, wish);
+        let find_igd = Igd::find(gateway, search);
+        tokio::pin!(port_control, find_igd);
+        let (igd, mut refusals) = tokio::select! {
+            granted = &mut port_control => match granted {
+                Ok(granted) => return Ok(granted),
+                Err(refusals) => (find_igd.await, Some(refusals)),
+            },
+            igd = &mut find_igd => (igd, None),
+        };
+        if refusals.is_none() {
+            // Without a device nothing else is left to ask.
+            let granted = match igd {
+                Ok(_) => timeout(PORT_CONTROL_FIRST, port_control).await.ok(),
+                Err(_) => Some(port_control.await),
+            };
+            match granted {
+                Some(Ok(granted)) => return Ok(granted),
+                Some(Err(met)) => refusals = Some(met),
+                None => {}
+            }
+        }
+        let refused = match igd {
+            Ok(igd) => match igd.map(local_port, wish).await {
+                Ok((mapping, grant)) => {
+                    let held = Held::Igd(mapping);
+                    return Ok((Self { protocol: Protocol::UpnpIgd, held }, grant));
+                }
+                Err(refusal) => refusal,
+            },
+            Err(refusal) => refusal,
+        };
+        let unanswered = || vec![(Protocol::Pcp, Refusal::NoAnswer)];
+        let mut refusals = refusals.unwrap_or_else(unanswered);
+        refusals.push((Protocol::UpnpIgd, refused));
+        Err(Unmapped::Refused(refusals))
+    }
+
+    pub fn protocol(&self) -> Protocol {
+        self.protocol
+    }
+
+    /// Asks for the same once more.
+    pub async fn renew(&mut self) -> Result<Grant, Refusal> {
+        match &mut self.held {
+            Held::PortControl(mapping) => mapping.renew().await,
+            Held::Igd(mapping) => mapping.renew().await,
+        }
+    }
+
+    pub async fn remove(&mut self) -> Result<(), Refusal> {
+        match &mut self.held {
+            Held::PortControl(mapping) => mapping.remove().await,
+            Held::Igd(mapping) => mapping.remove().await,
+        }
+    }
+}
+
+/// PCP, then its predecessor: some routers that speak only the latter do not answer to the former.
+async fn by_port_control(
+    gateway: Gateway,
+    local_port: NonZeroU16,
+    wish: Option<NonZeroU16>,
+) -> Result<(Mapping, Grant), Vec<(Protocol, Refusal)>> {
+    let mut refusals = Vec::new();
+    for protocol in [Protocol::Pcp, Protocol::NatPmp] {
+        match port_control::request(protocol, gateway, local_port, wish).await {
+            Ok((mapping, grant)) => {
+                return Ok((Mapping { protocol, held: Held::PortControl(mapping) }, grant));
+            }
+            Err(refusal) => refusals.push((protocol, refusal)),
+        }
+    }
+    Err(refusals)
+}

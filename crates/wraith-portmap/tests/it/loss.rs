@@ -1,0 +1,99 @@
+//! Routers that forget, change their address, or go away.
+
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use wraith_portmap::{Refusal, Status, Unmapped};
+
+use crate::router::{EXTERNAL, Router, Speaks, State, of_another, outcome};
+
+fn pcp(router: &mut State) {
+    router.pcp = Speaks::Well;
+}
+
+fn nat_pmp(router: &mut State) {
+    (router.pcp, router.nat_pmp) = (Speaks::No, Speaks::Well);
+}
+
+fn upnp(router: &mut State) {
+    (router.pcp, router.nat_pmp, router.igd) = (Speaks::No, Speaks::No, Speaks::Well);
+}
+
+#[tokio::test]
+async fn a_router_that_was_restarted_is_asked_again_and_nobody_has_to_notice() {
+    for with in [pcp, nat_pmp, upnp] {
+        let router = Router::start(with).await;
+        let mapping = router.request(Duration::from_millis(10));
+        let before = outcome(&mapping).await;
+        router.state().mappings.clear();
+        while router.state().mappings.is_empty() {
+            router.next_request().await;
+        }
+        assert_eq!(*mapping.status().borrow(), before, "it has the same port as before");
+    }
+}
+
+#[tokio::test]
+async fn a_port_that_somebody_else_got_meanwhile_is_replaced_by_another() {
+    let router = Router::start(pcp).await;
+    let mapping = router.request_once();
+    let before = outcome(&mapping).await.external().unwrap();
+    {
+        let mut state = router.state();
+        state.mappings.clear();
+        of_another(&mut state, before.port());
+    }
+    let mut status = mapping.status();
+    status.mark_unchanged();
+    mapping.refresh();
+    status.changed().await.unwrap();
+    let after = status.borrow().external().unwrap();
+    assert_ne!(after.port(), before.port());
+    assert_eq!(after.ip(), EXTERNAL);
+}
+
+#[tokio::test]
+async fn a_new_external_address_is_told() {
+    for with in [pcp, nat_pmp, upnp] {
+        let router = Router::start(with).await;
+        let mapping = router.request_once();
+        outcome(&mapping).await;
+        let mut status = mapping.status();
+        status.mark_unchanged();
+        let moved = Ipv4Addr::new(198, 51, 100, 8);
+        router.state().external_ip = moved;
+        mapping.refresh();
+        status.changed().await.unwrap();
+        assert_eq!(status.borrow().external().unwrap().ip(), moved);
+    }
+}
+
+#[tokio::test]
+async fn a_router_that_refuses_a_renewal_for_good_has_no_mapping_any_more() {
+    let router = Router::start(pcp).await;
+    let mapping = router.request(Duration::from_millis(10));
+    outcome(&mapping).await;
+    {
+        let mut state = router.state();
+        (state.pcp, state.nat_pmp) = (Speaks::No, Speaks::No);
+    }
+    let mut status = mapping.status();
+    let end = status.wait_for(|status| matches!(status, Status::Unmapped(_))).await.unwrap();
+    let Status::Unmapped(why) = &*end else { unreachable!() };
+    let Unmapped::Refused(refusals) = &**why else { panic!("{why}") };
+    assert_eq!(refusals[0].1, Refusal::Unsupported, "{why}");
+}
+
+#[tokio::test]
+async fn a_router_that_begins_to_speak_is_found_when_asked_again() {
+    let router = Router::start(|router| {
+        (router.pcp, router.nat_pmp) = (Speaks::No, Speaks::No);
+    })
+    .await;
+    let mapping = router.request_once();
+    assert!(matches!(outcome(&mapping).await, Status::Unmapped(_)));
+    router.state().pcp = Speaks::Well;
+    mapping.refresh();
+    let mut status = mapping.status();
+    status.wait_for(|status| status.external().is_some()).await.unwrap();
+}
