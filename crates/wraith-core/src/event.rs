@@ -67,9 +67,15 @@ pub enum Event {
     Datagram(Bytes),
     /// Where the peer sees us: an address of ours on its side of every NAT. Comes again when that changes.
     ObservedAddress(SocketAddr),
-    /// The peer moved to a new, validated address.
+    /// Packets go to another, validated address from now on: the peer moved, or we did.
     PathChanged {
         /// The new address.
+        remote: PathAddr,
+    },
+    /// The address that [`Connection::move_to`](crate::Connection::move_to) named did not answer, or another was named since. Packets go
+    /// where they went.
+    MoveFailed {
+        /// That address.
         remote: PathAddr,
     },
     /// The connection ended; no event follows.

@@ -2,10 +2,12 @@
 //!
 //! [`Path`] is the validated address with its MTU; congestion and RTT of the same path live in `Recovery`, which is
 //! told to start afresh when the path changes. [`Candidate`] is an address that is to prove that it receives full datagrams: one that
-//! sent us an authentic packet, or the one that the connection has just left. [`Response`] is the answer to a challenge.
+//! sent us an authentic packet, the one that the connection has just left, or one that it is to move to. [`Response`] is the answer to a
+//! challenge.
 //!
 //! Invariant: challenges and responses to an address that has not proven that it receives are together at most three
-//! times the bytes that came from it, and a response is never longer than the datagram that asked for it.
+//! times the bytes that came from it (to one that our own side named, [`CHALLENGES_MAX`] challenges), and a response is never longer
+//! than the datagram that asked for it.
 
 use std::time::Duration;
 
@@ -27,6 +29,11 @@ const CHALLENGE_INTERVAL_MAX: Duration = Duration::from_millis(500);
 const CHALLENGES_PROMPT: u32 = 5;
 /// Challenges sent to one candidate before it is given up.
 const CHALLENGES_MAX: u32 = CHALLENGES_PROMPT + 6;
+/// Longest round trip that is concluded from challenges, of which the first may have been lost.
+const ROUND_TRIP_MAX: Duration = Duration::from_secs(1);
+/// How long an address that has answered is remembered without packets that move us there: who validates a path moves at once,
+/// and much later the path may be gone.
+const ANSWER_LIFETIME: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
 pub(crate) struct Path {
@@ -79,6 +86,14 @@ pub(crate) struct Candidate {
     known: bool,
     /// It has answered: the bytes that may go there are no longer counted.
     receives: bool,
+    /// The path carries full datagrams both ways.
+    carries: bool,
+    /// The peer validated the path before it used it: it moves on purpose, and the path that it leaves still works.
+    pub(crate) is_planned: bool,
+    /// A packet that moves us there has come from it.
+    pub(crate) is_used: bool,
+    /// When the first challenge left.
+    asked_at: Option<Time>,
     /// Bytes that may still be sent to it.
     allowed: u64,
     /// Since it was new, or has answered.
@@ -97,6 +112,10 @@ impl Candidate {
             small,
             known: false,
             receives: false,
+            carries: false,
+            is_planned: false,
+            is_used: false,
+            asked_at: None,
             allowed: 0,
             challenges: 0,
             asked_in_full: false,
@@ -113,6 +132,12 @@ impl Candidate {
     pub(crate) fn left(now: Time, remote: PathAddr, challenges: [[u8; 8]; 2]) -> Self {
         let allowed = u64::from(CHALLENGES_MAX) * CHALLENGE_LEN_MIN as u64;
         Self { allowed, ..Self::new(now, remote, challenges) }
+    }
+
+    /// An address that our own side wants to move to. It gets full challenges from the first on, and nothing else.
+    pub(crate) fn chosen(now: Time, remote: PathAddr, challenges: [[u8; 8]; 2]) -> Self {
+        let allowed = u64::from(CHALLENGES_MAX) * CHALLENGE_LEN as u64;
+        Self { allowed, is_planned: true, is_used: true, ..Self::new(now, remote, challenges) }
     }
 
     /// A datagram of `bytes` bytes came from there, in answer to which `owed` bytes go back anyway.
@@ -137,6 +162,23 @@ impl Candidate {
         Some(Answer::Receives)
     }
 
+    /// The path carries full datagrams, both ways. It is forgotten if nothing that moves us there comes soon.
+    pub(crate) fn on_carries(&mut self, now: Time) {
+        (self.receives, self.carries) = (true, true);
+        (self.challenges, self.next) = (CHALLENGES_MAX, now + ANSWER_LIFETIME);
+    }
+
+    /// Nothing is missing to move there.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.carries && self.is_used
+    }
+
+    /// The round trip, if the answer came now. All challenges say the same, so it is counted from the first: a timer too late costs
+    /// less than a move that is taken back.
+    pub(crate) fn round_trip(&self, now: Time) -> Duration {
+        self.asked_at.map_or(ROUND_TRIP_MAX, |at| now - at).min(ROUND_TRIP_MAX)
+    }
+
     /// Whether it has answered a challenge.
     pub(crate) fn receives(&self) -> bool {
         self.receives
@@ -159,6 +201,7 @@ impl Candidate {
         self.asked_in_full |= in_full;
         self.allowed = self.allowed.saturating_sub(len as u64);
         self.challenges += 1;
+        self.asked_at.get_or_insert(now);
         let prompt = self.challenges < CHALLENGES_PROMPT;
         let wait = if prompt { pto.min(CHALLENGE_INTERVAL_MAX) } else { CHALLENGE_INTERVAL_MAX };
         self.next = now + wait;

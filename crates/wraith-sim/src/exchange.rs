@@ -117,6 +117,7 @@ pub struct Party {
     wake: Option<Time>,
     datagrams_received: u64,
     path_changes: u64,
+    moves_failed: u64,
     observed: Vec<SocketAddr>,
     closed: Option<CloseReason>,
 }
@@ -164,6 +165,7 @@ impl Party {
             wake: None,
             datagrams_received: 0,
             path_changes: 0,
+            moves_failed: 0,
             observed: Vec::new(),
             closed: None,
         }
@@ -202,6 +204,11 @@ impl Party {
     /// Unreliable datagrams that arrived.
     pub fn datagrams_received(&self) -> u64 {
         self.datagrams_received
+    }
+
+    /// Moves that the other address did not answer.
+    pub fn moves_failed(&self) -> u64 {
+        self.moves_failed
     }
 
     /// Times the peer was found at another address.
@@ -254,6 +261,7 @@ impl Party {
                 assert!(self.datagrams_received <= self.plan.datagrams, "a datagram too many");
             }
             Event::PathChanged { .. } => self.path_changes += 1,
+            Event::MoveFailed { .. } => self.moves_failed += 1,
             Event::ObservedAddress(address) => self.observed.push(address),
             Event::Closed(reason) => self.closed = Some(reason),
         }

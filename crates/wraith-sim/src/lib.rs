@@ -3,6 +3,7 @@
 //!
 //! - [`link`]: the boxes a path is made of. Sans-IO, usable without the rest.
 //! - [`World`]: endpoints, links, and the loop that moves time.
+//! - [`internet`]: hosts behind NATs, relays, and the paths between.
 //! - [`Exchange`] and [`Party`]: what the endpoints do with each other.
 //! - [`Scenario`]: a test as a list of boxes with a ceiling on its completion time.
 //! - [`swarm`]: scenarios drawn from a seed, by the thousand.
@@ -13,6 +14,7 @@ mod exchange;
 mod flood;
 mod forwarder;
 mod hostile;
+pub mod internet;
 pub mod link;
 mod pattern;
 mod rng;

@@ -16,6 +16,7 @@
 
 mod blocked;
 mod handshake;
+mod moves;
 mod receive;
 mod timers;
 mod transmit;
@@ -45,6 +46,7 @@ use crate::{BlockPool, CloseReason, PathAddr, StreamError, Time, Violation};
 use blocked::Blocked;
 use handshake::Handshake;
 pub(crate) use handshake::{Proof, draw, parameters};
+use moves::Settling;
 
 /// RTT assumed before the first sample (RFC 9002 §6.2.2 says 333 ms; most of our paths are far shorter, and a PTO
 /// too early costs one packet).
@@ -124,6 +126,10 @@ pub struct Connection {
     left: Option<Candidate>,
     /// That address from then on, and how many more times it may be asked when the path in use falls silent.
     retreat: Option<(PathAddr, u8)>,
+    /// The address that our own side wants to move to.
+    chosen: Option<Candidate>,
+    /// We have just moved of our own accord.
+    settling: Option<Settling>,
     /// The last PATH_CHALLENGE of the packet at work.
     challenged: Option<[u8; 8]>,
     responses: VecDeque<Response>,
@@ -189,6 +195,8 @@ impl Connection {
             candidate: None,
             left: None,
             retreat: None,
+            chosen: None,
+            settling: None,
             challenged: None,
             responses: VecDeque::new(),
             recovery,
@@ -310,7 +318,8 @@ impl Connection {
     /// Whether the peer has shown that it receives at `address`.
     pub(crate) fn is_validated(&self, address: PathAddr) -> bool {
         let receives = |c: &Candidate| c.remote == address && c.receives();
-        self.path.remote == address || self.candidate.as_ref().is_some_and(receives)
+        self.path.remote == address
+            || [&self.candidate, &self.chosen].into_iter().flatten().any(receives)
     }
 
     /// Whether a datagram carries this connection's ID under its mask.

@@ -7,15 +7,14 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
-use rand_core::Rng;
 use tracing::debug;
 use wraith_noise::NotOpened;
 
+use super::moves::is_probing;
 use super::{Connection, State};
 use crate::event::{Ecn, Event};
 use crate::frame::{Frame, Frames, SentFrame, SentFrames};
-use crate::path::{Answer, Candidate, Response};
-use crate::qlog;
+use crate::path::Response;
 use crate::recovery::Settled;
 use crate::{CloseReason, PathAddr, Time, Violation};
 
@@ -25,9 +24,6 @@ const HEADER: usize = 12;
 const EVENTS_MAX: usize = 256;
 /// PATH_RESPONSE frames owed at once; further challenges are ignored until one went out.
 const RESPONSES_MAX: usize = 4;
-/// Times the address left last is asked again while the path in use is silent: enough for an outage of many probe timeouts,
-/// and little for whoever has that address now.
-const RETREATS_MAX: u8 = 8;
 
 impl Connection {
     /// Takes a datagram that may be a packet of this connection.
@@ -81,8 +77,12 @@ impl Connection {
                 self.restart_idle_timer(now);
                 if matches!(self.state, State::Established) {
                     let owed = self.owe_response(from, datagram.len());
-                    if from != self.path.remote && newest {
-                        self.on_new_address(now, from, datagram.len(), owed);
+                    if from != self.path.remote || self.settling.is_some() {
+                        let probes = is_probing(&datagram[HEADER..HEADER + opened.payload_len]);
+                        // What only probes may have been overtaken on a shorter path: it moves nobody.
+                        if newest || probes {
+                            self.on_heard(now, from, probes, [datagram.len(), owed]);
+                        }
                     }
                 }
             }
@@ -101,37 +101,6 @@ impl Connection {
         let owed = response.len;
         self.responses.push_back(response);
         owed
-    }
-
-    /// The peer is heard from elsewhere (SPEC §8).
-    fn on_new_address(&mut self, now: Time, from: PathAddr, bytes: usize, owed: usize) {
-        if self.candidate.as_ref().is_none_or(|c| c.remote != from) {
-            let challenges = self.draw_challenges();
-            let was_in_use = self.retreat.is_some_and(|(address, _)| address == from);
-            let make = if was_in_use { Candidate::back } else { Candidate::new };
-            self.candidate = Some(make(now, from, challenges));
-            debug!(parent: &self.span, %from, "the peer is heard from another address");
-        }
-        if let Some(candidate) = &mut self.candidate {
-            candidate.on_received(bytes, owed);
-        }
-    }
-
-    /// Nothing comes back on the path in use: the peer may be where it was before, and know as little as we do that the
-    /// way between was not its own.
-    pub(super) fn ask_where_it_was(&mut self, now: Time) {
-        if self.left.is_none()
-            && let Some((address, times)) = self.retreat.take_if(|(_, times)| *times > 0)
-        {
-            self.retreat = Some((address, times - 1));
-            self.left = Some(Candidate::left(now, address, self.draw_challenges()));
-        }
-    }
-
-    fn draw_challenges(&mut self) -> [[u8; 8]; 2] {
-        let mut challenges = [[0; 8]; 2];
-        self.rng.fill_bytes(challenges.as_flattened_mut());
-        challenges
     }
 
     /// Acts on every frame; true if the packet asks for an acknowledgement.
@@ -219,31 +188,6 @@ impl Connection {
         if self.events.len() < EVENTS_MAX {
             self.events.push_back(Event::ObservedAddress(address));
         }
-    }
-
-    fn on_path_response(&mut self, now: Time, data: [u8; 8]) {
-        // Where we have come from is alive. The peer decides: we go back if it is where its newest packets come from.
-        if self.left.take_if(|left| left.on_response(now, data).is_some()).is_some() {
-            return;
-        }
-        let carries = |c: &mut Candidate| c.on_response(now, data) == Some(Answer::Carries);
-        let Some(candidate) = self.candidate.take_if(carries) else { return };
-        let left = std::mem::replace(&mut self.path.remote, candidate.remote);
-        // Somebody may have carried packets of ours there and back to take them over: the peer that has not moved
-        // answers from where it is, and is followed (RFC 9000 §9.3.3).
-        self.left = Some(Candidate::left(now, left, self.draw_challenges()));
-        self.retreat = Some((left, RETREATS_MAX));
-        self.path.mtud.restart();
-        self.recovery.reset_path(now, self.path.mtud.current());
-        // What was in flight on the old path is likely lost: the probe asks about it at once.
-        self.probes = self.probes.max(1);
-        self.observed_due = true;
-        debug!(parent: &self.span, remote = %candidate.remote, "the peer has moved");
-        if let Some(qlog) = &mut self.qlog {
-            qlog.record(now, &qlog::Event::PathChanged { remote: candidate.remote });
-            qlog.update(now, &self.recovery);
-        }
-        self.events.push_back(Event::PathChanged { remote: candidate.remote });
     }
 
     /// Acts on packets that recovery settled as acknowledged or lost, and clears `settled`.

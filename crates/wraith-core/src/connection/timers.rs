@@ -11,7 +11,7 @@ use crate::{CloseReason, Time};
 /// Packets sent for one probe timeout (RFC 9002 §6.2.4).
 const PROBES: u8 = 2;
 /// Probe timeouts in a row after which a path may be dead.
-const SILENT_PTOS: u32 = 2;
+pub(super) const SILENT_PTOS: u32 = 2;
 
 impl Connection {
     /// When [`Self::handle_timeout`] must be called, if nothing happens before.
@@ -30,12 +30,14 @@ impl Connection {
         let confirm = self.confirming.as_ref().map(|c| c.next);
         let candidate = self.candidate.as_ref().and_then(Candidate::timeout);
         let left = self.left.as_ref().and_then(Candidate::timeout);
+        let chosen = self.chosen.as_ref().and_then(Candidate::timeout);
         [
             keep_alive,
             forget,
             confirm,
             candidate,
             left,
+            chosen,
             self.recovery.timeout(),
             self.acks.timeout(),
             self.pace_at,
@@ -84,6 +86,7 @@ impl Connection {
             self.candidate = None;
         }
         self.left.take_if(|left| left.is_given_up(now));
+        self.handle_chosen_timeout(now);
         if self.pace_at.is_some_and(|at| at <= now) {
             self.pace_at = None;
         }

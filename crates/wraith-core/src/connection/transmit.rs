@@ -145,13 +145,17 @@ impl Connection {
         let Response { to, data, len } = self.responses.pop_front()?;
         let mut out = FrameWriter::new(&mut buf[HEADER..len - TAG]);
         out.path_response(data);
+        if to == self.path.remote {
+            // Who asks on the path in use is told that it is (RFC 9000 §9.3.3): a response alone would move nobody.
+            out.ping();
+        }
         let payload = padded(out);
         Some(self.send_to(now, to, payload, SentFrame::PathResponse, buf))
     }
 
     fn transmit_challenge(&mut self, now: Time, buf: &mut [u8]) -> Option<Transmit> {
         let pto = self.recovery.pto();
-        let asked = [&mut self.candidate, &mut self.left];
+        let asked = [&mut self.chosen, &mut self.candidate, &mut self.left];
         let (to, challenge, len) = asked.into_iter().flatten().find_map(|candidate| {
             let (challenge, len) = candidate.poll_challenge(now, pto)?;
             Some((candidate.remote, challenge, len))

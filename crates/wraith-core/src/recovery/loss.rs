@@ -18,7 +18,7 @@ impl<F> Recovery<F> {
         while let Some((pn, oldest)) = self.sent.front() {
             let overtaken = self.largest_acked.is_some_and(|largest| pn < largest);
             // Asked each time: an episode that begins here may end the wider reordering window.
-            let lost_at = oldest.sent_at + self.loss_delay();
+            let lost_at = oldest.sent_at + self.loss_delay_of(oldest);
             let due = !oldest.packet.ack_eliciting || lost_at <= now;
             let is_lost = overtaken && due;
             if !is_lost && !self.is_excessive() {
@@ -65,10 +65,19 @@ impl<F> Recovery<F> {
         if self.is_excessive() {
             return Some(Time::ZERO);
         }
-        (pn < self.largest_acked?).then(|| oldest.sent_at + self.loss_delay())
+        (pn < self.largest_acked?).then(|| oldest.sent_at + self.loss_delay_of(oldest))
     }
 
-    fn loss_delay(&self) -> Duration {
+    fn loss_delay_of(&self, packet: &Outstanding<F>) -> Duration {
+        let delay = self.loss_delay();
+        if packet.generation == self.path.generation {
+            delay
+        } else {
+            delay.max(self.left_loss_delay)
+        }
+    }
+
+    pub(super) fn loss_delay(&self) -> Duration {
         let delay = self.path.loss_delay();
         // `wait_max` is a second or more: its whole seconds are compared first, for every packet and ACK.
         if delay.as_secs() < self.wait_max.as_secs() { delay } else { delay.min(self.wait_max) }

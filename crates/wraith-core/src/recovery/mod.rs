@@ -90,6 +90,8 @@ pub struct Recovery<F> {
     /// Longest wait for an acknowledgement, whatever the round trip was.
     wait_max: Duration,
     path: Path,
+    /// How long packets of earlier paths are waited for, where that is longer than on the path in use.
+    left_loss_delay: Duration,
     /// Outstanding ack-eliciting packets of all paths.
     eliciting: u64,
     largest_acked: Option<u64>,
@@ -119,6 +121,7 @@ impl<F> Recovery<F> {
             skipped: Skipped::default(),
             wait_max: Duration::MAX,
             path: config.path(now, 0, config.mtu),
+            left_loss_delay: Duration::ZERO,
             eliciting: 0,
             largest_acked: None,
             largest_acked_sent_at: Time::ZERO,
@@ -262,9 +265,18 @@ impl<F> Recovery<F> {
         self.path = self.config.path(now, generation, mtu);
         self.path.set_rate_limit(now, rate_limit);
         self.path.ack_request = ack_request;
+        self.left_loss_delay = Duration::ZERO;
         self.late.clear();
         self.pto_count = 0;
         self.last_change = now;
+    }
+
+    /// As [`reset_path`](Self::reset_path), from a path that still works: what is in flight there is waited for as long as it was
+    /// before, however much shorter the new path is.
+    pub fn leave_path(&mut self, now: Time, mtu: u16) {
+        let left_loss_delay = self.loss_delay().max(self.left_loss_delay);
+        self.reset_path(now, mtu);
+        self.left_loss_delay = left_loss_delay;
     }
 
     /// The controller of the current path, for its state and metrics.

@@ -15,6 +15,7 @@ mod hostile_peers;
 mod key_phases;
 mod loss_reordering_duplication;
 mod many_clients;
+mod moves;
 mod mtu;
 mod nat_rebinding;
 mod replay;

@@ -154,7 +154,10 @@ impl Established {
                 self.shared.update(|state| state.observed = Some(address));
             }
             // The first two are told by other calls.
-            Event::Connected | Event::PathChanged { .. } | Event::Closed(_) => {}
+            Event::Connected
+            | Event::PathChanged { .. }
+            | Event::MoveFailed { .. }
+            | Event::Closed(_) => {}
         }
         self.refresh_stats(core, now);
     }

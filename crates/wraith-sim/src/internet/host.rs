@@ -1,0 +1,201 @@
+//! A host of the simulated internet: its interfaces, its endpoint, and the party that plays one side of an exchange.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use wraith_core::{
+    ConnectionHandle, Ecn, Endpoint, EndpointConfig, Event, PathAddr, Time, TransportConfig,
+};
+use wraith_crypto::identity::{NodeId, SecretIdentity};
+
+use super::Realm;
+use crate::checks::{Checks, OUTPUTS_MAX};
+use crate::link::{Datagram, Path};
+use crate::{Party, Rng};
+
+/// What stands for relays on access lines; the port is the relay's number.
+pub(super) const RELAY_IP: IpAddr = IpAddr::V4(Ipv4Addr::new(240, 0, 0, 1));
+/// Wall-clock time at which simulations begin.
+const UNIX_TIME_AT_ZERO: u64 = 1_800_000_000;
+
+#[derive(Debug)]
+pub(super) struct Interface {
+    pub(super) realm: Realm,
+    pub(super) address: SocketAddr,
+    pub(super) up: Path,
+    pub(super) down: Path,
+    pub(super) works: bool,
+}
+
+/// What happened at a host.
+#[derive(Debug, Default)]
+pub struct Seen {
+    /// Paths that its connection took, and when.
+    pub paths: Vec<(Time, PathAddr)>,
+    /// Moves that came to nothing.
+    pub failed: Vec<(Time, PathAddr)>,
+    /// Where the peer says it sees it, the newest last.
+    pub observed: Vec<SocketAddr>,
+    /// Datagrams that it sent.
+    pub sent: u64,
+    /// Longest time without a new byte to read, since it was set to zero.
+    pub gap: Duration,
+    bytes: u64,
+    progress: Time,
+}
+
+impl Seen {
+    /// Looks at gaps from `now` on.
+    pub fn watch_gap(&mut self, now: Time) {
+        (self.gap, self.progress) = (Duration::ZERO, now);
+    }
+
+    fn on_bytes(&mut self, now: Time, bytes: u64) {
+        if bytes != self.bytes {
+            self.gap = self.gap.max(now - self.progress);
+            (self.bytes, self.progress) = (bytes, now);
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Host {
+    pub(super) endpoint: Endpoint,
+    pub(super) id: NodeId,
+    pub(super) interfaces: Vec<Interface>,
+    pub(super) party: Option<(ConnectionHandle, Party)>,
+    pub(super) checks: Checks,
+    pub(super) wake: Option<Time>,
+    pub(super) seen: Seen,
+}
+
+impl Host {
+    pub(super) fn new(name: &'static str, transport: TransportConfig, mut rng: Rng) -> Self {
+        let identity = SecretIdentity::from_seed(rng.seed());
+        let id = identity.node_id();
+        let checks = Checks::new(name, usize::from(transport.max_mtu));
+        let config = EndpointConfig {
+            transport,
+            unix_time_at_zero: UNIX_TIME_AT_ZERO,
+            ..EndpointConfig::new(identity)
+        };
+        Self {
+            endpoint: Endpoint::new(config, rng.seed()),
+            id,
+            interfaces: Vec::new(),
+            party: None,
+            checks,
+            wake: None,
+            seen: Seen::default(),
+        }
+    }
+
+    pub(super) fn begin(&mut self, handle: ConnectionHandle, party: Party) {
+        self.party = Some((handle, party));
+    }
+
+    pub(super) fn receive(&mut self, now: Time, datagram: Datagram) {
+        let Datagram { from, ecn, mut bytes, .. } = datagram;
+        let from = match NonZeroU32::new(u32::from(from.port())) {
+            Some(number) if from.ip() == RELAY_IP => PathAddr::Via(number),
+            _ => PathAddr::Ip(from),
+        };
+        self.checks.on_received(from, bytes.len());
+        self.endpoint.handle_datagram(now, from, ecn, &mut bytes);
+    }
+
+    /// Drains the endpoint. `answer` makes the party of a connection that somebody else began.
+    pub(super) fn settle(
+        &mut self,
+        now: Time,
+        buffer: &mut [u8],
+        mut answer: impl FnMut(NodeId) -> Party,
+    ) {
+        let mut outputs = 0;
+        loop {
+            let before = outputs;
+            while let Some((handle, event)) = self.endpoint.poll_event() {
+                outputs += 1;
+                self.on_event(now, handle, event, &mut answer);
+            }
+            if let Some((handle, party)) = &mut self.party
+                && party.wants_driving(now)
+                && let Some(connection) = self.endpoint.connection(*handle)
+            {
+                party.drive(now, connection);
+            }
+            while self.transmit(now, buffer) {
+                outputs += 1;
+                assert!(outputs < OUTPUTS_MAX, "datagrams without end");
+            }
+            if outputs == before {
+                break;
+            }
+        }
+        if let Some((handle, party)) = &self.party {
+            self.checks.on_connection(now, self.endpoint.is_live(*handle));
+            self.seen.on_bytes(now, party.bytes_read());
+        }
+        let timeout = self.endpoint.poll_timeout();
+        self.checks.on_drained(now, timeout);
+        let party = self.party.as_ref().and_then(|(_, party)| party.wake());
+        self.wake = timeout.into_iter().chain(party).min();
+    }
+
+    fn on_event(
+        &mut self,
+        now: Time,
+        handle: ConnectionHandle,
+        event: Event,
+        answer: &mut impl FnMut(NodeId) -> Party,
+    ) {
+        let Some(connection) = self.endpoint.connection(handle) else {
+            panic!("{event:?} of a connection that does not exist");
+        };
+        match &event {
+            Event::Connected => self.checks.on_validated(connection.remote()),
+            Event::PathChanged { remote } => {
+                self.checks.on_validated(*remote);
+                self.seen.paths.push((now, *remote));
+            }
+            Event::MoveFailed { remote } => self.seen.failed.push((now, *remote)),
+            Event::ObservedAddress(address) => self.seen.observed.push(*address),
+            _ => {}
+        }
+        let peer = connection.peer();
+        let (_, party) = self.party.get_or_insert_with(|| (handle, answer(peer)));
+        party.on_event(now, connection, event);
+    }
+
+    fn transmit(&mut self, now: Time, buffer: &mut [u8]) -> bool {
+        let Some(transmit) = self.endpoint.poll_transmit(now, buffer) else { return false };
+        let to = transmit.to;
+        if !self.checks.is_validated(to) && self.endpoint.is_validated(to) {
+            self.checks.on_validated(to);
+        }
+        self.checks.on_transmit(&transmit);
+        for datagram in buffer[..transmit.len].chunks(transmit.segment) {
+            self.seen.sent += 1;
+            self.send(now, to, transmit.ecn, datagram);
+        }
+        true
+    }
+
+    fn send(&mut self, now: Time, to: PathAddr, ecn: Option<Ecn>, datagram: &[u8]) {
+        let (to, relayed) = match to {
+            PathAddr::Ip(address) => (address, false),
+            PathAddr::Via(number) => {
+                let port = u16::try_from(number.get()).expect("few relays");
+                (SocketAddr::new(RELAY_IP, port), true)
+            }
+        };
+        let mut interfaces = self.interfaces.iter_mut().filter(|interface| interface.works);
+        let of_family = |i: &&mut Interface| relayed || i.address.is_ipv4() == to.is_ipv4();
+        if let Some(interface) = interfaces.find(of_family) {
+            let datagram =
+                Datagram { ecn, ..Datagram::new(interface.address, to, datagram.to_vec()) };
+            interface.up.push(now, datagram);
+        }
+    }
+}

@@ -1,0 +1,401 @@
+//! Hosts behind NATs, and what lies between: realms of addresses joined by gateways, a relay, and real core endpoints.
+//!
+//! ```text
+//!   host ─ access ─┐                               ┌─ access ─ host
+//!                  ├─ home gateway ─ carrier's ─ public
+//!   host ─ access ─┘                  (realm 0)    └─ third parties, of whom only the packets are counted
+//!   host ═════════════════ relay ════════════════════ host       an address that is a number
+//! ```
+//!
+//! An access line is a list of boxes in each direction; everything else takes no time. [`World`](crate::World) has one wire between two
+//! endpoints, and tries what a path can do to them; here are few packets and many paths. Invariants: the same seed gives the same run;
+//! the checks of `checks.rs` hold for every endpoint at every moment.
+
+mod behaviours;
+mod host;
+mod nat;
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use wraith_core::{Connection, ConnectionHandle, Endpoint, PathAddr, Role, Time, TransportConfig};
+use wraith_crypto::identity::NodeId;
+
+pub use behaviours::Behaviours;
+pub use host::Seen;
+pub use nat::{Behaviour, Dependence, Nat, PortAllocation};
+
+use crate::link::{Datagram, Hops, Path};
+use crate::{Exchange, Party, Rng};
+use host::{Host, Interface, RELAY_IP};
+
+/// Gateways on the way of one datagram: two up and two down, and once over.
+const GATEWAYS_MAX: usize = 8;
+/// Streams of chance; paths count from 0.
+const HOST_STREAM: u64 = 1 << 32;
+const NAT_STREAM: u64 = 2 << 32;
+const PATTERN_STREAM: u64 = 3 << 32;
+
+/// Index of a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct HostIndex(pub(crate) usize);
+
+/// A realm of addresses: the public one, or what is behind a gateway.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Realm(usize);
+
+/// The public one.
+pub const PUBLIC: Realm = Realm(0);
+
+#[derive(Debug)]
+struct Gateway {
+    nat: Nat,
+    inside: Realm,
+    outside: Realm,
+}
+
+/// One relay between two hosts: the same number names it at both.
+#[derive(Debug)]
+struct Relay {
+    ends: [HostIndex; 2],
+    /// From the first end to the second, and back.
+    paths: [Path; 2],
+    works: bool,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Internet {
+    seed: u64,
+    now: Time,
+    hosts: Vec<Host>,
+    gateways: Vec<Gateway>,
+    relays: Vec<Relay>,
+    realms: usize,
+    paths: u64,
+    /// Datagrams to public addresses of nobody.
+    strayed: BTreeMap<SocketAddr, u64>,
+    /// Nothing passes but over relays.
+    cut: bool,
+    plans: HashMap<NodeId, Arc<Exchange>>,
+    buffer: Vec<u8>,
+}
+
+impl Internet {
+    /// Nobody is there yet.
+    pub fn new(seed: u64) -> Self {
+        Self {
+            seed,
+            now: Time::ZERO,
+            hosts: Vec::new(),
+            gateways: Vec::new(),
+            relays: Vec::new(),
+            realms: 1,
+            paths: 0,
+            strayed: BTreeMap::new(),
+            cut: false,
+            plans: HashMap::new(),
+            buffer: vec![0; 64 * 1024],
+        }
+    }
+
+    /// A realm behind a gateway of `outside` that behaves so, and has this address there.
+    pub fn add_gateway(
+        &mut self,
+        outside: Realm,
+        address: impl Into<std::net::IpAddr>,
+        behaviour: Behaviour,
+    ) -> Realm {
+        let rng = Rng::new(self.seed, NAT_STREAM + self.gateways.len() as u64);
+        let inside = Realm(self.realms);
+        self.realms += 1;
+        self.gateways.push(Gateway {
+            nat: Nat::new(behaviour, address.into(), rng),
+            inside,
+            outside,
+        });
+        inside
+    }
+
+    /// A host without an address.
+    pub fn add_host(&mut self, name: &'static str, transport: TransportConfig) -> HostIndex {
+        let index = self.hosts.len();
+        let rng = Rng::new(self.seed, HOST_STREAM + index as u64);
+        self.hosts.push(Host::new(name, transport, rng));
+        HostIndex(index)
+    }
+
+    /// Gives a host an address in a realm, with these boxes from it and to it. Of several of one family it sends from the first.
+    pub fn add_interface(
+        &mut self,
+        host: HostIndex,
+        (realm, address): (Realm, SocketAddr),
+        [up, down]: [Hops; 2],
+    ) {
+        let [up, down] = [up, down].map(|hops| self.path(hops));
+        let interface = Interface { realm, address, up, down, works: true };
+        self.hosts[host.0].interfaces.push(interface);
+    }
+
+    /// A relay between `a` and `b`, with these boxes in each direction beside their access lines. Its name at both.
+    pub fn add_relay(&mut self, ends: [HostIndex; 2], hops: [Hops; 2]) -> PathAddr {
+        let paths = hops.map(|hops| self.path(hops));
+        self.relays.push(Relay { ends, paths, works: true });
+        let number = u32::try_from(self.relays.len()).expect("few relays");
+        let via = PathAddr::Via(NonZeroU32::new(number).expect("at least one"));
+        ends.iter().for_each(|end| self.hosts[end.0].checks.on_validated(via));
+        via
+    }
+
+    fn path(&mut self, hops: Hops) -> Path {
+        self.paths += 1;
+        Path::new(Rng::new(self.seed, self.paths).bits(), hops)
+    }
+
+    /// From now on no datagram passes that a relay does not carry; or they do again.
+    pub fn cut(&mut self, cut: bool) {
+        self.cut = cut;
+    }
+
+    /// From now on relays carry nothing; or they do again.
+    pub fn stop_relays(&mut self, stopped: bool) {
+        self.relays.iter_mut().for_each(|relay| relay.works = !stopped);
+    }
+
+    /// An interface of a host, in the order in which it got them, works or not from now on.
+    pub fn set_interface(&mut self, host: HostIndex, index: usize, works: bool) {
+        self.hosts[host.0].interfaces[index].works = works;
+    }
+
+    /// Every gateway forgets its mappings.
+    pub fn forget_mappings(&mut self) {
+        self.gateways.iter_mut().for_each(|gateway| gateway.nat.forget());
+    }
+
+    /// `a` connects to `b` at `to`, and both play their side of `plan`.
+    pub fn connect(&mut self, a: HostIndex, b: HostIndex, to: PathAddr, plan: Exchange) {
+        let plan = Arc::new(plan);
+        let peer = self.hosts[b.0].id;
+        let seed = self.seed ^ PATTERN_STREAM;
+        let host = &mut self.hosts[a.0];
+        let handle = host.endpoint.connect(self.now, to, peer).expect("a valid NodeId");
+        host.checks.on_validated(to);
+        host.begin(handle, Party::new(Role::Initiator, seed, plan.clone()));
+        self.plans.insert(host.id, plan);
+        self.settle(a);
+    }
+
+    /// Simulated time.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// What happened at a host, and how it is.
+    pub fn seen(&self, host: HostIndex) -> &Seen {
+        &self.hosts[host.0].seen
+    }
+
+    /// The same, to reset it.
+    pub fn seen_mut(&mut self, host: HostIndex) -> &mut Seen {
+        &mut self.hosts[host.0].seen
+    }
+
+    /// The party at a host.
+    pub fn party(&self, host: HostIndex) -> Option<&Party> {
+        self.hosts[host.0].party.as_ref().map(|(_, party)| party)
+    }
+
+    /// Addresses of a host's own interfaces that work.
+    pub fn addresses(&self, host: HostIndex) -> Vec<SocketAddr> {
+        let interfaces = self.hosts[host.0].interfaces.iter();
+        interfaces.filter(|i| i.works).map(|interface| interface.address).collect()
+    }
+
+    /// Datagrams that went to public addresses of nobody, by address.
+    pub fn strayed(&self) -> &BTreeMap<SocketAddr, u64> {
+        &self.strayed
+    }
+
+    /// A host may now send to `address` what it likes: its own side chose it, or it is told of in some other way.
+    pub fn trust(&mut self, host: HostIndex, address: PathAddr) {
+        self.hosts[host.0].checks.on_validated(address);
+    }
+
+    /// Where a host's connection sends, while it has one.
+    pub fn remote(&mut self, host: HostIndex) -> Option<PathAddr> {
+        let host = &mut self.hosts[host.0];
+        let (handle, _) = host.party.as_ref()?;
+        Some(host.endpoint.connection(*handle)?.remote())
+    }
+
+    /// Calls `act` on a host's endpoint and drains it.
+    pub fn with_endpoint<R>(
+        &mut self,
+        host: HostIndex,
+        act: impl FnOnce(Time, &mut Endpoint) -> R,
+    ) -> R {
+        let result = act(self.now, &mut self.hosts[host.0].endpoint);
+        self.settle(host);
+        result
+    }
+
+    /// Calls `act` on the connection of a host's party and drains the endpoint. `None` if there is none.
+    pub fn with_connection<R>(
+        &mut self,
+        host: HostIndex,
+        act: impl FnOnce(Time, &mut Connection) -> R,
+    ) -> Option<R> {
+        let handle = self.handle(host)?;
+        self.with_endpoint(host, |now, endpoint| {
+            endpoint.connection(handle).map(|connection| act(now, connection))
+        })
+    }
+
+    /// The connection of a host's party.
+    pub fn handle(&self, host: HostIndex) -> Option<ConnectionHandle> {
+        self.hosts[host.0].party.as_ref().map(|(handle, _)| *handle)
+    }
+
+    /// A host moves its connection to `to`, which it may do only where it knows its peer to be.
+    pub fn move_to(&mut self, host: HostIndex, to: PathAddr) -> bool {
+        self.trust(host, to);
+        self.with_connection(host, |now, connection| connection.move_to(now, to)) == Some(true)
+    }
+
+    /// Somebody sends `bytes` from `from`, wherever he is, to `to`, which he sees from `realm`.
+    pub fn inject(&mut self, realm: Realm, from: SocketAddr, to: SocketAddr, bytes: Vec<u8>) {
+        self.route(realm, Datagram::new(from, to, bytes));
+    }
+
+    /// Jumps to the next moment at which anything happens. False if nothing ever will.
+    pub fn step(&mut self) -> bool {
+        let Some(next) = self.next_moment() else { return false };
+        self.now = self.now.max(next);
+        let now = self.now;
+        for i in 0..self.relays.len() {
+            for direction in 0..2 {
+                while let Some(datagram) = self.relays[i].paths[direction].pop(now) {
+                    let to = self.relays[i].ends[1 - direction];
+                    if self.relays[i].works {
+                        self.hosts[to.0].interfaces[0].down.push(now, datagram);
+                    }
+                }
+            }
+        }
+        for index in 0..self.hosts.len() {
+            for i in 0..self.hosts[index].interfaces.len() {
+                while let Some(datagram) = self.hosts[index].interfaces[i].up.pop(now) {
+                    self.leave(HostIndex(index), i, datagram);
+                }
+                while let Some(datagram) = self.hosts[index].interfaces[i].down.pop(now) {
+                    if self.hosts[index].interfaces[i].works {
+                        self.hosts[index].receive(now, datagram);
+                        self.settle(HostIndex(index));
+                    }
+                }
+            }
+            if self.hosts[index].wake.is_some_and(|at| at <= now) {
+                self.hosts[index].endpoint.handle_timeout(now);
+                self.settle(HostIndex(index));
+            }
+        }
+        true
+    }
+
+    /// Steps until `done`, or until `deadline`; true if it was done.
+    pub fn run_until(&mut self, deadline: Time, mut done: impl FnMut(&mut Self) -> bool) -> bool {
+        while !done(self) {
+            if self.next_moment().is_none_or(|next| next > deadline) {
+                self.now = self.now.max(deadline);
+                return done(self);
+            }
+            self.step();
+        }
+        true
+    }
+
+    /// Lets `time` pass.
+    pub fn run_for(&mut self, time: Duration) {
+        let deadline = self.now + time;
+        self.run_until(deadline, |_| false);
+    }
+
+    fn next_moment(&self) -> Option<Time> {
+        let hosts = self.hosts.iter().flat_map(|host| {
+            let paths = host.interfaces.iter().flat_map(|i| [i.up.next(), i.down.next()]);
+            paths.flatten().chain(host.wake)
+        });
+        let relays = self.relays.iter().flat_map(|relay| &relay.paths).filter_map(Path::next);
+        hosts.chain(relays).min()
+    }
+
+    /// A datagram has passed the access line of its host.
+    fn leave(&mut self, host: HostIndex, interface: usize, datagram: Datagram) {
+        if !self.hosts[host.0].interfaces[interface].works {
+            return;
+        }
+        if datagram.to.ip() != RELAY_IP {
+            let realm = self.hosts[host.0].interfaces[interface].realm;
+            if !self.cut {
+                self.route(realm, datagram);
+            }
+            return;
+        }
+        let number = usize::from(datagram.to.port());
+        let relay = &mut self.relays[number - 1];
+        let from_first = relay.ends[0] == host;
+        let datagram = Datagram { from: datagram.to, ..datagram };
+        relay.paths[usize::from(!from_first)].push(self.now, datagram);
+    }
+
+    /// Brings a datagram from `realm` through gateways to the access line of whom it is for, or nowhere.
+    fn route(&mut self, mut realm: Realm, mut datagram: Datagram) {
+        let now = self.now;
+        for _ in 0..GATEWAYS_MAX {
+            let to = datagram.to;
+            let mut interfaces = self.hosts.iter_mut().flat_map(|host| &mut host.interfaces);
+            if let Some(interface) = interfaces.find(|i| i.realm == realm && i.address == to) {
+                return interface.down.push(now, datagram);
+            }
+            if let Some(i) =
+                self.gateways.iter().position(|g| g.outside == realm && self.owns(g, to))
+            {
+                let gateway = &mut self.gateways[i];
+                let Some(inside) = gateway.nat.inbound(now, datagram.from, to) else { return };
+                (datagram.to, realm) = (inside, gateway.inside);
+            } else if let Some(gateway) = self.gateways.iter_mut().find(|g| g.inside == realm) {
+                if gateway.nat.outside() == to.ip() && !gateway.nat.behaviour().hairpin {
+                    return;
+                }
+                datagram.from = gateway.nat.outbound(now, datagram.from, to);
+                realm = gateway.outside;
+            } else {
+                if realm == PUBLIC {
+                    *self.strayed.entry(to).or_default() += 1;
+                }
+                return;
+            }
+        }
+    }
+
+    fn owns(&self, gateway: &Gateway, address: SocketAddr) -> bool {
+        if gateway.nat.behaviour().ports != PortAllocation::Untranslated {
+            return gateway.nat.outside() == address.ip();
+        }
+        let mut interfaces = self.hosts.iter().flat_map(|host| &host.interfaces);
+        interfaces.any(|i| i.realm == gateway.inside && i.address.ip() == address.ip())
+    }
+
+    /// Drains a host: events to its party, datagrams to its access lines, until neither has more; then its timer.
+    fn settle(&mut self, index: HostIndex) {
+        let Self { now, seed, plans, buffer, .. } = self;
+        let host = &mut self.hosts[index.0];
+        host.settle(*now, buffer, |peer| {
+            let plan = plans.get(&peer).expect("a connection from nobody who connected");
+            Party::new(Role::Responder, *seed ^ PATTERN_STREAM, plan.clone())
+        });
+    }
+}

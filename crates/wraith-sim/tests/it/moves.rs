@@ -1,0 +1,246 @@
+//! Connections that change their path on purpose, and come back when it dies, with data both ways all the while.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use wraith_core::{PathAddr, Time, TransportConfig};
+use wraith_sim::internet::{HostIndex, Internet, PUBLIC};
+use wraith_sim::link::{Delay, Loss, Rate, Reorder};
+use wraith_sim::{Exchange, hops};
+
+/// Two public hosts, a relay between them over which they are connected, and both their addresses.
+struct Lab {
+    net: Internet,
+    hosts: [HostIndex; 2],
+    relay: PathAddr,
+    direct: [PathAddr; 2],
+}
+
+fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+fn address(host: u8) -> SocketAddr {
+    SocketAddr::from(([198, 51, 100, host], 1000))
+}
+
+/// Bytes a second that leave the access lines without a queue, so that what a move costs is not lost in what a queue costs.
+const CALM: u64 = 1_000_000;
+
+/// `direct` and `relayed` are the one-way delays; bytes travel both ways at once, as fast as 20 Mbit/s allow, and take some seconds.
+fn lab(seed: u64, direct: u64, relayed: u64, loss: f64) -> Lab {
+    let mut net = Internet::new(seed);
+    let hosts = [1, 2].map(|number| {
+        let host = net.add_host("host", TransportConfig::default());
+        let line = || hops![Rate::mbit(20), Delay::micros(direct * 500), Loss::percent(loss)];
+        net.add_interface(host, (PUBLIC, address(number)), [line(), line()]);
+        host
+    });
+    let way = || hops![Delay::micros((relayed - direct) * 1000)];
+    let relay = net.add_relay(hosts, [way(), way()]);
+    let plan = Exchange::streams(1, 9_000_000, 9_000_000).eager();
+    net.connect(hosts[0], hosts[1], relay, plan);
+    let direct = [1, 2].map(|number| PathAddr::Ip(address(number)));
+    let mut lab = Lab { net, hosts, relay, direct };
+    lab.run(1500);
+    lab
+}
+
+impl Lab {
+    fn run(&mut self, millis: u64) {
+        self.net.run_for(ms(millis));
+    }
+
+    /// From now on no faster than [`CALM`]; the queues have a second to drain.
+    fn calm(mut self) -> Self {
+        for host in self.hosts {
+            self.net.with_connection(host, |now, c| c.set_rate_limit(now, CALM));
+        }
+        self.run(1000);
+        self
+    }
+
+    fn lost(&mut self) -> u64 {
+        let lost =
+            |net: &mut Internet, host| net.with_connection(host, |_, c| c.stats().packets_lost);
+        self.hosts.map(|host| lost(&mut self.net, host).unwrap()).iter().sum()
+    }
+
+    fn watch(&mut self) {
+        let now = self.net.now();
+        self.hosts.iter().for_each(|host| self.net.seen_mut(*host).watch_gap(now));
+    }
+
+    fn gap(&self) -> Duration {
+        self.hosts.iter().map(|host| self.net.seen(*host).gap).max().unwrap()
+    }
+
+    fn paths(&self, side: usize) -> Vec<PathAddr> {
+        self.net.seen(self.hosts[side]).paths.iter().map(|(_, path)| *path).collect()
+    }
+
+    /// Every byte arrives, and is compared on the way.
+    fn finish(mut self) {
+        let hosts = self.hosts;
+        let deadline = self.net.now() + Duration::from_secs(60);
+        let done = self.net.run_until(deadline, |net| {
+            hosts.iter().all(|host| net.party(*host).is_some_and(|party| party.is_done()))
+        });
+        assert!(done, "{:?}", hosts.map(|host| self.net.party(host).map(|p| p.unfinished())));
+    }
+}
+
+const PATHS: [(u64, u64, u64); 4] = [(1, 10, 40), (2, 5, 150), (3, 20, 22), (4, 1, 80)];
+
+#[test]
+fn a_planned_move_is_followed_without_a_gap_a_loss_or_a_second_thought() {
+    for (seed, direct, relayed) in PATHS {
+        for mover in [0, 1] {
+            let mut lab = lab(seed, direct, relayed, 0.0).calm();
+            let lost = lab.lost();
+            lab.watch();
+            let to = lab.direct[1 - mover];
+            assert!(lab.net.move_to(lab.hosts[mover], to));
+            lab.run(1500);
+            for side in [0, 1] {
+                assert_eq!(lab.paths(side), [lab.direct[1 - side]], "{direct} {relayed} {mover}");
+            }
+            assert!(lab.gap() < ms(200), "{:?} {direct} {relayed} {mover}", lab.gap());
+            assert_eq!(lab.lost(), lost, "{direct} {relayed} {mover}");
+            lab.finish();
+        }
+    }
+}
+
+#[test]
+fn a_planned_move_in_the_middle_of_full_queues_stands_and_costs_less_than_a_second() {
+    for (seed, direct, relayed) in PATHS {
+        for mover in [0, 1] {
+            let mut lab = lab(seed, direct, relayed, 0.0);
+            lab.watch();
+            let to = lab.direct[1 - mover];
+            assert!(lab.net.move_to(lab.hosts[mover], to));
+            lab.run(1500);
+            for side in [0, 1] {
+                assert_eq!(lab.paths(side), [lab.direct[1 - side]], "{direct} {relayed} {mover}");
+            }
+            assert!(lab.gap() < ms(1000), "{:?} {direct} {relayed} {mover}", lab.gap());
+            lab.finish();
+        }
+    }
+}
+
+#[test]
+fn a_planned_move_to_a_slower_path_stands_too() {
+    for mover in [0, 1] {
+        let mut lab = lab(7, 5, 80, 0.0).calm();
+        let to = lab.direct[1 - mover];
+        assert!(lab.net.move_to(lab.hosts[mover], to));
+        lab.run(800);
+        lab.watch();
+        let relay = lab.relay;
+        assert!(lab.net.move_to(lab.hosts[mover], relay));
+        lab.run(1500);
+        for side in [0, 1] {
+            assert_eq!(
+                lab.paths(side),
+                [lab.direct[1 - side], relay],
+                "{mover} {side} {:?} {:?}",
+                lab.net.seen(lab.hosts[0]).paths,
+                lab.net.seen(lab.hosts[1]).paths
+            );
+        }
+        assert!(lab.gap() < ms(300), "{:?}", lab.gap());
+        lab.finish();
+    }
+}
+
+#[test]
+fn both_sides_may_move_at_once_and_with_loss() {
+    for seed in 10..16 {
+        let mut lab = lab(seed, 10, 60, 3.0);
+        for side in [0, 1] {
+            let to = lab.direct[1 - side];
+            assert!(lab.net.move_to(lab.hosts[side], to));
+        }
+        lab.run(2500);
+        for side in [0, 1] {
+            assert_eq!(lab.net.remote(lab.hosts[side]), Some(lab.direct[1 - side]), "{seed}");
+            assert!(lab.paths(side).len() <= 3, "{seed} {:?}", lab.paths(side));
+        }
+        lab.finish();
+    }
+}
+
+#[test]
+fn a_move_to_where_nobody_answers_fails_and_costs_nothing() {
+    let mut lab = lab(20, 10, 40, 0.0).calm();
+    lab.watch();
+    let nobody = PathAddr::Ip(address(99));
+    assert!(lab.net.move_to(lab.hosts[0], nobody));
+    lab.run(5000);
+    let failed: Vec<_> = lab.net.seen(lab.hosts[0]).failed.iter().map(|(_, path)| *path).collect();
+    assert_eq!(failed, [nobody]);
+    assert_eq!(lab.net.remote(lab.hosts[0]), Some(lab.relay));
+    assert!(lab.net.strayed()[&address(99)] <= 11);
+    assert!(lab.gap() < ms(100), "{:?}", lab.gap());
+    lab.finish();
+}
+
+#[test]
+fn when_the_direct_path_dies_the_relay_carries_on_in_less_than_a_second() {
+    for seed in 30..36 {
+        let mut lab = lab(seed, 20, 20, 0.0);
+        let to = lab.direct[1];
+        assert!(lab.net.move_to(lab.hosts[0], to));
+        lab.run(900);
+        lab.watch();
+        lab.net.cut(true);
+        lab.run(2000);
+        for side in [0, 1] {
+            assert_eq!(lab.net.remote(lab.hosts[side]), Some(lab.relay), "{side}");
+        }
+        assert!(lab.gap() < ms(1000), "{:?}", lab.gap());
+        lab.finish();
+    }
+}
+
+#[test]
+fn when_the_relay_dies_after_all_the_direct_path_is_taken_again() {
+    let mut lab = lab(40, 20, 20, 0.0);
+    let to = lab.direct[1];
+    assert!(lab.net.move_to(lab.hosts[0], to));
+    lab.run(500);
+    lab.net.cut(true);
+    lab.run(1000);
+    lab.net.cut(false);
+    lab.net.stop_relays(true);
+    lab.run(3000);
+    for side in [0, 1] {
+        assert_eq!(lab.net.remote(lab.hosts[side]), Some(lab.direct[1 - side]), "{side}");
+    }
+    lab.finish();
+}
+
+#[test]
+fn a_relay_that_delays_and_reorders_does_not_undo_a_move() {
+    for seed in 50..54 {
+        let mut net = Internet::new(seed);
+        let hosts = [1, 2].map(|number| {
+            let host = net.add_host("host", TransportConfig::default());
+            let line = || hops![Rate::mbit(20), Delay::ms(5)];
+            net.add_interface(host, (PUBLIC, address(number)), [line(), line()]);
+            host
+        });
+        let way = || hops![Delay::ms(100), Reorder::percent(30.0, ms(300))];
+        let relay = net.add_relay(hosts, [way(), way()]);
+        let plan = Exchange::streams(1, 2_000_000, 2_000_000).eager();
+        net.connect(hosts[0], hosts[1], relay, plan);
+        net.run_until(Time::ZERO + ms(2500), |_| false);
+        assert!(net.move_to(hosts[1], PathAddr::Ip(address(1))));
+        net.run_for(ms(2500));
+        for host in hosts {
+            assert_eq!(net.seen(host).paths.len(), 1, "{seed} {:?}", net.seen(host).paths);
+        }
+    }
+}
