@@ -2,7 +2,6 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-mod addresses;
 mod api;
 mod code_end;
 mod engine;
@@ -16,6 +15,7 @@ mod offer;
 mod payload;
 pub mod place;
 mod progress;
+mod reach;
 mod report;
 mod route;
 mod service;

@@ -17,6 +17,7 @@ use wraith_transport::qlog::SinkFactory;
 use wraith_transport::{Addr, Algorithm, Config, Endpoint, EndpointConfig};
 
 use crate::error::{Cause, Error, ErrorKind, plain};
+use crate::reach::ReachSettings;
 use crate::route::{Punched, Route};
 use crate::state::{ContactStore, Meeting, SpentCodes, StateDir};
 
@@ -54,6 +55,7 @@ struct Inner {
     state: StateDir,
     spent_codes: Arc<SpentCodes>,
     places: Places,
+    reach: ReachSettings,
     punched: Punched,
     congestion: Arc<dyn ControllerFactory>,
     qlog: Option<Arc<dyn SinkFactory>>,
@@ -67,6 +69,7 @@ pub struct NodeBuilder {
     identity: Option<SecretIdentity>,
     state: Option<StateDir>,
     places: Places,
+    reach: ReachSettings,
     congestion: Option<Arc<dyn ControllerFactory>>,
     qlog: Option<Arc<dyn SinkFactory>>,
     runtime: Option<Handle>,
@@ -106,6 +109,12 @@ impl NodeBuilder {
     /// Meets others at these places only, in place of everything that was named before.
     pub fn places(mut self, places: Places) -> Self {
         self.places = places;
+        self
+    }
+
+    /// Whether the router is asked to lead others to a socket that is dialled (PCP, NAT-PMP, UPnP). It is not, by default.
+    pub fn port_mapping(mut self, ask: bool) -> Self {
+        self.reach.port_mapping = ask;
         self
     }
 
@@ -152,13 +161,21 @@ impl NodeBuilder {
             Some(identity) => identity,
             None => state.identity()?,
         };
-        let Self { places, congestion, qlog, .. } = self;
+        let Self { places, reach, congestion, qlog, .. } = self;
         let congestion = congestion.unwrap_or_else(|| Algorithm::Bbr.into());
         let spent_codes = Arc::new(SpentCodes::of(&state, &identity));
         let punched = Punched::default();
-        let inner =
-            Inner { identity, state, spent_codes, places, punched, congestion, qlog, runtime };
-        Ok(Node(Arc::new(inner)))
+        Ok(Node(Arc::new(Inner {
+            identity,
+            state,
+            spent_codes,
+            places,
+            reach,
+            punched,
+            congestion,
+            qlog,
+            runtime,
+        })))
     }
 }
 
@@ -176,6 +193,10 @@ impl Node {
     /// Where it meets others.
     pub fn places(&self) -> &Places {
         &self.0.places
+    }
+
+    pub(crate) fn reach_settings(&self) -> &ReachSettings {
+        &self.0.reach
     }
 
     /// Whom it knows.

@@ -16,10 +16,10 @@ use wraith_transfer::{close, receive_dialler_hello, send_dialler_hello};
 use wraith_transport::{Connection, Endpoint};
 use zeroize::Zeroizing;
 
-use crate::addresses::reachable;
 use crate::engine::dial::Dialler;
 use crate::error::{Cause, Error, ErrorKind};
 use crate::node::{ANY_ADDRESS, Node};
+use crate::reach::addresses::reachable;
 
 /// How long a service is dialled.
 const DIAL: Duration = Duration::from_secs(10);

@@ -2,13 +2,11 @@
 //! are met. So a transfer survives that the sender's address changes while nothing is connected, and a sender that is
 //! started again elsewhere. The side that dials asks in [`super::dial`].
 
-use std::net::SocketAddr;
-
 use wraith_crypto::{NodeId, SecretIdentity};
 use wraith_discovery::contact::{ContactListener, Pair, listen};
 use wraith_discovery::{Capability, Places};
 
-use crate::addresses::dialable;
+use crate::reach::Reach;
 use crate::state::MAX_RECEIVERS;
 
 /// See the module.
@@ -17,21 +15,21 @@ pub(crate) struct Rediscovery {
     identity: SecretIdentity,
     capability: Capability,
     places: Places,
-    bound: SocketAddr,
+    reach: Reach,
     /// Who was lost, the last first.
     lost: Vec<Pair>,
     listener: Option<ContactListener>,
 }
 
 impl Rediscovery {
-    /// Answers nobody yet. `bound` is where receivers can dial.
+    /// Answers nobody yet. `reach` is where receivers can dial.
     pub fn new(
         identity: SecretIdentity,
         capability: Capability,
         places: Places,
-        bound: SocketAddr,
+        reach: Reach,
     ) -> Self {
-        Self { identity, capability, places, bound, lost: Vec::new(), listener: None }
+        Self { identity, capability, places, reach, lost: Vec::new(), listener: None }
     }
 
     /// From now on this receiver is told where we are.
@@ -62,9 +60,9 @@ impl Rediscovery {
             return;
         }
         if self.listener.is_none() {
-            let bound = self.bound;
+            let reach = self.reach.clone();
             // What cannot be reached now may be later, and the receiver tries all it knows in any case.
-            let addresses = Box::new(move |seen| dialable(bound, seen));
+            let addresses = Box::new(move |seen| reach.addresses(seen));
             let mut listener = listen(&self.places, addresses).await;
             // Nobody reads what happens at the places, so nothing of it is kept.
             drop(listener.take_events());

@@ -12,7 +12,6 @@ use wraith_transport::Connection;
 
 use super::job::FetchJob;
 use super::source::{Source, Target};
-use crate::addresses::nearest_first;
 use crate::code_end::try_once;
 use crate::engine::attempt::{self, Carry};
 use crate::engine::consent::Consent;
@@ -22,6 +21,7 @@ use crate::engine::task::Shared;
 use crate::error::{Cause, Error, ErrorKind};
 use crate::event::{Event, FoundAt, Hub};
 use crate::node::Node;
+use crate::reach::addresses::nearest_first;
 use crate::report::Received;
 use crate::settings::{FetchSettings, Patience};
 use crate::state::{OtherReceiver, Receiving, SavedTicket};

@@ -28,13 +28,13 @@ use wraith_discovery::{Place, PlaceError};
 use wraith_transfer::{Conflicts, Role, close};
 use wraith_transport::{Connection, Endpoint};
 
-use crate::addresses::dialable;
 use crate::engine::consent::{Asked, Consent};
 use crate::engine::task::{Shared, Task};
 use crate::error::{Error, ErrorKind};
 use crate::event::{Event, Events, Hub, Observer};
 use crate::fetch::{Incoming, Target, Transfer};
 use crate::node::{ANY_ADDRESS, Node, reachable_places};
+use crate::reach::Reach;
 use crate::report::Received;
 use crate::state::{OtherReceiver, Receiving};
 use allowlist::Allowlist;
@@ -123,7 +123,9 @@ impl ListenBuilder {
         let allowlist = Allowlist::load(&node, admit)?;
         let (endpoint, usual_taken) = bind_usual(&node, bind, &allowlist)?;
         let bound = endpoint.local_addr();
-        let addresses = Box::new(move |seen| dialable(bound, seen));
+        let reach = Reach::new(&node, &endpoint);
+        let theirs = reach.clone();
+        let addresses = Box::new(move |seen| theirs.addresses(seen));
         let contacts = listen(&reachable_places(node.places(), bound), addresses).await;
         contacts.set_contacts(allowlist.pairs());
         let shared = Shared::new(Hub::new(observer));
@@ -150,6 +152,7 @@ impl ListenBuilder {
             Work { context, endpoint, contacts, allowlist, watch, shared: shared.clone(), give };
         let work = async move {
             let result = work.run().await;
+            reach.close().await;
             receiving.end(None);
             result
         };

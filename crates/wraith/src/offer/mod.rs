@@ -3,7 +3,7 @@
 mod call;
 mod handle;
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use wraith_discovery::{
     Code, CodeAnnouncement, CodeOptions, MakeTicket, Ticket, TicketSide, announce,
 };
 use wraith_transport::Endpoint;
+use zeroize::Zeroizing;
 
 use self::call::{Sending, call};
 use self::handle::Shown;
-use crate::addresses::{reachable, ticket_seen_at};
 use crate::code_end::{CODE_LIFE, no_code, no_place, try_once};
 use crate::engine::dial::Dialler;
 use crate::engine::rediscovery::Rediscovery;
@@ -26,6 +26,7 @@ use crate::error::{Cause, Error, ErrorKind};
 use crate::event::{Event, FoundAt, Hub, Observer};
 use crate::node::{ANY_ADDRESS, Node, reachable_places};
 use crate::payload::Payload;
+use crate::reach::Reach;
 use crate::settings::{FIND, Patience, RECONNECT, SendSettings};
 use crate::state::{ALLOWED_MAX, Contact, Recipient, StateError, StateErrorKind, UnfinishedSend};
 
@@ -240,9 +241,12 @@ impl OfferBuilder {
             }
             _ => {}
         }
-        let Prepared { unfinished, endpoint, ticket } = prepared;
+        let is_shown = prepared.unfinished.allowed().is_none();
+        if is_shown {
+            prepared.settle().await;
+        }
+        let Prepared { unfinished, endpoint, reach, ticket } = prepared;
         let (bound, capability) = (endpoint.local_addr(), unfinished.capability().clone());
-        let is_shown = unfinished.allowed().is_none();
         let shown = Shown {
             addresses: ticket.addresses().to_vec(),
             code: code.as_ref().map(|code| code.code().clone()),
@@ -256,7 +260,8 @@ impl OfferBuilder {
             },
         };
         let places = reachable_places(node.places(), bound);
-        let mut rediscovery = Rediscovery::new(node.identity().clone(), capability, places, bound);
+        let mut rediscovery =
+            Rediscovery::new(node.identity().clone(), capability, places, reach.clone());
         let parallel = node.parallel_to_send(settings.connections, bound.ip());
         let runtime = node.runtime().clone();
         let theirs = shared.clone();
@@ -277,7 +282,9 @@ impl OfferBuilder {
                 code,
                 theirs,
             );
-            serving.run(news).await
+            let sent = serving.run(news).await;
+            reach.close().await;
+            sent
         };
         Ok(Offer { shown: Some(shown), task: Task::spawn(&runtime, shared, work) })
     }
@@ -397,6 +404,7 @@ fn bind_again(
 struct Prepared {
     unfinished: Arc<UnfinishedSend>,
     endpoint: Endpoint,
+    reach: Reach,
     ticket: Ticket,
 }
 
@@ -412,14 +420,15 @@ impl Prepared {
         let unfinished = unfinished_send(node, payload, recipient, anew, shared)?;
         let endpoint = bind_again(node, bind, unfinished.port())?;
         let bound = endpoint.local_addr();
-        let addresses = reachable(bound);
+        let reach = Reach::new(node, &endpoint);
+        let addresses = reach.addresses(None);
         if addresses.is_empty() {
             let message = "this machine has no address at which anybody could reach it";
             return Err(Error::because(ErrorKind::NotFound, message, Cause::NoAddress));
         }
         remember(&unfinished, bound.port(), shared);
         let ticket = Ticket::new(node.id(), unfinished.capability().clone(), addresses);
-        Ok(Self { unfinished: Arc::new(unfinished), endpoint, ticket })
+        Ok(Self { unfinished: Arc::new(unfinished), endpoint, reach, ticket })
     }
 
     /// Nobody can come with it.
@@ -427,6 +436,13 @@ impl Prepared {
         self.unfinished.settle(|_| false);
         self.endpoint.start_close();
         self.endpoint.closed().await;
+        self.reach.close().await;
+    }
+
+    /// Takes the ways that open within a moment into the ticket, which is about to be shown.
+    async fn settle(&mut self) {
+        self.reach.settled().await;
+        self.ticket = ticket_of(&self.ticket, &self.reach, None);
     }
 
     /// Gives the ticket to whoever proves the words of a code, and makes it good for them before they have it.
@@ -434,15 +450,21 @@ impl Prepared {
     /// `tells_seen`: whether the address at which a place sees us goes into the ticket.
     fn give(&self, shared: &Shared, tells_seen: bool) -> MakeTicket {
         let (ticket, unfinished) = (self.ticket.clone(), Arc::clone(&self.unfinished));
+        let reach = self.reach.clone();
         let hub = Arc::clone(&shared.hub);
         Box::new(move |receiver, seen| {
             if let Err(error) = unfinished.admit(receiver) {
                 // It holds for this run.
                 hub.tell(Event::Note { path: String::new(), what: error.to_string() });
             }
-            ticket_seen_at(&ticket, seen.filter(|_| tells_seen))
+            Zeroizing::new(ticket_of(&ticket, &reach, seen.filter(|_| tells_seen)).encode())
         })
     }
+}
+
+/// The ticket of the same offer with the addresses of now.
+fn ticket_of(ticket: &Ticket, reach: &Reach, seen: Option<IpAddr>) -> Ticket {
+    Ticket::new(ticket.node_id(), ticket.capability().clone(), reach.addresses(seen))
 }
 
 async fn make_code(

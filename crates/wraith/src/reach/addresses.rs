@@ -3,7 +3,6 @@
 use std::net::{IpAddr, SocketAddr};
 
 use wraith_discovery::{MAX_ADDRESSES, Ticket};
-use zeroize::Zeroizing;
 
 /// Where a socket bound to `bound` can be reached: the address itself when it is a particular one, else every address of
 /// this machine's interfaces, the most useful first and loopback last (for a receiver on this very machine).
@@ -38,35 +37,19 @@ fn is_link_local(ip: &IpAddr) -> bool {
     }
 }
 
-/// Where a socket can be dialled, with the address that a rendezvous server saw: good when the router in between forwards the
-/// port. It comes before loopback.
-pub(crate) fn dialable(bound: SocketAddr, seen: Option<IpAddr>) -> Vec<SocketAddr> {
-    let seen = seen.filter(|_| bound.ip().is_unspecified());
-    with_seen(reachable(bound), bound.port(), seen)
-}
-
-/// `addresses` with the one that a server saw, if it is a new one: before loopback, which is tried last.
-fn with_seen(mut addresses: Vec<SocketAddr>, port: u16, seen: Option<IpAddr>) -> Vec<SocketAddr> {
-    if let Some(ip) = seen
-        && !ip.is_loopback()
-        && addresses.iter().all(|address| address.ip() != ip)
+/// `addresses` with one that somebody else sees or grants, if it is a new one: before loopback, which is tried last.
+pub(crate) fn with_seen(
+    mut addresses: Vec<SocketAddr>,
+    seen: Option<SocketAddr>,
+) -> Vec<SocketAddr> {
+    if let Some(seen) = seen
+        && !seen.ip().is_loopback()
+        && addresses.iter().all(|address| address.ip() != seen.ip())
     {
         let loopback = addresses.iter().position(|address| address.ip().is_loopback());
-        addresses.insert(loopback.unwrap_or(addresses.len()), SocketAddr::new(ip, port));
+        addresses.insert(loopback.unwrap_or(addresses.len()), seen);
     }
     addresses
-}
-
-/// The ticket's bytes for somebody who came by a place that saw us at `seen`.
-pub(crate) fn ticket_seen_at(ticket: &Ticket, seen: Option<IpAddr>) -> Zeroizing<Vec<u8>> {
-    let own = ticket.addresses().to_vec();
-    let port = own.first().map(SocketAddr::port);
-    let addresses = match port {
-        Some(port) => with_seen(own, port, seen),
-        None => own,
-    };
-    let ticket = Ticket::new(ticket.node_id(), ticket.capability().clone(), addresses);
-    Zeroizing::new(ticket.encode())
 }
 
 /// The ticket with the address where its sender was met in front: there it can be reached, even by an address that means
@@ -111,30 +94,13 @@ mod tests {
     }
 
     #[test]
-    fn the_address_that_a_server_saw_comes_before_loopback_and_once() {
+    fn an_address_that_somebody_sees_comes_before_loopback_and_once() {
         let address = |text: &str| text.parse::<SocketAddr>().unwrap();
-        let node_id = wraith_crypto::SecretIdentity::from_seed([1; 32]).node_id();
         let own = vec![address("10.0.0.1:9"), address("127.0.0.1:9")];
-        let capability = wraith_discovery::Capability::from_bytes([2; 16]);
-        let ticket = Ticket::new(node_id, capability, own.clone());
-        let with = |seen: Option<&str>| {
-            let bytes = ticket_seen_at(&ticket, seen.map(|ip| ip.parse().unwrap()));
-            Ticket::decode(&bytes).unwrap().addresses().to_vec()
-        };
-        assert_eq!(with(Some("192.0.2.1")), [own[0], address("192.0.2.1:9"), own[1]]);
-        for nothing_new in [None, Some("10.0.0.1"), Some("127.0.0.7")] {
+        let with = |seen: Option<&str>| with_seen(own.clone(), seen.map(address));
+        assert_eq!(with(Some("192.0.2.1:8")), [own[0], address("192.0.2.1:8"), own[1]]);
+        for nothing_new in [None, Some("10.0.0.1:8"), Some("127.0.0.7:9")] {
             assert_eq!(with(nothing_new), own);
         }
-    }
-
-    #[test]
-    fn a_seen_address_is_dialable_only_where_every_address_is_bound() {
-        let any: SocketAddr = "0.0.0.0:7".parse().unwrap();
-        let seen = "192.0.2.77".parse().unwrap();
-        let all = dialable(any, Some(seen));
-        let at = all.iter().position(|address| *address == SocketAddr::new(seen, 7)).unwrap();
-        assert!(all[..at].iter().all(|address| !address.ip().is_loopback()));
-        let one: SocketAddr = "127.0.0.1:7".parse().unwrap();
-        assert_eq!(dialable(one, Some(seen)), [one]);
     }
 }
