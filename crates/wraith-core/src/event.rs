@@ -67,6 +67,9 @@ pub enum Event {
     Datagram(Bytes),
     /// Where the peer sees us: an address of ours on its side of every NAT. Comes again when that changes.
     ObservedAddress(SocketAddr),
+    /// Where else the peer says it may be reached, when that has changed. Nothing is known about these addresses: they may be a
+    /// third party's.
+    PeerCandidates(Vec<SocketAddr>),
     /// Packets go to another, validated address from now on: the peer moved, or we did.
     PathChanged {
         /// The new address.

@@ -14,6 +14,7 @@ pub mod measure;
 pub mod mtud;
 mod path;
 mod path_addr;
+pub mod punch;
 pub mod qlog;
 mod range_set;
 pub mod recovery;

@@ -14,12 +14,17 @@ pub struct SessionKeys {
     pub send: DirectionKeys,
     /// Of what we receive.
     pub recv: DirectionKeys,
+    /// What other secrets that both sides share are made from.
+    pub exporter: [u8; 32],
 }
 
 impl SessionKeys {
     /// From the Noise keys of our direction and of the peer's.
     pub(crate) fn new(send: &[u8; 32], recv: &[u8; 32]) -> Self {
-        Self { send: DirectionKeys::new(send), recv: DirectionKeys::new(recv) }
+        // Both sides put them in the same order, whoever began.
+        let [low, high] = if send < recv { [send, recv] } else { [recv, send] };
+        let exporter = kdf::derive_parts("wraith/1 exporter", &[low, high]);
+        Self { send: DirectionKeys::new(send), recv: DirectionKeys::new(recv), exporter }
     }
 }
 

@@ -261,6 +261,7 @@ impl Party {
                 assert!(self.datagrams_received <= self.plan.datagrams, "a datagram too many");
             }
             Event::PathChanged { .. } => self.path_changes += 1,
+            Event::PeerCandidates(_) => {}
             Event::MoveFailed { .. } => self.moves_failed += 1,
             Event::ObservedAddress(address) => self.observed.push(address),
             Event::Closed(reason) => self.closed = Some(reason),

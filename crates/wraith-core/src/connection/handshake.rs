@@ -200,6 +200,7 @@ impl Connection {
     }
 
     fn seal(&mut self, now: Time, suite: Suite, keys: &SessionKeys) {
+        self.set_exporter(&keys.exporter);
         self.sealed = Some(Sealed {
             sealer: Sealer::new(suite, &keys.send),
             opener: Opener::new(suite, &keys.recv),

@@ -15,6 +15,7 @@
 //! - Steady state allocates nothing per packet.
 
 mod blocked;
+mod candidates;
 mod handshake;
 mod moves;
 mod receive;
@@ -30,6 +31,7 @@ use bytes::Bytes;
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 use tracing::{Span, info, info_span};
+use wraith_crypto::Wiped;
 use wraith_crypto::identity::NodeId;
 use wraith_noise::{MAC1_BYTES, Opener, Sealer};
 
@@ -44,6 +46,7 @@ use crate::streams::{Read, Role, StreamConfig, StreamId, Streams};
 use crate::{BlockPool, CloseReason, PathAddr, StreamError, Time, Violation};
 
 use blocked::Blocked;
+use candidates::Candidates;
 use handshake::Handshake;
 pub(crate) use handshake::{Proof, draw, parameters};
 use moves::Settling;
@@ -158,6 +161,9 @@ pub struct Connection {
     kept_alive_at: Option<Time>,
     /// When the pacer lets the next packets go, as of the last `poll_transmit`.
     pace_at: Option<Time>,
+    candidates: Candidates,
+    /// What [`Self::export_secret`] is made from.
+    exporter: Option<Wiped<[u8; 32]>>,
     blocked: Blocked,
     events: VecDeque<Event>,
     qlog: Option<Box<Recorder>>,
@@ -222,6 +228,8 @@ impl Connection {
             idle_since: now,
             kept_alive_at: None,
             pace_at: None,
+            candidates: Candidates::default(),
+            exporter: None,
             blocked: Blocked::default(),
             events: VecDeque::new(),
             qlog,
@@ -361,7 +369,7 @@ impl Connection {
         if self.is_closed() {
             return None;
         }
-        self.streams.poll_event().map(Event::from)
+        self.streams.poll_event().map(Event::from).or_else(|| self.poll_candidates())
     }
 
     fn close_with(&mut self, now: Time, code: u64, reason: &str, why: CloseReason) {

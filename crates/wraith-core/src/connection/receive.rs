@@ -159,6 +159,7 @@ impl Connection {
             }
             Frame::PathChallenge(data) => self.challenged = Some(data),
             Frame::PathResponse(data) => self.on_path_response(now, data),
+            Frame::Candidates(candidates) => self.on_candidates(&candidates),
             Frame::ObservedAddress(address) => self.on_observed_address(address),
             Frame::AckFrequency { sequence, packets, max_delay_us } => {
                 let delay = Duration::from_micros(max_delay_us);
@@ -229,6 +230,7 @@ impl Connection {
             SentFrame::AckFrequency(sequence) => {
                 self.frequency.pending |= *sequence == self.frequency.sequence;
             }
+            SentFrame::Candidates(sequence) => self.on_candidates_lost(*sequence),
             SentFrame::ObservedAddress => self.observed_due = true,
             other => self.streams.on_lost(other),
         }

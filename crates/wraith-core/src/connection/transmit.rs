@@ -267,7 +267,8 @@ impl Connection {
         let probe = self.probes > 0;
         let with_data = data.allowed && self.has_data();
         let credit = self.streams.has_control() && (data.allowed || self.is_held_back(now));
-        let control = self.ping || self.frequency.pending || probe || credit;
+        let told = self.frequency.pending || self.candidates.due;
+        let control = self.ping || told || probe || credit;
         if !with_data && !control && !self.acks.is_due(now) {
             return None;
         }
@@ -283,6 +284,9 @@ impl Connection {
         }
         if self.observed_due && (with_data || control) {
             self.write_observed_address(&mut out, &mut sent);
+        }
+        if self.candidates.due {
+            self.write_candidates(&mut out, &mut sent);
         }
         if probe || (with_data && data.prompt) {
             out.immediate_ack();

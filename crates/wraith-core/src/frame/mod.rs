@@ -6,6 +6,7 @@
 //! used. [`SentFrame`] is what a sender keeps of a frame until its packet was acknowledged or lost.
 
 mod ack;
+mod address;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -19,6 +20,7 @@ use thiserror::Error;
 use crate::Violation;
 
 pub use ack::{AckFrame, AckRanges, EcnCounts};
+pub(crate) use address::ADDRESS_BYTES;
 pub use read::Frames;
 pub use write::{FrameWriter, Written};
 
@@ -27,6 +29,9 @@ pub const REASON_BYTES_MAX: usize = 512;
 
 /// Ranges in one ACK frame. We never report a tenth of it; more only makes the reader work.
 pub const ACK_RANGES_MAX: u64 = 1024;
+
+/// Addresses in one CANDIDATES frame: as many as a ticket has (SPEC §2).
+pub const CANDIDATES_MAX: usize = 16;
 
 /// Frame types of SPEC §5.
 mod kind {
@@ -50,6 +55,7 @@ mod kind {
     pub(super) const DATAGRAM_LENGTH: u8 = 0x19;
     pub(super) const PATH_CHALLENGE: u8 = 0x1a;
     pub(super) const PATH_RESPONSE: u8 = 0x1b;
+    pub(super) const CANDIDATES: u8 = 0x1c;
     pub(super) const OBSERVED_ADDRESS: u8 = 0x1d;
     pub(super) const ACK_FREQUENCY: u8 = 0x1e;
     pub(super) const IMMEDIATE_ACK: u8 = 0x1f;
@@ -120,6 +126,8 @@ pub enum Frame<'a> {
     PathChallenge([u8; 8]),
     /// The bytes of a challenge.
     PathResponse([u8; 8]),
+    /// Where else the sender of this frame may be reached.
+    Candidates(CandidatesFrame<'a>),
     /// Where the receiver of this frame is seen.
     ObservedAddress(SocketAddr),
     /// How often the receiver of this frame should acknowledge.
@@ -140,6 +148,22 @@ pub enum Frame<'a> {
         /// The peer's words; untrusted, at most [`REASON_BYTES_MAX`] bytes.
         reason: &'a str,
     },
+}
+
+/// Addresses at which a peer says that it may be reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CandidatesFrame<'a> {
+    /// Later lists win.
+    pub sequence: u64,
+    /// At most [`CANDIDATES_MAX`], each of a known family.
+    addresses: &'a [[u8; ADDRESS_BYTES]],
+}
+
+impl CandidatesFrame<'_> {
+    /// The addresses, in the peer's order.
+    pub fn addresses(&self) -> impl Iterator<Item = SocketAddr> + '_ {
+        self.addresses.iter().filter_map(address::decode)
+    }
 }
 
 impl Frame<'_> {
@@ -200,6 +224,8 @@ pub enum SentFrame {
     PathChallenge([u8; 8]),
     /// Never repeated.
     PathResponse,
+    /// The list of candidates with this sequence.
+    Candidates(u64),
     /// The address where the peer is seen; repeated with the newest one.
     ObservedAddress,
     /// Never repeated.

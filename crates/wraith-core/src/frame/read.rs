@@ -3,12 +3,12 @@
 //! [`Frames`] yields each frame in order and stops after the first error. Bytes that are authentic but wrong are an
 //! error for the caller to close the connection with, never a panic.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-
-use super::{AckFrame, Frame, Malformed, REASON_BYTES_MAX, kind};
+use super::address::{self, ADDRESS_BYTES};
+use super::{AckFrame, CANDIDATES_MAX, CandidatesFrame, Frame, Malformed, REASON_BYTES_MAX, kind};
 use crate::varint;
 
 const SHORT: Malformed = Malformed("frame cut short");
+const FAMILY: Malformed = Malformed("unknown address family");
 
 /// The frames of one payload.
 #[derive(Clone, Debug)]
@@ -59,6 +59,7 @@ impl<'a> Frames<'a> {
             kind::DATAGRAM_LENGTH => Frame::Datagram(self.counted()?),
             kind::PATH_CHALLENGE => Frame::PathChallenge(*self.array()?),
             kind::PATH_RESPONSE => Frame::PathResponse(*self.array()?),
+            kind::CANDIDATES => self.candidates()?,
             kind::OBSERVED_ADDRESS => self.observed_address()?,
             kind::ACK_FREQUENCY => Frame::AckFrequency {
                 sequence: self.number()?,
@@ -92,15 +93,24 @@ impl<'a> Frames<'a> {
     }
 
     fn observed_address(&mut self) -> Result<Frame<'a>, Malformed> {
-        let [family] = *self.array()?;
-        let ip: &[u8; 16] = self.array()?;
-        let port = u16::from_be_bytes(*self.array()?);
-        let ip = match family {
-            4 => IpAddr::V4(Ipv4Addr::new(ip[0], ip[1], ip[2], ip[3])),
-            6 => IpAddr::V6(Ipv6Addr::from(*ip)),
-            _ => return Err(Malformed("unknown address family")),
-        };
-        Ok(Frame::ObservedAddress(SocketAddr::new(ip, port)))
+        let address = address::decode(self.array()?).ok_or(FAMILY)?;
+        Ok(Frame::ObservedAddress(address))
+    }
+
+    fn candidates(&mut self) -> Result<Frame<'a>, Malformed> {
+        let sequence = self.number()?;
+        let [count] = *self.array()?;
+        if usize::from(count) > CANDIDATES_MAX {
+            return Err(Malformed("too many candidates"));
+        }
+        let len = usize::from(count) * ADDRESS_BYTES;
+        let (addresses, rest) = self.rest.split_at_checked(len).ok_or(SHORT)?;
+        self.rest = rest;
+        let (addresses, _) = addresses.as_chunks();
+        if addresses.iter().any(|address| address::decode(address).is_none()) {
+            return Err(FAMILY);
+        }
+        Ok(Frame::Candidates(CandidatesFrame { sequence, addresses }))
     }
 
     fn close(&mut self) -> Result<Frame<'a>, Malformed> {

@@ -26,6 +26,7 @@ enum Owned {
     Datagram(Vec<u8>),
     PathChallenge([u8; 8]),
     PathResponse([u8; 8]),
+    Candidates(u64, Vec<SocketAddr>),
     ObservedAddress(SocketAddr),
     AckFrequency(u64, u64, u64),
     ImmediateAck,
@@ -55,6 +56,7 @@ impl Owned {
             Self::Datagram(data) => out.datagram(data),
             Self::PathChallenge(bytes) => out.path_challenge(*bytes),
             Self::PathResponse(bytes) => out.path_response(*bytes),
+            Self::Candidates(sequence, addresses) => out.candidates(*sequence, addresses),
             Self::ObservedAddress(address) => out.observed_address(*address),
             Self::AckFrequency(a, b, c) => out.ack_frequency(*a, *b, *c),
             Self::ImmediateAck => out.immediate_ack(),
@@ -94,6 +96,9 @@ impl Owned {
             (Self::Datagram(a), Frame::Datagram(b)) => &a[..] == *b,
             (Self::PathChallenge(a), Frame::PathChallenge(b)) => a == b,
             (Self::PathResponse(a), Frame::PathResponse(b)) => a == b,
+            (Self::Candidates(a, b), Frame::Candidates(frame)) => {
+                *a == frame.sequence && frame.addresses().eq(b.iter().copied())
+            }
             (Self::ObservedAddress(a), Frame::ObservedAddress(b)) => a == b,
             (
                 Self::AckFrequency(a, b, c),
@@ -153,6 +158,11 @@ fn frame() -> impl Strategy<Value = Owned> {
         bytes(200).prop_map(Owned::Datagram),
         any::<[u8; 8]>().prop_map(Owned::PathChallenge),
         any::<[u8; 8]>().prop_map(Owned::PathResponse),
+        (number(), prop::collection::vec((any::<IpAddr>(), any::<u16>()), 0..=16)).prop_map(
+            |(sequence, addresses)| {
+                Owned::Candidates(sequence, addresses.into_iter().map(SocketAddr::from).collect())
+            }
+        ),
         (any::<IpAddr>(), any::<u16>())
             .prop_map(|(ip, port)| Owned::ObservedAddress(SocketAddr::new(ip, port))),
         (number(), number(), number()).prop_map(|(a, b, c)| Owned::AckFrequency(a, b, c)),

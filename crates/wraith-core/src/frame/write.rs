@@ -4,12 +4,13 @@
 //! frame does not fit; the exceptions are [`FrameWriter::ack`] and [`FrameWriter::stream`], which may write a
 //! smaller frame than asked for.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 
 use bytes::Bytes;
 
-use super::{ACK_RANGES_MAX, EcnCounts, REASON_BYTES_MAX, kind};
+use super::address::{self, ADDRESS_BYTES};
+use super::{ACK_RANGES_MAX, CANDIDATES_MAX, EcnCounts, REASON_BYTES_MAX, kind};
 use crate::varint;
 
 /// Smallest piece of a longer run of stream bytes worth the header of a frame of its own.
@@ -246,21 +247,22 @@ impl<'a> FrameWriter<'a> {
         self.fixed(kind::PATH_RESPONSE, &challenge)
     }
 
+    /// CANDIDATES, at most [`CANDIDATES_MAX`](super::CANDIDATES_MAX) of them.
+    pub fn candidates(&mut self, sequence: u64, addresses: &[SocketAddr]) -> bool {
+        let count = addresses.len().min(CANDIDATES_MAX);
+        let need = 1 + varint::len(sequence) + 1 + count * ADDRESS_BYTES;
+        let fits = need <= self.remaining();
+        if fits {
+            self.put(kind::CANDIDATES, &[sequence]);
+            self.put_bytes(&[count as u8]);
+            addresses[..count].iter().for_each(|at| self.put_bytes(&address::encode(*at)));
+        }
+        fits
+    }
+
     /// OBSERVED_ADDRESS.
     pub fn observed_address(&mut self, address: SocketAddr) -> bool {
-        let mut body = [0; 19];
-        match address.ip() {
-            IpAddr::V4(ip) => {
-                body[0] = 4;
-                body[1..5].copy_from_slice(&ip.octets());
-            }
-            IpAddr::V6(ip) => {
-                body[0] = 6;
-                body[1..17].copy_from_slice(&ip.octets());
-            }
-        }
-        body[17..].copy_from_slice(&address.port().to_be_bytes());
-        self.fixed(kind::OBSERVED_ADDRESS, &body)
+        self.fixed(kind::OBSERVED_ADDRESS, &address::encode(address))
     }
 
     /// ACK_FREQUENCY.

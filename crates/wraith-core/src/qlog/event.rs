@@ -174,6 +174,8 @@ impl FrameKinds {
     pub const PATH_RESPONSE: Self = Self(1 << 10);
     /// OBSERVED_ADDRESS.
     pub const OBSERVED_ADDRESS: Self = Self(1 << 11);
+    /// CANDIDATES.
+    pub const CANDIDATES: Self = Self(1 << 15);
     /// ACK_FREQUENCY or IMMEDIATE_ACK.
     pub const ACK_FREQUENCY: Self = Self(1 << 12);
     /// CLOSE.
@@ -211,6 +213,7 @@ impl FrameKinds {
                 SentFrame::PathChallenge(_) => Self::PATH_CHALLENGE,
                 SentFrame::PathResponse => Self::PATH_RESPONSE,
                 SentFrame::ObservedAddress => Self::OBSERVED_ADDRESS,
+                SentFrame::Candidates(_) => Self::CANDIDATES,
                 SentFrame::Datagram => Self::DATAGRAM,
             });
         }

@@ -15,7 +15,7 @@ use crate::{PathAddr, Time};
 /// In front of every record (RFC 7464).
 const RECORD_SEPARATOR: u8 = 0x1e;
 /// Names of the frames of [`FrameKinds`], without those that have fields of their own.
-const FRAME_NAMES: [(FrameKinds, &str); 13] = [
+const FRAME_NAMES: [(FrameKinds, &str); 14] = [
     (FrameKinds::PING, "ping"),
     (FrameKinds::RESET_STREAM, "reset_stream"),
     (FrameKinds::STOP_SENDING, "stop_sending"),
@@ -27,6 +27,7 @@ const FRAME_NAMES: [(FrameKinds, &str); 13] = [
     (FrameKinds::PATH_CHALLENGE, "path_challenge"),
     (FrameKinds::PATH_RESPONSE, "path_response"),
     (FrameKinds::OBSERVED_ADDRESS, "observed_address"),
+    (FrameKinds::CANDIDATES, "candidates"),
     (FrameKinds::ACK_FREQUENCY, "ack_frequency"),
     (FrameKinds::CLOSE, "connection_close"),
 ];

@@ -64,6 +64,7 @@ impl Recorder {
                 Frame::Datagram(_) => FrameKinds::DATAGRAM,
                 Frame::PathChallenge(_) => FrameKinds::PATH_CHALLENGE,
                 Frame::PathResponse(_) => FrameKinds::PATH_RESPONSE,
+                Frame::Candidates(_) => FrameKinds::CANDIDATES,
                 Frame::ObservedAddress(_) => FrameKinds::OBSERVED_ADDRESS,
                 Frame::AckFrequency { .. } | Frame::ImmediateAck => FrameKinds::ACK_FREQUENCY,
                 Frame::Close { .. } => FrameKinds::CLOSE,

@@ -5,6 +5,7 @@ mod addresses;
 mod allocations_of_connections;
 mod allocations_of_recovery;
 mod allocations_of_streams;
+mod candidates;
 mod closing;
 mod counting;
 mod datagrams;

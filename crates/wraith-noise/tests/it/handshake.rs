@@ -71,6 +71,8 @@ fn both_sides_end_with_the_same_keys_and_know_what_the_other_said() {
     let (hello, peer_keys) = answered.responder.read_h3(&h3).unwrap();
     assert_eq!(hello, final_hello());
     assert_eq!(keys.send, peer_keys.recv);
+    assert_eq!(keys.exporter, peer_keys.exporter);
+    assert!(![keys.send.secret, keys.recv.secret].contains(&keys.exporter));
     assert_eq!(keys.recv, peer_keys.send);
     assert_ne!(keys.send.secret, keys.recv.secret);
     assert_ne!(keys.send.cid, keys.recv.cid);

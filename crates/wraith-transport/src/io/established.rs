@@ -157,6 +157,7 @@ impl Established {
             Event::Connected
             | Event::PathChanged { .. }
             | Event::MoveFailed { .. }
+            | Event::PeerCandidates(_)
             | Event::Closed(_) => {}
         }
         self.refresh_stats(core, now);
