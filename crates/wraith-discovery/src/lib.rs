@@ -26,8 +26,10 @@ pub mod lan;
 mod place;
 mod places;
 pub mod rates;
+pub mod record;
 mod relay_addr;
 pub mod rendezvous;
+mod store;
 mod ticket;
 pub mod words;
 
@@ -43,6 +45,7 @@ pub use place::{
     Responder, Response, Topic,
 };
 pub use places::Places;
+pub use store::{MAX_VALUE_LEN, RecordKey, RecordLookup, RecordSeed, RecordStore, StoredRecord};
 pub use relay_addr::{
     MAILBOX_LEN, MAX_HOST_LEN, MAX_RELAY_LEN, MAX_RELAYS, PIN_LEN, RelayAddr, RelayAddrError,
 };

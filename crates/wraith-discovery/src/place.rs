@@ -15,8 +15,8 @@
 //! Messages about a nameplate are at most [`MAX_MESSAGE_LEN`] bytes and differ in length, so the place pads them. Messages
 //! between contacts have exactly [`PlaceCaps::contact_message_len`] bytes already.
 //!
-//! A place must be *live*: answers come from the other side while it runs. One that stores answers for anybody to fetch must
-//! refuse nameplates ([`PlaceError::Unusable`]), because a stored answer lets anybody try all words at leisure.
+//! A place must be *live*: answers come from the other side while it runs. One that stores answers for anybody to fetch is a
+//! [`crate::RecordStore`] instead, because a stored answer to a nameplate would let anybody try all words at leisure.
 //!
 //! Invariants: nothing outlives the futures and boxes returned here, so dropping them withdraws; no place starts a task or a
 //! thread; at rest a place wakes up at its own timers only, which are 25 s apart or more.
@@ -261,6 +261,8 @@ pub enum Place {
     Lan,
     /// A rendezvous server, as `HOST:PORT`.
     Rendezvous(String),
+    /// The Mainline DHT.
+    Dht,
     /// A place that the application brought along, by its name.
     Other(String),
 }
@@ -270,6 +272,7 @@ impl Place {
     pub fn name(&self) -> &str {
         match self {
             Self::Lan => "lan",
+            Self::Dht => "dht",
             Self::Rendezvous(name) | Self::Other(name) => name,
         }
     }
@@ -280,6 +283,7 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Lan => f.write_str("on the local network"),
+            Self::Dht => f.write_str("on the DHT"),
             Self::Rendezvous(name) | Self::Other(name) => write!(f, "at {name}"),
         }
     }

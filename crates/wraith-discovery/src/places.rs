@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::lan::{Lan, LanPlace};
 use crate::place::{MeetingPlace, Place};
 use crate::rendezvous::RendezvousPlace;
+use crate::store::RecordStore;
 
 /// The places to use.
 #[derive(Clone, Debug, Default)]
@@ -15,10 +16,12 @@ pub struct Places {
     pub rendezvous: Option<String>,
     /// Beside those.
     pub others: Vec<Arc<dyn MeetingPlace>>,
+    /// Where records are left, as on the DHT: for contacts, transfers, tickets and long codes.
+    pub stores: Vec<Arc<dyn RecordStore>>,
 }
 
 impl Places {
-    /// All of them, the nearest first. A new kind of place is one more line here.
+    /// All where both sides are there at the same time, the nearest first. A new kind of place is one more line here.
     pub fn all(&self) -> Vec<Arc<dyn MeetingPlace>> {
         let mut all: Vec<Arc<dyn MeetingPlace>> = Vec::new();
         all.extend(LanPlace::new(self.lan.clone()).map(|place| Arc::new(place) as _));
@@ -32,5 +35,10 @@ impl Places {
     /// What they are called.
     pub fn names(&self) -> Vec<Place> {
         self.all().iter().map(|place| place.place()).collect()
+    }
+
+    /// What those that store are called.
+    pub fn store_names(&self) -> Vec<Place> {
+        self.stores.iter().map(|store| store.place()).collect()
     }
 }

@@ -20,6 +20,7 @@ use std::net::SocketAddr;
 use wraith_crypto::{NodeId, kdf};
 
 pub use listen::{ContactEvents, ContactListener, listen};
+pub(crate) use packet::{ADDRESS_LEN, decode_address, encode_address};
 pub use packet::{Said, open, seal};
 pub use pair::Pair;
 pub use responder::{ContactEvent, MakeAddresses};

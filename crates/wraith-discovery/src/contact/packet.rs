@@ -20,7 +20,8 @@ use crate::ticket::MAX_ADDRESSES;
 
 /// Bytes of the random number in front.
 pub const SALT_LEN: usize = 16;
-const ADDRESS_LEN: usize = 19;
+/// Bytes of one address.
+pub const ADDRESS_LEN: usize = 19;
 
 /// What a packet says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +45,9 @@ pub fn seal(pair: &Pair, salt: [u8; SALT_LEN], said: &Said, len: usize) -> Vec<u
             packet.push(2);
             packet.extend_from_slice(call);
             packet.push(addresses.len() as u8);
-            addresses.iter().for_each(|address| packet.extend_from_slice(&encode(*address)));
+            addresses
+                .iter()
+                .for_each(|address| packet.extend_from_slice(&encode_address(*address)));
         }
     }
     packet.resize(len - TAG_BYTES, 0);
@@ -68,7 +71,7 @@ pub fn open(pair: &Pair, packet: &[u8]) -> Option<([u8; SALT_LEN], Said)> {
             let count = usize::from(*count);
             let bytes = body.get(..count * ADDRESS_LEN).filter(|_| count <= MAX_ADDRESSES)?;
             let (addresses, _) = bytes.as_chunks::<ADDRESS_LEN>();
-            let addresses = addresses.iter().map(decode).collect::<Option<_>>()?;
+            let addresses = addresses.iter().map(decode_address).collect::<Option<_>>()?;
             Said::Answer { call: *call, addresses }
         }
         _ => return None,
@@ -80,8 +83,8 @@ fn key(pair: &Pair, from: NodeId, salt: &[u8; SALT_LEN]) -> AeadKey {
     AeadKey::new(Suite::ChaCha20Poly1305, &pair.packet_key(from, salt))
 }
 
-/// `family(1) ‖ ip(16, IPv4 in the first four) ‖ port(2)`, as in the handshake.
-fn encode(address: SocketAddr) -> [u8; ADDRESS_LEN] {
+/// An address on the wire: `family(1) ‖ ip(16, IPv4 in the first four) ‖ port(2)`, as in the handshake.
+pub fn encode_address(address: SocketAddr) -> [u8; ADDRESS_LEN] {
     let mut bytes = [0; ADDRESS_LEN];
     match address.ip().to_canonical() {
         IpAddr::V4(ip) => {
@@ -97,7 +100,8 @@ fn encode(address: SocketAddr) -> [u8; ADDRESS_LEN] {
     bytes
 }
 
-fn decode(bytes: &[u8; ADDRESS_LEN]) -> Option<SocketAddr> {
+/// The address that these bytes are; None if of no family that there is.
+pub fn decode_address(bytes: &[u8; ADDRESS_LEN]) -> Option<SocketAddr> {
     let ip = match bytes {
         [4, a, b, c, d, ..] => IpAddr::V4(Ipv4Addr::new(*a, *b, *c, *d)),
         [6, rest @ ..] => IpAddr::V6(Ipv6Addr::from(*rest.first_chunk::<16>()?)),

@@ -58,6 +58,11 @@ impl Pair {
         self.own
     }
 
+    /// What both can compute; other secrets come from it.
+    pub(crate) fn secret(&self) -> &[u8; 32] {
+        &self.secret
+    }
+
     /// The key of packets that `from` writes.
     pub(crate) fn packet_key(&self, from: NodeId, salt: &[u8]) -> Zeroizing<[u8; 32]> {
         let parts = [&self.secret[..], from.as_bytes(), salt];

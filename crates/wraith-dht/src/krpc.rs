@@ -1,0 +1,277 @@
+//! The messages of the DHT that a client sends and reads: BEP 5, and BEP 44 for records. All are sent as of a read-only node
+//! (BEP 43), so nobody enters us into a table.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use wraith_crypto::NodeId;
+use wraith_discovery::{MAX_VALUE_LEN, RecordKey, RecordSeed, StoredRecord};
+
+use crate::bencode::{Writer, entry, whole_integer, whole_string};
+use crate::id::{ID_LEN, Id};
+
+/// A node that another one names.
+const COMPACT_NODE_LEN: usize = ID_LEN + 6;
+/// Nodes of one answer that are looked at: 8 by BEP 5, some give 20.
+const MAX_NODES: usize = 20;
+/// Tokens are a few bytes; they are sent back as they came.
+const MAX_TOKEN_LEN: usize = 64;
+
+/// Names a question in its answer.
+pub type TransactionId = [u8; 4];
+
+/// What may be asked.
+#[derive(Clone, Debug)]
+pub enum Query<'a> {
+    /// Which nodes are close to this one. Every node knows the answer.
+    FindNode(&'a Id),
+    /// What is stored there, and which nodes are close to it.
+    Get(&'a Id),
+    /// To store it.
+    Put { target: &'a Id, token: &'a [u8], item: &'a SignedRecord },
+}
+
+impl Query<'_> {
+    /// The datagram; `own` is whom we claim to be.
+    pub fn encode(&self, own: &Id, transaction: TransactionId) -> Vec<u8> {
+        let (name, arguments) = match self {
+            Self::FindNode(target) => {
+                ("find_node", Writer::dict().string("id", own).string("target", *target).end())
+            }
+            Self::Get(target) => {
+                ("get", Writer::dict().string("id", own).string("target", *target).end())
+            }
+            Self::Put { target, token, item } => {
+                // Some nodes want the target here although it follows from the key.
+                let arguments = Writer::dict()
+                    .string("id", own)
+                    .string("k", &item.key)
+                    .integer("seq", item.record.seq)
+                    .string("sig", &item.signature)
+                    .string("target", *target)
+                    .string("token", token)
+                    .string("v", &item.record.value);
+                ("put", arguments.end())
+            }
+        };
+        Writer::dict()
+            .nested("a", &arguments)
+            .string("q", name.as_bytes())
+            .integer("ro", 1)
+            .string("t", &transaction)
+            .string("y", b"q")
+            .end()
+    }
+}
+
+/// A record with what BEP 44 wants beside it.
+#[derive(Clone, Debug)]
+pub struct SignedRecord {
+    key: RecordKey,
+    record: StoredRecord,
+    signature: [u8; 64],
+}
+
+impl SignedRecord {
+    /// Signs `record` for the key of `seed`.
+    pub fn new(seed: &RecordSeed, record: StoredRecord) -> Self {
+        let signature = seed.signer().sign(&signed_text(record.seq, &bencoded(&record.value)));
+        Self { key: seed.key(), record, signature }
+    }
+}
+
+/// What a signature is over: the entries `seq` and `v` as they stand in a message.
+fn signed_text(seq: i64, bencoded_value: &[u8]) -> Vec<u8> {
+    [format!("3:seqi{seq}e1:v").as_bytes(), bencoded_value].concat()
+}
+
+fn bencoded(value: &[u8]) -> Vec<u8> {
+    [format!("{}:", value.len()).as_bytes(), value].concat()
+}
+
+/// What a node answered.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Answer<'a> {
+    /// It did what it was asked for.
+    Yes(Box<Found<'a>>),
+    /// It did not; by BEP 44, 302 if it has a record with a higher sequence number.
+    No(i64),
+}
+
+/// What is in an answer.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Found<'a> {
+    /// Who it says it is.
+    pub id: Id,
+    /// What it wants to see in a put.
+    pub token: Option<&'a [u8]>,
+    /// Nodes that it knows.
+    pub nodes: Vec<(Id, SocketAddrV4)>,
+    /// A record that says it is of the key.
+    pub record: Option<ClaimedRecord<'a>>,
+}
+
+/// A record that nobody has verified yet.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ClaimedRecord<'a> {
+    key: &'a RecordKey,
+    seq: i64,
+    signature: &'a [u8; 64],
+    /// As it stands in the message.
+    bencoded_value: &'a [u8],
+}
+
+impl ClaimedRecord<'_> {
+    /// The record, if it is one of `key`.
+    pub fn verify(&self, key: &RecordKey) -> Option<StoredRecord> {
+        let value = whole_string(self.bencoded_value).filter(|v| v.len() <= MAX_VALUE_LEN)?;
+        if self.key != key {
+            return None;
+        }
+        let text = signed_text(self.seq, self.bencoded_value);
+        NodeId(*key).verify(&text, self.signature).ok()?;
+        Some(StoredRecord { seq: self.seq, value: value.to_vec() })
+    }
+}
+
+/// The transaction that a datagram answers, and how; None if it is no answer.
+pub fn decode(datagram: &[u8]) -> Option<(TransactionId, Answer<'_>)> {
+    let text = |key: &[u8]| entry(datagram, key).and_then(whole_string);
+    let transaction = text(b"t")?.try_into().ok()?;
+    match text(b"y")? {
+        b"r" => {
+            let found = found(entry(datagram, b"r")?)?;
+            Some((transaction, Answer::Yes(Box::new(found))))
+        }
+        b"e" => {
+            let error = entry(datagram, b"e")?.strip_prefix(b"l")?;
+            let (code, _) = crate::bencode::value(error)?;
+            Some((transaction, Answer::No(whole_integer(code)?)))
+        }
+        _ => None,
+    }
+}
+
+fn found(answer: &[u8]) -> Option<Found<'_>> {
+    let text = |key: &[u8]| entry(answer, key).and_then(whole_string);
+    let nodes = text(b"nodes").unwrap_or_default().chunks_exact(COMPACT_NODE_LEN);
+    Some(Found {
+        id: text(b"id")?.try_into().ok()?,
+        token: text(b"token").filter(|token| token.len() <= MAX_TOKEN_LEN),
+        nodes: nodes.take(MAX_NODES).filter_map(compact_node).collect(),
+        record: claimed_record(answer),
+    })
+}
+
+fn claimed_record(answer: &[u8]) -> Option<ClaimedRecord<'_>> {
+    let text = |key: &[u8]| entry(answer, key).and_then(whole_string);
+    Some(ClaimedRecord {
+        key: text(b"k")?.try_into().ok()?,
+        seq: entry(answer, b"seq").and_then(whole_integer)?,
+        signature: text(b"sig")?.try_into().ok()?,
+        bencoded_value: entry(answer, b"v")?,
+    })
+}
+
+fn compact_node(bytes: &[u8]) -> Option<(Id, SocketAddrV4)> {
+    let (id, rest) = bytes.split_first_chunk()?;
+    let (ip, port) = rest.split_first_chunk::<4>()?;
+    let port = u16::from_be_bytes(port.try_into().ok()?);
+    Some((*id, SocketAddrV4::new(Ipv4Addr::from(*ip), port)))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn seed() -> RecordSeed {
+        RecordSeed::new([7; 32])
+    }
+
+    /// The answer of a node that has this.
+    fn answer(item: &SignedRecord) -> Vec<u8> {
+        let nodes: Vec<u8> =
+            (0..30).flat_map(|n| [[n; 20].to_vec(), vec![127, 0, 0, 1, 1, n]].concat()).collect();
+        let found = Writer::dict()
+            .string("id", &[1; 20])
+            .string("k", &item.key)
+            .string("nodes", &nodes)
+            .integer("seq", item.record.seq)
+            .string("sig", &item.signature)
+            .string("token", b"token")
+            .string("v", &item.record.value)
+            .end();
+        Writer::dict().nested("r", &found).string("t", b"abcd").string("y", b"r").end()
+    }
+
+    fn item(len: usize) -> SignedRecord {
+        SignedRecord::new(&seed(), StoredRecord { seq: 42, value: vec![9; len] })
+    }
+
+    fn record_of(datagram: &[u8], key: &RecordKey) -> Option<StoredRecord> {
+        match decode(datagram)? {
+            (_, Answer::Yes(found)) => found.record?.verify(key),
+            (_, Answer::No(_)) => None,
+        }
+    }
+
+    #[test]
+    fn a_record_is_that_of_the_key_that_was_asked_for_or_nothing() {
+        let answer = answer(&item(900));
+        let record = record_of(&answer, &seed().key());
+        assert_eq!(record, Some(StoredRecord { seq: 42, value: vec![9; 900] }));
+        assert_eq!(record_of(&answer, &RecordSeed::new([8; 32]).key()), None, "a foreign key");
+    }
+
+    #[test]
+    fn oversized_and_forged_records_are_nothing() {
+        assert_eq!(record_of(&answer(&item(1001)), &seed().key()), None, "oversized");
+        let mut forged = item(900);
+        forged.record.seq += 1;
+        assert_eq!(record_of(&answer(&forged), &seed().key()), None, "another sequence number");
+        let mut forged = item(900);
+        forged.record.value[0] ^= 1;
+        assert_eq!(record_of(&answer(&forged), &seed().key()), None, "another value");
+    }
+
+    #[test]
+    fn an_answer_names_few_nodes_however_many_are_in_it() {
+        let answer = answer(&item(1));
+        let Some((transaction, Answer::Yes(found))) = decode(&answer) else { panic!() };
+        assert_eq!((transaction, found.token, found.id), (*b"abcd", Some(&b"token"[..]), [1; 20]));
+        assert_eq!(found.nodes.len(), MAX_NODES);
+        assert_eq!(found.nodes[2], ([2; 20], SocketAddrV4::new(Ipv4Addr::LOCALHOST, 258)));
+    }
+
+    #[test]
+    fn the_signature_is_that_of_bep_44() {
+        // The text of its test vector 1.
+        let text = signed_text(1, &bencoded(b"Hello World!"));
+        assert_eq!(text, b"3:seqi1e1:v12:Hello World!");
+    }
+
+    #[test]
+    fn refusals_are_read() {
+        let refusal = b"d1:eli302e3:olde1:t4:abcd1:y1:ee";
+        assert_eq!(decode(refusal), Some((*b"abcd", Answer::No(302))));
+        assert_eq!(decode(b"d1:q4:ping1:t4:abcd1:y1:qe"), None, "a question is no answer");
+    }
+
+    proptest! {
+        #[test]
+        fn changed_answers_do_not_panic_and_never_bring_another_record(at: prop::sample::Index, byte: u8) {
+            let mut bytes = answer(&item(100));
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+            if let Some(record) = record_of(&bytes, &seed().key()) {
+                prop_assert_eq!(record, StoredRecord { seq: 42, value: vec![9; 100] });
+            }
+        }
+
+        #[test]
+        fn arbitrary_datagrams_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            let _ = decode(&bytes);
+        }
+    }
+}

@@ -1,0 +1,357 @@
+//! Which node to ask next on the way to those closest to a target: Kademlia's iterative lookup, without I/O and without a clock.
+//!
+//! Use: [`Lookup::next`] until it is None, then one of [`Lookup::answered`], [`Lookup::failed`], [`Lookup::late`] for what has
+//! happened, and again, until [`Lookup::is_done`].
+//!
+//! Invariant: whatever the answers, at most [`MAX_ASKED`] nodes are asked, at most [`MAX_CANDIDATES`] remembered, and of one IP
+//! address at most [`MAX_OF_ONE_IP`]: a node that always knows somebody closer leads nowhere, and no third party gets more than a
+//! few datagrams because of one.
+
+use std::net::SocketAddrV4;
+
+use crate::id::{Id, distance};
+
+/// A record is stored at this many of the closest nodes, and looked for there.
+pub const CLOSEST: usize = 16;
+/// Twice what a lookup in a network of millions of nodes takes.
+pub const MAX_ASKED: usize = 80;
+const MAX_CANDIDATES: usize = 96;
+/// Many nodes behind one address are rare, and are how one machine pretends to be many.
+const MAX_OF_ONE_IP: usize = 2;
+/// Questions that wait for an answer at once.
+const PARALLEL: usize = 6;
+
+/// What to ask a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// For nodes only: it may be a router that stores nothing.
+    FindNode,
+    /// For the record too.
+    Get,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum State {
+    New,
+    Asked,
+    /// It may still answer, but is not waited for.
+    Late,
+    Answered(Option<Vec<u8>>),
+    Failed,
+}
+
+#[derive(Debug)]
+struct Candidate {
+    id: Id,
+    address: SocketAddrV4,
+    state: State,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Lookup {
+    target: Id,
+    /// The closest first.
+    candidates: Vec<Candidate>,
+    /// Nodes whose ID is not known: bootstrap nodes, and remembered ones.
+    introducers: Vec<(SocketAddrV4, State)>,
+    asked: usize,
+}
+
+impl Lookup {
+    /// A lookup of the nodes closest to `target`, which knows none yet.
+    pub const fn new(target: Id) -> Self {
+        Self { target, candidates: Vec::new(), introducers: Vec::new(), asked: 0 }
+    }
+
+    /// A node to begin with.
+    pub fn add_seed(&mut self, id: Id, address: SocketAddrV4) {
+        self.insert(id, address);
+    }
+
+    /// A node to begin with, whose ID is not known.
+    pub fn add_introducer(&mut self, address: SocketAddrV4) {
+        let is_known = self.introducers.iter().any(|(known, _)| *known == address)
+            || self.candidates.iter().any(|candidate| candidate.address == address);
+        if !is_known && self.introducers.len() < MAX_ASKED {
+            self.introducers.push((address, State::New));
+        }
+    }
+
+    /// Whom to ask now, and what; None if somebody's answer is to be waited for first, or nobody is left.
+    pub fn next(&mut self) -> Option<(SocketAddrV4, Ask)> {
+        let candidates = self.candidates.iter().filter(|it| it.state == State::Asked).count();
+        let introducers = self.introducers.iter().filter(|it| it.1 == State::Asked).count();
+        if candidates + introducers >= PARALLEL || self.asked >= MAX_ASKED {
+            return None;
+        }
+        let closest = self.closest_mut().find(|it| it.state == State::New).map(|candidate| {
+            candidate.state = State::Asked;
+            (candidate.address, Ask::Get)
+        });
+        let asked = match closest {
+            Some(asked) => asked,
+            None => {
+                let mut new = self.introducers.iter_mut().filter(|it| it.1 == State::New);
+                let (address, state) = new.next()?;
+                *state = State::Asked;
+                (*address, Ask::FindNode)
+            }
+        };
+        self.asked += 1;
+        Some(asked)
+    }
+
+    /// The node at `from` answered: who it is, what a put there needs, and whom it knows.
+    pub fn answered(
+        &mut self,
+        from: SocketAddrV4,
+        id: Id,
+        token: Option<&[u8]>,
+        nodes: &[(Id, SocketAddrV4)],
+    ) {
+        let introduces = |it: &&mut (SocketAddrV4, State)| {
+            it.0 == from && matches!(it.1, State::Asked | State::Late)
+        };
+        if let Some((_, state)) = self.introducers.iter_mut().find(introduces) {
+            *state = State::Answered(None);
+            // It may store, too, which it was not asked yet.
+            self.insert(id, from);
+        } else if let Some(at) = self.candidates.iter().position(|it| it.address == from) {
+            // It may be another one than it was said to be; then it belongs elsewhere.
+            let mut candidate = self.candidates.remove(at);
+            candidate.state = State::Answered(token.map(<[u8]>::to_vec));
+            candidate.id = id;
+            self.place(candidate);
+        }
+        for (id, address) in nodes {
+            if may_be_node(*address, from) {
+                self.insert(*id, *address);
+            }
+        }
+    }
+
+    /// The node at `from` refused, or cannot be reached.
+    pub fn failed(&mut self, from: SocketAddrV4) {
+        self.set(from, State::Failed);
+    }
+
+    /// The node at `from` is not waited for any longer.
+    pub fn late(&mut self, from: SocketAddrV4) {
+        self.set(from, State::Late);
+    }
+
+    /// Nobody is left whose answer could bring closer nodes.
+    pub fn is_done(&mut self) -> bool {
+        let asked_all = self.asked >= MAX_ASKED;
+        let waits = self.introducers.iter().any(|(_, state)| match state {
+            State::Asked => true,
+            State::New => !asked_all,
+            _ => false,
+        });
+        let has_answer = self.has_answer();
+        let mut open = self.closest_mut().filter(|candidate| match candidate.state {
+            State::Asked => true,
+            State::New => !asked_all,
+            _ => false,
+        });
+        // A bootstrap node that is silent does not hold up who has nodes of its own.
+        open.next().is_none() && (!waits || has_answer)
+    }
+
+    /// Somebody has answered.
+    pub fn has_answer(&self) -> bool {
+        self.candidates.iter().any(|it| matches!(it.state, State::Answered(_)))
+    }
+
+    /// The closest nodes that answered with a token, and the token.
+    pub fn closest(&self) -> impl Iterator<Item = (SocketAddrV4, &[u8])> {
+        let with_token = self.candidates.iter().filter_map(|it| match &it.state {
+            State::Answered(Some(token)) => Some((it.address, &token[..])),
+            _ => None,
+        });
+        with_token.take(CLOSEST)
+    }
+
+    /// The closest that may answer or have.
+    fn closest_mut(&mut self) -> impl Iterator<Item = &mut Candidate> {
+        let alive = |it: &&mut Candidate| !matches!(it.state, State::Late | State::Failed);
+        self.candidates.iter_mut().filter(alive).take(CLOSEST)
+    }
+
+    fn insert(&mut self, id: Id, address: SocketAddrV4) {
+        let of_same_ip = self.candidates.iter().filter(|it| it.address.ip() == address.ip());
+        let is_crowd = of_same_ip.count() >= MAX_OF_ONE_IP && !address.ip().is_loopback();
+        if is_crowd || self.candidates.iter().any(|it| it.address == address || it.id == id) {
+            return;
+        }
+        self.place(Candidate { id, address, state: State::New });
+        if self.candidates.len() > MAX_CANDIDATES {
+            let farthest = self.candidates.iter().rposition(|it| it.state == State::New);
+            // At most MAX_ASKED others are not new.
+            self.candidates.remove(farthest.expect("more candidates than were asked"));
+        }
+    }
+
+    fn place(&mut self, candidate: Candidate) {
+        let own = distance(&candidate.id, &self.target);
+        let at = self.candidates.partition_point(|it| distance(&it.id, &self.target) < own);
+        self.candidates.insert(at, candidate);
+    }
+
+    fn set(&mut self, address: SocketAddrV4, to: State) {
+        if let Some(it) = self.candidates.iter_mut().find(|it| it.address == address)
+            && it.state == State::Asked
+        {
+            it.state = to;
+        } else if let Some(it) = self.introducers.iter_mut().find(|it| it.0 == address)
+            && it.1 == State::Asked
+        {
+            it.1 = to;
+        }
+    }
+}
+
+/// Whether a node may be at `address`, which another one named that is at `by`: nobody out there sends us to our own network.
+fn may_be_node(address: SocketAddrV4, by: SocketAddrV4) -> bool {
+    let [ip, by] = [*address.ip(), *by.ip()];
+    let [a, b, ..] = ip.octets();
+    let is_local = |ip: std::net::Ipv4Addr| {
+        let [a, b, ..] = ip.octets();
+        ip.is_private() || ip.is_link_local() || (a == 100 && (64..128).contains(&b))
+    };
+    let is_nowhere = a == 0 || a >= 224 || (a, b) == (192, 0) && ip.octets()[2] == 2;
+    let fits = match () {
+        () if ip.is_loopback() => by.is_loopback(),
+        () if is_local(ip) => is_local(by) || by.is_loopback(),
+        () => true,
+    };
+    address.port() != 0 && !is_nowhere && fits
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    fn address(n: u16) -> SocketAddrV4 {
+        let [a, b] = n.to_be_bytes();
+        SocketAddrV4::new(Ipv4Addr::new(20, 1, a, b), 6881)
+    }
+
+    /// A node at this distance from the target, which is zero.
+    fn id(distance: u16) -> Id {
+        let mut id = [0; 20];
+        id[..2].copy_from_slice(&distance.to_be_bytes());
+        id[19] = 1;
+        id
+    }
+
+    fn lookup(seeds: impl Iterator<Item = u16>) -> Lookup {
+        let mut lookup = Lookup::new([0; 20]);
+        seeds.for_each(|n| lookup.add_seed(id(n), address(n)));
+        lookup
+    }
+
+    #[test]
+    fn the_closest_are_found_in_a_network_where_each_knows_its_neighbours() {
+        let mut lookup = lookup([60_000].into_iter());
+        let mut asked = 0;
+        while !lookup.is_done() {
+            let Some((to, Ask::Get)) = lookup.next() else { panic!("nobody to ask") };
+            asked += 1;
+            let n = u16::from_be_bytes([to.ip().octets()[2], to.ip().octets()[3]]);
+            // Nodes at half of the distance and around.
+            let known: Vec<_> = (0..8).map(|i| n / 2 + i).map(|n| (id(n), address(n))).collect();
+            lookup.answered(to, id(n), Some(b"t"), &known);
+        }
+        let closest: Vec<_> = lookup.closest().map(|(address, _)| address).collect();
+        assert_eq!(closest[..8], (0..8).map(address).collect::<Vec<_>>());
+        assert!(asked < 60, "{asked}");
+    }
+
+    #[test]
+    fn a_node_that_always_knows_somebody_closer_leads_nowhere() {
+        let mut lookup = lookup([50_000].into_iter());
+        let (mut asked, mut n) = (0, 50_000);
+        while !lookup.is_done() {
+            let (to, _) = lookup.next().unwrap();
+            asked += 1;
+            let nodes: Vec<_> = (0..20)
+                .map(|_| {
+                    n -= 1;
+                    (id(n), address(n))
+                })
+                .collect();
+            lookup.answered(to, id(n), Some(b"t"), &nodes);
+        }
+        assert_eq!(asked, MAX_ASKED);
+        assert!(lookup.candidates.len() <= MAX_CANDIDATES);
+    }
+
+    #[test]
+    fn silent_nodes_are_passed_over_and_may_still_answer() {
+        let mut lookup = lookup(0..20);
+        for _ in 0..PARALLEL {
+            let (to, _) = lookup.next().unwrap();
+            lookup.late(to);
+        }
+        let (to, _) = lookup.next().unwrap();
+        assert_eq!(to, address(PARALLEL as u16));
+        lookup.answered(address(0), id(0), Some(b"late"), &[]);
+        assert_eq!(lookup.closest().next(), Some((address(0), &b"late"[..])));
+    }
+
+    #[test]
+    fn no_more_than_a_few_wait_for_an_answer_at_once() {
+        let mut lookup = lookup(0..20);
+        assert_eq!(std::iter::from_fn(|| lookup.next()).count(), PARALLEL);
+        lookup.failed(address(0));
+        assert_eq!(std::iter::from_fn(|| lookup.next()).count(), 1);
+    }
+
+    #[test]
+    fn one_address_is_few_nodes() {
+        let mut lookup = lookup([9].into_iter());
+        let (to, _) = lookup.next().unwrap();
+        let crowd = |n: u16| (id(n), SocketAddrV4::new(Ipv4Addr::new(20, 2, 3, 4), 1000 + n));
+        lookup.answered(to, id(9), None, &(0..8).map(crowd).collect::<Vec<_>>());
+        assert_eq!(std::iter::from_fn(|| lookup.next()).count(), MAX_OF_ONE_IP);
+    }
+
+    #[test]
+    fn introducers_are_asked_for_nodes_only_and_when_nobody_else_is_left() {
+        let mut lookup = lookup([9].into_iter());
+        lookup.add_introducer(address(500));
+        assert_eq!(lookup.next(), Some((address(9), Ask::Get)));
+        assert_eq!(lookup.next(), Some((address(500), Ask::FindNode)));
+        lookup.failed(address(9));
+        assert!(!lookup.is_done(), "it may know somebody");
+        lookup.answered(address(500), id(4), None, &[(id(3), address(3))]);
+        assert_eq!(lookup.next(), Some((address(3), Ask::Get)));
+        assert_eq!(lookup.next(), Some((address(500), Ask::Get)), "it may store, too");
+    }
+
+    #[test]
+    fn nobody_out_there_sends_us_to_our_own_network_or_nowhere() {
+        let at = |text: &str| text.parse::<SocketAddrV4>().unwrap();
+        let public = at("20.0.0.1:6881");
+        for bad in [
+            "127.0.0.1:53",
+            "10.0.0.1:9",
+            "192.168.1.1:80",
+            "169.254.0.1:9",
+            "100.64.0.1:9",
+            "0.0.0.0:9",
+            "224.0.0.1:9",
+            "255.255.255.255:9",
+            "20.0.0.2:0",
+        ] {
+            assert!(!may_be_node(at(bad), public), "{bad}");
+        }
+        assert!(may_be_node(at("20.0.0.2:6881"), public));
+        assert!(may_be_node(at("127.0.0.1:9"), at("127.0.0.1:8")));
+        assert!(may_be_node(at("10.0.0.2:9"), at("10.0.0.1:8")));
+    }
+}

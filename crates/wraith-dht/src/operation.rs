@@ -1,0 +1,342 @@
+//! One get or put: a socket, a lookup, and the clock. It is driven by whoever waits for it and ends when it is dropped.
+
+use std::collections::HashMap;
+use std::net::{SocketAddr, SocketAddrV4};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::{UdpSocket, lookup_host};
+use tokio::select;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until, timeout};
+use tracing::{debug, trace};
+use wraith_discovery::{PlaceError, RecordKey, StoredRecord};
+
+use crate::id::Id;
+use crate::krpc::{Answer, Found, Query, SignedRecord, TransactionId, decode};
+use crate::lookup::{Ask, CLOSEST, Lookup};
+use crate::store::Shared;
+
+/// A node that has not answered after this time is not waited for: most answer within 300 ms, and there are others.
+const QUERY_TIMEOUT: Duration = Duration::from_millis(700);
+/// When nobody has answered by then, the bootstrap nodes are asked as well.
+const INTRODUCE_AFTER: Duration = Duration::from_millis(700);
+/// When nobody has answered by then, there is no network.
+const SILENCE_TIMEOUT: Duration = Duration::from_secs(4);
+/// A lookup ends by then, with what it has: real ones take two or three seconds.
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(8);
+/// A store that is not confirmed is asked for once more after this time.
+const PUT_REPEAT: Duration = Duration::from_millis(500);
+/// Then what was confirmed counts.
+const PUT_TIMEOUT: Duration = Duration::from_secs(2);
+/// So many nodes that store a record are enough: that all of them go within the hour is unlikely.
+const ENOUGH_STORED: usize = 4;
+/// How long a resolver may take to name one bootstrap node.
+const RESOLVE_TIMEOUT: Duration = Duration::from_secs(3);
+/// Bootstrap nodes and remembered ones that are asked.
+const MAX_INTRODUCERS: usize = 16;
+/// Longer than any answer; what is longer is cut and then is no answer.
+const MAX_DATAGRAM: usize = 2048;
+
+/// See the module.
+pub struct Operation {
+    shared: Arc<Shared>,
+    socket: UdpSocket,
+    /// Who we claim to be, for this operation.
+    own: Id,
+    target: Id,
+    lookup: Lookup,
+    waiting: HashMap<TransactionId, Waiting>,
+    begun: Instant,
+    heard: bool,
+    introduction: Introduction,
+    _permit: OwnedSemaphorePermit,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    at: SocketAddrV4,
+    since: Instant,
+    is_late: bool,
+}
+
+/// How far bootstrap nodes were asked.
+#[derive(Debug)]
+enum Introduction {
+    NotYet,
+    Resolving(JoinSet<Vec<SocketAddrV4>>),
+    Done,
+}
+
+/// What has happened in an operation.
+#[derive(Debug)]
+pub enum Event {
+    /// A node answered.
+    Heard,
+    /// With a record that verifies.
+    Record(StoredRecord),
+    /// The lookup is over.
+    Done,
+}
+
+impl Operation {
+    /// Begins a lookup of `target`.
+    ///
+    /// # Errors
+    /// There is no socket, or no randomness.
+    pub async fn begin(shared: Arc<Shared>, target: Id) -> Result<Self, PlaceError> {
+        let permit = Arc::clone(&shared.permits).acquire_owned().await;
+        let permit = permit.map_err(|_| PlaceError::Unreachable("it was closed".into()))?;
+        let socket = UdpSocket::bind((shared.config.bind, 0)).await;
+        let socket = socket.map_err(|why| PlaceError::Unreachable(format!("no socket: {why}")))?;
+        let mut own = [0; 20];
+        getrandom::fill(&mut own).map_err(no_randomness)?;
+        let mut lookup = Lookup::new(target);
+        for (id, address) in shared.nodes().closest(&target, CLOSEST) {
+            lookup.add_seed(id, address);
+        }
+        if !shared.nodes().has_any() {
+            let remembered = shared.config.remembered.iter().take(MAX_INTRODUCERS);
+            remembered.for_each(|address| lookup.add_introducer(*address));
+        }
+        Ok(Self {
+            shared,
+            socket,
+            own,
+            target,
+            lookup,
+            waiting: HashMap::new(),
+            begun: Instant::now(),
+            heard: false,
+            introduction: Introduction::NotYet,
+            _permit: permit,
+        })
+    }
+
+    /// Goes on until something happens; records are those of `key`. Cancel-safe.
+    ///
+    /// # Errors
+    /// Nobody answers.
+    pub async fn step(&mut self, key: Option<&RecordKey>) -> Result<Event, PlaceError> {
+        let mut buffer = [0; MAX_DATAGRAM];
+        loop {
+            self.introduce();
+            while let Some((to, ask)) = self.lookup.next() {
+                self.ask(to, ask).await?;
+            }
+            let now = Instant::now();
+            let is_resolving = matches!(self.introduction, Introduction::Resolving(_));
+            if self.heard && (self.lookup.is_done() || now >= self.begun + LOOKUP_TIMEOUT) {
+                return Ok(Event::Done);
+            }
+            // Before bootstrap nodes were asked there is hope, and who is only slow may still answer.
+            let is_hopeless = self.waiting.is_empty()
+                && !is_resolving
+                && !matches!(self.introduction, Introduction::NotYet);
+            if !self.heard && (is_hopeless || now >= self.begun + SILENCE_TIMEOUT) {
+                return Err(PlaceError::Unreachable("no node of the DHT answers".into()));
+            }
+            let wake = self.next_timer(now);
+            let resolved = async {
+                match &mut self.introduction {
+                    Introduction::Resolving(tasks) => tasks.join_next().await,
+                    _ => std::future::pending().await,
+                }
+            };
+            select! {
+                received = self.socket.recv_from(&mut buffer) => {
+                    let Ok((len, SocketAddr::V4(from))) = received else { continue };
+                    if let Some(event) = self.received(&buffer[..len], from, key) {
+                        return Ok(event);
+                    }
+                }
+                addresses = resolved => match addresses {
+                    Some(addresses) => {
+                        let addresses = addresses.unwrap_or_default();
+                        addresses.into_iter().for_each(|it| self.lookup.add_introducer(it));
+                    }
+                    None => self.introduction = Introduction::Done,
+                },
+                () = sleep_until(wake) => self.give_up_on_silent(),
+            }
+        }
+    }
+
+    /// Stores `item` at the closest nodes, which the lookup has found.
+    ///
+    /// # Errors
+    /// Too few of them take it.
+    pub async fn store(&mut self, item: &SignedRecord) -> Result<(), PlaceError> {
+        let closest: Vec<_> =
+            self.lookup.closest().map(|(to, token)| (to, token.to_vec())).collect();
+        let enough = closest.len().clamp(1, ENOUGH_STORED);
+        let begun = Instant::now();
+        let (mut asked, mut stored, mut refused) = (HashMap::new(), 0, 0);
+        let mut repeat = Some(begun + PUT_REPEAT);
+        self.put_to_all(&closest, item, &mut asked).await?;
+        let mut buffer = [0; MAX_DATAGRAM];
+        while stored + refused < closest.len() {
+            let deadline = repeat.unwrap_or(begun + PUT_TIMEOUT);
+            select! {
+                received = self.socket.recv_from(&mut buffer) => {
+                    let Ok((len, SocketAddr::V4(from))) = received else { continue };
+                    self.shared.traffic.received(len);
+                    let Some((transaction, answer)) = decode(&buffer[..len]) else { continue };
+                    if asked.get(&transaction) == Some(&from) {
+                        asked.retain(|_, at| *at != from);
+                        match answer {
+                            Answer::Yes(_) => stored += 1,
+                            Answer::No(code) => {
+                                trace!(code, "a node does not store");
+                                refused += 1;
+                            }
+                        }
+                    }
+                }
+                () = sleep_until(deadline) => match repeat.take() {
+                    // Who is slow now has it already, or has lost it.
+                    Some(_) if stored >= enough => break,
+                    Some(_) => {
+                        let silent: Vec<_> = closest
+                            .iter()
+                            .filter(|(to, _)| asked.values().any(|at| at == to))
+                            .cloned()
+                            .collect();
+                        self.put_to_all(&silent, item, &mut asked).await?;
+                    }
+                    None => break,
+                },
+            }
+        }
+        debug!(stored, refused, of = closest.len(), "a record was put");
+        if stored >= enough {
+            return Ok(());
+        }
+        Err(PlaceError::Unreachable(format!(
+            "{stored} of {} nodes of the DHT took the record",
+            closest.len()
+        )))
+    }
+
+    async fn put_to_all(
+        &self,
+        nodes: &[(SocketAddrV4, Vec<u8>)],
+        item: &SignedRecord,
+        asked: &mut HashMap<TransactionId, SocketAddrV4>,
+    ) -> Result<(), PlaceError> {
+        for (to, token) in nodes {
+            let transaction = random_transaction()?;
+            let query = Query::Put { target: &self.target, token, item };
+            self.send(*to, &query.encode(&self.own, transaction)).await;
+            asked.insert(transaction, *to);
+        }
+        Ok(())
+    }
+
+    async fn ask(&mut self, to: SocketAddrV4, ask: Ask) -> Result<(), PlaceError> {
+        let transaction = random_transaction()?;
+        let query = match ask {
+            Ask::FindNode => Query::FindNode(&self.target),
+            Ask::Get => Query::Get(&self.target),
+        };
+        let datagram = query.encode(&self.own, transaction);
+        self.waiting.insert(transaction, Waiting { at: to, since: Instant::now(), is_late: false });
+        if !self.send(to, &datagram).await {
+            self.waiting.remove(&transaction);
+            self.lookup.failed(to);
+        }
+        Ok(())
+    }
+
+    async fn send(&self, to: SocketAddrV4, datagram: &[u8]) -> bool {
+        self.shared.traffic.sent(datagram.len());
+        let sent = self.socket.send_to(datagram, to).await;
+        if let Err(why) = &sent {
+            trace!(%why, "a question was not sent");
+        }
+        sent.is_ok()
+    }
+
+    /// What a datagram means. Whoever was not asked, or does not know the question, says nothing.
+    fn received(
+        &mut self,
+        datagram: &[u8],
+        from: SocketAddrV4,
+        key: Option<&RecordKey>,
+    ) -> Option<Event> {
+        self.shared.traffic.received(datagram.len());
+        let (transaction, answer) = decode(datagram)?;
+        if self.waiting.get(&transaction)?.at != from {
+            return None;
+        }
+        self.waiting.remove(&transaction);
+        let Answer::Yes(found) = answer else {
+            self.lookup.failed(from);
+            return None;
+        };
+        self.heard = true;
+        let Found { id, token, nodes, record } = *found;
+        self.lookup.answered(from, id, token, &nodes);
+        self.shared.nodes().answered(id, from);
+        match (record, key) {
+            (Some(record), Some(key)) => record.verify(key).map(Event::Record),
+            _ => Some(Event::Heard),
+        }
+    }
+
+    fn give_up_on_silent(&mut self) {
+        let now = Instant::now();
+        for waiting in self.waiting.values_mut().filter(|it| !it.is_late) {
+            if now >= waiting.since + QUERY_TIMEOUT {
+                waiting.is_late = true;
+                self.lookup.late(waiting.at);
+                self.shared.nodes().forget(waiting.at);
+            }
+        }
+    }
+
+    fn next_timer(&self, now: Instant) -> Instant {
+        let waiting = self.waiting.values().filter(|it| !it.is_late);
+        let mut wake = self.begun + if self.heard { LOOKUP_TIMEOUT } else { SILENCE_TIMEOUT };
+        if matches!(self.introduction, Introduction::NotYet) && !self.heard {
+            wake = wake.min(self.begun + INTRODUCE_AFTER);
+        }
+        waiting.map(|it| it.since + QUERY_TIMEOUT).fold(wake, Instant::min).max(now)
+    }
+
+    /// Asks the bootstrap nodes if nobody else is known or answers.
+    fn introduce(&mut self) {
+        let is_time = self.lookup.is_done() || Instant::now() >= self.begun + INTRODUCE_AFTER;
+        if !matches!(self.introduction, Introduction::NotYet) || self.heard || !is_time {
+            return;
+        }
+        let mut tasks = JoinSet::new();
+        for host in self.shared.config.bootstrap.iter().take(MAX_INTRODUCERS).cloned() {
+            tasks.spawn(async move {
+                match timeout(RESOLVE_TIMEOUT, lookup_host(host)).await {
+                    Ok(Ok(addresses)) => addresses.filter_map(ipv4).take(4).collect(),
+                    Ok(Err(_)) | Err(_) => Vec::new(),
+                }
+            });
+        }
+        self.introduction = Introduction::Resolving(tasks);
+    }
+}
+
+fn ipv4(address: SocketAddr) -> Option<SocketAddrV4> {
+    match address {
+        SocketAddr::V4(address) => Some(address),
+        SocketAddr::V6(_) => None,
+    }
+}
+
+fn random_transaction() -> Result<TransactionId, PlaceError> {
+    let mut transaction = [0; 4];
+    getrandom::fill(&mut transaction).map_err(no_randomness)?;
+    Ok(transaction)
+}
+
+pub fn no_randomness(_: getrandom::Error) -> PlaceError {
+    PlaceError::Unusable("the system has no randomness".into())
+}

@@ -1,0 +1,186 @@
+//! The DHT as a [`RecordStore`].
+
+use std::fmt;
+use std::net::SocketAddrV4;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Semaphore;
+use wraith_discovery::{
+    BoxFuture, Place, PlaceError, RecordKey, RecordLookup, RecordSeed, RecordStore, StoredRecord,
+};
+
+use crate::config::DhtConfig;
+use crate::id::target_of;
+use crate::krpc::SignedRecord;
+use crate::nodes::Nodes;
+use crate::operation::{Event, Operation, no_randomness};
+
+/// Gets and puts at once; each has a socket, and sends some thirty datagrams a second at most.
+const MAX_OPERATIONS: usize = 8;
+
+/// A client of the Mainline DHT. It does nothing before it is asked to, and nothing in between; one is enough for a process, since it
+/// knows the nodes that answered.
+#[derive(Clone)]
+pub struct Dht(Arc<Shared>);
+
+/// What operations share.
+pub struct Shared {
+    pub config: DhtConfig,
+    pub permits: Arc<Semaphore>,
+    pub traffic: Counters,
+    nodes: Mutex<Nodes>,
+}
+
+impl Shared {
+    pub fn nodes(&self) -> MutexGuard<'_, Nodes> {
+        // Nodes are whole at all times.
+        self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Dht {
+    /// A client, which has not sent anything yet.
+    pub fn new(config: DhtConfig) -> Self {
+        Self(Arc::new(Shared {
+            config,
+            permits: Arc::new(Semaphore::new(MAX_OPERATIONS)),
+            traffic: Counters::default(),
+            nodes: Mutex::default(),
+        }))
+    }
+
+    /// Nodes that answered, the last first, at most 64: for [`DhtConfig::remembered`] of the next run. Before any has answered, what was
+    /// remembered itself.
+    pub fn good_nodes(&self) -> Vec<SocketAddrV4> {
+        let good = self.0.nodes().good();
+        if good.is_empty() { self.0.config.remembered.clone() } else { good }
+    }
+
+    /// What was sent and received so far.
+    pub fn traffic(&self) -> Traffic {
+        self.0.traffic.read()
+    }
+}
+
+impl fmt::Debug for Dht {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Dht").field("traffic", &self.traffic()).finish_non_exhaustive()
+    }
+}
+
+impl RecordStore for Dht {
+    fn place(&self) -> Place {
+        Place::Dht
+    }
+
+    fn probe(&self) -> BoxFuture<'static, Result<(), PlaceError>> {
+        let shared = Arc::clone(&self.0);
+        Box::pin(async move {
+            let mut target = [0; 20];
+            getrandom::fill(&mut target).map_err(no_randomness)?;
+            Operation::begin(shared, target).await?.step(None).await.map(drop)
+        })
+    }
+
+    fn put(
+        &self,
+        seed: RecordSeed,
+        mut record: StoredRecord,
+    ) -> BoxFuture<'static, Result<(), PlaceError>> {
+        let shared = Arc::clone(&self.0);
+        Box::pin(async move {
+            let key = seed.key();
+            let mut operation = Operation::begin(shared, target_of(&key)).await?;
+            loop {
+                match operation.step(Some(&key)).await? {
+                    Event::Record(there) => {
+                        record.seq = record.seq.max(there.seq.saturating_add(1))
+                    }
+                    Event::Heard => {}
+                    Event::Done => break,
+                }
+            }
+            operation.store(&SignedRecord::new(&seed, record)).await
+        })
+    }
+
+    fn get(&self, key: RecordKey) -> Box<dyn RecordLookup> {
+        Box::new(Get { shared: Arc::clone(&self.0), key, operation: None, newest: None })
+    }
+}
+
+/// One look for a record.
+struct Get {
+    shared: Arc<Shared>,
+    key: RecordKey,
+    operation: Option<Operation>,
+    newest: Option<i64>,
+}
+
+impl RecordLookup for Get {
+    fn next(&mut self) -> BoxFuture<'_, Result<Option<StoredRecord>, PlaceError>> {
+        Box::pin(async move {
+            loop {
+                let operation = match &mut self.operation {
+                    Some(operation) => operation,
+                    None => {
+                        let begun =
+                            Operation::begin(Arc::clone(&self.shared), target_of(&self.key));
+                        self.operation.insert(begun.await?)
+                    }
+                };
+                match operation.step(Some(&self.key)).await? {
+                    Event::Record(record) if self.newest.is_none_or(|it| record.seq > it) => {
+                        self.newest = Some(record.seq);
+                        return Ok(Some(record));
+                    }
+                    Event::Record(_) | Event::Heard => {}
+                    Event::Done => return Ok(None),
+                }
+            }
+        })
+    }
+}
+
+/// Datagrams and their bytes, without headers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Datagrams that were sent.
+    pub sent: u64,
+    /// Their bytes.
+    pub sent_bytes: u64,
+    /// Datagrams that came.
+    pub received: u64,
+    /// Their bytes.
+    pub received_bytes: u64,
+}
+
+#[derive(Debug, Default)]
+pub struct Counters {
+    sent: AtomicU64,
+    sent_bytes: AtomicU64,
+    received: AtomicU64,
+    received_bytes: AtomicU64,
+}
+
+impl Counters {
+    pub fn sent(&self, bytes: usize) {
+        self.sent.fetch_add(1, Relaxed);
+        self.sent_bytes.fetch_add(bytes as u64, Relaxed);
+    }
+
+    pub fn received(&self, bytes: usize) {
+        self.received.fetch_add(1, Relaxed);
+        self.received_bytes.fetch_add(bytes as u64, Relaxed);
+    }
+
+    fn read(&self) -> Traffic {
+        Traffic {
+            sent: self.sent.load(Relaxed),
+            sent_bytes: self.sent_bytes.load(Relaxed),
+            received: self.received.load(Relaxed),
+            received_bytes: self.received_bytes.load(Relaxed),
+        }
+    }
+}

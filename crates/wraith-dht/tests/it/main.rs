@@ -1,0 +1,5 @@
+//! The client against nodes of another implementation, on loopback, and against hostile ones.
+
+mod hostile;
+mod records;
+mod support;

@@ -1,0 +1,73 @@
+//! Records are found by who knows their key, in a network that runs another implementation of the DHT.
+
+use std::net::Ipv4Addr;
+
+use wraith_dht::{Dht, DhtConfig};
+use wraith_discovery::{Place, RecordSeed, RecordStore};
+
+use super::support::{client, client_of, get, put, record, testnet};
+
+#[tokio::test]
+async fn a_record_is_found_by_another_client_and_replaced_by_a_newer_one() {
+    let (writer, reader, seed) = (client(), client(), RecordSeed::new([1; 32]));
+    assert_eq!(writer.place(), Place::Dht);
+    put(&writer, &seed, record(5, 1)).await.unwrap();
+    assert_eq!(get(&reader, &seed).await.unwrap(), [record(5, 1)]);
+    put(&writer, &seed, record(6, 2)).await.unwrap();
+    assert_eq!(get(&reader, &seed).await.unwrap().last(), Some(&record(6, 2)));
+}
+
+#[tokio::test]
+async fn who_wrote_with_a_clock_ahead_can_write_again_with_it_set_back() {
+    let (dht, seed) = (client(), RecordSeed::new([2; 32]));
+    put(&dht, &seed, record(1_000, 1)).await.unwrap();
+    put(&dht, &seed, record(10, 2)).await.unwrap();
+    assert_eq!(get(&dht, &seed).await.unwrap().last(), Some(&record(1_001, 2)));
+}
+
+#[tokio::test]
+async fn what_nobody_wrote_is_not_found_and_that_is_no_error() {
+    assert_eq!(get(&client(), &RecordSeed::new([3; 32])).await, Ok(Vec::new()));
+    client().probe().await.unwrap();
+}
+
+#[tokio::test]
+async fn nodes_that_answered_are_enough_for_the_next_run() {
+    let (first, seed) = (client(), RecordSeed::new([4; 32]));
+    put(&first, &seed, record(1, 1)).await.unwrap();
+    let remembered = first.good_nodes();
+    assert!(remembered.len() > 16, "{}", remembered.len());
+    let config = DhtConfig { bootstrap: Vec::new(), remembered, bind: Ipv4Addr::LOCALHOST };
+    let second = Dht::new(config);
+    assert_eq!(get(&second, &seed).await.unwrap(), [record(1, 1)]);
+}
+
+#[tokio::test]
+async fn bootstrap_nodes_are_not_asked_when_others_answer() {
+    let first = client();
+    first.probe().await.unwrap();
+    get(&first, &RecordSeed::new([5; 32])).await.unwrap();
+    let silent = tokio::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let config = DhtConfig {
+        bootstrap: vec![silent.local_addr().unwrap().to_string()],
+        remembered: first.good_nodes(),
+        bind: Ipv4Addr::LOCALHOST,
+    };
+    get(&Dht::new(config), &RecordSeed::new([5; 32])).await.unwrap();
+    assert!(silent.try_recv(&mut [0; 10]).is_err());
+}
+
+#[tokio::test]
+async fn a_client_is_no_node_nothing_is_sent_at_rest_and_an_operation_costs_little() {
+    let (dht, seed) = (client(), RecordSeed::new([6; 32]));
+    assert_eq!(dht.traffic().sent, 0, "nothing before it is used");
+    put(&dht, &seed, record(1, 1)).await.unwrap();
+    let put = dht.traffic();
+    get(&dht, &seed).await.unwrap();
+    let both = dht.traffic();
+    assert!(put.sent <= 80 && both.sent - put.sent <= 60, "{put:?} {both:?}");
+    // An operation has a socket as long as it runs, so there is nobody whom a node could ask.
+    let one_node = client_of(testnet().bootstrap[1..2].to_vec());
+    drop(one_node.get(seed.key()));
+    assert_eq!(one_node.traffic().sent, 0);
+}

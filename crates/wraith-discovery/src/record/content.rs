@@ -1,0 +1,254 @@
+//! What a record says, before it is sealed:
+//!
+//! ```text
+//! kind(1) ‖ written(8) ‖ expires(8) ‖ addresses(1) ‖ address(19)* ‖ relays(1) ‖ (length(1) ‖ relay)* ‖ length(2) ‖ body ‖ zeros
+//! ```
+//!
+//! Times are unix seconds. Relay entries and the body are opaque here.
+
+use std::net::SocketAddr;
+
+use zeroize::{Zeroize, Zeroizing};
+
+use super::hour::CLOCK_SKEW_SECONDS;
+use crate::contact::{ADDRESS_LEN, Addresses, decode_address, encode_address};
+use crate::ticket::MAX_ADDRESSES;
+
+/// Bytes of every content; the longest ticket, who it is for and a few relays fit.
+pub const CONTENT_LEN: usize = super::VALUE_LEN - super::slot::SALT_LEN - wraith_crypto::TAG_BYTES;
+/// Relays of one side: somebody has one or two.
+pub const MAX_RELAYS: usize = 4;
+/// Bytes of one relay entry.
+pub const MAX_RELAY_LEN: usize = 120;
+/// No record is good for longer than this after it was written: a crash leaves none behind for longer.
+pub const MAX_LIFE_SECONDS: u64 = 3600;
+
+/// How its writer can be reached.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reach {
+    /// Where to dial, the most useful first; at most [`MAX_ADDRESSES`] travel.
+    pub addresses: Addresses,
+    /// Entries of relays, opaque here; at most [`MAX_RELAYS`] of at most [`MAX_RELAY_LEN`] bytes travel.
+    pub relays: Vec<Vec<u8>>,
+}
+
+/// What a record is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// Nothing any more: its writer has withdrawn it.
+    Withdrawn = 0,
+    /// Its writer can be reached so.
+    Here = 1,
+    /// Its writer wants to be reached so, now.
+    Call = 2,
+    /// A code waits; who made it.
+    Offer = 3,
+    /// Somebody knows the words.
+    Join = 4,
+    /// What becomes of who joined.
+    Reply = 5,
+}
+
+/// What a record says. The body may hold secrets, so it is wiped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Content {
+    pub kind: Kind,
+    pub written: u64,
+    pub expires: u64,
+    pub reach: Reach,
+    pub body: Zeroizing<Vec<u8>>,
+}
+
+impl Content {
+    /// One that is written at `now` and good for `life` seconds.
+    pub fn new(kind: Kind, now: u64, life: u64, reach: Reach) -> Self {
+        let expires = now.saturating_add(life.min(MAX_LIFE_SECONDS));
+        Self { kind, written: now, expires, reach, body: Zeroizing::default() }
+    }
+
+    /// The same, with this body.
+    pub fn with_body(mut self, body: Zeroizing<Vec<u8>>) -> Self {
+        self.body = body;
+        self
+    }
+
+    /// What replaces a record that is withdrawn.
+    pub fn withdrawn(now: u64) -> Self {
+        Self::new(Kind::Withdrawn, now, MAX_LIFE_SECONDS, Reach::default())
+    }
+
+    /// Whether it is good at `now`, by a clock that may differ from its writer's.
+    pub fn is_fresh(&self, now: u64) -> bool {
+        self.written <= now.saturating_add(CLOCK_SKEW_SECONDS)
+            && self.expires.saturating_add(CLOCK_SKEW_SECONDS) >= now
+            && self.expires >= self.written
+            && self.expires - self.written <= MAX_LIFE_SECONDS
+    }
+
+    /// [`CONTENT_LEN`] bytes. Addresses and relays beyond what may travel are left out, the last first, and relays that have no
+    /// room beside the body.
+    ///
+    /// # Panics
+    /// If the body and the most addresses do not fit, which no body here does.
+    pub fn encode(&self) -> Zeroizing<Vec<u8>> {
+        let mut out = Zeroizing::new(Vec::with_capacity(CONTENT_LEN));
+        out.push(self.kind as u8);
+        out.extend_from_slice(&self.written.to_be_bytes());
+        out.extend_from_slice(&self.expires.to_be_bytes());
+        let addresses = &self.reach.addresses[..self.reach.addresses.len().min(MAX_ADDRESSES)];
+        out.push(addresses.len() as u8);
+        addresses.iter().for_each(|address| out.extend_from_slice(&encode_address(*address)));
+        let mut room = CONTENT_LEN.checked_sub(out.len() + 1 + 2 + self.body.len());
+        let room = room.as_mut().expect("bodies leave room for addresses");
+        let relays: Vec<&Vec<u8>> = (self.reach.relays.iter().take(MAX_RELAYS))
+            .filter(|relay| relay.len() <= MAX_RELAY_LEN)
+            .take_while(|relay| {
+                let fits = relay.len() < *room;
+                *room -= if fits { relay.len() + 1 } else { 0 };
+                fits
+            })
+            .collect();
+        out.push(relays.len() as u8);
+        for relay in relays {
+            out.push(relay.len() as u8);
+            out.extend_from_slice(relay);
+        }
+        out.extend_from_slice(&(self.body.len() as u16).to_be_bytes());
+        out.extend_from_slice(&self.body);
+        out.resize(CONTENT_LEN, 0);
+        out
+    }
+
+    /// What these bytes say; None if nothing that this version knows.
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        if bytes.len() != CONTENT_LEN {
+            return None;
+        }
+        let (kind, rest) = bytes.split_first()?;
+        let kind = match kind {
+            0 => Kind::Withdrawn,
+            1 => Kind::Here,
+            2 => Kind::Call,
+            3 => Kind::Offer,
+            4 => Kind::Join,
+            5 => Kind::Reply,
+            _ => return None,
+        };
+        let (written, rest) = rest.split_first_chunk()?;
+        let (expires, rest) = rest.split_first_chunk()?;
+        let (addresses, rest) = decode_addresses(rest)?;
+        let (relays, rest) = decode_relays(rest)?;
+        let (len, rest) = rest.split_first_chunk()?;
+        let body = rest.get(..usize::from(u16::from_be_bytes(*len)))?;
+        Some(Self {
+            kind,
+            written: u64::from_be_bytes(*written),
+            expires: u64::from_be_bytes(*expires),
+            reach: Reach { addresses, relays },
+            body: Zeroizing::new(body.to_vec()),
+        })
+    }
+}
+
+impl Drop for Content {
+    fn drop(&mut self) {
+        self.body.zeroize();
+    }
+}
+
+fn decode_addresses(bytes: &[u8]) -> Option<(Addresses, &[u8])> {
+    let (count, rest) = bytes.split_first()?;
+    let count = usize::from(*count);
+    if count > MAX_ADDRESSES {
+        return None;
+    }
+    let (addresses, rest) = rest.split_at_checked(count * ADDRESS_LEN)?;
+    let (addresses, _) = addresses.as_chunks::<ADDRESS_LEN>();
+    let addresses = addresses.iter().map(decode_address).collect::<Option<Vec<SocketAddr>>>()?;
+    Some((addresses, rest))
+}
+
+fn decode_relays(bytes: &[u8]) -> Option<(Vec<Vec<u8>>, &[u8])> {
+    let (count, mut rest) = bytes.split_first()?;
+    let count = usize::from(*count);
+    if count > MAX_RELAYS {
+        return None;
+    }
+    let mut relays = Vec::with_capacity(count);
+    for _ in 0..count {
+        let (len, behind) = rest.split_first()?;
+        let len = usize::from(*len);
+        if len > MAX_RELAY_LEN {
+            return None;
+        }
+        let (relay, behind) = behind.split_at_checked(len)?;
+        relays.push(relay.to_vec());
+        rest = behind;
+    }
+    Some((relays, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn reach(addresses: u16, relays: usize, relay_len: usize) -> Reach {
+        let addresses = (0..addresses).map(|n| SocketAddr::from(([192, 0, 2, 1], n + 1)));
+        Reach { addresses: addresses.collect(), relays: vec![vec![7; relay_len]; relays] }
+    }
+
+    fn content(reach: Reach, body: usize) -> Content {
+        Content::new(Kind::Here, 1000, 600, reach).with_body(Zeroizing::new(vec![9; body]))
+    }
+
+    #[test]
+    fn contents_survive_and_have_one_length() {
+        for content in [
+            Content::withdrawn(5),
+            content(reach(3, 2, 60), 0),
+            content(reach(0, 4, 120), 100),
+            content(reach(16, 1, 20), 400),
+        ] {
+            let bytes = content.encode();
+            assert_eq!(bytes.len(), CONTENT_LEN);
+            assert_eq!(Content::decode(&bytes), Some(content));
+        }
+    }
+
+    #[test]
+    fn what_has_no_room_is_left_out_from_the_end() {
+        let decoded = Content::decode(&content(reach(40, 9, 120), 400).encode()).unwrap();
+        assert_eq!(decoded.reach, reach(16, 1, 120), "one relay has room beside this body");
+        let decoded = Content::decode(&content(reach(1, 3, 121), 0).encode()).unwrap();
+        assert!(decoded.reach.relays.is_empty(), "longer than a relay entry may be");
+    }
+
+    #[test]
+    fn freshness_bears_ten_minutes_of_clock_difference_and_no_more() {
+        let content = content(reach(1, 0, 0), 0);
+        assert!(content.is_fresh(1000 - 600) && content.is_fresh(1600 + 600));
+        assert!(!content.is_fresh(1000 - 601), "from too far ahead");
+        assert!(!content.is_fresh(1600 + 601), "expired");
+        let mut endless = content.clone();
+        endless.expires = 1000 + MAX_LIFE_SECONDS + 1;
+        assert!(!endless.is_fresh(1000), "no record is good for so long");
+        endless.expires = 999;
+        assert!(!endless.is_fresh(1000), "over before it was written");
+    }
+
+    proptest! {
+        #[test]
+        fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), CONTENT_LEN), at in 0..60_usize, n: u8) {
+            let _ = Content::decode(&bytes);
+            let mut sealed_right = content(reach(2, 2, 30), 50).encode();
+            sealed_right[at] = n;
+            if let Some(decoded) = Content::decode(&sealed_right) {
+                prop_assert!(decoded.reach.addresses.len() <= MAX_ADDRESSES);
+                prop_assert!(decoded.reach.relays.len() <= MAX_RELAYS);
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Looking for what a slot says: in the hour that it is, and around a full hour also in the other one that its writer may be in.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::sleep;
+use tracing::debug;
+
+use super::content::{Content, Kind, Reach};
+use super::hour::{hours_to_look_in, unix_seconds};
+use super::slot::Slot;
+use crate::place::{Place, PlaceError};
+use crate::store::RecordStore;
+
+/// Seconds between two looks for one record. Nodes of the DHT ban who asks them several times a second.
+const PAUSES: [u64; 6] = [1, 1, 2, 3, 5, 10];
+
+/// Pauses between looks for what may not be there yet.
+#[derive(Debug, Default)]
+pub struct Pace(usize);
+
+impl Pace {
+    pub async fn wait(&mut self) {
+        let seconds = PAUSES[self.0.min(PAUSES.len() - 1)];
+        self.0 += 1;
+        sleep(Duration::from_secs(seconds)).await;
+    }
+}
+
+/// Looks at one store for what a slot says, as often as wanted; each thing it says is told once.
+#[derive(Debug)]
+pub struct RecordFinder {
+    store: Arc<dyn RecordStore>,
+    slot: Slot,
+    /// When the newest that was told was written.
+    newest: Option<u64>,
+}
+
+impl RecordFinder {
+    pub fn new(store: Arc<dyn RecordStore>, slot: Slot) -> Self {
+        Self { store, slot, newest: None }
+    }
+
+    /// Looks once and tells what is fresh and newer than what was told before, until `tell` breaks off.
+    ///
+    /// # Errors
+    /// Nobody could be asked.
+    pub async fn look(
+        &mut self,
+        mut tell: impl FnMut(Content) -> ControlFlow<()>,
+    ) -> Result<(), PlaceError> {
+        for hour in hours_to_look_in(unix_seconds()) {
+            let mut lookup = self.store.get(self.slot.seed(hour).key());
+            while let Some(record) = lookup.next().await? {
+                let Some(content) = self.slot.open(hour, &record.value) else {
+                    debug!(place = self.store.place().name(), "a record does not open");
+                    continue;
+                };
+                let is_newer = self.newest.is_none_or(|newest| content.written > newest);
+                if !content.is_fresh(unix_seconds()) || !is_newer {
+                    continue;
+                }
+                self.newest = Some(content.written);
+                if tell(content).is_break() {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What one store knows of where somebody can be reached.
+pub type ReachFound = (Place, Result<Reach, PlaceError>);
+
+/// Tells where the writer of `slot` can be reached according to this store, again whenever that changes, for ever.
+pub async fn search(store: Arc<dyn RecordStore>, slot: Slot, tell: mpsc::Sender<ReachFound>) {
+    let place = store.place();
+    let mut finder = RecordFinder::new(store, slot);
+    let (mut pace, mut last) = (Pace::default(), None);
+    loop {
+        let looked = finder
+            .look(|mut content| {
+                if content.kind == Kind::Here {
+                    let reach = Ok(std::mem::take(&mut content.reach));
+                    // Nobody is kept waiting in the middle of a lookup: who does not take what was found gets it at the next.
+                    if last.as_ref() != Some(&reach)
+                        && tell.try_send((place.clone(), reach.clone())).is_ok()
+                    {
+                        last = Some(reach);
+                    }
+                }
+                ControlFlow::Continue(())
+            })
+            .await;
+        if let Err(why) = looked
+            && last != Some(Err(why.clone()))
+        {
+            last = Some(Err(why.clone()));
+            // Without a receiver this task is about to end.
+            let _ = tell.send((place.clone(), Err(why))).await;
+        }
+        pace.wait().await;
+    }
+}

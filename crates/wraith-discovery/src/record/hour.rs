@@ -1,0 +1,52 @@
+//! The hours of records: every hour they stand under other keys.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+pub const HOUR_SECONDS: u64 = 3600;
+/// Clocks of both sides may differ by this much. More than in the handshake: a record is no proof of anything, so an old one does
+/// no more than waste an attempt to dial.
+pub const CLOCK_SKEW_SECONDS: u64 = 600;
+
+pub fn unix_seconds() -> u64 {
+    unix_millis() / 1000
+}
+
+/// The sequence number of what is written now.
+pub fn unix_millis() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+pub const fn hour_of(unix_seconds: u64) -> u64 {
+    unix_seconds / HOUR_SECONDS
+}
+
+/// The hours that the writer may be in, the likeliest first: at most two, since clocks differ by less than half an hour.
+pub fn hours_to_look_in(now: u64) -> Vec<u64> {
+    let other = [now.saturating_sub(CLOCK_SKEW_SECONDS), now.saturating_add(CLOCK_SKEW_SECONDS)];
+    let mut hours = vec![hour_of(now)];
+    hours.extend(other.map(hour_of).into_iter().filter(|hour| *hour != hour_of(now)));
+    hours
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_around_the_full_hour_is_a_neighbour_looked_in() {
+        assert_eq!(hours_to_look_in(10 * 3600 + 1800), [10]);
+        assert_eq!(hours_to_look_in(10 * 3600 + 599), [10, 9]);
+        assert_eq!(hours_to_look_in(11 * 3600 - 600), [10, 11]);
+        assert_eq!(hours_to_look_in(0), [0]);
+    }
+
+    #[test]
+    fn a_clock_that_is_ten_minutes_off_looks_in_the_writers_hour() {
+        for writer in (7_200..14_400).step_by(60) {
+            for reader in [writer - 600, writer, writer + 600] {
+                assert!(hours_to_look_in(reader).contains(&hour_of(writer)), "{writer} {reader}");
+            }
+        }
+    }
+}
