@@ -45,10 +45,10 @@ pub use place::{
     Responder, Response, Topic,
 };
 pub use places::Places;
-pub use store::{MAX_VALUE_LEN, RecordKey, RecordLookup, RecordSeed, RecordStore, StoredRecord};
 pub use relay_addr::{
     MAILBOX_LEN, MAX_HOST_LEN, MAX_RELAY_LEN, MAX_RELAYS, PIN_LEN, RelayAddr, RelayAddrError,
 };
+pub use store::{MAX_VALUE_LEN, RecordKey, RecordLookup, RecordSeed, RecordStore, StoredRecord};
 pub use ticket::{MAX_ADDRESSES, Ticket, TicketError, VERSION};
 
 /// The example of the README, as a test.

@@ -11,7 +11,7 @@ use crate::code_end::{CODE_LIFE, burned, expired, no_code, no_place};
 use crate::error::{Error, ErrorKind};
 use crate::fetch::Source;
 use crate::node::Node;
-use crate::reach::addresses::nearest_first;
+use crate::ways::addresses::nearest_first;
 
 /// An invitation that is being prepared.
 #[must_use = "there is no code before start()"]

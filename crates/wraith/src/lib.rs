@@ -15,12 +15,12 @@ mod offer;
 mod payload;
 pub mod place;
 mod progress;
-mod reach;
 mod report;
 mod route;
 mod service;
 mod settings;
 pub mod state;
+mod ways;
 
 pub use error::{Cause, Error, ErrorKind};
 pub use event::{Event, Events, FoundAt, Observer, OfferInfo};

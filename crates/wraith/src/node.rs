@@ -17,9 +17,9 @@ use wraith_transport::qlog::SinkFactory;
 use wraith_transport::{Addr, Algorithm, Config, Endpoint, EndpointConfig};
 
 use crate::error::{Cause, Error, ErrorKind, plain};
-use crate::reach::ReachSettings;
 use crate::route::{Punched, Route};
 use crate::state::{ContactStore, Meeting, SpentCodes, StateDir};
+use crate::ways::WaySettings;
 
 /// Every address of this machine, IPv4 and IPv6, on a free port.
 pub(crate) const ANY_ADDRESS: SocketAddr =
@@ -55,7 +55,7 @@ struct Inner {
     state: StateDir,
     spent_codes: Arc<SpentCodes>,
     places: Places,
-    reach: ReachSettings,
+    ways: WaySettings,
     punched: Punched,
     congestion: Arc<dyn ControllerFactory>,
     qlog: Option<Arc<dyn SinkFactory>>,
@@ -69,7 +69,7 @@ pub struct NodeBuilder {
     identity: Option<SecretIdentity>,
     state: Option<StateDir>,
     places: Places,
-    reach: ReachSettings,
+    ways: WaySettings,
     congestion: Option<Arc<dyn ControllerFactory>>,
     qlog: Option<Arc<dyn SinkFactory>>,
     runtime: Option<Handle>,
@@ -114,7 +114,7 @@ impl NodeBuilder {
 
     /// Whether the router is asked to lead others to a socket that is dialled (PCP, NAT-PMP, UPnP). It is not, by default.
     pub fn port_mapping(mut self, ask: bool) -> Self {
-        self.reach.port_mapping = ask;
+        self.ways.port_mapping = ask;
         self
     }
 
@@ -161,7 +161,7 @@ impl NodeBuilder {
             Some(identity) => identity,
             None => state.identity()?,
         };
-        let Self { places, reach, congestion, qlog, .. } = self;
+        let Self { places, ways, congestion, qlog, .. } = self;
         let congestion = congestion.unwrap_or_else(|| Algorithm::Bbr.into());
         let spent_codes = Arc::new(SpentCodes::of(&state, &identity));
         let punched = Punched::default();
@@ -170,7 +170,7 @@ impl NodeBuilder {
             state,
             spent_codes,
             places,
-            reach,
+            ways,
             punched,
             congestion,
             qlog,
@@ -195,8 +195,8 @@ impl Node {
         &self.0.places
     }
 
-    pub(crate) fn reach_settings(&self) -> &ReachSettings {
-        &self.0.reach
+    pub(crate) fn way_settings(&self) -> &WaySettings {
+        &self.0.ways
     }
 
     /// Whom it knows.

@@ -19,7 +19,7 @@ use zeroize::Zeroizing;
 use crate::engine::dial::Dialler;
 use crate::error::{Cause, Error, ErrorKind};
 use crate::node::{ANY_ADDRESS, Node};
-use crate::reach::addresses::reachable;
+use crate::ways::addresses::reachable;
 
 /// How long a service is dialled.
 const DIAL: Duration = Duration::from_secs(10);

@@ -6,8 +6,8 @@ use wraith_crypto::{NodeId, SecretIdentity};
 use wraith_discovery::contact::{ContactListener, Pair, listen};
 use wraith_discovery::{Capability, Places};
 
-use crate::reach::Reach;
 use crate::state::MAX_RECEIVERS;
+use crate::ways::Ways;
 
 /// See the module.
 #[derive(Debug)]
@@ -15,21 +15,21 @@ pub(crate) struct Rediscovery {
     identity: SecretIdentity,
     capability: Capability,
     places: Places,
-    reach: Reach,
+    ways: Ways,
     /// Who was lost, the last first.
     lost: Vec<Pair>,
     listener: Option<ContactListener>,
 }
 
 impl Rediscovery {
-    /// Answers nobody yet. `reach` is where receivers can dial.
+    /// Answers nobody yet. `ways` is where receivers can dial.
     pub fn new(
         identity: SecretIdentity,
         capability: Capability,
         places: Places,
-        reach: Reach,
+        ways: Ways,
     ) -> Self {
-        Self { identity, capability, places, reach, lost: Vec::new(), listener: None }
+        Self { identity, capability, places, ways, lost: Vec::new(), listener: None }
     }
 
     /// From now on this receiver is told where we are.
@@ -60,9 +60,9 @@ impl Rediscovery {
             return;
         }
         if self.listener.is_none() {
-            let reach = self.reach.clone();
+            let ways = self.ways.clone();
             // What cannot be reached now may be later, and the receiver tries all it knows in any case.
-            let addresses = Box::new(move |seen| reach.addresses(seen));
+            let addresses = Box::new(move |seen| ways.addresses(seen));
             let mut listener = listen(&self.places, addresses).await;
             // Nobody reads what happens at the places, so nothing of it is kept.
             drop(listener.take_events());

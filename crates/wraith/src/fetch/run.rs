@@ -21,10 +21,10 @@ use crate::engine::task::Shared;
 use crate::error::{Cause, Error, ErrorKind};
 use crate::event::{Event, FoundAt, Hub};
 use crate::node::Node;
-use crate::reach::addresses::nearest_first;
 use crate::report::Received;
 use crate::settings::{FetchSettings, Patience};
 use crate::state::{OtherReceiver, Receiving, SavedTicket};
+use crate::ways::addresses::nearest_first;
 
 /// A sender that has not answered for so long where it was is asked for where it is.
 const SEARCH_AFTER: Duration = Duration::from_secs(1);

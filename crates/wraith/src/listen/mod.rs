@@ -34,9 +34,9 @@ use crate::error::{Error, ErrorKind};
 use crate::event::{Event, Events, Hub, Observer};
 use crate::fetch::{Incoming, Target, Transfer};
 use crate::node::{ANY_ADDRESS, Node, reachable_places};
-use crate::reach::Reach;
 use crate::report::Received;
 use crate::state::{OtherReceiver, Receiving};
+use crate::ways::Ways;
 use allowlist::Allowlist;
 use caller::{Caller, ListenContext};
 use callers::Admitted;
@@ -123,8 +123,8 @@ impl ListenBuilder {
         let allowlist = Allowlist::load(&node, admit)?;
         let (endpoint, usual_taken) = bind_usual(&node, bind, &allowlist)?;
         let bound = endpoint.local_addr();
-        let reach = Reach::new(&node, &endpoint);
-        let theirs = reach.clone();
+        let ways = Ways::new(&node, &endpoint);
+        let theirs = ways.clone();
         let addresses = Box::new(move |seen| theirs.addresses(seen));
         let contacts = listen(&reachable_places(node.places(), bound), addresses).await;
         contacts.set_contacts(allowlist.pairs());
@@ -152,7 +152,7 @@ impl ListenBuilder {
             Work { context, endpoint, contacts, allowlist, watch, shared: shared.clone(), give };
         let work = async move {
             let result = work.run().await;
-            reach.close().await;
+            ways.close().await;
             receiving.end(None);
             result
         };

@@ -26,9 +26,9 @@ use crate::error::{Cause, Error, ErrorKind};
 use crate::event::{Event, FoundAt, Hub, Observer};
 use crate::node::{ANY_ADDRESS, Node, reachable_places};
 use crate::payload::Payload;
-use crate::reach::Reach;
 use crate::settings::{FIND, Patience, RECONNECT, SendSettings};
 use crate::state::{ALLOWED_MAX, Contact, Recipient, StateError, StateErrorKind, UnfinishedSend};
+use crate::ways::Ways;
 
 pub use self::handle::Offer;
 
@@ -245,7 +245,7 @@ impl OfferBuilder {
         if is_shown {
             prepared.settle().await;
         }
-        let Prepared { unfinished, endpoint, reach, ticket } = prepared;
+        let Prepared { unfinished, endpoint, ways, ticket } = prepared;
         let (bound, capability) = (endpoint.local_addr(), unfinished.capability().clone());
         let shown = Shown {
             addresses: ticket.addresses().to_vec(),
@@ -261,7 +261,7 @@ impl OfferBuilder {
         };
         let places = reachable_places(node.places(), bound);
         let mut rediscovery =
-            Rediscovery::new(node.identity().clone(), capability, places, reach.clone());
+            Rediscovery::new(node.identity().clone(), capability, places, ways.clone());
         let parallel = node.parallel_to_send(settings.connections, bound.ip());
         let runtime = node.runtime().clone();
         let theirs = shared.clone();
@@ -283,7 +283,7 @@ impl OfferBuilder {
                 theirs,
             );
             let sent = serving.run(news).await;
-            reach.close().await;
+            ways.close().await;
             sent
         };
         Ok(Offer { shown: Some(shown), task: Task::spawn(&runtime, shared, work) })
@@ -404,7 +404,7 @@ fn bind_again(
 struct Prepared {
     unfinished: Arc<UnfinishedSend>,
     endpoint: Endpoint,
-    reach: Reach,
+    ways: Ways,
     ticket: Ticket,
 }
 
@@ -420,15 +420,15 @@ impl Prepared {
         let unfinished = unfinished_send(node, payload, recipient, anew, shared)?;
         let endpoint = bind_again(node, bind, unfinished.port())?;
         let bound = endpoint.local_addr();
-        let reach = Reach::new(node, &endpoint);
-        let addresses = reach.addresses(None);
+        let ways = Ways::new(node, &endpoint);
+        let addresses = ways.addresses(None);
         if addresses.is_empty() {
             let message = "this machine has no address at which anybody could reach it";
             return Err(Error::because(ErrorKind::NotFound, message, Cause::NoAddress));
         }
         remember(&unfinished, bound.port(), shared);
         let ticket = Ticket::new(node.id(), unfinished.capability().clone(), addresses);
-        Ok(Self { unfinished: Arc::new(unfinished), endpoint, reach, ticket })
+        Ok(Self { unfinished: Arc::new(unfinished), endpoint, ways, ticket })
     }
 
     /// Nobody can come with it.
@@ -436,13 +436,13 @@ impl Prepared {
         self.unfinished.settle(|_| false);
         self.endpoint.start_close();
         self.endpoint.closed().await;
-        self.reach.close().await;
+        self.ways.close().await;
     }
 
     /// Takes the ways that open within a moment into the ticket, which is about to be shown.
     async fn settle(&mut self) {
-        self.reach.settled().await;
-        self.ticket = ticket_of(&self.ticket, &self.reach, None);
+        self.ways.settled().await;
+        self.ticket = ticket_of(&self.ticket, &self.ways, None);
     }
 
     /// Gives the ticket to whoever proves the words of a code, and makes it good for them before they have it.
@@ -450,21 +450,21 @@ impl Prepared {
     /// `tells_seen`: whether the address at which a place sees us goes into the ticket.
     fn give(&self, shared: &Shared, tells_seen: bool) -> MakeTicket {
         let (ticket, unfinished) = (self.ticket.clone(), Arc::clone(&self.unfinished));
-        let reach = self.reach.clone();
+        let ways = self.ways.clone();
         let hub = Arc::clone(&shared.hub);
         Box::new(move |receiver, seen| {
             if let Err(error) = unfinished.admit(receiver) {
                 // It holds for this run.
                 hub.tell(Event::Note { path: String::new(), what: error.to_string() });
             }
-            Zeroizing::new(ticket_of(&ticket, &reach, seen.filter(|_| tells_seen)).encode())
+            Zeroizing::new(ticket_of(&ticket, &ways, seen.filter(|_| tells_seen)).encode())
         })
     }
 }
 
 /// The ticket of the same offer with the addresses of now.
-fn ticket_of(ticket: &Ticket, reach: &Reach, seen: Option<IpAddr>) -> Ticket {
-    Ticket::new(ticket.node_id(), ticket.capability().clone(), reach.addresses(seen))
+fn ticket_of(ticket: &Ticket, ways: &Ways, seen: Option<IpAddr>) -> Ticket {
+    Ticket::new(ticket.node_id(), ticket.capability().clone(), ways.addresses(seen))
 }
 
 async fn make_code(

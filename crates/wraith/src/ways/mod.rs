@@ -1,4 +1,4 @@
-//! What leads to a socket of ours: the addresses of this machine, a port of the router, relays. One [`Reach`] for each socket that
+//! What leads to a socket of ours: the addresses of this machine, a port of the router, relays. One [`Ways`] for each socket that
 //! somebody dials, from the first ticket that names it to the end.
 //!
 //! Invariant: nothing is asked of a router or a relay for a socket that is bound to one particular address: who wants that has said
@@ -24,14 +24,14 @@ const ROUTER_WAIT: Duration = Duration::from_millis(1500);
 
 /// Which ways a node may use to reach others and be reached.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ReachSettings {
+pub(crate) struct WaySettings {
     /// Ask the router for a port.
     pub port_mapping: bool,
 }
 
 /// See the module. Clones are handles of the same.
 #[derive(Clone, Debug)]
-pub(crate) struct Reach(Arc<Inner>);
+pub(crate) struct Ways(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -39,11 +39,11 @@ struct Inner {
     mapping: Mutex<Option<PortMapping>>,
 }
 
-impl Reach {
+impl Ways {
     /// Begins to open ways to `endpoint`.
     pub fn new(node: &Node, endpoint: &Endpoint) -> Self {
         let bound = endpoint.local_addr();
-        let asks = node.reach_settings().port_mapping && bound.ip().is_unspecified();
+        let asks = node.way_settings().port_mapping && bound.ip().is_unspecified();
         let port = NonZeroU16::new(bound.port()).filter(|_| asks);
         let _entered = node.runtime().enter();
         let mapping = Mutex::new(port.map(PortMapping::request));
