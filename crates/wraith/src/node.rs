@@ -8,6 +8,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::runtime::Handle;
 use wraith_crypto::{NodeId, SecretIdentity};
+use wraith_dht::{Dht, DhtConfig};
 use wraith_discovery::contact::usual_port;
 use wraith_discovery::{Lan, MeetingPlace, Places, rendezvous};
 use wraith_transfer::ParallelConnections;
@@ -18,7 +19,7 @@ use wraith_transport::{Addr, Algorithm, Config, Endpoint, EndpointConfig};
 
 use crate::error::{Cause, Error, ErrorKind, plain};
 use crate::route::{Punched, Route};
-use crate::state::{ContactStore, Meeting, SpentCodes, StateDir};
+use crate::state::{ContactStore, DhtNodes, Meeting, SpentCodes, StateDir};
 use crate::ways::WaySettings;
 
 /// Every address of this machine, IPv4 and IPv6, on a free port.
@@ -55,6 +56,7 @@ struct Inner {
     state: StateDir,
     spent_codes: Arc<SpentCodes>,
     places: Places,
+    dht: Option<Dht>,
     ways: WaySettings,
     punched: Punched,
     congestion: Arc<dyn ControllerFactory>,
@@ -69,6 +71,7 @@ pub struct NodeBuilder {
     identity: Option<SecretIdentity>,
     state: Option<StateDir>,
     places: Places,
+    dht_bootstrap: Option<Vec<String>>,
     ways: WaySettings,
     congestion: Option<Arc<dyn ControllerFactory>>,
     qlog: Option<Arc<dyn SinkFactory>>,
@@ -109,6 +112,13 @@ impl NodeBuilder {
     /// Meets others at these places only, in place of everything that was named before.
     pub fn places(mut self, places: Places) -> Self {
         self.places = places;
+        self
+    }
+
+    /// Finds others, and is found by who has a ticket, a code or is a contact, over the Mainline DHT: as a client, which answers nobody and
+    /// is silent while nothing is looked for. It begins at `bootstrap`, nodes as `HOST:PORT`; at the usual public ones if there are none.
+    pub fn dht(mut self, bootstrap: Vec<String>) -> Self {
+        self.dht_bootstrap = Some(bootstrap);
         self
     }
 
@@ -161,7 +171,9 @@ impl NodeBuilder {
             Some(identity) => identity,
             None => state.identity()?,
         };
-        let Self { places, ways, congestion, qlog, .. } = self;
+        let Self { mut places, ways, congestion, qlog, .. } = self;
+        let dht = self.dht_bootstrap.map(|bootstrap| dht(bootstrap, &state));
+        places.stores.extend(dht.iter().map(|dht| Arc::new(dht.clone()) as Arc<_>));
         let congestion = congestion.unwrap_or_else(|| Algorithm::Bbr.into());
         let spent_codes = Arc::new(SpentCodes::of(&state, &identity));
         let punched = Punched::default();
@@ -170,6 +182,7 @@ impl NodeBuilder {
             state,
             spent_codes,
             places,
+            dht,
             ways,
             punched,
             congestion,
@@ -193,6 +206,13 @@ impl Node {
     /// Where it meets others.
     pub fn places(&self) -> &Places {
         &self.0.places
+    }
+
+    /// Keeps what it learned of the DHT for the next run.
+    pub(crate) fn remember_dht(&self) {
+        if let Some(dht) = &self.0.dht {
+            DhtNodes::of(&self.0.state).write(&dht.good_nodes());
+        }
     }
 
     pub(crate) fn way_settings(&self) -> &WaySettings {
@@ -316,6 +336,15 @@ impl Node {
         let at = remote.ip().map(|at| SocketAddr::new(at.ip().to_canonical(), usual_port(peer)));
         Meeting { at, rendezvous: self.0.places.rendezvous.clone() }
     }
+}
+
+fn dht(bootstrap: Vec<String>, state: &StateDir) -> Dht {
+    let remembered = DhtNodes::of(state).read();
+    let mut config = DhtConfig { remembered, ..DhtConfig::default() };
+    if !bootstrap.is_empty() {
+        config.bootstrap = bootstrap;
+    }
+    Dht::new(config)
 }
 
 fn bind(core: EndpointConfig, address: SocketAddr) -> Result<Endpoint, Error> {

@@ -9,6 +9,7 @@
 //! | `receiving/HASH-N` | which process receives a transfer right now, and where to | [`OtherReceiver`] |
 //! | `codes/HASH` | the ticket that a code brought | [`SavedTicket`] |
 //! | `spent-codes` | which codes were tried, without the codes | [`SpentCodes`] |
+//! | `dht-nodes` | nodes of the DHT that answered | [`NodeBuilder::dht`](crate::NodeBuilder::dht) |
 //! | `received/*.record` | a signed list of each finished transfer | [`ReceivedStore`], [`Recorder`] |
 //!
 //! Invariants: only its owner can read any of it (folders 0700, files 0600). Every file but those in `receiving` is replaced whole by one commit (written
@@ -23,6 +24,7 @@ mod allowlist;
 mod commit;
 mod config;
 mod contacts;
+mod dht_nodes;
 mod dir;
 mod error;
 mod file;
@@ -40,6 +42,7 @@ pub use config::ConfigFile;
 pub use contacts::{
     Address, AddressError, Book, Contact, ContactStore, Meeting, Name, NameError, Refused,
 };
+pub(crate) use dht_nodes::DhtNodes;
 pub use dir::{StateDir, users_folder};
 pub use error::{StateError, StateErrorKind};
 pub use identity::IDENTITY_FILE;
