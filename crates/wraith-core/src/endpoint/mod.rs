@@ -1,6 +1,6 @@
 //! All connections behind one socket: routing of datagrams, silence to strangers, and the outputs in one place.
 //!
-//! Routing (SPEC §4.4): by address, then H2 or H3 of a handshake under way, then H1, then by trying whose connection ID it
+//! Routing (SPEC §4.4): by address, then what is under way to find paths (`punch`), then H2 or H3 of a handshake under way, then H1, then by trying whose connection ID it
 //! carries; else the datagram is dropped and counted. The trials come last: a flood of H1s that verify must not use up what
 //! peers that have moved are found by, and where both fail their order does not matter.
 //!
@@ -9,6 +9,7 @@
 
 mod cookies;
 mod half_open;
+mod punching;
 mod routes;
 mod slots;
 mod source;
@@ -32,13 +33,15 @@ use wraith_noise::{
 use crate::config::EndpointConfig;
 use crate::connection::{Connection, Parts, Proof, draw, parameters};
 use crate::event::{ConnectionHandle, Ecn, Event, Transmit};
+use crate::punch::Punches;
 use crate::streams::Role;
 use crate::{BlockPool, PathAddr, Time};
 use cookies::Cookies;
 use half_open::{HalfOpen, HalfOpens, Verdict};
 use routes::Routes;
 use slots::Slots;
-use token_bucket::TokenBucket;
+pub(crate) use source::Source;
+pub(crate) use token_bucket::TokenBucket;
 use trials::{FREE_TRIALS, trials};
 
 /// Clocks of both sides may differ by this much, in seconds (SPEC §3.4).
@@ -75,6 +78,7 @@ pub struct Endpoint {
     half_opens: HalfOpens,
     cookies: Cookies,
     answers: VecDeque<(PathAddr, Vec<u8>)>,
+    punches: Punches,
     dirty: Dirty,
     timers: BTreeSet<(Time, ConnectionHandle)>,
     armed: HashMap<ConnectionHandle, Time>,
@@ -108,6 +112,7 @@ impl Endpoint {
         Self {
             mac1: Mac1Key::for_responder(config.identity.node_id()),
             cookies: Cookies::new(ChaCha20Rng::from_rng(&mut rng)),
+            punches: Punches::new(ChaCha20Rng::from_rng(&mut rng)),
             rng,
             pool: BlockPool::new(blocks.clamp(8, 64)),
             connections: Slots::default(),
@@ -168,6 +173,9 @@ impl Endpoint {
                 self.dirty.mark(handle);
             }
         }
+        if !self.punches.is_idle() {
+            self.punches.handle_timeout(now);
+        }
     }
 
     /// Fills `buf` (64 KiB) with datagrams to one address. Call until `None`.
@@ -186,6 +194,13 @@ impl Endpoint {
         if let Some((to, answer)) = self.answers.pop_front() {
             buf[..answer.len()].copy_from_slice(&answer);
             return Some(Transmit { to, ecn: None, len: answer.len(), segment: answer.len() });
+        }
+        if !self.punches.is_idle()
+            && let Some((to, packet)) = self.punches.poll_transmit(now)
+        {
+            let len = packet.len();
+            buf[..len].copy_from_slice(&packet);
+            return Some(Transmit { to: to.into(), ecn: None, len, segment: len });
         }
         let mut i = 0;
         while let Some(&handle) = self.dirty.transmit.get(i) {
@@ -226,7 +241,11 @@ impl Endpoint {
             let next = connection.poll_timeout();
             self.arm(handle, next);
         }
-        self.timers.first().map(|&(at, _)| at)
+        let connections = self.timers.first().map(|&(at, _)| at);
+        match self.punches.timeout() {
+            Some(at) => Some(connections.map_or(at, |connections| at.min(connections))),
+            None => connections,
+        }
     }
 
     /// A connection, to mutate it; drain the outputs afterwards.
@@ -279,7 +298,8 @@ impl Endpoint {
         match self.route_by_address(now, from, ecn, datagram) {
             Some((handle, authentic)) => authentic && self.on_taken(from, handle),
             None => {
-                self.route_handshake(now, from, datagram)
+                self.route_to_punches(now, from, datagram)
+                    || self.route_handshake(now, from, datagram)
                     || self.route_by_trial(now, from, ecn, datagram)
             }
         }

@@ -20,7 +20,7 @@ use thiserror::Error;
 use crate::Violation;
 
 pub use ack::{AckFrame, AckRanges, EcnCounts};
-pub(crate) use address::ADDRESS_BYTES;
+pub(crate) use address::{ADDRESS_BYTES, decode as decode_address, encode as encode_address};
 pub use read::Frames;
 pub use write::{FrameWriter, Written};
 

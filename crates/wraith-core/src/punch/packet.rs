@@ -1,0 +1,222 @@
+//! The packets of punching and observing (SPEC §14.1): `salt(8) ‖ tag(8) ‖ sealed`, to anybody without the secret random bytes of a
+//! random length.
+//!
+//! The tag tells for the price of one hash whether a datagram is for a secret; the seal authenticates all of it. Each direction has
+//! its own keys, so what is sent back to its sender opens nothing. Invariant: a packet that is not authentic changes nothing, and no
+//! answer is longer than its question.
+
+use std::net::SocketAddr;
+use std::ops::RangeInclusive;
+
+use rand_core::Rng;
+use wraith_crypto::aead::{AeadKey, Suite, TAG_BYTES};
+use wraith_crypto::{equal, kdf};
+
+use crate::connection::draw;
+use crate::frame::{ADDRESS_BYTES, decode_address, encode_address};
+use crate::streams::Role;
+
+/// Bytes of the random start, which is the nonce.
+pub(super) const SALT_BYTES: usize = 8;
+/// What the sender draws, and what others name it by.
+pub(super) type Salt = [u8; SALT_BYTES];
+
+const HEADER: usize = SALT_BYTES + 8;
+/// flags ‖ salt that is answered ‖ address.
+const BODY: usize = 1 + SALT_BYTES + ADDRESS_BYTES;
+/// Shortest packet, which has no padding.
+const LEN_MIN: usize = HEADER + BODY + TAG_BYTES;
+/// Lengths of questions. They are small: what strangers may get of them is counted in packets.
+const QUESTION: RangeInclusive<usize> = 64..=160;
+
+const ASKS: u8 = 1;
+const ANSWERS: u8 = 2;
+
+/// What a packet says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Message {
+    /// An answer is wanted.
+    pub(super) asks: bool,
+    /// It answers the packet with this salt, which came from that address.
+    pub(super) answers: Option<(Salt, SocketAddr)>,
+}
+
+/// Keys of one direction.
+struct Direction {
+    tag: [u8; 32],
+    seal: AeadKey,
+}
+
+impl Direction {
+    fn new(secret: &[u8; 32], from: Role) -> Self {
+        let (tag, seal) = match from {
+            Role::Initiator => ("wraith/1 punch tag 1", "wraith/1 punch key 1"),
+            Role::Responder => ("wraith/1 punch tag 2", "wraith/1 punch key 2"),
+        };
+        let seal = AeadKey::new(Suite::ChaCha20Poly1305, &kdf::derive(seal, secret));
+        Self { tag: kdf::derive(tag, secret), seal }
+    }
+
+    fn tag(&self, salt: &[u8]) -> [u8; 8] {
+        let tag = kdf::keyed(&self.tag, salt);
+        *tag.first_chunk().expect("32 bytes hold 8")
+    }
+}
+
+/// Keys of both directions, as one side uses them.
+pub(super) struct Keys {
+    send: Direction,
+    recv: Direction,
+}
+
+impl Keys {
+    pub(super) fn new(secret: &[u8; 32], role: Role) -> Self {
+        Self { send: Direction::new(secret, role), recv: Direction::new(secret, role.peer()) }
+    }
+
+    /// A question of a length drawn at random, and its salt.
+    pub(super) fn question(&self, message: &Message, rng: &mut impl Rng) -> (Salt, Vec<u8>) {
+        let len = draw(rng, QUESTION);
+        self.seal(message, len, rng)
+    }
+
+    /// An answer to a packet of `asked` bytes, not longer than that.
+    pub(super) fn answer(
+        &self,
+        message: &Message,
+        asked: usize,
+        rng: &mut impl Rng,
+    ) -> (Salt, Vec<u8>) {
+        let len = draw(rng, LEN_MIN..=asked.clamp(LEN_MIN, *QUESTION.end()));
+        self.seal(message, len, rng)
+    }
+
+    fn seal(&self, message: &Message, len: usize, rng: &mut impl Rng) -> (Salt, Vec<u8>) {
+        let mut salt = [0; SALT_BYTES];
+        rng.fill_bytes(&mut salt);
+        let mut packet = vec![0; len];
+        let (header, body) = packet.split_at_mut(HEADER);
+        header[..SALT_BYTES].copy_from_slice(&salt);
+        header[SALT_BYTES..].copy_from_slice(&self.send.tag(&salt));
+        let (body, tag) = body.split_at_mut(len - HEADER - TAG_BYTES);
+        body[0] = if message.asks { ASKS } else { 0 };
+        if let Some((answered, seen_at)) = message.answers {
+            body[0] |= ANSWERS;
+            body[1..1 + SALT_BYTES].copy_from_slice(&answered);
+            body[1 + SALT_BYTES..BODY].copy_from_slice(&encode_address(seen_at));
+        }
+        tag.copy_from_slice(&self.send.seal.seal(nonce(&salt), header, body));
+        (salt, packet)
+    }
+
+    /// Opens a packet of the other side. Costs one hash if it is none.
+    pub(super) fn open(&self, datagram: &[u8]) -> Option<(Salt, Message)> {
+        if !is_length(datagram.len()) {
+            return None;
+        }
+        let (header, sealed) = datagram.split_at(HEADER);
+        let (salt, tag) = header.split_first_chunk::<SALT_BYTES>()?;
+        if !equal(&self.recv.tag(salt), tag) {
+            return None;
+        }
+        let mut body = [0; *QUESTION.end()];
+        let body = &mut body[..sealed.len()];
+        body.copy_from_slice(sealed);
+        self.recv.seal.open(nonce(salt), header, body).ok()?;
+        let answers = if body[0] & ANSWERS == 0 {
+            None
+        } else {
+            let (answered, rest) = body[1..].split_first_chunk()?;
+            Some((*answered, decode_address(rest.first_chunk()?)?))
+        };
+        Some((*salt, Message { asks: body[0] & ASKS != 0, answers }))
+    }
+}
+
+impl std::fmt::Debug for Keys {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Keys").finish_non_exhaustive()
+    }
+}
+
+/// Whether packets have such a length.
+pub(super) fn is_length(len: usize) -> bool {
+    (LEN_MIN..=*QUESTION.end()).contains(&len)
+}
+
+fn nonce(salt: &Salt) -> [u8; 12] {
+    let mut nonce = [0; 12];
+    nonce[..SALT_BYTES].copy_from_slice(salt);
+    nonce
+}
+
+#[cfg(test)]
+mod tests {
+    use rand_chacha::ChaCha20Rng;
+    use rand_core::SeedableRng;
+
+    use super::*;
+
+    const MESSAGE: Message = Message { asks: true, answers: None };
+
+    fn rng() -> ChaCha20Rng {
+        ChaCha20Rng::from_seed([1; 32])
+    }
+
+    fn sides() -> [Keys; 2] {
+        [Role::Initiator, Role::Responder].map(|role| Keys::new(&[7; 32], role))
+    }
+
+    #[test]
+    fn the_other_side_reads_what_was_said_and_nobody_else_does() {
+        let [one, other] = sides();
+        let seen_at = "[2001:db8::1]:9".parse().unwrap();
+        for message in [MESSAGE, Message { asks: false, answers: Some(([3; 8], seen_at)) }] {
+            let (salt, packet) = one.question(&message, &mut rng());
+            assert_eq!(other.open(&packet), Some((salt, message)));
+            assert_eq!(one.open(&packet), None, "sent back");
+            let stranger = Keys::new(&[8; 32], Role::Responder);
+            assert_eq!(stranger.open(&packet), None);
+        }
+    }
+
+    #[test]
+    fn no_bit_of_a_packet_can_be_another_and_no_byte_can_be_missing() {
+        let [one, other] = sides();
+        let (_, packet) = one.question(&MESSAGE, &mut rng());
+        for i in 0..packet.len() {
+            let mut forged = packet.clone();
+            forged[i] ^= 1 << (i % 8);
+            assert_eq!(other.open(&forged), None, "{i}");
+            assert_eq!(other.open(&packet[..i]), None, "{i}");
+        }
+    }
+
+    #[test]
+    fn an_answer_is_never_longer_than_its_question_and_lengths_vary() {
+        let [one, other] = sides();
+        let mut rng = rng();
+        let mut lengths = std::collections::HashSet::new();
+        for _ in 0..500 {
+            let (_, question) = one.question(&MESSAGE, &mut rng);
+            let (_, answer) = other.answer(&MESSAGE, question.len(), &mut rng);
+            assert!(answer.len() <= question.len());
+            assert!(one.open(&answer).is_some());
+            lengths.insert(question.len());
+        }
+        assert!(lengths.len() > 60, "{}", lengths.len());
+    }
+
+    #[test]
+    fn every_byte_of_a_packet_is_anything_with_the_same_content() {
+        let [one, _] = sides();
+        let mut rng = rng();
+        let mut seen = vec![[false; 256]; 60];
+        for _ in 0..4000 {
+            let (_, packet) = one.question(&MESSAGE, &mut rng);
+            seen.iter_mut().zip(&packet).for_each(|(seen, byte)| seen[usize::from(*byte)] = true);
+        }
+        // 4000 draws of 256: each value is missing with probability 2e-7.
+        assert!(seen.iter().all(|seen| seen.iter().all(|seen| *seen)));
+    }
+}

@@ -1,0 +1,235 @@
+//! Two sides of a punch, and what others can do to it.
+
+use rand_core::SeedableRng;
+
+use super::*;
+
+const SECRET: [u8; 32] = [9; 32];
+
+fn side(seed: u8) -> Punches {
+    Punches::new(ChaCha20Rng::from_seed([seed; 32]))
+}
+
+fn address(host: u8, port: u16) -> SocketAddr {
+    SocketAddr::from(([198, 51, 100, host], port))
+}
+
+fn at(ms: u64) -> Time {
+    Time::ZERO + Duration::from_millis(ms)
+}
+
+fn drain(side: &mut Punches, now: Time) -> Vec<(SocketAddr, Vec<u8>)> {
+    std::iter::from_fn(|| side.poll_transmit(now)).collect()
+}
+
+fn events(side: &mut Punches) -> Vec<PunchEvent> {
+    std::iter::from_fn(|| side.poll_event()).map(|(_, event)| event).collect()
+}
+
+/// Everything that `side` sends until it is idle, with nobody answering.
+fn alone(side: &mut Punches) -> Vec<(SocketAddr, Vec<u8>)> {
+    let (mut now, mut sent) = (Time::ZERO, Vec::new());
+    loop {
+        sent.extend(drain(side, now));
+        let Some(next) = side.timeout() else { return sent };
+        assert!(next > now || now == Time::ZERO, "the timer advances");
+        now = next;
+        side.handle_timeout(now);
+    }
+}
+
+#[test]
+fn two_sides_prove_each_other_in_three_packets_and_end_with_the_address() {
+    let (mut one, mut other) = (side(1), side(2));
+    let (a, b) = (address(1, 1), address(2, 2));
+    one.punch(at(0), &SECRET, Role::Initiator, &[b]).unwrap();
+    other.punch(at(0), &SECRET, Role::Responder, &[]).unwrap();
+    let [(to, probe)] = drain(&mut one, at(0)).try_into().unwrap();
+    assert!(to == b && other.handle(at(20), a, &probe));
+    // The answer, and the first probe to where it came from.
+    let packets = drain(&mut other, at(20));
+    assert!(packets.iter().all(|(to, _)| *to == a));
+    assert!(one.handle(at(40), b, &packets[0].1));
+    let rtt = Duration::from_millis(40);
+    assert_eq!(events(&mut one), [PunchEvent::Punched { remote: b, rtt }, PunchEvent::Observed(a)]);
+    let answers = drain(&mut one, at(40));
+    assert!(other.handle(at(60), a, &answers[0].1));
+    assert_eq!(events(&mut other)[0], PunchEvent::Punched { remote: a, rtt });
+    for (side, remote) in [(&mut one, b), (&mut other, a)] {
+        side.handle_timeout(at(310));
+        let ended = events(side).pop();
+        let Some(PunchEvent::Ended { best, counts }) = ended else { panic!("{ended:?}") };
+        assert!(best == Some(remote) && counts.sent <= 3 && counts.received >= 1, "{counts:?}");
+    }
+    assert!(alone(&mut one).is_empty() && one.is_idle());
+}
+
+#[test]
+fn replays_and_reflections_prove_nothing_and_are_not_answered() {
+    let (mut one, mut other) = (side(1), side(2));
+    let (a, b, attacker) = (address(1, 1), address(2, 2), address(66, 6));
+    one.punch(at(0), &SECRET, Role::Initiator, &[b]).unwrap();
+    other.punch(at(0), &SECRET, Role::Responder, &[]).unwrap();
+    let probe = drain(&mut one, at(0)).remove(0).1;
+    assert!(!one.handle(at(1), b, &probe), "its own, sent back");
+    assert!(other.handle(at(10), a, &probe));
+    let answer = drain(&mut other, at(10)).remove(0).1;
+    for n in 0..100 {
+        assert!(other.handle(at(11), attacker, &probe), "replayed {n}");
+    }
+    assert!(drain(&mut other, at(11)).iter().all(|(to, _)| *to != attacker));
+    // An answer from elsewhere than where the probe went proves no path.
+    assert!(one.handle(at(20), attacker, &answer));
+    let proved = |event: &PunchEvent| matches!(event, PunchEvent::Punched { .. });
+    assert!(!events(&mut one).iter().any(proved));
+    // The true one is a repeat by then; the next round has another.
+    assert!(one.handle(at(21), b, &answer));
+    assert!(!events(&mut one).iter().any(proved));
+    let probe = drain(&mut one, at(200)).into_iter().find(|(to, _)| *to == b).unwrap().1;
+    assert!(other.handle(at(210), a, &probe));
+    let answer = drain(&mut other, at(210)).into_iter().find(|(to, _)| *to == a).unwrap().1;
+    assert!(one.handle(at(220), b, &answer));
+    assert!(events(&mut one).iter().any(proved));
+}
+
+#[test]
+fn random_datagrams_and_those_of_other_secrets_do_nothing() {
+    use rand_core::Rng;
+    let (mut one, mut stranger) = (side(1), side(3));
+    one.punch(at(0), &SECRET, Role::Initiator, &[]).unwrap();
+    stranger.punch(at(0), &[8; 32], Role::Responder, &[address(1, 1)]).unwrap();
+    let probe = drain(&mut stranger, at(0)).remove(0).1;
+    assert!(!one.handle(at(1), address(3, 3), &probe));
+    let mut rng = ChaCha20Rng::from_seed([5; 32]);
+    let mut random = [0; 200];
+    for len in 0..200 {
+        rng.fill_bytes(&mut random);
+        assert!(!one.handle(at(1), address(3, 3), &random[..len]));
+    }
+    assert!(drain(&mut one, at(1)).is_empty() && events(&mut one).is_empty());
+}
+
+#[test]
+fn third_parties_in_lists_of_candidates_get_a_few_small_packets_in_all() {
+    let mut one = side(1);
+    let victim = address(77, 53);
+    let mut count = 0;
+    for round in 0..16 {
+        let ports = (0..15).map(|port| address(78, 1000 + round * 20 + port));
+        let candidates: Vec<_> = std::iter::once(victim).chain(ports).collect();
+        one.punch(at(0), &[round as u8; 32], Role::Initiator, &candidates).unwrap();
+    }
+    assert_eq!(one.punch(at(0), &SECRET, Role::Initiator, &[]), Err(PunchError::TooMany));
+    let (mut victims, mut line) = (0, 0);
+    for (to, packet) in alone(&mut one) {
+        assert!(packet.len() <= 160);
+        victims += u32::from(to == victim);
+        line += u32::from(to.ip() == address(78, 0).ip());
+        count += 1;
+    }
+    assert!(victims <= 12 && line <= 64 && count <= 76, "{victims} {line}");
+}
+
+#[test]
+fn a_peer_that_forges_where_its_probes_come_from_makes_us_send_no_more_than_it_sends() {
+    let (mut one, mut liar) = (side(1), side(2));
+    one.punch(at(0), &SECRET, Role::Initiator, &[]).unwrap();
+    let victim = address(77, 53);
+    let keys = Keys::new(&SECRET, Role::Responder);
+    let question = packet::Message { asks: true, answers: None };
+    let (mut sent, mut packets) = (0, 0);
+    for n in 0..1000 {
+        let (_, probe) = keys.question(&question, &mut liar.rng);
+        one.handle(at(n), victim, &probe);
+        packets += 1;
+        let out = drain(&mut one, at(n));
+        sent += out.iter().filter(|(to, _)| *to == victim).count();
+    }
+    assert!(sent <= 12, "{sent} for {packets}");
+}
+
+#[test]
+fn of_several_addresses_that_work_the_best_is_chosen() {
+    let candidates: [SocketAddr; 3] =
+        [address(2, 2), "[2001:db8::2]:2".parse().unwrap(), address(3, 2)];
+    let (mut one, mut other) = (side(1), side(2));
+    one.punch(at(0), &SECRET, Role::Initiator, &candidates).unwrap();
+    other.punch(at(0), &SECRET, Role::Responder, &[]).unwrap();
+    let mut probes = drain(&mut one, at(0));
+    // The nearest answers first, IPv6 last.
+    probes.sort_by_key(|(to, _)| {
+        [candidates[2], candidates[0], candidates[1]].iter().position(|c| c == to)
+    });
+    for (n, (to, probe)) in probes.into_iter().enumerate() {
+        let now = at(10 + 50 * n as u64);
+        assert!(other.handle(now, address(1, 1), &probe));
+        let answer = drain(&mut other, now).remove(0).1;
+        assert!(one.handle(now, to, &answer));
+    }
+    one.handle_timeout(at(260));
+    let ended = events(&mut one).pop();
+    assert!(matches!(ended, Some(PunchEvent::Ended { best, .. }) if best == Some(candidates[1])));
+}
+
+#[test]
+fn a_reflector_tells_where_it_sees_us_and_nobody_else_can() {
+    let mut one = side(1);
+    let reflector = Reflector::new(&SECRET);
+    let (at_reflector, us) = (address(5, 5), address(1, 4711));
+    one.observe(at(0), &SECRET, at_reflector).unwrap();
+    let question = drain(&mut one, at(0)).remove(0).1;
+    let mut rng = ChaCha20Rng::from_seed([4; 32]);
+    let answer = reflector.answer(us, &question, &mut rng).unwrap();
+    assert!(answer.len() <= question.len());
+    assert!(!one.handle(at(5), address(6, 6), &answer), "from elsewhere");
+    assert!(!one.handle(at(5), at_reflector, &question), "its own");
+    assert_eq!(reflector.answer(us, &answer, &mut rng), None);
+    let other = Reflector::new(&[8; 32]);
+    assert_eq!(other.answer(us, &question, &mut rng), None);
+    assert!(one.handle(at(6), at_reflector, &answer));
+    assert_eq!(events(&mut one), [PunchEvent::Observed(us)]);
+    assert!(one.is_idle());
+}
+
+#[test]
+fn a_reflector_that_is_silent_is_asked_four_times_and_given_up() {
+    let mut one = side(1);
+    one.observe(at(0), &SECRET, address(5, 5)).unwrap();
+    assert_eq!(alone(&mut one).len(), 4);
+    assert!(matches!(events(&mut one)[..], [PunchEvent::Ended { best: None, .. }]));
+    assert!(one.observe(at(9), &SECRET, address(5, 0)).is_err());
+}
+
+#[test]
+fn a_stranger_may_reply_once_from_where_it_was_asked_and_in_time() {
+    let mut one = side(1);
+    let (node, other) = (address(5, 5), address(5, 6));
+    one.exchange(at(0), node, b"ping").unwrap();
+    assert_eq!(one.exchange(at(0), node, b"ping"), Err(PunchError::TooMany));
+    assert_eq!(drain(&mut one, at(0)), [(node, b"ping".to_vec())]);
+    assert!(!one.handle(at(1), other, b"pong"));
+    assert!(one.handle(at(1), node, &[7; 3000]));
+    assert_eq!(events(&mut one), [PunchEvent::Reply(vec![7; 1500])]);
+    assert!(!one.handle(at(1), node, b"pong"));
+    for port in 1..=8 {
+        one.exchange(at(2), address(6, port), b"ping").unwrap();
+    }
+    assert_eq!(one.exchange(at(2), address(6, 9), b"ping"), Err(PunchError::TooMany));
+    one.handle_timeout(at(3002));
+    assert!(one.is_idle() && events(&mut one).len() == 8);
+    assert_eq!(one.exchange(at(4000), node, &[0; 1501]), Err(PunchError::TooLong));
+}
+
+#[test]
+fn a_flood_takes_no_more_hashes_than_its_budget_and_the_next_second_has_its_own() {
+    let (mut one, mut other) = (side(1), side(2));
+    for n in 0..16 {
+        one.punch(at(0), &[n; 32], Role::Initiator, &[]).unwrap();
+    }
+    other.punch(at(0), &[3; 32], Role::Responder, &[address(1, 1)]).unwrap();
+    let probe = drain(&mut other, at(0)).remove(0).1;
+    let tried = (0..100_000).filter(|_| one.hashes.take(at(1), 16)).count();
+    assert!(tried <= (1 << 18) / 16 / 8 + 1, "{tried}");
+    assert!(!one.handle(at(1), address(2, 2), &probe));
+    assert!(one.handle(at(1001), address(2, 2), &probe));
+}

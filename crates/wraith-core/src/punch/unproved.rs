@@ -1,0 +1,97 @@
+//! How much may be sent to addresses that somebody named and that have proved nothing (SPEC §14.3).
+//!
+//! A list of candidates is its sender's word: its addresses may be third parties'. Invariant: in a period an address gets no more than
+//! [`PER_ADDRESS`] packets, all addresses that are likely one host's or one line's no more than [`PER_SOURCE`], and all together no more
+//! than [`IN_ALL`], whatever is asked for, by however many connections and punches of the endpoint.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use crate::Time;
+use crate::endpoint::Source;
+
+/// What is sent counts for so long: a second attempt a little later is a person's, a hundred are not.
+const PERIOD: Duration = Duration::from_secs(120);
+/// Packets to one address: those of one punch (eight), and answers to what comes from there unproved.
+const PER_ADDRESS: u32 = 12;
+/// Packets to an IPv4 address or IPv6 /64: several candidates, and predicted ports.
+const PER_SOURCE: u32 = 64;
+/// Packets to all: sixteen candidates of a dozen peers.
+const IN_ALL: u32 = 1536;
+
+#[derive(Debug, Default)]
+pub(crate) struct Unproved {
+    since: Time,
+    in_all: u32,
+    addresses: HashMap<SocketAddr, u32>,
+    sources: HashMap<Source, u32>,
+}
+
+impl Unproved {
+    /// Whether a packet may go to `to` now; it is counted then. The tables hold no more than [`IN_ALL`] entries.
+    pub(crate) fn take(&mut self, now: Time, to: SocketAddr) -> bool {
+        if now - self.since >= PERIOD {
+            *self = Self { since: now, ..Self::default() };
+        }
+        let source = Source::of(to.into());
+        let sent = |count: Option<&u32>| count.copied().unwrap_or(0);
+        let allowed = self.in_all < IN_ALL
+            && sent(self.addresses.get(&to)) < PER_ADDRESS
+            && sent(self.sources.get(&source)) < PER_SOURCE;
+        if allowed {
+            self.in_all += 1;
+            *self.addresses.entry(to).or_default() += 1;
+            *self.sources.entry(source).or_default() += 1;
+        }
+        allowed
+    }
+
+    /// Somebody with the secret receives at `address`: what went there was wanted.
+    pub(crate) fn on_proved(&mut self, address: SocketAddr) {
+        let Some(count) = self.addresses.remove(&address) else { return };
+        self.in_all -= count;
+        if let Some(all) = self.sources.get_mut(&Source::of(address.into())) {
+            *all -= count;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: u64) -> Time {
+        Time::ZERO + Duration::from_secs(seconds)
+    }
+
+    fn address(host: u8, port: u16) -> SocketAddr {
+        SocketAddr::from(([192, 0, 2, host], port))
+    }
+
+    fn taken(unproved: &mut Unproved, now: Time, to: impl Iterator<Item = SocketAddr>) -> u32 {
+        to.map(|to| u32::from(unproved.take(now, to))).sum()
+    }
+
+    #[test]
+    fn an_address_a_line_and_all_of_them_get_a_few_each_in_a_period() {
+        let mut unproved = Unproved::default();
+        let one = std::iter::repeat_n(address(1, 1), 1000);
+        assert_eq!(taken(&mut unproved, at(0), one), PER_ADDRESS);
+        let ports = (1..1000).map(|port| address(2, port));
+        assert_eq!(taken(&mut unproved, at(1), ports), PER_SOURCE);
+        let hosts = (0..100_000u32).map(|n| SocketAddr::from((n.to_be_bytes(), 1)));
+        assert_eq!(taken(&mut unproved, at(119), hosts), IN_ALL - PER_ADDRESS - PER_SOURCE);
+        assert!(unproved.take(at(120), address(1, 1)));
+    }
+
+    #[test]
+    fn what_went_to_where_somebody_proved_himself_does_not_count() {
+        let mut unproved = Unproved::default();
+        for _ in 0..100 {
+            assert_eq!(taken(&mut unproved, at(0), std::iter::repeat_n(address(1, 1), 9)), 9);
+            unproved.on_proved(address(1, 1));
+        }
+        assert_eq!((unproved.in_all, unproved.sources[&Source::of(address(1, 1).into())]), (0, 0));
+    }
+}
