@@ -3,15 +3,19 @@
 //! ```text
 //! wraith-netlab link --a NAME --b NAME --up 'rate=500 delay=25 loss=0.5' --down 'rate=500 delay=25' --seed 1
 //! wraith-netlab rtt 10.77.0.2:9 --count 20
+//! wraith-netlab nat-probe --servers 11.0.0.1 11.0.0.2
 //! wraith-netlab flood 127.0.0.1:49000 --per-second 200000 --seconds 10
 //! ```
 //!
 //! `link` makes both devices, prints `ready`, relays until its standard input is closed, and prints what happened as one
-//! line of JSON. The devices vanish with it. What the boxes mean is in [`boxes`], how they are timed in [`relay`].
+//! line of JSON. The devices vanish with it. What the boxes mean is in [`boxes`], how they are timed in [`relay`]. `nat-probe`
+//! tells the kind of a NAT ([`nat_kind`]) by what [`nat_probe`] sees.
 
 mod boxes;
 mod flood;
 mod lateness;
+mod nat_kind;
+mod nat_probe;
 mod relay;
 mod rtt;
 mod tun;
@@ -52,6 +56,10 @@ enum Command {
     },
     /// Send what strangers can send, to a loopback address
     Flood(flood::Args),
+    /// Answer `nat-probe` at two addresses until standard input is closed
+    NatServer(nat_probe::Servers),
+    /// Find out which NAT this machine is behind
+    NatProbe(nat_probe::Servers),
 }
 
 #[derive(Debug, clap::Args)]
@@ -77,6 +85,8 @@ fn main() -> Result<()> {
     match Cli::parse().command {
         Command::Flood(args) => flood::run(&args),
         Command::Link(args) => link(&args),
+        Command::NatServer(args) => nat_probe::serve(&args),
+        Command::NatProbe(args) => nat_probe::probe(&args),
         Command::Rtt { address, count, seconds } => {
             round_trips(address, count, Duration::from_secs(seconds))
         }

@@ -1,21 +1,20 @@
 //! Two network namespaces with a link between them.
 //!
-//! Invariant: nothing stays behind. Each namespace, and a namespace of processes with it, is held by one process that
-//! ends when its standard input is closed, and the kernel kills everything inside with it; the link ends when its own
-//! standard input is closed, and the devices with it. So a failed run, Ctrl-C and kill -9 of this program all end the
-//! same way, and since nothing has a name that another program could see, there is nothing stale to meet either.
+//! Invariant: nothing stays behind, as of the [namespaces](super::namespace) themselves: the link ends when its standard input
+//! is closed, and the devices with it.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufReader, Read};
 use std::net::Ipv4Addr;
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use serde_json::Value;
+
+use super::namespace::{Namespace, expect_ready, inside, run};
 
 /// Address of the side that sends.
 pub const A: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
@@ -23,9 +22,6 @@ pub const A: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 pub const B: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
 const A_DEVICE: &str = "wraith-lab-a";
 const B_DEVICE: &str = "wraith-lab-b";
-/// Of everything in the lab: what else the machine does should not be measured. A transport in user space that waits for
-/// a processor is slower, one in the kernel is not, so a busy machine would be unfair to the former.
-const NICE: &str = "-18";
 /// Packets between the kernel and the link, 30 MB: what TCP and GSO send at once must not be lost before the link.
 const DEVICE_QUEUE: u32 = 20_000;
 /// Of both namespaces: no chatter on the link, no memory of earlier runs, room for the largest product of rate and delay.
@@ -35,68 +31,6 @@ const SETTINGS: [(&str, &str); 4] = [
     ("net/ipv4/tcp_rmem", "4096 131072 67108864"),
     ("net/ipv4/tcp_wmem", "4096 131072 67108864"),
 ];
-
-/// A namespace of its own for network and processes; ends with this value.
-#[derive(Debug)]
-pub struct Namespace {
-    pid: u32,
-    holder: Mutex<Child>,
-}
-
-impl Namespace {
-    fn new() -> Result<Self> {
-        let mut holder = Command::new("unshare")
-            .args(["--net", "--pid", "--fork", "--kill-child", "sh", "-c", "echo ready; exec cat"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .context("unshare (util-linux) cannot be started")?;
-        let (pid, out) = (holder.id(), holder.stdout.take());
-        let namespace = Self { pid, holder: Mutex::new(holder) };
-        let mut out = BufReader::new(out.context("it was piped")?);
-        expect_ready(&mut out, "the namespace")?;
-        for (setting, value) in SETTINGS {
-            let line = format!("echo '{value}' > /proc/sys/{setting}");
-            run(namespace.command("sh").args(["-c", &line]))?;
-        }
-        run(namespace.command("ip").args(["link", "set", "lo", "up"]))?;
-        Ok(namespace)
-    }
-
-    /// A command that will run in the namespace. Killing the child that it becomes does not kill the program itself: only
-    /// the end of the namespace does.
-    pub fn command(&self, program: impl AsRef<Path>) -> Command {
-        let pid = self.pid;
-        let mut command = Command::new("nsenter");
-        command
-            .arg(format!("--net=/proc/{pid}/ns/net"))
-            .arg(format!("--pid=/proc/{pid}/ns/pid_for_children"))
-            .args(["--", "nice", "-n", NICE])
-            .arg(program.as_ref())
-            .stdin(Stdio::null());
-        command
-    }
-
-    /// Gives the device, which is in this namespace, an address and a peer.
-    fn configure(&self, device: &str, address: Ipv4Addr) -> Result<()> {
-        run(self.command("ip").args(["addr", "add", &format!("{address}/30"), "dev", device]))?;
-        let queue = DEVICE_QUEUE.to_string();
-        let words = ["link", "set", device, "mtu", "1500", "txqueuelen", &queue, "up"];
-        run(self.command("ip").args(words))
-    }
-
-    fn end(&self) {
-        let mut holder = self.holder.lock().unwrap_or_else(PoisonError::into_inner);
-        let _ = holder.kill();
-        let _ = holder.wait();
-    }
-}
-
-impl Drop for Namespace {
-    fn drop(&mut self) {
-        self.end();
-    }
-}
 
 /// Both namespaces and the link between them, fresh for one run.
 #[derive(Debug)]
@@ -119,9 +53,9 @@ pub struct LinkReport {
 impl Lab {
     /// Sets up a link of these boxes there and back; `program` is `wraith-netlab`.
     pub fn start(program: &Path, (up, down): (&str, &str), seed: u64) -> Result<Self> {
-        let (a, b) = (Namespace::new()?, Namespace::new()?);
+        let (a, b) = (Namespace::new(&SETTINGS)?, Namespace::new(&SETTINGS)?);
         // First in line for a processor, before everything that is not real-time: what is late here is late for all.
-        let mut relay = inside(a.pid, "chrt")
+        let mut relay = inside(a.pid(), "chrt")
             .args(["--fifo", "1"])
             .arg(program)
             .args(["link", "--a", A_DEVICE, "--b", B_DEVICE, "--up", up, "--down", down])
@@ -132,10 +66,10 @@ impl Lab {
         let mut out = BufReader::new(relay.stdout.take().context("it was piped")?);
         expect_ready(&mut out, "the link")?;
         let lab = Self { a, b, relay, out };
-        let b_pid = lab.b.pid.to_string();
-        run(inside(lab.a.pid, "ip").args(["link", "set", B_DEVICE, "netns", &b_pid]))?;
-        lab.a.configure(A_DEVICE, A)?;
-        lab.b.configure(B_DEVICE, B)?;
+        let b_pid = lab.b.pid().to_string();
+        run(inside(lab.a.pid(), "ip").args(["link", "set", B_DEVICE, "netns", &b_pid]))?;
+        configure(&lab.a, A_DEVICE, A)?;
+        configure(&lab.b, B_DEVICE, B)?;
         Ok(lab)
     }
 
@@ -162,7 +96,7 @@ impl Lab {
     pub fn finish(mut self) -> Result<LinkReport> {
         // After a timeout the second namespace is gone; the first lives as long as the link in it.
         let missed =
-            dropped(self.relay.id(), A_DEVICE)? + dropped(self.b.pid, B_DEVICE).unwrap_or(0);
+            dropped(self.relay.id(), A_DEVICE)? + dropped(self.b.pid(), B_DEVICE).unwrap_or(0);
         drop(self.relay.stdin.take());
         let mut text = String::new();
         self.out.read_to_string(&mut text)?;
@@ -179,11 +113,12 @@ impl Drop for Lab {
     }
 }
 
-/// A command in the network namespace of the process `pid`, but not in its namespace of processes.
-fn inside(pid: u32, program: impl AsRef<Path>) -> Command {
-    let mut command = Command::new("nsenter");
-    command.arg(format!("--net=/proc/{pid}/ns/net")).arg("--").arg(program.as_ref());
-    command
+/// Gives the device, which is in `namespace`, an address and a peer.
+fn configure(namespace: &Namespace, device: &str, address: Ipv4Addr) -> Result<()> {
+    run(namespace.command("ip").args(["addr", "add", &format!("{address}/30"), "dev", device]))?;
+    let queue = DEVICE_QUEUE.to_string();
+    let words = ["link", "set", device, "mtu", "1500", "txqueuelen", &queue, "up"];
+    run(namespace.command("ip").args(words))
 }
 
 /// Packets that did not fit between the kernel and the link, as the device says that is in the namespace of `pid`.
@@ -191,19 +126,4 @@ fn dropped(pid: u32, device: &str) -> Result<u64> {
     let out = inside(pid, "ip").args(["-j", "-s", "link", "show", "dev", device]).output()?;
     let json: Value = serde_json::from_slice(&out.stdout).context("ip -j printed no JSON")?;
     json[0]["stats64"]["tx"]["dropped"].as_u64().context("ip -j printed no statistics")
-}
-
-fn expect_ready(out: &mut impl BufRead, who: &str) -> Result<()> {
-    let mut line = String::new();
-    out.read_line(&mut line)?;
-    ensure!(line.trim() == "ready", "{who} did not start");
-    Ok(())
-}
-
-/// Runs a command that says nothing when it succeeds.
-fn run(command: &mut Command) -> Result<()> {
-    let out = command.output().with_context(|| format!("cannot start {command:?}"))?;
-    let error = String::from_utf8_lossy(&out.stderr);
-    ensure!(out.status.success(), "{command:?}: {}", error.trim());
-    Ok(())
 }

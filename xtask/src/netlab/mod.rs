@@ -15,6 +15,8 @@
 
 mod lab;
 mod links;
+mod namespace;
+mod nat;
 mod neighbours;
 mod peers;
 mod table;
@@ -45,7 +47,10 @@ const CALIBRATION_SECONDS: u64 = 3;
 const SMOKE_LINK: &str = "scramble";
 
 #[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct Args {
+    #[command(subcommand)]
+    other: Option<Other>,
     /// Rounds; each runs every peer once on each link
     #[arg(long, default_value_t = 3)]
     runs: u64,
@@ -73,6 +78,13 @@ pub struct Args {
     /// Write the results to docs/performance/netlab.json and netlab.md
     #[arg(long)]
     record: bool,
+}
+
+/// Labs of another kind.
+#[derive(Debug, clap::Subcommand)]
+enum Other {
+    /// Hosts behind NATs of every kind
+    Nat(nat::Args),
 }
 
 /// One run: what it came to, and how it ended.
@@ -118,6 +130,9 @@ pub struct Measured<'a> {
 
 /// Runs what was asked for, or says why it cannot.
 pub fn run(args: &Args) -> Result<()> {
+    if let Some(Other::Nat(args)) = &args.other {
+        return nat::run(args);
+    }
     if let Some(why) = cannot_run() {
         skipped(&format!("netlab: {why}"));
         return Ok(());
@@ -137,14 +152,16 @@ pub fn run(args: &Args) -> Result<()> {
     in_folder(|base| measure(args, &programs, base))
 }
 
-/// The last of all tests: a second of a link that reorders. Bytes and exit codes count, time does not.
+/// The last of all tests: a second of a link that reorders, where bytes and exit codes count and time does not; and every kind
+/// of NAT, measured.
 pub fn smoke_test() -> Result<()> {
     if let Some(why) = cannot_run() {
         crate::skip::skipped("the smoke test of netlab", why);
         return Ok(());
     }
     build()?;
-    in_folder(|base| smoke(&programs(), base))
+    in_folder(|base| smoke(&programs(), base))?;
+    nat::smoke_test(&programs().netlab)
 }
 
 /// Does `work` with a folder for its files, which is removed however it ends.

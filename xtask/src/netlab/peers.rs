@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
-use super::lab::{A, B, Lab, Namespace};
+use super::lab::{A, B, Lab};
+use super::namespace::Namespace;
 use super::skipped;
 use crate::race::data::DataSet;
 use crate::race::process;

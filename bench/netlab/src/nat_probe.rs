@@ -1,0 +1,236 @@
+//! Which NAT this machine is behind, by real sockets: what servers at two addresses see, who gets through, and whether a
+//! socket reaches another by its outside address.
+//!
+//! ```text
+//! question   kind(1) ‖ id(8)         kind: who answers too, before the one that was asked
+//! answer     id(8) ‖ the asker's address as text
+//! ```
+//!
+//! It speaks only to [`serve`], in a lab without anybody else, so there is nothing to authenticate.
+
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use serde::Serialize;
+
+use crate::nat_kind::{Allocation, Filtering, Mapping, allocation, filtering, mapping};
+
+/// Of a server, at each of its addresses.
+const PORTS: [u16; 2] = [3478, 3479];
+/// TCP: the port that every network lets through if it lets anything, and one that a strict one does not.
+const TCP_PORTS: [u16; 2] = [443, 8443];
+const ID_BYTES: usize = 8;
+const QUESTION_BYTES: usize = 1 + ID_BYTES;
+/// Nobody but who was asked.
+const ASKED: u8 = 0;
+const OTHER_PORT: u8 = 1;
+const OTHER_ADDRESS: u8 = 2;
+/// The lab has no delay: who does not answer in this time, three times, is not reached.
+const ANSWER_TIMEOUT: Duration = Duration::from_millis(300);
+const ATTEMPTS: u64 = 3;
+/// After the answer of who was asked, that of another, which was sent before it, is waited for so long.
+const QUIET: Duration = Duration::from_millis(150);
+/// Sockets by which the allocation of ports is told.
+const SOCKETS: usize = 6;
+
+/// Two addresses of the server, of one family.
+#[derive(Debug, clap::Args)]
+pub struct Servers {
+    /// Two addresses of the server
+    #[arg(long, num_args = 2, required = true)]
+    servers: Vec<IpAddr>,
+}
+
+/// What was found out.
+#[derive(Debug, Serialize)]
+struct Report {
+    /// `None`: UDP gets nowhere.
+    udp: Option<Udp>,
+    tcp_443: bool,
+    tcp_other: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Udp {
+    local: SocketAddr,
+    observed: SocketAddr,
+    mapping: Mapping,
+    filtering: Filtering,
+    allocation: Allocation,
+    hairpin: bool,
+}
+
+/// Answers at all ports of these addresses until standard input is closed; prints `ready`.
+pub fn serve(args: &Servers) -> Result<()> {
+    let mut sockets = Vec::new();
+    for address in &args.servers {
+        for port in PORTS {
+            sockets.push(UdpSocket::bind((*address, port)).with_context(|| address.to_string())?);
+        }
+        for port in TCP_PORTS {
+            let listener = TcpListener::bind((*address, port))?;
+            thread::spawn(move || listener.incoming().for_each(drop));
+        }
+    }
+    for at in 0..sockets.len() {
+        let all = sockets.iter().map(UdpSocket::try_clone).collect::<io::Result<Vec<_>>>()?;
+        thread::spawn(move || answer(&all, at));
+    }
+    println!("ready");
+    io::stdout().flush()?;
+    io::stdin().read_to_end(&mut Vec::new())?;
+    Ok(())
+}
+
+/// Sockets stand in the order address, port; number `at` is asked.
+fn answer(sockets: &[UdpSocket], at: usize) -> io::Result<()> {
+    let mut buffer = [0; 64];
+    loop {
+        let (len, from) = sockets[at].recv_from(&mut buffer)?;
+        let ([kind, id @ ..], QUESTION_BYTES) = (&buffer[..len], len) else { continue };
+        let answer = [id, from.to_string().as_bytes()].concat();
+        let other = match *kind {
+            OTHER_PORT => Some(at ^ 1),
+            OTHER_ADDRESS => Some(at ^ 3),
+            _ => None,
+        };
+        if let Some(other) = other {
+            // Nobody there, or no way to it: as with any other loss.
+            let _ = sockets[other].send_to(&answer, from);
+        }
+        let _ = sockets[at].send_to(&answer, from);
+    }
+}
+
+/// Prints what is found out as one line of JSON.
+pub fn probe(args: &Servers) -> Result<()> {
+    let servers: [IpAddr; 2] = args.servers[..].try_into()?;
+    ensure!(servers[0].is_ipv4() == servers[1].is_ipv4(), "both servers of one family");
+    let reaches = |port| {
+        TcpStream::connect_timeout(&SocketAddr::new(servers[0], port), ANSWER_TIMEOUT).is_ok()
+    };
+    let report = Report {
+        udp: udp(servers)?,
+        tcp_443: reaches(TCP_PORTS[0]),
+        tcp_other: reaches(TCP_PORTS[1]),
+    };
+    println!("{}", serde_json::to_string(&report)?);
+    Ok(())
+}
+
+fn udp([a, b]: [IpAddr; 2]) -> Result<Option<Udp>> {
+    let [first, other_port] = PORTS.map(|port| SocketAddr::new(b, port));
+    let begin = SocketAddr::new(a, PORTS[0]);
+    let socket = bound(a)?;
+    let Some(observed) = ask(&socket, begin, ASKED)?.seen else { return Ok(None) };
+    let local = SocketAddr::new(address_towards(begin)?, socket.local_addr()?.port());
+    let see =
+        |to| -> Result<SocketAddr> { ask(&socket, to, ASKED)?.seen.context("one of two answers") };
+    let mapping = mapping(local, observed, [see(first)?, see(other_port)?]);
+
+    // Has sent to one endpoint only.
+    let fresh = bound(a)?;
+    let filtering =
+        filtering(ask(&fresh, begin, OTHER_ADDRESS)?.other, ask(&fresh, begin, OTHER_PORT)?.other);
+
+    let mut ports = Vec::new();
+    let mut sockets = Vec::new();
+    for _ in 0..SOCKETS {
+        let socket = bound(a)?;
+        let seen = ask(&socket, begin, ASKED)?.seen.context("it was answered before")?;
+        ports.push((socket.local_addr()?.port(), seen.port()));
+        sockets.push((socket, seen));
+    }
+    let hairpin = hairpin(&sockets[0].0, sockets[1].1)? && hairpin_arrives(&sockets[1].0)?;
+    Ok(Some(Udp { local, observed, mapping, filtering, allocation: allocation(&ports), hairpin }))
+}
+
+/// What came back for one question.
+#[derive(Debug)]
+struct Answered {
+    /// The address that who was asked saw.
+    seen: Option<SocketAddr>,
+    /// Somebody else's answer got through.
+    other: bool,
+}
+
+fn ask(socket: &UdpSocket, to: SocketAddr, kind: u8) -> Result<Answered> {
+    let mut answered = Answered { seen: None, other: false };
+    let mut buffer = [0; 128];
+    for attempt in 0..ATTEMPTS {
+        let id = [attempt.to_be_bytes()[7], kind, 0, 0, 0, 0, 0, 1];
+        socket.send_to(&[&[kind][..], &id].concat(), to)?;
+        let mut deadline = Instant::now() + ANSWER_TIMEOUT;
+        while let Some(left) = deadline.checked_duration_since(Instant::now()) {
+            socket.set_read_timeout(Some(left.max(Duration::from_millis(1))))?;
+            // Also an ICMP message that says that there is no way: as silent as silence.
+            let Ok((len, from)) = socket.recv_from(&mut buffer) else { continue };
+            let Some(text) = buffer[..len].strip_prefix(&id) else { continue };
+            if from != to {
+                answered.other = true;
+            } else if answered.seen.is_none() {
+                answered.seen = Some(std::str::from_utf8(text)?.parse()?);
+                deadline = deadline.min(Instant::now() + QUIET);
+            }
+            if answered.seen.is_some() && (answered.other || kind == ASKED) {
+                return Ok(answered);
+            }
+        }
+        if answered.seen.is_some() {
+            break;
+        }
+    }
+    Ok(answered)
+}
+
+/// Sends to the outside address of another socket of this machine; whether that could be sent.
+fn hairpin(socket: &UdpSocket, outside: SocketAddr) -> Result<bool> {
+    Ok(socket.send_to(b"hairpin", outside).is_ok())
+}
+
+fn hairpin_arrives(socket: &UdpSocket) -> Result<bool> {
+    socket.set_read_timeout(Some(ANSWER_TIMEOUT))?;
+    let mut buffer = [0; 16];
+    Ok(socket.recv(&mut buffer).is_ok_and(|len| &buffer[..len] == b"hairpin"))
+}
+
+/// A socket of the family of `like`, at a port of the system's choice.
+fn bound(like: IpAddr) -> io::Result<UdpSocket> {
+    let any: IpAddr =
+        if like.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    UdpSocket::bind((any, 0))
+}
+
+/// Our own address on the way to `to`; nothing is sent.
+fn address_towards(to: SocketAddr) -> io::Result<IpAddr> {
+    let socket = bound(to.ip())?;
+    socket.connect(to)?;
+    Ok(socket.local_addr()?.ip())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_nat_nothing_is_mapped_or_filtered() {
+        let servers = [[127, 81, 0, 1], [127, 81, 0, 2]].map(|ip| IpAddr::from(Ipv4Addr::from(ip)));
+        let sockets: Vec<_> = servers
+            .iter()
+            .flat_map(|ip| PORTS.map(|port| UdpSocket::bind((*ip, port)).unwrap()))
+            .collect();
+        for at in 0..sockets.len() {
+            let all: Vec<_> = sockets.iter().map(|socket| socket.try_clone().unwrap()).collect();
+            thread::spawn(move || answer(&all, at));
+        }
+        let found = udp(servers).unwrap().unwrap();
+        assert_eq!(
+            (found.mapping, found.filtering),
+            (Mapping::None, Filtering::EndpointIndependent)
+        );
+        assert_eq!((found.allocation, found.hairpin), (Allocation::Preserving, true));
+    }
+}

@@ -1,0 +1,165 @@
+//! `cargo xtask netlab nat`: hosts behind NATs of every kind, on real sockets.
+//!
+//! The lab is an internet of network namespaces ([`lab`]), the NATs are the kernel's ([`profile`]). Before anything is believed
+//! that runs in it, the lab proves itself: a probe behind each NAT, and servers at two public addresses, measure how it maps,
+//! filters and chooses ports, and that must be what the profile says.
+
+mod lab;
+mod profile;
+
+use std::fmt::Write;
+use std::net::IpAddr;
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
+
+use self::lab::{Host, Lab, PUBLIC, PUBLIC_V6};
+use self::profile::{IPV6_FIREWALL, PROFILES, Profile};
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Measure every kind of access with real sockets, and compare it with what it should be
+    #[arg(long, required = true)]
+    prove: bool,
+    /// Only these: open, full-cone, address-restricted, port-restricted, symmetric-counting, symmetric-random, double,
+    /// carrier-grade, udp-blocked, only-443, ipv6-firewall
+    #[arg(long, value_delimiter = ',')]
+    profiles: Vec<String>,
+    /// Use wraith-netlab as it was built last
+    #[arg(long)]
+    no_build: bool,
+}
+
+/// Runs what was asked for, or says why it cannot.
+pub fn run(args: &Args) -> Result<()> {
+    if let Some(why) = cannot_run() {
+        eprintln!("!! SKIPPED netlab nat: {why}");
+        return Ok(());
+    }
+    if !args.no_build {
+        crate::cargo::build("wraith-netlab", &["--bin", "wraith-netlab"])?;
+    }
+    let program = crate::cargo::target().join("release/wraith-netlab");
+    let wanted = |profile: &&Profile| super::wanted(&args.profiles, profile.name);
+    let profiles: Vec<_> = PROFILES.iter().filter(wanted).collect();
+    ensure!(!profiles.is_empty(), "there is no such profile");
+    prove(&program, &profiles)
+}
+
+/// The lab proves itself, with the program that was built last.
+pub fn smoke_test(program: &Path) -> Result<()> {
+    if let Some(why) = cannot_run() {
+        crate::skip::skipped("the smoke test of netlab nat", why);
+        return Ok(());
+    }
+    prove(program, &PROFILES.iter().collect::<Vec<_>>())
+}
+
+/// Why there can be no such lab here.
+fn cannot_run() -> Option<&'static str> {
+    if let Some(why) = super::cannot_run() {
+        return Some(why);
+    }
+    let nft = Command::new("nft").arg("--version").output();
+    if nft.is_ok_and(|out| out.status.success()) {
+        None
+    } else {
+        Some("nft is not installed (Debian: apt-get install nftables)")
+    }
+}
+
+/// Prints what each profile turned out to be; an error if one is not what it should be.
+fn prove(program: &Path, profiles: &[&Profile]) -> Result<()> {
+    let mut lab = Lab::new()?;
+    let _servers = lab.serve_nat_probes(program)?;
+    let hosts =
+        profiles.iter().map(|profile| lab.host_behind(profile)).collect::<Result<Vec<_>>>()?;
+    // All at once: each waits, and none has much to do.
+    let found = thread::scope(|scope| {
+        let probes: Vec<_> = profiles
+            .iter()
+            .zip(&hosts)
+            .map(|(profile, host)| scope.spawn(move || measure(program, profile, host)))
+            .collect();
+        probes
+            .into_iter()
+            .map(|probe| probe.join().expect("a probe does not panic"))
+            .collect::<Result<Vec<_>>>()
+    })?;
+    let mut table =
+        "| access | mapping / filtering / ports / hairpin | as it should be |\n|---|---|---|\n"
+            .to_owned();
+    let mut wrong = Vec::new();
+    for (name, found, expected) in found.into_iter().flatten() {
+        let right = found == expected;
+        let verdict = if right { "yes".to_owned() } else { format!("**no**: {expected}") };
+        let _ = writeln!(table, "| {name} | {found} | {verdict} |");
+        if !right {
+            wrong.push(name);
+        }
+    }
+    println!("{table}");
+    if wrong.is_empty() {
+        return Ok(());
+    }
+    bail!("not what they should be: {}", wrong.join(", "))
+}
+
+/// Name, what was found, and what should have been, of each family that the profile has.
+type Row = (String, String, &'static str);
+
+fn measure(program: &Path, profile: &Profile, host: &Host) -> Result<Vec<Row>> {
+    let name = profile.name;
+    let probe = |servers: [IpAddr; 2]| {
+        let servers = servers.map(|ip| ip.to_string());
+        let out = host.command(program).arg("nat-probe").arg("--servers").args(servers).output()?;
+        let error = String::from_utf8_lossy(&out.stderr);
+        ensure!(out.status.success(), "{name}: nat-probe: {}", error.trim());
+        let report: Value = serde_json::from_slice(&out.stdout).context("no JSON")?;
+        describe(&report).with_context(|| format!("{name}: {report}"))
+    };
+    let mut rows = vec![(name.to_owned(), probe(PUBLIC.map(IpAddr::from))?, profile.expected)];
+    if profile.ipv6 {
+        let row = (format!("{name}, IPv6"), probe(PUBLIC_V6.map(IpAddr::from))?, IPV6_FIREWALL);
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+/// A report of `nat-probe` in the words of a profile.
+fn describe(report: &Value) -> Result<String> {
+    let reaches = |key: &str| report[key].as_bool().context("no verdict on TCP");
+    let tcp = match (reaches("tcp_443")?, reaches("tcp_other")?) {
+        (true, true) => "",
+        (true, false) => ", TCP 443 only",
+        (false, _) => ", no TCP to port 443",
+    };
+    let udp = &report["udp"];
+    if udp.is_null() {
+        return Ok(format!("no UDP{tcp}"));
+    }
+    let word = |key: &str| udp[key].as_str().with_context(|| format!("no {key}"));
+    let hairpin = if udp["hairpin"] == true { "hairpin" } else { "no hairpin" };
+    let (mapping, filtering) = (word("mapping")?, word("filtering")?);
+    Ok(format!("{mapping} / {filtering} / {} / {hairpin}{tcp}", word("allocation")?))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_report_reads_as_a_profile() {
+        let udp = json!({ "mapping": "none", "filtering": "address-dependent", "allocation": "random", "hairpin": true });
+        let report = json!({ "udp": udp, "tcp_443": true, "tcp_other": true });
+        assert_eq!(describe(&report).unwrap(), "none / address-dependent / random / hairpin");
+        let report = json!({ "udp": null, "tcp_443": true, "tcp_other": false });
+        assert_eq!(describe(&report).unwrap(), "no UDP, TCP 443 only");
+        assert!(describe(&json!({})).is_err());
+    }
+}

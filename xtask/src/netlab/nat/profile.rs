@@ -1,0 +1,165 @@
+//! Kinds of access to the internet, and the rules of nftables that make each.
+//!
+//! The kernel's own NAT (masquerade) keeps a port where it is free and lets in only whom one has sent to from there: a
+//! port-restricted cone. The looser cones are that NAT and a set of ports, or of addresses with ports, that outgoing packets keep
+//! up and by which incoming ones are let in besides; the symmetric ones take the port of each new flow from a counter or at random.
+//! Each is believed because `--prove` measures it from both sides, not because of what is said here.
+
+use std::fmt::Write;
+use std::net::Ipv4Addr;
+
+/// One NAT.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Nat {
+    FullCone,
+    AddressRestricted,
+    PortRestricted,
+    SymmetricCounting,
+    SymmetricRandom,
+}
+
+/// What is let out at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Allowed {
+    Everything,
+    /// TCP, to any port.
+    NoUdp,
+    /// TCP to port 443.
+    Only443,
+}
+
+/// How a host reaches the internet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Profile {
+    /// For `--profiles` and tables.
+    pub name: &'static str,
+    /// From the host outwards; none is a host on the internet itself.
+    pub nats: &'static [Nat],
+    pub allowed: Allowed,
+    /// An address of IPv6 as well, behind a firewall that lets in only answers.
+    pub ipv6: bool,
+    /// What `nat-probe` must find, as a line of the table.
+    pub expected: &'static str,
+}
+
+const fn behind(name: &'static str, nats: &'static [Nat], expected: &'static str) -> Profile {
+    Profile { name, nats, allowed: Allowed::Everything, ipv6: false, expected }
+}
+
+pub const PROFILES: [Profile; 11] = [
+    behind("open", &[], "none / endpoint-independent / preserving / hairpin"),
+    behind(
+        "full-cone",
+        &[Nat::FullCone],
+        "endpoint-independent / endpoint-independent / preserving / hairpin",
+    ),
+    behind(
+        "address-restricted",
+        &[Nat::AddressRestricted],
+        "endpoint-independent / address-dependent / preserving / no hairpin",
+    ),
+    behind("port-restricted", &[Nat::PortRestricted], PORT_RESTRICTED),
+    behind(
+        "symmetric-counting",
+        &[Nat::SymmetricCounting],
+        "address-and-port-dependent / address-and-port-dependent / sequential / no hairpin",
+    ),
+    behind("symmetric-random", &[Nat::SymmetricRandom], SYMMETRIC_RANDOM),
+    behind("double", &[Nat::PortRestricted, Nat::PortRestricted], PORT_RESTRICTED),
+    behind("carrier-grade", &[Nat::PortRestricted, Nat::FullCone], PORT_RESTRICTED),
+    Profile { allowed: Allowed::NoUdp, ..behind("udp-blocked", &[Nat::PortRestricted], "no UDP") },
+    Profile {
+        allowed: Allowed::Only443,
+        ..behind("only-443", &[Nat::PortRestricted], "no UDP, TCP 443 only")
+    },
+    // IPv4 as hard as it gets, so that what is direct is so by IPv6.
+    Profile { ipv6: true, ..behind("ipv6-firewall", &[Nat::SymmetricRandom], SYMMETRIC_RANDOM) },
+];
+
+const PORT_RESTRICTED: &str =
+    "endpoint-independent / address-and-port-dependent / preserving / no hairpin";
+const SYMMETRIC_RANDOM: &str =
+    "address-and-port-dependent / address-and-port-dependent / random / no hairpin";
+/// Of the IPv6 of those that have it.
+pub const IPV6_FIREWALL: &str = "none / address-and-port-dependent / preserving / hairpin";
+
+/// How long a mapping lives without traffic, in seconds: the kernel's default, and what many routers have.
+const LIFETIME_S: u32 = 30;
+/// Ports that a counting NAT gives before it begins again.
+const COUNTED: u16 = 4096;
+/// The first of them.
+const COUNT_FROM: u16 = 20_000;
+
+/// The rules of a router with the interfaces `lan` and `wan`: this NAT for one host or router behind it.
+pub fn rules(nat: Nat, allowed: Allowed, outside: Ipv4Addr, inside: Ipv4Addr) -> String {
+    let (let_in, map_to) = match nat {
+        Nat::FullCone => (
+            // Also from inside: this one does hairpinning.
+            format!("ip daddr {outside} udp dport @mapped dnat to {inside}"),
+            "oifname wan masquerade; iifname lan oifname lan masquerade".to_owned(),
+        ),
+        Nat::AddressRestricted => (
+            format!("iifname wan ip saddr . udp dport @talked dnat to {inside}"),
+            "oifname wan masquerade".to_owned(),
+        ),
+        Nat::PortRestricted => (String::new(), "oifname wan masquerade".to_owned()),
+        Nat::SymmetricCounting => (String::new(), counting(outside)),
+        Nat::SymmetricRandom => (String::new(), "oifname wan masquerade fully-random".to_owned()),
+    };
+    let let_out = match allowed {
+        Allowed::Everything => "accept",
+        Allowed::NoUdp => "meta l4proto != udp accept",
+        Allowed::Only443 => "tcp dport 443 accept",
+    };
+    format!(
+        "table ip nat {{
+            set mapped {{ type inet_service; flags dynamic,timeout; timeout {LIFETIME_S}s; size 65536; }}
+            set talked {{ type ipv4_addr . inet_service; flags dynamic,timeout; timeout {LIFETIME_S}s; size 65536; }}
+            chain incoming {{ type nat hook prerouting priority dstnat; {let_in}
+            }}
+            chain outgoing {{ type nat hook postrouting priority srcnat; {map_to}
+            }}
+            chain seen {{ type filter hook forward priority -1;
+                iifname lan oifname wan udp sport 1-65535 update @mapped {{ udp sport }} update @talked {{ ip daddr . udp sport }}
+            }}
+        }}
+        table inet firewall {{
+            chain to_router {{ type filter hook input priority 0; policy drop;
+                iifname {{ lan, lo }} accept
+                meta l4proto {{ icmp, ipv6-icmp }} accept
+                ct state established,related accept
+            }}
+            chain through {{ type filter hook forward priority 0; policy drop;
+                ct state established,related accept
+                ct status dnat accept
+                iifname lan {let_out}
+            }}
+        }}"
+    )
+}
+
+/// Each new flow gets the next port, whatever its own.
+fn counting(outside: Ipv4Addr) -> String {
+    let mut ports = String::new();
+    for n in 0..COUNTED {
+        let comma = if n == 0 { "" } else { ", " };
+        let _ = write!(ports, "{comma}{n} : {}", COUNT_FROM + n);
+    }
+    format!(
+        "oifname wan meta l4proto udp snat to {outside}:numgen inc mod {COUNTED} map {{ {ports} }}
+         oifname wan masquerade"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_profile_has_a_name_of_its_own() {
+        let mut names: Vec<_> = PROFILES.iter().map(|profile| profile.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), PROFILES.len());
+    }
+}
