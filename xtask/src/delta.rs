@@ -166,7 +166,10 @@ fn wraith(program: &Path, new: &Path, target: &Path, more: &[&str]) -> Result<Co
     let home = tempfile::tempdir()?;
     let command = |side: &str| {
         let mut command = Command::new(program);
-        command.env("WRAITH_HOME", home.path().join(side)).stdin(Stdio::null());
+        command
+            .env("WRAITH_HOME", home.path().join(side))
+            .envs(crate::OFFLINE)
+            .stdin(Stdio::null());
         command.stdout(Stdio::piped());
         command
     };

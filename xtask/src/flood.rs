@@ -188,6 +188,7 @@ fn receive(bench: &Bench<'_>, ticket: &str, target: &Path) -> Result<f64> {
     let start = Instant::now();
     let receiver = pinned(OUR_CORE, bench.wraith)
         .env("WRAITH_HOME", bench.folder.join("receiver"))
+        .envs(crate::OFFLINE)
         .args(["receive", "-q", "--yes", "--no-sync", "-o"])
         .arg(target)
         .arg(ticket)
@@ -199,13 +200,18 @@ fn receive(bench: &Bench<'_>, ticket: &str, target: &Path) -> Result<f64> {
 impl Sender {
     fn start(bench: &Bench<'_>, source: &Path, more: &[&str]) -> Result<Self> {
         let home = bench.folder.join("sender");
-        let id = Command::new(bench.wraith).env("WRAITH_HOME", &home).arg("id").output()?;
+        let id = Command::new(bench.wraith)
+            .env("WRAITH_HOME", &home)
+            .envs(crate::OFFLINE)
+            .arg("id")
+            .output()?;
         let node = String::from_utf8(id.stdout)?.trim().to_owned();
         // A port that was free a moment ago; nobody else here binds any.
         let free = std::net::UdpSocket::bind("127.0.0.1:0")?.local_addr()?;
         let address = free.to_string();
         let mut child = pinned(OUR_CORE, bench.wraith)
             .env("WRAITH_HOME", &home)
+            .envs(crate::OFFLINE)
             .args(["send", "-q", "--ticket", "--listen", &address])
             .args(more)
             .arg(source)

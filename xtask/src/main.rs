@@ -19,6 +19,9 @@ mod skip;
 
 use clap::{Parser, Subcommand};
 
+/// What the program is run with wherever it is measured or shown: it then asks neither the DHT nor a router.
+const OFFLINE: [(&str, &str); 2] = [("WRAITH_DHT", "off"), ("WRAITH_PORT_MAPPING", "off")];
+
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", about = "Developer commands of wraith")]
 struct Cli {

@@ -369,6 +369,9 @@ pub(crate) fn reachable_places(places: &Places, bound: SocketAddr) -> Places {
     if let (false, Lan::All) = (bound.ip().is_unspecified(), &places.lan) {
         places.lan = Lan::With(bound.ip());
     }
+    if bound.ip().is_loopback() {
+        places.stores.clear();
+    }
     places
 }
 

@@ -138,6 +138,7 @@ fn wraith(lab: &Lab, program: &Path, control: &str, job: &Job<'_>) -> Result<Sam
         .a
         .command(program)
         .env("WRAITH_HOME", home.path().join("sender"))
+        .envs(crate::OFFLINE)
         .args(["send", "-q", "--ticket", "--congestion", control])
         .args(["--listen", &format!("{A}:0")])
         .arg(&job.set.source)
@@ -149,6 +150,7 @@ fn wraith(lab: &Lab, program: &Path, control: &str, job: &Job<'_>) -> Result<Sam
         .b
         .command(program)
         .env("WRAITH_HOME", home.path().join("receiver"))
+        .envs(crate::OFFLINE)
         .args(["receive", "-q", "--yes", "-o"])
         .arg(job.target)
         .arg(ticket)

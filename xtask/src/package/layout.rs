@@ -38,7 +38,10 @@ impl Layout {
         let run = |words: &[&str]| {
             // Of the definition, not of whoever packages it.
             let mut command = Command::new(program);
-            command.args(words).env("WRAITH_HOME", scratch.path().join("home"));
+            command
+                .args(words)
+                .env("WRAITH_HOME", scratch.path().join("home"))
+                .envs(crate::OFFLINE);
             succeed(&mut command)
         };
         let version = run(&["-V"])?;

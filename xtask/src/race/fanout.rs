@@ -88,7 +88,12 @@ fn once(program: &Path, folder: &Path, set: &DataSet, receivers: u32) -> Result<
 
 fn wraith(program: &Path, home: &Path) -> Command {
     let mut command = Command::new("timeout");
-    command.arg(RUN_LIMIT_SECONDS).arg(program).arg("-q").env("WRAITH_HOME", home);
+    command
+        .arg(RUN_LIMIT_SECONDS)
+        .arg(program)
+        .arg("-q")
+        .env("WRAITH_HOME", home)
+        .envs(crate::OFFLINE);
     command.stdin(Stdio::null());
     command
 }

@@ -187,7 +187,10 @@ fn run_wraith(program: &Path, more: &[&str], set: &DataSet, target: &Path) -> Re
     let home = tempfile::tempdir()?;
     let command = |side: &str| {
         let mut command = Command::new(program);
-        command.env("WRAITH_HOME", home.path().join(side)).stdin(Stdio::null());
+        command
+            .env("WRAITH_HOME", home.path().join(side))
+            .envs(crate::OFFLINE)
+            .stdin(Stdio::null());
         command
     };
     let start = Instant::now();

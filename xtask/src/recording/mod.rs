@@ -182,7 +182,7 @@ impl Stage {
         let home = self.path(terminal.name());
         let mut command = std::process::Command::new(&self.program);
         command.args(words).current_dir(&home).env_clear();
-        command.env("HOME", &home).env("WRAITH_HOME", home.join(".wraith"));
+        command.env("HOME", &home).env("WRAITH_HOME", home.join(".wraith")).envs(crate::OFFLINE);
         // Nothing leaves this machine.
         command.env("WRAITH_LAN", "lo").env("TERM", "xterm-256color");
         terminal.start(command)

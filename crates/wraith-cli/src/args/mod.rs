@@ -25,7 +25,7 @@ pub use config::{ConfigAction, ConfigArgs};
 pub use contacts::{Accept, ContactAction, ContactArgs, ListenArgs, NewContactArgs};
 pub use doctor::DoctorArgs;
 pub use log::{LogArgs, QlogArgs};
-pub use meeting::{MeetingArgs, Switch};
+pub use meeting::MeetingArgs;
 pub use pages::{CompletionsArgs, ManArgs};
 pub use verify::{RecordArgs, VerifyArgs};
 

@@ -19,14 +19,26 @@ use crate::output::{Event, Reporter};
 
 /// A node that meets others where the arguments say.
 pub fn node(args: &MeetingArgs, state: StateDir) -> NodeBuilder {
-    Node::builder().state(state).places(places(args))
+    let builder = Node::builder().state(state).places(places(args));
+    let builder = builder.port_mapping(args.port_mapping.is_on() && !args.relay_only);
+    match args.dht.is_on() {
+        true => builder.dht(named(&args.dht_bootstrap).map(str::to_owned).collect()),
+        false => builder,
+    }
+}
+
+/// Those of a list that are not empty: an empty variable names nothing.
+fn named(list: &[String]) -> impl Iterator<Item = &str> {
+    list.iter().map(|name| name.trim()).filter(|name| !name.is_empty())
 }
 
 /// The places that the arguments name.
 pub fn places(args: &MeetingArgs) -> Places {
     let server = args.rendezvous.as_deref().map(str::trim).filter(|server| !server.is_empty());
     let rendezvous = server.map(rendezvous_address);
-    Places { lan: args.lan.clone(), rendezvous, ..Places::default() }
+    // On the local network everybody hears from where one speaks.
+    let lan = if args.relay_only { Lan::Off } else { args.lan.clone() };
+    Places { lan, rendezvous, ..Places::default() }
 }
 
 /// Why there is no place to wait at.

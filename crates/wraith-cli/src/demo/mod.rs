@@ -143,6 +143,8 @@ impl Transfer<'_> {
     fn command(&self, side: &str) -> io::Result<Command> {
         let mut command = Command::new(std::env::current_exe()?);
         command.env("WRAITH_HOME", self.folder.join(side));
+        // Both sides are here.
+        command.envs([("WRAITH_DHT", "off"), ("WRAITH_PORT_MAPPING", "off")]);
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         Ok(command)
     }

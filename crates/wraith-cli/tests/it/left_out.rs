@@ -146,6 +146,7 @@ fn what_is_no_file_is_refused_before_there_is_a_ticket() {
     // What a shell makes of <(command).
     let mut command = Command::new("bash");
     command.env("WRAITH_HOME", world.path("home-sender")).env("WRAITH_LAN", "off");
+    command.env("WRAITH_DHT", "off").env("WRAITH_PORT_MAPPING", "off");
     command.args(["-c", "\"$0\" send --json --ticket --listen 127.0.0.1:0 <(echo hello)"]);
     command.arg(world.wraith("sender").get_program());
     let outcome = Process::start("send", &mut command).finish();

@@ -75,7 +75,12 @@ impl World {
         command.env_remove("NO_COLOR");
         command.env_remove("WRAITH_RENDEZVOUS");
         // No test speaks to the network it happens to run on.
-        command.env("WRAITH_LAN", "off");
+        for way in ["WRAITH_LAN", "WRAITH_DHT", "WRAITH_PORT_MAPPING"] {
+            command.env(way, "off");
+        }
+        for variable in ["WRAITH_RELAY", "WRAITH_RELAY_TOKEN", "WRAITH_PROXY"] {
+            command.env_remove(variable);
+        }
         command
     }
 
