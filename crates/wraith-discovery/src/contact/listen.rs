@@ -1,5 +1,5 @@
 //! Waiting for contacts at every place: one topic for all where everybody hears everything, else one for each contact and
-//! hour.
+//! hour; and a record for each contact and hour where records are stored.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,6 +14,7 @@ use super::MAX_CONTACTS;
 use super::hour::{hour, hour_after};
 use super::pair::Pair;
 use super::responder::{ContactEvent, ContactResponder, MakeAddresses};
+use super::stored::StoredContacts;
 use crate::backoff::Backoff;
 use crate::place::{Announcement, End, MeetingPlace, Place, PlaceError, Topic};
 use crate::places::Places;
@@ -25,6 +26,7 @@ pub struct ContactListener {
     missing: Vec<(Place, PlaceError)>,
     responder: Arc<ContactResponder>,
     mailboxes: Vec<Mailboxes>,
+    stored: Vec<StoredContacts>,
     events: Option<ContactEvents>,
     /// Of places where everybody hears everything.
     _broadcasts: JoinSet<()>,
@@ -64,8 +66,22 @@ pub async fn listen(places: &Places, addresses: MakeAddresses) -> ContactListene
             Err(why) => missing.push((name, why)),
         }
     }
+    let mut stored = Vec::new();
+    for store in &places.stores {
+        at.push(store.place());
+        let status = Arc::new(Status::new(store.place(), Arc::clone(&responder)));
+        stored.push(StoredContacts::new(Arc::clone(store), Arc::clone(&responder), status));
+    }
     let events = Some(ContactEvents(events));
-    ContactListener { places: at, missing, responder, mailboxes, events, _broadcasts: broadcasts }
+    ContactListener {
+        places: at,
+        missing,
+        responder,
+        mailboxes,
+        stored,
+        events,
+        _broadcasts: broadcasts,
+    }
 }
 
 impl ContactListener {
@@ -86,7 +102,32 @@ impl ContactListener {
         for mailboxes in &self.mailboxes {
             mailboxes.wait_for(&pairs);
         }
+        for stored in &self.stored {
+            stored.publish_for(&pairs);
+        }
         self.responder.set_pairs(pairs);
+    }
+
+    /// We can be reached elsewhere now: what is stored is written anew, and a contact that left a call meanwhile is looked for at once.
+    pub fn addresses_changed(&self) {
+        for stored in &self.stored {
+            stored.update();
+        }
+    }
+
+    /// Relays that we can be reached by, for the records of contacts. Opaque here; at most [`crate::record::MAX_RELAYS`].
+    pub fn set_relays(&self, relays: Vec<Vec<u8>>) {
+        self.responder.set_relays(relays);
+        self.addresses_changed();
+    }
+
+    /// Ends it and withdraws what is stored, within a few seconds. When a listener is only dropped, that stays until it expires.
+    pub async fn close(self) {
+        let mut withdrawing = JoinSet::new();
+        for stored in self.stored {
+            withdrawing.spawn(stored.withdraw());
+        }
+        while withdrawing.join_next().await.is_some() {}
     }
 
     /// The next event; None if [`Self::take_events`] has taken them. Cancel-safe.
@@ -182,25 +223,25 @@ async fn serve(
 
 /// Whether a place is up, which all its tasks tell together.
 #[derive(Debug)]
-struct Status {
+pub(super) struct Status {
     place: Place,
     is_lost: watch::Sender<bool>,
     responder: Arc<ContactResponder>,
 }
 
 impl Status {
-    fn new(place: Place, responder: Arc<ContactResponder>) -> Self {
+    pub(super) fn new(place: Place, responder: Arc<ContactResponder>) -> Self {
         Self { place, is_lost: watch::Sender::new(false), responder }
     }
 
-    fn down(&self, why: PlaceError) {
+    pub(super) fn down(&self, why: PlaceError) {
         debug!(place = self.place.name(), %why, "contacts are not waited for");
         if !self.is_lost.send_replace(true) {
             self.responder.tell(ContactEvent::Lost(self.place.clone(), why));
         }
     }
 
-    fn up(&self) {
+    pub(super) fn up(&self) {
         debug!(place = self.place.name(), "contacts are waited for");
         if self.is_lost.send_replace(false) {
             self.responder.tell(ContactEvent::Back(self.place.clone()));

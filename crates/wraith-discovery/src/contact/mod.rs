@@ -4,7 +4,7 @@
 //! the way is sealed under it, and what is waited at is named by it and the hour. So a watcher sees no names and cannot tell
 //! one pair from another, and a listener answers its contacts and nobody else.
 //!
-//! The exchange is one question with one answer, the same at every place. What is found is only where to dial; that the right
+//! At a live place the exchange is one question with one answer, the same at every place. What is found is only where to dial; that the right
 //! one answers is shown by the handshake.
 
 mod hour;
@@ -14,6 +14,7 @@ mod pair;
 mod replay;
 mod responder;
 mod search;
+mod stored;
 
 use std::net::SocketAddr;
 
@@ -23,8 +24,8 @@ pub use listen::{ContactEvents, ContactListener, listen};
 pub(crate) use packet::{ADDRESS_LEN, decode_address, encode_address};
 pub use packet::{Said, open, seal};
 pub use pair::Pair;
-pub use responder::{ContactEvent, MakeAddresses};
-pub use search::{ContactSearch, Found, search};
+pub use responder::{ContactEvent, LeftCall, MakeAddresses, PUNCH_SECRET_LEN};
+pub use search::{Calling, ContactSearch, Found, search, search_calling};
 
 /// Contacts that a listener knows at most. Each costs a try to open what comes over the local network.
 pub const MAX_CONTACTS: usize = 256;

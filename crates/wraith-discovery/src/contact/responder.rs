@@ -14,6 +14,7 @@ use super::packet::{SALT_LEN, Said, open, seal};
 use super::pair::Pair;
 use super::replay::Calls;
 use crate::place::{Place, PlaceError, Question, Responder, Response};
+use crate::record::Reach;
 
 /// What a listener is told while it waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,10 +22,33 @@ use crate::place::{Place, PlaceError, Question, Responder, Response};
 pub enum ContactEvent {
     /// This contact was told where to dial.
     Called(NodeId),
+    /// This contact has left word at a place that stores that it looks for us, and where it can be reached.
+    LeftCall(Place, LeftCall),
     /// Nobody can come from there at present.
     Lost(Place, PlaceError),
     /// Somebody can again.
     Back(Place),
+}
+
+/// What a caller leaves for a listener that it cannot reach at once: both begin to send to each other then.
+#[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LeftCall {
+    /// Who calls.
+    pub peer: NodeId,
+    /// Where it can be reached.
+    pub reach: Reach,
+    /// A secret of this attempt, which only the two know: it tells the right one's packets from all others.
+    pub punch_secret: [u8; PUNCH_SECRET_LEN],
+}
+
+/// Bytes of the secret of one attempt to reach each other.
+pub const PUNCH_SECRET_LEN: usize = 32;
+
+impl fmt::Debug for LeftCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LeftCall").field("peer", &self.peer).finish_non_exhaustive()
+    }
 }
 
 /// Makes the list of our addresses; it is told ours as the place sees it.
@@ -35,18 +59,30 @@ pub struct ContactResponder {
     pairs: Mutex<Vec<Pair>>,
     calls: Mutex<Calls>,
     addresses: MakeAddresses,
+    /// Relays that we can be reached by, for records.
+    relays: Mutex<Vec<Vec<u8>>>,
     /// One for each call of a contact and each change of a place: few, so they need no bound.
     events: mpsc::UnboundedSender<ContactEvent>,
 }
 
 impl ContactResponder {
     pub fn new(addresses: MakeAddresses, events: mpsc::UnboundedSender<ContactEvent>) -> Self {
-        Self { pairs: Mutex::default(), calls: Mutex::default(), addresses, events }
+        let (pairs, calls, relays) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Self { pairs, calls, addresses, relays, events }
     }
 
     /// Whom to answer from now on.
     pub fn set_pairs(&self, pairs: Vec<Pair>) {
         *lock(&self.pairs) = pairs;
+    }
+
+    pub fn set_relays(&self, relays: Vec<Vec<u8>>) {
+        *lock(&self.relays) = relays;
+    }
+
+    /// Where we can be reached, for a record.
+    pub fn reach(&self) -> Reach {
+        Reach { addresses: (self.addresses)(None), relays: lock(&self.relays).clone() }
     }
 
     pub fn tell(&self, event: ContactEvent) {

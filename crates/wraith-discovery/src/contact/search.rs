@@ -1,6 +1,7 @@
 //! Looking for a contact at every place at once, until it is found or nobody cares any more.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -14,8 +15,12 @@ use super::Addresses;
 use super::hour::{hours_to_try, unix_seconds};
 use super::packet::{SALT_LEN, Said, open, seal};
 use super::pair::Pair;
+use super::responder::PUNCH_SECRET_LEN;
+use super::stored::{self, Relays};
 use crate::place::{MakeQuestion, MeetingPlace, Place, PlaceError, Reply, Topic};
 use crate::places::Places;
+use crate::record::MakeReach;
+use crate::record::publish::Publication;
 
 /// Between two attempts at a place; a server allows thirty at once and one each 2 s.
 const RETRY_INTERVAL: Duration = Duration::from_millis(700);
@@ -37,7 +42,25 @@ pub enum Found {
 #[derive(Debug)]
 pub struct ContactSearch {
     found: mpsc::Receiver<Found>,
+    /// Of the newest record that was found.
+    relays: Relays,
+    /// What we leave for the listener while we look.
+    call: Option<Publication>,
     _tasks: JoinSet<()>,
+}
+
+/// What a caller leaves where records are stored, for a listener that it cannot reach at once.
+pub struct Calling {
+    /// Where the caller can be reached.
+    pub reach: MakeReach,
+    /// A secret of this attempt, which the listener learns by it ([`super::LeftCall`]).
+    pub punch_secret: [u8; PUNCH_SECRET_LEN],
+}
+
+impl fmt::Debug for Calling {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Calling(secret)")
+    }
 }
 
 impl ContactSearch {
@@ -45,17 +68,48 @@ impl ContactSearch {
     pub async fn next(&mut self) -> Option<Found> {
         self.found.recv().await
     }
+
+    /// Relays that the contact can be reached by, opaque here, as of the newest record of it that was found.
+    pub fn relays(&self) -> Vec<Vec<u8>> {
+        self.relays.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The caller can be reached elsewhere now.
+    pub fn addresses_changed(&self) {
+        if let Some(call) = &self.call {
+            call.update();
+        }
+    }
+
+    /// Ends it and withdraws the call that was left, within a few seconds. If the search is only dropped, the call stays until it
+    /// expires, within two minutes.
+    pub async fn close(self) {
+        if let Some(call) = self.call {
+            call.withdraw().await;
+        }
+    }
 }
 
 /// Looks for `pair.peer()` at these places. Must be called in a tokio runtime.
 pub fn search(pair: &Pair, places: &Places) -> ContactSearch {
+    search_calling(pair, places, None)
+}
+
+/// The same, and leaves a call where records are stored. Must be called in a tokio runtime.
+pub fn search_calling(pair: &Pair, places: &Places, calling: Option<Calling>) -> ContactSearch {
     let (tell, found) = mpsc::channel(MAX_WAITING);
     let mut tasks = JoinSet::new();
     for place in places.all() {
         let search = Search { place, pair: pair.clone(), tell: tell.clone(), last: None };
         tasks.spawn(search.run());
     }
-    ContactSearch { found, _tasks: tasks }
+    let relays = Relays::default();
+    for store in &places.stores {
+        let (store, relays) = (Arc::clone(store), Arc::clone(&relays));
+        tasks.spawn(stored::search(store, pair.clone(), relays, tell.clone()));
+    }
+    let call = calling.map(|calling| stored::leave_call(&places.stores, pair, calling));
+    ContactSearch { found, relays, call, _tasks: tasks }
 }
 
 /// One place's part of a search.

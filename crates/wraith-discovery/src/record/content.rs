@@ -8,7 +8,7 @@
 
 use std::net::SocketAddr;
 
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use super::hour::CLOCK_SKEW_SECONDS;
 use crate::contact::{ADDRESS_LEN, Addresses, decode_address, encode_address};
@@ -42,12 +42,10 @@ pub enum Kind {
     Here = 1,
     /// Its writer wants to be reached so, now.
     Call = 2,
-    /// A code waits; who made it.
+    /// A code waits; who made it, and what became of who joined.
     Offer = 3,
     /// Somebody knows the words.
     Join = 4,
-    /// What becomes of who joined.
-    Reply = 5,
 }
 
 /// What a record says. The body may hold secrets, so it is wiped.
@@ -132,7 +130,6 @@ impl Content {
             2 => Kind::Call,
             3 => Kind::Offer,
             4 => Kind::Join,
-            5 => Kind::Reply,
             _ => return None,
         };
         let (written, rest) = rest.split_first_chunk()?;
@@ -148,12 +145,6 @@ impl Content {
             reach: Reach { addresses, relays },
             body: Zeroizing::new(body.to_vec()),
         })
-    }
-}
-
-impl Drop for Content {
-    fn drop(&mut self) {
-        self.body.zeroize();
     }
 }
 

@@ -34,8 +34,8 @@ impl Pace {
 pub struct RecordFinder {
     store: Arc<dyn RecordStore>,
     slot: Slot,
-    /// When the newest that was told was written.
-    newest: Option<u64>,
+    /// When the newest that was told was written, and its sequence number.
+    newest: Option<(u64, i64)>,
 }
 
 impl RecordFinder {
@@ -58,11 +58,11 @@ impl RecordFinder {
                     debug!(place = self.store.place().name(), "a record does not open");
                     continue;
                 };
-                let is_newer = self.newest.is_none_or(|newest| content.written > newest);
-                if !content.is_fresh(unix_seconds()) || !is_newer {
+                let written = Some((content.written, record.seq));
+                if !content.is_fresh(unix_seconds()) || written <= self.newest {
                     continue;
                 }
-                self.newest = Some(content.written);
+                self.newest = written;
                 if tell(content).is_break() {
                     return Ok(());
                 }
@@ -82,9 +82,9 @@ pub async fn search(store: Arc<dyn RecordStore>, slot: Slot, tell: mpsc::Sender<
     let (mut pace, mut last) = (Pace::default(), None);
     loop {
         let looked = finder
-            .look(|mut content| {
+            .look(|content| {
                 if content.kind == Kind::Here {
-                    let reach = Ok(std::mem::take(&mut content.reach));
+                    let reach = Ok(content.reach);
                     // Nobody is kept waiting in the middle of a lookup: who does not take what was found gets it at the next.
                     if last.as_ref() != Some(&reach)
                         && tell.try_send((place.clone(), reach.clone())).is_ok()

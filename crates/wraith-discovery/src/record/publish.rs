@@ -116,10 +116,12 @@ impl Writer {
         let mut withdrawn = orders.clone();
         select! {
             // What is being written when this comes is overwritten like the rest.
-            _ = withdrawn.wait_for(|orders| orders.withdraw) => {}
+            ordered = withdrawn.wait_for(|orders| orders.withdraw) => if ordered.is_err() {
+                // Nobody holds the publication any more, and this task is about to end.
+                return;
+            },
             () = self.write_for_ever(&mut orders) => {}
         }
-        // Only after an order: without one, the sender was dropped, and with it this task.
         self.withdraw().await;
     }
 

@@ -5,5 +5,6 @@ mod codes;
 mod contacts;
 mod own_place;
 mod server;
+mod store;
 mod support;
 mod waiting;

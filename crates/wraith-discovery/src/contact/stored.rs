@@ -1,0 +1,248 @@
+//! Contacts where records are stored (SPEC §12.4): nobody answers there, so both sides leave word and look for the other's.
+//!
+//! ```text
+//!   listener  publishes where it is, for each contact           caller    looks for it at 1, 1, 2, 3, 5, 10 s …
+//!             looks for calls, each contact every 30 s          publishes a call with its own addresses
+//! ```
+//!
+//! With nobody behind a NAT the listener's record is enough: the caller dials. With a NAT on both sides the call is what lets the listener
+//! send at the same time.
+//!
+//! Invariant: a call is told once, by the time it was written.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::select;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
+use tracing::debug;
+use wraith_crypto::NodeId;
+use zeroize::Zeroizing;
+
+use super::listen::Status;
+use super::pair::Pair;
+use super::responder::{ContactEvent, ContactResponder, LeftCall};
+use super::search::{Calling, Found};
+use crate::backoff::Backoff;
+use crate::place::PlaceError;
+use crate::record::content::{Content, Kind};
+use crate::record::find::{self, RecordFinder};
+use crate::record::publish::{MakeContent, Publication, Report};
+use crate::record::slot::Slot;
+use crate::record::{HERE_LIFE_SECONDS, REPUBLISH_INTERVAL};
+use crate::store::RecordStore;
+
+/// Contacts that records are published for: the most important ones. Each costs some thirty datagrams every 25 minutes, and as
+/// many for each look for its call.
+const MAX_STORED_CONTACTS: usize = 16;
+/// Between two looks for a call of one contact. With many contacts it is longer.
+const CALL_INTERVAL: Duration = Duration::from_secs(30);
+/// Between two looks for calls whosesoever: 16 contacts are looked for within 48 s.
+const CALL_SPACING: Duration = Duration::from_secs(3);
+/// For this long after something has happened, each contact is looked for one right after the other.
+const HURRY: Duration = Duration::from_secs(60);
+/// Between two looks meanwhile.
+const HURRIED_SPACING: Duration = Duration::from_secs(1);
+/// A call is written anew after this time, and good for twice as long: who has given up is not called back.
+const CALL_REPUBLISH_INTERVAL: Duration = Duration::from_secs(60);
+const CALL_LIFE_SECONDS: u64 = 120;
+/// What a search has found and nobody took yet.
+const MAX_WAITING: usize = 16;
+
+/// Relay entries, as a search found them last.
+pub type Relays = Arc<Mutex<Vec<Vec<u8>>>>;
+
+/// One store's part of a listener.
+#[derive(Debug)]
+pub struct StoredContacts {
+    store: Arc<dyn RecordStore>,
+    responder: Arc<ContactResponder>,
+    status: Arc<Status>,
+    published: Mutex<HashMap<NodeId, Publication>>,
+    /// Whose calls are looked for, and until when in a hurry.
+    wanted: watch::Sender<Wanted>,
+    /// The look for calls, and withdrawals.
+    tasks: Mutex<JoinSet<()>>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Wanted {
+    pairs: Vec<Pair>,
+    hurry_until: Option<Instant>,
+}
+
+impl StoredContacts {
+    pub fn new(
+        store: Arc<dyn RecordStore>,
+        responder: Arc<ContactResponder>,
+        status: Arc<Status>,
+    ) -> Self {
+        let wanted = watch::Sender::default();
+        let mut tasks = JoinSet::new();
+        let calls = Calls {
+            store: Arc::clone(&store),
+            responder: Arc::clone(&responder),
+            finders: HashMap::new(),
+        };
+        tasks.spawn(calls.look_for_ever(wanted.subscribe()));
+        let (published, tasks) = (Mutex::default(), Mutex::new(tasks));
+        Self { store, responder, status, published, wanted, tasks }
+    }
+
+    /// Publishes where we are for the first of these, withdraws it from all others, and looks for the calls of the first.
+    pub fn publish_for(&self, pairs: &[Pair]) {
+        let pairs = &pairs[..pairs.len().min(MAX_STORED_CONTACTS)];
+        let mut published = lock(&self.published);
+        let gone: Vec<NodeId> = (published.keys().copied())
+            .filter(|peer| pairs.iter().all(|pair| pair.peer() != *peer))
+            .collect();
+        let mut tasks = lock(&self.tasks);
+        // The ones that are done; the first task never is.
+        while tasks.try_join_next().is_some() {}
+        for publication in gone.iter().filter_map(|peer| published.remove(peer)) {
+            tasks.spawn(publication.withdraw());
+        }
+        for pair in pairs {
+            published.entry(pair.peer()).or_insert_with(|| self.publish(pair));
+        }
+        self.wanted.send_modify(|wanted| {
+            wanted.pairs = pairs.to_vec();
+            wanted.hurry_until = Some(Instant::now() + HURRY);
+        });
+    }
+
+    /// We can be reached elsewhere now.
+    pub fn update(&self) {
+        lock(&self.published).values().for_each(Publication::update);
+        let hurry_until = Some(Instant::now() + HURRY);
+        self.wanted.send_modify(|wanted| wanted.hurry_until = hurry_until);
+    }
+
+    /// Withdraws everything, all at once.
+    pub async fn withdraw(self) {
+        let mut withdrawing = JoinSet::new();
+        for (_, publication) in lock(&self.published).drain() {
+            withdrawing.spawn(publication.withdraw());
+        }
+        while withdrawing.join_next().await.is_some() {}
+    }
+
+    fn publish(&self, pair: &Pair) -> Publication {
+        let slot = Slot::of_listener(pair, pair.own());
+        let (responder, status) = (Arc::clone(&self.responder), Arc::clone(&self.status));
+        let make: MakeContent = Arc::new(move |now| {
+            Content::new(Kind::Here, now, HERE_LIFE_SECONDS, responder.reach())
+        });
+        let report: Report = Arc::new(move |_, written| match written {
+            Ok(()) => status.up(),
+            Err(why) => status.down(why),
+        });
+        let stores = [Arc::clone(&self.store)];
+        Publication::start(&stores, &slot, REPUBLISH_INTERVAL, &make, &report)
+    }
+}
+
+/// Looks for what contacts left.
+struct Calls {
+    store: Arc<dyn RecordStore>,
+    responder: Arc<ContactResponder>,
+    /// What each contact's finder has told already stays told.
+    finders: HashMap<NodeId, RecordFinder>,
+}
+
+impl Calls {
+    async fn look_for_ever(mut self, mut wanted: watch::Receiver<Wanted>) {
+        let (mut turn, mut backoff) = (0, Backoff::of_a_place());
+        loop {
+            let Wanted { pairs, hurry_until } = wanted.borrow_and_update().clone();
+            self.finders.retain(|peer, _| pairs.iter().any(|pair| pair.peer() == *peer));
+            let pause = match pairs.get(turn % pairs.len().max(1)) {
+                Some(pair) => {
+                    turn = turn.wrapping_add(1);
+                    let looked = self.look(pair).await;
+                    let is_hurried = hurry_until.is_some_and(|until| Instant::now() < until);
+                    match looked {
+                        // What is wrong with the store is told where records are written.
+                        Err(why) => {
+                            debug!(place = self.store.place().name(), %why, "calls are not found");
+                            backoff.advance()
+                        }
+                        Ok(()) => {
+                            backoff.reset();
+                            let in_turn = CALL_SPACING.max(CALL_INTERVAL / pairs.len() as u32);
+                            if is_hurried { HURRIED_SPACING } else { in_turn }
+                        }
+                    }
+                }
+                // Until there is somebody.
+                None => Duration::MAX,
+            };
+            select! {
+                () = sleep(pause) => {}
+                changed = wanted.changed() => if changed.is_err() { return },
+            }
+        }
+    }
+
+    async fn look(&mut self, pair: &Pair) -> Result<(), PlaceError> {
+        let (place, responder) = (self.store.place(), &self.responder);
+        let finder = self.finders.entry(pair.peer()).or_insert_with(|| {
+            RecordFinder::new(Arc::clone(&self.store), Slot::of_caller(pair, pair.peer()))
+        });
+        let looked = finder.look(|content| {
+            if let (Kind::Call, Ok(punch_secret)) = (content.kind, content.body[..].try_into()) {
+                let call = LeftCall { peer: pair.peer(), reach: content.reach, punch_secret };
+                responder.tell(ContactEvent::LeftCall(place.clone(), call));
+            }
+            ControlFlow::Continue(())
+        });
+        looked.await
+    }
+}
+
+/// Leaves a call for `pair.peer()` at all stores.
+pub fn leave_call(stores: &[Arc<dyn RecordStore>], pair: &Pair, calling: Calling) -> Publication {
+    let slot = Slot::of_caller(pair, pair.own());
+    let secret = Zeroizing::new(calling.punch_secret);
+    let make: MakeContent = Arc::new(move |now| {
+        Content::new(Kind::Call, now, CALL_LIFE_SECONDS, (calling.reach)())
+            .with_body(Zeroizing::new(secret.to_vec()))
+    });
+    // Who looks is told by the look itself that a store cannot be used.
+    let report: Report = Arc::new(|_, _| {});
+    Publication::start(stores, &slot, CALL_REPUBLISH_INTERVAL, &make, &report)
+}
+
+/// One store's part of a search.
+pub async fn search(
+    store: Arc<dyn RecordStore>,
+    pair: Pair,
+    relays: Relays,
+    tell: mpsc::Sender<Found>,
+) {
+    let (tell_reach, mut found) = mpsc::channel::<find::ReachFound>(MAX_WAITING);
+    let slot = Slot::of_listener(&pair, pair.peer());
+    let telling = async {
+        while let Some((place, reach)) = found.recv().await {
+            let found = match reach {
+                Ok(reach) => {
+                    *lock(&relays) = reach.relays;
+                    Found::At(place, reach.addresses)
+                }
+                Err(why) => Found::Not(place, why),
+            };
+            // Without a receiver this task is about to end.
+            let _ = tell.send(found).await;
+        }
+    };
+    tokio::join!(find::search(store, slot, tell_reach), telling);
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Whatever is behind these locks is whole at all times.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,271 @@
+//! Records at a place that stores: here one inside the process, which anybody may read and which may lie.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use wraith_crypto::{NodeId, SecretIdentity};
+use wraith_discovery::contact::{
+    Calling, ContactEvent, ContactListener, Found, Pair, listen, search, search_calling,
+};
+use wraith_discovery::record::{Reach, VALUE_LEN, find_ticket, publish_ticket};
+use wraith_discovery::{
+    BoxFuture, Capability, Place, PlaceError, Places, RecordKey, RecordLookup, RecordSeed,
+    RecordStore, StoredRecord,
+};
+
+use super::support::{PATIENCE, nowhere};
+
+/// What is stored, with everything that ever was, and what it answers instead.
+#[derive(Debug, Default)]
+pub struct Shelf {
+    pub records: Mutex<HashMap<RecordKey, Vec<StoredRecord>>>,
+    pub lie: Mutex<Lie>,
+}
+
+/// What a shelf answers.
+#[derive(Clone, Debug, Default)]
+pub enum Lie {
+    /// What is there, the newest.
+    #[default]
+    No,
+    /// Nothing that a key did not sign can be made up, but what is old can be shown again.
+    Oldest,
+    /// Nobody is there.
+    Silence,
+    /// This, which whoever has the key would have to have written.
+    Instead(Vec<StoredRecord>),
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Cellar(pub Arc<Shelf>);
+
+impl Cellar {
+    pub fn places(&self) -> Places {
+        Places { stores: vec![Arc::new(self.clone())], ..nowhere() }
+    }
+
+    /// The newest of each key.
+    pub fn newest(&self) -> HashMap<RecordKey, StoredRecord> {
+        let records = self.0.records.lock().unwrap();
+        records.iter().map(|(key, all)| (*key, all.last().unwrap().clone())).collect()
+    }
+
+    pub fn lie(&self, lie: Lie) {
+        *self.0.lie.lock().unwrap() = lie;
+    }
+}
+
+impl RecordStore for Cellar {
+    fn place(&self) -> Place {
+        Place::Dht
+    }
+
+    fn probe(&self) -> BoxFuture<'static, Result<(), PlaceError>> {
+        let silent = matches!(*self.0.lie.lock().unwrap(), Lie::Silence);
+        Box::pin(async move { if silent { Err(PlaceError::Silent) } else { Ok(()) } })
+    }
+
+    fn put(
+        &self,
+        seed: RecordSeed,
+        mut record: StoredRecord,
+    ) -> BoxFuture<'static, Result<(), PlaceError>> {
+        let probe = self.probe();
+        let shelf = Arc::clone(&self.0);
+        Box::pin(async move {
+            probe.await?;
+            let mut records = shelf.records.lock().unwrap();
+            let there = records.entry(seed.key()).or_default();
+            if let Some(last) = there.last() {
+                record.seq = record.seq.max(last.seq + 1);
+            }
+            there.push(record);
+            Ok(())
+        })
+    }
+
+    fn get(&self, key: RecordKey) -> Box<dyn RecordLookup> {
+        let there = self.0.records.lock().unwrap().get(&key).cloned().unwrap_or_default();
+        let found = match &*self.0.lie.lock().unwrap() {
+            Lie::No => Ok(there.last().cloned().into_iter().collect()),
+            Lie::Oldest => Ok(there.first().cloned().into_iter().collect()),
+            Lie::Silence => Err(PlaceError::Silent),
+            Lie::Instead(records) => Ok(records.clone()),
+        };
+        Box::new(Look(found))
+    }
+}
+
+struct Look(Result<Vec<StoredRecord>, PlaceError>);
+
+impl RecordLookup for Look {
+    fn next(&mut self) -> BoxFuture<'_, Result<Option<StoredRecord>, PlaceError>> {
+        let next = match &mut self.0 {
+            Ok(records) => Ok((!records.is_empty()).then(|| records.remove(0))),
+            Err(why) => Err(why.clone()),
+        };
+        Box::pin(async move { next })
+    }
+}
+
+fn identity(n: u8) -> SecretIdentity {
+    SecretIdentity::from_seed([n; 32])
+}
+
+/// The two ends of a pair.
+fn pair(a: u8, b: u8) -> [Pair; 2] {
+    let [a, b] = [a, b].map(identity);
+    [Pair::new(&a, b.node_id()).unwrap(), Pair::new(&b, a.node_id()).unwrap()]
+}
+
+fn address(n: u16) -> SocketAddr {
+    SocketAddr::from(([192, 0, 2, 1], n))
+}
+
+/// Somebody who listens for the other one of a pair, at an address that a test may change.
+async fn listener(cellar: &Cellar, pair: &Pair) -> (ContactListener, Arc<Mutex<SocketAddr>>) {
+    let at = Arc::new(Mutex::new(address(1)));
+    let ours = Arc::clone(&at);
+    let make = Box::new(move |_| vec![*ours.lock().unwrap()]);
+    let listener = listen(&cellar.places(), make).await;
+    listener.set_contacts(vec![pair.clone()]);
+    (listener, at)
+}
+
+/// Time passes at once when everybody waits.
+#[tokio::test(start_paused = true)]
+async fn a_contact_is_found_where_it_is_and_again_where_it_has_gone() {
+    let cellar = Cellar::default();
+    let [a, b] = pair(1, 2);
+    let (listener, at) = listener(&cellar, &a).await;
+    assert_eq!(listener.places(), [Place::Dht]);
+    listener.set_relays(vec![b"a relay".to_vec()]);
+    let mut search = search(&b, &cellar.places());
+    let mut found = Vec::new();
+    while found != [address(1)] || search.relays() != [b"a relay"] {
+        let Some(Found::At(Place::Dht, addresses)) = search.next().await else { panic!() };
+        found = addresses;
+    }
+    *at.lock().unwrap() = address(2);
+    listener.addresses_changed();
+    let moved = tokio::time::timeout(PATIENCE, search.next()).await.unwrap();
+    assert_eq!(moved, Some(Found::At(Place::Dht, vec![address(2)])));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stranger_finds_nobody_and_records_tell_a_crawler_nothing() {
+    let cellar = Cellar::default();
+    let [a, _] = pair(1, 2);
+    let (_listener, _) = listener(&cellar, &a).await;
+    let [_, stranger] = pair(1, 3);
+    let mut search = search(&stranger, &cellar.places());
+    assert!(tokio::time::timeout(PATIENCE, search.next()).await.is_err());
+    let newest = cellar.newest();
+    assert_eq!(newest.len(), 1);
+    for (key, record) in newest {
+        assert_ne!(key, identity(1).node_id().0, "no key is a NodeId");
+        assert_eq!(record.value.len(), VALUE_LEN);
+        let seen = |wanted: &[u8]| record.value.windows(wanted.len()).any(|it| it == wanted);
+        assert!(!seen(&identity(1).node_id().0) && !seen(&[192, 0, 2, 1]));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_reaches_a_listener_with_where_the_caller_is_and_a_secret_once() {
+    let cellar = Cellar::default();
+    let [a, b] = pair(1, 2);
+    let (mut listener, _) = listener(&cellar, &a).await;
+    let reach = || Reach { addresses: vec![address(7)], relays: vec![vec![1]] };
+    let calling = Calling { reach: Box::new(reach), punch_secret: [9; 32] };
+    let search = search_calling(&b, &cellar.places(), Some(calling));
+    let event = tokio::time::timeout(PATIENCE, listener.next_event()).await.unwrap();
+    let Some(ContactEvent::LeftCall(Place::Dht, call)) = event else { panic!("{event:?}") };
+    assert_eq!((call.peer, call.reach, call.punch_secret), (b.own(), reach(), [9; 32]));
+    search.close().await;
+    let again = tokio::time::timeout(PATIENCE, listener.next_event()).await;
+    assert!(again.is_err(), "{again:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_published_is_overwritten_in_the_end_by_what_looks_the_same() {
+    let cellar = Cellar::default();
+    let [a, b] = pair(1, 2);
+    let (listener, _) = listener(&cellar, &a).await;
+    let mut search = search(&b, &cellar.places());
+    search.next().await.unwrap();
+    drop(search);
+    listener.close().await;
+    assert!(cellar.newest().values().all(|record| record.value.len() == VALUE_LEN));
+    let mut search = contact_search(&b, &cellar);
+    assert!(tokio::time::timeout(PATIENCE, search.next()).await.is_err(), "withdrawn");
+}
+
+fn contact_search(pair: &Pair, cellar: &Cellar) -> wraith_discovery::contact::ContactSearch {
+    search(pair, &cellar.places())
+}
+
+#[tokio::test(start_paused = true)]
+async fn records_that_are_old_foreign_or_of_another_length_are_not_believed() {
+    let cellar = Cellar::default();
+    let [a, b] = pair(1, 2);
+    let (listener, at) = listener(&cellar, &a).await;
+    let mut search = contact_search(&b, &cellar);
+    search.next().await.unwrap();
+    *at.lock().unwrap() = address(2);
+    listener.addresses_changed();
+    assert_eq!(search.next().await, Some(Found::At(Place::Dht, vec![address(2)])));
+    let (_, current) = cellar.newest().into_iter().next().unwrap();
+    cellar.lie(Lie::Oldest);
+    let replayed = tokio::time::timeout(PATIENCE, search.next()).await;
+    assert!(replayed.is_err(), "an old one does not follow a newer one: {replayed:?}");
+
+    let instead = |seq, value: Vec<u8>| vec![StoredRecord { seq, value }];
+    let longer = [&current.value[..], &[0]].concat();
+    for records in [
+        instead(i64::MAX, vec![0; VALUE_LEN]),
+        instead(i64::MAX, longer),
+        instead(i64::MAX, Vec::new()),
+        vec![StoredRecord { seq: 1, value: vec![7; VALUE_LEN] }; 10_000],
+    ] {
+        cellar.lie(Lie::Instead(records));
+        let mut search = contact_search(&b, &cellar);
+        assert!(tokio::time::timeout(PATIENCE, search.next()).await.is_err());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_place_that_says_nothing_is_told_once_and_comes_back() {
+    let cellar = Cellar::default();
+    cellar.lie(Lie::Silence);
+    let [a, b] = pair(1, 2);
+    let (mut listener, _) = listener(&cellar, &a).await;
+    let lost = listener.next_event().await;
+    assert_eq!(lost, Some(ContactEvent::Lost(Place::Dht, PlaceError::Silent)));
+    let mut search = contact_search(&b, &cellar);
+    assert_eq!(search.next().await, Some(Found::Not(Place::Dht, PlaceError::Silent)));
+    cellar.lie(Lie::No);
+    assert_eq!(listener.next_event().await, Some(ContactEvent::Back(Place::Dht)));
+    assert_eq!(search.next().await, Some(Found::At(Place::Dht, vec![address(1)])));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_has_a_ticket_finds_its_sender_where_it_is_now_and_nobody_else_does() {
+    let cellar = Cellar::default();
+    let stores = cellar.places().stores;
+    let (sender, capability) = (identity(1).node_id(), Capability::from_bytes([1; 16]));
+    let reach = || Reach { addresses: vec![address(3)], relays: Vec::new() };
+    let record = publish_ticket(&stores, sender, &capability, Box::new(reach));
+    let mut search = find_ticket(&stores, sender, &capability);
+    assert_eq!(search.next().await, Some((Place::Dht, Ok(reach()))));
+    let mut others = [
+        find_ticket(&stores, NodeId([3; 32]), &capability),
+        find_ticket(&stores, sender, &Capability::from_bytes([2; 16])),
+    ];
+    for other in &mut others {
+        assert!(tokio::time::timeout(PATIENCE, other.next()).await.is_err());
+    }
+    record.withdraw().await;
+    let mut search = find_ticket(&stores, sender, &capability);
+    assert!(tokio::time::timeout(PATIENCE, search.next()).await.is_err());
+}
