@@ -26,6 +26,7 @@ pub mod lan;
 mod place;
 mod places;
 pub mod rates;
+mod reach;
 pub mod record;
 mod relay_addr;
 pub mod rendezvous;
@@ -45,6 +46,7 @@ pub use place::{
     Responder, Response, Topic,
 };
 pub use places::Places;
+pub use reach::{MakeReach, Reach};
 pub use relay_addr::{
     MAILBOX_LEN, MAX_HOST_LEN, MAX_RELAY_LEN, MAX_RELAYS, PIN_LEN, RelayAddr, RelayAddrError,
 };

@@ -13,11 +13,12 @@ use wraith_crypto::NodeId;
 use super::MAX_CONTACTS;
 use super::hour::{hour, hour_after};
 use super::pair::Pair;
-use super::responder::{ContactEvent, ContactResponder, MakeAddresses};
+use super::responder::{ContactEvent, ContactResponder};
 use super::stored::StoredContacts;
 use crate::backoff::Backoff;
 use crate::place::{Announcement, End, MeetingPlace, Place, PlaceError, Topic};
 use crate::places::Places;
+use crate::reach::MakeReach;
 
 /// A listener, until this is dropped.
 #[derive(Debug)]
@@ -43,11 +44,11 @@ impl ContactEvents {
     }
 }
 
-/// Begins to answer at all places. `addresses` tells where we can be dialled. Nobody is answered before
+/// Begins to answer at all places. `reach` tells where we can be reached. Nobody is answered before
 /// [`ContactListener::set_contacts`]. Must be called in a tokio runtime.
-pub async fn listen(places: &Places, addresses: MakeAddresses) -> ContactListener {
+pub async fn listen(places: &Places, reach: MakeReach) -> ContactListener {
     let (tell, events) = mpsc::unbounded_channel();
-    let responder = Arc::new(ContactResponder::new(addresses, tell));
+    let responder = Arc::new(ContactResponder::new(reach, tell));
     let (mut at, mut missing) = (Vec::new(), Vec::new());
     let (mut broadcasts, mut mailboxes) = (JoinSet::new(), Vec::new());
     for place in places.all() {
@@ -113,12 +114,6 @@ impl ContactListener {
         for stored in &self.stored {
             stored.update();
         }
-    }
-
-    /// Relays that we can be reached by, for the records of contacts. Opaque here; at most [`crate::record::MAX_RELAYS`].
-    pub fn set_relays(&self, relays: Vec<Vec<u8>>) {
-        self.responder.set_relays(relays);
-        self.addresses_changed();
     }
 
     /// Ends it and withdraws what is stored, within a few seconds. When a listener is only dropped, that stays until it expires.

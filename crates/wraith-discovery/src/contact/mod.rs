@@ -24,7 +24,7 @@ pub use listen::{ContactEvents, ContactListener, listen};
 pub(crate) use packet::{ADDRESS_LEN, decode_address, encode_address};
 pub use packet::{Said, open, seal};
 pub use pair::Pair;
-pub use responder::{ContactEvent, LeftCall, MakeAddresses, PUNCH_SECRET_LEN};
+pub use responder::{ContactEvent, LeftCall, PUNCH_SECRET_LEN, PunchSecret};
 pub use search::{Calling, ContactSearch, Found, search, search_calling};
 
 /// Contacts that a listener knows at most. Each costs a try to open what comes over the local network.

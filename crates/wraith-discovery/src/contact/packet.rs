@@ -2,8 +2,8 @@
 //! so that an answer is not longer than its question and lengths tell nothing.
 //!
 //! ```text
-//! call   = 1 ‖ unix seconds(8)
-//! answer = 2 ‖ salt of the call(16) ‖ count(1) ‖ address(19)*
+//! call   = 1 ‖ unix seconds(8) ‖ reach
+//! answer = 2 ‖ salt of the call(16) ‖ reach
 //! ```
 //!
 //! The key is of the pair, of who speaks, and of the salt, which is random and never used again: so nothing of it repeats,
@@ -14,9 +14,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use wraith_crypto::{AeadKey, NodeId, Suite, TAG_BYTES};
 use zeroize::Zeroizing;
 
-use super::Addresses;
 use super::pair::Pair;
-use crate::ticket::MAX_ADDRESSES;
+use crate::reach::Reach;
 
 /// Bytes of the random number in front.
 pub const SALT_LEN: usize = 16;
@@ -26,30 +25,28 @@ pub const ADDRESS_LEN: usize = 19;
 /// What a packet says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Said {
-    /// I look for you; my clock.
-    Call { unix_seconds: u64 },
+    /// I look for you; my clock, and where you can reach me.
+    Call { unix_seconds: u64, reach: Reach },
     /// Here I am.
-    Answer { call: [u8; SALT_LEN], addresses: Addresses },
+    Answer { call: [u8; SALT_LEN], reach: Reach },
 }
 
 /// Seals what `pair.own` says, as `len` bytes.
 pub fn seal(pair: &Pair, salt: [u8; SALT_LEN], said: &Said, len: usize) -> Vec<u8> {
     let mut packet = salt.to_vec();
-    match said {
-        Said::Call { unix_seconds } => {
+    let reach = match said {
+        Said::Call { unix_seconds, reach } => {
             packet.push(1);
             packet.extend_from_slice(&unix_seconds.to_be_bytes());
+            reach
         }
-        Said::Answer { call, addresses } => {
-            let addresses = &addresses[..addresses.len().min(MAX_ADDRESSES)];
+        Said::Answer { call, reach } => {
             packet.push(2);
             packet.extend_from_slice(call);
-            packet.push(addresses.len() as u8);
-            addresses
-                .iter()
-                .for_each(|address| packet.extend_from_slice(&encode_address(*address)));
+            reach
         }
-    }
+    };
+    reach.encode(len - TAG_BYTES - packet.len(), &mut packet);
     packet.resize(len - TAG_BYTES, 0);
     let key = key(pair, pair.own(), &salt);
     let tag = key.seal(Default::default(), &[], &mut packet[SALT_LEN..]);
@@ -64,15 +61,14 @@ pub fn open(pair: &Pair, packet: &[u8]) -> Option<([u8; SALT_LEN], Said)> {
     key(pair, pair.peer(), salt).open(Default::default(), &[], &mut sealed).ok()?;
     let plain = sealed.get(..sealed.len().checked_sub(TAG_BYTES)?)?;
     let said = match plain.split_first()? {
-        (1, body) => Said::Call { unix_seconds: u64::from_be_bytes(*body.first_chunk()?) },
+        (1, body) => {
+            let (unix_seconds, body) = body.split_first_chunk()?;
+            let unix_seconds = u64::from_be_bytes(*unix_seconds);
+            Said::Call { unix_seconds, reach: Reach::decode(body)?.0 }
+        }
         (2, body) => {
             let (call, body) = body.split_first_chunk()?;
-            let (count, body) = body.split_first()?;
-            let count = usize::from(*count);
-            let bytes = body.get(..count * ADDRESS_LEN).filter(|_| count <= MAX_ADDRESSES)?;
-            let (addresses, _) = bytes.as_chunks::<ADDRESS_LEN>();
-            let addresses = addresses.iter().map(decode_address).collect::<Option<_>>()?;
-            Said::Answer { call: *call, addresses }
+            Said::Answer { call: *call, reach: Reach::decode(body)?.0 }
         }
         _ => return None,
     };
@@ -116,6 +112,8 @@ mod tests {
     use wraith_crypto::SecretIdentity;
 
     use super::*;
+    use crate::relay_addr::RelayAddr;
+    use crate::ticket::MAX_ADDRESSES;
 
     const LAN_LEN: usize = 476;
     const RENDEZVOUS_LEN: usize = 409;
@@ -128,10 +126,13 @@ mod tests {
     fn sayings() -> [Said; 3] {
         let addresses = ["192.0.2.1:9", "[2001:db8::1]:65535"].map(|a| a.parse().unwrap()).to_vec();
         let most = (0..MAX_ADDRESSES as u16).map(|n| SocketAddr::from(([10, 0, 0, 1], n)));
+        let relay = RelayAddr::new("relay.example", 443, [1; 32], [2; 16]).unwrap();
+        let both = Reach { addresses, relays: vec![relay] };
+        let most = Reach::from(most.collect::<Vec<_>>());
         [
-            Said::Call { unix_seconds: u64::MAX },
-            Said::Answer { call: [7; 16], addresses },
-            Said::Answer { call: [8; 16], addresses: most.collect() },
+            Said::Call { unix_seconds: u64::MAX, reach: Reach::default() },
+            Said::Answer { call: [7; 16], reach: both },
+            Said::Answer { call: [8; 16], reach: most },
         ]
     }
 
@@ -153,7 +154,7 @@ mod tests {
     #[test]
     fn the_same_call_looks_different_each_time() {
         let [a, _] = pairs();
-        let said = Said::Call { unix_seconds: 1 };
+        let said = Said::Call { unix_seconds: 1, reach: Reach::default() };
         let (one, two) = (seal(&a, [1; 16], &said, LAN_LEN), seal(&a, [2; 16], &said, LAN_LEN));
         let same = one.iter().zip(&two).filter(|(a, b)| a == b).count();
         assert!(same < 20, "{same} of {LAN_LEN} bytes are equal");
@@ -174,15 +175,15 @@ mod tests {
             let mut packet = [&[5; SALT_LEN][..], &[kind], &body].concat();
             let tag = key(&a, a.own(), &[5; 16]).seal(Default::default(), &[], &mut packet[16..]);
             packet.extend_from_slice(&tag);
-            if let Some((_, Said::Answer { addresses, .. })) = open(&b, &packet) {
-                prop_assert!(addresses.len() <= MAX_ADDRESSES);
+            if let Some((_, Said::Answer { reach, .. })) = open(&b, &packet) {
+                prop_assert!(reach.addresses.len() <= MAX_ADDRESSES);
             }
         }
 
         #[test]
         fn a_changed_packet_is_nothing(at in 0..LAN_LEN, bit in 0..8) {
             let [a, b] = pairs();
-            let mut packet = seal(&a, [1; 16], &Said::Call { unix_seconds: 1 }, LAN_LEN);
+            let mut packet = seal(&a, [1; 16], &Said::Call { unix_seconds: 1, reach: Reach::default() }, LAN_LEN);
             packet[at] ^= 1_u8 << bit;
             prop_assert_eq!(open(&b, &packet), None);
         }

@@ -63,6 +63,12 @@ impl Pair {
         &self.secret
     }
 
+    /// What a caller and a listener know each other's packets by after the call with this salt.
+    pub(crate) fn punch_secret(&self, call: &[u8]) -> Zeroizing<[u8; 32]> {
+        let parts = [&self.secret[..], call].concat();
+        Zeroizing::new(kdf::derive("wraith/1 punch after call", &Zeroizing::new(parts)))
+    }
+
     /// The key of packets that `from` writes.
     pub(crate) fn packet_key(&self, from: NodeId, salt: &[u8]) -> Zeroizing<[u8; 32]> {
         let parts = [&self.secret[..], from.as_bytes(), salt];

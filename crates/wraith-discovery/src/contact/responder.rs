@@ -2,27 +2,25 @@
 //! nothing.
 
 use std::fmt;
-use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::mpsc;
 use wraith_crypto::NodeId;
 
-use super::Addresses;
 use super::hour::unix_seconds;
 use super::packet::{SALT_LEN, Said, open, seal};
 use super::pair::Pair;
 use super::replay::Calls;
 use crate::place::{Place, PlaceError, Question, Responder, Response};
-use crate::record::Reach;
+use crate::reach::{MakeReach, Reach};
 
 /// What a listener is told while it waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ContactEvent {
-    /// This contact was told where to dial.
+    /// This contact was told where to dial, and did not say where it can be reached itself.
     Called(NodeId),
-    /// This contact has left word at a place that stores that it looks for us, and where it can be reached.
+    /// This contact looks for us, and says where it can be reached.
     LeftCall(Place, LeftCall),
     /// Nobody can come from there at present.
     Lost(Place, PlaceError),
@@ -45,30 +43,34 @@ pub struct LeftCall {
 /// Bytes of the secret of one attempt to reach each other.
 pub const PUNCH_SECRET_LEN: usize = 32;
 
+/// The secret of one attempt to reach each other, as the caller has it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct PunchSecret(pub [u8; PUNCH_SECRET_LEN]);
+
+impl fmt::Debug for PunchSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PunchSecret(..)")
+    }
+}
+
 impl fmt::Debug for LeftCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LeftCall").field("peer", &self.peer).finish_non_exhaustive()
     }
 }
 
-/// Makes the list of our addresses; it is told ours as the place sees it.
-pub type MakeAddresses = Box<dyn Fn(Option<IpAddr>) -> Addresses + Send + Sync>;
-
 /// What all places of a listener share.
 pub struct ContactResponder {
     pairs: Mutex<Vec<Pair>>,
     calls: Mutex<Calls>,
-    addresses: MakeAddresses,
-    /// Relays that we can be reached by, for records.
-    relays: Mutex<Vec<Vec<u8>>>,
+    reach: MakeReach,
     /// One for each call of a contact and each change of a place: few, so they need no bound.
     events: mpsc::UnboundedSender<ContactEvent>,
 }
 
 impl ContactResponder {
-    pub fn new(addresses: MakeAddresses, events: mpsc::UnboundedSender<ContactEvent>) -> Self {
-        let (pairs, calls, relays) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Self { pairs, calls, addresses, relays, events }
+    pub fn new(reach: MakeReach, events: mpsc::UnboundedSender<ContactEvent>) -> Self {
+        Self { pairs: Mutex::default(), calls: Mutex::default(), reach, events }
     }
 
     /// Whom to answer from now on.
@@ -76,13 +78,9 @@ impl ContactResponder {
         *lock(&self.pairs) = pairs;
     }
 
-    pub fn set_relays(&self, relays: Vec<Vec<u8>>) {
-        *lock(&self.relays) = relays;
-    }
-
     /// Where we can be reached, for a record.
     pub fn reach(&self) -> Reach {
-        Reach { addresses: (self.addresses)(None), relays: lock(&self.relays).clone() }
+        (self.reach)(None)
     }
 
     pub fn tell(&self, event: ContactEvent) {
@@ -90,10 +88,12 @@ impl ContactResponder {
         let _ = self.events.send(event);
     }
 
-    /// Who calls with this packet, with which salt, and what time it is there.
-    fn caller(&self, packet: &[u8]) -> Option<(Pair, [u8; SALT_LEN], u64)> {
+    /// Who calls with this packet, with which salt, what time it is there, and where it can be reached.
+    fn caller(&self, packet: &[u8]) -> Option<(Pair, [u8; SALT_LEN], u64, Reach)> {
         lock(&self.pairs).iter().find_map(|pair| match open(pair, packet)? {
-            (salt, Said::Call { unix_seconds }) => Some((pair.clone(), salt, unix_seconds)),
+            (salt, Said::Call { unix_seconds, reach }) => {
+                Some((pair.clone(), salt, unix_seconds, reach))
+            }
             _ => None,
         })
     }
@@ -102,14 +102,22 @@ impl ContactResponder {
 impl Responder for ContactResponder {
     /// Answers a packet if a contact calls with it for the first time.
     fn respond(&self, question: &Question<'_>) -> Option<Response> {
-        let (pair, call, dated) = self.caller(question.message)?;
+        let (pair, call, dated, reach) = self.caller(question.message)?;
         if !lock(&self.calls).admit(unix_seconds(), call, dated) {
             return None;
         }
         let mut salt = [0; SALT_LEN];
         getrandom::fill(&mut salt).ok()?;
-        let said = Said::Answer { call, addresses: (self.addresses)(question.seen) };
-        let (events, called) = (self.events.clone(), ContactEvent::Called(pair.peer()));
+        let said = Said::Answer { call, reach: (self.reach)(question.seen) };
+        let (events, peer) = (self.events.clone(), pair.peer());
+        let called = match reach.is_empty() {
+            true => ContactEvent::Called(peer),
+            false => {
+                let punch_secret = *pair.punch_secret(&call);
+                let call = LeftCall { peer, reach, punch_secret };
+                ContactEvent::LeftCall(question.place.clone(), call)
+            }
+        };
         // As long as the question, so that its length tells nothing.
         let response = Response::new(seal(&pair, salt, &said, question.message.len()));
         Some(response.then(move || drop(events.send(called))))

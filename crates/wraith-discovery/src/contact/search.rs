@@ -11,15 +11,14 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 use tracing::debug;
 
-use super::Addresses;
 use super::hour::{hours_to_try, unix_seconds};
 use super::packet::{SALT_LEN, Said, open, seal};
 use super::pair::Pair;
-use super::responder::PUNCH_SECRET_LEN;
-use super::stored::{self, Relays};
+use super::responder::{PUNCH_SECRET_LEN, PunchSecret};
+use super::stored;
 use crate::place::{MakeQuestion, MeetingPlace, Place, PlaceError, Reply, Topic};
 use crate::places::Places;
-use crate::record::MakeReach;
+use crate::reach::{MakeReach, Reach};
 use crate::record::publish::Publication;
 
 /// Between two attempts at a place; a server allows thirty at once and one each 2 s.
@@ -32,8 +31,9 @@ const MAX_WAITING: usize = 64;
 /// What became of a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// The contact listens and says where.
-    At(Place, Addresses),
+    /// The contact listens and says where; with the secret by which the two know each other's packets if the contact, too, was told where
+    /// we are.
+    At(Place, Reach, Option<PunchSecret>),
     /// The place cannot be asked at present.
     Not(Place, PlaceError),
 }
@@ -42,18 +42,16 @@ pub enum Found {
 #[derive(Debug)]
 pub struct ContactSearch {
     found: mpsc::Receiver<Found>,
-    /// Of the newest record that was found.
-    relays: Relays,
     /// What we leave for the listener while we look.
     call: Option<Publication>,
     _tasks: JoinSet<()>,
 }
 
-/// What a caller leaves where records are stored, for a listener that it cannot reach at once.
+/// What a caller tells a listener that it cannot reach at once: both begin to send to each other then.
 pub struct Calling {
     /// Where the caller can be reached.
     pub reach: MakeReach,
-    /// A secret of this attempt, which the listener learns by it ([`super::LeftCall`]).
+    /// A secret of this attempt, which a listener learns where records are stored ([`super::LeftCall`]).
     pub punch_secret: [u8; PUNCH_SECRET_LEN],
 }
 
@@ -67,11 +65,6 @@ impl ContactSearch {
     /// What a place finds, once, and again when it changes; None if there is no place to look at. Cancel-safe.
     pub async fn next(&mut self) -> Option<Found> {
         self.found.recv().await
-    }
-
-    /// Relays that the contact can be reached by, opaque here, as of the newest record of it that was found.
-    pub fn relays(&self) -> Vec<Vec<u8>> {
-        self.relays.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The caller can be reached elsewhere now.
@@ -95,27 +88,34 @@ pub fn search(pair: &Pair, places: &Places) -> ContactSearch {
     search_calling(pair, places, None)
 }
 
-/// The same, and leaves a call where records are stored. Must be called in a tokio runtime.
+/// The same, and tells the contact where we are, too. Must be called in a tokio runtime.
 pub fn search_calling(pair: &Pair, places: &Places, calling: Option<Calling>) -> ContactSearch {
     let (tell, found) = mpsc::channel(MAX_WAITING);
     let mut tasks = JoinSet::new();
+    let (reach, secret) = match calling {
+        Some(Calling { reach, punch_secret }) => (Some(Arc::new(reach)), Some(punch_secret)),
+        None => (None, None),
+    };
     for place in places.all() {
-        let search = Search { place, pair: pair.clone(), tell: tell.clone(), last: None };
+        // Who hears us on this network reaches us there.
+        let reach = reach.clone().filter(|_| !place.caps().broadcast);
+        let search = Search { place, pair: pair.clone(), reach, tell: tell.clone(), last: None };
         tasks.spawn(search.run());
     }
-    let relays = Relays::default();
     for store in &places.stores {
-        let (store, relays) = (Arc::clone(store), Arc::clone(&relays));
-        tasks.spawn(stored::search(store, pair.clone(), relays, tell.clone()));
+        let secret = secret.map(PunchSecret);
+        tasks.spawn(stored::search(Arc::clone(store), pair.clone(), secret, tell.clone()));
     }
-    let call = calling.map(|calling| stored::leave_call(&places.stores, pair, calling));
-    ContactSearch { found, relays, call, _tasks: tasks }
+    let call = reach.zip(secret);
+    let call = call.map(|(reach, secret)| stored::leave_call(&places.stores, pair, reach, secret));
+    ContactSearch { found, call, _tasks: tasks }
 }
 
 /// One place's part of a search.
 struct Search {
     place: Arc<dyn MeetingPlace>,
     pair: Pair,
+    reach: Option<Arc<MakeReach>>,
     tell: mpsc::Sender<Found>,
     last: Option<Found>,
 }
@@ -128,7 +128,9 @@ impl Search {
         loop {
             for topic in self.topics() {
                 match self.ask(topic).await {
-                    Ok(addresses) => self.tell(Found::At(self.place.place(), addresses)).await,
+                    Ok((reach, secret)) => {
+                        self.tell(Found::At(self.place.place(), reach, secret)).await;
+                    }
                     // Perhaps later.
                     Err(PlaceError::Nobody | PlaceError::Closed(_)) => {}
                     Err(why) => self.tell(Found::Not(self.place.place(), why)).await,
@@ -148,14 +150,14 @@ impl Search {
     }
 
     /// One attempt, until an answer to one of its calls comes.
-    async fn ask(&self, topic: Topic) -> Result<Addresses, PlaceError> {
+    async fn ask(&self, topic: Topic) -> Result<(Reach, Option<PunchSecret>), PlaceError> {
         let calls = Calls::default();
         let mut query = self.place.query(topic, self.question(&calls));
         loop {
             let reply = query.next().await?;
-            if let Some(addresses) = self.answer(&reply, &calls) {
+            if let Some(found) = self.answer(&reply, &calls) {
                 debug!(place = self.place.place().name(), "a contact was found");
-                return Ok(addresses);
+                return Ok(found);
             }
         }
     }
@@ -163,6 +165,7 @@ impl Search {
     /// Makes calls, each with a salt of its own: a listener answers each once.
     fn question(&self, calls: &Calls) -> MakeQuestion {
         let (pair, calls) = (self.pair.clone(), Arc::clone(calls));
+        let ours = self.reach.clone();
         let len = self.place.caps().contact_message_len;
         Box::new(move || {
             let mut salt = [0; SALT_LEN];
@@ -172,20 +175,22 @@ impl Search {
                 calls.pop_front();
             }
             calls.push_back(salt);
-            Ok(seal(&pair, salt, &Said::Call { unix_seconds: unix_seconds() }, len))
+            let reach = ours.as_ref().map(|reach| reach(None)).unwrap_or_default();
+            Ok(seal(&pair, salt, &Said::Call { unix_seconds: unix_seconds(), reach }, len))
         })
     }
 
     /// Where the contact listens, if this answers one of these calls.
-    fn answer(&self, reply: &Reply, calls: &Calls) -> Option<Addresses> {
-        let (_, Said::Answer { call, addresses }) = open(&self.pair, &reply.message)? else {
+    fn answer(&self, reply: &Reply, calls: &Calls) -> Option<(Reach, Option<PunchSecret>)> {
+        let (_, Said::Answer { call, mut reach }) = open(&self.pair, &reply.message)? else {
             return None;
         };
         let is_ours = calls.lock().unwrap_or_else(PoisonError::into_inner).contains(&call);
-        is_ours.then(|| match reply.from {
-            Some(from) => nearest_first(from, addresses),
-            None => addresses,
-        })
+        if let Some(from) = reply.from {
+            reach.addresses = nearest_first(from, reach.addresses);
+        }
+        let secret = || PunchSecret(*self.pair.punch_secret(&call));
+        is_ours.then(|| (reach, self.reach.is_some().then(secret)))
     }
 
     /// Tells what is new.
@@ -200,7 +205,7 @@ impl Search {
 
 /// Where the answer came from comes first: there the listener can be reached, even by an address that means nothing
 /// elsewhere. It listens there at the port of its first address.
-fn nearest_first(from: SocketAddr, mut addresses: Addresses) -> Addresses {
+fn nearest_first(from: SocketAddr, mut addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
     if let Some(port) = addresses.first().map(SocketAddr::port) {
         let mut nearest = from;
         nearest.set_port(port);

@@ -25,10 +25,11 @@ use zeroize::Zeroizing;
 
 use super::listen::Status;
 use super::pair::Pair;
-use super::responder::{ContactEvent, ContactResponder, LeftCall};
-use super::search::{Calling, Found};
+use super::responder::{ContactEvent, ContactResponder, LeftCall, PUNCH_SECRET_LEN, PunchSecret};
+use super::search::Found;
 use crate::backoff::Backoff;
 use crate::place::PlaceError;
+use crate::reach::MakeReach;
 use crate::record::content::{Content, Kind};
 use crate::record::find::{self, RecordFinder};
 use crate::record::publish::{MakeContent, Publication, Report};
@@ -52,9 +53,6 @@ const CALL_REPUBLISH_INTERVAL: Duration = Duration::from_secs(60);
 const CALL_LIFE_SECONDS: u64 = 120;
 /// What a search has found and nobody took yet.
 const MAX_WAITING: usize = 16;
-
-/// Relay entries, as a search found them last.
-pub type Relays = Arc<Mutex<Vec<Vec<u8>>>>;
 
 /// One store's part of a listener.
 #[derive(Debug)]
@@ -205,11 +203,16 @@ impl Calls {
 }
 
 /// Leaves a call for `pair.peer()` at all stores.
-pub fn leave_call(stores: &[Arc<dyn RecordStore>], pair: &Pair, calling: Calling) -> Publication {
+pub fn leave_call(
+    stores: &[Arc<dyn RecordStore>],
+    pair: &Pair,
+    reach: Arc<MakeReach>,
+    punch_secret: [u8; PUNCH_SECRET_LEN],
+) -> Publication {
     let slot = Slot::of_caller(pair, pair.own());
-    let secret = Zeroizing::new(calling.punch_secret);
+    let secret = Zeroizing::new(punch_secret);
     let make: MakeContent = Arc::new(move |now| {
-        Content::new(Kind::Call, now, CALL_LIFE_SECONDS, (calling.reach)())
+        Content::new(Kind::Call, now, CALL_LIFE_SECONDS, reach(None))
             .with_body(Zeroizing::new(secret.to_vec()))
     });
     // Who looks is told by the look itself that a store cannot be used.
@@ -221,7 +224,7 @@ pub fn leave_call(stores: &[Arc<dyn RecordStore>], pair: &Pair, calling: Calling
 pub async fn search(
     store: Arc<dyn RecordStore>,
     pair: Pair,
-    relays: Relays,
+    secret: Option<PunchSecret>,
     tell: mpsc::Sender<Found>,
 ) {
     let (tell_reach, mut found) = mpsc::channel::<find::ReachFound>(MAX_WAITING);
@@ -229,10 +232,7 @@ pub async fn search(
     let telling = async {
         while let Some((place, reach)) = found.recv().await {
             let found = match reach {
-                Ok(reach) => {
-                    *lock(&relays) = reach.relays;
-                    Found::At(place, reach.addresses)
-                }
+                Ok(reach) => Found::At(place, reach, secret),
                 Err(why) => Found::Not(place, why),
             };
             // Without a receiver this task is about to end.

@@ -1,36 +1,20 @@
 //! What a record says, before it is sealed:
 //!
 //! ```text
-//! kind(1) ‖ written(8) ‖ expires(8) ‖ addresses(1) ‖ address(19)* ‖ relays(1) ‖ (length(1) ‖ relay)* ‖ length(2) ‖ body ‖ zeros
+//! kind(1) ‖ written(8) ‖ expires(8) ‖ reach ‖ length(2) ‖ body ‖ zeros
 //! ```
 //!
-//! Times are unix seconds. Relay entries and the body are opaque here.
-
-use std::net::SocketAddr;
+//! Times are unix seconds. The body is opaque here.
 
 use zeroize::Zeroizing;
 
 use super::hour::CLOCK_SKEW_SECONDS;
-use crate::contact::{ADDRESS_LEN, Addresses, decode_address, encode_address};
-use crate::ticket::MAX_ADDRESSES;
+use crate::reach::Reach;
 
 /// Bytes of every content; the longest ticket, who it is for and a few relays fit.
 pub const CONTENT_LEN: usize = super::VALUE_LEN - super::slot::SALT_LEN - wraith_crypto::TAG_BYTES;
-/// Relays of one side: somebody has one or two.
-pub const MAX_RELAYS: usize = 4;
-/// Bytes of one relay entry.
-pub const MAX_RELAY_LEN: usize = 120;
 /// No record is good for longer than this after it was written: a crash leaves none behind for longer.
 pub const MAX_LIFE_SECONDS: u64 = 3600;
-
-/// How its writer can be reached.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Reach {
-    /// Where to dial, the most useful first; at most [`MAX_ADDRESSES`] travel.
-    pub addresses: Addresses,
-    /// Entries of relays, opaque here; at most [`MAX_RELAYS`] of at most [`MAX_RELAY_LEN`] bytes travel.
-    pub relays: Vec<Vec<u8>>,
-}
 
 /// What a record is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,34 +68,17 @@ impl Content {
             && self.expires - self.written <= MAX_LIFE_SECONDS
     }
 
-    /// [`CONTENT_LEN`] bytes. Addresses and relays beyond what may travel are left out, the last first, and relays that have no
-    /// room beside the body.
+    /// [`CONTENT_LEN`] bytes. Of where its writer can be reached, what has no room beside the body is left out.
     ///
     /// # Panics
-    /// If the body and the most addresses do not fit, which no body here does.
+    /// If the body does not fit, which every body here does.
     pub fn encode(&self) -> Zeroizing<Vec<u8>> {
         let mut out = Zeroizing::new(Vec::with_capacity(CONTENT_LEN));
         out.push(self.kind as u8);
         out.extend_from_slice(&self.written.to_be_bytes());
         out.extend_from_slice(&self.expires.to_be_bytes());
-        let addresses = &self.reach.addresses[..self.reach.addresses.len().min(MAX_ADDRESSES)];
-        out.push(addresses.len() as u8);
-        addresses.iter().for_each(|address| out.extend_from_slice(&encode_address(*address)));
-        let mut room = CONTENT_LEN.checked_sub(out.len() + 1 + 2 + self.body.len());
-        let room = room.as_mut().expect("bodies leave room for addresses");
-        let relays: Vec<&Vec<u8>> = (self.reach.relays.iter().take(MAX_RELAYS))
-            .filter(|relay| relay.len() <= MAX_RELAY_LEN)
-            .take_while(|relay| {
-                let fits = relay.len() < *room;
-                *room -= if fits { relay.len() + 1 } else { 0 };
-                fits
-            })
-            .collect();
-        out.push(relays.len() as u8);
-        for relay in relays {
-            out.push(relay.len() as u8);
-            out.extend_from_slice(relay);
-        }
+        let room = CONTENT_LEN.checked_sub(out.len() + 2 + self.body.len());
+        self.reach.encode(room.expect("bodies leave room"), &mut out);
         out.extend_from_slice(&(self.body.len() as u16).to_be_bytes());
         out.extend_from_slice(&self.body);
         out.resize(CONTENT_LEN, 0);
@@ -134,61 +101,33 @@ impl Content {
         };
         let (written, rest) = rest.split_first_chunk()?;
         let (expires, rest) = rest.split_first_chunk()?;
-        let (addresses, rest) = decode_addresses(rest)?;
-        let (relays, rest) = decode_relays(rest)?;
+        let (reach, rest) = Reach::decode(rest)?;
         let (len, rest) = rest.split_first_chunk()?;
         let body = rest.get(..usize::from(u16::from_be_bytes(*len)))?;
         Some(Self {
             kind,
             written: u64::from_be_bytes(*written),
             expires: u64::from_be_bytes(*expires),
-            reach: Reach { addresses, relays },
+            reach,
             body: Zeroizing::new(body.to_vec()),
         })
     }
 }
 
-fn decode_addresses(bytes: &[u8]) -> Option<(Addresses, &[u8])> {
-    let (count, rest) = bytes.split_first()?;
-    let count = usize::from(*count);
-    if count > MAX_ADDRESSES {
-        return None;
-    }
-    let (addresses, rest) = rest.split_at_checked(count * ADDRESS_LEN)?;
-    let (addresses, _) = addresses.as_chunks::<ADDRESS_LEN>();
-    let addresses = addresses.iter().map(decode_address).collect::<Option<Vec<SocketAddr>>>()?;
-    Some((addresses, rest))
-}
-
-fn decode_relays(bytes: &[u8]) -> Option<(Vec<Vec<u8>>, &[u8])> {
-    let (count, mut rest) = bytes.split_first()?;
-    let count = usize::from(*count);
-    if count > MAX_RELAYS {
-        return None;
-    }
-    let mut relays = Vec::with_capacity(count);
-    for _ in 0..count {
-        let (len, behind) = rest.split_first()?;
-        let len = usize::from(*len);
-        if len > MAX_RELAY_LEN {
-            return None;
-        }
-        let (relay, behind) = behind.split_at_checked(len)?;
-        relays.push(relay.to_vec());
-        rest = behind;
-    }
-    Some((relays, rest))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
+
     use proptest::prelude::*;
 
     use super::*;
+    use crate::relay_addr::RelayAddr;
+    use crate::ticket::MAX_ADDRESSES;
 
-    fn reach(addresses: u16, relays: usize, relay_len: usize) -> Reach {
+    fn reach(addresses: u16, relays: usize) -> Reach {
         let addresses = (0..addresses).map(|n| SocketAddr::from(([192, 0, 2, 1], n + 1)));
-        Reach { addresses: addresses.collect(), relays: vec![vec![7; relay_len]; relays] }
+        let relay = RelayAddr::new("relay.example", 443, [1; 32], [2; 16]).unwrap();
+        Reach { addresses: addresses.collect(), relays: vec![relay; relays] }
     }
 
     fn content(reach: Reach, body: usize) -> Content {
@@ -199,9 +138,9 @@ mod tests {
     fn contents_survive_and_have_one_length() {
         for content in [
             Content::withdrawn(5),
-            content(reach(3, 2, 60), 0),
-            content(reach(0, 4, 120), 100),
-            content(reach(16, 1, 20), 400),
+            content(reach(3, 2), 0),
+            content(reach(0, 2), 100),
+            content(reach(16, 1), 400),
         ] {
             let bytes = content.encode();
             assert_eq!(bytes.len(), CONTENT_LEN);
@@ -210,16 +149,8 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_room_is_left_out_from_the_end() {
-        let decoded = Content::decode(&content(reach(40, 9, 120), 400).encode()).unwrap();
-        assert_eq!(decoded.reach, reach(16, 1, 120), "one relay has room beside this body");
-        let decoded = Content::decode(&content(reach(1, 3, 121), 0).encode()).unwrap();
-        assert!(decoded.reach.relays.is_empty(), "longer than a relay entry may be");
-    }
-
-    #[test]
     fn freshness_bears_ten_minutes_of_clock_difference_and_no_more() {
-        let content = content(reach(1, 0, 0), 0);
+        let content = content(reach(1, 0), 0);
         assert!(content.is_fresh(1000 - 600) && content.is_fresh(1600 + 600));
         assert!(!content.is_fresh(1000 - 601), "from too far ahead");
         assert!(!content.is_fresh(1600 + 601), "expired");
@@ -234,11 +165,10 @@ mod tests {
         #[test]
         fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), CONTENT_LEN), at in 0..60_usize, n: u8) {
             let _ = Content::decode(&bytes);
-            let mut sealed_right = content(reach(2, 2, 30), 50).encode();
+            let mut sealed_right = content(reach(2, 2), 50).encode();
             sealed_right[at] = n;
             if let Some(decoded) = Content::decode(&sealed_right) {
                 prop_assert!(decoded.reach.addresses.len() <= MAX_ADDRESSES);
-                prop_assert!(decoded.reach.relays.len() <= MAX_RELAYS);
             }
         }
     }

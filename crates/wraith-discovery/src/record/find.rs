@@ -8,10 +8,11 @@ use tokio::sync::mpsc;
 use tokio::time::sleep;
 use tracing::debug;
 
-use super::content::{Content, Kind, Reach};
+use super::content::{Content, Kind};
 use super::hour::{hours_to_look_in, unix_seconds};
 use super::slot::Slot;
 use crate::place::{Place, PlaceError};
+use crate::reach::Reach;
 use crate::store::RecordStore;
 
 /// Seconds between two looks for one record. Nodes of the DHT ban who asks them several times a second.

@@ -17,7 +17,6 @@ pub(crate) mod publish;
 pub(crate) mod slot;
 mod ticket;
 
-pub use content::{MAX_RELAY_LEN, MAX_RELAYS, Reach};
 pub use slot::VALUE_LEN;
 pub(crate) use ticket::{HERE_LIFE_SECONDS, REPUBLISH_INTERVAL};
-pub use ticket::{MakeReach, TicketRecord, TicketSearch, find_ticket, publish_ticket};
+pub use ticket::{TicketRecord, TicketSearch, find_ticket, publish_ticket};

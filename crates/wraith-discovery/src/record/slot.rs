@@ -104,8 +104,9 @@ mod tests {
     use proptest::prelude::*;
     use wraith_crypto::SecretIdentity;
 
-    use super::super::content::{Kind, Reach};
+    use super::super::content::Kind;
     use super::*;
+    use crate::reach::Reach;
     use crate::store::MAX_VALUE_LEN;
 
     fn content() -> Content {

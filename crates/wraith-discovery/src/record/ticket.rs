@@ -8,12 +8,13 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use wraith_crypto::NodeId;
 
-use super::content::{Content, Kind, Reach};
+use super::content::{Content, Kind};
 use super::find::{ReachFound, search};
 use super::publish::{MakeContent, Publication, Report};
 use super::slot::Slot;
 use crate::Capability;
 use crate::place::{Place, PlaceError};
+use crate::reach::{MakeReach, Reach};
 use crate::store::RecordStore;
 
 /// A record that says where we are is written anew after this time: stores lose some, and nodes of the DHT come and go.
@@ -22,9 +23,6 @@ pub(crate) const REPUBLISH_INTERVAL: Duration = Duration::from_secs(25 * 60);
 pub(crate) const HERE_LIFE_SECONDS: u64 = 45 * 60;
 /// What waits to be taken.
 const MAX_WAITING: usize = 16;
-
-/// Makes the list of where we can be reached.
-pub type MakeReach = Box<dyn Fn() -> Reach + Send + Sync>;
 
 /// What says where the sender of a ticket is, until this is dropped; see [`TicketRecord::withdraw`].
 #[derive(Debug)]
@@ -39,7 +37,7 @@ pub fn publish_ticket(
 ) -> TicketRecord {
     let slot = Slot::of_ticket(sender, capability);
     let make: MakeContent =
-        Arc::new(move |now| Content::new(Kind::Here, now, HERE_LIFE_SECONDS, reach()));
+        Arc::new(move |now| Content::new(Kind::Here, now, HERE_LIFE_SECONDS, reach(None)));
     // A receiver that finds nothing has the addresses in its ticket; nobody is told.
     let report: Report = Arc::new(|_, _| {});
     TicketRecord(Publication::start(stores, &slot, REPUBLISH_INTERVAL, &make, &report))

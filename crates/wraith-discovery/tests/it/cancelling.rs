@@ -10,7 +10,7 @@ use tokio::task::{JoinSet, yield_now};
 use tokio::time::{Instant, sleep, timeout};
 use wraith_crypto::SecretIdentity;
 use wraith_discovery::contact::{Pair, listen, search};
-use wraith_discovery::{CodeOptions, NotMet, Places, TicketSide, announce, join};
+use wraith_discovery::{CodeOptions, NotMet, Places, Reach, TicketSide, announce, join};
 
 use super::support::{
     CREATOR, JOINER, PATIENCE, alone, fetched, loopback, may, offered, other_words, server, ticket,
@@ -118,8 +118,8 @@ async fn contacts_that_are_dropped_leave_no_task() {
     let ours = Pair::new(&a, b.node_id()).unwrap();
     let theirs = Pair::new(&b, a.node_id()).unwrap();
     for polls in 1..6 {
-        dropped_after(polls, listen(&places, Box::new(|_| Vec::new()))).await;
-        let mut listener = listen(&places, Box::new(|_| Vec::new())).await;
+        dropped_after(polls, listen(&places, Box::new(|_| Reach::default()))).await;
+        let mut listener = listen(&places, Box::new(|_| Reach::default())).await;
         listener.set_contacts(vec![ours.clone()]);
         let mut searching = search(&theirs, &places);
         dropped_after(polls, searching.next()).await;

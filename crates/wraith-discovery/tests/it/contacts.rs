@@ -6,8 +6,10 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use wraith_crypto::SecretIdentity;
-use wraith_discovery::Places;
-use wraith_discovery::contact::{ContactEvent, Found, Pair, listen, search};
+use wraith_discovery::contact::{
+    Calling, ContactEvent, Found, Pair, listen, search, search_calling,
+};
+use wraith_discovery::{Places, Reach};
 
 use super::support::{PATIENCE, alone, at, loopback, server};
 
@@ -38,10 +40,12 @@ async fn found(pair: &Pair, places: &Places) -> Found {
 
 async fn a_contact_is_found_and_a_stranger_finds_nobody(places: &Places) {
     let [ours, theirs] = pairs(1, 2);
-    let mut listener = listen(places, Box::new(|_| vec![address()])).await;
+    let mut listener = listen(places, Box::new(|_| vec![address()].into())).await;
     assert_eq!((listener.places(), listener.missing()), (&*places.names(), &[][..]));
     listener.set_contacts(vec![ours.clone()]);
-    let Found::At(place, addresses) = found(&theirs, places).await else { panic!() };
+    let Found::At(place, Reach { addresses, .. }, _) = found(&theirs, places).await else {
+        panic!()
+    };
     assert_eq!(place, places.names()[0]);
     assert!(addresses.contains(&address()), "{addresses:?}");
     let event = timeout(PATIENCE, listener.next_event()).await.unwrap();
@@ -70,7 +74,7 @@ async fn who_is_no_contact_any_more_meets_silence() {
     let mut tasks = JoinSet::new();
     let places = at(server(&mut tasks).await);
     let [ours, theirs] = pairs(1, 2);
-    let listener = listen(&places, Box::new(|_| vec![address()])).await;
+    let listener = listen(&places, Box::new(|_| vec![address()].into())).await;
     listener.set_contacts(vec![ours]);
     assert!(matches!(found(&theirs, &places).await, Found::At(..)));
     listener.set_contacts(Vec::new());
@@ -82,7 +86,7 @@ async fn who_is_no_contact_any_more_meets_silence() {
 async fn a_server_that_is_lost_is_told_once_for_all_contacts() {
     let mut tasks = JoinSet::new();
     let places = at(server(&mut tasks).await);
-    let mut listener = listen(&places, Box::new(|_| vec![address()])).await;
+    let mut listener = listen(&places, Box::new(|_| vec![address()].into())).await;
     let all = [2, 3, 4].map(|peer| pairs(1, peer));
     listener.set_contacts(all.iter().map(|[ours, _]| ours.clone()).collect());
     for [_, theirs] in &all {
@@ -94,4 +98,30 @@ async fn a_server_that_is_lost_is_told_once_for_all_contacts() {
         lost += u32::from(matches!(event, ContactEvent::Lost(..)));
     }
     assert_eq!(lost, 1);
+}
+
+/// With a server in between neither side sees the other's address, so each says its own.
+#[tokio::test]
+async fn a_caller_that_says_where_it_is_shares_a_secret_with_the_listener() {
+    let mut tasks = JoinSet::new();
+    let [ours, theirs] = pairs(1, 2);
+    let places = at(server(&mut tasks).await);
+    let mut listener = listen(&places, Box::new(|_| vec![address()].into())).await;
+    listener.set_contacts(vec![ours]);
+    let own: SocketAddr = "192.0.2.7:7".parse().unwrap();
+    let reach = Box::new(move |_| vec![own].into());
+    let mut search =
+        search_calling(&theirs, &places, Some(Calling { reach, punch_secret: [1; 32] }));
+    let (reach, secret) = loop {
+        match timeout(PATIENCE, search.next()).await.unwrap() {
+            Some(Found::At(_, reach, secret)) => break (reach, secret.unwrap()),
+            // The listener has just begun to wait.
+            other => assert!(matches!(other, Some(Found::Not(..)))),
+        }
+    };
+    assert_eq!(reach, vec![address()].into());
+    let event = timeout(PATIENCE, listener.next_event()).await.unwrap();
+    let Some(ContactEvent::LeftCall(_, call)) = event else { panic!("{event:?}") };
+    assert_eq!((call.peer, call.reach), (theirs.own(), vec![own].into()));
+    assert_eq!(call.punch_secret, secret.0);
 }

@@ -1,0 +1,128 @@
+//! Where somebody can be reached: addresses to dial and relays, as contacts, records and calls carry it:
+//!
+//! ```text
+//! addresses(1) ‖ address(19)* ‖ relays(1) ‖ relay*
+//! ```
+
+use std::net::{IpAddr, SocketAddr};
+
+use crate::contact::{ADDRESS_LEN, Addresses, decode_address, encode_address};
+use crate::relay_addr::{MAX_RELAYS, RelayAddr};
+use crate::ticket::MAX_ADDRESSES;
+
+/// How somebody can be reached.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reach {
+    /// Where to dial, the most useful first; at most [`MAX_ADDRESSES`] travel.
+    pub addresses: Addresses,
+    /// Relays, the best first; at most [`MAX_RELAYS`] travel.
+    pub relays: Vec<RelayAddr>,
+}
+
+/// Makes the list of where we can be reached; it is told our address as whoever asks sees it.
+pub type MakeReach = Box<dyn Fn(Option<IpAddr>) -> Reach + Send + Sync>;
+
+impl Reach {
+    /// Whether there is nothing.
+    pub fn is_empty(&self) -> bool {
+        self.addresses.is_empty() && self.relays.is_empty()
+    }
+
+    /// Appends at most `room` bytes, two at least. What has no room is left out from the end: a relay only where no address goes for it
+    /// but one that is not the first.
+    pub(crate) fn encode(&self, room: usize, out: &mut Vec<u8>) {
+        let (mut left, mut relays) = (room.saturating_sub(2), Vec::new());
+        let first = usize::from(!self.addresses.is_empty()) * ADDRESS_LEN;
+        for relay in self.relays.iter().take(MAX_RELAYS) {
+            if relay.encoded_len() + first <= left {
+                left -= relay.encoded_len();
+                relays.push(relay);
+            }
+        }
+        let most = MAX_ADDRESSES.min(left / ADDRESS_LEN).min(self.addresses.len());
+        out.push(most as u8);
+        for address in &self.addresses[..most] {
+            out.extend_from_slice(&encode_address(*address));
+        }
+        out.push(relays.len() as u8);
+        relays.iter().for_each(|relay| relay.encode(out));
+    }
+
+    /// What `bytes` begin with, and the rest; None if they make no sense.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<(Self, &[u8])> {
+        let (count, rest) = bytes.split_first()?;
+        let count = usize::from(*count);
+        if count > MAX_ADDRESSES {
+            return None;
+        }
+        let (addresses, rest) = rest.split_at_checked(count * ADDRESS_LEN)?;
+        let (addresses, _) = addresses.as_chunks::<ADDRESS_LEN>();
+        let addresses =
+            addresses.iter().map(decode_address).collect::<Option<Vec<SocketAddr>>>()?;
+        let (count, mut rest) = rest.split_first()?;
+        let mut relays = Vec::new();
+        if usize::from(*count) > MAX_RELAYS {
+            return None;
+        }
+        for _ in 0..*count {
+            let (relay, behind) = RelayAddr::decode(rest).ok()?;
+            relays.push(relay);
+            rest = behind;
+        }
+        Some((Self { addresses, relays }, rest))
+    }
+}
+
+impl From<Addresses> for Reach {
+    fn from(addresses: Addresses) -> Self {
+        Self { addresses, relays: Vec::new() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn reach(addresses: u16, hosts: &[usize]) -> Reach {
+        let addresses = (0..addresses).map(|n| SocketAddr::from(([192, 0, 2, 1], n + 1)));
+        let relay = |len: &usize| RelayAddr::new(&"r".repeat(*len), 443, [1; 32], [2; 16]).unwrap();
+        Reach { addresses: addresses.collect(), relays: hosts.iter().map(relay).collect() }
+    }
+
+    fn encoded(reach: &Reach, room: usize) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        reach.encode(room, &mut bytes);
+        assert!(bytes.len() <= room.max(2), "{} of {room}", bytes.len());
+        bytes
+    }
+
+    #[test]
+    fn all_that_has_room_survives() {
+        for reach in [reach(0, &[]), reach(3, &[]), reach(0, &[64, 64]), reach(16, &[13, 20])] {
+            let mut bytes = encoded(&reach, 800);
+            bytes.push(9);
+            assert_eq!(Reach::decode(&bytes), Some((reach, &[9][..])));
+        }
+    }
+
+    #[test]
+    fn a_relay_is_worth_more_than_addresses_but_the_first() {
+        let kept = |of: &Reach, room| Reach::decode(&encoded(of, room)).unwrap().0;
+        assert_eq!(kept(&reach(40, &[20, 20, 20]), 360), reach(11, &[20, 20]));
+        assert_eq!(kept(&reach(3, &[64]), 140), reach(1, &[64]));
+        assert_eq!(kept(&reach(3, &[64]), 130), reach(3, &[]));
+        assert_eq!(kept(&reach(3, &[64]), 0), reach(0, &[]));
+    }
+
+    proptest! {
+        #[test]
+        fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+            if let Some((reach, _)) = Reach::decode(&bytes) {
+                prop_assert!(reach.addresses.len() <= MAX_ADDRESSES);
+                prop_assert!(reach.relays.len() <= MAX_RELAYS);
+            }
+        }
+    }
+}
