@@ -25,7 +25,7 @@ pub mod varint;
 pub use block::{BLOCK_BYTES, Block, BlockPool, RecvSlice};
 pub use config::{EndpointConfig, TransportConfig};
 pub use congestion::Algorithm;
-pub use connection::Connection;
+pub use connection::{Connection, Exporter};
 pub use endpoint::{ConnectError, Endpoint};
 pub use error::{CloseReason, StreamError, Violation, code};
 pub use event::{ConnectionHandle, ConnectionStats, Ecn, Event, Transmit};

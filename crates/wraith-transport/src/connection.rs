@@ -33,7 +33,7 @@ impl Connection {
         Self { guard: Arc::new(Guard(shared)) }
     }
 
-    fn shared(&self) -> &Arc<ConnectionShared> {
+    pub(crate) fn shared(&self) -> &Arc<ConnectionShared> {
         &self.guard.0
     }
 

@@ -87,7 +87,7 @@ impl Endpoint {
         Ok(Self { guard: Arc::new(EndpointGuard(shared)), local })
     }
 
-    fn shared(&self) -> &Arc<EndpointShared> {
+    pub(crate) fn shared(&self) -> &Arc<EndpointShared> {
         &self.guard.0
     }
 

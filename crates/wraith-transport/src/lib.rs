@@ -49,6 +49,8 @@ mod facts;
 mod io;
 mod lock;
 pub mod mover;
+mod path;
+mod punch;
 mod qlog_writer;
 mod queue;
 mod shared;
@@ -62,11 +64,13 @@ pub use connection::Connection;
 pub use endpoint::{Config, Endpoint};
 pub use error::{ConnectError, DatagramError, ReadError, ReadExactError, WriteError};
 pub use facts::SocketFacts;
+pub use path::{MoveError, PathEvent, PathEvents};
+pub use punch::{AskError, Punch};
 pub use qlog_writer::QlogWriter;
 pub use stream::{RecvStream, SendStream};
 pub use wraith_core::{
-    Algorithm, CloseReason, ConnectionStats, Ecn, EndpointConfig, PathAddr, RecvSlice, StreamId,
-    TransportConfig,
+    Algorithm, CloseReason, ConnectionStats, Ecn, EndpointConfig, PathAddr, PunchCounts,
+    PunchError, PunchEvent, RecvSlice, Role, StreamId, TransportConfig,
 };
 pub use wraith_core::{congestion, qlog};
 pub use wraith_crypto::identity::{NodeId, SecretIdentity};

@@ -11,12 +11,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use wraith_core::{CloseReason, ConnectionHandle, ConnectionStats, StreamId};
+use wraith_core::{CloseReason, ConnectionHandle, ConnectionStats, Exporter, StreamId};
 use wraith_crypto::identity::NodeId;
 
 use crate::addr::Addr;
 use crate::error::ConnectError;
 use crate::lock::{Wakers, lock};
+use crate::path::PathLog;
+use crate::punch::{PunchShared, Request};
 use crate::queue::{RecvQueue, SendQueue};
 use crate::wake::Inbox;
 
@@ -49,6 +51,8 @@ pub(crate) struct EndpointState {
     pub(crate) accepted: VecDeque<Arc<ConnectionShared>>,
     /// A wish of [`Endpoint::admit_only`](crate::Endpoint::admit_only) that the I/O thread has not seen yet.
     pub(crate) admitted: Option<Option<HashSet<NodeId>>>,
+    /// Paths to find that the I/O thread has not seen yet.
+    pub(crate) requests: Vec<(Request, Arc<PunchShared>)>,
     /// [`Endpoint::close`](crate::Endpoint::close) was called.
     pub(crate) closing: bool,
     /// The last endpoint handle is gone.
@@ -132,6 +136,16 @@ pub(crate) struct ConnectionState {
     pub(crate) datagrams_in: VecDeque<Bytes>,
     /// Datagrams to send.
     pub(crate) datagrams_out: VecDeque<Bytes>,
+    /// Move there.
+    pub(crate) move_to: Option<Addr>,
+    /// Tell the peer these.
+    pub(crate) candidates: Option<Vec<SocketAddr>>,
+    /// What the peer told.
+    pub(crate) peer_candidates: Vec<SocketAddr>,
+    /// What happened to the path.
+    pub(crate) path_log: PathLog,
+    /// What secrets shared with the peer are made from, once it is connected.
+    pub(crate) exporter: Option<Exporter>,
     /// Send no faster than this from now on.
     pub(crate) rate_limit: Option<u64>,
     /// Close now, with this code and reason.
@@ -155,6 +169,11 @@ impl ConnectionShared {
             opens_wanted: 0,
             datagrams_in: VecDeque::new(),
             datagrams_out: VecDeque::new(),
+            move_to: None,
+            candidates: None,
+            peer_candidates: Vec::new(),
+            path_log: PathLog::default(),
+            exporter: None,
             rate_limit: None,
             close: None,
             abandoned: false,

@@ -5,6 +5,7 @@
 //! so a peer that changes it in every packet costs no memory.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use wraith_crypto::{Wiped, kdf};
 
@@ -12,6 +13,18 @@ use super::Connection;
 use crate::event::Event;
 use crate::frame::{CANDIDATES_MAX, CandidatesFrame, FrameWriter, SentFrame, SentFrames};
 use crate::punch::is_target;
+
+/// Makes secrets that both sides of a connection share. Wiped when the last clone is dropped.
+#[derive(Clone, Debug)]
+pub struct Exporter(Arc<Wiped<[u8; 32]>>);
+
+impl Exporter {
+    /// 32 bytes that both sides compute from the same `context`, and nobody else can.
+    #[must_use]
+    pub fn secret(&self, context: &[u8]) -> [u8; 32] {
+        kdf::keyed(&self.0, context)
+    }
+}
 
 #[derive(Debug, Default)]
 pub(super) struct Candidates {
@@ -42,7 +55,12 @@ impl Connection {
     /// 32 bytes that both sides of this connection compute from the same `context`, and nobody else can. `None` before
     /// [`Event::Connected`].
     pub fn export_secret(&self, context: &[u8]) -> Option<[u8; 32]> {
-        self.exporter.as_deref().map(|exporter: &[u8; 32]| kdf::keyed(exporter, context))
+        self.exporter.as_ref().map(|exporter| exporter.secret(context))
+    }
+
+    /// What [`Self::export_secret`] is made with.
+    pub fn exporter(&self) -> Option<&Exporter> {
+        self.exporter.as_ref()
     }
 
     /// Cold: when the list changes, or was lost.
@@ -78,6 +96,8 @@ impl Connection {
     }
 
     pub(super) fn set_exporter(&mut self, exporter: &[u8; 32]) {
-        self.exporter.get_or_insert_with(|| Wiped::new([0; 32])).copy_from_slice(exporter);
+        let mut wiped = Wiped::new([0; 32]);
+        wiped.copy_from_slice(exporter);
+        self.exporter = Some(Exporter(Arc::new(wiped)));
     }
 }

@@ -31,7 +31,6 @@ use bytes::Bytes;
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 use tracing::{Span, info, info_span};
-use wraith_crypto::Wiped;
 use wraith_crypto::identity::NodeId;
 use wraith_noise::{MAC1_BYTES, Opener, Sealer};
 
@@ -47,6 +46,7 @@ use crate::{BlockPool, CloseReason, PathAddr, StreamError, Time, Violation};
 
 use blocked::Blocked;
 use candidates::Candidates;
+pub use candidates::Exporter;
 use handshake::Handshake;
 pub(crate) use handshake::{Proof, draw, parameters};
 use moves::Settling;
@@ -163,7 +163,7 @@ pub struct Connection {
     pace_at: Option<Time>,
     candidates: Candidates,
     /// What [`Self::export_secret`] is made from.
-    exporter: Option<Wiped<[u8; 32]>>,
+    exporter: Option<Exporter>,
     blocked: Blocked,
     events: VecDeque<Event>,
     qlog: Option<Box<Recorder>>,

@@ -16,6 +16,7 @@ use wraith_core::{
 use crate::addr::Addr;
 use crate::error::{ReadError, WriteError};
 use crate::lock::lock;
+use crate::path::PathEvent;
 use crate::shared::{ConnectionShared, ConnectionState, Phase, StreamShared};
 
 /// Longest that an abandoned connection keeps delivering finished streams to a peer that does not read them.
@@ -47,6 +48,7 @@ impl Established {
             state.phase = Phase::Open(handle);
             state.peer = core.peer();
             state.remote = remote;
+            state.exporter = core.exporter().cloned();
             refresh(state, core);
         });
         let streams = HashMap::new();
@@ -78,6 +80,9 @@ impl Established {
         while let Some(datagram) = state.datagrams_out.pop_front() {
             // False means that it is too large for the path: lost, as datagrams may be.
             let _ = core.send_datagram(datagram);
+        }
+        if let Some(candidates) = state.candidates.take() {
+            core.set_candidates(candidates);
         }
         let mut opened = false;
         while state.unmet_opens() > 0
@@ -126,7 +131,7 @@ impl Established {
         self.refresh_stats(core, now);
     }
 
-    /// Passes an event on, except [`Event::PathChanged`] and [`Event::Closed`].
+    /// Passes an event on, except [`Event::PathChanged`], [`Event::MoveFailed`] and [`Event::Closed`].
     pub(super) fn on_event(&mut self, core: &mut Connection, now: Time, event: Event) {
         match event {
             Event::StreamOpened(id) => self.on_stream_opened(core, id),
@@ -151,25 +156,41 @@ impl Established {
                 self.shared.update(|state| state.push_datagram(datagram));
             }
             Event::ObservedAddress(address) => {
-                self.shared.update(|state| state.observed = Some(address));
+                self.shared.update(|state| {
+                    state.observed = Some(address);
+                    state.path_log.push(PathEvent::Observed(address));
+                });
             }
-            // The first two are told by other calls.
+            Event::PeerCandidates(candidates) => self.shared.update(|state| {
+                state.peer_candidates.clone_from(&candidates);
+                state.path_log.push(PathEvent::Candidates(candidates));
+            }),
+            // These are told by other calls.
             Event::Connected
             | Event::PathChanged { .. }
             | Event::MoveFailed { .. }
-            | Event::PeerCandidates(_)
             | Event::Closed(_) => {}
         }
         self.refresh_stats(core, now);
     }
 
-    /// The peer moved to `remote`; `None` if its mover forgot the address already.
+    /// Packets go to `remote`; `None` if its mover forgot the address already.
     pub(super) fn on_path_changed(&mut self, remote: Option<Addr>) {
         self.shared.update(|state| {
             if remote.is_some() {
-                state.remote = remote;
+                state.remote.clone_from(&remote);
             }
+            state.path_log.push(PathEvent::Changed(remote));
         });
+    }
+
+    pub(super) fn on_move_failed(&mut self, to: Option<Addr>) {
+        self.shared.update(|state| state.path_log.push(PathEvent::MoveFailed(to)));
+    }
+
+    /// Where the application wants it to move, if it has said so since.
+    pub(super) fn take_move(&mut self) -> Option<Addr> {
+        lock(&self.shared.state).move_to.take()
     }
 
     fn on_stream_opened(&mut self, core: &mut Connection, id: StreamId) {

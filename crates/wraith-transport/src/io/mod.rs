@@ -9,6 +9,7 @@
 mod established;
 mod happy_eyeballs;
 mod movers;
+mod punching;
 
 use std::collections::HashMap;
 use std::num::NonZeroU64;
@@ -24,6 +25,7 @@ use self::established::Established;
 use self::happy_eyeballs::{HappyEyeballs, Outcome};
 pub(crate) use self::movers::Movers;
 use self::movers::{ALL, Set};
+use self::punching::Punching;
 use crate::clock::Clock;
 use crate::error::ConnectError;
 use crate::lock::lock;
@@ -50,6 +52,7 @@ pub(crate) struct IoThread {
     clock: Clock,
     established: HashMap<ConnectionHandle, Established>,
     connecting: Vec<HappyEyeballs>,
+    punching: Punching,
     /// Connections to look at in every round: they wait for stream credit, or linger.
     needs_poll: Vec<ConnectionHandle>,
     /// Working copy of the inbox.
@@ -77,6 +80,7 @@ impl IoThread {
             clock: Clock::new(),
             established: HashMap::new(),
             connecting: Vec::new(),
+            punching: Punching::default(),
             needs_poll: Vec::new(),
             ready: Vec::new(),
             received: RecvSlots::new(),
@@ -193,9 +197,25 @@ impl IoThread {
             Phase::Open(handle) => {
                 let handle = *handle;
                 drop(state);
+                self.start_move(now, handle);
                 self.visit(now, handle);
             }
             Phase::Connecting | Phase::Failed(_) | Phase::Closed(_) => {}
+        }
+    }
+
+    /// Begins to move a connection where its application wants it, if it does.
+    fn start_move(&mut self, now: Time, handle: ConnectionHandle) {
+        let (Some(established), Some(core)) =
+            (self.established.get_mut(&handle), self.core.connection(handle))
+        else {
+            return;
+        };
+        let Some(to) = established.take_move() else { return };
+        match self.movers.path(&to) {
+            Some(path) if core.move_to(now, path) => {}
+            Some(path) if core.remote() == path => established.on_path_changed(Some(to)),
+            _ => established.on_move_failed(Some(to)),
         }
     }
 
@@ -220,11 +240,15 @@ impl IoThread {
             if let Some(admitted) = state.admitted.take() {
                 self.core.set_admitted(admitted);
             }
+            for request in std::mem::take(&mut state.requests) {
+                self.punching.begin(&mut self.core, now, request);
+            }
             let gone = state.closing || state.released;
             let unclaimed =
                 if gone { std::mem::take(&mut state.accepted) } else { Default::default() };
             (state.closing, state.released, unclaimed)
         };
+        self.punching.look(&mut self.core, now);
         for shared in unclaimed {
             lock(&shared.state).abandoned = true;
             self.on_connection_ready(now, &shared);
@@ -247,6 +271,7 @@ impl IoThread {
             any = true;
             self.on_event(now, handle, event);
         }
+        any |= self.punching.handle_events(&mut self.core);
         any
     }
 
@@ -255,8 +280,10 @@ impl IoThread {
             self.on_closed(now, handle, reason);
         } else if let Some(established) = self.established.get_mut(&handle) {
             if let Event::PathChanged { remote } = event {
-                debug!(%remote, "the peer moved");
+                debug!(%remote, "the path changed");
                 established.on_path_changed(self.movers.addr(remote));
+            } else if let Event::MoveFailed { remote } = event {
+                established.on_move_failed(self.movers.addr(remote));
             } else if let Some(core) = self.core.connection(handle) {
                 established.on_event(core, now, event);
             }
@@ -447,11 +474,15 @@ impl Drop for IoThread {
         for (_, established) in self.established.drain() {
             established.on_closed(None, now, CloseReason::Local);
         }
+        self.punching.end();
         // Whoever is told that it ended may bind the same port again.
         self.movers.close();
         self.shared.update(|state| {
             state.stopped = true;
             state.accepted.clear();
+            for (_, shared) in state.requests.drain(..) {
+                shared.update(|state| state.ended = true);
+            }
         });
         // Nobody adds a new connection from here on: `connect` looks at `stopped` under the same lock.
         let mut late = Vec::new();

@@ -9,5 +9,6 @@ mod datagrams;
 mod echo;
 mod hostile;
 mod movers;
+mod paths;
 mod support;
 mod traces;

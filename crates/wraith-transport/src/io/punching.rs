@@ -1,0 +1,80 @@
+//! Punches, observations and exchanges in the I/O thread: from their handles to the core, and their events back.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use wraith_core::{Endpoint, PunchEvent, PunchId, Time};
+
+use crate::lock::lock;
+use crate::punch::{PunchShared, Request};
+
+/// Events that wait for a handle. A peer makes two for each address that answers, and there are 48 at most.
+const EVENTS_MAX: usize = 128;
+
+/// Those under way.
+#[derive(Debug, Default)]
+pub(super) struct Punching(HashMap<PunchId, Arc<PunchShared>>);
+
+impl Punching {
+    pub(super) fn begin(
+        &mut self,
+        core: &mut Endpoint,
+        now: Time,
+        (request, shared): (Request, Arc<PunchShared>),
+    ) {
+        let begun = match &request {
+            Request::Punch { secret, role, candidates } => {
+                core.punch(now, secret, *role, candidates)
+            }
+            Request::Observe { secret, of } => core.observe(now, secret, *of),
+            Request::Exchange { with, request } => core.exchange(now, *with, request),
+        };
+        match begun {
+            Ok(id) => {
+                self.0.insert(id, shared);
+            }
+            Err(error) => shared.update(|state| {
+                state.refused = Some(error);
+                state.ended = true;
+            }),
+        }
+    }
+
+    /// Looks at what the handles ask for.
+    pub(super) fn look(&mut self, core: &mut Endpoint, now: Time) {
+        self.0.retain(|id, shared| {
+            let mut state = lock(&shared.0);
+            let added = std::mem::take(&mut state.added);
+            if state.dropped {
+                core.stop_punch(*id);
+            } else if !added.is_empty() {
+                core.add_punch_candidates(now, *id, &added);
+            }
+            !state.dropped
+        });
+    }
+
+    /// Passes events on. True if there were any.
+    pub(super) fn handle_events(&mut self, core: &mut Endpoint) -> bool {
+        let mut any = false;
+        while let Some((id, event)) = core.poll_punch_event() {
+            any = true;
+            let ended = matches!(event, PunchEvent::Ended { .. });
+            let Some(shared) = self.0.get(&id) else { continue };
+            shared.update(|state| {
+                if ended || state.events.len() < EVENTS_MAX {
+                    state.events.push_back(event);
+                }
+                state.ended |= ended;
+            });
+        }
+        any
+    }
+
+    /// The endpoint ends.
+    pub(super) fn end(&mut self) {
+        for (_, shared) in self.0.drain() {
+            shared.update(|state| state.ended = true);
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Finding paths, as the application holds it: see [`wraith_core::punch`].
+//!
+//! A request is queued under the endpoint's lock, with the place where its events go; the I/O thread takes it, and from then on names
+//! it by its id. Dropping a handle ends what it is of.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::task::Poll;
+
+use thiserror::Error;
+use wraith_core::{PunchError, PunchEvent, Role};
+
+use crate::endpoint::Endpoint;
+use crate::lock::{Wakers, lock};
+use crate::shared::EndpointShared;
+
+/// Why nothing was learned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum AskError {
+    /// It could not begin.
+    #[error("{0}")]
+    Refused(#[from] PunchError),
+    /// Nobody answered in time.
+    #[error("no answer came")]
+    NoAnswer,
+    /// The endpoint was closed.
+    #[error("the endpoint is closed")]
+    EndpointClosed,
+}
+
+/// What is asked for.
+#[derive(Debug)]
+pub(crate) enum Request {
+    Punch { secret: [u8; 32], role: Role, candidates: Vec<SocketAddr> },
+    Observe { secret: [u8; 32], of: SocketAddr },
+    Exchange { with: SocketAddr, request: Vec<u8> },
+}
+
+/// What a handle and the I/O thread share.
+#[derive(Debug, Default)]
+pub(crate) struct PunchShared(pub(crate) Mutex<PunchState>);
+
+#[derive(Debug, Default)]
+pub(crate) struct PunchState {
+    pub(crate) events: VecDeque<PunchEvent>,
+    pub(crate) refused: Option<PunchError>,
+    /// Nothing more comes.
+    pub(crate) ended: bool,
+    /// Nobody waits any more.
+    pub(crate) dropped: bool,
+    /// Further candidates.
+    pub(crate) added: Vec<SocketAddr>,
+    wakers: Wakers,
+}
+
+impl PunchShared {
+    /// I/O thread: changes the state, then wakes everyone who waits for a change.
+    pub(crate) fn update(&self, change: impl FnOnce(&mut PunchState)) {
+        let mut state = lock(&self.0);
+        change(&mut state);
+        let wakers = state.wakers.take();
+        drop(state);
+        wakers.wake();
+    }
+}
+
+/// A punch under way. Dropping it ends it.
+#[derive(Debug)]
+pub struct Punch {
+    shared: Arc<PunchShared>,
+    endpoint: Arc<EndpointShared>,
+}
+
+impl Punch {
+    fn start(endpoint: &Arc<EndpointShared>, request: Request) -> Self {
+        let shared = Arc::new(PunchShared::default());
+        let mut state = lock(&endpoint.state);
+        if state.closing || state.stopped {
+            lock(&shared.0).ended = true;
+        } else {
+            state.requests.push((request, Arc::clone(&shared)));
+        }
+        drop(state);
+        endpoint.mark();
+        Self { shared, endpoint: Arc::clone(endpoint) }
+    }
+
+    /// Waits for the next event; `None` after the last. Cancel safe.
+    ///
+    /// # Errors
+    /// The punch could not begin.
+    pub async fn next(&mut self) -> Result<Option<PunchEvent>, PunchError> {
+        poll_fn(|cx| {
+            let mut state = lock(&self.shared.0);
+            if let Some(event) = state.events.pop_front() {
+                return Poll::Ready(Ok(Some(event)));
+            }
+            if let Some(refused) = state.refused {
+                return Poll::Ready(Err(refused));
+            }
+            if state.ended {
+                return Poll::Ready(Ok(None));
+            }
+            state.wakers.register(cx);
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// Waits for the end: the best address at which the peer answers, if there is any.
+    ///
+    /// # Errors
+    /// The punch could not begin.
+    pub async fn best(&mut self) -> Result<Option<SocketAddr>, PunchError> {
+        while let Some(event) = self.next().await? {
+            if let PunchEvent::Ended { best, .. } = event {
+                return Ok(best);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Further addresses of the peer.
+    pub fn add_candidates(&self, candidates: impl IntoIterator<Item = SocketAddr>) {
+        lock(&self.shared.0).added.extend(candidates);
+        self.endpoint.mark();
+    }
+
+    async fn answer<T>(mut self, wanted: impl Fn(PunchEvent) -> Option<T>) -> Result<T, AskError> {
+        while let Some(event) = self.next().await? {
+            match event {
+                PunchEvent::Ended { .. } => return Err(AskError::NoAnswer),
+                event => {
+                    if let Some(answer) = wanted(event) {
+                        return Ok(answer);
+                    }
+                }
+            }
+        }
+        Err(AskError::EndpointClosed)
+    }
+}
+
+impl Drop for Punch {
+    fn drop(&mut self) {
+        lock(&self.shared.0).dropped = true;
+        self.endpoint.mark();
+    }
+}
+
+impl Endpoint {
+    /// Tries to reach a peer at any of `candidates` (16 at most), and to be reached by it, from this endpoint's socket. The peer does the
+    /// same at about the same time, with the same `secret`, which is for this attempt alone, and the other `role`. See
+    /// [`wraith_core::Endpoint::punch`].
+    pub fn punch(
+        &self,
+        secret: [u8; 32],
+        role: Role,
+        candidates: impl IntoIterator<Item = SocketAddr>,
+    ) -> Punch {
+        let candidates = candidates.into_iter().collect();
+        Punch::start(self.shared(), Request::Punch { secret, role, candidates })
+    }
+
+    /// Asks the reflector at `of`, which has the same `secret`, where it sees this endpoint's socket. Takes 3 s at most. Dropping the
+    /// future ends it.
+    ///
+    /// # Errors
+    /// No answer came, or it could not be asked.
+    pub async fn observe(&self, secret: [u8; 32], of: SocketAddr) -> Result<SocketAddr, AskError> {
+        let punch = Punch::start(self.shared(), Request::Observe { secret, of });
+        let seen_at = |event| match event {
+            PunchEvent::Observed(seen_at) => Some(seen_at),
+            _ => None,
+        };
+        punch.answer(seen_at).await
+    }
+
+    /// Sends `request` from this endpoint's socket, in the clear, to `with`, and waits 3 s for one datagram from there. At most 8 at
+    /// once. Anybody who can forge that address can forge the reply. Dropping the future ends it.
+    ///
+    /// # Errors
+    /// No reply came, or nothing could be sent.
+    pub async fn exchange(
+        &self,
+        with: SocketAddr,
+        request: impl Into<Vec<u8>>,
+    ) -> Result<Vec<u8>, AskError> {
+        let request = request.into();
+        let punch = Punch::start(self.shared(), Request::Exchange { with, request });
+        let reply = |event| match event {
+            PunchEvent::Reply(bytes) => Some(bytes),
+            _ => None,
+        };
+        punch.answer(reply).await
+    }
+}

@@ -1,0 +1,176 @@
+//! Connections that move between paths, and how paths are found, with real sockets on loopback.
+
+use std::net::{SocketAddr, UdpSocket};
+use std::thread;
+
+use wraith_core::punch::Reflector;
+use wraith_transport::{
+    Addr, AskError, Endpoint, MoveError, PathEvent, PunchError, PunchEvent, Role,
+};
+
+use crate::support::{Pair, Pattern, V4, endpoint, pair, run};
+
+const LEN: u64 = 32 << 20;
+const PIECE: usize = 256 * 1024;
+const SECRET: [u8; 32] = [7; 32];
+
+/// Somebody who passes datagrams on between whoever writes first and `to`, until told to stop by an empty one.
+fn forward(to: SocketAddr) -> SocketAddr {
+    let near = UdpSocket::bind((V4, 0)).unwrap();
+    let address = near.local_addr().unwrap();
+    let far = UdpSocket::bind((V4, 0)).unwrap();
+    let (near_back, far_back) = (near.try_clone().unwrap(), far.try_clone().unwrap());
+    let (tell, told) = std::sync::mpsc::channel();
+    thread::spawn(move || {
+        let mut buf = [0; 65_536];
+        let mut tell = Some(tell);
+        while let Ok((len, from)) = near.recv_from(&mut buf) {
+            if let Some(tell) = tell.take() {
+                let _ = tell.send(from);
+            }
+            let _ = far.send_to(&buf[..len], to);
+        }
+    });
+    thread::spawn(move || {
+        let client = told.recv().unwrap();
+        let mut buf = [0; 65_536];
+        while let Ok((len, _)) = far_back.recv_from(&mut buf) {
+            let _ = near_back.send_to(&buf[..len], client);
+        }
+    });
+    address
+}
+
+#[test]
+fn a_connection_moves_from_a_forwarder_to_the_peer_in_the_middle_of_a_stream() {
+    let (client_endpoint, server_endpoint) = (endpoint(1, V4), endpoint(2, V4));
+    let direct = server_endpoint.local_addr();
+    let by = forward(direct);
+    let client = run(client_endpoint.connect([by], crate::support::node_id(2))).unwrap();
+    let server = run(server_endpoint.accept()).unwrap();
+    assert_eq!(client.remote(), by);
+    let pattern = Pattern::new(3);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let (_send, mut recv) = run(server.accept_stream()).unwrap();
+            assert_eq!(run(pattern.verify(&mut recv)), LEN);
+        });
+        let (mut send, _recv) = run(client.open_stream()).unwrap();
+        run(pattern.write(&mut send, LEN / 2)).unwrap();
+        let mut events = server.path_events();
+        run(client.move_to(direct)).unwrap();
+        assert_eq!(client.remote(), direct);
+        for offset in (LEN / 2..LEN).step_by(PIECE) {
+            run(send.write_all(&pattern.slice(offset, PIECE))).unwrap();
+        }
+        send.finish().unwrap();
+        run(send.acked()).unwrap();
+        let ours = Addr::from(client_endpoint.local_addr());
+        while run(events.next()).unwrap() != PathEvent::Changed(Some(ours.clone())) {}
+    });
+    // There already.
+    run(client.move_to(direct)).unwrap();
+}
+
+#[test]
+fn a_move_to_nobody_fails_and_nothing_changes() {
+    let Pair { client, server_endpoint, .. } = pair(V4);
+    let silent = UdpSocket::bind((V4, 0)).unwrap();
+    let elsewhere = silent.local_addr().unwrap();
+    // Another move takes its place: nobody waits for the first to run out of time.
+    let first = async { client.move_to(elsewhere).await };
+    let mut first = Box::pin(first);
+    let polled =
+        std::future::poll_fn(|cx| std::task::Poll::Ready(first.as_mut().poll(cx).is_ready()));
+    assert!(!run(polled));
+    let unserved = Addr::Custom { kind: 1, bytes: [1].into() };
+    assert_eq!(run(client.move_to(unserved)), Err(MoveError::NoAnswer));
+    assert_eq!(client.remote(), server_endpoint.local_addr());
+}
+
+#[test]
+fn candidates_and_secrets_are_told_to_the_other_side() {
+    let Pair { client, server, .. } = pair(V4);
+    let mut events = server.path_events();
+    let candidates: Vec<SocketAddr> =
+        vec!["192.0.2.1:5".parse().unwrap(), "[2001:db8::1]:6".parse().unwrap()];
+    client.set_candidates(candidates.clone());
+    while run(events.next()).unwrap() != PathEvent::Candidates(candidates.clone()) {}
+    assert_eq!(server.peer_candidates(), candidates);
+    assert_eq!(client.export_secret(b"x"), server.export_secret(b"x"));
+    assert_ne!(client.export_secret(b"x"), server.export_secret(b"y"));
+    client.close(0x100, "");
+    drop(client);
+    assert!(
+        run(async {
+            loop {
+                if let Err(reason) = events.next().await {
+                    break reason;
+                }
+            }
+        })
+        .to_string()
+        .contains("closed")
+    );
+}
+
+fn address(endpoint: &Endpoint) -> SocketAddr {
+    endpoint.local_addr()
+}
+
+#[test]
+fn two_endpoints_punch_and_then_connect_there() {
+    let (one, other) = (endpoint(1, V4), endpoint(2, V4));
+    let (a, b) = (address(&one), address(&other));
+    let nobody: SocketAddr = "192.0.2.77:9".parse().unwrap();
+    let mut punch = one.punch(SECRET, Role::Initiator, [nobody, b]);
+    let mut back = other.punch(SECRET, Role::Responder, []);
+    assert_eq!(run(punch.best()), Ok(Some(b)));
+    assert_eq!(run(punch.next()), Ok(None));
+    let mut seen = Vec::new();
+    while let Some(event) = run(back.next()).unwrap() {
+        seen.push(event);
+    }
+    assert!(seen.contains(&PunchEvent::Observed(b)), "{seen:?}");
+    assert!(matches!(seen.last(), Some(PunchEvent::Ended { best, .. }) if *best == Some(a)));
+    run(one.connect([b], crate::support::node_id(2))).unwrap();
+}
+
+#[test]
+fn a_reflector_says_where_the_socket_is_and_a_stranger_replies_once() {
+    let one = endpoint(1, V4);
+    let socket = UdpSocket::bind((V4, 0)).unwrap();
+    let at = socket.local_addr().unwrap();
+    thread::spawn(move || {
+        let mut rng = <rand_chacha::ChaCha20Rng as rand_core::SeedableRng>::from_seed([1; 32]);
+        let reflector = Reflector::new(&SECRET);
+        let mut buf = [0; 2048];
+        while let Ok((len, from)) = socket.recv_from(&mut buf) {
+            let answer = reflector.answer(from, &buf[..len], &mut rng);
+            let answer = answer.unwrap_or_else(|| buf[..len].iter().rev().copied().collect());
+            socket.send_to(&answer, from).unwrap();
+        }
+    });
+    assert_eq!(run(one.observe(SECRET, at)), Ok(address(&one)));
+    assert_eq!(
+        run(one.exchange(at, b"abc-abc-abc-abc-abc-abc-abc-abc-abc-abd")).unwrap()[..4],
+        *b"dba-"
+    );
+    let bad = SocketAddr::new(V4, 0);
+    assert_eq!(run(one.observe(SECRET, bad)), Err(AskError::Refused(PunchError::NotATarget)));
+    one.start_close();
+    run(one.closed());
+    assert_eq!(run(one.observe(SECRET, at)), Err(AskError::EndpointClosed));
+}
+
+#[test]
+fn whoever_waits_when_the_endpoint_closes_is_told() {
+    let one = endpoint(1, V4);
+    let silent = UdpSocket::bind((V4, 0)).unwrap();
+    let at = silent.local_addr().unwrap();
+    let mut punch = one.punch(SECRET, Role::Initiator, [at]);
+    // Its first probe shows that it is under way.
+    silent.recv_from(&mut [0; 2048]).unwrap();
+    one.close();
+    assert_eq!(run(punch.best()), Ok(None));
+}
