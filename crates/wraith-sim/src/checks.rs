@@ -7,11 +7,14 @@
 //!   handshake completed, at most what came from it (H2 ≤ H1).
 //! - To an address from which nothing authentic ever came, at most what came from it is sent.
 //! - An address at which nobody receives never counts as one that has proven it.
+//! - An endpoint that looks for paths sends to an address that has proved nothing 12 packets of 160 bytes at most beside that, and to all
+//!   ports of an IP address 64.
 //! - To a stranger, nothing is sent.
 //! - Every poll loop ends.
 //! - Who wants to send has a timer running, besides that of its end for idleness: two sides never wait for each other.
 
 use std::collections::{HashMap, HashSet};
+use std::net::IpAddr;
 
 use wraith_core::{PathAddr, Time, Transmit};
 
@@ -23,6 +26,11 @@ const SERVED_MAX: u32 = 10;
 /// Bytes that may go to an unvalidated address per byte received from it.
 const AMPLIFICATION_MAX: u64 = 3;
 
+/// What an address, and all ports of an IP address, may get of somebody who looks for paths (SPEC §14.3), and the largest packet.
+const PROBES_MAX: u32 = 12;
+const PROBES_OF_IP_MAX: u32 = 64;
+const PROBE_BYTES_MAX: usize = 160;
+
 #[derive(Debug, Default)]
 pub(crate) struct Checks {
     name: &'static str,
@@ -32,6 +40,10 @@ pub(crate) struct Checks {
     strangers: HashSet<PathAddr>,
     forged: HashSet<PathAddr>,
     flooded: HashSet<PathAddr>,
+    /// It looks for paths.
+    punches: bool,
+    probes: HashMap<PathAddr, u32>,
+    probes_of_ip: HashMap<IpAddr, u32>,
     served: u32,
 }
 
@@ -87,6 +99,9 @@ impl Checks {
         if self.validated.contains(&to) {
             return;
         }
+        if self.punches && self.is_probe(transmit) {
+            return;
+        }
         let established = !self.validated.is_empty() && !self.flooded.contains(&to);
         let traffic = self.peers.entry(to).or_default();
         traffic.sent += len as u64;
@@ -96,6 +111,21 @@ impl Checks {
             sent <= times * received,
             "{name}: sent {sent} bytes to the unvalidated {to}, which sent {received}"
         );
+    }
+
+    /// From now on it looks for paths.
+    pub(crate) fn on_punch(&mut self) {
+        self.punches = true;
+    }
+
+    /// Whether it may be one of the few packets that an address may get unasked; they are counted.
+    fn is_probe(&mut self, transmit: &Transmit) -> bool {
+        let (to, small) = (transmit.to, transmit.len <= PROBE_BYTES_MAX);
+        let Some(address) = to.ip().filter(|_| small) else { return false };
+        let sent = self.probes.entry(to).or_default();
+        let of_ip = self.probes_of_ip.entry(address.ip()).or_default();
+        (*sent, *of_ip) = (*sent + 1, *of_ip + 1);
+        *sent <= PROBES_MAX && *of_ip <= PROBES_OF_IP_MAX
     }
 
     /// A connection was drained at `now`; `live`: it has a timer if it wants to send.

@@ -5,7 +5,8 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use wraith_core::{
-    ConnectionHandle, Ecn, Endpoint, EndpointConfig, Event, PathAddr, Time, TransportConfig,
+    ConnectionHandle, Ecn, Endpoint, EndpointConfig, Event, PathAddr, PunchEvent, PunchId, Time,
+    TransportConfig,
 };
 use wraith_crypto::identity::{NodeId, SecretIdentity};
 
@@ -37,6 +38,10 @@ pub struct Seen {
     pub failed: Vec<(Time, PathAddr)>,
     /// Where the peer says it sees it, the newest last.
     pub observed: Vec<SocketAddr>,
+    /// Addresses at which the peer says it may be reached, the newest list.
+    pub candidates: Vec<SocketAddr>,
+    /// What came of punches and observations, and when.
+    pub punches: Vec<(Time, PunchId, PunchEvent)>,
     /// Datagrams that it sent.
     pub sent: u64,
     /// Longest time without a new byte to read, since it was set to zero.
@@ -68,6 +73,7 @@ pub(super) struct Host {
     pub(super) checks: Checks,
     pub(super) wake: Option<Time>,
     pub(super) seen: Seen,
+    pub(super) udp_blocked: bool,
 }
 
 impl Host {
@@ -88,6 +94,7 @@ impl Host {
             checks,
             wake: None,
             seen: Seen::default(),
+            udp_blocked: false,
         }
     }
 
@@ -118,6 +125,10 @@ impl Host {
             while let Some((handle, event)) = self.endpoint.poll_event() {
                 outputs += 1;
                 self.on_event(now, handle, event, &mut answer);
+            }
+            while let Some((id, event)) = self.endpoint.poll_punch_event() {
+                outputs += 1;
+                self.seen.punches.push((now, id, event));
             }
             if let Some((handle, party)) = &mut self.party
                 && party.wants_driving(now)
@@ -160,6 +171,7 @@ impl Host {
                 self.seen.paths.push((now, *remote));
             }
             Event::MoveFailed { remote } => self.seen.failed.push((now, *remote)),
+            Event::PeerCandidates(candidates) => self.seen.candidates.clone_from(candidates),
             Event::ObservedAddress(address) => self.seen.observed.push(*address),
             _ => {}
         }

@@ -14,6 +14,7 @@
 mod behaviours;
 mod host;
 mod nat;
+mod traversal;
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
@@ -21,12 +22,16 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng as _;
+use wraith_core::punch::Reflector;
 use wraith_core::{Connection, ConnectionHandle, Endpoint, PathAddr, Role, Time, TransportConfig};
 use wraith_crypto::identity::NodeId;
 
 pub use behaviours::Behaviours;
 pub use host::Seen;
 pub use nat::{Behaviour, Dependence, Nat, PortAllocation};
+pub use traversal::{Network, Report, matrix, traverse};
 
 use crate::link::{Datagram, Hops, Path};
 use crate::{Exchange, Party, Rng};
@@ -37,6 +42,7 @@ const GATEWAYS_MAX: usize = 8;
 /// Streams of chance; paths count from 0.
 const HOST_STREAM: u64 = 1 << 32;
 const NAT_STREAM: u64 = 2 << 32;
+const REFLECTOR_STREAM: u64 = 4 << 32;
 const PATTERN_STREAM: u64 = 3 << 32;
 
 /// Index of a host.
@@ -78,6 +84,8 @@ pub struct Internet {
     paths: u64,
     /// Datagrams to public addresses of nobody.
     strayed: BTreeMap<SocketAddr, u64>,
+    reflectors: Vec<(SocketAddr, Reflector)>,
+    reflector_rng: ChaCha20Rng,
     /// Nothing passes but over relays.
     cut: bool,
     plans: HashMap<NodeId, Arc<Exchange>>,
@@ -96,6 +104,8 @@ impl Internet {
             realms: 1,
             paths: 0,
             strayed: BTreeMap::new(),
+            reflectors: Vec::new(),
+            reflector_rng: ChaCha20Rng::from_seed(Rng::new(seed, REFLECTOR_STREAM).seed()),
             cut: false,
             plans: HashMap::new(),
             buffer: vec![0; 64 * 1024],
@@ -140,6 +150,11 @@ impl Internet {
         self.hosts[host.0].interfaces.push(interface);
     }
 
+    /// Somebody public who says where he sees those who share `secret` with him.
+    pub fn add_reflector(&mut self, address: SocketAddr, secret: &[u8; 32]) {
+        self.reflectors.push((address, Reflector::new(secret)));
+    }
+
     /// A relay between `a` and `b`, with these boxes in each direction beside their access lines. Its name at both.
     pub fn add_relay(&mut self, ends: [HostIndex; 2], hops: [Hops; 2]) -> PathAddr {
         let paths = hops.map(|hops| self.path(hops));
@@ -158,6 +173,11 @@ impl Internet {
     /// From now on no datagram passes that a relay does not carry; or they do again.
     pub fn cut(&mut self, cut: bool) {
         self.cut = cut;
+    }
+
+    /// Nothing of this host passes that a relay does not carry; or it does again.
+    pub fn block_udp(&mut self, host: HostIndex, blocked: bool) {
+        self.hosts[host.0].udp_blocked = blocked;
     }
 
     /// From now on relays carry nothing; or they do again.
@@ -229,6 +249,11 @@ impl Internet {
         let host = &mut self.hosts[host.0];
         let (handle, _) = host.party.as_ref()?;
         Some(host.endpoint.connection(*handle)?.remote())
+    }
+
+    /// From now on a host looks for paths: it may send a few packets to addresses that have proved nothing.
+    pub fn allow_punching(&mut self, host: HostIndex) {
+        self.hosts[host.0].checks.on_punch();
     }
 
     /// Calls `act` on a host's endpoint and drains it.
@@ -339,7 +364,7 @@ impl Internet {
         }
         if datagram.to.ip() != RELAY_IP {
             let realm = self.hosts[host.0].interfaces[interface].realm;
-            if !self.cut {
+            if !self.cut && !self.hosts[host.0].udp_blocked {
                 self.route(realm, datagram);
             }
             return;
@@ -360,6 +385,9 @@ impl Internet {
             if let Some(interface) = interfaces.find(|i| i.realm == realm && i.address == to) {
                 return interface.down.push(now, datagram);
             }
+            if realm == PUBLIC && self.reflectors.iter().any(|(at, _)| *at == to) {
+                return self.reflect(datagram);
+            }
             if let Some(i) =
                 self.gateways.iter().position(|g| g.outside == realm && self.owns(g, to))
             {
@@ -378,6 +406,16 @@ impl Internet {
                 }
                 return;
             }
+        }
+    }
+
+    fn reflect(&mut self, datagram: Datagram) {
+        let Datagram { from, to, bytes, .. } = datagram;
+        let reflectors = self.reflectors.iter().filter(|(at, _)| *at == to);
+        let rng = &mut self.reflector_rng;
+        let answer = reflectors.filter_map(|(_, r)| r.answer(from, &bytes, rng)).next();
+        if let Some(answer) = answer {
+            self.route(PUBLIC, Datagram::new(to, from, answer));
         }
     }
 

@@ -18,6 +18,7 @@ mod many_clients;
 mod moves;
 mod mtu;
 mod nat_rebinding;
+mod nat_traversal;
 mod replay;
 mod satellite;
 mod silence;
