@@ -37,7 +37,8 @@ pub mod words;
 pub use capability::Capability;
 pub use code::{
     Code, CodeAnnouncement, CodeError, CodeEvent, CodeOptions, Creator, JoinError, Judged,
-    MakeTicket, Met, NoRandomness, NotMet, Spend, TicketSide, announce, join, message, pake,
+    MakeTicket, Met, NoRandomness, NotMet, Spend, TicketSide, announce, announce_long, join,
+    join_reachable, message, pake,
 };
 pub use lan::Lan;
 pub use place::{

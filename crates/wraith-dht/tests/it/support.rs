@@ -10,7 +10,7 @@ use wraith_dht::{Dht, DhtConfig};
 use wraith_discovery::{PlaceError, RecordSeed, RecordStore, StoredRecord};
 
 /// Longer than anything here takes, so that a test that hangs fails.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub const PATIENCE: Duration = Duration::from_secs(30);
 /// As many as make lookups of several hops, and start within two seconds.
 const NODES: usize = 50;
 

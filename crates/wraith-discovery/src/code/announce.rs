@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::select;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use tracing::debug;
@@ -19,8 +19,11 @@ use super::state::{CodeEvent, CreatorState};
 use super::text::Code;
 use super::{MakeTicket, NoRandomness};
 use crate::backoff::Backoff;
-use crate::place::{Announcement, End, LAST_WORD_TIMEOUT, MeetingPlace, Place, PlaceError, Topic};
+use crate::place::{
+    Announcement, End, LAST_WORD_TIMEOUT, MeetingPlace, Place, PlaceError, Refusal, Topic,
+};
 use crate::places::Places;
+use crate::record::publish::WITHDRAW_TIMEOUT;
 
 /// How long the code may be held back for a server to name a nameplate. The code is on the screen within 300 ms.
 const NAMEPLATE_TIMEOUT: Duration = Duration::from_millis(200);
@@ -61,14 +64,23 @@ pub struct CodeAnnouncement {
     code: Code,
     places: Vec<Place>,
     missing: Vec<(Place, PlaceError)>,
-    state: Arc<CreatorState>,
+    /// Of a short code, until [`Self::begin`].
+    prepared: Option<Prepared>,
+    /// Of a long code: withdraws it.
+    stop: Option<watch::Sender<bool>>,
     end: End,
-    /// Until [`Self::begin`]: the tasks that wait for it, and whether their place is among `places`.
-    waiting: Vec<(oneshot::Sender<Begin>, bool)>,
     events: mpsc::UnboundedReceiver<CodeEvent>,
     /// Of places where everybody hears everything, and of the others, which are told why a code has ended.
     broadcasts: JoinSet<()>,
     mailboxes: JoinSet<()>,
+}
+
+/// What waits for [`CodeAnnouncement::begin`].
+#[derive(Debug)]
+struct Prepared {
+    state: Arc<CreatorState>,
+    /// The tasks that wait, and whether their place is among those that were told.
+    waiting: Vec<(oneshot::Sender<Begin>, bool)>,
 }
 
 /// What a place's task needs to serve joiners.
@@ -149,7 +161,8 @@ pub(super) async fn announce_at(
             None => missing.push((place, PlaceError::Silent)),
         }
     }
-    CodeAnnouncement { code, places, missing, state, end, waiting, events, broadcasts, mailboxes }
+    let (prepared, stop) = (Some(Prepared { state, waiting }), None);
+    CodeAnnouncement { code, places, missing, prepared, stop, end, events, broadcasts, mailboxes }
 }
 
 /// What so many places report in time. It is short once there is a place where the code is good.
@@ -173,6 +186,20 @@ async fn first_reports(
 }
 
 impl CodeAnnouncement {
+    /// One of a long code, which `tasks` wait with until they see `stop`.
+    pub(super) fn stored(
+        code: Code,
+        (places, missing): AtAndMissing,
+        end: End,
+        stop: watch::Sender<bool>,
+        events: mpsc::UnboundedReceiver<CodeEvent>,
+        tasks: JoinSet<()>,
+    ) -> Self {
+        let (prepared, stop, broadcasts) = (None, Some(stop), JoinSet::new());
+        let mailboxes = tasks;
+        Self { code, places, missing, prepared, stop, end, events, broadcasts, mailboxes }
+    }
+
     /// The code to say.
     pub const fn code(&self) -> &Code {
         &self.code
@@ -189,17 +216,15 @@ impl CodeAnnouncement {
     }
 
     /// Begins to serve joiners, and to tell. Until then they wait: so the code is shown first. Must be called in a tokio
-    /// runtime; a second time it does nothing.
+    /// runtime; a second time it does nothing, nor with a long code.
     pub fn begin(&mut self) {
-        if self.waiting.is_empty() {
-            return;
-        }
-        for (begin, is_listed) in self.waiting.drain(..) {
-            let (nameplate, state) = (self.code.nameplate(), Arc::clone(&self.state));
+        let Some(Prepared { state, waiting }) = self.prepared.take() else { return };
+        for (begin, is_listed) in waiting {
+            let (nameplate, state) = (self.code.nameplate(), Arc::clone(&state));
             // A task that is gone already had no place to wait at.
             let _ = begin.send(Begin { nameplate, state, end: self.end.clone(), is_listed });
         }
-        let (state, mut end) = (Arc::clone(&self.state), self.end.clone());
+        let mut end = self.end.clone();
         self.mailboxes.spawn(async move {
             select! {
                 () = sleep_until(state.expires().into()) => state.expire(),
@@ -223,8 +248,17 @@ impl CodeAnnouncement {
     }
 
     /// Withdraws the code. If it has ended, places where latecomers can learn why are told first, for half a second at
-    /// most: a server would otherwise say that nobody waits there.
+    /// most: a server would otherwise say that nobody waits there. A long code that nobody used is overwritten where it was stored, within
+    /// 3 s; what was said to who used it stays for two minutes.
     pub async fn close(mut self) {
+        if let Some(stop) = self.stop {
+            if self.end.reached() != Some(Refusal::Used) {
+                stop.send_replace(true);
+                let stopped = async { while self.mailboxes.join_next().await.is_some() {} };
+                let _ = timeout(WITHDRAW_TIMEOUT, stopped).await;
+            }
+            return;
+        }
         self.broadcasts.abort_all();
         if self.end.reached().is_some() {
             let ended = async { while self.mailboxes.join_next().await.is_some() {} };
@@ -256,20 +290,20 @@ async fn wait_at(
         drop(announcement);
         announcement = place.announce(exactly).await;
     }
-    let mut status = Status { place: place.place(), known: is_listed.then_some(true) };
+    let mut status = Status::new(place.place(), is_listed);
     let mut backoff = Backoff::of_a_place();
     loop {
         let served = match announcement {
             Ok(announcement) => {
                 backoff.reset();
-                status.up(&state);
+                status.up(|event| state.tell(event));
                 announcement.serve(state.clone(), end.clone()).await
             }
             Err(why) => Err(why),
         };
         let Err(why) = served else { return };
         let is_unusable = matches!(why, PlaceError::Unusable(_));
-        status.down(why, &state);
+        status.down(why, |event| state.tell(event));
         if is_unusable {
             return;
         }
@@ -285,25 +319,33 @@ fn is_unusable(announced: &Result<Box<dyn Announcement>, PlaceError>) -> bool {
     matches!(announced, Err(PlaceError::Unusable(_)))
 }
 
+/// Where a code waits, and where it does not.
+pub(super) type AtAndMissing = (Vec<Place>, Vec<(Place, PlaceError)>);
+
 /// What the user knows of a place: that it is up, that it is down, or neither.
-struct Status {
+pub(super) struct Status {
     place: Place,
     known: Option<bool>,
 }
 
 impl Status {
-    fn up(&mut self, state: &CreatorState) {
-        debug!(place = self.place.name(), "a code waits");
+    /// Of a place that the user was told of, or of one that is missing.
+    pub fn new(place: Place, is_listed: bool) -> Self {
+        Self { place, known: is_listed.then_some(true) }
+    }
+
+    pub fn up(&mut self, tell: impl FnOnce(CodeEvent)) {
         if self.known != Some(true) {
-            state.tell(CodeEvent::Back(self.place.clone()));
+            debug!(place = self.place.name(), "a code waits");
+            tell(CodeEvent::Back(self.place.clone()));
         }
         self.known = Some(true);
     }
 
-    fn down(&mut self, why: PlaceError, state: &CreatorState) {
+    pub fn down(&mut self, why: PlaceError, tell: impl FnOnce(CodeEvent)) {
         debug!(place = self.place.name(), %why, "a code does not wait");
         if self.known != Some(false) {
-            state.tell(CodeEvent::Lost(self.place.clone(), why));
+            tell(CodeEvent::Lost(self.place.clone(), why));
         }
         self.known = Some(false);
     }

@@ -21,11 +21,14 @@ use wraith_crypto::NodeId;
 use zeroize::Zeroizing;
 
 use super::MakeTicket;
+use super::long::join_long;
 use super::message::Message;
 use super::pake::{ANSWER_LEN, HELLO_LEN, Joiner, Proven, TicketSide, WrongWords};
 use super::text::Code;
+use crate::contact::LeftCall;
 use crate::place::{BoxFuture, MeetingPlace, Place, PlaceError, Query, Refusal, Topic};
 use crate::places::Places;
+use crate::record::MakeReach;
 
 /// Between two attempts at a place where nobody is yet; a server allows thirty at once and one each 2 s.
 const RETRY_INTERVAL: Duration = Duration::from_millis(700);
@@ -46,6 +49,8 @@ pub struct Met {
     pub place: Place,
     /// Where the creator's messages came from, if they came straight from it.
     pub from: Option<SocketAddr>,
+    /// Where the creator can be reached and a secret of the two, if they met where records are stored.
+    pub left: Option<LeftCall>,
 }
 
 /// An attempt that met nobody.
@@ -117,7 +122,7 @@ impl From<Refusal> for NotMet {
 
 /// Why one place met nobody.
 #[derive(Clone, Debug)]
-struct Missed {
+pub(super) struct Missed {
     why: NotMet,
     /// If nobody could be looked for there.
     error: Option<PlaceError>,
@@ -152,7 +157,8 @@ impl Missed {
 }
 
 /// Looks for the creator of `code` until `deadline`, as the identity `own`. `ticket` makes the joiner's ticket for the creator's
-/// identity, if the joiner has it. `spend` is called before the guess leaves. Dropping the future ends the search.
+/// identity, if the joiner has it. `spend` is called before the guess leaves; a long code is no guess. Dropping the future ends the
+/// search.
 ///
 /// # Errors
 /// The most telling reason of all places.
@@ -164,12 +170,37 @@ pub async fn join(
     deadline: Instant,
     spend: Spend,
 ) -> Result<Met, JoinError> {
+    join_reachable(code, own, ticket, places, deadline, spend, None).await
+}
+
+/// The same; `reach` says where we can be reached, which the creator of a long code is told: both sides may have to begin.
+///
+/// # Errors
+/// The most telling reason of all places.
+pub async fn join_reachable(
+    code: &Code,
+    own: NodeId,
+    ticket: Option<MakeTicket>,
+    places: &Places,
+    deadline: Instant,
+    spend: Spend,
+    reach: Option<MakeReach>,
+) -> Result<Met, JoinError> {
+    if code.is_long() {
+        return join_long(code, own, ticket, places, deadline, reach).await;
+    }
     let guess = Arc::new(Guess::new(code, own, ticket, deadline, spend));
     let mut attempts: Vec<Attempt> = Vec::new();
     for place in places.all() {
         let guess = Arc::clone(&guess);
         attempts.push((place.place(), Box::pin(async move { attempt(&*place, &guess).await })));
     }
+    let met = first_met(attempts).await;
+    met.map_err(|failed| JoinError { is_spent: guess.has_left.load(Relaxed), ..failed })
+}
+
+/// What the first attempt brings that meets the creator, or why none does.
+pub(super) async fn first_met(mut attempts: Vec<Attempt>) -> Result<Met, JoinError> {
     let mut failed = JoinError { why: NotMet::NoPlace, is_spent: false, unusable: Vec::new() };
     while let Some((place, ended)) = first_ended(&mut attempts).await {
         match ended {
@@ -184,11 +215,11 @@ pub async fn join(
             }
         }
     }
-    failed.is_spent = guess.has_left.load(Relaxed);
     Err(failed)
 }
 
-type Attempt = (Place, BoxFuture<'static, Result<Met, Missed>>);
+/// One place's part of a search.
+pub(super) type Attempt = (Place, BoxFuture<'static, Result<Met, Missed>>);
 
 /// Takes out the first attempt that ends; None if there is none.
 async fn first_ended(attempts: &mut Vec<Attempt>) -> Option<(Place, Result<Met, Missed>)> {
@@ -344,14 +375,14 @@ async fn prove(place: &dyn MeetingPlace, guess: &Guess, guessed: Guessed) -> Res
     });
     let given = proven.open(&*welcome.await?).map_err(|_| NotMet::Wrong)?;
     let Some(make) = &guess.ticket else {
-        return Ok(Met { ticket: given, creator: None, place: place.place(), from });
+        return Ok(Met { ticket: given, creator: None, place: place.place(), from, left: None });
     };
     let creator = given.as_slice().try_into().map(NodeId).map_err(|_| NotMet::Wrong)?;
     let ticket = Message::Ticket(Box::new(proven.ticket(&make(creator, seen))));
     let is_ack = |message| (message == Message::Ack).then_some(Ok(()));
     exchange(&mut *query, &ticket, patience, is_ack).await?;
     let (ticket, creator) = (Zeroizing::default(), Some(creator));
-    Ok(Met { ticket, creator, place: place.place(), from })
+    Ok(Met { ticket, creator, place: place.place(), from, left: None })
 }
 
 /// Says something and waits for what `take` takes, however many messages come that are none of the expected ones.

@@ -14,11 +14,12 @@
 //! ```
 //!
 //! [`text`] is the code as people see it, [`pake`] what two words prove, [`message`] the bytes, [`creator`] what may be decided
-//! how often. [`announce`] and [`join`] bring them to all places at once.
+//! how often, [`long`] the codes that need no server. [`announce`] and [`join`] bring them to all places at once.
 
 mod announce;
 mod creator;
 mod join;
+mod long;
 pub mod message;
 pub mod pake;
 mod state;
@@ -32,7 +33,8 @@ use zeroize::Zeroizing;
 
 pub use announce::{CodeAnnouncement, CodeOptions, announce};
 pub use creator::{Creator, Judged};
-pub use join::{JoinError, Met, NotMet, Spend, join};
+pub use join::{JoinError, Met, NotMet, Spend, join, join_reachable};
+pub use long::announce_long;
 pub use pake::TicketSide;
 pub use state::CodeEvent;
 pub use text::{Code, CodeError};

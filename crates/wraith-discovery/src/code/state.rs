@@ -15,6 +15,7 @@ use super::MakeTicket;
 use super::creator::{Creator, Judged};
 use super::message::Message;
 use super::pake::{HELLO_LEN, TicketSide};
+use crate::contact::LeftCall;
 use crate::place::{Place, PlaceError, Question, Refusal, Responder, Response};
 
 /// What the creator of a code is told while it waits.
@@ -30,6 +31,9 @@ pub enum CodeEvent {
         /// Who it says it is. A ticket that it got is for this identity.
         joiner: NodeId,
     },
+    /// Somebody who knows the words of a long code can be reached there. [`Self::Used`] follows once the joiner can see that it was
+    /// let in.
+    LeftCall(Place, LeftCall),
     /// The joiner's ticket.
     Ticket {
         /// Its bytes.

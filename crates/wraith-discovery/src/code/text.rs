@@ -4,6 +4,9 @@
 //! Two words are worth 20 bits. That is enough only because nobody can try them out: the exchange they are used in
 //! ([`super::pake`]) shows a guess to be right or wrong once, and a wrong one ends the code. A right guess is missed by the one
 //! receiver whose place it took, but not by several, and their code is waited with for longer: so theirs is worth 30 bits.
+//!
+//! A long code, such as `crater-lemon-forest-piano-silver-velvet`, has no number and six words, of both lists in turn: 60 bits, because it
+//! can be tried out ([`super::long`]). A word that is lost, or two that change places, make no code of it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,13 +20,22 @@ use crate::words::{self, Place, WORDS_PER_LIST};
 /// Longest text that can be a code, with room for spaces.
 const MAX_TEXT_LEN: usize = 80;
 
+/// Words of a long code.
+const LONG_WORDS: usize = 6;
+
 /// Where two sides meet, and what they prove to each other there.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Code {
-    nameplate: u32,
-    words: [&'static str; 2],
-    /// Of a code for several receivers.
-    third: Option<&'static str>,
+pub struct Code(Form);
+
+#[derive(Clone, PartialEq, Eq)]
+enum Form {
+    Short {
+        nameplate: u32,
+        words: [&'static str; 2],
+        /// Of a code for several receivers.
+        third: Option<&'static str>,
+    },
+    Long([&'static str; LONG_WORDS]),
 }
 
 /// Why a text is not a code. None of these costs a guess: they are known before anything is sent.
@@ -37,6 +49,11 @@ pub enum CodeError {
         "a code is a number and two words, as 7-crater-lemon is, or three if it is for several receivers"
     )]
     WrongCount,
+    /// Words without a number, but not six.
+    #[error(
+        "a code without a number has six words, as crater-lemon-forest-piano-silver-velvet does"
+    )]
+    WrongLongCount,
     /// A word that no code has at this place.
     #[error("no code has the word \"{typed}\" there{}", meant(nearest))]
     UnknownWord {
@@ -57,56 +74,100 @@ fn meant(nearest: &[&str]) -> String {
 
 impl Code {
     /// A code for one receiver with this nameplate, its two words taken from 4 random bytes.
-    pub fn new(nameplate: u32, random: [u8; 4]) -> Self {
-        let [a, b, c, d] = random;
+    pub fn new(nameplate: u32, [a, b, c, d]: [u8; 4]) -> Self {
         let words = [drawn(Place::First, [a, b]), drawn(Place::Second, [c, d])];
-        Self { nameplate, words, third: None }
+        Self(Form::Short { nameplate, words, third: None })
     }
 
     /// A code for several receivers, its three words taken from 6 random bytes.
-    pub fn for_several(nameplate: u32, random: [u8; 6]) -> Self {
-        let [a, b, c, d, e, f] = random;
-        let third = Some(drawn(Place::Third, [e, f]));
-        Self { third, ..Self::new(nameplate, [a, b, c, d]) }
+    pub fn for_several(nameplate: u32, [a, b, c, d, e, f]: [u8; 6]) -> Self {
+        let words = [drawn(Place::First, [a, b]), drawn(Place::Second, [c, d])];
+        Self(Form::Short { nameplate, words, third: Some(drawn(Place::Third, [e, f])) })
     }
 
-    /// Whether it is one for several receivers.
+    /// A long code, its six words taken from 12 random bytes.
+    pub fn long(random: [u8; 2 * LONG_WORDS]) -> Self {
+        let (random, _) = random.as_chunks();
+        Self(Form::Long(std::array::from_fn(|at| drawn(long_place(at), random[at]))))
+    }
+
+    /// Whether it is a short one for several receivers.
     pub const fn is_for_several(&self) -> bool {
-        self.third.is_some()
+        matches!(self.0, Form::Short { third: Some(_), .. })
     }
 
-    /// Where to meet. It is no secret.
+    /// Whether it is met where records are stored, without a server.
+    pub const fn is_long(&self) -> bool {
+        matches!(self.0, Form::Long(_))
+    }
+
+    /// Where to meet. It is no secret. 0, which no nameplate is, of a long code.
     pub const fn nameplate(&self) -> u32 {
-        self.nameplate
+        match self.0 {
+            Form::Short { nameplate, .. } => nameplate,
+            Form::Long(_) => 0,
+        }
     }
 
     /// The secret.
     pub(crate) fn secret(&self) -> Zeroizing<String> {
         let mut secret = Zeroizing::new(String::with_capacity(MAX_TEXT_LEN));
-        for (at, word) in self.words.iter().chain(&self.third).enumerate() {
+        for (at, word) in self.words().enumerate() {
             secret.push_str(if at > 0 { "-" } else { "" });
             secret.push_str(word);
         }
         secret
     }
 
+    fn words(&self) -> impl Iterator<Item = &'static str> {
+        let (words, third): (&[&'static str], _) = match &self.0 {
+            Form::Short { words, third, .. } => (words, *third),
+            Form::Long(words) => (words, None),
+        };
+        words.iter().copied().chain(third)
+    }
+
     /// Whether a text begins as a code does, so that it was meant to be one and not a ticket or a command.
     pub fn looks_like(text: &str) -> bool {
-        text.trim_start().starts_with(|c: char| c.is_ascii_digit())
+        text.trim_start().starts_with(|c: char| c.is_ascii_digit()) || Self::looks_long(text)
     }
+
+    /// Six words of which most can stand where they are: the name of a file with six words in it is no code.
+    fn looks_long(text: &str) -> bool {
+        if text.len() > MAX_TEXT_LEN {
+            return false;
+        }
+        let text = Zeroizing::new(text.to_lowercase());
+        let known = |(at, part)| usize::from(words::find(long_place(at), part).is_some());
+        let count = parts(&text).count();
+        count == LONG_WORDS && parts(&text).enumerate().map(known).sum::<usize>() >= MOST_WORDS
+    }
+}
+
+/// Words of a long code that must be right for the rest to be taken for slips.
+const MOST_WORDS: usize = 4;
+
+/// The lists take turns.
+const fn long_place(at: usize) -> Place {
+    if at.is_multiple_of(2) { Place::First } else { Place::Second }
+}
+
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty())
 }
 
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [first, second] = self.words;
-        write!(f, "{}-{first}-{second}", self.nameplate)?;
-        self.third.map_or(Ok(()), |third| write!(f, "-{third}"))
+        if !self.is_long() {
+            write!(f, "{}-", self.nameplate())?;
+        }
+        f.write_str(&self.secret())
     }
 }
 
 impl fmt::Debug for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Code({}-secret)", self.nameplate)
+        write!(f, "Code({}-secret)", self.nameplate())
     }
 }
 
@@ -120,19 +181,42 @@ impl FromStr for Code {
             return Err(CodeError::WrongCount);
         }
         let text = Zeroizing::new(text.to_lowercase());
-        let mut parts = text.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty());
-        let nameplate = parts.next().and_then(|part| part.parse().ok());
-        let nameplate =
-            nameplate.filter(|n| (1..=MAX_NAMEPLATE).contains(n)).ok_or(CodeError::NoNameplate)?;
-        let (Some(first), Some(second), third, None) =
-            (parts.next(), parts.next(), parts.next(), parts.next())
-        else {
-            return Err(CodeError::WrongCount);
-        };
-        let words = [word(Place::First, first)?, word(Place::Second, second)?];
-        let third = third.map(|third| word(Place::Third, third)).transpose()?;
-        Ok(Self { nameplate, words, third })
+        let mut parts = parts(&text).peekable();
+        match parts.peek() {
+            Some(first) if !first.starts_with(|c: char| c.is_ascii_digit()) => {
+                long(&parts.collect::<Vec<_>>())
+            }
+            _ => short(parts),
+        }
     }
+}
+
+fn short<'a>(mut parts: impl Iterator<Item = &'a str>) -> Result<Code, CodeError> {
+    let nameplate = parts.next().and_then(|part| part.parse().ok());
+    let nameplate =
+        nameplate.filter(|n| (1..=MAX_NAMEPLATE).contains(n)).ok_or(CodeError::NoNameplate)?;
+    let (Some(first), Some(second), third, None) =
+        (parts.next(), parts.next(), parts.next(), parts.next())
+    else {
+        return Err(CodeError::WrongCount);
+    };
+    let words = [word(Place::First, first)?, word(Place::Second, second)?];
+    let third = third.map(|third| word(Place::Third, third)).transpose()?;
+    Ok(Code(Form::Short { nameplate, words, third }))
+}
+
+fn long(parts: &[&str]) -> Result<Code, CodeError> {
+    let parts: &[&str; LONG_WORDS] = match parts.try_into() {
+        Ok(parts) => parts,
+        // Two or three words lack the number of a short code.
+        Err(_) if parts.len() <= 3 => return Err(CodeError::NoNameplate),
+        Err(_) => return Err(CodeError::WrongLongCount),
+    };
+    let mut words = [""; LONG_WORDS];
+    for (at, part) in parts.iter().enumerate() {
+        words[at] = word(long_place(at), part)?;
+    }
+    Ok(Code(Form::Long(words)))
 }
 
 /// The number of words divides 2^16, so all are equally likely.
@@ -157,6 +241,10 @@ mod tests {
         Code::new(7, [1, 2, 3, 4])
     }
 
+    fn example_words() -> [&'static str; 2] {
+        example().words().collect::<Vec<_>>().try_into().unwrap()
+    }
+
     proptest! {
         #[test]
         fn every_code_survives_text(nameplate in 1..=MAX_NAMEPLATE, random: [u8; 6], several: bool) {
@@ -176,6 +264,18 @@ mod tests {
         }
 
         #[test]
+        fn every_long_code_survives_text(random: [u8; 12]) {
+            let code = Code::long(random);
+            let text = code.to_string();
+            prop_assert!(code.is_long() && Code::looks_like(&text));
+            prop_assert_eq!(text.split('-').count(), 6);
+            prop_assert_eq!(text.parse(), Ok(code.clone()));
+            prop_assert_eq!(text.to_uppercase().replace('-', "  ").parse(), Ok(code.clone()));
+            let short: Vec<&str> = text.split('-').map(|part| &part[..4]).collect();
+            prop_assert_eq!(format!(" {}\n", short.join(". ")).parse(), Ok(code));
+        }
+
+        #[test]
         fn no_text_panics(text in "\\PC{0,90}", nameplate: u32, word in "[a-zé]{0,9}") {
             let _ = text.parse::<Code>();
             let _ = format!("{nameplate}-{word}-{word}").parse::<Code>();
@@ -184,16 +284,16 @@ mod tests {
 
     #[test]
     fn all_pairs_of_words_can_come() {
-        let last = Code::new(1, [0xff; 4]).words;
+        let last: Vec<_> = Code::new(1, [0xff; 4]).words().collect();
         assert_eq!(last, [words::list(Place::First)[1023], words::list(Place::Second)[1023]]);
-        let first = Code::new(1, [0; 4]).words;
+        let first: Vec<_> = Code::new(1, [0; 4]).words().collect();
         assert_eq!(first, [words::list(Place::First)[0], words::list(Place::Second)[0]]);
     }
 
     #[test]
     fn what_is_no_code_says_why() {
         let parse = |text: &str| text.parse::<Code>().unwrap_err();
-        let [first, second] = example().words;
+        let [first, second] = example_words();
         assert_eq!(parse(""), CodeError::NoNameplate);
         assert_eq!(parse("crater-lemon"), CodeError::NoNameplate);
         for nameplate in ["0", "1000000", "99999999999", "-1x"] {
@@ -208,7 +308,7 @@ mod tests {
 
     #[test]
     fn a_word_that_does_not_exist_is_told_with_the_ones_that_do() {
-        let [first, second] = example().words;
+        let [first, second] = example_words();
         let slip = format!("{}q", &first[..first.len() - 1]);
         match format!("7-{slip}-{second}").parse::<Code>() {
             Err(CodeError::UnknownWord { typed, nearest }) => {
@@ -217,6 +317,38 @@ mod tests {
             }
             // Then it was the beginning of another word, which no word with a q at its end is.
             other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_long_code_that_is_not_whole_or_in_another_order_says_so() {
+        let text = Code::long([5; 12]).to_string();
+        let words: Vec<&str> = text.split('-').collect();
+        let parse = |words: &[&str]| words.join("-").parse::<Code>().unwrap_err();
+        assert_eq!(parse(&words[..5]), CodeError::WrongLongCount);
+        assert_eq!(parse(&words[..2]), CodeError::NoNameplate);
+        assert_eq!(parse(&[&words[..], &words[..1]].concat()), CodeError::WrongLongCount);
+        let mut swapped = words.clone();
+        swapped.swap(2, 3);
+        assert!(matches!(parse(&swapped), CodeError::UnknownWord { .. }));
+    }
+
+    #[test]
+    fn the_example_of_a_long_code_is_one() {
+        let example = CodeError::WrongLongCount.to_string();
+        let code = example.split(' ').find(|word| word.contains('-')).unwrap();
+        assert!(code.parse::<Code>().unwrap().is_long());
+    }
+
+    #[test]
+    fn what_is_no_long_code_does_not_look_like_one() {
+        let text = Code::long([5; 12]).to_string();
+        let slip = text.replacen(|c: char| c.is_ascii_lowercase(), "q", 1);
+        assert!(Code::looks_like(&slip), "one slip is told as one: {slip}");
+        for other in
+            ["holiday-photos-of-the-year-2024", "wraith:abc", "notes.txt", "a b c d e f", ""]
+        {
+            assert!(!Code::looks_like(other), "{other}");
         }
     }
 

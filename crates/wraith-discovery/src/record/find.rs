@@ -35,13 +35,21 @@ impl Pace {
 pub struct RecordFinder {
     store: Arc<dyn RecordStore>,
     slot: Slot,
+    /// The only hour to look in.
+    only: Option<u64>,
     /// When the newest that was told was written, and its sequence number.
     newest: Option<(u64, i64)>,
 }
 
 impl RecordFinder {
     pub fn new(store: Arc<dyn RecordStore>, slot: Slot) -> Self {
-        Self { store, slot, newest: None }
+        Self { store, slot, only: None, newest: None }
+    }
+
+    /// The same for a slot that is of one hour itself.
+    pub fn only_in(mut self, hour: u64) -> Self {
+        self.only = Some(hour);
+        self
     }
 
     /// Looks once and tells what is fresh and newer than what was told before, until `tell` breaks off.
@@ -52,7 +60,8 @@ impl RecordFinder {
         &mut self,
         mut tell: impl FnMut(Content) -> ControlFlow<()>,
     ) -> Result<(), PlaceError> {
-        for hour in hours_to_look_in(unix_seconds()) {
+        let hours = self.only.map_or_else(|| hours_to_look_in(unix_seconds()), |hour| vec![hour]);
+        for hour in hours {
             let mut lookup = self.store.get(self.slot.seed(hour).key());
             while let Some(record) = lookup.next().await? {
                 let Some(content) = self.slot.open(hour, &record.value) else {

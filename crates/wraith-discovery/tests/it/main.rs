@@ -3,6 +3,7 @@
 mod cancelling;
 mod codes;
 mod contacts;
+mod long_codes;
 mod own_place;
 mod server;
 mod store;

@@ -1,0 +1,69 @@
+//! Two sides that have nothing but the DHT.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout};
+use wraith_crypto::{NodeId, SecretIdentity};
+use wraith_discovery::contact::{
+    Calling, ContactEvent, ContactSearch, Found, Pair, listen, search_calling,
+};
+use wraith_discovery::record::Reach;
+use wraith_discovery::{
+    CodeEvent, CodeOptions, Lan, Place, Places, TicketSide, announce_long, join,
+};
+use zeroize::Zeroizing;
+
+use super::support::{PATIENCE, client};
+
+fn places() -> Places {
+    Places { lan: Lan::Off, stores: vec![Arc::new(client())], ..Places::default() }
+}
+
+fn address(n: u16) -> SocketAddr {
+    SocketAddr::from(([192, 0, 2, 1], n))
+}
+
+async fn found_at(search: &mut ContactSearch, address: SocketAddr) {
+    let found =
+        async { while search.next().await != Some(Found::At(Place::Dht, vec![address])) {} };
+    timeout(PATIENCE, found).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_contact_is_found_where_it_has_gone_and_learns_who_looks_for_it() {
+    let [a, b] = [1, 2].map(|n| SecretIdentity::from_seed([n; 32]));
+    let at = Arc::new(Mutex::new(address(1)));
+    let ours = Arc::clone(&at);
+    let make = Box::new(move |_| vec![*ours.lock().unwrap()]);
+    let mut listener = listen(&places(), make).await;
+    listener.set_contacts(vec![Pair::new(&a, b.node_id()).unwrap()]);
+
+    let reach = Box::new(|| Reach { addresses: vec![address(9)], relays: Vec::new() });
+    let calling = Calling { reach, punch_secret: [7; 32] };
+    let pair = Pair::new(&b, a.node_id()).unwrap();
+    let mut search = search_calling(&pair, &places(), Some(calling));
+    found_at(&mut search, address(1)).await;
+    let event = timeout(PATIENCE, listener.next_event()).await.unwrap();
+    let Some(ContactEvent::LeftCall(Place::Dht, call)) = event else { panic!("{event:?}") };
+    assert_eq!((call.peer, call.punch_secret), (b.node_id(), [7; 32]));
+    assert_eq!(call.reach.addresses, [address(9)]);
+}
+
+#[tokio::test]
+async fn six_words_bring_the_ticket() {
+    let options = CodeOptions::new(TicketSide::Creator, Duration::from_secs(600));
+    let ticket = Box::new(|_, _| Zeroizing::new(b"ticket".to_vec()));
+    let own = NodeId([1; 32]);
+    let mut sender =
+        announce_long(&places(), options, own, ticket, Box::new(Reach::default)).await.unwrap();
+    assert_eq!(sender.places(), [Place::Dht]);
+    let deadline = Instant::now() + PATIENCE;
+    let joiner = NodeId([2; 32]);
+    let met = join(sender.code(), joiner, None, &places(), deadline, Box::new(|| true)).await;
+    assert_eq!(&met.unwrap().ticket[..], b"ticket");
+    let used =
+        async { while !matches!(sender.next_event().await, Some(CodeEvent::Used { .. })) {} };
+    timeout(PATIENCE, used).await.unwrap();
+}

@@ -1,0 +1,386 @@
+//! Waiting with a long code: the creator's side, at every place that stores.
+//!
+//! Each store is a task: it keeps the offer published in this hour, ahead of the next one too, and looks for joiners in the hours in which
+//! somebody may have found the offer. The tasks share one [`Uses`], so a code has its uses once, however many stores there are.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::select;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tracing::debug;
+use wraith_crypto::NodeId;
+use zeroize::Zeroizing;
+
+use super::keys::CodeKeys;
+use super::message::{Join, Offer};
+use crate::backoff::Backoff;
+use crate::code::announce::{CodeAnnouncement, CodeOptions, Status};
+use crate::code::state::{CodeEvent, Events};
+use crate::code::{Code, MakeTicket, NoRandomness, TicketSide};
+use crate::contact::LeftCall;
+use crate::place::{End, PlaceError, Refusal};
+use crate::places::Places;
+use crate::record::MakeReach;
+use crate::record::content::{Content, Kind};
+use crate::record::find::RecordFinder;
+use crate::record::hour::{CLOCK_SKEW_SECONDS, hour_of, unix_seconds};
+use crate::store::RecordStore;
+
+/// How long the code may be held back to see whether any store can be reached.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
+/// Between two looks for a joiner: of what it waits for at most, once somebody has typed the code.
+const LOOK_INTERVAL: Duration = Duration::from_secs(2);
+/// The same when nobody has come for long, so that a code that waits for hours is no burden to the nodes that store.
+const SLOW_LOOK_INTERVAL: Duration = Duration::from_secs(5);
+/// When that is.
+const SLOW_AFTER: Duration = Duration::from_secs(600);
+/// An offer is written anew after this time.
+const REPUBLISH_INTERVAL: Duration = Duration::from_secs(15 * 60);
+/// How long an offer is good; not longer than the code.
+const OFFER_LIFE_SECONDS: u64 = 20 * 60;
+/// How long what was said to the last joiner is good, and stays looked after: a joiner takes seconds.
+const REPLY_LIFE: Duration = Duration::from_secs(120);
+/// The next hour's offer is written so long before it.
+const LEAD_SECONDS: u64 = 120;
+/// Joiners that were served and get the same again; more come to no code within minutes.
+const MAX_SERVED: usize = 64;
+
+/// Makes a long code and waits for joiners with it where records are stored, as the identity `own`. `ticket` makes what a joiner
+/// gets, `reach` says where we can be reached: both sides may have to begin. The rest is as with [`crate::announce`], but that
+/// joiners are let in from here on: nobody has the code before it is shown.
+///
+/// Done when a store has answered, or could not within 3 s. Cancel-safe; must be called in a tokio runtime.
+///
+/// # Errors
+/// [`NoRandomness`]
+pub async fn announce_long(
+    places: &Places,
+    options: CodeOptions,
+    own: NodeId,
+    ticket: MakeTicket,
+    reach: MakeReach,
+) -> Result<CodeAnnouncement, NoRandomness> {
+    let mut random = [0; 12];
+    getrandom::fill(&mut random).map_err(|_| NoRandomness)?;
+    let code = Code::long(random);
+    let (events, told) = mpsc::unbounded_channel();
+    let (ended, end) = End::channel();
+    let (stop, stopped) = watch::channel(false);
+    let uses = Uses { left: options.uses.max(1), served: VecDeque::new(), ended: None, version: 0 };
+    let creator = Arc::new(Creator {
+        own,
+        side: options.ticket_side,
+        words: code.secret(),
+        ticket,
+        reach,
+        expires: Instant::now() + options.life,
+        uses: Mutex::new(uses),
+        events,
+        ended,
+    });
+    let (mut at, mut missing, mut tasks) = (Vec::new(), Vec::new(), JoinSet::new());
+    for (store, answer) in probed(&places.stores).await {
+        let place = store.place();
+        let is_up = answer.is_ok();
+        match answer {
+            Ok(()) => at.push(place.clone()),
+            Err(why) => missing.push((place.clone(), why)),
+        }
+        let waiter = Waiter {
+            store,
+            creator: Arc::clone(&creator),
+            status: Status::new(place, is_up),
+            hours: Vec::new(),
+            published: None,
+        };
+        tasks.spawn(waiter.run(stopped.clone()));
+    }
+    let expiring = Arc::clone(&creator);
+    tasks.spawn(async move {
+        sleep_until(expiring.expires).await;
+        expiring.end(Refusal::Expired);
+    });
+    Ok(CodeAnnouncement::stored(code, (at, missing), end, stop, told, tasks))
+}
+
+/// Each store, and whether it answers.
+async fn probed(
+    stores: &[Arc<dyn RecordStore>],
+) -> Vec<(Arc<dyn RecordStore>, Result<(), PlaceError>)> {
+    let mut probes = JoinSet::new();
+    for (index, store) in stores.iter().enumerate() {
+        let probe = store.probe();
+        probes.spawn(async move {
+            let answer = timeout(PROBE_TIMEOUT, probe).await;
+            (index, answer.unwrap_or(Err(PlaceError::Silent)))
+        });
+    }
+    let mut answers: Vec<_> =
+        stores.iter().map(|store| (Arc::clone(store), Err(PlaceError::Silent))).collect();
+    while let Some(probed) = probes.join_next().await {
+        if let Ok((index, answer)) = probed {
+            answers[index].1 = answer;
+        }
+    }
+    answers
+}
+
+/// What the tasks of all stores share.
+struct Creator {
+    own: NodeId,
+    side: TicketSide,
+    words: Zeroizing<String>,
+    ticket: MakeTicket,
+    reach: MakeReach,
+    expires: Instant,
+    uses: Mutex<Uses>,
+    events: Events,
+    ended: watch::Sender<Option<Refusal>>,
+}
+
+/// Who may come, and who came.
+struct Uses {
+    left: u32,
+    /// Those that came, and what they got; the last one is in the offer.
+    served: VecDeque<(NodeId, Zeroizing<Vec<u8>>)>,
+    ended: Option<Refusal>,
+    /// Counts changes of the offer.
+    version: u64,
+}
+
+impl Creator {
+    fn tell(&self, event: CodeEvent) {
+        // Without a handle there is nobody to tell.
+        let _ = self.events.send(event);
+    }
+
+    fn uses(&self) -> MutexGuard<'_, Uses> {
+        // What may panic in between is making a ticket, before anything is changed.
+        self.uses.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Unless something else has ended the code, this does.
+    fn end(&self, why: Refusal) {
+        let mut uses = self.uses();
+        if uses.ended.is_none() {
+            uses.ended = Some(why);
+            uses.version += 1;
+            if why == Refusal::Expired {
+                self.tell(CodeEvent::Expired);
+            }
+            self.ended.send_replace(Some(why));
+        }
+    }
+
+    /// Lets a joiner in, if it may come; whether the offer has changed, and whether it comes for the first time.
+    fn admit(&self, join: &Join) -> (bool, bool) {
+        let mut uses = self.uses();
+        if let Some(at) = uses.served.iter().position(|(joiner, _)| *joiner == join.joiner) {
+            // It has not seen what it got, perhaps because another one came in between.
+            let again = uses.served.remove(at).expect("the position was just found");
+            uses.served.push_back(again);
+            uses.version += 1;
+            return (true, false);
+        }
+        if uses.ended.is_some() || join.side != self.side {
+            return (false, false);
+        }
+        let ticket = match self.side {
+            TicketSide::Creator => (self.ticket)(join.joiner, None),
+            TicketSide::Joiner => Zeroizing::default(),
+        };
+        if uses.served.len() >= MAX_SERVED {
+            uses.served.pop_front();
+        }
+        uses.served.push_back((join.joiner, ticket));
+        // An endless code stays so.
+        uses.left -= u32::from(uses.left != u32::MAX);
+        if uses.left == 0 {
+            uses.ended = Some(Refusal::Used);
+        }
+        uses.version += 1;
+        (true, true)
+    }
+
+    /// What the record says now, and which version of it that is.
+    fn content(&self, now: u64) -> (u64, Content) {
+        let uses = self.uses();
+        let served = uses.served.back().cloned();
+        let life = match (&served, uses.ended) {
+            (None, None) => {
+                let left = self.expires.saturating_duration_since(Instant::now()).as_secs();
+                left.min(OFFER_LIFE_SECONDS)
+            }
+            _ => REPLY_LIFE.as_secs(),
+        };
+        let offer = Offer { creator: self.own, side: self.side, ended: uses.ended, served };
+        let content = Content::new(Kind::Offer, now, life, (self.reach)());
+        (uses.version, content.with_body(offer.encode()))
+    }
+}
+
+/// One store's task.
+struct Waiter {
+    store: Arc<dyn RecordStore>,
+    creator: Arc<Creator>,
+    status: Status,
+    /// The hours in which there is an offer.
+    hours: Vec<Hour>,
+    /// Which version of the offer stands there, and since when.
+    published: Option<(u64, Instant)>,
+}
+
+/// What is the creator's in an hour.
+struct Hour {
+    keys: CodeKeys,
+    joiners: RecordFinder,
+}
+
+impl Waiter {
+    async fn run(mut self, mut stopped: watch::Receiver<bool>) {
+        select! {
+            () = self.wait() => return,
+            stopped = stopped.wait_for(|stopped| *stopped) => if stopped.is_err() { return },
+        }
+        for hour in &self.hours {
+            if let Err(why) = self.put(hour, &Content::withdrawn(unix_seconds())).await {
+                debug!(place = self.store.place().name(), %why, "a code was not withdrawn");
+            }
+        }
+    }
+
+    /// Until the code has ended and whoever came had time to see that.
+    async fn wait(&mut self) {
+        let (begun, mut backoff) = (Instant::now(), Backoff::of_a_place());
+        let mut ended: Option<Instant> = None;
+        loop {
+            match self.turn().await {
+                Ok(()) => {
+                    backoff.reset();
+                    self.status.up(|event| self.creator.tell(event));
+                }
+                Err(why) => {
+                    self.status.down(why, |event| self.creator.tell(event));
+                    backoff.wait().await;
+                    continue;
+                }
+            }
+            let is_over = self.creator.uses().ended.is_some();
+            let now = Instant::now();
+            if is_over && now >= *ended.get_or_insert(now) + REPLY_LIFE {
+                return;
+            }
+            sleep(if now > begun + SLOW_AFTER { SLOW_LOOK_INTERVAL } else { LOOK_INTERVAL }).await;
+        }
+    }
+
+    /// Writes what has changed, and looks for a joiner once.
+    async fn turn(&mut self) -> Result<(), PlaceError> {
+        let has_new_hour = self.keep_hours().await?;
+        let version = self.creator.uses().version;
+        let is_current = self.published.is_some_and(|(published, at)| {
+            published == version && at.elapsed() < REPUBLISH_INTERVAL
+        });
+        if has_new_hour || !is_current {
+            self.publish().await?;
+        }
+        for at in 0..self.hours.len() {
+            if let Some(join) = self.look(at).await? {
+                self.joined(at, &join).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The hours that an offer must stand in: this one, the next one shortly before it, and the one before for as long as clocks
+    /// that are behind may show it, if there was an offer in it.
+    async fn keep_hours(&mut self) -> Result<bool, PlaceError> {
+        let now = unix_seconds();
+        self.hours.retain(|hour| hour.keys.hour >= hour_of(now.saturating_sub(CLOCK_SKEW_SECONDS)));
+        let mut has_new = false;
+        for hour in [hour_of(now), hour_of(now + LEAD_SECONDS)] {
+            if self.hours.iter().all(|known| known.keys.hour != hour) {
+                let keys = CodeKeys::of(&self.creator.words, hour).await?;
+                let joiners = RecordFinder::new(Arc::clone(&self.store), keys.join.clone());
+                self.hours.push(Hour { keys, joiners: joiners.only_in(hour) });
+                has_new = true;
+            }
+        }
+        Ok(has_new)
+    }
+
+    async fn publish(&mut self) -> Result<(), PlaceError> {
+        let (version, content) = self.creator.content(unix_seconds());
+        for hour in &self.hours {
+            self.put(hour, &content).await?;
+        }
+        self.published = Some((version, Instant::now()));
+        Ok(())
+    }
+
+    async fn put(&self, hour: &Hour, content: &Content) -> Result<(), PlaceError> {
+        let CodeKeys { hour, offer, .. } = &hour.keys;
+        self.store.put(offer.seed(*hour), offer.seal(*hour, content)?).await
+    }
+
+    /// A joiner of this hour, and where it can be reached.
+    async fn look(&mut self, at: usize) -> Result<Option<(Join, Content)>, PlaceError> {
+        let mut found = None;
+        let look = self.hours[at].joiners.look(|content| {
+            if content.kind == Kind::Join {
+                found = Join::decode(&content.body).map(|join| (join, content));
+            }
+            std::ops::ControlFlow::Continue(())
+        });
+        look.await?;
+        Ok(found)
+    }
+
+    /// Lets a joiner in, and tells it once that is written.
+    async fn joined(
+        &mut self,
+        at: usize,
+        (join, content): &(Join, Content),
+    ) -> Result<(), PlaceError> {
+        let creator = Arc::clone(&self.creator);
+        let (has_changed, is_new) = creator.admit(join);
+        if !has_changed {
+            return Ok(());
+        }
+        let place = self.store.place();
+        if is_new {
+            let (peer, reach) = (join.joiner, content.reach.clone());
+            let punch_secret = self.hours[at].keys.punch_secret(creator.own, peer);
+            let call = LeftCall { peer, reach, punch_secret };
+            creator.tell(CodeEvent::LeftCall(place.clone(), call));
+        }
+        // The hour in which the joiner looks comes first.
+        self.hours.swap(0, at);
+        self.publish_until_written().await;
+        if is_new {
+            creator.tell(CodeEvent::Used { place, joiner: join.joiner });
+            if self.creator.side == TicketSide::Joiner {
+                let ticket = join.ticket.clone();
+                creator.tell(CodeEvent::Ticket { ticket, from: None });
+            }
+            let ended = creator.uses().ended;
+            if ended.is_some() {
+                creator.ended.send_replace(ended);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whoever was let in must see it, so this does not give up.
+    async fn publish_until_written(&mut self) {
+        let mut backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(20));
+        while let Err(why) = self.publish().await {
+            self.status.down(why, |event| self.creator.tell(event));
+            backoff.wait().await;
+        }
+    }
+}

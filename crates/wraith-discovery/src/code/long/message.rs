@@ -1,0 +1,149 @@
+//! What stands in the body of the records of a long code.
+//!
+//! ```text
+//! offer = creator(32) ‖ side(1) ‖ ended(1) ‖ joiner(32) ‖ length(2) ‖ ticket      the joiner is zero before somebody came
+//! join  = joiner(32) ‖ side(1) ‖ length(2) ‖ ticket                               the ticket is empty unless the joiner has it
+//! ```
+//!
+//! `side` is who has the ticket, as in the messages of a short code: 1 the creator, 2 the joiner; `ended` a refusal, or 0.
+
+use wraith_crypto::NodeId;
+use zeroize::Zeroizing;
+
+use crate::code::TicketSide;
+use crate::place::Refusal;
+use crate::ticket::MAX_LEN;
+
+/// What the creator says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Offer {
+    pub creator: NodeId,
+    pub side: TicketSide,
+    /// Why nobody new is let in.
+    pub ended: Option<Refusal>,
+    /// Who was let in last, and the ticket that was made for it.
+    pub served: Option<(NodeId, Zeroizing<Vec<u8>>)>,
+}
+
+/// What a joiner says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Join {
+    pub joiner: NodeId,
+    pub side: TicketSide,
+    pub ticket: Zeroizing<Vec<u8>>,
+}
+
+const NOBODY: [u8; 32] = [0; 32];
+
+impl Offer {
+    pub fn encode(&self) -> Zeroizing<Vec<u8>> {
+        let mut out = Zeroizing::new(self.creator.0.to_vec());
+        out.push(side_byte(self.side));
+        out.push(self.ended.map_or(0, |why| why as u8));
+        let (joiner, ticket) = match &self.served {
+            Some((joiner, ticket)) => (joiner.0, &ticket[..]),
+            None => (NOBODY, &[][..]),
+        };
+        out.extend_from_slice(&joiner);
+        push_ticket(&mut out, ticket);
+        out
+    }
+
+    pub fn decode(body: &[u8]) -> Option<Self> {
+        let (creator, rest) = body.split_first_chunk()?;
+        let ([side, ended], rest) = rest.split_first_chunk()?;
+        let (joiner, rest) = rest.split_first_chunk()?;
+        let ticket = ticket(rest)?;
+        let ended = match ended {
+            0 => None,
+            byte => Some(Refusal::from_wire(*byte)?),
+        };
+        let served = (*joiner != NOBODY).then_some((NodeId(*joiner), ticket));
+        Some(Self { creator: NodeId(*creator), side: side_of(*side)?, ended, served })
+    }
+}
+
+impl Join {
+    pub fn encode(&self) -> Zeroizing<Vec<u8>> {
+        let mut out = Zeroizing::new(self.joiner.0.to_vec());
+        out.push(side_byte(self.side));
+        push_ticket(&mut out, &self.ticket);
+        out
+    }
+
+    pub fn decode(body: &[u8]) -> Option<Self> {
+        let (joiner, rest) = body.split_first_chunk()?;
+        let (side, rest) = rest.split_first()?;
+        let (side, ticket) = (side_of(*side)?, ticket(rest)?);
+        let fits = *joiner != NOBODY && ticket.is_empty() == (side == TicketSide::Creator);
+        fits.then_some(Self { joiner: NodeId(*joiner), side, ticket })
+    }
+}
+
+const fn side_byte(side: TicketSide) -> u8 {
+    match side {
+        TicketSide::Creator => 1,
+        TicketSide::Joiner => 2,
+    }
+}
+
+const fn side_of(byte: u8) -> Option<TicketSide> {
+    match byte {
+        1 => Some(TicketSide::Creator),
+        2 => Some(TicketSide::Joiner),
+        _ => None,
+    }
+}
+
+fn push_ticket(out: &mut Vec<u8>, ticket: &[u8]) {
+    assert!(ticket.len() <= MAX_LEN, "a ticket is no longer than tickets are");
+    out.extend_from_slice(&(ticket.len() as u16).to_be_bytes());
+    out.extend_from_slice(ticket);
+}
+
+/// The ticket at the end.
+fn ticket(bytes: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
+    let (len, ticket) = bytes.split_first_chunk()?;
+    let fits = ticket.len() == usize::from(u16::from_be_bytes(*len)) && ticket.len() <= MAX_LEN;
+    fits.then(|| Zeroizing::new(ticket.to_vec()))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn messages_survive() {
+        let ticket = Zeroizing::new(vec![7; MAX_LEN]);
+        let (creator, joiner) = (NodeId([1; 32]), NodeId([2; 32]));
+        for served in [None, Some((joiner, ticket.clone())), Some((joiner, Zeroizing::default()))] {
+            for ended in [None, Some(Refusal::Used), Some(Refusal::Expired)] {
+                let served = served.clone();
+                let offer = Offer { creator, side: TicketSide::Creator, ended, served };
+                assert_eq!(Offer::decode(&offer.encode()), Some(offer));
+            }
+        }
+        for (side, ticket) in
+            [(TicketSide::Joiner, ticket), (TicketSide::Creator, Zeroizing::default())]
+        {
+            let join = Join { joiner, side, ticket };
+            assert_eq!(Join::decode(&join.encode()), Some(join));
+        }
+    }
+
+    #[test]
+    fn a_joiner_has_a_ticket_exactly_if_it_says_so() {
+        let ticket = Zeroizing::new(vec![7]);
+        let join = Join { joiner: NodeId([2; 32]), side: TicketSide::Creator, ticket };
+        assert_eq!(Join::decode(&join.encode()), None);
+    }
+
+    proptest! {
+        #[test]
+        fn arbitrary_bodies_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..500)) {
+            let _ = (Offer::decode(&bytes), Join::decode(&bytes));
+        }
+    }
+}

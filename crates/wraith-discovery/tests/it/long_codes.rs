@@ -1,0 +1,206 @@
+//! Long codes: nobody is asked, both sides leave records. Time passes at once when everybody waits, but not while keys are computed: so
+//! one test at a time, since keys are computed one at a time.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tokio::sync::{Mutex, MutexGuard};
+use tokio::time::{Instant, timeout};
+use wraith_crypto::NodeId;
+use wraith_discovery::contact::LeftCall;
+use wraith_discovery::record::{Reach, VALUE_LEN};
+use wraith_discovery::{
+    Code, CodeAnnouncement, CodeEvent, CodeOptions, JoinError, Met, NotMet, Place, PlaceError,
+    Places, TicketSide, announce_long, join, join_reachable,
+};
+
+use super::store::{Cellar, Lie};
+use super::support::{CREATOR, JOINER, may, next, nowhere, ticket};
+
+async fn one_at_a_time() -> MutexGuard<'static, ()> {
+    static LOCK: Mutex<()> = Mutex::const_new(());
+    LOCK.lock().await
+}
+
+const LIFE: Duration = Duration::from_secs(600);
+
+fn reach(n: u16) -> Reach {
+    Reach {
+        addresses: vec![SocketAddr::from(([192, 0, 2, 1], n))],
+        relays: vec![b"relay".to_vec()],
+    }
+}
+
+async fn made(places: &Places, side: TicketSide, uses: u32) -> CodeAnnouncement {
+    let options = CodeOptions::new(side, LIFE).uses(uses);
+    let reach = Box::new(|| reach(1));
+    announce_long(places, options, CREATOR, ticket(b"ticket"), reach).await.unwrap()
+}
+
+/// The same by a sender, for one.
+async fn offered(cellar: &Cellar) -> CodeAnnouncement {
+    made(&cellar.places(), TicketSide::Creator, 1).await
+}
+
+async fn fetched_by(who: NodeId, code: &Code, cellar: &Cellar) -> Result<Met, JoinError> {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    let reach = Some(Box::new(|| reach(2)) as _);
+    join_reachable(code, who, None, &cellar.places(), deadline, may(), reach).await
+}
+
+async fn fetched(code: &Code, cellar: &Cellar) -> Result<Met, JoinError> {
+    fetched_by(JOINER, code, cellar).await
+}
+
+async fn left_call(announcement: &mut CodeAnnouncement) -> LeftCall {
+    match next(announcement).await {
+        CodeEvent::LeftCall(Place::Dht, call) => call,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_senders_code_brings_its_ticket_and_each_side_where_the_other_is() {
+    let _alone = one_at_a_time().await;
+    let cellar = Cellar::default();
+    let mut sender = offered(&cellar).await;
+    assert!(sender.code().is_long());
+    assert_eq!((sender.places(), sender.missing()), (&[Place::Dht][..], &[][..]));
+    let met = fetched(sender.code(), &cellar).await.unwrap();
+    assert_eq!((&met.ticket[..], met.creator, &met.place), (&b"ticket"[..], None, &Place::Dht));
+    let (theirs, ours) = (met.left.unwrap(), left_call(&mut sender).await);
+    assert_eq!((theirs.peer, theirs.reach), (CREATOR, reach(1)));
+    assert_eq!((ours.peer, ours.reach), (JOINER, reach(2)));
+    assert_eq!(ours.punch_secret, theirs.punch_secret);
+    assert!(matches!(next(&mut sender).await, CodeEvent::Used { joiner: JOINER, .. }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_receivers_code_brings_it_the_ticket_of_who_typed_it() {
+    let _alone = one_at_a_time().await;
+    let cellar = Cellar::default();
+    let mut receiver = made(&cellar.places(), TicketSide::Joiner, 1).await;
+    let deadline = Instant::now() + LIFE;
+    let ours = Some(ticket(b"theirs"));
+    let met = join(receiver.code(), JOINER, ours, &cellar.places(), deadline, may()).await.unwrap();
+    assert_eq!((met.ticket.len(), met.creator), (0, Some(CREATOR)));
+    left_call(&mut receiver).await;
+    assert!(matches!(next(&mut receiver).await, CodeEvent::Used { joiner: JOINER, .. }));
+    let CodeEvent::Ticket { ticket, from: None } = next(&mut receiver).await else { panic!() };
+    assert_eq!(&ticket[..], b"theirs");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_joiner_has_it_and_may_come_again_and_the_second_is_told() {
+    let _alone = one_at_a_time().await;
+    let cellar = Cellar::default();
+    let sender = offered(&cellar).await;
+    fetched(sender.code(), &cellar).await.unwrap();
+    let second = fetched_by(NodeId([7; 32]), sender.code(), &cellar).await.unwrap_err();
+    assert_eq!((second.why, second.is_spent), (NotMet::Used, false));
+    assert_eq!(&fetched(sender.code(), &cellar).await.unwrap().ticket[..], b"ticket");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_code_for_several_serves_as_many_at_once_as_it_has_uses() {
+    let _alone = one_at_a_time().await;
+    let cellar = Cellar::default();
+    let mut sender = made(&cellar.places(), TicketSide::Creator, 3).await;
+    let joiners = [1, 2, 3].map(|n| {
+        let (code, cellar) = (sender.code().clone(), cellar.clone());
+        tokio::spawn(async move { fetched_by(NodeId([n; 32]), &code, &cellar).await })
+    });
+    for joiner in joiners {
+        assert_eq!(&joiner.await.unwrap().unwrap().ticket[..], b"ticket");
+    }
+    let mut users = Vec::new();
+    while users.len() < 3 {
+        if let CodeEvent::Used { joiner, .. } = next(&mut sender).await {
+            users.push(joiner.0[0]);
+        }
+    }
+    users.sort_unstable();
+    assert_eq!(users, [1, 2, 3]);
+    let fourth = fetched_by(NodeId([4; 32]), sender.code(), &cellar).await.unwrap_err();
+    assert_eq!(fourth.why, NotMet::Used);
+}
+
+#[tokio::test(start_paused = true)]
+async fn other_words_find_nobody_and_burn_nothing() {
+    let _alone = one_at_a_time().await;
+    let cellar = Cellar::default();
+    let sender = offered(&cellar).await;
+    let other = fetched(&Code::long([3; 12]), &cellar).await.unwrap_err();
+    assert_eq!(other.why, NotMet::Nobody);
+    fetched(sender.code(), &cellar).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_code_of_the_other_direction_is_told_as_one() {
+    let _alone = one_at_a_time().await;
+    let cellar = Cellar::default();
+    let receiver = made(&cellar.places(), TicketSide::Joiner, 1).await;
+    assert_eq!(fetched(receiver.code(), &cellar).await.unwrap_err().why, NotMet::OtherKind);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_code_whose_time_is_up_says_so_to_both() {
+    let _alone = one_at_a_time().await;
+    let cellar = Cellar::default();
+    let mut sender = offered(&cellar).await;
+    tokio::time::sleep(LIFE).await;
+    assert!(matches!(next(&mut sender).await, CodeEvent::Expired));
+    // Until the creator has looked again.
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    assert_eq!(fetched(sender.code(), &cellar).await.unwrap_err().why, NotMet::Expired);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_code_that_is_closed_is_overwritten() {
+    let _alone = one_at_a_time().await;
+    let cellar = Cellar::default();
+    let sender = offered(&cellar).await;
+    let code = sender.code().clone();
+    while cellar.newest().is_empty() {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    sender.close().await;
+    assert_eq!(fetched(&code, &cellar).await.unwrap_err().why, NotMet::Nobody);
+}
+
+#[tokio::test(start_paused = true)]
+async fn records_of_a_code_look_like_all_others_and_name_nobody() {
+    let _alone = one_at_a_time().await;
+    let cellar = Cellar::default();
+    let sender = offered(&cellar).await;
+    fetched(sender.code(), &cellar).await.unwrap();
+    let records = cellar.0.records.lock().unwrap();
+    let all: Vec<_> = records.values().flatten().collect();
+    assert!(all.len() >= 3, "an offer, a joiner, and what became of it");
+    for record in all {
+        assert_eq!(record.value.len(), VALUE_LEN);
+        let seen = |wanted: &[u8]| record.value.windows(wanted.len()).any(|it| it == wanted);
+        assert!(!seen(&[1; 32]) && !seen(&[2; 32]) && !seen(b"ticket"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_nothing_answers_that_is_said_before_the_code_is_shown_and_when_it_changes() {
+    let _alone = one_at_a_time().await;
+    let cellar = Cellar::default();
+    cellar.lie(Lie::Silence);
+    let mut sender = offered(&cellar).await;
+    assert!(sender.places().is_empty());
+    assert_eq!(sender.missing(), [(Place::Dht, PlaceError::Silent)]);
+    let failed = fetched(sender.code(), &cellar).await.unwrap_err();
+    assert_eq!(failed.why, NotMet::Unreachable);
+    assert_eq!(failed.unusable, [(Place::Dht, PlaceError::Silent)]);
+    cellar.lie(Lie::No);
+    let back = async { while !matches!(next(&mut sender).await, CodeEvent::Back(Place::Dht)) {} };
+    timeout(LIFE, back).await.unwrap();
+    fetched(sender.code(), &cellar).await.unwrap();
+
+    let nowhere = nowhere();
+    let no_place = join(sender.code(), JOINER, None, &nowhere, Instant::now() + LIFE, may());
+    assert_eq!(no_place.await.unwrap_err().why, NotMet::NoPlace);
+}
