@@ -28,7 +28,7 @@ use super::text::Code;
 use crate::contact::LeftCall;
 use crate::place::{BoxFuture, MeetingPlace, Place, PlaceError, Query, Refusal, Topic};
 use crate::places::Places;
-use crate::record::MakeReach;
+use crate::reach::MakeReach;
 
 /// Between two attempts at a place where nobody is yet; a server allows thirty at once and one each 2 s.
 const RETRY_INTERVAL: Duration = Duration::from_millis(700);

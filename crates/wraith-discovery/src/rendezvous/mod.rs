@@ -24,7 +24,7 @@ use announce::Opening;
 pub use frame::{ClientFrame, No, NoFrame, ServerFrame, VERSION, split};
 pub use probe::probe;
 use query::RendezvousQuery;
-pub use server::Server;
+pub use server::{Connections, Server};
 
 /// The TCP port that a server listens on when none is named: that of the local network's packets, which are UDP.
 pub const DEFAULT_PORT: u16 = 49_737;

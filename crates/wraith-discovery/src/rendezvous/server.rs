@@ -9,6 +9,7 @@ use std::fmt;
 use std::future::pending;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -40,8 +41,17 @@ const PAUSE_WITHOUT_FILES: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
+    connections: Arc<Connections>,
+}
+
+/// What serves connections, whoever accepts them: a [`Server`], or a server of something else at the same port.
+#[derive(Debug)]
+pub struct Connections {
     shared: Arc<Mutex<Shared>>,
     most: usize,
+    next_id: AtomicU64,
+    /// Somebody has come.
+    admitted: Notify,
 }
 
 /// What the connections share.
@@ -66,13 +76,7 @@ impl Server {
     /// The address cannot be had, or the system has no randomness.
     pub async fn bind(address: SocketAddr) -> io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
-        let mut seed = [0; 4];
-        getrandom::fill(&mut seed).map_err(io::Error::other)?;
-        let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-        let files = usize::try_from(files).unwrap_or(usize::MAX).saturating_sub(OTHER_FILES);
-        let mailboxes = Mailboxes::new(u32::from_be_bytes(seed));
-        let shared = Arc::new(Mutex::new(Shared { mailboxes, connections: HashMap::new() }));
-        Ok(Self { listener, shared, most: MAX_CONNECTIONS.min(files) })
+        Ok(Self { listener, connections: Arc::new(Connections::new()?) })
     }
 
     /// Where it listens.
@@ -97,20 +101,16 @@ impl Server {
     /// As of [`Self::run`].
     pub async fn run_until(self, shutdown: impl Future<Output = ()> + Send) -> io::Result<()> {
         let mut shutdown = std::pin::pin!(shutdown);
+        let mut time = std::pin::pin!(self.connections.keep_time());
         let mut tasks = JoinSet::new();
-        let mut next_id: Id = 0;
-        let mut tick = interval(TICK);
-        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            let is_quiet = self.lock().mailboxes.is_at_rest();
             select! {
                 () = &mut shutdown => return Ok(()),
+                () = &mut time => {}
                 accepted = self.listener.accept() => match accepted {
                     Ok((stream, from)) => {
-                        if let Some(changed) = self.admit(&stream, from, next_id) {
-                            tasks.spawn(serve(Arc::clone(&self.shared), next_id, stream, changed));
-                        }
-                        next_id += 1;
+                        let connections = Arc::clone(&self.connections);
+                        tasks.spawn(async move { connections.serve(stream, from).await });
                     }
                     // This one is gone already.
                     Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
@@ -118,8 +118,47 @@ impl Server {
                     Err(_) => sleep(PAUSE_WITHOUT_FILES).await,
                 },
                 Some(_) = tasks.join_next() => {}
-                _ = tick.tick(), if !is_quiet => self.lock().tick(Instant::now()),
             }
+        }
+    }
+}
+
+impl Connections {
+    /// Nobody is connected.
+    ///
+    /// # Errors
+    /// The system has no randomness.
+    pub fn new() -> io::Result<Self> {
+        let mut seed = [0; 4];
+        getrandom::fill(&mut seed).map_err(io::Error::other)?;
+        let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        let files = usize::try_from(files).unwrap_or(usize::MAX).saturating_sub(OTHER_FILES);
+        let mailboxes = Mailboxes::new(u32::from_be_bytes(seed));
+        let shared = Arc::new(Mutex::new(Shared { mailboxes, connections: HashMap::new() }));
+        let (most, next_id) = (MAX_CONNECTIONS.min(files), AtomicU64::new(0));
+        Ok(Self { shared, most, next_id, admitted: Notify::new() })
+    }
+
+    /// Serves one connection, until either side ends it.
+    pub async fn serve(&self, stream: TcpStream, from: SocketAddr) {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        if let Some(changed) = self.admit(&stream, from, id) {
+            // However this ends, what is known of the connection goes with it.
+            let _guard = Forget { shared: &self.shared, id };
+            serve(Arc::clone(&self.shared), id, stream, changed).await;
+        }
+    }
+
+    /// Keeps the time limits of all connections, for ever.
+    pub async fn keep_time(&self) {
+        loop {
+            let mut tick = interval(TICK);
+            tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            while !self.lock().mailboxes.is_at_rest() {
+                tick.tick().await;
+                self.lock().tick(Instant::now());
+            }
+            self.admitted.notified().await;
         }
     }
 
@@ -136,11 +175,24 @@ impl Server {
         let theirs = Arc::clone(&changed);
         let connection = Connection { unsent: Vec::new(), closing: false, changed: theirs };
         shared.connections.insert(id, connection);
+        self.admitted.notify_one();
         Some(changed)
     }
 
     fn lock(&self) -> MutexGuard<'_, Shared> {
         lock(&self.shared)
+    }
+}
+
+/// Forgets a connection, if it is still known.
+struct Forget<'a> {
+    shared: &'a Mutex<Shared>,
+    id: Id,
+}
+
+impl Drop for Forget<'_> {
+    fn drop(&mut self) {
+        lock(self.shared).drop_connection(Instant::now(), self.id);
     }
 }
 

@@ -8,7 +8,7 @@ use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::{Instant, timeout};
 use wraith_crypto::NodeId;
 use wraith_discovery::contact::LeftCall;
-use wraith_discovery::record::{Reach, VALUE_LEN};
+use wraith_discovery::record::VALUE_LEN;
 use wraith_discovery::{
     Code, CodeAnnouncement, CodeEvent, CodeOptions, JoinError, Met, NotMet, Place, PlaceError,
     Places, TicketSide, announce_long, join, join_reachable,

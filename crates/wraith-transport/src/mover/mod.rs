@@ -30,7 +30,8 @@ use wraith_core::{Ecn, PathAddr};
 pub use names::Names;
 pub(crate) use names::mover_of;
 pub use slots::{RECV_BUFFER_BYTES, Received, RecvSlots};
-pub(crate) use udp::{KERNEL_BUFFER, SEND_MAX, Udp};
+pub use udp::Udp;
+pub(crate) use udp::{KERNEL_BUFFER, SEND_MAX};
 
 /// Moves datagrams to and from peers.
 pub trait DatagramMover: Send + Debug {

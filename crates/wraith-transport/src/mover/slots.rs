@@ -58,6 +58,11 @@ impl RecvSlots {
         self.received[slot] = Some(received);
     }
 
+    /// What was received into buffer `slot`.
+    pub fn received(&self, slot: usize) -> Option<Received> {
+        self.received[slot]
+    }
+
     /// The first `filled` buffers: sender, ECN codepoint, and the datagrams one by one.
     pub fn filled(
         &mut self,

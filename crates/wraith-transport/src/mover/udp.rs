@@ -26,9 +26,9 @@ pub(crate) const KERNEL_BUFFER: usize = 4 << 20;
 const SEGMENTS_MAX: usize = 64;
 /// Bytes in one segmented send: what an IPv4 packet of 65,535 bytes leaves after 20 + 8 bytes of headers.
 pub(crate) const SEND_MAX: usize = 65_507;
-/// A bound, non-blocking socket.
+/// A bound, non-blocking socket. What moves datagrams of its own over UDP (the two ends of a relay) has one of these.
 #[derive(Debug)]
-pub(crate) struct Udp {
+pub struct Udp {
     io: UdpSocket,
     state: UdpSocketState,
     local: SocketAddr,
@@ -41,7 +41,10 @@ pub(crate) struct Udp {
 
 impl Udp {
     /// Binds to `address`. Falls back to IPv4 if an IPv6 wildcard is asked for and there is no IPv6.
-    pub(crate) fn bind(address: SocketAddr) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// The address cannot be had.
+    pub fn bind(address: SocketAddr) -> io::Result<Self> {
         match Self::bind_exactly(address) {
             Err(error) if address.ip() == Ipv6Addr::UNSPECIFIED && no_ipv6(&error) => {
                 Self::bind_exactly((Ipv4Addr::UNSPECIFIED, address.port()).into())
@@ -72,7 +75,7 @@ impl Udp {
     }
 
     /// The bound address.
-    pub(crate) fn local_addr(&self) -> SocketAddr {
+    pub fn local_addr(&self) -> SocketAddr {
         self.local
     }
 
@@ -82,7 +85,10 @@ impl Udp {
     }
 
     /// Receives what is there; the number of slots filled. Zero if nothing is there.
-    pub(crate) fn receive(&mut self, slots: &mut RecvSlots) -> io::Result<usize> {
+    ///
+    /// # Errors
+    /// The socket failed; another try may go well.
+    pub fn receive(&mut self, slots: &mut RecvSlots) -> io::Result<usize> {
         let mut rest = slots.bytes.chunks_exact_mut(RECV_BUFFER_BYTES);
         let mut slices: [IoSliceMut<'_>; SLOTS] =
             std::array::from_fn(|_| IoSliceMut::new(rest.next().expect("one per slot")));
@@ -101,7 +107,7 @@ impl Udp {
     }
 
     /// Sends `datagrams`, cut every `segment` bytes, to `to`.
-    pub(crate) fn send(
+    pub fn send(
         &mut self,
         to: SocketAddr,
         ecn: Option<Ecn>,

@@ -24,7 +24,7 @@ use crate::code::{Code, MakeTicket, NoRandomness, TicketSide};
 use crate::contact::LeftCall;
 use crate::place::{End, PlaceError, Refusal};
 use crate::places::Places;
-use crate::record::MakeReach;
+use crate::reach::MakeReach;
 use crate::record::content::{Content, Kind};
 use crate::record::find::RecordFinder;
 use crate::record::hour::{CLOCK_SKEW_SECONDS, hour_of, unix_seconds};
@@ -218,7 +218,7 @@ impl Creator {
             _ => REPLY_LIFE.as_secs(),
         };
         let offer = Offer { creator: self.own, side: self.side, ended: uses.ended, served };
-        let content = Content::new(Kind::Offer, now, life, (self.reach)());
+        let content = Content::new(Kind::Offer, now, life, (self.reach)(None));
         (uses.version, content.with_body(offer.encode()))
     }
 }

@@ -16,8 +16,9 @@ use crate::code::{Code, MakeTicket, TicketSide};
 use crate::contact::LeftCall;
 use crate::place::PlaceError;
 use crate::places::Places;
-use crate::record::MakeReach;
-use crate::record::content::{Content, Kind, Reach};
+use crate::reach::MakeReach;
+use crate::reach::Reach;
+use crate::record::content::{Content, Kind};
 use crate::record::find::{Pace, RecordFinder};
 use crate::record::hour::{hours_to_look_in, unix_seconds};
 use crate::store::RecordStore;
@@ -203,7 +204,7 @@ impl Hour {
         joiner: &Joiner,
         join: &Zeroizing<Vec<u8>>,
     ) -> Result<(), PlaceError> {
-        let reach = joiner.reach.as_ref().map(|make| make()).unwrap_or_default();
+        let reach = joiner.reach.as_ref().map(|make| make(None)).unwrap_or_default();
         let content = Content::new(Kind::Join, unix_seconds(), JOIN_LIFE_SECONDS, reach);
         let (hour, slot) = (self.keys.hour, &self.keys.join);
         let record = slot.seal(hour, &content.with_body(join.clone()))?;

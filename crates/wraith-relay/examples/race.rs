@@ -1,0 +1,251 @@
+//! How much of a direct connection is left when it goes through a relay: from memory to memory, three processes (sender, relay,
+//! receiver), every byte compared, the ways in turn.
+//!
+//! ```text
+//! cargo run --release -p wraith-relay --example race                 # direct, by UDP, over TLS; three rounds
+//! … --example race -- --gib 2 --rounds 5 --mtu 1452
+//! ```
+//!
+//! The three share the cores of this machine. A GiB is 2^30 bytes, a Gbit 10^9 bits.
+
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::Instant;
+
+use wraith_relay::{Limits, Options, RelayClient, RelayConfig, Relays, Server, Way};
+use wraith_transport::{Addr, Bytes, Config, Connection, Endpoint, EndpointConfig, SecretIdentity};
+
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+/// Piece of one write: what a file transfer uses.
+const PIECE: usize = 256 * 1024;
+/// A prime, so that bytes in the wrong place differ whatever the piece size.
+const PERIOD: usize = 1_000_003;
+/// A benchmark has no secrets.
+const RECEIVER_SEED: [u8; 32] = [2; 32];
+const MAILBOX_SECRET: [u8; 32] = [3; 32];
+
+#[derive(Clone, Debug)]
+struct Arguments {
+    gib: f64,
+    rounds: u32,
+    mtu: u16,
+    rest: Vec<String>,
+}
+
+fn main() -> Result<()> {
+    let mut arguments = Arguments { gib: 1.0, rounds: 3, mtu: 65_000, rest: Vec::new() };
+    let mut args = std::env::args().skip(1);
+    while let Some(arg) = args.next() {
+        let mut value = || args.next().ok_or(format!("{arg} needs a value"));
+        match arg.as_str() {
+            "--gib" => arguments.gib = value()?.parse()?,
+            "--rounds" => arguments.rounds = value()?.parse()?,
+            "--mtu" => arguments.mtu = value()?.parse()?,
+            _ => arguments.rest.push(arg),
+        }
+    }
+    // As the program has it: one thread for all that is control.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    match arguments.rest.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => runtime.block_on(race(&arguments)),
+        ["relay", folder] => runtime.block_on(relay(folder)),
+        ["receive", way, relay] => runtime.block_on(receive(&arguments, way, relay.parse()?)),
+        _ => Err("see the head of the file for the usage".into()),
+    }
+}
+
+/// A process that ends with this one, and the line it has printed.
+struct Helper(Child, String);
+
+impl Helper {
+    fn start(arguments: &[&str]) -> Result<Self> {
+        let mut child = Command::new(std::env::current_exe()?)
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().expect("it was piped")).read_line(&mut line)?;
+        Ok(Self(child, line.trim().to_owned()))
+    }
+}
+
+impl Drop for Helper {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+async fn relay(folder: &str) -> Result<()> {
+    let mut options = Options::new("127.0.0.1:0".parse()?, folder);
+    options.limits = Limits::default();
+    let server = Server::bind(options).await?;
+    println!("{}", server.local_addr()?);
+    server.run_until(std::future::pending()).await?;
+    Ok(())
+}
+
+fn endpoint(arguments: &Arguments, seed: [u8; 32], relays: &Relays) -> Result<Endpoint> {
+    let mut core = EndpointConfig::new(SecretIdentity::from_seed(seed));
+    core.transport.max_mtu = arguments.mtu;
+    core.transport.initial_mtu = core.transport.initial_mtu.min(arguments.mtu);
+    let mut config = Config::new(core).bind("127.0.0.1:0".parse::<SocketAddr>()?);
+    config.movers.push(Arc::new(relays.clone()));
+    Ok(Endpoint::bind(config)?)
+}
+
+/// A client of the relay whose datagrams go `way`.
+async fn client(relays: &Relays, way: &str, relay: SocketAddr) -> Result<RelayClient> {
+    let mut config = RelayConfig::new(relay.ip().to_string(), relay.port());
+    config.udp = way == "udp";
+    let client = relays.connect(config).await?;
+    let way = if way == "udp" { Way::Udp } else { Way::Tls };
+    client.status().wait_for(|status| status.way == way).await?;
+    Ok(client)
+}
+
+async fn receive(arguments: &Arguments, way: &str, relay: SocketAddr) -> Result<()> {
+    let relays = Relays::new()?;
+    let endpoint = endpoint(arguments, RECEIVER_SEED, &relays)?;
+    let client = match way {
+        "direct" => None,
+        _ => Some(client(&relays, way, relay).await?),
+    };
+    if let Some(client) = &client {
+        client.register(MAILBOX_SECRET).await?;
+    }
+    println!("{}", endpoint.local_addr());
+    while let Some(connection) = endpoint.accept().await {
+        // What is measured runs on a thread of its own, as an engine does.
+        std::thread::spawn(move || {
+            if let Err(error) = wraith_transport::block_on(take(&connection)) {
+                eprintln!("receiving: {error}");
+                std::process::exit(1);
+            }
+        });
+    }
+    Ok(())
+}
+
+/// Reads a stream to its end, compares every byte, and answers with the count.
+async fn take(connection: &Connection) -> Result<()> {
+    let (mut send, mut recv) = connection.accept_stream().await?;
+    let (pattern, mut offset) = (pattern(), 0_u64);
+    recv.set_low_water(PIECE / 4);
+    while let Some(chunk) = recv.read_chunk().await? {
+        for piece in chunk.chunks(PIECE) {
+            if slice(&pattern, offset, piece.len()) != *piece {
+                return Err(format!("wrong bytes near {offset}").into());
+            }
+            offset += piece.len() as u64;
+        }
+    }
+    send.write_all(&offset.to_be_bytes()).await?;
+    send.finish()?;
+    let _ = send.acked().await;
+    Ok(())
+}
+
+async fn race(arguments: &Arguments) -> Result<()> {
+    let folder = std::env::temp_dir().join(format!("wraith-relay-race-{}", std::process::id()));
+    let relay = Helper::start(&["relay", folder.to_str().ok_or("an odd folder")?])?;
+    let address: SocketAddr = relay.1.parse()?;
+    let mut rates = [("direct", Vec::new()), ("udp", Vec::new()), ("tls", Vec::new())];
+    for _ in 0..arguments.rounds {
+        for (way, rates) in &mut rates {
+            let rate = once(arguments, way, address).await?;
+            rates.push(rate);
+        }
+    }
+    let medians = rates.map(|(way, mut rates)| {
+        rates.sort_by(f64::total_cmp);
+        (way, rates[rates.len() / 2])
+    });
+    for (way, rate) in medians {
+        println!("{way:>6}: median {rate:6.2} Gbit/s, {:.2} of direct", rate / medians[0].1);
+    }
+    let _ = std::fs::remove_dir_all(&folder);
+    Ok(())
+}
+
+async fn once(arguments: &Arguments, way: &str, relay: SocketAddr) -> Result<f64> {
+    let mtu = arguments.mtu.to_string();
+    let receiver = Helper::start(&["--mtu", &mtu, "receive", way, &relay.to_string()])?;
+    let relays = Relays::new()?;
+    let endpoint = endpoint(arguments, [1; 32], &relays)?;
+    let direct: SocketAddr = receiver.1.parse()?;
+    let client = match way {
+        "direct" => None,
+        _ => Some(client(&relays, way, relay).await?),
+    };
+    let address = match &client {
+        None => Addr::Ip(direct),
+        Some(client) => client.dial(mailbox()?).await?,
+    };
+    let peer = SecretIdentity::from_seed(RECEIVER_SEED).node_id();
+    let connection = endpoint.connect([&address], peer).await?;
+    let bytes = (arguments.gib * f64::from(1 << 30)) as u64;
+    let begin = Instant::now();
+    let (done, end) = tokio::sync::oneshot::channel();
+    let sending = connection.clone();
+    std::thread::spawn(move || done.send(wraith_transport::block_on(give(&sending, bytes))));
+    end.await??;
+    let rate = bytes as f64 * 8.0 / begin.elapsed().as_secs_f64() / 1e9;
+    let stats = connection.stats();
+    println!(
+        "{way:>6}: {rate:6.2} Gbit/s | lost {} of {} packets, rtt {:?}, window {} KiB, mtu {}",
+        stats.packets_lost,
+        stats.packets_sent,
+        stats.rtt,
+        stats.congestion_window / 1024,
+        stats.mtu
+    );
+    connection.close(0x100, "done");
+    endpoint.start_close();
+    endpoint.closed().await;
+    Ok(rate)
+}
+
+/// The name of the receiver's mailbox, as it would stand in a ticket.
+fn mailbox() -> Result<wraith_relay::Mailbox> {
+    Ok(wraith_relay::mailbox_of(&MAILBOX_SECRET))
+}
+
+async fn give(connection: &Connection, bytes: u64) -> Result<()> {
+    let (mut send, mut recv) = connection.open_stream().await?;
+    let (pattern, mut offset) = (pattern(), 0);
+    while offset < bytes {
+        let piece = (bytes - offset).min(PIECE as u64) as usize;
+        send.write_chunks([slice(&pattern, offset, piece)]).await?;
+        offset += piece as u64;
+    }
+    send.finish()?;
+    let mut count = [0; 8];
+    recv.read_exact(&mut count).await?;
+    if u64::from_be_bytes(count) != bytes {
+        return Err("the other side has another number of bytes".into());
+    }
+    Ok(())
+}
+
+fn pattern() -> Bytes {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut bytes: Vec<u8> = (0..PERIOD)
+        .map(|_| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state as u8
+        })
+        .collect();
+    bytes.extend_from_within(..PIECE);
+    bytes.into()
+}
+
+fn slice(pattern: &Bytes, offset: u64, len: usize) -> Bytes {
+    let start = (offset % PERIOD as u64) as usize;
+    pattern.slice(start..start + len)
+}

@@ -1,0 +1,224 @@
+//! How a client shows its relay where it receives UDP (SPEC §13.6): short sealed messages with the header of any other datagram.
+//!
+//! ```text
+//! client                                   relay
+//!   Bind(3)                  ─────────▶      from an address that is not proved
+//!                            ◀─────────    Challenge(3, cookie of this address and of 3)
+//!   Bind(4, answers 3)       ─────────▶      proved: datagrams for the client go there
+//!                            ◀─────────    Bound(4, the address as it is seen)
+//! ```
+//!
+//! Invariants: counters of one session rise strictly, whatever comes of a message, so a copy is worth nothing; an answer is
+//! never longer than what it answers.
+
+use std::net::SocketAddr;
+
+use wraith_crypto::aead::NONCE_BYTES;
+use wraith_crypto::{AeadKey, MaskKey, Suite, TAG_BYTES, kdf};
+
+use crate::header::{self, Direction, HEADER_BYTES, TagKey, WireId};
+use crate::random::Random;
+use crate::wire::{ADDRESS_BYTES, Reader, put_address};
+
+/// Bytes that bind a client's answer to the address that was asked.
+pub const COOKIE_BYTES: usize = 16;
+/// Plaintext of every kind before its padding: kind, two counters, and a cookie or an address.
+const BODY_BYTES: usize = 1 + 8 + 8 + ADDRESS_BYTES;
+/// A whole datagram without padding: what every message has at least, so that every answer fits its question.
+pub const BINDING_MIN: usize = HEADER_BYTES + NONCE_BYTES + BODY_BYTES + TAG_BYTES;
+/// Most bytes of padding in a client's message. Without it all would have one length.
+const PADDING_MAX: u64 = 160;
+/// Longest message that is opened: what a client makes.
+pub const BINDING_MAX: usize = BINDING_MIN + PADDING_MAX as usize;
+
+/// What the two say to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Binding {
+    /// I am here. With the counter and the cookie of a challenge it proves it.
+    Bind {
+        /// Above all before.
+        counter: u64,
+        /// Which challenge this answers; 0 for none.
+        answers: u64,
+        /// Of that challenge.
+        cookie: [u8; COOKIE_BYTES],
+    },
+    /// Prove that you receive at the address that this came to.
+    Challenge {
+        /// Of the message that caused it.
+        counter: u64,
+        /// To be sent back from there.
+        cookie: [u8; COOKIE_BYTES],
+    },
+    /// Datagrams go where this came to.
+    Bound {
+        /// Of the message that it answers.
+        counter: u64,
+        /// That address.
+        observed: SocketAddr,
+    },
+}
+
+/// The keys of one session's bindings, at either end.
+#[derive(Debug)]
+pub struct BindingKeys {
+    id: WireId,
+    up: AeadKey,
+    down: AeadKey,
+    up_tag: TagKey,
+    down_tag: TagKey,
+}
+
+impl BindingKeys {
+    /// Of the session with `secret`, whose bindings are known as `id`.
+    pub fn new(secret: &[u8; 32], id: WireId) -> Self {
+        let key = |context| AeadKey::new(Suite::ChaCha20Poly1305, &kdf::derive(context, secret));
+        Self {
+            id,
+            up: key("wraith/1 relay binding up"),
+            down: key("wraith/1 relay binding down"),
+            up_tag: TagKey::new(secret, id, Direction::Up),
+            down_tag: TagKey::new(secret, id, Direction::Down),
+        }
+    }
+
+    /// The id in the header of these messages.
+    pub fn id(&self) -> WireId {
+        self.id
+    }
+
+    /// Seals `message` for the way `direction`, the id under `mask`. A client's is padded at random, an answer not at all: it is never
+    /// longer than what it answers.
+    pub fn seal(
+        &self,
+        mask: &MaskKey,
+        direction: Direction,
+        message: &Binding,
+        random: &mut Random,
+    ) -> Vec<u8> {
+        let padding = match direction {
+            Direction::Up => random.below(PADDING_MAX + 1) as usize,
+            Direction::Down => 0,
+        };
+        let (key, tag) = self.keys(direction);
+        let mut datagram = Vec::with_capacity(BINDING_MIN + padding);
+        datagram.extend_from_slice(&[0; HEADER_BYTES]);
+        let nonce: [u8; NONCE_BYTES] = random.bytes();
+        datagram.extend_from_slice(&nonce);
+        message.encode(&mut datagram);
+        datagram.resize(BINDING_MIN - TAG_BYTES + padding, 0);
+        let sealed =
+            key.seal(nonce, &self.id.to_be_bytes(), &mut datagram[HEADER_BYTES + NONCE_BYTES..]);
+        datagram.extend_from_slice(&sealed);
+        header::write(mask, tag, self.id, &mut datagram);
+        datagram
+    }
+
+    /// Opens a datagram that named these bindings, in place; None if it is not authentic.
+    pub fn open(&self, direction: Direction, datagram: &mut [u8]) -> Option<Binding> {
+        let (key, tag) = self.keys(direction);
+        if !(BINDING_MIN..=BINDING_MAX).contains(&datagram.len()) || !tag.matches(datagram) {
+            return None;
+        }
+        let (nonce, sealed) = datagram[HEADER_BYTES..].split_first_chunk_mut::<NONCE_BYTES>()?;
+        key.open(*nonce, &self.id.to_be_bytes(), sealed).ok()?;
+        Binding::decode(direction, &sealed[..sealed.len() - TAG_BYTES])
+    }
+
+    fn keys(&self, direction: Direction) -> (&AeadKey, &TagKey) {
+        match direction {
+            Direction::Up => (&self.up, &self.up_tag),
+            Direction::Down => (&self.down, &self.down_tag),
+        }
+    }
+}
+
+impl Binding {
+    fn encode(&self, out: &mut Vec<u8>) {
+        let (kind, counter, answers) = match self {
+            Self::Bind { counter, answers, .. } => (1, *counter, *answers),
+            Self::Challenge { counter, .. } => (2, *counter, 0),
+            Self::Bound { counter, .. } => (3, *counter, 0),
+        };
+        out.push(kind);
+        out.extend_from_slice(&counter.to_be_bytes());
+        out.extend_from_slice(&answers.to_be_bytes());
+        match self {
+            Self::Bind { cookie, .. } | Self::Challenge { cookie, .. } => {
+                out.extend_from_slice(cookie);
+            }
+            Self::Bound { observed, .. } => put_address(out, *observed),
+        }
+    }
+
+    fn decode(direction: Direction, plain: &[u8]) -> Option<Self> {
+        let mut reader = Reader::new(plain);
+        let kind = reader.u8()?;
+        let (counter, answers) = (reader.u64()?, reader.u64()?);
+        match (direction, kind) {
+            (Direction::Up, 1) => Some(Self::Bind { counter, answers, cookie: reader.array()? }),
+            (Direction::Down, 2) => Some(Self::Challenge { counter, cookie: reader.array()? }),
+            (Direction::Down, 3) => Some(Self::Bound { counter, observed: reader.address()? }),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MESSAGES: [(Direction, Binding); 3] = [
+        (Direction::Up, Binding::Bind { counter: 5, answers: 4, cookie: [7; 16] }),
+        (Direction::Down, Binding::Challenge { counter: 6, cookie: [8; 16] }),
+        (
+            Direction::Down,
+            Binding::Bound {
+                counter: 7,
+                observed: SocketAddr::new(std::net::IpAddr::V6(std::net::Ipv6Addr::LOCALHOST), 9),
+            },
+        ),
+    ];
+
+    #[test]
+    fn messages_are_opened_by_the_other_end_only_and_in_their_direction() {
+        let mask = MaskKey::new([1; 32]);
+        let mut random = Random::new().unwrap();
+        let (keys, others) = (BindingKeys::new(&[2; 32], 3), BindingKeys::new(&[4; 32], 3));
+        for (direction, message) in MESSAGES {
+            let datagram = keys.seal(&mask, direction, &message, &mut random);
+            assert_eq!(header::read_id(&mask, &datagram), Some(3));
+            assert_eq!(others.open(direction, &mut datagram.clone()), None);
+            let other_way =
+                if direction == Direction::Up { Direction::Down } else { Direction::Up };
+            assert_eq!(keys.open(other_way, &mut datagram.clone()), None);
+            assert_eq!(keys.open(direction, &mut datagram.clone()), Some(message));
+        }
+    }
+
+    #[test]
+    fn a_changed_byte_anywhere_makes_a_message_nothing_but_in_the_masked_id() {
+        let mask = MaskKey::new([1; 32]);
+        let keys = BindingKeys::new(&[2; 32], 3);
+        let datagram =
+            keys.seal(&mask, Direction::Down, &MESSAGES[1].1, &mut Random::new().unwrap());
+        for i in 8..datagram.len() {
+            let mut changed = datagram.clone();
+            changed[i] ^= 0x40;
+            assert_eq!(keys.open(Direction::Down, &mut changed), None, "byte {i}");
+        }
+    }
+
+    #[test]
+    fn no_answer_is_longer_than_what_it_may_answer() {
+        let (mask, keys) = (MaskKey::new([1; 32]), BindingKeys::new(&[2; 32], 3));
+        let mut random = Random::new().unwrap();
+        for (direction, message) in MESSAGES {
+            let len = keys.seal(&mask, direction, &message, &mut random).len();
+            match direction {
+                Direction::Up => assert!((BINDING_MIN..=BINDING_MAX).contains(&len)),
+                Direction::Down => assert_eq!(len, BINDING_MIN),
+            }
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! Frames over one TLS connection, in both directions at once in one task.
+//!
+//! Bytes are read into memory that all connections of a thread share, and frames are understood where they lie; a connection keeps
+//! only what it has of a frame that is not whole. So one that is idle holds nothing.
+//!
+//! Invariant: of a frame that is not whole at most [`CONTROL_MAX`] bytes are kept, or a datagram's, counted in the budget that
+//! connections share; where that has no room, the datagram is skipped as it comes.
+
+use std::cell::RefCell;
+use std::io::{self, ErrorKind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::budget::Budget;
+use crate::frame::{CONTROL_MAX, FRAME_MAX, LENGTH_BYTES, Malformed};
+use crate::outbox::Outbox;
+
+/// Bytes read at a time: four TLS records.
+const READ_BYTES: usize = 64 * 1024;
+/// Memory for writing that is kept from one time to the next.
+const WRITE_KEPT: usize = 1024;
+/// Type of a datagram's frame.
+const DATAGRAM: u8 = 0;
+
+thread_local! {
+    static READ: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Carrier<S> {
+    stream: S,
+    incoming: Assembler,
+    outgoing: Vec<u8>,
+    written: usize,
+    unflushed: bool,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Carrier<S> {
+    /// Around a stream whose handshake is done.
+    pub fn new(stream: S, budget: Arc<Budget>) -> Self {
+        let incoming = Assembler::new(budget);
+        Self { stream, incoming, outgoing: Vec::new(), written: 0, unflushed: false }
+    }
+
+    /// Reads once and hands every whole frame, without its length, to `take`.
+    ///
+    /// # Errors
+    /// The connection ended, by an error or by its end, what came is no frame, or `take` says so.
+    pub fn poll_read(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut take: impl FnMut(&[u8]) -> io::Result<()>,
+    ) -> Poll<io::Result<()>> {
+        READ.with_borrow_mut(|memory| {
+            memory.resize(READ_BYTES, 0);
+            let mut buf = ReadBuf::new(memory);
+            ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buf))?;
+            if buf.filled().is_empty() {
+                return Poll::Ready(Err(ErrorKind::UnexpectedEof.into()));
+            }
+            Poll::Ready(self.incoming.feed(buf.filled(), &mut take))
+        })
+    }
+
+    /// Reads until one frame is whole, which `take` gets: the first of a connection.
+    ///
+    /// # Errors
+    /// There is none; the first two bytes that came, which may tell what it is instead.
+    pub fn poll_read_first(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut take: impl FnMut(&[u8]) -> io::Result<()>,
+    ) -> Poll<Result<(), [u8; LENGTH_BYTES]>> {
+        let mut taken = false;
+        loop {
+            let read = self.poll_read(cx, |frame| {
+                // What follows before it is answered is for nobody.
+                if std::mem::replace(&mut taken, true) {
+                    return Err(ErrorKind::InvalidData.into());
+                }
+                take(frame)
+            });
+            match ready!(read) {
+                Ok(()) if taken => return Poll::Ready(Ok(())),
+                Ok(()) => {}
+                Err(_) => return Poll::Ready(Err(self.incoming.first)),
+            }
+        }
+    }
+
+    /// Whether everything that was taken from an outbox is written.
+    pub fn is_drained(&self) -> bool {
+        self.outgoing.is_empty() && !self.unflushed
+    }
+
+    /// The stream, to be ended.
+    pub fn get_mut(&mut self) -> &mut S {
+        &mut self.stream
+    }
+
+    /// The stream, for another use.
+    pub fn into_inner(self) -> S {
+        self.stream
+    }
+
+    /// Writes what `outbox` has, until that is empty (then pending, and woken when it is not) or the stream takes no more.
+    /// Ready only when it is over.
+    pub fn poll_write(&mut self, cx: &mut Context<'_>, outbox: &Outbox) -> Poll<io::Error> {
+        loop {
+            while self.written < self.outgoing.len() {
+                let rest = &self.outgoing[self.written..];
+                match ready!(Pin::new(&mut self.stream).poll_write(cx, rest)) {
+                    Ok(0) => return Poll::Ready(ErrorKind::WriteZero.into()),
+                    Ok(written) => self.written += written,
+                    Err(error) => return Poll::Ready(error),
+                }
+                self.unflushed = true;
+            }
+            self.written = 0;
+            self.outgoing.clear();
+            if !outbox.take(cx, &mut self.outgoing) {
+                return Poll::Ready(ErrorKind::ConnectionAborted.into());
+            }
+            if self.outgoing.is_empty() {
+                self.outgoing.shrink_to(WRITE_KEPT);
+                if self.unflushed {
+                    match ready!(Pin::new(&mut self.stream).poll_flush(cx)) {
+                        Ok(()) => self.unflushed = false,
+                        Err(error) => return Poll::Ready(error),
+                    }
+                }
+                return Poll::Pending;
+            }
+        }
+    }
+}
+
+/// Cuts a stream into frames.
+#[derive(Debug)]
+struct Assembler {
+    /// The frame that is not whole yet, from its length on.
+    partial: Vec<u8>,
+    /// Bytes of a frame that nobody wants.
+    skip: usize,
+    budget: Arc<Budget>,
+    /// Bytes taken from the budget for `partial`.
+    counted: usize,
+    /// What a stream began with.
+    first: [u8; LENGTH_BYTES],
+}
+
+impl Assembler {
+    fn new(budget: Arc<Budget>) -> Self {
+        Self { partial: Vec::new(), skip: 0, budget, counted: 0, first: [0; LENGTH_BYTES] }
+    }
+
+    fn feed(
+        &mut self,
+        mut bytes: &[u8],
+        take: &mut impl FnMut(&[u8]) -> io::Result<()>,
+    ) -> io::Result<()> {
+        if self.first == [0; LENGTH_BYTES]
+            && let Some(first) = bytes.first_chunk()
+        {
+            self.first = *first;
+        }
+        loop {
+            let skipped = self.skip.min(bytes.len());
+            self.skip -= skipped;
+            bytes = &bytes[skipped..];
+            if bytes.is_empty() {
+                return Ok(());
+            }
+            if self.partial.is_empty() {
+                if let Some(len) = whole(bytes)?
+                    && len <= bytes.len()
+                {
+                    take(&bytes[LENGTH_BYTES..len])?;
+                    bytes = &bytes[len..];
+                    continue;
+                }
+            }
+            // Until the length and the type are known: one byte more, then all that it says.
+            let wanted = match whole(&self.partial)? {
+                Some(len) => len,
+                None => {
+                    self.partial.push(bytes[0]);
+                    bytes = &bytes[1..];
+                    if let Some(len) = whole(&self.partial)? {
+                        self.start(len);
+                    }
+                    continue;
+                }
+            };
+            let missing = (wanted - self.partial.len()).min(bytes.len());
+            self.partial.extend_from_slice(&bytes[..missing]);
+            bytes = &bytes[missing..];
+            if self.partial.len() == wanted {
+                take(&self.partial[LENGTH_BYTES..])?;
+                self.reset();
+            }
+        }
+    }
+
+    /// A frame of `len` bytes, length and all, is to be kept: finds the memory, or skips the rest of it.
+    fn start(&mut self, len: usize) {
+        if len <= LENGTH_BYTES + CONTROL_MAX {
+            self.partial.reserve_exact(len - self.partial.len());
+        } else if self.budget.take(0, len) {
+            self.counted = len;
+            self.partial.reserve_exact(len - self.partial.len());
+        } else {
+            self.skip = len - self.partial.len();
+            self.partial = Vec::new();
+        }
+    }
+
+    fn reset(&mut self) {
+        self.partial = Vec::new();
+        self.budget.give_back(std::mem::take(&mut self.counted));
+    }
+}
+
+impl Drop for Assembler {
+    fn drop(&mut self) {
+        self.reset();
+    }
+}
+
+/// Bytes of the frame that begins `bytes`, its length included; None until that and its type are there.
+fn whole(bytes: &[u8]) -> io::Result<Option<usize>> {
+    let [high, low, kind, ..] = *bytes else { return Ok(None) };
+    let len = usize::from(u16::from_be_bytes([high, low]));
+    let most = if kind == DATAGRAM { FRAME_MAX } else { CONTROL_MAX };
+    if (1..=most).contains(&len) {
+        Ok(Some(LENGTH_BYTES + len))
+    } else {
+        Err(io::Error::new(ErrorKind::InvalidData, Malformed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::{ClientFrame, put_datagram};
+
+    fn assembler(bytes: usize) -> Assembler {
+        Assembler::new(Arc::new(Budget::new(bytes)))
+    }
+
+    /// A few frames, and their bodies.
+    fn frames() -> (Vec<u8>, Vec<Vec<u8>>) {
+        let (mut stream, mut bodies) = (Vec::new(), Vec::new());
+        for i in 0..6_u8 {
+            let start = stream.len();
+            if i.is_multiple_of(2) {
+                ClientFrame::Ping(i.into()).encode(&mut stream);
+            } else {
+                put_datagram(&mut stream, i.into(), &vec![i; 1000 * usize::from(i)]);
+            }
+            bodies.push(stream[start + 2..].to_vec());
+        }
+        (stream, bodies)
+    }
+
+    fn feed(assembler: &mut Assembler, stream: &[u8], step: usize) -> io::Result<Vec<Vec<u8>>> {
+        let mut got = Vec::new();
+        for piece in stream.chunks(step) {
+            assembler.feed(piece, &mut |frame| {
+                got.push(frame.to_vec());
+                Ok(())
+            })?;
+        }
+        Ok(got)
+    }
+
+    #[test]
+    fn frames_are_the_same_however_the_stream_is_cut() {
+        let (stream, bodies) = frames();
+        for step in [1, 2, 3, 7, 500, 5000, stream.len()] {
+            let mut assembler = assembler(1 << 20);
+            assert_eq!(feed(&mut assembler, &stream, step).unwrap(), bodies, "step {step}");
+            assert_eq!(assembler.budget.free(), 1 << 20);
+            assert_eq!(assembler.partial.capacity(), 0);
+        }
+    }
+
+    #[test]
+    fn without_memory_datagrams_are_skipped_and_the_rest_is_heard() {
+        let (stream, bodies) = frames();
+        let got = feed(&mut assembler(0), &stream, 100).unwrap();
+        assert_eq!(got, [0, 2, 4].map(|i| bodies[i].clone()));
+    }
+
+    #[test]
+    fn lengths_beyond_the_bounds_end_it_before_anything_is_kept() {
+        for head in [[0, 0, 6], [0xff, 0xff, 6], [0xff, 0xff, 0], [1, 0x91, 6]] {
+            let mut assembler = assembler(1 << 20);
+            assert!(feed(&mut assembler, &head, 1).is_err());
+            assert!(assembler.partial.capacity() <= 8);
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! What the mover on the I/O thread and the tasks of its relays share: pairs with their keys, what came over TLS, and what a task wants
+//! sent by the mover's UDP socket.
+//!
+//! Invariant: everything that waits here is bounded in bytes; a pair is here as long as its relay keeps it, and no longer.
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::event::{EventfdFlags, eventfd};
+use tokio::sync::Notify;
+use wraith_crypto::MaskKey;
+
+use crate::frame::Welcome;
+use crate::header::{Direction, TagKey, WireId, down_mask};
+use crate::outbox::Outbox;
+
+/// Bytes of datagrams from TLS that wait for the I/O thread. It takes them in well under a millisecond; when it does not, this much
+/// is a millisecond of the fastest line.
+const RECEIVED_BYTES: usize = 2 << 20;
+/// Bindings that wait on their way between a task and the mover. There is one under way at a time.
+const BINDINGS_MAX: usize = 16;
+/// Sending for so long without hearing anything by UDP makes a task ask whether that still gets through.
+const SILENCE: Duration = Duration::from_millis(1000);
+/// Bytes of the name under which the mover knows a pair.
+pub const NAME_BYTES: usize = 4 + 8;
+
+/// The name of a pair: the number of its relay here, and the id of our end.
+pub fn name(relay: u32, id: WireId) -> [u8; NAME_BYTES] {
+    let mut name = [0; NAME_BYTES];
+    name[..4].copy_from_slice(&relay.to_be_bytes());
+    name[4..].copy_from_slice(&id.to_be_bytes());
+    name
+}
+
+/// The inverse of [`name`].
+pub fn parse_name(name: &[u8]) -> Option<(u32, WireId)> {
+    let (relay, id) = name.split_first_chunk::<4>()?;
+    Some((u32::from_be_bytes(*relay), u64::from_be_bytes(id.try_into().ok()?)))
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Hub {
+    state: Mutex<State>,
+    event: OwnedFd,
+    signalled: AtomicBool,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct State {
+    pub relays: Vec<Relay>,
+    next_relay: u32,
+    /// The mover is there, with a socket.
+    pub has_mover: bool,
+    received: VecDeque<(u32, WireId, Vec<u8>)>,
+    received_bytes: usize,
+    to_send: Vec<(SocketAddr, Vec<u8>)>,
+}
+
+/// A relay, as the mover sees it.
+#[derive(Debug)]
+pub struct Relay {
+    pub number: u32,
+    pub outbox: Arc<Outbox>,
+    /// Wakes the task, for `bindings` or because of `stalled`.
+    pub task: Arc<Notify>,
+    pub bindings: Vec<Vec<u8>>,
+    pub stalled: bool,
+    pub session: Option<Session>,
+    pub pairs: HashMap<WireId, PairEnd>,
+    /// When something came by UDP last, or was expected first.
+    pub heard: Option<Instant>,
+}
+
+/// What a relay's WELCOME says to the mover.
+#[derive(Debug)]
+pub struct Session {
+    secret: [u8; 32],
+    pub up_mask: MaskKey,
+    pub down_mask: MaskKey,
+    pub binding: WireId,
+    /// The relay's UDP port.
+    pub udp: Option<SocketAddr>,
+    /// Whether datagrams go that way.
+    pub use_udp: bool,
+}
+
+/// Our end of a pair.
+#[derive(Debug)]
+pub struct PairEnd {
+    pub up_tag: TagKey,
+    pub down_tag: TagKey,
+}
+
+impl Hub {
+    pub fn new() -> io::Result<Self> {
+        let event = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?;
+        Ok(Self { state: Mutex::default(), event, signalled: AtomicBool::new(false) })
+    }
+
+    pub fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn event(&self) -> &OwnedFd {
+        &self.event
+    }
+
+    /// Makes the mover look here.
+    pub fn signal(&self) {
+        if !self.signalled.swap(true, Ordering::SeqCst) {
+            // The only error is a full counter, and then the descriptor is readable anyway.
+            let _ = rustix::io::write(&self.event, &1_u64.to_ne_bytes());
+        }
+    }
+
+    /// Whether the mover was made to look; it looks now.
+    pub fn take_signal(&self) -> bool {
+        let signalled = self.signalled.swap(false, Ordering::SeqCst);
+        if signalled {
+            let _ = rustix::io::read(&self.event, &mut [0; 8]);
+        }
+        signalled
+    }
+
+    /// One more relay; its number.
+    pub fn add_relay(&self, outbox: Arc<Outbox>, task: Arc<Notify>) -> u32 {
+        let mut state = self.lock();
+        state.next_relay += 1;
+        let number = state.next_relay;
+        state.relays.push(Relay {
+            number,
+            outbox,
+            task,
+            bindings: Vec::new(),
+            stalled: false,
+            session: None,
+            pairs: HashMap::new(),
+            heard: None,
+        });
+        number
+    }
+
+    /// A relay and its pairs are no more.
+    pub fn remove_relay(&self, number: u32) {
+        self.lock().relays.retain(|relay| relay.number != number);
+    }
+
+    /// Does `change` to a relay.
+    pub fn with_relay<T>(&self, number: u32, change: impl FnOnce(&mut Relay) -> T) -> Option<T> {
+        self.lock().relay(number).map(change)
+    }
+
+    /// A datagram came over TLS; it is lost if too many wait.
+    pub fn push_received(&self, relay: u32, id: WireId, datagram: &[u8]) {
+        let mut state = self.lock();
+        if !state.has_mover || state.received_bytes + datagram.len() > RECEIVED_BYTES {
+            return;
+        }
+        state.received_bytes += datagram.len();
+        state.received.push_back((relay, id, datagram.to_vec()));
+        drop(state);
+        self.signal();
+    }
+
+    /// Has the mover send a binding.
+    pub fn push_binding(&self, to: SocketAddr, datagram: Vec<u8>) {
+        let mut state = self.lock();
+        if state.to_send.len() < BINDINGS_MAX {
+            state.to_send.push((to, datagram));
+        }
+        drop(state);
+        self.signal();
+    }
+}
+
+impl State {
+    pub fn relay(&mut self, number: u32) -> Option<&mut Relay> {
+        self.relays.iter_mut().find(|relay| relay.number == number)
+    }
+
+    /// The relay whose UDP port is at `address`.
+    pub fn relay_at(&mut self, address: SocketAddr) -> Option<&mut Relay> {
+        let is_at =
+            |relay: &Relay| relay.session.as_ref().is_some_and(|of| of.udp == Some(address));
+        self.relays.iter_mut().find(|relay| is_at(relay))
+    }
+
+    /// The next datagram that came over TLS.
+    pub fn pop_received(&mut self) -> Option<(u32, WireId, Vec<u8>)> {
+        let next = self.received.pop_front()?;
+        self.received_bytes -= next.2.len();
+        Some(next)
+    }
+
+    pub fn has_received(&self) -> bool {
+        !self.received.is_empty()
+    }
+
+    pub fn take_bindings(&mut self) -> Vec<(SocketAddr, Vec<u8>)> {
+        std::mem::take(&mut self.to_send)
+    }
+}
+
+impl Relay {
+    /// The session that `welcome` says; pairs of another one are gone.
+    pub fn begin(&mut self, welcome: &Welcome, udp: Option<SocketAddr>) {
+        if !welcome.resumed {
+            self.pairs.clear();
+        }
+        self.heard = None;
+        self.session = Some(Session {
+            secret: welcome.secret,
+            up_mask: MaskKey::new(welcome.up_mask),
+            down_mask: down_mask(&welcome.secret),
+            binding: welcome.binding,
+            udp,
+            use_udp: false,
+        });
+    }
+
+    /// There is a pair; its end here is `id`.
+    pub fn add_pair(&mut self, id: WireId) {
+        let Some(session) = &self.session else { return };
+        self.pairs.insert(
+            id,
+            PairEnd {
+                up_tag: TagKey::new(&session.secret, id, Direction::Up),
+                down_tag: TagKey::new(&session.secret, id, Direction::Down),
+            },
+        );
+    }
+
+    /// A binding came, which the task understands.
+    pub fn push_binding(&mut self, datagram: &[u8]) {
+        if self.bindings.len() < BINDINGS_MAX {
+            self.bindings.push(datagram.to_vec());
+            self.task.notify_one();
+        }
+    }
+
+    /// Something is sent by UDP: if nothing comes back for a while, the task is to find out why.
+    pub fn note_sent(&mut self, now: Instant) {
+        let since = *self.heard.get_or_insert(now);
+        if now.saturating_duration_since(since) >= SILENCE {
+            self.heard = Some(now);
+            self.stalled = true;
+            self.task.notify_one();
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! The end of all relays on the I/O thread: a UDP socket of its own, which it owns, and what comes and goes over TLS in the hub.
+//!
+//! By UDP nothing is queued: a batch is copied once, to put the headers in, and handed to the kernel; what came is opened where it lies, and
+//! moved together over its headers. One descriptor stands for both ways: an `epoll` of the socket and of the hub's event.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::{Ipv6Addr, SocketAddr};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Instant;
+
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::io::Errno;
+use wraith_transport::mover::{
+    Caps, DatagramMover, Names, Readiness, Received, RecvSlots, Sent, Udp,
+};
+use wraith_transport::{Ecn, PathAddr};
+
+use super::hub::{Hub, NAME_BYTES, Relay, State, name, parse_name};
+use crate::header::{self, HEADER_BYTES, INNER_MAX, WireId};
+
+/// Datagrams of one send; with their headers they fill what the kernel takes at once.
+const SEGMENTS_MAX: usize = 64;
+/// Memory for a batch with its headers.
+const OUT_BYTES: usize = 64 * (1 << 10) + SEGMENTS_MAX * HEADER_BYTES;
+/// Runs of other pairs that the kernel merged into one buffer; more are lost.
+const SPILLED_MAX: usize = 256;
+
+/// See the module.
+#[derive(Debug)]
+pub struct RelayMover {
+    hub: Arc<Hub>,
+    names: Names,
+    udp: Udp,
+    epoll: OwnedFd,
+    out: Vec<u8>,
+    spilled: VecDeque<(PathAddr, Option<Ecn>, Vec<u8>, usize)>,
+    /// Whether the socket is asked before the hub in the next round, so that neither starves.
+    udp_first: bool,
+    /// Whether the epoll waits for room in the socket too.
+    waits_for_room: bool,
+}
+
+/// Datagrams of one pair in a buffer.
+struct Run {
+    path: PathAddr,
+    start: usize,
+    end: usize,
+}
+
+impl RelayMover {
+    /// With a socket on any port.
+    pub fn new(hub: Arc<Hub>, names: Names) -> io::Result<Self> {
+        let udp = Udp::bind((Ipv6Addr::UNSPECIFIED, 0).into())?;
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        epoll::add(&epoll, &udp, EventData::new_u64(0), EventFlags::IN)?;
+        epoll::add(&epoll, hub.event(), EventData::new_u64(1), EventFlags::IN)?;
+        hub.lock().has_mover = true;
+        let out = Vec::with_capacity(OUT_BYTES);
+        let spilled = VecDeque::new();
+        Ok(Self { hub, names, udp, epoll, out, spilled, udp_first: false, waits_for_room: false })
+    }
+
+    fn wait_for_room(&mut self, wait: bool) {
+        if self.waits_for_room != wait {
+            let flags = if wait { EventFlags::IN | EventFlags::OUT } else { EventFlags::IN };
+            // If it fails, the I/O thread tries again after its own pause.
+            let _ = epoll::modify(&self.epoll, &self.udp, EventData::new_u64(0), flags);
+            self.waits_for_room = wait;
+        }
+    }
+
+    /// Sends by UDP what the tasks have for it.
+    fn send_bindings(&mut self) {
+        if self.hub.take_signal() {
+            let bindings = self.hub.lock().take_bindings();
+            for (to, datagram) in bindings {
+                self.udp.send(to, None, &datagram, datagram.len());
+            }
+        }
+    }
+
+    /// Fills `slots` with what came over TLS, and what was left of buffers of UDP.
+    fn receive_queued(&mut self, slots: &mut RecvSlots) -> usize {
+        let mut filled = 0;
+        let mut state = self.hub.lock();
+        while filled < slots.len() {
+            let (from, ecn, bytes, stride) = match self.spilled.pop_front() {
+                Some(spilled) => spilled,
+                None => {
+                    let Some((relay, id, datagram)) = state.pop_received() else { break };
+                    let known =
+                        state.relay(relay).is_some_and(|relay| relay.pairs.contains_key(&id));
+                    if !known {
+                        continue;
+                    }
+                    let len = datagram.len();
+                    (self.names.path(&name(relay, id)), None, datagram, len)
+                }
+            };
+            slots.buffer(filled)[..bytes.len()].copy_from_slice(&bytes);
+            slots.set(filled, Received { from, ecn, len: bytes.len(), stride });
+            filled += 1;
+        }
+        let more = state.has_received() || !self.spilled.is_empty();
+        drop(state);
+        if more {
+            self.hub.signal();
+        }
+        filled
+    }
+
+    /// Receives by UDP and leaves in `slots` only what our relays sent, without headers.
+    fn receive_udp(&mut self, slots: &mut RecvSlots) -> io::Result<usize> {
+        let received = self.udp.receive(slots)?;
+        let mut state = self.hub.lock();
+        let mut filled = 0;
+        for slot in 0..received {
+            let Some(Received { from, ecn, len, stride }) = slots.received(slot) else { continue };
+            let Some(address) = from.ip() else { continue };
+            let Some(run) = open(
+                &mut state,
+                &self.names,
+                address,
+                &mut slots.buffer(slot)[..len],
+                stride,
+                |run, bytes| {
+                    if self.spilled.len() < SPILLED_MAX {
+                        self.spilled.push_back((
+                            run.path,
+                            ecn,
+                            bytes[run.start..run.end].to_vec(),
+                            stride - HEADER_BYTES,
+                        ));
+                    }
+                },
+            ) else {
+                continue;
+            };
+            let len = run.end;
+            if slot != filled {
+                let bytes = slots.buffer(slot)[..len].to_vec();
+                slots.buffer(filled)[..len].copy_from_slice(&bytes);
+            }
+            slots.set(filled, Received { from: run.path, ecn, len, stride: stride - HEADER_BYTES });
+            filled += 1;
+        }
+        drop(state);
+        if !self.spilled.is_empty() {
+            self.hub.signal();
+        }
+        Ok(filled)
+    }
+}
+
+/// Opens the datagrams of one buffer from `address` and moves their insides together. Those of the first pair are at its front, and
+/// returned; runs of others go to `spill`.
+fn open(
+    state: &mut State,
+    names: &Names,
+    address: SocketAddr,
+    buffer: &mut [u8],
+    stride: usize,
+    mut spill: impl FnMut(&Run, &[u8]),
+) -> Option<Run> {
+    let relay = state.relay_at(address)?;
+    let mut first: Option<Run> = None;
+    let mut other: Option<Run> = None;
+    let mut last: Option<(WireId, PathAddr)> = None;
+    let mut to = 0;
+    let mut from = 0;
+    let mut heard = false;
+    while from < buffer.len() {
+        let end = (from + stride.max(1)).min(buffer.len());
+        let opened = open_one(relay, names, &mut buffer[from..end], &mut last);
+        heard |= opened.is_some();
+        if let Some(Some(path)) = opened {
+            let len = end - from - HEADER_BYTES;
+            buffer.copy_within(from + HEADER_BYTES..end, to);
+            let run = Run { path, start: to, end: to + len };
+            to += len;
+            let same = |of: &Option<Run>| {
+                of.as_ref().is_some_and(|of| of.path == path && of.end == run.start)
+            };
+            if first.is_none() {
+                first = Some(run);
+            } else if other.is_none() && same(&first) {
+                first.as_mut().expect("just looked").end = run.end;
+            } else if same(&other) {
+                other.as_mut().expect("just looked").end = run.end;
+            } else if let Some(done) = other.replace(run) {
+                spill(&done, buffer);
+            }
+        }
+        from = end;
+    }
+    if let Some(done) = other {
+        spill(&done, buffer);
+    }
+    if heard {
+        relay.heard = None;
+    }
+    first
+}
+
+/// What one datagram of a relay is: of this pair's, a binding (which is handed on), or none.
+fn open_one(
+    relay: &mut Relay,
+    names: &Names,
+    datagram: &mut [u8],
+    last: &mut Option<(WireId, PathAddr)>,
+) -> Option<Option<PathAddr>> {
+    let session = relay.session.as_ref()?;
+    let id = header::read_id(&session.down_mask, datagram)?;
+    if id == session.binding {
+        relay.push_binding(datagram);
+        return Some(None);
+    }
+    if !relay.pairs.get(&id)?.down_tag.matches(datagram) {
+        return None;
+    }
+    if let Some((of, path)) = *last
+        && of == id
+    {
+        return Some(Some(path));
+    }
+    let path = names.path(&name(relay.number, id));
+    *last = Some((id, path));
+    Some(Some(path))
+}
+
+impl DatagramMover for RelayMover {
+    fn caps(&self) -> Caps {
+        Caps { mtu_max: INNER_MAX as u16, segments_max: SEGMENTS_MAX }
+    }
+
+    fn readiness(&self) -> Readiness<'_> {
+        Readiness { fd: self.epoll.as_fd(), room_is_writable: false }
+    }
+
+    fn send(&mut self, to: PathAddr, ecn: Option<Ecn>, datagrams: &[u8], segment: usize) -> Sent {
+        let gone = || Sent::Unreachable(Errno::NOTCONN.into());
+        let Some(name) = self.names.name(to) else { return gone() };
+        debug_assert_eq!(name.len(), NAME_BYTES);
+        let Some((relay, id)) = parse_name(&name) else { return gone() };
+        let mut state = self.hub.lock();
+        let Some(relay) = state.relay(relay) else { return gone() };
+        let (Some(pair), Some(session)) = (relay.pairs.get(&id), &relay.session) else {
+            return gone();
+        };
+        let Some(address) = session.udp.filter(|_| session.use_udp) else {
+            for datagram in datagrams.chunks(segment) {
+                // What does not fit is lost: a queue would only make the path longer.
+                let _ = relay.outbox.push_datagram(id, datagram);
+            }
+            return Sent::All;
+        };
+        self.out.clear();
+        for datagram in datagrams.chunks(segment) {
+            let start = self.out.len();
+            self.out.extend_from_slice(&[0; HEADER_BYTES]);
+            self.out.extend_from_slice(datagram);
+            header::write(&session.up_mask, &pair.up_tag, id, &mut self.out[start..]);
+        }
+        relay.note_sent(Instant::now());
+        drop(state);
+        let whole = segment + HEADER_BYTES;
+        match self.udp.send(address, ecn, &self.out, whole) {
+            Sent::Blocked(done) => {
+                self.wait_for_room(true);
+                Sent::Blocked(done / whole * segment)
+            }
+            // The way to the relay is its task's to find again.
+            Sent::All | Sent::Unreachable(_) => {
+                self.wait_for_room(false);
+                Sent::All
+            }
+        }
+    }
+
+    fn receive(&mut self, slots: &mut RecvSlots) -> io::Result<usize> {
+        self.send_bindings();
+        self.udp_first = !self.udp_first;
+        if self.udp_first {
+            match self.receive_udp(slots)? {
+                0 => Ok(self.receive_queued(slots)),
+                filled => Ok(filled),
+            }
+        } else {
+            match self.receive_queued(slots) {
+                0 => self.receive_udp(slots),
+                filled => Ok(filled),
+            }
+        }
+    }
+}
+
+impl Drop for RelayMover {
+    fn drop(&mut self) {
+        self.hub.lock().has_mover = false;
+    }
+}

@@ -1,0 +1,578 @@
+//! The task of one relay: its TLS connection, made again whenever it breaks; what was asked and not answered; the binding of UDP.
+//!
+//! Invariants: a session goes on over a new connection with its pairs, if the relay still has it; mailboxes are registered again on
+//! every new one; whoever waits for an answer gets one, or [`RelayError::Down`].
+
+use std::collections::HashMap;
+use std::future::poll_fn;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use rustls::pki_types::ServerName;
+use tokio::sync::{Notify, mpsc, oneshot, watch};
+use tokio::time::{sleep, sleep_until, timeout};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use tracing::debug;
+
+use super::config::{RelayConfig, Stream};
+use super::hub::Hub;
+use super::status::{Status, Way};
+use super::udp_path::{Step, UdpPath};
+use crate::binding::BindingKeys;
+use crate::budget::Budget;
+use crate::carrier::Carrier;
+use crate::error::RelayError;
+use crate::frame::{
+    ClientFrame, Mailbox, Proof, Refusal, ServerFrame, VERSION, Welcome, mailbox_of,
+};
+use crate::header::{Direction, WireId};
+use crate::outbox::Outbox;
+use crate::proof::{EXPORTER_LABEL, Exporter, resumption};
+use crate::random::Random;
+use crate::tls::{self, Pin};
+use wraith_crypto::MaskKey;
+
+/// From the first packet to the end of the TLS handshake, and from there to WELCOME.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Between two PINGs, a fifth more or less: the relay waits for three of them.
+const PING_EVERY: Duration = Duration::from_secs(25);
+/// A connection that does not answer a PING for so long is lost.
+const PONG_TIMEOUT: Duration = Duration::from_secs(10);
+/// Pauses between attempts to connect again: the first within the grace that a relay gives, the longest for one that is down.
+const BACKOFF: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(60));
+/// Bytes of datagrams that wait to be written to TLS.
+const OUTBOX_BYTES: usize = 1 << 20;
+/// Memory for these and for frames that are not whole; no queue gets more than an eighth of it.
+const BUDGET_BYTES: usize = 8 * OUTBOX_BYTES + (1 << 20);
+
+/// Pairs of one relay: more than it makes for one client.
+const PAIRS_MAX: usize = 1024;
+
+/// What a handle asks of the task.
+#[derive(Debug)]
+pub enum Command {
+    /// Wait at the mailbox of this secret, now and after every reconnection.
+    Register([u8; 32], Reply<Mailbox>),
+    /// No longer.
+    Unregister(Mailbox),
+    /// Make a pair.
+    Dial(Mailbox, Reply<WireId>),
+    /// End one.
+    HangUp(WireId),
+}
+
+/// Where an answer goes.
+pub type Reply<T> = oneshot::Sender<Result<T, RelayError>>;
+
+type TlsLink = Carrier<TlsStream<Box<dyn Stream>>>;
+
+/// See the module.
+pub struct Session {
+    config: RelayConfig,
+    hub: Arc<Hub>,
+    number: u32,
+    notify: Arc<Notify>,
+    status: watch::Sender<Status>,
+    random: Random,
+    /// What goes on: number and secret.
+    resume: Option<(u64, [u8; 32])>,
+    mailboxes: Vec<[u8; 32]>,
+    registering: HashMap<Mailbox, Vec<Reply<Mailbox>>>,
+    dialling: HashMap<u32, Reply<WireId>>,
+    next_request: u32,
+    udp: UdpPath,
+}
+
+/// One connection that is welcome.
+pub struct Link {
+    carrier: TlsLink,
+    outbox: Arc<Outbox>,
+    welcome: Welcome,
+    udp: Option<SocketAddr>,
+    pin: Pin,
+}
+
+impl Link {
+    /// What the relay showed.
+    pub fn pin(&self) -> &Pin {
+        &self.pin
+    }
+}
+
+impl Session {
+    pub fn new(
+        config: RelayConfig,
+        hub: Arc<Hub>,
+        status: watch::Sender<Status>,
+    ) -> io::Result<Self> {
+        let random = Random::new()?;
+        let notify = Arc::new(Notify::new());
+        let number = hub.add_relay(outbox(), Arc::clone(&notify));
+        Ok(Self {
+            config,
+            hub,
+            number,
+            notify,
+            status,
+            random,
+            resume: None,
+            mailboxes: Vec::new(),
+            registering: HashMap::new(),
+            dialling: HashMap::new(),
+            next_request: 0,
+            udp: UdpPath::new(None),
+        })
+    }
+
+    /// The number by which the hub knows this relay.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Connects once.
+    pub async fn connect(&mut self) -> Result<Link, RelayError> {
+        let (carrier, udp, pin, exporter) = timeout(CONNECT_TIMEOUT, handshake(&self.config))
+            .await
+            .map_err(|_| RelayError::Timeout)??;
+        let (mut carrier, outbox) = (carrier, outbox());
+        let proof = match (&self.config.token, &self.config.identity) {
+            (Some(token), _) => Proof::of_token(token, &exporter),
+            (None, Some(identity)) => Proof::of_identity(identity, &exporter),
+            (None, None) => Proof::None,
+        };
+        let resume = self.resume.map(|(session, secret)| (session, resumption(&secret, &exporter)));
+        outbox.push_control(|out| {
+            ClientFrame::Hello { version: VERSION, resume, proof }.encode(out);
+        });
+        let welcome = timeout(CONNECT_TIMEOUT, read_welcome(&mut carrier, &outbox)).await;
+        let welcome = welcome.map_err(|_| RelayError::Timeout)??;
+        let udp = udp.filter(|_| self.config.udp && welcome.udp_port != 0);
+        let udp = udp.map(|ip| SocketAddr::new(ip, welcome.udp_port));
+        Ok(Link { carrier, outbox, welcome, udp, pin })
+    }
+
+    /// Serves the first connection, and then one after the other, until no handle is left.
+    pub async fn run(mut self, first: Link, mut commands: mpsc::Receiver<Command>) {
+        let mut link = Some(first);
+        let mut pause = BACKOFF.0;
+        loop {
+            if let Some(link) = link.take() {
+                pause = BACKOFF.0;
+                match self.serve(link, &mut commands).await {
+                    Ended::NoHandle => break,
+                    Ended::Lost(error) => debug!(%error, "the connection to a relay is lost"),
+                }
+                self.lost();
+            }
+            if !self.wait(pause, &mut commands).await {
+                break;
+            }
+            pause = (2 * pause).min(BACKOFF.1);
+            match self.connect().await {
+                Ok(new) => link = Some(new),
+                Err(error) => {
+                    debug!(%error, "a relay is not reached again");
+                    if matches!(error, RelayError::Refused(Refusal::TooOften)) {
+                        pause = BACKOFF.1;
+                    }
+                    self.status.send_modify(|status| status.error = Some(error.to_string()));
+                }
+            }
+        }
+    }
+
+    /// Waits before another attempt, and refuses what is asked meanwhile. False if no handle is left.
+    async fn wait(&mut self, pause: Duration, commands: &mut mpsc::Receiver<Command>) -> bool {
+        let fifth = pause.as_millis() as u64 / 5;
+        let pause = pause + Duration::from_millis(self.random.below(fifth + 1));
+        let mut due = std::pin::pin!(sleep(pause));
+        loop {
+            tokio::select! {
+                () = &mut due => return true,
+                command = commands.recv() => match command {
+                    None => return false,
+                    // It is registered on the next connection, which answers.
+                    Some(Command::Register(secret, reply)) => self.remember(secret, reply),
+                    Some(Command::Unregister(mailbox)) => self.forget(&mailbox),
+                    Some(Command::Dial(_, reply)) => drop(reply.send(Err(RelayError::Down))),
+                    Some(Command::HangUp(_)) => {}
+                },
+            }
+        }
+    }
+
+    /// The connection is gone: what waits for an answer of it has none, and nothing goes by UDP, whose keys may be others soon.
+    fn lost(&mut self) {
+        for (_, reply) in self.dialling.drain() {
+            let _ = reply.send(Err(RelayError::Down));
+        }
+        self.hub.with_relay(self.number, |relay| relay.outbox.close());
+        self.status.send_modify(|status| status.way = Way::Down);
+    }
+
+    fn remember(&mut self, secret: [u8; 32], reply: Reply<Mailbox>) {
+        if !self.mailboxes.contains(&secret) {
+            self.mailboxes.push(secret);
+        }
+        self.registering.entry(mailbox_of(&secret)).or_default().push(reply);
+    }
+
+    fn forget(&mut self, mailbox: &Mailbox) {
+        self.mailboxes.retain(|secret| mailbox_of(secret) != *mailbox);
+        self.registering.remove(mailbox);
+    }
+
+    /// Begins with what a new connection was told.
+    fn begin(&mut self, link: &Link) {
+        let Link { outbox, welcome, udp, pin, .. } = link;
+        self.resume = Some((welcome.session, welcome.secret));
+        let has_mover = self.hub.lock().has_mover;
+        let now = udp.filter(|_| has_mover).map(|_| Instant::now());
+        if welcome.resumed {
+            self.udp.reconnected(now)
+        } else {
+            self.udp = UdpPath::new(now)
+        }
+        self.hub.with_relay(self.number, |relay| {
+            relay.outbox = Arc::clone(outbox);
+            relay.begin(welcome, *udp);
+        });
+        outbox.push_control(|out| {
+            self.mailboxes.iter().for_each(|secret| ClientFrame::Register(*secret).encode(out));
+        });
+        self.status.send_modify(|status| {
+            *status = Status {
+                way: Way::Tls,
+                draining: false,
+                rtt: status.rtt,
+                observed_tcp: Some(welcome.observed),
+                observed_udp: None,
+                udp: *udp,
+                observe: Some(welcome.observe),
+                pin: Some(*pin),
+                error: None,
+            };
+        });
+    }
+
+    async fn serve(&mut self, link: Link, commands: &mut mpsc::Receiver<Command>) -> Ended {
+        self.begin(&link);
+        let Link { mut carrier, outbox, welcome, .. } = link;
+        let mut state = LinkState {
+            keys: BindingKeys::new(&welcome.secret, welcome.binding),
+            up_mask: MaskKey::new(welcome.up_mask),
+            pinged: None,
+            ping_at: Instant::now(),
+        };
+        let notify = Arc::clone(&self.notify);
+        loop {
+            let due = [Some(state.due()), self.udp.timeout()].into_iter().flatten().min();
+            let due = due.unwrap_or_else(|| state.due());
+            tokio::select! {
+                error = pump(&mut carrier, &outbox, |frame| self.on_frame(&mut state, frame)) => {
+                    return Ended::Lost(error);
+                }
+                command = commands.recv() => match command {
+                    Some(command) => self.on_command(&outbox, command),
+                    None => return Ended::NoHandle,
+                },
+                () = notify.notified() => self.on_notified(&state, &outbox),
+                () = sleep_until(due.into()) => {
+                    let now = Instant::now();
+                    if state.is_dead(now) {
+                        return Ended::Lost(io::ErrorKind::TimedOut.into());
+                    }
+                    state.ping(now, &outbox, &mut self.random);
+                    let step = self.udp.on_time(now);
+                    self.take_step(&state, &outbox, step);
+                }
+            }
+        }
+    }
+
+    fn on_command(&mut self, outbox: &Outbox, command: Command) {
+        match command {
+            Command::Register(secret, reply) => {
+                self.remember(secret, reply);
+                outbox.push_control(|out| ClientFrame::Register(secret).encode(out));
+            }
+            Command::Unregister(mailbox) => {
+                self.forget(&mailbox);
+                outbox.push_control(|out| ClientFrame::Unregister(mailbox).encode(out));
+            }
+            Command::Dial(mailbox, reply) => {
+                let request = self.next_request;
+                self.next_request = request.wrapping_add(1);
+                self.dialling.insert(request, reply);
+                outbox.push_control(|out| ClientFrame::Dial { request, mailbox }.encode(out));
+            }
+            Command::HangUp(id) => {
+                outbox.push_control(|out| ClientFrame::HangUp(id).encode(out));
+            }
+        }
+    }
+
+    fn on_frame(&mut self, state: &mut LinkState, frame: &[u8]) -> io::Result<()> {
+        let invalid = |_| io::Error::from(io::ErrorKind::InvalidData);
+        let Some(frame) = ServerFrame::decode(frame).map_err(invalid)? else { return Ok(()) };
+        match frame {
+            ServerFrame::Datagram(id, datagram) => {
+                self.hub.push_received(self.number, id, datagram)
+            }
+            ServerFrame::Registered(mailbox) => self.registered(mailbox, None),
+            ServerFrame::NotRegistered(mailbox, why) => self.registered(mailbox, Some(why)),
+            ServerFrame::Dialled(request, id) => {
+                self.hub.with_relay(self.number, |relay| relay.add_pair(id));
+                if let Some(reply) = self.dialling.remove(&request)
+                    && reply.send(Ok(id)).is_ok()
+                {
+                    return Ok(());
+                }
+                // Nobody wants it any more.
+                self.hub.with_relay(self.number, |relay| {
+                    relay.pairs.remove(&id);
+                    relay.outbox.push_control(|out| ClientFrame::HangUp(id).encode(out));
+                });
+            }
+            ServerFrame::NotDialled(request, why) => {
+                if let Some(reply) = self.dialling.remove(&request) {
+                    let _ = reply.send(Err(why.into()));
+                }
+            }
+            ServerFrame::Incoming(id, _) => {
+                self.hub.with_relay(self.number, |relay| {
+                    // The relay bounds them too; a lying one gets no more memory than an honest one.
+                    if relay.pairs.len() < PAIRS_MAX {
+                        relay.add_pair(id);
+                    }
+                });
+            }
+            ServerFrame::Closed(id) => {
+                self.hub.with_relay(self.number, |relay| relay.pairs.remove(&id));
+            }
+            ServerFrame::Pong(_) => {
+                if let Some(pinged) = state.pinged.take() {
+                    let rtt = pinged.elapsed();
+                    self.status.send_modify(|status| {
+                        if status.way == Way::Tls {
+                            status.rtt = Some(rtt);
+                        }
+                    });
+                }
+            }
+            ServerFrame::Draining(seconds) => {
+                debug!(seconds, "a relay is about to stop");
+                self.status.send_modify(|status| status.draining = true);
+            }
+            ServerFrame::Welcome(_) | ServerFrame::Refused(_) => {
+                return Err(io::ErrorKind::InvalidData.into());
+            }
+        }
+        Ok(())
+    }
+
+    fn registered(&mut self, mailbox: Mailbox, refused: Option<Refusal>) {
+        for reply in self.registering.remove(&mailbox).into_iter().flatten() {
+            let _ = reply.send(match refused {
+                None => Ok(mailbox),
+                Some(why) => Err(why.into()),
+            });
+        }
+    }
+
+    /// The mover has bindings for us, or hears nothing.
+    fn on_notified(&mut self, state: &LinkState, outbox: &Outbox) {
+        let taken = self.hub.with_relay(self.number, |relay| {
+            (std::mem::take(&mut relay.bindings), std::mem::take(&mut relay.stalled))
+        });
+        let Some((bindings, stalled)) = taken else { return };
+        let now = Instant::now();
+        for mut datagram in bindings {
+            let Some(message) = state.keys.open(Direction::Down, &mut datagram) else { continue };
+            let (step, rtt) = self.udp.on_message(now, message, &mut self.random);
+            self.take_step(state, outbox, step);
+            if self.udp.is_bound() {
+                let observed = self.udp.observed();
+                self.status.send_if_modified(|status| {
+                    let before = (status.observed_udp, status.rtt);
+                    status.observed_udp = observed;
+                    status.rtt = rtt.or(status.rtt);
+                    before != (status.observed_udp, status.rtt)
+                });
+            }
+        }
+        if stalled {
+            let step = self.udp.on_silence(now);
+            self.take_step(state, outbox, step);
+        }
+    }
+
+    fn take_step(&mut self, state: &LinkState, outbox: &Outbox, step: Step) {
+        match step {
+            Step::None => {}
+            Step::Send(message) => {
+                let datagram =
+                    state.keys.seal(&state.up_mask, Direction::Up, &message, &mut self.random);
+                debug_assert_eq!(
+                    crate::header::read_id(&state.up_mask, &datagram),
+                    Some(state.keys.id())
+                );
+                let udp = self.status.borrow().udp;
+                if let Some(to) = udp {
+                    self.hub.push_binding(to, datagram);
+                }
+            }
+            Step::Use(use_udp) => {
+                debug!(use_udp, "how datagrams go to a relay");
+                outbox.push_control(|out| ClientFrame::UseUdp(use_udp).encode(out));
+                self.hub.with_relay(self.number, |relay| {
+                    if let Some(session) = &mut relay.session {
+                        session.use_udp = use_udp;
+                    }
+                });
+                let observed = self.udp.observed();
+                self.status.send_modify(|status| {
+                    status.way = if use_udp { Way::Udp } else { Way::Tls };
+                    status.observed_udp = observed;
+                });
+            }
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.hub.with_relay(self.number, |relay| relay.outbox.close());
+        self.hub.remove_relay(self.number);
+    }
+}
+
+/// Why a connection is no more served.
+enum Ended {
+    NoHandle,
+    Lost(io::Error),
+}
+
+/// What belongs to one connection.
+struct LinkState {
+    keys: BindingKeys,
+    up_mask: MaskKey,
+    pinged: Option<Instant>,
+    ping_at: Instant,
+}
+
+impl LinkState {
+    fn due(&self) -> Instant {
+        self.pinged.map_or(self.ping_at, |pinged| pinged + PONG_TIMEOUT)
+    }
+
+    fn is_dead(&self, now: Instant) -> bool {
+        self.pinged.is_some_and(|pinged| now >= pinged + PONG_TIMEOUT)
+    }
+
+    fn ping(&mut self, now: Instant, outbox: &Outbox, random: &mut Random) {
+        if self.pinged.is_some() || now < self.ping_at {
+            return;
+        }
+        let fifth = PING_EVERY.as_millis() as u64 / 5;
+        let spread = Duration::from_millis(random.below(2 * fifth + 1));
+        self.ping_at = now + PING_EVERY - Duration::from_millis(fifth) + spread;
+        self.pinged = Some(now);
+        outbox.push_control(|out| ClientFrame::Ping(0).encode(out));
+    }
+}
+
+fn outbox() -> Arc<Outbox> {
+    Arc::new(Outbox::new(OUTBOX_BYTES, Arc::new(Budget::new(BUDGET_BYTES))))
+}
+
+/// Both directions of a connection, until it ends.
+async fn pump(
+    carrier: &mut TlsLink,
+    outbox: &Outbox,
+    mut take: impl FnMut(&[u8]) -> io::Result<()>,
+) -> io::Error {
+    poll_fn(|cx| {
+        if let Poll::Ready(error) = carrier.poll_write(cx, outbox) {
+            return Poll::Ready(error);
+        }
+        loop {
+            match carrier.poll_read(cx, &mut take) {
+                Poll::Ready(Ok(())) => {}
+                Poll::Ready(Err(error)) => return Poll::Ready(error),
+                Poll::Pending => break,
+            }
+        }
+        carrier.poll_write(cx, outbox)
+    })
+    .await
+}
+
+async fn handshake(
+    config: &RelayConfig,
+) -> Result<(TlsLink, Option<std::net::IpAddr>, Pin, Exporter), RelayError> {
+    let connected = config.connect.connect(&config.host, config.port).await;
+    let connected = connected.map_err(RelayError::Unreachable)?;
+    let name = ServerName::try_from(config.host.clone());
+    let name = name.map_err(|error| RelayError::Unreachable(io::Error::other(error)))?;
+    let tls = tls::client_config(config.pin).map_err(|_| RelayError::Protocol)?;
+    let stream = TlsConnector::from(Arc::new(tls)).connect(name, connected.stream).await;
+    let stream = stream.map_err(|error| match tls::pin_mismatch(&error) {
+        Some(mismatch) => RelayError::Pin(mismatch),
+        None if error.kind() == io::ErrorKind::InvalidData => RelayError::Protocol,
+        None => RelayError::Unreachable(error),
+    })?;
+    let connection = stream.get_ref().1;
+    let mut exporter = Exporter::default();
+    connection
+        .export_keying_material(&mut exporter, EXPORTER_LABEL, None)
+        .map_err(|_| RelayError::Protocol)?;
+    let certificate = connection.peer_certificates().and_then(|chain| chain.first());
+    let pin = certificate.and_then(|certificate| tls::pin_of(certificate).ok());
+    let pin = pin.ok_or(RelayError::Protocol)?;
+    let carrier = Carrier::new(stream, Arc::new(Budget::new(BUDGET_BYTES)));
+    Ok((carrier, connected.udp, pin, exporter))
+}
+
+/// Writes what is in `outbox` and reads the answer.
+async fn read_welcome(carrier: &mut TlsLink, outbox: &Outbox) -> Result<Welcome, RelayError> {
+    let mut answer = None;
+    let read = poll_fn(|cx| {
+        if let Poll::Ready(error) = carrier.poll_write(cx, outbox) {
+            return Poll::Ready(Err(error));
+        }
+        while answer.is_none() {
+            let read = carrier.poll_read(cx, |frame| {
+                match ServerFrame::decode(frame) {
+                    Ok(Some(ServerFrame::Welcome(welcome))) if answer.is_none() => {
+                        answer = Some(Ok(welcome));
+                    }
+                    Ok(Some(ServerFrame::Refused(why))) if answer.is_none() => {
+                        answer = Some(Err(RelayError::Refused(why)));
+                    }
+                    _ => return Err(io::ErrorKind::InvalidData.into()),
+                }
+                Ok(())
+            });
+            match read {
+                Poll::Ready(Ok(())) => {}
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+        Poll::Ready(Ok(()))
+    });
+    let result = read.await;
+    match (answer, result) {
+        (Some(answer), _) => answer,
+        (None, Err(error)) if error.kind() == io::ErrorKind::InvalidData => {
+            Err(RelayError::Protocol)
+        }
+        (None, Err(error)) => Err(RelayError::Unreachable(error)),
+        (None, Ok(())) => Err(RelayError::Protocol),
+    }
+}

@@ -1,0 +1,42 @@
+//! How it stands with a relay.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use crate::tls::Pin;
+
+/// How datagrams go to a relay.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Way {
+    /// Not at all: the connection is being made again.
+    #[default]
+    Down,
+    /// Over the TLS connection: UDP does not get through, or it is not known yet.
+    Tls,
+    /// By UDP.
+    Udp,
+}
+
+/// How it stands with a relay.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Status {
+    /// How datagrams go.
+    pub way: Way,
+    /// It makes no new pairs, and is about to stop.
+    pub draining: bool,
+    /// Round trip of the last question: by UDP where that is in use, else over TLS.
+    pub rtt: Option<Duration>,
+    /// Where the relay sees our TCP connection.
+    pub observed_tcp: Option<SocketAddr>,
+    /// Where it sees our UDP socket (that of the mover; another socket has to ask itself, with `observe`).
+    pub observed_udp: Option<SocketAddr>,
+    /// The relay's UDP port.
+    pub udp: Option<SocketAddr>,
+    /// The secret with which another socket asks there where it is seen.
+    pub observe: Option<[u8; 32]>,
+    /// What the relay is known by.
+    pub pin: Option<Pin>,
+    /// Why it could not be reached again, last.
+    pub error: Option<String>,
+}

@@ -1,0 +1,219 @@
+//! Whether UDP gets through to the relay, as the task of a relay finds out and keeps true (SPEC §13.6): a state machine with neither
+//! socket nor clock.
+//!
+//! | state | next question | answered | not answered |
+//! |---|---|---|---|
+//! | asking | 300 ms, 600 ms, 1.2 s after the one before | bound | after the third: down |
+//! | bound | 15 s ± 20 % after the answer, or when nothing came back for a second | bound | as asking |
+//! | down | after a minute | bound | down |
+//!
+//! Invariant: while it is bound, the relay has confirmed the address it sends to within the last 20 s and three questions.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use crate::binding::{Binding, COOKIE_BYTES};
+use crate::random::Random;
+
+/// Wait for the first answer; doubles with each question.
+const FIRST_WAIT: Duration = Duration::from_millis(300);
+/// Questions without an answer after which UDP is taken for blocked.
+const QUESTIONS_MAX: u32 = 3;
+/// Between two confirmations of an address: below the 30 s after which NATs forget (RFC 4787 asks for two minutes, many take less).
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// Until UDP is tried again where it was blocked.
+const RETRY: Duration = Duration::from_secs(60);
+
+/// See the module.
+#[derive(Debug)]
+pub struct UdpPath {
+    counter: u64,
+    /// Counter of a question that waits for its answer, when it was asked, and how often before.
+    asked: Option<(u64, Instant, u32)>,
+    bound: bool,
+    next: Option<Instant>,
+    observed: Option<SocketAddr>,
+}
+
+/// What follows from an event.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Nothing.
+    None,
+    /// Send this.
+    Send(Binding),
+    /// Datagrams go by UDP from now on, or no longer.
+    Use(bool),
+}
+
+impl UdpPath {
+    /// Nothing was asked yet. `None` for `now` is for a relay without UDP.
+    pub fn new(now: Option<Instant>) -> Self {
+        Self { counter: 0, asked: None, bound: false, next: now, observed: None }
+    }
+
+    /// The same session goes on over another connection; counters go on rising.
+    pub fn reconnected(&mut self, now: Option<Instant>) {
+        *self = Self { counter: self.counter, ..Self::new(now) };
+    }
+
+    /// When [`on_time`](Self::on_time) is due.
+    pub fn timeout(&self) -> Option<Instant> {
+        self.next
+    }
+
+    /// Where the relay sees our socket.
+    pub fn observed(&self) -> Option<SocketAddr> {
+        self.observed.filter(|_| self.bound)
+    }
+
+    /// Whether datagrams go by UDP.
+    pub fn is_bound(&self) -> bool {
+        self.bound
+    }
+
+    /// Time has come.
+    pub fn on_time(&mut self, now: Instant) -> Step {
+        if self.next.is_none_or(|next| now < next) {
+            return Step::None;
+        }
+        let asked = self.asked.map_or(0, |(_, _, asked)| asked);
+        if asked >= QUESTIONS_MAX {
+            self.asked = None;
+            self.next = Some(now + RETRY);
+            return if std::mem::take(&mut self.bound) { Step::Use(false) } else { Step::None };
+        }
+        self.ask(now, asked, 0, [0; COOKIE_BYTES])
+    }
+
+    /// What is sent by UDP gets no answer.
+    pub fn on_silence(&mut self, now: Instant) -> Step {
+        if !self.bound || self.asked.is_some() {
+            return Step::None;
+        }
+        self.ask(now, 0, 0, [0; COOKIE_BYTES])
+    }
+
+    fn ask(&mut self, now: Instant, asked: u32, answers: u64, cookie: [u8; COOKIE_BYTES]) -> Step {
+        self.counter += 1;
+        self.asked = Some((self.counter, now, asked + 1));
+        self.next = Some(now + FIRST_WAIT * 2_u32.pow(asked));
+        Step::Send(Binding::Bind { counter: self.counter, answers, cookie })
+    }
+
+    /// The relay says something. The round trip, where it answers a question.
+    pub fn on_message(
+        &mut self,
+        now: Instant,
+        message: Binding,
+        random: &mut Random,
+    ) -> (Step, Option<Duration>) {
+        match message {
+            // One of ours is never sent to us.
+            Binding::Bind { .. } => (Step::None, None),
+            Binding::Challenge { counter, cookie } => {
+                // Of a question of ours, whichever: the relay knows which one it challenged.
+                if counter == 0 || counter > self.counter {
+                    return (Step::None, None);
+                }
+                (self.ask(now, 0, counter, cookie), None)
+            }
+            Binding::Bound { counter, observed } => {
+                let Some((_, at, _)) = self.asked.filter(|(asked, ..)| *asked == counter) else {
+                    return (Step::None, None);
+                };
+                self.asked = None;
+                self.observed = Some(observed);
+                let fifth = KEEP_ALIVE.as_millis() as u64 / 5;
+                let spread = Duration::from_millis(random.below(2 * fifth + 1));
+                self.next = Some(now + KEEP_ALIVE - Duration::from_millis(fifth) + spread);
+                let is_new = !std::mem::replace(&mut self.bound, true);
+                let step = if is_new { Step::Use(true) } else { Step::None };
+                (step, Some(now.saturating_duration_since(at)))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen() -> SocketAddr {
+        "192.0.2.1:9".parse().unwrap()
+    }
+
+    /// One that is bound at `start`.
+    fn bound(start: Instant, random: &mut Random) -> UdpPath {
+        let mut path = UdpPath::new(Some(start));
+        let Step::Send(Binding::Bind { counter: 1, answers: 0, .. }) = path.on_time(start) else {
+            panic!("it asks at once")
+        };
+        let challenge = Binding::Challenge { counter: 1, cookie: [7; 16] };
+        let (step, rtt) = path.on_message(start, challenge, random);
+        assert_eq!(step, Step::Send(Binding::Bind { counter: 2, answers: 1, cookie: [7; 16] }));
+        assert_eq!(rtt, None);
+        let later = start + Duration::from_millis(20);
+        let bound = Binding::Bound { counter: 2, observed: seen() };
+        let (step, rtt) = path.on_message(later, bound, random);
+        assert_eq!((step, rtt), (Step::Use(true), Some(Duration::from_millis(20))));
+        path
+    }
+
+    #[test]
+    fn it_is_bound_after_a_challenge_and_asks_again_before_nats_forget() {
+        let (start, mut random) = (Instant::now(), Random::new().unwrap());
+        for _ in 0..100 {
+            let mut path = bound(start, &mut random);
+            assert_eq!(path.observed(), Some(seen()));
+            let next = path.timeout().unwrap();
+            assert!((12..=19).contains(&(next - start).as_secs()));
+            assert!(matches!(path.on_time(next), Step::Send(Binding::Bind { counter: 3, .. })));
+        }
+    }
+
+    #[test]
+    fn silence_after_three_questions_takes_it_down_and_it_comes_back() {
+        let (mut now, mut random) = (Instant::now(), Random::new().unwrap());
+        let mut path = bound(now, &mut random);
+        assert!(matches!(path.on_silence(now), Step::Send(_)));
+        assert_eq!(path.on_silence(now), Step::None, "one question at a time");
+        let begun = now;
+        let down = loop {
+            now = path.timeout().unwrap();
+            match path.on_time(now) {
+                Step::Send(_) => {}
+                step => break step,
+            }
+        };
+        assert_eq!(down, Step::Use(false));
+        assert!(now - begun < Duration::from_millis(2500));
+        assert_eq!(path.observed(), None);
+        now = path.timeout().unwrap();
+        let Step::Send(Binding::Bind { counter, .. }) = path.on_time(now) else { panic!() };
+        let (step, _) =
+            path.on_message(now, Binding::Bound { counter, observed: seen() }, &mut random);
+        assert_eq!(step, Step::Use(true));
+    }
+
+    #[test]
+    fn answers_to_nothing_and_old_ones_change_nothing() {
+        let (now, mut random) = (Instant::now(), Random::new().unwrap());
+        let mut path = bound(now, &mut random);
+        for message in [
+            Binding::Bound { counter: 1, observed: seen() },
+            Binding::Bound { counter: 99, observed: seen() },
+            Binding::Challenge { counter: 99, cookie: [0; 16] },
+            Binding::Bind { counter: 99, answers: 0, cookie: [0; 16] },
+        ] {
+            assert_eq!(path.on_message(now, message, &mut random), (Step::None, None));
+        }
+    }
+
+    #[test]
+    fn a_relay_without_udp_is_never_asked() {
+        let mut path = UdpPath::new(None);
+        assert_eq!(path.timeout(), None);
+        assert_eq!(path.on_time(Instant::now()), Step::None);
+    }
+}

@@ -1,0 +1,141 @@
+//! The header in front of every UDP datagram between a client and its relay (SPEC §13.5): an id and a tag, both under masks made
+//! of a sample of what follows, so that without the keys the whole datagram is as random as what it carries.
+//!
+//! The mask of the id is one that the receiver can make before it knows who sent the datagram, so that a client is found from
+//! wherever its NAT lets it come. The tag is under the key of one end of one pair in one direction.
+//!
+//! Invariant: [`Tag::matches`] takes constant time, and nothing else here depends on a secret.
+
+use wraith_crypto::mask::SAMPLE_BYTES;
+use wraith_crypto::{MaskKey, equal, kdf};
+
+/// Bytes in front of each datagram.
+pub const HEADER_BYTES: usize = 16;
+/// Bytes of an id, and of a tag.
+const HALF: usize = HEADER_BYTES / 2;
+/// Shortest datagram with a header: its first bytes are the sample. All of wraith's own are longer.
+pub const INNER_MIN: usize = SAMPLE_BYTES;
+/// Longest datagram that a relay carries: the longest that the protocol makes.
+pub const INNER_MAX: usize = 65_000;
+
+/// What the header names: one end of a pair, or a client's own binding. Drawn at random by the relay.
+pub type WireId = u64;
+
+/// The key under which tags of one direction of one end are made.
+#[derive(Clone, Debug)]
+pub struct TagKey(MaskKey);
+
+/// Which way a datagram goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From a client to its relay.
+    Up,
+    /// From a relay to a client.
+    Down,
+}
+
+impl TagKey {
+    /// Of the end `id` of the client whose session has `secret`.
+    pub fn new(secret: &[u8; 32], id: WireId, direction: Direction) -> Self {
+        let id = id.to_be_bytes();
+        Self(MaskKey::new(match direction {
+            Direction::Up => kdf::derive_parts("wraith/1 relay tag up", &[secret, &id]),
+            Direction::Down => kdf::derive_parts("wraith/1 relay tag down", &[secret, &id]),
+        }))
+    }
+
+    /// True if `datagram`, header and all, carries this key's tag.
+    #[inline]
+    pub fn matches(&self, datagram: &[u8]) -> bool {
+        let Some((header, sample)) = split(datagram) else { return false };
+        equal(&header[HALF..], &self.0.mask(sample)[..HALF])
+    }
+}
+
+/// The mask of ids on the way down to the client whose session has `secret`.
+pub fn down_mask(secret: &[u8; 32]) -> MaskKey {
+    MaskKey::new(kdf::derive("wraith/1 relay id mask down", secret))
+}
+
+/// The id that `datagram`, header and all, names under `mask`; None if it is too short to have a header.
+#[inline]
+pub fn read_id(mask: &MaskKey, datagram: &[u8]) -> Option<WireId> {
+    let (header, sample) = split(datagram)?;
+    Some(first_half(header) ^ first_half(&mask.mask(sample)))
+}
+
+/// Writes the header that names `id` into the first 16 bytes of `datagram`. Shorter ones than a header and a sample are left
+/// as they are.
+#[inline]
+pub fn write(mask: &MaskKey, tag: &TagKey, id: WireId, datagram: &mut [u8]) {
+    let Some((header, inner)) = datagram.split_first_chunk_mut::<HEADER_BYTES>() else { return };
+    let Some(sample) = inner.first_chunk() else { return };
+    let (of_id, of_tag) = MaskKey::mask_pair(mask, &tag.0, sample);
+    header[..HALF].copy_from_slice(&(id ^ first_half(&of_id)).to_be_bytes());
+    header[HALF..].copy_from_slice(&of_tag[..HALF]);
+}
+
+fn split(datagram: &[u8]) -> Option<(&[u8; HEADER_BYTES], &[u8; SAMPLE_BYTES])> {
+    let (header, inner) = datagram.split_first_chunk()?;
+    Some((header, inner.first_chunk()?))
+}
+
+fn first_half(block: &[u8; 16]) -> u64 {
+    (u128::from_be_bytes(*block) >> 64) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys() -> (MaskKey, TagKey) {
+        (MaskKey::new([1; 32]), TagKey::new(&[2; 32], 7, Direction::Up))
+    }
+
+    #[test]
+    fn a_header_names_its_id_and_shows_its_tag() {
+        let (mask, tag) = keys();
+        let mut datagram: Vec<u8> = (0..100).collect();
+        write(&mask, &tag, 7, &mut datagram);
+        assert_eq!(read_id(&mask, &datagram), Some(7));
+        assert!(tag.matches(&datagram));
+        assert_eq!(datagram[16..], (16..100).collect::<Vec<u8>>());
+    }
+
+    #[test]
+    fn another_key_direction_id_sample_or_tag_does_not_match() {
+        let (mask, tag) = keys();
+        let mut datagram = vec![9; 40];
+        write(&mask, &tag, 7, &mut datagram);
+        assert!(!TagKey::new(&[3; 32], 7, Direction::Up).matches(&datagram));
+        assert!(!TagKey::new(&[2; 32], 7, Direction::Down).matches(&datagram));
+        assert!(!TagKey::new(&[2; 32], 8, Direction::Up).matches(&datagram));
+        for i in 8..32 {
+            let mut changed = datagram.clone();
+            changed[i] ^= 1;
+            assert!(!tag.matches(&changed), "byte {i}");
+        }
+    }
+
+    #[test]
+    fn what_is_shorter_than_header_and_sample_is_nothing() {
+        let (mask, tag) = keys();
+        for len in 0..HEADER_BYTES + INNER_MIN {
+            let mut datagram = vec![1; len];
+            assert_eq!(read_id(&mask, &datagram), None);
+            assert!(!tag.matches(&datagram));
+            write(&mask, &tag, 7, &mut datagram);
+            assert_eq!(datagram, vec![1; len]);
+        }
+    }
+
+    #[test]
+    fn two_datagrams_of_one_end_have_nothing_in_common() {
+        let (mask, tag) = keys();
+        let headers = [[5; 64], [6; 64]].map(|mut datagram: [u8; 64]| {
+            write(&mask, &tag, 7, &mut datagram);
+            u128::from_be_bytes(*datagram.first_chunk().unwrap())
+        });
+        assert!((32..96).contains(&(headers[0] ^ headers[1]).count_ones()));
+    }
+}

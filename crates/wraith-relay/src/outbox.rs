@@ -1,0 +1,171 @@
+//! What waits to be written to one TLS connection: frames, put there by any thread and taken by the connection's task.
+//!
+//! Datagrams beyond the bound are lost, as networks lose them. Control frames are never lost: a connection that does not read
+//! them ends instead.
+//!
+//! Invariant: what is held, and what was taken and is not written yet, is at most [`CONTROL_HELD_MAX`] of control frames, and of
+//! datagrams the bound, counted in the budget that all connections share.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Waker};
+
+use crate::budget::Budget;
+use crate::frame::{DATAGRAM_FRAME_HEAD, put_datagram};
+use crate::header::WireId;
+
+/// Bytes of control frames that may wait: many times what anybody is owed.
+const CONTROL_HELD_MAX: usize = 16 * 1024;
+
+/// See the module.
+pub struct Outbox {
+    state: Mutex<State>,
+    /// Of datagrams.
+    most: usize,
+    budget: Arc<Budget>,
+}
+
+#[derive(Default)]
+struct State {
+    bytes: Vec<u8>,
+    /// Of datagrams: held here, and taken to be written.
+    datagrams: usize,
+    /// Of these, taken to be written.
+    taken: usize,
+    control: usize,
+    waker: Option<Waker>,
+    closed: bool,
+}
+
+impl Outbox {
+    /// An empty one, for at most `most` bytes of datagrams.
+    pub fn new(most: usize, budget: Arc<Budget>) -> Self {
+        Self { state: Mutex::default(), most, budget }
+    }
+
+    /// Appends the frame of a datagram; false if it is lost.
+    pub fn push_datagram(&self, id: WireId, datagram: &[u8]) -> bool {
+        let len = DATAGRAM_FRAME_HEAD + datagram.len();
+        let mut state = self.lock();
+        let held = state.datagrams;
+        if state.closed || held + len > self.most || !self.budget.take(held, len) {
+            return false;
+        }
+        state.datagrams += len;
+        put_datagram(&mut state.bytes, id, datagram);
+        state.wake();
+        true
+    }
+
+    /// Appends what `write` writes. If too much waits already, the connection ends.
+    pub fn push_control(&self, write: impl FnOnce(&mut Vec<u8>)) {
+        let mut state = self.lock();
+        if state.closed {
+            return;
+        }
+        let before = state.bytes.len();
+        write(&mut state.bytes);
+        state.control += state.bytes.len() - before;
+        if state.control > CONTROL_HELD_MAX {
+            state.closed = true;
+        }
+        state.wake();
+    }
+
+    /// Exchanges what is held for `empty`; what was taken before is written by now. False once this is closed. Where nothing is
+    /// held, the caller is woken when there is something.
+    pub fn take(&self, cx: &Context<'_>, empty: &mut Vec<u8>) -> bool {
+        debug_assert!(empty.is_empty(), "what was taken before is written");
+        let mut state = self.lock();
+        if state.closed {
+            return false;
+        }
+        let written = std::mem::take(&mut state.taken);
+        state.datagrams -= written;
+        self.budget.give_back(written);
+        if state.bytes.is_empty() {
+            if !state.waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
+                state.waker = Some(cx.waker().clone());
+            }
+        } else {
+            std::mem::swap(&mut state.bytes, empty);
+            state.taken = state.datagrams;
+            state.control = 0;
+        }
+        true
+    }
+
+    /// Nothing is taken or kept any more; the connection's task ends.
+    pub fn close(&self) {
+        let mut state = self.lock();
+        state.closed = true;
+        let held = std::mem::take(&mut state.datagrams);
+        state.taken = 0;
+        state.bytes = Vec::new();
+        self.budget.give_back(held);
+        state.wake();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn wake(&mut self) {
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+}
+
+impl Drop for Outbox {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl fmt::Debug for Outbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Outbox").field("most", &self.most).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outbox(most: usize) -> (Outbox, Arc<Budget>) {
+        let budget = Arc::new(Budget::new(1 << 20));
+        (Outbox::new(most, Arc::clone(&budget)), budget)
+    }
+
+    fn take(outbox: &Outbox) -> Option<Vec<u8>> {
+        let mut bytes = Vec::new();
+        outbox.take(&Context::from_waker(Waker::noop()), &mut bytes).then_some(bytes)
+    }
+
+    #[test]
+    fn a_full_one_loses_datagrams_and_has_room_once_they_are_written() {
+        let (outbox, budget) = outbox(100);
+        assert!(outbox.push_datagram(1, &[0; 40]));
+        assert!(!outbox.push_datagram(1, &[0; 60]));
+        assert_eq!(take(&outbox).unwrap().len(), 51);
+        assert!(!outbox.push_datagram(1, &[0; 60]), "taken is not written");
+        assert_eq!(take(&outbox), Some(Vec::new()));
+        assert_eq!(budget.free(), 1 << 20);
+        assert!(outbox.push_datagram(1, &[0; 60]));
+        drop(outbox);
+        assert_eq!(budget.free(), 1 << 20);
+    }
+
+    #[test]
+    fn whoever_does_not_read_control_frames_is_cut_off() {
+        let (outbox, _) = outbox(0);
+        let frame = |out: &mut Vec<u8>| out.extend_from_slice(&[0; 1000]);
+        (0..16).for_each(|_| outbox.push_control(frame));
+        assert_eq!(take(&outbox).unwrap().len(), 16_000);
+        (0..17).for_each(|_| outbox.push_control(frame));
+        assert_eq!(take(&outbox), None);
+    }
+}

@@ -1,0 +1,240 @@
+//! One client's TLS connection: the handshake, HELLO, and then frames until it ends.
+
+use std::future::poll_fn;
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+use tracing::debug;
+use wraith_discovery::rates::Source;
+
+use super::places::Place;
+use super::shared::{Shared, lock};
+use super::table::Forwarded;
+use crate::carrier::Carrier;
+use crate::frame::{ClientFrame, Malformed, Proof, Refusal, ServerFrame, VERSION};
+use crate::header::WireId;
+use crate::outbox::Outbox;
+use crate::proof::{EXPORTER_LABEL, Exporter};
+
+/// Bytes of datagrams that may wait for one client: 30 ms of the least that this way should carry.
+const OUTBOX_BYTES: usize = 4 << 20;
+/// What somebody gets who speaks HTTP: the plainest web server there is.
+const NOT_FOUND: &[u8] =
+    b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+/// How requests of HTTP/1.1 begin. None of our frames is that long.
+const METHODS: [&[u8]; 3] = [b"GE", b"HE", b"PO"];
+
+/// The first frame of a client.
+struct Hello {
+    version: u8,
+    resume: Option<(u64, [u8; 32])>,
+    proof: Proof,
+}
+
+/// Serves a client from its first TLS byte to its end; `place` is what it takes among those that have no session yet.
+pub async fn serve(
+    shared: Arc<Shared>,
+    acceptor: TlsAcceptor,
+    stream: TcpStream,
+    from: SocketAddr,
+    place: Place,
+) {
+    let handshake = timeout(shared.timeouts.handshake, acceptor.accept(stream)).await;
+    let Ok(Ok(stream)) = handshake else {
+        shared.metrics.handshakes_failed.add(1);
+        debug!(from = shared.logged(from.ip()), "a TLS handshake failed");
+        return;
+    };
+    let mut exporter = Exporter::default();
+    if stream.get_ref().1.export_keying_material(&mut exporter, EXPORTER_LABEL, None).is_err() {
+        return;
+    }
+    let outbox = Arc::new(Outbox::new(OUTBOX_BYTES, Arc::clone(&shared.budget)));
+    let mut carrier = Carrier::new(stream, Arc::clone(&shared.budget));
+    let hello = match timeout(shared.timeouts.hello, read_hello(&mut carrier)).await {
+        Ok(Ok(hello)) => hello,
+        Ok(Err(First::Http)) => return answer_http(carrier).await,
+        _ => {
+            shared.metrics.malformed.add(1);
+            return;
+        }
+    };
+    match admit(&shared, from, &outbox, &hello, &exporter) {
+        Ok(client) => {
+            drop(place);
+            debug!(from = shared.logged(from.ip()), client, "a client is here");
+            let error = run(&shared, client, &mut carrier, &outbox).await;
+            let observe = lock(&shared.table).disconnected(Instant::now(), client, &outbox);
+            if let (Some(reflector), Some(observe)) = (&shared.reflector, observe) {
+                reflector.remove(&observe);
+            }
+            debug!(client, %error, "a client is gone");
+        }
+        Err(refusal) => {
+            shared.metrics.refused.add(1);
+            debug!(from = shared.logged(from.ip()), %refusal, "a client is refused");
+            outbox.push_control(|out| ServerFrame::Refused(refusal).encode(out));
+            finish(&shared, &mut carrier, &outbox).await;
+        }
+    }
+}
+
+/// What came in place of HELLO.
+enum First {
+    Http,
+    Nothing,
+}
+
+async fn read_hello(carrier: &mut Carrier<TlsStream<TcpStream>>) -> Result<Hello, First> {
+    let mut hello = None;
+    let read = poll_fn(|cx| {
+        carrier.poll_read_first(cx, |frame| {
+            hello = Some(match ClientFrame::decode(frame) {
+                Ok(ClientFrame::Hello { version, resume, proof }) => {
+                    Hello { version, resume, proof }
+                }
+                _ => return Err(io::Error::new(ErrorKind::InvalidData, Malformed)),
+            });
+            Ok(())
+        })
+    });
+    match read.await {
+        Ok(()) => {}
+        Err(first) if METHODS.contains(&&first[..]) => return Err(First::Http),
+        Err(_) => return Err(First::Nothing),
+    }
+    hello.ok_or(First::Nothing)
+}
+
+async fn answer_http(carrier: Carrier<TlsStream<TcpStream>>) {
+    let mut stream = carrier.into_inner();
+    let _ = stream.write_all(NOT_FOUND).await;
+    let _ = stream.shutdown().await;
+}
+
+/// Gives a client its session and tells it.
+fn admit(
+    shared: &Shared,
+    from: SocketAddr,
+    outbox: &Arc<Outbox>,
+    hello: &Hello,
+    exporter: &Exporter,
+) -> Result<usize, Refusal> {
+    if hello.version != VERSION {
+        return Err(Refusal::Version);
+    }
+    let now = Instant::now();
+    lock(&shared.gate).admit(now, from.ip(), &hello.proof, exporter)?;
+    let mut table = lock(&shared.table);
+    let source = Source::of(from.ip());
+    let (client, mut welcome) = table.connect(now, source, outbox, hello.resume, exporter)?;
+    welcome.udp_port = shared.udp_port;
+    welcome.observed = from;
+    let missed = table.take_missed(client);
+    drop(table);
+    if let Some(reflector) = &shared.reflector {
+        reflector.add(welcome.observe);
+    }
+    outbox.push_control(|out| {
+        ServerFrame::Welcome(welcome).encode(out);
+        missed.iter().for_each(|id| ServerFrame::Closed(*id).encode(out));
+    });
+    Ok(client)
+}
+
+/// Frames in both directions, until the connection ends; why it does.
+async fn run(
+    shared: &Shared,
+    client: usize,
+    carrier: &mut Carrier<TlsStream<TcpStream>>,
+    outbox: &Outbox,
+) -> io::Error {
+    let mut heard = Instant::now();
+    let mut silence = pin!(sleep(shared.timeouts.idle));
+    poll_fn(|cx| {
+        if let Poll::Ready(error) = carrier.poll_write(cx, outbox) {
+            return Poll::Ready(error);
+        }
+        loop {
+            match carrier.poll_read(cx, |frame| on_frame(shared, client, outbox, frame)) {
+                Poll::Ready(Ok(())) => heard = Instant::now(),
+                Poll::Ready(Err(error)) => return Poll::Ready(error),
+                Poll::Pending => break,
+            }
+        }
+        // The timer is set anew only when it fires: a busy client moves it for nothing.
+        while silence.as_mut().poll(cx).is_ready() {
+            let left = shared.timeouts.idle.saturating_sub(heard.elapsed());
+            if left.is_zero() {
+                return Poll::Ready(ErrorKind::TimedOut.into());
+            }
+            silence.as_mut().reset(tokio::time::Instant::now() + left);
+        }
+        carrier.poll_write(cx, outbox)
+    })
+    .await
+}
+
+fn on_frame(shared: &Shared, client: usize, outbox: &Outbox, frame: &[u8]) -> io::Result<()> {
+    let frame = ClientFrame::decode(frame).map_err(|malformed| {
+        shared.metrics.malformed.add(1);
+        io::Error::new(ErrorKind::InvalidData, malformed)
+    })?;
+    let now = Instant::now();
+    match frame {
+        ClientFrame::Datagram(id, datagram) => on_datagram(shared, now, client, id, datagram),
+        ClientFrame::Hello { .. } => {
+            return Err(io::Error::new(ErrorKind::InvalidData, Malformed));
+        }
+        ClientFrame::Register(secret) => {
+            let (mailbox, result) = lock(&shared.table).register(client, &secret);
+            outbox.push_control(|out| match result {
+                Ok(()) => ServerFrame::Registered(mailbox).encode(out),
+                Err(why) => ServerFrame::NotRegistered(mailbox, why).encode(out),
+            });
+        }
+        ClientFrame::Unregister(mailbox) => lock(&shared.table).unregister(client, &mailbox),
+        ClientFrame::Dial { request, mailbox } => {
+            let result = lock(&shared.table).dial(now, client, &mailbox);
+            outbox.push_control(|out| match result {
+                Ok(id) => ServerFrame::Dialled(request, id).encode(out),
+                Err(why) => ServerFrame::NotDialled(request, why).encode(out),
+            });
+        }
+        ClientFrame::HangUp(id) => lock(&shared.table).hang_up(client, id),
+        ClientFrame::Ping(number) => {
+            outbox.push_control(|out| ServerFrame::Pong(number).encode(out));
+        }
+        ClientFrame::UseUdp(use_udp) => lock(&shared.table).use_udp(client, use_udp),
+    }
+    Ok(())
+}
+
+fn on_datagram(shared: &Shared, now: Instant, client: usize, id: WireId, datagram: &[u8]) {
+    let forwarded = lock(&shared.table).forward_frame(now, client, id, datagram);
+    if let Forwarded::ByUdp(to, datagram) = forwarded
+        && !shared.port.send(to, datagram)
+    {
+        shared.metrics.overflowed.add(1);
+    }
+}
+
+/// Writes what `outbox` has, and says goodbye.
+async fn finish(shared: &Shared, carrier: &mut Carrier<TlsStream<TcpStream>>, outbox: &Outbox) {
+    let written = poll_fn(|cx: &mut Context<'_>| match carrier.poll_write(cx, outbox) {
+        Poll::Ready(_) => Poll::Ready(()),
+        Poll::Pending if carrier.is_drained() => Poll::Ready(()),
+        Poll::Pending => Poll::Pending,
+    });
+    let _ = timeout(shared.timeouts.hello, written).await;
+    let _ = timeout(shared.timeouts.hello, carrier.get_mut().shutdown()).await;
+}

@@ -1,0 +1,92 @@
+//! What a relay counts. Numbers only: no address, mailbox or identity is in them.
+
+use std::fmt::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A number that only grows, or that is set.
+#[derive(Debug, Default)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    /// Adds `count`.
+    pub fn add(&self, count: u64) {
+        self.0.fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// Sets it.
+    pub fn set(&self, value: u64) {
+        self.0.store(value, Ordering::Relaxed);
+    }
+
+    /// The number.
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+macro_rules! metrics {
+    ($($field:ident $kind:ident $name:literal $help:literal,)*) => {
+        /// Everything that is counted.
+        #[derive(Debug, Default)]
+        pub struct Metrics {
+            $(#[doc = $help] pub $field: Counter,)*
+        }
+
+        impl Metrics {
+            /// In the text format of Prometheus, version 0.0.4.
+            pub fn to_text(&self) -> String {
+                let mut text = String::new();
+                $(
+                    let (name, value) = (concat!("wraith_relay_", $name), self.$field.get());
+                    let (help, kind) = ($help, stringify!($kind));
+                    let _ = write!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}\n");
+                )*
+                text
+            }
+        }
+    };
+}
+
+metrics! {
+    clients gauge "clients" "Clients with a session.",
+    pairs gauge "pairs" "Pairs there are.",
+    mailboxes gauge "mailboxes" "Mailboxes at which somebody waits.",
+    draining gauge "draining" "1 while the relay is about to stop.",
+    connections counter "connections_total" "TCP connections accepted.",
+    turned_away counter "connections_refused_total" "TCP connections closed for lack of room.",
+    handshakes_failed counter "handshakes_failed_total" "TLS handshakes that did not end well.",
+    sessions counter "sessions_total" "Sessions made.",
+    resumed counter "sessions_resumed_total" "Sessions gone on with on another connection.",
+    refused counter "sessions_refused_total" "Clients refused.",
+    malformed counter "malformed_total" "Connections closed for what is no frame.",
+    pairs_made counter "pairs_total" "Pairs made.",
+    dials_refused counter "dials_refused_total" "Requests for a pair that were refused.",
+    forwarded counter "forwarded_datagrams_total" "Datagrams passed on.",
+    forwarded_bytes counter "forwarded_bytes_total" "Bytes of datagrams passed on.",
+    limited counter "limited_datagrams_total" "Datagrams lost to a limit.",
+    overflowed counter "overflowed_datagrams_total" "Datagrams lost to a full queue.",
+    unreachable counter "unreachable_datagrams_total" "Datagrams for a client that is not there.",
+    unauthentic counter "unauthentic_datagrams_total" "UDP datagrams of nobody, which get no answer.",
+    challenges counter "challenges_total" "Challenges sent to addresses that were not proved.",
+    bindings counter "bindings_total" "UDP addresses proved.",
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_in_the_format_of_prometheus() {
+        let metrics = Metrics::default();
+        metrics.pairs.set(3);
+        metrics.forwarded_bytes.add(5);
+        let text = metrics.to_text();
+        assert!(text.contains("# TYPE wraith_relay_pairs gauge\nwraith_relay_pairs 3\n"));
+        assert!(text.contains("wraith_relay_forwarded_bytes_total 5\n"));
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            let (name, value) = line.split_once(' ').unwrap();
+            assert!(name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'));
+            value.parse::<u64>().unwrap();
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! What the tasks and the thread of one relay share.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::admission::Gate;
+use super::metrics::Metrics;
+use super::table::Table;
+use super::udp::{Port, Reflector};
+use crate::budget::Budget;
+
+/// See the module. Of the locks only one is held at a time, but for those of outboxes, which are always the last.
+#[derive(Debug)]
+pub struct Shared {
+    pub table: Mutex<Table>,
+    pub gate: Mutex<Gate>,
+    pub port: Port,
+    /// 0 where there is no UDP.
+    pub udp_port: u16,
+    pub budget: Arc<Budget>,
+    pub metrics: Arc<Metrics>,
+    pub reflector: Option<Arc<dyn Reflector>>,
+    pub log_addresses: bool,
+    pub timeouts: Timeouts,
+}
+
+/// How long the relay waits for clients.
+#[derive(Clone, Copy, Debug)]
+pub struct Timeouts {
+    /// From the connection to the end of the TLS handshake.
+    pub handshake: Duration,
+    /// From there to a whole HELLO.
+    pub hello: Duration,
+    /// Between two frames; a client sends one every 25 s.
+    pub idle: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            handshake: Duration::from_secs(10),
+            hello: Duration::from_secs(10),
+            idle: Duration::from_secs(90),
+        }
+    }
+}
+
+impl Shared {
+    /// The answer to a datagram that is nobody's here: never longer than that.
+    pub fn reflect(&self, from: SocketAddr, datagram: &[u8]) -> Option<Vec<u8>> {
+        let mut answer = vec![0; datagram.len()];
+        let len = self.reflector.as_ref()?.reflect(from, datagram, &mut answer)?;
+        answer.truncate(len);
+        Some(answer)
+    }
+
+    /// An address as the log names it.
+    pub fn logged(&self, address: IpAddr) -> String {
+        if self.log_addresses { address.to_string() } else { "-".to_owned() }
+    }
+}
+
+/// Nothing that is locked panics half done.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,104 @@
+//! Where clients receive UDP (SPEC §13.6), as the relay finds out.
+//!
+//! Invariant: an address is bound to a client only after a cookie that was sent there, for a counter that no earlier message had,
+//! came back from there sealed by that client.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use wraith_crypto::{equal, kdf};
+
+use super::{BINDING_LIFETIME, Client, Table};
+use crate::binding::{BINDING_MIN, Binding, BindingKeys, COOKIE_BYTES};
+use crate::header::{Direction, down_mask};
+use crate::wire::put_address;
+
+/// Between two challenges that a client's datagrams from a new address cause: a client that has moved answers the first, and
+/// copies that somebody sends from other people's addresses cause no more.
+const CHALLENGE_PAUSE: Duration = Duration::from_millis(100);
+
+impl Table {
+    /// A message of client `number` itself; what is answered, never longer than that was.
+    pub(super) fn on_binding(
+        &mut self,
+        now: Instant,
+        number: usize,
+        from: SocketAddr,
+        datagram: &mut [u8],
+    ) -> Option<Vec<u8>> {
+        let client = self.clients.get_mut(number)?;
+        let keys = BindingKeys::new(&client.secret, client.binding);
+        let Binding::Bind { counter, answers, cookie } = keys.open(Direction::Up, datagram)? else {
+            return None;
+        };
+        if counter <= client.highest {
+            return None;
+        }
+        client.highest = counter;
+        let is_bound = client.is_at(from);
+        let is_proved = answers != 0
+            && answers == client.challenged
+            && equal(&cookie, &make_cookie(&self.cookie_key, client.session, answers, from));
+        let answer = if is_bound || is_proved {
+            client.bound = Some((from, now));
+            client.challenged = 0;
+            self.metrics.bindings.add(u64::from(!is_bound));
+            Binding::Bound { counter, observed: from }
+        } else {
+            client.challenged = counter;
+            self.metrics.challenges.add(1);
+            let cookie = make_cookie(&self.cookie_key, client.session, counter, from);
+            Binding::Challenge { counter, cookie }
+        };
+        let mask = down_mask(&client.secret);
+        Some(keys.seal(&mask, Direction::Down, &answer, &mut self.random))
+    }
+
+    /// A datagram of `len` bytes of client `number` came from an address that it has not bound; the challenge, if one is due.
+    pub(super) fn challenge(
+        &mut self,
+        now: Instant,
+        number: usize,
+        from: SocketAddr,
+        len: usize,
+    ) -> Option<Vec<u8>> {
+        let client = self.clients.get_mut(number)?;
+        let too_soon = |at| now.saturating_duration_since(at) < CHALLENGE_PAUSE;
+        if len < BINDING_MIN || client.highest == 0 || client.challenged_at.is_some_and(too_soon) {
+            return None;
+        }
+        client.challenged_at = Some(now);
+        client.challenged = client.highest;
+        self.metrics.challenges.add(1);
+        let counter = client.highest;
+        let cookie = make_cookie(&self.cookie_key, client.session, counter, from);
+        let keys = BindingKeys::new(&client.secret, client.binding);
+        let (mask, challenge) = (down_mask(&client.secret), Binding::Challenge { counter, cookie });
+        Some(keys.seal(&mask, Direction::Down, &challenge, &mut self.random))
+    }
+
+    /// Where datagrams for client `number` go by UDP; None if they go over TLS.
+    pub(super) fn udp_address(&self, now: Instant, number: usize) -> Option<SocketAddr> {
+        let client = self.clients.get(number).filter(|client| client.use_udp)?;
+        let (address, since) = client.bound?;
+        (now.saturating_duration_since(since) < BINDING_LIFETIME).then_some(address)
+    }
+}
+
+impl Client {
+    /// Whether `from` is where it is bound.
+    pub(super) fn is_at(&self, from: SocketAddr) -> bool {
+        self.bound.is_some_and(|(address, _)| address == from)
+    }
+}
+
+fn make_cookie(
+    key: &[u8; 32],
+    session: u64,
+    counter: u64,
+    address: SocketAddr,
+) -> [u8; COOKIE_BYTES] {
+    let mut data = [session.to_be_bytes(), counter.to_be_bytes()].concat();
+    put_address(&mut data, address);
+    *kdf::keyed(key, &data).first_chunk().expect("longer than a cookie")
+}

@@ -1,0 +1,234 @@
+//! From one end of a pair to the other.
+//!
+//! A buffer of received datagrams (one, or a run of equal ones from one sender that the kernel merged) is cut into runs that go the
+//! same way; of each datagram the header is written anew where it stands, so a run leaves as it came, in one call. Nothing is
+//! allocated or copied for datagrams that go on by UDP.
+//!
+//! Invariant: a datagram goes on only if it showed the tag of an end, from where that end's client receives; everything else gets
+//! silence, but for a challenge to a client's new address, which is no longer than what caused it.
+
+use std::net::SocketAddr;
+use std::ops::Range;
+use std::time::Instant;
+
+use super::{Pair, Route, Table};
+use crate::header::{self, HEADER_BYTES, WireId};
+
+/// What is to be done with a part of a buffer, or because of it.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Send these bytes of the buffer on.
+    Send {
+        /// Which bytes.
+        range: Range<usize>,
+        /// Where they go.
+        to: SocketAddr,
+    },
+    /// Answer with this where the buffer came from.
+    Reply(Vec<u8>),
+    /// Nobody's: for whoever understands something else.
+    Unknown(Range<usize>),
+}
+
+/// What becomes of a datagram that came over TLS.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Forwarded {
+    /// It is done with.
+    Done,
+    /// It goes there by UDP, header and all.
+    ByUdp(SocketAddr, Vec<u8>),
+}
+
+/// Datagrams that go the same way.
+struct Run {
+    range: Range<usize>,
+    pair: usize,
+    side: usize,
+}
+
+impl Table {
+    /// Takes the datagrams in `buffer`, all but the last of them `stride` long, from `from`.
+    pub fn forward(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        buffer: &mut [u8],
+        stride: usize,
+        actions: &mut Vec<Action>,
+    ) {
+        let mut run: Option<Run> = None;
+        let mut last: Option<(WireId, Route)> = None;
+        let mut start = 0;
+        while start < buffer.len() {
+            let range = start..(start + stride).min(buffer.len());
+            start = range.end;
+            let datagram = &mut buffer[range.clone()];
+            let id = header::read_id(&self.up_mask, datagram);
+            let route = match (id, last) {
+                (Some(id), Some((of, route))) if of == id => Some(route),
+                (Some(id), _) => {
+                    self.routes.get(&id).copied().inspect(|route| last = Some((id, *route)))
+                }
+                (None, _) => None,
+            };
+            match route {
+                Some(Route::End { pair, side }) => {
+                    match self.admit(now, from, pair, side, datagram) {
+                        Admitted::Yes => match &mut run {
+                            Some(run)
+                                if (run.pair, run.side) == (pair, side)
+                                    && run.range.end == range.start =>
+                            {
+                                run.range.end = range.end;
+                            }
+                            _ => {
+                                let new = Run { range, pair, side };
+                                if let Some(done) = run.replace(new) {
+                                    self.send_on(now, buffer, stride, done, actions);
+                                }
+                            }
+                        },
+                        Admitted::No => {}
+                        Admitted::Challenged(reply) => actions.push(Action::Reply(reply)),
+                        Admitted::Stranger => actions.push(Action::Unknown(range)),
+                    }
+                }
+                Some(Route::Binding { client }) => {
+                    match self.on_binding(now, client, from, datagram) {
+                        Some(reply) => actions.push(Action::Reply(reply)),
+                        None => self.metrics.unauthentic.add(1),
+                    }
+                }
+                None => actions.push(Action::Unknown(range)),
+            }
+        }
+        if let Some(done) = run {
+            self.send_on(now, buffer, stride, done, actions);
+        }
+    }
+
+    fn admit(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        pair: usize,
+        side: usize,
+        datagram: &[u8],
+    ) -> Admitted {
+        let Some(of) = self.pairs.get(pair) else { return Admitted::Stranger };
+        let end = &of.ends[side];
+        if !end.up_tag.matches(datagram) {
+            return Admitted::Stranger;
+        }
+        let client = end.client;
+        if !self.clients.get(client).is_some_and(|client| client.is_at(from)) {
+            return match self.challenge(now, client, from, datagram.len()) {
+                Some(reply) => Admitted::Challenged(reply),
+                None => Admitted::No,
+            };
+        }
+        if self.within_limits(now, pair, side, datagram.len() - HEADER_BYTES) {
+            Admitted::Yes
+        } else {
+            Admitted::No
+        }
+    }
+
+    /// Counts `bytes` from end `side` of `pair` against everything that bounds them; false if they are lost.
+    fn within_limits(&mut self, now: Instant, pair: usize, side: usize, bytes: usize) -> bool {
+        let Self { pairs, clients, sources, limits, shares, day, metrics, .. } = self;
+        let Some(pair) = pairs.get_mut(pair) else { return false };
+        pair.used = now;
+        pair.ends[side].has_sent = true;
+        let Pair { ends, bucket, usage, place, .. } = pair;
+        let allowed = bucket.take(limits.pair_rate, now, bytes)
+            && (limits.address_rate.is_none()
+                || clients
+                    .get(ends[side].client)
+                    .and_then(|client| sources.get_mut(&client.source))
+                    .is_some_and(|source| source.bucket.take(limits.address_rate, now, bytes)))
+            && shares.take(limits.total_rate, now, usage, place, bytes)
+            && day.take(limits.day_bytes, now, bytes);
+        if !allowed {
+            metrics.limited.add(1);
+        }
+        allowed
+    }
+
+    /// Writes the headers of a run for its other end, and says where it goes.
+    fn send_on(
+        &mut self,
+        now: Instant,
+        buffer: &mut [u8],
+        stride: usize,
+        run: Run,
+        actions: &mut Vec<Action>,
+    ) {
+        let Some(pair) = self.pairs.get(run.pair) else { return };
+        let to = &pair.ends[1 - run.side];
+        let datagrams = buffer[run.range.clone()].chunks_mut(stride);
+        let count = datagrams.len() as u64;
+        let bytes = run.range.len() as u64 - count * HEADER_BYTES as u64;
+        if let Some(address) = self.udp_address(now, to.client) {
+            datagrams.for_each(|datagram| {
+                header::write(&to.down_mask, &to.down_tag, to.id, datagram);
+            });
+            actions.push(Action::Send { range: run.range, to: address });
+        } else if let Some(link) =
+            self.clients.get(to.client).and_then(|client| client.link.as_ref())
+        {
+            for datagram in datagrams {
+                if !link.push_datagram(to.id, &datagram[HEADER_BYTES..]) {
+                    self.metrics.overflowed.add(1);
+                }
+            }
+        } else {
+            self.metrics.unreachable.add(count);
+            return;
+        }
+        self.metrics.forwarded.add(count);
+        self.metrics.forwarded_bytes.add(bytes);
+    }
+
+    /// Takes a datagram that came over the connection of client `number`, from its end `id`.
+    pub fn forward_frame(
+        &mut self,
+        now: Instant,
+        number: usize,
+        id: WireId,
+        datagram: &[u8],
+    ) -> Forwarded {
+        let Some(Route::End { pair, side }) = self.routes.get(&id).copied() else {
+            return Forwarded::Done;
+        };
+        let is_own = self.pairs.get(pair).is_some_and(|pair| pair.ends[side].client == number);
+        if !is_own || !self.within_limits(now, pair, side, datagram.len()) {
+            return Forwarded::Done;
+        }
+        let Some(to) = self.pairs.get(pair).map(|pair| &pair.ends[1 - side]) else {
+            return Forwarded::Done;
+        };
+        self.metrics.forwarded.add(1);
+        self.metrics.forwarded_bytes.add(datagram.len() as u64);
+        if let Some(address) = self.udp_address(now, to.client) {
+            let mut whole = vec![0; HEADER_BYTES + datagram.len()];
+            whole[HEADER_BYTES..].copy_from_slice(datagram);
+            header::write(&to.down_mask, &to.down_tag, to.id, &mut whole);
+            return Forwarded::ByUdp(address, whole);
+        }
+        match self.clients.get(to.client).and_then(|client| client.link.as_ref()) {
+            Some(link) if link.push_datagram(to.id, datagram) => {}
+            Some(_) => self.metrics.overflowed.add(1),
+            None => self.metrics.unreachable.add(1),
+        }
+        Forwarded::Done
+    }
+}
+
+/// Whether a datagram goes on.
+enum Admitted {
+    Yes,
+    No,
+    Challenged(Vec<u8>),
+    Stranger,
+}

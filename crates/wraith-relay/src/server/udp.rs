@@ -1,0 +1,170 @@
+//! The thread that moves UDP datagrams: whole batches in, the table asked once for each, whole batches out.
+//!
+//! What others want sent by UDP (datagrams that came over TLS) is handed over in a bounded queue, because answers must leave from the
+//! address that their receiver knows, which the socket here remembers.
+//!
+//! Invariant: the lock of the table is not held during a system call.
+
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use std::{io, thread};
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use wraith_transport::mover::{Received, RecvSlots, Udp};
+
+use super::shared::{Shared, lock};
+use super::table::Action;
+
+/// Bytes that may wait to be sent for others. More is lost, as the network would lose it.
+const QUEUE_BYTES: usize = 4 << 20;
+/// Pause after the socket failed.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Answers datagrams at the relay's UDP port that are nobody's here: who asks where it is seen.
+pub trait Reflector: Send + Sync + std::fmt::Debug {
+    /// Somebody with this secret may ask from now on.
+    fn add(&self, secret: [u8; 32]);
+
+    /// And no longer.
+    fn remove(&self, secret: &[u8; 32]);
+
+    /// Writes the answer to `datagram` from `from` into `answer`, which is as long as the datagram; its length, or none.
+    fn reflect(&self, from: SocketAddr, datagram: &[u8], answer: &mut [u8]) -> Option<usize>;
+}
+
+/// What the thread and the others share.
+#[derive(Debug)]
+pub struct Port {
+    queue: Mutex<Queue>,
+    event: OwnedFd,
+    /// Whether the thread knows that there is something.
+    signalled: AtomicBool,
+    stopped: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    datagrams: Vec<(SocketAddr, Vec<u8>)>,
+    bytes: usize,
+}
+
+impl Port {
+    /// An empty queue.
+    pub fn new() -> io::Result<Self> {
+        Ok(Self {
+            queue: Mutex::default(),
+            event: eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?,
+            signalled: AtomicBool::new(false),
+            stopped: AtomicBool::new(false),
+        })
+    }
+
+    /// Has the thread send `datagram` to `to`; false if it is lost.
+    pub fn send(&self, to: SocketAddr, datagram: Vec<u8>) -> bool {
+        let mut queue = lock(&self.queue);
+        if queue.bytes + datagram.len() > QUEUE_BYTES {
+            return false;
+        }
+        queue.bytes += datagram.len();
+        queue.datagrams.push((to, datagram));
+        drop(queue);
+        self.signal();
+        true
+    }
+
+    /// Ends the thread.
+    pub fn stop(&self) {
+        self.stopped.store(true, Ordering::SeqCst);
+        self.signal();
+    }
+
+    fn signal(&self) {
+        if !self.signalled.swap(true, Ordering::SeqCst) {
+            // The only error is a full counter, and then the descriptor is readable anyway.
+            let _ = rustix::io::write(&self.event, &1_u64.to_ne_bytes());
+        }
+    }
+
+    fn take(&self) -> Vec<(SocketAddr, Vec<u8>)> {
+        if self.signalled.swap(false, Ordering::SeqCst) {
+            let _ = rustix::io::read(&self.event, &mut [0; 8]);
+        }
+        let mut queue = lock(&self.queue);
+        queue.bytes = 0;
+        std::mem::take(&mut queue.datagrams)
+    }
+}
+
+/// Starts the thread.
+pub fn start(udp: Udp, shared: Arc<Shared>) -> io::Result<thread::JoinHandle<()>> {
+    let thread = Thread { udp, shared, slots: RecvSlots::new(), actions: Vec::new() };
+    thread::Builder::new().name("relay-udp".into()).spawn(move || thread.run())
+}
+
+struct Thread {
+    udp: Udp,
+    shared: Arc<Shared>,
+    slots: RecvSlots,
+    actions: Vec<(usize, Received, Action)>,
+}
+
+impl Thread {
+    fn run(mut self) {
+        let shared = Arc::clone(&self.shared);
+        let mut found = Vec::new();
+        while !shared.port.stopped.load(Ordering::SeqCst) {
+            for (to, datagram) in shared.port.take() {
+                self.udp.send(to, None, &datagram, datagram.len());
+            }
+            match self.udp.receive(&mut self.slots) {
+                Ok(0) => {
+                    let mut fds = [
+                        PollFd::new(&self.udp, PollFlags::IN),
+                        PollFd::from_borrowed_fd(shared.port.event.as_fd(), PollFlags::IN),
+                    ];
+                    // The only error is an interruption by a signal: then it is just a round too many.
+                    let _ = poll(&mut fds, None);
+                }
+                Ok(filled) => self.forward(filled, &mut found),
+                Err(_) => thread::sleep(PAUSE),
+            }
+        }
+    }
+
+    /// Passes on what lies in the first `filled` buffers.
+    fn forward(&mut self, filled: usize, found: &mut Vec<Action>) {
+        let now = Instant::now();
+        let mut table = lock(&self.shared.table);
+        for slot in 0..filled {
+            let Some(received) = self.slots.received(slot) else { continue };
+            let Some(from) = received.from.ip() else { continue };
+            let buffer = &mut self.slots.buffer(slot)[..received.len];
+            table.forward(now, from, buffer, received.stride.max(1), found);
+            self.actions.extend(found.drain(..).map(|action| (slot, received, action)));
+        }
+        drop(table);
+        for (slot, received, action) in self.actions.drain(..) {
+            let Received { stride, ecn, .. } = received;
+            let Some(from) = received.from.ip() else { continue };
+            match action {
+                Action::Send { range, to } => {
+                    // What does not fit is lost: a queue here would only make the path longer.
+                    self.udp.send(to, ecn, &self.slots.buffer(slot)[range], stride);
+                }
+                Action::Reply(reply) => {
+                    self.udp.send(from, None, &reply, reply.len());
+                }
+                Action::Unknown(range) => {
+                    let datagram = &self.slots.buffer(slot)[range];
+                    match self.shared.reflect(from, datagram) {
+                        Some(answer) => drop(self.udp.send(from, None, &answer, answer.len())),
+                        None => self.shared.metrics.unauthentic.add(1),
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! TLS 1.3 as both ends use it: what a relay shows, and what a client believes.
+//!
+//! A relay is known by its key, not by who signed its certificate: its *pin* is the SHA-256 of the SubjectPublicKeyInfo, which stays the
+//! same when a certificate is renewed with the same key. A client that has no pin yet takes what it sees, and tells.
+//!
+//! To whoever watches, this is TLS to a web server: the client offers `h2` and `http/1.1`, names the host as everybody does, and the
+//! certificate is encrypted. Who connects and knows no more finds a web server without pages.
+
+use std::io;
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::{NoServerSessionStorage, ParsedCertificate};
+use rustls::version::TLS13;
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, Error, OtherError, ServerConfig,
+    SignatureScheme,
+};
+use wraith_crypto::equal;
+use wraith_crypto::hash::Sha256;
+
+use crate::address::PIN_BYTES;
+use crate::error::PinMismatch;
+
+/// What a relay's certificate is known by.
+pub type Pin = [u8; PIN_BYTES];
+
+/// The pin of a certificate.
+///
+/// # Errors
+/// It is no X.509 certificate.
+pub fn pin_of(certificate: &CertificateDer<'_>) -> Result<Pin, Error> {
+    let mut digest = Sha256::new();
+    digest.update(&ParsedCertificate::try_from(certificate)?.subject_public_key_info());
+    Ok(digest.finish())
+}
+
+/// What a relay shows, and how.
+pub fn server_config(
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+) -> Result<ServerConfig, Error> {
+    let mut config = ServerConfig::builder_with_provider(provider())
+        .with_protocol_versions(&[&TLS13])?
+        .with_no_client_auth()
+        .with_single_cert(chain, key)?;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    // Nobody resumes: a new handshake is what makes the exporter new.
+    config.send_tls13_tickets = 0;
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    Ok(config)
+}
+
+/// A client that takes a relay with `pin` only, or any without.
+pub fn client_config(pin: Option<Pin>) -> Result<ClientConfig, Error> {
+    let provider = provider();
+    let verifier = Arc::new(PinVerifier { pin, provider: Arc::clone(&provider) });
+    let mut config = ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&TLS13])?
+        .dangerous()
+        .with_custom_certificate_verifier(verifier)
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    config.resumption = rustls::client::Resumption::disabled();
+    Ok(config)
+}
+
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(aws_lc_rs::default_provider())
+}
+
+/// Verifies that the other side has the pinned key, and nothing about names, dates and signers: those say nothing about a relay.
+#[derive(Debug)]
+struct PinVerifier {
+    pin: Option<Pin>,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for PinVerifier {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let found = pin_of(end_entity)?;
+        match self.pin {
+            Some(pin) if !equal(&pin, &found) => {
+                let mismatch = OtherError(Arc::new(PinMismatch { expected: pin, found }));
+                Err(CertificateError::Other(mismatch).into())
+            }
+            _ => Ok(ServerCertVerified::assertion()),
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        Err(Error::General("TLS 1.3 only".into()))
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signature, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// What went wrong in a handshake, if it was the pin.
+pub fn pin_mismatch(error: &io::Error) -> Option<PinMismatch> {
+    match error.get_ref()?.downcast_ref()? {
+        Error::InvalidCertificate(CertificateError::Other(other)) => {
+            other.0.downcast_ref::<PinMismatch>().copied()
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,78 @@
+//! Connections of real endpoints through a relay, by UDP, over TLS, and by one of each.
+
+use wraith_relay::{Refusal, RelayConfig, RelayError, Way};
+
+use crate::support::{Pair, Relay, reach, send, until, within};
+
+const LEN: usize = 8 << 20;
+
+fn over_tls(config: RelayConfig) -> RelayConfig {
+    RelayConfig { udp: false, ..config }
+}
+
+async fn both_ways(pair: &Pair) {
+    send(&pair.a, &pair.b, LEN).await;
+    send(&pair.b, &pair.a, LEN).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_goes_by_udp() {
+    let relay = Relay::start(|_| ()).await;
+    let pair = Pair::new([relay.config(), relay.config()], [Way::Udp, Way::Udp]).await;
+    both_ways(&pair).await;
+    assert!(relay.metrics.forwarded_bytes.get() > 2 * LEN as u64);
+    assert_eq!(relay.metrics.bindings.get(), 2);
+    assert!(pair.waiting_client.owns(&pair.b.remote()));
+    // The path is as wide as a direct one on loopback.
+    assert!(pair.a.stats().mtu > 60_000, "{}", pair.a.stats().mtu);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_goes_over_tls_at_a_relay_without_udp() {
+    let relay = Relay::start(|options| options.udp = false).await;
+    let pair = Pair::new([relay.config(), relay.config()], [Way::Tls, Way::Tls]).await;
+    both_ways(&pair).await;
+    assert_eq!(relay.metrics.bindings.get(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_end_may_go_by_udp_and_the_other_over_tls() {
+    let relay = Relay::start(|_| ()).await;
+    let configs = [relay.config(), over_tls(relay.config())];
+    let pair = Pair::new(configs, [Way::Udp, Way::Tls]).await;
+    both_ways(&pair).await;
+    assert_eq!(relay.metrics.bindings.get(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_hears_where_it_is_seen_and_how_far_the_relay_is() {
+    let relay = Relay::start(|_| ()).await;
+    let pair = Pair::new([relay.config(), relay.config()], [Way::Udp, Way::Udp]).await;
+    let status = reach(&pair.a_client(), |status| status.rtt.is_some()).await;
+    let observed = status.observed_udp.unwrap();
+    assert!(observed.ip().is_loopback());
+    assert_ne!(Some(observed.port()), status.observed_tcp.map(|address| address.port()));
+    assert_eq!(pair.a_client().observed(), Some(observed));
+    assert_eq!(*pair.a_client().pin(), relay.pin);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_mailbox_where_nobody_waits_and_a_pair_that_is_over_are_said() {
+    let relay = Relay::start(|_| ()).await;
+    let pair = Pair::new([relay.config(), relay.config()], [Way::Udp, Way::Udp]).await;
+    let nobody = within(pair.a_client().dial([9; 16])).await;
+    assert!(matches!(nobody, Err(RelayError::Refused(Refusal::NoMailbox))), "{nobody:?}");
+    pair.waiting_client.unregister(pair.mailbox).await;
+    until(|| relay.metrics.mailboxes.get() == 0).await;
+    let nobody = within(pair.a_client().dial(pair.mailbox)).await;
+    assert!(matches!(nobody, Err(RelayError::Refused(Refusal::NoMailbox))), "{nobody:?}");
+    pair.a_client().hang_up(&pair.address).await;
+    let gone = within(pair.dialling.endpoint.connect([&pair.address], pair.waiting.node_id)).await;
+    assert!(matches!(gone, Err(wraith_transport::ConnectError::Unreachable(_))), "{gone:?}");
+}
+
+impl Pair {
+    fn a_client(&self) -> wraith_relay::RelayClient {
+        self.dialling_client.clone()
+    }
+}

@@ -1,0 +1,223 @@
+//! A relay, endpoints that use it, and bytes that say where they belong.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tempfile::TempDir;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use wraith_relay::{
+    Mailbox, Metrics, Options, Pin, RelayClient, RelayConfig, Relays, Server, Status, Timeouts, Way,
+};
+use wraith_transport::{
+    Addr, Bytes, Config, Connection, Endpoint, EndpointConfig, NodeId, SecretIdentity,
+};
+
+/// A test that hangs fails after this long.
+pub const HANG: Duration = Duration::from_secs(60);
+
+/// Runs what must end.
+pub async fn within<F: Future>(future: F) -> F::Output {
+    tokio::time::timeout(HANG, future).await.expect("hangs")
+}
+
+/// Waits until something that no event tells is so.
+pub async fn until(mut is_so: impl FnMut() -> bool) {
+    let wait = async {
+        while !is_so() {
+            tokio::task::yield_now().await;
+        }
+    };
+    within(wait).await;
+}
+
+/// A relay of this test.
+pub struct Relay {
+    pub address: SocketAddr,
+    pub pin: Pin,
+    pub metrics: Arc<Metrics>,
+    pub metrics_address: Option<SocketAddr>,
+    stop: Option<oneshot::Sender<()>>,
+    task: Option<JoinHandle<()>>,
+    folder: Option<TempDir>,
+}
+
+impl Relay {
+    /// With options as `change` leaves them.
+    pub async fn start(change: impl FnOnce(&mut Options)) -> Self {
+        Self::start_in(tempfile::tempdir().unwrap(), (Ipv4Addr::LOCALHOST, 0).into(), change).await
+    }
+
+    /// With the certificate in `folder`.
+    pub async fn start_in(
+        folder: TempDir,
+        listen: SocketAddr,
+        change: impl FnOnce(&mut Options),
+    ) -> Self {
+        let mut options = Options::new(listen, folder.path());
+        change(&mut options);
+        Self::start_with(folder, options, Timeouts::default()).await
+    }
+
+    pub async fn start_with(folder: TempDir, options: Options, timeouts: Timeouts) -> Self {
+        let server = Server::bind_with(options, timeouts, None).await.unwrap();
+        let (address, pin, metrics) =
+            (server.local_addr().unwrap(), *server.pin(), server.metrics());
+        let metrics_address = server.metrics_addr();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let task = tokio::spawn(async move {
+            let stopped = async move { drop(stopped.await) };
+            server.run_until(stopped).await.unwrap();
+        });
+        let (stop, task, folder) = (Some(stop), Some(task), Some(folder));
+        Self { address, pin, metrics, metrics_address, stop, task, folder }
+    }
+
+    /// Asks it to stop; it drains.
+    pub fn stop(&mut self) {
+        drop(self.stop.take());
+    }
+
+    /// Waits until it has ended.
+    pub async fn ended(&mut self) {
+        within(self.task.take().expect("it ends once")).await.unwrap();
+    }
+
+    /// Ends it at once, as a crash would; its folder.
+    pub async fn kill(mut self) -> TempDir {
+        let task = self.task.take().expect("it ends once");
+        task.abort();
+        let _ = task.await;
+        self.folder.take().expect("it has one")
+    }
+
+    /// How clients of this test reach it.
+    pub fn config(&self) -> RelayConfig {
+        let mut config = RelayConfig::new(self.address.ip().to_string(), self.address.port());
+        config.pin = Some(self.pin);
+        config
+    }
+}
+
+/// An endpoint, and its relays.
+pub struct End {
+    pub endpoint: Endpoint,
+    pub relays: Relays,
+    pub node_id: NodeId,
+}
+
+impl End {
+    pub fn new(seed: u8) -> Self {
+        let identity = SecretIdentity::from_seed([seed; 32]);
+        let node_id = identity.node_id();
+        let relays = Relays::new().unwrap();
+        let mut config = Config::new(EndpointConfig::new(identity)).bind((Ipv4Addr::LOCALHOST, 0));
+        config.movers.push(Arc::new(relays.clone()));
+        Self { endpoint: Endpoint::bind(config).unwrap(), relays, node_id }
+    }
+
+    /// At `relay`, as `config` says, with datagrams going `way`.
+    pub async fn at(&self, config: RelayConfig, way: Way) -> RelayClient {
+        let client = self.relays.connect(config).await.unwrap();
+        reach(&client, |status| status.way == way).await;
+        client
+    }
+}
+
+/// Waits until `client` is as `wanted`.
+pub async fn reach(client: &RelayClient, wanted: impl FnMut(&Status) -> bool) -> Status {
+    within(client.status().wait_for(wanted)).await.unwrap().clone()
+}
+
+/// Two endpoints with a connection through a relay.
+pub struct Pair {
+    pub waiting: End,
+    pub dialling: End,
+    pub waiting_client: RelayClient,
+    pub dialling_client: RelayClient,
+    pub mailbox: Mailbox,
+    pub address: Addr,
+    pub a: Connection,
+    pub b: Connection,
+}
+
+impl Pair {
+    /// Of two clients with these configurations.
+    pub async fn new(configs: [RelayConfig; 2], ways: [Way; 2]) -> Self {
+        Self::numbered(configs, ways, 1).await
+    }
+
+    /// The same, of identities of their own.
+    pub async fn numbered([dials, waits]: [RelayConfig; 2], ways: [Way; 2], number: u8) -> Self {
+        let (dialling, waiting) = (End::new(2 * number), End::new(2 * number + 1));
+        let dialling_client = dialling.at(dials, ways[0]).await;
+        let waiting_client = waiting.at(waits, ways[1]).await;
+        let mailbox = waiting_client.register([number; 32]).await.unwrap();
+        let address = dialling_client.dial(mailbox).await.unwrap();
+        let (a, b) = within(connect(&dialling, &waiting, &address)).await;
+        Self { waiting, dialling, waiting_client, dialling_client, mailbox, address, a, b }
+    }
+}
+
+/// `dialling` reaches `waiting` at `address`; both ends.
+pub async fn connect(dialling: &End, waiting: &End, address: &Addr) -> (Connection, Connection) {
+    let a = dialling.endpoint.connect([address], waiting.node_id).await.unwrap();
+    assert_eq!(a.remote(), *address);
+    (a, waiting.endpoint.accept().await.unwrap())
+}
+
+/// A prime, so that bytes in the wrong place differ whatever the size of pieces.
+const PERIOD: usize = 1_000_003;
+const PIECE: usize = 256 * 1024;
+
+fn pattern() -> Bytes {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut bytes: Vec<u8> = (0..PERIOD)
+        .map(|_| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state as u8
+        })
+        .collect();
+    bytes.extend_from_within(..PIECE);
+    bytes.into()
+}
+
+fn slice(pattern: &Bytes, offset: usize, len: usize) -> Bytes {
+    let start = offset % PERIOD;
+    pattern.slice(start..start + len)
+}
+
+/// Sends `len` bytes from one side to the other, every one of them compared.
+pub async fn send(from: &Connection, to: &Connection, len: usize) {
+    let (writer, reader) = (write(from.clone(), len), read(to.clone()));
+    let (writer, reader) = (tokio::spawn(writer), tokio::spawn(reader));
+    assert_eq!(within(reader).await.unwrap(), len);
+    within(writer).await.unwrap();
+}
+
+async fn write(connection: Connection, len: usize) {
+    let (pattern, mut offset) = (pattern(), 0);
+    let (mut send, _recv) = connection.open_stream().await.unwrap();
+    while offset < len {
+        let piece = (len - offset).min(PIECE);
+        send.write_chunks([slice(&pattern, offset, piece)]).await.unwrap();
+        offset += piece;
+    }
+    send.finish().unwrap();
+    send.acked().await.unwrap();
+}
+
+async fn read(connection: Connection) -> usize {
+    let (pattern, mut offset) = (pattern(), 0);
+    let (_send, mut recv) = connection.accept_stream().await.unwrap();
+    while let Some(chunk) = recv.read_chunk().await.unwrap() {
+        for piece in chunk.chunks(PIECE) {
+            assert!(slice(&pattern, offset, piece.len()) == *piece, "wrong bytes near {offset}");
+            offset += piece.len();
+        }
+    }
+    offset
+}
