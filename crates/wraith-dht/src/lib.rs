@@ -24,9 +24,11 @@ mod krpc;
 mod lookup;
 mod nodes;
 mod operation;
+mod seen;
 mod store;
 
 pub use config::{DEFAULT_BOOTSTRAP, DhtConfig};
+pub use seen::SeenQuestion;
 pub use store::{Dht, Traffic};
 
 /// The example of the README, as a test.

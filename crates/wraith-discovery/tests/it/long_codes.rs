@@ -11,7 +11,7 @@ use wraith_discovery::contact::LeftCall;
 use wraith_discovery::record::VALUE_LEN;
 use wraith_discovery::{
     Code, CodeAnnouncement, CodeEvent, CodeOptions, JoinError, Met, NotMet, Place, PlaceError,
-    Places, TicketSide, announce_long, join, join_reachable,
+    Places, Reach, RelayAddr, TicketSide, announce_long, join, join_reachable,
 };
 
 use super::store::{Cellar, Lie};
@@ -27,13 +27,13 @@ const LIFE: Duration = Duration::from_secs(600);
 fn reach(n: u16) -> Reach {
     Reach {
         addresses: vec![SocketAddr::from(([192, 0, 2, 1], n))],
-        relays: vec![b"relay".to_vec()],
+        relays: vec![RelayAddr::new("relay.example", 443, [1; 32], [2; 16]).unwrap()],
     }
 }
 
 async fn made(places: &Places, side: TicketSide, uses: u32) -> CodeAnnouncement {
     let options = CodeOptions::new(side, LIFE).uses(uses);
-    let reach = Box::new(|| reach(1));
+    let reach = Box::new(|_| reach(1));
     announce_long(places, options, CREATOR, ticket(b"ticket"), reach).await.unwrap()
 }
 
@@ -44,7 +44,7 @@ async fn offered(cellar: &Cellar) -> CodeAnnouncement {
 
 async fn fetched_by(who: NodeId, code: &Code, cellar: &Cellar) -> Result<Met, JoinError> {
     let deadline = Instant::now() + Duration::from_secs(30);
-    let reach = Some(Box::new(|| reach(2)) as _);
+    let reach = Some(Box::new(|_| reach(2)) as _);
     join_reachable(code, who, None, &cellar.places(), deadline, may(), reach).await
 }
 

@@ -1,0 +1,80 @@
+//! Asking a node where it sees us (the `ip` of BEP 42). It has to be asked from the socket that the answer is about, which is not
+//! ours: a NAT gives each socket a port of its own.
+//!
+//! Invariant: an answer is believed only if it repeats the question's transaction ID, and then it is one node's word about an address
+//! of ours: who hears of it tries it with a handshake or a probe.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use crate::bencode::{entry, whole_string};
+use crate::krpc::{Query, TransactionId};
+
+/// One question, to one node.
+#[derive(Debug)]
+pub struct SeenQuestion {
+    transaction: TransactionId,
+    datagram: Vec<u8>,
+}
+
+impl SeenQuestion {
+    /// A new one, which names nobody: the ID in it is random.
+    ///
+    /// # Errors
+    /// The system gives no randomness.
+    pub fn new() -> Result<Self, getrandom::Error> {
+        let (mut own, mut target, mut transaction) = ([0; 20], [0; 20], [0; 4]);
+        getrandom::fill(&mut own)?;
+        getrandom::fill(&mut target)?;
+        getrandom::fill(&mut transaction)?;
+        let datagram = Query::FindNode(&target).encode(&own, transaction);
+        Ok(Self { transaction, datagram })
+    }
+
+    /// What to send.
+    pub fn datagram(&self) -> &[u8] {
+        &self.datagram
+    }
+
+    /// Where the node says that it saw the question come from; None if this is no answer to it, or does not say.
+    pub fn seen_at(&self, answer: &[u8]) -> Option<SocketAddrV4> {
+        let text = |key: &[u8]| entry(answer, key).and_then(whole_string);
+        if text(b"t")? != self.transaction || text(b"y")? != b"r" {
+            return None;
+        }
+        let (ip, port) = text(b"ip")?.split_first_chunk::<4>()?;
+        let port = u16::from_be_bytes(port.try_into().ok()?);
+        (port != 0).then(|| SocketAddrV4::new(Ipv4Addr::from(*ip), port))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::bencode::Writer;
+
+    fn answer(question: &SeenQuestion, ip: &[u8]) -> Vec<u8> {
+        let found = Writer::dict().string("id", &[1; 20]).end();
+        let answer = Writer::dict().string("ip", ip).nested("r", &found);
+        answer.string("t", &question.transaction).string("y", b"r").end()
+    }
+
+    #[test]
+    fn an_answer_to_the_question_says_where_it_came_from() {
+        let [ours, other] = [(); 2].map(|()| SeenQuestion::new().unwrap());
+        let said = answer(&ours, &[192, 0, 2, 7, 0x12, 0x34]);
+        assert_eq!(ours.seen_at(&said), Some("192.0.2.7:4660".parse().unwrap()));
+        assert_eq!(other.seen_at(&said), None, "to another question");
+        for nonsense in [&[][..], &[1; 5], &[1; 7], &[1; 18], &[192, 0, 2, 7, 0, 0]] {
+            assert_eq!(ours.seen_at(&answer(&ours, nonsense)), None);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn arbitrary_answers_do_not_panic(bytes: Vec<u8>) {
+            prop_assert_eq!(SeenQuestion::new().unwrap().seen_at(&bytes), None);
+        }
+    }
+}
