@@ -64,7 +64,7 @@ pub use connection::Connection;
 pub use endpoint::{Config, Endpoint};
 pub use error::{ConnectError, DatagramError, ReadError, ReadExactError, WriteError};
 pub use facts::SocketFacts;
-pub use path::{MoveError, PathEvent, PathEvents};
+pub use path::{MoveError, PathEvent, PathEvents, PathHandle};
 pub use punch::{AskError, Punch};
 pub use qlog_writer::QlogWriter;
 pub use stream::{RecvStream, SendStream};

@@ -11,6 +11,7 @@ use std::task::Poll;
 
 use thiserror::Error;
 use wraith_core::CloseReason;
+use wraith_crypto::identity::NodeId;
 
 use crate::addr::Addr;
 use crate::connection::Connection;
@@ -26,7 +27,7 @@ pub enum PathEvent {
     /// Packets go there from now on: the peer moved, or we did, or the path before died. `None` if the mover of that address has
     /// forgotten it.
     Changed(Option<Addr>),
-    /// [`Connection::move_to`] came to nothing.
+    /// [`PathHandle::move_to`] came to nothing.
     MoveFailed(Option<Addr>),
     /// The peer sees us there.
     Observed(SocketAddr),
@@ -73,7 +74,7 @@ impl PathLog {
     }
 }
 
-/// What happens to the path of a connection from the call of [`Connection::path_events`] on. Does not keep the connection open.
+/// What happens to the path of a connection from the call of [`PathHandle::events`] on. Does not keep the connection open.
 #[derive(Debug)]
 pub struct PathEvents {
     shared: Arc<ConnectionShared>,
@@ -98,11 +99,35 @@ impl PathEvents {
     }
 }
 
+/// A connection's path, for who sees to it. Does not keep the connection open.
+#[derive(Clone, Debug)]
+pub struct PathHandle {
+    shared: Arc<ConnectionShared>,
+}
+
 impl Connection {
-    /// What happens to this connection's path from now on.
-    pub fn path_events(&self) -> PathEvents {
-        let place = lock(&self.shared().state).path_log.end();
-        PathEvents { shared: Arc::clone(self.shared()), place }
+    /// What is seen and done of this connection's path.
+    pub fn path(&self) -> PathHandle {
+        PathHandle { shared: Arc::clone(self.shared()) }
+    }
+}
+
+impl PathHandle {
+    /// Where the peer is now.
+    pub fn remote(&self) -> Addr {
+        let remote = lock(&self.shared.state).remote.clone();
+        remote.expect("a connection is handed out after it was made, and that sets the address")
+    }
+
+    /// The peer, authenticated.
+    pub fn peer(&self) -> NodeId {
+        lock(&self.shared.state).peer
+    }
+
+    /// What happens to the path from now on.
+    pub fn events(&self) -> PathEvents {
+        let place = lock(&self.shared.state).path_log.end();
+        PathEvents { shared: Arc::clone(&self.shared), place }
     }
 
     /// Moves to another address of the peer, if it answers there, and returns once that is so. Streams go on all the while. Until then
@@ -112,9 +137,9 @@ impl Connection {
     /// The peer did not answer within some seconds; everything goes on where it was.
     pub async fn move_to(&self, to: impl Into<Addr>) -> Result<(), MoveError> {
         let to = to.into();
-        let mut events = self.path_events();
-        lock(&self.shared().state).move_to = Some(to.clone());
-        self.shared().mark();
+        let mut events = self.events();
+        lock(&self.shared.state).move_to = Some(to.clone());
+        self.shared.mark();
         loop {
             match events.next().await? {
                 PathEvent::Changed(at) if at.as_ref() == Some(&to) => return Ok(()),
@@ -129,18 +154,18 @@ impl Connection {
     /// Tells the peer where else we may be reached, the first 16 of `addresses`; takes the place of what was told before.
     pub fn set_candidates(&self, addresses: impl IntoIterator<Item = SocketAddr>) {
         let addresses = addresses.into_iter().collect();
-        lock(&self.shared().state).candidates = Some(addresses);
-        self.shared().mark();
+        lock(&self.shared.state).candidates = Some(addresses);
+        self.shared.mark();
     }
 
     /// Where else the peer says it may be reached, as of now.
     pub fn peer_candidates(&self) -> Vec<SocketAddr> {
-        lock(&self.shared().state).peer_candidates.clone()
+        lock(&self.shared.state).peer_candidates.clone()
     }
 
     /// 32 bytes that both sides of this connection compute from the same `context`, and nobody else can.
     pub fn export_secret(&self, context: &[u8]) -> [u8; 32] {
-        let state = lock(&self.shared().state);
+        let state = lock(&self.shared.state);
         let exporter = state.exporter.as_ref();
         exporter
             .expect("a connection is handed out after it was made, and that sets it")

@@ -5,13 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use wraith_discovery::{Code, CodeAnnouncement, JoinError, MakeTicket, Met, NotMet, Place, join};
+use wraith_discovery::{
+    Code, CodeAnnouncement, JoinError, MakeTicket, Met, NotMet, Place, join_reachable,
+};
 
 use crate::error::{Cause, Error, ErrorKind};
 use crate::event::{Event, Hub};
 use crate::node::Node;
 use crate::settings::{FIND, Patience};
 use crate::state::TriedBefore;
+use crate::ways::Ways;
 
 /// How long a code is good, unless something else is asked for.
 pub(crate) const CODE_LIFE: Duration = Duration::from_secs(3600);
@@ -23,6 +26,7 @@ pub(crate) async fn try_once(
     ticket: Option<MakeTicket>,
     patience: Patience,
     hub: &Hub,
+    ways: &Ways,
 ) -> Result<Met, Error> {
     if let Some(before) = node.spent_codes().tried(code) {
         return Err(spent(before));
@@ -30,7 +34,15 @@ pub(crate) async fn try_once(
     let deadline = Instant::now() + patience.first.unwrap_or(FIND);
     let (codes, spending) = (Arc::clone(node.spent_codes()), code.clone());
     let spend = Box::new(move || codes.spend(&spending).is_ok());
-    let joined = join(code, node.id(), ticket, node.places(), deadline, spend).await;
+    let reach = if code.is_long() {
+        // Who made it has to begin, too.
+        ways.see().await;
+        Some(ways.make_reach())
+    } else {
+        None
+    };
+    let joined =
+        join_reachable(code, node.id(), ticket, node.places(), deadline, spend, reach).await;
     if let Some(error) = node.spent_codes().take_unwritten() {
         let what = format!("{error}; that the code was tried is not remembered");
         hub.tell(Event::Note { path: String::new(), what });

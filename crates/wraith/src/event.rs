@@ -13,7 +13,7 @@ use std::task::{Context, Poll, Waker};
 
 use futures_core::Stream;
 use wraith_crypto::NodeId;
-use wraith_discovery::{Place, PlaceError};
+use wraith_discovery::{Code, Place, PlaceError};
 use wraith_files::{Change, Tree};
 use wraith_transfer::{FileStatus, SendReport};
 
@@ -82,6 +82,8 @@ pub enum Event {
     },
     /// Somebody tried the code with wrong words at this place: it is burned.
     CodeBurned(Place),
+    /// There is a long code beside the short one, or in its place: it needs no common network and no server.
+    LongCode(Code),
     /// The code's time is up, and nobody came.
     CodeExpired,
     /// Nobody can come from this place at present; it is tried again.

@@ -1,7 +1,7 @@
 //! A node: an identity with the places where it meets others, from which everything else is made.
 
 use std::collections::HashSet;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use wraith_crypto::{NodeId, SecretIdentity};
 use wraith_dht::{Dht, DhtConfig};
 use wraith_discovery::contact::usual_port;
 use wraith_discovery::{Lan, MeetingPlace, Places, rendezvous};
+use wraith_relay::Relays;
 use wraith_transfer::ParallelConnections;
 use wraith_transfer::limits::PARALLEL_MAX;
 use wraith_transport::congestion::ControllerFactory;
@@ -18,9 +19,9 @@ use wraith_transport::qlog::SinkFactory;
 use wraith_transport::{Addr, Algorithm, Config, Endpoint, EndpointConfig};
 
 use crate::error::{Cause, Error, ErrorKind, plain};
-use crate::route::{Punched, Route};
+use crate::route::{Route, Routes};
 use crate::state::{ContactStore, DhtNodes, Meeting, SpentCodes, StateDir};
-use crate::ways::WaySettings;
+use crate::ways::{RelayServer, WaySettings};
 
 /// Every address of this machine, IPv4 and IPv6, on a free port.
 pub(crate) const ANY_ADDRESS: SocketAddr =
@@ -58,7 +59,7 @@ struct Inner {
     places: Places,
     dht: Option<Dht>,
     ways: WaySettings,
-    punched: Punched,
+    routes: Routes,
     congestion: Arc<dyn ControllerFactory>,
     qlog: Option<Arc<dyn SinkFactory>>,
     runtime: Handle,
@@ -128,6 +129,24 @@ impl NodeBuilder {
         self
     }
 
+    /// Waits at this relay too, and goes through it where nothing else gets through.
+    pub fn relay(mut self, relay: RelayServer) -> Self {
+        self.ways.relays.push(relay);
+        self
+    }
+
+    /// Uses no relay, whoever names one.
+    pub fn direct_only(mut self) -> Self {
+        self.ways.direct_only = true;
+        self
+    }
+
+    /// Uses nothing but relays, and tells nobody an address of this machine.
+    pub fn relay_only(mut self) -> Self {
+        self.ways.relay_only = true;
+        self
+    }
+
     /// How what this node sends adapts to the path.
     pub fn congestion(self, congestion: Congestion) -> Self {
         let algorithm = match congestion {
@@ -176,7 +195,7 @@ impl NodeBuilder {
         places.stores.extend(dht.iter().map(|dht| Arc::new(dht.clone()) as Arc<_>));
         let congestion = congestion.unwrap_or_else(|| Algorithm::Bbr.into());
         let spent_codes = Arc::new(SpentCodes::of(&state, &identity));
-        let punched = Punched::default();
+        let routes = Routes::default();
         Ok(Node(Arc::new(Inner {
             identity,
             state,
@@ -184,7 +203,7 @@ impl NodeBuilder {
             places,
             dht,
             ways,
-            punched,
+            routes,
             congestion,
             qlog,
             runtime,
@@ -236,7 +255,23 @@ impl Node {
 
     /// Which way leads to a peer of this node.
     pub fn route(&self, remote: &Addr) -> Route {
-        self.0.punched.route(remote)
+        self.0.routes.route(remote)
+    }
+
+    /// A peer's address for people and scripts: an IP address and port, or those of the relay that leads there.
+    pub fn shown(&self, remote: &Addr) -> String {
+        self.0.routes.shown(remote)
+    }
+
+    pub(crate) fn routes(&self) -> &Routes {
+        &self.0.routes
+    }
+
+    /// Some nodes of the DHT that answered.
+    pub(crate) fn dht_nodes(&self, count: usize) -> Vec<SocketAddrV4> {
+        let mut nodes = self.0.dht.as_ref().map(Dht::good_nodes).unwrap_or_default();
+        nodes.truncate(count);
+        nodes
     }
 
     /// The codes that it has tried.
@@ -249,18 +284,18 @@ impl Node {
     }
 
     /// The socket of a side that is dialled.
-    pub(crate) fn bind_accepting(&self, address: SocketAddr) -> Result<Endpoint, Error> {
+    pub(crate) fn bind_accepting(&self, address: SocketAddr) -> Result<Socket, Error> {
         let mut core = self.config();
         core.accept = true;
         bind(core, address)
     }
 
     /// The socket of a side that only dials.
-    pub(crate) fn bind_dialling(&self) -> Result<Endpoint, Error> {
+    pub(crate) fn bind_dialling(&self) -> Result<Socket, Error> {
         self.bind_dialling_at(ANY_ADDRESS)
     }
 
-    pub(crate) fn bind_dialling_at(&self, address: SocketAddr) -> Result<Endpoint, Error> {
+    pub(crate) fn bind_dialling_at(&self, address: SocketAddr) -> Result<Socket, Error> {
         let mut core = self.config();
         core.accept = false;
         bind(core, address)
@@ -271,7 +306,7 @@ impl Node {
         &self,
         address: SocketAddr,
         admitted: Option<HashSet<NodeId>>,
-    ) -> Result<Endpoint, Error> {
+    ) -> Result<Socket, Error> {
         let mut core = self.config();
         core.accept = true;
         core.admitted = admitted;
@@ -297,7 +332,9 @@ impl Node {
         let node = self.clone();
         let address = SocketAddr::new(address, 0);
         let parallel = ParallelConnections::new(further(wanted), move || {
-            node.bind_accepting(address).map_err(std::io::Error::other)
+            node.bind_accepting(address)
+                .map(|socket| socket.endpoint)
+                .map_err(std::io::Error::other)
         });
         if wanted.is_some() { parallel.at_once() } else { parallel }
     }
@@ -306,7 +343,7 @@ impl Node {
     pub(crate) fn parallel_to_receive(&self, wanted: Option<u8>) -> ParallelConnections {
         let node = self.clone();
         ParallelConnections::new(further(wanted), move || {
-            node.bind_dialling().map_err(std::io::Error::other)
+            node.bind_dialling().map(|socket| socket.endpoint).map_err(std::io::Error::other)
         })
     }
 
@@ -347,8 +384,20 @@ fn dht(bootstrap: Vec<String>, state: &StateDir) -> Dht {
     Dht::new(config)
 }
 
-fn bind(core: EndpointConfig, address: SocketAddr) -> Result<Endpoint, Error> {
-    Endpoint::bind(Config::new(core).bind(address)).map_err(|error| {
+/// A socket, and the relays that connections of it may go through.
+#[derive(Debug)]
+pub(crate) struct Socket {
+    pub endpoint: Endpoint,
+    pub relays: Relays,
+}
+
+fn bind(core: EndpointConfig, address: SocketAddr) -> Result<Socket, Error> {
+    let bound = Relays::new().and_then(|relays| {
+        let mut config = Config::new(core).bind(address);
+        config.movers.push(Arc::new(relays.clone()));
+        Ok(Socket { endpoint: Endpoint::bind(config)?, relays })
+    });
+    bound.map_err(|error| {
         let message = match address == ANY_ADDRESS {
             true => format!("cannot open a socket: {}", plain(&error)),
             false => format!("cannot listen on {address}: {}", plain(&error)),

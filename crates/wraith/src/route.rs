@@ -1,16 +1,16 @@
 //! By which way datagrams reach a peer, in the words that people and scripts are told.
 //!
 //! Most of it can be read off the peer's address. That a NAT was got through by punching cannot, so a node remembers at which
-//! addresses it was ([`Punched`]).
+//! addresses it was ([`Routes`]).
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use wraith_transport::Addr;
 
-/// Punched addresses that a node remembers: more than it has connections.
-const PUNCHED_MAX: usize = 256;
+/// Addresses that a node remembers something of: more than it has connections.
+const KNOWN_MAX: usize = 256;
 
 /// What kind of path leads to a peer.
 #[non_exhaustive]
@@ -115,7 +115,11 @@ impl std::fmt::Display for Route {
 
 /// What kind of path leads to an address.
 pub fn path_kind(remote: &Addr) -> PathKind {
-    let Some(remote) = remote.ip() else { return PathKind::Custom };
+    let remote = match remote {
+        Addr::Custom { kind: wraith_relay::KIND, .. } => return PathKind::Relay,
+        other => other.ip(),
+    };
+    let Some(remote) = remote else { return PathKind::Custom };
     let private = match remote.ip().to_canonical() {
         IpAddr::V4(ip) if ip.is_loopback() => return PathKind::Loopback,
         IpAddr::V6(ip) if ip.is_loopback() => return PathKind::Loopback,
@@ -125,26 +129,53 @@ pub fn path_kind(remote: &Addr) -> PathKind {
     if private { PathKind::Lan } else { PathKind::Direct }
 }
 
-/// Addresses at which NATs were got through, the last ones.
+/// What a node knows of its routes that their addresses do not say: where NATs were got through, and which relay an address is of. Of
+/// each the last ones.
 #[derive(Debug, Default)]
-pub(crate) struct Punched(Mutex<VecDeque<SocketAddr>>);
+pub(crate) struct Routes {
+    punched: Mutex<VecDeque<SocketAddr>>,
+    relays: Mutex<VecDeque<(Addr, String)>>,
+}
 
-impl Punched {
-    pub fn add(&self, remote: SocketAddr) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|known| *known != remote);
-        if all.len() == PUNCHED_MAX {
-            all.pop_front();
-        }
-        all.push_back(remote);
+impl Routes {
+    /// NATs were got through there.
+    pub fn add_punched(&self, remote: SocketAddr) {
+        add(&mut lock(&self.punched), remote, |known| *known == remote);
+    }
+
+    /// This is an address at the relay that is called so.
+    pub fn add_relay(&self, remote: Addr, name: String) {
+        let is_known = |(known, _): &(Addr, String)| *known == remote;
+        let entry = (remote.clone(), name);
+        add(&mut lock(&self.relays), entry, is_known);
     }
 
     /// Which way leads to `remote`.
     pub fn route(&self, remote: &Addr) -> Route {
-        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_punched = remote.ip().is_some_and(|remote| all.contains(&remote));
+        let is_punched = remote.ip().is_some_and(|remote| lock(&self.punched).contains(&remote));
         Route::of(remote, is_punched)
     }
+
+    /// `remote` for people and scripts: an IP address and port, or those of the relay.
+    pub fn shown(&self, remote: &Addr) -> String {
+        let relays = lock(&self.relays);
+        let relay = relays.iter().find(|(known, _)| known == remote);
+        relay.map_or_else(|| remote.to_string(), |(_, name)| name.clone())
+    }
+}
+
+/// Adds the newest; the oldest makes room.
+fn add<T>(all: &mut VecDeque<T>, new: T, is_known: impl Fn(&T) -> bool) {
+    all.retain(|known| !is_known(known));
+    if all.len() == KNOWN_MAX {
+        all.pop_front();
+    }
+    all.push_back(new);
+}
+
+/// Lists that are whole at all times.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -157,7 +188,7 @@ mod tests {
 
     #[test]
     fn paths_are_told_apart() {
-        let punched = Punched::default();
+        let routes = Routes::default();
         for (text, kind, how) in [
             ("127.0.0.1:1", "loopback", "same-machine"),
             ("[::ffff:192.168.1.1]:1", "lan", "same-network"),
@@ -165,22 +196,33 @@ mod tests {
             ("[2001:db8::1]:1", "direct", "ipv6"),
             ("192.0.2.1:1", "direct", "address"),
         ] {
-            let route = punched.route(&addr(text));
+            let route = routes.route(&addr(text));
             assert_eq!((route.kind.name(), route.how.name()), (kind, how), "{text}");
         }
         let custom = Addr::Custom { kind: 7, bytes: Box::default() };
-        assert_eq!(punched.route(&custom).to_string(), "custom");
+        assert_eq!(routes.route(&custom).to_string(), "custom");
     }
 
     #[test]
     fn what_was_punched_is_told_of_the_last_addresses() {
-        let punched = Punched::default();
-        for port in 1..=PUNCHED_MAX as u16 + 1 {
-            punched.add(SocketAddr::from(([192, 0, 2, 1], port)));
+        let routes = Routes::default();
+        for port in 1..=KNOWN_MAX as u16 + 1 {
+            routes.add_punched(SocketAddr::from(([192, 0, 2, 1], port)));
         }
-        let how = |text| punched.route(&addr(text)).how;
+        let how = |text| routes.route(&addr(text)).how;
         assert_eq!((how("192.0.2.1:1"), how("192.0.2.1:2")), (How::Address, How::Punched));
-        assert_eq!(punched.route(&addr("192.0.2.1:2")).to_string(), "direct, through NATs");
-        assert_eq!(punched.0.lock().unwrap().len(), PUNCHED_MAX);
+        assert_eq!(routes.route(&addr("192.0.2.1:2")).to_string(), "direct, through NATs");
+        assert_eq!(routes.punched.lock().unwrap().len(), KNOWN_MAX);
+    }
+
+    #[test]
+    fn an_address_at_a_relay_is_shown_as_the_relay() {
+        let routes = Routes::default();
+        let pair = |n| Addr::Custom { kind: wraith_relay::KIND, bytes: Box::new([n]) };
+        routes.add_relay(pair(1), "relay.example:443".to_owned());
+        assert_eq!(routes.route(&pair(1)).to_string(), "relay");
+        assert_eq!(routes.shown(&pair(1)), "relay.example:443");
+        assert_ne!(routes.shown(&pair(2)), "relay.example:443");
+        assert_eq!(routes.shown(&addr("192.0.2.1:1")), "192.0.2.1:1");
     }
 }

@@ -13,13 +13,13 @@ use tokio::time::{Instant, timeout};
 use wraith_discovery::{Capability, Places, Ticket};
 use wraith_transfer::limits::NEGOTIATION_TIMEOUT;
 use wraith_transfer::{close, receive_dialler_hello, send_dialler_hello};
-use wraith_transport::{Connection, Endpoint};
+use wraith_transport::Connection;
 use zeroize::Zeroizing;
 
 use crate::engine::dial::Dialler;
 use crate::error::{Cause, Error, ErrorKind};
 use crate::node::{ANY_ADDRESS, Node};
-use crate::ways::addresses::reachable;
+use crate::ways::Ways;
 
 /// How long a service is dialled.
 const DIAL: Duration = Duration::from_secs(10);
@@ -63,9 +63,9 @@ impl ServiceBuilder {
             Some(capability) => capability,
             None => new_capability()?,
         };
-        let endpoint = node.bind_accepting(bind.unwrap_or(ANY_ADDRESS))?;
-        let ticket = Ticket::new(node.id(), capability, reachable(endpoint.local_addr()));
-        Ok(Service { ticket, endpoint, strangers: Strangers::default() })
+        let ways = Ways::to_accept(&node, node.bind_accepting(bind.unwrap_or(ANY_ADDRESS))?);
+        let ticket = Ticket::new(node.id(), capability, ways.addresses(None));
+        Ok(Service { ticket, ways, strangers: Strangers::default() })
     }
 }
 
@@ -80,7 +80,7 @@ fn new_capability() -> Result<Capability, Error> {
 #[derive(Debug)]
 pub struct Service {
     ticket: Ticket,
-    endpoint: Endpoint,
+    ways: Ways,
     strangers: Strangers,
 }
 
@@ -94,7 +94,7 @@ impl Service {
     pub async fn accept(&mut self) -> Option<Connection> {
         loop {
             tokio::select! {
-                connection = self.endpoint.accept() => {
+                connection = self.ways.endpoint().accept() => {
                     let capability = self.ticket.capability().clone();
                     self.strangers.admit(admit(connection?, capability));
                 }
@@ -169,9 +169,12 @@ impl ConnectBuilder {
         let addresses = ticket.addresses().to_vec();
         let capability = ticket.capability().as_bytes();
         let mut dialler = Dialler {
-            endpoint: node.bind_dialling()?,
+            ways: Ways::to_dial(&node, node.bind_dialling()?),
             peer: ticket.node_id(),
             addresses: addresses.clone(),
+            relays: Vec::new(),
+            left: None,
+            capability: None,
             names: Vec::new(),
             // A service knows nobody whom it could answer at a meeting place.
             pair: None,

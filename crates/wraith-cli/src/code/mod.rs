@@ -7,11 +7,14 @@ pub use typed::{Wanted, parse, wanted};
 use std::time::SystemTime;
 
 use jiff::Timestamp;
-use wraith::state::StateDir;
+use wraith::state::{Address, StateDir};
 use wraith::{
-    Code, JoinError, Lan, Node, NodeBuilder, NotMet, Place, PlaceError, Places, Role,
+    Code, JoinError, Lan, Node, NodeBuilder, NotMet, Place, PlaceError, Places, RelayServer, Role,
     rendezvous_address,
 };
+
+/// Where relays listen unless they say otherwise: networks that let nothing else through let HTTPS through.
+pub const RELAY_PORT: u16 = 443;
 
 use crate::args::MeetingArgs;
 use crate::failure::{Exit, Failure};
@@ -20,11 +23,38 @@ use crate::output::{Event, Reporter};
 /// A node that meets others where the arguments say.
 pub fn node(args: &MeetingArgs, state: StateDir) -> NodeBuilder {
     let builder = Node::builder().state(state).places(places(args));
-    let builder = builder.port_mapping(args.port_mapping.is_on() && !args.relay_only);
+    let mut builder = builder.port_mapping(args.port_mapping.is_on() && !args.relay_only);
+    for relay in named(&args.relay) {
+        builder = builder.relay(relay_server(relay, args.relay_token.clone()));
+    }
+    if args.direct_only {
+        builder = builder.direct_only();
+    }
+    if args.relay_only {
+        builder = builder.relay_only();
+    }
     match args.dht.is_on() {
         true => builder.dht(named(&args.dht_bootstrap).map(str::to_owned).collect()),
         false => builder,
     }
+}
+
+/// A relay as it was typed.
+fn relay_server(text: &str, token: Option<String>) -> RelayServer {
+    match text.parse::<Address>() {
+        Ok(address) => {
+            let (host, port) = address.host_and_port(RELAY_PORT);
+            RelayServer { host: host.to_owned(), port, token }
+        }
+        // The arguments were checked.
+        Err(_) => RelayServer { host: text.to_owned(), port: RELAY_PORT, token },
+    }
+}
+
+/// The same as `HOST:PORT`.
+fn relay_address(text: &str) -> String {
+    let RelayServer { host, port, .. } = relay_server(text, None);
+    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
 /// Those of a list that are not empty: an empty variable names nothing.
@@ -35,7 +65,9 @@ fn named(list: &[String]) -> impl Iterator<Item = &str> {
 /// The places that the arguments name.
 pub fn places(args: &MeetingArgs) -> Places {
     let server = args.rendezvous.as_deref().map(str::trim).filter(|server| !server.is_empty());
-    let rendezvous = server.map(rendezvous_address);
+    // Codes meet at a relay, too.
+    let at_relay = || named(&args.relay).next().map(relay_address);
+    let rendezvous = server.map(rendezvous_address).or_else(at_relay);
     // On the local network everybody hears from where one speaks.
     let lan = if args.relay_only { Lan::Off } else { args.lan.clone() };
     Places { lan, rendezvous, ..Places::default() }

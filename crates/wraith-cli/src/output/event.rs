@@ -27,6 +27,13 @@ pub enum Event<'a> {
         /// NodeIds that had the code of an earlier run, which did not come to its end, and go on without this one; `--new` ends that.
         continues_for: &'a [String],
     },
+    /// A long code for what `ready` told of is good, too: it needs no common network and no server.
+    LongCode {
+        /// The code.
+        code: &'a str,
+        /// What to run on the other machine.
+        command: &'a str,
+    },
     /// The receiver has made a code; the sender can run `command`.
     Waiting {
         /// The code.

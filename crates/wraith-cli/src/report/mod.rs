@@ -137,7 +137,7 @@ impl Narrator {
     }
 
     fn connected(&self, node_id: NodeId, remote: &Addr) {
-        let (peer, address) = (node_id.to_string(), remote.to_string());
+        let (peer, address) = (node_id.to_string(), self.node.shown(remote));
         let route = self.node.route(remote);
         let (path, how) = (route.kind.name(), route.how.name());
         let name = name_of(node_id);
@@ -150,7 +150,7 @@ impl Narrator {
 
     /// The path has changed, or is known not to: `why`.
     pub fn path(&self, peer: NodeId, remote: &Addr, route: Route, why: Option<&str>) {
-        let (peer, address) = (peer.to_string(), remote.to_string());
+        let (peer, address) = (peer.to_string(), self.node.shown(remote));
         let (path, how) = (route.kind.name(), route.how.name());
         let message = why;
         self.event(&Event::Path { peer: &peer, address: &address, path, how, message });

@@ -120,6 +120,14 @@ impl SendNarrator {
         unpoisoned(&self.receivers)
     }
 
+    /// There is a code for who is on another network, too.
+    fn long_code(&self, code: &str) {
+        let command = format!("wraith receive {code}");
+        self.reporter.event(&Event::LongCode { code, command: &command });
+        self.reporter.say("\nFrom any other network:\n");
+        self.reporter.answer(&command);
+    }
+
     fn code(&self, state: &str, place: Option<&Place>) {
         let (place, message) = (place.map(Place::name), None);
         let (peer, contact) = (None, None);
@@ -150,6 +158,7 @@ impl Observer for SendNarrator {
             LibraryEvent::Resumed => {
                 reporter.say("Going on for the receiver that this code brought the ticket to.");
             }
+            LibraryEvent::LongCode(code) => self.long_code(&code.to_string()),
             LibraryEvent::CodeBurned(place) => self.code("wrong_guess", Some(place)),
             LibraryEvent::CodeExpired => self.code("expired", None),
             LibraryEvent::PlaceLost { place, why } => code::tell_place(place, Some(why), reporter),

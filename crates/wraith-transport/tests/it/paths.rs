@@ -57,8 +57,8 @@ fn a_connection_moves_from_a_forwarder_to_the_peer_in_the_middle_of_a_stream() {
         });
         let (mut send, _recv) = run(client.open_stream()).unwrap();
         run(pattern.write(&mut send, LEN / 2)).unwrap();
-        let mut events = server.path_events();
-        run(client.move_to(direct)).unwrap();
+        let mut events = server.path().events();
+        run(client.path().move_to(direct)).unwrap();
         assert_eq!(client.remote(), direct);
         for offset in (LEN / 2..LEN).step_by(PIECE) {
             run(send.write_all(&pattern.slice(offset, PIECE))).unwrap();
@@ -69,7 +69,7 @@ fn a_connection_moves_from_a_forwarder_to_the_peer_in_the_middle_of_a_stream() {
         while run(events.next()).unwrap() != PathEvent::Changed(Some(ours.clone())) {}
     });
     // There already.
-    run(client.move_to(direct)).unwrap();
+    run(client.path().move_to(direct)).unwrap();
 }
 
 #[test]
@@ -78,27 +78,27 @@ fn a_move_to_nobody_fails_and_nothing_changes() {
     let silent = UdpSocket::bind((V4, 0)).unwrap();
     let elsewhere = silent.local_addr().unwrap();
     // Another move takes its place: nobody waits for the first to run out of time.
-    let first = async { client.move_to(elsewhere).await };
+    let first = async { client.path().move_to(elsewhere).await };
     let mut first = Box::pin(first);
     let polled =
         std::future::poll_fn(|cx| std::task::Poll::Ready(first.as_mut().poll(cx).is_ready()));
     assert!(!run(polled));
     let unserved = Addr::Custom { kind: 1, bytes: [1].into() };
-    assert_eq!(run(client.move_to(unserved)), Err(MoveError::NoAnswer));
+    assert_eq!(run(client.path().move_to(unserved)), Err(MoveError::NoAnswer));
     assert_eq!(client.remote(), server_endpoint.local_addr());
 }
 
 #[test]
 fn candidates_and_secrets_are_told_to_the_other_side() {
     let Pair { client, server, .. } = pair(V4);
-    let mut events = server.path_events();
+    let mut events = server.path().events();
     let candidates: Vec<SocketAddr> =
         vec!["192.0.2.1:5".parse().unwrap(), "[2001:db8::1]:6".parse().unwrap()];
-    client.set_candidates(candidates.clone());
+    client.path().set_candidates(candidates.clone());
     while run(events.next()).unwrap() != PathEvent::Candidates(candidates.clone()) {}
-    assert_eq!(server.peer_candidates(), candidates);
-    assert_eq!(client.export_secret(b"x"), server.export_secret(b"x"));
-    assert_ne!(client.export_secret(b"x"), server.export_secret(b"y"));
+    assert_eq!(server.path().peer_candidates(), candidates);
+    assert_eq!(client.path().export_secret(b"x"), server.path().export_secret(b"x"));
+    assert_ne!(client.path().export_secret(b"x"), server.path().export_secret(b"y"));
     client.close(0x100, "");
     drop(client);
     assert!(

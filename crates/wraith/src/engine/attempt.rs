@@ -86,6 +86,7 @@ pub(crate) async fn run<C: Carry>(
         }
         let deadline = window.deadline.filter(|_| lost.is_none());
         let connection = dialled.connection.clone();
+        dialler.ways.attend(&connection, wraith_transport::Role::Initiator, &shared.hub, None);
         let carried = carry.carry(connection, lost.is_none(), deadline, token).await;
         let error = match carried.result {
             Ok(report) => {

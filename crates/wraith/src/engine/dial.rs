@@ -10,27 +10,43 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 use wraith_crypto::NodeId;
-use wraith_discovery::contact::{ContactSearch, Found, Pair, search};
-use wraith_discovery::{Place, Places};
-use wraith_transport::{CloseReason, ConnectError, Connection, Endpoint};
+use wraith_discovery::contact::{
+    Calling, ContactSearch, Found, LeftCall, PUNCH_SECRET_LEN, Pair, PunchSecret, search_calling,
+};
+use wraith_discovery::record::{TicketSearch, find_ticket};
+use wraith_discovery::{Capability, Place, PlaceError, Places, Reach, RelayAddr};
+use wraith_transport::{CloseReason, ConnectError, Connection, Role};
 
 use super::retry::RETRY_PAUSE;
 use crate::error::plain;
 use crate::event::FoundAt;
 use crate::state::Address;
+use crate::ways::Ways;
 
 /// Lists of addresses that places may tell: a peer that changes its mind does not make tasks without end.
 const LISTS_MAX: usize = 8;
 /// Addresses that are believed at once; as many as a ticket holds.
 const ADDRESSES_MAX: usize = wraith_discovery::MAX_ADDRESSES;
 
+/// By how much a direct path may come later than one through a relay and is used all the same.
+const HEAD_START: Duration = Duration::from_millis(300);
+/// Between two attempts through a relay: it counts them.
+const RELAY_RETRY: Duration = Duration::from_secs(2);
+
 /// What is known of where a peer may be.
 #[derive(Debug)]
 pub(crate) struct Dialler {
-    pub endpoint: Endpoint,
+    /// From where, and by which ways.
+    pub ways: Ways,
     pub peer: NodeId,
     /// Dialled as they are.
     pub addresses: Vec<SocketAddr>,
+    /// Relays at which it waits.
+    pub relays: Vec<RelayAddr>,
+    /// What was learned of it where both sides may have to begin.
+    pub left: Option<LeftCall>,
+    /// Of a ticket: its sender may have said where it is now.
+    pub capability: Option<Capability>,
     /// Names and addresses that somebody wrote down, resolved anew for each attempt, with the port where none is given.
     pub names: Vec<(Address, u16)>,
     /// Under what the peer is looked for at meeting places; `None`: nowhere.
@@ -58,8 +74,8 @@ pub(crate) struct NotFound {
 
 /// What a task that dials tells meanwhile.
 enum News {
-    /// A name could not be looked up.
-    NotResolved(String, String),
+    /// What was tried came to nothing, and why.
+    Not(String, String),
     /// Nobody was reached.
     Missed(ConnectError),
 }
@@ -68,44 +84,42 @@ impl Dialler {
     /// Dials until somebody with the peer's key answers, or the deadline.
     pub async fn dial(&mut self, deadline: Option<Instant>) -> Result<Dialled, NotFound> {
         let (tell, mut news) = mpsc::unbounded_channel();
-        let mut attempts = JoinSet::new();
-        let mut tried = self.dial_known(&mut attempts, &tell);
-        let mut lists: Vec<Vec<SocketAddr>> = Vec::new();
+        let mut race = Race::new(self, tell);
+        let mut tried = self.dial_known(&mut race);
         let mut error = ConnectError::Closed(CloseReason::HandshakeTimeout);
         let begin = Instant::now() + self.search_after;
-        let mut searching: Option<ContactSearch> = None;
-        let mut pair = self.pair.clone().filter(|_| !self.places.all().is_empty());
-        if attempts.is_empty() && pair.is_none() {
+        let mut searching: Option<Searching> = None;
+        let mut may_search = self.can_search();
+        let mut changes = self.ways.changes();
+        if race.attempts.is_empty() && !may_search {
             return Err(NotFound { tried, error: ConnectError::NoAddress });
         }
         let work = async {
             loop {
                 tokio::select! {
-                    Some(Ok(dialled)) = attempts.join_next() => return dialled,
+                    Some(Ok(Some(dialled))) = race.attempts.join_next() => return dialled,
                     Some(news) = news.recv() => match news {
-                        News::NotResolved(name, why) => drop(tried.insert(name, why)),
+                        News::Not(what, why) => drop(tried.insert(what, why)),
                         News::Missed(missed) => error = missed,
                     },
-                    () = sleep_until(begin), if searching.is_none() && pair.is_some() => {
-                        searching = pair.as_ref().map(|pair| search(pair, &self.places));
+                    () = sleep_until(begin), if searching.is_none() && may_search => {
+                        race.see();
+                        searching = Some(self.search());
+                    }
+                    Ok(()) = changes.changed(), if searching.is_some() => {
+                        searching.iter().for_each(Searching::addresses_changed);
                     }
                     found = next(&mut searching), if searching.is_some() => match found {
-                        Some(Found::At(place, mut addresses)) => {
+                        Some(Found::At(place, reach, secret)) => {
                             let what = place.to_string();
                             tried.insert(what, "it was there, and then not reached".into());
-                            addresses.truncate(ADDRESSES_MAX);
-                            if lists.len() < LISTS_MAX && !lists.contains(&addresses) {
-                                lists.push(addresses.clone());
-                                let at = FoundAt::Place(place);
-                                let (endpoint, peer) = (self.endpoint.clone(), self.peer);
-                                attempts.spawn(dial(endpoint, peer, at, addresses, tell.clone()));
-                            }
+                            race.found(place, reach, secret);
                         }
                         Some(Found::Not(place, why)) => {
                             tried.insert(place.to_string(), why.to_string());
                         }
                         // No place goes on looking; the known addresses remain.
-                        None => (searching, pair) = (None, None),
+                        None => (searching, may_search) = (None, false),
                     },
                 }
             }
@@ -114,32 +128,59 @@ impl Dialler {
             Some(deadline) => timeout_at(deadline, work).await.ok(),
             None => Some(work.await),
         };
+        if let Some(searching) = searching {
+            // What was left for the peer to find is withdrawn in the background.
+            tokio::spawn(searching.close());
+        }
         // Dropping the others gives their attempts up.
         dialled.ok_or(NotFound { tried, error })
     }
 
+    fn can_search(&self) -> bool {
+        let is_anywhere = !self.places.all().is_empty() || !self.places.stores.is_empty();
+        (self.pair.is_some() && is_anywhere)
+            || (self.capability.is_some() && !self.places.stores.is_empty())
+    }
+
+    /// Looks wherever the peer may have left word, and leaves word itself.
+    fn search(&self) -> Searching {
+        let mut punch_secret = [0; PUNCH_SECRET_LEN];
+        let calling = getrandom::fill(&mut punch_secret)
+            .is_ok()
+            .then(|| Calling { reach: self.ways.make_reach(), punch_secret });
+        let by_pair = self.pair.as_ref().map(|pair| search_calling(pair, &self.places, calling));
+        let by_ticket = self
+            .capability
+            .as_ref()
+            .map(|capability| find_ticket(&self.places.stores, self.peer, capability));
+        Searching { by_pair, by_ticket }
+    }
+
     /// Dials what is known. All that is tried, with nothing known against it yet.
-    fn dial_known(
-        &self,
-        attempts: &mut JoinSet<Dialled>,
-        tell: &mpsc::UnboundedSender<News>,
-    ) -> BTreeMap<String, String> {
+    fn dial_known(&self, race: &mut Race) -> BTreeMap<String, String> {
         let mut tried = BTreeMap::new();
-        for address in &self.addresses {
-            tried.insert(address.to_string(), "no answer".to_owned());
+        let at = FoundAt::Address;
+        if race.ways.allows_direct() {
+            for address in &self.addresses {
+                tried.insert(address.to_string(), "no answer".to_owned());
+            }
+            race.dial(at.clone(), self.addresses.clone());
+            for (name, port) in &self.names {
+                tried.insert(name.to_string(), "no answer".to_owned());
+                race.dial_name(name.clone(), *port);
+            }
+            if let Some(left) = &self.left {
+                race.punch(at.clone(), left.reach.addresses.clone(), left.punch_secret);
+            }
         }
-        if !self.addresses.is_empty() {
-            let (endpoint, addresses) = (self.endpoint.clone(), self.addresses.clone());
-            let at = FoundAt::Address;
-            attempts.spawn(dial(endpoint, self.peer, at, addresses, tell.clone()));
-        }
-        for (name, port) in &self.names {
-            tried.insert(name.to_string(), "no answer".to_owned());
-            let (endpoint, peer) = (self.endpoint.clone(), self.peer);
-            attempts.spawn(dial_name(endpoint, peer, name.clone(), *port, tell.clone()));
+        let left = self.left.iter().flat_map(|left| &left.reach.relays);
+        for relay in self.relays.iter().chain(left) {
+            if race.relay(at.clone(), relay) {
+                tried.insert(format!("relay {relay}"), "no answer".to_owned());
+            }
         }
         if self.pair.is_some() {
-            for place in self.places.names() {
+            for place in self.places.names().into_iter().chain(self.places.store_names()) {
                 let why = if place == Place::Lan { "no answer" } else { "nobody waits there" };
                 tried.insert(place.to_string(), why.to_owned());
             }
@@ -148,46 +189,191 @@ impl Dialler {
     }
 }
 
-async fn next(searching: &mut Option<ContactSearch>) -> Option<Found> {
-    searching.as_mut()?.next().await
+/// What looks for a peer.
+struct Searching {
+    by_pair: Option<ContactSearch>,
+    by_ticket: Option<TicketSearch>,
 }
 
-/// Dials these addresses again and again.
-async fn dial(
-    endpoint: Endpoint,
-    peer: NodeId,
-    at: FoundAt,
-    addresses: Vec<SocketAddr>,
-    tell: mpsc::UnboundedSender<News>,
-) -> Dialled {
-    loop {
-        match endpoint.connect(&addresses, peer).await {
-            Ok(connection) => return Dialled { connection, at },
-            Err(error) => drop(tell.send(News::Missed(error))),
+impl Searching {
+    /// None: it is over.
+    async fn next(&mut self) -> Option<Found> {
+        loop {
+            let Self { by_pair, by_ticket } = self;
+            tokio::select! {
+                found = next_of(by_pair), if by_pair.is_some() => match found {
+                    Some(found) => return Some(found),
+                    None => self.by_pair = None,
+                },
+                found = next_of_ticket(by_ticket), if by_ticket.is_some() => match found {
+                    Some((place, Ok(reach))) => return Some(Found::At(place, reach, None)),
+                    Some((place, Err(why))) => return Some(Found::Not(place, why)),
+                    None => self.by_ticket = None,
+                },
+                else => return None,
+            }
         }
-        sleep(RETRY_PAUSE).await;
+    }
+
+    /// What we left for the peer to find is written anew.
+    fn addresses_changed(&self) {
+        self.by_pair.iter().for_each(ContactSearch::addresses_changed);
+    }
+
+    async fn close(self) {
+        if let Some(search) = self.by_pair {
+            search.close().await;
+        }
     }
 }
 
-/// Dials what a name stands for, looking it up again each time: it may have moved.
-async fn dial_name(
-    endpoint: Endpoint,
+async fn next_of(search: &mut Option<ContactSearch>) -> Option<Found> {
+    search.as_mut()?.next().await
+}
+
+async fn next_of_ticket(
+    search: &mut Option<TicketSearch>,
+) -> Option<(Place, Result<Reach, PlaceError>)> {
+    search.as_mut()?.next().await
+}
+
+async fn next(searching: &mut Option<Searching>) -> Option<Found> {
+    searching.as_mut()?.next().await
+}
+
+/// Everything that is tried at once to reach one peer. The first that proves its key wins.
+struct Race {
+    ways: Ways,
     peer: NodeId,
-    name: Address,
-    port: u16,
     tell: mpsc::UnboundedSender<News>,
-) -> Dialled {
-    loop {
-        match resolve(&name, port).await {
-            Ok(addresses) => match endpoint.connect(&addresses, peer).await {
-                Ok(connection) => return Dialled { connection, at: FoundAt::Address },
-                Err(error) => drop(tell.send(News::Missed(error))),
-            },
-            Err(error) => {
-                drop(tell.send(News::NotResolved(name.to_string(), plain(&error))));
+    attempts: JoinSet<Option<Dialled>>,
+    lists: Vec<Vec<SocketAddr>>,
+    relays: Vec<RelayAddr>,
+    punches: Vec<PunchSecret>,
+}
+
+impl Race {
+    fn new(of: &Dialler, tell: mpsc::UnboundedSender<News>) -> Self {
+        Self {
+            ways: of.ways.clone(),
+            peer: of.peer,
+            tell,
+            attempts: JoinSet::new(),
+            lists: Vec::new(),
+            relays: Vec::new(),
+            punches: Vec::new(),
+        }
+    }
+
+    /// Asks where we are seen, for what we leave for the peer to find.
+    fn see(&mut self) {
+        let ways = self.ways.clone();
+        self.attempts.spawn(async move {
+            ways.see().await;
+            None
+        });
+    }
+
+    /// The peer was found: everything that this says is tried.
+    fn found(&mut self, place: Place, mut reach: Reach, secret: Option<PunchSecret>) {
+        let at = FoundAt::Place(place);
+        reach.addresses.truncate(ADDRESSES_MAX);
+        if self.ways.allows_direct() {
+            if let Some(PunchSecret(secret)) = secret {
+                self.punch(at.clone(), reach.addresses.clone(), secret);
+            }
+            if self.lists.len() < LISTS_MAX && !self.lists.contains(&reach.addresses) {
+                self.lists.push(reach.addresses.clone());
+                self.dial(at.clone(), reach.addresses);
             }
         }
-        sleep(RETRY_PAUSE).await;
+        for relay in &reach.relays {
+            self.relay(at.clone(), relay);
+        }
+    }
+
+    /// Dials these addresses again and again.
+    fn dial(&mut self, at: FoundAt, addresses: Vec<SocketAddr>) {
+        if addresses.is_empty() {
+            return;
+        }
+        let (endpoint, peer, tell) = (self.ways.endpoint().clone(), self.peer, self.tell.clone());
+        self.attempts.spawn(async move {
+            loop {
+                match endpoint.connect(&addresses, peer).await {
+                    Ok(connection) => return Some(Dialled { connection, at }),
+                    Err(error) => drop(tell.send(News::Missed(error))),
+                }
+                sleep(RETRY_PAUSE).await;
+            }
+        });
+    }
+
+    /// Dials what a name stands for, looking it up again each time: it may have moved.
+    fn dial_name(&mut self, name: Address, port: u16) {
+        let (endpoint, peer, tell) = (self.ways.endpoint().clone(), self.peer, self.tell.clone());
+        self.attempts.spawn(async move {
+            loop {
+                match resolve(&name, port).await {
+                    Ok(addresses) => match endpoint.connect(&addresses, peer).await {
+                        Ok(connection) => {
+                            return Some(Dialled { connection, at: FoundAt::Address });
+                        }
+                        Err(error) => drop(tell.send(News::Missed(error))),
+                    },
+                    Err(error) => drop(tell.send(News::Not(name.to_string(), plain(&error)))),
+                }
+                sleep(RETRY_PAUSE).await;
+            }
+        });
+    }
+
+    /// Opens our NAT while the peer opens its own, and dials where it answers. Once for each secret.
+    fn punch(&mut self, at: FoundAt, addresses: Vec<SocketAddr>, secret: [u8; PUNCH_SECRET_LEN]) {
+        if self.punches.len() >= LISTS_MAX || self.punches.contains(&PunchSecret(secret)) {
+            return;
+        }
+        self.punches.push(PunchSecret(secret));
+        let (ways, peer, tell) = (self.ways.clone(), self.peer, self.tell.clone());
+        self.attempts.spawn(async move {
+            let best = ways.punch(secret, Role::Initiator, addresses).await?;
+            match ways.endpoint().connect([best], peer).await {
+                Ok(connection) => return Some(Dialled { connection, at }),
+                Err(error) => drop(tell.send(News::Missed(error))),
+            }
+            None
+        });
+    }
+
+    /// Dials through a relay, a little later: who can be reached directly is. False if it was done before, or must not be.
+    fn relay(&mut self, at: FoundAt, relay: &RelayAddr) -> bool {
+        let is_new = !self.relays.contains(relay) && self.relays.len() < LISTS_MAX;
+        if !is_new || !self.ways.allows_relays() {
+            return false;
+        }
+        self.relays.push(relay.clone());
+        let (ways, relay) = (self.ways.clone(), relay.clone());
+        let (peer, tell) = (self.peer, self.tell.clone());
+        let begin = Instant::now();
+        let head_start = if ways.allows_direct() { HEAD_START } else { Duration::ZERO };
+        self.attempts.spawn(async move {
+            loop {
+                match ways.dial_relay(&relay).await {
+                    Ok(addr) => {
+                        sleep_until(begin + head_start).await;
+                        match ways.endpoint().connect([addr], peer).await {
+                            Ok(connection) => return Some(Dialled { connection, at }),
+                            Err(error) => drop(tell.send(News::Missed(error))),
+                        }
+                    }
+                    Err(why) => {
+                        drop(tell.send(News::Not(format!("relay {relay}"), why.to_string())));
+                    }
+                }
+                sleep(RELAY_RETRY).await;
+            }
+        });
+        true
     }
 }
 

@@ -60,12 +60,11 @@ impl Rediscovery {
             return;
         }
         if self.listener.is_none() {
-            let ways = self.ways.clone();
             // What cannot be reached now may be later, and the receiver tries all it knows in any case.
-            let addresses = Box::new(move |seen| ways.addresses(seen));
-            let mut listener = listen(&self.places, addresses).await;
-            // Nobody reads what happens at the places, so nothing of it is kept.
-            drop(listener.take_events());
+            let mut listener = listen(&self.places, self.ways.make_reach()).await;
+            if let Some(events) = listener.take_events() {
+                self.ways.let_callers_in(events);
+            }
             self.listener = Some(listener);
         }
         if let Some(listener) = &self.listener {

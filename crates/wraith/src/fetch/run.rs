@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
-use wraith_discovery::contact::Pair;
+use wraith_discovery::contact::{LeftCall, Pair};
 use wraith_discovery::{Code, Ticket};
 use wraith_transfer::{Decision, ReceiveReport, Role, TransferError};
 use wraith_transport::Connection;
@@ -24,6 +24,7 @@ use crate::node::Node;
 use crate::report::Received;
 use crate::settings::{FetchSettings, Patience};
 use crate::state::{OtherReceiver, Receiving, SavedTicket};
+use crate::ways::Ways;
 use crate::ways::addresses::nearest_first;
 
 /// A sender that has not answered for so long where it was is asked for where it is.
@@ -45,17 +46,21 @@ pub(super) async fn run(
     consent: Consent,
     shared: Shared,
 ) -> Result<Received, Error> {
+    let ways = Ways::to_dial(&node, node.bind_dialling()?);
     let found = tokio::select! {
-        found = resolve(&node, source, settings.patience, &shared.hub) => found,
+        found = resolve(&node, source, settings.patience, &shared.hub, &ways) => found,
         () = shared.token.cancelled() => return Err(Error::cancelled(Role::Receiver)),
     };
-    let (ticket, saved) = found?;
-    let endpoint = node.bind_dialling()?;
+    let Found { ticket, saved, left } = found?;
+    let endpoint = ways.endpoint().clone();
     let own = node.identity();
     let dialler = Dialler {
-        endpoint: endpoint.clone(),
+        ways: ways.clone(),
         peer: ticket.node_id(),
         addresses: ticket.addresses().to_vec(),
+        relays: ticket.relays().to_vec(),
+        left,
+        capability: Some(ticket.capability().clone()),
         names: Vec::new(),
         pair: Pair::of_transfer(own, ticket.node_id(), ticket.capability().as_bytes()).ok(),
         places: node.places().clone(),
@@ -81,6 +86,8 @@ pub(super) async fn run(
     let result = attempt::run(dialler, fetching, patience, &shared).await;
     endpoint.start_close();
     endpoint.closed().await;
+    ways.close().await;
+    node.remember_dht();
     let result = result.map(|ended| {
         let (report, bytes) = ended.report;
         Received { sender: report.sender, report, bytes, remote: ended.remote }
@@ -123,33 +130,43 @@ fn may_continue(error: &Error) -> bool {
     )
 }
 
+/// What is fetched with.
+struct Found {
+    ticket: Ticket,
+    /// Where it is kept.
+    saved: Option<SavedTicket>,
+    /// What was learned of a sender that may have to begin, too.
+    left: Option<LeftCall>,
+}
+
 /// The ticket, which a code brings from the sender; and where it is kept until everything is here, because a code works once.
 async fn resolve(
     node: &Node,
     source: Source,
     patience: Patience,
     hub: &Hub,
-) -> Result<(Ticket, Option<SavedTicket>), Error> {
+    ways: &Ways,
+) -> Result<Found, Error> {
     let code = match source {
-        Source::Ticket(ticket) => return Ok((ticket, None)),
+        Source::Ticket(ticket) => return Ok(Found { ticket, saved: None, left: None }),
         Source::Invited(code, ticket) => {
-            let saved = keep(node, &code, &ticket, hub);
-            return Ok((ticket, Some(saved)));
+            let saved = Some(keep(node, &code, &ticket, hub));
+            return Ok(Found { ticket, saved, left: None });
         }
         Source::Code(code) => code,
     };
     let saved = SavedTicket::of(node.state(), &code);
     if let Some(ticket) = saved.ticket()? {
         hub.tell(Event::Resumed);
-        return Ok((ticket, Some(saved)));
+        return Ok(Found { ticket, saved: Some(saved), left: None });
     }
-    let met = try_once(node, &code, None, patience, hub).await?;
+    let met = try_once(node, &code, None, patience, hub, ways).await?;
     hub.tell(Event::Met(FoundAt::Place(met.place.clone())));
     let ticket = Ticket::decode(&met.ticket).map_err(|error| {
         Error::new(ErrorKind::Verification, format!("the sender sent no ticket: {error}"))
     })?;
-    let saved = keep(node, &code, &ticket, hub);
-    Ok((nearest_first(&ticket, met.from), Some(saved)))
+    let saved = Some(keep(node, &code, &ticket, hub));
+    Ok(Found { ticket: nearest_first(&ticket, met.from), saved, left: met.left })
 }
 
 /// Keeps the ticket that a code brought. Where that cannot be done, this run is the one that can use it: the code is spent.

@@ -26,14 +26,14 @@ use tokio::sync::mpsc::{self, Receiver, Sender, UnboundedSender};
 use wraith_discovery::contact::{ContactEvent, ContactListener, listen, usual_port};
 use wraith_discovery::{Place, PlaceError};
 use wraith_transfer::{Conflicts, Role, close};
-use wraith_transport::{Connection, Endpoint};
+use wraith_transport::{Connection, Endpoint, Role as PathRole};
 
 use crate::engine::consent::{Asked, Consent};
 use crate::engine::task::{Shared, Task};
 use crate::error::{Error, ErrorKind};
 use crate::event::{Event, Events, Hub, Observer};
 use crate::fetch::{Incoming, Target, Transfer};
-use crate::node::{ANY_ADDRESS, Node, reachable_places};
+use crate::node::{ANY_ADDRESS, Node, Socket, reachable_places};
 use crate::report::Received;
 use crate::state::{OtherReceiver, Receiving};
 use crate::ways::Ways;
@@ -121,12 +121,11 @@ impl ListenBuilder {
             ContactsWatch::new(node.state())
         };
         let allowlist = Allowlist::load(&node, admit)?;
-        let (endpoint, usual_taken) = bind_usual(&node, bind, &allowlist)?;
-        let bound = endpoint.local_addr();
-        let ways = Ways::new(&node, &endpoint);
-        let theirs = ways.clone();
-        let addresses = Box::new(move |seen| theirs.addresses(seen));
-        let contacts = listen(&reachable_places(node.places(), bound), addresses).await;
+        let (socket, usual_taken) = bind_usual(&node, bind, &allowlist)?;
+        let ways = Ways::to_accept(&node, socket);
+        let (endpoint, bound) = (ways.endpoint().clone(), ways.endpoint().local_addr());
+        let places = reachable_places(node.places(), bound);
+        let contacts = listen(&places, ways.make_reach()).await;
         contacts.set_contacts(allowlist.pairs());
         let shared = Shared::new(Hub::new(observer));
         let (give, incoming) = mpsc::channel(1);
@@ -148,8 +147,16 @@ impl ListenBuilder {
             hub.tell(Event::Note { path: String::new(), what: error.to_string() });
         }
         let context = Arc::new(ListenContext::new(node, folder, rate, preview, admit, hub));
-        let work =
-            Work { context, endpoint, contacts, allowlist, watch, shared: shared.clone(), give };
+        let work = Work {
+            context,
+            endpoint,
+            ways: ways.clone(),
+            contacts,
+            allowlist,
+            watch,
+            shared: shared.clone(),
+            give,
+        };
         let work = async move {
             let result = work.run().await;
             ways.close().await;
@@ -172,7 +179,7 @@ fn bind_usual(
     node: &Node,
     wanted: Option<SocketAddr>,
     allowlist: &Allowlist,
-) -> Result<(Endpoint, Option<Error>), Error> {
+) -> Result<(Socket, Option<Error>), Error> {
     if let Some(address) = wanted {
         return Ok((node.bind_listening(address, allowlist.admitted())?, None));
     }
@@ -273,6 +280,7 @@ struct Question {
 struct Work {
     context: Arc<ListenContext>,
     endpoint: Endpoint,
+    ways: Ways,
     contacts: ContactListener,
     allowlist: Allowlist,
     watch: ContactsWatch,
@@ -348,6 +356,7 @@ impl Work {
         shared.token = gone.clone();
         let context = Arc::clone(&self.context);
         let (shared_too, is_unread) = (shared.clone(), AtomicBool::new(false));
+        self.ways.attend(&connection, PathRole::Responder, &shared.hub, None);
         let caller = Caller { context, id, connection, shared: shared_too, gone, is_unread };
         let (ask, left) = (ask.clone(), left.clone());
         let work = async move {
@@ -361,6 +370,9 @@ impl Work {
 
     fn contact_event(&self, event: ContactEvent) {
         match event {
+            ContactEvent::LeftCall(_, call) => {
+                self.ways.let_in(call.punch_secret, call.reach.addresses);
+            }
             ContactEvent::Lost(place, why) => {
                 self.shared.hub.tell(Event::PlaceLost { place, why });
             }

@@ -10,7 +10,7 @@ use wraith_transfer::{
     ParallelConnections, Progress as Counters, Role, SendOptions, SendReport, SentRoots, close,
     send_dialler_hello,
 };
-use wraith_transport::{Connection, Endpoint};
+use wraith_transport::Connection;
 
 use crate::engine::attempt::{self, Carry, watch};
 use crate::engine::dial::{Dialled, Dialler, NotFound};
@@ -30,14 +30,16 @@ pub(super) async fn call(
     dialler: Dialler,
     sending: Sending,
     unfinished: UnfinishedSend,
-    endpoint: Endpoint,
     shared: Shared,
 ) -> Result<Sent, Error> {
     let patience = sending.settings.patience;
-    let peer = dialler.peer;
+    let (peer, ways) = (dialler.peer, dialler.ways.clone());
+    let endpoint = ways.endpoint().clone();
     let result = attempt::run(dialler, sending, patience, &shared).await;
     endpoint.start_close();
     endpoint.closed().await;
+    ways.close().await;
+    node.remember_dht();
     let ended = result?;
     let (report, bytes) = ended.report;
     let report = Arc::new(report);

@@ -9,8 +9,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use wraith_discovery::contact::{Pair, usual_port};
+use wraith_discovery::record::{TicketRecord, publish_ticket};
 use wraith_discovery::{
-    Code, CodeAnnouncement, CodeOptions, MakeTicket, Ticket, TicketSide, announce,
+    Code, CodeAnnouncement, CodeOptions, MakeTicket, Reach, Ticket, TicketSide, announce,
+    announce_long,
 };
 use wraith_transport::Endpoint;
 use zeroize::Zeroizing;
@@ -20,11 +22,11 @@ use self::handle::Shown;
 use crate::code_end::{CODE_LIFE, no_code, no_place, try_once};
 use crate::engine::dial::Dialler;
 use crate::engine::rediscovery::Rediscovery;
-use crate::engine::serving::Serving;
+use crate::engine::serving::{LongCode, Serving};
 use crate::engine::task::{Shared, Task};
 use crate::error::{Cause, Error, ErrorKind};
 use crate::event::{Event, FoundAt, Hub, Observer};
-use crate::node::{ANY_ADDRESS, Node, reachable_places};
+use crate::node::{ANY_ADDRESS, Node, Socket, reachable_places};
 use crate::payload::Payload;
 use crate::settings::{FIND, Patience, RECONNECT, SendSettings};
 use crate::state::{ALLOWED_MAX, Contact, Recipient, StateError, StateErrorKind, UnfinishedSend};
@@ -217,6 +219,7 @@ impl OfferBuilder {
             |recipient: &Recipient| Prepared::new(&node, &payload, recipient, bind, anew, &shared);
         let mut prepared = prepare(&to.recipient(&node, &settings))?;
         let (mut code, mut no_code) = (None, None);
+        let mut long_code = LongCode::default();
         match &to {
             To::Invitation(code) => {
                 if let Err(error) = give_ticket(&node, code, &prepared, &settings, &shared).await {
@@ -227,7 +230,11 @@ impl OfferBuilder {
             }
             To::Code => {
                 let made = make_code(&node, &prepared, &settings, life, &shared).await?;
-                match made.places().is_empty() {
+                long_code = make_long_code(&node, &prepared, &settings, life, &shared);
+                if made.places().is_empty() && long_code.is_coming() {
+                    long_code = long_code.made().await;
+                }
+                match made.places().is_empty() && long_code.is_none() {
                     true => {
                         no_code = Some(no_place(&made));
                         // What a code would have brought is good for nobody without one, but for those who had one before.
@@ -236,7 +243,7 @@ impl OfferBuilder {
                             prepared = prepare(&Recipient::Bearer)?;
                         }
                     }
-                    false => code = Some(made),
+                    false => code = Some(made).filter(|made| !made.places().is_empty()),
                 }
             }
             _ => {}
@@ -247,11 +254,12 @@ impl OfferBuilder {
         }
         let Prepared { unfinished, endpoint, ways, ticket } = prepared;
         let (bound, capability) = (endpoint.local_addr(), unfinished.capability().clone());
+        let made = code.as_ref().or(long_code.here());
         let shown = Shown {
             addresses: ticket.addresses().to_vec(),
-            code: code.as_ref().map(|code| code.code().clone()),
-            places: code.as_ref().map(|code| code.places().to_vec()).unwrap_or_default(),
-            missing: code.as_ref().map(|code| code.missing().to_vec()).unwrap_or_default(),
+            code: made.map(|code| code.code().clone()),
+            places: made.map(|code| code.places().to_vec()).unwrap_or_default(),
+            missing: made.map(|code| code.missing().to_vec()).unwrap_or_default(),
             no_code,
             ticket: is_shown.then_some(ticket),
             continues_for: match &to {
@@ -260,12 +268,17 @@ impl OfferBuilder {
             },
         };
         let places = reachable_places(node.places(), bound);
-        let mut rediscovery =
-            Rediscovery::new(node.identity().clone(), capability, places, ways.clone());
+        let own = node.identity().clone();
+        let mut rediscovery = Rediscovery::new(own, capability, places.clone(), ways.clone());
         let parallel = node.parallel_to_send(settings.connections, bound.ip());
         let runtime = node.runtime().clone();
         let theirs = shared.clone();
+        let stores = Some(places.stores.clone()).filter(|stores| is_shown && !stores.is_empty());
+        let remembering = node.clone();
         let work = async move {
+            let record = stores.map(|stores| {
+                publish_ticket(&stores, node.id(), unfinished.capability(), ways.make_reach())
+            });
             for receiver in unfinished.receivers().into_iter().rev() {
                 if unfinished.admits(receiver) {
                     rediscovery.lost(receiver).await;
@@ -277,13 +290,18 @@ impl OfferBuilder {
                 settings,
                 unfinished,
                 rediscovery,
-                endpoint,
+                ways.clone(),
                 parallel,
                 code,
+                long_code,
                 theirs,
             );
-            let sent = serving.run(news).await;
+            let sent = match record {
+                Some(record) => kept_up(record, &ways, serving.run(news)).await,
+                None => serving.run(news).await,
+            };
             ways.close().await;
+            remembering.remember_dht();
             sent
         };
         Ok(Offer { shown: Some(shown), task: Task::spawn(&runtime, shared, work) })
@@ -299,17 +317,21 @@ impl OfferBuilder {
         let recipient = Recipient::Contact(contact.node_id);
         let unfinished = unfinished_send(&node, &payload, &recipient, anew, &shared)?;
         let address = bind.unwrap_or(ANY_ADDRESS);
-        let endpoint = node.bind_dialling_at(address)?;
+        let ways = Ways::to_dial(&node, node.bind_dialling_at(address)?);
+        let port = ways.endpoint().local_addr().port();
         // So that the same offer continues after a crash. Nobody dials this port.
-        remember(&unfinished, endpoint.local_addr().port(), &shared);
+        remember(&unfinished, port, &shared);
         settings.patience.first.get_or_insert(FIND);
         let mut places = node.places().clone();
         places.rendezvous = places.rendezvous.or_else(|| contact.rendezvous.clone());
         let port = usual_port(contact.node_id);
         let dialler = Dialler {
-            endpoint: endpoint.clone(),
+            ways,
             peer: contact.node_id,
             addresses: contact.seen_at.clone(),
+            relays: Vec::new(),
+            left: None,
+            capability: None,
             names: contact.addresses.iter().map(|name| (name.clone(), port)).collect(),
             pair: Some(pair),
             places,
@@ -326,7 +348,7 @@ impl OfferBuilder {
             shared: shared.clone(),
         };
         let runtime = node.runtime().clone();
-        let work = call(node, dialler, sending, unfinished, endpoint, shared.clone());
+        let work = call(node, dialler, sending, unfinished, shared.clone());
         Ok(Offer { shown: None, task: Task::spawn(&runtime, shared, work) })
     }
 }
@@ -385,16 +407,12 @@ fn tell_unremembered(error: &StateError, is_gone: bool, shared: &Shared) {
 }
 
 /// The port of last time, if this offer was interrupted, so that its ticket stays good.
-fn bind_again(
-    node: &Node,
-    wanted: Option<SocketAddr>,
-    last: Option<u16>,
-) -> Result<Endpoint, Error> {
+fn bind_again(node: &Node, wanted: Option<SocketAddr>, last: Option<u16>) -> Result<Socket, Error> {
     let address = wanted.unwrap_or(ANY_ADDRESS);
     if let (0, Some(port)) = (address.port(), last)
-        && let Ok(endpoint) = node.bind_accepting(SocketAddr::new(address.ip(), port))
+        && let Ok(socket) = node.bind_accepting(SocketAddr::new(address.ip(), port))
     {
-        return Ok(endpoint);
+        return Ok(socket);
     }
     // Nothing is remembered, or somebody else has the port now; then the ticket is another.
     node.bind_accepting(address)
@@ -418,11 +436,11 @@ impl Prepared {
         shared: &Shared,
     ) -> Result<Self, Error> {
         let unfinished = unfinished_send(node, payload, recipient, anew, shared)?;
-        let endpoint = bind_again(node, bind, unfinished.port())?;
+        let ways = Ways::to_accept(node, bind_again(node, bind, unfinished.port())?);
+        let endpoint = ways.endpoint().clone();
         let bound = endpoint.local_addr();
-        let ways = Ways::new(node, &endpoint);
         let addresses = ways.addresses(None);
-        if addresses.is_empty() {
+        if addresses.is_empty() && ways.allows_direct() {
             let message = "this machine has no address at which anybody could reach it";
             return Err(Error::because(ErrorKind::NotFound, message, Cause::NoAddress));
         }
@@ -464,7 +482,8 @@ impl Prepared {
 
 /// The ticket of the same offer with the addresses of now.
 fn ticket_of(ticket: &Ticket, ways: &Ways, seen: Option<IpAddr>) -> Ticket {
-    Ticket::new(ticket.node_id(), ticket.capability().clone(), ways.addresses(seen))
+    let Reach { addresses, relays } = ways.reach(seen);
+    Ticket::new(ticket.node_id(), ticket.capability().clone(), addresses).with_relays(relays)
 }
 
 async fn make_code(
@@ -475,14 +494,60 @@ async fn make_code(
     shared: &Shared,
 ) -> Result<CodeAnnouncement, Error> {
     let bound = prepared.endpoint.local_addr();
-    let usual = if settings.receivers.is_some() { CODE_LIFE } else { ENDLESS_CODE_LIFE };
-    // Who refuses or dies may come again, and takes no second one.
-    let uses = settings.receivers.unwrap_or(u32::MAX);
-    let options = CodeOptions::new(TicketSide::Creator, life.unwrap_or(usual)).uses(uses);
+    let options = code_options(settings, life);
     let everywhere = bound.ip().is_unspecified();
     let make = prepared.give(shared, everywhere);
     let places = reachable_places(node.places(), bound);
     announce(&places, options, node.id(), make).await.map_err(no_code)
+}
+
+/// Begins to make a long code, which works between any two networks: where no server is named at which a short one would.
+fn make_long_code(
+    node: &Node,
+    prepared: &Prepared,
+    settings: &SendSettings,
+    life: Option<Duration>,
+    shared: &Shared,
+) -> LongCode {
+    let places = reachable_places(node.places(), prepared.endpoint.local_addr());
+    if places.stores.is_empty() || places.rendezvous.is_some() {
+        return LongCode::default();
+    }
+    let options = code_options(settings, life);
+    let (make, ways) = (prepared.give(shared, true), prepared.ways.clone());
+    let own = node.id();
+    LongCode::Coming(node.runtime().spawn(async move {
+        let reach = ways.make_reach();
+        // Where we are seen is part of what is left there.
+        let (made, ()) =
+            tokio::join!(announce_long(&places, options, own, make, reach), ways.see());
+        made
+    }))
+}
+
+fn code_options(settings: &SendSettings, life: Option<Duration>) -> CodeOptions {
+    let usual = if settings.receivers.is_some() { CODE_LIFE } else { ENDLESS_CODE_LIFE };
+    // Who refuses or dies may come again, and takes no second one.
+    let uses = settings.receivers.unwrap_or(u32::MAX);
+    CodeOptions::new(TicketSide::Creator, life.unwrap_or(usual)).uses(uses)
+}
+
+/// Serves, and keeps a record of where we are up to date meanwhile.
+async fn kept_up<T>(record: TicketRecord, ways: &Ways, serving: impl Future<Output = T>) -> T {
+    let mut changes = ways.changes();
+    let updating = async {
+        ways.see().await;
+        while changes.changed().await.is_ok() {
+            record.update();
+        }
+        std::future::pending::<()>().await;
+    };
+    let result = tokio::select! {
+        result = serving => result,
+        () = updating => unreachable!("it waits for ever"),
+    };
+    record.withdraw().await;
+    result
 }
 
 /// Brings the ticket to the receiver that made the code.
@@ -500,7 +565,11 @@ async fn give_ticket(
         return Ok(());
     }
     let make = prepared.give(shared, true);
-    let met = try_once(node, code, Some(make), settings.patience, &shared.hub).await?;
+    let ways = &prepared.ways;
+    let met = try_once(node, code, Some(make), settings.patience, &shared.hub, ways).await?;
+    if let Some(call) = met.left {
+        ways.let_in(call.punch_secret, call.reach.addresses);
+    }
     shared.hub.tell(Event::Met(FoundAt::Place(met.place.clone())));
     if let Some(peer) = met.creator {
         shared.hub.tell(Event::CodeUsed { place: met.place.clone(), peer });

@@ -62,6 +62,7 @@ pub(crate) fn nearest_first(ticket: &Ticket, from: Option<SocketAddr>) -> Ticket
         addresses.insert(0, from);
     }
     Ticket::new(ticket.node_id(), ticket.capability().clone(), addresses)
+        .with_relays(ticket.relays().to_vec())
 }
 
 #[cfg(test)]

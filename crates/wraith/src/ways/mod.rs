@@ -1,88 +1,316 @@
-//! What leads to a socket of ours: the addresses of this machine, a port of the router, relays. One [`Ways`] for each socket that
-//! somebody dials, from the first ticket that names it to the end.
+//! What leads to a socket of ours, and by which ways its connections go: addresses of this machine, a port of the router, relays,
+//! what others see of us. One [`Ways`] for each socket, from the first ticket that names it to the end.
 //!
-//! Invariant: nothing is asked of a router or a relay for a socket that is bound to one particular address: who wants that has said
-//! by which way others are to come.
+//! ```text
+//!   mapping    a port that the router leads here             relays      connections to relays, and mailboxes there
+//!   seen       where relays and nodes of the DHT see us      attend      a connection: from a relay to a direct path
+//! ```
+//!
+//! Invariants: nothing is asked of a router, a relay or the DHT for a socket that is bound to one particular address: who wants that has
+//! said by which way others are to come. With relays only, no address of ours is told to the other side, and with none, no relay is used.
 
 pub(crate) mod addresses;
+mod attend;
+mod relays;
+mod seen;
 
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU16;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tokio::sync::watch;
+use tokio::task::JoinSet;
 use tokio::time::timeout;
+use wraith_discovery::contact::{ContactEvent, ContactEvents};
+use wraith_discovery::{MakeReach, Reach, RelayAddr};
 use wraith_portmap::{PortMapping, Status};
-use wraith_transport::Endpoint;
+use wraith_relay::Connect;
+use wraith_transport::{Connection, Endpoint, Role};
 
 use self::addresses::{reachable, with_seen};
-use crate::node::Node;
+use self::relays::RelayTable;
+use self::seen::Seen;
+use crate::event::Hub;
+use crate::node::{Node, Socket};
 
-/// How long a ticket that somebody waits for waits for a router. One that grants ports does so within milliseconds, or, by UPnP,
-/// after the second over which devices spread their answers.
-const ROUTER_WAIT: Duration = Duration::from_millis(1500);
+pub use self::relays::RelayServer;
+
+/// How long a ticket that somebody waits for waits for a router and a relay. A router that grants ports does so within milliseconds,
+/// or, by UPnP, after the second over which devices spread their answers; a relay takes three round trips.
+const TICKET_WAIT: Duration = Duration::from_secs(2);
 
 /// Which ways a node may use to reach others and be reached.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct WaySettings {
     /// Ask the router for a port.
     pub port_mapping: bool,
+    /// Relays to wait at.
+    pub relays: Vec<RelayServer>,
+    /// Use no relay, whoever names one.
+    pub direct_only: bool,
+    /// Use nothing else.
+    pub relay_only: bool,
+    /// How relays are reached.
+    pub connect: Arc<dyn Connect>,
 }
 
-/// See the module. Clones are handles of the same.
+impl Default for WaySettings {
+    fn default() -> Self {
+        Self {
+            port_mapping: false,
+            relays: Vec::new(),
+            direct_only: false,
+            relay_only: false,
+            connect: Arc::new(wraith_relay::Direct),
+        }
+    }
+}
+
+/// See the module. Clones are handles of the same; with the last one everything ends.
 #[derive(Clone, Debug)]
-pub(crate) struct Ways(Arc<Inner>);
+pub(crate) struct Ways {
+    inner: Arc<Inner>,
+    /// None of those that its own tasks have.
+    _guard: Option<Arc<Guard>>,
+}
+
+/// Ends the tasks, which keep the rest.
+#[derive(Debug)]
+struct Guard(Arc<Inner>);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+impl Inner {
+    fn end(&self) {
+        lock(&self.tasks).abort_all();
+        self.relays.close();
+    }
+}
 
 #[derive(Debug)]
 struct Inner {
-    bound: SocketAddr,
+    node: Node,
+    endpoint: Endpoint,
     mapping: Mutex<Option<PortMapping>>,
+    relays: RelayTable,
+    seen: Seen,
+    /// Counts changes of where we can be reached.
+    changed: watch::Sender<u64>,
+    /// What attends to connections and relays; gone with this.
+    tasks: Mutex<JoinSet<()>>,
 }
 
 impl Ways {
-    /// Begins to open ways to `endpoint`.
-    pub fn new(node: &Node, endpoint: &Endpoint) -> Self {
-        let bound = endpoint.local_addr();
-        let asks = node.way_settings().port_mapping && bound.ip().is_unspecified();
-        let port = NonZeroU16::new(bound.port()).filter(|_| asks);
+    /// Those of a socket that somebody dials: begins to open them.
+    pub fn to_accept(node: &Node, socket: Socket) -> Self {
+        let ways = Self::to_dial(node, socket);
+        let (settings, bound) = (node.way_settings(), ways.endpoint().local_addr());
+        if !bound.ip().is_unspecified() {
+            return ways;
+        }
         let _entered = node.runtime().enter();
-        let mapping = Mutex::new(port.map(PortMapping::request));
-        Self(Arc::new(Inner { bound, mapping }))
+        if let Some(port) = NonZeroU16::new(bound.port()).filter(|_| settings.port_mapping) {
+            let mapping = PortMapping::request(port);
+            ways.watch_mapping(&mapping);
+            *lock(&ways.inner.mapping) = Some(mapping);
+        }
+        if !settings.direct_only {
+            for server in &settings.relays {
+                let theirs = ways.unguarded();
+                let server = server.clone();
+                ways.spawn(async move { theirs.wait_at(&server).await });
+            }
+        }
+        ways
     }
 
-    /// Where it can be dialled, the most useful first; `seen` is the address at which a server saw us, which is good when the router
-    /// in between forwards the port.
-    pub fn addresses(&self, seen: Option<IpAddr>) -> Vec<SocketAddr> {
-        let bound = self.0.bound;
-        let seen = seen.filter(|_| bound.ip().is_unspecified());
-        let addresses =
-            with_seen(reachable(bound), seen.map(|ip| SocketAddr::new(ip, bound.port())));
-        with_seen(addresses, self.mapped())
+    /// Those of a socket that only dials: nothing is opened before it is needed.
+    pub fn to_dial(node: &Node, socket: Socket) -> Self {
+        let inner = Arc::new(Inner {
+            node: node.clone(),
+            endpoint: socket.endpoint,
+            mapping: Mutex::default(),
+            relays: RelayTable::new(socket.relays),
+            seen: Seen::default(),
+            changed: watch::Sender::new(0),
+            tasks: Mutex::default(),
+        });
+        Self { _guard: Some(Arc::new(Guard(Arc::clone(&inner)))), inner }
+    }
+
+    /// The same for a task of its own.
+    fn unguarded(&self) -> Self {
+        Self { inner: Arc::clone(&self.inner), _guard: None }
+    }
+
+    /// The socket.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.inner.endpoint
+    }
+
+    /// Whether one may be reached at addresses, and reach others there.
+    pub fn allows_direct(&self) -> bool {
+        !self.inner.node.way_settings().relay_only
+    }
+
+    /// Whether relays may be used.
+    pub fn allows_relays(&self) -> bool {
+        !self.inner.node.way_settings().direct_only
+    }
+
+    /// How others can reach us now; `told` is the address at which a server saw us, which is good when the router in between forwards the
+    /// port.
+    pub fn reach(&self, told: Option<IpAddr>) -> Reach {
+        Reach { addresses: self.addresses(told), relays: self.mailboxes() }
+    }
+
+    /// [`Self::reach`], for who asks for it later.
+    pub fn make_reach(&self) -> MakeReach {
+        let ways = self.unguarded();
+        Box::new(move |told| ways.reach(told))
+    }
+
+    /// Where we can be dialled, the most useful first.
+    pub fn addresses(&self, told: Option<IpAddr>) -> Vec<SocketAddr> {
+        if !self.allows_direct() {
+            return Vec::new();
+        }
+        let bound = self.inner.endpoint.local_addr();
+        let all = reachable(bound);
+        if !bound.ip().is_unspecified() {
+            return all;
+        }
+        let mut all = with_seen(all, told.map(|ip| SocketAddr::new(ip, bound.port())));
+        for seen in self.mapped().into_iter().chain(self.inner.seen.all()) {
+            all = with_seen(all, Some(seen));
+        }
+        all
+    }
+
+    /// The mailboxes at which we wait, the nearest relay first.
+    fn mailboxes(&self) -> Vec<RelayAddr> {
+        if self.allows_relays() { self.inner.relays.mailboxes() } else { Vec::new() }
     }
 
     /// Where the router leads others to us.
     fn mapped(&self) -> Option<SocketAddr> {
-        self.mapping(|mapping| mapping.status().borrow().external())
+        lock(&self.inner.mapping).as_ref().and_then(|mapping| mapping.status().borrow().external())
     }
 
-    fn mapping<T>(&self, of: impl FnOnce(&PortMapping) -> Option<T>) -> Option<T> {
-        self.0.mapping.lock().unwrap_or_else(PoisonError::into_inner).as_ref().and_then(of)
+    /// Tells, again and again, when it has changed where we can be reached.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.inner.changed.subscribe()
     }
 
-    /// Waits a little for what goes into a ticket that is printed once.
+    fn has_changed(&self) {
+        self.inner.changed.send_modify(|count| *count += 1);
+    }
+
+    fn watch_mapping(&self, mapping: &PortMapping) {
+        let (ways, mut status) = (self.unguarded(), mapping.status());
+        let mut before = None;
+        self.spawn(async move {
+            while status.changed().await.is_ok() {
+                let now = status.borrow_and_update().external();
+                if now != before {
+                    before = now;
+                    ways.has_changed();
+                }
+            }
+        });
+    }
+
+    /// Waits a little for what goes into a ticket that is shown once.
     pub async fn settled(&self) {
-        if let Some(mut status) = self.mapping(|mapping| Some(mapping.status())) {
-            let answered = status.wait_for(|status| *status != Status::Asking);
-            // A router that does not answer has no part in the ticket.
-            drop(timeout(ROUTER_WAIT, answered).await);
-        }
+        let mapping = lock(&self.inner.mapping).as_ref().map(PortMapping::status);
+        let router = async {
+            if let Some(mut status) = mapping {
+                // One that is gone will not answer.
+                let _ = status.wait_for(|status| *status != Status::Asking).await;
+            }
+        };
+        let waits = self.allows_relays() && self.inner.endpoint.local_addr().ip().is_unspecified();
+        let wanted = if waits { self.inner.node.way_settings().relays.len() } else { 0 };
+        let relays = self.inner.relays.tried(wanted);
+        // Who does not answer has no part in the ticket.
+        drop(timeout(TICKET_WAIT, async { tokio::join!(router, relays) }).await);
     }
 
-    /// Gives back what was asked for.
+    /// Sees to it that `connection` goes the best way there is, and tells which, until it ends.
+    pub fn attend(
+        &self,
+        connection: &Connection,
+        role: Role,
+        hub: &Arc<Hub>,
+        receiver: Option<u64>,
+    ) {
+        let remote = connection.remote();
+        if let Some(name) = self.inner.relays.name_of(&remote) {
+            self.inner.node.routes().add_relay(remote, name);
+        }
+        let (ways, hub) = (self.unguarded(), Arc::clone(hub));
+        self.spawn(attend::attend(ways, connection.path(), role, hub, receiver));
+    }
+
+    /// Opens our NAT for a peer that has the same secret and does the same now: the best address at which it answers.
+    pub async fn punch(
+        &self,
+        secret: [u8; 32],
+        role: Role,
+        candidates: Vec<SocketAddr>,
+    ) -> Option<SocketAddr> {
+        if !self.allows_direct() || candidates.is_empty() {
+            return None;
+        }
+        let best =
+            self.inner.endpoint.punch(secret, role, candidates).best().await.ok().flatten()?;
+        self.inner.node.routes().add_punched(best);
+        Some(best)
+    }
+
+    /// The same in the background, for a peer that dials when it is done.
+    pub fn let_in(&self, secret: [u8; 32], candidates: Vec<SocketAddr>) {
+        let ways = self.unguarded();
+        self.spawn(async move {
+            ways.punch(secret, Role::Responder, candidates).await;
+        });
+    }
+
+    /// [`Self::let_in`] for every call of these.
+    pub fn let_callers_in(&self, mut events: ContactEvents) {
+        let ways = self.unguarded();
+        self.spawn(async move {
+            while let Some(event) = events.next().await {
+                if let ContactEvent::LeftCall(_, call) = event {
+                    ways.let_in(call.punch_secret, call.reach.addresses);
+                }
+            }
+        });
+    }
+
+    /// Runs until it ends, or this does.
+    fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let mut tasks = lock(&self.inner.tasks);
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn_on(work, self.inner.node.runtime());
+    }
+
+    /// Ends everything, and gives back what was asked for.
     pub async fn close(&self) {
-        let mapping = self.0.mapping.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.inner.end();
+        let mapping = lock(&self.inner.mapping).take();
         if let Some(mapping) = mapping {
             mapping.release().await;
         }
     }
+}
+
+/// What is behind these locks is whole at all times.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

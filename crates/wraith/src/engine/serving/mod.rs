@@ -5,6 +5,7 @@
 //! connection, which may look alive for a while after its process died. Two programs of one identity have one place, if there is no
 //! other, and it is that one's whose user accepts first.
 
+mod long_code;
 mod sessions;
 
 use std::sync::Arc;
@@ -12,12 +13,13 @@ use std::thread;
 
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::time::{Instant, sleep_until};
-use wraith_discovery::{CodeAnnouncement, CodeEvent};
+use wraith_discovery::{CodeAnnouncement, CodeEvent, Place};
 use wraith_transfer::{
     ParallelConnections, Role, SendOptions, SendReport, SentRoots, TransferError, close,
 };
-use wraith_transport::Endpoint;
+use wraith_transport::{Endpoint, Role as PathRole};
 
+use self::long_code::LongCodeNews;
 use self::sessions::{Session, Standing};
 use super::rediscovery::Rediscovery;
 use super::retry::{Window, not_back};
@@ -30,6 +32,9 @@ use crate::payload::Payload;
 use crate::report::Sent;
 use crate::settings::SendSettings;
 use crate::state::UnfinishedSend;
+use crate::ways::Ways;
+
+pub(crate) use self::long_code::LongCode;
 
 /// What the transfers' threads tell.
 pub(crate) enum News {
@@ -51,9 +56,12 @@ pub(crate) struct Serving {
     unfinished: Arc<UnfinishedSend>,
     rediscovery: Rediscovery,
     endpoint: Endpoint,
+    ways: Ways,
     parallel: ParallelConnections,
     sent_roots: SentRoots,
     code: Option<CodeAnnouncement>,
+    /// A long code for the same, if there is one.
+    long_code: LongCode,
     shared: Shared,
     tell: UnboundedSender<News>,
     sessions: Vec<Session>,
@@ -79,9 +87,10 @@ impl Serving {
         settings: SendSettings,
         unfinished: Arc<UnfinishedSend>,
         rediscovery: Rediscovery,
-        endpoint: Endpoint,
+        ways: Ways,
         parallel: ParallelConnections,
         code: Option<CodeAnnouncement>,
+        long_code: LongCode,
         shared: Shared,
     ) -> (Self, UnboundedReceiver<News>) {
         let (tell, news) = mpsc::unbounded_channel();
@@ -97,10 +106,12 @@ impl Serving {
             settings,
             unfinished,
             rediscovery,
-            endpoint,
+            endpoint: ways.endpoint().clone(),
+            ways,
             parallel,
             sent_roots,
             code,
+            long_code,
             shared,
             tell,
             sessions,
@@ -120,9 +131,13 @@ impl Serving {
         let result = self.serve(&mut news).await;
         self.endpoint.start_close();
         self.endpoint.closed().await;
-        if let Some(code) = self.code.take() {
-            code.close().await;
-        }
+        let (code, long_code) = (self.code.take(), std::mem::take(&mut self.long_code));
+        let short = async {
+            if let Some(code) = code {
+                code.close().await;
+            }
+        };
+        tokio::join!(short, long_code.close());
         if result.is_err() || self.settings.receivers.is_none() {
             let contacts = self.node.contacts().load().ok();
             let is_known = |node| contacts.as_ref().is_some_and(|book| book.with(node).is_some());
@@ -155,6 +170,7 @@ impl Serving {
                 Some(happened) = news.recv() => match happened {
                     News::Knows(id, instance, verdict) => {
                         if self.choose(id, instance).await {
+                            self.attend(id);
                             // Its thread may have ended meanwhile.
                             let _ = verdict.send(());
                         }
@@ -173,6 +189,15 @@ impl Serving {
                         return Err(failure);
                     }
                 }
+                happened = self.long_code.next() => match happened {
+                    LongCodeNews::Made(code) => self.shared.hub.tell(Event::LongCode(code)),
+                    LongCodeNews::Event(event) => {
+                        if let Some(failure) = self.code_event(event) {
+                            self.stop_all(news).await;
+                            return Err(failure);
+                        }
+                    }
+                },
                 () = sleep_until_if(self.deadline) => {
                     return Err(match self.lost.take() {
                         Some(error) => not_back(error, self.settings.patience.reconnect).into(),
@@ -217,8 +242,20 @@ impl Serving {
         let hub = &self.shared.hub;
         let failure = match event {
             CodeEvent::Used { place, joiner: peer } => {
+                let is_long = place == Place::Dht;
                 hub.tell(Event::CodeUsed { place, peer });
                 self.send_away_who_lost_their_place();
+                if !self.is_several() {
+                    // The two codes stand for one place.
+                    match is_long {
+                        true => self.code = None,
+                        false => self.long_code = LongCode::default(),
+                    }
+                }
+                return None;
+            }
+            CodeEvent::LeftCall(_, call) => {
+                self.ways.let_in(call.punch_secret, call.reach.addresses);
                 return None;
             }
             CodeEvent::Lost(place, why) => {
@@ -248,6 +285,14 @@ impl Serving {
         }
         self.closing = Some(failure);
         None
+    }
+
+    /// Sees to the path of a receiver's connection.
+    fn attend(&self, id: u64) {
+        if let Some(session) = self.sessions.iter().find(|session| session.id == id) {
+            let receiver = self.is_several().then_some(id);
+            self.ways.attend(&session.connection, PathRole::Responder, &self.shared.hub, receiver);
+        }
     }
 
     /// Walks the tree for the first session while nobody is here yet.

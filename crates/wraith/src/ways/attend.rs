@@ -1,0 +1,137 @@
+//! One connection, from the way by which it was made to the best one.
+//!
+//! Through a relay both sides tell each other their addresses, inside the connection, and begin to punch; who dialled moves the
+//! connection when a direct path is found, and the other side follows. What was in flight is sent again where it was lost, and streams
+//! notice nothing. When the direct path dies the connection goes back to the relay by itself.
+//!
+//! Invariant: punching is bounded: [`ATTEMPTS_MAX`] times for a connection, each bounded by the endpoint.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until};
+use tracing::debug;
+use wraith_transport::{Addr, PathEvent, PathHandle, Role};
+
+use super::Ways;
+use crate::event::{Event, Hub};
+use crate::route::PathKind;
+
+/// When, in seconds from its beginning on, a connection that goes through a relay is tried to be made direct, and so often from then on:
+/// a network may have changed, or a direct path died. Both sides keep to it, and the number of an attempt is in its secret.
+const FIRST_ATTEMPTS: [u64; 4] = [0, 10, 30, 60];
+const LATER_ATTEMPTS: u64 = 60;
+/// Attempts of one connection.
+const ATTEMPTS_MAX: u64 = 64;
+/// How long the addresses of a peer are waited for that has not told them yet.
+const CANDIDATES_WAIT: Duration = Duration::from_secs(4);
+
+const NOT_THROUGH: &str = "the NATs or firewalls between the two let nothing through directly";
+const NOT_TOLD: &str = "the other side told no address of its own";
+const NOT_WANTED: &str = "only relays may be used";
+
+/// Attends to the connection of `path` until it ends, and does not keep it open.
+pub(super) async fn attend(
+    ways: Ways,
+    path: PathHandle,
+    role: Role,
+    hub: Arc<Hub>,
+    receiver: Option<u64>,
+) {
+    let (peer, mut events) = (path.peer(), path.events());
+    let tell = |remote: Addr, why: Option<&str>| {
+        let route = ways.inner.node.route(&remote);
+        let why = why.map(str::to_owned);
+        hub.tell_of(receiver, Event::Path { peer, remote, route, why });
+    };
+    let improving = improve(&ways, &path, role, &tell);
+    tokio::pin!(improving);
+    let mut is_improving = true;
+    loop {
+        tokio::select! {
+            event = events.next() => match event {
+                Ok(PathEvent::Changed(Some(remote))) => tell(remote, None),
+                Ok(_) => {}
+                Err(_) => return,
+            },
+            () = &mut improving, if is_improving => is_improving = false,
+        }
+    }
+}
+
+/// Finds a direct path for a connection that goes through a relay.
+async fn improve(ways: &Ways, path: &PathHandle, role: Role, tell: &impl Fn(Addr, Option<&str>)) {
+    if !ways.allows_direct() {
+        if is_relayed(ways, path) {
+            tell(path.remote(), Some(NOT_WANTED));
+        }
+        return;
+    }
+    let begun = Instant::now();
+    for attempt in 0..ATTEMPTS_MAX {
+        sleep_until(begun + due(attempt)).await;
+        if !is_relayed(ways, path) {
+            continue;
+        }
+        ways.see().await;
+        path.set_candidates(ways.addresses(None));
+        let candidates = candidates(path).await;
+        let why = if candidates.is_empty() {
+            NOT_TOLD
+        } else {
+            let secret = path.export_secret(format!("punch {attempt}").as_bytes());
+            if let Some(best) = ways.punch(secret, role, candidates).await {
+                // Who was dialled is moved by who dialled.
+                if role == Role::Responder || path.move_to(best).await.is_ok() {
+                    continue;
+                }
+                debug!("a punched path carries no full packets");
+            }
+            NOT_THROUGH
+        };
+        if attempt == 0 && is_relayed(ways, path) {
+            tell(path.remote(), Some(why));
+        }
+    }
+}
+
+/// When an attempt begins.
+fn due(attempt: u64) -> Duration {
+    let first = FIRST_ATTEMPTS.len() as u64;
+    let last = FIRST_ATTEMPTS[FIRST_ATTEMPTS.len() - 1];
+    Duration::from_secs(match FIRST_ATTEMPTS.get(attempt as usize) {
+        Some(at) => *at,
+        None => last + (attempt + 1 - first) * LATER_ATTEMPTS,
+    })
+}
+
+/// What the peer has told, or tells soon.
+async fn candidates(path: &PathHandle) -> Vec<std::net::SocketAddr> {
+    let deadline = Instant::now() + CANDIDATES_WAIT;
+    let mut events = path.events();
+    loop {
+        let known = path.peer_candidates();
+        if !known.is_empty() {
+            return known;
+        }
+        tokio::select! {
+            event = events.next() => if event.is_err() { return Vec::new() },
+            () = sleep_until(deadline) => return Vec::new(),
+        }
+    }
+}
+
+fn is_relayed(ways: &Ways, path: &PathHandle) -> bool {
+    ways.inner.node.route(&path.remote()).kind == PathKind::Relay
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attempts_begin_close_together_and_become_one_a_minute() {
+        let all: Vec<_> = (0..7).map(|attempt| due(attempt).as_secs()).collect();
+        assert_eq!(all, [0, 10, 30, 60, 120, 180, 240]);
+    }
+}
