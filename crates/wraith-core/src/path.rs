@@ -314,6 +314,31 @@ mod tests {
     }
 
     #[test]
+    fn an_address_of_our_own_choice_gets_full_challenges_and_a_bounded_number_of_them() {
+        let mut chosen = Candidate::chosen(Time::ZERO, REMOTE, CHALLENGES);
+        let sent: Vec<_> = (0..999).filter_map(|i| chosen.poll_challenge(at(i), PTO)).collect();
+        assert_eq!(sent, [(FULL, CHALLENGE_LEN); CHALLENGES_MAX as usize]);
+        assert!(chosen.is_given_up(at(999)));
+        assert_eq!(chosen.round_trip(at(20)), PTO * 20, "from the first on");
+    }
+
+    #[test]
+    fn what_was_only_probed_is_ready_when_it_is_used_and_forgotten_if_it_never_is() {
+        let mut candidate = Candidate::new(Time::ZERO, REMOTE, CHALLENGES);
+        candidate.on_received(1200, 0);
+        candidate.poll_challenge(at(0), PTO);
+        assert_eq!(candidate.on_response(at(1), FULL), Some(Answer::Carries));
+        candidate.on_carries(at(1));
+        assert!(!candidate.is_ready() && candidate.receives());
+        assert_eq!(candidate.poll_challenge(at(2), PTO), None);
+        assert!(!candidate.is_given_up(at(1)));
+        assert!(candidate.is_given_up(at(1) + ANSWER_LIFETIME));
+        assert_eq!(candidate.timeout(), Some(at(1) + ANSWER_LIFETIME));
+        candidate.is_used = true;
+        assert!(candidate.is_ready());
+    }
+
+    #[test]
     fn an_answer_to_a_small_challenge_is_followed_by_a_full_one_at_once_whose_answer_counts() {
         let mut candidate = Candidate::new(Time::ZERO, REMOTE, CHALLENGES);
         candidate.on_received(30, 0);

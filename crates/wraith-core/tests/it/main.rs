@@ -13,6 +13,7 @@ mod half_open;
 mod handshake;
 mod hostile_peer;
 mod linking;
+mod moves;
 mod own_controller;
 mod pair;
 mod qlog;

@@ -74,6 +74,9 @@ pub(super) struct Host {
     pub(super) wake: Option<Time>,
     pub(super) seen: Seen,
     pub(super) udp_blocked: bool,
+    /// How long it has slept so far, and until when it sleeps.
+    slept: Duration,
+    asleep_until: Time,
 }
 
 impl Host {
@@ -95,11 +98,28 @@ impl Host {
             wake: None,
             seen: Seen::default(),
             udp_blocked: false,
+            slept: Duration::ZERO,
+            asleep_until: Time::ZERO,
         }
     }
 
     pub(super) fn begin(&mut self, handle: ConnectionHandle, party: Party) {
         self.party = Some((handle, party));
+    }
+
+    /// What its own clock shows, which stands still while it sleeps.
+    pub(super) fn clock(&self, now: Time) -> Time {
+        now.max(self.asleep_until) - self.slept
+    }
+
+    pub(super) fn is_asleep(&self, now: Time) -> bool {
+        now < self.asleep_until
+    }
+
+    pub(super) fn sleep(&mut self, now: Time, time: Duration) {
+        self.asleep_until = now + time;
+        self.slept += time;
+        self.wake = Some(self.asleep_until);
     }
 
     pub(super) fn receive(&mut self, now: Time, datagram: Datagram) {
@@ -109,7 +129,8 @@ impl Host {
             _ => PathAddr::Ip(from),
         };
         self.checks.on_received(from, bytes.len());
-        self.endpoint.handle_datagram(now, from, ecn, &mut bytes);
+        let time = self.clock(now);
+        self.endpoint.handle_datagram(time, from, ecn, &mut bytes);
     }
 
     /// Drains the endpoint. `answer` makes the party of a connection that somebody else began.
@@ -119,6 +140,10 @@ impl Host {
         buffer: &mut [u8],
         mut answer: impl FnMut(NodeId) -> Party,
     ) {
+        if self.is_asleep(now) {
+            return;
+        }
+        let time = self.clock(now);
         let mut outputs = 0;
         loop {
             let before = outputs;
@@ -131,10 +156,10 @@ impl Host {
                 self.seen.punches.push((now, id, event));
             }
             if let Some((handle, party)) = &mut self.party
-                && party.wants_driving(now)
+                && party.wants_driving(time)
                 && let Some(connection) = self.endpoint.connection(*handle)
             {
-                party.drive(now, connection);
+                party.drive(time, connection);
             }
             while self.transmit(now, buffer) {
                 outputs += 1;
@@ -145,13 +170,13 @@ impl Host {
             }
         }
         if let Some((handle, party)) = &self.party {
-            self.checks.on_connection(now, self.endpoint.is_live(*handle));
+            self.checks.on_connection(time, self.endpoint.is_live(*handle));
             self.seen.on_bytes(now, party.bytes_read());
         }
         let timeout = self.endpoint.poll_timeout();
-        self.checks.on_drained(now, timeout);
+        self.checks.on_drained(time, timeout);
         let party = self.party.as_ref().and_then(|(_, party)| party.wake());
-        self.wake = timeout.into_iter().chain(party).min();
+        self.wake = timeout.into_iter().chain(party).min().map(|at| at + self.slept);
     }
 
     fn on_event(
@@ -177,11 +202,12 @@ impl Host {
         }
         let peer = connection.peer();
         let (_, party) = self.party.get_or_insert_with(|| (handle, answer(peer)));
-        party.on_event(now, connection, event);
+        party.on_event(now - self.slept, connection, event);
     }
 
     fn transmit(&mut self, now: Time, buffer: &mut [u8]) -> bool {
-        let Some(transmit) = self.endpoint.poll_transmit(now, buffer) else { return false };
+        let time = self.clock(now);
+        let Some(transmit) = self.endpoint.poll_transmit(time, buffer) else { return false };
         let to = transmit.to;
         if !self.checks.is_validated(to) && self.endpoint.is_validated(to) {
             self.checks.on_validated(to);

@@ -31,7 +31,7 @@ use wraith_crypto::identity::NodeId;
 pub use behaviours::Behaviours;
 pub use host::Seen;
 pub use nat::{Behaviour, Dependence, Nat, PortAllocation};
-pub use traversal::{Network, Report, matrix, traverse};
+pub use traversal::{Network, Report, matrix, traverse, traverse_with};
 
 use crate::link::{Datagram, Hops, Path};
 use crate::{Exchange, Party, Rng};
@@ -180,6 +180,11 @@ impl Internet {
         self.hosts[host.0].udp_blocked = blocked;
     }
 
+    /// A host sleeps for so long: nothing reaches it, nothing leaves it, and its clock stands still.
+    pub fn put_to_sleep(&mut self, host: HostIndex, time: Duration) {
+        self.hosts[host.0].sleep(self.now, time);
+    }
+
     /// From now on relays carry nothing; or they do again.
     pub fn stop_relays(&mut self, stopped: bool) {
         self.relays.iter_mut().for_each(|relay| relay.works = !stopped);
@@ -262,7 +267,8 @@ impl Internet {
         host: HostIndex,
         act: impl FnOnce(Time, &mut Endpoint) -> R,
     ) -> R {
-        let result = act(self.now, &mut self.hosts[host.0].endpoint);
+        let time = self.hosts[host.0].clock(self.now);
+        let result = act(time, &mut self.hosts[host.0].endpoint);
         self.settle(host);
         result
     }
@@ -316,14 +322,17 @@ impl Internet {
                     self.leave(HostIndex(index), i, datagram);
                 }
                 while let Some(datagram) = self.hosts[index].interfaces[i].down.pop(now) {
-                    if self.hosts[index].interfaces[i].works {
-                        self.hosts[index].receive(now, datagram);
+                    let host = &mut self.hosts[index];
+                    if host.interfaces[i].works && !host.is_asleep(now) {
+                        host.receive(now, datagram);
                         self.settle(HostIndex(index));
                     }
                 }
             }
-            if self.hosts[index].wake.is_some_and(|at| at <= now) {
-                self.hosts[index].endpoint.handle_timeout(now);
+            let host = &mut self.hosts[index];
+            if host.wake.is_some_and(|at| at <= now) && !host.is_asleep(now) {
+                let time = host.clock(now);
+                host.endpoint.handle_timeout(time);
                 self.settle(HostIndex(index));
             }
         }

@@ -101,6 +101,8 @@ struct Side {
     questions: Vec<(PunchId, Option<SocketAddr>, bool)>,
     told: bool,
     punch: Option<PunchId>,
+    /// Candidates of the other side that are being tried.
+    known: Vec<SocketAddr>,
     moved: bool,
     /// Begins so much later than it could.
     late: Duration,
@@ -109,11 +111,20 @@ struct Side {
 
 /// Plays it for two hosts in these networks, with `late` between what the two sides do.
 pub fn traverse(seed: u64, networks: [Network; 2]) -> Report {
+    traverse_with(seed, networks, |_, _| {})
+}
+
+/// The same, with somebody who meddles: he is called after every step.
+pub fn traverse_with(
+    seed: u64,
+    networks: [Network; 2],
+    mut meddle: impl FnMut(&mut Internet, [HostIndex; 2]),
+) -> Report {
     let mut rng = Rng::new(seed, 77);
     let (mut net, hosts) = build(seed, networks, &mut rng);
     let way = || hops![Delay::ms(30)];
     let relay = net.add_relay(hosts, [way(), way()]);
-    let plan = Exchange::streams(1, 1_500_000, 1_500_000).eager().at_once(1);
+    let plan = Exchange::streams(1, 1_000_000, 1_000_000).eager().at_once(1);
     net.connect(hosts[0], hosts[1], relay, plan);
     let connected = |net: &mut Internet| {
         hosts.iter().all(|host| net.party(*host).is_some_and(|party| party.is_connected()))
@@ -131,6 +142,7 @@ pub fn traverse(seed: u64, networks: [Network; 2]) -> Report {
             questions: Vec::new(),
             told: false,
             punch: None,
+            known: Vec::new(),
             moved: false,
             late,
             read: 0,
@@ -143,6 +155,7 @@ pub fn traverse(seed: u64, networks: [Network; 2]) -> Report {
         for side in &mut sides {
             side.act(&mut net, began);
         }
+        meddle(&mut net, hosts);
         let remotes = hosts.map(|host| net.remote(host));
         let direct = remotes.iter().all(|r| matches!(r, Some(PathAddr::Ip(_))));
         if direct {
@@ -258,6 +271,14 @@ impl Side {
         }
         let candidates = net.seen(self.host).candidates.clone();
         let due = net.now() >= began + self.late;
+        if let Some(id) = self.punch
+            && candidates != self.known
+        {
+            net.with_endpoint(self.host, |now, endpoint| {
+                endpoint.add_punch_candidates(now, id, &candidates);
+            });
+            self.known.clone_from(&candidates);
+        }
         if self.told && self.punch.is_none() && !candidates.is_empty() && due {
             let secret = net.with_connection(self.host, |_, c| c.export_secret(b"punch 1"));
             let secret = secret.flatten().expect("it is connected");
@@ -266,6 +287,7 @@ impl Side {
                 endpoint.punch(now, &secret, role, &candidates)
             });
             self.punch = id.ok();
+            self.known = candidates;
         }
     }
 

@@ -1,0 +1,71 @@
+//! Moves of our own choice, packet by packet.
+
+use bytes::Bytes;
+use wraith_core::{Event, TransportConfig};
+
+use crate::pair::{Pair, ip, moves, via};
+
+fn connected() -> Pair {
+    let mut pair = Pair::new(TransportConfig::default());
+    pair.connect();
+    pair.run_until(|p| p.handle(0).is_some() && p.handle(1).is_some());
+    pair
+}
+
+fn say(pair: &mut Pair, side: usize) {
+    let handle = pair.handle(side).unwrap();
+    let connection = pair.sides[side].endpoint.connection(handle).unwrap();
+    let id = connection.open_stream().unwrap();
+    connection.write(id, Bytes::from_static(b"hello")).unwrap();
+}
+
+#[test]
+fn a_packet_that_only_probes_from_elsewhere_is_answered_there_and_moves_nobody() {
+    for [here, elsewhere] in moves() {
+        let mut pair = Pair::new(TransportConfig::default());
+        pair.sides[0].address = here;
+        pair.connect();
+        pair.run_until(|p| p.handle(0).is_some() && p.handle(1).is_some());
+        let (now, handle) = (pair.now, pair.handle(0).unwrap());
+        let mut buf = vec![0; 65536];
+        let Pair { sides: [mover, other], .. } = &mut pair;
+        while mover.endpoint.poll_transmit(now, &mut buf).is_some() {}
+        // Its challenge goes to some address of the peer, and comes to the peer from elsewhere than where the mover is.
+        let connection = mover.endpoint.connection(handle).unwrap();
+        assert!(connection.move_to(now, via(99)));
+        let challenge = mover.endpoint.poll_transmit(now, &mut buf).unwrap();
+        assert_eq!((challenge.to, challenge.len), (via(99), 1200));
+        other.endpoint.handle_datagram(now, elsewhere, None, &mut buf[..1200]);
+        let mut sent = Vec::new();
+        while let Some(transmit) = other.endpoint.poll_transmit(now, &mut buf) {
+            sent.push((transmit.to, transmit.len));
+        }
+        // The response, and the peer's own question; never more than three times what came.
+        assert!(sent.contains(&(elsewhere, 1200)), "{sent:?}");
+        let elsewhere_bytes: usize =
+            sent.iter().filter(|(to, _)| *to == elsewhere).map(|(_, len)| len).sum();
+        assert!(elsewhere_bytes <= 3600, "{sent:?}");
+        let moved = |event: &Event| matches!(event, Event::PathChanged { .. });
+        assert!(std::iter::from_fn(|| other.endpoint.poll_event()).all(|(_, e)| !moved(&e)));
+    }
+}
+
+#[test]
+fn a_move_to_nobody_fails_and_another_takes_the_place_of_one_under_way() {
+    let mut pair = connected();
+    let (nobody, nobody_else) = (ip([127, 0, 0, 98], 9), via(98));
+    let (now, handle) = (pair.now, pair.handle(0).unwrap());
+    let connection = pair.sides[0].endpoint.connection(handle).unwrap();
+    let here = connection.remote();
+    assert!(!connection.move_to(now, here), "it is there");
+    assert!(connection.move_to(now, nobody) && connection.move_to(now, nobody));
+    assert!(connection.move_to(now, nobody_else));
+    let failed = |p: &Pair, remote| {
+        p.sides[0].events.iter().any(|(_, event)| *event == Event::MoveFailed { remote })
+    };
+    pair.run_until(|p| failed(p, nobody) && failed(p, nobody_else));
+    let connection = pair.sides[0].endpoint.connection(handle).unwrap();
+    assert_eq!(connection.remote(), here);
+    say(&mut pair, 0);
+    pair.run_until(|p| p.sides[1].events.iter().any(|(_, e)| matches!(e, Event::StreamOpened(_))));
+}
