@@ -49,6 +49,8 @@ const CLOCK_SKEW_MAX_S: u64 = 90;
 /// Answers to H1 waiting to be sent; more are dropped, as the network would, cookies before H2. It is more than arrives in one batch
 /// of datagrams, and 300 KiB at most.
 const ANSWERS_MAX: usize = 256;
+/// What punches draw is a stream of its own, so that they change nothing else.
+const PUNCH_STREAM: u64 = 1;
 /// What H2 says it observed of a peer that has no IP address there (SPEC §3.3 has a place for an address only).
 const NO_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0);
 
@@ -108,11 +110,13 @@ impl Endpoint {
     /// An endpoint that draws all its randomness from `seed`: 32 bytes from the OS, or a test's own.
     pub fn new(config: EndpointConfig, seed: [u8; 32]) -> Self {
         let mut rng = ChaCha20Rng::from_seed(seed);
+        let mut punch_rng = ChaCha20Rng::from_seed(seed);
+        punch_rng.set_stream(PUNCH_STREAM);
         let blocks = config.transport.connection_window_max as usize / crate::BLOCK_BYTES;
         Self {
             mac1: Mac1Key::for_responder(config.identity.node_id()),
             cookies: Cookies::new(ChaCha20Rng::from_rng(&mut rng)),
-            punches: Punches::new(ChaCha20Rng::from_rng(&mut rng)),
+            punches: Punches::new(punch_rng),
             rng,
             pool: BlockPool::new(blocks.clamp(8, 64)),
             connections: Slots::default(),
