@@ -244,3 +244,56 @@ fn a_relay_that_delays_and_reorders_does_not_undo_a_move() {
         }
     }
 }
+
+/// Two hosts with a cable and a radio each, IPv4 on both, and IPv6 on the cable.
+fn dual(seed: u64) -> Lab {
+    let mut net = Internet::new(seed);
+    let hosts = [1, 2].map(|number: u8| {
+        let host = net.add_host("host", TransportConfig::default());
+        let line = |ms| hops![Rate::mbit(20), Delay::ms(ms)];
+        let v6 = SocketAddr::from(([0x2001, 0xdb8, 0, 0, 0, 0, 0, u16::from(number)], 1000));
+        net.add_interface(host, (PUBLIC, address(number)), [line(10), line(10)]);
+        net.add_interface(host, (PUBLIC, v6), [line(5), line(5)]);
+        net.add_interface(host, (PUBLIC, address(number + 10)), [line(15), line(15)]);
+        host
+    });
+    let plan = Exchange::streams(1, 4_000_000, 4_000_000).eager();
+    let direct = [1, 2].map(|number| PathAddr::Ip(address(number)));
+    net.connect(hosts[0], hosts[1], direct[1], plan);
+    let mut lab = Lab { net, hosts, relay: direct[1], direct };
+    lab.run(500);
+    lab.calm()
+}
+
+#[test]
+fn a_move_from_ipv4_to_ipv6_is_taken_back_when_ipv6_dies() {
+    let mut lab = dual(60);
+    let [ours, theirs] = lab.hosts.map(|host| PathAddr::Ip(lab.net.addresses(host)[1]));
+    lab.watch();
+    assert!(lab.net.move_to(lab.hosts[0], theirs));
+    lab.run(500);
+    assert_eq!([lab.paths(0), lab.paths(1)], [[theirs], [ours]]);
+    assert!(lab.gap() < ms(200), "{:?}", lab.gap());
+    lab.hosts.iter().for_each(|host| lab.net.set_interface(*host, 1, false));
+    lab.run(1500);
+    for side in [0, 1] {
+        assert_eq!(lab.net.remote(lab.hosts[side]), Some(lab.direct[1 - side]));
+    }
+    assert!(lab.gap() < ms(1000), "{:?}", lab.gap());
+    lab.finish();
+}
+
+#[test]
+fn a_cable_that_is_pulled_costs_less_than_a_second_where_there_is_a_radio() {
+    for puller in [0, 1] {
+        let mut lab = dual(61);
+        lab.watch();
+        let host = lab.hosts[puller];
+        lab.net.set_interface(host, 0, false);
+        lab.run(2000);
+        let radio = PathAddr::Ip(address(puller as u8 + 11));
+        assert_eq!(lab.net.remote(lab.hosts[1 - puller]), Some(radio));
+        assert!(lab.gap() < ms(1000), "{:?}", lab.gap());
+        lab.finish();
+    }
+}
