@@ -41,3 +41,6 @@ pub use server::{
     Admission, Certificate, Counter, Limits, Metrics, Options, Reflector, Server, Timeouts,
 };
 pub use tls::Pin;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,174 @@
+//! The UDP port against strangers, forgers, and clients that lie about where they are.
+//!
+//! The relay's thread takes datagrams in the order in which they come, so a question whose answer is awaited shows that nothing sent
+//! before it was answered.
+
+use super::raw::{RawClient, RawUdp, Relay, is_silent, socket};
+use crate::binding::{BINDING_MIN, Binding};
+use crate::frame::ClientFrame;
+use crate::header::WireId;
+
+/// Two clients with a pair, both bound; the second receives by UDP.
+async fn pair(relay: &Relay) -> [(RawClient, RawUdp, WireId); 2] {
+    let (mut a, welcome_a) = RawClient::welcome(relay.address).await;
+    let (mut b, welcome_b) = RawClient::welcome(relay.address).await;
+    let mailbox = b.register([5; 32]).await;
+    let (at_a, at_b) = (a.dial(mailbox).await, b.incoming().await);
+    let mut udp_a = RawUdp::new(relay.address, &welcome_a);
+    let mut udp_b = RawUdp::new(relay.address, &welcome_b);
+    udp_a.bind(1);
+    udp_b.bind(1);
+    b.send(&ClientFrame::UseUdp(true));
+    b.ping().await;
+    [(a, udp_a, at_a), (b, udp_b, at_b)]
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn strangers_and_forged_tags_get_not_one_byte() {
+    let relay = Relay::usual().await;
+    let [(_a, mut udp_a, at_a), (_b, udp_b, at_b)] = pair(&relay).await;
+    let stranger = socket();
+    for len in [0, 1, 15, 16, 31, 32, 80, 1200, 9000] {
+        stranger.send_to(&vec![0x5a; len], relay.address).unwrap();
+    }
+    let good = udp_a.datagram(at_a, &[7; 100]);
+    for i in (0..16).chain([16, 31]) {
+        let mut forged = good.clone();
+        forged[i] ^= 1;
+        udp_a.send(&forged);
+    }
+    // Of another's end, with our own keys.
+    udp_a.send(&udp_a.datagram(at_b, &[7; 100]));
+    udp_a.send(&good);
+    assert_eq!(udp_b.receive_datagram(at_b), [7; 100]);
+    let question = udp_a.bind_message(3, None);
+    udp_a.send(&question);
+    assert!(matches!(udp_a.receive(), Binding::Bound { counter: 3, .. }));
+    assert!(is_silent(&stranger) && is_silent(&udp_a.socket) && is_silent(&udp_b.socket));
+    assert_eq!(relay.metrics.forwarded.get(), 1);
+    assert!(relay.metrics.unauthentic.get() >= 25);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_binding_that_was_seen_before_is_worth_nothing() {
+    let relay = Relay::usual().await;
+    let (_client, welcome) = RawClient::welcome(relay.address).await;
+    let mut udp = RawUdp::new(relay.address, &welcome);
+    let first = udp.bind_message(1, None);
+    udp.send(&first);
+    let Binding::Challenge { counter: 1, cookie } = udp.receive() else { panic!() };
+    let second = udp.bind_message(2, Some((1, cookie)));
+    // Somebody else sends copies of everything, from an address of their own, before and after.
+    let thief = socket();
+    thief.send_to(&first, relay.address).unwrap();
+    udp.send(&second);
+    assert!(matches!(udp.receive(), Binding::Bound { counter: 2, .. }));
+    for message in [&first, &second] {
+        thief.send_to(message, relay.address).unwrap();
+        udp.send(message);
+    }
+    let third = udp.bind_message(3, None);
+    udp.send(&third);
+    assert!(matches!(udp.receive(), Binding::Bound { counter: 3, .. }));
+    assert!(is_silent(&thief) && is_silent(&udp.socket));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cookie_is_good_for_one_address_and_one_counter() {
+    let relay = Relay::usual().await;
+    let (_client, welcome) = RawClient::welcome(relay.address).await;
+    let mut udp = RawUdp::new(relay.address, &welcome);
+    udp.bind(1);
+    // The client itself cannot have its datagrams sent to somebody who did not ask.
+    let victim = socket();
+    let question = udp.bind_message(3, None);
+    udp.send(&question);
+    assert!(matches!(udp.receive(), Binding::Bound { counter: 3, .. }));
+    let other = socket();
+    let asked = udp.bind_message(4, None);
+    other.send_to(&asked, relay.address).unwrap();
+    let (Binding::Challenge { counter: 4, cookie }, _) = udp.receive_at(&other) else { panic!() };
+    let answer = udp.bind_message(5, Some((4, cookie)));
+    victim.send_to(&answer, relay.address).unwrap();
+    let (Binding::Challenge { counter: 5, .. }, _) = udp.receive_at(&victim) else { panic!() };
+    // A cookie for a counter that is not the last one asked is too old.
+    let answer = udp.bind_message(6, Some((4, cookie)));
+    other.send_to(&answer, relay.address).unwrap();
+    assert!(matches!(udp.receive_at(&other).0, Binding::Challenge { counter: 6, .. }));
+    let still = udp.bind_message(7, None);
+    udp.send(&still);
+    assert!(matches!(udp.receive(), Binding::Bound { counter: 7, .. }));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn copies_from_forged_addresses_cause_one_small_challenge_and_reach_nobody() {
+    let relay = Relay::usual().await;
+    let [(_a, mut udp_a, at_a), (_b, udp_b, _)] = pair(&relay).await;
+    let victim = socket();
+    let (long, short) = (udp_a.datagram(at_a, &[8; 1200]), udp_a.datagram(at_a, &[9; 40]));
+    assert!(short.len() < BINDING_MIN);
+    // As if somebody wrote the victim's address on what they saw.
+    victim.send_to(&short, relay.address).unwrap();
+    for _ in 0..50 {
+        victim.send_to(&long, relay.address).unwrap();
+    }
+    let (challenge, len) = udp_a.receive_at(&victim);
+    assert!(matches!(challenge, Binding::Challenge { counter: 2, .. }));
+    assert!(len <= long.len());
+    let question = udp_a.bind_message(3, None);
+    udp_a.send(&question);
+    assert!(matches!(udp_a.receive(), Binding::Bound { counter: 3, .. }));
+    // How many come depends on how long it took; never one for each.
+    let mut more = 0;
+    while !is_silent(&victim) {
+        more += 1;
+    }
+    assert!(more < 10, "{more}");
+    assert_eq!(relay.metrics.forwarded.get(), 0);
+    assert!(is_silent(&udp_b.socket));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_that_was_moved_is_bound_again_by_its_next_datagram() {
+    let relay = Relay::usual().await;
+    let [(_a, mut udp_a, at_a), (_b, udp_b, at_b)] = pair(&relay).await;
+    let moved = socket();
+    std::mem::swap(&mut udp_a.socket, &mut { moved });
+    udp_a.send(&udp_a.datagram(at_a, &[1; 1000]));
+    let Binding::Challenge { counter, cookie } = udp_a.receive() else { panic!() };
+    let answer = udp_a.bind_message(3, Some((counter, cookie)));
+    udp_a.send(&answer);
+    assert!(matches!(udp_a.receive(), Binding::Bound { counter: 3, .. }));
+    udp_a.send(&udp_a.datagram(at_a, &[2; 1000]));
+    assert_eq!(udp_b.receive_datagram(at_b), [2; 1000]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn runs_of_several_pairs_in_one_buffer_all_arrive() {
+    let relay = Relay::usual().await;
+    let (mut a, welcome_a) = RawClient::welcome(relay.address).await;
+    let mut udp_a = RawUdp::new(relay.address, &welcome_a);
+    udp_a.bind(1);
+    let mut others = Vec::new();
+    for i in 0..3 {
+        let (mut b, welcome) = RawClient::welcome(relay.address).await;
+        let mailbox = b.register([i; 32]).await;
+        let (at_a, at_b) = (a.dial(mailbox).await, b.incoming().await);
+        let mut udp = RawUdp::new(relay.address, &welcome);
+        udp.bind(1);
+        b.send(&ClientFrame::UseUdp(true));
+        b.ping().await;
+        others.push((b, udp, at_a, at_b));
+    }
+    // Equal datagrams sent in a row are what the kernel merges.
+    for round in 0..20_u8 {
+        for (_, _, at_a, _) in &others {
+            udp_a.send(&udp_a.datagram(*at_a, &[round; 500]));
+        }
+    }
+    for (_, udp, _, at_b) in &others {
+        for round in 0..20 {
+            assert_eq!(udp.receive_datagram(*at_b), [round; 500]);
+        }
+    }
+}
