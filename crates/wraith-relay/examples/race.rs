@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! cargo run --release -p wraith-relay --example race                 # direct, by UDP, over TLS; three rounds
-//! … --example race -- --gib 2 --rounds 5 --mtu 1452
+//! … --example race -- --gib 2 --rounds 5 --mtu 1452 --ways direct,udp
 //! ```
 //!
 //! The three share the cores of this machine. A GiB is 2^30 bytes, a Gbit 10^9 bits.
@@ -32,11 +32,13 @@ struct Arguments {
     gib: f64,
     rounds: u32,
     mtu: u16,
+    ways: Vec<String>,
     rest: Vec<String>,
 }
 
 fn main() -> Result<()> {
-    let mut arguments = Arguments { gib: 1.0, rounds: 3, mtu: 65_000, rest: Vec::new() };
+    let ways = ["direct", "udp", "tls"].map(String::from).to_vec();
+    let mut arguments = Arguments { gib: 1.0, rounds: 3, mtu: 65_000, ways, rest: Vec::new() };
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or(format!("{arg} needs a value"));
@@ -44,6 +46,7 @@ fn main() -> Result<()> {
             "--gib" => arguments.gib = value()?.parse()?,
             "--rounds" => arguments.rounds = value()?.parse()?,
             "--mtu" => arguments.mtu = value()?.parse()?,
+            "--ways" => arguments.ways = value()?.split(',').map(String::from).collect(),
             _ => arguments.rest.push(arg),
         }
     }
@@ -153,19 +156,25 @@ async fn race(arguments: &Arguments) -> Result<()> {
     let folder = std::env::temp_dir().join(format!("wraith-relay-race-{}", std::process::id()));
     let relay = Helper::start(&["relay", folder.to_str().ok_or("an odd folder")?])?;
     let address: SocketAddr = relay.1.parse()?;
-    let mut rates = [("direct", Vec::new()), ("udp", Vec::new()), ("tls", Vec::new())];
+    let mut rates: Vec<_> = arguments.ways.iter().map(|way| (way.as_str(), Vec::new())).collect();
     for _ in 0..arguments.rounds {
         for (way, rates) in &mut rates {
             let rate = once(arguments, way, address).await?;
             rates.push(rate);
         }
     }
-    let medians = rates.map(|(way, mut rates)| {
+    for (_, rates) in &mut rates {
         rates.sort_by(f64::total_cmp);
-        (way, rates[rates.len() / 2])
-    });
-    for (way, rate) in medians {
-        println!("{way:>6}: median {rate:6.2} Gbit/s, {:.2} of direct", rate / medians[0].1);
+    }
+    let median = |rates: &[f64]| rates[rates.len() / 2];
+    let first = median(&rates[0].1);
+    for (way, rates) in &rates {
+        let rate = median(rates);
+        println!(
+            "{way:>6}: median {rate:6.2} Gbit/s, {:.2} of {}",
+            rate / first,
+            arguments.ways[0]
+        );
     }
     let _ = std::fs::remove_dir_all(&folder);
     Ok(())

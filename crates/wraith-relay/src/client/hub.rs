@@ -120,13 +120,16 @@ impl Hub {
         }
     }
 
-    /// Whether the mover was made to look; it looks now.
-    pub fn take_signal(&self) -> bool {
-        let signalled = self.signalled.swap(false, Ordering::SeqCst);
-        if signalled {
-            let _ = rustix::io::read(&self.event, &mut [0; 8]);
-        }
-        signalled
+    /// The mover looks now: what is put here from now on makes it look again.
+    pub fn take_signal(&self) {
+        // In this order: a signal between the two is one too many, not one too few.
+        let _ = rustix::io::read(&self.event, &mut [0; 8]);
+        self.signalled.store(false, Ordering::SeqCst);
+    }
+
+    /// Whether the mover was made to look.
+    pub fn is_signalled(&self) -> bool {
+        self.signalled.load(Ordering::SeqCst)
     }
 
     /// One more relay; its number.

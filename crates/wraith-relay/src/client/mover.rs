@@ -73,11 +73,9 @@ impl RelayMover {
 
     /// Sends by UDP what the tasks have for it.
     fn send_bindings(&mut self) {
-        if self.hub.take_signal() {
-            let bindings = self.hub.lock().take_bindings();
-            for (to, datagram) in bindings {
-                self.udp.send(to, None, &datagram, datagram.len());
-            }
+        let bindings = self.hub.lock().take_bindings();
+        for (to, datagram) in bindings {
+            self.udp.send(to, None, &datagram, datagram.len());
         }
     }
 
@@ -280,18 +278,18 @@ impl DatagramMover for RelayMover {
     }
 
     fn receive(&mut self, slots: &mut RecvSlots) -> io::Result<usize> {
-        self.send_bindings();
         self.udp_first = !self.udp_first;
-        if self.udp_first {
-            match self.receive_udp(slots)? {
-                0 => Ok(self.receive_queued(slots)),
-                filled => Ok(filled),
-            }
-        } else {
-            match self.receive_queued(slots) {
-                0 => self.receive_udp(slots),
-                filled => Ok(filled),
-            }
+        let has_signal = self.hub.is_signalled();
+        let filled = if self.udp_first || !has_signal { self.receive_udp(slots)? } else { 0 };
+        if filled > 0 {
+            // What the hub has keeps its signal, and has its turn in the next round.
+            return Ok(filled);
+        }
+        self.hub.take_signal();
+        self.send_bindings();
+        match self.receive_queued(slots) {
+            0 if has_signal && !self.udp_first => self.receive_udp(slots),
+            filled => Ok(filled),
         }
     }
 }

@@ -89,9 +89,9 @@ impl Port {
     }
 
     fn take(&self) -> Vec<(SocketAddr, Vec<u8>)> {
-        if self.signalled.swap(false, Ordering::SeqCst) {
-            let _ = rustix::io::read(&self.event, &mut [0; 8]);
-        }
+        // In this order: a signal between the two is one too many, not one too few.
+        let _ = rustix::io::read(&self.event, &mut [0; 8]);
+        self.signalled.store(false, Ordering::SeqCst);
         let mut queue = lock(&self.queue);
         queue.bytes = 0;
         std::mem::take(&mut queue.datagrams)
@@ -115,9 +115,13 @@ impl Thread {
     fn run(mut self) {
         let shared = Arc::clone(&self.shared);
         let mut found = Vec::new();
+        // A signal may be there that nobody has taken; it costs a system call to look.
+        let mut look = true;
         while !shared.port.stopped.load(Ordering::SeqCst) {
-            for (to, datagram) in shared.port.take() {
-                self.udp.send(to, None, &datagram, datagram.len());
+            if std::mem::take(&mut look) || shared.port.signalled.load(Ordering::SeqCst) {
+                for (to, datagram) in shared.port.take() {
+                    self.udp.send(to, None, &datagram, datagram.len());
+                }
             }
             match self.udp.receive(&mut self.slots) {
                 Ok(0) => {
@@ -127,6 +131,7 @@ impl Thread {
                     ];
                     // The only error is an interruption by a signal: then it is just a round too many.
                     let _ = poll(&mut fds, None);
+                    look = !fds[1].revents().is_empty();
                 }
                 Ok(filled) => self.forward(filled, &mut found),
                 Err(_) => thread::sleep(PAUSE),

@@ -20,7 +20,8 @@ async fn impatient() -> Relay {
 async fn is_ended(stream: &mut TcpStream) -> bool {
     let mut answer = Vec::new();
     let read = within(stream.read_to_end(&mut answer)).await;
-    answer.is_empty() && read.map_or_else(|error| error.kind() == std::io::ErrorKind::ConnectionReset, |_| true)
+    answer.is_empty()
+        && read.map_or_else(|error| error.kind() == std::io::ErrorKind::ConnectionReset, |_| true)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -161,7 +162,9 @@ async fn one_address_asks_for_so_many_pairs_and_waits_at_so_many_mailboxes() {
     for _ in 0..30 {
         client.send(&ClientFrame::Dial { request: 1, mailbox: [0; 16] });
         let answer = client.receive().await.unwrap();
-        let Ok(Some(ServerFrame::NotDialled(1, why))) = ServerFrame::decode(&answer) else { panic!() };
+        let Ok(Some(ServerFrame::NotDialled(1, why))) = ServerFrame::decode(&answer) else {
+            panic!()
+        };
         answers.push(why);
     }
     assert_eq!(answers[..20], [Refusal::NoMailbox; 20]);

@@ -1,0 +1,81 @@
+//! Who may use a relay, and how much of it.
+
+use wraith_relay::{Admission, Refusal, RelayConfig, RelayError, Relays, Token, Way};
+use wraith_transport::SecretIdentity;
+
+use crate::support::{Pair, Relay, send, within};
+
+/// How a relay answers a client with `config`.
+async fn try_connect(config: RelayConfig) -> Result<(), RelayError> {
+    within(Relays::new().unwrap().connect(config)).await.map(drop)
+}
+
+fn refused(result: &Result<(), RelayError>, why: Refusal) -> bool {
+    matches!(result, Err(RelayError::Refused(reason)) if *reason == why)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_relay_with_tokens_takes_those_who_have_one_and_is_not_guessed_at() {
+    let tokens = || vec![Token::new("first"), Token::new("second")];
+    let relay = Relay::start(|options| options.admission = Admission::Tokens(tokens())).await;
+    let with = |token: Option<&str>| RelayConfig { token: token.map(Token::new), ..relay.config() };
+    try_connect(with(Some("second"))).await.unwrap();
+    assert!(refused(&try_connect(with(None)).await, Refusal::Token));
+    for _ in 0..3 {
+        assert!(refused(&try_connect(with(Some("third"))).await, Refusal::Token));
+    }
+    assert!(refused(&try_connect(with(Some("third"))).await, Refusal::TooOften));
+    assert!(refused(&try_connect(with(Some("first"))).await, Refusal::TooOften));
+    assert_eq!(relay.metrics.sessions.get(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_relay_for_certain_identities_takes_only_these() {
+    let [known, stranger] = [1, 2].map(|seed| SecretIdentity::from_seed([seed; 32]));
+    let nodes = [known.node_id()].into();
+    let relay = Relay::start(|options| options.admission = Admission::Nodes(nodes)).await;
+    let with = |identity| RelayConfig { identity, ..relay.config() };
+    try_connect(with(Some(known))).await.unwrap();
+    assert!(refused(&try_connect(with(Some(stranger))).await, Refusal::Identity));
+    assert!(refused(&try_connect(with(None)).await, Refusal::Identity));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_relay_with_another_key_is_not_believed_and_one_without_a_pin_tells_its_own() {
+    let relay = Relay::start(|_| ()).await;
+    let result = try_connect(RelayConfig { pin: Some([7; 32]), ..relay.config() }).await;
+    let Err(RelayError::Pin(mismatch)) = result else { panic!("{result:?}") };
+    assert_eq!((mismatch.expected, mismatch.found), ([7; 32], relay.pin));
+    let client = Relays::new().unwrap();
+    let client = client.connect(RelayConfig { pin: None, ..relay.config() }).await.unwrap();
+    assert_eq!(*client.pin(), relay.pin);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn clients_and_pairs_of_one_address_are_bounded() {
+    let relay = Relay::start(|options| {
+        options.limits.clients_per_address = 2;
+        options.limits.pairs_per_address = 2;
+    })
+    .await;
+    let pair = Pair::new([relay.config(), relay.config()], [Way::Udp, Way::Udp]).await;
+    assert!(refused(&try_connect(relay.config()).await, Refusal::Full));
+    // Both ends of the one there is are of this address.
+    let more = within(pair.dialling_client.dial(pair.mailbox)).await;
+    assert!(matches!(more, Err(RelayError::Refused(Refusal::Full))), "{more:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bytes_beyond_a_rate_are_lost_and_sent_again_and_those_of_a_day_are_an_end() {
+    let relay = Relay::start(|options| options.limits.pair_rate = Some(4 << 20)).await;
+    let pair = Pair::new([relay.config(), relay.config()], [Way::Udp, Way::Udp]).await;
+    send(&pair.a, &pair.b, 2 << 20).await;
+    assert!(relay.metrics.limited.get() > 0);
+    let relay = Relay::start(|options| options.limits.day_bytes = Some(1 << 20)).await;
+    let pair = Pair::numbered([relay.config(), relay.config()], [Way::Udp, Way::Udp], 2).await;
+    let (mut stream, _) = pair.a.open_stream().await.unwrap();
+    let lost = tokio::spawn(async move { stream.write_all(&vec![0; 8 << 20]).await });
+    crate::support::until(|| relay.metrics.limited.get() > 0).await;
+    lost.abort();
+    assert!(relay.metrics.forwarded_bytes.get() <= 1 << 20);
+}

@@ -1,0 +1,74 @@
+//! What an operator sees and does: figures, health, an end without losses, codes at the same port.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use wraith_discovery::rendezvous;
+use wraith_relay::{Refusal, RelayError, Relays, Way};
+
+use crate::support::{Pair, Relay, reach, send, within};
+
+const LEN: usize = 4 << 20;
+
+async fn get(address: SocketAddr, request: &str) -> String {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    within(stream.read_to_string(&mut answer)).await.unwrap();
+    answer
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn figures_and_health_are_read_by_http() {
+    let any = Some(([127, 0, 0, 1], 0).into());
+    let mut relay = Relay::start(|options| options.metrics = any).await;
+    let pair = Pair::new([relay.config(), relay.config()], [Way::Udp, Way::Udp]).await;
+    send(&pair.a, &pair.b, LEN).await;
+    let address = relay.metrics_address.unwrap();
+    let figures = get(address, "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n").await;
+    assert!(figures.starts_with("HTTP/1.1 200 OK\r\n"), "{figures}");
+    assert!(figures.contains("\nwraith_relay_clients 2\n"), "{figures}");
+    assert!(figures.contains("\nwraith_relay_pairs 1\n"), "{figures}");
+    assert!(get(address, "GET /healthz HTTP/1.1\r\n\r\n").await.ends_with("\r\n\r\nok\n"));
+    assert!(get(address, "GET / HTTP/1.1\r\n\r\n").await.starts_with("HTTP/1.1 404 "));
+    assert!(get(address, "BREW / HTCPCP\r\n\r\n").await.starts_with("HTTP/1.1 404 "));
+    relay.stop();
+    reach(&pair.dialling_client, |status| status.draining).await;
+    assert!(get(address, "GET /healthz HTTP/1.1\r\n\r\n").await.starts_with("HTTP/1.1 503 "));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_relay_that_drains_tells_makes_no_pairs_and_lets_those_there_are_end() {
+    let mut relay = Relay::start(|_| ()).await;
+    let pair = Pair::new([relay.config(), relay.config()], [Way::Udp, Way::Udp]).await;
+    relay.stop();
+    for client in [&pair.dialling_client, &pair.waiting_client] {
+        reach(client, |status| status.draining).await;
+    }
+    let more = within(pair.dialling_client.dial(pair.mailbox)).await;
+    assert!(matches!(more, Err(RelayError::Refused(Refusal::Draining))), "{more:?}");
+    let new = within(Relays::new().unwrap().connect(relay.config())).await;
+    assert!(matches!(new, Err(RelayError::Refused(Refusal::Draining))), "{new:?}");
+    send(&pair.a, &pair.b, LEN).await;
+    pair.dialling_client.hang_up(&pair.address).await;
+    relay.ended().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_relay_does_not_wait_for_pairs_longer_than_it_was_told() {
+    let mut relay = Relay::start(|options| options.drain = Duration::from_millis(10)).await;
+    let pair = Pair::new([relay.config(), relay.config()], [Way::Udp, Way::Udp]).await;
+    relay.stop();
+    relay.ended().await;
+    reach(&pair.dialling_client, |status| status.way == Way::Down).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn codes_meet_at_the_same_port_unless_that_is_off() {
+    let relay = Relay::start(|_| ()).await;
+    within(rendezvous::probe(&relay.address.to_string())).await.unwrap();
+    let relay = Relay::start(|options| options.rendezvous = false).await;
+    within(rendezvous::probe(&relay.address.to_string())).await.unwrap_err();
+}
