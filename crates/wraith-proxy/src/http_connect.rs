@@ -1,0 +1,83 @@
+//! A tunnel through an HTTP proxy: CONNECT (RFC 9110 §9.3.6), with basic authentication (RFC 7617).
+
+use std::io;
+
+use data_encoding::BASE64;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use zeroize::Zeroizing;
+
+use crate::error::Denial;
+use crate::socks5::Failure;
+use crate::target::Target;
+use crate::url::Credentials;
+
+/// Of the head of an answer. That of a proxy in use has a few hundred bytes.
+const HEAD_BYTES_MAX: usize = 8 * 1024;
+const HEADERS_MAX: usize = 64;
+const HEAD_END: &[u8] = b"\r\n\r\n";
+
+pub async fn handshake(
+    stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
+    credentials: Option<&Credentials>,
+    target: &Target,
+) -> Result<(), Failure> {
+    let target = target.authority();
+    let mut request =
+        Zeroizing::new(format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n").into_bytes());
+    if let Some(Credentials { user, password }) = credentials {
+        let pair = Zeroizing::new([user, &b":"[..], password].concat());
+        request.extend_from_slice(b"Proxy-Authorization: Basic ");
+        request.extend_from_slice(Zeroizing::new(BASE64.encode(&pair)).as_bytes());
+        request.extend_from_slice(b"\r\n");
+    }
+    request.extend_from_slice(b"\r\n");
+    stream.write_all(&request).await?;
+    let head = read_head(stream).await?;
+    match status(&head).ok_or(Failure::Nonsense)? {
+        // Whatever it says of a body: an answer that grants has none.
+        200..=299 => Ok(()),
+        401 | 407 if credentials.is_some() => Err(Failure::CredentialsRefused),
+        401 | 407 => Err(Failure::CredentialsWanted),
+        code => Err(Failure::Denied(denial(code))),
+    }
+}
+
+/// The head of the answer, byte by byte: what comes after it is the other side's.
+async fn read_head(stream: &mut (impl AsyncRead + Unpin)) -> Result<Vec<u8>, Failure> {
+    let mut head = Vec::with_capacity(256);
+    while !head.ends_with(HEAD_END) {
+        if head.len() == HEAD_BYTES_MAX {
+            return Err(Failure::Nonsense);
+        }
+        match stream.read_u8().await {
+            Ok(byte) => head.push(byte),
+            // It has answered, and not as a proxy does.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof && !head.is_empty() => {
+                return Err(Failure::Nonsense);
+            }
+            Err(error) => return Err(error.into()),
+        }
+        // What cannot become a status line is not waited for.
+        if !head.starts_with(b"HTTP/") && !b"HTTP/".starts_with(&head) {
+            return Err(Failure::Nonsense);
+        }
+    }
+    Ok(head)
+}
+
+fn status(head: &[u8]) -> Option<u16> {
+    let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
+    let mut response = httparse::Response::new(&mut headers);
+    response.parse(head).ok().filter(httparse::Status::is_complete)?;
+    response.code
+}
+
+fn denial(code: u16) -> Denial {
+    match code {
+        403 => Denial::Forbidden,
+        404 => Denial::UnknownHost,
+        405 | 501 => Denial::NotOffered,
+        502..=504 => Denial::NoWay,
+        code => Denial::Code(code),
+    }
+}

@@ -1,0 +1,137 @@
+//! One attempt to get somewhere through a proxy.
+
+use std::time::Duration;
+
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::association::Association;
+use crate::error::{Denial, ProxyError};
+use crate::socks5::{Command, Failure};
+use crate::target::Target;
+use crate::url::{ProxyUrl, Scheme};
+use crate::{http_connect, socks5};
+
+/// Of a whole attempt: the proxy has to connect on to somebody else meanwhile, who may be far away and slow.
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// A proxy and how long it is waited for.
+#[derive(Clone, Debug)]
+pub struct Proxy {
+    url: ProxyUrl,
+    timeout: Duration,
+}
+
+impl Proxy {
+    /// With [`CONNECT_TIMEOUT`].
+    #[must_use]
+    pub fn new(url: ProxyUrl) -> Self {
+        Self { url, timeout: CONNECT_TIMEOUT }
+    }
+
+    /// With another limit on each attempt.
+    #[must_use]
+    pub fn timeout(self, timeout: Duration) -> Self {
+        Self { timeout, ..self }
+    }
+
+    #[must_use]
+    pub fn url(&self) -> &ProxyUrl {
+        &self.url
+    }
+
+    /// A TCP connection to `host`, a name or an address, which the proxy makes and resolves.
+    ///
+    /// # Errors
+    /// [`ProxyError`], in words for people.
+    pub async fn connect(&self, host: &str, port: u16) -> Result<TcpStream, ProxyError> {
+        let target = Target::new(host, port)?;
+        let attempt = async {
+            let mut stream = self.reach().await?;
+            let credentials = self.url.credentials();
+            let done = match self.url.scheme() {
+                Scheme::Socks5 => {
+                    let command = Command::Connect;
+                    let handshake = socks5::handshake(&mut stream, credentials, command, &target);
+                    handshake.await.map(|_| ())
+                }
+                Scheme::Http => http_connect::handshake(&mut stream, credentials, &target).await,
+            };
+            done.map_err(|failure| self.error(failure, &target))?;
+            Ok(stream)
+        };
+        self.within(attempt).await
+    }
+
+    /// A way for UDP through the proxy, if it offers one.
+    ///
+    /// # Errors
+    /// [`ProxyError`], in words for people.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
+    pub async fn associate(&self) -> Result<Association, ProxyError> {
+        if self.url.scheme() != Scheme::Socks5 {
+            return Err(ProxyError::NoUdp { proxy: self.url.authority() });
+        }
+        let attempt = async {
+            let mut control = self.reach().await?;
+            // We do not know the address from which the proxy will see our datagrams: RFC 1928 §7 has zeros for that.
+            let any =
+                if control.peer_addr().is_ok_and(|peer| peer.is_ipv4()) { "0.0.0.0" } else { "::" };
+            let any = Target::new(any, 0)?;
+            let command = Command::UdpAssociate;
+            let credentials = self.url.credentials();
+            let bound = socks5::handshake(&mut control, credentials, command, &any).await.map_err(
+                |failure| match failure {
+                    Failure::Denied(Denial::NotOffered) => {
+                        ProxyError::NoUdp { proxy: self.url.authority() }
+                    }
+                    failure => self.error(failure, &any),
+                },
+            )?;
+            let nonsense = || self.error(Failure::Nonsense, &any);
+            let port =
+                bound.map(|bound| bound.port()).filter(|port| *port != 0).ok_or_else(nonsense)?;
+            Association::new(control, port).map_err(|error| self.error(error.into(), &any))
+        };
+        self.within(attempt).await
+    }
+
+    async fn reach(&self) -> Result<TcpStream, ProxyError> {
+        let proxy = self.url.authority();
+        let connected = TcpStream::connect((self.url.host(), self.url.port())).await;
+        let stream = connected.map_err(|source| ProxyError::Unreachable { proxy, source })?;
+        // What goes through is small and answers are waited for. A stream for which this cannot be set works, too.
+        let _ = stream.set_nodelay(true);
+        Ok(stream)
+    }
+
+    async fn within<T>(
+        &self,
+        attempt: impl Future<Output = Result<T, ProxyError>>,
+    ) -> Result<T, ProxyError> {
+        let limit = self.timeout;
+        let late = |_| ProxyError::NoAnswer { proxy: self.url.authority(), limit };
+        timeout(limit, attempt).await.map_err(late)?
+    }
+
+    fn error(&self, failure: Failure, target: &Target) -> ProxyError {
+        let proxy = self.url.authority();
+        match failure {
+            Failure::Io(source) => ProxyError::BrokenOff { proxy, source },
+            Failure::Nonsense => {
+                let kind = match self.url.scheme() {
+                    Scheme::Socks5 => "SOCKS5",
+                    Scheme::Http => "HTTP",
+                };
+                ProxyError::NotAProxy { proxy, kind }
+            }
+            Failure::CredentialsWanted => ProxyError::CredentialsWanted { proxy },
+            Failure::CredentialsRefused => ProxyError::CredentialsRefused { proxy },
+            Failure::Denied(denial) => {
+                ProxyError::Denied { proxy, target: target.authority(), denial }
+            }
+        }
+    }
+}

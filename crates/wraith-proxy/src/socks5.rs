@@ -1,0 +1,226 @@
+//! The client's side of SOCKS5 (RFC 1928), with user and password (RFC 1929).
+//!
+//! ```text
+//! greeting   5 ‖ n ‖ n methods            choice    5 ‖ method
+//! password   1 ‖ user ‖ password          verdict   1 ‖ status        (each with a byte of length)
+//! request    5 ‖ command ‖ 0 ‖ address    reply     5 ‖ code ‖ 0 ‖ address
+//! address    1 ‖ IPv4(4) ‖ port(2)   3 ‖ length ‖ name ‖ port(2)   4 ‖ IPv6(16) ‖ port(2)
+//! ```
+//!
+//! Every length is known before it is read, and none is more than 255 bytes.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use zeroize::Zeroizing;
+
+use crate::error::Denial;
+use crate::target::Target;
+use crate::url::Credentials;
+
+const VERSION: u8 = 5;
+const PASSWORD_VERSION: u8 = 1;
+const NO_AUTHENTICATION: u8 = 0;
+const USER_AND_PASSWORD: u8 = 2;
+const NONE_ACCEPTABLE: u8 = 0xff;
+const IPV4: u8 = 1;
+const NAME: u8 = 3;
+const IPV6: u8 = 4;
+/// The longest address that a datagram begins with: kind, IPv6 address, port.
+pub const ADDRESS_BYTES_MAX: usize = 1 + 16 + 2;
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    Connect = 1,
+    UdpAssociate = 3,
+}
+
+/// How a handshake ends without a connection.
+#[derive(Debug)]
+pub enum Failure {
+    Io(io::Error),
+    /// Not what SOCKS5 says.
+    Nonsense,
+    CredentialsWanted,
+    CredentialsRefused,
+    Denied(Denial),
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// The whole handshake; the address that the proxy says it bound, if it named one.
+pub async fn handshake(
+    stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
+    credentials: Option<&Credentials>,
+    command: Command,
+    target: &Target,
+) -> Result<Option<SocketAddr>, Failure> {
+    let greeting: &[u8] = match credentials {
+        Some(_) => &[VERSION, 2, NO_AUTHENTICATION, USER_AND_PASSWORD],
+        None => &[VERSION, 1, NO_AUTHENTICATION],
+    };
+    stream.write_all(greeting).await?;
+    let [version, method] = read(stream).await?;
+    if version != VERSION {
+        return Err(Failure::Nonsense);
+    }
+    match (method, credentials) {
+        (NO_AUTHENTICATION, _) => {}
+        (USER_AND_PASSWORD, Some(credentials)) => authenticate(stream, credentials).await?,
+        (NONE_ACCEPTABLE, None) => return Err(Failure::CredentialsWanted),
+        (NONE_ACCEPTABLE, Some(_)) => return Err(Failure::CredentialsRefused),
+        _ => return Err(Failure::Nonsense),
+    }
+    let mut request = vec![VERSION, command as u8, 0];
+    write_target(&mut request, target);
+    stream.write_all(&request).await?;
+    let [version, code, _reserved, kind] = read(stream).await?;
+    if version != VERSION {
+        return Err(Failure::Nonsense);
+    }
+    if code != 0 {
+        return Err(Failure::Denied(denial(code)));
+    }
+    bound(stream, kind).await
+}
+
+async fn authenticate(
+    stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
+    credentials: &Credentials,
+) -> Result<(), Failure> {
+    let Credentials { user, password } = credentials;
+    let mut message = Zeroizing::new(Vec::with_capacity(3 + user.len() + password.len()));
+    message.push(PASSWORD_VERSION);
+    for text in [user, password] {
+        message.push(text.len() as u8);
+        message.extend_from_slice(text);
+    }
+    stream.write_all(&message).await?;
+    match read(stream).await? {
+        [PASSWORD_VERSION, 0] => Ok(()),
+        [PASSWORD_VERSION, _] => Err(Failure::CredentialsRefused),
+        _ => Err(Failure::Nonsense),
+    }
+}
+
+/// The address of a reply. Some proxies answer with the name of an interface; it says nothing that is needed.
+async fn bound(
+    stream: &mut (impl AsyncRead + Unpin),
+    kind: u8,
+) -> Result<Option<SocketAddr>, Failure> {
+    let ip = match kind {
+        IPV4 => Some(IpAddr::from(read::<4>(stream).await?)),
+        IPV6 => Some(IpAddr::from(read::<16>(stream).await?)),
+        NAME => {
+            let [len] = read(stream).await?;
+            stream.read_exact(&mut [0; 255][..usize::from(len)]).await?;
+            None
+        }
+        _ => return Err(Failure::Nonsense),
+    };
+    let port = u16::from_be_bytes(read(stream).await?);
+    Ok(ip.map(|ip| SocketAddr::new(ip, port)))
+}
+
+async fn read<const N: usize>(stream: &mut (impl AsyncRead + Unpin)) -> Result<[u8; N], Failure> {
+    let mut bytes = [0; N];
+    stream.read_exact(&mut bytes).await?;
+    Ok(bytes)
+}
+
+/// RFC 1928 §6.
+fn denial(code: u8) -> Denial {
+    match code {
+        2 => Denial::Forbidden,
+        3..=6 => Denial::NoWay,
+        7 | 8 => Denial::NotOffered,
+        code => Denial::Code(code.into()),
+    }
+}
+
+fn write_target(out: &mut Vec<u8>, target: &Target) {
+    match target {
+        Target::Address(address) => {
+            let mut bytes = [0; ADDRESS_BYTES_MAX];
+            let len = write_address(&mut bytes, *address);
+            out.extend_from_slice(&bytes[..len]);
+        }
+        Target::Name(name, port) => {
+            out.extend([NAME, name.len() as u8]);
+            out.extend(name.as_bytes());
+            out.extend(port.to_be_bytes());
+        }
+    }
+}
+
+/// Writes kind, address and port to the start of `out`; how many bytes that was.
+pub fn write_address(out: &mut [u8; ADDRESS_BYTES_MAX], address: SocketAddr) -> usize {
+    let port = address.port().to_be_bytes();
+    let mut at = 0;
+    let mut put = |bytes: &[u8]| {
+        out[at..at + bytes.len()].copy_from_slice(bytes);
+        at += bytes.len();
+    };
+    match address.ip() {
+        IpAddr::V4(ip) => {
+            put(&[IPV4]);
+            put(&ip.octets());
+        }
+        IpAddr::V6(ip) => {
+            put(&[IPV6]);
+            put(&ip.octets());
+        }
+    }
+    put(&port);
+    at
+}
+
+/// The address that `bytes` begin with, and its length; `None` for a name, or if it is cut off.
+pub fn read_address(bytes: &[u8]) -> Option<(SocketAddr, usize)> {
+    let (&kind, rest) = bytes.split_first()?;
+    let (ip, rest) = match kind {
+        IPV4 => {
+            let (ip, rest) = rest.split_first_chunk::<4>()?;
+            (IpAddr::V4(Ipv4Addr::from(*ip)), rest)
+        }
+        IPV6 => {
+            let (ip, rest) = rest.split_first_chunk::<16>()?;
+            (IpAddr::V6(Ipv6Addr::from(*ip)), rest)
+        }
+        _ => return None,
+    };
+    let (port, rest) = rest.split_first_chunk::<2>()?;
+    Some((SocketAddr::new(ip, u16::from_be_bytes(*port)), bytes.len() - rest.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn an_address_is_read_as_it_was_written(ip: std::net::IpAddr, port: u16, rest: Vec<u8>) {
+            let mut bytes = [0; ADDRESS_BYTES_MAX];
+            let len = write_address(&mut bytes, SocketAddr::new(ip, port));
+            let mut bytes = bytes[..len].to_vec();
+            for end in 0..len {
+                prop_assert_eq!(read_address(&bytes[..end]), None);
+            }
+            bytes.extend(rest);
+            prop_assert_eq!(read_address(&bytes), Some((SocketAddr::new(ip, port), len)));
+        }
+
+        #[test]
+        fn no_bytes_are_a_panic(bytes: Vec<u8>) {
+            let _ = read_address(&bytes);
+        }
+    }
+}
