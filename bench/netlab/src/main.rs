@@ -16,6 +16,7 @@ mod flood;
 mod lateness;
 mod nat_kind;
 mod nat_probe;
+mod nat_punch;
 mod relay;
 mod rtt;
 mod tun;
@@ -60,6 +61,8 @@ enum Command {
     NatServer(nat_probe::Servers),
     /// Find out which NAT this machine is behind
     NatProbe(nat_probe::Servers),
+    /// Try to reach another such program behind its NAT, which tries the same
+    NatPunch(nat_punch::Args),
 }
 
 #[derive(Debug, clap::Args)]
@@ -87,6 +90,7 @@ fn main() -> Result<()> {
         Command::Link(args) => link(&args),
         Command::NatServer(args) => nat_probe::serve(&args),
         Command::NatProbe(args) => nat_probe::probe(&args),
+        Command::NatPunch(args) => nat_punch::run(&args),
         Command::Rtt { address, count, seconds } => {
             round_trips(address, count, Duration::from_secs(seconds))
         }

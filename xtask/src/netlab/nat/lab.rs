@@ -50,6 +50,7 @@ pub struct Lab {
 pub struct Host {
     host: Namespace,
     _routers: Vec<Namespace>,
+    public: Ipv4Addr,
 }
 
 /// Servers that answer `nat-probe`; end with this value.
@@ -98,7 +99,8 @@ impl Lab {
             self.connect_ipv6(site, &chain[0], &chain[1])?;
         }
         let host = chain.remove(0);
-        Ok(Host { host, _routers: chain })
+        let public = hops.last().context("a site has a link to the internet")?.inner;
+        Ok(Host { host, _routers: chain, public })
     }
 
     /// A network of the site's own behind the router, and the way to it.
@@ -137,6 +139,11 @@ impl Host {
     /// A command that will run on this host.
     pub fn command(&self, program: impl AsRef<Path>) -> Command {
         self.host.command(program)
+    }
+
+    /// The address under which the internet sees it.
+    pub fn public(&self) -> Ipv4Addr {
+        self.public
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The lab is an internet of network namespaces ([`lab`]), the NATs are the kernel's ([`profile`]). Before anything is believed
 //! that runs in it, the lab proves itself: a probe behind each NAT, and servers at two public addresses, measure how it maps,
-//! filters and chooses ports, and that must be what the profile says.
+//! filters and chooses ports, and that must be what the profile says; and every two hosts try to reach each other.
 
 mod lab;
 mod profile;
@@ -10,7 +10,7 @@ mod profile;
 use std::fmt::Write;
 use std::net::IpAddr;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::thread;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -18,6 +18,9 @@ use serde_json::Value;
 
 use self::lab::{Host, Lab, PUBLIC, PUBLIC_V6};
 use self::profile::{IPV6_FIREWALL, PROFILES, Profile};
+
+/// The local port of the first pair that tries to reach each other; the others have the next.
+const PUNCH_PORT: u16 = 6000;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -102,10 +105,67 @@ fn prove(program: &Path, profiles: &[&Profile]) -> Result<()> {
         }
     }
     println!("{table}");
+    let (pairs, mut unexpected) = prove_pairs(program, profiles, &hosts)?;
+    println!("{pairs}");
+    wrong.append(&mut unexpected);
     if wrong.is_empty() {
         return Ok(());
     }
     bail!("not what they should be: {}", wrong.join(", "))
+}
+
+/// Lets every two hosts try to reach each other, all at once: a table of who got through, and the pairs that should not have, or
+/// should.
+fn prove_pairs(
+    program: &Path,
+    profiles: &[&Profile],
+    hosts: &[Host],
+) -> Result<(String, Vec<String>)> {
+    let count = profiles.len();
+    let pairs: Vec<_> = (0..count).flat_map(|a| (0..a).map(move |b| (a, b))).collect();
+    let direct = thread::scope(|scope| {
+        let punches: Vec<_> = (PUNCH_PORT..)
+            .zip(&pairs)
+            .map(|(port, &(a, b))| scope.spawn(move || punch(program, &hosts[a], &hosts[b], port)))
+            .collect();
+        punches
+            .into_iter()
+            .map(|punch| punch.join().expect("a punch does not panic"))
+            .collect::<Result<Vec<_>>>()
+    })?;
+    let names: Vec<_> = profiles.iter().map(|profile| profile.name).collect();
+    let mut table = format!("| reaches | {} |\n|---|{}\n", names.join(" | "), "---|".repeat(count));
+    let mut wrong = Vec::new();
+    for (a, name) in names.iter().enumerate() {
+        let mut row = vec![""; count];
+        for (&(_, b), &direct) in pairs.iter().zip(&direct).filter(|((of, _), _)| *of == a) {
+            row[b] = if direct { "yes" } else { "no" };
+            if direct != profiles[a].direct_with(profiles[b]) {
+                wrong.push(format!("{name} with {}", names[b]));
+            }
+        }
+        let _ = writeln!(table, "| {name} | {} |", row.join(" | "));
+    }
+    Ok((table, wrong))
+}
+
+/// Whether two hosts that try at once reach each other from this port on both.
+fn punch(program: &Path, a: &Host, b: &Host, port: u16) -> Result<bool> {
+    let start = |host: &Host, other: &Host| {
+        let to = format!("{}:{port}", other.public());
+        let mut command = host.command(program);
+        command.args(["nat-punch", "--port", &port.to_string(), "--to", &to]);
+        command.stdout(Stdio::piped()).spawn()
+    };
+    let sides = [start(a, b)?, start(b, a)?];
+    let mut both = true;
+    for side in sides {
+        let out = side.wait_with_output()?;
+        let report: Value =
+            serde_json::from_slice(&out.stdout).context("nat-punch said nothing")?;
+        both &= report["answered_by"].is_string();
+    }
+    Ok(both)
 }
 
 /// Name, what was found, and what should have been, of each family that the profile has.

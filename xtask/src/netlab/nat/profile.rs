@@ -83,6 +83,24 @@ const SYMMETRIC_RANDOM: &str =
 /// Of the IPv6 of those that have it.
 pub const IPV6_FIREWALL: &str = "none / address-and-port-dependent / preserving / hairpin";
 
+impl Profile {
+    /// Whether hosts with these can reach each other when both try at once, and nobody guesses ports: a NAT whose outside port
+    /// is not known beforehand meets one that does not ask for it.
+    pub fn direct_with(&self, other: &Self) -> bool {
+        let udp = |profile: &Self| profile.allowed == Allowed::Everything;
+        let blind = |a: &Self, b: &Self| a.symmetric() && (b.symmetric() || b.port_restricted());
+        udp(self) && udp(other) && !blind(self, other) && !blind(other, self)
+    }
+
+    fn symmetric(&self) -> bool {
+        self.nats.iter().any(|nat| matches!(nat, Nat::SymmetricCounting | Nat::SymmetricRandom))
+    }
+
+    fn port_restricted(&self) -> bool {
+        self.nats.contains(&Nat::PortRestricted)
+    }
+}
+
 /// How long a mapping lives without traffic, in seconds: the kernel's default, and what many routers have.
 const LIFETIME_S: u32 = 30;
 /// Ports that a counting NAT gives before it begins again.

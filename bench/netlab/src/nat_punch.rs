@@ -1,0 +1,80 @@
+//! Whether two hosts behind NATs can reach each other without any cleverness: both send to the address that the other would have
+//! outside if its NAT kept the port, and answer to wherever they are reached from. It is what the NATs of a lab allow, against
+//! which a program's own way through them can be held.
+
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use serde::Serialize;
+
+const PROBE: &[u8] = b"probe";
+const ANSWER: &[u8] = b"answer";
+const INTERVAL: Duration = Duration::from_millis(20);
+/// Both sides begin within a fraction of it.
+const LIMIT: Duration = Duration::from_millis(2500);
+/// Who has an answer goes on for so long, so that the other side gets one, too.
+const LINGER: Duration = Duration::from_millis(300);
+
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Local port
+    #[arg(long)]
+    port: u16,
+    /// Where the other side would be
+    #[arg(long)]
+    to: SocketAddr,
+}
+
+#[derive(Debug, Serialize)]
+struct Report {
+    /// From where an answer came; `None`: there is no way.
+    answered_by: Option<SocketAddr>,
+}
+
+/// Prints what came of it as one line of JSON.
+pub fn run(args: &Args) -> Result<()> {
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, args.port))?;
+    let report = Report { answered_by: punch(&socket, args.to)? };
+    println!("{}", serde_json::to_string(&report)?);
+    Ok(())
+}
+
+fn punch(socket: &UdpSocket, mut to: SocketAddr) -> Result<Option<SocketAddr>> {
+    socket.set_read_timeout(Some(INTERVAL))?;
+    let mut end = Instant::now() + LIMIT;
+    let mut answered_by = None;
+    let mut next = Instant::now();
+    let mut buffer = [0; 16];
+    while Instant::now() < end {
+        if Instant::now() >= next {
+            // No way, now: as good as lost.
+            let _ = socket.send_to(PROBE, to);
+            next += INTERVAL;
+        }
+        let Ok((len, from)) = socket.recv_from(&mut buffer) else { continue };
+        if &buffer[..len] == PROBE {
+            let _ = socket.send_to(ANSWER, from);
+            // That is where it really is.
+            to = from;
+        } else if &buffer[..len] == ANSWER && answered_by.is_none() {
+            answered_by = Some(from);
+            end = Instant::now() + LINGER;
+        }
+    }
+    Ok(answered_by)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_sockets_without_a_nat_find_each_other() {
+        let [a, b] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
+        let [at_a, at_b] = [&a, &b].map(|socket| socket.local_addr().unwrap());
+        let other = std::thread::spawn(move || punch(&b, at_a).unwrap());
+        assert_eq!(punch(&a, at_b).unwrap(), Some(at_b));
+        assert_eq!(other.join().unwrap(), Some(at_a));
+    }
+}
