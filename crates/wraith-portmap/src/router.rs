@@ -42,37 +42,43 @@ impl Mapping {
         let port_control = by_port_control(gateway, local_port, wish);
         let find_igd = Igd::find(gateway, search);
         tokio::pin!(port_control, find_igd);
-        let (igd, mut refusals) = tokio::select! {
+        let mut refusals = None;
+        let igd = tokio::select! {
             granted = &mut port_control => match granted {
                 Ok(granted) => return Ok(granted),
-                Err(refusals) => (find_igd.await, Some(refusals)),
+                Err(met) => {
+                    refusals = Some(met);
+                    find_igd.await
+                }
             },
-            igd = &mut find_igd => (igd, None),
+            igd = &mut find_igd => igd,
         };
-        if refusals.is_none() {
-            // Without a device nothing else is left to ask.
-            let granted = match igd {
-                Ok(_) => timeout(PORT_CONTROL_FIRST, port_control).await.ok(),
-                Err(_) => Some(port_control.await),
-            };
-            match granted {
-                Some(Ok(granted)) => return Ok(granted),
-                Some(Err(met)) => refusals = Some(met),
-                None => {}
+        if igd.is_ok() && refusals.is_none() {
+            match timeout(PORT_CONTROL_FIRST, &mut port_control).await {
+                Ok(Ok(granted)) => return Ok(granted),
+                Ok(Err(met)) => refusals = Some(met),
+                // Goes on if the device refuses.
+                Err(_) => {}
             }
         }
-        let refused = match igd {
-            Ok(igd) => match igd.map(local_port, wish).await {
-                Ok((mapping, grant)) => {
-                    let held = Held::Igd(mapping);
-                    return Ok((Self { protocol: Protocol::UpnpIgd, held }, grant));
-                }
-                Err(refusal) => refusal,
-            },
+        let mapped = match igd {
+            Ok(igd) => igd.map(local_port, wish).await,
+            Err(refusal) => Err(refusal),
+        };
+        let refused = match mapped {
+            Ok((mapping, grant)) => {
+                let held = Held::Igd(mapping);
+                return Ok((Self { protocol: Protocol::UpnpIgd, held }, grant));
+            }
             Err(refusal) => refusal,
         };
-        let unanswered = || vec![(Protocol::Pcp, Refusal::NoAnswer)];
-        let mut refusals = refusals.unwrap_or_else(unanswered);
+        let mut refusals = match refusals {
+            Some(met) => met,
+            None => match port_control.await {
+                Ok(granted) => return Ok(granted),
+                Err(met) => met,
+            },
+        };
         refusals.push((Protocol::UpnpIgd, refused));
         Err(Unmapped::Refused(refusals))
     }

@@ -44,6 +44,15 @@ async fn by_nat_pmp_where_the_router_does_not_answer_to_pcp() {
     granted(Protocol::NatPmp, |router| router.nat_pmp = Speaks::Well).await;
 }
 
+// The same 1.75 s.
+#[tokio::test]
+async fn by_nat_pmp_where_upnp_answers_first_and_refuses() {
+    granted(Protocol::NatPmp, |router| {
+        (router.nat_pmp, router.igd, router.refuses) = (Speaks::Well, Speaks::Well, true);
+    })
+    .await;
+}
+
 fn upnp_only(router: &mut State) {
     (router.pcp, router.nat_pmp, router.igd) = (Speaks::No, Speaks::No, Speaks::Well);
 }

@@ -138,6 +138,9 @@ fn add(state: &mut State, arguments: &BTreeMap<&str, &str>, stream: &TcpStream) 
     let (external, inside) = (number("NewExternalPort") as u16, number("NewInternalPort") as u16);
     let lifetime = number("NewLeaseDuration");
     let to = SocketAddrV4::new(client, inside);
+    if state.refuses {
+        return Err(606);
+    }
     if state.permanent_only && lifetime != 0 {
         return Err(725);
     }

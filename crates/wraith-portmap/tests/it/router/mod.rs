@@ -56,6 +56,8 @@ pub struct State {
     pub port_said: Option<u16>,
     /// UPnP: only mappings without an end.
     pub permanent_only: bool,
+    /// UPnP: maps nothing for anybody.
+    pub refuses: bool,
     /// UPnP: the external port must be the local one.
     pub same_port: bool,
     /// UPnP: where the description is said to be, in place of where it is.
@@ -85,6 +87,7 @@ impl Router {
             lifetime: None,
             port_said: None,
             permanent_only: false,
+            refuses: false,
             same_port: false,
             location: None,
             stalls: false,
