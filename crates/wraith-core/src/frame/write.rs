@@ -248,16 +248,18 @@ impl<'a> FrameWriter<'a> {
     }
 
     /// CANDIDATES, at most [`CANDIDATES_MAX`](super::CANDIDATES_MAX) of them.
+    #[cold]
     pub fn candidates(&mut self, sequence: u64, addresses: &[SocketAddr]) -> bool {
-        let count = addresses.len().min(CANDIDATES_MAX);
-        let need = 1 + varint::len(sequence) + 1 + count * ADDRESS_BYTES;
-        let fits = need <= self.remaining();
-        if fits {
-            self.put(kind::CANDIDATES, &[sequence]);
-            self.put_bytes(&[count as u8]);
-            addresses[..count].iter().for_each(|at| self.put_bytes(&address::encode(*at)));
+        let addresses = &addresses[..addresses.len().min(CANDIDATES_MAX)];
+        let mut body = [0; 8 + 1 + CANDIDATES_MAX * ADDRESS_BYTES];
+        let mut len = varint::write(&mut body, sequence);
+        body[len] = addresses.len() as u8;
+        len += 1;
+        for address in addresses {
+            body[len..len + ADDRESS_BYTES].copy_from_slice(&address::encode(*address));
+            len += ADDRESS_BYTES;
         }
-        fits
+        self.fixed(kind::CANDIDATES, &body[..len])
     }
 
     /// OBSERVED_ADDRESS.
