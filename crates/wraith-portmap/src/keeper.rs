@@ -21,6 +21,9 @@ use crate::{Settings, Status, Unmapped};
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// Of a renewal, likewise.
 const RENEWAL_TIMEOUT: Duration = Duration::from_secs(10);
+/// Of a request or renewal under way when it is no longer wanted: a router that speaks answers in this time. What is granted
+/// later ends with its lifetime.
+const LAST_STEP_TIMEOUT: Duration = Duration::from_millis(500);
 /// Of a removal: what is not removed by then ends with its lifetime.
 const REMOVAL_TIMEOUT: Duration = Duration::from_secs(2);
 /// Renewals in a row that may fail before the mapping counts as lost: a datagram each to a busy router may be.
@@ -64,11 +67,17 @@ impl Keeper {
     /// Runs until the other end of `stopped` is gone.
     pub async fn run(mut self, mut stopped: oneshot::Receiver<()>) {
         loop {
-            // A request that is given up in the middle may have been granted; it ends with its lifetime. A mapping that is
-            // held is not lost with it: renewing leaves it where it is.
-            let wake = tokio::select! {
-                _ = &mut stopped => break,
-                wake = self.step() => wake,
+            let wake = {
+                let step = self.step();
+                tokio::pin!(step);
+                tokio::select! {
+                    _ = &mut stopped => {
+                        // What is being granted right now could not be given back otherwise.
+                        let _ = timeout(LAST_STEP_TIMEOUT, step).await;
+                        break;
+                    }
+                    wake = &mut step => wake,
+                }
             };
             tokio::select! {
                 _ = &mut stopped => break,

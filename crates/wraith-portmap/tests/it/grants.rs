@@ -96,6 +96,19 @@ async fn a_router_that_speaks_all_of_them_is_asked_for_one_mapping() {
 }
 
 #[tokio::test]
+async fn a_request_that_is_ended_in_the_middle_leaves_nothing_behind() {
+    let pcp: fn(&mut State) = |router| router.pcp = Speaks::Well;
+    // The second of UPnP's exchanges asks for the address, the third for the mapping.
+    for (with, exchanges) in [(pcp, 1), (upnp_only, 2), (upnp_only, 3)] {
+        let router = Router::start(with).await;
+        let mapping = router.request_once();
+        router.until_served(exchanges).await;
+        mapping.release().await;
+        assert!(router.state().mappings.is_empty());
+    }
+}
+
+#[tokio::test]
 async fn a_mapping_that_is_dropped_is_given_back_in_the_background() {
     let router = Router::start(|router| router.pcp = Speaks::Well).await;
     let mapping = router.request_once();

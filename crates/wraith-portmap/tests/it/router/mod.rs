@@ -128,6 +128,11 @@ impl Router {
         served.wait_for(|count| *count > now).await.unwrap();
     }
 
+    /// Until so many requests were answered in all.
+    pub async fn until_served(&self, requests: u32) {
+        self.served.clone().wait_for(|count| *count >= requests).await.unwrap();
+    }
+
     pub fn served(&self) -> u32 {
         *self.served.borrow()
     }
