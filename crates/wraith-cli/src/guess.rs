@@ -39,7 +39,7 @@ const FOREIGN: [Foreign; 5] = [
     },
     Foreign {
         names: &["--port", "-p"],
-        at: &["send", "listen", "rendezvous"],
+        at: &["send", "listen", "rendezvous", "relay"],
         why: "the port goes with an address",
         instead: "--listen 0.0.0.0:PORT",
     },

@@ -20,6 +20,7 @@ mod output;
 mod pages;
 mod pipe;
 mod receive;
+mod relay;
 mod rendezvous;
 mod report;
 mod send;
@@ -96,6 +97,7 @@ async fn command(cli: &Cli, reporter: &Arc<Reporter>) -> Result<(), Failure> {
         Command::Verify(args) => verify::run(args, reporter).await,
         Command::Contact(args) => contacts::run(args, reporter),
         Command::Demo(args) => demo::run(args, reporter).await,
+        Command::Relay(args) => relay::run(args, reporter).await,
         Command::Rendezvous(args) => rendezvous::run(args, reporter).await,
         Command::Config(args) => config::run(args, cli.output, reporter),
         Command::Completions(args) => pages::completions(args, reporter),

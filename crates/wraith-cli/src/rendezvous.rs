@@ -27,6 +27,7 @@ pub async fn run(args: &RendezvousArgs, reporter: &Arc<Reporter>) -> Result<(), 
         folder: None,
         contacts: None,
         waiting_at: None,
+        pin: None,
     });
     reporter.say(format!(
         "Listening on {address} (TCP). Both sides use it with --rendezvous HOST:{}, or WRAITH_RENDEZVOUS.\n\

@@ -175,14 +175,13 @@ impl Assembler {
             if bytes.is_empty() {
                 return Ok(());
             }
-            if self.partial.is_empty() {
-                if let Some(len) = whole(bytes)?
-                    && len <= bytes.len()
-                {
-                    take(&bytes[LENGTH_BYTES..len])?;
-                    bytes = &bytes[len..];
-                    continue;
-                }
+            if self.partial.is_empty()
+                && let Some(len) = whole(bytes)?
+                && len <= bytes.len()
+            {
+                take(&bytes[LENGTH_BYTES..len])?;
+                bytes = &bytes[len..];
+                continue;
             }
             // Until the length and the type are known: one byte more, then all that it says.
             let wanted = match whole(&self.partial)? {

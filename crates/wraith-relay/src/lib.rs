@@ -44,3 +44,8 @@ pub use tls::Pin;
 
 #[cfg(test)]
 mod tests;
+
+/// The example of the README, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -7,6 +7,7 @@ mod doctor;
 mod log;
 mod meeting;
 mod pages;
+mod relay;
 pub mod units;
 mod verify;
 pub mod version;
@@ -27,6 +28,7 @@ pub use doctor::DoctorArgs;
 pub use log::{LogArgs, QlogArgs};
 pub use meeting::MeetingArgs;
 pub use pages::{CompletionsArgs, ManArgs};
+pub use relay::RelayArgs;
 pub use verify::{RecordArgs, VerifyArgs};
 
 use crate::failure::Exit;
@@ -87,6 +89,8 @@ pub enum Command {
     Demo(DemoArgs),
     /// Run a meeting place for codes, which sees no words, names or files
     Rendezvous(RendezvousArgs),
+    /// Run a relay: a way between two machines that have no other, which sees only ciphertext; a meeting place too
+    Relay(RelayArgs),
     /// Say what this machine and its network allow, and what to do about it
     Doctor(DoctorArgs),
     /// List and change settings: options that need not be typed each time
@@ -110,6 +114,7 @@ impl Command {
             Self::Hash(_) => "hash",
             Self::Demo(_) => "demo",
             Self::Rendezvous(_) => "rendezvous",
+            Self::Relay(_) => "relay",
             Self::Doctor(_) => "doctor",
             Self::Config(_) => "config",
             Self::Completions(_) => "completions",

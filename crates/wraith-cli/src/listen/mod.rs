@@ -262,6 +262,7 @@ fn show(args: &ListenArgs, node: &Node, listener: &Listener, reporter: &Reporter
         folder: Some(&args.out.to_string_lossy()),
         contacts: Some(contacts as u64),
         waiting_at: Some(&places),
+        pin: None,
     });
     for (place, why) in listener.missing() {
         if args.meeting.lan != Lan::Off {

@@ -63,9 +63,9 @@ pub enum Event<'a> {
         /// Where: `lan`, or a rendezvous server; of a contact also `address`, one that was known.
         place: &'a str,
     },
-    /// A rendezvous server takes connections, or `wraith listen` does; then no field is null.
+    /// A rendezvous server or a relay takes connections, or `wraith listen` does; then no field but `pin` is null.
     Listening {
-        /// IP address and port (TCP of a rendezvous server, UDP of a listener).
+        /// IP address and port (TCP of a rendezvous server, TCP and UDP of a relay, UDP of a listener).
         address: &'a str,
         /// The listener's NodeId.
         node_id: Option<&'a str>,
@@ -77,6 +77,8 @@ pub enum Event<'a> {
         contacts: Option<u64>,
         /// Where contacts can find it: `lan`, or a rendezvous server.
         waiting_at: Option<&'a [String]>,
+        /// The key of a relay.
+        pin: Option<&'a str>,
     },
     /// The contacts of a listener have changed; from now on it serves them as they are.
     #[serde(rename = "guests")]

@@ -60,6 +60,7 @@ mod raw_peer;
 mod receipts;
 mod records_never_asked_for;
 mod refused;
+mod relay;
 mod rendezvous;
 mod resumed_figures;
 mod round_trip;

@@ -152,6 +152,13 @@ impl RelayMover {
     }
 }
 
+impl Run {
+    /// Whether `next` is of the same pair and lies right behind.
+    fn continues_with(&self, next: &Self) -> bool {
+        self.path == next.path && self.end == next.start
+    }
+}
+
 /// Opens the datagrams of one buffer from `address` and moves their insides together. Those of the first pair are at its front, and
 /// returned; runs of others go to `spill`.
 fn open(
@@ -178,17 +185,15 @@ fn open(
             buffer.copy_within(from + HEADER_BYTES..end, to);
             let run = Run { path, start: to, end: to + len };
             to += len;
-            let same = |of: &Option<Run>| {
-                of.as_ref().is_some_and(|of| of.path == path && of.end == run.start)
-            };
-            if first.is_none() {
-                first = Some(run);
-            } else if other.is_none() && same(&first) {
-                first.as_mut().expect("just looked").end = run.end;
-            } else if same(&other) {
-                other.as_mut().expect("just looked").end = run.end;
-            } else if let Some(done) = other.replace(run) {
-                spill(&done, buffer);
+            match (&mut first, &mut other) {
+                (None, _) => first = Some(run),
+                (Some(first), None) if first.continues_with(&run) => first.end = run.end,
+                (_, Some(other)) if other.continues_with(&run) => other.end = run.end,
+                (_, other) => {
+                    if let Some(done) = other.replace(run) {
+                        spill(&done, buffer);
+                    }
+                }
             }
         }
         from = end;

@@ -132,8 +132,7 @@ async fn copies_from_forged_addresses_cause_one_small_challenge_and_reach_nobody
 async fn a_client_that_was_moved_is_bound_again_by_its_next_datagram() {
     let relay = Relay::usual().await;
     let [(_a, mut udp_a, at_a), (_b, udp_b, at_b)] = pair(&relay).await;
-    let moved = socket();
-    std::mem::swap(&mut udp_a.socket, &mut { moved });
+    udp_a.socket = socket();
     udp_a.send(&udp_a.datagram(at_a, &[1; 1000]));
     let Binding::Challenge { counter, cookie } = udp_a.receive() else { panic!() };
     let answer = udp_a.bind_message(3, Some((counter, cookie)));

@@ -18,7 +18,7 @@ const TICKET: &[&str] = &["--ticket"];
 const LAN: &[&str] = &["--lan", "lo"];
 const AT_ONCE: &[&str] = &["--reconnect", "0"];
 
-pub const ALL: [Condition; 40] = [
+pub const ALL: [Condition; 41] = [
     ("a file that is not there", |s| alone(s, "sender", &["send", "missing.mov"])),
     ("an option that is none", |s| alone(s, "sender", &["send", "--frob", "film.mov"])),
     ("a value that is none", |s| alone(s, "sender", &["send", "--rate", "fast", "film.mov"])),
@@ -32,6 +32,12 @@ pub const ALL: [Condition; 40] = [
         let _alone = lan::alone();
         let words = ["receive", "-y", "--timeout", "1", "--lan", "lo", "7-crater-lemon"];
         alone(s, "receiver", &words)
+    }),
+    ("a relay with a certificate that is none", |s| {
+        fs::write(s.world.path("none.pem"), "none").unwrap();
+        let pem = s.world.path("none.pem").to_str().unwrap().to_owned();
+        let words = ["relay", "--listen", "127.0.0.1:0", "--certificate", &pem, "--key", &pem];
+        alone(s, "relay", &words)
     }),
     ("nobody with this code, at a rendezvous server", |s| {
         let server = s.world.rendezvous();

@@ -1,0 +1,144 @@
+//! `wraith relay`: a way between two machines that have no other.
+
+use std::fs;
+use std::sync::Arc;
+use std::time::Duration;
+
+use data_encoding::BASE32_NOPAD;
+use wraith::state::users_folder;
+use wraith_relay::{Admission, Certificate, Limits, Options, Server, StartError, Token};
+
+use crate::args::RelayArgs;
+use crate::args::units::{RateLimit, Size};
+use crate::failure::{Exit, Failure, plain};
+use crate::output::{Event, Reporter};
+use crate::signals::Signals;
+
+/// Folder of the relay's own in the user's state.
+const FOLDER: &str = "relay";
+
+/// Serves until it is told to stop, and then until its pairs are done.
+pub async fn run(args: &RelayArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
+    let server = Server::bind(options(args)?).await.map_err(|error| cannot_start(args, &error))?;
+    let failed = |error: &std::io::Error| {
+        Failure::new(Exit::Other, format!("cannot go on: {}", plain(error)))
+    };
+    let address = server.local_addr().map_err(|error| failed(&error))?;
+    let noticed = Arc::clone(reporter);
+    let drain = args.drain;
+    let signals = Signals::catch(move || {
+        noticed.say(format!(
+            "Stopping: no new pairs; those there are have {drain} s. Once more stops at once."
+        ));
+    })
+    .map_err(|error| {
+        Failure::new(Exit::Other, format!("cannot catch signals: {}", plain(&error)))
+    })?;
+    let pin = BASE32_NOPAD.encode(server.pin()).to_ascii_lowercase();
+    reporter.event(&Event::Listening {
+        address: &address.to_string(),
+        node_id: None,
+        accept: None,
+        folder: None,
+        contacts: None,
+        waiting_at: None,
+        pin: Some(&pin),
+    });
+    let ways = if args.no_udp { "TCP" } else { "TCP and UDP" };
+    reporter.say(format!(
+        "Listening on {address} ({ways}). Both sides use it with --relay HOST:{}, or WRAITH_RELAY.\n\
+         Its key is {pin}.\n\
+         It passes on sealed packets only. Ctrl-C stops.",
+        address.port()
+    ));
+    if let Some(metrics) = server.metrics_addr() {
+        reporter.say(format!("Figures: http://{metrics}/metrics"));
+    }
+    let theirs = signals.clone();
+    let stopped = async move {
+        theirs.wait().await;
+    };
+    server.run_until(stopped).await.map_err(|error| failed(&error))?;
+    Err(Failure::new(signals.caught().unwrap_or(Exit::Interrupted), "stopped"))
+}
+
+fn options(args: &RelayArgs) -> Result<Options, Failure> {
+    let certificate = match (&args.certificate, &args.key) {
+        (Some(chain), Some(key)) => Certificate::Files { chain: chain.clone(), key: key.clone() },
+        _ => {
+            let folder = args.state.clone().or_else(|| Some(users_folder()?.join(FOLDER)));
+            let folder = folder.ok_or_else(|| {
+                Failure::new(Exit::Other, "no folder for the relay's key: HOME is not set")
+                    .hint("name one with --state")
+            })?;
+            Certificate::SelfSigned { folder }
+        }
+    };
+    let bytes = |rate: &Option<RateLimit>| rate.as_ref().map(|rate| rate.bytes);
+    Ok(Options {
+        listen: args.listen,
+        udp: !args.no_udp,
+        certificate,
+        admission: admission(args)?,
+        limits: Limits {
+            clients: args.clients,
+            clients_per_address: args.clients_per_address,
+            pairs: args.pairs,
+            pairs_per_address: args.pairs_per_address,
+            pair_rate: bytes(&args.pair_rate),
+            address_rate: bytes(&args.address_rate),
+            total_rate: bytes(&args.total_rate),
+            day_bytes: args.day.map(|Size(bytes)| bytes),
+        },
+        drain: Duration::from_secs(args.drain),
+        metrics: args.metrics,
+        rendezvous: !args.no_rendezvous,
+        log_addresses: args.log_addresses,
+    })
+}
+
+fn admission(args: &RelayArgs) -> Result<Admission, Failure> {
+    if !args.only.is_empty() {
+        return Ok(Admission::Nodes(args.only.iter().copied().collect()));
+    }
+    let text = match (&args.token, &args.token_file) {
+        (Some(token), _) => token.clone(),
+        (None, Some(path)) => fs::read_to_string(path).map_err(|error| {
+            let what = format!("cannot read {}: {}", path.display(), plain(&error));
+            Failure::new(Exit::Usage, what)
+        })?,
+        (None, None) => return Ok(Admission::Open),
+    };
+    let tokens: Vec<_> =
+        text.lines().filter(|line| !line.trim().is_empty()).map(Token::new).collect();
+    if tokens.is_empty() {
+        // An empty variable or file is a mistake, and no reason to serve everybody.
+        return Err(Failure::new(Exit::Usage, "there is no token in what should name one")
+            .hint("without --token and --token-file the relay is for everybody"));
+    }
+    Ok(Admission::Tokens(tokens))
+}
+
+fn cannot_start(args: &RelayArgs, error: &StartError) -> Failure {
+    let (what, hint) = match error {
+        StartError::Listen(error) => {
+            let hint = if error.kind() == std::io::ErrorKind::PermissionDenied {
+                "ports below 1024 are for root, or for who has CAP_NET_BIND_SERVICE; or choose another with --listen"
+            } else {
+                "choose another address or port with --listen"
+            };
+            (format!("cannot listen on {}: {}", args.listen, plain(error)), hint)
+        }
+        StartError::Metrics(error) => {
+            let address = args.metrics.map(|address| address.to_string()).unwrap_or_default();
+            let what = format!("cannot listen on {address}: {}", plain(error));
+            (what, "choose another address or port with --metrics")
+        }
+        StartError::Certificate { path, why } => (
+            format!("cannot use the certificate in {}: {why}", path.display()),
+            "it takes PEM files; without --certificate the relay makes one of its own",
+        ),
+        error => (error.to_string(), "see the log: --log debug"),
+    };
+    Failure::new(Exit::Other, what).hint(hint)
+}
