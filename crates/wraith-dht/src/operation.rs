@@ -20,6 +20,10 @@ use crate::store::Shared;
 
 /// A node that has not answered after this time is not waited for: most answer within 300 ms, and there are others.
 const QUERY_TIMEOUT: Duration = Duration::from_millis(700);
+/// The same at least, where all others answer at once.
+const SHORTEST_QUERY_TIMEOUT: Duration = Duration::from_millis(200);
+/// So many answers show how fast this network is, and a node three times as slow as the slowest of them is late.
+const ENOUGH_ANSWERS: usize = 4;
 /// When nobody has answered by then, the bootstrap nodes are asked as well.
 const INTRODUCE_AFTER: Duration = Duration::from_millis(700);
 /// When nobody has answered by then, there is no network.
@@ -50,6 +54,8 @@ pub struct Operation {
     waiting: HashMap<TransactionId, Waiting>,
     begun: Instant,
     heard: bool,
+    /// How many have answered, and how long the slowest of them took.
+    answers: (usize, Duration),
     introduction: Introduction,
     _permit: OwnedSemaphorePermit,
 }
@@ -109,6 +115,7 @@ impl Operation {
             waiting: HashMap::new(),
             begun: Instant::now(),
             heard: false,
+            answers: (0, Duration::ZERO),
             introduction: Introduction::NotYet,
             _permit: permit,
         })
@@ -267,9 +274,9 @@ impl Operation {
     ) -> Option<Event> {
         self.shared.traffic.received(datagram.len());
         let (transaction, answer) = decode(datagram)?;
-        if self.waiting.get(&transaction)?.at != from {
-            return None;
-        }
+        let asked = self.waiting.get(&transaction).filter(|asked| asked.at == from)?;
+        let (count, slowest) = self.answers;
+        self.answers = (count + 1, slowest.max(asked.since.elapsed()));
         self.waiting.remove(&transaction);
         let Answer::Yes(found) = answer else {
             self.lookup.failed(from);
@@ -285,10 +292,20 @@ impl Operation {
         }
     }
 
+    /// How long a node may take.
+    fn query_timeout(&self) -> Duration {
+        match self.answers {
+            (ENOUGH_ANSWERS.., slowest) => {
+                (3 * slowest).clamp(SHORTEST_QUERY_TIMEOUT, QUERY_TIMEOUT)
+            }
+            _ => QUERY_TIMEOUT,
+        }
+    }
+
     fn give_up_on_silent(&mut self) {
-        let now = Instant::now();
+        let (now, query_timeout) = (Instant::now(), self.query_timeout());
         for waiting in self.waiting.values_mut().filter(|it| !it.is_late) {
-            if now >= waiting.since + QUERY_TIMEOUT {
+            if now >= waiting.since + query_timeout {
                 waiting.is_late = true;
                 self.lookup.late(waiting.at);
                 self.shared.nodes().forget(waiting.at);
@@ -302,7 +319,8 @@ impl Operation {
         if matches!(self.introduction, Introduction::NotYet) && !self.heard {
             wake = wake.min(self.begun + INTRODUCE_AFTER);
         }
-        waiting.map(|it| it.since + QUERY_TIMEOUT).fold(wake, Instant::min).max(now)
+        let query_timeout = self.query_timeout();
+        waiting.map(|it| it.since + query_timeout).fold(wake, Instant::min).max(now)
     }
 
     /// Asks the bootstrap nodes if nobody else is known or answers.

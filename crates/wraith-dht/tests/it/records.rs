@@ -36,7 +36,7 @@ async fn nodes_that_answered_are_enough_for_the_next_run() {
     let (first, seed) = (client(), RecordSeed::new([4; 32]));
     put(&first, &seed, record(1, 1)).await.unwrap();
     let remembered = first.good_nodes();
-    assert!(remembered.len() > 16, "{}", remembered.len());
+    assert!(remembered.len() >= 4, "{}", remembered.len());
     let config = DhtConfig { bootstrap: Vec::new(), remembered, bind: Ipv4Addr::LOCALHOST };
     let second = Dht::new(config);
     assert_eq!(get(&second, &seed).await.unwrap(), [record(1, 1)]);
@@ -65,7 +65,8 @@ async fn a_client_is_no_node_nothing_is_sent_at_rest_and_an_operation_costs_litt
     let put = dht.traffic();
     get(&dht, &seed).await.unwrap();
     let both = dht.traffic();
-    assert!(put.sent <= 80 && both.sent - put.sent <= 60, "{put:?} {both:?}");
+    // Eighty questions, and sixteen nodes that are asked to store, once more if they are slow.
+    assert!(put.sent <= 112 && both.sent - put.sent <= 80, "{put:?} {both:?}");
     // An operation has a socket as long as it runs, so there is nobody whom a node could ask.
     let one_node = client_of(testnet().bootstrap[1..2].to_vec());
     drop(one_node.get(seed.key()));

@@ -4,6 +4,7 @@
 //! somebody may have found the offer. The tasks share one [`Uses`], so a code has its uses once, however many stores there are.
 
 use std::collections::VecDeque;
+use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -32,12 +33,14 @@ use crate::store::RecordStore;
 
 /// How long the code may be held back to see whether any store can be reached.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(3);
-/// Between two looks for a joiner: of what it waits for at most, once somebody has typed the code.
-const LOOK_INTERVAL: Duration = Duration::from_secs(2);
-/// The same when nobody has come for long, so that a code that waits for hours is no burden to the nodes that store.
+/// Between two looks for a joiner, for as long after the code was made. Nodes of the DHT ban who asks for one thing several times a
+/// second, and a code that waits for hours should be no burden to them.
+const LOOKS: [(Duration, Duration); 2] = [
+    (Duration::from_secs(120), Duration::from_secs(1)),
+    (Duration::from_secs(600), Duration::from_secs(2)),
+];
+/// The same after that.
 const SLOW_LOOK_INTERVAL: Duration = Duration::from_secs(5);
-/// When that is.
-const SLOW_AFTER: Duration = Duration::from_secs(600);
 /// An offer is written anew after this time.
 const REPUBLISH_INTERVAL: Duration = Duration::from_secs(15 * 60);
 /// How long an offer is good; not longer than the code.
@@ -274,7 +277,9 @@ impl Waiter {
             if is_over && now >= *ended.get_or_insert(now) + REPLY_LIFE {
                 return;
             }
-            sleep(if now > begun + SLOW_AFTER { SLOW_LOOK_INTERVAL } else { LOOK_INTERVAL }).await;
+            let mut looks = LOOKS.into_iter();
+            let interval = looks.find(|(for_long, _)| now < begun + *for_long);
+            sleep(interval.map_or(SLOW_LOOK_INTERVAL, |(_, interval)| interval)).await;
         }
     }
 
@@ -334,7 +339,8 @@ impl Waiter {
             if content.kind == Kind::Join {
                 found = Join::decode(&content.body).map(|join| (join, content));
             }
-            std::ops::ControlFlow::Continue(())
+            // Whoever it is has waited long enough.
+            if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         look.await?;
         Ok(found)

@@ -1,10 +1,12 @@
 //! Finding the creator of a long code: the joiner's side, at every place that stores.
 
+use std::convert::Infallible;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::select;
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tracing::debug;
 use wraith_crypto::NodeId;
 use zeroize::Zeroizing;
@@ -98,10 +100,10 @@ async fn look(
                     hours.len() - 1
                 }
             };
-            match hours[at].offer().await {
+            match offer(&mut hours[at].offers).await {
                 Ok(Some((offer, reach))) => match offer.ended {
                     // It was for us, in an attempt that was broken off.
-                    Some(_) if offer.is_for(joiner.own) => {
+                    Some(_) if joiner.is_let_in(&offer) => {
                         return Ok((hours.swap_remove(at), (offer, reach)));
                     }
                     Some(why) => return Err(NotMet::from(why).into()),
@@ -120,44 +122,61 @@ async fn look(
 async fn meet(
     store: &Arc<dyn RecordStore>,
     joiner: &Joiner,
-    mut hour: Hour,
-    (offer, mut reach): Found,
+    Hour { keys, mut offers }: Hour,
+    (first, reach): Found,
 ) -> Result<Met, NotMet> {
-    let creator = offer.creator;
+    let creator = first.creator;
     let ticket = joiner.ticket.as_ref().map(|make| make(creator, None)).unwrap_or_default();
     let join = Join { joiner: joiner.own, side: joiner.side(), ticket }.encode();
-    let deadline = Instant::now() + ANSWER_TIMEOUT;
-    let mut current = Some(offer);
-    let mut said: Option<Instant> = None;
-    loop {
-        if let Some(offer) = current.take() {
-            if offer.is_for(joiner.own) && offer.side == joiner.side() {
-                return Ok(hour.met(store, joiner, offer, reach));
+    if joiner.is_let_in(&first) {
+        return Ok(met(&keys, store, joiner, (first, reach)));
+    }
+    let saying = say_again_and_again(Arc::clone(store), &keys, joiner, join);
+    let looking = async {
+        loop {
+            match offer(&mut offers).await {
+                // Who else has the words may write here; it is no other code for that.
+                Ok(Some((offer, now))) if offer.creator == creator => {
+                    if joiner.is_let_in(&offer) {
+                        return Ok((offer, now));
+                    }
+                    if let Some(why) = offer.ended {
+                        return Err(NotMet::from(why));
+                    }
+                }
+                Ok(_) => {}
+                Err(why) => debug!(%why, "a joiner could not look"),
             }
-            if let Some(why) = offer.ended {
-                return Err(why.into());
-            }
-        }
-        if Instant::now() >= deadline {
-            return Err(NotMet::Silent);
-        }
-        if said.is_none_or(|said| said.elapsed() >= REPEAT_INTERVAL) {
-            match hour.say(store, joiner, &join).await {
-                Ok(()) => said = Some(Instant::now()),
-                Err(why) => debug!(%why, "a joiner could not say that it is there"),
-            }
-        }
-        match hour.offer().await {
-            // Who else has the words may write here; it is no other code for that.
-            Ok(Some((offer, now))) if offer.creator == creator => {
-                (current, reach) = (Some(offer), now);
-            }
-            Ok(_) => {}
-            Err(why) => debug!(%why, "a joiner could not look"),
-        }
-        if current.is_none() {
             sleep(LOOK_INTERVAL).await;
         }
+    };
+    select! {
+        looked = timeout(ANSWER_TIMEOUT, looking) => {
+            Ok(met(&keys, store, joiner, looked.unwrap_or(Err(NotMet::Silent))?))
+        }
+        never = saying => match never {},
+    }
+}
+
+/// Says that we are there, and meanwhile the creator's answer is looked for: it may come before all nodes have confirmed.
+async fn say_again_and_again(
+    store: Arc<dyn RecordStore>,
+    keys: &CodeKeys,
+    joiner: &Joiner,
+    join: Zeroizing<Vec<u8>>,
+) -> Infallible {
+    loop {
+        let reach = joiner.reach.as_ref().map(|make| make(None)).unwrap_or_default();
+        let content = Content::new(Kind::Join, unix_seconds(), JOIN_LIFE_SECONDS, reach);
+        let sealed = keys.join.seal(keys.hour, &content.with_body(join.clone()));
+        let said = match sealed {
+            Ok(record) => store.put(keys.join.seed(keys.hour), record).await,
+            Err(why) => Err(why),
+        };
+        if let Err(why) = said {
+            debug!(%why, "a joiner could not say that it is there");
+        }
+        sleep(REPEAT_INTERVAL).await;
     }
 }
 
@@ -165,11 +184,11 @@ impl Joiner {
     fn side(&self) -> TicketSide {
         if self.ticket.is_some() { TicketSide::Joiner } else { TicketSide::Creator }
     }
-}
 
-impl Offer {
-    fn is_for(&self, joiner: NodeId) -> bool {
-        self.served.as_ref().is_some_and(|(served, _)| *served == joiner)
+    /// Whether the creator has let us in.
+    fn is_let_in(&self, offer: &Offer) -> bool {
+        let is_for_us = |(joiner, _): &(NodeId, _)| *joiner == self.own;
+        offer.side == self.side() && offer.served.as_ref().is_some_and(is_for_us)
     }
 }
 
@@ -183,49 +202,35 @@ impl Hour {
         let offers = RecordFinder::new(Arc::clone(store), keys.offer.clone()).only_in(hour);
         Ok(Self { keys, offers })
     }
+}
 
-    /// What the creator says that it has not said before.
-    async fn offer(&mut self) -> Result<Option<Found>, PlaceError> {
-        let mut found = None;
-        let look = self.offers.look(|content| {
-            if content.kind == Kind::Offer {
-                found = Offer::decode(&content.body).map(|offer| (offer, content.reach));
-            }
-            // Most nodes have the newest; an older one only costs another look.
-            if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        });
-        look.await?;
-        Ok(found)
-    }
-
-    async fn say(
-        &self,
-        store: &Arc<dyn RecordStore>,
-        joiner: &Joiner,
-        join: &Zeroizing<Vec<u8>>,
-    ) -> Result<(), PlaceError> {
-        let reach = joiner.reach.as_ref().map(|make| make(None)).unwrap_or_default();
-        let content = Content::new(Kind::Join, unix_seconds(), JOIN_LIFE_SECONDS, reach);
-        let (hour, slot) = (self.keys.hour, &self.keys.join);
-        let record = slot.seal(hour, &content.with_body(join.clone()))?;
-        store.put(slot.seed(hour), record).await
-    }
-
-    fn met(
-        &self,
-        store: &Arc<dyn RecordStore>,
-        joiner: &Joiner,
-        offer: Offer,
-        reach: Reach,
-    ) -> Met {
-        let creator = offer.creator;
-        let punch_secret = self.keys.punch_secret(creator, joiner.own);
-        Met {
-            ticket: offer.served.map(|(_, ticket)| ticket).unwrap_or_default(),
-            creator: joiner.ticket.is_some().then_some(creator),
-            place: store.place(),
-            from: None,
-            left: Some(LeftCall { peer: creator, reach, punch_secret }),
+/// What the creator says that it has not said before.
+async fn offer(offers: &mut RecordFinder) -> Result<Option<Found>, PlaceError> {
+    let mut found = None;
+    let look = offers.look(|content| {
+        if content.kind == Kind::Offer {
+            found = Offer::decode(&content.body).map(|offer| (offer, content.reach));
         }
+        // Most nodes have the newest; an older one only costs another look.
+        if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    look.await?;
+    Ok(found)
+}
+
+fn met(
+    keys: &CodeKeys,
+    store: &Arc<dyn RecordStore>,
+    joiner: &Joiner,
+    (offer, reach): Found,
+) -> Met {
+    let creator = offer.creator;
+    let punch_secret = keys.punch_secret(creator, joiner.own);
+    Met {
+        ticket: offer.served.map(|(_, ticket)| ticket).unwrap_or_default(),
+        creator: joiner.ticket.is_some().then_some(creator),
+        place: store.place(),
+        from: None,
+        left: Some(LeftCall { peer: creator, reach, punch_secret }),
     }
 }

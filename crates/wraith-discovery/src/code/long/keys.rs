@@ -66,9 +66,13 @@ impl CodeKeys {
 fn stretch(words: &str, hour: u64) -> Option<Zeroizing<[u8; 32]>> {
     let salt = kdf::derive("wraith/1 long code salt", &hour.to_be_bytes());
     let params = argon2::Params::new(MEMORY_KIB, PASSES, LANES, Some(32)).ok()?;
+    let mut memory = Zeroizing::new(Vec::new());
+    memory.try_reserve_exact(params.block_count()).ok()?;
+    memory.resize(params.block_count(), argon2::Block::default());
     let argon2 = argon2::Argon2::new(argon2::Algorithm::Argon2id, argon2::Version::V0x13, params);
     let mut secret = Zeroizing::new([0; 32]);
-    argon2.hash_password_into(words.as_bytes(), &salt[..SALT_LEN], &mut *secret).ok()?;
+    let (words, salt) = (words.as_bytes(), &salt[..SALT_LEN]);
+    argon2.hash_password_into_with_memory(words, salt, &mut *secret, &mut memory[..]).ok()?;
     Some(secret)
 }
 
