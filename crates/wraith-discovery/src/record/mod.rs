@@ -1,6 +1,6 @@
 //! Records: what two sides leave for each other at a place that stores ([`crate::RecordStore`], SPEC §11.7).
 //!
-//! A [`Slot`] is a secret of both sides, for one who writes and one purpose. With the hour it gives the key that the record is
+//! A [`slot::Slot`] is a secret of both sides, for one who writes and one purpose. With the hour it gives the key that the record is
 //! stored under and the key that it is sealed with; so who does not have the secret cannot find it, read it or overwrite it, and
 //! cannot tell that two records of different hours have one writer. Every record has the same length.
 //!
