@@ -98,6 +98,8 @@ impl StoredContacts {
         let gone: Vec<NodeId> = (published.keys().copied())
             .filter(|peer| pairs.iter().all(|pair| pair.peer() != *peer))
             .collect();
+        let is_new = |pair: &Pair| !published.contains_key(&pair.peer());
+        let has_changed = !gone.is_empty() || pairs.iter().any(is_new);
         let mut tasks = lock(&self.tasks);
         // The ones that are done; the first task never is.
         while tasks.try_join_next().is_some() {}
@@ -107,9 +109,12 @@ impl StoredContacts {
         for pair in pairs {
             published.entry(pair.peer()).or_insert_with(|| self.publish(pair));
         }
-        self.wanted.send_modify(|wanted| {
+        self.wanted.send_if_modified(|wanted| {
             wanted.pairs = pairs.to_vec();
-            wanted.hurry_until = Some(Instant::now() + HURRY);
+            if has_changed {
+                wanted.hurry_until = Some(Instant::now() + HURRY);
+            }
+            has_changed
         });
     }
 
