@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use mainline::Testnet;
 use wraith_crypto::NodeId;
 use wraith_dht::{Dht, DhtConfig};
-use wraith_discovery::record::Reach;
+use wraith_discovery::Reach;
 use wraith_discovery::{
     CodeOptions, Lan, Places, RecordSeed, RecordStore, StoredRecord, TicketSide, announce_long,
     join,
@@ -78,7 +78,7 @@ async fn measure(runs: usize, testnet: &Testnet) {
         let options = CodeOptions::new(TicketSide::Creator, Duration::from_secs(600));
         let ticket = Box::new(|_, _| Zeroizing::new(b"ticket".to_vec()));
         let [own, joiner] = [1, 2].map(|n| NodeId([n; 32]));
-        let reach = Box::new(Reach::default);
+        let reach = Box::new(|_| Reach::default());
         let sender =
             announce_long(&places(), options, own, ticket, reach).await.expect("randomness");
         // Typing takes longer than publishing.

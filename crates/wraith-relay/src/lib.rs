@@ -13,7 +13,6 @@
 
 #![forbid(unsafe_code)]
 
-mod address;
 mod binding;
 mod budget;
 mod carrier;
@@ -28,7 +27,6 @@ mod server;
 mod tls;
 mod wire;
 
-pub use address::{HOST_MAX, PIN_BYTES, RELAY_ADDR_MAX, RelayAddr, RelayAddrError};
 pub use client::{
     Connect, Connected, Connecting, Direct, KIND, RelayClient, RelayConfig, Relays, Status, Stream,
     Way,
@@ -37,10 +35,9 @@ pub use error::{PinMismatch, RelayError, StartError};
 pub use frame::{MAILBOX_BYTES, Mailbox, Refusal, VERSION, mailbox_of};
 pub use header::{HEADER_BYTES, INNER_MAX};
 pub use proof::Token;
-pub use server::{
-    Admission, Certificate, Counter, Limits, Metrics, Options, Reflector, Server, Timeouts,
-};
+pub use server::{Admission, Certificate, Counter, Limits, Metrics, Options, Server, Timeouts};
 pub use tls::Pin;
+pub use wraith_discovery::{RelayAddr, RelayAddrError};
 
 #[cfg(test)]
 mod tests;

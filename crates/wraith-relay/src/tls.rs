@@ -21,8 +21,8 @@ use rustls::{
 use wraith_crypto::equal;
 use wraith_crypto::hash::Sha256;
 
-use crate::address::PIN_BYTES;
 use crate::error::PinMismatch;
+use wraith_discovery::PIN_LEN as PIN_BYTES;
 
 /// What a relay's certificate is known by.
 pub type Pin = [u8; PIN_BYTES];

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout};
 use wraith_crypto::{NodeId, SecretIdentity};
+use wraith_discovery::Reach;
 use wraith_discovery::contact::{
     Calling, ContactEvent, ContactSearch, Found, Pair, listen, search_calling,
 };
-use wraith_discovery::record::Reach;
 use wraith_discovery::{
     CodeEvent, CodeOptions, Lan, Place, Places, TicketSide, announce_long, join,
 };
@@ -26,8 +26,11 @@ fn address(n: u16) -> SocketAddr {
 }
 
 async fn found_at(search: &mut ContactSearch, address: SocketAddr) {
-    let found =
-        async { while search.next().await != Some(Found::At(Place::Dht, vec![address])) {} };
+    let found = async {
+        while !matches!(search.next().await, Some(Found::At(Place::Dht, reach, _)) if reach.addresses == [address])
+        {
+        }
+    };
     timeout(PATIENCE, found).await.unwrap();
 }
 
@@ -36,11 +39,11 @@ async fn a_contact_is_found_where_it_has_gone_and_learns_who_looks_for_it() {
     let [a, b] = [1, 2].map(|n| SecretIdentity::from_seed([n; 32]));
     let at = Arc::new(Mutex::new(address(1)));
     let ours = Arc::clone(&at);
-    let make = Box::new(move |_| vec![*ours.lock().unwrap()]);
+    let make = Box::new(move |_| vec![*ours.lock().unwrap()].into());
     let mut listener = listen(&places(), make).await;
     listener.set_contacts(vec![Pair::new(&a, b.node_id()).unwrap()]);
 
-    let reach = Box::new(|| Reach { addresses: vec![address(9)], relays: Vec::new() });
+    let reach = Box::new(|_| Reach { addresses: vec![address(9)], relays: Vec::new() });
     let calling = Calling { reach, punch_secret: [7; 32] };
     let pair = Pair::new(&b, a.node_id()).unwrap();
     let mut search = search_calling(&pair, &places(), Some(calling));
@@ -56,8 +59,9 @@ async fn six_words_bring_the_ticket() {
     let options = CodeOptions::new(TicketSide::Creator, Duration::from_secs(600));
     let ticket = Box::new(|_, _| Zeroizing::new(b"ticket".to_vec()));
     let own = NodeId([1; 32]);
-    let mut sender =
-        announce_long(&places(), options, own, ticket, Box::new(Reach::default)).await.unwrap();
+    let mut sender = announce_long(&places(), options, own, ticket, Box::new(|_| Reach::default()))
+        .await
+        .unwrap();
     assert_eq!(sender.places(), [Place::Dht]);
     let deadline = Instant::now() + PATIENCE;
     let joiner = NodeId([2; 32]);

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use wraith_crypto::SecretIdentity;
+use wraith_discovery::RelayAddr;
 
-use crate::address::RelayAddr;
 use crate::proof::Token;
 use crate::tls;
 

@@ -73,10 +73,7 @@ pub async fn serve(
             drop(place);
             debug!(from = shared.logged(from.ip()), client, "a client is here");
             let error = run(&shared, client, &mut carrier, &outbox).await;
-            let observe = lock(&shared.table).disconnected(Instant::now(), client, &outbox);
-            if let (Some(reflector), Some(observe)) = (&shared.reflector, observe) {
-                reflector.remove(&observe);
-            }
+            lock(&shared.table).disconnected(Instant::now(), client, &outbox);
             debug!(client, %error, "a client is gone");
         }
         Err(refusal) => {
@@ -138,12 +135,10 @@ fn admit(
     let source = Source::of(from.ip());
     let (client, mut welcome) = table.connect(now, source, outbox, hello.resume, exporter)?;
     welcome.udp_port = shared.udp_port;
+    welcome.observe = shared.reflector.secret();
     welcome.observed = from;
     let missed = table.take_missed(client);
     drop(table);
-    if let Some(reflector) = &shared.reflector {
-        reflector.add(welcome.observe);
-    }
     outbox.push_control(|out| {
         ServerFrame::Welcome(welcome).encode(out);
         missed.iter().for_each(|id| ServerFrame::Closed(*id).encode(out));

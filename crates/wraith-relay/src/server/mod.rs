@@ -20,6 +20,7 @@ mod metrics;
 mod options;
 mod places;
 mod rate;
+mod reflector;
 mod shared;
 mod table;
 mod udp;
@@ -45,13 +46,13 @@ use crate::random::Random;
 use crate::tls::{Pin, pin_of, server_config};
 use admission::Gate;
 use places::{Place, Places};
+use reflector::Reflector;
 use shared::{Shared, lock};
 use table::Table;
 
 pub use metrics::{Counter, Metrics};
 pub use options::{Admission, Certificate, Limits, Options};
 pub use shared::Timeouts;
-pub use udp::Reflector;
 
 /// First byte of every TLS connection: a record of the handshake (RFC 8446 §5.1).
 const TLS_HANDSHAKE: u8 = 0x16;
@@ -88,18 +89,14 @@ impl Server {
     /// # Errors
     /// An address cannot be had, the certificate cannot be used, or the system has no randomness.
     pub async fn bind(options: Options) -> Result<Self, StartError> {
-        Self::bind_with(options, Timeouts::default(), None).await
+        Self::bind_with(options, Timeouts::default()).await
     }
 
-    /// Listens, with other times than usual, and a `reflector` that answers at the UDP port.
+    /// Listens, with other times than usual.
     ///
     /// # Errors
     /// As of [`bind`](Self::bind).
-    pub async fn bind_with(
-        options: Options,
-        timeouts: Timeouts,
-        reflector: Option<Arc<dyn Reflector>>,
-    ) -> Result<Self, StartError> {
+    pub async fn bind_with(options: Options, timeouts: Timeouts) -> Result<Self, StartError> {
         let (chain, key) = certificate::load(&options.certificate)?;
         let unusable = |error: rustls::Error| StartError::Certificate {
             path: match &options.certificate {
@@ -119,12 +116,10 @@ impl Server {
         let metrics = Arc::new(Metrics::default());
         let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
         let files = usize::try_from(files).unwrap_or(usize::MAX).saturating_sub(OTHER_FILES);
-        let table = Table::new(
-            Instant::now(),
-            options.limits.clone(),
-            Random::new()?,
-            Arc::clone(&metrics),
-        );
+        let mut random = Random::new()?;
+        let reflector = Reflector::new(&mut random);
+        let table =
+            Table::new(Instant::now(), options.limits.clone(), random, Arc::clone(&metrics));
         let shared = Shared {
             table: Mutex::new(table),
             gate: Mutex::new(Gate::new(options.admission)),

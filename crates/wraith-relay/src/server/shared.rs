@@ -1,13 +1,14 @@
 //! What the tasks and the thread of one relay share.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::admission::Gate;
 use super::metrics::Metrics;
+use super::reflector::Reflector;
 use super::table::Table;
-use super::udp::{Port, Reflector};
+use super::udp::Port;
 use crate::budget::Budget;
 
 /// See the module. Of the locks only one is held at a time, but for those of outboxes, which are always the last.
@@ -20,7 +21,7 @@ pub struct Shared {
     pub udp_port: u16,
     pub budget: Arc<Budget>,
     pub metrics: Arc<Metrics>,
-    pub reflector: Option<Arc<dyn Reflector>>,
+    pub reflector: Reflector,
     pub log_addresses: bool,
     pub timeouts: Timeouts,
 }
@@ -47,14 +48,6 @@ impl Default for Timeouts {
 }
 
 impl Shared {
-    /// The answer to a datagram that is nobody's here: never longer than that.
-    pub fn reflect(&self, from: SocketAddr, datagram: &[u8]) -> Option<Vec<u8>> {
-        let mut answer = vec![0; datagram.len()];
-        let len = self.reflector.as_ref()?.reflect(from, datagram, &mut answer)?;
-        answer.truncate(len);
-        Some(answer)
-    }
-
     /// An address as the log names it.
     pub fn logged(&self, address: IpAddr) -> String {
         if self.log_addresses { address.to_string() } else { "-".to_owned() }

@@ -23,18 +23,6 @@ const QUEUE_BYTES: usize = 4 << 20;
 /// Pause after the socket failed.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Answers datagrams at the relay's UDP port that are nobody's here: who asks where it is seen.
-pub trait Reflector: Send + Sync + std::fmt::Debug {
-    /// Somebody with this secret may ask from now on.
-    fn add(&self, secret: [u8; 32]);
-
-    /// And no longer.
-    fn remove(&self, secret: &[u8; 32]);
-
-    /// Writes the answer to `datagram` from `from` into `answer`, which is as long as the datagram; its length, or none.
-    fn reflect(&self, from: SocketAddr, datagram: &[u8], answer: &mut [u8]) -> Option<usize>;
-}
-
 /// What the thread and the others share.
 #[derive(Debug)]
 pub struct Port {
@@ -164,7 +152,7 @@ impl Thread {
                 }
                 Action::Unknown(range) => {
                     let datagram = &self.slots.buffer(slot)[range];
-                    match self.shared.reflect(from, datagram) {
+                    match self.shared.reflector.answer(from, datagram) {
                         Some(answer) => drop(self.udp.send(from, None, &answer, answer.len())),
                         None => self.shared.metrics.unauthentic.add(1),
                     }

@@ -47,7 +47,7 @@ impl Relay {
         let folder = tempfile::tempdir().unwrap();
         let mut options = Options::new((Ipv4Addr::LOCALHOST, 0).into(), folder.path());
         change(&mut options);
-        let server = Server::bind_with(options, timeouts, None).await.unwrap();
+        let server = Server::bind_with(options, timeouts).await.unwrap();
         let (address, metrics) = (server.local_addr().unwrap(), server.metrics());
         let task = tokio::spawn(async move {
             server.run_until(std::future::pending()).await.unwrap();

@@ -61,7 +61,7 @@ impl Relay {
     }
 
     pub async fn start_with(folder: TempDir, options: Options, timeouts: Timeouts) -> Self {
-        let server = Server::bind_with(options, timeouts, None).await.unwrap();
+        let server = Server::bind_with(options, timeouts).await.unwrap();
         let (address, pin, metrics) =
             (server.local_addr().unwrap(), *server.pin(), server.metrics());
         let metrics_address = server.metrics_addr();

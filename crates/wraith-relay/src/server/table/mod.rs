@@ -76,7 +76,6 @@ pub struct Table {
 struct Client {
     session: u64,
     secret: [u8; 32],
-    observe: [u8; 32],
     source: Source,
     /// Its TLS connection; none while it is away.
     link: Option<Arc<Outbox>>,
@@ -188,7 +187,7 @@ impl Table {
             secret: client.secret,
             up_mask: self.up_mask_key,
             binding: client.binding,
-            observe: client.observe,
+            observe: [0; 32],
             udp_port: 0,
             observed: ([0, 0, 0, 0], 0).into(),
         };
@@ -222,7 +221,6 @@ impl Table {
         let number = self.clients.insert(Client {
             session,
             secret: self.random.bytes(),
-            observe: self.random.bytes(),
             source,
             link: None,
             gone: None,
@@ -278,25 +276,18 @@ impl Table {
         }
     }
 
-    /// The connection of `link` ended. Its client has some time to come again, if it has anything to come for. The secret with which it
-    /// asked where it is seen; none if it has another connection by now.
-    pub fn disconnected(
-        &mut self,
-        now: Instant,
-        number: usize,
-        link: &Arc<Outbox>,
-    ) -> Option<[u8; 32]> {
-        let client = self.clients.get_mut(number)?;
+    /// The connection of `link` ended. Its client has some time to come again, if it has anything to come for.
+    pub fn disconnected(&mut self, now: Instant, number: usize, link: &Arc<Outbox>) {
+        let Some(client) = self.clients.get_mut(number) else { return };
+        // It may have another connection by now.
         if !client.link.as_ref().is_some_and(|current| Arc::ptr_eq(current, link)) {
-            return None;
+            return;
         }
-        let observe = client.observe;
         client.link = None;
         client.gone = Some(now);
         if client.pairs.is_empty() && client.mailboxes.is_empty() {
             self.remove_client(number);
         }
-        Some(observe)
     }
 
     fn remove_client(&mut self, number: usize) {
@@ -506,6 +497,5 @@ impl Table {
 impl Drop for Client {
     fn drop(&mut self) {
         self.secret.zeroize();
-        self.observe.zeroize();
     }
 }
