@@ -73,6 +73,28 @@ pub fn places(args: &MeetingArgs) -> Places {
     Places { lan, rendezvous, ..Places::default() }
 }
 
+/// The same of a long code, which nobody can burn and which says nothing of where.
+fn long_not_met(error: &JoinError, at: &str, besides: &str) -> (Exit, String, &'static str) {
+    match error.why {
+        NotMet::Used => (
+            Exit::WrongCode,
+            "the code was used already, by somebody else".into(),
+            "ask for a new one",
+        ),
+        NotMet::Expired => (Exit::WrongCode, "the code has expired".into(), "ask for a new one"),
+        NotMet::Unreachable => (
+            Exit::PeerNotFound,
+            format!("the DHT cannot be asked{besides}"),
+            "is this machine connected to the internet, and does the network let UDP through? wraith doctor tries it",
+        ),
+        _ => (
+            Exit::PeerNotFound,
+            format!("nobody waits with this code {at}{besides}"),
+            "are all six words right, and is wraith still running there? If it is not, the code is used or expired: ask for a new one",
+        ),
+    }
+}
+
 /// Why there is no place to wait at.
 pub fn nowhere(missing: &[(Place, PlaceError)]) -> String {
     let why: Vec<_> = missing.iter().map(|(place, why)| format!("{place}: {why}")).collect();
@@ -99,8 +121,12 @@ pub fn explain(
         reporter.note("", &format!("not waiting {place}: {why}"));
     }
     let shown: Vec<_> = places.iter().map(ToString::to_string).collect();
-    if places.iter().any(|place| *place != Place::Lan) {
-        reporter.say("(it needs the same --rendezvous, or WRAITH_RENDEZVOUS)");
+    if places.iter().any(|place| !matches!(place, Place::Lan | Place::Dht)) {
+        let by_relay = args.rendezvous.is_none() && !args.relay.is_empty();
+        reporter.say(match by_relay {
+            true => "(it needs the same --relay, or WRAITH_RELAY)",
+            false => "(it needs the same --rendezvous, or WRAITH_RENDEZVOUS)",
+        });
     }
     let life = match expires {
         seconds @ ..60 => format!("{seconds} s"),
@@ -154,7 +180,7 @@ pub fn spent(at: SystemTime, other: Role) -> Failure {
 /// Why the other side, the one that made the code, was not met.
 pub fn not_met(error: &JoinError, code: &Code, places: &Places, other: Role) -> Failure {
     let nameplate = code.nameplate();
-    let mut at = places.names();
+    let mut at = if code.is_long() { places.store_names() } else { places.names() };
     at.retain(|place| error.unusable.iter().all(|(unusable, _)| unusable != place));
     let at = at.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ");
     let unusable = error.unusable.iter().map(|(place, why)| format!("{place}: {why}"));
@@ -165,12 +191,18 @@ pub fn not_met(error: &JoinError, code: &Code, places: &Places, other: Role) -> 
     };
     let new_code = new_code(other);
     let (exit, message, hint) = match &error.why {
+        NotMet::NoPlace if code.is_long() => (
+            Exit::Usage,
+            "a code of six words is met on the DHT, and --dht is off".into(),
+            "allow it with --dht on, or ask the sender for the ticket: wraith send --ticket",
+        ),
         NotMet::NoPlace => (
             Exit::Usage,
             "there is no place to look for the other side: --lan is off and there is no --rendezvous"
                 .into(),
             "allow one of them, or ask the sender for the ticket: wraith send --ticket",
         ),
+        _ if code.is_long() => long_not_met(error, &at, &besides),
         NotMet::Unreachable => (
             Exit::PeerNotFound,
             format!("cannot look for the other side {unusable}"),

@@ -1,0 +1,112 @@
+//! Finding each other with nothing but the DHT: nodes of the test's own on loopback, real programs.
+
+use std::sync::OnceLock;
+
+use mainline::Testnet;
+
+use crate::support::{Process, World, tree};
+
+/// As many as make lookups of several hops.
+const NODES: usize = 50;
+
+/// One node of the network, as the program takes it. The network lives as long as the tests.
+fn bootstrap() -> &'static str {
+    static TESTNET: OnceLock<Testnet> = OnceLock::new();
+    let testnet =
+        TESTNET.get_or_init(|| Testnet::builder(NODES).build().expect("sockets on loopback"));
+    &testnet.bootstrap[0]
+}
+
+/// Everything but the DHT is off.
+fn places() -> [&'static str; 4] {
+    ["--dht", "on", "--dht-bootstrap", bootstrap()]
+}
+
+fn film(world: &World) -> std::path::PathBuf {
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 1_000_000);
+    film
+}
+
+#[test]
+fn six_words_are_enough_where_there_is_neither_a_server_nor_a_common_network() {
+    let world = World::new();
+    let film = film(&world);
+    let mut command = world.wraith("sender");
+    let mut sender =
+        Process::start("send", command.args(["send", "--json"]).args(places()).arg(&film));
+    let ready = sender.event("ready");
+    let code = ready["code"].as_str().unwrap().to_owned();
+    assert_eq!(code.split('-').count(), 6, "{code}");
+    assert_eq!(ready["waiting_at"][0], "dht");
+    let received = world.receive_with(&code, &places()).finish();
+    received.expect_exit(0);
+    assert_eq!(received.all("met").next().unwrap()["place"], "dht");
+    sender.finish().expect_exit(0);
+    tree::assert_same(&film, &world.target().join("film.mov"));
+    let nodes = std::fs::read_to_string(world.path("home-receiver").join("dht-nodes")).unwrap();
+    assert!(nodes.lines().count() > 1, "the next run needs no bootstrap node: {nodes}");
+
+    let mut wrong: Vec<&str> = code.split('-').collect();
+    wrong.swap(0, 2);
+    let words = [&places()[..], &["--timeout", "5"]].concat();
+    let error = world.receive_with(&wrong.join("-"), &words).finish();
+    let message = error.expect_error(3)["message"].as_str().unwrap().to_owned();
+    assert!(!message.contains("number"), "{message}");
+}
+
+#[test]
+fn beside_a_short_code_the_long_one_is_told_when_it_is_good() {
+    let world = World::new();
+    let film = film(&world);
+    let mut command = world.wraith("sender");
+    command.args(["send", "--json", "--lan", "lo"]).args(places()).arg(&film);
+    let mut sender = Process::start("send", &mut command);
+    assert_eq!(sender.event("ready")["code"].as_str().unwrap().split('-').count(), 3);
+    let long = sender.event("long_code")["code"].as_str().unwrap().to_owned();
+    let received = world.receive_with(&long, &places()).finish();
+    received.expect_exit(0);
+    sender.finish().expect_exit(0);
+    tree::assert_same(&film, &world.target().join("film.mov"));
+}
+
+#[test]
+fn who_has_a_ticket_finds_a_sender_that_has_moved() {
+    let world = World::new();
+    let film = film(&world);
+    let start = |port: &str| {
+        let mut command = world.wraith("sender");
+        command.args(["send", "--json", "--ticket", "--listen", port]).args(places()).arg(&film);
+        Process::start("send", &mut command)
+    };
+    let mut first = start("[::]:0");
+    let ticket = first.ticket();
+    first.kill();
+    // The same offer on another port; the old one is in the ticket.
+    let taken: wraith_discovery::Ticket = ticket.parse().unwrap();
+    let port = taken.addresses()[0].port();
+    let _taken = std::net::UdpSocket::bind(("0.0.0.0", port)).unwrap();
+    let mut second = start("[::]:0");
+    second.event("ready");
+    let received = world.receive_with(&ticket, &[&places()[..], &["--timeout", "30"]].concat());
+    received.finish().expect_exit(0);
+    second.finish().expect_exit(0);
+    tree::assert_same(&film, &world.target().join("film.mov"));
+}
+
+#[test]
+fn where_no_node_answers_it_is_said_and_nothing_hangs() {
+    let world = World::new();
+    let film = film(&world);
+    let nobody = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let nobody = nobody.local_addr().unwrap().to_string();
+    let places = ["--dht", "on", "--dht-bootstrap", &nobody];
+    let error = world.receive_with("crater-lemon-forest-piano-eagle-velvet", &places).finish();
+    error.expect_error(3);
+    let mut command = world.wraith("sender");
+    let mut sender =
+        Process::start("send", command.args(["send", "--json"]).args(places).arg(&film));
+    // There is a ticket in its place.
+    assert!(sender.event("ready")["ticket"].is_string());
+    sender.signal(libc::SIGINT);
+}

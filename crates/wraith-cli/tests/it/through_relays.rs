@@ -1,0 +1,167 @@
+//! Transfers through a relay: by code and by ticket, with a token, hidden from each other, and when the relay dies.
+
+use std::fs;
+
+use serde_json::Value;
+use wraith_discovery::Ticket;
+
+use crate::support::{Outcome, Process, World, tree};
+
+/// A relay of the program, at this address, and where it is.
+fn relay(world: &World, listen: &str, words: &[&str]) -> (Process, String) {
+    let mut command = world.wraith("relay");
+    command.args(["relay", "--json", "--drain", "0", "--listen", listen]).args(words);
+    let mut relay = Process::start("relay", &mut command);
+    let address = relay.event("listening")["address"].as_str().unwrap().to_owned();
+    (relay, address)
+}
+
+fn film(world: &World, bytes: usize) -> std::path::PathBuf {
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, bytes);
+    film
+}
+
+/// The sender of `world`, on every address of this machine, as relays need it.
+fn send(world: &World, film: &std::path::Path, words: &[&str]) -> Process {
+    let mut command = world.wraith("sender");
+    Process::start("send", command.args(["send", "--json"]).args(words).arg(film))
+}
+
+fn assert_by_relay(outcome: &Outcome, relay: &str) {
+    let connected: Vec<&Value> = outcome.all("connected").collect();
+    assert!(!connected.is_empty());
+    for event in connected {
+        assert_eq!((&event["path"], &event["how"]), (&"relay".into(), &"relay".into()), "{event}");
+        assert_eq!(event["address"], relay);
+    }
+}
+
+#[test]
+fn with_relays_only_a_file_arrives_and_neither_side_learns_an_address_of_the_other() {
+    let world = World::new();
+    let (_relay, address) = relay(&world, "127.0.0.1:0", &[]);
+    let film = film(&world, 3_000_000);
+    let place = ["--relay", &address, "--relay-only"];
+    let mut sender = send(&world, &film, &place);
+    let received = world.receive_with(&sender.code(), &place).finish();
+    received.expect_exit(0);
+    let sent = sender.finish();
+    sent.expect_exit(0);
+    tree::assert_same(&film, &world.target().join("film.mov"));
+    for side in [&received, &sent] {
+        assert_by_relay(side, &address);
+        let path = side.all("path").next().expect("why it stays there is said");
+        assert!(path["message"].as_str().unwrap().contains("only relays"), "{path}");
+    }
+}
+
+#[test]
+fn a_ticket_names_the_relay_and_its_key_and_is_good_without_any_option() {
+    let world = World::new();
+    let (_relay, address) = relay(&world, "127.0.0.1:0", &[]);
+    let film = film(&world, 1_000_000);
+    let mut sender = send(&world, &film, &["--ticket", "--relay", &address, "--relay-only"]);
+    let ticket: Ticket = sender.ticket().parse().unwrap();
+    assert!(ticket.addresses().is_empty(), "only relays were wanted");
+    let [named] = ticket.relays() else { panic!("{ticket:?}") };
+    assert_eq!(named.to_string(), address);
+    let received = world.receive(&ticket.to_string()).finish();
+    received.expect_exit(0);
+    assert_by_relay(&received, &address);
+    sender.finish().expect_exit(0);
+    tree::assert_same(&film, &world.target().join("film.mov"));
+
+    let other = Ticket::new(ticket.node_id(), ticket.capability().clone(), Vec::new());
+    let pin = [7; 32];
+    let lying = wraith_discovery::RelayAddr::new("127.0.0.1", named.port(), pin, *named.mailbox());
+    let other = other.with_relays(vec![lying.unwrap()]).to_string();
+    let error = world.receive_with(&other, &["--timeout", "3"]).finish();
+    let message = error.expect_error(3)["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("another key"), "{message}");
+}
+
+#[test]
+fn who_wants_no_relay_goes_through_none() {
+    let world = World::new();
+    let (_relay, address) = relay(&world, "127.0.0.1:0", &[]);
+    let film = film(&world, 1_000_000);
+    let mut sender = send(&world, &film, &["--ticket", "--relay", &address, "--relay-only"]);
+    let ticket = sender.ticket();
+    let error = world.receive_with(&ticket, &["--direct-only", "--timeout", "2"]).finish();
+    error.expect_error(3);
+    assert_eq!(error.all("connected").count(), 0);
+    let received = world.receive(&ticket).finish();
+    received.expect_exit(0);
+    sender.finish().expect_exit(0);
+}
+
+#[test]
+fn where_both_can_be_reached_directly_the_relay_carries_nothing() {
+    let world = World::new();
+    let (_relay, address) = relay(&world, "127.0.0.1:0", &[]);
+    let film = film(&world, 1_000_000);
+    let place = ["--relay", &address];
+    let mut sender = send(&world, &film, &place);
+    let received = world.receive_with(&sender.code(), &place).finish();
+    received.expect_exit(0);
+    sender.finish().expect_exit(0);
+    let connected = received.all("connected").next().unwrap();
+    assert_eq!(
+        (&connected["path"], &connected["how"]),
+        (&"loopback".into(), &"same-machine".into())
+    );
+}
+
+#[test]
+fn a_relay_with_a_token_is_for_those_who_have_it() {
+    let world = World::new();
+    let (_relay, address) = relay(&world, "127.0.0.1:0", &["--token", "four words or more"]);
+    let film = film(&world, 1_000_000);
+    let place = ["--relay", &address, "--relay-only"];
+    let with = ["--relay", &address, "--relay-only", "--relay-token", "four words or more"];
+    let mut sender = send(&world, &film, &[&with[..], &["--ticket"]].concat());
+    let ticket = sender.ticket();
+    let error = world.receive_with(&ticket, &[&place[..], &["--timeout", "3"]].concat()).finish();
+    let message = error.expect_error(3)["message"].as_str().unwrap().to_owned();
+    assert!(message.contains("token"), "{message}");
+    world.receive_with(&ticket, &with).finish().expect_exit(0);
+    sender.finish().expect_exit(0);
+    tree::assert_same(&film, &world.target().join("film.mov"));
+}
+
+#[test]
+fn a_transfer_outlives_its_relay_and_nothing_verified_is_sent_again() {
+    let world = World::new();
+    let (first, address) = relay(&world, "127.0.0.1:0", &[]);
+    let film = film(&world, 12_000_000);
+    let place = ["--relay", &address, "--relay-only", "--rate", "4M"];
+    let mut sender = send(&world, &film, &[&place[..], &["--ticket"]].concat());
+    let mut receiver = world.receive_with(&sender.ticket(), &place[..3]);
+    receiver.event_where("progress", |event| event["bytes"].as_u64() > Some(3_000_000));
+    first.kill();
+    receiver.event("reconnecting");
+    let (_second, again) = relay(&world, &address, &[]);
+    assert_eq!(again, address);
+    let received = receiver.finish();
+    received.expect_exit(0);
+    sender.finish().expect_exit(0);
+    tree::assert_same(&film, &world.target().join("film.mov"));
+    let moved = received.last("done")["bytes_moved"].as_u64().unwrap();
+    assert!(moved < 12_000_000 - 2_000_000, "{moved} bytes moved after the relay came back");
+}
+
+#[test]
+fn a_relay_that_is_not_there_is_told_and_stops_nothing_else() {
+    let world = World::new();
+    let film = film(&world, 1_000);
+    // Taken and let go: nobody listens there.
+    let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let gone = gone.to_string();
+    let mut sender = send(&world, &film, &["--ticket", "--relay", &gone]);
+    let ticket: Ticket = sender.ticket().parse().unwrap();
+    assert!(ticket.relays().is_empty());
+    world.receive(&ticket.to_string()).finish().expect_exit(0);
+    sender.finish().expect_exit(0);
+    assert_eq!(fs::read(&film).unwrap(), fs::read(world.target().join("film.mov")).unwrap());
+}
