@@ -101,7 +101,7 @@ fn where_no_node_answers_it_is_said_and_nothing_hangs() {
     let nobody = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let nobody = nobody.local_addr().unwrap().to_string();
     let places = ["--dht", "on", "--dht-bootstrap", &nobody];
-    let error = world.receive_with("crater-lemon-forest-piano-eagle-velvet", &places).finish();
+    let error = world.receive_with("crater-lemon-forest-piano-silver-velvet", &places).finish();
     error.expect_error(3);
     let mut command = world.wraith("sender");
     let mut sender =

@@ -106,11 +106,9 @@ fn where_both_can_be_reached_directly_the_relay_carries_nothing() {
     let received = world.receive_with(&sender.code(), &place).finish();
     received.expect_exit(0);
     sender.finish().expect_exit(0);
-    let connected = received.all("connected").next().unwrap();
-    assert_eq!(
-        (&connected["path"], &connected["how"]),
-        (&"loopback".into(), &"same-machine".into())
-    );
+    for connected in received.all("connected") {
+        assert_ne!(connected["path"], "relay", "{connected}");
+    }
 }
 
 #[test]

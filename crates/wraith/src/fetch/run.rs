@@ -263,9 +263,15 @@ impl Carry for Fetching {
     }
 
     fn not_found(&self, why: NotFound) -> Error {
-        let addresses: Vec<_> = self.addresses.iter().map(ToString::to_string).collect();
-        let message =
-            format!("the sender cannot be reached: {} ({})", why.error, addresses.join(", "));
+        let mut tried: Vec<_> = self.addresses.iter().map(ToString::to_string).collect();
+        // What is said of relays is worth more than that they were tried.
+        let relays = why.tried.iter().filter(|(what, _)| what.starts_with("relay "));
+        tried.extend(relays.map(|(what, why)| format!("{what}: {why}")));
+        let error = match (tried.is_empty(), &why.error) {
+            (true, _) => "the ticket names no address and no relay that may be used".to_owned(),
+            (false, error) => format!("{error} ({})", tried.join(", ")),
+        };
+        let message = format!("the sender cannot be reached: {error}");
         Error::because(ErrorKind::NotFound, message, Cause::Unreachable(self.addresses.clone()))
     }
 
