@@ -21,6 +21,7 @@
 mod backoff;
 mod capability;
 mod code;
+mod connect;
 pub mod contact;
 pub mod lan;
 mod place;
@@ -40,6 +41,7 @@ pub use code::{
     MakeTicket, Met, NoRandomness, NotMet, Spend, TicketSide, announce, announce_long, join,
     join_reachable, message, pake,
 };
+pub use connect::{Connect, Connected, Connecting, Direct, Stream};
 pub use lan::Lan;
 pub use place::{
     Announcement, BoxFuture, ContactTag, End, LAST_WORD_TIMEOUT, MAX_MESSAGE_LEN, MAX_NAMEPLATE,

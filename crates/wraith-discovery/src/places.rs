@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::connect::{Connect, Direct};
 use crate::lan::{Lan, LanPlace};
 use crate::place::{MeetingPlace, Place};
 use crate::rendezvous::RendezvousPlace;
@@ -14,6 +15,8 @@ pub struct Places {
     pub lan: Lan,
     /// At this server, as `HOST:PORT`.
     pub rendezvous: Option<String>,
+    /// How that server is reached: straight, if this is none.
+    pub connect: Option<Arc<dyn Connect>>,
     /// Beside those.
     pub others: Vec<Arc<dyn MeetingPlace>>,
     /// Where records are left, as on the DHT: for contacts, transfers, tickets and long codes.
@@ -25,9 +28,10 @@ impl Places {
     pub fn all(&self) -> Vec<Arc<dyn MeetingPlace>> {
         let mut all: Vec<Arc<dyn MeetingPlace>> = Vec::new();
         all.extend(LanPlace::new(self.lan.clone()).map(|place| Arc::new(place) as _));
-        all.extend(
-            self.rendezvous.clone().map(|server| Arc::new(RendezvousPlace::new(server)) as _),
-        );
+        all.extend(self.rendezvous.clone().map(|server| {
+            let connect = self.connect.clone().unwrap_or_else(|| Arc::new(Direct));
+            Arc::new(RendezvousPlace::new(server, connect)) as _
+        }));
         all.extend(self.others.iter().cloned());
         all
     }

@@ -27,17 +27,16 @@ mod server;
 mod tls;
 mod wire;
 
-pub use client::{
-    Connect, Connected, Connecting, Direct, KIND, RelayClient, RelayConfig, Relays, Status, Stream,
-    Way,
-};
+pub use client::{KIND, RelayClient, RelayConfig, Relays, Status, Way};
 pub use error::{PinMismatch, RelayError, StartError};
 pub use frame::{MAILBOX_BYTES, Mailbox, Refusal, VERSION, mailbox_of};
 pub use header::{HEADER_BYTES, INNER_MAX};
 pub use proof::Token;
 pub use server::{Admission, Certificate, Counter, Limits, Metrics, Options, Server, Timeouts};
 pub use tls::Pin;
-pub use wraith_discovery::{RelayAddr, RelayAddrError};
+pub use wraith_discovery::{
+    Connect, Connected, Connecting, Direct, RelayAddr, RelayAddrError, Stream,
+};
 
 #[cfg(test)]
 mod tests;

@@ -34,7 +34,7 @@ pub use progress::{Bottleneck, Progress, ProgressReader};
 pub use report::{Received, Sent};
 pub use route::{How, PathKind, Route, path_kind};
 pub use service::{ConnectBuilder, Service, ServiceBuilder};
-pub use ways::RelayServer;
+pub use ways::{Proxies, RelayServer};
 pub use wraith_crypto::{NodeId, SecretIdentity};
 pub use wraith_discovery::{
     Announcement, Capability, Code, CodeError, JoinError, Lan, MeetingPlace, NotMet, Place,

@@ -21,7 +21,7 @@ use wraith_transport::{Addr, Algorithm, Config, Endpoint, EndpointConfig};
 use crate::error::{Cause, Error, ErrorKind, plain};
 use crate::route::{Route, Routes};
 use crate::state::{ContactStore, DhtNodes, Meeting, SpentCodes, StateDir};
-use crate::ways::{RelayServer, WaySettings};
+use crate::ways::{Proxies, RelayServer, WaySettings};
 
 /// Every address of this machine, IPv4 and IPv6, on a free port.
 pub(crate) const ANY_ADDRESS: SocketAddr =
@@ -135,6 +135,13 @@ impl NodeBuilder {
         self
     }
 
+    /// Reaches relays and rendezvous servers through these. What goes straight to the other machine does not: who does not want that
+    /// says [`relay_only`](Self::relay_only).
+    pub fn proxies(mut self, proxies: Proxies) -> Self {
+        self.ways.connect = Arc::new(proxies);
+        self
+    }
+
     /// Uses no relay, whoever names one.
     pub fn direct_only(mut self) -> Self {
         self.ways.direct_only = true;
@@ -191,6 +198,7 @@ impl NodeBuilder {
             None => state.identity()?,
         };
         let Self { mut places, ways, congestion, qlog, .. } = self;
+        places.connect.get_or_insert_with(|| Arc::clone(&ways.connect));
         let dht = self.dht_bootstrap.map(|bootstrap| dht(bootstrap, &state));
         places.stores.extend(dht.iter().map(|dht| Arc::new(dht.clone()) as Arc<_>));
         let congestion = congestion.unwrap_or_else(|| Algorithm::Bbr.into());

@@ -1,7 +1,9 @@
 //! Codes on the command line: reading them, the places they meet at, and the words about both.
 
+mod proxy;
 mod typed;
 
+pub use proxy::proxies;
 pub use typed::{Wanted, parse, wanted};
 
 use std::time::SystemTime;
@@ -21,11 +23,14 @@ use crate::failure::{Exit, Failure};
 use crate::output::{Event, Reporter};
 
 /// A node that meets others where the arguments say.
-pub fn node(args: &MeetingArgs, state: StateDir) -> NodeBuilder {
-    let builder = Node::builder().state(state).places(places(args));
+///
+/// # Errors
+/// What should name a proxy names none.
+pub fn node(args: &MeetingArgs, state: StateDir) -> Result<NodeBuilder, Failure> {
+    let builder = Node::builder().state(state).places(places(args)).proxies(proxies(args)?);
     let mut builder = builder.port_mapping(args.port_mapping.is_on() && !args.relay_only);
-    for relay in named(&args.relay) {
-        builder = builder.relay(relay_server(relay, args.relay_token.clone()));
+    for relay in relays(args) {
+        builder = builder.relay(relay);
     }
     if args.direct_only {
         builder = builder.direct_only();
@@ -33,10 +38,15 @@ pub fn node(args: &MeetingArgs, state: StateDir) -> NodeBuilder {
     if args.relay_only {
         builder = builder.relay_only();
     }
-    match args.dht.is_on() {
+    Ok(match args.dht.is_on() {
         true => builder.dht(named(&args.dht_bootstrap).map(str::to_owned).collect()),
         false => builder,
-    }
+    })
+}
+
+/// The relays that the arguments name.
+pub fn relays(args: &MeetingArgs) -> Vec<RelayServer> {
+    named(&args.relay).map(|relay| relay_server(relay, args.relay_token.clone())).collect()
 }
 
 /// A relay as it was typed.
@@ -58,7 +68,7 @@ fn relay_address(text: &str) -> String {
 }
 
 /// Those of a list that are not empty: an empty variable names nothing.
-fn named(list: &[String]) -> impl Iterator<Item = &str> {
+pub fn named(list: &[String]) -> impl Iterator<Item = &str> {
     list.iter().map(|name| name.trim()).filter(|name| !name.is_empty())
 }
 

@@ -1,13 +1,14 @@
 //! The places where codes meet: the local network, and the rendezvous server if one is configured.
 
 use wraith_discovery::lan::{Heard, probe};
+use wraith::Proxies;
 use wraith_discovery::{Lan, PlaceError, rendezvous};
 
 use super::Check;
 use crate::args::MeetingArgs;
 use crate::code::places;
 
-pub async fn check(args: &MeetingArgs, tell: &mut impl FnMut(Check)) {
+pub async fn check(args: &MeetingArgs, proxies: &Proxies, tell: &mut impl FnMut(Check)) {
     let places = places(args);
     tell(match &places.lan {
         Lan::Off => {
@@ -20,7 +21,7 @@ pub async fn check(args: &MeetingArgs, tell: &mut impl FnMut(Check)) {
             Check::none("rendezvous", "none configured", "codes meet on the local network only")
                 .next("for codes over the internet: --rendezvous HOST, or WRAITH_RENDEZVOUS")
         }
-        Some(server) => server_check(server).await,
+        Some(server) => server_check(server, proxies).await,
     });
 }
 
@@ -66,10 +67,15 @@ fn multicast(probed: &Result<Heard, PlaceError>) -> Check {
     }
 }
 
-async fn server_check(server: &str) -> Check {
-    match rendezvous::probe(server).await {
+async fn server_check(server: &str, proxies: &Proxies) -> Check {
+    let host = server.rsplit_once(':').map_or(server, |(host, _)| host);
+    match rendezvous::probe(server, proxies).await {
         Ok(seen) => {
-            let found = format!("{server} answers, and sees us at {}", seen.ip());
+            let by = proxies.for_host(host.trim_matches(['[', ']']));
+            let found = match by {
+                None => format!("{server} answers, and sees us at {}", seen.ip()),
+                Some(proxy) => format!("{server} answers through {proxy}"),
+            };
             Check::ok("rendezvous", found, "codes meet there")
         }
         Err(why) => {
@@ -104,7 +110,7 @@ mod tests {
     #[tokio::test]
     async fn a_server_that_is_not_there_is_a_failure() {
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let check = server_check(&free.to_string()).await;
+        let check = server_check(&free.to_string(), &Proxies::none()).await;
         assert_eq!(check.status, Status::Fail);
         assert!(check.found.contains(&free.to_string()));
     }

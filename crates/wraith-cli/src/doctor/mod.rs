@@ -12,6 +12,7 @@ use std::io::IsTerminal;
 use std::sync::Arc;
 
 use crate::args::{DoctorArgs, version};
+use crate::code::proxies;
 use crate::failure::{Exit, Failure};
 use crate::output::{Event, Reporter, wrap};
 
@@ -87,6 +88,7 @@ impl Check {
 
 /// Tries everything and tells it as it comes. Fails if something cannot work.
 pub async fn run(args: &DoctorArgs, reporter: &Arc<Reporter>) -> Result<(), Failure> {
+    let proxies = proxies(&args.meeting)?;
     let mut failed = Vec::new();
     let mut warnings = 0;
     let mut tell = |check: Check| {
@@ -102,7 +104,7 @@ pub async fn run(args: &DoctorArgs, reporter: &Arc<Reporter>) -> Result<(), Fail
     machine::check(&mut tell);
     home::check(&mut tell);
     network::check(&mut tell);
-    lan::check(&args.meeting, &mut tell).await;
+    lan::check(&args.meeting, &proxies, &mut tell).await;
     if failed.is_empty() {
         let seen = match warnings {
             0 => "Everything is as it should be.".to_owned(),

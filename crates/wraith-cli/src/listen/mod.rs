@@ -34,7 +34,7 @@ pub async fn run(args: &ListenArgs, reporter: &Arc<Reporter>) -> Result<(), Fail
     let signals = Signals::for_transfer(reporter)?;
     let failed = |error: Error| hints::of(&error, Role::Receiver, "");
     let qlog = args.qlog.begin()?;
-    let node = qlog.of(code::node(&args.meeting, home::open()?)).build().map_err(failed)?;
+    let node = qlog.of(code::node(&args.meeting, home::open()?)?).build().map_err(failed)?;
     let out = args.out.display();
     fs::create_dir_all(&args.out)
         .map_err(|error| Failure::disk(format!("cannot make the folder {out}"), &error))?;

@@ -37,7 +37,7 @@ pub async fn run(args: &ReceiveArgs, reporter: &Arc<Reporter>) -> Result<(), Fai
     let state = home::open_for_transfer(reporter)?;
     let is_remembering = state.folder().is_some();
     let qlog = args.qlog.begin()?;
-    let node = qlog.of(code::node(&args.meeting, state)).build();
+    let node = qlog.of(code::node(&args.meeting, state)?).build();
     let node = node.map_err(|error| hints::of(&error, Role::Receiver, ""))?;
     if !args.is_piped() {
         check_target(args)?;

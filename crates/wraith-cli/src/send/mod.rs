@@ -46,7 +46,7 @@ pub async fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failur
     let state = home::open_for_transfer(reporter)?;
     let is_remembering = state.folder().is_some();
     let qlog = args.qlog.begin()?;
-    let node = qlog.of(code::node(&args.meeting, state)).congestion(congestion).build();
+    let node = qlog.of(code::node(&args.meeting, state)?).congestion(congestion).build();
     let node = node.map_err(|error| hints::of(&error, Role::Sender, &again()))?;
     let narrator = Arc::new(SendNarrator::new(&node, args, reporter));
     let builder = builder(&node, payload, args, &narrator)?;

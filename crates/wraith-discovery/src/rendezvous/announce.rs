@@ -10,6 +10,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::frame::{ClientFrame, ServerFrame};
 use super::link::Link;
+use crate::connect::Connect;
 use crate::place::{
     Announcement, BoxFuture, End, LAST_WORD_TIMEOUT, MAX_NAMEPLATE, Place, PlaceError, Question,
     Refusal, Responder, Response,
@@ -30,21 +31,27 @@ pub struct Opening {
     place: Place,
     link: Link,
     nameplate: u32,
-    /// Our address, as it looks from there.
-    seen: IpAddr,
+    /// Our address, as it looks from there; none if it is not ours that is seen.
+    seen: Option<IpAddr>,
 }
 
 impl Opening {
     /// Opens this nameplate, or another one unless `exact`.
-    pub async fn new(place: Place, nameplate: u32, exact: bool) -> Result<Self, PlaceError> {
-        let mut link = Link::connect(place.name()).await?;
+    pub async fn new(
+        place: Place,
+        connect: &dyn Connect,
+        nameplate: u32,
+        exact: bool,
+    ) -> Result<Self, PlaceError> {
+        let mut link = Link::connect(place.name(), connect).await?;
         link.send(&ClientFrame::Open { nameplate, exact }).await?;
         let answer = timeout(OPEN_TIMEOUT, link.next()).await.map_err(|_| PlaceError::Silent)?;
         match answer? {
             ServerFrame::Opened { nameplate: opened, seen }
                 if opened == nameplate || !exact && (1..=MAX_NAMEPLATE).contains(&opened) =>
             {
-                Ok(Self { place, link, nameplate: opened, seen: seen.ip().to_canonical() })
+                let seen = link.own_address(seen);
+                Ok(Self { place, link, nameplate: opened, seen })
             }
             ServerFrame::No(why) => Err(why.into()),
             _ => Err(PlaceError::Protocol),
@@ -106,7 +113,7 @@ impl Opening {
             _ => return Err(PlaceError::Protocol),
         };
         let Some(opening) = joiners.get(&joiner) else { return Ok(None) };
-        let (place, seen) = (&self.place, Some(self.seen));
+        let (place, seen) = (&self.place, self.seen);
         let question = Question { place, opening, message: &message, from: None, seen };
         let Some(mut response) = responder.respond(&question) else { return Ok(None) };
         let message = std::mem::take(&mut response.message);

@@ -1,45 +1,44 @@
 //! A client's connection to a rendezvous server.
 
+use std::fmt;
 use std::io::{self, ErrorKind};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpStream, lookup_host};
 use tokio::time::timeout;
 
 use super::frame::{ClientFrame, MAX_FRAME_LEN, No, ServerFrame, split};
+use crate::connect::{Connect, Connected, Stream};
 use crate::place::PlaceError;
 
-/// How long one address of the server may take to accept.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long all addresses of the server, or a proxy, may take: two that lead nowhere, and one that does.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long the server may take to take what it is sent.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// One connection.
-#[derive(Debug)]
 pub struct Link {
-    stream: TcpStream,
+    stream: Box<dyn Stream>,
+    /// The server sees an address of ours, not that of somebody in between.
+    is_direct: bool,
     unread: Vec<u8>,
 }
 
 impl Link {
-    /// Connects to `HOST:PORT`, its addresses one after the other.
-    pub async fn connect(server: &str) -> Result<Self, PlaceError> {
-        let mut last = io::Error::new(ErrorKind::NotFound, "the name has no address");
-        for address in lookup_host(server).await.map_err(unreachable)? {
-            match Self::connect_to(address).await {
-                Ok(link) => return Ok(link),
-                Err(error) => last = error,
-            }
-        }
-        Err(unreachable(last))
+    /// Connects to `HOST:PORT`.
+    pub async fn connect(server: &str, connect: &dyn Connect) -> Result<Self, PlaceError> {
+        let (host, port) = host_and_port(server).ok_or_else(|| {
+            unreachable(io::Error::new(ErrorKind::InvalidInput, "it is no HOST:PORT"))
+        })?;
+        let connected = in_time(CONNECT_TIMEOUT, connect.connect(host, port)).await;
+        let Connected { stream, udp } = connected.map_err(unreachable)?;
+        Ok(Self { stream, is_direct: udp.is_some(), unread: Vec::new() })
     }
 
-    async fn connect_to(address: SocketAddr) -> io::Result<Self> {
-        let stream = in_time(CONNECT_TIMEOUT, TcpStream::connect(address)).await?;
-        stream.set_nodelay(true)?;
-        Ok(Self { stream, unread: Vec::new() })
+    /// Our address, if the one that the server sees is.
+    pub fn own_address(&self, seen: SocketAddr) -> Option<IpAddr> {
+        self.is_direct.then(|| seen.ip().to_canonical())
     }
 
     /// Not cancel-safe: a connection on which this was dropped is of no use.
@@ -74,6 +73,19 @@ impl Link {
         // Either it is said now or the server finds out when the connection ends.
         let _ = timeout(patience, said).await;
     }
+}
+
+impl fmt::Debug for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Link").field("is_direct", &self.is_direct).finish_non_exhaustive()
+    }
+}
+
+/// The parts of `HOST:PORT`; an IPv6 address has brackets, which are none of it.
+fn host_and_port(server: &str) -> Option<(&str, u16)> {
+    let (host, port) = server.rsplit_once(':')?;
+    let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    Some((host, port.parse().ok()?)).filter(|_| !host.is_empty())
 }
 
 impl From<No> for PlaceError {

@@ -16,6 +16,9 @@ mod probe;
 mod query;
 mod server;
 
+use std::sync::Arc;
+
+use crate::connect::Connect;
 use crate::place::{
     Announcement, BoxFuture, MakeQuestion, MeetingPlace, Place, PlaceCaps, PlaceError, Query, Topic,
 };
@@ -36,12 +39,13 @@ const FIRST_CONTACT_NAMEPLATE: u32 = 1 << 31;
 #[derive(Debug)]
 pub(crate) struct RendezvousPlace {
     server: String,
+    connect: Arc<dyn Connect>,
 }
 
 impl RendezvousPlace {
     /// At `HOST:PORT`.
-    pub fn new(server: String) -> Self {
-        Self { server }
+    pub fn new(server: String, connect: Arc<dyn Connect>) -> Self {
+        Self { server, connect }
     }
 }
 
@@ -58,16 +62,17 @@ impl MeetingPlace for RendezvousPlace {
         &self,
         topic: Topic,
     ) -> BoxFuture<'static, Result<Box<dyn Announcement>, PlaceError>> {
-        let place = self.place();
+        let (place, connect) = (self.place(), Arc::clone(&self.connect));
         Box::pin(async move {
             let (nameplate, exact) = nameplate(topic)?;
-            let opening = Opening::new(place, nameplate, exact).await?;
+            let opening = Opening::new(place, &*connect, nameplate, exact).await?;
             Ok(Box::new(opening) as Box<dyn Announcement>)
         })
     }
 
     fn query(&self, topic: Topic, question: MakeQuestion) -> Box<dyn Query> {
-        Box::new(RendezvousQuery::new(self.server.clone(), topic, question))
+        let connect = Arc::clone(&self.connect);
+        Box::new(RendezvousQuery::new(self.server.clone(), connect, topic, question))
     }
 }
 

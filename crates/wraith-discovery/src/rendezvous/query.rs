@@ -1,6 +1,7 @@
 //! Looking at a rendezvous server: one visit, which joins a nameplate and talks to who opened it.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
@@ -8,6 +9,7 @@ use tokio::time::{Instant, timeout_at};
 use super::frame::{ClientFrame, ServerFrame};
 use super::link::Link;
 use super::nameplate;
+use crate::connect::Connect;
 use crate::place::{BoxFuture, MakeQuestion, PlaceError, Query, Reply, Topic};
 
 /// How long the other side may take to say the first word: one round trip over the server, generously.
@@ -16,6 +18,7 @@ const FIRST_WORD_TIMEOUT: Duration = Duration::from_secs(5);
 /// See the module.
 pub struct RendezvousQuery {
     server: String,
+    connect: Arc<dyn Connect>,
     topic: Topic,
     question: MakeQuestion,
     visit: Option<Visit>,
@@ -32,14 +35,19 @@ struct Visit {
 }
 
 impl RendezvousQuery {
-    pub fn new(server: String, topic: Topic, question: MakeQuestion) -> Self {
-        Self { server, topic, question, visit: None }
+    pub fn new(
+        server: String,
+        connect: Arc<dyn Connect>,
+        topic: Topic,
+        question: MakeQuestion,
+    ) -> Self {
+        Self { server, connect, topic, question, visit: None }
     }
 
     async fn hear(&mut self) -> Result<Reply, PlaceError> {
         if self.visit.is_none() {
             let (nameplate, _) = nameplate(self.topic)?;
-            let mut link = Link::connect(&self.server).await?;
+            let mut link = Link::connect(&self.server, &*self.connect).await?;
             let message = (self.question)()?;
             link.send(&ClientFrame::Join { nameplate, message }).await?;
             let first_word = Some(Instant::now() + FIRST_WORD_TIMEOUT);
@@ -74,7 +82,7 @@ impl Visit {
                 }
                 ServerFrame::Joined { seen } => {
                     self.is_joined = true;
-                    self.seen = Some(seen.ip().to_canonical());
+                    self.seen = self.link.own_address(seen);
                 }
                 ServerFrame::Pong => {}
                 ServerFrame::Left { .. } => return Err(PlaceError::Nobody),

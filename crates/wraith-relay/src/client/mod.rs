@@ -36,7 +36,7 @@ use hub::Hub;
 use mover::RelayMover;
 use session::{Command, Session};
 
-pub use config::{Connect, Connected, Connecting, Direct, RelayConfig, Stream};
+pub use config::RelayConfig;
 pub use status::{Status, Way};
 
 /// The kind of [`Addr::Custom`] that goes through a relay.

@@ -18,7 +18,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tracing::debug;
 
-use super::config::{RelayConfig, Stream};
+use super::config::RelayConfig;
 use super::hub::Hub;
 use super::status::{Status, Way};
 use super::udp_path::{Step, UdpPath};
@@ -35,6 +35,7 @@ use crate::proof::{EXPORTER_LABEL, Exporter, resumption};
 use crate::random::Random;
 use crate::tls::{self, Pin};
 use wraith_crypto::MaskKey;
+use wraith_discovery::Stream;
 
 /// From the first packet to the end of the TLS handshake, and from there to WELCOME.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);

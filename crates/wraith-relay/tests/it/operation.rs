@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use wraith_discovery::rendezvous;
-use wraith_relay::{Refusal, RelayError, Relays, Way};
+use wraith_relay::{Direct, Refusal, RelayError, Relays, Way};
 
 use crate::support::{Pair, Relay, reach, send, within};
 
@@ -68,7 +68,7 @@ async fn a_relay_does_not_wait_for_pairs_longer_than_it_was_told() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn codes_meet_at_the_same_port_unless_that_is_off() {
     let relay = Relay::start(|_| ()).await;
-    within(rendezvous::probe(&relay.address.to_string())).await.unwrap();
+    within(rendezvous::probe(&relay.address.to_string(), &Direct)).await.unwrap();
     let relay = Relay::start(|options| options.rendezvous = false).await;
-    within(rendezvous::probe(&relay.address.to_string())).await.unwrap_err();
+    within(rendezvous::probe(&relay.address.to_string(), &Direct)).await.unwrap_err();
 }

@@ -4,6 +4,7 @@
 //! ```text
 //!   mapping    a port that the router leads here             relays      connections to relays, and mailboxes there
 //!   seen       where relays and nodes of the DHT see us      attend      a connection: from a relay to a direct path
+//!   proxies    how relays and rendezvous servers are reached
 //! ```
 //!
 //! Invariants: nothing is asked of a router, a relay or the DHT for a socket that is bound to one particular address: who wants that has
@@ -11,6 +12,7 @@
 
 pub(crate) mod addresses;
 mod attend;
+mod proxies;
 mod relays;
 mod seen;
 
@@ -34,6 +36,7 @@ use self::seen::Seen;
 use crate::event::Hub;
 use crate::node::{Node, Socket};
 
+pub use self::proxies::Proxies;
 pub use self::relays::RelayServer;
 
 /// How long a ticket that somebody waits for waits for a router and a relay. A router that grants ports does so within milliseconds,
@@ -62,7 +65,7 @@ impl Default for WaySettings {
             relays: Vec::new(),
             direct_only: false,
             relay_only: false,
-            connect: Arc::new(wraith_relay::Direct),
+            connect: Arc::new(Proxies::none()),
         }
     }
 }

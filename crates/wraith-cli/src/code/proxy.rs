@@ -1,0 +1,27 @@
+//! Which proxies the arguments and the environment name.
+
+use wraith::Proxies;
+
+use crate::args::MeetingArgs;
+use crate::failure::{Exit, Failure};
+
+/// In place of a URL: none, whatever the environment says.
+const OFF: &str = "off";
+
+/// Those that the arguments name, or else the environment.
+///
+/// # Errors
+/// What should name one names none. The text is not repeated: it may have a password in it.
+pub fn proxies(args: &MeetingArgs) -> Result<Proxies, Failure> {
+    match args.proxy.as_deref().map(str::trim).filter(|url| !url.is_empty()) {
+        Some(OFF) => Ok(Proxies::none()),
+        Some(url) => Proxies::one(url).map_err(|error| {
+            let failure = Failure::new(Exit::Usage, format!("--proxy names no proxy: {error}"));
+            failure.hint("--proxy socks5://HOST:PORT, http://HOST:PORT, or off")
+        }),
+        None => Proxies::of_environment().map_err(|(variable, error)| {
+            let failure = Failure::new(Exit::Usage, format!("{variable} names no proxy: {error}"));
+            failure.hint("correct the variable, or use none with --proxy off")
+        }),
+    }
+}
