@@ -58,6 +58,7 @@ mod progress;
 mod qlog;
 mod rates;
 mod raw_peer;
+mod proxies;
 mod receipts;
 mod records_never_asked_for;
 mod refused;

@@ -220,6 +220,10 @@ impl OfferBuilder {
         let mut prepared = prepare(&to.recipient(&node, &settings))?;
         let (mut code, mut no_code) = (None, None);
         let mut long_code = LongCode::default();
+        if !prepared.ways.allows_direct() {
+            // Without a mailbox at a relay a ticket leads nowhere, and who hears a code may be quick.
+            prepared.ways.settled().await;
+        }
         match &to {
             To::Invitation(code) => {
                 if let Err(error) = give_ticket(&node, code, &prepared, &settings, &shared).await {

@@ -10,6 +10,7 @@ pub mod hostile;
 pub mod journal;
 pub mod lan;
 pub mod process;
+pub mod proxy;
 pub mod pty;
 pub mod random;
 pub mod schema;
@@ -80,6 +81,9 @@ impl World {
         }
         for variable in ["WRAITH_RELAY", "WRAITH_RELAY_TOKEN", "WRAITH_PROXY"] {
             command.env_remove(variable);
+        }
+        for variable in ["HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"] {
+            command.env_remove(variable).env_remove(variable.to_ascii_lowercase());
         }
         command
     }
