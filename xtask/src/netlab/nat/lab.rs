@@ -92,7 +92,8 @@ impl Lab {
             let allowed =
                 if at == 0 { profile.allowed } else { super::profile::Allowed::Everything };
             let (outside, inside) = (hops[at + 1].inner, hops[at].inner);
-            load(&chain[at + 1], &rules(*nat, allowed, outside, inside))?;
+            let rules = rules(*nat, allowed, outside, inside);
+            load(|program| chain[at + 1].command(program), &rules)?;
         }
         if profile.ipv6 {
             ensure!(chain.len() == 2, "the lab gives IPv6 to a site with one router");
@@ -192,9 +193,9 @@ fn ip(namespace: &Namespace, words: &str) -> Result<()> {
     run(namespace.command("ip").args(words.split_whitespace()))
 }
 
-fn load(namespace: &Namespace, rules: &str) -> Result<()> {
-    let mut nft = namespace
-        .command("nft")
+/// Loads rules of nftables in the namespace in which `command` makes commands.
+pub fn load(command: impl Fn(&str) -> Command, rules: &str) -> Result<()> {
+    let mut nft = command("nft")
         .args(["-f", "-"])
         .stdin(Stdio::piped())
         .stderr(Stdio::piped())

@@ -1,37 +1,45 @@
 //! `cargo xtask netlab nat`: hosts behind NATs of every kind, on real sockets.
 //!
 //! The lab is an internet of network namespaces ([`lab`]), the NATs are the kernel's ([`profile`]). Before anything is believed
-//! that runs in it, the lab proves itself: a probe behind each NAT, and servers at two public addresses, measure how it maps,
-//! filters and chooses ports, and that must be what the profile says; and every two hosts try to reach each other.
+//! that runs in it, the lab proves itself ([`prove`]). Then the program as users have it runs behind every two of the NATs
+//! ([`matrix`]).
 
 mod lab;
+mod matrix;
 mod profile;
+mod prove;
+mod side;
+mod spent;
+mod transfer;
 
-use std::fmt::Write;
-use std::net::IpAddr;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::thread;
+use std::process::Command;
 
-use anyhow::{Context, Result, bail, ensure};
-use serde_json::Value;
+use anyhow::{Context, Result, ensure};
 
-use self::lab::{Host, Lab, PUBLIC, PUBLIC_V6};
-use self::profile::{IPV6_FIREWALL, PROFILES, Profile};
-
-/// The local port of the first pair that tries to reach each other; the others have the next.
-const PUNCH_PORT: u16 = 6000;
+use self::matrix::Plan;
+use self::profile::{PROFILES, Profile};
+use self::side::Stage;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Measure every kind of access with real sockets, and compare it with what it should be
-    #[arg(long, required = true)]
+    /// Instead: measure every kind of access with real sockets, and compare it with what it should be
+    #[arg(long)]
     prove: bool,
     /// Only these: open, full-cone, address-restricted, port-restricted, symmetric-counting, symmetric-random, double,
     /// carrier-grade, udp-blocked, only-443, ipv6-firewall
     #[arg(long, value_delimiter = ',')]
     profiles: Vec<String>,
-    /// Use wraith-netlab as it was built last
+    /// Only these pairs, as in open:symmetric-random
+    #[arg(long, value_delimiter = ',')]
+    pairs: Vec<String>,
+    /// Runs of each pair; each side is the sender of every other one
+    #[arg(long, default_value_t = 1)]
+    runs: u64,
+    /// Pairs at once
+    #[arg(long, default_value_t = 4)]
+    at_once: usize,
+    /// Use the programs as they were built last
     #[arg(long)]
     no_build: bool,
 }
@@ -43,13 +51,35 @@ pub fn run(args: &Args) -> Result<()> {
         return Ok(());
     }
     if !args.no_build {
-        crate::cargo::build("wraith-netlab", &["--bin", "wraith-netlab"])?;
+        super::build()?;
     }
-    let program = crate::cargo::target().join("release/wraith-netlab");
+    let programs = super::programs();
     let wanted = |profile: &&Profile| super::wanted(&args.profiles, profile.name);
     let profiles: Vec<_> = PROFILES.iter().filter(wanted).collect();
     ensure!(!profiles.is_empty(), "there is no such profile");
-    prove(&program, &profiles)
+    if args.prove {
+        return prove::prove(&programs.netlab, &profiles);
+    }
+    super::in_folder(|base| {
+        let stage =
+            Stage { wraith: programs.wraith, netlab: programs.netlab, base: base.to_owned() };
+        ensure!(args.at_once > 0, "nothing runs with --at-once 0");
+        let mut plan = Plan::all(&profiles, args.runs, args.at_once);
+        if !args.pairs.is_empty() {
+            plan.pairs = args.pairs.iter().map(|pair| named(pair)).collect::<Result<_>>()?;
+        }
+        matrix::run(&stage, &plan)
+    })
+}
+
+/// A pair by its name.
+fn named(pair: &str) -> Result<(&'static Profile, &'static Profile)> {
+    let find = |name: &str| {
+        let found = PROFILES.iter().find(|profile| profile.name == name);
+        found.with_context(|| format!("there is no profile {name:?}"))
+    };
+    let (a, b) = pair.split_once(':').context("a pair is SENDER:RECEIVER")?;
+    Ok((find(a)?, find(b)?))
 }
 
 /// The lab proves itself, with the program that was built last.
@@ -58,7 +88,7 @@ pub fn smoke_test(program: &Path) -> Result<()> {
         crate::skip::skipped("the smoke test of netlab nat", why);
         return Ok(());
     }
-    prove(program, &PROFILES.iter().collect::<Vec<_>>())
+    prove::prove(program, &PROFILES.iter().collect::<Vec<_>>())
 }
 
 /// Why there can be no such lab here.
@@ -71,155 +101,5 @@ fn cannot_run() -> Option<&'static str> {
         None
     } else {
         Some("nft is not installed (Debian: apt-get install nftables)")
-    }
-}
-
-/// Prints what each profile turned out to be; an error if one is not what it should be.
-fn prove(program: &Path, profiles: &[&Profile]) -> Result<()> {
-    let mut lab = Lab::new()?;
-    let _servers = lab.serve_nat_probes(program)?;
-    let hosts =
-        profiles.iter().map(|profile| lab.host_behind(profile)).collect::<Result<Vec<_>>>()?;
-    // All at once: each waits, and none has much to do.
-    let found = thread::scope(|scope| {
-        let probes: Vec<_> = profiles
-            .iter()
-            .zip(&hosts)
-            .map(|(profile, host)| scope.spawn(move || measure(program, profile, host)))
-            .collect();
-        probes
-            .into_iter()
-            .map(|probe| probe.join().expect("a probe does not panic"))
-            .collect::<Result<Vec<_>>>()
-    })?;
-    let mut table =
-        "| access | mapping / filtering / ports / hairpin | as it should be |\n|---|---|---|\n"
-            .to_owned();
-    let mut wrong = Vec::new();
-    for (name, found, expected) in found.into_iter().flatten() {
-        let right = found == expected;
-        let verdict = if right { "yes".to_owned() } else { format!("**no**: {expected}") };
-        let _ = writeln!(table, "| {name} | {found} | {verdict} |");
-        if !right {
-            wrong.push(name);
-        }
-    }
-    println!("{table}");
-    let (pairs, mut unexpected) = prove_pairs(program, profiles, &hosts)?;
-    println!("{pairs}");
-    wrong.append(&mut unexpected);
-    if wrong.is_empty() {
-        return Ok(());
-    }
-    bail!("not what they should be: {}", wrong.join(", "))
-}
-
-/// Lets every two hosts try to reach each other, all at once: a table of who got through, and the pairs that should not have, or
-/// should.
-fn prove_pairs(
-    program: &Path,
-    profiles: &[&Profile],
-    hosts: &[Host],
-) -> Result<(String, Vec<String>)> {
-    let count = profiles.len();
-    let pairs: Vec<_> = (0..count).flat_map(|a| (0..a).map(move |b| (a, b))).collect();
-    let direct = thread::scope(|scope| {
-        let punches: Vec<_> = (PUNCH_PORT..)
-            .zip(&pairs)
-            .map(|(port, &(a, b))| scope.spawn(move || punch(program, &hosts[a], &hosts[b], port)))
-            .collect();
-        punches
-            .into_iter()
-            .map(|punch| punch.join().expect("a punch does not panic"))
-            .collect::<Result<Vec<_>>>()
-    })?;
-    let names: Vec<_> = profiles.iter().map(|profile| profile.name).collect();
-    let mut table = format!("| reaches | {} |\n|---|{}\n", names.join(" | "), "---|".repeat(count));
-    let mut wrong = Vec::new();
-    for (a, name) in names.iter().enumerate() {
-        let mut row = vec![""; count];
-        for (&(_, b), &direct) in pairs.iter().zip(&direct).filter(|((of, _), _)| *of == a) {
-            row[b] = if direct { "yes" } else { "no" };
-            if direct != profiles[a].direct_with(profiles[b]) {
-                wrong.push(format!("{name} with {}", names[b]));
-            }
-        }
-        let _ = writeln!(table, "| {name} | {} |", row.join(" | "));
-    }
-    Ok((table, wrong))
-}
-
-/// Whether two hosts that try at once reach each other from this port on both.
-fn punch(program: &Path, a: &Host, b: &Host, port: u16) -> Result<bool> {
-    let start = |host: &Host, other: &Host| {
-        let to = format!("{}:{port}", other.public());
-        let mut command = host.command(program);
-        command.args(["nat-punch", "--port", &port.to_string(), "--to", &to]);
-        command.stdout(Stdio::piped()).spawn()
-    };
-    let sides = [start(a, b)?, start(b, a)?];
-    let mut both = true;
-    for side in sides {
-        let out = side.wait_with_output()?;
-        let report: Value =
-            serde_json::from_slice(&out.stdout).context("nat-punch said nothing")?;
-        both &= report["answered_by"].is_string();
-    }
-    Ok(both)
-}
-
-/// Name, what was found, and what should have been, of each family that the profile has.
-type Row = (String, String, &'static str);
-
-fn measure(program: &Path, profile: &Profile, host: &Host) -> Result<Vec<Row>> {
-    let name = profile.name;
-    let probe = |servers: [IpAddr; 2]| {
-        let servers = servers.map(|ip| ip.to_string());
-        let out = host.command(program).arg("nat-probe").arg("--servers").args(servers).output()?;
-        let error = String::from_utf8_lossy(&out.stderr);
-        ensure!(out.status.success(), "{name}: nat-probe: {}", error.trim());
-        let report: Value = serde_json::from_slice(&out.stdout).context("no JSON")?;
-        describe(&report).with_context(|| format!("{name}: {report}"))
-    };
-    let mut rows = vec![(name.to_owned(), probe(PUBLIC.map(IpAddr::from))?, profile.expected)];
-    if profile.ipv6 {
-        let row = (format!("{name}, IPv6"), probe(PUBLIC_V6.map(IpAddr::from))?, IPV6_FIREWALL);
-        rows.push(row);
-    }
-    Ok(rows)
-}
-
-/// A report of `nat-probe` in the words of a profile.
-fn describe(report: &Value) -> Result<String> {
-    let reaches = |key: &str| report[key].as_bool().context("no verdict on TCP");
-    let tcp = match (reaches("tcp_443")?, reaches("tcp_other")?) {
-        (true, true) => "",
-        (true, false) => ", TCP 443 only",
-        (false, _) => ", no TCP to port 443",
-    };
-    let udp = &report["udp"];
-    if udp.is_null() {
-        return Ok(format!("no UDP{tcp}"));
-    }
-    let word = |key: &str| udp[key].as_str().with_context(|| format!("no {key}"));
-    let hairpin = if udp["hairpin"] == true { "hairpin" } else { "no hairpin" };
-    let (mapping, filtering) = (word("mapping")?, word("filtering")?);
-    Ok(format!("{mapping} / {filtering} / {} / {hairpin}{tcp}", word("allocation")?))
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn a_report_reads_as_a_profile() {
-        let udp = json!({ "mapping": "none", "filtering": "address-dependent", "allocation": "random", "hairpin": true });
-        let report = json!({ "udp": udp, "tcp_443": true, "tcp_other": true });
-        assert_eq!(describe(&report).unwrap(), "none / address-dependent / random / hairpin");
-        let report = json!({ "udp": null, "tcp_443": true, "tcp_other": false });
-        assert_eq!(describe(&report).unwrap(), "no UDP, TCP 443 only");
-        assert!(describe(&json!({})).is_err());
     }
 }

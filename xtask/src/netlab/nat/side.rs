@@ -1,0 +1,223 @@
+//! A program of ours that runs in the lab: the JSON events that it prints, each with the time at which it was read.
+//!
+//! Invariant: nothing that this starts outlives its namespace, and nothing is waited for without a limit.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
+
+use super::lab::{Host, Lab, PUBLIC};
+
+/// Where the relay of a lab is: the port that every network lets through if it lets anything.
+const RELAY_PORT: u16 = 443;
+/// Starting takes a fraction of it; the machine may be busy.
+pub const START_TIMEOUT: Duration = Duration::from_secs(20);
+/// Nothing of the network around the lab, unless a run turns it on.
+const CLOSED: [(&str, &str); 3] =
+    [("WRAITH_LAN", "off"), ("WRAITH_PORT_MAPPING", "off"), ("WRAITH_DHT", "off")];
+
+/// One event, and when it was read.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    pub at: Instant,
+    pub event: Value,
+}
+
+impl Seen {
+    /// Whether it is of this kind.
+    pub fn is(&self, kind: &str) -> bool {
+        self.event["event"] == kind
+    }
+
+    /// A field of it that is text; empty if there is none.
+    pub fn text(&self, field: &str) -> &str {
+        self.event[field].as_str().unwrap_or_default()
+    }
+}
+
+/// A running program.
+#[derive(Debug)]
+pub struct Side {
+    name: &'static str,
+    child: Child,
+    /// Of the program inside its namespace of processes.
+    pid: String,
+    incoming: Receiver<Seen>,
+    said: Option<JoinHandle<String>>,
+    /// When it was started.
+    pub started: Instant,
+    /// What it has said, as far as somebody has waited for it.
+    pub seen: Vec<Seen>,
+}
+
+impl Side {
+    /// Starts `program --json` on this host, with a home of its own, and these words before and after.
+    pub fn start(
+        name: &'static str,
+        mut shell: Command,
+        program: &Path,
+        home: &Path,
+        words: &[&str],
+    ) -> Result<Self> {
+        let started = Instant::now();
+        // The process that enters the namespace is not the one inside; the shell says which that is, and becomes the program.
+        let mut child = shell
+            .args(["-c", "echo $$; exec \"$@\"", "sh"])
+            .arg(program)
+            .args(words)
+            .arg("--json")
+            .envs(CLOSED)
+            .env("WRAITH_HOME", home)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        let mut out = BufReader::new(child.stdout.take().context("it was piped")?);
+        let mut err = child.stderr.take().context("it was piped")?;
+        let mut pid = String::new();
+        out.read_line(&mut pid)?;
+        let (events, incoming) = mpsc::channel();
+        thread::spawn(move || read_events(out, &events));
+        let said = thread::spawn(move || {
+            let mut text = String::new();
+            let _ = err.read_to_string(&mut text);
+            text
+        });
+        let pid = pid.trim().to_owned();
+        Ok(Self { name, child, pid, incoming, said: Some(said), started, seen: Vec::new() })
+    }
+
+    /// The next event for which `wanted` holds, those before included that nobody has waited for.
+    pub fn expect(
+        &mut self,
+        what: &str,
+        limit: Duration,
+        wanted: impl Fn(&Seen) -> bool,
+    ) -> Result<Seen> {
+        let end = Instant::now() + limit;
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            match self.incoming.recv_timeout(left) {
+                Ok(seen) => {
+                    self.seen.push(seen.clone());
+                    if wanted(&seen) {
+                        return Ok(seen);
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    bail!("{}: no {what} in {limit:?}; {}", self.name, self.story())
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    let said = self.said.take().and_then(|said| said.join().ok());
+                    let said = said.unwrap_or_default();
+                    bail!("{}: ended without {what}; {}; {}", self.name, self.story(), said.trim())
+                }
+            }
+        }
+    }
+
+    /// Reads the events until it ends, which must be well and within the limit.
+    pub fn finish(mut self, limit: Duration) -> Result<Vec<Seen>> {
+        let done = self.expect("done", limit, |seen| seen.is("done") || seen.is("error"))?;
+        ensure!(done.is("done"), "{}: {}; {}", self.name, done.text("message"), self.story());
+        // What it prints after that, until its standard output is closed.
+        while let Ok(seen) = self.incoming.recv_timeout(limit) {
+            self.seen.push(seen);
+        }
+        let status = wait(&mut self.child, limit)?;
+        let said = self.said.take().and_then(|said| said.join().ok()).unwrap_or_default();
+        ensure!(status.success(), "{}: {status}: {}", self.name, said.trim());
+        Ok(std::mem::take(&mut self.seen))
+    }
+
+    /// Ends it as a power cut would; `shell` is a command in the same namespace.
+    pub fn kill(mut self, mut kill: Command) -> Result<()> {
+        let status = kill.args(["-9", &self.pid]).status()?;
+        ensure!(status.success(), "{} could not be killed", self.name);
+        wait(&mut self.child, START_TIMEOUT)?;
+        Ok(())
+    }
+
+    /// The kinds of the events so far, for a message.
+    fn story(&self) -> String {
+        let events = self.seen.iter().filter(|seen| !seen.is("progress"));
+        let words: Vec<_> = events
+            .map(|seen| {
+                let kind = seen.text("event");
+                let more = [seen.text("path"), seen.text("how"), seen.text("message")].join(" ");
+                format!("{kind} {}", more.trim()).trim().to_owned()
+            })
+            .collect();
+        format!("it said: {}", words.join(", "))
+    }
+}
+
+fn read_events(out: BufReader<ChildStdout>, events: &mpsc::Sender<Seen>) {
+    for line in out.lines().map_while(std::result::Result::ok) {
+        let Ok(event) = serde_json::from_str(&line) else { continue };
+        if events.send(Seen { at: Instant::now(), event }).is_err() {
+            return;
+        }
+    }
+}
+
+fn wait(child: &mut Child, limit: Duration) -> Result<ExitStatus> {
+    let end = Instant::now() + limit;
+    while Instant::now() < end {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    bail!("it did not end in {limit:?}")
+}
+
+/// The programs of a run, and a folder in which it keeps everything.
+#[derive(Clone, Debug)]
+pub struct Stage {
+    pub wraith: PathBuf,
+    pub netlab: PathBuf,
+    pub base: PathBuf,
+}
+
+impl Stage {
+    /// A folder in [`Self::base`], which is made.
+    pub fn folder(&self, name: &str) -> Result<PathBuf> {
+        let folder = self.base.join(name);
+        std::fs::create_dir_all(&folder)?;
+        Ok(folder)
+    }
+
+    /// `wraith` on this host; its home is the folder `home` of this stage.
+    pub fn wraith(
+        &self,
+        name: &'static str,
+        host: &Host,
+        home: &str,
+        words: &[&str],
+    ) -> Result<Side> {
+        let home = self.folder(home)?;
+        Side::start(name, host.command("sh"), &self.wraith, &home, words)
+    }
+
+    /// A relay on the internet side; it takes connections when this returns.
+    pub fn relay(&self, lab: &Lab, home: &str) -> Result<Side> {
+        let home = self.folder(home)?;
+        let state = home.join("relay").display().to_string();
+        let listen = format!("[::]:{RELAY_PORT}");
+        let words = ["relay", "--listen", &listen, "--state", &state];
+        let mut relay = Side::start("relay", lab.command("sh"), &self.wraith, &home, &words)?;
+        relay.expect("listening", START_TIMEOUT, |seen| seen.is("listening"))?;
+        Ok(relay)
+    }
+}
+
+/// What `--relay` of both sides says.
+pub fn relay_address() -> String {
+    format!("{}:{RELAY_PORT}", PUBLIC[0])
+}

@@ -1,0 +1,196 @@
+//! One file from a host to another, by a code that a person would say: what became of it, and when.
+//!
+//! Invariant: an outcome is of a transfer whose every byte was compared.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use super::lab::Host;
+use super::side::{START_TIMEOUT, Seen, Side, Stage};
+use crate::race::data::DataSet;
+
+/// Of one transfer, at its receiver.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// At the end: `direct`, `relay` and so on.
+    pub path: String,
+    /// How that came about.
+    pub how: String,
+    /// Why it stayed at a relay, in the program's words.
+    pub why_relayed: Option<String>,
+    /// From the start of `wraith receive` to the first byte of a file.
+    pub first_byte: Duration,
+    /// From the connection through a relay to the first that is direct; `None` if either never was.
+    pub to_direct: Option<Duration>,
+    /// The event `done`.
+    pub done: Value,
+}
+
+/// A sender that waits for whoever has its code.
+#[derive(Debug)]
+pub struct Offered {
+    pub sender: Side,
+    pub code: String,
+}
+
+/// Words of both sides, and of each.
+#[derive(Clone, Copy, Debug)]
+pub struct Words<'a> {
+    pub both: &'a [&'a str],
+    pub rate: &'a str,
+}
+
+/// What is sent, where it goes, and how long that may take.
+#[derive(Debug)]
+pub struct Job<'a> {
+    pub set: &'a DataSet,
+    /// Name of the run, which names its folders.
+    pub name: String,
+    pub words: Words<'a>,
+    /// The code is the long one.
+    pub long_code: bool,
+    pub limit: Duration,
+}
+
+impl Job<'_> {
+    /// Starts the sender, and waits for its code.
+    pub fn offer(&self, stage: &Stage, host: &Host) -> Result<Offered> {
+        let source = path_text(&self.set.source)?;
+        let words = [&["send"], self.words.both, &["--rate", self.words.rate, source]].concat();
+        let mut sender =
+            stage.wraith("sender", host, &format!("{}/sender", self.name), &words)?;
+        let kind = if self.long_code { "long_code" } else { "ready" };
+        let ready = sender.expect("code", START_TIMEOUT, |seen| {
+            seen.is(kind) && !seen.text("code").is_empty()
+        })?;
+        let code = ready.text("code").to_owned();
+        Ok(Offered { sender, code })
+    }
+
+    /// Starts the receiver.
+    pub fn receive(&self, stage: &Stage, host: &Host, code: &str) -> Result<Side> {
+        let target = stage.folder(&self.target())?;
+        let words = [
+            &["receive"],
+            self.words.both,
+            &["--yes", "--no-contacts", "-o", path_text(&target)?, code],
+        ]
+        .concat();
+        stage.wraith("receiver", host, &format!("{}/receiver", self.name), &words)
+    }
+
+    /// Waits for both, and compares what arrived.
+    pub fn settle(&self, stage: &Stage, offered: Offered, receiver: Side) -> Result<Outcome> {
+        let started = receiver.started;
+        let received = receiver.finish(self.limit)?;
+        offered.sender.finish(self.limit)?;
+        self.set.verify(&stage.folder(&self.target())?)?;
+        outcome(started, &received)
+    }
+
+    /// All of it, from one host to the other.
+    pub fn run(&self, stage: &Stage, from: &Host, to: &Host) -> Result<Outcome> {
+        let offered = self.offer(stage, from)?;
+        let receiver = self.receive(stage, to, &offered.code)?;
+        self.settle(stage, offered, receiver)
+    }
+
+    fn target(&self) -> String {
+        format!("{}/target", self.name)
+    }
+}
+
+pub fn path_text(path: &Path) -> Result<&str> {
+    path.to_str().context("a path of the lab is text")
+}
+
+/// What the events of a receiver say.
+fn outcome(started: Instant, events: &[Seen]) -> Result<Outcome> {
+    let paths = || events.iter().filter(|seen| seen.is("connected") || seen.is("path"));
+    let last = paths().last().context("it never connected")?;
+    let relayed = paths().find(|seen| seen.text("path") == "relay");
+    let direct = paths().find(|seen| is_direct(seen));
+    let to_direct = match (relayed, direct) {
+        (Some(relayed), Some(direct)) => direct.at.checked_duration_since(relayed.at),
+        _ => None,
+    };
+    let why = paths().filter_map(|seen| seen.event["message"].as_str()).next_back();
+    let done = events.iter().find(|seen| seen.is("done")).context("it was never done")?;
+    ensure!(done.event["failed"] == 0, "files failed: {}", done.event);
+    let first_byte = first_byte(events).context("no progress was told of")?;
+    Ok(Outcome {
+        path: last.text("path").to_owned(),
+        how: last.text("how").to_owned(),
+        why_relayed: why.map(str::to_owned),
+        first_byte: first_byte.at.duration_since(started),
+        to_direct,
+        done: done.event.clone(),
+    })
+}
+
+/// The first progress that is any.
+pub fn first_byte(events: &[Seen]) -> Option<&Seen> {
+    events.iter().find(|seen| has_moved(seen, 1))
+}
+
+/// Whether so many bytes have arrived.
+pub fn has_moved(seen: &Seen, bytes: u64) -> bool {
+    seen.is("progress") && seen.event["bytes"].as_u64().is_some_and(|moved| moved >= bytes)
+}
+
+/// Whether it says that no relay is in the way.
+pub fn is_direct(seen: &Seen) -> bool {
+    (seen.is("connected") || seen.is("path")) && ["direct", "lan"].contains(&seen.text("path"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn events(begin: Instant, list: &[(u64, Value)]) -> Vec<Seen> {
+        let seen = |(ms, event): &(u64, Value)| Seen {
+            at: begin + Duration::from_millis(*ms),
+            event: event.clone(),
+        };
+        list.iter().map(seen).collect()
+    }
+
+    #[test]
+    fn the_time_to_direct_counts_from_the_relay() {
+        let begin = Instant::now();
+        let all = events(
+            begin,
+            &[
+                (100, json!({ "event": "connected", "path": "relay", "how": "relay" })),
+                (250, json!({ "event": "progress", "bytes": 0 })),
+                (300, json!({ "event": "progress", "bytes": 9 })),
+                (700, json!({ "event": "path", "path": "direct", "how": "punched" })),
+                (900, json!({ "event": "done", "failed": 0 })),
+            ],
+        );
+        let found = outcome(begin, &all).unwrap();
+        assert_eq!((found.path.as_str(), found.how.as_str()), ("direct", "punched"));
+        assert_eq!(found.first_byte, Duration::from_millis(300));
+        assert_eq!(found.to_direct, Some(Duration::from_millis(600)));
+    }
+
+    #[test]
+    fn what_never_connected_or_lost_files_is_no_outcome() {
+        let begin = Instant::now();
+        assert!(outcome(begin, &[]).is_err());
+        let all = events(
+            begin,
+            &[
+                (1, json!({ "event": "connected", "path": "direct" })),
+                (2, json!({ "event": "progress", "bytes": 9 })),
+                (3, json!({ "event": "done", "failed": 1 })),
+            ],
+        );
+        assert!(outcome(begin, &all).is_err());
+    }
+}
