@@ -4,6 +4,7 @@
 //! wraith-netlab link --a NAME --b NAME --up 'rate=500 delay=25 loss=0.5' --down 'rate=500 delay=25' --seed 1
 //! wraith-netlab rtt 10.77.0.2:9 --count 20
 //! wraith-netlab nat-probe --servers 11.0.0.1 11.0.0.2
+//! wraith-netlab dht-nodes --network 11.2.0.0 --nodes 60
 //! wraith-netlab flood 127.0.0.1:49000 --per-second 200000 --seconds 10
 //! ```
 //!
@@ -12,6 +13,7 @@
 //! tells the kind of a NAT ([`nat_kind`]) by what [`nat_probe`] sees.
 
 mod boxes;
+mod dht_nodes;
 mod flood;
 mod lateness;
 mod nat_kind;
@@ -55,6 +57,8 @@ enum Command {
         #[arg(long, default_value_t = 60)]
         seconds: u64,
     },
+    /// Run a Mainline DHT of its own until standard input is closed
+    DhtNodes(dht_nodes::Args),
     /// Send what strangers can send, to a loopback address
     Flood(flood::Args),
     /// Answer `nat-probe` at two addresses until standard input is closed
@@ -86,6 +90,7 @@ struct LinkArgs {
 
 fn main() -> Result<()> {
     match Cli::parse().command {
+        Command::DhtNodes(args) => dht_nodes::run(&args),
         Command::Flood(args) => flood::run(&args),
         Command::Link(args) => link(&args),
         Command::NatServer(args) => nat_probe::serve(&args),

@@ -27,6 +27,12 @@ pub const PUBLIC_V6: [Ipv6Addr; 2] =
 const BETWEEN: [u8; 3] = [100, 64, 9];
 /// The network at home.
 const HOME: [u8; 3] = [192, 168, 7];
+/// Nodes of a DHT: the first has .1.
+const DHT_NETWORK: Ipv4Addr = Ipv4Addr::new(11, 2, 0, 0);
+/// Where they listen.
+const DHT_PORT: u16 = 6881;
+/// As many as make lookups of several hops.
+const DHT_NODES: u8 = 60;
 const SITES_MAX: u8 = 250;
 /// Of a router and of the internet. An IPv6 address is good at once: nobody else is on the cable.
 const ROUTER: [(&str, &str); 4] = [
@@ -53,9 +59,9 @@ pub struct Host {
     public: Ipv4Addr,
 }
 
-/// Servers that answer `nat-probe`; end with this value.
+/// Servers of `wraith-netlab`; end with this value.
 #[derive(Debug)]
-pub struct NatServer(Child);
+pub struct Server(Child);
 
 impl Lab {
     pub fn new() -> Result<Self> {
@@ -117,22 +123,29 @@ impl Lab {
     }
 
     /// Starts what `nat-probe` asks, at the public addresses; `program` is `wraith-netlab`.
-    pub fn serve_nat_probes(&self, program: &Path) -> Result<[NatServer; 2]> {
-        let start = |addresses: [String; 2]| {
-            let mut server = self
-                .command(program)
-                .arg("nat-server")
-                .arg("--servers")
-                .args(addresses)
-                .stdin(Stdio::piped())
-                .stdout(Stdio::piped())
-                .spawn()?;
-            let out = server.stdout.take().context("it was piped")?;
-            let server = NatServer(server);
-            expect_ready(&mut BufReader::new(out), "the server for nat-probe")?;
-            Ok::<_, anyhow::Error>(server)
-        };
+    pub fn serve_nat_probes(&self, program: &Path) -> Result<[Server; 2]> {
+        let start = |[a, b]: [String; 2]| self.serve(program, &["nat-server", "--servers", &a, &b]);
         Ok([start(PUBLIC.map(|ip| ip.to_string()))?, start(PUBLIC_V6.map(|ip| ip.to_string()))?])
+    }
+
+    /// Starts a Mainline DHT, and says where to begin in it.
+    pub fn serve_dht(&self, program: &Path) -> Result<(Server, String)> {
+        ip(&self.internet, &format!("route add local {DHT_NETWORK}/24 dev lo"))?;
+        let (network, nodes) = (DHT_NETWORK.to_string(), DHT_NODES.to_string());
+        let words = ["dht-nodes", "--network", &network, "--nodes", &nodes];
+        let first = Ipv4Addr::from_bits(DHT_NETWORK.to_bits() + 1);
+        Ok((self.serve(program, &words)?, format!("{first}:{DHT_PORT}")))
+    }
+
+    /// A server on the internet, which has said that it is ready.
+    fn serve(&self, program: &Path, words: &[&str]) -> Result<Server> {
+        let mut command = self.command(program);
+        let mut child =
+            command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let out = child.stdout.take().context("it was piped")?;
+        let server = Server(child);
+        expect_ready(&mut BufReader::new(out), words[0])?;
+        Ok(server)
     }
 }
 
@@ -148,7 +161,7 @@ impl Host {
     }
 }
 
-impl Drop for NatServer {
+impl Drop for Server {
     fn drop(&mut self) {
         drop(self.0.stdin.take());
         let _ = self.0.wait();

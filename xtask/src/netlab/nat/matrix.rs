@@ -19,11 +19,12 @@ use super::spent;
 use super::transfer::{Job, Outcome, Words, is_direct};
 use crate::race::data::DataSet;
 
-/// What is sent, and how fast: long enough that a path can be replaced on the way.
-const FILE_BYTES: u64 = 2_000_000;
+/// What is sent, and how fast: 2 MB in seven seconds, so that a path can be replaced on the way. Small files, since progress is
+/// told of when a piece of a file is verified, and a piece of a large one takes most of a second at this rate.
+const FILES: u32 = 160;
 const RATE: &str = "300K";
-/// The smoke test waits for no more than the first path.
-const SMOKE_BYTES: u64 = 600_000;
+/// The smoke test takes no longer than a path needs to be replaced.
+const SMOKE_FILES: u32 = 30;
 /// A transfer takes a fraction of it.
 const LIMIT: Duration = Duration::from_secs(60);
 
@@ -34,7 +35,7 @@ pub struct Plan<'a> {
     pub runs: u64,
     /// Pairs at once.
     pub at_once: usize,
-    pub bytes: u64,
+    pub files: u32,
 }
 
 impl<'a> Plan<'a> {
@@ -42,12 +43,12 @@ impl<'a> Plan<'a> {
     pub fn all(profiles: &[&'a Profile], runs: u64, at_once: usize) -> Self {
         let pairs = profiles.iter().enumerate();
         let pairs = pairs.flat_map(|(n, a)| profiles[..=n].iter().map(move |b| (*a, *b)));
-        Self { pairs: pairs.collect(), runs, at_once, bytes: FILE_BYTES }
+        Self { pairs: pairs.collect(), runs, at_once, files: FILES }
     }
 
     /// These, once, all at once, and no longer than until the first path is proved.
     pub fn smoke(pairs: Vec<(&'a Profile, &'a Profile)>) -> Self {
-        Self { at_once: pairs.len(), pairs, runs: 1, bytes: SMOKE_BYTES }
+        Self { at_once: pairs.len(), pairs, runs: 1, files: SMOKE_FILES }
     }
 }
 
@@ -71,7 +72,7 @@ struct Probes {
 
 /// Runs it and prints the tables; an error names the pairs that were not as they must be.
 pub fn run(stage: &Stage, plan: &Plan<'_>) -> Result<()> {
-    let set = DataSet::one_file(&stage.folder("source")?, plan.bytes)?;
+    let set = DataSet::small_files(&stage.folder("source")?, plan.files)?;
     let todo: VecDeque<_> = (1..=plan.runs)
         .flat_map(|round| plan.pairs.iter().map(move |pair| (round, *pair)))
         .collect();

@@ -4,6 +4,7 @@
 //! that runs in it, the lab proves itself ([`prove`]). Then the program as users have it runs behind every two of the NATs
 //! ([`matrix`]).
 
+mod dht;
 mod lab;
 mod matrix;
 mod profile;
@@ -21,11 +22,17 @@ use self::matrix::Plan;
 use self::profile::{PROFILES, Profile};
 use self::side::Stage;
 
+/// What most homes have.
+const HOME: &str = "port-restricted";
+
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Instead: measure every kind of access with real sockets, and compare it with what it should be
     #[arg(long)]
     prove: bool,
+    /// Instead: find each other by nothing but a DHT, by code and as contacts of whom one has moved
+    #[arg(long, conflicts_with = "prove")]
+    dht: bool,
     /// Only these: open, full-cone, address-restricted, port-restricted, symmetric-counting, symmetric-random, double,
     /// carrier-grade, udp-blocked, only-443, ipv6-firewall
     #[arg(long, value_delimiter = ',')]
@@ -63,23 +70,27 @@ pub fn run(args: &Args) -> Result<()> {
     super::in_folder(|base| {
         let stage =
             Stage { wraith: programs.wraith, netlab: programs.netlab, base: base.to_owned() };
+        if args.dht {
+            return dht::run(&stage, named(HOME)?, args.runs);
+        }
         ensure!(args.at_once > 0, "nothing runs with --at-once 0");
         let mut plan = Plan::all(&profiles, args.runs, args.at_once);
         if !args.pairs.is_empty() {
-            plan.pairs = args.pairs.iter().map(|pair| named(pair)).collect::<Result<_>>()?;
+            plan.pairs = args.pairs.iter().map(|pair| pair_named(pair)).collect::<Result<_>>()?;
         }
         matrix::run(&stage, &plan)
     })
 }
 
 /// A pair by its name.
-fn named(pair: &str) -> Result<(&'static Profile, &'static Profile)> {
-    let find = |name: &str| {
-        let found = PROFILES.iter().find(|profile| profile.name == name);
-        found.with_context(|| format!("there is no profile {name:?}"))
-    };
+fn pair_named(pair: &str) -> Result<(&'static Profile, &'static Profile)> {
     let (a, b) = pair.split_once(':').context("a pair is SENDER:RECEIVER")?;
-    Ok((find(a)?, find(b)?))
+    Ok((named(a)?, named(b)?))
+}
+
+fn named(name: &str) -> Result<&'static Profile> {
+    let found = PROFILES.iter().find(|profile| profile.name == name);
+    found.with_context(|| format!("there is no profile {name:?}"))
 }
 
 /// The lab proves itself, with the program that was built last.

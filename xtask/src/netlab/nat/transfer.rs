@@ -58,8 +58,14 @@ pub struct Job<'a> {
 impl Job<'_> {
     /// Starts the sender, and waits for its code.
     pub fn offer(&self, stage: &Stage, host: &Host) -> Result<Offered> {
+        self.offer_with(stage, host, &["--no-contacts"])
+    }
+
+    /// The same, with more words.
+    pub fn offer_with(&self, stage: &Stage, host: &Host, more: &[&str]) -> Result<Offered> {
         let source = path_text(&self.set.source)?;
-        let words = [&["send"], self.words.both, &["--rate", self.words.rate, source]].concat();
+        let words =
+            [&["send"], self.words.both, more, &["--rate", self.words.rate, source]].concat();
         let mut sender =
             stage.wraith("sender", host, &format!("{}/sender", self.name), &words)?;
         let kind = if self.long_code { "long_code" } else { "ready" };
@@ -72,13 +78,21 @@ impl Job<'_> {
 
     /// Starts the receiver.
     pub fn receive(&self, stage: &Stage, host: &Host, code: &str) -> Result<Side> {
+        self.receive_with(stage, host, code, &["--no-contacts"])
+    }
+
+    /// The same, with more words.
+    pub fn receive_with(
+        &self,
+        stage: &Stage,
+        host: &Host,
+        code: &str,
+        more: &[&str],
+    ) -> Result<Side> {
         let target = stage.folder(&self.target())?;
-        let words = [
-            &["receive"],
-            self.words.both,
-            &["--yes", "--no-contacts", "-o", path_text(&target)?, code],
-        ]
-        .concat();
+        let target = path_text(&target)?;
+        let words =
+            [&["receive"], self.words.both, more, &["--yes", "-o", target, code]].concat();
         stage.wraith("receiver", host, &format!("{}/receiver", self.name), &words)
     }
 
