@@ -26,7 +26,7 @@ const RATE: &str = "300K";
 /// The smoke test takes no longer than a path needs to be replaced.
 const SMOKE_FILES: u32 = 30;
 /// A transfer takes a fraction of it.
-const LIMIT: Duration = Duration::from_secs(60);
+pub const LIMIT: Duration = Duration::from_secs(60);
 
 /// What the matrix runs.
 #[derive(Debug)]
@@ -36,6 +36,8 @@ pub struct Plan<'a> {
     /// Pairs at once.
     pub at_once: usize,
     pub files: u32,
+    /// What both sides know of the relay: its address, or two of its addresses, which see more of a NAT.
+    pub relays: String,
 }
 
 impl<'a> Plan<'a> {
@@ -43,12 +45,12 @@ impl<'a> Plan<'a> {
     pub fn all(profiles: &[&'a Profile], runs: u64, at_once: usize) -> Self {
         let pairs = profiles.iter().enumerate();
         let pairs = pairs.flat_map(|(n, a)| profiles[..=n].iter().map(move |b| (*a, *b)));
-        Self { pairs: pairs.collect(), runs, at_once, files: FILES }
+        Self { pairs: pairs.collect(), runs, at_once, files: FILES, relays: relay_address() }
     }
 
     /// These, once, all at once, and no longer than until the first path is proved.
     pub fn smoke(pairs: Vec<(&'a Profile, &'a Profile)>) -> Self {
-        Self { at_once: pairs.len(), pairs, runs: 1, files: SMOKE_FILES }
+        Self { at_once: pairs.len(), pairs, runs: 1, files: SMOKE_FILES, relays: relay_address() }
     }
 }
 
@@ -83,7 +85,7 @@ pub fn run(stage: &Stage, plan: &Plan<'_>) -> Result<()> {
                 while let Some((round, (a, b))) = pop(&todo) {
                     // Each is the sender of every other run.
                     let (from, to) = if round % 2 == 0 { (b, a) } else { (a, b) };
-                    let result = one(stage, &set, round, from, to);
+                    let result = one(stage, plan, &set, (round, from, to));
                     let must_be_direct = from.direct_with(to) || (from.ipv6 && to.ipv6);
                     let run =
                         Run { sender: from.name, receiver: to.name, must_be_direct, result };
@@ -109,10 +111,9 @@ fn pop<T>(queue: &Mutex<VecDeque<T>>) -> Option<T> {
 
 fn one(
     stage: &Stage,
+    plan: &Plan<'_>,
     set: &DataSet,
-    round: u64,
-    from: &Profile,
-    to: &Profile,
+    (round, from, to): (u64, &Profile, &Profile),
 ) -> Result<(Outcome, Probes)> {
     let name = format!("{}-{}-{round}", from.name, to.name);
     let mut lab = Lab::new()?;
@@ -120,8 +121,7 @@ fn one(
     let (from, to) = (lab.host_behind(from)?, lab.host_behind(to)?);
     spent::count(&from)?;
     spent::count(&to)?;
-    let address = relay_address();
-    let words = Words { both: &["--relay", &address], rate: RATE };
+    let words = Words { both: &["--relay", &plan.relays], rate: RATE };
     let job = Job { set, name, words, long_code: false, limit: LIMIT };
     let result = transfer(stage, &job, &from, &to);
     drop(relay);

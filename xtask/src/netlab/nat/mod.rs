@@ -5,16 +5,19 @@
 //! ([`matrix`]).
 
 mod dht;
+mod killed;
 mod lab;
 mod matrix;
 mod profile;
 mod prove;
 mod side;
 mod spent;
+mod story;
 mod transfer;
 
 use std::path::Path;
 use std::process::Command;
+use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 
@@ -24,6 +27,8 @@ use self::side::Stage;
 
 /// What most homes have.
 const HOME: &str = "port-restricted";
+/// What has no way but a relay to its like.
+const HARD: &str = "symmetric-random";
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -33,6 +38,12 @@ pub struct Args {
     /// Instead: find each other by nothing but a DHT, by code and as contacts of whom one has moved
     #[arg(long, conflicts_with = "prove")]
     dht: bool,
+    /// Instead: the whole story, told: direct with nothing but a DHT, relayed, and the relay killed
+    #[arg(long, conflicts_with_all = ["prove", "dht"])]
+    story: bool,
+    /// Instead: kill the relay in the middle of a transfer, and start it again
+    #[arg(long, conflicts_with_all = ["prove", "dht", "story"])]
+    killed: bool,
     /// Only these: open, full-cone, address-restricted, port-restricted, symmetric-counting, symmetric-random, double,
     /// carrier-grade, udp-blocked, only-443, ipv6-firewall
     #[arg(long, value_delimiter = ',')]
@@ -46,6 +57,9 @@ pub struct Args {
     /// Pairs at once
     #[arg(long, default_value_t = 4)]
     at_once: usize,
+    /// Both sides know two addresses of the relay: a NAT that counts up is seen to do so
+    #[arg(long)]
+    two_relays: bool,
     /// Use the programs as they were built last
     #[arg(long)]
     no_build: bool,
@@ -69,14 +83,25 @@ pub fn run(args: &Args) -> Result<()> {
     }
     super::in_folder(|base| {
         let stage =
-            Stage { wraith: programs.wraith, netlab: programs.netlab, base: base.to_owned() };
+            Stage { wraith: programs.wraith, netlab: programs.netlab, base: base.to_owned(), aloud: None };
         if args.dht {
             return dht::run(&stage, named(HOME)?, args.runs);
+        }
+        if args.story {
+            let stage = Stage { aloud: Some(Instant::now()), ..stage };
+            return story::run(&stage, named(HOME)?, named(HARD)?);
+        }
+        if args.killed {
+            println!("{}", killed::run(&stage, "killed", named(HARD)?)?.describe());
+            return Ok(());
         }
         ensure!(args.at_once > 0, "nothing runs with --at-once 0");
         let mut plan = Plan::all(&profiles, args.runs, args.at_once);
         if !args.pairs.is_empty() {
             plan.pairs = args.pairs.iter().map(|pair| pair_named(pair)).collect::<Result<_>>()?;
+        }
+        if args.two_relays {
+            plan.relays = side::relay_addresses();
         }
         matrix::run(&stage, &plan)
     })

@@ -57,13 +57,15 @@ pub struct Side {
 }
 
 impl Side {
-    /// Starts `program --json` on this host, with a home of its own, and these words before and after.
+    /// Starts `program --json` with these words and a home of its own, by a shell in its namespace. What it says is printed besides,
+    /// with the time since `aloud`.
     pub fn start(
         name: &'static str,
         mut shell: Command,
         program: &Path,
         home: &Path,
         words: &[&str],
+        aloud: Option<Instant>,
     ) -> Result<Self> {
         let started = Instant::now();
         // The process that enters the namespace is not the one inside; the shell says which that is, and becomes the program.
@@ -82,7 +84,7 @@ impl Side {
         let mut pid = String::new();
         out.read_line(&mut pid)?;
         let (events, incoming) = mpsc::channel();
-        thread::spawn(move || read_events(out, &events));
+        thread::spawn(move || read_events(out, &events, aloud.map(|since| (name, since))));
         let said = thread::spawn(move || {
             let mut text = String::new();
             let _ = err.read_to_string(&mut text);
@@ -139,7 +141,7 @@ impl Side {
         Ok(std::mem::take(&mut self.seen))
     }
 
-    /// Ends it as a power cut would; `shell` is a command in the same namespace.
+    /// Ends it as a power cut would; `kill` is that command in the same namespace.
     pub fn kill(mut self, mut kill: Command) -> Result<()> {
         let status = kill.args(["-9", &self.pid]).status()?;
         ensure!(status.success(), "{} could not be killed", self.name);
@@ -161,13 +163,46 @@ impl Side {
     }
 }
 
-fn read_events(out: BufReader<ChildStdout>, events: &mpsc::Sender<Seen>) {
+fn read_events(
+    out: BufReader<ChildStdout>,
+    events: &mpsc::Sender<Seen>,
+    aloud: Option<(&str, Instant)>,
+) {
     for line in out.lines().map_while(std::result::Result::ok) {
         let Ok(event) = serde_json::from_str(&line) else { continue };
-        if events.send(Seen { at: Instant::now(), event }).is_err() {
+        let seen = Seen { at: Instant::now(), event };
+        if let (Some((name, since)), Some(text)) = (aloud, narrated(&seen)) {
+            print_at(since, name, &text);
+        }
+        if events.send(seen).is_err() {
             return;
         }
     }
+}
+
+/// What a person wants to know of an event; `None` if nothing.
+fn narrated(seen: &Seen) -> Option<String> {
+    let way = || format!("{} ({}), {}", seen.text("path"), seen.text("how"), seen.text("address"));
+    Some(match seen.text("event") {
+        "listening" => format!("listens at {}", seen.text("address")),
+        "ready" if !seen.text("code").is_empty() => format!("$ {}", seen.text("command")),
+        "long_code" => format!("$ {}", seen.text("command")),
+        "met" => format!("met the other side at {}", seen.text("place")),
+        "connected" => format!("connected: {}", way()),
+        "path" if seen.text("message").is_empty() => format!("now goes {}", way()),
+        "path" => format!("stays at {}: {}", way(), seen.text("message")),
+        "reconnecting" => format!("connection lost ({}), tries again", seen.text("message")),
+        "error" => format!("error: {}", seen.text("message")),
+        "done" => {
+            let (bytes, moved) = (&seen.event["bytes"], &seen.event["bytes_moved"]);
+            format!("done: {bytes} bytes, {moved} of them on the last connection")
+        }
+        _ => return None,
+    })
+}
+
+fn print_at(since: Instant, name: &str, text: &str) {
+    println!("{:7.2} s  {name:<8}  {text}", since.elapsed().as_secs_f64());
 }
 
 fn wait(child: &mut Child, limit: Duration) -> Result<ExitStatus> {
@@ -187,6 +222,8 @@ pub struct Stage {
     pub wraith: PathBuf,
     pub netlab: PathBuf,
     pub base: PathBuf,
+    /// Programs say what they do, with the time since then.
+    pub aloud: Option<Instant>,
 }
 
 impl Stage {
@@ -195,6 +232,15 @@ impl Stage {
         let folder = self.base.join(name);
         std::fs::create_dir_all(&folder)?;
         Ok(folder)
+    }
+
+    /// What the lab itself does, if this run is aloud.
+    pub fn say(&self, text: &str) {
+        match self.aloud {
+            Some(_) if text.is_empty() => println!(),
+            Some(since) => print_at(since, "*", text),
+            None => {}
+        }
     }
 
     /// `wraith` on this host; its home is the folder `home` of this stage.
@@ -206,7 +252,7 @@ impl Stage {
         words: &[&str],
     ) -> Result<Side> {
         let home = self.folder(home)?;
-        Side::start(name, host.command("sh"), &self.wraith, &home, words)
+        Side::start(name, host.command("sh"), &self.wraith, &home, words, self.aloud)
     }
 
     /// A relay on the internet side; it takes connections when this returns.
@@ -215,7 +261,8 @@ impl Stage {
         let state = home.join("relay").display().to_string();
         let listen = format!("[::]:{RELAY_PORT}");
         let words = ["relay", "--listen", &listen, "--state", &state];
-        let mut relay = Side::start("relay", lab.command("sh"), &self.wraith, &home, &words)?;
+        let shell = lab.command("sh");
+        let mut relay = Side::start("relay", shell, &self.wraith, &home, &words, self.aloud)?;
         relay.expect("listening", START_TIMEOUT, |seen| seen.is("listening"))?;
         Ok(relay)
     }
@@ -224,4 +271,9 @@ impl Stage {
 /// What `--relay` of both sides says.
 pub fn relay_address() -> String {
     format!("{}:{RELAY_PORT}", PUBLIC[0])
+}
+
+/// The same with both of its addresses.
+pub fn relay_addresses() -> String {
+    PUBLIC.map(|ip| format!("{ip}:{RELAY_PORT}")).join(",")
 }

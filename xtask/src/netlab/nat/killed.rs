@@ -1,0 +1,84 @@
+//! The relay dies in the middle of a transfer between two hosts that have no other way, and comes back: the transfer goes on by
+//! itself, and nothing that was verified is sent again.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use super::lab::Lab;
+use super::profile::Profile;
+use super::side::{Seen, Stage, relay_address};
+use super::transfer::{Job, Words, has_moved};
+use crate::race::data::DataSet;
+
+const FILE_BYTES: u64 = 24_000_000;
+const RATE: &str = "3M";
+/// So much has arrived when the relay is killed.
+const KILLED_AT: u64 = FILE_BYTES / 3;
+/// For so long there is no relay.
+const DEAD_FOR: Duration = Duration::from_secs(3);
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// What became of the transfer.
+#[derive(Debug)]
+pub struct Resumed {
+    /// From the new relay's start to the next byte.
+    pub after: Duration,
+    /// Verified bytes that were sent a second time.
+    pub again: u64,
+    /// The receiver's last word.
+    pub done: Value,
+}
+
+/// Kills the relay once, and says what came of it; an error if the transfer did not go on by itself, or began anew.
+pub fn run(stage: &Stage, name: &str, profile: &Profile) -> Result<Resumed> {
+    let set = DataSet::one_file(&stage.folder(&format!("{name}/data"))?, FILE_BYTES)?;
+    let mut lab = Lab::new()?;
+    let home = format!("{name}/relay");
+    let relay = stage.relay(&lab, &home)?;
+    let (from, to) = (lab.host_behind(profile)?, lab.host_behind(profile)?);
+    let address = relay_address();
+    let words = Words { both: &["--relay", &address], rate: RATE };
+    let job = Job { set: &set, name: name.to_owned(), words, long_code: false, limit: LIMIT };
+    let offered = job.offer(stage, &from)?;
+    let mut receiver = job.receive(stage, &to, &offered.code)?;
+    receiver.expect("a third of it", LIMIT, |seen| has_moved(seen, KILLED_AT))?;
+    stage.say("the relay is killed");
+    relay.kill(lab.command("kill"))?;
+    thread::sleep(DEAD_FOR);
+    stage.say("the relay is started again");
+    let back = Instant::now();
+    let _relay = stage.relay(&lab, &home)?;
+    let held = held(&receiver.seen);
+    let next = receiver.expect("another byte", LIMIT, |seen| {
+        seen.at > back && has_moved(seen, held + 1)
+    })?;
+    let held = self::held(&receiver.seen[..receiver.seen.len() - 1]);
+    let outcome = job.settle(stage, offered, receiver)?;
+    let moved = outcome.done["bytes_moved"].as_u64().context("done does not say what moved")?;
+    ensure!(outcome.path == "relay", "it found another way: {}", outcome.path);
+    let again = (held + moved).saturating_sub(FILE_BYTES);
+    Ok(Resumed { after: next.at.duration_since(back), again, done: outcome.done })
+}
+
+/// What the receiver has said that it has.
+fn held(events: &[Seen]) -> u64 {
+    let progress = events.iter().rev().find(|seen| seen.is("progress"));
+    progress.and_then(|seen| seen.event["bytes"].as_u64()).unwrap_or_default()
+}
+
+impl Resumed {
+    /// In words.
+    pub fn describe(&self) -> String {
+        let figure = |name: &str| self.done[name].as_u64().unwrap_or_default();
+        format!(
+            "{} bytes arrived over {} connections; the next byte {:.2?} after the relay was back; {} verified bytes sent again",
+            figure("bytes"),
+            figure("connections"),
+            self.after,
+            self.again,
+        )
+    }
+}

@@ -1,0 +1,63 @@
+//! The whole story in one terminal: two people behind routers at home, who have nothing but the DHT; two behind NATs that let
+//! nothing through, who have a relay; and what happens when that dies.
+
+use anyhow::{Result, ensure};
+
+use super::killed;
+use super::lab::{Host, Lab};
+use super::matrix::LIMIT;
+use super::profile::Profile;
+use super::side::{Stage, relay_address};
+use super::transfer::{Job, Words};
+use crate::race::data::DataSet;
+
+const FILE_BYTES: u64 = 6_000_000;
+const RATE: &str = "2M";
+
+/// Tells it; an error if it goes otherwise than it should.
+pub fn run(stage: &Stage, home: &Profile, hard: &Profile) -> Result<()> {
+    let set = DataSet::one_file(&stage.folder("source")?, FILE_BYTES)?;
+    direct(stage, &set, home)?;
+    relayed(stage, &set, hard)?;
+    stage.say("");
+    stage.say("Three: the same, and in the middle of it the relay is killed");
+    let resumed = killed::run(stage, "killed", hard)?;
+    stage.say(&resumed.describe());
+    Ok(())
+}
+
+fn direct(stage: &Stage, set: &DataSet, home: &Profile) -> Result<()> {
+    stage.say("One: no server of anybody's, only a DHT (60 nodes), and a router at each home");
+    let mut lab = Lab::new()?;
+    let (_nodes, bootstrap) = lab.serve_dht(&stage.netlab)?;
+    let hosts = [lab.host_behind(home)?, lab.host_behind(home)?];
+    introduce(stage, home, &hosts);
+    let both = ["--dht", "on", "--dht-bootstrap", &bootstrap];
+    let words = Words { both: &both, rate: RATE };
+    let job = Job { set, name: "direct".into(), words, long_code: true, limit: LIMIT };
+    let found = job.run(stage, &hosts[0], &hosts[1])?;
+    ensure!(found.path == "direct", "it should have been direct: {}", found.path);
+    stage.say(&format!("every byte is the same; the first came after {:.2?}", found.first_byte));
+    Ok(())
+}
+
+fn relayed(stage: &Stage, set: &DataSet, hard: &Profile) -> Result<()> {
+    stage.say("");
+    stage.say("Two: both behind NATs that take another port for everybody; somebody runs a relay");
+    let mut lab = Lab::new()?;
+    let _relay = stage.relay(&lab, "relayed/relay")?;
+    let hosts = [lab.host_behind(hard)?, lab.host_behind(hard)?];
+    introduce(stage, hard, &hosts);
+    let address = relay_address();
+    let words = Words { both: &["--relay", &address], rate: RATE };
+    let job = Job { set, name: "relayed".into(), words, long_code: false, limit: LIMIT };
+    let found = job.run(stage, &hosts[0], &hosts[1])?;
+    ensure!(found.path == "relay", "it should have been relayed: {}", found.path);
+    stage.say("every byte is the same");
+    Ok(())
+}
+
+fn introduce(stage: &Stage, profile: &Profile, [a, b]: &[Host; 2]) {
+    let (name, a, b) = (profile.name, a.public(), b.public());
+    stage.say(&format!("sender behind {a}, receiver behind {b}, both {name}"));
+}
