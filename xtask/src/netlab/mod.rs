@@ -161,7 +161,7 @@ pub fn smoke_test() -> Result<()> {
     }
     build()?;
     in_folder(|base| smoke(&programs(), base))?;
-    nat::smoke_test(&programs().netlab)
+    in_folder(|base| nat::smoke_test(programs(), base))
 }
 
 /// Does `work` with a folder for its files, which is removed however it ends.

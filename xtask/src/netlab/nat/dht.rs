@@ -38,7 +38,7 @@ pub fn run(stage: &Stage, home: &Profile, runs: u64) -> Result<()> {
     for round in 1..=runs {
         let words = Words { both: &both, rate: RATE };
         let name = format!("dht-{round}");
-        let job = Job { set: &set, name, words, long_code: true, limit: LIMIT };
+        let job = Job { set: &set, name, words, limit: LIMIT };
         one(stage, &mut lab, home, &job, &mut times).with_context(|| job.name.clone())?;
         fs::remove_dir_all(stage.base.join(&job.name))?;
     }
@@ -66,12 +66,8 @@ fn one(
     drop(b);
     let elsewhere = lab.host_behind(home)?;
     let folder = stage.folder(&format!("{}/listener", job.name))?;
-    let words = [
-        &["listen"],
-        job.words.both,
-        &["--accept", "contacts", "-o", path_text(&folder)?],
-    ]
-    .concat();
+    let words = [&["listen"], job.words.both, &["--accept", "contacts", "-o", path_text(&folder)?]]
+        .concat();
     let mut listener =
         stage.wraith("listener", &elsewhere, &format!("{}/receiver", job.name), &words)?;
     listener.expect("listening", START_TIMEOUT, |seen| seen.is("listening"))?;

@@ -41,7 +41,7 @@ pub fn run(stage: &Stage, name: &str, profile: &Profile) -> Result<Resumed> {
     let (from, to) = (lab.host_behind(profile)?, lab.host_behind(profile)?);
     let address = relay_address();
     let words = Words { both: &["--relay", &address], rate: RATE };
-    let job = Job { set: &set, name: name.to_owned(), words, long_code: false, limit: LIMIT };
+    let job = Job { set: &set, name: name.to_owned(), words, limit: LIMIT };
     let offered = job.offer(stage, &from)?;
     let mut receiver = job.receive(stage, &to, &offered.code)?;
     receiver.expect("a third of it", LIMIT, |seen| has_moved(seen, KILLED_AT))?;
@@ -52,9 +52,8 @@ pub fn run(stage: &Stage, name: &str, profile: &Profile) -> Result<Resumed> {
     let back = Instant::now();
     let _relay = stage.relay(&lab, &home)?;
     let held = held(&receiver.seen);
-    let next = receiver.expect("another byte", LIMIT, |seen| {
-        seen.at > back && has_moved(seen, held + 1)
-    })?;
+    let next = receiver
+        .expect("another byte", LIMIT, |seen| seen.at > back && has_moved(seen, held + 1))?;
     let held = self::held(&receiver.seen[..receiver.seen.len() - 1]);
     let outcome = job.settle(stage, offered, receiver)?;
     let moved = outcome.done["bytes_moved"].as_u64().context("done does not say what moved")?;

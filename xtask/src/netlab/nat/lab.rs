@@ -140,8 +140,7 @@ impl Lab {
     /// A server on the internet, which has said that it is ready.
     fn serve(&self, program: &Path, words: &[&str]) -> Result<Server> {
         let mut command = self.command(program);
-        let mut child =
-            command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let mut child = command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let out = child.stdout.take().context("it was piped")?;
         let server = Server(child);
         expect_ready(&mut BufReader::new(out), words[0])?;

@@ -87,8 +87,7 @@ pub fn run(stage: &Stage, plan: &Plan<'_>) -> Result<()> {
                     let (from, to) = if round % 2 == 0 { (b, a) } else { (a, b) };
                     let result = one(stage, plan, &set, (round, from, to));
                     let must_be_direct = from.direct_with(to) || (from.ipv6 && to.ipv6);
-                    let run =
-                        Run { sender: from.name, receiver: to.name, must_be_direct, result };
+                    let run = Run { sender: from.name, receiver: to.name, must_be_direct, result };
                     eprintln!("{}", run.row());
                     done.lock().unwrap_or_else(PoisonError::into_inner).push(run);
                 }
@@ -122,7 +121,7 @@ fn one(
     spent::count(&from)?;
     spent::count(&to)?;
     let words = Words { both: &["--relay", &plan.relays], rate: RATE };
-    let job = Job { set, name, words, long_code: false, limit: LIMIT };
+    let job = Job { set, name, words, limit: LIMIT };
     let result = transfer(stage, &job, &from, &to);
     drop(relay);
     fs::remove_dir_all(stage.base.join(&job.name))?;
@@ -164,14 +163,18 @@ impl Run {
             Ok(result) => result,
             Err(error) => return format!("{pair} **failed**: {error:#} | | | | |"),
         };
-        let wanted = if self.must_be_direct && found.path != "direct" { " (**wrong**)" } else { "" };
+        let wanted =
+            if self.must_be_direct && found.path != "direct" { " (**wrong**)" } else { "" };
         let to_direct = found.to_direct.map_or_else(|| "–".to_owned(), seconds);
         let probes = match probes.until_direct {
             Some(packets) => format!("{packets}"),
             None => format!("{} in all", probes.at_end),
         };
         let first = seconds(found.first_byte);
-        format!("{pair} {}{wanted} | {} | {first} | {to_direct} | {probes} |", found.path, found.how)
+        format!(
+            "{pair} {}{wanted} | {} | {first} | {to_direct} | {probes} |",
+            found.path, found.how
+        )
     }
 }
 
@@ -195,8 +198,11 @@ fn summary(runs: &[Run]) -> String {
     let found = || runs.iter().filter_map(|run| run.result.as_ref().ok());
     let direct = found().filter(|(found, _)| found.path == "direct").count();
     let failed = runs.len() - found().count();
-    let mut text =
-        format!("{} runs: {direct} direct, {} relayed, {failed} failed", runs.len(), found().count() - direct);
+    let mut text = format!(
+        "{} runs: {direct} direct, {} relayed, {failed} failed",
+        runs.len(),
+        found().count() - direct
+    );
     let first = found().map(|(found, _)| found.first_byte).collect();
     let to_direct = found().filter_map(|(found, _)| found.to_direct).collect();
     for (what, times) in [("first byte", first), ("relay to direct", to_direct)] {

@@ -24,6 +24,7 @@ use anyhow::{Context, Result, ensure};
 use self::matrix::Plan;
 use self::profile::{PROFILES, Profile};
 use self::side::Stage;
+use super::peers::Programs;
 
 /// What most homes have.
 const HOME: &str = "port-restricted";
@@ -82,8 +83,12 @@ pub fn run(args: &Args) -> Result<()> {
         return prove::prove(&programs.netlab, &profiles);
     }
     super::in_folder(|base| {
-        let stage =
-            Stage { wraith: programs.wraith, netlab: programs.netlab, base: base.to_owned(), aloud: None };
+        let stage = Stage {
+            wraith: programs.wraith,
+            netlab: programs.netlab,
+            base: base.to_owned(),
+            aloud: None,
+        };
         if args.dht {
             return dht::run(&stage, named(HOME)?, args.runs);
         }
@@ -118,13 +123,18 @@ fn named(name: &str) -> Result<&'static Profile> {
     found.with_context(|| format!("there is no profile {name:?}"))
 }
 
-/// The lab proves itself, with the program that was built last.
-pub fn smoke_test(program: &Path) -> Result<()> {
+/// The lab proves itself, and the smallest matrix: a way through two NATs, one through a relay, and one through a relay by TLS.
+pub fn smoke_test(programs: Programs, base: &Path) -> Result<()> {
     if let Some(why) = cannot_run() {
         crate::skip::skipped("the smoke test of netlab nat", why);
         return Ok(());
     }
-    prove::prove(program, &PROFILES.iter().collect::<Vec<_>>())
+    prove::prove(&programs.netlab, &PROFILES.iter().collect::<Vec<_>>())?;
+    let pairs =
+        ["port-restricted:port-restricted", "symmetric-random:port-restricted", "only-443:double"];
+    let pairs = pairs.map(pair_named).into_iter().collect::<Result<_>>()?;
+    let Programs { wraith, netlab, .. } = programs;
+    matrix::run(&Stage { wraith, netlab, base: base.to_owned(), aloud: None }, &Plan::smoke(pairs))
 }
 
 /// Why there can be no such lab here.

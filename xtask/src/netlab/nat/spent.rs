@@ -7,20 +7,21 @@ use serde_json::Value;
 
 use super::lab::{Host, PUBLIC, PUBLIC_V6, load};
 
-/// Counts UDP that is neither to the relay nor stays on the host, in a table of its own.
+/// Counts UDP that is neither to the relay's addresses nor stays on the host, in a table of its own.
 pub fn count(host: &Host) -> Result<()> {
-    let relay = (PUBLIC[0], PUBLIC_V6[0]);
+    let (v4, v6) = (PUBLIC, PUBLIC_V6);
     load(
         |program| host.command(program),
         &format!(
             "table inet spent {{
                 counter probes {{ }}
                 chain out {{ type filter hook output priority 0;
-                    oifname wan meta l4proto udp ip daddr != {} counter name probes
-                    oifname wan meta l4proto udp ip6 daddr != {} counter name probes
+                    oifname wan meta l4proto udp ip daddr != {{ {} }} counter name probes
+                    oifname wan meta l4proto udp ip6 daddr != {{ {} }} counter name probes
                 }}
             }}",
-            relay.0, relay.1
+            v4.map(|ip| ip.to_string()).join(", "),
+            v6.map(|ip| ip.to_string()).join(", "),
         ),
     )
 }

@@ -34,7 +34,7 @@ fn direct(stage: &Stage, set: &DataSet, home: &Profile) -> Result<()> {
     introduce(stage, home, &hosts);
     let both = ["--dht", "on", "--dht-bootstrap", &bootstrap];
     let words = Words { both: &both, rate: RATE };
-    let job = Job { set, name: "direct".into(), words, long_code: true, limit: LIMIT };
+    let job = Job { set, name: "direct".into(), words, limit: LIMIT };
     let found = job.run(stage, &hosts[0], &hosts[1])?;
     ensure!(found.path == "direct", "it should have been direct: {}", found.path);
     stage.say(&format!("every byte is the same; the first came after {:.2?}", found.first_byte));
@@ -50,7 +50,7 @@ fn relayed(stage: &Stage, set: &DataSet, hard: &Profile) -> Result<()> {
     introduce(stage, hard, &hosts);
     let address = relay_address();
     let words = Words { both: &["--relay", &address], rate: RATE };
-    let job = Job { set, name: "relayed".into(), words, long_code: false, limit: LIMIT };
+    let job = Job { set, name: "relayed".into(), words, limit: LIMIT };
     let found = job.run(stage, &hosts[0], &hosts[1])?;
     ensure!(found.path == "relay", "it should have been relayed: {}", found.path);
     stage.say("every byte is the same");

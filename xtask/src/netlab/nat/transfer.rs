@@ -50,8 +50,6 @@ pub struct Job<'a> {
     /// Name of the run, which names its folders.
     pub name: String,
     pub words: Words<'a>,
-    /// The code is the long one.
-    pub long_code: bool,
     pub limit: Duration,
 }
 
@@ -66,11 +64,9 @@ impl Job<'_> {
         let source = path_text(&self.set.source)?;
         let words =
             [&["send"], self.words.both, more, &["--rate", self.words.rate, source]].concat();
-        let mut sender =
-            stage.wraith("sender", host, &format!("{}/sender", self.name), &words)?;
-        let kind = if self.long_code { "long_code" } else { "ready" };
+        let mut sender = stage.wraith("sender", host, &format!("{}/sender", self.name), &words)?;
         let ready = sender.expect("code", START_TIMEOUT, |seen| {
-            seen.is(kind) && !seen.text("code").is_empty()
+            seen.is("ready") && !seen.text("code").is_empty()
         })?;
         let code = ready.text("code").to_owned();
         Ok(Offered { sender, code })
@@ -91,8 +87,7 @@ impl Job<'_> {
     ) -> Result<Side> {
         let target = stage.folder(&self.target())?;
         let target = path_text(&target)?;
-        let words =
-            [&["receive"], self.words.both, more, &["--yes", "-o", target, code]].concat();
+        let words = [&["receive"], self.words.both, more, &["--yes", "-o", target, code]].concat();
         stage.wraith("receiver", host, &format!("{}/receiver", self.name), &words)
     }
 
