@@ -296,8 +296,11 @@ impl Work {
         let mut waiting: VecDeque<Incoming> = VecDeque::new();
         let (left, mut leavers) = mpsc::unbounded_channel::<u64>();
         let (token, give) = (self.shared.token.clone(), self.give.clone());
+        let mut changes = self.ways.changes();
+        self.ways.see_soon();
         loop {
             tokio::select! {
+                Ok(()) = changes.changed() => self.contacts.addresses_changed(),
                 connection = self.endpoint.accept() => {
                     let Some(connection) = connection else {
                         return Err(Error::new(ErrorKind::Other, "the socket is gone"));
@@ -333,7 +336,9 @@ impl Work {
         // Beyond that they wind up on their own.
         drop(tokio::time::timeout(LAST_WAIT, gone).await);
         self.endpoint.start_close();
-        self.endpoint.closed().await;
+        // What was left for contacts to find is withdrawn meanwhile.
+        tokio::join!(self.endpoint.closed(), self.contacts.close());
+        self.context.node().remember_dht();
         Err(Error::cancelled(Role::Receiver))
     }
 

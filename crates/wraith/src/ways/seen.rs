@@ -37,6 +37,12 @@ impl Seen {
 }
 
 impl Ways {
+    /// [`Self::see`] in the background.
+    pub fn see_soon(&self) {
+        let ways = self.unguarded();
+        self.spawn(async move { ways.see().await });
+    }
+
     /// Asks where we are seen, unless that was just done.
     pub async fn see(&self) {
         let asked = lock(&self.inner.seen.0).asked;
