@@ -331,14 +331,17 @@ impl Operation {
         }
         let mut tasks = JoinSet::new();
         for host in self.shared.config.bootstrap.iter().take(MAX_INTRODUCERS).cloned() {
-            tasks.spawn(async move {
-                match timeout(RESOLVE_TIMEOUT, lookup_host(host)).await {
-                    Ok(Ok(addresses)) => addresses.filter_map(ipv4).take(4).collect(),
-                    Ok(Err(_)) | Err(_) => Vec::new(),
-                }
-            });
+            tasks.spawn(resolve(host));
         }
         self.introduction = Introduction::Resolving(tasks);
+    }
+}
+
+/// The first addresses of a bootstrap node; none if it has none, or it takes too long.
+pub async fn resolve(host: String) -> Vec<SocketAddrV4> {
+    match timeout(RESOLVE_TIMEOUT, lookup_host(host)).await {
+        Ok(Ok(addresses)) => addresses.filter_map(ipv4).take(4).collect(),
+        Ok(Err(_)) | Err(_) => Vec::new(),
     }
 }
 

@@ -14,7 +14,7 @@ use crate::config::DhtConfig;
 use crate::id::target_of;
 use crate::krpc::SignedRecord;
 use crate::nodes::Nodes;
-use crate::operation::{Event, Operation, no_randomness};
+use crate::operation::{Event, Operation, no_randomness, resolve};
 
 /// Gets and puts at once; each has a socket, and sends some thirty datagrams a second at most.
 const MAX_OPERATIONS: usize = 8;
@@ -55,6 +55,21 @@ impl Dht {
     pub fn good_nodes(&self) -> Vec<SocketAddrV4> {
         let good = self.0.nodes().good();
         if good.is_empty() { self.0.config.remembered.clone() } else { good }
+    }
+
+    /// So many nodes at most that can be asked one question, such as [`SeenQuestion`](crate::SeenQuestion): those of
+    /// [`good_nodes`](Self::good_nodes), or bootstrap nodes as long as there are none.
+    pub async fn nodes_to_ask(&self, count: usize) -> Vec<SocketAddrV4> {
+        let mut nodes = self.good_nodes();
+        for host in self.0.config.bootstrap.iter().take(count) {
+            if nodes.len() >= count {
+                break;
+            }
+            let found = resolve(host.clone()).await.into_iter().find(|node| !nodes.contains(node));
+            nodes.extend(found);
+        }
+        nodes.truncate(count);
+        nodes
     }
 
     /// What was sent and received so far.

@@ -275,11 +275,12 @@ impl Node {
         &self.0.routes
     }
 
-    /// Some nodes of the DHT that answered.
-    pub(crate) fn dht_nodes(&self, count: usize) -> Vec<SocketAddrV4> {
-        let mut nodes = self.0.dht.as_ref().map(Dht::good_nodes).unwrap_or_default();
-        nodes.truncate(count);
-        nodes
+    /// Some nodes of the DHT, to be asked one question.
+    pub(crate) async fn dht_nodes(&self, count: usize) -> Vec<SocketAddrV4> {
+        match &self.0.dht {
+            Some(dht) => dht.nodes_to_ask(count).await,
+            None => Vec::new(),
+        }
     }
 
     /// The codes that it has tried.

@@ -1,6 +1,6 @@
 //! Records are found by who knows their key, in a network that runs another implementation of the DHT.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddrV4};
 
 use wraith_dht::{Dht, DhtConfig};
 use wraith_discovery::{Place, RecordSeed, RecordStore};
@@ -71,4 +71,14 @@ async fn a_client_is_no_node_nothing_is_sent_at_rest_and_an_operation_costs_litt
     let one_node = client_of(testnet().bootstrap[1..2].to_vec());
     drop(one_node.get(seed.key()));
     assert_eq!(one_node.traffic().sent, 0);
+}
+
+#[tokio::test]
+async fn before_anybody_has_answered_the_bootstrap_nodes_can_be_asked() {
+    let bootstrap = testnet().bootstrap[..2].to_vec();
+    let expected: Vec<SocketAddrV4> = bootstrap.iter().map(|at| at.parse().unwrap()).collect();
+    let dht = client_of(bootstrap);
+    assert!(dht.good_nodes().is_empty());
+    assert_eq!(dht.nodes_to_ask(3).await, expected);
+    assert_eq!(dht.nodes_to_ask(1).await, expected[..1]);
 }

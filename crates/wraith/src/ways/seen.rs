@@ -63,13 +63,17 @@ impl Ways {
             let endpoint = self.inner.endpoint.clone();
             asking.spawn(async move { endpoint.observe(secret, of).await.ok() });
         }
-        for node in self.inner.node.dht_nodes(NODES) {
+        for node in self.inner.node.dht_nodes(NODES).await {
             let (endpoint, question) = (self.inner.endpoint.clone(), SeenQuestion::new());
             asking.spawn(async move {
                 let question = question.ok()?;
                 let answer = endpoint.exchange(node.into(), question.datagram()).await.ok()?;
                 question.seen_at(&answer).map(SocketAddr::V4)
             });
+        }
+        if asking.is_empty() {
+            // As soon as there is somebody to ask, it is worth it.
+            lock(&self.inner.seen.0).asked = None;
         }
         let mut addresses = Vec::new();
         while let Some(seen) = asking.join_next().await {
