@@ -10,13 +10,12 @@
 //!
 //! `link` makes both devices, prints `ready`, relays until its standard input is closed, and prints what happened as one
 //! line of JSON. The devices vanish with it. What the boxes mean is in [`boxes`], how they are timed in [`relay`]. `nat-probe`
-//! tells the kind of a NAT ([`nat_kind`]) by what [`nat_probe`] sees.
+//! tells the kind of a NAT ([`wraith_core::nat`]) by what [`nat_probe`] sees.
 
 mod boxes;
 mod dht_nodes;
 mod flood;
 mod lateness;
-mod nat_kind;
 mod nat_probe;
 mod nat_punch;
 mod relay;

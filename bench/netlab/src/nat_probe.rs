@@ -8,15 +8,16 @@
 //!
 //! It speaks only to [`serve`], in a lab without anybody else, so there is nothing to authenticate.
 
+use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
-use crate::nat_kind::{Allocation, Filtering, Mapping, allocation, filtering, mapping};
+use wraith_core::nat::{Allocation, Filtering, Mapping, Sighting, allocation, filtering, mapping};
 
 /// Of a server, at each of its addresses.
 const PORTS: [u16; 2] = [3478, 3479];
@@ -57,10 +58,18 @@ struct Report {
 struct Udp {
     local: SocketAddr,
     observed: SocketAddr,
+    #[serde(serialize_with = "shown")]
     mapping: Mapping,
+    #[serde(serialize_with = "shown")]
     filtering: Filtering,
+    #[serde(serialize_with = "shown")]
     allocation: Allocation,
     hairpin: bool,
+}
+
+/// By its name.
+fn shown<S: Serializer>(kind: &impl fmt::Display, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(kind)
 }
 
 /// Answers at all ports of these addresses until standard input is closed; prints `ready`.
@@ -127,9 +136,12 @@ fn udp([a, b]: [IpAddr; 2]) -> Result<Option<Udp>> {
     let socket = bound(a)?;
     let Some(observed) = ask(&socket, begin, ASKED)?.seen else { return Ok(None) };
     let local = SocketAddr::new(address_towards(begin)?, socket.local_addr()?.port());
-    let see =
-        |to| -> Result<SocketAddr> { ask(&socket, to, ASKED)?.seen.context("one of two answers") };
-    let mapping = mapping(local, observed, [see(first)?, see(other_port)?]);
+    let see = |by| -> Result<Sighting> {
+        let at = ask(&socket, by, ASKED)?.seen.context("one of two answers")?;
+        Ok(Sighting { by, at })
+    };
+    let sightings = [Sighting { by: begin, at: observed }, see(first)?, see(other_port)?];
+    let mapping = mapping(&[local.ip()], local.port(), &sightings).context("two addresses tell")?;
 
     // Has sent to one endpoint only.
     let fresh = bound(a)?;
@@ -145,7 +157,8 @@ fn udp([a, b]: [IpAddr; 2]) -> Result<Option<Udp>> {
         sockets.push((socket, seen));
     }
     let hairpin = hairpin(&sockets[0].0, sockets[1].1)? && hairpin_arrives(&sockets[1].0)?;
-    Ok(Some(Udp { local, observed, mapping, filtering, allocation: allocation(&ports), hairpin }))
+    let allocation = allocation(&ports).context("several sockets tell")?;
+    Ok(Some(Udp { local, observed, mapping, filtering, allocation, hairpin }))
 }
 
 /// What came back for one question.

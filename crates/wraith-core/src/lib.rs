@@ -12,6 +12,7 @@ mod event;
 pub mod frame;
 pub mod measure;
 pub mod mtud;
+pub mod nat;
 mod path;
 mod path_addr;
 pub mod punch;

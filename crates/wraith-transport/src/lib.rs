@@ -72,7 +72,7 @@ pub use wraith_core::{
     Algorithm, CloseReason, ConnectionStats, Ecn, EndpointConfig, PathAddr, PunchCounts,
     PunchError, PunchEvent, RecvSlice, Role, StreamId, TransportConfig,
 };
-pub use wraith_core::{congestion, qlog};
+pub use wraith_core::{congestion, nat, qlog};
 pub use wraith_crypto::identity::{NodeId, SecretIdentity};
 
 /// The example of the README, as a test.

@@ -27,6 +27,8 @@ pub use contacts::{Accept, ContactAction, ContactArgs, ListenArgs, NewContactArg
 pub use doctor::DoctorArgs;
 pub use log::{LogArgs, QlogArgs};
 pub use meeting::MeetingArgs;
+#[cfg(test)]
+pub use meeting::Switch;
 pub use pages::{CompletionsArgs, ManArgs};
 pub use relay::RelayArgs;
 pub use verify::{RecordArgs, VerifyArgs};

@@ -1,7 +1,7 @@
 //! The places where codes meet: the local network, and the rendezvous server if one is configured.
 
-use wraith_discovery::lan::{Heard, probe};
 use wraith::Proxies;
+use wraith_discovery::lan::{Heard, probe};
 use wraith_discovery::{Lan, PlaceError, rendezvous};
 
 use super::Check;

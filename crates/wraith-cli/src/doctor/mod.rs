@@ -1,12 +1,16 @@
 //! `wraith doctor`: what this machine and its network allow, what that means for transfers, and what to do about it.
 //!
 //! Everything is tried out with the very code that transfers use, not read from a table of guesses. Invariant: nothing leaves this
-//! machine, except to the rendezvous server that the user has configured.
+//! machine, except to whom the user has configured: servers that are named, and the DHT and the router unless they are switched off.
 
 mod home;
+mod internet;
 mod lan;
 mod machine;
+mod mapping;
+mod nat;
 mod network;
+mod relay;
 
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -105,6 +109,7 @@ pub async fn run(args: &DoctorArgs, reporter: &Arc<Reporter>) -> Result<(), Fail
     home::check(&mut tell);
     network::check(&mut tell);
     lan::check(&args.meeting, &proxies, &mut tell).await;
+    internet::check(&args.meeting, &proxies, &mut tell).await;
     if failed.is_empty() {
         let seen = match warnings {
             0 => "Everything is as it should be.".to_owned(),

@@ -3,10 +3,11 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
+use crate::over_the_dht::bootstrap;
 use crate::support::{Outcome, Process, World, lan};
 use serde_json::Value;
 
-const NAMES: [&str; 12] = [
+const NAMES: [&str; 16] = [
     "processor",
     "clock",
     "free space",
@@ -19,6 +20,10 @@ const NAMES: [&str; 12] = [
     "links (MTU)",
     "protocol",
     "rendezvous",
+    "relay",
+    "DHT",
+    "port mapping",
+    "NAT",
 ];
 
 fn check<'a>(outcome: &'a Outcome, name: &str) -> &'a Value {
@@ -88,6 +93,68 @@ fn what_cannot_work_fails_and_says_what_to_do() {
         assert!(error.contains(name), "{error}");
     }
     assert_eq!(check(&outcome, "rendezvous")["status"], "fail");
+}
+
+#[test]
+fn relays_are_tried_by_tls_and_udp_and_say_where_this_machine_is_seen() {
+    let world = World::new();
+    let start = |words: &[&str]| {
+        let mut command = world.wraith("server");
+        command.args(["relay", "--json", "--listen", "127.0.0.1:0"]).args(words);
+        let mut relay = Process::start("relay", &mut command);
+        let listening = relay.event("listening");
+        let text = |key: &str| listening[key].as_str().unwrap().to_owned();
+        (text("address"), text("pin"), relay)
+    };
+    let (open, pin, _open) = start(&[]);
+    let (guarded, _, _guarded) = start(&["--token", "right"]);
+    let both = [&*open, &*guarded].join(",");
+    let mut command = world.wraith("one");
+    command.args(["doctor", "--json", "--relay", &both, "--relay-token", "wrong"]);
+    let outcome = Process::start("doctor", &mut command).finish();
+    outcome.expect_error(1);
+    let relays: Vec<_> = outcome.all("check").filter(|check| check["name"] == "relay").collect();
+    let found = |at: usize| relays[at]["found"].as_str().unwrap();
+    assert_eq!((&relays[0]["status"], &relays[1]["status"]), (&"ok".into(), &"fail".into()));
+    for fact in [&*open, "by TLS and by UDP", "round trip", &pin] {
+        assert!(found(0).contains(fact), "{}", found(0));
+    }
+    assert!(found(1).contains("token"), "{}", found(1));
+    assert!(relays[1]["next"].as_str().unwrap().contains("--relay-token"));
+    let nat = check(&outcome, "NAT");
+    assert_eq!(nat["status"], "ok");
+    assert!(nat["found"].as_str().unwrap().starts_with("none: seen at 127.0.0.1:"), "{nat}");
+}
+
+#[test]
+fn a_relay_that_is_not_there_fails_and_without_observers_nothing_is_said_of_the_nat() {
+    let world = World::new();
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut command = world.wraith("one");
+    command.args(["doctor", "--json", "--relay", &nobody.to_string()]);
+    let outcome = Process::start("doctor", &mut command).finish();
+    assert!(outcome.expect_error(1)["message"].as_str().unwrap().contains("relay"));
+    let relay = check(&outcome, "relay");
+    assert_eq!(relay["status"], "fail");
+    assert!(relay["found"].as_str().unwrap().contains(&nobody.to_string()), "{relay}");
+    assert!(relay["next"].as_str().unwrap().contains("port 443"), "{relay}");
+    let nat = check(&outcome, "NAT");
+    assert_eq!(nat["status"], "none");
+    assert!(nat["found"].as_str().unwrap().contains("not measured"), "{nat}");
+}
+
+#[test]
+fn nodes_of_the_dht_answer_and_say_where_this_machine_is_seen() {
+    let world = World::new();
+    let mut command = world.wraith("one");
+    command.args(["doctor", "--json", "--dht", "on", "--dht-bootstrap", bootstrap()]);
+    let outcome = Process::start("doctor", &mut command).finish();
+    outcome.expect_exit(0);
+    let dht = check(&outcome, "DHT");
+    assert_eq!(dht["status"], "ok", "{dht}");
+    assert!(dht["found"].as_str().unwrap().contains(bootstrap()), "{dht}");
+    let nat = check(&outcome, "NAT");
+    assert!(nat["found"].as_str().unwrap().starts_with("none: seen at 127.0.0.1:"), "{nat}");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::support::{Process, World, tree};
 const NODES: usize = 50;
 
 /// One node of the network, as the program takes it. The network lives as long as the tests.
-fn bootstrap() -> &'static str {
+pub fn bootstrap() -> &'static str {
     static TESTNET: OnceLock<Testnet> = OnceLock::new();
     let testnet =
         TESTNET.get_or_init(|| Testnet::builder(NODES).build().expect("sockets on loopback"));

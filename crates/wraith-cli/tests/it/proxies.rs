@@ -62,24 +62,42 @@ fn the_environment_names_the_proxy_where_no_option_does() {
 }
 
 #[test]
+fn the_doctor_tries_relay_and_rendezvous_through_the_proxy() {
+    let world = World::new();
+    let (_relay, server) = relay(&world);
+    let proxy = Proxy::start(Speaks::Socks5);
+    let url = format!("socks5://{}", proxy.address);
+    let mut command = world.wraith("one");
+    command.args(["doctor", "--json", "--relay", &server, "--proxy", &url]);
+    let outcome = Process::start("doctor", &mut command).finish();
+    outcome.expect_exit(0);
+    for name in ["relay", "rendezvous"] {
+        let check = outcome.all("check").find(|check| check["name"] == name).unwrap();
+        let through = format!("through {url}");
+        assert!(check["found"].as_str().unwrap().contains(&through), "{check}");
+    }
+    assert_eq!(proxy.asked(), [&*server, &*server]);
+}
+
+#[test]
 fn what_names_no_proxy_is_said_without_its_password() {
     let world = World::new();
     let film = world.source().join("film.mov");
     tree::file(&film, 1, 1);
     let bad = "ftp://somebody:topsecret@proxy.test";
-    let cases: [(&str, &dyn Fn(&mut Command)); 3] = [
-        ("--proxy", &|command| drop(command.args(["--proxy", bad]))),
-        ("--proxy", &|command| drop(command.env("WRAITH_PROXY", bad))),
-        ("HTTPS_PROXY", &|command| drop(command.env("HTTPS_PROXY", bad))),
-    ];
-    for (named, proxied) in cases {
+    for (named, variable) in
+        [("--proxy", None), ("--proxy", Some("WRAITH_PROXY")), ("HTTPS_PROXY", Some("HTTPS_PROXY"))]
+    {
         for words in [&["doctor"][..], &["send"], &["listen", "--accept", "contacts"]] {
             let mut command = world.wraith("one");
             command.args(words);
             if words == ["send"] {
                 command.arg(&film);
             }
-            proxied(&mut command);
+            match variable {
+                Some(variable) => command.env(variable, bad),
+                None => command.args(["--proxy", bad]),
+            };
             let output = command.output().unwrap();
             let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
             assert_eq!(output.status.code(), Some(2), "{text}");

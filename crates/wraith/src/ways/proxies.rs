@@ -77,7 +77,10 @@ mod tests {
     #[test]
     fn a_proxy_is_for_every_host_and_its_url_is_shown_without_credentials() {
         let proxies = Proxies::one("socks5://topuser:topsecret@proxy.example").unwrap();
-        assert_eq!(proxies.for_host("127.0.0.1").unwrap().to_string(), "socks5://proxy.example:1080");
+        assert_eq!(
+            proxies.for_host("127.0.0.1").unwrap().to_string(),
+            "socks5://proxy.example:1080"
+        );
         assert!(!format!("{proxies:?}").contains("top"));
         assert!(Proxies::none().for_host("relay.example").is_none());
         let error = Proxies::one("ftp://topuser:topsecret@proxy").unwrap_err();

@@ -1,0 +1,130 @@
+//! The ways to machines elsewhere: relays, the DHT, the router, and the NAT between here and there. What can be asked at the same time is.
+//!
+//! Invariant: only who is configured hears of it: relays that are named, the DHT and the router unless they are off, and, once they have
+//! said where this machine is seen, that address of its own.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::timeout;
+use wraith::Proxies;
+use wraith_dht::{DEFAULT_BOOTSTRAP, Dht, DhtConfig};
+use wraith_discovery::{PlaceError, RecordStore};
+use wraith_relay::Relays;
+use wraith_transport::{Config, Endpoint, EndpointConfig, SecretIdentity};
+
+use super::nat::{self, Observer};
+use super::{Check, mapping, relay};
+use crate::args::MeetingArgs;
+use crate::code::{named, relays};
+
+/// For the first answer of the DHT: three nodes to begin with, whose names are looked up first.
+const DHT_WAIT: Duration = Duration::from_secs(5);
+/// Nodes of the DHT that are asked where they see us; they have different addresses, which is what tells a NAT's mapping.
+const NODES: usize = 4;
+
+pub async fn check(args: &MeetingArgs, proxies: &Proxies, tell: &mut impl FnMut(Check)) {
+    let opened = Relays::new().and_then(|relays| Ok((open(Some(&relays))?, relays)));
+    let (socket, clients) = match opened {
+        Ok(opened) => opened,
+        Err(error) => {
+            let meaning = "nobody elsewhere can be asked";
+            let found = crate::failure::plain(&error);
+            return tell(Check::fail("socket", found, meaning));
+        }
+    };
+    let servers = if args.direct_only { Vec::new() } else { relays(args) };
+    let (relays, dht, (asked, mapping)) = tokio::join!(
+        relay::try_all(&clients, &servers, proxies),
+        try_dht(args),
+        mapping::try_it(args, &socket),
+    );
+    if args.direct_only {
+        tell(Check::none("relay", "none is used (--direct-only)", "what cannot go directly fails"));
+    } else if relays.is_empty() {
+        let meaning = "what cannot go directly fails, unless the other side names a relay";
+        let check = Check::none("relay", "none configured", meaning);
+        tell(check.next("anybody can run one: wraith relay; then --relay HOST, or WRAITH_RELAY"));
+    }
+    let mut observers = Vec::new();
+    let mut kept = Vec::new();
+    for tried in relays {
+        tell(tried.check);
+        observers.extend(tried.observer);
+        kept.extend(tried.client);
+    }
+    let (check, nodes) = dht;
+    tell(check);
+    observers.extend(nodes);
+    tell(asked);
+    tell(nat::check(args, &socket, &observers).await);
+    drop(kept);
+    if let Some(mapping) = mapping {
+        mapping.release().await;
+    }
+    socket.start_close();
+}
+
+/// A socket as transfers have it, of an identity that nobody knows.
+pub fn open(relays: Option<&Relays>) -> std::io::Result<Endpoint> {
+    let mut seed = [0; 32];
+    getrandom::fill(&mut seed).map_err(std::io::Error::other)?;
+    let mut core = EndpointConfig::new(SecretIdentity::from_seed(seed));
+    core.accept = false;
+    let mut config = Config::new(core);
+    config.movers.extend(relays.map(|relays| Arc::new(relays.clone()) as Arc<_>));
+    Endpoint::bind(config)
+}
+
+/// Begins an operation, which ends with the first answer, and tells some of who answered.
+async fn try_dht(args: &MeetingArgs) -> (Check, Vec<Observer>) {
+    const NAME: &str = "DHT";
+    if !args.dht.is_on() {
+        let meaning = "contacts that moved, and long codes, are not found over the internet";
+        return (Check::none(NAME, "off", format!("{meaning} (--dht, WRAITH_DHT)")), Vec::new());
+    }
+    let own: Vec<_> = named(&args.dht_bootstrap).map(str::to_owned).collect();
+    let bootstrap = match own.is_empty() {
+        true => DEFAULT_BOOTSTRAP.map(Into::into).to_vec(),
+        false => own,
+    };
+    let dht = Dht::new(DhtConfig { bootstrap: bootstrap.clone(), ..DhtConfig::default() });
+    let answered = timeout(DHT_WAIT, dht.probe()).await.unwrap_or(Err(PlaceError::Silent));
+    let nodes = dht.good_nodes().into_iter().take(NODES);
+    let nodes: Vec<_> = nodes.map(|node| Observer::Node(SocketAddr::V4(node))).collect();
+    let check = match answered {
+        Ok(()) => {
+            let meaning = "who has a code or is a contact finds this machine without a server";
+            Check::ok(NAME, format!("answers, beginning at {}", bootstrap.join(", ")), meaning)
+        }
+        Err(why) => {
+            let meaning = "only who meets at a server or on this network is found";
+            Check::warn(NAME, format!("{}: {why}", bootstrap.join(", ")), meaning).next(
+                "is there a way to the internet, and does UDP pass? Otherwise codes need --rendezvous HOST or --relay HOST",
+            )
+        }
+    };
+    (check, nodes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Status;
+    use super::*;
+    use crate::args::Switch;
+
+    #[tokio::test]
+    async fn a_dht_that_is_off_is_not_asked_and_one_that_is_silent_is_a_warning() {
+        let off = MeetingArgs { dht: Switch::Off, ..MeetingArgs::default() };
+        let (check, nodes) = try_dht(&off).await;
+        assert!(check.status == Status::None && nodes.is_empty());
+        // Bound, and nobody reads; an ICMP message would be an answer of a kind.
+        let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let dht_bootstrap = vec![silent.local_addr().unwrap().to_string()];
+        let args = MeetingArgs { dht_bootstrap, ..MeetingArgs::default() };
+        let (check, nodes) = try_dht(&args).await;
+        assert!(check.next.unwrap().contains("--rendezvous") && nodes.is_empty());
+        assert_eq!(check.status, Status::Warn);
+    }
+}

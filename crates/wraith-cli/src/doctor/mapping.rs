@@ -1,0 +1,72 @@
+//! The router: whether it leads others to a port of this machine. Who asked gives back what it granted.
+
+use std::num::NonZeroU16;
+use std::time::Duration;
+
+use tokio::time::timeout;
+use wraith_portmap::{PortMapping, Status as Mapping, Unmapped};
+use wraith_transport::Endpoint;
+
+use super::Check;
+use crate::args::MeetingArgs;
+
+const NAME: &str = "port mapping";
+/// For PCP, NAT-PMP and UPnP, whose devices spread their answers over a second.
+const ROUTER_WAIT: Duration = Duration::from_secs(5);
+
+/// What the router says, and what it granted, to be given back.
+pub async fn try_it(args: &MeetingArgs, socket: &Endpoint) -> (Check, Option<PortMapping>) {
+    let port = NonZeroU16::new(socket.local_addr().port());
+    let Some(port) = port.filter(|_| args.port_mapping.is_on() && !args.relay_only) else {
+        let why = if args.relay_only { "not wanted (--relay-only)" } else { "off" };
+        let meaning = "the router is not asked to let others through (--port-mapping)";
+        return (Check::none(NAME, why, meaning), None);
+    };
+    let mapping = PortMapping::request(port);
+    let mut status = mapping.status();
+    let answered = timeout(ROUTER_WAIT, status.wait_for(|now| *now != Mapping::Asking)).await;
+    let said = answered.ok().and_then(Result::ok).map_or(Mapping::Asking, |now| now.clone());
+    (check(&said), Some(mapping))
+}
+
+fn check(said: &Mapping) -> Check {
+    let found = said.to_string();
+    let next = "switch on UPnP or PCP in its settings; or forward a UDP port to this machine, and use --listen [::]:PORT";
+    let meaning = "others get through only where both sides can open their NATs for each other";
+    match said {
+        Mapping::Mapped { .. } => {
+            Check::ok(NAME, found, "others reach this machine from outside while it waits")
+        }
+        Mapping::Asking => Check::warn(NAME, "the router does not answer", meaning).next(next),
+        Mapping::Unmapped(why) => match **why {
+            Unmapped::NoGateway => {
+                Check::none(NAME, found, "without a router there is nothing to ask")
+            }
+            Unmapped::Refused(_) => Check::warn(NAME, found, meaning).next(next),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use wraith_portmap::{Protocol, Refusal};
+
+    use super::super::Status;
+    use super::*;
+
+    #[test]
+    fn what_the_router_says_is_told_with_what_to_do() {
+        let external = "11.1.1.2:7000".parse().unwrap();
+        let mapped = check(&Mapping::Mapped { external, protocol: Protocol::Pcp });
+        assert!(mapped.status == Status::Ok && mapped.found.contains("11.1.1.2:7000"));
+        let none = check(&Mapping::Unmapped(Arc::new(Unmapped::NoGateway)));
+        assert_eq!(none.status, Status::None);
+        let refused = Unmapped::Refused(vec![(Protocol::Pcp, Refusal::NoAnswer)]);
+        for said in [Mapping::Unmapped(Arc::new(refused)), Mapping::Asking] {
+            let check = check(&said);
+            assert!(check.status == Status::Warn && check.next.unwrap().contains("--listen"));
+        }
+    }
+}

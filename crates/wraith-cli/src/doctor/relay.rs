@@ -1,0 +1,176 @@
+//! The relays that are configured: whether each lets us in, by TLS and by UDP, how far it is, and what it is known by.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use data_encoding::BASE32_NOPAD;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use wraith::state::{IDENTITY_FILE, StateDir, users_folder};
+use wraith::{Proxies, RelayServer, SecretIdentity};
+use wraith_relay::{
+    RelayClient, RelayConfig, RelayError, Relays, Status as RelayStatus, Token, Way,
+};
+
+use super::Check;
+use super::nat::Observer;
+use crate::code::RELAY_PORT;
+
+const NAME: &str = "relay";
+/// For the TLS connection and the welcome: four round trips, and a proxy.
+const CONNECT_WAIT: Duration = Duration::from_secs(5);
+/// For a datagram there and back after that: three are sent, 0.3, 0.6 and 1.2 s apart.
+const UDP_WAIT: Duration = Duration::from_millis(2200);
+
+/// What came of one relay.
+#[derive(Debug)]
+pub struct Tried {
+    pub check: Check,
+    /// It can say where it sees our sockets.
+    pub observer: Option<Observer>,
+    /// To be kept for as long as it is asked.
+    pub client: Option<RelayClient>,
+}
+
+/// Connects to all at the same time; what came of each, in their order.
+pub async fn try_all(clients: &Relays, servers: &[RelayServer], proxies: &Proxies) -> Vec<Tried> {
+    let identity = identity();
+    let mut trying = JoinSet::new();
+    for (at, server) in servers.iter().cloned().enumerate() {
+        let (clients, proxies, identity) = (clients.clone(), proxies.clone(), identity.clone());
+        trying.spawn(async move { (at, try_one(&clients, &server, proxies, identity).await) });
+    }
+    let mut all = trying.join_all().await;
+    all.sort_by_key(|(at, _)| *at);
+    all.into_iter().map(|(_, tried)| tried).collect()
+}
+
+/// Ours, for relays that are for certain identities; none is made for this.
+fn identity() -> Option<SecretIdentity> {
+    let folder = users_folder().filter(|folder| folder.join(IDENTITY_FILE).exists())?;
+    StateDir::in_folder(folder).identity().ok()
+}
+
+async fn try_one(
+    clients: &Relays,
+    server: &RelayServer,
+    proxies: Proxies,
+    identity: Option<SecretIdentity>,
+) -> Tried {
+    let through = proxies.for_host(&server.host).map(ToString::to_string);
+    let mut config = RelayConfig::new(&server.host, server.port);
+    config.token = server.token.as_deref().map(Token::new);
+    config.identity = identity;
+    config.connect = Arc::new(proxies);
+    let connected = timeout(CONNECT_WAIT, clients.connect(config)).await;
+    let client = match connected.unwrap_or(Err(RelayError::Timeout)) {
+        Ok(client) => client,
+        Err(error) => {
+            let check = unusable(server, through.as_deref(), &error);
+            return Tried { check, observer: None, client: None };
+        }
+    };
+    let mut watched = client.status();
+    let is_known = |status: &RelayStatus| {
+        status.rtt.is_some() && (status.way == Way::Udp || status.udp.is_none())
+    };
+    // What is not known by then is told as it is.
+    let _ = timeout(UDP_WAIT, watched.wait_for(is_known)).await;
+    let status = watched.borrow().clone();
+    let observer = status.observe.zip(status.udp).filter(|_| status.way == Way::Udp);
+    let observer = observer.map(|(secret, of)| Observer::Relay { secret, of });
+    let check = usable(server, through.as_deref(), &status);
+    Tried { check, observer, client: Some(client) }
+}
+
+fn usable(server: &RelayServer, through: Option<&str>, status: &RelayStatus) -> Check {
+    let by = match (status.way, through) {
+        (Way::Udp, _) => "by TLS and by UDP".to_owned(),
+        (_, Some(proxy)) => format!("by TLS through {proxy}"),
+        _ => "by TLS".to_owned(),
+    };
+    let rtt = status.rtt.map_or_else(
+        || "round trip not measured".to_owned(),
+        |rtt| format!("round trip {:.1} ms", rtt.as_secs_f64() * 1e3),
+    );
+    let pin = status.pin.map(|pin| BASE32_NOPAD.encode(&pin).to_ascii_lowercase());
+    let pin = pin.map(|pin| format!(", key {pin}")).unwrap_or_default();
+    let found = format!("{} answers {by}, {rtt}{pin}", name(server));
+    let meaning = "what cannot go directly goes through it";
+    if status.draining {
+        return Check::warn(NAME, found, "it is about to stop, and takes nobody any more")
+            .next("ask who runs it, or name another one with --relay");
+    }
+    match (status.way, through, status.udp) {
+        (Way::Udp, ..) => Check::ok(NAME, found, meaning),
+        (_, Some(_), _) => {
+            Check::ok(NAME, found, format!("{meaning}; a proxy carries TLS only, which is slower"))
+        }
+        (_, None, None) => Check::ok(NAME, found, format!("{meaning}; it offers no UDP")),
+        (_, None, Some(udp)) => {
+            let meaning = format!("{meaning}, by TLS, which is slower; UDP does not get there");
+            let next = format!(
+                "let UDP to port {} out; who stops it probably stops direct transfers too",
+                udp.port()
+            );
+            Check::warn(NAME, found, meaning).next(next)
+        }
+    }
+}
+
+fn unusable(server: &RelayServer, through: Option<&str>, error: &RelayError) -> Check {
+    let through = through.map(|proxy| format!(" through {proxy}")).unwrap_or_default();
+    let found = format!("{}{through}: {error}", name(server));
+    let next = match error {
+        RelayError::Refused(_) => "ask who runs it; --relay-token takes a token".to_owned(),
+        RelayError::Protocol => "is wraith relay what runs there?".to_owned(),
+        _ if server.port == RELAY_PORT => {
+            "is wraith relay running there, and TCP to port 443 open?".to_owned()
+        }
+        _ => format!(
+            "is wraith relay running there, and TCP to port {} open? A network that lets little out lets port 443 out",
+            server.port
+        ),
+    };
+    Check::fail(NAME, found, "nothing can go through this relay").next(next)
+}
+
+fn name(server: &RelayServer) -> String {
+    let RelayServer { host, port, .. } = server;
+    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Status;
+    use super::*;
+
+    fn server(port: u16) -> RelayServer {
+        RelayServer { host: "relay.example".into(), port, token: None }
+    }
+
+    #[test]
+    fn how_datagrams_go_decides_what_a_relay_is_good_for() {
+        let of = |way, udp: Option<&str>, through| {
+            let mut status = RelayStatus::default();
+            status.way = way;
+            status.udp = udp.map(|udp| udp.parse().unwrap());
+            usable(&server(443), through, &status)
+        };
+        let udp = Some("192.0.2.1:443");
+        assert_eq!(of(Way::Udp, udp, None).status, Status::Ok);
+        assert_eq!(of(Way::Tls, None, None).status, Status::Ok);
+        assert_eq!(of(Way::Tls, None, Some("socks5://p:1")).status, Status::Ok);
+        let stopped = of(Way::Tls, udp, None);
+        assert_eq!(stopped.status, Status::Warn);
+        assert!(stopped.next.unwrap().contains("UDP to port 443"));
+    }
+
+    #[test]
+    fn a_relay_that_cannot_be_used_fails_and_says_what_to_do() {
+        let of = |port, error: RelayError| unusable(&server(port), None, &error);
+        assert!(of(4443, RelayError::Timeout).next.unwrap().contains("port 443"));
+        let refused = of(443, RelayError::Refused(wraith_relay::Refusal::Token));
+        assert!(refused.status == Status::Fail && refused.next.unwrap().contains("--relay-token"));
+    }
+}
