@@ -8,6 +8,7 @@ use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
+use wraith_discovery::Direct;
 use wraith_discovery::rendezvous::{ClientFrame, Server, ServerFrame, probe, split};
 
 use super::support::{PATIENCE, at, fetched, offered, server};
@@ -40,10 +41,10 @@ async fn is_hung_up(stream: &mut TcpStream) -> bool {
 async fn a_probe_learns_how_the_server_sees_it() {
     let mut tasks = JoinSet::new();
     let address = server(&mut tasks).await;
-    let seen = probe(&address.to_string()).await.unwrap();
+    let seen = probe(&address.to_string(), &Direct).await.unwrap();
     assert!(seen.ip().is_loopback());
     tasks.shutdown().await;
-    assert!(probe(&address.to_string()).await.is_err());
+    assert!(probe(&address.to_string(), &Direct).await.is_err());
 }
 
 #[tokio::test]

@@ -85,7 +85,7 @@ fn one(
     listener.expect("done", LIMIT, |seen| seen.is("done"))?;
     job.set.verify(&folder)?;
     let first = first_byte(&listener.seen).context("a byte was seen")?;
-    let how = listener.seen.iter().filter(|seen| is_direct(seen)).next_back();
+    let how = listener.seen.iter().rfind(|seen| is_direct(seen));
     let how = how.map_or("not direct", |seen| seen.text("how"));
     let time = first.at.duration_since(started);
     eprintln!("{}: contact that has moved: {how} in {time:.2?}", job.name);

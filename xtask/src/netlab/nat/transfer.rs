@@ -119,7 +119,7 @@ pub fn path_text(path: &Path) -> Result<&str> {
 /// What the events of a receiver say.
 fn outcome(started: Instant, events: &[Seen]) -> Result<Outcome> {
     let paths = || events.iter().filter(|seen| seen.is("connected") || seen.is("path"));
-    let last = paths().last().context("it never connected")?;
+    let last = paths().next_back().context("it never connected")?;
     let relayed = paths().find(|seen| seen.text("path") == "relay");
     let direct = paths().find(|seen| is_direct(seen));
     let to_direct = match (relayed, direct) {

@@ -12,7 +12,7 @@ pub(crate) enum LongCode {
     /// It is being made.
     Coming(JoinHandle<Result<CodeAnnouncement, NoRandomness>>),
     /// It waits.
-    Here(CodeAnnouncement),
+    Here(Box<CodeAnnouncement>),
 }
 
 /// What became of it.
@@ -56,7 +56,7 @@ impl LongCode {
     fn of(made: Result<Result<CodeAnnouncement, NoRandomness>, JoinError>) -> Self {
         match made {
             // Where nobody could be met it is not said.
-            Ok(Ok(made)) if !made.places().is_empty() => Self::Here(made),
+            Ok(Ok(made)) if !made.places().is_empty() => Self::Here(Box::new(made)),
             _ => Self::None,
         }
     }
@@ -70,7 +70,7 @@ impl LongCode {
     }
 
     /// The announcement, once there is one.
-    pub const fn here(&self) -> Option<&CodeAnnouncement> {
+    pub fn here(&self) -> Option<&CodeAnnouncement> {
         match self {
             Self::Here(made) => Some(made),
             _ => None,
