@@ -149,6 +149,12 @@ impl Side {
         Ok(())
     }
 
+    /// What it has said until now, for the message of a failure that is the other side's.
+    pub fn last_words(&mut self) -> String {
+        self.seen.extend(self.incoming.try_iter());
+        format!("{}: {}", self.name, self.story())
+    }
+
     /// The kinds of the events so far, for a message.
     fn story(&self) -> String {
         let events = self.seen.iter().filter(|seen| !seen.is("progress"));

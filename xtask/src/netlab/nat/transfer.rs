@@ -92,9 +92,10 @@ impl Job<'_> {
     }
 
     /// Waits for both, and compares what arrived.
-    pub fn settle(&self, stage: &Stage, offered: Offered, receiver: Side) -> Result<Outcome> {
+    pub fn settle(&self, stage: &Stage, mut offered: Offered, receiver: Side) -> Result<Outcome> {
         let started = receiver.started;
-        let received = receiver.finish(self.limit)?;
+        let received = receiver.finish(self.limit);
+        let received = received.with_context(|| offered.sender.last_words())?;
         offered.sender.finish(self.limit)?;
         self.set.verify(&stage.folder(&self.target())?)?;
         outcome(started, &received)
