@@ -19,6 +19,7 @@ use super::{Check, mapping, relay};
 use crate::args::MeetingArgs;
 use crate::code::{named, relays};
 
+const DHT: &str = "DHT";
 /// For the first answer of the DHT: three nodes to begin with, whose names are looked up first.
 const DHT_WAIT: Duration = Duration::from_secs(5);
 /// Nodes of the DHT that are asked where they see us; they have different addresses, which is what tells a NAT's mapping.
@@ -79,10 +80,9 @@ pub fn open(relays: Option<&Relays>) -> std::io::Result<Endpoint> {
 
 /// Begins an operation, which ends with the first answer, and tells some of who answered.
 async fn try_dht(args: &MeetingArgs) -> (Check, Vec<Observer>) {
-    const NAME: &str = "DHT";
     if !args.dht.is_on() {
         let meaning = "contacts that moved, and long codes, are not found over the internet";
-        return (Check::none(NAME, "off", format!("{meaning} (--dht, WRAITH_DHT)")), Vec::new());
+        return (Check::none(DHT, "off", format!("{meaning} (--dht, WRAITH_DHT)")), Vec::new());
     }
     let own: Vec<_> = named(&args.dht_bootstrap).map(str::to_owned).collect();
     let bootstrap = match own.is_empty() {
@@ -93,19 +93,22 @@ async fn try_dht(args: &MeetingArgs) -> (Check, Vec<Observer>) {
     let answered = timeout(DHT_WAIT, dht.probe()).await.unwrap_or(Err(PlaceError::Silent));
     let nodes = dht.good_nodes().into_iter().take(NODES);
     let nodes: Vec<_> = nodes.map(|node| Observer::Node(SocketAddr::V4(node))).collect();
-    let check = match answered {
+    (dht_check(&bootstrap.join(", "), answered), nodes)
+}
+
+fn dht_check(bootstrap: &str, answered: Result<(), PlaceError>) -> Check {
+    match answered {
         Ok(()) => {
             let meaning = "who has a code or is a contact finds this machine without a server";
-            Check::ok(NAME, format!("answers, beginning at {}", bootstrap.join(", ")), meaning)
+            Check::ok(DHT, format!("answers, beginning at {bootstrap}"), meaning)
         }
         Err(why) => {
             let meaning = "only who meets at a server or on this network is found";
-            Check::warn(NAME, format!("{}: {why}", bootstrap.join(", ")), meaning).next(
+            Check::warn(DHT, format!("{bootstrap}: {why}"), meaning).next(
                 "is there a way to the internet, and does UDP pass? Otherwise codes need --rendezvous HOST or --relay HOST",
             )
         }
-    };
-    (check, nodes)
+    }
 }
 
 #[cfg(test)]
@@ -119,12 +122,8 @@ mod tests {
         let off = MeetingArgs { dht: Switch::Off, ..MeetingArgs::default() };
         let (check, nodes) = try_dht(&off).await;
         assert!(check.status == Status::None && nodes.is_empty());
-        // Bound, and nobody reads; an ICMP message would be an answer of a kind.
-        let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
-        let dht_bootstrap = vec![silent.local_addr().unwrap().to_string()];
-        let args = MeetingArgs { dht_bootstrap, ..MeetingArgs::default() };
-        let (check, nodes) = try_dht(&args).await;
-        assert!(check.next.unwrap().contains("--rendezvous") && nodes.is_empty());
-        assert_eq!(check.status, Status::Warn);
+        let silent = dht_check("node.example:6881", Err(PlaceError::Silent));
+        assert_eq!(silent.status, Status::Warn);
+        assert!(silent.found.contains("node.example") && silent.next.unwrap().contains("--relay"));
     }
 }
