@@ -44,7 +44,7 @@ pub struct MeetingArgs {
     #[arg(long, value_name = "WHEN", env = "WRAITH_PORT_MAPPING", value_enum, default_value_t = Switch::On)]
     pub port_mapping: Switch,
 
-    /// Reach relays and the rendezvous server through this proxy, socks5://[USER:PASSWORD@]HOST:PORT or http://…, or
+    /// Reach relays and the rendezvous server through this proxy, `socks5://[USER:PASSWORD@]HOST:PORT` or `http://…`, or
     /// through none: off. By default as HTTPS_PROXY, ALL_PROXY and NO_PROXY say. What goes straight to the other
     /// machine goes past it, unless --relay-only
     #[arg(long, value_name = "URL", env = "WRAITH_PROXY", hide_env_values = true)]
