@@ -90,7 +90,7 @@ pub fn run(args: &Args) -> Result<()> {
             aloud: None,
         };
         if args.dht {
-            return dht::run(&stage, named(HOME)?, args.runs);
+            return dht::run(&stage, named(HOME)?, named("open")?, args.runs);
         }
         if args.story {
             let stage = Stage { aloud: Some(Instant::now()), ..stage };
