@@ -35,8 +35,8 @@ pub fn run(stage: &Stage, home: &Profile, reachable: &Profile, runs: u64) -> Res
     let mut lab = Lab::new()?;
     let (_nodes, bootstrap) = lab.serve_dht(&stage.netlab)?;
     let both = ["--dht", "on", "--dht-bootstrap", &bootstrap];
-    let mut times = Times::default();
-    times.moved = [reachable, home].map(|to| (to.name, Vec::new(), Vec::new())).into();
+    let moved = [reachable, home].map(|to| (to.name, Vec::new(), Vec::new())).into();
+    let mut times = Times { moved, ..Times::default() };
     for round in 1..=runs {
         let words = Words { both: &both, rate: RATE };
         let name = format!("dht-{round}");
