@@ -23,7 +23,8 @@ fn transfer(world: &World, server: &str, proxied: impl Fn(&mut Command)) {
     proxied(&mut command);
     let mut sender = Process::start("send", &mut command);
     let mut command = world.wraith("receiver");
-    command.args(["receive", "--json", "--yes", "--relay-only", "--relay", server, "-o"]);
+    command.args(["receive", "--json", "--yes", "--timeout", "60"]);
+    command.args(["--relay-only", "--relay", server, "-o"]);
     command.arg(world.target()).arg(sender.code());
     proxied(&mut command);
     let received = Process::start("receive", &mut command).finish();
