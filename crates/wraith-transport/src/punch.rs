@@ -33,7 +33,7 @@ pub enum AskError {
 /// What is asked for.
 #[derive(Debug)]
 pub(crate) enum Request {
-    Punch { secret: [u8; 32], role: Role, candidates: Vec<SocketAddr> },
+    Punch { secret: [u8; 32], role: Role, candidates: Vec<SocketAddr>, waits: bool },
     Observe { secret: [u8; 32], of: SocketAddr },
     Exchange { with: SocketAddr, request: Vec<u8> },
 }
@@ -161,7 +161,18 @@ impl Endpoint {
         candidates: impl IntoIterator<Item = SocketAddr>,
     ) -> Punch {
         let candidates = candidates.into_iter().collect();
-        Punch::start(self.shared(), Request::Punch { secret, role, candidates })
+        Punch::start(self.shared(), Request::Punch { secret, role, candidates, waits: false })
+    }
+
+    /// The same for a peer that begins up to a minute later. See [`wraith_core::Endpoint::wait_for_punch`].
+    pub fn wait_for_punch(
+        &self,
+        secret: [u8; 32],
+        role: Role,
+        candidates: impl IntoIterator<Item = SocketAddr>,
+    ) -> Punch {
+        let candidates = candidates.into_iter().collect();
+        Punch::start(self.shared(), Request::Punch { secret, role, candidates, waits: true })
     }
 
     /// Asks the reflector at `of`, which has the same `secret`, where it sees this endpoint's socket. Takes 3 s at most. Dropping the

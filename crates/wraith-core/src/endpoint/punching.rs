@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use super::Endpoint;
-use crate::punch::{PunchError, PunchEvent, PunchId};
+use crate::punch::{Peer, PunchError, PunchEvent, PunchId};
 use crate::streams::Role;
 use crate::{PathAddr, Time};
 
@@ -21,7 +21,21 @@ impl Endpoint {
         role: Role,
         candidates: &[SocketAddr],
     ) -> Result<PunchId, PunchError> {
-        self.punches.punch(now, secret, role, candidates)
+        self.punches.punch(now, secret, role, Peer::BeginsNow, candidates)
+    }
+
+    /// The same for a peer that begins up to a minute later: as many packets, over all that time, and its own are waited for.
+    ///
+    /// # Errors
+    /// As of [`Self::punch`].
+    pub fn wait_for_punch(
+        &mut self,
+        now: Time,
+        secret: &[u8; 32],
+        role: Role,
+        candidates: &[SocketAddr],
+    ) -> Result<PunchId, PunchError> {
+        self.punches.punch(now, secret, role, Peer::BeginsLater, candidates)
     }
 
     /// Further addresses of the peer of a punch under way.

@@ -32,6 +32,9 @@ const PROBES_MS: [u64; 8] = [0, 200, 400, 800, 1400, 2200, 3200, 4400];
 const PREDICTED_MS: [u64; 3] = [0, 200, 1400];
 /// A punch without an answer ends.
 const ATTEMPT_MAX: Duration = Duration::from_millis(5500);
+/// For a peer that begins later, the same number of packets over a minute: our NAT lets it in for 30 s and more after each.
+const WAITING_PROBES_MS: [u64; 8] = [0, 200, 600, 1400, 14_000, 27_000, 40_000, 53_000];
+const WAITING_MAX: Duration = Duration::from_secs(60);
 /// After the first answer, others are waited for: what is better is rarely much slower.
 const CHOICE_WAIT: Duration = Duration::from_millis(250);
 /// After the end the other side's probes are still answered: it may know nothing yet.
@@ -63,11 +66,22 @@ impl Target {
     }
 }
 
+/// When the other side begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Peer {
+    /// When we do, but for some seconds.
+    BeginsNow,
+    /// Within a minute.
+    BeginsLater,
+}
+
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Attempt {
     keys: Keys,
     targets: Vec<Target>,
+    /// When candidates are probed.
+    probes: &'static [u64],
     seen: HashSet<Salt>,
     outgoing: VecDeque<(SocketAddr, Vec<u8>)>,
     /// Where the other side sees us, as it said last.
@@ -79,14 +93,19 @@ pub(super) struct Attempt {
 }
 
 impl Attempt {
-    pub(super) fn new(now: Time, keys: Keys, candidates: &[SocketAddr]) -> Self {
+    pub(super) fn new(now: Time, keys: Keys, peer: Peer, candidates: &[SocketAddr]) -> Self {
+        let (probes, lasts): (&'static [u64], _) = match peer {
+            Peer::BeginsNow => (&PROBES_MS, ATTEMPT_MAX),
+            Peer::BeginsLater => (&WAITING_PROBES_MS, WAITING_MAX),
+        };
         let mut attempt = Self {
             keys,
             targets: Vec::new(),
+            probes,
             seen: HashSet::new(),
             outgoing: VecDeque::new(),
             observed: None,
-            ends_at: now + ATTEMPT_MAX,
+            ends_at: now + lasts,
             ended: false,
             counts: PunchCounts::default(),
         };
@@ -98,7 +117,7 @@ impl Attempt {
     pub(super) fn add_candidates(&mut self, now: Time, candidates: &[SocketAddr]) {
         let candidates = &candidates[..candidates.len().min(CANDIDATES_MAX)];
         for address in candidates {
-            self.add_target(now, *address, &PROBES_MS);
+            self.add_target(now, *address, self.probes);
         }
         for address in predict(candidates) {
             self.add_target(now, address, &PREDICTED_MS);

@@ -35,6 +35,7 @@ use crate::Time;
 use crate::endpoint::TokenBucket;
 use crate::streams::Role;
 use attempt::Attempt;
+pub(crate) use attempt::Peer;
 use packet::Keys;
 use question::{Exchange, Observation};
 use unproved::Unproved;
@@ -150,11 +151,12 @@ impl Punches {
         now: Time,
         secret: &[u8; 32],
         role: Role,
+        peer: Peer,
         candidates: &[SocketAddr],
     ) -> Result<PunchId, PunchError> {
         self.has_room()?;
         let id = self.id();
-        let attempt = Attempt::new(now, Keys::new(secret, role), candidates);
+        let attempt = Attempt::new(now, Keys::new(secret, role), peer, candidates);
         self.attempts.push((id, attempt));
         Ok(id)
     }

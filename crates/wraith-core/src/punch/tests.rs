@@ -42,8 +42,8 @@ fn alone(side: &mut Punches) -> Vec<(SocketAddr, Vec<u8>)> {
 fn two_sides_prove_each_other_in_three_packets_and_end_with_the_address() {
     let (mut one, mut other) = (side(1), side(2));
     let (a, b) = (address(1, 1), address(2, 2));
-    one.punch(at(0), &SECRET, Role::Initiator, &[b]).unwrap();
-    other.punch(at(0), &SECRET, Role::Responder, &[]).unwrap();
+    one.punch(at(0), &SECRET, Role::Initiator, Peer::BeginsNow, &[b]).unwrap();
+    other.punch(at(0), &SECRET, Role::Responder, Peer::BeginsNow, &[]).unwrap();
     let [(to, probe)] = drain(&mut one, at(0)).try_into().unwrap();
     assert!(to == b && other.handle(at(20), a, &probe));
     // The answer, and the first probe to where it came from.
@@ -65,11 +65,38 @@ fn two_sides_prove_each_other_in_three_packets_and_end_with_the_address() {
 }
 
 #[test]
+fn a_peer_that_begins_later_is_waited_for_and_gets_no_more_packets() {
+    let (mut one, mut other) = (side(1), side(2));
+    let (a, b) = (address(1, 1), address(2, 2));
+    one.punch(at(0), &SECRET, Role::Initiator, Peer::BeginsLater, &[b]).unwrap();
+    // Its NAT drops ours until it begins.
+    let mut now = at(0);
+    let mut sent = drain(&mut one, now).len();
+    while let Some(next) = one.timeout().filter(|next| *next < at(45_000)) {
+        now = next;
+        one.handle_timeout(now);
+        sent += drain(&mut one, now).len();
+    }
+    assert_eq!((sent, events(&mut one)), (7, vec![]));
+    other.punch(at(0), &SECRET, Role::Responder, Peer::BeginsNow, &[a]).unwrap();
+    let probes = drain(&mut other, at(45_000));
+    assert!(one.handle(at(45_020), b, &probes[0].1));
+    let answers = drain(&mut one, at(45_020));
+    assert!(other.handle(at(45_040), a, &answers[0].1));
+    assert!(matches!(events(&mut other)[0], PunchEvent::Punched { remote, .. } if remote == a));
+
+    let mut nobody = side(3);
+    nobody.punch(at(0), &SECRET, Role::Initiator, Peer::BeginsLater, &[b]).unwrap();
+    assert_eq!(alone(&mut nobody).len(), 8);
+    assert!(matches!(events(&mut nobody)[..], [PunchEvent::Ended { best: None, .. }]));
+}
+
+#[test]
 fn replays_and_reflections_prove_nothing_and_are_not_answered() {
     let (mut one, mut other) = (side(1), side(2));
     let (a, b, attacker) = (address(1, 1), address(2, 2), address(66, 6));
-    one.punch(at(0), &SECRET, Role::Initiator, &[b]).unwrap();
-    other.punch(at(0), &SECRET, Role::Responder, &[]).unwrap();
+    one.punch(at(0), &SECRET, Role::Initiator, Peer::BeginsNow, &[b]).unwrap();
+    other.punch(at(0), &SECRET, Role::Responder, Peer::BeginsNow, &[]).unwrap();
     let probe = drain(&mut one, at(0)).remove(0).1;
     assert!(!one.handle(at(1), b, &probe), "its own, sent back");
     assert!(other.handle(at(10), a, &probe));
@@ -96,8 +123,8 @@ fn replays_and_reflections_prove_nothing_and_are_not_answered() {
 fn random_datagrams_and_those_of_other_secrets_do_nothing() {
     use rand_core::Rng;
     let (mut one, mut stranger) = (side(1), side(3));
-    one.punch(at(0), &SECRET, Role::Initiator, &[]).unwrap();
-    stranger.punch(at(0), &[8; 32], Role::Responder, &[address(1, 1)]).unwrap();
+    one.punch(at(0), &SECRET, Role::Initiator, Peer::BeginsNow, &[]).unwrap();
+    stranger.punch(at(0), &[8; 32], Role::Responder, Peer::BeginsNow, &[address(1, 1)]).unwrap();
     let probe = drain(&mut stranger, at(0)).remove(0).1;
     assert!(!one.handle(at(1), address(3, 3), &probe));
     let mut rng = ChaCha20Rng::from_seed([5; 32]);
@@ -117,9 +144,13 @@ fn third_parties_in_lists_of_candidates_get_a_few_small_packets_in_all() {
     for round in 0..16 {
         let ports = (0..15).map(|port| address(78, 1000 + round * 20 + port));
         let candidates: Vec<_> = std::iter::once(victim).chain(ports).collect();
-        one.punch(at(0), &[round as u8; 32], Role::Initiator, &candidates).unwrap();
+        one.punch(at(0), &[round as u8; 32], Role::Initiator, Peer::BeginsNow, &candidates)
+            .unwrap();
     }
-    assert_eq!(one.punch(at(0), &SECRET, Role::Initiator, &[]), Err(PunchError::TooMany));
+    assert_eq!(
+        one.punch(at(0), &SECRET, Role::Initiator, Peer::BeginsNow, &[]),
+        Err(PunchError::TooMany)
+    );
     let (mut victims, mut line) = (0, 0);
     for (to, packet) in alone(&mut one) {
         assert!(packet.len() <= 160);
@@ -133,7 +164,7 @@ fn third_parties_in_lists_of_candidates_get_a_few_small_packets_in_all() {
 #[test]
 fn a_peer_that_forges_where_its_probes_come_from_makes_us_send_no_more_than_it_sends() {
     let (mut one, mut liar) = (side(1), side(2));
-    one.punch(at(0), &SECRET, Role::Initiator, &[]).unwrap();
+    one.punch(at(0), &SECRET, Role::Initiator, Peer::BeginsNow, &[]).unwrap();
     let victim = address(77, 53);
     let keys = Keys::new(&SECRET, Role::Responder);
     let question = packet::Message { asks: true, answers: None };
@@ -153,8 +184,8 @@ fn of_several_addresses_that_work_the_best_is_chosen() {
     let candidates: [SocketAddr; 3] =
         [address(2, 2), "[2001:db8::2]:2".parse().unwrap(), address(3, 2)];
     let (mut one, mut other) = (side(1), side(2));
-    one.punch(at(0), &SECRET, Role::Initiator, &candidates).unwrap();
-    other.punch(at(0), &SECRET, Role::Responder, &[]).unwrap();
+    one.punch(at(0), &SECRET, Role::Initiator, Peer::BeginsNow, &candidates).unwrap();
+    other.punch(at(0), &SECRET, Role::Responder, Peer::BeginsNow, &[]).unwrap();
     let mut probes = drain(&mut one, at(0));
     // The nearest answers first, IPv6 last.
     probes.sort_by_key(|(to, _)| {
@@ -224,9 +255,9 @@ fn a_stranger_may_reply_once_from_where_it_was_asked_and_in_time() {
 fn a_flood_takes_no_more_hashes_than_its_budget_and_the_next_second_has_its_own() {
     let (mut one, mut other) = (side(1), side(2));
     for n in 0..16 {
-        one.punch(at(0), &[n; 32], Role::Initiator, &[]).unwrap();
+        one.punch(at(0), &[n; 32], Role::Initiator, Peer::BeginsNow, &[]).unwrap();
     }
-    other.punch(at(0), &[3; 32], Role::Responder, &[address(1, 1)]).unwrap();
+    other.punch(at(0), &[3; 32], Role::Responder, Peer::BeginsNow, &[address(1, 1)]).unwrap();
     let probe = drain(&mut other, at(0)).remove(0).1;
     let tried = (0..100_000).filter(|_| one.hashes.take(at(1), 16)).count();
     assert!(tried <= (1 << 18) / 16 / 8 + 1, "{tried}");

@@ -23,8 +23,11 @@ impl Punching {
         (request, shared): (Request, Arc<PunchShared>),
     ) {
         let begun = match &request {
-            Request::Punch { secret, role, candidates } => {
+            Request::Punch { secret, role, candidates, waits: false } => {
                 core.punch(now, secret, *role, candidates)
+            }
+            Request::Punch { secret, role, candidates, waits: true } => {
+                core.wait_for_punch(now, secret, *role, candidates)
             }
             Request::Observe { secret, of } => core.observe(now, secret, *of),
             Request::Exchange { with, request } => core.exchange(now, *with, request),
