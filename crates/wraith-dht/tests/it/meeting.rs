@@ -47,6 +47,7 @@ async fn a_contact_is_found_where_it_has_gone_and_learns_who_looks_for_it() {
     let calling = Calling { reach, punch_secret: [7; 32] };
     let pair = Pair::new(&b, a.node_id()).unwrap();
     let mut search = search_calling(&pair, &places(), Some(calling));
+    search.leave_call();
     found_at(&mut search, address(1)).await;
     let event = timeout(PATIENCE, listener.next_event()).await.unwrap();
     let Some(ContactEvent::LeftCall(Place::Dht, call)) = event else { panic!("{event:?}") };

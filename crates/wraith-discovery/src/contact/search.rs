@@ -39,12 +39,19 @@ pub enum Found {
 }
 
 /// A search, which ends when this is dropped.
-#[derive(Debug)]
 pub struct ContactSearch {
     found: mpsc::Receiver<Found>,
+    /// What leaves our call, once.
+    leave: Option<Box<dyn FnOnce() -> Publication + Send>>,
     /// What we leave for the listener while we look.
     call: Option<Publication>,
     _tasks: JoinSet<()>,
+}
+
+impl fmt::Debug for ContactSearch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ContactSearch").field("call", &self.call).finish_non_exhaustive()
+    }
 }
 
 /// What a caller tells a listener that it cannot reach at once: both begin to send to each other then.
@@ -65,6 +72,14 @@ impl ContactSearch {
     /// What a place finds, once, and again when it changes; None if there is no place to look at. Cancel-safe.
     pub async fn next(&mut self) -> Option<Found> {
         self.found.recv().await
+    }
+
+    /// Leaves word where records are stored, once: not before the caller knows where it can be reached. Must be called in a tokio
+    /// runtime.
+    pub fn leave_call(&mut self) {
+        if let Some(leave) = self.leave.take() {
+            self.call = Some(leave());
+        }
     }
 
     /// The caller can be reached elsewhere now.
@@ -88,7 +103,8 @@ pub fn search(pair: &Pair, places: &Places) -> ContactSearch {
     search_calling(pair, places, None)
 }
 
-/// The same, and tells the contact where we are, too. Must be called in a tokio runtime.
+/// The same, and tells the contact where we are, too: with each question to a meeting place, and where records are stored when
+/// [`ContactSearch::leave_call`] says so. Must be called in a tokio runtime.
 pub fn search_calling(pair: &Pair, places: &Places, calling: Option<Calling>) -> ContactSearch {
     let (tell, found) = mpsc::channel(MAX_WAITING);
     let mut tasks = JoinSet::new();
@@ -106,9 +122,11 @@ pub fn search_calling(pair: &Pair, places: &Places, calling: Option<Calling>) ->
         let secret = secret.map(PunchSecret);
         tasks.spawn(stored::search(Arc::clone(store), pair.clone(), secret, tell.clone()));
     }
-    let call = reach.zip(secret);
-    let call = call.map(|(reach, secret)| stored::leave_call(&places.stores, pair, reach, secret));
-    ContactSearch { found, call, _tasks: tasks }
+    let (stores, pair) = (places.stores.clone(), pair.clone());
+    let leave = reach.zip(secret).map(|(reach, secret)| {
+        Box::new(move || stored::leave_call(&stores, &pair, reach, secret)) as Box<_>
+    });
+    ContactSearch { found, leave, call: None, _tasks: tasks }
 }
 
 /// One place's part of a search.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   listener  publishes where it is, for each contact           caller    looks for it at 1, 1, 2, 3, 5, 10 s …
-//!             looks for calls, each contact every 30 s          publishes a call with its own addresses
+//!             looks for calls, each contact every 10 s          publishes a call with its own addresses
 //! ```
 //!
 //! With nobody behind a NAT the listener's record is enough: the caller dials. With a NAT on both sides the call is what lets the listener
@@ -40,8 +40,8 @@ use crate::store::RecordStore;
 /// Contacts that records are published for: the most important ones. Each costs some thirty datagrams every 25 minutes, and as
 /// many for each look for its call.
 const MAX_STORED_CONTACTS: usize = 16;
-/// Between two looks for a call of one contact. With many contacts it is longer.
-const CALL_INTERVAL: Duration = Duration::from_secs(30);
+/// Between two looks for a call of one contact: a caller waits a little longer. With many contacts it is longer.
+const CALL_INTERVAL: Duration = Duration::from_secs(10);
 /// Between two looks for calls whosesoever: 16 contacts are looked for within 48 s.
 const CALL_SPACING: Duration = Duration::from_secs(3);
 /// For this long after something has happened, each contact is looked for one right after the other.

@@ -182,7 +182,10 @@ async fn a_call_reaches_a_listener_with_where_the_caller_is_and_a_secret_once() 
     let [a, b] = pair(1, 2);
     let (mut listener, _) = listener(&cellar, &a).await;
     let calling = Calling { reach: Box::new(|_| reach(address(7))), punch_secret: [9; 32] };
-    let search = search_calling(&b, &cellar.places(), Some(calling));
+    let mut search = search_calling(&b, &cellar.places(), Some(calling));
+    let early = tokio::time::timeout(PATIENCE, listener.next_event()).await;
+    assert!(early.is_err(), "left before the caller knew where it is: {early:?}");
+    search.leave_call();
     let event = tokio::time::timeout(PATIENCE, listener.next_event()).await.unwrap();
     let Some(ContactEvent::LeftCall(Place::Dht, call)) = event else { panic!("{event:?}") };
     assert_eq!((call.peer, call.reach, call.punch_secret), (b.own(), reach(address(7)), [9; 32]));
