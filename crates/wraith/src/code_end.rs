@@ -12,7 +12,7 @@ use wraith_discovery::{
 use crate::error::{Cause, Error, ErrorKind};
 use crate::event::{Event, Hub};
 use crate::node::Node;
-use crate::settings::{FIND, Patience};
+use crate::settings::Patience;
 use crate::state::TriedBefore;
 use crate::ways::Ways;
 
@@ -31,7 +31,7 @@ pub(crate) async fn try_once(
     if let Some(before) = node.spent_codes().tried(code) {
         return Err(spent(before));
     }
-    let deadline = Instant::now() + patience.first.unwrap_or(FIND);
+    let deadline = Instant::now() + patience.to_find(code.is_long());
     let (codes, spending) = (Arc::clone(node.spent_codes()), code.clone());
     let spend = Box::new(move || codes.spend(&spending).is_ok());
     let reach = if code.is_long() {

@@ -10,17 +10,26 @@ use wraith_transfer::{ParallelConnections, SendOptions, SentRoots};
 use crate::payload::Payload;
 
 /// How long a peer is looked for, unless something else is asked for.
-pub(crate) const FIND: Duration = Duration::from_secs(10);
+const FIND: Duration = Duration::from_secs(10);
+/// The same where it may be found by records that are stored: it looks for those that we leave every ten seconds, and each look takes some.
+const FIND_STORED: Duration = Duration::from_secs(30);
 /// How long one that was lost is looked or waited for.
 pub(crate) const RECONNECT: Duration = Duration::from_secs(600);
 
 /// How long the other side is looked or waited for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Patience {
-    /// Before the first connection; `None`: for as long as it takes.
+    /// Before the first connection. `None`: who waits, for as long as it takes; who looks, [`Self::to_find`].
     pub first: Option<Duration>,
     /// After one that worked was lost.
     pub reconnect: Duration,
+}
+
+impl Patience {
+    /// How long a peer is looked for, at places that store among others if `is_stored`.
+    pub fn to_find(self, is_stored: bool) -> Duration {
+        self.first.unwrap_or(if is_stored { FIND_STORED } else { FIND })
+    }
 }
 
 /// How an offer is sent.
@@ -72,7 +81,7 @@ pub(crate) struct FetchSettings {
 
 impl Default for FetchSettings {
     fn default() -> Self {
-        let patience = Patience { first: Some(FIND), reconnect: RECONNECT };
+        let patience = Patience { first: None, reconnect: RECONNECT };
         Self {
             rate: None,
             connections: None,

@@ -324,9 +324,9 @@ pub struct ReceiveArgs {
     #[command(flatten)]
     pub record: RecordArgs,
 
-    /// Keep trying to reach the sender for this many seconds at first
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value_t = 10)]
-    pub timeout: u64,
+    /// Keep trying to reach the sender for this many seconds at first (default: 10, or 30 where the DHT is asked)
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub timeout: Option<u64>,
 
     /// Ask the sender for no more than this many bytes a second; K, M and G are powers of 1024
     #[arg(long, value_name = "RATE")]

@@ -195,8 +195,10 @@ impl Fetching<'_> {
             .delta(!args.whole_file)
             .keep_modes(args.keep_modes)
             .sync(!args.no_sync)
-            .timeout(Duration::from_secs(args.timeout))
             .reconnect(Duration::from_secs(args.reconnect));
+        if let Some(timeout) = args.timeout {
+            builder = builder.timeout(Duration::from_secs(timeout));
+        }
         if let Some(rate) = &args.rate {
             builder = builder.rate(rate.bytes);
         }

@@ -6,9 +6,9 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use tokio::sync::mpsc;
+use tokio::sync::mpsc::{self, UnboundedSender};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 use wraith_crypto::NodeId;
 use wraith_discovery::contact::{
     Calling, ContactSearch, Found, LeftCall, PUNCH_SECRET_LEN, Pair, PunchSecret, search_calling,
@@ -28,6 +28,8 @@ const LISTS_MAX: usize = 8;
 /// Addresses that are believed at once; as many as a ticket holds.
 const ADDRESSES_MAX: usize = wraith_discovery::MAX_ADDRESSES;
 
+/// How long what is left for the peer waits for what others see of us: without, it leads nowhere if we are behind a NAT.
+const SEE_WAIT: Duration = Duration::from_millis(700);
 /// By how much a direct path may come later than one through a relay and is used all the same.
 const HEAD_START: Duration = Duration::from_millis(300);
 /// Between two attempts through a relay: it counts them.
@@ -88,6 +90,7 @@ impl Dialler {
         let mut tried = self.dial_known(&mut race);
         let mut error = ConnectError::Closed(CloseReason::HandshakeTimeout);
         let begin = Instant::now() + self.search_after;
+        let mut seen = None;
         let mut searching: Option<Searching> = None;
         let mut may_search = self.can_search();
         let mut changes = self.ways.changes();
@@ -97,7 +100,7 @@ impl Dialler {
         let work = async {
             loop {
                 tokio::select! {
-                    Some(Ok(Some(dialled))) = race.attempts.join_next() => return dialled,
+                    dialled = first(&mut race.attempts) => return dialled,
                     Some(news) = news.recv() => match news {
                         News::Not(what, why) => drop(tried.insert(what, why)),
                         News::Missed(missed) => error = missed,
@@ -105,6 +108,11 @@ impl Dialler {
                     () = sleep_until(begin), if searching.is_none() && may_search => {
                         race.see();
                         searching = Some(self.search());
+                        seen = Some(Box::pin(timeout(SEE_WAIT, self.ways.see())));
+                    }
+                    _ = wait_for(&mut seen), if seen.is_some() => {
+                        seen = None;
+                        searching.iter_mut().for_each(Searching::leave_call);
                     }
                     Ok(()) = changes.changed(), if searching.is_some() => {
                         searching.iter().for_each(Searching::addresses_changed);
@@ -170,7 +178,9 @@ impl Dialler {
                 race.dial_name(name.clone(), *port);
             }
             if let Some(left) = &self.left {
-                race.punch(at.clone(), left.reach.addresses.clone(), left.punch_secret);
+                let begins_later = false;
+                let addresses = left.reach.addresses.clone();
+                race.punch(at.clone(), addresses, left.punch_secret, begins_later);
             }
         }
         let left = self.left.iter().flat_map(|left| &left.reach.relays);
@@ -215,6 +225,11 @@ impl Searching {
         }
     }
 
+    /// Leaves word for the peer where we are.
+    fn leave_call(&mut self) {
+        self.by_pair.iter_mut().for_each(ContactSearch::leave_call);
+    }
+
     /// What we left for the peer to find is written anew.
     fn addresses_changed(&self) {
         self.by_pair.iter().for_each(ContactSearch::addresses_changed);
@@ -237,23 +252,45 @@ async fn next_of_ticket(
     search.as_mut()?.next().await
 }
 
+async fn wait_for<T>(future: &mut Option<impl Future<Output = T> + Unpin>) -> T {
+    match future {
+        Some(future) => future.await,
+        None => std::future::pending().await,
+    }
+}
+
 async fn next(searching: &mut Option<Searching>) -> Option<Found> {
     searching.as_mut()?.next().await
+}
+
+/// What the first attempt brings that brings anything; waits for ever if none does. Cancel-safe.
+async fn first<T: 'static>(attempts: &mut JoinSet<Option<T>>) -> T {
+    loop {
+        match attempts.join_next().await {
+            Some(Ok(Some(brought))) => return brought,
+            // One that brought nothing.
+            Some(_) => {}
+            None => std::future::pending().await,
+        }
+    }
 }
 
 /// Everything that is tried at once to reach one peer. The first that proves its key wins.
 struct Race {
     ways: Ways,
     peer: NodeId,
-    tell: mpsc::UnboundedSender<News>,
+    tell: UnboundedSender<News>,
     attempts: JoinSet<Option<Dialled>>,
     lists: Vec<Vec<SocketAddr>>,
     relays: Vec<RelayAddr>,
-    punches: Vec<PunchSecret>,
+    /// Secrets under which NATs are opened, and where further addresses of the peer go.
+    punches: Vec<(PunchSecret, UnboundedSender<Vec<SocketAddr>>)>,
+    /// Places that store: who is found there begins when it finds what we left.
+    stores: Vec<Place>,
 }
 
 impl Race {
-    fn new(of: &Dialler, tell: mpsc::UnboundedSender<News>) -> Self {
+    fn new(of: &Dialler, tell: UnboundedSender<News>) -> Self {
         Self {
             ways: of.ways.clone(),
             peer: of.peer,
@@ -262,6 +299,7 @@ impl Race {
             lists: Vec::new(),
             relays: Vec::new(),
             punches: Vec::new(),
+            stores: of.places.store_names(),
         }
     }
 
@@ -276,11 +314,12 @@ impl Race {
 
     /// The peer was found: everything that this says is tried.
     fn found(&mut self, place: Place, mut reach: Reach, secret: Option<PunchSecret>) {
+        let begins_later = self.stores.contains(&place);
         let at = FoundAt::Place(place);
         reach.addresses.truncate(ADDRESSES_MAX);
         if self.ways.allows_direct() {
             if let Some(PunchSecret(secret)) = secret {
-                self.punch(at.clone(), reach.addresses.clone(), secret);
+                self.punch(at.clone(), reach.addresses.clone(), secret, begins_later);
             }
             if self.lists.len() < LISTS_MAX && !self.lists.contains(&reach.addresses) {
                 self.lists.push(reach.addresses.clone());
@@ -328,15 +367,31 @@ impl Race {
         });
     }
 
-    /// Opens our NAT while the peer opens its own, and dials where it answers. Once for each secret.
-    fn punch(&mut self, at: FoundAt, addresses: Vec<SocketAddr>, secret: [u8; PUNCH_SECRET_LEN]) {
-        if self.punches.len() >= LISTS_MAX || self.punches.contains(&PunchSecret(secret)) {
+    /// Opens our NAT while the peer opens its own, or later, and dials where it answers. Once for each secret.
+    fn punch(
+        &mut self,
+        at: FoundAt,
+        addresses: Vec<SocketAddr>,
+        secret: [u8; PUNCH_SECRET_LEN],
+        begins_later: bool,
+    ) {
+        let begun = self.punches.iter().find(|(begun, _)| *begun == PunchSecret(secret));
+        if let Some((_, more)) = begun {
+            // It may be over.
+            let _ = more.send(addresses);
             return;
         }
-        self.punches.push(PunchSecret(secret));
+        if self.punches.len() >= LISTS_MAX {
+            return;
+        }
+        let (add, more) = mpsc::unbounded_channel();
+        self.punches.push((PunchSecret(secret), add));
         let (ways, peer, tell) = (self.ways.clone(), self.peer, self.tell.clone());
         self.attempts.spawn(async move {
-            let best = ways.punch(secret, Role::Initiator, addresses).await?;
+            let best = match begins_later {
+                true => ways.wait_for_punch(secret, addresses, more).await?,
+                false => ways.punch(secret, Role::Initiator, addresses).await?,
+            };
             match ways.endpoint().connect([best], peer).await {
                 Ok(connection) => return Some(Dialled { connection, at }),
                 Err(error) => drop(tell.send(News::Missed(error))),
@@ -384,4 +439,23 @@ async fn resolve(name: &Address, port: u16) -> io::Result<Vec<SocketAddr>> {
         return Ok(vec![SocketAddr::new(ip, port)]);
     }
     Ok(tokio::net::lookup_host((host, port)).await?.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_attempt_that_brings_something_is_taken_after_one_that_brought_nothing() {
+        let mut attempts = JoinSet::new();
+        attempts.spawn(async { None });
+        attempts.spawn(async {
+            sleep(Duration::from_millis(50)).await;
+            Some(7)
+        });
+        // As when nothing else happens meanwhile.
+        let patience = Duration::from_secs(20);
+        assert_eq!(timeout(patience, first(&mut attempts)).await, Ok(7));
+        assert!(timeout(Duration::from_millis(1), first(&mut attempts)).await.is_err());
+    }
 }

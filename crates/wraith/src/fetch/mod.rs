@@ -78,7 +78,7 @@ impl FetchBuilder {
         self
     }
 
-    /// How long the sender is looked for at first: 10 s, unless this says something else.
+    /// How long the sender is looked for at first: 10 s, or 30 s where the DHT is asked, unless this says something else.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.settings.patience.first = Some(timeout);
         self

@@ -66,7 +66,8 @@ pub(super) async fn run(
         places: node.places().clone(),
         search_after: SEARCH_AFTER,
     };
-    let patience = settings.patience;
+    let mut patience = settings.patience;
+    patience.first = Some(patience.to_find(!dialler.places.stores.is_empty()));
     let receiving = Arc::new(Receiving::of(node.state(), &ticket));
     let into = target.to_string();
     let fetching = Fetching {

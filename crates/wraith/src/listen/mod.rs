@@ -297,7 +297,7 @@ impl Work {
         let (left, mut leavers) = mpsc::unbounded_channel::<u64>();
         let (token, give) = (self.shared.token.clone(), self.give.clone());
         let mut changes = self.ways.changes();
-        self.ways.see_soon();
+        self.ways.keep_seen();
         loop {
             tokio::select! {
                 Ok(()) = changes.changed() => self.contacts.addresses_changed(),

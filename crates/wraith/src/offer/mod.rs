@@ -28,7 +28,7 @@ use crate::error::{Cause, Error, ErrorKind};
 use crate::event::{Event, FoundAt, Hub, Observer};
 use crate::node::{ANY_ADDRESS, Node, Socket, reachable_places};
 use crate::payload::Payload;
-use crate::settings::{FIND, Patience, RECONNECT, SendSettings};
+use crate::settings::{Patience, RECONNECT, SendSettings};
 use crate::state::{ALLOWED_MAX, Contact, Recipient, StateError, StateErrorKind, UnfinishedSend};
 use crate::ways::Ways;
 
@@ -168,7 +168,7 @@ impl OfferBuilder {
     }
 
     /// How long a receiver is waited for (for as long as it takes, unless this says something else), or a contact or the maker of a
-    /// code looked for (10 s).
+    /// code looked for (10 s; 30 s on the DHT).
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.settings.patience.first = Some(timeout);
         self
@@ -302,9 +302,12 @@ impl OfferBuilder {
             );
             let sent = match record {
                 Some(record) => kept_up(record, &ways, serving.run(news)).await,
-                None => serving.run(news).await,
+                None => {
+                    let sent = serving.run(news).await;
+                    ways.close().await;
+                    sent
+                }
             };
-            ways.close().await;
             remembering.remember_dht();
             sent
         };
@@ -325,9 +328,9 @@ impl OfferBuilder {
         let port = ways.endpoint().local_addr().port();
         // So that the same offer continues after a crash. Nobody dials this port.
         remember(&unfinished, port, &shared);
-        settings.patience.first.get_or_insert(FIND);
         let mut places = node.places().clone();
         places.rendezvous = places.rendezvous.or_else(|| contact.rendezvous.clone());
+        settings.patience.first = Some(settings.patience.to_find(!places.stores.is_empty()));
         let port = usual_port(contact.node_id);
         let dialler = Dialler {
             ways,
@@ -525,6 +528,7 @@ fn make_long_code(
         // Where we are seen is part of what is left there.
         let (made, ()) =
             tokio::join!(announce_long(&places, options, own, make, reach), ways.see());
+        ways.keep_seen();
         made
     }))
 }
@@ -536,11 +540,11 @@ fn code_options(settings: &SendSettings, life: Option<Duration>) -> CodeOptions 
     CodeOptions::new(TicketSide::Creator, life.unwrap_or(usual)).uses(uses)
 }
 
-/// Serves, and keeps a record of where we are up to date meanwhile.
+/// Serves, and keeps a record of where we are up to date meanwhile. In the end everything that leads here is withdrawn.
 async fn kept_up<T>(record: TicketRecord, ways: &Ways, serving: impl Future<Output = T>) -> T {
     let mut changes = ways.changes();
     let updating = async {
-        ways.see().await;
+        ways.keep_seen();
         while changes.changed().await.is_ok() {
             record.update();
         }
@@ -550,7 +554,7 @@ async fn kept_up<T>(record: TicketRecord, ways: &Ways, serving: impl Future<Outp
         result = serving => result,
         () = updating => unreachable!("it waits for ever"),
     };
-    record.withdraw().await;
+    tokio::join!(record.withdraw(), ways.close());
     result
 }
 

@@ -37,19 +37,34 @@ fn is_link_local(ip: &IpAddr) -> bool {
     }
 }
 
-/// `addresses` with one that somebody else sees or grants, if it is a new one: before loopback, which is tried last.
+/// `own`, and what others see or grant: before loopback, which is tried last. Each port that is seen counts, even of one IP address: from
+/// several, ports that a NAT gives out next can be told (SPEC §14.4). There is room for all that is seen.
 pub(crate) fn with_seen(
-    mut addresses: Vec<SocketAddr>,
-    seen: Option<SocketAddr>,
+    own: Vec<SocketAddr>,
+    seen: impl IntoIterator<Item = SocketAddr>,
 ) -> Vec<SocketAddr> {
-    if let Some(seen) = seen
-        && !seen.ip().is_loopback()
-        && addresses.iter().all(|address| address.ip() != seen.ip())
-    {
-        let loopback = addresses.iter().position(|address| address.ip().is_loopback());
-        addresses.insert(loopback.unwrap_or(addresses.len()), seen);
+    let (loopback, mut all): (Vec<_>, Vec<_>) =
+        own.into_iter().partition(|address| address.ip().is_loopback());
+    let mut news: Vec<SocketAddr> = Vec::new();
+    for seen in seen {
+        if !seen.ip().is_loopback() && !all.contains(&seen) && !news.contains(&seen) {
+            news.push(seen);
+        }
     }
-    addresses
+    all.truncate(MAX_ADDRESSES.saturating_sub(news.len() + loopback.len()));
+    all.extend(news);
+    all.extend(loopback);
+    all
+}
+
+/// The address of a socket at `port` that somebody saw as `ip`, where nothing better is known of that address: a guess, which is good
+/// when the router in between forwards the port, or keeps it.
+pub(crate) fn guess<'a>(
+    known: impl IntoIterator<Item = &'a SocketAddr>,
+    ip: IpAddr,
+    port: u16,
+) -> Option<SocketAddr> {
+    known.into_iter().all(|address| address.ip() != ip).then_some(SocketAddr::new(ip, port))
 }
 
 /// The ticket with the address where its sender was met in front: there it can be reached, even by an address that means
@@ -94,14 +109,44 @@ mod tests {
         assert_eq!(reachable(bound), [bound]);
     }
 
+    fn addresses(list: &[&str]) -> Vec<SocketAddr> {
+        list.iter().map(|address| address.parse().unwrap()).collect()
+    }
+
     #[test]
-    fn an_address_that_somebody_sees_comes_before_loopback_and_once() {
-        let address = |text: &str| text.parse::<SocketAddr>().unwrap();
-        let own = vec![address("10.0.0.1:9"), address("127.0.0.1:9")];
-        let with = |seen: Option<&str>| with_seen(own.clone(), seen.map(address));
-        assert_eq!(with(Some("192.0.2.1:8")), [own[0], address("192.0.2.1:8"), own[1]]);
-        for nothing_new in [None, Some("10.0.0.1:8"), Some("127.0.0.7:9")] {
-            assert_eq!(with(nothing_new), own);
-        }
+    fn addresses_that_somebody_sees_come_before_loopback_and_once() {
+        let own = addresses(&["10.0.0.1:9", "127.0.0.1:9"]);
+        let with = |seen: &[&str]| with_seen(own.clone(), addresses(seen));
+        assert_eq!(
+            with(&["192.0.2.1:8"]),
+            addresses(&["10.0.0.1:9", "192.0.2.1:8", "127.0.0.1:9"])
+        );
+        assert_eq!(with(&["10.0.0.1:9", "127.0.0.7:9"]), own);
+    }
+
+    #[test]
+    fn every_port_that_is_seen_of_one_address_is_kept_in_this_order() {
+        let seen = ["192.0.2.1:40000", "192.0.2.1:40001", "192.0.2.1:40000"];
+        let expected = ["10.0.0.1:9", "192.0.2.1:40000", "192.0.2.1:40001"];
+        assert_eq!(with_seen(addresses(&["10.0.0.1:9"]), addresses(&seen)), addresses(&expected));
+    }
+
+    #[test]
+    fn what_is_seen_has_room_on_a_machine_with_many_addresses() {
+        let all = (1..=40).map(|n| IpAddr::from([10, 0, 0, n])).chain(ips(&["127.0.0.1"]));
+        let own = ordered(all.collect()).into_iter().map(|ip| SocketAddr::new(ip, 9)).collect();
+        let seen = addresses(&["192.0.2.1:8", "192.0.2.1:7"]);
+        let with = with_seen(own, seen.clone());
+        assert_eq!(with.len(), MAX_ADDRESSES);
+        assert_eq!(with[MAX_ADDRESSES - 3..MAX_ADDRESSES - 1], seen);
+        assert!(with[MAX_ADDRESSES - 1].ip().is_loopback());
+    }
+
+    #[test]
+    fn nothing_is_guessed_where_a_port_is_known() {
+        let known = addresses(&["192.0.2.1:40000"]);
+        assert_eq!(guess(&known, "192.0.2.1".parse().unwrap(), 9), None);
+        let other = "192.0.2.2".parse().unwrap();
+        assert_eq!(guess(&known, other, 9), Some(SocketAddr::new(other, 9)));
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 use tracing::debug;
-use wraith_transport::{Addr, PathEvent, PathHandle, Role};
+use wraith_transport::{Addr, PathEvent, PathEvents, PathHandle, Role};
 
 use super::Ways;
 use crate::event::{Event, Hub};
@@ -30,15 +30,16 @@ const NOT_THROUGH: &str = "the NATs or firewalls between the two let nothing thr
 const NOT_TOLD: &str = "the other side told no address of its own";
 const NOT_WANTED: &str = "only relays may be used";
 
-/// Attends to the connection of `path` until it ends, and does not keep it open.
+/// Attends to the connection of `path` until it ends, and does not keep it open. `events` are those of its path from its beginning on.
 pub(super) async fn attend(
     ways: Ways,
     path: PathHandle,
+    mut events: PathEvents,
     role: Role,
     hub: Arc<Hub>,
     receiver: Option<u64>,
 ) {
-    let (peer, mut events) = (path.peer(), path.events());
+    let peer = path.peer();
     let tell = |remote: Addr, why: Option<&str>| {
         let route = ways.inner.node.route(&remote);
         let why = why.map(str::to_owned);

@@ -21,6 +21,7 @@ use std::num::NonZeroU16;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -28,9 +29,9 @@ use wraith_discovery::contact::{ContactEvent, ContactEvents};
 use wraith_discovery::{MakeReach, Reach, RelayAddr};
 use wraith_portmap::{PortMapping, Status};
 use wraith_relay::Connect;
-use wraith_transport::{Connection, Endpoint, Role};
+use wraith_transport::{Connection, Endpoint, Punch, PunchEvent, Role};
 
-use self::addresses::{reachable, with_seen};
+use self::addresses::{guess, reachable, with_seen};
 use self::relays::RelayTable;
 use self::seen::Seen;
 use crate::event::Hub;
@@ -184,15 +185,13 @@ impl Ways {
             return Vec::new();
         }
         let bound = self.inner.endpoint.local_addr();
-        let all = reachable(bound);
+        let own = reachable(bound);
         if !bound.ip().is_unspecified() {
-            return all;
+            return own;
         }
-        let mut all = with_seen(all, told.map(|ip| SocketAddr::new(ip, bound.port())));
-        for seen in self.mapped().into_iter().chain(self.inner.seen.all()) {
-            all = with_seen(all, Some(seen));
-        }
-        all
+        let mut seen: Vec<_> = self.mapped().into_iter().chain(self.inner.seen.all()).collect();
+        seen.extend(told.and_then(|ip| guess(own.iter().chain(&seen), ip, bound.port())));
+        with_seen(own, seen)
     }
 
     /// The mailboxes at which we wait, the nearest relay first.
@@ -256,8 +255,9 @@ impl Ways {
         if let Some(name) = self.inner.relays.name_of(&remote) {
             self.inner.node.routes().add_relay(remote, name);
         }
-        let (ways, hub) = (self.unguarded(), Arc::clone(hub));
-        self.spawn(attend::attend(ways, connection.path(), role, hub, receiver));
+        let (ways, hub, path) = (self.unguarded(), Arc::clone(hub), connection.path());
+        let events = path.events();
+        self.spawn(attend::attend(ways, path, events, role, hub, receiver));
     }
 
     /// Opens our NAT for a peer that has the same secret and does the same now: the best address at which it answers.
@@ -270,16 +270,51 @@ impl Ways {
         if !self.allows_direct() || candidates.is_empty() {
             return None;
         }
-        let best =
-            self.inner.endpoint.punch(secret, role, candidates).best().await.ok().flatten()?;
-        self.inner.node.routes().add_punched(best);
-        Some(best)
+        let (_, nothing) = mpsc::unbounded_channel();
+        self.best_of(self.inner.endpoint.punch(secret, role, candidates), nothing).await
     }
 
-    /// The same in the background, for a peer that dials when it is done.
+    /// The same for a peer that has not begun: it finds what we left for it within a minute. `more` are addresses of it that are found
+    /// meanwhile.
+    pub async fn wait_for_punch(
+        &self,
+        secret: [u8; 32],
+        candidates: Vec<SocketAddr>,
+        more: UnboundedReceiver<Vec<SocketAddr>>,
+    ) -> Option<SocketAddr> {
+        if !self.allows_direct() || candidates.is_empty() {
+            return None;
+        }
+        let punch = self.inner.endpoint.wait_for_punch(secret, Role::Initiator, candidates);
+        self.best_of(punch, more).await
+    }
+
+    /// Notes each address at which the peer answers, and returns the best in the end.
+    async fn best_of(
+        &self,
+        mut punch: Punch,
+        mut more: UnboundedReceiver<Vec<SocketAddr>>,
+    ) -> Option<SocketAddr> {
+        loop {
+            tokio::select! {
+                event = punch.next() => match event.ok().flatten()? {
+                    PunchEvent::Punched { remote, .. } => {
+                        self.inner.node.routes().add_punched(remote);
+                    }
+                    PunchEvent::Ended { best, .. } => return best,
+                    _ => {}
+                },
+                Some(candidates) = more.recv() => punch.add_candidates(candidates),
+            }
+        }
+    }
+
+    /// [`Self::punch`] in the background, for a peer that dials when it is done. It may have been told a port that our NAT has forgotten
+    /// since; then it is told the new one.
     pub fn let_in(&self, secret: [u8; 32], candidates: Vec<SocketAddr>) {
         let ways = self.unguarded();
         self.spawn(async move {
+            ways.see().await;
             ways.punch(secret, Role::Responder, candidates).await;
         });
     }

@@ -7,14 +7,21 @@ use std::net::SocketAddr;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use tokio::sync::Mutex as AsyncMutex;
 use tokio::task::JoinSet;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep, timeout_at};
 use wraith_dht::SeenQuestion;
 
+use super::addresses::reachable;
 use super::{Ways, lock};
 
 /// What is known for so long is asked again before it is told to a peer: mappings of NATs live for 30 s and more.
 const FRESH: Duration = Duration::from_secs(20);
+/// How long others are waited for after the first has answered: of several nodes some are silent.
+const OTHERS_WAIT: Duration = Duration::from_millis(300);
+/// How often who may be called asks, behind a NAT, and elsewhere: networks change.
+const KEEP: Duration = Duration::from_secs(25);
+const LOOK: Duration = Duration::from_secs(300);
 /// Nodes of the DHT that are asked.
 const NODES: usize = 3;
 /// Addresses that are kept.
@@ -22,40 +29,68 @@ const SEEN_MAX: usize = 4;
 
 /// Where others see us.
 #[derive(Debug, Default)]
-pub(super) struct Seen(Mutex<Known>);
-
-#[derive(Debug, Default)]
-struct Known {
-    addresses: Vec<SocketAddr>,
-    asked: Option<Instant>,
+pub(super) struct Seen {
+    addresses: Mutex<Vec<SocketAddr>>,
+    /// When it was asked last. Held while somebody asks: who wants to know the same waits for the answers.
+    asked: AsyncMutex<Option<Instant>>,
 }
 
 impl Seen {
     pub fn all(&self) -> Vec<SocketAddr> {
-        lock(&self.0).addresses.clone()
+        lock(&self.addresses).clone()
     }
 }
 
 impl Ways {
-    /// [`Self::see`] in the background.
-    pub fn see_soon(&self) {
-        let ways = self.unguarded();
-        self.spawn(async move { ways.see().await });
+    /// Asks where we are seen, unless that was just done. Takes 3 s at most, and [`OTHERS_WAIT`] more than the first answer.
+    pub async fn see(&self) {
+        self.see_after(FRESH).await;
     }
 
-    /// Asks where we are seen, unless that was just done.
-    pub async fn see(&self) {
-        let asked = lock(&self.inner.seen.0).asked;
-        if asked.is_none_or(|asked| asked.elapsed() > FRESH) {
-            self.see_anew().await;
-        }
+    /// Keeps what is known true for somebody who may be called at any time: behind a NAT, the mapping stays what it is as long as
+    /// something passes.
+    pub fn keep_seen(&self) {
+        let ways = self.unguarded();
+        self.spawn(async move {
+            loop {
+                ways.see().await;
+                let own = reachable(ways.endpoint().local_addr());
+                let behind_nat = ways.inner.seen.all().iter().any(|seen| !own.contains(seen));
+                sleep(if behind_nat { KEEP } else { LOOK }).await;
+            }
+        });
     }
 
     pub(super) async fn see_anew(&self) {
+        self.see_after(Duration::ZERO).await;
+    }
+
+    async fn see_after(&self, age: Duration) {
         if !self.allows_direct() || !self.inner.endpoint.local_addr().ip().is_unspecified() {
             return;
         }
-        lock(&self.inner.seen.0).asked = Some(Instant::now());
+        let mut asked = self.inner.seen.asked.lock().await;
+        if asked.is_some_and(|asked| asked.elapsed() < age) {
+            return;
+        }
+        let mut asking = self.ask().await;
+        if asking.is_empty() {
+            // As soon as there is somebody to ask, it is worth it.
+            *asked = None;
+            return;
+        }
+        *asked = Some(Instant::now());
+        let addresses = answers(&mut asking).await;
+        let mut known = lock(&self.inner.seen.addresses);
+        if !addresses.is_empty() && *known != addresses {
+            *known = addresses;
+            drop(known);
+            self.has_changed();
+        }
+    }
+
+    /// Asks relays, and nodes of the DHT.
+    async fn ask(&self) -> JoinSet<Option<SocketAddr>> {
         let mut asking = JoinSet::new();
         for client in self.inner.relays.clients() {
             let status = client.status().borrow().clone();
@@ -71,27 +106,50 @@ impl Ways {
                 question.seen_at(&answer).map(SocketAddr::V4)
             });
         }
-        if asking.is_empty() {
-            // As soon as there is somebody to ask, it is worth it.
-            lock(&self.inner.seen.0).asked = None;
-        }
-        let mut addresses = Vec::new();
-        while let Some(seen) = asking.join_next().await {
-            if let Ok(Some(seen)) = seen {
+        asking
+    }
+}
+
+/// What they say, each address once, with the ports of an address going up: that is the order in which a NAT that counts gave them out.
+async fn answers(asking: &mut JoinSet<Option<SocketAddr>>) -> Vec<SocketAddr> {
+    let mut addresses = Vec::new();
+    let mut deadline: Option<Instant> = None;
+    loop {
+        let next = match deadline {
+            Some(deadline) => timeout_at(deadline, asking.join_next()).await.unwrap_or(None),
+            None => asking.join_next().await,
+        };
+        match next {
+            Some(Ok(Some(seen))) => {
                 addresses.push(SocketAddr::new(seen.ip().to_canonical(), seen.port()));
+                deadline.get_or_insert_with(|| Instant::now() + OTHERS_WAIT);
             }
+            Some(_) => {}
+            None => break,
         }
-        if addresses.is_empty() {
-            return;
+    }
+    addresses.sort_unstable();
+    addresses.dedup();
+    addresses.truncate(SEEN_MAX);
+    addresses
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn who_is_silent_is_not_waited_for_once_others_have_answered() {
+        let address = |port| Some(SocketAddr::from(([192, 0, 2, 1], port)));
+        let mut asking = JoinSet::new();
+        for (millis, seen) in [(3000, None), (90, address(7)), (40, None), (200, address(6))] {
+            asking.spawn(async move {
+                sleep(Duration::from_millis(millis)).await;
+                seen
+            });
         }
-        addresses.sort_unstable();
-        addresses.dedup();
-        addresses.truncate(SEEN_MAX);
-        let mut known = lock(&self.inner.seen.0);
-        if known.addresses != addresses {
-            known.addresses = addresses;
-            drop(known);
-            self.has_changed();
-        }
+        let begun = Instant::now();
+        assert_eq!(answers(&mut asking).await, [address(6), address(7)].map(Option::unwrap));
+        assert_eq!(begun.elapsed(), Duration::from_millis(90) + OTHERS_WAIT);
     }
 }

@@ -13,7 +13,7 @@ use std::thread;
 
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::time::{Instant, sleep_until};
-use wraith_discovery::{CodeAnnouncement, CodeEvent, Place};
+use wraith_discovery::{CodeAnnouncement, CodeEvent};
 use wraith_transfer::{
     ParallelConnections, Role, SendOptions, SendReport, SentRoots, TransferError, close,
 };
@@ -46,6 +46,13 @@ pub(crate) enum News {
     Ended(u64, Box<Result<SendReport, TransferError>>),
     /// The tree cannot be offered.
     Unreadable(TransferError),
+}
+
+/// Of the two codes of an offer.
+#[derive(Clone, Copy)]
+enum Kind {
+    Short,
+    Long,
 }
 
 /// See the module.
@@ -184,7 +191,7 @@ impl Serving {
                     }
                 },
                 Some(event) = next_of(&mut self.code) => {
-                    if let Some(failure) = self.code_event(event) {
+                    if let Some(failure) = self.code_event(event, Kind::Short) {
                         self.stop_all(news).await;
                         return Err(failure);
                     }
@@ -192,7 +199,7 @@ impl Serving {
                 happened = self.long_code.next() => match happened {
                     LongCodeNews::Made(code) => self.shared.hub.tell(Event::LongCode(code)),
                     LongCodeNews::Event(event) => {
-                        if let Some(failure) = self.code_event(event) {
+                        if let Some(failure) = self.code_event(event, Kind::Long) {
                             self.stop_all(news).await;
                             return Err(failure);
                         }
@@ -238,19 +245,14 @@ impl Serving {
     }
 
     /// Something happened to the code. Some if with it everything ends.
-    fn code_event(&mut self, event: CodeEvent) -> Option<Error> {
+    fn code_event(&mut self, event: CodeEvent, of: Kind) -> Option<Error> {
         let hub = &self.shared.hub;
         let failure = match event {
             CodeEvent::Used { place, joiner: peer } => {
-                let is_long = place == Place::Dht;
                 hub.tell(Event::CodeUsed { place, peer });
                 self.send_away_who_lost_their_place();
                 if !self.is_several() {
-                    // The two codes stand for one place.
-                    match is_long {
-                        true => self.code = None,
-                        false => self.long_code = LongCode::default(),
-                    }
+                    self.withdraw_other(of);
                 }
                 return None;
             }
@@ -285,6 +287,18 @@ impl Serving {
         }
         self.closing = Some(failure);
         None
+    }
+
+    /// The two codes stand for one place: when one was used the other is good for nobody.
+    fn withdraw_other(&mut self, used: Kind) {
+        match used {
+            Kind::Long => {
+                if let Some(code) = self.code.take() {
+                    tokio::spawn(code.close());
+                }
+            }
+            Kind::Short => drop(tokio::spawn(std::mem::take(&mut self.long_code).close())),
+        }
     }
 
     /// Sees to the path of a receiver's connection.
