@@ -56,12 +56,21 @@ pub struct Lookup {
     /// Nodes whose ID is not known: bootstrap nodes, and remembered ones.
     introducers: Vec<(SocketAddrV4, State)>,
     asked: usize,
+    /// Whether nodes that others name are asked, too.
+    follows: bool,
 }
 
 impl Lookup {
     /// A lookup of the nodes closest to `target`, which knows none yet.
     pub const fn new(target: Id) -> Self {
-        Self { target, candidates: Vec::new(), introducers: Vec::new(), asked: 0 }
+        Self { target, candidates: Vec::new(), introducers: Vec::new(), asked: 0, follows: true }
+    }
+
+    /// The same that asks nobody but the nodes that it begins with.
+    pub fn glance(target: Id) -> Self {
+        let mut lookup = Self::new(target);
+        lookup.follows = false;
+        lookup
     }
 
     /// A node to begin with.
@@ -125,7 +134,7 @@ impl Lookup {
             self.place(candidate);
         }
         for (id, address) in nodes {
-            if may_be_node(*address, from) {
+            if self.follows && may_be_node(*address, from) {
                 self.insert(*id, *address);
             }
         }

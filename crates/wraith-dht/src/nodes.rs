@@ -5,8 +5,8 @@ use std::net::SocketAddrV4;
 
 use crate::id::{Id, distance};
 
-/// Nodes that are remembered: those of the last ten lookups.
-const MAX_NODES: usize = 256;
+/// Nodes that are remembered: those of the last forty lookups. A glance asks those that a lookup has found.
+const MAX_NODES: usize = 1024;
 /// Nodes that are given out for the next run. Most of them are still there a day later.
 const MAX_GIVEN: usize = 64;
 
@@ -62,12 +62,12 @@ mod tests {
     #[test]
     fn the_memory_is_bounded_and_who_answered_last_stays() {
         let mut nodes = Nodes::default();
-        (0..1000).for_each(|n: u16| nodes.answered([n.to_be_bytes()[1]; 20], address(n)));
+        (0..4000).for_each(|n: u16| nodes.answered([n.to_be_bytes()[1]; 20], address(n)));
         assert_eq!(nodes.answered.len(), MAX_NODES);
-        assert_eq!(nodes.good()[0], address(999));
+        assert_eq!(nodes.good()[0], address(3999));
         assert_eq!(nodes.good().len(), MAX_GIVEN);
-        nodes.forget(address(999));
-        assert_eq!(nodes.good()[0], address(998));
+        nodes.forget(address(3999));
+        assert_eq!(nodes.good()[0], address(3998));
     }
 
     #[test]

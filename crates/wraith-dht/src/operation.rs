@@ -36,6 +36,8 @@ const PUT_REPEAT: Duration = Duration::from_millis(500);
 const PUT_TIMEOUT: Duration = Duration::from_secs(2);
 /// So many nodes that store a record are enough: that all of them go within the hour is unlikely.
 const ENOUGH_STORED: usize = 4;
+/// Nodes that a glance asks: a record lies at [`CLOSEST`], and two that look for those differ in a few.
+const GLANCE: usize = 4;
 /// How long a resolver may take to name one bootstrap node.
 const RESOLVE_TIMEOUT: Duration = Duration::from_secs(3);
 /// Bootstrap nodes and remembered ones that are asked.
@@ -92,12 +94,6 @@ impl Operation {
     /// # Errors
     /// There is no socket, or no randomness.
     pub async fn begin(shared: Arc<Shared>, target: Id) -> Result<Self, PlaceError> {
-        let permit = Arc::clone(&shared.permits).acquire_owned().await;
-        let permit = permit.map_err(|_| PlaceError::Unreachable("it was closed".into()))?;
-        let socket = UdpSocket::bind((shared.config.bind, 0)).await;
-        let socket = socket.map_err(|why| PlaceError::Unreachable(format!("no socket: {why}")))?;
-        let mut own = [0; 20];
-        getrandom::fill(&mut own).map_err(no_randomness)?;
         let mut lookup = Lookup::new(target);
         for (id, address) in shared.nodes().closest(&target, CLOSEST) {
             lookup.add_seed(id, address);
@@ -106,6 +102,35 @@ impl Operation {
             let remembered = shared.config.remembered.iter().take(MAX_INTRODUCERS);
             remembered.for_each(|address| lookup.add_introducer(*address));
         }
+        Self::with(shared, target, lookup, Introduction::NotYet).await
+    }
+
+    /// Asks only the closest of the nodes that are known; all that a lookup asks if too few are.
+    ///
+    /// # Errors
+    /// As of [`Self::begin`].
+    pub async fn begin_glance(shared: Arc<Shared>, target: Id) -> Result<Self, PlaceError> {
+        let closest = shared.nodes().closest(&target, GLANCE);
+        if closest.len() < GLANCE {
+            return Self::begin(shared, target).await;
+        }
+        let mut lookup = Lookup::glance(target);
+        closest.into_iter().for_each(|(id, address)| lookup.add_seed(id, address));
+        Self::with(shared, target, lookup, Introduction::Done).await
+    }
+
+    async fn with(
+        shared: Arc<Shared>,
+        target: Id,
+        lookup: Lookup,
+        introduction: Introduction,
+    ) -> Result<Self, PlaceError> {
+        let permit = Arc::clone(&shared.permits).acquire_owned().await;
+        let permit = permit.map_err(|_| PlaceError::Unreachable("it was closed".into()))?;
+        let socket = UdpSocket::bind((shared.config.bind, 0)).await;
+        let socket = socket.map_err(|why| PlaceError::Unreachable(format!("no socket: {why}")))?;
+        let mut own = [0; 20];
+        getrandom::fill(&mut own).map_err(no_randomness)?;
         Ok(Self {
             shared,
             socket,
@@ -116,7 +141,7 @@ impl Operation {
             begun: Instant::now(),
             heard: false,
             answers: (0, Duration::ZERO),
-            introduction: Introduction::NotYet,
+            introduction,
             _permit: permit,
         })
     }

@@ -121,7 +121,11 @@ impl RecordStore for Dht {
     }
 
     fn get(&self, key: RecordKey) -> Box<dyn RecordLookup> {
-        Box::new(Get { shared: Arc::clone(&self.0), key, operation: None, newest: None })
+        Box::new(Get::new(&self.0, key, false))
+    }
+
+    fn glance(&self, key: RecordKey) -> Box<dyn RecordLookup> {
+        Box::new(Get::new(&self.0, key, true))
     }
 }
 
@@ -129,8 +133,16 @@ impl RecordStore for Dht {
 struct Get {
     shared: Arc<Shared>,
     key: RecordKey,
+    /// Only the closest are asked.
+    is_glance: bool,
     operation: Option<Operation>,
     newest: Option<i64>,
+}
+
+impl Get {
+    fn new(shared: &Arc<Shared>, key: RecordKey, is_glance: bool) -> Self {
+        Self { shared: Arc::clone(shared), key, is_glance, operation: None, newest: None }
+    }
 }
 
 impl RecordLookup for Get {
@@ -140,9 +152,11 @@ impl RecordLookup for Get {
                 let operation = match &mut self.operation {
                     Some(operation) => operation,
                     None => {
-                        let begun =
-                            Operation::begin(Arc::clone(&self.shared), target_of(&self.key));
-                        self.operation.insert(begun.await?)
+                        let (shared, target) = (Arc::clone(&self.shared), target_of(&self.key));
+                        self.operation.insert(match self.is_glance {
+                            true => Operation::begin_glance(shared, target).await?,
+                            false => Operation::begin(shared, target).await?,
+                        })
                     }
                 };
                 match operation.step(Some(&self.key)).await? {

@@ -55,6 +55,12 @@ pub trait RecordStore: Send + Sync + fmt::Debug + 'static {
 
     /// Looks for what is stored under `key`. Nothing happens before the first [`RecordLookup::next`].
     fn get(&self, key: RecordKey) -> Box<dyn RecordLookup>;
+
+    /// The same with few questions, for who asks often: it asks only where [`Self::get`] has shown that the record may be, and may miss
+    /// what is there.
+    fn glance(&self, key: RecordKey) -> Box<dyn RecordLookup> {
+        self.get(key)
+    }
 }
 
 /// One look for a record. Dropping it ends it.

@@ -74,6 +74,22 @@ async fn a_client_is_no_node_nothing_is_sent_at_rest_and_an_operation_costs_litt
 }
 
 #[tokio::test]
+async fn after_a_look_a_glance_at_the_same_record_costs_four_questions_and_finds_what_is_new() {
+    let (reader, writer, seed) = (client(), client(), RecordSeed::new([7; 32]));
+    assert_eq!(get(&reader, &seed).await, Ok(Vec::new()));
+    put(&writer, &seed, record(1, 1)).await.unwrap();
+    let before = reader.traffic().sent;
+    let mut glance = reader.glance(seed.key());
+    assert_eq!(glance.next().await, Ok(Some(record(1, 1))));
+    while let Ok(Some(_)) = glance.next().await {}
+    assert!(reader.traffic().sent - before <= 4, "{}", reader.traffic().sent - before);
+
+    // Who knows nobody asks as for a look.
+    let stranger = client();
+    assert_eq!(stranger.glance(seed.key()).next().await, Ok(Some(record(1, 1))));
+}
+
+#[tokio::test]
 async fn before_anybody_has_answered_the_bootstrap_nodes_can_be_asked() {
     let bootstrap = testnet().bootstrap[..2].to_vec();
     let expected: Vec<SocketAddrV4> = bootstrap.iter().map(|at| at.parse().unwrap()).collect();

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   listener  publishes where it is, for each contact           caller    looks for it at 1, 1, 2, 3, 5, 10 s …
-//!             looks for calls, each contact every 10 s          publishes a call with its own addresses
+//!             looks for calls, each contact every 2.5 s          publishes a call with its own addresses
 //! ```
 //!
 //! With nobody behind a NAT the listener's record is enough: the caller dials. With a NAT on both sides the call is what lets the listener
@@ -37,17 +37,17 @@ use crate::record::slot::Slot;
 use crate::record::{HERE_LIFE_SECONDS, REPUBLISH_INTERVAL};
 use crate::store::RecordStore;
 
-/// Contacts that records are published for: the most important ones. Each costs some thirty datagrams every 25 minutes, and as
-/// many for each look for its call.
+/// Contacts that records are published for: the most important ones. Each costs some thirty datagrams every 25 minutes, as many for a
+/// look for its call each minute, and four for each look in between.
 const MAX_STORED_CONTACTS: usize = 16;
-/// Between two looks for a call of one contact: a caller waits a little longer. With many contacts it is longer.
-const CALL_INTERVAL: Duration = Duration::from_secs(10);
-/// Between two looks for calls whosesoever: 16 contacts are looked for within 48 s.
-const CALL_SPACING: Duration = Duration::from_secs(3);
+/// Between two looks for a call of one contact, whom it keeps waiting for so long. With many contacts it is longer.
+const CALL_INTERVAL: Duration = Duration::from_millis(2500);
+/// Between two looks for calls whosesoever: 16 contacts are looked for within 12 s.
+const CALL_SPACING: Duration = Duration::from_millis(750);
 /// For this long after something has happened, each contact is looked for one right after the other.
 const HURRY: Duration = Duration::from_secs(60);
 /// Between two looks meanwhile.
-const HURRIED_SPACING: Duration = Duration::from_secs(1);
+const HURRIED_SPACING: Duration = Duration::from_millis(500);
 /// A call is written anew after this time, and good for twice as long: who has given up is not called back.
 const CALL_REPUBLISH_INTERVAL: Duration = Duration::from_secs(60);
 const CALL_LIFE_SECONDS: u64 = 120;
@@ -196,7 +196,7 @@ impl Calls {
         let finder = self.finders.entry(pair.peer()).or_insert_with(|| {
             RecordFinder::new(Arc::clone(&self.store), Slot::of_caller(pair, pair.peer()))
         });
-        let looked = finder.look(|content| {
+        let looked = finder.glance(|content| {
             if let (Kind::Call, Ok(punch_secret)) = (content.kind, content.body[..].try_into()) {
                 let call = LeftCall { peer: pair.peer(), reach: content.reach, punch_secret };
                 responder.tell(ContactEvent::LeftCall(place.clone(), call));

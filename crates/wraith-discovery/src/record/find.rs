@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use tracing::debug;
 
 use super::content::{Content, Kind};
@@ -13,10 +13,13 @@ use super::hour::{hours_to_look_in, unix_seconds};
 use super::slot::Slot;
 use crate::place::{Place, PlaceError};
 use crate::reach::Reach;
-use crate::store::RecordStore;
+use crate::store::{RecordKey, RecordLookup, RecordStore};
 
 /// Seconds between two looks for one record. Nodes of the DHT ban who asks them several times a second.
 const PAUSES: [u64; 6] = [1, 1, 2, 3, 5, 10];
+
+/// How long it is known where a record would be: nodes come and go.
+const GLANCES_FOR: Duration = Duration::from_secs(60);
 
 /// Pauses between looks for what may not be there yet.
 #[derive(Debug, Default)]
@@ -39,11 +42,13 @@ pub struct RecordFinder {
     only: Option<u64>,
     /// When the newest that was told was written, and its sequence number.
     newest: Option<(u64, i64)>,
+    /// When and in which hours everybody was asked, for [`Self::glance`].
+    looked: Option<(Instant, Vec<u64>)>,
 }
 
 impl RecordFinder {
     pub fn new(store: Arc<dyn RecordStore>, slot: Slot) -> Self {
-        Self { store, slot, only: None, newest: None }
+        Self { store, slot, only: None, newest: None, looked: None }
     }
 
     /// The same for a slot that is of one hour itself.
@@ -58,11 +63,47 @@ impl RecordFinder {
     /// Nobody could be asked.
     pub async fn look(
         &mut self,
+        tell: impl FnMut(Content) -> ControlFlow<()>,
+    ) -> Result<(), PlaceError> {
+        self.look_with(|store, key| store.get(key), tell).await
+    }
+
+    /// The same with few questions, most of the time: each record is looked for with all of them first, and again after
+    /// [`GLANCES_FOR`].
+    ///
+    /// # Errors
+    /// As of [`Self::look`]; then all are asked next time.
+    pub async fn glance(
+        &mut self,
+        tell: impl FnMut(Content) -> ControlFlow<()>,
+    ) -> Result<(), PlaceError> {
+        let hours = self.hours();
+        let is_glance = self.looked.as_ref().is_some_and(|(at, of)| {
+            at.elapsed() < GLANCES_FOR && hours.iter().all(|hour| of.contains(hour))
+        });
+        let result = match is_glance {
+            true => self.look_with(|store, key| store.glance(key), tell).await,
+            false => self.look(tell).await,
+        };
+        if result.is_err() {
+            self.looked = None;
+        } else if !is_glance {
+            self.looked = Some((Instant::now(), hours));
+        }
+        result
+    }
+
+    fn hours(&self) -> Vec<u64> {
+        self.only.map_or_else(|| hours_to_look_in(unix_seconds()), |hour| vec![hour])
+    }
+
+    async fn look_with(
+        &mut self,
+        get: impl Fn(&dyn RecordStore, RecordKey) -> Box<dyn RecordLookup>,
         mut tell: impl FnMut(Content) -> ControlFlow<()>,
     ) -> Result<(), PlaceError> {
-        let hours = self.only.map_or_else(|| hours_to_look_in(unix_seconds()), |hour| vec![hour]);
-        for hour in hours {
-            let mut lookup = self.store.get(self.slot.seed(hour).key());
+        for hour in self.hours() {
+            let mut lookup = get(&*self.store, self.slot.seed(hour).key());
             while let Some(record) = lookup.next().await? {
                 let Some(content) = self.slot.open(hour, &record.value) else {
                     debug!(place = self.store.place().name(), "a record does not open");

@@ -2,8 +2,11 @@
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
+use tokio::time::Instant;
 use wraith_crypto::{NodeId, SecretIdentity};
 use wraith_discovery::contact::{
     Calling, ContactEvent, ContactListener, Found, Pair, listen, search, search_calling,
@@ -21,6 +24,8 @@ use super::support::{PATIENCE, nowhere};
 pub struct Shelf {
     pub records: Mutex<HashMap<RecordKey, Vec<StoredRecord>>>,
     pub lie: Mutex<Lie>,
+    /// Looks that are no glances.
+    pub looks: AtomicU64,
 }
 
 /// What a shelf answers.
@@ -86,6 +91,11 @@ impl RecordStore for Cellar {
     }
 
     fn get(&self, key: RecordKey) -> Box<dyn RecordLookup> {
+        self.0.looks.fetch_add(1, Relaxed);
+        self.glance(key)
+    }
+
+    fn glance(&self, key: RecordKey) -> Box<dyn RecordLookup> {
         let there = self.0.records.lock().unwrap().get(&key).cloned().unwrap_or_default();
         let found = match &*self.0.lie.lock().unwrap() {
             Lie::No => Ok(there.last().cloned().into_iter().collect()),
@@ -192,6 +202,27 @@ async fn a_call_reaches_a_listener_with_where_the_caller_is_and_a_secret_once() 
     search.close().await;
     let again = tokio::time::timeout(PATIENCE, listener.next_event()).await;
     assert!(again.is_err(), "{again:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_are_looked_for_thoroughly_once_a_minute_and_glanced_at_in_between() {
+    let cellar = Cellar::default();
+    let [a, b] = pair(1, 2);
+    let (mut listener, _) = listener(&cellar, &a).await;
+    // Past the hurry of the beginning.
+    tokio::time::sleep(Duration::from_secs(100)).await;
+    let before = cellar.0.looks.load(Relaxed);
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    let looks = cellar.0.looks.load(Relaxed) - before;
+    // Twice as many if a full hour is near.
+    assert!((8..=22).contains(&looks), "{looks}");
+    let calling = Calling { reach: Box::new(|_| reach(address(7))), punch_secret: [9; 32] };
+    let mut search = search_calling(&b, &cellar.places(), Some(calling));
+    search.leave_call();
+    let left = Instant::now();
+    let event = tokio::time::timeout(PATIENCE, listener.next_event()).await.unwrap();
+    assert!(matches!(event, Some(ContactEvent::LeftCall(..))), "{event:?}");
+    assert!(left.elapsed() <= Duration::from_millis(2600), "{:?}", left.elapsed());
 }
 
 #[tokio::test(start_paused = true)]

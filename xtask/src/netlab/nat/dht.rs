@@ -18,8 +18,6 @@ const FILES: u32 = 25;
 const RATE: &str = "1M";
 /// A transfer takes a fraction of it.
 const LIMIT: Duration = Duration::from_secs(60);
-/// A listener that has started is left alone for so long before it is called, as in life: its records are out then.
-const PUBLISHED_AFTER: Duration = Duration::from_secs(15);
 
 /// Times from the start of the program that asks to the first byte of a file, and what never came.
 #[derive(Debug, Default)]
@@ -29,8 +27,14 @@ struct Times {
     moved: Vec<(&'static str, Vec<Duration>, Vec<String>)>,
 }
 
-/// So many runs of both, and how long they took; an error if a code did not do, or a contact that can be reached.
-pub fn run(stage: &Stage, home: &Profile, reachable: &Profile, runs: u64) -> Result<()> {
+/// So many runs of both, and how long they took; an error if a code did not do, or a contact that can be reached. A listener that has
+/// moved is called after `rest`.
+pub fn run(
+    stage: &Stage,
+    [home, reachable]: [&Profile; 2],
+    runs: u64,
+    rest: Duration,
+) -> Result<()> {
     let set = DataSet::small_files(&stage.folder("source")?, FILES)?;
     let mut lab = Lab::new()?;
     let (_nodes, bootstrap) = lab.serve_dht(&stage.netlab)?;
@@ -41,7 +45,7 @@ pub fn run(stage: &Stage, home: &Profile, reachable: &Profile, runs: u64) -> Res
         let words = Words { both: &both, rate: RATE };
         let name = format!("dht-{round}");
         let job = Job { set: &set, name, words, limit: LIMIT };
-        one(stage, &mut lab, &job, [home, reachable], &mut times)
+        one(stage, &mut lab, &job, [home, reachable], rest, &mut times)
             .with_context(|| job.name.clone())?;
         fs::remove_dir_all(stage.base.join(&job.name))?;
     }
@@ -60,6 +64,7 @@ fn one(
     lab: &mut Lab,
     job: &Job<'_>,
     [home, reachable]: [&Profile; 2],
+    rest: Duration,
     times: &mut Times,
 ) -> Result<()> {
     let (a, b) = (lab.host_behind(home)?, lab.host_behind(home)?);
@@ -72,7 +77,7 @@ fn one(
     drop(b);
     for (to, (name, found, failed)) in [reachable, home].into_iter().zip(&mut times.moved) {
         let elsewhere = lab.host_behind(to)?;
-        match call(stage, job, &a, &elsewhere, name) {
+        match call(stage, job, [&a, &elsewhere], name, rest) {
             Ok(time) => {
                 eprintln!("{}: contact that is {name} now: {time:.2?}", job.name);
                 found.push(time);
@@ -83,15 +88,21 @@ fn one(
     Ok(())
 }
 
-/// The same person listens elsewhere, and is called: the time to the first byte.
-fn call(stage: &Stage, job: &Job<'_>, a: &Host, elsewhere: &Host, to: &str) -> Result<Duration> {
+/// The same person listens elsewhere, and is called after `rest`: the time to the first byte.
+fn call(
+    stage: &Stage,
+    job: &Job<'_>,
+    [a, elsewhere]: [&Host; 2],
+    to: &str,
+    rest: Duration,
+) -> Result<Duration> {
     let folder = stage.folder(&format!("{}/listener-{to}", job.name))?;
     let out = path_text(&folder)?;
     let words = [&["listen"], job.words.both, &["--accept", "contacts", "-o", out]].concat();
     let home = format!("{}/receiver", job.name);
     let mut listener = stage.wraith("listener", elsewhere, &home, &words)?;
     listener.expect("listening", START_TIMEOUT, |seen| seen.is("listening"))?;
-    thread::sleep(PUBLISHED_AFTER);
+    thread::sleep(rest);
     let source = path_text(&job.set.source)?;
     let words = [&["send"], job.words.both, &["--rate", RATE, "--to", "receiver", source]].concat();
     let caller = stage.wraith("caller", a, &format!("{}/sender", job.name), &words)?;

@@ -17,7 +17,7 @@ mod transfer;
 
 use std::path::Path;
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
@@ -45,6 +45,10 @@ pub struct Args {
     /// Instead: kill the relay in the middle of a transfer, and start it again
     #[arg(long, conflicts_with_all = ["prove", "dht", "story"])]
     killed: bool,
+    /// With --dht: how many seconds a listener that has moved has been there when it is called. For its first minute it looks for
+    /// calls more often
+    #[arg(long, default_value_t = 15)]
+    rest: u64,
     /// Only these: open, full-cone, address-restricted, port-restricted, symmetric-counting, symmetric-random, double,
     /// carrier-grade, udp-blocked, only-443, ipv6-firewall
     #[arg(long, value_delimiter = ',')]
@@ -90,7 +94,8 @@ pub fn run(args: &Args) -> Result<()> {
             aloud: None,
         };
         if args.dht {
-            return dht::run(&stage, named(HOME)?, named("open")?, args.runs);
+            let rest = Duration::from_secs(args.rest);
+            return dht::run(&stage, [named(HOME)?, named("open")?], args.runs, rest);
         }
         if args.story {
             let stage = Stage { aloud: Some(Instant::now()), ..stage };
