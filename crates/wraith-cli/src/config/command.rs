@@ -10,6 +10,9 @@ use crate::args::{self, ConfigAction, ConfigArgs, OutputArgs};
 use crate::failure::{Exit, Failure};
 use crate::output::{Event, Reporter};
 
+/// In the place of a secret, in the list of all settings.
+const HIDDEN: &str = "(hidden)";
+
 /// A setting as it is in force.
 #[derive(Debug, PartialEq, Eq)]
 struct InForce {
@@ -50,7 +53,7 @@ pub fn run(args: &ConfigArgs, given: OutputArgs, reporter: &Arc<Reporter>) -> Re
 
 fn list(keys: &Keys, given: OutputArgs, reporter: &Reporter) -> Result<(), Failure> {
     let file = File::load()?;
-    let all: Vec<_> = keys.iter().map(|key| in_force(key, &file, given)).collect();
+    let all: Vec<_> = keys.iter().map(|key| listed(key, &file, given)).collect();
     for setting in &all {
         tell(setting, reporter);
     }
@@ -66,6 +69,15 @@ fn list(keys: &Keys, given: OutputArgs, reporter: &Reporter) -> Result<(), Failu
     // What is wrong is in force nowhere, so it is told.
     file.check(keys)?;
     super::check_environment()
+}
+
+/// A setting as it is in force, with a secret hidden: who wants that one asks for it.
+fn listed(key: &Key, file: &File, given: OutputArgs) -> InForce {
+    let mut setting = in_force(key, file, given);
+    if key.is_secret() {
+        setting.value = setting.value.map(|_| HIDDEN.to_owned());
+    }
+    setting
 }
 
 fn get(keys: &Keys, name: &str, given: OutputArgs, reporter: &Reporter) -> Result<(), Failure> {

@@ -71,6 +71,11 @@ impl Key {
         is_switch(&self.arg)
     }
 
+    /// Its value is for nobody who looks over a shoulder, or reads what was pasted.
+    pub fn is_secret(&self) -> bool {
+        self.arg.is_hide_env_values_set()
+    }
+
     /// What clap says against a value; None if it is good.
     pub fn fault(&self, value: &str) -> Option<String> {
         // An option of the same name and parser, alone: what it needs beside it or excludes is no matter here.

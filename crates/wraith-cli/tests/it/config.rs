@@ -56,6 +56,21 @@ fn pair(value: &str, source: &str) -> (String, String) {
 }
 
 #[test]
+fn secrets_are_not_listed_and_told_to_who_asks_for_one() {
+    let config = Config::new("relay-token = \"topsecret\"\n");
+    for words in [&["config", "list"][..], &["config", "list", "--json"]] {
+        let mut command = config.command(words);
+        let output = command.env("WRAITH_PROXY", "socks5://me:hushhush@proxy.test").output();
+        let (out, err) = text(&output.unwrap());
+        assert!(out.contains("relay-token") && out.contains("(hidden)"), "{out}");
+        assert!(![&out, &err].iter().any(|text| text.contains("topsecret")), "{out}{err}");
+        assert!(![&out, &err].iter().any(|text| text.contains("hushhush")), "{out}{err}");
+    }
+    let (_, told, _) = config.run(&["config", "get", "send.relay-token"]);
+    assert_eq!(told.trim(), "topsecret");
+}
+
+#[test]
 fn each_source_goes_before_the_next() {
     let config = Config::new("");
     let nothing = |_: &mut Command| ();
