@@ -37,13 +37,15 @@ pub struct Carrier<S> {
     outgoing: Vec<u8>,
     written: usize,
     unflushed: bool,
+    /// Bytes that the stream has taken so far.
+    progress: u64,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Carrier<S> {
     /// Around a stream whose handshake is done.
     pub fn new(stream: S, budget: Arc<Budget>) -> Self {
         let incoming = Assembler::new(budget);
-        Self { stream, incoming, outgoing: Vec::new(), written: 0, unflushed: false }
+        Self { stream, incoming, outgoing: Vec::new(), written: 0, unflushed: false, progress: 0 }
     }
 
     /// Reads once and hands every whole frame, without its length, to `take`.
@@ -97,6 +99,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Carrier<S> {
         self.outgoing.is_empty() && !self.unflushed
     }
 
+    /// Bytes that the other side has taken so far: as long as this stands still while [`Self::is_drained`] is false, it takes nothing.
+    pub fn progress(&self) -> u64 {
+        self.progress
+    }
+
     /// The stream, to be ended.
     pub fn get_mut(&mut self) -> &mut S {
         &mut self.stream
@@ -115,7 +122,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Carrier<S> {
                 let rest = &self.outgoing[self.written..];
                 match ready!(Pin::new(&mut self.stream).poll_write(cx, rest)) {
                     Ok(0) => return Poll::Ready(ErrorKind::WriteZero.into()),
-                    Ok(written) => self.written += written,
+                    Ok(written) => {
+                        self.written += written;
+                        self.progress += written as u64;
+                    }
                     Err(error) => return Poll::Ready(error),
                 }
                 self.unflushed = true;

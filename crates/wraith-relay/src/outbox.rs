@@ -7,8 +7,9 @@
 //! datagrams the bound, counted in the budget that all connections share.
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Waker};
+use std::task::{Context, Poll, Waker};
 
 use crate::budget::Budget;
 use crate::frame::{DATAGRAM_FRAME_HEAD, put_datagram};
@@ -20,6 +21,8 @@ const CONTROL_HELD_MAX: usize = 16 * 1024;
 /// See the module.
 pub struct Outbox {
     state: Mutex<State>,
+    /// As in the state, to be asked for each frame.
+    ended: AtomicBool,
     /// Of datagrams.
     most: usize,
     budget: Arc<Budget>,
@@ -34,13 +37,15 @@ struct State {
     taken: usize,
     control: usize,
     waker: Option<Waker>,
+    /// Who waits for the end, whatever else it does.
+    closer: Option<Waker>,
     closed: bool,
 }
 
 impl Outbox {
     /// An empty one, for at most `most` bytes of datagrams.
     pub fn new(most: usize, budget: Arc<Budget>) -> Self {
-        Self { state: Mutex::default(), most, budget }
+        Self { state: Mutex::default(), ended: AtomicBool::new(false), most, budget }
     }
 
     /// Appends the frame of a datagram; false if it is lost.
@@ -67,9 +72,26 @@ impl Outbox {
         write(&mut state.bytes);
         state.control += state.bytes.len() - before;
         if state.control > CONTROL_HELD_MAX {
-            state.closed = true;
+            self.end(&mut state);
         }
         state.wake();
+    }
+
+    /// Whether this is closed; the caller is woken when it is.
+    pub fn poll_closed(&self, cx: &Context<'_>) -> Poll<()> {
+        let mut state = self.lock();
+        if state.closed {
+            return Poll::Ready(());
+        }
+        if !state.closer.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
+            state.closer = Some(cx.waker().clone());
+        }
+        Poll::Pending
+    }
+
+    /// Whether this is closed: its connection is not its client's any more. What a lock orders after [`Self::close`] sees that.
+    pub fn is_closed(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
     }
 
     /// Exchanges what is held for `empty`; what was taken before is written by now. False once this is closed. Where nothing is
@@ -95,15 +117,23 @@ impl Outbox {
         true
     }
 
-    /// Nothing is taken or kept any more; the connection's task ends.
+    /// Nothing is taken or kept any more; the connection's task ends. What it is writing counts until it has this no longer.
     pub fn close(&self) {
         let mut state = self.lock();
-        state.closed = true;
-        let held = std::mem::take(&mut state.datagrams);
-        state.taken = 0;
+        self.end(&mut state);
+        let held = state.datagrams - state.taken;
+        state.datagrams = state.taken;
         state.bytes = Vec::new();
         self.budget.give_back(held);
         state.wake();
+    }
+
+    fn end(&self, state: &mut State) {
+        state.closed = true;
+        self.ended.store(true, Ordering::Release);
+        if let Some(waker) = state.closer.take() {
+            waker.wake();
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -121,7 +151,7 @@ impl State {
 
 impl Drop for Outbox {
     fn drop(&mut self) {
-        self.close();
+        self.budget.give_back(self.lock().datagrams);
     }
 }
 
@@ -155,6 +185,20 @@ mod tests {
         assert_eq!(take(&outbox), Some(Vec::new()));
         assert_eq!(budget.free(), 1 << 20);
         assert!(outbox.push_datagram(1, &[0; 60]));
+        drop(outbox);
+        assert_eq!(budget.free(), 1 << 20);
+    }
+
+    #[test]
+    fn what_is_being_written_counts_until_the_connection_is_gone() {
+        let (outbox, budget) = outbox(1000);
+        assert!(outbox.push_datagram(1, &[0; 40]));
+        let taken = budget.free();
+        assert_eq!(take(&outbox).unwrap().len(), 51);
+        assert!(outbox.push_datagram(1, &[0; 40]));
+        outbox.close();
+        assert!(outbox.is_closed() && budget.free() == taken);
+        assert!(outbox.poll_closed(&Context::from_waker(Waker::noop())).is_ready());
         drop(outbox);
         assert_eq!(budget.free(), 1 << 20);
     }

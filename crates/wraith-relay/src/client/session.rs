@@ -153,6 +153,8 @@ impl Session {
         let welcome = welcome.map_err(|_| RelayError::Timeout)??;
         let udp = udp.filter(|_| self.config.udp && welcome.udp_port != 0);
         let udp = udp.map(|ip| SocketAddr::new(ip, welcome.udp_port));
+        // Whoever was believed the first time is held to it: the next connection hands over the secrets of our mailboxes.
+        self.config.pin = Some(pin);
         Ok(Link { carrier, outbox, welcome, udp, pin })
     }
 
@@ -206,7 +208,7 @@ impl Session {
         }
     }
 
-    /// The connection is gone: what waits for an answer of it has none, and nothing goes by UDP, whose keys may be others soon.
+    /// The connection is gone: what waits for an answer of it has none, and nothing goes by TLS.
     fn lost(&mut self) {
         for (_, reply) in self.dialling.drain() {
             let _ = reply.send(Err(RelayError::Down));
@@ -377,7 +379,12 @@ impl Session {
     }
 
     fn registered(&mut self, mailbox: Mailbox, refused: Option<Refusal>) {
-        for reply in self.registering.remove(&mailbox).into_iter().flatten() {
+        let waiting = self.registering.remove(&mailbox);
+        if refused.is_some() && waiting.is_some() {
+            // Who asked for it hears so, and asks for another; one that was ours before is asked for with the next connection again.
+            self.mailboxes.retain(|secret| mailbox_of(secret) != mailbox);
+        }
+        for reply in waiting.into_iter().flatten() {
             let _ = reply.send(match refused {
                 None => Ok(mailbox),
                 Some(why) => Err(why.into()),

@@ -4,9 +4,9 @@ use std::future::poll_fn;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
@@ -18,15 +18,16 @@ use wraith_discovery::rates::Source;
 
 use super::places::Place;
 use super::shared::{Shared, lock};
-use super::table::Forwarded;
+use super::table::{Forwarded, Table};
 use crate::carrier::Carrier;
 use crate::frame::{ClientFrame, Malformed, Proof, Refusal, ServerFrame, VERSION};
-use crate::header::WireId;
 use crate::outbox::Outbox;
 use crate::proof::{EXPORTER_LABEL, Exporter};
 
 /// Bytes of datagrams that may wait for one client: 30 ms of the least that this way should carry.
 const OUTBOX_BYTES: usize = 4 << 20;
+/// Who takes nothing of what is written for so long, looked at as often, is gone.
+const STALLED: Duration = Duration::from_secs(30);
 /// What somebody gets who speaks HTTP: the plainest web server there is.
 const NOT_FOUND: &[u8] =
     b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
@@ -146,7 +147,8 @@ fn admit(
     Ok(client)
 }
 
-/// Frames in both directions, until the connection ends; why it does.
+/// Frames in both directions, until the connection ends, its client has another one, or the other side does not read for [`STALLED`];
+/// why it ends.
 async fn run(
     shared: &Shared,
     client: usize,
@@ -154,10 +156,22 @@ async fn run(
     outbox: &Outbox,
 ) -> io::Error {
     let mut heard = Instant::now();
-    let mut silence = pin!(sleep(shared.timeouts.idle));
+    // What is written, and since when none of it is taken.
+    let (mut progress, mut stalled) = (0, None);
+    let longest = shared.timeouts.idle.min(STALLED);
+    let mut silence = pin!(sleep(longest));
     poll_fn(|cx| {
+        // Before anything else: with another connection, whatever comes by this one is nobody's.
+        if outbox.poll_closed(cx).is_ready() {
+            return Poll::Ready(ErrorKind::ConnectionAborted.into());
+        }
         if let Poll::Ready(error) = carrier.poll_write(cx, outbox) {
             return Poll::Ready(error);
+        }
+        if carrier.is_drained() || carrier.progress() != progress {
+            (progress, stalled) = (carrier.progress(), None);
+        } else {
+            stalled.get_or_insert_with(Instant::now);
         }
         loop {
             match carrier.poll_read(cx, |frame| on_frame(shared, client, outbox, frame)) {
@@ -169,14 +183,20 @@ async fn run(
         // The timer is set anew only when it fires: a busy client moves it for nothing.
         while silence.as_mut().poll(cx).is_ready() {
             let left = shared.timeouts.idle.saturating_sub(heard.elapsed());
-            if left.is_zero() {
+            if left.is_zero() || stalled.is_some_and(|since| since.elapsed() >= longest) {
                 return Poll::Ready(ErrorKind::TimedOut.into());
             }
-            silence.as_mut().reset(tokio::time::Instant::now() + left);
+            silence.as_mut().reset(tokio::time::Instant::now() + left.min(longest));
         }
         carrier.poll_write(cx, outbox)
     })
     .await
+}
+
+/// The table, for the client of the connection of `outbox`: nobody's number any more once its client has another connection or is gone.
+fn table_of<'a>(shared: &'a Shared, outbox: &Outbox) -> io::Result<MutexGuard<'a, Table>> {
+    let table = lock(&shared.table);
+    if outbox.is_closed() { Err(ErrorKind::ConnectionAborted.into()) } else { Ok(table) }
 }
 
 fn on_frame(shared: &Shared, client: usize, outbox: &Outbox, frame: &[u8]) -> io::Result<()> {
@@ -186,36 +206,38 @@ fn on_frame(shared: &Shared, client: usize, outbox: &Outbox, frame: &[u8]) -> io
     })?;
     let now = Instant::now();
     match frame {
-        ClientFrame::Datagram(id, datagram) => on_datagram(shared, now, client, id, datagram),
+        ClientFrame::Datagram(id, datagram) => {
+            let forwarded = table_of(shared, outbox)?.forward_frame(now, client, id, datagram);
+            send_on(shared, forwarded);
+        }
         ClientFrame::Hello { .. } => {
             return Err(io::Error::new(ErrorKind::InvalidData, Malformed));
         }
         ClientFrame::Register(secret) => {
-            let (mailbox, result) = lock(&shared.table).register(client, &secret);
+            let (mailbox, result) = table_of(shared, outbox)?.register(client, &secret);
             outbox.push_control(|out| match result {
                 Ok(()) => ServerFrame::Registered(mailbox).encode(out),
                 Err(why) => ServerFrame::NotRegistered(mailbox, why).encode(out),
             });
         }
-        ClientFrame::Unregister(mailbox) => lock(&shared.table).unregister(client, &mailbox),
+        ClientFrame::Unregister(mailbox) => table_of(shared, outbox)?.unregister(client, &mailbox),
         ClientFrame::Dial { request, mailbox } => {
-            let result = lock(&shared.table).dial(now, client, &mailbox);
+            let result = table_of(shared, outbox)?.dial(now, client, &mailbox);
             outbox.push_control(|out| match result {
                 Ok(id) => ServerFrame::Dialled(request, id).encode(out),
                 Err(why) => ServerFrame::NotDialled(request, why).encode(out),
             });
         }
-        ClientFrame::HangUp(id) => lock(&shared.table).hang_up(client, id),
+        ClientFrame::HangUp(id) => table_of(shared, outbox)?.hang_up(client, id),
         ClientFrame::Ping(number) => {
             outbox.push_control(|out| ServerFrame::Pong(number).encode(out));
         }
-        ClientFrame::UseUdp(use_udp) => lock(&shared.table).use_udp(client, use_udp),
+        ClientFrame::UseUdp(use_udp) => table_of(shared, outbox)?.use_udp(client, use_udp),
     }
     Ok(())
 }
 
-fn on_datagram(shared: &Shared, now: Instant, client: usize, id: WireId, datagram: &[u8]) {
-    let forwarded = lock(&shared.table).forward_frame(now, client, id, datagram);
+fn send_on(shared: &Shared, forwarded: Forwarded) {
     if let Forwarded::ByUdp(to, datagram) = forwarded
         && !shared.port.send(to, datagram)
     {

@@ -214,7 +214,6 @@ impl Server {
         let mut tick = interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            let is_quiet = lock(&self.shared.table).is_empty();
             tokio::select! {
                 accepted = self.listener.accept() => match accepted {
                     Ok((stream, from)) => self.accept(tasks, &places, stream, from, draining),
@@ -224,7 +223,7 @@ impl Server {
                     Err(_) => sleep(PAUSE_WITHOUT_FILES).await,
                 },
                 Some(_) = tasks.join_next() => {}
-                _ = tick.tick(), if !is_quiet => lock(&self.shared.table).tick(Instant::now()),
+                _ = tick.tick() => lock(&self.shared.table).tick(Instant::now()),
             }
         }
     }
@@ -288,7 +287,7 @@ async fn dispatch(
 
 /// TCP, and UDP at the same port.
 async fn listen(address: SocketAddr, with_udp: bool) -> io::Result<(TcpListener, Option<Udp>)> {
-    for _ in 1..PORTS_TRIED {
+    for _ in 0..PORTS_TRIED {
         let listener = TcpListener::bind(address).await?;
         if !with_udp {
             return Ok((listener, None));

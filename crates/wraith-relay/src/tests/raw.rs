@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use rustls::pki_types::ServerName;
 use tempfile::TempDir;
+use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsConnector;
@@ -110,6 +111,11 @@ impl RawClient {
 
     pub fn send(&self, frame: &ClientFrame<'_>) {
         self.outbox.push_control(|out| frame.encode(out));
+    }
+
+    /// Writes, and reads nothing meanwhile; an error when the relay has ended the connection.
+    pub async fn write_only(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.carrier.get_mut().write_all(bytes).await
     }
 
     pub fn send_bytes(&self, bytes: &[u8]) {

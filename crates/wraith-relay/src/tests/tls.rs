@@ -44,6 +44,17 @@ async fn who_says_nothing_or_half_of_it_is_not_waited_for() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_asks_and_does_not_read_the_answers_is_cut_off() {
+    let relay = Relay::usual().await;
+    let (mut client, _) = RawClient::welcome(relay.address).await;
+    assert_eq!(relay.metrics.clients.get(), 1);
+    let mut pings = Vec::new();
+    (0..10_000).for_each(|number| ClientFrame::Ping(number).encode(&mut pings));
+    within(async { while client.write_only(&pings).await.is_ok() {} }).await;
+    assert_eq!(relay.metrics.clients.get(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_neither_tls_nor_a_rendezvous_frame_is_closed() {
     let relay = Relay::usual().await;
     for bytes in [&b"GET / HTTP/1.1\r\n\r\n"[..], b"SSH-2.0-x\r\n", &[0xff; 100]] {

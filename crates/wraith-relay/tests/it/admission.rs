@@ -55,12 +55,12 @@ async fn a_relay_with_another_key_is_not_believed_and_one_without_a_pin_tells_it
 async fn clients_and_pairs_of_one_address_are_bounded() {
     let relay = Relay::start(|options| {
         options.limits.clients_per_address = 2;
-        options.limits.pairs_per_address = 2;
+        options.limits.pairs_per_address = 1;
     })
     .await;
     let pair = Pair::new([relay.config(), relay.config()], [Way::Udp, Way::Udp]).await;
     assert!(refused(&try_connect(relay.config()).await, Refusal::Full));
-    // Both ends of the one there is are of this address.
+    // Who dials is counted, and not who is dialled: others must not use up what an address may have.
     let more = within(pair.dialling_client.dial(pair.mailbox)).await;
     assert!(matches!(more, Err(RelayError::Refused(Refusal::Full))), "{more:?}");
 }

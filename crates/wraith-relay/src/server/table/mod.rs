@@ -132,6 +132,9 @@ struct SourceUse {
     bucket: Bucket,
 }
 
+/// The side of a pair that dialled: its address is whose pairs are counted, for nobody chooses by whom he is dialled.
+const DIALLER: usize = 0;
+
 impl Table {
     /// An empty one.
     pub fn new(now: Instant, limits: Limits, mut random: Random, metrics: Arc<Metrics>) -> Self {
@@ -260,7 +263,9 @@ impl Table {
     fn move_source(&mut self, now: Instant, number: usize, to: Source) {
         let Some(client) = self.clients.get_mut(number) else { return };
         let from = std::mem::replace(&mut client.source, to);
-        let pairs = client.pairs.len();
+        let dialled = client.pairs.clone();
+        let dialled = dialled.into_iter().filter_map(|pair| self.pairs.get(pair));
+        let pairs = dialled.filter(|pair| pair.ends[DIALLER].client == number).count();
         let old = self.source(now, from);
         old.clients -= 1;
         old.pairs -= pairs;
@@ -396,9 +401,8 @@ impl Table {
             self.routes.insert(ids[side], Route::End { pair, side });
             let Some(client) = self.clients.get_mut(client) else { continue };
             client.pairs.push(pair);
-            let source = client.source;
-            self.source(now, source).pairs += 1;
         }
+        self.source(now, source).pairs += 1;
         link.push_control(|out| ServerFrame::Incoming(ids[1], *mailbox).encode(out));
         self.metrics.pairs_made.add(1);
         self.metrics.pairs.set(self.pairs.len() as u64);
@@ -430,13 +434,14 @@ impl Table {
     /// Takes a pair away, and tells its clients but the one `by` whom it ends.
     fn close_pair(&mut self, number: usize, by: Option<usize>) {
         let Some(pair) = self.pairs.remove(number) else { return };
+        let dialler = self.clients.get(pair.ends[DIALLER].client).map(|client| client.source);
+        if let Some(used) = dialler.and_then(|source| self.sources.get_mut(&source)) {
+            used.pairs -= 1;
+        }
         for end in pair.ends {
             self.routes.remove(&end.id);
             let Some(client) = self.clients.get_mut(end.client) else { continue };
             client.pairs.retain(|of| *of != number);
-            if let Some(used) = self.sources.get_mut(&client.source) {
-                used.pairs -= 1;
-            }
             if by == Some(end.client) {
                 continue;
             }
@@ -470,11 +475,6 @@ impl Table {
     /// Whether anything would be lost by ending now.
     pub fn has_pairs(&self) -> bool {
         self.pairs.len() > 0
-    }
-
-    /// Whether anybody is here.
-    pub fn is_empty(&self) -> bool {
-        self.clients.len() == 0
     }
 
     /// Lets go of whom and what has not been heard of for too long.
