@@ -68,6 +68,7 @@ pub use path::{MoveError, PathEvent, PathEvents, PathHandle};
 pub use punch::{AskError, Punch};
 pub use qlog_writer::QlogWriter;
 pub use stream::{RecvStream, SendStream};
+pub use wraith_core::punch::is_target;
 pub use wraith_core::{
     Algorithm, CloseReason, ConnectionStats, Ecn, EndpointConfig, PathAddr, PunchCounts,
     PunchError, PunchEvent, RecvSlice, Role, StreamId, TransportConfig,

@@ -63,7 +63,7 @@ impl ServiceBuilder {
             Some(capability) => capability,
             None => new_capability()?,
         };
-        let ways = Ways::to_accept(&node, node.bind_accepting(bind.unwrap_or(ANY_ADDRESS))?);
+        let ways = Ways::to_dial(&node, node.bind_accepting(bind.unwrap_or(ANY_ADDRESS))?);
         let ticket = Ticket::new(node.id(), capability, ways.addresses(None));
         Ok(Service { ticket, ways, strangers: Strangers::default() })
     }

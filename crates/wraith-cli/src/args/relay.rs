@@ -26,11 +26,11 @@ pub struct RelayArgs {
     #[arg(long, value_name = "FILE", requires = "certificate")]
     pub key: Option<PathBuf>,
 
-    /// Serve only who has this token; better from the variable or a file, since other users of this machine see arguments
+    /// Relay only for who has this token (codes of others still meet here, but for --no-rendezvous); better from the variable or a file, since other users of this machine see arguments
     #[arg(long, value_name = "TOKEN", env = "WRAITH_RELAY_TOKEN", hide_env_values = true)]
     pub token: Option<String>,
 
-    /// Serve only who has one of the tokens in this file, one a line
+    /// Relay only for who has one of the tokens in this file, one a line
     #[arg(long, value_name = "FILE", conflicts_with = "token")]
     pub token_file: Option<PathBuf>,
 

@@ -120,6 +120,12 @@ fn put(path: &Path, document: &mut DocumentMut, name: &str, mut new: Value) -> R
             *new.decor_mut() = old.decor().clone();
             *old = new;
         }
+        Some(Item::Table(_) | Item::ArrayOfTables(_)) => {
+            let advice = "set it for each command instead, as in send.KEY";
+            let message =
+                format!("{option} is a table here, whose settings would be lost; {advice}");
+            return Err(wrong(path, &message));
+        }
         _ => {
             table.insert(option, Item::Value(new));
         }

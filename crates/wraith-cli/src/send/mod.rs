@@ -213,10 +213,16 @@ fn show(offer: &Offer, node: &Node, args: &SendArgs, reporter: &Reporter) {
     if args.code.is_some() {
         return;
     }
-    let is_here_only = offer.addresses().iter().all(|address| address.ip().is_loopback());
-    // A code brings the address at which its receiver was met, too.
-    if is_here_only && args.listen.is_none() && offer.ticket().is_some() {
-        reporter.note("", "there is no network: the ticket is good on this machine only");
+    if let Some(ticket) = offer.ticket() {
+        let is_here_only = ticket.addresses().iter().all(|address| address.ip().is_loopback());
+        let by_relay = !ticket.relays().is_empty();
+        // A code brings the address at which its receiver was met, too.
+        if ticket.addresses().is_empty() && !by_relay {
+            let what = "only relays may be used, and none lets us wait there yet: the ticket is good for nobody";
+            reporter.note("", what);
+        } else if is_here_only && !by_relay && args.listen.is_none() {
+            reporter.note("", "there is no network: the ticket is good on this machine only");
+        }
     }
     let ticket = offer.ticket().map(ToString::to_string);
     let code = offer.code().map(ToString::to_string);

@@ -71,6 +71,18 @@ fn secrets_are_not_listed_and_told_to_who_asks_for_one() {
 }
 
 #[test]
+fn a_key_that_is_a_table_too_takes_nothing_away() {
+    let config = Config::new("");
+    config.run(&["config", "set", "relay.listen", "127.0.0.1:7711"]);
+    let (code, _, err) = config.run(&["config", "set", "relay", "127.0.0.1:7800"]);
+    assert_eq!(code, Some(2), "{err}");
+    assert!(err.contains("send.KEY"), "{err}");
+    assert!(fs::read_to_string(config.path()).unwrap().contains("127.0.0.1:7711"));
+    let (code, _, err) = config.run(&["config", "set", "send.relay", "127.0.0.1:7800"]);
+    assert_eq!(code, Some(0), "{err}");
+}
+
+#[test]
 fn each_source_goes_before_the_next() {
     let config = Config::new("");
     let nothing = |_: &mut Command| ();

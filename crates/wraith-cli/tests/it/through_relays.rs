@@ -69,7 +69,9 @@ fn a_ticket_names_the_relay_and_its_key_and_is_good_without_any_option() {
     let received = world.receive(&ticket.to_string()).finish();
     received.expect_exit(0);
     assert_by_relay(&received, &address);
-    sender.finish().expect_exit(0);
+    let sent = sender.finish();
+    sent.expect_exit(0);
+    assert!(!sent.all("note").any(|note| note.to_string().contains("good")), "it is good");
     tree::assert_same(&film, &world.target().join("film.mov"));
 
     let other = Ticket::new(ticket.node_id(), ticket.capability().clone(), Vec::new());

@@ -67,10 +67,20 @@ async fn a_client_is_no_node_nothing_is_sent_at_rest_and_an_operation_costs_litt
     let both = dht.traffic();
     // Eighty questions, and sixteen nodes that are asked to store, once more if they are slow.
     assert!(put.sent <= 112 && both.sent - put.sent <= 80, "{put:?} {both:?}");
-    // An operation has a socket as long as it runs, so there is nobody whom a node could ask.
-    let one_node = client_of(testnet().bootstrap[1..2].to_vec());
-    drop(one_node.get(seed.key()));
-    assert_eq!(one_node.traffic().sent, 0);
+    // An operation has a socket as long as it runs, and ends when it is dropped: what nodes answer then is received by nobody.
+    let node = tokio::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let impatient = client_of(vec![node.local_addr().unwrap().to_string()]);
+    let mut look = impatient.get(seed.key());
+    let mut question = [0; 2000];
+    let (_, from) = tokio::select! {
+        asked = node.recv_from(&mut question) => asked.unwrap(),
+        found = look.next() => panic!("{found:?}"),
+    };
+    drop(look);
+    let sent = impatient.traffic();
+    node.send_to(b"d1:q4:pinge", from).await.unwrap();
+    dht.probe().await.unwrap();
+    assert_eq!(impatient.traffic(), sent);
 }
 
 #[tokio::test]

@@ -172,7 +172,8 @@ impl Writer {
     }
 
     async fn withdraw(&mut self) {
-        for hour in std::mem::take(&mut self.written) {
+        // The newest first: that is the one that is looked for, and there may be no time for the others.
+        for hour in std::mem::take(&mut self.written).into_iter().rev() {
             if let Err(why) = self.write(hour, &Content::withdrawn(unix_seconds())).await {
                 debug!(place = self.store.place().name(), %why, "a record was not withdrawn");
             }

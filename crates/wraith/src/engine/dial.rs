@@ -7,7 +7,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use tokio::sync::mpsc::{self, UnboundedSender};
-use tokio::task::JoinSet;
+use tokio::sync::oneshot;
+use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 use wraith_crypto::NodeId;
 use wraith_discovery::contact::{
@@ -15,13 +16,13 @@ use wraith_discovery::contact::{
 };
 use wraith_discovery::record::{TicketSearch, find_ticket};
 use wraith_discovery::{Capability, Place, PlaceError, Places, Reach, RelayAddr};
-use wraith_transport::{CloseReason, ConnectError, Connection, Role};
+use wraith_transport::{CloseReason, ConnectError, Connection, Role, is_target};
 
 use super::retry::RETRY_PAUSE;
 use crate::error::plain;
 use crate::event::FoundAt;
 use crate::state::Address;
-use crate::ways::Ways;
+use crate::ways::{Ways, is_final};
 
 /// Lists of addresses that places may tell: a peer that changes its mind does not make tasks without end.
 const LISTS_MAX: usize = 8;
@@ -106,9 +107,8 @@ impl Dialler {
                         News::Missed(missed) => error = missed,
                     },
                     () = sleep_until(begin), if searching.is_none() && may_search => {
-                        race.see();
+                        seen = Some(Box::pin(timeout(SEE_WAIT, race.see())));
                         searching = Some(self.search());
-                        seen = Some(Box::pin(timeout(SEE_WAIT, self.ways.see())));
                     }
                     _ = wait_for(&mut seen), if seen.is_some() => {
                         seen = None;
@@ -136,9 +136,11 @@ impl Dialler {
             Some(deadline) => timeout_at(deadline, work).await.ok(),
             None => Some(work.await),
         };
-        if let Some(searching) = searching {
-            // What was left for the peer to find is withdrawn in the background.
-            tokio::spawn(searching.close());
+        // What was left for the peer to find is withdrawn: in the background, or before the program may end.
+        match (searching, &dialled) {
+            (Some(searching), Some(_)) => drop(tokio::spawn(searching.close())),
+            (Some(searching), None) => searching.close().await,
+            (None, _) => {}
         }
         // Dropping the others gives their attempts up.
         dialled.ok_or(NotFound { tried, error })
@@ -281,7 +283,8 @@ struct Race {
     peer: NodeId,
     tell: UnboundedSender<News>,
     attempts: JoinSet<Option<Dialled>>,
-    lists: Vec<Vec<SocketAddr>>,
+    /// Lists that places told, and what dials them.
+    lists: Vec<(Vec<SocketAddr>, Option<AbortHandle>)>,
     relays: Vec<RelayAddr>,
     /// Secrets under which NATs are opened, and where further addresses of the peer go.
     punches: Vec<(PunchSecret, UnboundedSender<Vec<SocketAddr>>)>,
@@ -303,13 +306,16 @@ impl Race {
         }
     }
 
-    /// Asks where we are seen, for what we leave for the peer to find.
-    fn see(&mut self) {
+    /// Asks where we are seen, for what we leave for the peer to find; tells when that is known, and goes on if nobody waits for it.
+    fn see(&mut self) -> oneshot::Receiver<()> {
+        let (tell, seen) = oneshot::channel();
         let ways = self.ways.clone();
         self.attempts.spawn(async move {
             ways.see().await;
+            let _ = tell.send(());
             None
         });
+        seen
     }
 
     /// The peer was found: everything that this says is tried.
@@ -321,23 +327,35 @@ impl Race {
             if let Some(PunchSecret(secret)) = secret {
                 self.punch(at.clone(), reach.addresses.clone(), secret, begins_later);
             }
-            if self.lists.len() < LISTS_MAX && !self.lists.contains(&reach.addresses) {
-                self.lists.push(reach.addresses.clone());
-                self.dial(at.clone(), reach.addresses);
-            }
+            self.dial_list(at.clone(), reach.addresses);
         }
         for relay in &reach.relays {
             self.relay(at.clone(), relay);
         }
     }
 
-    /// Dials these addresses again and again.
-    fn dial(&mut self, at: FoundAt, addresses: Vec<SocketAddr>) {
-        if addresses.is_empty() {
+    /// Dials a list that a place tells, unless that is done already. The oldest makes room: a peer that moves is where it was last.
+    fn dial_list(&mut self, at: FoundAt, list: Vec<SocketAddr>) {
+        if self.lists.iter().any(|(known, _)| *known == list) {
             return;
         }
+        if self.lists.len() == LISTS_MAX {
+            let (_, oldest) = self.lists.remove(0);
+            oldest.iter().for_each(AbortHandle::abort);
+        }
+        let dialling = self.dial(at, list.clone());
+        self.lists.push((list, dialling));
+    }
+
+    /// Dials these addresses again and again.
+    fn dial(&mut self, at: FoundAt, mut addresses: Vec<SocketAddr>) -> Option<AbortHandle> {
+        // Whoever named them: groups and the like are nobody's.
+        addresses.retain(|address| is_target(*address));
+        if addresses.is_empty() {
+            return None;
+        }
         let (endpoint, peer, tell) = (self.ways.endpoint().clone(), self.peer, self.tell.clone());
-        self.attempts.spawn(async move {
+        Some(self.attempts.spawn(async move {
             loop {
                 match endpoint.connect(&addresses, peer).await {
                     Ok(connection) => return Some(Dialled { connection, at }),
@@ -345,7 +363,7 @@ impl Race {
                 }
                 sleep(RETRY_PAUSE).await;
             }
-        });
+        }))
     }
 
     /// Dials what a name stands for, looking it up again each time: it may have moved.
@@ -375,6 +393,8 @@ impl Race {
         secret: [u8; PUNCH_SECRET_LEN],
         begins_later: bool,
     ) {
+        // What has ended makes room.
+        self.punches.retain(|(_, more)| !more.is_closed());
         let begun = self.punches.iter().find(|(begun, _)| *begun == PunchSecret(secret));
         if let Some((_, more)) = begun {
             // It may be over.
@@ -384,12 +404,18 @@ impl Race {
         if self.punches.len() >= LISTS_MAX {
             return;
         }
-        let (add, more) = mpsc::unbounded_channel();
+        let (add, mut more) = mpsc::unbounded_channel();
         self.punches.push((PunchSecret(secret), add));
         let (ways, peer, tell) = (self.ways.clone(), self.peer, self.tell.clone());
         self.attempts.spawn(async move {
             let best = match begins_later {
-                true => ways.wait_for_punch(secret, addresses, more).await?,
+                true => loop {
+                    let best = ways.wait_for_punch(secret, addresses.clone(), &mut more).await;
+                    if let Some(best) = best {
+                        break best;
+                    }
+                    sleep(RETRY_PAUSE).await;
+                },
                 false => ways.punch(secret, Role::Initiator, addresses).await?,
             };
             match ways.endpoint().connect([best], peer).await {
@@ -423,6 +449,9 @@ impl Race {
                     }
                     Err(why) => {
                         drop(tell.send(News::Not(format!("relay {relay}"), why.to_string())));
+                        if is_final(&why) {
+                            return None;
+                        }
                     }
                 }
                 sleep(RELAY_RETRY).await;

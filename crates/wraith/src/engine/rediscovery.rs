@@ -2,6 +2,7 @@
 //! are met. So a transfer survives that the sender's address changes while nothing is connected, and a sender that is
 //! started again elsewhere. The side that dials asks in [`super::dial`].
 
+use tokio::task::JoinSet;
 use wraith_crypto::{NodeId, SecretIdentity};
 use wraith_discovery::contact::{ContactListener, Pair, listen};
 use wraith_discovery::{Capability, Places};
@@ -19,6 +20,8 @@ pub(crate) struct Rediscovery {
     /// Who was lost, the last first.
     lost: Vec<Pair>,
     listener: Option<ContactListener>,
+    /// Listeners that withdraw what they have stored.
+    closing: JoinSet<()>,
 }
 
 impl Rediscovery {
@@ -29,7 +32,15 @@ impl Rediscovery {
         places: Places,
         ways: Ways,
     ) -> Self {
-        Self { identity, capability, places, ways, lost: Vec::new(), listener: None }
+        Self {
+            identity,
+            capability,
+            places,
+            ways,
+            lost: Vec::new(),
+            listener: None,
+            closing: JoinSet::new(),
+        }
     }
 
     /// From now on this receiver is told where we are.
@@ -54,9 +65,24 @@ impl Rediscovery {
         }
     }
 
+    /// We can be reached elsewhere now.
+    pub fn addresses_changed(&self) {
+        self.listener.iter().for_each(ContactListener::addresses_changed);
+    }
+
+    /// Answers nobody any more, and withdraws what is stored, within a few seconds.
+    pub async fn close(&mut self) {
+        self.lost.clear();
+        self.answer().await;
+        while self.closing.join_next().await.is_some() {}
+    }
+
     async fn answer(&mut self) {
         if self.lost.is_empty() {
-            self.listener = None;
+            if let Some(listener) = self.listener.take() {
+                while self.closing.try_join_next().is_some() {}
+                self.closing.spawn(listener.close());
+            }
             return;
         }
         if self.listener.is_none() {

@@ -39,6 +39,7 @@ use crate::node::{Node, Socket};
 
 pub use self::proxies::Proxies;
 pub use self::relays::RelayServer;
+pub(crate) use self::relays::is_final;
 
 /// How long a ticket that somebody waits for waits for a router and a relay. A router that grants ports does so within milliseconds,
 /// or, by UPnP, after the second over which devices spread their answers; a relay takes three round trips.
@@ -270,8 +271,8 @@ impl Ways {
         if !self.allows_direct() || candidates.is_empty() {
             return None;
         }
-        let (_, nothing) = mpsc::unbounded_channel();
-        self.best_of(self.inner.endpoint.punch(secret, role, candidates), nothing).await
+        let (_, mut nothing) = mpsc::unbounded_channel();
+        self.best_of(self.inner.endpoint.punch(secret, role, candidates), &mut nothing).await
     }
 
     /// The same for a peer that has not begun: it finds what we left for it within a minute. `more` are addresses of it that are found
@@ -280,7 +281,7 @@ impl Ways {
         &self,
         secret: [u8; 32],
         candidates: Vec<SocketAddr>,
-        more: UnboundedReceiver<Vec<SocketAddr>>,
+        more: &mut UnboundedReceiver<Vec<SocketAddr>>,
     ) -> Option<SocketAddr> {
         if !self.allows_direct() || candidates.is_empty() {
             return None;
@@ -293,7 +294,7 @@ impl Ways {
     async fn best_of(
         &self,
         mut punch: Punch,
-        mut more: UnboundedReceiver<Vec<SocketAddr>>,
+        more: &mut UnboundedReceiver<Vec<SocketAddr>>,
     ) -> Option<SocketAddr> {
         loop {
             tokio::select! {

@@ -10,11 +10,10 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 use tracing::debug;
 use wraith_discovery::{MAX_RELAYS, RelayAddr};
-use wraith_relay::{RelayClient, RelayConfig, RelayError, Relays, Token};
+use wraith_relay::{Refusal, RelayClient, RelayConfig, RelayError, Relays, Token};
 use wraith_transport::Addr;
 
 use super::{Ways, lock};
-use crate::error::{Error, ErrorKind};
 
 /// Relays that a socket is connected to at once: those that the user named, and those of tickets.
 const CONNECTED_MAX: usize = 8;
@@ -133,8 +132,17 @@ impl RelayTable {
     }
 }
 
+/// Whether a relay will say the same however often it is asked.
+pub(crate) fn is_final(why: &RelayError) -> bool {
+    matches!(
+        why,
+        RelayError::Pin(_)
+            | RelayError::Refused(Refusal::Token | Refusal::Identity | Refusal::Version)
+    )
+}
+
 impl Ways {
-    /// Waits at a relay that the user named, and tries until it can.
+    /// Waits at a relay that the user named, and tries until it can, or is sent away for good.
     pub(super) async fn wait_at(&self, server: &RelayServer) {
         let mut counted = false;
         loop {
@@ -146,25 +154,29 @@ impl Ways {
                 counted = true;
                 self.inner.relays.tried.send_modify(|tried| *tried += 1);
             }
-            if waiting.is_ok() {
-                self.has_changed();
-                self.see_anew().await;
-                return;
+            match waiting {
+                Ok(()) => {
+                    self.has_changed();
+                    self.see_anew().await;
+                    return;
+                }
+                // Asking again would only use up what this address may ask.
+                Err(why) if is_final(&why) => return,
+                Err(_) => {}
             }
             sleep(RETRY).await;
         }
     }
 
-    async fn register(&self, server: &RelayServer) -> Result<(), Error> {
+    async fn register(&self, server: &RelayServer) -> Result<(), RelayError> {
         let config = self.relay_config(&server.host, server.port);
-        let failed = |error: RelayError| Error::new(ErrorKind::NotFound, error.to_string());
-        let client = self.inner.relays.client(config).await.map_err(failed)?;
+        let client = self.inner.relays.client(config).await?;
         let mut secret = [0; 32];
         getrandom::fill(&mut secret)
-            .map_err(|error| Error::new(ErrorKind::Other, format!("no randomness: {error}")))?;
-        let mailbox = client.register(secret).await.map_err(failed)?;
+            .map_err(|error| RelayError::Unreachable(std::io::Error::other(error)))?;
+        let mailbox = client.register(secret).await?;
         let address = RelayAddr::new(&server.host, server.port, *client.pin(), mailbox)
-            .map_err(|error| Error::new(ErrorKind::InvalidInput, error.to_string()))?;
+            .map_err(|error| RelayError::Unreachable(std::io::Error::other(error)))?;
         self.inner.relays.waits(&client, address);
         Ok(())
     }

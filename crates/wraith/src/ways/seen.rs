@@ -3,7 +3,7 @@
 //! Several are asked, because a NAT that shows each of them another port is one that cannot be told a port by which everybody may come;
 //! what they say is no more than candidates, which are tried.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, SocketAddrV4};
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use tokio::sync::Mutex as AsyncMutex;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout_at};
 use wraith_dht::SeenQuestion;
+use wraith_transport::is_target;
 
 use super::addresses::reachable;
 use super::{Ways, lock};
@@ -79,8 +80,9 @@ impl Ways {
             *asked = None;
             return;
         }
-        *asked = Some(Instant::now());
         let addresses = answers(&mut asking).await;
+        // Not before: who gives up meanwhile has learned nothing, and the next one asks again.
+        *asked = Some(Instant::now());
         let mut known = lock(&self.inner.seen.addresses);
         if !addresses.is_empty() && *known != addresses {
             *known = addresses;
@@ -103,11 +105,19 @@ impl Ways {
             asking.spawn(async move {
                 let question = question.ok()?;
                 let answer = endpoint.exchange(node.into(), question.datagram()).await.ok()?;
-                question.seen_at(&answer).map(SocketAddr::V4)
+                question.seen_at(&answer).filter(is_public).map(SocketAddr::V4)
             });
         }
         asking
     }
+}
+
+/// Whether a node of the DHT can see somebody there. Whatever it says, nobody is sent to a group or to a private network.
+fn is_public(seen: &SocketAddrV4) -> bool {
+    let [a, b, ..] = seen.ip().octets();
+    let is_shared = a == 100 && (64..128).contains(&b);
+    let is_local = seen.ip().is_private() || seen.ip().is_link_local() || seen.ip().is_loopback();
+    is_target((*seen).into()) && !is_local && !is_shared
 }
 
 /// What they say, each address once, with the ports of an address going up: that is the order in which a NAT that counts gave them out.
@@ -137,6 +147,14 @@ async fn answers(asking: &mut JoinSet<Option<SocketAddr>>) -> Vec<SocketAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_node_of_the_dht_sends_nobody_to_a_group_or_into_a_private_network() {
+        for no in ["239.1.1.1:9", "10.0.0.1:9", "100.64.0.1:9", "127.0.0.1:9", "192.0.2.1:0"] {
+            assert!(!is_public(&no.parse().unwrap()), "{no}");
+        }
+        assert!(is_public(&"192.0.2.1:9".parse().unwrap()));
+    }
 
     #[tokio::test(start_paused = true)]
     async fn who_is_silent_is_not_waited_for_once_others_have_answered() {

@@ -213,12 +213,13 @@ impl Creator {
     fn content(&self, now: u64) -> (u64, Content) {
         let uses = self.uses();
         let served = uses.served.back().cloned();
-        let life = match (&served, uses.ended) {
-            (None, None) => {
+        let life = match uses.ended {
+            // Also when somebody was served: others may come, and nothing is written anew before it is time.
+            None => {
                 let left = self.expires.saturating_duration_since(Instant::now()).as_secs();
                 left.min(OFFER_LIFE_SECONDS)
             }
-            _ => REPLY_LIFE.as_secs(),
+            Some(_) => REPLY_LIFE.as_secs(),
         };
         let offer = Offer { creator: self.own, side: self.side, ended: uses.ended, served };
         let content = Content::new(Kind::Offer, now, life, (self.reach)(None));
@@ -249,7 +250,8 @@ impl Waiter {
             () = self.wait() => return,
             stopped = stopped.wait_for(|stopped| *stopped) => if stopped.is_err() { return },
         }
-        for hour in &self.hours {
+        // The newest first, as there may be no time for the others.
+        for hour in self.hours.iter().rev() {
             if let Err(why) = self.put(hour, &Content::withdrawn(unix_seconds())).await {
                 debug!(place = self.store.place().name(), %why, "a code was not withdrawn");
             }

@@ -144,7 +144,7 @@ impl Serving {
                 code.close().await;
             }
         };
-        tokio::join!(short, long_code.close());
+        tokio::join!(short, long_code.close(), self.rediscovery.close());
         if result.is_err() || self.settings.receivers.is_none() {
             let contacts = self.node.contacts().load().ok();
             let is_known = |node| contacts.as_ref().is_some_and(|book| book.with(node).is_some());
@@ -168,8 +168,10 @@ impl Serving {
             code.begin();
         }
         let (endpoint, token) = (self.endpoint.clone(), self.shared.token.clone());
+        let mut changes = self.ways.changes();
         loop {
             tokio::select! {
+                Ok(()) = changes.changed() => self.rediscovery.addresses_changed(),
                 connection = endpoint.accept() => match connection {
                     Some(connection) => self.admit(connection),
                     None => return Err(Error::new(ErrorKind::Other, "the socket is gone")),
