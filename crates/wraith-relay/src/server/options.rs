@@ -10,7 +10,7 @@ use wraith_crypto::NodeId;
 use crate::proof::Token;
 
 /// Everything that [`Server::bind`](super::Server::bind) wants to know.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// Address and port, TCP and UDP. Port 0 takes a free one that both have.
     pub listen: SocketAddr,

@@ -8,7 +8,8 @@ use tempfile::TempDir;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use wraith_relay::{
-    Mailbox, Metrics, Options, Pin, RelayClient, RelayConfig, Relays, Server, Status, Timeouts, Way,
+    Mailbox, Metrics, Options, Pin, RelayClient, RelayConfig, Relays, Server, StartError, Status,
+    Timeouts, Way,
 };
 use wraith_transport::{
     Addr, Bytes, Config, Connection, Endpoint, EndpointConfig, NodeId, SecretIdentity,
@@ -61,7 +62,16 @@ impl Relay {
     }
 
     pub async fn start_with(folder: TempDir, options: Options, timeouts: Timeouts) -> Self {
-        let server = Server::bind_with(options, timeouts).await.unwrap();
+        // One that was killed lets go of its port when its threads have noticed.
+        let server = within(async {
+            loop {
+                match Server::bind_with(options.clone(), timeouts).await {
+                    Err(StartError::Listen(_)) => tokio::task::yield_now().await,
+                    bound => break bound.unwrap(),
+                }
+            }
+        });
+        let server = server.await;
         let (address, pin, metrics) =
             (server.local_addr().unwrap(), *server.pin(), server.metrics());
         let metrics_address = server.metrics_addr();
