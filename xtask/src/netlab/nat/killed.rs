@@ -13,13 +13,21 @@ use super::side::{Seen, Stage, relay_address};
 use super::transfer::{Job, Words, has_moved};
 use crate::race::data::DataSet;
 
-const FILE_BYTES: u64 = 24_000_000;
-const RATE: &str = "3M";
-/// So much has arrived when the relay is killed.
-const KILLED_AT: u64 = FILE_BYTES / 3;
+/// The file of the story: small, and slow, so that there is time to watch.
+pub const SMALL: File = File { bytes: 24_000_000, rate: "3M" };
+/// One that takes a while at full speed. The rate is beyond what this way carries.
+pub const LARGE: File = File { bytes: 1_000_000_000, rate: "4G" };
 /// For so long there is no relay.
 const DEAD_FOR: Duration = Duration::from_secs(3);
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_secs(180);
+
+/// What is sent.
+#[derive(Clone, Copy, Debug)]
+pub struct File {
+    bytes: u64,
+    /// `--rate` of both sides.
+    rate: &'static str,
+}
 
 /// What became of the transfer.
 #[derive(Debug)]
@@ -33,18 +41,18 @@ pub struct Resumed {
 }
 
 /// Kills the relay once, and says what came of it; an error if the transfer did not go on by itself, or began anew.
-pub fn run(stage: &Stage, name: &str, profile: &Profile) -> Result<Resumed> {
-    let set = DataSet::one_file(&stage.folder(&format!("{name}/data"))?, FILE_BYTES)?;
+pub fn run(stage: &Stage, name: &str, profile: &Profile, file: File) -> Result<Resumed> {
+    let set = DataSet::one_file(&stage.folder(&format!("{name}/data"))?, file.bytes)?;
     let mut lab = Lab::new()?;
     let home = format!("{name}/relay");
     let relay = stage.relay(&lab, &home)?;
     let (from, to) = (lab.host_behind(profile)?, lab.host_behind(profile)?);
     let address = relay_address();
-    let words = Words { both: &["--relay", &address], rate: RATE };
+    let words = Words { both: &["--relay", &address], rate: file.rate };
     let job = Job { set: &set, name: name.to_owned(), words, limit: LIMIT };
     let offered = job.offer(stage, &from)?;
     let mut receiver = job.receive(stage, &to, &offered.code)?;
-    receiver.expect("a third of it", LIMIT, |seen| has_moved(seen, KILLED_AT))?;
+    receiver.expect("a third of it", LIMIT, |seen| has_moved(seen, file.bytes / 3))?;
     stage.say("the relay is killed");
     relay.kill(lab.command("kill"))?;
     thread::sleep(DEAD_FOR);
@@ -58,7 +66,7 @@ pub fn run(stage: &Stage, name: &str, profile: &Profile) -> Result<Resumed> {
     let outcome = job.settle(stage, offered, receiver)?;
     let moved = outcome.done["bytes_moved"].as_u64().context("done does not say what moved")?;
     ensure!(outcome.path == "relay", "it found another way: {}", outcome.path);
-    let again = (held + moved).saturating_sub(FILE_BYTES);
+    let again = (held + moved).saturating_sub(file.bytes);
     Ok(Resumed { after: next.at.duration_since(back), again, done: outcome.done })
 }
 

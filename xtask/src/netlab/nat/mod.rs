@@ -45,6 +45,9 @@ pub struct Args {
     /// Instead: kill the relay in the middle of a transfer, and start it again
     #[arg(long, conflicts_with_all = ["prove", "dht", "story"])]
     killed: bool,
+    /// With --killed: in the middle of 1 GB at full speed
+    #[arg(long, requires = "killed")]
+    large: bool,
     /// With --dht: how many seconds a listener that has moved has been there when it is called. For its first minute it looks for
     /// calls more often
     #[arg(long, default_value_t = 15)]
@@ -102,7 +105,8 @@ pub fn run(args: &Args) -> Result<()> {
             return story::run(&stage, named(HOME)?, named(HARD)?);
         }
         if args.killed {
-            println!("{}", killed::run(&stage, "killed", named(HARD)?)?.describe());
+            let file = if args.large { killed::LARGE } else { killed::SMALL };
+            println!("{}", killed::run(&stage, "killed", named(HARD)?, file)?.describe());
             return Ok(());
         }
         ensure!(args.at_once > 0, "nothing runs with --at-once 0");

@@ -21,7 +21,7 @@ pub fn run(stage: &Stage, home: &Profile, hard: &Profile) -> Result<()> {
     relayed(stage, &set, hard)?;
     stage.say("");
     stage.say("Three: the same, and in the middle of it the relay is killed");
-    let resumed = killed::run(stage, "killed", hard)?;
+    let resumed = killed::run(stage, "killed", hard, killed::SMALL)?;
     stage.say(&resumed.describe());
     Ok(())
 }
