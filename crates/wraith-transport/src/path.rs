@@ -151,6 +151,12 @@ impl PathHandle {
         }
     }
 
+    /// Ends the connection as its idle timeout would, now: for who carries the path and knows that nothing gets through any more.
+    pub fn give_up(&self) {
+        lock(&self.shared.state).path_given_up = true;
+        self.shared.mark();
+    }
+
     /// Tells the peer where else we may be reached, the first 16 of `addresses`; takes the place of what was told before.
     pub fn set_candidates(&self, addresses: impl IntoIterator<Item = SocketAddr>) {
         let addresses = addresses.into_iter().collect();

@@ -148,6 +148,8 @@ pub(crate) struct ConnectionState {
     pub(crate) exporter: Option<Exporter>,
     /// Send no faster than this from now on.
     pub(crate) rate_limit: Option<u64>,
+    /// The path is known to be dead.
+    pub(crate) path_given_up: bool,
     /// Close now, with this code and reason.
     pub(crate) close: Option<(u64, String)>,
     /// No handle is left.
@@ -175,6 +177,7 @@ impl ConnectionShared {
             path_log: PathLog::default(),
             exporter: None,
             rate_limit: None,
+            path_given_up: false,
             close: None,
             abandoned: false,
             wakers: Wakers::default(),

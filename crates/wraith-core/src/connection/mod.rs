@@ -303,6 +303,14 @@ impl Connection {
         self.recovery.set_rate_limit(now, bytes_per_second.max(RATE_LIMIT_MIN));
     }
 
+    /// Nothing will get through any more on the path there is, as who carries it knows: ends now as it would when the idle timeout is
+    /// over. Without effect before the handshake is done.
+    pub fn give_up_path(&mut self, now: Time) {
+        if matches!(self.state, State::Established) {
+            self.fall_silent(now, CloseReason::IdleTimeout);
+        }
+    }
+
     /// Closes at once; unacknowledged data is given up. `code` from 0x100 up is the application's.
     pub fn close(&mut self, now: Time, code: u64, reason: &str) {
         self.close_with(now, code, reason, CloseReason::Local);

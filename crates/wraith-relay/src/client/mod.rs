@@ -136,6 +136,15 @@ impl RelayClient {
         self.pair_of(address).is_some()
     }
 
+    /// Waits until the relay has come back without our session, and so without its pairs, once more than the `sessions_lost` times that
+    /// [`Self::status`] told before; for ever if that does not happen.
+    pub async fn forgotten(&self, sessions_lost: u64) {
+        let mut status = self.status.clone();
+        if status.wait_for(|status| status.sessions_lost > sessions_lost).await.is_err() {
+            std::future::pending().await
+        }
+    }
+
     fn addr(&self, id: WireId) -> Addr {
         Addr::Custom { kind: KIND, bytes: hub::name(self.number, id).into() }
     }

@@ -232,6 +232,7 @@ impl Session {
     /// Begins with what a new connection was told.
     fn begin(&mut self, link: &Link) {
         let Link { outbox, welcome, udp, pin, .. } = link;
+        let is_lost = self.resume.is_some() && !welcome.resumed;
         self.resume = Some((welcome.session, welcome.secret));
         let has_mover = self.hub.lock().has_mover;
         let now = udp.filter(|_| has_mover).map(|_| Instant::now());
@@ -257,6 +258,7 @@ impl Session {
                 udp: *udp,
                 observe: Some(welcome.observe),
                 pin: Some(*pin),
+                sessions_lost: status.sessions_lost + u64::from(is_lost),
                 error: None,
             };
         });

@@ -37,6 +37,8 @@ pub struct Status {
     pub observe: Option<[u8; 32]>,
     /// What the relay is known by.
     pub pin: Option<Pin>,
+    /// How often it had forgotten our session, with all pairs, when it was reached again.
+    pub sessions_lost: u64,
     /// Why it could not be reached again, last.
     pub error: Option<String>,
 }

@@ -1,6 +1,6 @@
 //! Ways that move or break while a transfer is under way: it goes on, and no byte is lost.
 
-use wraith_relay::{Relays, Way};
+use wraith_relay::{RelayConfig, Relays, Way};
 
 use crate::network::Nat;
 use crate::support::{Pair, Relay, connect, reach, send, until, within};
@@ -73,12 +73,30 @@ async fn a_relay_that_was_killed_and_started_again_has_the_same_pin_and_mailboxe
     reach(&pair.waiting_client, |status| status.way == Way::Down).await;
     let relay = Relay::start_in(folder, address, |_| ()).await;
     assert_eq!(relay.pin, pin);
+    // Both know at once that what they had there is gone.
+    within(pair.dialling_client.forgotten(0)).await;
+    within(pair.waiting_client.forgotten(0)).await;
     reach(&pair.dialling_client, |status| status.way == Way::Udp).await;
     until(|| relay.metrics.mailboxes.get() == 1).await;
     let address = within(pair.dialling_client.dial(pair.mailbox)).await.unwrap();
     assert_ne!(address, pair.address);
     let (a, b) = within(connect(&pair.dialling, &pair.waiting, &address)).await;
     send(&a, &b, LEN).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_that_comes_back_with_another_key_gets_nothing_of_ours() {
+    let relay = Relay::start(|_| ()).await;
+    let address = relay.address;
+    // Believed the first time.
+    let config = RelayConfig { pin: None, ..relay.config() };
+    let client = Relays::new().unwrap().connect(config).await.unwrap();
+    client.register([7; 32]).await.unwrap();
+    drop(relay.kill().await);
+    let other = Relay::start_in(tempfile::tempdir().unwrap(), address, |_| ()).await;
+    let is_told = |error: &String| error.contains("another key");
+    reach(&client, |status| status.error.as_ref().is_some_and(is_told)).await;
+    assert_eq!((other.metrics.sessions.get(), other.metrics.mailboxes.get()), (0, 0));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -74,6 +74,11 @@ impl Established {
             core.close(now, code, &reason);
             return false;
         }
+        if std::mem::take(&mut state.path_given_up) {
+            drop(state);
+            core.give_up_path(now);
+            return false;
+        }
         if let Some(bytes_per_second) = state.rate_limit.take() {
             core.set_rate_limit(now, bytes_per_second);
         }

@@ -5,7 +5,7 @@ use std::thread;
 
 use wraith_core::punch::Reflector;
 use wraith_transport::{
-    Addr, AskError, Endpoint, MoveError, PathEvent, PunchError, PunchEvent, Role,
+    Addr, AskError, CloseReason, Endpoint, MoveError, PathEvent, PunchError, PunchEvent, Role,
 };
 
 use crate::support::{Pair, Pattern, V4, endpoint, pair, run};
@@ -39,6 +39,13 @@ fn forward(to: SocketAddr) -> SocketAddr {
         }
     });
     address
+}
+
+#[test]
+fn who_knows_that_a_path_is_dead_need_not_wait_for_silence() {
+    let pair = pair(V4);
+    pair.client.path().give_up();
+    assert_eq!(run(pair.client.closed()), CloseReason::IdleTimeout);
 }
 
 #[test]

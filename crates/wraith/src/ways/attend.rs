@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 use tracing::debug;
+use wraith_relay::RelayClient;
 use wraith_transport::{Addr, PathEvent, PathEvents, PathHandle, Role};
 
 use super::Ways;
@@ -48,15 +49,32 @@ pub(super) async fn attend(
     let improving = improve(&ways, &path, role, &tell);
     tokio::pin!(improving);
     let mut is_improving = true;
+    let mut relay = ways.inner.relays.owner_of(&path.remote());
     loop {
         tokio::select! {
             event = events.next() => match event {
-                Ok(PathEvent::Changed(Some(remote))) => tell(remote, None),
+                Ok(PathEvent::Changed(Some(remote))) => {
+                    relay = ways.inner.relays.owner_of(&remote);
+                    tell(remote, None);
+                }
                 Ok(_) => {}
                 Err(_) => return,
             },
+            // Both sides hear so when they are at the relay again, and need not wait until the other is silent for too long.
+            () = forgotten(&relay) => {
+                path.give_up();
+                relay = None;
+            }
             () = &mut improving, if is_improving => is_improving = false,
         }
+    }
+}
+
+/// Waits until the relay of a path has forgotten it.
+async fn forgotten(relay: &Option<(RelayClient, u64)>) {
+    match relay {
+        Some((relay, lost)) => relay.forgotten(*lost).await,
+        None => std::future::pending().await,
     }
 }
 

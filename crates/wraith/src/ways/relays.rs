@@ -3,6 +3,7 @@
 //! Invariant: one connection to each relay, whoever named it. A relay without a pin is believed the first time; what it shows then goes
 //! into our tickets, and the other side is held to it.
 
+use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ const CONNECTED_MAX: usize = 8;
 const RETRY: Duration = Duration::from_secs(5);
 
 /// A relay that a user named.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct RelayServer {
     /// A name or an IP address, without brackets.
     pub host: String,
@@ -29,6 +30,17 @@ pub struct RelayServer {
     pub port: u16,
     /// What it lets us in with.
     pub token: Option<String>,
+}
+
+/// Without the token, which is a secret.
+impl fmt::Debug for RelayServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { host, port, token: _ } = self;
+        f.debug_struct("RelayServer")
+            .field("host", host)
+            .field("port", port)
+            .finish_non_exhaustive()
+    }
 }
 
 /// See the module.
@@ -83,6 +95,14 @@ impl RelayTable {
             true => format!("[{}]:{}", relay.host, relay.port),
             false => format!("{}:{}", relay.host, relay.port),
         })
+    }
+
+    /// The relay that an address of a connection belongs to, and how many of our sessions it has lost.
+    pub fn owner_of(&self, address: &Addr) -> Option<(RelayClient, u64)> {
+        let connected = lock(&self.connected);
+        let relay = connected.iter().find(|relay| relay.client.owns(address))?;
+        let lost = relay.client.status().borrow().sessions_lost;
+        Some((relay.client.clone(), lost))
     }
 
     pub fn close(&self) {
