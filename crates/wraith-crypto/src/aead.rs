@@ -68,6 +68,15 @@ impl Suite {
         }
     }
 
+    /// The name of the algorithm.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Aes256Gcm => "AES-256-GCM",
+            Self::ChaCha20Poly1305 => "ChaCha20-Poly1305",
+        }
+    }
+
     /// The `suites` byte that offers every suite.
     pub const ALL: u8 = Self::Aes256Gcm.bit() | Self::ChaCha20Poly1305.bit();
 }

@@ -1,25 +1,36 @@
-//! X25519 (RFC 7748). Secrets are any 32 bytes; they are clamped where they are used.
+//! X25519 (RFC 7748), computed by AWS-LC. Secrets are any 32 bytes; they are clamped where they are used. Public keys are any
+//! 32 bytes, too: the top bit is ignored, and what is not below p, on the twist, or dirty is as good as any other.
+#![allow(unsafe_code)]
 
-use curve25519_dalek::montgomery::MontgomeryPoint;
 use zeroize::Zeroizing;
 
 /// The public key of `secret`.
 #[must_use]
 pub fn x25519_public(secret: &[u8; 32]) -> [u8; 32] {
-    MontgomeryPoint::mul_base_clamped(*secret).to_bytes()
+    let mut public = [0; 32];
+    // SAFETY: both are pointers to 32 bytes.
+    unsafe { aws_lc_sys::X25519_public_from_private(public.as_mut_ptr(), secret.as_ptr()) };
+    public
 }
 
 /// What both sides can compute. `None` if `public` has small order, that is, if the result would not depend on
 /// `secret` (RFC 7748 §6.1's check for all zeros).
 #[must_use]
 pub fn x25519(secret: &[u8; 32], public: &[u8; 32]) -> Option<Zeroizing<[u8; 32]>> {
-    let shared = Zeroizing::new(MontgomeryPoint(*public).mul_clamped(*secret).to_bytes());
-    (!crate::equal(&*shared, &[0; 32])).then_some(shared)
+    let mut shared = Zeroizing::new([0; 32]);
+    // SAFETY: all three are pointers to 32 bytes.
+    let is_good =
+        unsafe { aws_lc_sys::X25519(shared.as_mut_ptr(), secret.as_ptr(), public.as_ptr()) } == 1;
+    is_good.then_some(shared)
 }
 
 #[cfg(test)]
 mod tests {
+    use curve25519_dalek::constants::X25519_LOW_ORDER_POINTS;
+    use curve25519_dalek::montgomery::MontgomeryPoint;
     use data_encoding::HEXLOWER;
+    use rand_chacha::ChaCha20Rng;
+    use rand_core::{Rng, SeedableRng};
 
     use super::*;
 
@@ -42,8 +53,31 @@ mod tests {
 
     #[test]
     fn points_of_small_order_agree_on_nothing() {
-        for point in curve25519_dalek::constants::X25519_LOW_ORDER_POINTS {
-            assert!(x25519(&[9; 32], &point.to_bytes()).is_none());
+        for point in X25519_LOW_ORDER_POINTS {
+            let mut public = point.to_bytes();
+            assert!(x25519(&[9; 32], &public).is_none());
+            public[31] |= 0x80;
+            assert!(x25519(&[9; 32], &public).is_none(), "the top bit is ignored");
+        }
+    }
+
+    #[test]
+    fn a_second_implementation_agrees() {
+        let mut rng = ChaCha20Rng::from_seed([1; 32]);
+        for round in 0..500 {
+            let [mut secret, mut public] = [[0; 32]; 2];
+            rng.fill_bytes(&mut secret);
+            rng.fill_bytes(&mut public);
+            if round % 5 == 0 {
+                // From p − 19 on, with the top bit and without.
+                public[1..31].fill(0xff);
+                public[0] |= 0xda;
+                public[31] |= 0x7f;
+            }
+            let expected = MontgomeryPoint::mul_base_clamped(secret);
+            assert_eq!(x25519_public(&secret), expected.to_bytes());
+            let expected = MontgomeryPoint(public).mul_clamped(secret);
+            assert_eq!(*x25519(&secret, &public).unwrap(), expected.to_bytes());
         }
     }
 }

@@ -9,7 +9,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use curve25519_dalek::edwards::{CompressedEdwardsY, EdwardsPoint};
 use curve25519_dalek::scalar::clamp_integer;
 use data_encoding::BASE32_NOPAD_NOCASE;
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
@@ -17,6 +16,7 @@ use thiserror::Error;
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
 use crate::Unauthentic;
+use crate::subgroup::u_of_prime_order;
 
 /// Length of a signature.
 pub const SIGNATURE_BYTES: usize = 64;
@@ -48,7 +48,7 @@ impl NodeId {
     /// # Errors
     /// [`InvalidNodeId::Point`] if nobody can have this NodeId.
     pub fn noise_public(&self) -> Result<[u8; 32], InvalidNodeId> {
-        Ok(self.point()?.to_montgomery().to_bytes())
+        u_of_prime_order(&self.0).ok_or(InvalidNodeId::Point)
     }
 
     /// Checks this identity's signature over `message` (RFC 8032, strict).
@@ -60,18 +60,9 @@ impl NodeId {
         message: &[u8],
         signature: &[u8; SIGNATURE_BYTES],
     ) -> Result<(), Unauthentic> {
-        let key = VerifyingKey::from(self.point().map_err(|_| Unauthentic)?);
+        self.noise_public().map_err(|_| Unauthentic)?;
+        let key = VerifyingKey::from_bytes(&self.0).map_err(|_| Unauthentic)?;
         key.verify_strict(message, &Signature::from_bytes(signature)).map_err(|_| Unauthentic)
-    }
-
-    fn point(&self) -> Result<EdwardsPoint, InvalidNodeId> {
-        let point = CompressedEdwardsY(self.0).decompress().ok_or(InvalidNodeId::Point)?;
-        let canonical = point.compress().0 == self.0;
-        if canonical && !point.is_small_order() && point.is_torsion_free() {
-            Ok(point)
-        } else {
-            Err(InvalidNodeId::Point)
-        }
     }
 }
 
@@ -94,7 +85,7 @@ impl FromStr for NodeId {
     fn from_str(text: &str) -> Result<Self, InvalidNodeId> {
         let bytes = BASE32_NOPAD_NOCASE.decode(text.as_bytes()).map_err(|_| InvalidNodeId::Text)?;
         let id = Self(bytes.try_into().map_err(|_| InvalidNodeId::Text)?);
-        id.point()?;
+        id.noise_public()?;
         Ok(id)
     }
 }
@@ -145,6 +136,7 @@ impl fmt::Debug for SecretIdentity {
 #[cfg(test)]
 mod tests {
     use curve25519_dalek::constants::EIGHT_TORSION;
+    use curve25519_dalek::edwards::CompressedEdwardsY;
     use data_encoding::HEXLOWER;
     use proptest::prelude::*;
 

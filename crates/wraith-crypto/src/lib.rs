@@ -9,19 +9,25 @@
 //! | [`kdf`] | BLAKE3 as key derivation, keyed hash and hash |
 //! | [`hash`] | SHA-256, for the Noise handshake |
 //! | [`agree`] | X25519 |
+//! | [`elligator`] | public keys of X25519 as random bytes |
+//! | [`kem`] | ML-KEM-768 |
 //! | [`identity`] | the Ed25519 identity and its NodeId (SPEC §1) |
 //!
-//! `unsafe` appears in two places: to call instructions of x86-64 after having made sure of them (`x86`), and to wipe memory
-//! whose value is gone ([`Wiped`]).
+//! `unsafe` appears in three places: to call instructions of x86-64 after having made sure of them (`x86`), to call what AWS-LC
+//! has and aws-lc-rs does not pass on, or not as fast ([`agree`], [`kem`]), and to wipe memory whose value is gone ([`Wiped`]).
 //!
 //! Secrets are wiped when dropped and never printed by `Debug`. Comparisons of secrets and tags take constant time.
 
 pub mod aead;
 pub mod agree;
+pub mod elligator;
+mod field;
 pub mod hash;
 pub mod identity;
 pub mod kdf;
+pub mod kem;
 pub mod mask;
+mod subgroup;
 mod wiped;
 #[cfg(target_arch = "x86_64")]
 mod x86;

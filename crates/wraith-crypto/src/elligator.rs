@@ -1,0 +1,359 @@
+//! Elligator2 for Curve25519 (Bernstein, Hamburg, Krasnova, Lange: "Elligator: elliptic-curve points indistinguishable from
+//! uniform random strings", 2013; the map is that of RFC 9380 §6.7.1 with Z = 2): public keys of X25519 that look like random
+//! bytes on the wire.
+//!
+//! A *representative* is 32 bytes. Each is one of some public key ([`decode`]), and half of the public keys have two ([`encode`]).
+//! What would give a key away, and what [`EphemeralKey::generate`] does about it:
+//!
+//! | who looks | at random bytes sees | and here |
+//! |---|---|---|
+//! | at the top two bits | noise | they are drawn; [`decode`] ignores them |
+//! | which of its key's two representatives it is | either, by chance | that one is drawn |
+//! | whether the decoded point has prime order | yes, of one in eight | the point is *dirty*: one of the eight points of low order, drawn, was added. X25519 multiplies by multiples of eight, so both sides agree all the same |
+//! | how often a value comes | all alike | a key that has no representative is thrown away whole, not walked on from to a neighbour, so those that remain are alike |
+//!
+//! A representative can be changed without changing its key (the two top bits). Whoever compares keys, or remembers them,
+//! compares what [`decode`] gives; whoever authenticates a message authenticates the 32 bytes as they came.
+//!
+//! Nothing branches on, or is an index into memory by, a value that is secret. How often [`EphemeralKey::generate`] draws can be
+//! seen in its time, and says something about the keys thrown away only.
+
+mod low_order;
+
+use std::fmt;
+
+use rand_core::CryptoRng;
+use zeroize::{ZeroizeOnDrop, Zeroizing};
+
+use self::low_order::add_low_order;
+use crate::agree::x25519_public;
+use crate::field::{A, Field};
+
+/// Bits of the last byte of a representative that are not part of the number.
+const SPARE_BITS: u8 = 0b1100_0000;
+
+/// A key pair for one handshake, whose public key has a representative.
+#[derive(Clone)]
+pub struct EphemeralKey {
+    secret: Zeroizing<[u8; 32]>,
+    public: [u8; 32],
+    representative: [u8; 32],
+}
+
+impl EphemeralKey {
+    /// Draws keys until one has a representative, which is every second one.
+    #[must_use]
+    pub fn generate(rng: &mut impl CryptoRng) -> Self {
+        loop {
+            let mut secret = Zeroizing::new([0; 32]);
+            rng.fill_bytes(&mut *secret);
+            let mut tweak = [0];
+            rng.fill_bytes(&mut tweak);
+            let [tweak] = tweak;
+            let clean = Field::from_bytes(&x25519_public(&secret));
+            // Which of the eight it is anybody can compute from the public key, so it may be an index. The bits are
+            // other ones than those that `represent` reads.
+            let (numerator, denominator) = add_low_order(clean, usize::from(tweak >> 1 & 7));
+            if let Some((public, representative)) = represent(numerator, denominator, tweak) {
+                return Self { secret, public, representative };
+            }
+        }
+    }
+
+    /// As X25519 takes it: it is clamped there.
+    #[must_use]
+    pub fn secret(&self) -> &[u8; 32] {
+        &self.secret
+    }
+
+    /// The u-coordinate of the dirty point, below p. This is what the other side decodes.
+    #[must_use]
+    pub fn public(&self) -> &[u8; 32] {
+        &self.public
+    }
+
+    /// What goes on the wire.
+    #[must_use]
+    pub fn representative(&self) -> &[u8; 32] {
+        &self.representative
+    }
+}
+
+impl ZeroizeOnDrop for EphemeralKey {}
+
+impl fmt::Debug for EphemeralKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EphemeralKey").finish_non_exhaustive()
+    }
+}
+
+/// The public key of a representative: a u-coordinate below p, of a point of the curve. Any 32 bytes have one. The top two bits
+/// are ignored.
+#[must_use]
+pub fn decode(representative: &[u8; 32]) -> [u8; 32] {
+    let mut number = *representative;
+    number[31] &= !SPARE_BITS;
+    let r = Field::from_bytes(&number);
+    // Of d = −A / (1 + 2r²) and −d − A, one is on the curve: d if d³ + A·d² + d is a square. With w = 2r² and D = 1 + w that is N / D³
+    // for N = A·(A²·w − D²), and a square if x = N·D is. The power of x gives 1 / x as well, and 1 / D is N / x. Nothing here is
+    // ever zero: −1/2 is not a square, so D is not, and nor is A² − 4, so N is not.
+    let w = r.squared().plus(r.squared());
+    let denominator = Field::ONE.plus(w);
+    let numerator = A.times(A.squared().times(w).minus(denominator.squared()));
+    let x = numerator.times(denominator);
+    let y_squared = x.power().squared();
+    let root = x.times(y_squared);
+    let is_square = root.squared().equals(Field::ONE);
+    // 1 / x, but for the sign if x is not a square. u is −A·N / x if it is, and −A·w·N / x, with the sign A·w, if not.
+    let inverse = root.times(y_squared);
+    let factor = Field::select(is_square, A.negated(), A.times(w));
+    factor.times(numerator).times(inverse).to_bytes()
+}
+
+/// The representative of the public key `u`, of which there are two: bit 0 of `tweak` says which. Its bits 6 and 7 become the top
+/// two of the representative; the others are ignored. `None` if `u` has none, as half of the public keys have, and all that are
+/// no point of the curve. The top bit of `u` is ignored, and it is taken modulo p.
+#[must_use]
+pub fn encode(u: &[u8; 32], tweak: u8) -> Option<[u8; 32]> {
+    let u = Field::from_bytes(u);
+    let v_squared = u.times(u.times(u.plus(A)).plus(Field::ONE));
+    let sign = v_squared.times(v_squared.power().squared()).squared();
+    let on_curve = !sign.equals(Field::ONE.negated());
+    let (_, representative) = represent(u, Field::ONE, tweak)?;
+    on_curve.then_some(representative)
+}
+
+/// The public key u = n / d, a point of the curve, and its representative, as [`encode()`] has it. There are two, the roots of
+/// −u / (2·(u + A)) and of −(u + A) / (2·u). With m = n + A·d and x = −2·n·m these are n / √x and m / √x.
+fn represent(n: Field, d: Field, tweak: u8) -> Option<([u8; 32], [u8; 32])> {
+    let m = n.plus(A.times(d));
+    let half = n.times(m).negated();
+    let x = half.plus(half);
+    // 1 / (d·√x): one power gives both.
+    let (is_square, root) = x.times(d.squared()).inverse_root();
+    let u = n.times(root.squared().times(x).times(d));
+    let r = Field::select(tweak & 1 == 1, m, n).times(root).times(d);
+    let r = Field::select(r.is_upper_half(), r.negated(), r);
+    let mut representative = r.to_bytes();
+    representative[31] |= tweak & SPARE_BITS;
+    // u = 0 is represented by zero.
+    let is_represented = is_square | n.equals(Field::ZERO);
+    is_represented.then(|| (u.to_bytes(), representative))
+}
+
+#[cfg(test)]
+mod tests {
+    use curve25519_dalek::constants::EIGHT_TORSION;
+    use curve25519_dalek::montgomery::MontgomeryPoint;
+    use curve25519_dalek::{EdwardsPoint, Scalar};
+    use rand_chacha::ChaCha20Rng;
+    use rand_core::{Rng, SeedableRng};
+
+    use super::*;
+    use crate::agree::x25519;
+
+    fn random(rng: &mut ChaCha20Rng) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        rng.fill_bytes(&mut bytes);
+        bytes
+    }
+
+    /// A clean key that has a representative: what [`EphemeralKey`] would be without low-order points.
+    fn clean(rng: &mut ChaCha20Rng) -> [u8; 32] {
+        loop {
+            let tweak = random(rng)[0];
+            if let Some(representative) = encode(&x25519_public(&random(rng)), tweak) {
+                return representative;
+            }
+        }
+    }
+
+    fn generated(rng: &mut ChaCha20Rng) -> [u8; 32] {
+        *EphemeralKey::generate(rng).representative()
+    }
+
+    /// Whether `found` of `draws` is within four standard deviations of what has the probability `p`.
+    fn is_likely(found: usize, draws: usize, p: f64) -> bool {
+        let (found, draws) = (found as f64, draws as f64);
+        (found - draws * p).abs() < 4.0 * (draws * p * (1.0 - p)).sqrt()
+    }
+
+    fn draws(count: usize, draw: fn(&mut ChaCha20Rng) -> [u8; 32]) -> Vec<[u8; 32]> {
+        let mut rng = ChaCha20Rng::from_seed([7; 32]);
+        (0..count).map(|_| draw(&mut rng)).collect()
+    }
+
+    /// How many of `representatives` decode to a point of prime order.
+    fn of_prime_order(representatives: &[[u8; 32]]) -> usize {
+        let points = representatives.iter().map(|bytes| MontgomeryPoint(decode(bytes)));
+        let points = points.map(|u| u.to_edwards(0).expect("a point of the curve"));
+        points.filter(EdwardsPoint::is_torsion_free).count()
+    }
+
+    #[test]
+    fn one_in_eight_has_prime_order_as_of_random_bytes() {
+        let (of_random, ours) = (draws(4000, random), draws(4000, generated));
+        let (of_random, ours) = (of_prime_order(&of_random), of_prime_order(&ours));
+        assert!(is_likely(of_random, 4000, 0.125), "{of_random} of random bytes");
+        assert!(is_likely(ours, 4000, 0.125), "{ours} of generated keys");
+        assert_eq!(of_prime_order(&draws(200, clean)), 200, "what clean keys would show");
+    }
+
+    /// How many of `representatives` decode to a point with each of the eight points of low order in it.
+    fn of_each_low_order(representatives: &[[u8; 32]]) -> [usize; 8] {
+        let mut found = [0; 8];
+        for representative in representatives {
+            let point = MontgomeryPoint(decode(representative)).to_edwards(0).unwrap();
+            // As often as the prime order, which leaves the part of low order, five times.
+            let low = point * -Scalar::ONE + point;
+            found[EIGHT_TORSION.iter().position(|&other| other == low).unwrap()] += 1;
+        }
+        found
+    }
+
+    #[test]
+    fn all_eight_points_of_low_order_are_added_alike() {
+        for draw in [random, generated] {
+            let found = of_each_low_order(&draws(4000, draw));
+            assert!(found.iter().all(|&found| is_likely(found, 4000, 0.125)), "{found:?}");
+        }
+        assert_eq!(of_each_low_order(&draws(200, clean)), [200, 0, 0, 0, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn every_bit_is_set_half_of_the_time() {
+        let unlikely = |representatives: &[[u8; 32]]| -> Vec<usize> {
+            let is_set = |bytes: &&[u8; 32], bit| bytes[bit / 8] >> (bit % 8) & 1 == 1;
+            let set = |bit| representatives.iter().filter(|bytes| is_set(bytes, bit)).count();
+            (0..256).filter(|&bit| !is_likely(set(bit), representatives.len(), 0.5)).collect()
+        };
+        assert_eq!(unlikely(&draws(4000, random)), [0; 0]);
+        assert_eq!(unlikely(&draws(4000, generated)), [0; 0]);
+        // What would show without bits 6 and 7 of the tweak.
+        let mut bare = draws(200, generated);
+        bare.iter_mut().for_each(|bytes| bytes[31] &= !SPARE_BITS);
+        assert_eq!(unlikely(&bare), [254, 255]);
+    }
+
+    #[test]
+    fn the_two_spare_bits_and_the_sign_are_independent_of_each_other() {
+        let mut cells = [0; 8];
+        for representative in draws(4000, generated) {
+            let u = decode(&representative);
+            let sign = encode(&u, 1).expect("it has one")[..31] == representative[..31];
+            cells[usize::from(representative[31] >> 6) * 2 + usize::from(sign)] += 1;
+        }
+        assert!(cells.iter().all(|&found| is_likely(found, 4000, 0.125)), "{cells:?}");
+    }
+
+    #[test]
+    fn what_was_generated_is_decoded() {
+        let mut rng = ChaCha20Rng::from_seed([1; 32]);
+        for _ in 0..200 {
+            let key = EphemeralKey::generate(&mut rng);
+            assert_eq!(decode(key.representative()), *key.public());
+        }
+    }
+
+    #[test]
+    fn the_same_randomness_generates_the_same_key() {
+        let key = |seed| EphemeralKey::generate(&mut ChaCha20Rng::from_seed([seed; 32]));
+        let (one, again, other) = (key(1), key(1), key(2));
+        assert_eq!((one.secret(), one.representative()), (again.secret(), again.representative()));
+        assert_ne!(one.secret(), other.secret());
+        assert_eq!(format!("{one:?}"), "EphemeralKey { .. }");
+    }
+
+    #[test]
+    fn a_dirty_key_and_a_clean_one_agree() {
+        let mut rng = ChaCha20Rng::from_seed([2; 32]);
+        let mut dirty_keys = 0;
+        for _ in 0..100 {
+            let (dirty, other) = (EphemeralKey::generate(&mut rng), random(&mut rng));
+            let ours = x25519(dirty.secret(), &x25519_public(&other)).unwrap();
+            assert_eq!(ours, x25519(&other, dirty.public()).unwrap());
+            assert_eq!(ours, x25519(&other, &x25519_public(dirty.secret())).unwrap());
+            dirty_keys += u32::from(*dirty.public() != x25519_public(dirty.secret()));
+        }
+        assert!((70..100).contains(&dirty_keys), "{dirty_keys}: seven of eight");
+    }
+
+    #[test]
+    fn two_dirty_keys_agree() {
+        let mut rng = ChaCha20Rng::from_seed([3; 32]);
+        for _ in 0..100 {
+            let [one, two] = [(); 2].map(|()| EphemeralKey::generate(&mut rng));
+            let secret = x25519(one.secret(), two.public()).unwrap();
+            assert_eq!(secret, x25519(two.secret(), one.public()).unwrap());
+        }
+    }
+
+    #[test]
+    fn what_is_encoded_decodes_to_the_same_point_with_every_tweak() {
+        let mut rng = ChaCha20Rng::from_seed([4; 32]);
+        for _ in 0..100 {
+            let u = decode(&random(&mut rng));
+            let [lower, upper] = [0, 1].map(|sign| encode(&u, sign).expect("what was decoded"));
+            assert_ne!(lower, upper);
+            for tweak in 0..=255 {
+                let representative = encode(&u, tweak).unwrap();
+                let mut expected = if tweak & 1 == 0 { lower } else { upper };
+                expected[31] |= tweak & SPARE_BITS;
+                assert_eq!(representative, expected);
+                assert_eq!(decode(&representative), u);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_point_of_the_curve_has_no_representative() {
+        let mut rng = ChaCha20Rng::from_seed([5; 32]);
+        let mut on_curve = 0;
+        for _ in 0..1000 {
+            let u = random(&mut rng);
+            if let Some(representative) = encode(&u, 0) {
+                assert_eq!(decode(&representative), Field::from_bytes(&u).to_bytes());
+                on_curve += 1;
+            }
+        }
+        assert!(is_likely(on_curve, 1000, 0.25), "{on_curve}");
+        // u + A is zero; and the point of order four of the twist.
+        assert_eq!(encode(&A.negated().to_bytes(), 0), None);
+        assert_eq!(encode(&Field::ONE.negated().to_bytes(), 0), None);
+    }
+
+    #[test]
+    fn every_32_bytes_decode_to_a_point_of_the_curve() {
+        let mut rng = ChaCha20Rng::from_seed([6; 32]);
+        let mut edges = vec![[0; 32], [0xff; 32], [0x80; 32]];
+        // The smallest numbers, and the largest without and with the spare bits: about (p−1)/2 and about p.
+        for low in 0..=u8::MAX {
+            for (rest, high) in [(0, 0), (0xff, 0x3f), (0xff, 0x7f)] {
+                let mut bytes = [rest; 32];
+                (bytes[0], bytes[31]) = (low, high);
+                edges.push(bytes);
+            }
+        }
+        edges.extend((0..1000).map(|_| random(&mut rng)));
+        for bytes in edges {
+            let u = decode(&bytes);
+            assert_eq!(u, Field::from_bytes(&u).to_bytes(), "below p");
+            assert!(MontgomeryPoint(u).to_edwards(0).is_some(), "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn representatives_of_points_of_low_order_agree_on_nothing() {
+        let mut found = 0;
+        for point in EIGHT_TORSION {
+            let u = point.to_montgomery().to_bytes();
+            for tweak in [0, 1, 0xc0] {
+                let Some(representative) = encode(&u, tweak) else { continue };
+                assert_eq!(decode(&representative), u);
+                assert_eq!(x25519(&[9; 32], &decode(&representative)), None);
+                found += 1;
+            }
+        }
+        assert!(found >= 3, "zero at the least: {found}");
+    }
+}
