@@ -2,13 +2,13 @@
 //!
 //! ```console
 //! $ printf 'HEAD / HTTP/1.0\r\n\r\n' | cargo run -p wraith-proxy --example through -- socks5://127.0.0.1:1080 HOST 80
-//! $ cargo run -p wraith-proxy --example through -- socks5://127.0.0.1:1080 --udp 127.0.0.1:9999 TEXT
+//! $ cargo run -p wraith-proxy --example through -- socks5://127.0.0.1:1080 --udp HOST 9999 TEXT
 //! ```
 
 use std::process::ExitCode;
 
-use rustix::event::{PollFd, PollFlags, poll};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy, stdin, stdout};
+use tokio::net::UdpSocket;
 use wraith_proxy::Proxy;
 
 #[tokio::main(flavor = "current_thread")]
@@ -25,13 +25,16 @@ async fn main() -> ExitCode {
 async fn run() -> Result<(), Box<dyn std::error::Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match &words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [proxy, "--udp", to, text] => {
-            let association = Proxy::new(proxy.parse()?).associate().await?;
-            association.send(to.parse()?, text.as_bytes())?;
-            poll(&mut [PollFd::new(&association, PollFlags::IN)], None)?;
+        [proxy, "--udp", host, port, text] => {
+            let association = Proxy::new(proxy.parse()?).associate(host, port.parse()?).await?;
+            let any = if association.proxy().is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+            let socket = UdpSocket::bind(any).await?;
+            socket.connect(association.proxy()).await?;
+            socket.send(&[association.header(), text.as_bytes()].concat()).await?;
             let mut buffer = [0; 2048];
-            let (from, len) = association.receive(&mut buffer)?;
-            println!("{from}: {}", String::from_utf8_lossy(&buffer[..len]));
+            let len = socket.recv(&mut buffer).await?;
+            let header = association.header_from(&buffer[..len]).ok_or("a stray datagram")?;
+            println!("{}", String::from_utf8_lossy(&buffer[header..len]));
         }
         [proxy, host, port] => {
             let mut stream = Proxy::new(proxy.parse()?).connect(host, port.parse()?).await?;
@@ -40,7 +43,7 @@ async fn run() -> Result<(), Box<dyn std::error::Error>> {
             stream.write_all(&question).await?;
             copy(&mut stream, &mut stdout()).await?;
         }
-        _ => return Err("PROXY HOST PORT, or PROXY --udp IP:PORT TEXT".into()),
+        _ => return Err("PROXY HOST PORT, or PROXY --udp HOST PORT TEXT".into()),
     }
     Ok(())
 }

@@ -5,12 +5,12 @@
 //!   proxy                  one bounded attempt: connect, speak, hand the stream over
 //!   ├── socks5             the handshake of RFC 1928 and RFC 1929
 //!   └── http_connect       CONNECT of RFC 9110
-//!   association            UDP through SOCKS5, as a socket that does not wait
+//!   association            UDP through SOCKS5: where datagrams go, and their header
 //! ```
 //!
 //! **Why the handshakes are ours.** They are three exchanges of a few bytes each. `tokio-socks` has no UDP ASSOCIATE;
 //! `fast-socks5` has it around an async socket, and brings a server; of HTTP CONNECT a client brings a whole HTTP stack.
-//! An I/O thread wants a plain socket without a runtime, and the same bounds on all of them.
+//! An I/O thread wants its own socket, which sends whole batches, and the same bounds on all of them.
 //!
 //! Invariants: of what a proxy says no more is read than the answer, so the first byte of a stream that is handed over is the
 //! first of the other side; an answer is bounded, and the whole attempt ends within [`Proxy::timeout`]; credentials are sent to

@@ -63,14 +63,15 @@ impl Proxy {
         self.within(attempt).await
     }
 
-    /// A way for UDP through the proxy, if it offers one.
+    /// A way for UDP through the proxy to `port` of `host`, a name or an address, if it offers one.
     ///
     /// # Errors
     /// [`ProxyError`], in words for people.
     ///
     /// # Panics
     /// Outside of a tokio runtime.
-    pub async fn associate(&self) -> Result<Association, ProxyError> {
+    pub async fn associate(&self, host: &str, port: u16) -> Result<Association, ProxyError> {
+        let target = Target::new(host, port)?;
         if self.url.scheme() != Scheme::Socks5 {
             return Err(ProxyError::NoUdp { proxy: self.url.authority() });
         }
@@ -93,7 +94,8 @@ impl Proxy {
             let nonsense = || self.error(Failure::Nonsense, &any);
             let port =
                 bound.map(|bound| bound.port()).filter(|port| *port != 0).ok_or_else(nonsense)?;
-            Association::new(control, port).map_err(|error| self.error(error.into(), &any))
+            let association = Association::new(control, port, target);
+            association.map_err(|error| self.error(error.into(), &any))
         };
         self.within(attempt).await
     }

@@ -144,12 +144,21 @@ fn denial(code: u8) -> Denial {
     }
 }
 
-fn write_target(out: &mut Vec<u8>, target: &Target) {
+/// Appends kind, address or name, and port.
+pub fn write_target(out: &mut Vec<u8>, target: &Target) {
     match target {
         Target::Address(address) => {
-            let mut bytes = [0; ADDRESS_BYTES_MAX];
-            let len = write_address(&mut bytes, *address);
-            out.extend_from_slice(&bytes[..len]);
+            match address.ip() {
+                IpAddr::V4(ip) => {
+                    out.push(IPV4);
+                    out.extend(ip.octets());
+                }
+                IpAddr::V6(ip) => {
+                    out.push(IPV6);
+                    out.extend(ip.octets());
+                }
+            }
+            out.extend(address.port().to_be_bytes());
         }
         Target::Name(name, port) => {
             out.extend([NAME, name.len() as u8]);
@@ -157,28 +166,6 @@ fn write_target(out: &mut Vec<u8>, target: &Target) {
             out.extend(port.to_be_bytes());
         }
     }
-}
-
-/// Writes kind, address and port to the start of `out`; how many bytes that was.
-pub fn write_address(out: &mut [u8; ADDRESS_BYTES_MAX], address: SocketAddr) -> usize {
-    let port = address.port().to_be_bytes();
-    let mut at = 0;
-    let mut put = |bytes: &[u8]| {
-        out[at..at + bytes.len()].copy_from_slice(bytes);
-        at += bytes.len();
-    };
-    match address.ip() {
-        IpAddr::V4(ip) => {
-            put(&[IPV4]);
-            put(&ip.octets());
-        }
-        IpAddr::V6(ip) => {
-            put(&[IPV6]);
-            put(&ip.octets());
-        }
-    }
-    put(&port);
-    at
 }
 
 /// The address that `bytes` begin with, and its length; `None` for a name, or if it is cut off.
@@ -208,9 +195,9 @@ mod tests {
     proptest! {
         #[test]
         fn an_address_is_read_as_it_was_written(ip: std::net::IpAddr, port: u16, rest: Vec<u8>) {
-            let mut bytes = [0; ADDRESS_BYTES_MAX];
-            let len = write_address(&mut bytes, SocketAddr::new(ip, port));
-            let mut bytes = bytes[..len].to_vec();
+            let mut bytes = Vec::new();
+            write_target(&mut bytes, &Target::Address(SocketAddr::new(ip, port)));
+            let len = bytes.len();
             for end in 0..len {
                 prop_assert_eq!(read_address(&bytes[..end]), None);
             }

@@ -54,6 +54,9 @@ pub enum StartError {
     /// Address or port cannot be had.
     #[error("cannot listen there: {0}")]
     Listen(#[source] io::Error),
+    /// The second UDP port cannot be had.
+    #[error("cannot have the other UDP port: {0}")]
+    OtherPort(#[source] io::Error),
     /// The address for figures cannot be had.
     #[error("cannot listen for metrics there: {0}")]
     Metrics(#[source] io::Error),

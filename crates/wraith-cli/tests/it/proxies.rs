@@ -1,8 +1,9 @@
-//! Relays and rendezvous servers through proxies: a relay whose name the proxy alone knows, so that nothing reaches it past the proxy.
+//! Relays and rendezvous servers through proxies: a relay whose name the proxy alone knows, so that nothing reaches it past the proxy, or
+//! one at an address where everybody else finds a trap.
 
 use std::process::Command;
 
-use crate::support::proxy::{NAME, Proxy, Speaks};
+use crate::support::proxy::{NAME, Proxy, Speaks, Trap};
 use crate::support::{Process, World, tree};
 
 fn relay(world: &World) -> (Process, String) {
@@ -14,10 +15,22 @@ fn relay(world: &World) -> (Process, String) {
     (relay, format!("{NAME}:{port}"))
 }
 
+/// A relay, and the trap at the address by which clients know it.
+fn relay_and_trap(world: &World) -> (Process, Trap) {
+    let (relay, server) = relay(world);
+    let port = server.rsplit_once(':').unwrap().1.parse().unwrap();
+    (relay, Trap::new(port))
+}
+
 /// A transfer by code with nothing but the relay at `server`; `proxied` says how both sides are told of the proxy.
 fn transfer(world: &World, server: &str, proxied: impl Fn(&mut Command)) {
+    transfer_of(world, server, 1_000_000, proxied);
+}
+
+/// The same of so many bytes.
+fn transfer_of(world: &World, server: &str, bytes: usize, proxied: impl Fn(&mut Command)) {
     let film = world.source().join("film.mov");
-    tree::file(&film, 1, 1_000_000);
+    tree::file(&film, 1, bytes);
     let mut command = world.wraith("sender");
     command.args(["send", "--json", "--relay-only", "--relay", server]).arg(&film);
     proxied(&mut command);
@@ -47,6 +60,81 @@ fn a_code_and_its_transfer_go_through_a_socks5_proxy() {
     // Each side to the relay, and to the rendezvous server there.
     let asked = proxy.asked();
     assert!(asked.len() >= 4 && asked.iter().all(|target| *target == server), "{asked:?}");
+    assert_eq!(proxy.associations(), (0, 2), "each side has asked, and goes by TLS");
+}
+
+#[test]
+fn where_a_socks5_proxy_carries_udp_a_transfer_goes_by_it() {
+    let world = World::new();
+    let (_relay, trap) = relay_and_trap(&world);
+    let named = format!("{NAME}:{}", trap.address.port());
+    // The proxy may be all that knows where the relay is, or not.
+    for (server, bytes) in [(named, 30_000_000), (trap.address.to_string(), 29_000_000)] {
+        let proxy = Proxy::start(Speaks::Socks5AndUdp);
+        transfer_of(&world, &server, bytes, |command| {
+            command.args(["--proxy", &proxy.url()]);
+        });
+        assert_eq!(proxy.associations(), (2, 0));
+        // It goes up from the one and down to the other; what the handshakes took by TLS is less than all overhead.
+        let (up, down) = proxy.udp_bytes();
+        assert!(up > bytes as u64 * 9 / 10 && down > bytes as u64 * 9 / 10, "{up} {down}");
+        trap.assert_empty();
+        std::fs::remove_file(world.target().join("film.mov")).unwrap();
+    }
+}
+
+#[test]
+fn a_transfer_outlives_the_end_of_its_udp_at_the_proxy() {
+    const BYTES: usize = 40_000_000;
+    const CARRIED: u64 = 8_000_000;
+    let world = World::new();
+    let (_relay, trap) = relay_and_trap(&world);
+    let proxy = Proxy::start(Speaks::Socks5AndUdpUpTo(CARRIED));
+    transfer_of(&world, &trap.address.to_string(), BYTES, |command| {
+        command.args(["--proxy", &proxy.url()]);
+    });
+    assert_eq!(proxy.associations(), (2, 0));
+    let (up, _) = proxy.udp_bytes();
+    assert!((CARRIED..BYTES as u64 / 2).contains(&up), "{up}");
+    trap.assert_empty();
+}
+
+#[test]
+fn what_a_proxy_says_by_udp_that_is_not_of_the_relay_harms_nobody() {
+    let world = World::new();
+    let (_relay, trap) = relay_and_trap(&world);
+    let proxy = Proxy::start(Speaks::Socks5AndLies);
+    transfer_of(&world, &trap.address.to_string(), 5_000_000, |command| {
+        command.args(["--proxy", &proxy.url()]);
+    });
+    assert_eq!(proxy.associations(), (2, 0));
+    trap.assert_empty();
+}
+
+/// Without a proxy a relay is asked by UDP where it sees the socket: by the socket itself, straight.
+#[test]
+fn a_relay_behind_a_proxy_is_not_asked_directly_where_it_sees_us() {
+    let world = World::new();
+    let film = world.source().join("film.mov");
+    tree::file(&film, 1, 3_000_000);
+    for speaks in [Speaks::Socks5AndUdp, Speaks::Socks5, Speaks::Http] {
+        let (_relay, trap) = relay_and_trap(&world);
+        let proxy = Proxy::start(speaks);
+        let url = match speaks {
+            Speaks::Http => format!("http://{}", proxy.address),
+            _ => proxy.url(),
+        };
+        let place = ["--relay", &trap.address.to_string(), "--proxy", &url];
+        // Both may go directly, and say so to each other; that is what they are asked for.
+        let mut command = world.wraith("sender");
+        command.args(["send", "--json"]).args(place).arg(&film);
+        let mut sender = Process::start("send", &mut command);
+        let received = world.receive_with(&sender.code(), &place).finish();
+        received.expect_exit(0);
+        sender.finish().expect_exit(0);
+        trap.assert_empty();
+        std::fs::remove_file(world.target().join("film.mov")).unwrap();
+    }
 }
 
 #[test]
@@ -78,6 +166,24 @@ fn the_doctor_tries_relay_and_rendezvous_through_the_proxy() {
         assert!(check["found"].as_str().unwrap().contains(&through), "{check}");
     }
     assert_eq!(proxy.asked(), [&*server, &*server]);
+}
+
+#[test]
+fn the_doctor_tells_whether_the_proxy_carries_udp() {
+    let world = World::new();
+    let (_relay, trap) = relay_and_trap(&world);
+    for (speaks, by) in [(Speaks::Socks5AndUdp, "by TLS and by UDP"), (Speaks::Socks5, "by TLS")] {
+        let proxy = Proxy::start(speaks);
+        let mut command = world.wraith("one");
+        let server = trap.address.to_string();
+        command.args(["doctor", "--json", "--relay", &server, "--proxy", &proxy.url()]);
+        let outcome = Process::start("doctor", &mut command).finish();
+        outcome.expect_exit(0);
+        let check = outcome.all("check").find(|check| check["name"] == "relay").unwrap();
+        let found = format!("answers {by} through {}", proxy.url());
+        assert!(check["found"].as_str().unwrap().contains(&found), "{check}");
+        trap.assert_empty();
+    }
 }
 
 #[test]

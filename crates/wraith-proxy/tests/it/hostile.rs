@@ -76,7 +76,7 @@ async fn half_an_answer_ends_with_the_limit_or_the_connection() {
 async fn an_association_without_a_port_is_none() {
     for reply in [&[5, 0, 0, 1, 127, 0, 0, 1, 0, 0][..], &[5, 0, 0, 3, 1, b'a', 0, 9]] {
         let server = saying([&[5, 0][..], reply].concat(), false).await;
-        let error = server.proxy("socks5", "").associate().await.unwrap_err();
+        let error = server.proxy("socks5", "").associate("192.0.2.1", 9).await.unwrap_err();
         assert!(matches!(error, ProxyError::NotAProxy { .. }), "{error}");
     }
 }

@@ -169,10 +169,18 @@ async fn relay_udp(mut control: TcpStream) {
             received = inner.recv_from(&mut a) => {
                 let (len, from) = received.unwrap();
                 client = Some(from);
-                let [0, 0, 0, 1, ip @ ..] = &a[..8] else { panic!("no header") };
-                let ip: [u8; 4] = ip.try_into().unwrap();
-                let to = SocketAddr::from((ip, u16::from_be_bytes([a[8], a[9]])));
-                outer.send_to(&a[10..len], to).await.unwrap();
+                let (ip, rest) = match &a[..len] {
+                    [0, 0, 0, 1, a, b, c, d, rest @ ..] => ([*a, *b, *c, *d], rest),
+                    [0, 0, 0, 3, len, rest @ ..] => {
+                        let (name, rest) = rest.split_at(usize::from(*len));
+                        assert_eq!(name, NAME.as_bytes());
+                        ([127, 0, 0, 1], rest)
+                    }
+                    _ => panic!("no header"),
+                };
+                let (port, payload) = rest.split_first_chunk().unwrap();
+                let to = SocketAddr::from((ip, u16::from_be_bytes(*port)));
+                outer.send_to(payload, to).await.unwrap();
             }
             received = outer.recv_from(&mut b) => {
                 let (len, SocketAddr::V4(from)) = received.unwrap() else { unreachable!() };

@@ -15,9 +15,12 @@ use rustix::event::{EventfdFlags, eventfd};
 use tokio::sync::Notify;
 use wraith_crypto::MaskKey;
 
+use super::route::Route;
+use crate::binding::BINDING_MAX;
 use crate::frame::Welcome;
 use crate::header::{Direction, TagKey, WireId, down_mask};
 use crate::outbox::Outbox;
+use wraith_discovery::ASSOCIATION_HEADER_MAX;
 
 /// Bytes of datagrams from TLS that wait for the I/O thread. It takes them in well under a millisecond; when it does not, this much
 /// is a millisecond of the fastest line.
@@ -70,6 +73,7 @@ pub struct Relay {
     pub outbox: Arc<Outbox>,
     /// Wakes the task, for `bindings` or because of `stalled`.
     pub task: Arc<Notify>,
+    /// As they came, with the header of a proxy in front.
     pub bindings: Vec<Vec<u8>>,
     pub stalled: bool,
     pub session: Option<Session>,
@@ -85,8 +89,8 @@ pub struct Session {
     pub up_mask: MaskKey,
     pub down_mask: MaskKey,
     pub binding: WireId,
-    /// The relay's UDP port.
-    pub udp: Option<SocketAddr>,
+    /// How UDP goes to the relay.
+    pub route: Option<Route>,
     /// Whether datagrams go that way.
     pub use_udp: bool,
 }
@@ -188,11 +192,27 @@ impl State {
         self.relays.iter_mut().find(|relay| relay.number == number)
     }
 
-    /// The relay whose UDP port is at `address`.
-    pub fn relay_at(&mut self, address: SocketAddr) -> Option<&mut Relay> {
-        let is_at =
-            |relay: &Relay| relay.session.as_ref().is_some_and(|of| of.udp == Some(address));
-        self.relays.iter_mut().find(|relay| is_at(relay))
+    /// The relay that may have sent `datagram`, which came from `from`, and how many bytes of a proxy are in front of it.
+    #[inline]
+    pub fn sender(&mut self, from: SocketAddr, datagram: &[u8]) -> Option<(&mut Relay, usize)> {
+        self.relays.iter_mut().find_map(|relay| {
+            let route = relay.session.as_ref()?.route.as_ref()?;
+            let header = route.header_len_of(from, datagram)?;
+            Some((relay, header))
+        })
+    }
+
+    /// Something came from a proxy, by which relays have not answered yet, and may be such an answer: their tasks find out.
+    pub fn offer_answer(&mut self, from: SocketAddr, datagram: &[u8]) {
+        if datagram.len() > ASSOCIATION_HEADER_MAX + BINDING_MAX {
+            return;
+        }
+        for relay in &mut self.relays {
+            let route = relay.session.as_ref().and_then(|session| session.route);
+            if route.is_some_and(|route| route.to() == from && route.header().is_none()) {
+                relay.push_binding(datagram);
+            }
+        }
     }
 
     /// The next datagram that came over TLS.
@@ -213,7 +233,7 @@ impl State {
 
 impl Relay {
     /// The session that `welcome` says; pairs of another one are gone.
-    pub fn begin(&mut self, welcome: &Welcome, udp: Option<SocketAddr>) {
+    pub fn begin(&mut self, welcome: &Welcome, route: Option<Route>) {
         if !welcome.resumed {
             self.pairs.clear();
         }
@@ -223,9 +243,16 @@ impl Relay {
             up_mask: MaskKey::new(welcome.up_mask),
             down_mask: down_mask(&welcome.secret),
             binding: welcome.binding,
-            udp,
+            route,
             use_udp: false,
         });
+    }
+
+    /// How UDP goes to the relay from now on.
+    pub fn set_route(&mut self, route: Option<Route>) {
+        if let Some(session) = &mut self.session {
+            session.route = route;
+        }
     }
 
     /// There is a pair; its end here is `id`.

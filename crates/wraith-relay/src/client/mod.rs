@@ -6,15 +6,20 @@
 //! RelayClient ── commands ── task of the relay ── TLS ─────────┘
 //! ```
 //!
+//! Where a proxy is in between, both go through it: UDP by an association, if it offers one ([`Connect::associate`](crate::Connect)).
+//!
 //! One [`Relays`] belongs to one endpoint, as a [`Bind`] among its movers; [`Relays::connect`] gives a [`RelayClient`] for each
 //! relay. Who waits registers a mailbox and accepts handshakes as always; who dials asks for a pair and connects to the address
 //! that it gets.
 //!
 //! Invariant: addresses of pairs are those of [`KIND`], and good for the endpoint only whose [`Relays`] made them.
 
+mod association;
 mod config;
 mod hub;
+mod link;
 mod mover;
+mod route;
 mod session;
 mod status;
 mod udp_path;

@@ -1,7 +1,7 @@
 //! The end of all relays on the I/O thread: a UDP socket of its own, which it owns, and what comes and goes over TLS in the hub.
 //!
-//! By UDP nothing is queued: a batch is copied once, to put the headers in, and handed to the kernel; what came is opened where it lies, and
-//! moved together over its headers. One descriptor stands for both ways: an `epoll` of the socket and of the hub's event.
+//! By UDP nothing is queued: a batch is copied once, to put the headers in, the proxy's too, and handed to the kernel; what came is opened
+//! where it lies, and moved together over its headers. One descriptor stands for both ways: an `epoll` of the socket and of the hub's event.
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,6 +12,7 @@ use std::time::Instant;
 
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
+use wraith_discovery::ASSOCIATION_HEADER_MAX;
 use wraith_transport::mover::{
     Caps, DatagramMover, Names, Readiness, Received, RecvSlots, Sent, Udp,
 };
@@ -23,7 +24,10 @@ use crate::header::{self, HEADER_BYTES, INNER_MAX, WireId};
 /// Datagrams of one send; with their headers they fill what the kernel takes at once.
 const SEGMENTS_MAX: usize = 64;
 /// Memory for a batch with its headers.
-const OUT_BYTES: usize = 64 * (1 << 10) + SEGMENTS_MAX * HEADER_BYTES;
+const OUT_BYTES: usize = 64 * (1 << 10) + SEGMENTS_MAX * (ASSOCIATION_HEADER_MAX + HEADER_BYTES);
+/// A UDP datagram's most bytes over IPv4: the longest of ours fits behind all headers.
+const DATAGRAM_MAX: usize = 65_507;
+const _: () = assert!(ASSOCIATION_HEADER_MAX + HEADER_BYTES + INNER_MAX <= DATAGRAM_MAX);
 /// Runs of other pairs that the kernel merged into one buffer; more are lost.
 const SPILLED_MAX: usize = 256;
 
@@ -42,11 +46,12 @@ pub struct RelayMover {
     waits_for_room: bool,
 }
 
-/// Datagrams of one pair in a buffer.
+/// Datagrams of one pair in a buffer, each but the last of `stride` bytes.
 struct Run {
     path: PathAddr,
     start: usize,
     end: usize,
+    stride: usize,
 }
 
 impl RelayMover {
@@ -129,7 +134,7 @@ impl RelayMover {
                             run.path,
                             ecn,
                             bytes[run.start..run.end].to_vec(),
-                            stride - HEADER_BYTES,
+                            run.stride,
                         ));
                     }
                 },
@@ -141,7 +146,7 @@ impl RelayMover {
                 let bytes = slots.buffer(slot)[..len].to_vec();
                 slots.buffer(filled)[..len].copy_from_slice(&bytes);
             }
-            slots.set(filled, Received { from: run.path, ecn, len, stride: stride - HEADER_BYTES });
+            slots.set(filled, Received { from: run.path, ecn, len, stride: run.stride });
             filled += 1;
         }
         drop(state);
@@ -169,21 +174,28 @@ fn open(
     stride: usize,
     mut spill: impl FnMut(&Run, &[u8]),
 ) -> Option<Run> {
-    let relay = state.relay_at(address)?;
     let mut first: Option<Run> = None;
     let mut other: Option<Run> = None;
-    let mut last: Option<(WireId, PathAddr)> = None;
+    let mut last: Option<(u32, WireId, PathAddr)> = None;
     let mut to = 0;
     let mut from = 0;
-    let mut heard = false;
     while from < buffer.len() {
         let end = (from + stride.max(1)).min(buffer.len());
-        let opened = open_one(relay, names, &mut buffer[from..end], &mut last);
-        heard |= opened.is_some();
+        let datagram = &mut buffer[from..end];
+        let Some((relay, header)) = state.sender(address, datagram) else {
+            state.offer_answer(address, datagram);
+            from = end;
+            continue;
+        };
+        let opened = open_one(relay, names, datagram, header, &mut last);
+        if opened.is_some() {
+            relay.heard = None;
+        }
         if let Some(Some(path)) = opened {
-            let len = end - from - HEADER_BYTES;
-            buffer.copy_within(from + HEADER_BYTES..end, to);
-            let run = Run { path, start: to, end: to + len };
+            let headers = header + HEADER_BYTES;
+            let len = end - from - headers;
+            buffer.copy_within(from + headers..end, to);
+            let run = Run { path, start: to, end: to + len, stride: stride - headers };
             to += len;
             match (&mut first, &mut other) {
                 (None, _) => first = Some(run),
@@ -201,35 +213,34 @@ fn open(
     if let Some(done) = other {
         spill(&done, buffer);
     }
-    if heard {
-        relay.heard = None;
-    }
     first
 }
 
-/// What one datagram of a relay is: of this pair's, a binding (which is handed on), or none.
+/// What one datagram of a relay is, behind `header` bytes of a proxy: of this pair's, a binding (which is handed on), or none.
 fn open_one(
     relay: &mut Relay,
     names: &Names,
-    datagram: &mut [u8],
-    last: &mut Option<(WireId, PathAddr)>,
+    datagram: &[u8],
+    header: usize,
+    last: &mut Option<(u32, WireId, PathAddr)>,
 ) -> Option<Option<PathAddr>> {
     let session = relay.session.as_ref()?;
-    let id = header::read_id(&session.down_mask, datagram)?;
+    let inner = &datagram[header..];
+    let id = header::read_id(&session.down_mask, inner)?;
     if id == session.binding {
         relay.push_binding(datagram);
         return Some(None);
     }
-    if !relay.pairs.get(&id)?.down_tag.matches(datagram) {
+    if !relay.pairs.get(&id)?.down_tag.matches(inner) {
         return None;
     }
-    if let Some((of, path)) = *last
-        && of == id
+    if let Some((number, of, path)) = *last
+        && (number, of) == (relay.number, id)
     {
         return Some(Some(path));
     }
     let path = names.path(&name(relay.number, id));
-    *last = Some((id, path));
+    *last = Some((relay.number, id, path));
     Some(Some(path))
 }
 
@@ -242,9 +253,9 @@ impl DatagramMover for RelayMover {
         Readiness { fd: self.epoll.as_fd(), room_is_writable: false }
     }
 
-    fn send(&mut self, to: PathAddr, ecn: Option<Ecn>, datagrams: &[u8], segment: usize) -> Sent {
+    fn send(&mut self, path: PathAddr, ecn: Option<Ecn>, datagrams: &[u8], segment: usize) -> Sent {
         let gone = || Sent::Unreachable(Errno::NOTCONN.into());
-        let Some(name) = self.names.name(to) else { return gone() };
+        let Some(name) = self.names.name(path) else { return gone() };
         debug_assert_eq!(name.len(), NAME_BYTES);
         let Some((relay, id)) = parse_name(&name) else { return gone() };
         let mut state = self.hub.lock();
@@ -252,7 +263,9 @@ impl DatagramMover for RelayMover {
         let (Some(pair), Some(session)) = (relay.pairs.get(&id), &relay.session) else {
             return gone();
         };
-        let Some(address) = session.udp.filter(|_| session.use_udp) else {
+        let by_udp = session.route.as_ref().filter(|_| session.use_udp);
+        let Some((to, header)) = by_udp.and_then(|route| Some((route.to(), route.header()?)))
+        else {
             for datagram in datagrams.chunks(segment) {
                 // What does not fit is lost: a queue would only make the path longer.
                 let _ = relay.outbox.push_datagram(id, datagram);
@@ -261,15 +274,16 @@ impl DatagramMover for RelayMover {
         };
         self.out.clear();
         for datagram in datagrams.chunks(segment) {
+            self.out.extend_from_slice(header);
             let start = self.out.len();
             self.out.extend_from_slice(&[0; HEADER_BYTES]);
             self.out.extend_from_slice(datagram);
             header::write(&session.up_mask, &pair.up_tag, id, &mut self.out[start..]);
         }
+        let whole = header.len() + HEADER_BYTES + segment;
         relay.note_sent(Instant::now());
         drop(state);
-        let whole = segment + HEADER_BYTES;
-        match self.udp.send(address, ecn, &self.out, whole) {
+        match self.udp.send(to, ecn, &self.out, whole) {
             Sent::Blocked(done) => {
                 self.wait_for_room(true);
                 Sent::Blocked(done / whole * segment)

@@ -1,41 +1,39 @@
 //! The task of one relay: its TLS connection, made again whenever it breaks; what was asked and not answered; the binding of UDP.
 //!
+//! Where only the TLS connection goes to the relay, UDP goes by an association with the proxy that it goes through, if that grants one, and
+//! is proved and given up as any other; nothing is sent to the relay's own address then.
+//!
 //! Invariants: a session goes on over a new connection with its pairs, if the relay still has it; mailboxes are registered again on
 //! every new one; whoever waits for an answer gets one, or [`RelayError::Down`].
 
 use std::collections::HashMap;
-use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use rustls::pki_types::ServerName;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::{sleep, sleep_until, timeout};
-use tokio_rustls::TlsConnector;
-use tokio_rustls::client::TlsStream;
 use tracing::debug;
 
+use super::association::{Association, Change};
 use super::config::RelayConfig;
 use super::hub::Hub;
+use super::link::{TlsLink, handshake, outbox, pump, read_welcome};
+use super::route::Route;
 use super::status::{Status, Way};
 use super::udp_path::{Step, UdpPath};
 use crate::binding::BindingKeys;
-use crate::budget::Budget;
-use crate::carrier::Carrier;
 use crate::error::RelayError;
 use crate::frame::{
     ClientFrame, Mailbox, Proof, Refusal, ServerFrame, VERSION, Welcome, mailbox_of,
 };
 use crate::header::{Direction, WireId};
 use crate::outbox::Outbox;
-use crate::proof::{EXPORTER_LABEL, Exporter, resumption};
+use crate::proof::resumption;
 use crate::random::Random;
-use crate::tls::{self, Pin};
+use crate::tls::Pin;
 use wraith_crypto::MaskKey;
-use wraith_discovery::Stream;
 
 /// From the first packet to the end of the TLS handshake, and from there to WELCOME.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -45,10 +43,6 @@ const PING_EVERY: Duration = Duration::from_secs(25);
 const PONG_TIMEOUT: Duration = Duration::from_secs(10);
 /// Pauses between attempts to connect again: the first within the grace that a relay gives, the longest for one that is down.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(60));
-/// Bytes of datagrams that wait to be written to TLS.
-const OUTBOX_BYTES: usize = 1 << 20;
-/// Memory for these and for frames that are not whole; no queue gets more than an eighth of it.
-const BUDGET_BYTES: usize = 8 * OUTBOX_BYTES + (1 << 20);
 
 /// Pairs of one relay: more than it makes for one client.
 const PAIRS_MAX: usize = 1024;
@@ -69,8 +63,6 @@ pub enum Command {
 /// Where an answer goes.
 pub type Reply<T> = oneshot::Sender<Result<T, RelayError>>;
 
-type TlsLink = Carrier<TlsStream<Box<dyn Stream>>>;
-
 /// See the module.
 pub struct Session {
     config: RelayConfig,
@@ -86,6 +78,8 @@ pub struct Session {
     dialling: HashMap<u32, Reply<WireId>>,
     next_request: u32,
     udp: UdpPath,
+    /// How UDP goes to the relay, as the hub has it.
+    route: Option<Route>,
 }
 
 /// One connection that is welcome.
@@ -126,6 +120,7 @@ impl Session {
             dialling: HashMap::new(),
             next_request: 0,
             udp: UdpPath::new(None),
+            route: None,
         })
     }
 
@@ -161,11 +156,12 @@ impl Session {
     /// Serves the first connection, and then one after the other, until no handle is left.
     pub async fn run(mut self, first: Link, mut commands: mpsc::Receiver<Command>) {
         let mut link = Some(first);
+        let mut association = Association::default();
         let mut pause = BACKOFF.0;
         loop {
             if let Some(link) = link.take() {
                 pause = BACKOFF.0;
-                match self.serve(link, &mut commands).await {
+                match self.serve(link, &mut association, &mut commands).await {
                     Ended::NoHandle => break,
                     Ended::Lost(error) => debug!(%error, "the connection to a relay is lost"),
                 }
@@ -230,12 +226,20 @@ impl Session {
     }
 
     /// Begins with what a new connection was told.
-    fn begin(&mut self, link: &Link) {
+    fn begin(&mut self, link: &Link, association: &mut Association) {
         let Link { outbox, welcome, udp, pin, .. } = link;
         let is_lost = self.resume.is_some() && !welcome.resumed;
         self.resume = Some((welcome.session, welcome.secret));
         let has_mover = self.hub.lock().has_mover;
-        let now = udp.filter(|_| has_mover).map(|_| Instant::now());
+        let RelayConfig { connect, host, udp: is_wanted, .. } = &self.config;
+        let by_proxy = *is_wanted && has_mover && udp.is_none() && welcome.udp_port != 0;
+        association.begin(by_proxy.then_some((connect, host, welcome.udp_port)));
+        // What has proved itself for this session is good for it on another connection.
+        let proved = |route: Route| {
+            self.route.filter(|of| welcome.resumed && of.to() == route.to()).unwrap_or(route)
+        };
+        self.route = udp.map(Route::straight).or_else(|| association.route().map(proved));
+        let now = self.route.filter(|_| has_mover).map(|_| Instant::now());
         if welcome.resumed {
             self.udp.reconnected(now)
         } else {
@@ -243,7 +247,7 @@ impl Session {
         }
         self.hub.with_relay(self.number, |relay| {
             relay.outbox = Arc::clone(outbox);
-            relay.begin(welcome, *udp);
+            relay.begin(welcome, self.route);
         });
         outbox.push_control(|out| {
             self.mailboxes.iter().for_each(|secret| ClientFrame::Register(*secret).encode(out));
@@ -256,6 +260,9 @@ impl Session {
                 observed_tcp: Some(welcome.observed),
                 observed_udp: None,
                 udp: *udp,
+                udp_other: udp
+                    .filter(|_| welcome.other_port != 0)
+                    .map(|udp| SocketAddr::new(udp.ip(), welcome.other_port)),
                 observe: Some(welcome.observe),
                 pin: Some(*pin),
                 sessions_lost: status.sessions_lost + u64::from(is_lost),
@@ -264,8 +271,13 @@ impl Session {
         });
     }
 
-    async fn serve(&mut self, link: Link, commands: &mut mpsc::Receiver<Command>) -> Ended {
-        self.begin(&link);
+    async fn serve(
+        &mut self,
+        link: Link,
+        association: &mut Association,
+        commands: &mut mpsc::Receiver<Command>,
+    ) -> Ended {
+        self.begin(&link, association);
         let Link { mut carrier, outbox, welcome, .. } = link;
         let mut state = LinkState {
             keys: BindingKeys::new(&welcome.secret, welcome.binding),
@@ -278,6 +290,10 @@ impl Session {
             let due = [Some(state.due()), self.udp.timeout()].into_iter().flatten().min();
             let due = due.unwrap_or_else(|| state.due());
             tokio::select! {
+                change = association.changed() => {
+                    let step = self.on_association(change, association, Instant::now());
+                    self.take_step(&state, association, &outbox, step);
+                }
                 error = pump(&mut carrier, &outbox, |frame| self.on_frame(&mut state, frame)) => {
                     return Ended::Lost(error);
                 }
@@ -285,7 +301,7 @@ impl Session {
                     Some(command) => self.on_command(&outbox, command),
                     None => return Ended::NoHandle,
                 },
-                () = notify.notified() => self.on_notified(&state, &outbox),
+                () = notify.notified() => self.on_notified(&state, association, &outbox),
                 () = sleep_until(due.into()) => {
                     let now = Instant::now();
                     if state.is_dead(now) {
@@ -293,7 +309,7 @@ impl Session {
                     }
                     state.ping(now, &outbox, &mut self.random);
                     let step = self.udp.on_time(now);
-                    self.take_step(&state, &outbox, step);
+                    self.take_step(&state, association, &outbox, step);
                 }
             }
         }
@@ -395,16 +411,24 @@ impl Session {
     }
 
     /// The mover has bindings for us, or hears nothing.
-    fn on_notified(&mut self, state: &LinkState, outbox: &Outbox) {
+    fn on_notified(&mut self, state: &LinkState, association: &Association, outbox: &Outbox) {
         let taken = self.hub.with_relay(self.number, |relay| {
             (std::mem::take(&mut relay.bindings), std::mem::take(&mut relay.stalled))
         });
         let Some((bindings, stalled)) = taken else { return };
         let now = Instant::now();
         for mut datagram in bindings {
-            let Some(message) = state.keys.open(Direction::Down, &mut datagram) else { continue };
+            let Some((header, inner)) = association.split(&mut datagram) else { continue };
+            let Some(message) = state.keys.open(Direction::Down, inner) else { continue };
             let (step, rtt) = self.udp.on_message(now, message, &mut self.random);
-            self.take_step(state, outbox, step);
+            // It answers what was asked last.
+            if let (Some(_), Some(route)) = (rtt, &mut self.route)
+                && route.header().is_none()
+            {
+                route.prove(header);
+                self.hub.with_relay(self.number, |relay| relay.set_route(Some(*route)));
+            }
+            self.take_step(state, association, outbox, step);
             if self.udp.is_bound() {
                 let observed = self.udp.observed();
                 self.status.send_if_modified(|status| {
@@ -417,11 +441,30 @@ impl Session {
         }
         if stalled {
             let step = self.udp.on_silence(now);
-            self.take_step(state, outbox, step);
+            self.take_step(state, association, outbox, step);
         }
     }
 
-    fn take_step(&mut self, state: &LinkState, outbox: &Outbox, step: Step) {
+    /// The association with the proxy has come, or gone.
+    fn on_association(&mut self, change: Change, association: &Association, now: Instant) -> Step {
+        self.route = association.route();
+        self.hub.with_relay(self.number, |relay| relay.set_route(self.route));
+        match change {
+            Change::Opened => {
+                self.udp.reconnected(Some(now));
+                self.udp.on_time(now)
+            }
+            Change::Closed => self.udp.on_closed(),
+        }
+    }
+
+    fn take_step(
+        &mut self,
+        state: &LinkState,
+        association: &Association,
+        outbox: &Outbox,
+        step: Step,
+    ) {
         match step {
             Step::None => {}
             Step::Send(message) => {
@@ -431,9 +474,9 @@ impl Session {
                     crate::header::read_id(&state.up_mask, &datagram),
                     Some(state.keys.id())
                 );
-                let udp = self.status.borrow().udp;
-                if let Some(to) = udp {
-                    self.hub.push_binding(to, datagram);
+                if let Some(route) = &self.route {
+                    let header = route.header().unwrap_or(association.header());
+                    self.hub.push_binding(route.to(), [header, &datagram].concat());
                 }
             }
             Step::Use(use_udp) => {
@@ -493,96 +536,5 @@ impl LinkState {
         self.ping_at = now + PING_EVERY - Duration::from_millis(fifth) + spread;
         self.pinged = Some(now);
         outbox.push_control(|out| ClientFrame::Ping(0).encode(out));
-    }
-}
-
-fn outbox() -> Arc<Outbox> {
-    Arc::new(Outbox::new(OUTBOX_BYTES, Arc::new(Budget::new(BUDGET_BYTES))))
-}
-
-/// Both directions of a connection, until it ends.
-async fn pump(
-    carrier: &mut TlsLink,
-    outbox: &Outbox,
-    mut take: impl FnMut(&[u8]) -> io::Result<()>,
-) -> io::Error {
-    poll_fn(|cx| {
-        if let Poll::Ready(error) = carrier.poll_write(cx, outbox) {
-            return Poll::Ready(error);
-        }
-        loop {
-            match carrier.poll_read(cx, &mut take) {
-                Poll::Ready(Ok(())) => {}
-                Poll::Ready(Err(error)) => return Poll::Ready(error),
-                Poll::Pending => break,
-            }
-        }
-        carrier.poll_write(cx, outbox)
-    })
-    .await
-}
-
-async fn handshake(
-    config: &RelayConfig,
-) -> Result<(TlsLink, Option<std::net::IpAddr>, Pin, Exporter), RelayError> {
-    let connected = config.connect.connect(&config.host, config.port).await;
-    let connected = connected.map_err(RelayError::Unreachable)?;
-    let name = ServerName::try_from(config.host.clone());
-    let name = name.map_err(|error| RelayError::Unreachable(io::Error::other(error)))?;
-    let tls = tls::client_config(config.pin).map_err(|_| RelayError::Protocol)?;
-    let stream = TlsConnector::from(Arc::new(tls)).connect(name, connected.stream).await;
-    let stream = stream.map_err(|error| match tls::pin_mismatch(&error) {
-        Some(mismatch) => RelayError::Pin(mismatch),
-        None if error.kind() == io::ErrorKind::InvalidData => RelayError::Protocol,
-        None => RelayError::Unreachable(error),
-    })?;
-    let connection = stream.get_ref().1;
-    let mut exporter = Exporter::default();
-    connection
-        .export_keying_material(&mut exporter, EXPORTER_LABEL, None)
-        .map_err(|_| RelayError::Protocol)?;
-    let certificate = connection.peer_certificates().and_then(|chain| chain.first());
-    let pin = certificate.and_then(|certificate| tls::pin_of(certificate).ok());
-    let pin = pin.ok_or(RelayError::Protocol)?;
-    let carrier = Carrier::new(stream, Arc::new(Budget::new(BUDGET_BYTES)));
-    Ok((carrier, connected.udp, pin, exporter))
-}
-
-/// Writes what is in `outbox` and reads the answer.
-async fn read_welcome(carrier: &mut TlsLink, outbox: &Outbox) -> Result<Welcome, RelayError> {
-    let mut answer = None;
-    let read = poll_fn(|cx| {
-        if let Poll::Ready(error) = carrier.poll_write(cx, outbox) {
-            return Poll::Ready(Err(error));
-        }
-        while answer.is_none() {
-            let read = carrier.poll_read(cx, |frame| {
-                match ServerFrame::decode(frame) {
-                    Ok(Some(ServerFrame::Welcome(welcome))) if answer.is_none() => {
-                        answer = Some(Ok(welcome));
-                    }
-                    Ok(Some(ServerFrame::Refused(why))) if answer.is_none() => {
-                        answer = Some(Err(RelayError::Refused(why)));
-                    }
-                    _ => return Err(io::ErrorKind::InvalidData.into()),
-                }
-                Ok(())
-            });
-            match read {
-                Poll::Ready(Ok(())) => {}
-                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-                Poll::Pending => return Poll::Pending,
-            }
-        }
-        Poll::Ready(Ok(()))
-    });
-    let result = read.await;
-    match (answer, result) {
-        (Some(answer), _) => answer,
-        (None, Err(error)) if error.kind() == io::ErrorKind::InvalidData => {
-            Err(RelayError::Protocol)
-        }
-        (None, Err(error)) => Err(RelayError::Unreachable(error)),
-        (None, Ok(())) => Err(RelayError::Protocol),
     }
 }

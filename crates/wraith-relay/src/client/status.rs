@@ -29,10 +29,12 @@ pub struct Status {
     pub rtt: Option<Duration>,
     /// Where the relay sees our TCP connection.
     pub observed_tcp: Option<SocketAddr>,
-    /// Where it sees our UDP socket (that of the mover; another socket has to ask itself, with `observe`).
+    /// Where it sees our UDP socket (that of the mover; another socket has to ask itself, with `observe`), or that of the proxy in between.
     pub observed_udp: Option<SocketAddr>,
-    /// The relay's UDP port.
+    /// The relay's UDP port, where it may be sent to straight: `None` behind a proxy, even one that carries UDP.
     pub udp: Option<SocketAddr>,
+    /// A second UDP port of the relay, which only tells sockets where they are seen.
+    pub udp_other: Option<SocketAddr>,
     /// The secret with which another socket asks there where it is seen.
     pub observe: Option<[u8; 32]>,
     /// What the relay is known by.

@@ -7,6 +7,8 @@
 //! | bound | 15 s ± 20 % after the answer, or when nothing came back for a second | bound | as asking |
 //! | down | after a minute | bound | down |
 //!
+//! A way that comes later, through a proxy, begins with asking; when it closes, nothing is asked any more.
+//!
 //! Invariant: while it is bound, the relay has confirmed the address it sends to within the last 20 s and three questions.
 
 use std::net::SocketAddr;
@@ -52,7 +54,7 @@ impl UdpPath {
         Self { counter: 0, asked: None, bound: false, next: now, observed: None }
     }
 
-    /// The same session goes on over another connection; counters go on rising.
+    /// The same session goes on over another connection, or has another way for UDP; counters go on rising.
     pub fn reconnected(&mut self, now: Option<Instant>) {
         *self = Self { counter: self.counter, ..Self::new(now) };
     }
@@ -84,6 +86,13 @@ impl UdpPath {
             return if std::mem::take(&mut self.bound) { Step::Use(false) } else { Step::None };
         }
         self.ask(now, asked, 0, [0; COOKIE_BYTES])
+    }
+
+    /// There is no way for UDP any more.
+    pub fn on_closed(&mut self) -> Step {
+        let was_bound = self.bound;
+        self.reconnected(None);
+        if was_bound { Step::Use(false) } else { Step::None }
     }
 
     /// What is sent by UDP gets no answer.
@@ -208,6 +217,18 @@ mod tests {
         ] {
             assert_eq!(path.on_message(now, message, &mut random), (Step::None, None));
         }
+    }
+
+    #[test]
+    fn a_way_that_closes_takes_it_down_at_once_and_another_one_is_asked_anew() {
+        let (start, mut random) = (Instant::now(), Random::new().unwrap());
+        let mut path = bound(start, &mut random);
+        assert_eq!(path.on_closed(), Step::Use(false));
+        assert_eq!((path.timeout(), path.is_bound()), (None, false));
+        assert_eq!(path.on_silence(start), Step::None);
+        assert_eq!(path.on_closed(), Step::None);
+        path.reconnected(Some(start));
+        assert!(matches!(path.on_time(start), Step::Send(Binding::Bind { counter: 3, .. })));
     }
 
     #[test]

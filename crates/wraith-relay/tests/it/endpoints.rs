@@ -2,7 +2,7 @@
 
 use wraith_relay::{Refusal, RelayConfig, RelayError, Way};
 
-use crate::support::{Pair, Relay, reach, send, until, within};
+use crate::support::{Pair, Relay, door, reach, send, until, within};
 
 const LEN: usize = 8 << 20;
 
@@ -67,7 +67,12 @@ async fn a_mailbox_where_nobody_waits_and_a_pair_that_is_over_are_said() {
     let nobody = within(pair.a_client().dial(pair.mailbox)).await;
     assert!(matches!(nobody, Err(RelayError::Refused(Refusal::NoMailbox))), "{nobody:?}");
     pair.a_client().hang_up(&pair.address).await;
-    let gone = within(pair.dialling.endpoint.connect([&pair.address], pair.waiting.node_id)).await;
+    let gone = within(pair.dialling.endpoint.connect(
+        [&pair.address],
+        pair.waiting.node_id,
+        &door(pair.waiting.node_id),
+    ))
+    .await;
     assert!(matches!(gone, Err(wraith_transport::ConnectError::Unreachable(_))), "{gone:?}");
 }
 

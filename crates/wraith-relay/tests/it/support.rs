@@ -12,11 +12,16 @@ use wraith_relay::{
     Timeouts, Way,
 };
 use wraith_transport::{
-    Addr, Bytes, Config, Connection, Endpoint, EndpointConfig, NodeId, SecretIdentity,
+    Addr, Bytes, Config, Connection, DoorKey, Endpoint, EndpointConfig, NodeId, SecretIdentity,
 };
 
 /// A test that hangs fails after this long.
 pub const HANG: Duration = Duration::from_secs(60);
+
+/// The door at which everybody is let in.
+pub fn door(peer: NodeId) -> DoorKey {
+    DoorKey::of_everybody(peer)
+}
 
 /// Runs what must end.
 pub async fn within<F: Future>(future: F) -> F::Output {
@@ -122,7 +127,7 @@ impl End {
         let identity = SecretIdentity::from_seed([seed; 32]);
         let node_id = identity.node_id();
         let relays = Relays::new().unwrap();
-        let mut config = Config::new(EndpointConfig::new(identity)).bind((Ipv4Addr::LOCALHOST, 0));
+        let mut config = Config::new(EndpointConfig::open(identity)).bind((Ipv4Addr::LOCALHOST, 0));
         config.movers.push(Arc::new(relays.clone()));
         Self { endpoint: Endpoint::bind(config).unwrap(), relays, node_id }
     }
@@ -172,7 +177,11 @@ impl Pair {
 
 /// `dialling` reaches `waiting` at `address`; both ends.
 pub async fn connect(dialling: &End, waiting: &End, address: &Addr) -> (Connection, Connection) {
-    let a = dialling.endpoint.connect([address], waiting.node_id).await.unwrap();
+    let a = dialling
+        .endpoint
+        .connect([address], waiting.node_id, &door(waiting.node_id))
+        .await
+        .unwrap();
     assert_eq!(a.remote(), *address);
     (a, waiting.endpoint.accept().await.unwrap())
 }

@@ -1,12 +1,17 @@
 //! Servers by way of the proxies that people have.
 //!
-//! Invariant: where a proxy is named for a host, that host's TCP ports are reached through it or not at all.
+//! Invariant: where a proxy is named for a host, that host's ports are reached through it or not at all: by TCP, and by UDP if it is a
+//! SOCKS5 proxy that grants an association.
 
 use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
 use std::time::Duration;
 
-use wraith_proxy::{Environment, Proxy, ProxyUrl, UrlError};
-use wraith_relay::{Connect, Connected, Connecting, Direct};
+use wraith_proxy::{Association, Environment, Proxy, ProxyError, ProxyUrl, Scheme, UrlError};
+use wraith_relay::{
+    ASSOCIATION_HEADER_MAX, Associating, Connect, Connected, Connecting, Direct, UdpAssociation,
+};
 
 /// How long a proxy is waited for. Less than a relay's client gives a whole attempt (10 s), so that it is the proxy that is named when it
 /// does not answer.
@@ -68,6 +73,49 @@ impl Connect for Proxies {
             Ok(Connected { stream: Box::new(stream), udp: None })
         })
     }
+
+    fn associate<'a>(&'a self, host: &'a str, port: u16) -> Option<Associating<'a>> {
+        let url = self.for_host(host).filter(|url| url.scheme() == Scheme::Socks5)?;
+        let proxy = Proxy::new(url.clone()).timeout(PROXY_TIMEOUT);
+        Some(Box::pin(async move {
+            let association = proxy.associate(host, port).await.map_err(refusal)?;
+            Ok(Box::new(ByProxy(association)) as Box<dyn UdpAssociation>)
+        }))
+    }
+}
+
+/// A proxy that has understood and refuses does so again; one that did not answer may the next time.
+fn refusal(error: ProxyError) -> io::Error {
+    match error {
+        ProxyError::NoUdp { .. } | ProxyError::Denied { .. } => {
+            io::Error::new(io::ErrorKind::Unsupported, error)
+        }
+        error => io::Error::other(error),
+    }
+}
+
+/// An association, as relays use one.
+#[derive(Debug)]
+struct ByProxy(Association);
+
+const _: () = assert!(wraith_proxy::HEADER_BYTES_MAX <= ASSOCIATION_HEADER_MAX);
+
+impl UdpAssociation for ByProxy {
+    fn proxy(&self) -> SocketAddr {
+        self.0.proxy()
+    }
+
+    fn header(&self) -> &[u8] {
+        self.0.header()
+    }
+
+    fn header_from(&self, datagram: &[u8]) -> Option<usize> {
+        self.0.header_from(datagram)
+    }
+
+    fn closed(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(self.0.closed())
+    }
 }
 
 #[cfg(test)]
@@ -97,7 +145,21 @@ mod tests {
         let port = server.local_addr().unwrap().port();
         let error = proxies.connect("127.0.0.1", port).await.unwrap_err();
         assert!(error.to_string().contains(&proxy.to_string()), "{error}");
+        let error = proxies_of("socks5", proxy).associate("127.0.0.1", port).unwrap().await;
+        assert_eq!(error.unwrap_err().kind(), io::ErrorKind::Other, "it may be there later");
         let connected = Proxies::none().connect("127.0.0.1", port).await.unwrap();
         assert!(connected.udp.is_some(), "straight");
+    }
+
+    fn proxies_of(scheme: &str, proxy: SocketAddr) -> Proxies {
+        Proxies::one(&format!("{scheme}://{proxy}")).unwrap()
+    }
+
+    #[test]
+    fn udp_is_asked_of_socks5_proxies_alone() {
+        let proxy = SocketAddr::from(([127, 0, 0, 1], 9));
+        assert!(proxies_of("socks5", proxy).associate("relay.example", 443).is_some());
+        assert!(proxies_of("http", proxy).associate("relay.example", 443).is_none());
+        assert!(Proxies::none().associate("relay.example", 443).is_none());
     }
 }

@@ -1,19 +1,34 @@
-//! A SOCKS5 and an HTTP proxy, written from their RFCs, that know one host by a name of their own.
+//! A SOCKS5 and an HTTP proxy, written from their RFCs, that lead to relays by what nobody else knows or finds.
 //!
-//! Invariant: nobody but these proxies knows [`NAME`], so whoever reaches it went through one.
+//! Invariant: nobody but these proxies knows [`NAME`], so whoever reaches it went through one; at the address of a [`Trap`] they alone
+//! reach a relay, and who goes there past them is caught.
 
-use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::io::{self, Read, Write};
+use std::net::{
+    IpAddr, Ipv4Addr, Shutdown, SocketAddr, SocketAddrV4, TcpListener, TcpStream, UdpSocket,
+};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 /// Loopback to these proxies; top-level domain `test` is in no name server (RFC 6761).
 pub const NAME: &str = "relay.test";
+/// Addresses of traps, which are loopback to these proxies.
+const TRAPS: [u8; 3] = [127, 0, 9];
+/// How often somebody who waits for datagrams looks whether it is over.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// What a proxy speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Speaks {
+    /// Without UDP ASSOCIATE.
     Socks5,
+    Socks5AndUdp,
+    /// It ends every association after so many bytes from its client.
+    Socks5AndUdpUpTo(u64),
+    /// In front of every datagram of the server's it says things that are not from there.
+    Socks5AndLies,
     Http,
 }
 
@@ -21,37 +36,108 @@ pub enum Speaks {
 #[derive(Debug)]
 pub struct Proxy {
     pub address: SocketAddr,
-    asked: Arc<Mutex<Vec<String>>>,
+    state: Arc<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    asked: Mutex<Vec<String>>,
+    associations: AtomicU64,
+    refused: AtomicU64,
+    /// Bytes of datagrams, without headers.
+    up: AtomicU64,
+    down: AtomicU64,
 }
 
 impl Proxy {
     pub fn start(speaks: Speaks) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let asked = Arc::<Mutex<Vec<String>>>::default();
-        let told = Arc::clone(&asked);
+        let state = Arc::<State>::default();
+        let serving = Arc::clone(&state);
         thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
-                let told = Arc::clone(&told);
-                thread::spawn(move || serve(client, speaks, &told));
+                let state = Arc::clone(&serving);
+                thread::spawn(move || serve(client, speaks, &state));
             }
         });
-        Self { address, asked }
+        Self { address, state }
+    }
+
+    pub fn url(&self) -> String {
+        format!("socks5://{}", self.address)
     }
 
     /// Every `HOST:PORT` that a connection was made to.
     pub fn asked(&self) -> Vec<String> {
-        self.asked.lock().unwrap().clone()
+        self.state.asked.lock().unwrap().clone()
+    }
+
+    /// How often UDP was granted, and refused.
+    pub fn associations(&self) -> (u64, u64) {
+        let State { associations, refused, .. } = &*self.state;
+        (associations.load(Ordering::Relaxed), refused.load(Ordering::Relaxed))
+    }
+
+    /// Bytes that went up and down by UDP, without headers.
+    pub fn udp_bytes(&self) -> (u64, u64) {
+        (self.state.up.load(Ordering::Relaxed), self.state.down.load(Ordering::Relaxed))
     }
 }
 
-fn serve(mut client: TcpStream, speaks: Speaks, asked: &Mutex<Vec<String>>) -> Option<()> {
-    let (target, granted) = match speaks {
-        Speaks::Socks5 => (socks5_target(&mut client)?, &b"\x05\0\0\x01\0\0\0\0\0\0"[..]),
-        Speaks::Http => (http_target(&mut client)?, &b"HTTP/1.1 200 OK\r\n\r\n"[..]),
+/// An address at which proxies reach the relay of this port, and others nobody but this.
+#[derive(Debug)]
+pub struct Trap {
+    pub address: SocketAddr,
+    tcp: TcpListener,
+    udp: UdpSocket,
+}
+
+impl Trap {
+    pub fn new(relay_port: u16) -> Self {
+        let [a, b, c] = TRAPS;
+        let set = (2..=254).find_map(|last| {
+            let address = SocketAddr::from(([a, b, c, last], relay_port));
+            let (tcp, udp) = (TcpListener::bind(address).ok()?, UdpSocket::bind(address).ok()?);
+            tcp.set_nonblocking(true).ok()?;
+            udp.set_nonblocking(true).ok()?;
+            Some(Self { address, tcp, udp })
+        });
+        set.expect("an address of loopback")
+    }
+
+    /// Nobody came here past the proxy.
+    pub fn assert_empty(&self) {
+        let tcp = self.tcp.accept().map(|(_, from)| from).map_err(|error| error.kind());
+        assert_eq!(tcp, Err(io::ErrorKind::WouldBlock));
+        let udp = self.udp.recv_from(&mut [0; 64]).map(|(_, from)| from);
+        assert_eq!(udp.map_err(|error| error.kind()), Err(io::ErrorKind::WouldBlock));
+    }
+}
+
+/// Where the proxies find whom they are asked for.
+fn resolve(host: &str, port: u16) -> SocketAddr {
+    match host.parse::<Ipv4Addr>() {
+        Ok(ip) if !ip.octets().starts_with(&TRAPS) => (ip, port).into(),
+        Err(_) if host != NAME => panic!("nobody knows {host}"),
+        _ => (Ipv4Addr::LOCALHOST, port).into(),
+    }
+}
+
+fn serve(mut client: TcpStream, speaks: Speaks, state: &Arc<State>) -> Option<()> {
+    let (host, port, granted) = match speaks {
+        Speaks::Http => {
+            let (host, port) = http_target(&mut client)?;
+            (host, port, &b"HTTP/1.1 200 OK\r\n\r\n"[..])
+        }
+        _ => match socks5_request(&mut client)? {
+            (1, host, port) => (host, port, &b"\x05\0\0\x01\0\0\0\0\0\0"[..]),
+            (3, ..) => return associate(client, speaks, state),
+            _ => return None,
+        },
     };
-    let server = TcpStream::connect(target.replace(NAME, "127.0.0.1")).ok()?;
-    asked.lock().unwrap().push(target);
+    let server = TcpStream::connect(resolve(&host, port)).ok()?;
+    state.asked.lock().unwrap().push(format!("{host}:{port}"));
     client.write_all(granted).ok()?;
     let back = (server.try_clone().ok()?, client.try_clone().ok()?);
     let up = thread::spawn(move || copy(client, server));
@@ -65,14 +151,148 @@ fn copy(mut from: TcpStream, mut to: TcpStream) {
     let _ = to.shutdown(Shutdown::Write);
 }
 
-/// RFC 1928: no authentication, CONNECT, a name or an IPv4 address.
-fn socks5_target(client: &mut TcpStream) -> Option<String> {
+/// RFC 1928 §7: as long as the client holds the connection, or until the bytes are used up.
+fn associate(mut control: TcpStream, speaks: Speaks, state: &Arc<State>) -> Option<()> {
+    if speaks == Speaks::Socks5 {
+        state.refused.fetch_add(1, Ordering::Relaxed);
+        return control.write_all(b"\x05\x07\0\x01\0\0\0\0\0\0").ok();
+    }
+    let [inner, outer] = [(); 2].map(|()| {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.set_read_timeout(Some(LOOK)).unwrap();
+        Arc::new(socket)
+    });
+    let [high, low] = inner.local_addr().ok()?.port().to_be_bytes();
+    state.associations.fetch_add(1, Ordering::Relaxed);
+    let udp = Arc::new(Udp {
+        speaks,
+        inner,
+        outer,
+        client: Mutex::default(),
+        server: Mutex::default(),
+        over: AtomicBool::default(),
+        state: Arc::clone(state),
+    });
+    for carry in [Udp::up, Udp::down] {
+        let (udp, control) = (Arc::clone(&udp), control.try_clone().ok()?);
+        thread::spawn(move || {
+            carry(&udp);
+            udp.over.store(true, Ordering::Relaxed);
+            let _ = control.shutdown(Shutdown::Both);
+        });
+    }
+    // An address that leads nowhere, as of a proxy behind a NAT.
+    control.write_all(&[5, 0, 0, 1, 192, 0, 2, 1, high, low]).ok()?;
+    while control.read(&mut [0; 64]).is_ok_and(|len| len > 0) {}
+    udp.over.store(true, Ordering::Relaxed);
+    Some(())
+}
+
+/// One association. Whoever sends first is its client, and whom it sends to its one server.
+#[derive(Debug)]
+struct Udp {
+    speaks: Speaks,
+    inner: Arc<UdpSocket>,
+    outer: Arc<UdpSocket>,
+    client: Mutex<Option<SocketAddr>>,
+    /// As it is called, if it is by an address, and where it is.
+    server: Mutex<Option<(SocketAddrV4, SocketAddr)>>,
+    over: AtomicBool,
+    state: Arc<State>,
+}
+
+impl Udp {
+    fn next(&self, socket: &UdpSocket, buffer: &mut [u8]) -> Option<(usize, SocketAddr)> {
+        while !self.over.load(Ordering::Relaxed) {
+            match socket.recv_from(buffer) {
+                Ok(received) => return Some(received),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                // What was sent before was refused.
+                Err(error) => assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused),
+            }
+        }
+        None
+    }
+
+    fn up(&self) {
+        let (mut buffer, mut bytes) = (vec![0; 65_536], 0);
+        while let Some((len, from)) = self.next(&self.inner, &mut buffer) {
+            assert_eq!(*self.client.lock().unwrap().get_or_insert(from), from);
+            let (host, port, payload) = unwrap(&buffer[..len]);
+            let to = resolve(&host, port);
+            let called = match host.parse::<Ipv4Addr>() {
+                Ok(ip) => SocketAddrV4::new(ip, port),
+                Err(_) => SocketAddrV4::new(Ipv4Addr::LOCALHOST, port),
+            };
+            *self.server.lock().unwrap() = Some((called, to));
+            bytes += payload.len() as u64;
+            self.state.up.fetch_add(payload.len() as u64, Ordering::Relaxed);
+            let _ = self.outer.send_to(payload, to);
+            if matches!(self.speaks, Speaks::Socks5AndUdpUpTo(most) if bytes > most) {
+                return;
+            }
+        }
+    }
+
+    fn down(&self) {
+        let mut buffer = vec![0; 65_536];
+        while let Some((len, from)) = self.next(&self.outer, &mut buffer) {
+            let (Some(client), Some((called, server))) =
+                (*self.client.lock().unwrap(), *self.server.lock().unwrap())
+            else {
+                continue;
+            };
+            assert_eq!(from, server);
+            let header =
+                [&[0, 0, 0, 1][..], &called.ip().octets(), &called.port().to_be_bytes()].concat();
+            let good = [&header, &buffer[..len]].concat();
+            if self.speaks == Speaks::Socks5AndLies {
+                self.lie(client, &header, &good);
+            }
+            self.state.down.fetch_add(len as u64, Ordering::Relaxed);
+            let _ = self.inner.send_to(&good, client);
+        }
+    }
+
+    /// What is as good as `good` but for one thing, and what is nothing at all.
+    fn lie(&self, client: SocketAddr, header: &[u8], good: &[u8]) {
+        // Reserved bytes, the number of a fragment, the kind of address, the address, the port.
+        for byte in [0, 1, 2, 3, 7, 9] {
+            let mut bad = good.to_vec();
+            bad[byte] ^= 3;
+            let _ = self.inner.send_to(&bad, client);
+        }
+        let long = [header, &[0x5a; 65_400]].concat();
+        for bad in [&[][..], &good[..5], &good[..10], &good[..20], &good[10..], &[0; 10], &long] {
+            let _ = self.inner.send_to(bad, client);
+        }
+        let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let _ = stranger.send_to(good, client);
+    }
+}
+
+/// Whom a datagram is for, and what.
+fn unwrap(datagram: &[u8]) -> (String, u16, &[u8]) {
+    let (host, rest) = match datagram {
+        [0, 0, 0, 1, a, b, c, d, rest @ ..] => (IpAddr::from([*a, *b, *c, *d]).to_string(), rest),
+        [0, 0, 0, 3, len, rest @ ..] => {
+            let (name, rest) = rest.split_at((*len).into());
+            (String::from_utf8(name.to_vec()).unwrap(), rest)
+        }
+        _ => panic!("no header of a datagram: {datagram:?}"),
+    };
+    let (port, payload) = rest.split_first_chunk().unwrap();
+    (host, u16::from_be_bytes(*port), payload)
+}
+
+/// RFC 1928: no authentication, a command, a name or an IPv4 address.
+fn socks5_request(client: &mut TcpStream) -> Option<(u8, String, u16)> {
     let [5, methods] = read(client)? else { return None };
     client.read_exact(&mut vec![0; methods.into()]).ok()?;
     client.write_all(&[5, 0]).ok()?;
-    let [5, 1, 0, kind] = read(client)? else { return None };
+    let [5, command, 0, kind] = read(client)? else { return None };
     let host = match kind {
-        1 => std::net::Ipv4Addr::from(read::<4>(client)?).to_string(),
+        1 => Ipv4Addr::from(read::<4>(client)?).to_string(),
         3 => {
             let [len] = read(client)?;
             let mut name = vec![0; len.into()];
@@ -81,17 +301,19 @@ fn socks5_target(client: &mut TcpStream) -> Option<String> {
         }
         _ => return None,
     };
-    Some(format!("{host}:{}", u16::from_be_bytes(read(client)?)))
+    Some((command, host, u16::from_be_bytes(read(client)?)))
 }
 
 /// RFC 9110 §9.3.6.
-fn http_target(client: &mut TcpStream) -> Option<String> {
+fn http_target(client: &mut TcpStream) -> Option<(String, u16)> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         head.extend(read::<1>(client)?);
     }
     let head = String::from_utf8(head).ok()?;
-    Some(head.strip_prefix("CONNECT ")?.split_once(' ')?.0.to_owned())
+    let target = head.strip_prefix("CONNECT ")?.split_once(' ')?.0;
+    let (host, port) = target.rsplit_once(':')?;
+    Some((host.to_owned(), port.parse().ok()?))
 }
 
 fn read<const N: usize>(client: &mut TcpStream) -> Option<[u8; N]> {

@@ -1,0 +1,153 @@
+//! UDP to a relay through a proxy, as the relay's task has it: asked for where only a stream goes to the relay, held as long as the
+//! proxy holds it, and asked for again with the next connection, or a minute after it ended or could not be had.
+//!
+//! It stays over connections to the relay: datagrams go on by it while the next one is being made.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until};
+use tracing::debug;
+use wraith_discovery::{Associating, Connect, UdpAssociation};
+
+use super::route::Route;
+
+/// Until a proxy is asked again.
+const RETRY: Duration = Duration::from_secs(60);
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct Association {
+    /// Whom it is for.
+    target: Option<Target>,
+    state: State,
+}
+
+#[derive(Clone, Debug)]
+struct Target {
+    connect: Arc<dyn Connect>,
+    host: String,
+    port: u16,
+}
+
+#[derive(Default)]
+enum State {
+    /// There is none, and none is asked for.
+    #[default]
+    Unused,
+    Asking(Associating<'static>),
+    Open(Box<dyn UdpAssociation>),
+    Pausing(Instant),
+}
+
+/// What has become of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It can be used.
+    Opened,
+    /// It can no longer.
+    Closed,
+}
+
+impl Association {
+    /// There is a connection to the relay, whose UDP port is at `port` of `host` behind a proxy; `None` where no association is wanted.
+    pub fn begin(&mut self, target: Option<(&Arc<dyn Connect>, &str, u16)>) {
+        let Some((connect, host, port)) = target else {
+            *self = Self::default();
+            return;
+        };
+        let is_kept =
+            self.target.as_ref().is_some_and(|target| target.host == host && target.port == port);
+        if !is_kept || matches!(self.state, State::Unused | State::Pausing(_)) {
+            let target = Target { connect: Arc::clone(connect), host: host.to_owned(), port };
+            self.state = target.ask();
+            self.target = Some(target);
+        }
+    }
+
+    /// How UDP goes by it, before the relay has answered by it.
+    pub fn route(&self) -> Option<Route> {
+        match &self.state {
+            State::Open(open) => Some(Route::unproved(open.proxy())),
+            _ => None,
+        }
+    }
+
+    /// In front of datagrams to the relay as long as nothing has come from there.
+    pub fn header(&self) -> &[u8] {
+        match &self.state {
+            State::Open(open) => open.header(),
+            _ => &[],
+        }
+    }
+
+    /// The header in front of `datagram` and the rest, if it may be the relay's.
+    pub fn split<'a>(&self, datagram: &'a mut [u8]) -> Option<(&'a [u8], &'a mut [u8])> {
+        let len = match &self.state {
+            State::Open(open) => open.header_from(datagram)?,
+            // Straight.
+            State::Unused => 0,
+            State::Asking(_) | State::Pausing(_) => return None,
+        };
+        let (header, rest) = datagram.split_at_mut_checked(len)?;
+        Some((header, rest))
+    }
+
+    /// The next change; for ever if there is none. Dropping the future loses nothing.
+    pub async fn changed(&mut self) -> Change {
+        loop {
+            match &mut self.state {
+                State::Unused => std::future::pending().await,
+                State::Asking(asking) => match asking.await {
+                    Ok(open) => {
+                        debug!(proxy = %open.proxy(), "a proxy carries UDP to a relay");
+                        self.state = State::Open(open);
+                        return Change::Opened;
+                    }
+                    Err(error) => {
+                        debug!(%error, "no UDP to a relay through the proxy");
+                        self.state = match error.kind() {
+                            io::ErrorKind::Unsupported => State::Unused,
+                            _ => State::Pausing(Instant::now() + RETRY),
+                        };
+                    }
+                },
+                State::Open(open) => {
+                    open.closed().await;
+                    debug!(proxy = %open.proxy(), "a proxy carries UDP to a relay no longer");
+                    self.state = State::Pausing(Instant::now() + RETRY);
+                    return Change::Closed;
+                }
+                State::Pausing(until) => {
+                    sleep_until(*until).await;
+                    self.state = self.target.as_ref().map_or(State::Unused, Target::ask);
+                }
+            }
+        }
+    }
+}
+
+impl Target {
+    fn ask(&self) -> State {
+        let Self { connect, host, port } = self.clone();
+        State::Asking(Box::pin(async move {
+            match connect.associate(&host, port) {
+                Some(asking) => asking.await,
+                // There is none to be asked for.
+                None => Err(io::ErrorKind::Unsupported.into()),
+            }
+        }))
+    }
+}
+
+impl std::fmt::Debug for State {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Unused => f.write_str("Unused"),
+            Self::Asking(_) => f.write_str("Asking"),
+            Self::Open(open) => f.debug_tuple("Open").field(open).finish(),
+            Self::Pausing(until) => f.debug_tuple("Pausing").field(until).finish(),
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! One TLS connection to a relay: its handshake, its first answer, and both directions of it until it ends. What is said over it is
+//! the session's.
+//!
+//! Invariant: what the relay shows is looked at before anything is said to it; with a pin nobody else is spoken to.
+
+use std::future::poll_fn;
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::task::Poll;
+
+use rustls::pki_types::ServerName;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use wraith_discovery::Stream;
+
+use super::config::RelayConfig;
+use crate::budget::Budget;
+use crate::carrier::Carrier;
+use crate::error::RelayError;
+use crate::frame::{ServerFrame, Welcome};
+use crate::outbox::Outbox;
+use crate::proof::{EXPORTER_LABEL, Exporter};
+use crate::tls::{self, Pin};
+
+/// Bytes of datagrams that wait to be written to TLS.
+const OUTBOX_BYTES: usize = 1 << 20;
+/// Memory for these and for frames that are not whole; no queue gets more than an eighth of it.
+const BUDGET_BYTES: usize = 8 * OUTBOX_BYTES + (1 << 20);
+
+/// Frames over TLS.
+pub type TlsLink = Carrier<TlsStream<Box<dyn Stream>>>;
+
+/// What waits to be written to one.
+pub fn outbox() -> Arc<Outbox> {
+    Arc::new(Outbox::new(OUTBOX_BYTES, Arc::new(Budget::new(BUDGET_BYTES))))
+}
+
+/// Both directions of a connection, until it ends.
+pub async fn pump(
+    carrier: &mut TlsLink,
+    outbox: &Outbox,
+    mut take: impl FnMut(&[u8]) -> io::Result<()>,
+) -> io::Error {
+    poll_fn(|cx| {
+        if let Poll::Ready(error) = carrier.poll_write(cx, outbox) {
+            return Poll::Ready(error);
+        }
+        loop {
+            match carrier.poll_read(cx, &mut take) {
+                Poll::Ready(Ok(())) => {}
+                Poll::Ready(Err(error)) => return Poll::Ready(error),
+                Poll::Pending => break,
+            }
+        }
+        carrier.poll_write(cx, outbox)
+    })
+    .await
+}
+
+/// A TLS connection to a relay: what goes over it, where the relay's UDP ports are, its key, and what both sides of it know alone.
+pub async fn handshake(
+    config: &RelayConfig,
+) -> Result<(TlsLink, Option<IpAddr>, Pin, Exporter), RelayError> {
+    let connected = config.connect.connect(&config.host, config.port).await;
+    let connected = connected.map_err(RelayError::Unreachable)?;
+    let name = ServerName::try_from(config.host.clone());
+    let name = name.map_err(|error| RelayError::Unreachable(io::Error::other(error)))?;
+    let tls = tls::client_config(config.pin).map_err(|_| RelayError::Protocol)?;
+    let stream = TlsConnector::from(Arc::new(tls)).connect(name, connected.stream).await;
+    let stream = stream.map_err(|error| match tls::pin_mismatch(&error) {
+        Some(mismatch) => RelayError::Pin(mismatch),
+        None if error.kind() == io::ErrorKind::InvalidData => RelayError::Protocol,
+        None => RelayError::Unreachable(error),
+    })?;
+    let connection = stream.get_ref().1;
+    let mut exporter = Exporter::default();
+    connection
+        .export_keying_material(&mut exporter, EXPORTER_LABEL, None)
+        .map_err(|_| RelayError::Protocol)?;
+    let certificate = connection.peer_certificates().and_then(|chain| chain.first());
+    let pin = certificate.and_then(|certificate| tls::pin_of(certificate).ok());
+    let pin = pin.ok_or(RelayError::Protocol)?;
+    let carrier = Carrier::new(stream, Arc::new(Budget::new(BUDGET_BYTES)));
+    Ok((carrier, connected.udp, pin, exporter))
+}
+
+/// Writes what is in `outbox`, a HELLO, and reads the answer.
+pub async fn read_welcome(carrier: &mut TlsLink, outbox: &Outbox) -> Result<Welcome, RelayError> {
+    let mut answer = None;
+    let read = poll_fn(|cx| {
+        if let Poll::Ready(error) = carrier.poll_write(cx, outbox) {
+            return Poll::Ready(Err(error));
+        }
+        while answer.is_none() {
+            let read = carrier.poll_read(cx, |frame| {
+                match ServerFrame::decode(frame) {
+                    Ok(Some(ServerFrame::Welcome(welcome))) if answer.is_none() => {
+                        answer = Some(Ok(welcome));
+                    }
+                    Ok(Some(ServerFrame::Refused(why))) if answer.is_none() => {
+                        answer = Some(Err(RelayError::Refused(why)));
+                    }
+                    _ => return Err(io::ErrorKind::InvalidData.into()),
+                }
+                Ok(())
+            });
+            match read {
+                Poll::Ready(Ok(())) => {}
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+        Poll::Ready(Ok(()))
+    });
+    let result = read.await;
+    match (answer, result) {
+        (Some(answer), _) => answer,
+        (None, Err(error)) if error.kind() == io::ErrorKind::InvalidData => {
+            Err(RelayError::Protocol)
+        }
+        (None, Err(error)) => Err(RelayError::Unreachable(error)),
+        (None, Ok(())) => Err(RelayError::Protocol),
+    }
+}

@@ -1,0 +1,324 @@
+//! A proxy of this process with the UDP of SOCKS5 (RFC 1928 §7), which moves whole batches as a fast one does. To its clients the relay
+//! is at an address where nobody is to send anything: what comes there went past the proxy.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tokio::io::copy_bidirectional;
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use wraith_relay::{Associating, Connect, Connected, Connecting, RelayConfig, UdpAssociation};
+use wraith_transport::mover::{RecvSlots, Sent, Udp};
+
+/// The relay's, as the proxy alone knows.
+const NAME: &str = "relay.test";
+
+/// What a proxy carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Speaks {
+    TcpAlone,
+    Udp,
+    /// Datagrams of so many bytes at most.
+    UdpUpTo(usize),
+    /// And in front of each batch from the relay things that are not from there.
+    UdpAndLies,
+}
+
+#[derive(Debug)]
+pub struct Proxy(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    relay: SocketAddr,
+    speaks: Speaks,
+    /// At the address of the relay, as it is told to clients.
+    trap: UdpSocket,
+    open: Mutex<watch::Sender<bool>>,
+    streams: Mutex<Vec<JoinHandle<()>>>,
+    outer: Mutex<Option<SocketAddr>>,
+    swallows: AtomicBool,
+    withholds: AtomicBool,
+    asked: AtomicU64,
+    up: AtomicU64,
+    down: AtomicU64,
+    merged: AtomicU64,
+    names: AtomicU64,
+    lies: AtomicU64,
+}
+
+impl Proxy {
+    /// In front of `relay`.
+    pub fn new(relay: SocketAddr, speaks: Speaks) -> Self {
+        // Of several proxies the first has the trap for all: they say the same address only if it is free.
+        let trap = (2..=254)
+            .find_map(|last| UdpSocket::bind((Ipv4Addr::new(127, 0, 9, last), relay.port())).ok());
+        let trap = trap.expect("an address of loopback");
+        trap.set_nonblocking(true).unwrap();
+        Self(Arc::new(Inner {
+            relay,
+            speaks,
+            trap,
+            open: Mutex::new(watch::channel(true).0),
+            streams: Mutex::default(),
+            outer: Mutex::default(),
+            swallows: AtomicBool::default(),
+            withholds: AtomicBool::default(),
+            asked: AtomicU64::default(),
+            up: AtomicU64::default(),
+            down: AtomicU64::default(),
+            merged: AtomicU64::default(),
+            names: AtomicU64::default(),
+            lies: AtomicU64::default(),
+        }))
+    }
+
+    /// How a client goes through it that knows the relay's address, which is a trap.
+    pub fn config(&self, config: RelayConfig) -> RelayConfig {
+        let host = self.0.trap.local_addr().unwrap().ip().to_string();
+        RelayConfig { host, connect: Arc::new(Through(Arc::clone(&self.0))), ..config }
+    }
+
+    /// The same for one that knows its name.
+    pub fn config_by_name(&self, config: RelayConfig) -> RelayConfig {
+        RelayConfig { host: NAME.to_owned(), ..self.config(config) }
+    }
+
+    /// Ends what was granted so far, with a word.
+    pub fn end_associations(&self) {
+        self.0.open.lock().unwrap().send_replace(false);
+    }
+
+    /// Cuts every TCP connection to the relay, and no association.
+    pub fn cut_streams(&self) {
+        self.0.streams.lock().unwrap().drain(..).for_each(|stream| stream.abort());
+    }
+
+    /// No UDP gets through from now on.
+    pub fn swallow(&self) {
+        self.0.swallows.store(true, Ordering::Relaxed);
+    }
+
+    /// From now on nothing comes down but lies.
+    pub fn withhold(&self) {
+        self.0.withholds.store(true, Ordering::Relaxed);
+    }
+
+    /// Bytes up and down, without headers.
+    pub fn bytes(&self) -> [u64; 2] {
+        [&self.0.up, &self.0.down].map(|bytes| bytes.load(Ordering::Relaxed))
+    }
+
+    /// Batches of more than one datagram that were sent to the client whole.
+    pub fn merged_down(&self) -> u64 {
+        self.0.merged.load(Ordering::Relaxed)
+    }
+
+    /// Datagrams to the relay's name.
+    pub fn names_up(&self) -> u64 {
+        self.0.names.load(Ordering::Relaxed)
+    }
+
+    pub fn lies(&self) -> u64 {
+        self.0.lies.load(Ordering::Relaxed)
+    }
+
+    pub fn asked_for_udp(&self) -> u64 {
+        self.0.asked.load(Ordering::Relaxed)
+    }
+
+    /// The socket that the relay sees.
+    pub fn outer(&self) -> SocketAddr {
+        self.0.outer.lock().unwrap().expect("an association")
+    }
+
+    pub fn nothing_came_directly(&self) -> bool {
+        let nothing = self.0.trap.recv(&mut [0; 64]).map_err(|error| error.kind());
+        nothing == Err(io::ErrorKind::WouldBlock)
+    }
+}
+
+#[derive(Debug)]
+struct Through(Arc<Inner>);
+
+impl Connect for Through {
+    fn connect<'a>(&'a self, _host: &'a str, _port: u16) -> Connecting<'a> {
+        Box::pin(async move {
+            let mut outside = TcpStream::connect(self.0.relay).await?;
+            let (stream, mut inside) = tokio::io::duplex(65_536);
+            let task = tokio::spawn(async move {
+                let _ = copy_bidirectional(&mut inside, &mut outside).await;
+            });
+            self.0.streams.lock().unwrap().push(task);
+            Ok(Connected { stream: Box::new(stream), udp: None })
+        })
+    }
+
+    fn associate<'a>(&'a self, host: &'a str, port: u16) -> Option<Associating<'a>> {
+        self.0.asked.fetch_add(1, Ordering::Relaxed);
+        Some(Box::pin(async move {
+            if self.0.speaks == Speaks::TcpAlone {
+                return Err(io::ErrorKind::Unsupported.into());
+            }
+            let header = match host.parse::<Ipv4Addr>() {
+                Ok(ip) => header(SocketAddrV4::new(ip, port)),
+                Err(_) => {
+                    let len = host.len() as u8;
+                    [&[0, 0, 0, 3, len], host.as_bytes(), &port.to_be_bytes()].concat()
+                }
+            };
+            let [inner, outer] = [(); 2].map(|()| Udp::bind((Ipv4Addr::LOCALHOST, 0).into()));
+            let (inner, outer) = (inner?, outer?);
+            *self.0.outer.lock().unwrap() = Some(outer.local_addr());
+            let open = self.0.open.lock().unwrap().subscribe();
+            let association = Fake { proxy: inner.local_addr(), header, port, open };
+            let (state, open) = (Arc::clone(&self.0), association.open.clone());
+            thread::spawn(move || state.carry(inner, outer, &open));
+            Ok(Box::new(association) as Box<dyn UdpAssociation>)
+        }))
+    }
+}
+
+#[derive(Debug)]
+struct Fake {
+    proxy: SocketAddr,
+    header: Vec<u8>,
+    port: u16,
+    open: watch::Receiver<bool>,
+}
+
+impl UdpAssociation for Fake {
+    fn proxy(&self) -> SocketAddr {
+        self.proxy
+    }
+
+    fn header(&self) -> &[u8] {
+        &self.header
+    }
+
+    fn header_from(&self, datagram: &[u8]) -> Option<usize> {
+        let (header, _) = datagram.split_first_chunk::<10>()?;
+        let is_relay = match self.header[3] {
+            3 => header[..4] == [0, 0, 0, 1] && header[8..] == self.port.to_be_bytes(),
+            _ => header[..] == self.header,
+        };
+        is_relay.then_some(10)
+    }
+
+    fn closed(&self) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        let mut open = self.open.clone();
+        Box::pin(async move {
+            // A proxy that is gone has ended it, too.
+            let _ = open.wait_for(|open| !open).await;
+        })
+    }
+}
+
+fn header(of: SocketAddrV4) -> Vec<u8> {
+    [&[0, 0, 0, 1][..], &of.ip().octets(), &of.port().to_be_bytes()].concat()
+}
+
+impl Inner {
+    /// Until it is ended.
+    fn carry(&self, mut inner: Udp, mut outer: Udp, open: &watch::Receiver<bool>) {
+        let SocketAddr::V4(claimed) = self.trap.local_addr().unwrap() else { unreachable!() };
+        let claimed = header(claimed);
+        let named = [&[0, 0, 0, 3, NAME.len() as u8], NAME.as_bytes(), &claimed[8..]].concat();
+        let (mut slots, mut client) = (RecvSlots::new(), None);
+        let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
+        while *open.borrow() && open.has_changed().is_ok() {
+            let wait = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+            let mut ready =
+                [PollFd::new(&inner, PollFlags::IN), PollFd::new(&outer, PollFlags::IN)];
+            poll(&mut ready, Some(&wait)).unwrap();
+            let filled = inner.receive(&mut slots).unwrap();
+            for (from, ecn, datagrams) in slots.filled(filled) {
+                client = from.ip();
+                for datagram in datagrams {
+                    let header = match datagram[3] {
+                        3 => {
+                            self.names.fetch_add(1, Ordering::Relaxed);
+                            &named
+                        }
+                        _ => &claimed,
+                    };
+                    let payload =
+                        datagram.strip_prefix(&header[..]).expect("a header to the relay");
+                    if !self.swallows.load(Ordering::Relaxed) && payload.len() <= self.longest() {
+                        self.up.fetch_add(payload.len() as u64, Ordering::Relaxed);
+                        whole(|| outer.send(self.relay, ecn, payload, payload.len()));
+                    }
+                }
+            }
+            let filled = outer.receive(&mut slots).unwrap();
+            for (from, ecn, datagrams) in slots.filled(filled) {
+                assert_eq!(from, self.relay.into());
+                let datagrams: Vec<_> = datagrams.map(|datagram| &*datagram).collect();
+                let Some(client) = client.filter(|_| !self.swallows.load(Ordering::Relaxed)) else {
+                    continue;
+                };
+                if datagrams[0].len() > self.longest() {
+                    continue;
+                }
+                if self.speaks == Speaks::UdpAndLies {
+                    self.lie(&mut inner, &stranger, client, &claimed, datagrams[0]);
+                }
+                if self.withholds.load(Ordering::Relaxed) {
+                    continue;
+                }
+                let payload: usize = datagrams.iter().map(|datagram| datagram.len()).sum();
+                self.down.fetch_add(payload as u64, Ordering::Relaxed);
+                let stride = claimed.len() + datagrams[0].len();
+                let batch: Vec<u8> =
+                    datagrams.iter().flat_map(|datagram| [&claimed, *datagram].concat()).collect();
+                if batch.len() > stride {
+                    self.merged.fetch_add(1, Ordering::Relaxed);
+                }
+                whole(|| inner.send(client, ecn, &batch, stride));
+            }
+        }
+    }
+
+    fn longest(&self) -> usize {
+        match self.speaks {
+            Speaks::UdpUpTo(longest) => longest,
+            _ => usize::MAX,
+        }
+    }
+
+    /// What is as good as `datagram` but for one thing.
+    fn lie(
+        &self,
+        inner: &mut Udp,
+        stranger: &UdpSocket,
+        client: SocketAddr,
+        claimed: &[u8],
+        datagram: &[u8],
+    ) {
+        let good = [claimed, datagram].concat();
+        // Reserved bytes, the number of a fragment, the kind of address, the address, the port.
+        for byte in [0, 1, 2, 3, 7, 9] {
+            let mut bad = good.clone();
+            bad[byte] ^= 3;
+            whole(|| inner.send(client, None, &bad, bad.len()));
+        }
+        let name = [&[0, 0, 0, 3, 1, b'r'], &claimed[8..], datagram].concat();
+        let long = [claimed, &[0x5a; 65_000]].concat();
+        for bad in [&good[..5], &good[..10], &good[..20], datagram, &name, &[0; 10], &long] {
+            whole(|| inner.send(client, None, bad, bad.len().max(1)));
+        }
+        let _ = stranger.send_to(&good, client);
+        self.lies.fetch_add(14, Ordering::Relaxed);
+    }
+}
+
+/// Until there is room.
+fn whole(mut send: impl FnMut() -> Sent) {
+    while let Sent::Blocked(_) = send() {
+        thread::yield_now();
+    }
+}
