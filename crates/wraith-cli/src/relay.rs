@@ -51,6 +51,11 @@ pub async fn run(args: &RelayArgs, reporter: &Arc<Reporter>) -> Result<(), Failu
          It passes on sealed packets only. Ctrl-C stops.",
         address.port()
     ));
+    if let Some(port) = server.other_port() {
+        reporter.say(format!(
+            "UDP port {port} tells clients what kind of NAT they are behind: let it in, too."
+        ));
+    }
     if let Some(metrics) = server.metrics_addr() {
         reporter.say(format!("Figures: http://{metrics}/metrics"));
     }
@@ -78,13 +83,14 @@ fn options(args: &RelayArgs) -> Result<Options, Failure> {
     Ok(Options {
         listen: args.listen,
         udp: !args.no_udp,
+        other_port: args.other_port,
         certificate,
         admission: admission(args)?,
         limits: Limits {
-            clients: args.clients,
-            clients_per_address: args.clients_per_address,
-            pairs: args.pairs,
-            pairs_per_address: args.pairs_per_address,
+            clients: args.clients.get(),
+            clients_per_address: args.clients_per_address.get(),
+            pairs: args.pairs.get(),
+            pairs_per_address: args.pairs_per_address.get(),
             pair_rate: bytes(&args.pair_rate),
             address_rate: bytes(&args.address_rate),
             total_rate: bytes(&args.total_rate),
@@ -128,6 +134,11 @@ fn cannot_start(args: &RelayArgs, error: &StartError) -> Failure {
                 "choose another address or port with --listen"
             };
             (format!("cannot listen on {}: {}", args.listen, plain(error)), hint)
+        }
+        StartError::OtherPort(error) => {
+            let port = args.other_port.map_or_else(String::new, |port| format!(" {port}"));
+            let what = format!("cannot have the other UDP port{port}: {}", plain(error));
+            (what, "choose another with --other-port; 0 is any")
         }
         StartError::Metrics(error) => {
             let address = args.metrics.map(|address| address.to_string()).unwrap_or_default();

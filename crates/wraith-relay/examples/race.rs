@@ -15,7 +15,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use wraith_relay::{Limits, Options, RelayClient, RelayConfig, Relays, Server, Way};
-use wraith_transport::{Addr, Bytes, Config, Connection, Endpoint, EndpointConfig, SecretIdentity};
+use wraith_transport::{
+    Addr, Bytes, Config, Connection, DoorKey, Endpoint, EndpointConfig, SecretIdentity,
+};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
@@ -92,7 +94,7 @@ async fn relay(folder: &str) -> Result<()> {
 }
 
 fn endpoint(arguments: &Arguments, seed: [u8; 32], relays: &Relays) -> Result<Endpoint> {
-    let mut core = EndpointConfig::new(SecretIdentity::from_seed(seed));
+    let mut core = EndpointConfig::open(SecretIdentity::from_seed(seed));
     core.transport.max_mtu = arguments.mtu;
     core.transport.initial_mtu = core.transport.initial_mtu.min(arguments.mtu);
     let mut config = Config::new(core).bind("127.0.0.1:0".parse::<SocketAddr>()?);
@@ -195,7 +197,7 @@ async fn once(arguments: &Arguments, way: &str, relay: SocketAddr) -> Result<f64
         Some(client) => client.dial(mailbox()?).await?,
     };
     let peer = SecretIdentity::from_seed(RECEIVER_SEED).node_id();
-    let connection = endpoint.connect([&address], peer).await?;
+    let connection = endpoint.connect([&address], peer, &DoorKey::of_everybody(peer)).await?;
     let bytes = (arguments.gib * f64::from(1 << 30)) as u64;
     let begin = Instant::now();
     let (done, end) = tokio::sync::oneshot::channel();

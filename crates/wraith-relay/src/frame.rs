@@ -156,6 +156,8 @@ pub struct Welcome {
     pub observe: [u8; 32],
     /// UDP port of the relay, at the address it was reached at; 0 if it has none.
     pub udp_port: u16,
+    /// A second one, which only tells sockets where they are seen; 0 if it has none.
+    pub other_port: u16,
     /// Where this connection comes from.
     pub observed: SocketAddr,
 }
@@ -310,6 +312,7 @@ impl<'a> ServerFrame<'a> {
                 out.extend_from_slice(&welcome.binding.to_be_bytes());
                 out.extend_from_slice(&welcome.observe);
                 out.extend_from_slice(&welcome.udp_port.to_be_bytes());
+                out.extend_from_slice(&welcome.other_port.to_be_bytes());
                 put_address(out, welcome.observed);
             }),
             Self::Refused(why) => frame(out, 2, |out| out.push(why.to_wire())),
@@ -357,16 +360,7 @@ impl<'a> ServerFrame<'a> {
                 let (id, datagram) = datagram(&mut reader)?;
                 Self::Datagram(id, datagram)
             }
-            1 => Self::Welcome(Welcome {
-                session: reader.u64()?,
-                resumed: flag(reader.u8()?)?,
-                secret: reader.array()?,
-                up_mask: reader.array()?,
-                binding: reader.u64()?,
-                observe: reader.array()?,
-                udp_port: reader.u16()?,
-                observed: reader.address()?,
-            }),
+            1 => Self::Welcome(welcome(&mut reader)?),
             2 => Self::Refused(Refusal::from_wire(reader.u8()?)),
             3 => Self::Registered(reader.array()?),
             4 => Self::NotRegistered(reader.array()?, Refusal::from_wire(reader.u8()?)),
@@ -380,6 +374,22 @@ impl<'a> ServerFrame<'a> {
         };
         reader.end(frame)
     }
+}
+
+fn welcome(reader: &mut Reader<'_>) -> Option<Welcome> {
+    let welcome = Welcome {
+        session: reader.u64()?,
+        resumed: flag(reader.u8()?)?,
+        secret: reader.array()?,
+        up_mask: reader.array()?,
+        binding: reader.u64()?,
+        observe: reader.array()?,
+        udp_port: reader.u16()?,
+        other_port: reader.u16()?,
+        observed: reader.address()?,
+    };
+    let is_second = welcome.udp_port != 0 && welcome.other_port != welcome.udp_port;
+    (welcome.other_port == 0 || is_second).then_some(welcome)
 }
 
 fn flag(byte: u8) -> Option<bool> {
@@ -410,19 +420,25 @@ mod tests {
         ]
     }
 
-    fn server_frames() -> Vec<ServerFrame<'static>> {
-        let welcome = Welcome {
+    fn welcome_with(udp_port: u16, other_port: u16) -> Welcome {
+        Welcome {
             session: 1,
             resumed: true,
             secret: [2; 32],
             up_mask: [3; 32],
             binding: 4,
             observe: [5; 32],
-            udp_port: 6,
+            udp_port,
+            other_port,
             observed: "192.0.2.1:7".parse().unwrap(),
-        };
+        }
+    }
+
+    fn server_frames() -> Vec<ServerFrame<'static>> {
         vec![
-            ServerFrame::Welcome(welcome),
+            ServerFrame::Welcome(welcome_with(6, 7)),
+            ServerFrame::Welcome(welcome_with(6, 0)),
+            ServerFrame::Welcome(welcome_with(0, 0)),
             ServerFrame::Refused(Refusal::Other(200)),
             ServerFrame::Registered([8; 16]),
             ServerFrame::NotRegistered([9; 16], Refusal::Full),
@@ -467,6 +483,9 @@ mod tests {
                 continue;
             }
             assert!(body(&out).len() <= CONTROL_MAX);
+            assert!(
+                (0..body(&out).len()).all(|len| ServerFrame::decode(&body(&out)[..len]).is_err())
+            );
             out.push(0);
             assert!(ServerFrame::decode(&out[2..]).is_err());
         }
@@ -481,6 +500,15 @@ mod tests {
         }
         assert!(ServerFrame::decode(&[77, 1, 2]) == Ok(None));
         assert!(ClientFrame::decode(&[77, 1, 2]) == Err(Malformed));
+    }
+
+    #[test]
+    fn a_second_port_is_another_one_beside_a_first() {
+        for (udp_port, other_port) in [(0, 7), (7, 7)] {
+            let mut out = Vec::new();
+            ServerFrame::Welcome(welcome_with(udp_port, other_port)).encode(&mut out);
+            assert!(ServerFrame::decode(body(&out)) == Err(Malformed));
+        }
     }
 
     #[test]

@@ -19,6 +19,8 @@ mod carrier;
 mod client;
 mod error;
 mod frame;
+#[doc(hidden)]
+pub mod fuzz;
 mod header;
 mod outbox;
 mod proof;
@@ -35,7 +37,8 @@ pub use proof::Token;
 pub use server::{Admission, Certificate, Counter, Limits, Metrics, Options, Server, Timeouts};
 pub use tls::Pin;
 pub use wraith_discovery::{
-    Connect, Connected, Connecting, Direct, RelayAddr, RelayAddrError, Stream,
+    ASSOCIATION_HEADER_MAX, Associating, Connect, Connected, Connecting, Direct, RelayAddr,
+    RelayAddrError, Stream, UdpAssociation,
 };
 
 #[cfg(test)]

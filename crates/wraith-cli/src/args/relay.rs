@@ -1,6 +1,7 @@
 //! The arguments of `wraith relay`.
 
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -39,20 +40,20 @@ pub struct RelayArgs {
     pub only: Vec<NodeId>,
 
     /// Clients at once
-    #[arg(long, value_name = "N", default_value_t = 16_384)]
-    pub clients: usize,
+    #[arg(long, value_name = "N", default_value = "16384", value_parser = at_least_one)]
+    pub clients: NonZeroUsize,
 
     /// Clients at once of one address (an IPv4 address, or an IPv6 /64)
-    #[arg(long, value_name = "N", default_value_t = 64)]
-    pub clients_per_address: usize,
+    #[arg(long, value_name = "N", default_value = "64", value_parser = at_least_one)]
+    pub clients_per_address: NonZeroUsize,
 
     /// Pairs at once
-    #[arg(long, value_name = "N", default_value_t = 4096)]
-    pub pairs: usize,
+    #[arg(long, value_name = "N", default_value = "4096", value_parser = at_least_one)]
+    pub pairs: NonZeroUsize,
 
     /// Pairs at once in which clients of one address take part
-    #[arg(long, value_name = "N", default_value_t = 64)]
-    pub pairs_per_address: usize,
+    #[arg(long, value_name = "N", default_value = "64", value_parser = at_least_one)]
+    pub pairs_per_address: NonZeroUsize,
 
     /// Bytes a second of one pair, such as 10M
     #[arg(long, value_name = "RATE")]
@@ -82,6 +83,10 @@ pub struct RelayArgs {
     #[arg(long)]
     pub no_udp: bool,
 
+    /// Second UDP port, which tells clients where they are seen, so that they know their NAT [default: the one after that of --listen, or any]
+    #[arg(long, value_name = "PORT", conflicts_with = "no_udp")]
+    pub other_port: Option<u16>,
+
     /// Codes do not meet here
     #[arg(long)]
     pub no_rendezvous: bool,
@@ -89,4 +94,8 @@ pub struct RelayArgs {
     /// Name addresses of clients in the log
     #[arg(long)]
     pub log_addresses: bool,
+}
+
+fn at_least_one(text: &str) -> Result<NonZeroUsize, &'static str> {
+    text.parse().map_err(|_| "a number from 1 on is wanted")
 }

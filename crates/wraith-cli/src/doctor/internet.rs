@@ -15,9 +15,10 @@ use wraith_relay::Relays;
 use wraith_transport::{Config, Endpoint, EndpointConfig, SecretIdentity};
 
 use super::nat::{self, Observer};
-use super::{Check, mapping, relay};
-use crate::args::MeetingArgs;
+use super::{Check, lifetime, mapping, relay};
+use crate::args::{DoctorArgs, MeetingArgs};
 use crate::code::{named, relays};
+use crate::output::Reporter;
 
 const DHT: &str = "DHT";
 /// For the first answer of the DHT: three nodes to begin with, whose names are looked up first.
@@ -25,7 +26,13 @@ const DHT_WAIT: Duration = Duration::from_secs(5);
 /// Nodes of the DHT that are asked where they see us; they have different addresses, which is what tells a NAT's mapping.
 const NODES: usize = 4;
 
-pub async fn check(args: &MeetingArgs, proxies: &Proxies, tell: &mut impl FnMut(Check)) {
+pub async fn check(
+    args: &DoctorArgs,
+    proxies: &Proxies,
+    reporter: &Reporter,
+    tell: &mut impl FnMut(Check),
+) {
+    let DoctorArgs { meeting: args, lifetime } = args;
     let opened = Relays::new().and_then(|relays| Ok((open(Some(&relays))?, relays)));
     let (socket, clients) = match opened {
         Ok(opened) => opened,
@@ -43,6 +50,10 @@ pub async fn check(args: &MeetingArgs, proxies: &Proxies, tell: &mut impl FnMut(
     );
     if args.direct_only {
         tell(Check::none("relay", "none is used (--direct-only)", "what cannot go directly fails"));
+    } else if relays.is_empty() && args.relay_only {
+        let meaning = "nobody reaches this machine; only who names a relay in a ticket is reached";
+        let check = Check::warn("relay", "none configured, and nothing else is wanted", meaning);
+        tell(check.next("name one, --relay HOST or WRAITH_RELAY, or leave --relay-only out"));
     } else if relays.is_empty() {
         let meaning = "what cannot go directly fails, unless the other side names a relay";
         let check = Check::none("relay", "none configured", meaning);
@@ -59,7 +70,10 @@ pub async fn check(args: &MeetingArgs, proxies: &Proxies, tell: &mut impl FnMut(
     tell(check);
     observers.extend(nodes);
     tell(asked);
-    tell(nat::check(args, &socket, &observers).await);
+    nat::check(args, &socket, &observers, *lifetime).await.into_iter().for_each(&mut *tell);
+    if *lifetime && !args.relay_only {
+        lifetime::check(&observers, reporter).await.into_iter().for_each(&mut *tell);
+    }
     drop(kept);
     if let Some(mapping) = mapping {
         mapping.release().await;
@@ -71,8 +85,7 @@ pub async fn check(args: &MeetingArgs, proxies: &Proxies, tell: &mut impl FnMut(
 pub fn open(relays: Option<&Relays>) -> std::io::Result<Endpoint> {
     let mut seed = [0; 32];
     getrandom::fill(&mut seed).map_err(std::io::Error::other)?;
-    let mut core = EndpointConfig::new(SecretIdentity::from_seed(seed));
-    core.accept = false;
+    let core = EndpointConfig::new(SecretIdentity::from_seed(seed));
     let mut config = Config::new(core);
     config.movers.extend(relays.map(|relays| Arc::new(relays.clone()) as Arc<_>));
     Endpoint::bind(config)

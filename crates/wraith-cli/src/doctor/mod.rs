@@ -6,6 +6,7 @@
 mod home;
 mod internet;
 mod lan;
+mod lifetime;
 mod machine;
 mod mapping;
 mod nat;
@@ -109,7 +110,7 @@ pub async fn run(args: &DoctorArgs, reporter: &Arc<Reporter>) -> Result<(), Fail
     home::check(&mut tell);
     network::check(&mut tell);
     lan::check(&args.meeting, &proxies, &mut tell).await;
-    internet::check(&args.meeting, &proxies, &mut tell).await;
+    internet::check(args, &proxies, reporter, &mut tell).await;
     if failed.is_empty() {
         let seen = match warnings {
             0 => "Everything is as it should be.".to_owned(),

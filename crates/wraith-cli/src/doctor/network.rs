@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use wraith_transport::{
-    Config, Connection, Endpoint, EndpointConfig, SecretIdentity, SocketFacts, block_on,
+    Config, Connection, DoorKey, Endpoint, EndpointConfig, SecretIdentity, SocketFacts, block_on,
     block_on_timeout,
 };
 
@@ -254,8 +254,8 @@ fn try_session(ip: IpAddr) -> Result<u16, String> {
     let endpoint = |accept| -> std::io::Result<(Endpoint, SecretIdentity)> {
         let mut seed = [0; 32];
         getrandom::fill(&mut seed).map_err(std::io::Error::other)?;
-        let mut core = EndpointConfig::new(SecretIdentity::from_seed(seed));
-        core.accept = accept;
+        let open = if accept { EndpointConfig::open } else { EndpointConfig::new };
+        let core = open(SecretIdentity::from_seed(seed));
         let address = SocketAddr::new(ip, 0);
         Ok((Endpoint::bind(Config::new(core).bind(address))?, SecretIdentity::from_seed(seed)))
     };
@@ -270,7 +270,8 @@ fn try_session(ip: IpAddr) -> Result<u16, String> {
         })
     };
     let tried = async {
-        let connection = receiver.connect(&[sender.local_addr()], identity.node_id()).await;
+        let (peer, address) = (identity.node_id(), sender.local_addr());
+        let connection = receiver.connect(&[address], peer, &DoorKey::of_everybody(peer)).await;
         let connection = connection.map_err(|error| error.to_string())?;
         let (mut stream, _back) = connection.open_stream().await.map_err(|e| e.to_string())?;
         stream.write_all(&vec![0; TRIAL_BYTES]).await.map_err(|e| e.to_string())?;

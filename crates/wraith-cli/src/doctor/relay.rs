@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use wraith::state::{IDENTITY_FILE, StateDir, users_folder};
 use wraith::{Proxies, RelayServer, SecretIdentity};
 use wraith_relay::{
-    RelayClient, RelayConfig, RelayError, Relays, Status as RelayStatus, Token, Way,
+    Connect, RelayClient, RelayConfig, RelayError, Relays, Status as RelayStatus, Token, Way,
 };
 
 use super::Check;
@@ -58,6 +58,7 @@ async fn try_one(
     identity: Option<SecretIdentity>,
 ) -> Tried {
     let through = proxies.for_host(&server.host).map(ToString::to_string);
+    let may_carry_udp = proxies.associate(&server.host, server.port).is_some();
     let mut config = RelayConfig::new(&server.host, server.port);
     config.token = server.token.as_deref().map(Token::new);
     config.identity = identity;
@@ -72,30 +73,29 @@ async fn try_one(
     };
     let mut watched = client.status();
     let is_known = |status: &RelayStatus| {
-        status.rtt.is_some() && (status.way == Way::Udp || status.udp.is_none())
+        let has_udp = status.udp.is_some() || may_carry_udp;
+        status.rtt.is_some() && (status.way == Way::Udp || !has_udp)
     };
     // What is not known by then is told as it is.
     let _ = timeout(UDP_WAIT, watched.wait_for(is_known)).await;
     let status = watched.borrow().clone();
     let observer = status.observe.zip(status.udp).filter(|_| status.way == Way::Udp);
-    let observer = observer.map(|(secret, of)| Observer::Relay { secret, of });
+    let other = status.udp_other;
+    let observer = observer.map(|(secret, of)| Observer::Relay { secret, of, other });
     let check = usable(server, through.as_deref(), &status);
     Tried { check, observer, client: Some(client) }
 }
 
 fn usable(server: &RelayServer, through: Option<&str>, status: &RelayStatus) -> Check {
-    let by = match (status.way, through) {
-        (Way::Udp, _) => "by TLS and by UDP".to_owned(),
-        (_, Some(proxy)) => format!("by TLS through {proxy}"),
-        _ => "by TLS".to_owned(),
-    };
+    let by = if status.way == Way::Udp { "by TLS and by UDP" } else { "by TLS" };
+    let through_proxy = through.map(|proxy| format!(" through {proxy}")).unwrap_or_default();
     let rtt = status.rtt.map_or_else(
         || "round trip not measured".to_owned(),
         |rtt| format!("round trip {:.1} ms", rtt.as_secs_f64() * 1e3),
     );
     let pin = status.pin.map(|pin| BASE32_NOPAD.encode(&pin).to_ascii_lowercase());
     let pin = pin.map(|pin| format!(", key {pin}")).unwrap_or_default();
-    let found = format!("{} answers {by}, {rtt}{pin}", name(server));
+    let found = format!("{server} answers {by}{through_proxy}, {rtt}{pin}");
     let meaning = "what cannot go directly goes through it";
     if status.draining {
         return Check::warn(NAME, found, "it is about to stop, and takes nobody any more")
@@ -104,7 +104,8 @@ fn usable(server: &RelayServer, through: Option<&str>, status: &RelayStatus) -> 
     match (status.way, through, status.udp) {
         (Way::Udp, ..) => Check::ok(NAME, found, meaning),
         (_, Some(_), _) => {
-            Check::ok(NAME, found, format!("{meaning}; a proxy carries TLS only, which is slower"))
+            let meaning = format!("{meaning}; the proxy carries TLS only, which is slower");
+            Check::ok(NAME, found, meaning)
         }
         (_, None, None) => Check::ok(NAME, found, format!("{meaning}; it offers no UDP")),
         (_, None, Some(udp)) => {
@@ -120,7 +121,7 @@ fn usable(server: &RelayServer, through: Option<&str>, status: &RelayStatus) -> 
 
 fn unusable(server: &RelayServer, through: Option<&str>, error: &RelayError) -> Check {
     let through = through.map(|proxy| format!(" through {proxy}")).unwrap_or_default();
-    let found = format!("{}{through}: {error}", name(server));
+    let found = format!("{server}{through}: {error}");
     let next = match error {
         RelayError::Refused(_) => "ask who runs it; --relay-token takes a token".to_owned(),
         RelayError::Protocol => "is wraith relay what runs there?".to_owned(),
@@ -133,11 +134,6 @@ fn unusable(server: &RelayServer, through: Option<&str>, error: &RelayError) -> 
         ),
     };
     Check::fail(NAME, found, "nothing can go through this relay").next(next)
-}
-
-fn name(server: &RelayServer) -> String {
-    let RelayServer { host, port, .. } = server;
-    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
 #[cfg(test)]

@@ -31,6 +31,17 @@ fn check<'a>(outcome: &'a Outcome, name: &str) -> &'a Value {
 }
 
 #[test]
+fn with_relays_only_and_no_relay_something_is_missing() {
+    let world = World::new();
+    let mut command = world.wraith("one");
+    let outcome =
+        Process::start("doctor", command.args(["doctor", "--json", "--relay-only"])).finish();
+    let relay = check(&outcome, "relay");
+    assert_eq!(relay["status"], "warn", "{relay}");
+    assert!(relay["next"].as_str().unwrap().contains("--relay HOST"), "{relay}");
+}
+
+#[test]
 fn it_tries_everything_and_reaches_the_server_that_is_configured() {
     let world = World::new();
     let mut command = world.wraith("server");
@@ -123,7 +134,24 @@ fn relays_are_tried_by_tls_and_udp_and_say_where_this_machine_is_seen() {
     assert!(relays[1]["next"].as_str().unwrap().contains("--relay-token"));
     let nat = check(&outcome, "NAT");
     assert_eq!(nat["status"], "ok");
-    assert!(nat["found"].as_str().unwrap().starts_with("none: seen at 127.0.0.1:"), "{nat}");
+    let found = nat["found"].as_str().unwrap();
+    assert!(found.starts_with("none: seen at 127.0.0.1:"), "{nat}");
+    // By both ports of the one relay, and what its other port sends gets through.
+    for fact in [" by 2,", "lets in other ports of who was asked"] {
+        assert!(found.contains(fact), "{nat}");
+    }
+}
+
+#[test]
+fn how_long_answers_are_let_in_is_not_measured_where_no_relay_could_answer_later() {
+    let world = World::new();
+    let mut command = world.wraith("one");
+    command.args(["doctor", "--json", "--lifetime"]);
+    let outcome = Process::start("doctor", &mut command).finish();
+    outcome.expect_exit(0);
+    let lifetime = check(&outcome, "NAT lifetime");
+    assert_eq!(lifetime["status"], "none");
+    assert!(lifetime["next"].as_str().unwrap().contains("--relay"), "{lifetime}");
 }
 
 #[test]
@@ -165,7 +193,17 @@ fn the_version_says_what_it_is_made_of() {
         String::from_utf8(output.stdout).unwrap()
     };
     let long = run("--version");
-    for fact in ["commit", "target", "protocol", "cipher", "hash", "BLAKE3", "wraith/1"] {
+    for fact in [
+        "commit",
+        "target",
+        "protocol",
+        "keys",
+        "X25519+ML-KEM-768",
+        "cipher",
+        "hash",
+        "BLAKE3",
+        "wraith/2",
+    ] {
         assert!(long.contains(fact), "{long}");
     }
     assert_eq!(run("-V").trim(), long.lines().next().unwrap());

@@ -128,6 +128,11 @@ fn a_relay_with_a_token_is_for_those_who_have_it() {
     world.receive_with(&ticket, &with).finish().expect_exit(0);
     sender.finish().expect_exit(0);
     tree::assert_same(&film, &world.target().join("film.mov"));
+    // Who waits hears so, too.
+    let mut sender = send(&world, &film, &["--ticket", "--relay", &address]);
+    let note = sender.event("note")["message"].as_str().unwrap().to_owned();
+    assert!(note.contains("token") && note.contains("not asked again"), "{note}");
+    sender.kill();
 }
 
 #[test]
@@ -159,6 +164,8 @@ fn a_relay_that_is_not_there_is_told_and_stops_nothing_else() {
     let gone = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let gone = gone.to_string();
     let mut sender = send(&world, &film, &["--ticket", "--relay", &gone]);
+    let note = sender.event("note")["message"].as_str().unwrap().to_owned();
+    assert!(note.contains(&gone) && note.contains("tried again"), "{note}");
     let ticket: Ticket = sender.ticket().parse().unwrap();
     assert!(ticket.relays().is_empty());
     world.receive(&ticket.to_string()).finish().expect_exit(0);

@@ -7,12 +7,13 @@
 
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use rand_core::Rng;
 use wraith_crypto::aead::{AeadKey, Suite, TAG_BYTES};
 use wraith_crypto::{equal, kdf};
+use wraith_noise::draw_len;
 
-use crate::connection::draw;
 use crate::frame::{ADDRESS_BYTES, decode_address, encode_address};
 use crate::streams::Role;
 
@@ -31,6 +32,14 @@ const QUESTION: RangeInclusive<usize> = 64..=160;
 
 const ASKS: u8 = 1;
 const ANSWERS: u8 = 2;
+/// Of a question to a reflector: that it answers from its other port.
+const FROM_OTHER_PORT: u8 = 4;
+/// Of a question to a reflector: the bits from here on are how long it waits before it answers, in units of [`PAUSE_UNIT`].
+const PAUSE_SHIFT: u32 = 3;
+/// Longest pause, in these units.
+const PAUSE_MAX: u8 = u8::MAX >> PAUSE_SHIFT;
+/// Mappings of NATs live for half a minute to a few.
+const PAUSE_UNIT: Duration = Duration::from_secs(8);
 
 /// What a packet says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +48,42 @@ pub(super) struct Message {
     pub(super) asks: bool,
     /// It answers the packet with this salt, which came from that address.
     pub(super) answers: Option<(Salt, SocketAddr)>,
+}
+
+/// How a reflector is to answer; by default at once, and from where it was asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Wish {
+    /// From its other port.
+    pub(super) from_other_port: bool,
+    /// After so many [`PAUSE_UNIT`]s.
+    pause: u8,
+}
+
+impl Wish {
+    /// The one from another port.
+    pub(super) fn from_other_port() -> Self {
+        Self { from_other_port: true, pause: 0 }
+    }
+
+    /// The one whose pause is `pause`, rounded down to what can be said.
+    pub(super) fn after(pause: Duration) -> Self {
+        let units = pause.as_secs() / PAUSE_UNIT.as_secs();
+        let pause = u8::try_from(units).unwrap_or(PAUSE_MAX).min(PAUSE_MAX);
+        Self { from_other_port: false, pause }
+    }
+
+    pub(super) fn pause(self) -> Duration {
+        PAUSE_UNIT * u32::from(self.pause)
+    }
+
+    fn to_flags(self) -> u8 {
+        let port = if self.from_other_port { FROM_OTHER_PORT } else { 0 };
+        port | self.pause << PAUSE_SHIFT
+    }
+
+    fn from_flags(flags: u8) -> Self {
+        Self { from_other_port: flags & FROM_OTHER_PORT != 0, pause: flags >> PAUSE_SHIFT }
+    }
 }
 
 /// Keys of one direction.
@@ -76,8 +121,14 @@ impl Keys {
 
     /// A question of a length drawn at random, and its salt.
     pub(super) fn question(&self, message: &Message, rng: &mut impl Rng) -> (Salt, Vec<u8>) {
-        let len = draw(rng, QUESTION);
-        self.seal(message, len, rng)
+        let len = draw_len(rng, QUESTION);
+        self.seal(message, Wish::default(), len, rng)
+    }
+
+    /// A question to a reflector, as [`question`](Self::question).
+    pub(super) fn ask(&self, wish: Wish, rng: &mut impl Rng) -> (Salt, Vec<u8>) {
+        let len = draw_len(rng, QUESTION);
+        self.seal(&Message { asks: true, answers: None }, wish, len, rng)
     }
 
     /// An answer to a packet of `asked` bytes, not longer than that.
@@ -87,11 +138,17 @@ impl Keys {
         asked: usize,
         rng: &mut impl Rng,
     ) -> (Salt, Vec<u8>) {
-        let len = draw(rng, LEN_MIN..=asked.clamp(LEN_MIN, *QUESTION.end()));
-        self.seal(message, len, rng)
+        let len = draw_len(rng, LEN_MIN..=asked.clamp(LEN_MIN, *QUESTION.end()));
+        self.seal(message, Wish::default(), len, rng)
     }
 
-    fn seal(&self, message: &Message, len: usize, rng: &mut impl Rng) -> (Salt, Vec<u8>) {
+    fn seal(
+        &self,
+        message: &Message,
+        wish: Wish,
+        len: usize,
+        rng: &mut impl Rng,
+    ) -> (Salt, Vec<u8>) {
         let mut salt = [0; SALT_BYTES];
         rng.fill_bytes(&mut salt);
         let mut packet = vec![0; len];
@@ -99,7 +156,7 @@ impl Keys {
         header[..SALT_BYTES].copy_from_slice(&salt);
         header[SALT_BYTES..].copy_from_slice(&self.send.tag(&salt));
         let (body, tag) = body.split_at_mut(len - HEADER - TAG_BYTES);
-        body[0] = if message.asks { ASKS } else { 0 };
+        body[0] = wish.to_flags() | if message.asks { ASKS } else { 0 };
         if let Some((answered, seen_at)) = message.answers {
             body[0] |= ANSWERS;
             body[1..1 + SALT_BYTES].copy_from_slice(&answered);
@@ -111,6 +168,16 @@ impl Keys {
 
     /// Opens a packet of the other side. Costs one hash if it is none.
     pub(super) fn open(&self, datagram: &[u8]) -> Option<(Salt, Message)> {
+        self.open_all(datagram).map(|(salt, message, _)| (salt, message))
+    }
+
+    /// Opens a question to a reflector; anything else is none.
+    pub(super) fn open_question(&self, datagram: &[u8]) -> Option<(Salt, Wish)> {
+        let (salt, message, wish) = self.open_all(datagram)?;
+        (message.asks && message.answers.is_none()).then_some((salt, wish))
+    }
+
+    fn open_all(&self, datagram: &[u8]) -> Option<(Salt, Message, Wish)> {
         if !is_length(datagram.len()) {
             return None;
         }
@@ -129,7 +196,8 @@ impl Keys {
             let (answered, rest) = body[1..].split_first_chunk()?;
             Some((*answered, decode_address(rest.first_chunk()?)?))
         };
-        Some((*salt, Message { asks: body[0] & ASKS != 0, answers }))
+        let message = Message { asks: body[0] & ASKS != 0, answers };
+        Some((*salt, message, Wish::from_flags(body[0])))
     }
 }
 
@@ -177,6 +245,26 @@ mod tests {
             assert_eq!(one.open(&packet), None, "sent back");
             let stranger = Keys::new(&[8; 32], Role::Responder);
             assert_eq!(stranger.open(&packet), None);
+        }
+    }
+
+    #[test]
+    fn a_reflector_reads_how_it_is_to_answer_and_answers_are_no_questions() {
+        let [one, other] = sides();
+        for wish in [Wish::default(), Wish::from_other_port(), Wish::after(Duration::from_secs(24))]
+        {
+            let (salt, packet) = one.ask(wish, &mut rng());
+            assert_eq!(other.open_question(&packet), Some((salt, wish)));
+            assert_eq!(other.open(&packet), Some((salt, MESSAGE)));
+        }
+        for message in [
+            Message { asks: false, answers: None },
+            Message { asks: true, answers: Some(([3; 8], ([192, 0, 2, 1], 9).into())) },
+        ] {
+            assert_eq!(other.open_question(&one.question(&message, &mut rng()).1), None);
+        }
+        for (wanted, said) in [(7, 0), (31, 24), (248, 248), (9999, 248)] {
+            assert_eq!(Wish::after(Duration::from_secs(wanted)).pause().as_secs(), said);
         }
     }
 

@@ -1,42 +1,69 @@
 //! Asking one address where it sees us (SPEC §14.2), and asking strangers something in the clear.
 //!
-//! Invariant: an answer counts once, from exactly the address that was asked, within a few seconds; whoever is asked gets few packets.
+//! Invariant: an answer counts once, from exactly the address from which it was asked for, within a few seconds of when it was asked
+//! for; whoever is asked gets few packets.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use rand_core::Rng;
 
-use super::packet::{Keys, Message, Salt};
+use super::packet::{Keys, Salt, Wish};
 use super::target::is_target;
 use super::unproved::Unproved;
-use crate::Time;
+use crate::{PathAddr, Time};
 
 /// When a reflector is asked, after the start.
 const QUESTIONS_MS: [u64; 4] = [0, 250, 750, 1750];
 /// Longest wait for a reflector.
 const OBSERVATION_MAX: Duration = Duration::from_millis(2750);
+/// How much later than it was asked to a reflector may answer: a relay looks every 2 s what is due.
+const LATE_MAX: Duration = Duration::from_secs(3);
 /// Longest wait for a stranger's reply: of a DHT node that has not answered by then, none comes.
 const EXCHANGE_MAX: Duration = Duration::from_secs(3);
+
+/// How a reflector is to answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AnswerBy {
+    /// At once, from where it is asked.
+    #[default]
+    Itself,
+    /// At once, from this other port of the same address: the answer comes if that gets through to us.
+    Port(u16),
+    /// From where it is asked, when nothing has passed for so long: the answer comes if a NAT has kept the mapping. Rounded down to
+    /// a multiple of 8 s, 248 s at most.
+    ItselfAfter(Duration),
+}
 
 /// A question to a reflector.
 #[derive(Debug)]
 pub(super) struct Observation {
     keys: Keys,
     pub(super) of: SocketAddr,
+    answers_from: SocketAddr,
+    wish: Wish,
     since: Time,
     done: usize,
     asked: Vec<Salt>,
 }
 
 impl Observation {
-    pub(super) fn new(now: Time, keys: Keys, of: SocketAddr) -> Self {
-        Self { keys, of, since: now, done: 0, asked: Vec::new() }
+    pub(super) fn new(now: Time, keys: Keys, of: SocketAddr, by: AnswerBy) -> Self {
+        let mut answers_from = of;
+        let wish = match by {
+            AnswerBy::Itself => Wish::default(),
+            AnswerBy::Port(port) => {
+                answers_from.set_port(port);
+                Wish::from_other_port()
+            }
+            AnswerBy::ItselfAfter(pause) => Wish::after(pause),
+        };
+        Self { keys, of, answers_from, wish, since: now, done: 0, asked: Vec::new() }
     }
 
     /// Where we are seen, if this is the answer.
-    pub(super) fn handle(&self, from: SocketAddr, datagram: &[u8]) -> Option<SocketAddr> {
-        if from != self.of {
+    pub(super) fn handle(&self, from: PathAddr, datagram: &[u8]) -> Option<SocketAddr> {
+        if from != self.answers_from.into() {
             return None;
         }
         let (_, message) = self.keys.open(datagram)?;
@@ -55,7 +82,7 @@ impl Observation {
         if !unproved.take(now, self.of) {
             return None;
         }
-        let (salt, packet) = self.keys.question(&Message { asks: true, answers: None }, rng);
+        let (salt, packet) = self.keys.ask(self.wish, rng);
         self.asked.push(salt);
         Some(packet)
     }
@@ -66,11 +93,17 @@ impl Observation {
     }
 
     pub(super) fn is_over(&self, now: Time) -> bool {
-        self.since + OBSERVATION_MAX <= now
+        self.end() <= now
     }
 
     pub(super) fn timeout(&self) -> Time {
-        self.next().unwrap_or(self.since + OBSERVATION_MAX)
+        self.next().unwrap_or_else(|| self.end())
+    }
+
+    fn end(&self) -> Time {
+        let pause = self.wish.pause();
+        let late = if pause.is_zero() { pause } else { pause + LATE_MAX };
+        self.since + OBSERVATION_MAX + late
     }
 }
 

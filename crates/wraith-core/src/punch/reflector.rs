@@ -2,6 +2,7 @@
 //! those who ask, a relay for instance.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use rand_core::Rng;
 
@@ -12,6 +13,17 @@ use crate::streams::Role;
 #[derive(Debug)]
 pub struct Reflector(Keys);
 
+/// An answer, to be sent where the question came from, once, and nowhere else.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// Not longer than the question.
+    pub packet: Vec<u8>,
+    /// It is wanted from another port of the address that was asked; who has none sends nothing.
+    pub from_other_port: bool,
+    /// How long it is to wait; 248 s at most. Who cannot keep it sends nothing.
+    pub after: Duration,
+}
+
 impl Reflector {
     /// For those who were given `secret`.
     #[must_use]
@@ -19,14 +31,12 @@ impl Reflector {
         Self(Keys::new(secret, Role::Responder))
     }
 
-    /// The answer to a datagram that came from `from`, to be sent there: not longer than the datagram. `None` if it is no question
-    /// under this secret, which costs one hash.
-    pub fn answer(&self, from: SocketAddr, datagram: &[u8], rng: &mut impl Rng) -> Option<Vec<u8>> {
-        let (salt, message) = self.0.open(datagram)?;
-        if !message.asks {
-            return None;
-        }
+    /// The answer to a datagram that came from `from`. `None` if it is no question under this secret, which costs one hash.
+    pub fn answer(&self, from: SocketAddr, datagram: &[u8], rng: &mut impl Rng) -> Option<Answer> {
+        let (salt, wish) = self.0.open_question(datagram)?;
         let answer = Message { asks: false, answers: Some((salt, from)) };
-        Some(self.0.answer(&answer, datagram.len(), rng).1)
+        let packet = self.0.answer(&answer, datagram.len(), rng).1;
+        let (from_other_port, after) = (wish.from_other_port, wish.pause());
+        Some(Answer { packet, from_other_port, after })
     }
 }

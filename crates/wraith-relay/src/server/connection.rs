@@ -16,6 +16,7 @@ use tokio_rustls::server::TlsStream;
 use tracing::debug;
 use wraith_discovery::rates::Source;
 
+use super::other_port::OtherPort;
 use super::places::Place;
 use super::shared::{Shared, lock};
 use super::table::{Forwarded, Table};
@@ -136,6 +137,7 @@ fn admit(
     let source = Source::of(from.ip());
     let (client, mut welcome) = table.connect(now, source, outbox, hello.resume, exporter)?;
     welcome.udp_port = shared.udp_port;
+    welcome.other_port = shared.other_port.as_ref().map_or(0, OtherPort::number);
     welcome.observe = shared.reflector.secret();
     welcome.observed = from;
     let missed = table.take_missed(client);

@@ -1,4 +1,5 @@
-//! A relay: one port, TCP and UDP, through which two machines that cannot reach each other do.
+//! A relay: one port, TCP and UDP, through which two machines that cannot reach each other do; and a second one, UDP, that only says
+//! who asks where it is seen.
 //!
 //! ```text
 //! TCP ──▶ first byte ──0x16──▶ TLS: HELLO, then frames ──┐
@@ -9,8 +10,8 @@
 //! It is blind: what it passes on is sealed from end to end, and it understands nothing of it. It learns addresses of clients, which
 //! of them are a pair, and how much they send when.
 //!
-//! Invariants: everything is bounded before it is proved who asks; UDP from strangers gets no answer; nobody is sent more than it sent,
-//! or to an address where it has not shown that it receives.
+//! Invariants: everything is bounded before it is proved who asks; UDP from strangers gets no answer; nobody is sent more than it sent;
+//! what is passed on goes only where a client has shown that it receives, and what is said of where somebody is seen only back to there.
 
 mod admission;
 mod certificate;
@@ -18,6 +19,7 @@ mod connection;
 mod http;
 mod metrics;
 mod options;
+mod other_port;
 mod places;
 mod rate;
 mod reflector;
@@ -45,6 +47,7 @@ use crate::error::StartError;
 use crate::random::Random;
 use crate::tls::{Pin, pin_of, server_config};
 use admission::Gate;
+use other_port::OtherPort;
 use places::{Place, Places};
 use reflector::Reflector;
 use shared::{Shared, lock};
@@ -109,6 +112,8 @@ impl Server {
         let acceptor = TlsAcceptor::from(Arc::new(server_config(chain, key).map_err(unusable)?));
         let (listener, udp) =
             listen(options.listen, options.udp).await.map_err(StartError::Listen)?;
+        let other = options.udp.then(|| bind_other(options.listen, options.other_port));
+        let other = other.transpose().map_err(StartError::OtherPort)?;
         let metrics_listener = match options.metrics {
             Some(address) => Some(TcpListener::bind(address).await.map_err(StartError::Metrics)?),
             None => None,
@@ -125,6 +130,7 @@ impl Server {
             gate: Mutex::new(Gate::new(options.admission)),
             port: udp::Port::new()?,
             udp_port: udp.as_ref().map_or(0, |udp| udp.local_addr().port()),
+            other_port: other.map(OtherPort::new),
             budget: Arc::new(Budget::new(QUEUES_BYTES)),
             metrics,
             reflector,
@@ -153,6 +159,11 @@ impl Server {
         self.listener.local_addr()
     }
 
+    /// The second UDP port, if there is UDP.
+    pub fn other_port(&self) -> Option<u16> {
+        self.shared.other_port.as_ref().map(OtherPort::number)
+    }
+
     /// Where its figures are, if anywhere.
     pub fn metrics_addr(&self) -> Option<SocketAddr> {
         self.metrics_listener.as_ref()?.local_addr().ok()
@@ -179,6 +190,9 @@ impl Server {
         let mut tasks = JoinSet::new();
         if let Some(listener) = self.metrics_listener.take() {
             tasks.spawn(http::serve(listener, self.shared.metrics.clone()));
+        }
+        if udp.is_some() {
+            tasks.spawn(other_port::serve(Arc::clone(&self.shared)));
         }
         if let Some(rendezvous) = &self.rendezvous {
             let rendezvous = Arc::clone(rendezvous);
@@ -223,7 +237,7 @@ impl Server {
                     Err(_) => sleep(PAUSE_WITHOUT_FILES).await,
                 },
                 Some(_) = tasks.join_next() => {}
-                _ = tick.tick() => lock(&self.shared.table).tick(Instant::now()),
+                _ = tick.tick() => self.shared.tick(Instant::now()),
             }
         }
     }
@@ -301,11 +315,43 @@ async fn listen(address: SocketAddr, with_udp: bool) -> io::Result<(TcpListener,
     Err(ErrorKind::AddrInUse.into())
 }
 
+/// The second UDP port beside that of `listen`.
+fn bind_other(listen: SocketAddr, wanted: Option<u16>) -> io::Result<Udp> {
+    let bind = |port| Udp::bind(SocketAddr::new(listen.ip(), port));
+    if let Some(port) = wanted {
+        return bind(port);
+    }
+    let next = listen.port().checked_add(1).filter(|next| *next > 1);
+    next.and_then(|next| bind(next).ok()).map_or_else(|| bind(0), Ok)
+}
+
 /// However a relay ends, its thread does too.
 struct StopOnDrop(Arc<Shared>);
 
 impl Drop for StopOnDrop {
     fn drop(&mut self) {
         self.0.port.stop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn the_other_port_is_the_next_one_or_any_if_that_is_taken_and_the_wanted_one_or_none() {
+        let socket = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let taken = socket.local_addr().unwrap();
+        let before = SocketAddr::new(taken.ip(), taken.port() - 1);
+        let port = |listen, wanted| bind_other(listen, wanted).map(|udp| udp.local_addr().port());
+        assert!(port(before, None).is_ok_and(|port| port != taken.port() && port != 0));
+        assert!(port(before, Some(taken.port())).is_err());
+        assert!(port(before, Some(0)).is_ok_and(|port| port != 0));
+        let any = SocketAddr::new(taken.ip(), 0);
+        assert!(port(any, None).is_ok_and(|port| port > 1));
+        let last = SocketAddr::new(taken.ip(), u16::MAX);
+        assert!(port(last, None).is_ok());
     }
 }

@@ -16,6 +16,9 @@ pub struct Options {
     pub listen: SocketAddr,
     /// False where datagrams are to go over TLS only.
     pub udp: bool,
+    /// The second UDP port, at which clients ask where they are seen: 0 for any, by default the one after that of `listen`, or any if
+    /// that is taken.
+    pub other_port: Option<u16>,
     /// What it shows.
     pub certificate: Certificate,
     /// Who may use it.
@@ -38,6 +41,7 @@ impl Options {
         Self {
             listen,
             udp: true,
+            other_port: None,
             certificate: Certificate::SelfSigned { folder: folder.into() },
             admission: Admission::Open,
             limits: Limits::default(),

@@ -2,10 +2,11 @@
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::admission::Gate;
 use super::metrics::Metrics;
+use super::other_port::OtherPort;
 use super::reflector::Reflector;
 use super::table::Table;
 use super::udp::Port;
@@ -19,6 +20,7 @@ pub struct Shared {
     pub port: Port,
     /// 0 where there is no UDP.
     pub udp_port: u16,
+    pub other_port: Option<OtherPort>,
     pub budget: Arc<Budget>,
     pub metrics: Arc<Metrics>,
     pub reflector: Reflector,
@@ -48,6 +50,14 @@ impl Default for Timeouts {
 }
 
 impl Shared {
+    /// Does what is due.
+    pub fn tick(&self, now: Instant) {
+        lock(&self.table).tick(now);
+        for (to, answer) in self.reflector.take_due(now) {
+            self.port.send(to, answer);
+        }
+    }
+
     /// An address as the log names it.
     pub fn logged(&self, address: IpAddr) -> String {
         if self.log_addresses { address.to_string() } else { "-".to_owned() }

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use wraith_core::punch::Answer;
 use wraith_transport::mover::{Received, RecvSlots, Udp};
 
 use super::shared::{Shared, lock};
@@ -152,9 +153,21 @@ impl Thread {
                 }
                 Action::Unknown(range) => {
                     let datagram = &self.slots.buffer(slot)[range];
-                    match self.shared.reflector.answer(from, datagram) {
-                        Some(answer) => drop(self.udp.send(from, None, &answer, answer.len())),
-                        None => self.shared.metrics.unauthentic.add(1),
+                    let Some(answer) = self.shared.reflector.answer(from, datagram) else {
+                        self.shared.metrics.unauthentic.add(1);
+                        continue;
+                    };
+                    let Answer { packet, from_other_port, after } = answer;
+                    match (from_other_port, after.is_zero()) {
+                        (false, true) => drop(self.udp.send(from, None, &packet, packet.len())),
+                        (false, false) => self.shared.reflector.keep(now + after, from, packet),
+                        (true, true) => {
+                            if let Some(other) = &self.shared.other_port {
+                                other.answer(&self.udp, from, &packet);
+                            }
+                        }
+                        // One or the other.
+                        (true, false) => {}
                     }
                 }
             }

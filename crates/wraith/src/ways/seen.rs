@@ -1,7 +1,7 @@
 //! Where others see our socket: relays, inside what only they and we can read, and nodes of the DHT, in the clear.
 //!
-//! Several are asked, because a NAT that shows each of them another port is one that cannot be told a port by which everybody may come;
-//! what they say is no more than candidates, which are tried.
+//! Several are asked, and each relay at both its ports, because a NAT that shows each of them another port is one that cannot be told a
+//! port by which everybody may come; what they say is no more than candidates, which are tried.
 
 use std::net::{SocketAddr, SocketAddrV4};
 use std::sync::Mutex;
@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 use wraith_dht::SeenQuestion;
-use wraith_transport::is_target;
+use wraith_transport::{Endpoint, is_target};
 
 use super::addresses::reachable;
 use super::{Ways, lock};
@@ -20,12 +20,16 @@ use super::{Ways, lock};
 const FRESH: Duration = Duration::from_secs(20);
 /// How long others are waited for after the first has answered: of several nodes some are silent.
 const OTHERS_WAIT: Duration = Duration::from_millis(300);
+/// How much later than the one port of a relay the other may answer, besides the round trip: it has the same way.
+const PORT_WAIT: Duration = Duration::from_millis(50);
 /// How often who may be called asks, behind a NAT, and elsewhere: networks change.
 const KEEP: Duration = Duration::from_secs(25);
 const LOOK: Duration = Duration::from_secs(300);
+/// Relays that are asked at both their ports.
+const RELAYS_BY_BOTH: usize = 2;
 /// Nodes of the DHT that are asked.
 const NODES: usize = 3;
-/// Addresses that are kept.
+/// Addresses that are kept of each family: the last, after which a NAT that counts goes on.
 const SEEN_MAX: usize = 4;
 
 /// Where others see us.
@@ -92,28 +96,67 @@ impl Ways {
     }
 
     /// Asks relays, and nodes of the DHT.
-    async fn ask(&self) -> JoinSet<Option<SocketAddr>> {
+    async fn ask(&self) -> JoinSet<Vec<SocketAddr>> {
         let mut asking = JoinSet::new();
-        for client in self.inner.relays.clients() {
+        for (number, client) in self.inner.relays.clients().into_iter().enumerate() {
             let status = client.status().borrow().clone();
             let (Some(secret), Some(of)) = (status.observe, status.udp) else { continue };
             let endpoint = self.inner.endpoint.clone();
-            asking.spawn(async move { endpoint.observe(secret, of).await.ok() });
+            // A few ports show what there is to see; more questions would leave no room for punches.
+            let other = status.udp_other.filter(|_| number < RELAYS_BY_BOTH);
+            asking.spawn(async move { ask_relay(&endpoint, secret, of, other).await });
         }
         for node in self.inner.node.dht_nodes(NODES).await {
             let (endpoint, question) = (self.inner.endpoint.clone(), SeenQuestion::new());
             asking.spawn(async move {
-                let question = question.ok()?;
-                let answer = endpoint.exchange(node.into(), question.datagram()).await.ok()?;
-                question.seen_at(&answer).filter(is_public).map(SocketAddr::V4)
+                let seen = async {
+                    let question = question.ok()?;
+                    let answer = endpoint.exchange(node.into(), question.datagram()).await.ok()?;
+                    question.seen_at(&answer).filter(is_public).map(SocketAddr::V4)
+                };
+                seen.await.into_iter().collect()
             });
         }
         asking
     }
 }
 
+/// Asks both ports of a relay at the same time. One that answers alone is not held up for longer than the other may need.
+async fn ask_relay(
+    endpoint: &Endpoint,
+    secret: [u8; 32],
+    of: SocketAddr,
+    other: Option<SocketAddr>,
+) -> Vec<SocketAddr> {
+    let mut asking = JoinSet::new();
+    for port in other.into_iter().chain([of]) {
+        let endpoint = endpoint.clone();
+        asking.spawn(async move { endpoint.observe(secret, port).await.ok() });
+    }
+    first_and_soon(asking).await
+}
+
+/// The first answer, and those that come in as much time again and [`PORT_WAIT`].
+async fn first_and_soon(mut asking: JoinSet<Option<SocketAddr>>) -> Vec<SocketAddr> {
+    let begun = Instant::now();
+    let mut seen = Vec::new();
+    while let Some(answer) = asking.join_next().await {
+        if let Ok(Some(answer)) = answer {
+            seen.push(answer);
+            break;
+        }
+    }
+    let more = async {
+        while let Some(answer) = asking.join_next().await {
+            seen.extend(answer.ok().flatten());
+        }
+    };
+    let _ = timeout(begun.elapsed() + PORT_WAIT, more).await;
+    seen
+}
+
 /// Whether a node of the DHT can see somebody there. Whatever it says, nobody is sent to a group or to a private network.
-fn is_public(seen: &SocketAddrV4) -> bool {
+pub(super) fn is_public(seen: &SocketAddrV4) -> bool {
     let [a, b, ..] = seen.ip().octets();
     let is_shared = a == 100 && (64..128).contains(&b);
     let is_local = seen.ip().is_private() || seen.ip().is_link_local() || seen.ip().is_loopback();
@@ -121,7 +164,7 @@ fn is_public(seen: &SocketAddrV4) -> bool {
 }
 
 /// What they say, each address once, with the ports of an address going up: that is the order in which a NAT that counts gave them out.
-async fn answers(asking: &mut JoinSet<Option<SocketAddr>>) -> Vec<SocketAddr> {
+async fn answers(asking: &mut JoinSet<Vec<SocketAddr>>) -> Vec<SocketAddr> {
     let mut addresses = Vec::new();
     let mut deadline: Option<Instant> = None;
     loop {
@@ -130,8 +173,10 @@ async fn answers(asking: &mut JoinSet<Option<SocketAddr>>) -> Vec<SocketAddr> {
             None => asking.join_next().await,
         };
         match next {
-            Some(Ok(Some(seen))) => {
-                addresses.push(SocketAddr::new(seen.ip().to_canonical(), seen.port()));
+            Some(Ok(seen)) if !seen.is_empty() => {
+                let canonical =
+                    |seen: SocketAddr| SocketAddr::new(seen.ip().to_canonical(), seen.port());
+                addresses.extend(seen.into_iter().map(canonical));
                 deadline.get_or_insert_with(|| Instant::now() + OTHERS_WAIT);
             }
             Some(_) => {}
@@ -140,8 +185,9 @@ async fn answers(asking: &mut JoinSet<Option<SocketAddr>>) -> Vec<SocketAddr> {
     }
     addresses.sort_unstable();
     addresses.dedup();
-    addresses.truncate(SEEN_MAX);
-    addresses
+    let (v4, v6): (Vec<_>, Vec<_>) = addresses.into_iter().partition(SocketAddr::is_ipv4);
+    let last = |seen: Vec<SocketAddr>| seen.into_iter().rev().take(SEEN_MAX).rev();
+    last(v4).chain(last(v6)).collect()
 }
 
 #[cfg(test)]
@@ -158,16 +204,42 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_is_silent_is_not_waited_for_once_others_have_answered() {
-        let address = |port| Some(SocketAddr::from(([192, 0, 2, 1], port)));
+        let address = |port| vec![SocketAddr::from(([192, 0, 2, 1], port))];
         let mut asking = JoinSet::new();
-        for (millis, seen) in [(3000, None), (90, address(7)), (40, None), (200, address(6))] {
+        for (millis, seen) in [(3000, vec![]), (90, address(7)), (40, vec![]), (200, address(6))] {
             asking.spawn(async move {
                 sleep(Duration::from_millis(millis)).await;
                 seen
             });
         }
         let begun = Instant::now();
-        assert_eq!(answers(&mut asking).await, [address(6), address(7)].map(Option::unwrap));
+        assert_eq!(answers(&mut asking).await, [address(6), address(7)].concat());
         assert_eq!(begun.elapsed(), Duration::from_millis(90) + OTHERS_WAIT);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn of_many_that_see_us_at_ports_of_a_nat_that_counts_the_last_are_kept_of_each_family() {
+        let mut asking = JoinSet::new();
+        let v6: SocketAddr = "[2001:db8::1]:9".parse().unwrap();
+        for port in [5, 3, 9, 7, 4, 8] {
+            asking.spawn(async move { vec![SocketAddr::from(([192, 0, 2, 1], port)), v6] });
+        }
+        let ports: Vec<_> = answers(&mut asking).await.iter().map(SocketAddr::port).collect();
+        assert_eq!(ports, [5, 7, 8, 9, 9]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_port_that_is_closed_costs_no_more_than_the_time_of_the_other_again() {
+        let mut asking = JoinSet::new();
+        let seen = SocketAddr::from(([192, 0, 2, 1], 7));
+        for (millis, seen) in [(2750, None), (40, Some(seen))] {
+            asking.spawn(async move {
+                sleep(Duration::from_millis(millis)).await;
+                seen
+            });
+        }
+        let begun = Instant::now();
+        assert_eq!(first_and_soon(asking).await, [seen]);
+        assert_eq!(begun.elapsed(), Duration::from_millis(80) + PORT_WAIT);
     }
 }

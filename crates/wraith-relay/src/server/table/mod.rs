@@ -192,6 +192,7 @@ impl Table {
             binding: client.binding,
             observe: [0; 32],
             udp_port: 0,
+            other_port: 0,
             observed: ([0, 0, 0, 0], 0).into(),
         };
         Ok((number, welcome))

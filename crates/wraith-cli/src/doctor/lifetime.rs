@@ -1,0 +1,133 @@
+//! How long a NAT, or a firewall, lets answers in when nothing passes: a relay is asked to answer later, by sockets that are silent
+//! meanwhile, each for another time.
+//!
+//! Invariant: what is said is between the longest pause after which an answer came and the shortest above it after which none did. A
+//! pause is a little longer than it says: the relay looks every 2 s what is due.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+use wraith_transport::AnswerBy;
+
+use super::Check;
+use super::internet::open;
+use super::nat::Observer;
+use crate::output::Reporter;
+
+const NAME: &str = "NAT lifetime";
+/// Between these lie the times that routers usually have: 30 s, 1 and 2 minutes; 3 and more are beyond. Multiples of 8 s, as a relay can be asked.
+/// The first shows that the relay answers later at all: of few, and perhaps not of us.
+const PAUSES_S: [u64; 5] = [8, 24, 48, 104, 168];
+/// From an exchange to another: connection tracking of Linux takes a flow for one that goes on when it is older than 2 s, and keeps it
+/// for longer then, as it does that of a transfer.
+const FLOW_AGE: Duration = Duration::from_millis(2500);
+/// Who sends less often loses its mapping between two questions: endpoints ask every 25 s where they are seen.
+const NEEDED_S: u64 = 24;
+
+/// Whether an answer came after so many seconds without traffic, in their order.
+type Answered = [(u64, bool)];
+
+/// One check for each family of the relays that are asked, or one that says why there is none.
+pub async fn check(observers: &[Observer], reporter: &Reporter) -> Vec<Check> {
+    let relay = |is_ipv4| {
+        observers.iter().find_map(|observer| match observer {
+            Observer::Relay { secret, of, .. } if of.is_ipv4() == is_ipv4 => Some((*secret, *of)),
+            _ => None,
+        })
+    };
+    let relays: Vec<_> = [true, false].into_iter().filter_map(relay).collect();
+    if relays.is_empty() {
+        let meaning = "how long this machine can be reached when nothing passes is not known";
+        let check = Check::none(NAME, "not measured: no relay answers by UDP", meaning);
+        return vec![check.next("a relay answers later when it is asked to: --relay HOST")];
+    }
+    reporter.say("Silent for 3 minutes, to see how long answers are let in …");
+    let mut asking = JoinSet::new();
+    for (number, (secret, of)) in relays.iter().copied().enumerate() {
+        for pause in PAUSES_S {
+            asking.spawn(
+                async move { Some((number, pause, lets_in_after(secret, of, pause).await?)) },
+            );
+        }
+    }
+    let mut all: Vec<_> = asking.join_all().await.into_iter().flatten().collect();
+    all.sort_unstable();
+    let of_relay = |number| {
+        let answered = all.iter().filter(move |(of, ..)| *of == number);
+        answered.map(|(_, pause, came)| (*pause, *came)).collect::<Vec<_>>()
+    };
+    relays.iter().enumerate().map(|(number, (_, of))| judge(*of, &of_relay(number))).collect()
+}
+
+/// Whether an answer comes that is wanted after `pause` seconds. None if none comes at once either.
+async fn lets_in_after(secret: [u8; 32], of: SocketAddr, pause: u64) -> Option<bool> {
+    let socket = open(None).ok()?;
+    socket.observe(secret, of).await.ok()?;
+    sleep(FLOW_AGE).await;
+    let by = AnswerBy::ItselfAfter(Duration::from_secs(pause));
+    Some(socket.observe_by(secret, of, by).await.is_ok())
+}
+
+fn judge(of: SocketAddr, answered: &Answered) -> Check {
+    let lived = answered.iter().filter(|(_, came)| *came).map(|(pause, _)| *pause).max();
+    let above = |pause: &u64| lived.is_none_or(|lived| *pause > lived);
+    let died = answered.iter().filter(|(_, came)| !came).map(|(pause, _)| *pause).find(above);
+    let by = format!("asked {of}");
+    let found = match (lived, died) {
+        (None, _) => {
+            let meaning = "how long this machine can be reached when nothing passes is not known";
+            return Check::none(NAME, format!("not measured: no answer came later, {by}"), meaning);
+        }
+        (Some(lived), Some(died)) => {
+            format!("answers are let in after {lived} s of silence, not after {died} s; {by}")
+        }
+        (Some(lived), None) => format!("answers are let in after {lived} s of silence; {by}"),
+    };
+    if lived.is_some_and(|lived| lived >= NEEDED_S) {
+        let meaning = "who waits here is reached: something passes every 25 s";
+        return Check::ok(NAME, found, meaning);
+    }
+    let meaning =
+        "who waits here may not be reached directly between two of its questions, 25 s apart";
+    Check::warn(NAME, found, meaning).next(
+        "raise the UDP timeout of the router to 30 s or more (RFC 4787: 120 s); or switch on UPnP or PCP in it, or have a relay: --relay HOST",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Status;
+    use super::*;
+
+    fn judged(answered: &Answered) -> Check {
+        judge("192.0.2.1:443".parse().unwrap(), answered)
+    }
+
+    #[test]
+    fn what_is_said_lies_between_an_answer_and_a_silence() {
+        let check = judged(&[(24, true), (48, true), (104, false), (168, false)]);
+        assert!(check.found.contains("after 48 s of silence, not after 104 s"), "{check:?}");
+        assert_eq!(check.status, Status::Ok);
+        // One that was lost says nothing, since a later one came.
+        let check = judged(&[(24, false), (48, true), (104, true), (168, false)]);
+        assert!(check.found.contains("after 104 s of silence, not after 168 s"), "{check:?}");
+        let check = judged(&[(24, true), (48, true), (104, true), (168, true)]);
+        assert!(check.found.contains("after 168 s of silence;"), "{check:?}");
+    }
+
+    #[test]
+    fn a_nat_that_forgets_before_it_is_reminded_is_a_warning_and_nobody_there_is_nothing() {
+        let check = judged(&[(8, true), (24, false), (48, false)]);
+        assert!(
+            check.status == Status::Warn && check.found.contains("not after 24 s"),
+            "{check:?}"
+        );
+        assert!(check.next.unwrap().contains("--relay"));
+        // A relay that has no room for late answers says nothing of a NAT.
+        for silent in [&[][..], &[(8, false), (24, false)]] {
+            assert_eq!(judged(silent).status, Status::None);
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! What comes over a connection between a relay and a client, either way, as functions of arbitrary bytes that panic if something is
+//! wrong: for fuzzing, and no part of the interface.
+
+use std::net::SocketAddr;
+
+use crate::frame::{ClientFrame, LENGTH_BYTES, Proof, Refusal, ServerFrame, Welcome};
+
+/// A whole frame: what is understood can be said again, and is understood as the same.
+pub fn frame(bytes: &[u8]) {
+    let mut again = Vec::new();
+    if let Ok(frame) = ClientFrame::decode(bytes) {
+        frame.encode(&mut again);
+        assert!(ClientFrame::decode(&again[LENGTH_BYTES..]) == Ok(frame));
+    }
+    again.clear();
+    if let Ok(Some(frame)) = ServerFrame::decode(bytes) {
+        frame.encode(&mut again);
+        assert!(ServerFrame::decode(&again[LENGTH_BYTES..]) == Ok(Some(frame)));
+    }
+}
+
+/// Good ones, without their lengths: what variations are made of.
+pub fn frames() -> Vec<Vec<u8>> {
+    let mailbox = [8; 16];
+    let identity = Proof::Identity { node_id: [4; 32], signature: [5; 64] };
+    let client = [
+        ClientFrame::Hello { version: 1, resume: None, proof: Proof::Token([6; 32]) },
+        ClientFrame::Hello { version: 1, resume: Some((2, [3; 32])), proof: identity },
+        ClientFrame::Register([7; 32]),
+        ClientFrame::Unregister(mailbox),
+        ClientFrame::Dial { request: 9, mailbox },
+        ClientFrame::Ping(12),
+        ClientFrame::UseUdp(true),
+    ];
+    let welcome = Welcome {
+        session: 1,
+        resumed: true,
+        secret: [2; 32],
+        up_mask: [3; 32],
+        binding: 4,
+        observe: [5; 32],
+        udp_port: 6,
+        other_port: 7,
+        observed: SocketAddr::from(([192, 0, 2, 1], 7)),
+    };
+    let server = [
+        ServerFrame::Welcome(welcome),
+        ServerFrame::NotRegistered(mailbox, Refusal::Token),
+        ServerFrame::NotDialled(9, Refusal::Version),
+        ServerFrame::Incoming(3, mailbox),
+        ServerFrame::Draining(30),
+        ServerFrame::Datagram(13, &[14; 16]),
+    ];
+    let client = client.into_iter().map(|frame| encoded(|out| frame.encode(out)));
+    client.chain(server.into_iter().map(|frame| encoded(|out| frame.encode(out)))).collect()
+}
+
+fn encoded(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    let mut out = Vec::new();
+    write(&mut out);
+    out.split_off(LENGTH_BYTES)
+}

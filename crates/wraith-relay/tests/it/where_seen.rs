@@ -1,0 +1,95 @@
+//! The relay says sockets where they are seen, at two ports, and answers as it is asked to: what tells a client its NAT.
+
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::time::{Duration, Instant};
+
+use wraith_relay::{RelayClient, Status, Way};
+use wraith_transport::{AnswerBy, AskError, Endpoint};
+
+use crate::support::{End, HANG, Relay, reach, until, within};
+
+/// What another socket asks with, and the two ports that it asks.
+async fn welcomed(relay: &Relay) -> (End, RelayClient, [u8; 32], [SocketAddr; 2]) {
+    let end = End::new(1);
+    let client = end.at(relay.config(), Way::Udp).await;
+    let status: Status = reach(&client, |status| status.observe.is_some()).await;
+    let ports = [status.udp.unwrap(), status.udp_other.unwrap()];
+    (end, client, status.observe.unwrap(), ports)
+}
+
+fn own(endpoint: &Endpoint) -> SocketAddr {
+    (Ipv4Addr::LOCALHOST, endpoint.local_addr().port()).into()
+}
+
+fn socket() -> UdpSocket {
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    socket.set_read_timeout(Some(HANG)).unwrap();
+    socket
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn both_ports_say_where_a_socket_is_and_the_first_has_the_other_answer() {
+    let relay = Relay::start(|_| ()).await;
+    let (end, _client, secret, [first, other]) = welcomed(&relay).await;
+    assert!(first == relay.address && other.ip() == first.ip() && other.port() != first.port());
+    let endpoint = &end.endpoint;
+    for port in [first, other] {
+        assert_eq!(within(endpoint.observe(secret, port)).await, Ok(own(endpoint)));
+    }
+    let fresh = End::new(2).endpoint;
+    let by_other = AnswerBy::Port(other.port());
+    assert_eq!(within(fresh.observe_by(secret, first, by_other)).await, Ok(own(&fresh)));
+    // The other port answers from itself alone.
+    let by_first = AnswerBy::Port(first.port());
+    let silence = within(fresh.observe_by(secret, other, by_first)).await;
+    assert_eq!(silence, Err(AskError::NoAnswer));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_question_that_somebody_else_sends_again_is_answered_to_him_once_and_not_longer() {
+    let relay = Relay::start(|_| ()).await;
+    let (end, _client, secret, [first, other]) = welcomed(&relay).await;
+    // Somebody on the way takes the question.
+    let tap = socket();
+    let asking = end.endpoint.clone();
+    let tapped = tap.local_addr().unwrap();
+    let asked = tokio::spawn(async move {
+        asking.observe_by(secret, tapped, AnswerBy::Port(other.port())).await
+    });
+    let mut question = [0; 200];
+    let len = tokio::task::block_in_place(|| tap.recv(&mut question)).unwrap();
+    let thief = socket();
+    thief.send_to(&question[..len], first).unwrap();
+    let mut answer = [0; 200];
+    let (answer_len, from) = tokio::task::block_in_place(|| thief.recv_from(&mut answer)).unwrap();
+    assert!(from == other && answer_len <= len, "{from} {answer_len} {len}");
+    // An answer is no question, and neither is what strangers send.
+    let strangers = relay.metrics.unauthentic.get();
+    thief.send_to(&answer[..answer_len], other).unwrap();
+    thief.send_to(&[0x5a; 100], other).unwrap();
+    until(|| relay.metrics.unauthentic.get() == strangers + 2).await;
+    thief.set_nonblocking(true).unwrap();
+    assert!(thief.recv(&mut answer).is_err());
+    assert_eq!(within(asked).await.unwrap(), Err(AskError::NoAnswer));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_that_is_wanted_later_comes_then() {
+    let relay = Relay::start(|_| ()).await;
+    let (_end, _client, secret, [first, _]) = welcomed(&relay).await;
+    let fresh = End::new(2).endpoint;
+    let begun = Instant::now();
+    let pause = Duration::from_secs(8);
+    let answer = within(fresh.observe_by(secret, first, AnswerBy::ItselfAfter(pause))).await;
+    assert_eq!(answer, Ok(own(&fresh)));
+    assert!(begun.elapsed() >= pause, "{:?}", begun.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_relay_without_udp_has_no_other_port() {
+    let relay = Relay::start(|options| options.udp = false).await;
+    let end = End::new(1);
+    let client = end.at(relay.config(), Way::Tls).await;
+    let status = reach(&client, |status| status.observe.is_some()).await;
+    assert_eq!((status.udp, status.udp_other), (None, None));
+}
