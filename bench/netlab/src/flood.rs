@@ -1,5 +1,5 @@
-//! What a stranger can send to an open port, as fast as told: random datagrams, or first datagrams of handshakes as good as
-//! true ones, from one address or many.
+//! What can be sent to an open port, as fast as told: random datagrams of strangers, or first messages of handshakes by whoever has a
+//! ticket, as good as true ones, from one address or many.
 //!
 //! Everything is made beforehand; then it prints `ready`, begins when a line comes on standard input, and says in the end
 //! how much it sent; it ends early when standard input is closed. Only loopback addresses are flooded.
@@ -14,8 +14,9 @@ use anyhow::{Result, ensure};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use serde_json::json;
-use wraith_crypto::{NodeId, SecretIdentity, Suite};
-use wraith_noise::{Initiator, InitiatorHello};
+use wraith_crypto::{SecretIdentity, Suite};
+use wraith_discovery::Ticket;
+use wraith_noise::{DoorKey, EphemeralKey, Initiator, InitiatorHello};
 
 /// Different random datagrams; they are repeated.
 const JUNK: u64 = 10_000;
@@ -28,9 +29,9 @@ const TICKS: u32 = 1000;
 pub struct Args {
     /// Where to: a loopback address
     to: SocketAddr,
-    /// First datagrams of handshakes with this node, each valid and used once, instead of random bytes
+    /// H1s for this ticket, each valid and used once, instead of random bytes
     #[arg(long)]
-    handshakes_with: Option<NodeId>,
+    handshakes_for: Option<Ticket>,
     /// Datagrams per second
     #[arg(long)]
     per_second: u32,
@@ -43,8 +44,8 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<()> {
     ensure!(args.to.ip().is_loopback() && args.to.is_ipv4(), "only 127.0.0.0/8 is flooded");
-    let datagrams = match args.handshakes_with {
-        Some(node) => handshakes(node, u64::from(args.per_second) * u64::from(args.seconds))?,
+    let datagrams = match &args.handshakes_for {
+        Some(ticket) => handshakes(ticket, u64::from(args.per_second) * u64::from(args.seconds))?,
         None => junk(),
     };
     let sockets = (0..args.sources).map(source).collect::<io::Result<Vec<_>>>()?;
@@ -74,6 +75,8 @@ fn flood(
     let total = u64::from(args.per_second) * u64::from(args.seconds);
     let (start, tick) = (Instant::now(), Duration::from_secs(1) / TICKS);
     let (mut sent, mut refused) = (0_u64, 0_u64);
+    // Both datagrams of an H1 come from one address.
+    let sockets: Vec<_> = sockets.iter().flat_map(|socket| [socket; 2]).collect();
     let pairs = datagrams.iter().cycle().zip(sockets.iter().cycle());
     for (n, (datagram, socket)) in (0..total).zip(pairs) {
         let due = start + Duration::from_secs_f64(n as f64 / f64::from(args.per_second));
@@ -105,17 +108,20 @@ fn junk() -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// What an honest initiator would send, each time with another key.
-fn handshakes(node: NodeId, count: u64) -> Result<Vec<Vec<u8>>> {
+/// What an honest initiator would send, each time with another key: the datagrams, two for each.
+fn handshakes(ticket: &Ticket, count: u64) -> Result<Vec<Vec<u8>>> {
     let mut rng = ChaCha20Rng::from_seed([2; 32]);
     let identity = SecretIdentity::from_seed([3; 32]);
     let unix_seconds = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
+    let node = ticket.node_id();
+    let door = DoorKey::of_ticket(ticket.capability().as_bytes(), node);
     let one = |_| {
         let hello = InitiatorHello { suites: Suite::ALL, aes_hardware: true, unix_seconds };
-        let length = 900 + (rng.next_u32() % 301) as usize;
-        Ok(Initiator::start(&identity, node, &hello, length, &mut rng)?.1)
+        let ephemeral = EphemeralKey::generate(&mut rng);
+        Ok(Initiator::start(&identity, node, &door, &ephemeral, &hello, &mut rng)?.1)
     };
-    (0..count).map(one).collect()
+    let all: Vec<_> = (0..count.div_ceil(2)).map(one).collect::<Result<_>>()?;
+    Ok(all.into_iter().flatten().collect())
 }
 
 /// 127.1.0.1 and those after it.

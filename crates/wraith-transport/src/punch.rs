@@ -5,13 +5,14 @@
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
 use thiserror::Error;
-use wraith_core::{PunchError, PunchEvent, Role};
+use wraith_core::{AnswerBy, PunchError, PunchEvent, Role};
 
+use crate::addr::Addr;
 use crate::endpoint::Endpoint;
 use crate::lock::{Wakers, lock};
 use crate::shared::EndpointShared;
@@ -30,11 +31,22 @@ pub enum AskError {
     EndpointClosed,
 }
 
+/// What one side does where ports have to be guessed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Many {
+    /// It is behind a NAT that draws another port for each destination: it asks from many sockets, of
+    /// [`Sockets::open`](crate::mover::Sockets::open), 256 at most.
+    Sockets(Vec<Addr>),
+    /// The other side is: it asks 256 ports of this address.
+    Ports(Ipv4Addr),
+}
+
 /// What is asked for.
 #[derive(Debug)]
 pub(crate) enum Request {
     Punch { secret: [u8; 32], role: Role, candidates: Vec<SocketAddr>, waits: bool },
-    Observe { secret: [u8; 32], of: SocketAddr },
+    PunchMany { secret: [u8; 32], role: Role, many: Many },
+    Observe { secret: [u8; 32], of: SocketAddr, by: AnswerBy },
     Exchange { with: SocketAddr, request: Vec<u8> },
 }
 
@@ -175,13 +187,33 @@ impl Endpoint {
         Punch::start(self.shared(), Request::Punch { secret, role, candidates, waits: true })
     }
 
+    /// [`Self::punch`] where one side is behind a NAT that draws another port for each destination, and the other behind one that lets in only
+    /// whom it has sent to. It comes to something in two of three attempts. See [`wraith_core::Endpoint::punch_many`] for what to think of
+    /// before; the side of [`Many::Ports`] is the one to move.
+    pub fn punch_many(&self, secret: [u8; 32], role: Role, many: Many) -> Punch {
+        Punch::start(self.shared(), Request::PunchMany { secret, role, many })
+    }
+
     /// Asks the reflector at `of`, which has the same `secret`, where it sees this endpoint's socket. Takes 3 s at most. Dropping the
     /// future ends it.
     ///
     /// # Errors
     /// No answer came, or it could not be asked.
     pub async fn observe(&self, secret: [u8; 32], of: SocketAddr) -> Result<SocketAddr, AskError> {
-        let punch = Punch::start(self.shared(), Request::Observe { secret, of });
+        self.observe_by(secret, of, AnswerBy::Itself).await
+    }
+
+    /// The same, and has it answer as `by` says, which may take that much longer. See [`wraith_core::Endpoint::observe_by`].
+    ///
+    /// # Errors
+    /// As of [`observe`](Self::observe).
+    pub async fn observe_by(
+        &self,
+        secret: [u8; 32],
+        of: SocketAddr,
+        by: AnswerBy,
+    ) -> Result<SocketAddr, AskError> {
+        let punch = Punch::start(self.shared(), Request::Observe { secret, of, by });
         let seen_at = |event| match event {
             PunchEvent::Observed(seen_at) => Some(seen_at),
             _ => None,

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use super::Endpoint;
-use crate::punch::{Peer, PunchError, PunchEvent, PunchId};
+use crate::punch::{AnswerBy, Many, Peer, PunchError, PunchEvent, PunchId};
 use crate::streams::Role;
 use crate::{PathAddr, Time};
 
@@ -38,6 +38,22 @@ impl Endpoint {
         self.punches.punch(now, secret, role, Peer::BeginsLater, candidates)
     }
 
+    /// [`Self::punch`] where one side is behind a NAT that draws another port for each destination, and the other behind one that lets in only
+    /// whom it has sent to: the first asks from many sockets, the second asks many ports. Up to 256 small packets go where nothing is
+    /// proved, so this is for a peer that has moved much more than that. Only [`Many::Ports`] learns an address; its side is to move there.
+    ///
+    /// # Errors
+    /// One such attempt began within 8 s, 16 punches and observations are under way, or the address is none.
+    pub fn punch_many(
+        &mut self,
+        now: Time,
+        secret: &[u8; 32],
+        role: Role,
+        many: &Many,
+    ) -> Result<PunchId, PunchError> {
+        self.punches.punch_many(now, secret, role, many)
+    }
+
     /// Further addresses of the peer of a punch under way.
     pub fn add_punch_candidates(&mut self, now: Time, id: PunchId, candidates: &[SocketAddr]) {
         self.punches.add_candidates(now, id, candidates);
@@ -59,7 +75,22 @@ impl Endpoint {
         secret: &[u8; 32],
         of: SocketAddr,
     ) -> Result<PunchId, PunchError> {
-        self.punches.observe(now, secret, of)
+        self.observe_by(now, secret, of, AnswerBy::Itself)
+    }
+
+    /// Asks as [`observe`](Self::observe), and has it answer as `by` says, which tells what a NAT lets in. It ends without an answer,
+    /// too, where the reflector does not do that.
+    ///
+    /// # Errors
+    /// As of [`observe`](Self::observe).
+    pub fn observe_by(
+        &mut self,
+        now: Time,
+        secret: &[u8; 32],
+        of: SocketAddr,
+        by: AnswerBy,
+    ) -> Result<PunchId, PunchError> {
+        self.punches.observe(now, secret, of, by)
     }
 
     /// Sends `request`, in the clear, to `with`, and waits 3 s for one datagram from exactly there that is of no connection.
@@ -86,6 +117,6 @@ impl Endpoint {
         if self.punches.is_idle() {
             return false;
         }
-        from.ip().is_some_and(|from| self.punches.handle(now, from, datagram))
+        self.punches.handle(now, from, datagram)
     }
 }

@@ -12,18 +12,19 @@
 //! nothing, by [`Unproved`].
 
 use std::collections::{HashSet, VecDeque};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use rand_core::Rng;
 
+use super::many::SPACING;
 use super::packet::{Keys, Message, Salt};
 use super::prediction::predict;
 use super::target::is_target;
 use super::unproved::Unproved;
 use super::{PunchCounts, PunchEvent};
-use crate::Time;
 use crate::frame::CANDIDATES_MAX;
+use crate::{PathAddr, Time};
 
 /// When a target is probed, after it became one. Close at first, when both sides begin together; the last are for a side that is some
 /// seconds late. Eight packets open a NAT for as long as it lasts, and are few to a third party.
@@ -32,6 +33,12 @@ const PROBES_MS: [u64; 8] = [0, 200, 400, 800, 1400, 2200, 3200, 4400];
 const PREDICTED_MS: [u64; 3] = [0, 200, 1400];
 /// A punch without an answer ends.
 const ATTEMPT_MAX: Duration = Duration::from_millis(5500);
+/// The same of one of many: what is right is so at once, and with few packets for each there can be more of them.
+const MANY_MS: [u64; 1] = [0];
+/// A question, and an answer that asks.
+const OF_MANY: u8 = 2;
+/// An attempt with many ports ends. Its other side begins some seconds earlier or later.
+const MANY_LASTS: Duration = Duration::from_secs(7);
 /// For a peer that begins later, the same number of packets over a minute: our NAT lets it in for 30 s and more after each.
 const WAITING_PROBES_MS: [u64; 8] = [0, 200, 600, 1400, 14_000, 27_000, 40_000, 53_000];
 const WAITING_MAX: Duration = Duration::from_secs(60);
@@ -48,18 +55,42 @@ const SENT_MAX: u64 = 512;
 
 #[derive(Debug)]
 struct Target {
-    address: SocketAddr,
+    address: PathAddr,
     /// When it is probed, from `since` on.
     schedule: &'static [u64],
     since: Time,
     /// Scheduled probes that have left.
     done: usize,
+    /// One of many: packets left that do not count as unproved, for what is scheduled and an answer to what comes from there.
+    of_many: Option<u8>,
     /// What was asked there, and when.
     asked: Vec<(Salt, Time)>,
     rtt: Option<Duration>,
 }
 
+/// What the other side is told of an address that is no IP address; nobody believes it.
+const UNTOLD: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
+
+/// Whether packets may go there; a mover knows where its own addresses lead.
+fn may_be_asked(address: PathAddr) -> bool {
+    address.ip().is_none_or(is_target)
+}
+
 impl Target {
+    fn new(address: PathAddr, schedule: &'static [u64], since: Time) -> Self {
+        let (asked, rtt) = (Vec::new(), None);
+        Self { address, schedule, since, done: 0, of_many: None, asked, rtt }
+    }
+
+    /// Whether a packet may go there although nothing is proved; it is counted then.
+    fn may_be_sent(&mut self, now: Time, unproved: &mut Unproved) -> bool {
+        if let Some(left) = self.of_many.as_mut().filter(|left| **left > 0) {
+            *left -= 1;
+            return true;
+        }
+        unproved.take(now, self.address)
+    }
+
     fn next(&self) -> Option<Time> {
         let at = self.schedule.get(self.done)?;
         self.rtt.is_none().then(|| self.since + Duration::from_millis(*at))
@@ -83,7 +114,7 @@ pub(super) struct Attempt {
     /// When candidates are probed.
     probes: &'static [u64],
     seen: HashSet<Salt>,
-    outgoing: VecDeque<(SocketAddr, Vec<u8>)>,
+    outgoing: VecDeque<(PathAddr, Vec<u8>)>,
     /// Where the other side sees us, as it said last.
     observed: Option<SocketAddr>,
     /// The choice is made, or the punch given up.
@@ -98,37 +129,55 @@ impl Attempt {
             Peer::BeginsNow => (&PROBES_MS, ATTEMPT_MAX),
             Peer::BeginsLater => (&WAITING_PROBES_MS, WAITING_MAX),
         };
-        let mut attempt = Self {
+        let mut attempt = Self::empty(keys, probes, now + lasts);
+        attempt.add_candidates(now, candidates);
+        attempt
+    }
+
+    /// One with many ports.
+    pub(super) fn many(now: Time, keys: Keys, targets: Vec<PathAddr>) -> Self {
+        let mut attempt = Self::empty(keys, &PROBES_MS, now + MANY_LASTS);
+        let mut since = now;
+        attempt.targets = targets
+            .into_iter()
+            .map(|address| {
+                since += SPACING;
+                Target { of_many: Some(OF_MANY), ..Target::new(address, &MANY_MS, since) }
+            })
+            .collect();
+        attempt
+    }
+
+    fn empty(keys: Keys, probes: &'static [u64], ends_at: Time) -> Self {
+        Self {
             keys,
             targets: Vec::new(),
             probes,
             seen: HashSet::new(),
             outgoing: VecDeque::new(),
             observed: None,
-            ends_at: now + lasts,
+            ends_at,
             ended: false,
             counts: PunchCounts::default(),
-        };
-        attempt.add_candidates(now, candidates);
-        attempt
+        }
     }
 
     /// Further addresses of the other side. Those that are known already go on as they do.
     pub(super) fn add_candidates(&mut self, now: Time, candidates: &[SocketAddr]) {
         let candidates = &candidates[..candidates.len().min(CANDIDATES_MAX)];
         for address in candidates {
-            self.add_target(now, *address, self.probes);
+            self.add_target(now, (*address).into(), self.probes);
         }
         for address in predict(candidates) {
-            self.add_target(now, address, &PREDICTED_MS);
+            self.add_target(now, address.into(), &PREDICTED_MS);
         }
     }
 
-    fn add_target(&mut self, now: Time, address: SocketAddr, schedule: &'static [u64]) {
+    fn add_target(&mut self, now: Time, address: PathAddr, schedule: &'static [u64]) {
         let known = self.targets.iter().any(|target| target.address == address);
-        if !known && self.targets.len() < TARGETS_MAX && is_target(address) {
-            let (asked, rtt) = (Vec::new(), None);
-            self.targets.push(Target { address, schedule, since: now, done: 0, asked, rtt });
+        let listed = self.targets.iter().filter(|target| target.of_many.is_none()).count();
+        if !known && listed < TARGETS_MAX && may_be_asked(address) {
+            self.targets.push(Target::new(address, schedule, now));
         }
     }
 
@@ -136,14 +185,14 @@ impl Attempt {
     pub(super) fn handle(
         &mut self,
         now: Time,
-        from: SocketAddr,
+        from: PathAddr,
         datagram: &[u8],
         unproved: &mut Unproved,
         rng: &mut impl Rng,
         events: &mut Vec<PunchEvent>,
     ) -> Option<()> {
         let (salt, message) = self.keys.open(datagram)?;
-        if self.seen.len() >= RECEIVED_MAX || !is_target(from) || !self.seen.insert(salt) {
+        if self.seen.len() >= RECEIVED_MAX || !may_be_asked(from) || !self.seen.insert(salt) {
             return Some(());
         }
         self.counts.received += 1;
@@ -164,7 +213,7 @@ impl Attempt {
     fn on_answer(
         &mut self,
         now: Time,
-        from: SocketAddr,
+        from: PathAddr,
         answered: Salt,
         unproved: &mut Unproved,
         events: &mut Vec<PunchEvent>,
@@ -181,7 +230,9 @@ impl Attempt {
         if self.ended {
             return;
         }
-        events.push(PunchEvent::Punched { remote: from, rtt });
+        if let PathAddr::Ip(remote) = from {
+            events.push(PunchEvent::Punched { remote, rtt });
+        }
         // Nothing is better than the same network.
         let wait = if Class::of(from) == Class::Lan { Duration::ZERO } else { CHOICE_WAIT };
         self.ends_at = self.ends_at.min(now + wait);
@@ -191,19 +242,27 @@ impl Attempt {
     fn answer(
         &mut self,
         now: Time,
-        to: SocketAddr,
+        to: PathAddr,
         salt: Salt,
         len: usize,
         unproved: &mut Unproved,
         rng: &mut impl Rng,
     ) {
-        let target = self.targets.iter_mut().find(|target| target.address == to);
+        let mut target = self.targets.iter_mut().find(|target| target.address == to);
         let proved = target.as_ref().is_some_and(|target| target.rtt.is_some());
         let asks = target.is_some() && !proved;
-        if self.counts.sent >= SENT_MAX || (!proved && !unproved.take(now, to)) {
+        if self.counts.sent >= SENT_MAX {
             return;
         }
-        let message = Message { asks, answers: Some((salt, to)) };
+        let allowed = proved
+            || match &mut target {
+                Some(target) => target.may_be_sent(now, unproved),
+                None => unproved.take(now, to),
+            };
+        if !allowed {
+            return;
+        }
+        let message = Message { asks, answers: Some((salt, to.ip().unwrap_or(UNTOLD))) };
         let (own, packet) = self.keys.answer(&message, len, rng);
         if let Some(target) = target.filter(|_| asks) {
             target.asked.push((own, now));
@@ -218,7 +277,7 @@ impl Attempt {
         now: Time,
         unproved: &mut Unproved,
         rng: &mut impl Rng,
-    ) -> Option<(SocketAddr, Vec<u8>)> {
+    ) -> Option<(PathAddr, Vec<u8>)> {
         if let Some(packet) = self.outgoing.pop_front() {
             return Some(packet);
         }
@@ -229,7 +288,7 @@ impl Attempt {
             self.targets.iter_mut().find(|target| target.next().is_some_and(|at| at <= now))
         {
             target.done += 1;
-            if self.counts.sent >= SENT_MAX || !unproved.take(now, target.address) {
+            if self.counts.sent >= SENT_MAX || !target.may_be_sent(now, unproved) {
                 self.counts.withheld += 1;
                 continue;
             }
@@ -261,8 +320,8 @@ impl Attempt {
 
     /// The proved address of the best class, and of those the nearest.
     fn best(&self) -> Option<SocketAddr> {
-        let proved = self.targets.iter().filter_map(|t| t.rtt.map(|rtt| (t.address, rtt)));
-        let best = proved.min_by_key(|(address, rtt)| (Class::of(*address), *rtt));
+        let proved = self.targets.iter().filter_map(|t| Some((t.address.ip()?, t.rtt?)));
+        let best = proved.min_by_key(|(address, rtt)| (Class::of((*address).into()), *rtt));
         best.map(|(address, _)| address)
     }
 }
@@ -276,7 +335,8 @@ enum Class {
 }
 
 impl Class {
-    fn of(address: SocketAddr) -> Self {
+    fn of(address: PathAddr) -> Self {
+        let PathAddr::Ip(address) = address else { return Self::V4 };
         match address.ip().to_canonical() {
             IpAddr::V4(ip) if ip.is_private() || ip.is_link_local() || ip.is_loopback() => {
                 Self::Lan

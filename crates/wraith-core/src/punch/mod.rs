@@ -4,6 +4,7 @@
 //! | | with whom | what comes of it |
 //! |---|---|---|
 //! | [`Endpoint::punch`](crate::Endpoint::punch) | a peer that has the same secret and begins at about the same time | addresses that work both ways |
+//! | [`Endpoint::punch_many`](crate::Endpoint::punch_many) | the same, where ports have to be guessed | one such address, with luck |
 //! | [`Endpoint::observe`](crate::Endpoint::observe) | a [`Reflector`] that has the secret | where it sees us |
 //! | [`Endpoint::exchange`](crate::Endpoint::exchange) | anybody | one reply |
 //!
@@ -12,6 +13,7 @@
 //! secret, within a budget; addresses that have proved nothing get a few packets in all.
 
 mod attempt;
+mod many;
 mod packet;
 mod prediction;
 mod question;
@@ -28,14 +30,17 @@ use std::time::Duration;
 use rand_chacha::ChaCha20Rng;
 use thiserror::Error;
 
-pub use reflector::Reflector;
+pub use many::{MANY_MAX, Many};
+pub use question::AnswerBy;
+pub use reflector::{Answer, Reflector};
 pub use target::is_target;
 
-use crate::Time;
 use crate::endpoint::TokenBucket;
 use crate::streams::Role;
+use crate::{PathAddr, Time};
 use attempt::Attempt;
 pub(crate) use attempt::Peer;
+use many::Pacer;
 use packet::Keys;
 use question::{Exchange, Observation};
 use unproved::Unproved;
@@ -111,6 +116,7 @@ pub(crate) struct Punches {
     observations: Vec<(PunchId, Observation)>,
     exchanges: Vec<(PunchId, Exchange)>,
     unproved: Unproved,
+    many: Pacer,
     hashes: TokenBucket,
     events: VecDeque<(PunchId, PunchEvent)>,
     next_id: u64,
@@ -124,6 +130,7 @@ impl Punches {
             observations: Vec::new(),
             exchanges: Vec::new(),
             unproved: Unproved::default(),
+            many: Pacer::default(),
             hashes: TokenBucket::new(HASHES_PER_SECOND, HASHES_BURST),
             events: VecDeque::new(),
             next_id: 0,
@@ -161,6 +168,28 @@ impl Punches {
         Ok(id)
     }
 
+    pub(crate) fn punch_many(
+        &mut self,
+        now: Time,
+        secret: &[u8; 32],
+        role: Role,
+        many: &Many,
+    ) -> Result<PunchId, PunchError> {
+        self.has_room()?;
+        if let Many::Ports(ip, _) = many
+            && !is_target((*ip, 1).into())
+        {
+            return Err(PunchError::NotATarget);
+        }
+        if !self.many.begin(now) {
+            return Err(PunchError::TooMany);
+        }
+        let targets = many.targets(&mut self.rng);
+        let id = self.id();
+        self.attempts.push((id, Attempt::many(now, Keys::new(secret, role), targets)));
+        Ok(id)
+    }
+
     pub(crate) fn add_candidates(&mut self, now: Time, id: PunchId, candidates: &[SocketAddr]) {
         if let Some((_, attempt)) = self.attempts.iter_mut().find(|(of, _)| *of == id) {
             attempt.add_candidates(now, candidates);
@@ -179,13 +208,14 @@ impl Punches {
         now: Time,
         secret: &[u8; 32],
         of: SocketAddr,
+        by: AnswerBy,
     ) -> Result<PunchId, PunchError> {
         self.has_room()?;
-        if !is_target(of) {
+        if !is_target(of) || by == AnswerBy::Port(0) {
             return Err(PunchError::NotATarget);
         }
         let id = self.id();
-        let observation = Observation::new(now, Keys::new(secret, Role::Initiator), of);
+        let observation = Observation::new(now, Keys::new(secret, Role::Initiator), of, by);
         self.observations.push((id, observation));
         Ok(id)
     }
@@ -212,11 +242,13 @@ impl Punches {
     }
 
     /// Takes a datagram that no connection recognises. False if it is of nothing that is under way.
-    pub(crate) fn handle(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> bool {
+    pub(crate) fn handle(&mut self, now: Time, from: impl Into<PathAddr>, datagram: &[u8]) -> bool {
+        let from = from.into();
         if packet::is_length(datagram.len()) && self.handle_sealed(now, from, datagram) {
             return true;
         }
-        let Some(i) = self.exchanges.iter().position(|(_, exchange)| exchange.with == from) else {
+        let is_from = |exchange: &Exchange| from == exchange.with.into();
+        let Some(i) = self.exchanges.iter().position(|(_, exchange)| is_from(exchange)) else {
             return false;
         };
         let (id, _) = self.exchanges.swap_remove(i);
@@ -225,7 +257,7 @@ impl Punches {
         true
     }
 
-    fn handle_sealed(&mut self, now: Time, from: SocketAddr, datagram: &[u8]) -> bool {
+    fn handle_sealed(&mut self, now: Time, from: PathAddr, datagram: &[u8]) -> bool {
         let secrets = self.attempts.len() + self.observations.len();
         if secrets == 0 || !self.hashes.take(now, secrets) {
             return false;
@@ -234,8 +266,8 @@ impl Punches {
             observation.handle(from, datagram).map(|seen_at| (i, seen_at))
         });
         if let Some((i, seen_at)) = found {
-            let (id, _) = self.observations.swap_remove(i);
-            self.unproved.on_proved(from);
+            let (id, observation) = self.observations.swap_remove(i);
+            self.unproved.on_proved(observation.of);
             self.events.push_back((id, PunchEvent::Observed(seen_at)));
             return true;
         }
@@ -251,7 +283,7 @@ impl Punches {
     }
 
     /// The next packet to send. Call until `None`.
-    pub(crate) fn poll_transmit(&mut self, now: Time) -> Option<(SocketAddr, Vec<u8>)> {
+    pub(crate) fn poll_transmit(&mut self, now: Time) -> Option<(PathAddr, Vec<u8>)> {
         let Self { attempts, observations, exchanges, unproved, rng, .. } = self;
         let attempts =
             attempts.iter_mut().find_map(|(_, attempt)| attempt.poll_transmit(now, unproved, rng));
@@ -259,13 +291,13 @@ impl Punches {
             .or_else(|| {
                 observations.iter_mut().find_map(|(_, observation)| {
                     let packet = observation.poll_transmit(now, unproved, rng)?;
-                    Some((observation.of, packet))
+                    Some((observation.of.into(), packet))
                 })
             })
             .or_else(|| {
                 exchanges.iter_mut().find_map(|(_, exchange)| {
                     let packet = exchange.poll_transmit(now, unproved)?;
-                    Some((exchange.with, packet))
+                    Some((exchange.with.into(), packet))
                 })
             })
     }

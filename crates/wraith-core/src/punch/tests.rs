@@ -1,5 +1,9 @@
 //! Two sides of a punch, and what others can do to it.
 
+use std::collections::{HashMap, HashSet};
+use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU32;
+
 use rand_core::SeedableRng;
 
 use super::*;
@@ -19,7 +23,8 @@ fn at(ms: u64) -> Time {
 }
 
 fn drain(side: &mut Punches, now: Time) -> Vec<(SocketAddr, Vec<u8>)> {
-    std::iter::from_fn(|| side.poll_transmit(now)).collect()
+    let packets = std::iter::from_fn(|| side.poll_transmit(now));
+    packets.map(|(to, packet)| (to.ip().expect("only IP addresses are asked"), packet)).collect()
 }
 
 fn events(side: &mut Punches) -> Vec<PunchEvent> {
@@ -207,10 +212,12 @@ fn a_reflector_tells_where_it_sees_us_and_nobody_else_can() {
     let mut one = side(1);
     let reflector = Reflector::new(&SECRET);
     let (at_reflector, us) = (address(5, 5), address(1, 4711));
-    one.observe(at(0), &SECRET, at_reflector).unwrap();
+    one.observe(at(0), &SECRET, at_reflector, AnswerBy::Itself).unwrap();
     let question = drain(&mut one, at(0)).remove(0).1;
     let mut rng = ChaCha20Rng::from_seed([4; 32]);
     let answer = reflector.answer(us, &question, &mut rng).unwrap();
+    assert!(!answer.from_other_port && answer.after.is_zero());
+    let answer = answer.packet;
     assert!(answer.len() <= question.len());
     assert!(!one.handle(at(5), address(6, 6), &answer), "from elsewhere");
     assert!(!one.handle(at(5), at_reflector, &question), "its own");
@@ -225,10 +232,50 @@ fn a_reflector_tells_where_it_sees_us_and_nobody_else_can() {
 #[test]
 fn a_reflector_that_is_silent_is_asked_four_times_and_given_up() {
     let mut one = side(1);
-    one.observe(at(0), &SECRET, address(5, 5)).unwrap();
+    one.observe(at(0), &SECRET, address(5, 5), AnswerBy::Itself).unwrap();
     assert_eq!(alone(&mut one).len(), 4);
     assert!(matches!(events(&mut one)[..], [PunchEvent::Ended { best: None, .. }]));
-    assert!(one.observe(at(9), &SECRET, address(5, 0)).is_err());
+    assert!(one.observe(at(9), &SECRET, address(5, 0), AnswerBy::Itself).is_err());
+    assert!(one.observe(at(9), &SECRET, address(5, 5), AnswerBy::Port(0)).is_err());
+}
+
+#[test]
+fn an_answer_that_is_wanted_from_another_port_counts_from_there_only() {
+    let mut one = side(1);
+    let reflector = Reflector::new(&SECRET);
+    one.observe(at(0), &SECRET, address(5, 5), AnswerBy::Port(6)).unwrap();
+    let (to, question) = drain(&mut one, at(0)).remove(0);
+    assert_eq!(to, address(5, 5));
+    let mut rng = ChaCha20Rng::from_seed([4; 32]);
+    let answer = reflector.answer(address(1, 4711), &question, &mut rng).unwrap();
+    assert!(answer.from_other_port && answer.packet.len() <= question.len());
+    assert!(!one.handle(at(5), address(5, 5), &answer.packet), "from where it was asked");
+    assert!(one.handle(at(5), address(5, 6), &answer.packet));
+    assert_eq!(events(&mut one), [PunchEvent::Observed(address(1, 4711))]);
+}
+
+#[test]
+fn an_answer_that_is_wanted_after_a_pause_is_waited_for_in_silence() {
+    let mut one = side(1);
+    let reflector = Reflector::new(&SECRET);
+    let pause = Duration::from_secs(48);
+    one.observe(at(0), &SECRET, address(5, 5), AnswerBy::ItselfAfter(pause)).unwrap();
+    let question = drain(&mut one, at(0)).remove(0).1;
+    let mut rng = ChaCha20Rng::from_seed([4; 32]);
+    let answer = reflector.answer(address(1, 4711), &question, &mut rng).unwrap();
+    assert_eq!(answer.after, pause);
+    for (millis, more) in [(250, 1), (750, 1), (1750, 1), (2750, 0), (50_000, 0)] {
+        one.handle_timeout(at(millis));
+        assert_eq!(drain(&mut one, at(millis)).len(), more, "{millis}");
+    }
+    assert!(one.handle(at(50_001), address(5, 5), &answer.packet));
+    assert_eq!(events(&mut one), [PunchEvent::Observed(address(1, 4711))]);
+    // And not for ever.
+    one.observe(at(60_000), &SECRET, address(5, 5), AnswerBy::ItselfAfter(pause)).unwrap();
+    one.handle_timeout(at(60_000 + 48_000 + 5749));
+    assert!(!one.is_idle());
+    one.handle_timeout(at(60_000 + 48_000 + 5750));
+    assert!(one.is_idle());
 }
 
 #[test]
@@ -263,4 +310,126 @@ fn a_flood_takes_no_more_hashes_than_its_budget_and_the_next_second_has_its_own(
     assert!(tried <= (1 << 18) / 16 / 8 + 1, "{tried}");
     assert!(!one.handle(at(1), address(2, 2), &probe));
     assert!(one.handle(at(1001), address(2, 2), &probe));
+}
+
+/// The side with the sockets, behind a NAT that draws a port for each, and the side that asks ports, behind one that lets in whom it has
+/// sent to: whether a pair was proved to the second, and the packets that both sent until they were done.
+fn many(seed: u64) -> (Option<SocketAddr>, [usize; 2]) {
+    use rand_core::Rng;
+    let seeded = |n: u64| Punches::new(ChaCha20Rng::seed_from_u64(2 * seed + n));
+    let (mut hard, mut easy) = (seeded(0), seeded(1));
+    let mut rng = ChaCha20Rng::seed_from_u64((1 << 40) + seed);
+    let sockets: Vec<_> = (1..=256).map(|n| PathAddr::Via(NonZeroU32::new(n).unwrap())).collect();
+    let mut drawn: HashMap<u16, PathAddr> = HashMap::new();
+    while drawn.len() < 256 {
+        let port = rng.next_u32() as u16;
+        if port >= 1024 {
+            let next = sockets[drawn.len()];
+            drawn.entry(port).or_insert(next);
+        }
+    }
+    let outside: HashMap<_, _> = drawn.iter().map(|(port, socket)| (*socket, *port)).collect();
+    let (mapped, opened) = (&mut HashSet::new(), &mut HashSet::new());
+    let (hard_ip, easy_at) = (address(9, 1).ip(), address(2, 2));
+    hard.punch_many(at(0), &SECRET, Role::Initiator, &Many::Sockets(sockets)).unwrap();
+    let IpAddr::V4(ip) = hard_ip else { unreachable!() };
+    let (mut now, mut proved, mut sent, mut begun) = (at(0), None, [0; 2], false);
+    loop {
+        if !begun && now >= at(900) {
+            begun = true;
+            easy.punch_many(now, &SECRET, Role::Responder, &Many::Ports(ip, 256)).unwrap();
+        }
+        while let Some((from, packet)) = hard.poll_transmit(now) {
+            sent[0] += 1;
+            mapped.insert(from);
+            let at = SocketAddr::new(hard_ip, outside[&from]);
+            if opened.contains(&at) {
+                easy.handle(now, at, &packet);
+            }
+        }
+        while let Some((to, packet)) = easy.poll_transmit(now) {
+            sent[1] += 1;
+            let to = to.ip().unwrap();
+            opened.insert(to);
+            match drawn.get(&to.port()) {
+                Some(socket) if mapped.contains(socket) => hard.handle(now, *socket, &packet),
+                _ => false,
+            };
+        }
+        for event in events(&mut easy) {
+            if let PunchEvent::Ended { best, .. } = event {
+                proved = best;
+            }
+        }
+        let proved_there = |event: &PunchEvent| {
+            matches!(event, PunchEvent::Punched { .. } | PunchEvent::Ended { best: Some(_), .. })
+        };
+        assert!(!events(&mut hard).iter().any(proved_there), "it has no name for the pair");
+        let start = (!begun).then_some(at(900));
+        let next = [hard.timeout(), easy.timeout(), start].into_iter().flatten().min();
+        let Some(next) = next else { break };
+        now = next.max(now);
+        hard.handle_timeout(now);
+        easy.handle_timeout(now);
+    }
+    assert!(proved.is_none_or(|at| at.ip() == hard_ip && easy_at != at));
+    (proved, sent)
+}
+
+#[test]
+fn of_many_sockets_and_many_ports_one_is_likely_the_same() {
+    let mut met = 0;
+    for seed in 0..200 {
+        let (proved, sent) = many(seed);
+        met += u32::from(proved.is_some());
+        let least = if proved.is_some() { 1 } else { 256 };
+        assert!(
+            sent.iter().all(|sent| (least..=256 + 12).contains(sent)),
+            "{seed} {sent:?} {proved:?}"
+        );
+    }
+    // 64 % of 200; ten percent points are three standard deviations.
+    assert!((108..=148).contains(&met), "{met}");
+}
+
+#[test]
+fn many_ports_are_asked_once_in_a_while_and_only_where_one_host_can_be() {
+    let mut one = side(1);
+    let ports = |ip: [u8; 4]| Many::Ports(ip.into(), 100_000);
+    let mut begin = |now, many: &Many| one.punch_many(now, &SECRET, Role::Initiator, many);
+    assert_eq!(begin(at(0), &ports([224, 0, 0, 1])), Err(PunchError::NotATarget));
+    begin(at(0), &ports([198, 51, 100, 7])).unwrap();
+    assert_eq!(begin(at(7999), &ports([198, 51, 100, 8])), Err(PunchError::TooMany));
+    begin(at(8000), &ports([198, 51, 100, 8])).unwrap();
+    let sent = alone(&mut one);
+    for host in [7, 8] {
+        let asked: HashSet<_> =
+            sent.iter().filter(|(to, _)| to.ip() == address(host, 0).ip()).collect();
+        assert_eq!(asked.len(), 256);
+        assert!(asked.iter().all(|(to, _)| to.port() >= 1024));
+    }
+    assert_eq!(sent.len(), 512);
+}
+
+#[test]
+fn a_pair_of_many_is_answered_although_the_address_has_had_its_share_of_unproved_packets() {
+    let (mut one, mut other) = (side(1), side(2));
+    // Earlier attempts have used up what an address may have.
+    for round in 0..6u8 {
+        let candidates: Vec<_> = (0..15).map(|port| address(9, 2000 + port)).collect();
+        one.punch(at(0), &[round + 1; 32], Role::Initiator, Peer::BeginsNow, &candidates).unwrap();
+    }
+    let spent = alone(&mut one).into_iter().filter(|(to, _)| to.ip() == address(9, 0).ip());
+    assert_eq!(spent.count(), 64);
+    let IpAddr::V4(ip) = address(9, 1).ip() else { unreachable!() };
+    one.punch_many(at(20_000), &SECRET, Role::Initiator, &Many::Ports(ip, 256)).unwrap();
+    let mut asked = Vec::new();
+    for ms in (20_000..20_600).step_by(2) {
+        asked.extend(drain(&mut one, at(ms)));
+    }
+    let port = asked[0].0;
+    other.punch(at(20_600), &SECRET, Role::Responder, Peer::BeginsNow, &[address(2, 2)]).unwrap();
+    let question = drain(&mut other, at(20_600)).remove(0).1;
+    assert!(one.handle(at(20_610), port, &question));
+    assert_eq!(drain(&mut one, at(20_610)).len(), 1, "the pair that was guessed right is answered");
 }

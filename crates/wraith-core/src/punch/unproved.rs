@@ -5,11 +5,10 @@
 //! than [`IN_ALL`], whatever is asked for, by however many connections and punches of the endpoint.
 
 use std::collections::HashMap;
-use std::net::SocketAddr;
 use std::time::Duration;
 
-use crate::Time;
 use crate::endpoint::Source;
+use crate::{PathAddr, Time};
 
 /// What is sent counts for so long: a second attempt a little later is a person's, a hundred are not.
 const PERIOD: Duration = Duration::from_secs(120);
@@ -24,17 +23,18 @@ const IN_ALL: u32 = 1536;
 pub(crate) struct Unproved {
     since: Time,
     in_all: u32,
-    addresses: HashMap<SocketAddr, u32>,
+    addresses: HashMap<PathAddr, u32>,
     sources: HashMap<Source, u32>,
 }
 
 impl Unproved {
     /// Whether a packet may go to `to` now; it is counted then. The tables hold no more than [`IN_ALL`] entries.
-    pub(crate) fn take(&mut self, now: Time, to: SocketAddr) -> bool {
+    pub(crate) fn take(&mut self, now: Time, to: impl Into<PathAddr>) -> bool {
+        let to = to.into();
         if now - self.since >= PERIOD {
             *self = Self { since: now, ..Self::default() };
         }
-        let source = Source::of(to.into());
+        let source = Source::of(to);
         let sent = |count: Option<&u32>| count.copied().unwrap_or(0);
         let allowed = self.in_all < IN_ALL
             && sent(self.addresses.get(&to)) < PER_ADDRESS
@@ -48,10 +48,11 @@ impl Unproved {
     }
 
     /// Somebody with the secret receives at `address`: what went there was wanted.
-    pub(crate) fn on_proved(&mut self, address: SocketAddr) {
+    pub(crate) fn on_proved(&mut self, address: impl Into<PathAddr>) {
+        let address = address.into();
         let Some(count) = self.addresses.remove(&address) else { return };
         self.in_all -= count;
-        if let Some(all) = self.sources.get_mut(&Source::of(address.into())) {
+        if let Some(all) = self.sources.get_mut(&Source::of(address)) {
             *all -= count;
         }
     }
@@ -59,6 +60,8 @@ impl Unproved {
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
+
     use super::*;
 
     fn at(seconds: u64) -> Time {

@@ -87,7 +87,7 @@ impl Host {
         let config = EndpointConfig {
             transport,
             unix_time_at_zero: UNIX_TIME_AT_ZERO,
-            ..EndpointConfig::new(identity)
+            ..EndpointConfig::open(identity)
         };
         Self {
             endpoint: Endpoint::new(config, rng.seed()),

@@ -25,7 +25,9 @@ use std::time::Duration;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng as _;
 use wraith_core::punch::Reflector;
-use wraith_core::{Connection, ConnectionHandle, Endpoint, PathAddr, Role, Time, TransportConfig};
+use wraith_core::{
+    Connection, ConnectionHandle, DoorKey, Endpoint, PathAddr, Role, Time, TransportConfig,
+};
 use wraith_crypto::identity::NodeId;
 
 pub use behaviours::Behaviours;
@@ -206,7 +208,10 @@ impl Internet {
         let peer = self.hosts[b.0].id;
         let seed = self.seed ^ PATTERN_STREAM;
         let host = &mut self.hosts[a.0];
-        let handle = host.endpoint.connect(self.now, to, peer).expect("a valid NodeId");
+        let handle = host
+            .endpoint
+            .connect(self.now, to, peer, &DoorKey::of_everybody(peer))
+            .expect("a valid NodeId");
         host.checks.on_validated(to);
         host.begin(handle, Party::new(Role::Initiator, seed, plan.clone()));
         self.plans.insert(host.id, plan);
@@ -424,7 +429,7 @@ impl Internet {
         let rng = &mut self.reflector_rng;
         let answer = reflectors.filter_map(|(_, r)| r.answer(from, &bytes, rng)).next();
         if let Some(answer) = answer {
-            self.route(PUBLIC, Datagram::new(to, from, answer));
+            self.route(PUBLIC, Datagram::new(to, from, answer.packet));
         }
     }
 

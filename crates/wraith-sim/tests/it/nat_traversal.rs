@@ -122,3 +122,17 @@ fn a_host_that_sleeps_in_the_middle_goes_on_when_it_wakes() {
         }
     }
 }
+
+#[test]
+fn gateways_that_forget_their_mappings_in_the_middle_cost_no_byte() {
+    for after in [150, 300, 500, 700, 800, 900] {
+        let mut forgot = false;
+        let report = traverse_with(8, HOMES, |net, _| {
+            if !forgot && net.now().as_nanos() / 1_000_000 >= after {
+                forgot = true;
+                net.forget_mappings();
+            }
+        });
+        assert!(forgot && report.complete, "{after} {report:?}");
+    }
+}

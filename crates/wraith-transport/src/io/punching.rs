@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use wraith_core::{Endpoint, PunchEvent, PunchId, Time};
+use wraith_core::{Endpoint, PunchEvent, PunchId, Time, punch};
 
+use super::movers::Movers;
 use crate::lock::lock;
-use crate::punch::{PunchShared, Request};
+use crate::punch::{Many, PunchShared, Request};
 
 /// Events that wait for a handle. A peer makes two for each address that answers, and there are 48 at most.
 const EVENTS_MAX: usize = 128;
@@ -19,6 +20,7 @@ impl Punching {
     pub(super) fn begin(
         &mut self,
         core: &mut Endpoint,
+        movers: &Movers,
         now: Time,
         (request, shared): (Request, Arc<PunchShared>),
     ) {
@@ -29,7 +31,16 @@ impl Punching {
             Request::Punch { secret, role, candidates, waits: true } => {
                 core.wait_for_punch(now, secret, *role, candidates)
             }
-            Request::Observe { secret, of } => core.observe(now, secret, *of),
+            Request::PunchMany { secret, role, many } => {
+                let many = match many {
+                    Many::Sockets(addresses) => punch::Many::Sockets(
+                        addresses.iter().filter_map(|addr| movers.path(addr)).collect(),
+                    ),
+                    Many::Ports(ip) => punch::Many::Ports(*ip, punch::MANY_MAX),
+                };
+                core.punch_many(now, secret, *role, &many)
+            }
+            Request::Observe { secret, of, by } => core.observe_by(now, secret, *of, *by),
             Request::Exchange { with, request } => core.exchange(now, *with, request),
         };
         match begun {

@@ -18,6 +18,7 @@
 
 mod names;
 mod slots;
+mod sockets;
 mod source;
 mod udp;
 
@@ -30,6 +31,7 @@ use wraith_core::{Ecn, PathAddr};
 pub use names::Names;
 pub(crate) use names::mover_of;
 pub use slots::{RECV_BUFFER_BYTES, Received, RecvSlots};
+pub use sockets::Sockets;
 pub use udp::Udp;
 pub(crate) use udp::{KERNEL_BUFFER, SEND_MAX};
 

@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use nix::sys::socket::{setsockopt, sockopt};
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
 use rustix::io::Errno;
-use socket2::{Domain, Protocol, Type};
+use socket2::{Domain, Protocol, SockRef, Type};
 use tracing::debug;
 use wraith_core::Ecn;
 
@@ -59,9 +59,7 @@ impl Udp {
         if address.is_ipv6() {
             socket.set_only_v6(address.ip() != Ipv6Addr::UNSPECIFIED)?;
         }
-        // Less than asked for is slower, not wrong.
-        let _ = socket.set_recv_buffer_size(KERNEL_BUFFER);
-        let _ = socket.set_send_buffer_size(KERNEL_BUFFER);
+        set_buffers(SockRef::from(&socket), KERNEL_BUFFER);
         socket.bind(&address.into())?;
         let io = UdpSocket::from(socket);
         let state = UdpSocketState::new((&io).into())?;
@@ -72,6 +70,11 @@ impl Udp {
         let segmentation = state.max_gso_segments() > 1;
         let sources = SourceAddresses::new(local.ip());
         Ok(Self { io, state, local, segmentation, sources, metas: [RecvMeta::default(); SLOTS] })
+    }
+
+    /// Asks the kernel for so many bytes of buffer in each direction.
+    pub(crate) fn set_buffers(&self, bytes: usize) {
+        set_buffers(SockRef::from(&self.io), bytes);
     }
 
     /// The bound address.
@@ -104,6 +107,11 @@ impl Udp {
             *slot = Some(Received { from: from.into(), ecn, len: meta.len, stride: meta.stride });
         }
         Ok(filled)
+    }
+
+    /// Has what goes to `peer` leave from the address of ours at which `other` heard it, another socket bound to the same addresses.
+    pub fn take_source(&mut self, peer: SocketAddr, other: &Self) {
+        self.sources.learn(peer, other.sources.of(peer));
     }
 
     /// Sends `datagrams`, cut every `segment` bytes, to `to`.
@@ -166,6 +174,12 @@ impl Udp {
             _ => Some(to),
         }
     }
+}
+
+/// Less than asked for is slower, not wrong.
+fn set_buffers(socket: SockRef<'_>, bytes: usize) {
+    let _ = socket.set_recv_buffer_size(bytes);
+    let _ = socket.set_send_buffer_size(bytes);
 }
 
 /// Bytes of one system call.

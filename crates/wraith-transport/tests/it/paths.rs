@@ -1,11 +1,15 @@
 //! Connections that move between paths, and how paths are found, with real sockets on loopback.
 
 use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
 use std::thread;
+use std::time::Instant;
 
 use wraith_core::punch::Reflector;
+use wraith_transport::mover::Sockets;
 use wraith_transport::{
-    Addr, AskError, CloseReason, Endpoint, MoveError, PathEvent, PunchError, PunchEvent, Role,
+    Addr, AskError, CloseReason, Config, Endpoint, Many, MoveError, PathEvent, PunchError,
+    PunchEvent, Role,
 };
 
 use crate::support::{Pair, Pattern, V4, endpoint, pair, run};
@@ -53,7 +57,9 @@ fn a_connection_moves_from_a_forwarder_to_the_peer_in_the_middle_of_a_stream() {
     let (client_endpoint, server_endpoint) = (endpoint(1, V4), endpoint(2, V4));
     let direct = server_endpoint.local_addr();
     let by = forward(direct);
-    let client = run(client_endpoint.connect([by], crate::support::node_id(2))).unwrap();
+    let client =
+        run(client_endpoint.connect([by], crate::support::node_id(2), &crate::support::door(2)))
+            .unwrap();
     let server = run(server_endpoint.accept()).unwrap();
     assert_eq!(client.remote(), by);
     let pattern = Pattern::new(3);
@@ -121,6 +127,51 @@ fn candidates_and_secrets_are_told_to_the_other_side() {
     );
 }
 
+#[test]
+fn a_connection_moves_to_a_pair_of_many_sockets_and_many_ports_and_what_is_not_needed_is_closed() {
+    let sockets = Sockets::new().unwrap();
+    let mut config = Config::new(crate::support::config(1)).bind((V4, 0));
+    config.movers.push(Arc::new(sockets.clone()));
+    let (client_endpoint, server_endpoint) = (Endpoint::bind(config).unwrap(), endpoint(2, V4));
+    let server_at = server_endpoint.local_addr();
+    let by = forward(server_at);
+    let client =
+        run(client_endpoint.connect([by], crate::support::node_id(2), &crate::support::door(2)))
+            .unwrap();
+    let server = run(server_endpoint.accept()).unwrap();
+    let SocketAddr::V4(to) = server_at else { panic!("IPv4 was asked for") };
+    let many = Many::Sockets(sockets.open(64, to));
+    let mut from_many = client_endpoint.punch_many(SECRET, Role::Initiator, many);
+    let local = std::net::Ipv4Addr::LOCALHOST;
+    let mut to_many = server_endpoint.punch_many(SECRET, Role::Responder, Many::Ports(local));
+    // Without NATs every socket gets through; the nearest is taken.
+    let best = run(to_many.best()).unwrap().expect("a pair is proved");
+    assert_eq!(run(from_many.best()), Ok(None), "its side has no IP address for the pair");
+    assert_ne!(best, client_endpoint.local_addr());
+    let mut events = client.path().events();
+    run(server.path().move_to(best)).unwrap();
+    loop {
+        if let PathEvent::Changed(Some(addr)) = run(events.next()).unwrap() {
+            assert_eq!(Sockets::remote(&addr), Some(to));
+            break;
+        }
+    }
+    let (pattern, begun) = (Pattern::new(5), Instant::now());
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let (_send, mut recv) = run(server.accept_stream()).unwrap();
+            assert_eq!(run(pattern.verify(&mut recv)), LEN);
+        });
+        let (mut send, _recv) = run(client.open_stream()).unwrap();
+        run(pattern.write(&mut send, LEN)).unwrap();
+        send.finish().unwrap();
+        run(send.acked()).unwrap();
+    });
+    assert_eq!(server.remote(), best);
+    // What carried it was heard meanwhile; of the rest nothing since the punch.
+    assert!((1..64).contains(&sockets.close_silent(begun.elapsed())));
+}
+
 fn address(endpoint: &Endpoint) -> SocketAddr {
     endpoint.local_addr()
 }
@@ -140,7 +191,7 @@ fn two_endpoints_punch_and_then_connect_there() {
     }
     assert!(seen.contains(&PunchEvent::Observed(b)), "{seen:?}");
     assert!(matches!(seen.last(), Some(PunchEvent::Ended { best, .. }) if *best == Some(a)));
-    run(one.connect([b], crate::support::node_id(2))).unwrap();
+    run(one.connect([b], crate::support::node_id(2), &crate::support::door(2))).unwrap();
 }
 
 #[test]
@@ -154,6 +205,7 @@ fn a_reflector_says_where_the_socket_is_and_a_stranger_replies_once() {
         let mut buf = [0; 2048];
         while let Ok((len, from)) = socket.recv_from(&mut buf) {
             let answer = reflector.answer(from, &buf[..len], &mut rng);
+            let answer = answer.map(|answer| answer.packet);
             let answer = answer.unwrap_or_else(|| buf[..len].iter().rev().copied().collect());
             socket.send_to(&answer, from).unwrap();
         }

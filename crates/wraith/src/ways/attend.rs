@@ -1,7 +1,7 @@
 //! One connection, from the way by which it was made to the best one.
 //!
 //! Through a relay both sides tell each other their addresses, inside the connection, and begin to punch; who dialled moves the
-//! connection when a direct path is found, and the other side follows. What was in flight is sent again where it was lost, and streams
+//! connection when a direct path is found (with many ports, who asked them), and the other side follows. What was in flight is sent again where it was lost, and streams
 //! notice nothing. When the direct path dies the connection goes back to the relay by itself.
 //!
 //! Invariant: punching is bounded: [`ATTEMPTS_MAX`] times for a connection, each bounded by the endpoint.
@@ -15,6 +15,7 @@ use wraith_relay::RelayClient;
 use wraith_transport::{Addr, PathEvent, PathEvents, PathHandle, Role};
 
 use super::Ways;
+use super::many::Spent;
 use crate::event::{Event, Hub};
 use crate::route::PathKind;
 
@@ -86,7 +87,7 @@ async fn improve(ways: &Ways, path: &PathHandle, role: Role, tell: &impl Fn(Addr
         }
         return;
     }
-    let begun = Instant::now();
+    let (begun, mut spent) = (Instant::now(), Spent::default());
     for attempt in 0..ATTEMPTS_MAX {
         sleep_until(begun + due(attempt)).await;
         if !is_relayed(ways, path) {
@@ -108,9 +109,14 @@ async fn improve(ways: &Ways, path: &PathHandle, role: Role, tell: &impl Fn(Addr
             }
             NOT_THROUGH
         };
-        if attempt == 0 && is_relayed(ways, path) {
+        if !is_relayed(ways, path) {
+            continue;
+        }
+        if attempt == 0 {
             tell(path.remote(), Some(why));
         }
+        let secret = path.export_secret(format!("punch many {attempt}").as_bytes());
+        ways.punch_many(path, &mut spent, secret, role).await;
     }
 }
 

@@ -4,6 +4,7 @@
 //! ```text
 //!   mapping    a port that the router leads here             relays      connections to relays, and mailboxes there
 //!   seen       where relays and nodes of the DHT see us      attend      a connection: from a relay to a direct path
+//!   many       the same, where a NAT draws ports
 //!   proxies    how relays and rendezvous servers are reached
 //! ```
 //!
@@ -12,12 +13,14 @@
 
 pub(crate) mod addresses;
 mod attend;
+mod many;
 mod proxies;
 mod relays;
 mod seen;
 
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU16;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -29,6 +32,7 @@ use wraith_discovery::contact::{ContactEvent, ContactEvents};
 use wraith_discovery::{MakeReach, Reach, RelayAddr};
 use wraith_portmap::{PortMapping, Status};
 use wraith_relay::Connect;
+use wraith_transport::mover::Sockets;
 use wraith_transport::{Connection, Endpoint, Punch, PunchEvent, Role};
 
 use self::addresses::{guess, reachable, with_seen};
@@ -39,7 +43,7 @@ use crate::node::{Node, Socket};
 
 pub use self::proxies::Proxies;
 pub use self::relays::RelayServer;
-pub(crate) use self::relays::is_final;
+pub(crate) use self::relays::{RelayNews, is_final};
 
 /// How long a ticket that somebody waits for waits for a router and a relay. A router that grants ports does so within milliseconds,
 /// or, by UPnP, after the second over which devices spread their answers; a relay takes three round trips.
@@ -103,6 +107,9 @@ struct Inner {
     endpoint: Endpoint,
     mapping: Mutex<Option<PortMapping>>,
     relays: RelayTable,
+    sockets: Sockets,
+    /// Somebody sees to it that silent ones are closed.
+    closes_sockets: AtomicBool,
     seen: Seen,
     /// Counts changes of where we can be reached.
     changed: watch::Sender<u64>,
@@ -111,8 +118,8 @@ struct Inner {
 }
 
 impl Ways {
-    /// Those of a socket that somebody dials: begins to open them.
-    pub fn to_accept(node: &Node, socket: Socket) -> Self {
+    /// Those of a socket that somebody dials: begins to open them. `hub` hears of relays that cannot be used.
+    pub fn to_accept(node: &Node, socket: Socket, hub: &Arc<Hub>, news: RelayNews) -> Self {
         let ways = Self::to_dial(node, socket);
         let (settings, bound) = (node.way_settings(), ways.endpoint().local_addr());
         if !bound.ip().is_unspecified() {
@@ -126,9 +133,8 @@ impl Ways {
         }
         if !settings.direct_only {
             for server in &settings.relays {
-                let theirs = ways.unguarded();
-                let server = server.clone();
-                ways.spawn(async move { theirs.wait_at(&server).await });
+                let (theirs, server, hub) = (ways.unguarded(), server.clone(), Arc::clone(hub));
+                ways.spawn(async move { theirs.wait_at(&server, &hub, news).await });
             }
         }
         ways
@@ -141,6 +147,8 @@ impl Ways {
             endpoint: socket.endpoint,
             mapping: Mutex::default(),
             relays: RelayTable::new(socket.relays),
+            sockets: socket.further,
+            closes_sockets: AtomicBool::default(),
             seen: Seen::default(),
             changed: watch::Sender::new(0),
             tasks: Mutex::default(),

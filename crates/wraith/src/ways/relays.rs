@@ -1,7 +1,7 @@
 //! The relays of a socket: where it waits, and through which it dials.
 //!
-//! Invariant: one connection to each relay, whoever named it. A relay without a pin is believed the first time; what it shows then goes
-//! into our tickets, and the other side is held to it.
+//! Invariant: one connection to each relay, whoever named it, by whichever of its names. A relay without a pin is believed the first
+//! time; what it shows then goes into our tickets, and the other side is held to it.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::sleep;
-use tracing::debug;
 use wraith_discovery::{MAX_RELAYS, RelayAddr};
 use wraith_relay::{Refusal, RelayClient, RelayConfig, RelayError, Relays, Token};
 use wraith_transport::Addr;
 
 use super::{Ways, lock};
+use crate::event::{Event, Hub};
 
 /// Relays that a socket is connected to at once: those that the user named, and those of tickets.
 const CONNECTED_MAX: usize = 8;
@@ -40,6 +40,13 @@ impl fmt::Debug for RelayServer {
             .field("host", host)
             .field("port", port)
             .finish_non_exhaustive()
+    }
+}
+
+/// Where it is, as `HOST:PORT`.
+impl fmt::Display for RelayServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&host_and_port(&self.host, self.port))
     }
 }
 
@@ -82,19 +89,23 @@ impl RelayTable {
         waiting.into_iter().map(|(_, mailbox)| mailbox).take(MAX_RELAYS).collect()
     }
 
-    /// The clients, for whoever asks relays where they see us.
+    /// The clients, each once, for whoever asks relays where they see us.
     pub fn clients(&self) -> Vec<RelayClient> {
-        lock(&self.connected).iter().map(|relay| relay.client.clone()).collect()
+        let mut clients: Vec<RelayClient> = Vec::new();
+        for Connected { client, .. } in lock(&self.connected).iter() {
+            let is_known = |known: &RelayClient| known.status().same_channel(&client.status());
+            if !clients.iter().any(is_known) {
+                clients.push(client.clone());
+            }
+        }
+        clients
     }
 
     /// The relay that an address of a connection belongs to, as `HOST:PORT`.
     pub fn name_of(&self, address: &Addr) -> Option<String> {
         let connected = lock(&self.connected);
         let relay = connected.iter().find(|relay| relay.client.owns(address))?;
-        Some(match relay.host.contains(':') {
-            true => format!("[{}]:{}", relay.host, relay.port),
-            false => format!("{}:{}", relay.host, relay.port),
-        })
+        Some(host_and_port(&relay.host, relay.port))
     }
 
     /// The relay that an address of a connection belongs to, and how many of our sessions it has lost.
@@ -125,11 +136,20 @@ impl RelayTable {
             };
         }
         let (host, port) = (config.host.clone(), config.port);
-        let client = self.relays.connect(config).await?;
+        let mut client = self.relays.connect(config).await?;
         let mut connected = lock(&self.connected);
-        if connected.len() == CONNECTED_MAX {
-            // The oldest that nobody waits at goes.
-            let idle = connected.iter().position(|relay| relay.mailbox.is_none()).unwrap_or(0);
+        // It may be one that we know under another name: two connections from our one UDP socket would take each other's answers.
+        if let Some(known) = connected.iter().find(|relay| is_one(&relay.client, &client)) {
+            client = known.client.clone();
+        }
+        let quicker = connected.iter().find(|relay| relay.host == host && relay.port == port);
+        if let Some(quicker) = quicker.filter(|quicker| quicker.client.pin() == client.pin()) {
+            // Somebody else asked at the same time. One name may lead to several machines: ours goes, so that all use the same.
+            return Ok(quicker.client.clone());
+        }
+        // The oldest that nobody waits at goes. Those where we wait are as many as the user named.
+        let idle = connected.iter().position(|relay| relay.mailbox.is_none());
+        if let Some(idle) = idle.filter(|_| connected.len() >= CONNECTED_MAX) {
             connected.remove(idle);
         }
         connected.push(Connected { host, port, client: client.clone(), mailbox: None });
@@ -152,6 +172,31 @@ impl RelayTable {
     }
 }
 
+/// Whether both are connections to one process: it shows one certificate at all its addresses, and draws one secret when it starts.
+fn is_one(one: &RelayClient, other: &RelayClient) -> bool {
+    let observe = |client: &RelayClient| client.status().borrow().observe;
+    one.pin() == other.pin() && observe(one).is_some() && observe(one) == observe(other)
+}
+
+/// What is said of relays at which we cannot wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RelayNews {
+    /// Whatever it is.
+    All,
+    /// Only what asking again does not change: that one cannot be reached is said where it is a meeting place, too.
+    Refusals,
+}
+
+fn cannot_wait(server: &RelayServer, why: &RelayError) -> Event {
+    let next = if is_final(why) { "it is not asked again" } else { "it is tried again" };
+    let what = format!("nobody can come by the relay {server} ({why}); {next}");
+    Event::Note { path: String::new(), what }
+}
+
+fn host_and_port(host: &str, port: u16) -> String {
+    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+}
+
 /// Whether a relay will say the same however often it is asked.
 pub(crate) fn is_final(why: &RelayError) -> bool {
     matches!(
@@ -162,23 +207,24 @@ pub(crate) fn is_final(why: &RelayError) -> bool {
 }
 
 impl Ways {
-    /// Waits at a relay that the user named, and tries until it can, or is sent away for good.
-    pub(super) async fn wait_at(&self, server: &RelayServer) {
-        let mut counted = false;
+    /// Waits at a relay that the user named, and tries until it can, or is sent away for good. `hub` hears the first time that it cannot.
+    pub(super) async fn wait_at(&self, server: &RelayServer, hub: &Hub, news: RelayNews) {
+        let mut first = true;
         loop {
             let waiting = self.register(server).await;
-            if let Err(why) = &waiting {
-                debug!(relay = server.host, %why, "not waiting at a relay");
-            }
-            if !counted {
-                counted = true;
+            if std::mem::take(&mut first) {
                 self.inner.relays.tried.send_modify(|tried| *tried += 1);
+                if let Err(why) = &waiting
+                    && (news == RelayNews::All || is_final(why))
+                {
+                    hub.tell(cannot_wait(server, why));
+                }
             }
             match waiting {
-                Ok(()) => {
+                Ok(client) => {
                     self.has_changed();
                     self.see_anew().await;
-                    return;
+                    return self.watch_draining(&client).await;
                 }
                 // Asking again would only use up what this address may ask.
                 Err(why) if is_final(&why) => return,
@@ -188,7 +234,19 @@ impl Ways {
         }
     }
 
-    async fn register(&self, server: &RelayServer) -> Result<(), RelayError> {
+    /// A relay that is about to stop leads nobody here any more, and one that has begun again does.
+    async fn watch_draining(&self, client: &RelayClient) {
+        let mut status = client.status();
+        let mut draining = false;
+        while let Ok(now) =
+            status.wait_for(|now| now.draining != draining).await.map(|now| now.draining)
+        {
+            draining = now;
+            self.has_changed();
+        }
+    }
+
+    async fn register(&self, server: &RelayServer) -> Result<RelayClient, RelayError> {
         let config = self.relay_config(&server.host, server.port);
         let client = self.inner.relays.client(config).await?;
         let mut secret = [0; 32];
@@ -198,7 +256,7 @@ impl Ways {
         let address = RelayAddr::new(&server.host, server.port, *client.pin(), mailbox)
             .map_err(|error| RelayError::Unreachable(std::io::Error::other(error)))?;
         self.inner.relays.waits(&client, address);
-        Ok(())
+        Ok(client)
     }
 
     /// Asks a relay for a pair with whoever waits there: an address to connect to.
@@ -222,5 +280,36 @@ impl Ways {
         }
         config.connect = Arc::clone(&settings.connect);
         config
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use wraith_relay::{Options, Server};
+
+    use super::*;
+
+    async fn relay(folder: &tempfile::TempDir) -> (SocketAddr, tokio::task::JoinHandle<()>) {
+        let options = Options::new(SocketAddr::from(([0, 0, 0, 0], 0)), folder.path());
+        let server = Server::bind(options).await.unwrap();
+        let address = server.local_addr().unwrap();
+        let serving = async { server.run_until(std::future::pending()).await.unwrap() };
+        (address, tokio::spawn(serving))
+    }
+
+    #[tokio::test]
+    async fn a_relay_under_two_names_is_one_and_two_relays_are_two() {
+        let folder = tempfile::tempdir().unwrap();
+        let ((one, _serving), (other, _other)) = (relay(&folder).await, relay(&folder).await);
+        let table = RelayTable::new(Relays::new().unwrap());
+        let client = async |host: &str, port| {
+            table.client(RelayConfig::new(host, port)).await.unwrap().status()
+        };
+        let first = client("127.0.0.1", one.port()).await;
+        assert!(first.same_channel(&client("127.0.0.2", one.port()).await));
+        // They have one certificate, as two machines of one owner may.
+        assert!(!first.same_channel(&client("127.0.0.1", other.port()).await));
     }
 }

@@ -12,9 +12,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::lab::{Host, Lab};
+use super::lab::{Host, Lab, PUBLIC};
 use super::profile::Profile;
-use super::side::{Stage, relay_address};
+use super::side::{Stage, relay_address, relay_addresses};
 use super::spent;
 use super::transfer::{Job, Outcome, Words, is_direct};
 use crate::race::data::DataSet;
@@ -23,10 +23,12 @@ use crate::race::data::DataSet;
 /// told of when a piece of a file is verified, and a piece of a large one takes most of a second at this rate.
 const FILES: u32 = 160;
 const RATE: &str = "300K";
+/// Of 50 seconds.
+pub const LONG_FILES: u32 = 1200;
 /// Of the smoke test: 2.5 s, ten times what a path needs to be replaced.
 const SMOKE_FILES: u32 = 60;
 /// A transfer takes a fraction of it.
-pub const LIMIT: Duration = Duration::from_secs(60);
+pub const LIMIT: Duration = Duration::from_secs(90);
 
 /// What the matrix runs.
 #[derive(Debug)]
@@ -36,8 +38,8 @@ pub struct Plan<'a> {
     /// Pairs at once.
     pub at_once: usize,
     pub files: u32,
-    /// What both sides know of the relay: its address, or two of its addresses, which see more of a NAT.
-    pub relays: String,
+    /// There are two relays, which see more of a NAT than one.
+    pub two_relays: bool,
 }
 
 impl<'a> Plan<'a> {
@@ -45,12 +47,12 @@ impl<'a> Plan<'a> {
     pub fn all(profiles: &[&'a Profile], runs: u64, at_once: usize) -> Self {
         let pairs = profiles.iter().enumerate();
         let pairs = pairs.flat_map(|(n, a)| profiles[..=n].iter().map(move |b| (*a, *b)));
-        Self { pairs: pairs.collect(), runs, at_once, files: FILES, relays: relay_address() }
+        Self { pairs: pairs.collect(), runs, at_once, files: FILES, two_relays: false }
     }
 
     /// These, once, all at once, and no longer than until the first path is proved.
     pub fn smoke(pairs: Vec<(&'a Profile, &'a Profile)>) -> Self {
-        Self { at_once: pairs.len(), pairs, runs: 1, files: SMOKE_FILES, relays: relay_address() }
+        Self { at_once: pairs.len(), pairs, runs: 1, files: SMOKE_FILES, two_relays: false }
     }
 }
 
@@ -116,14 +118,20 @@ fn one(
 ) -> Result<(Outcome, Probes)> {
     let name = format!("{}-{}-{round}", from.name, to.name);
     let mut lab = Lab::new()?;
-    let relay = stage.relay(&lab, &format!("{name}/relay"))?;
+    let relays = if plan.two_relays {
+        let at = |n: usize| stage.relay_at(&lab, &format!("{name}/relay{n}"), PUBLIC[n].into());
+        vec![at(0)?, at(1)?]
+    } else {
+        vec![stage.relay(&lab, &format!("{name}/relay"))?]
+    };
+    let addresses = if plan.two_relays { relay_addresses() } else { relay_address() };
     let (from, to) = (lab.host_behind(from)?, lab.host_behind(to)?);
     spent::count(&from)?;
     spent::count(&to)?;
-    let words = Words { both: &["--relay", &plan.relays], rate: RATE };
+    let words = Words { both: &["--relay", &addresses], rate: RATE };
     let job = Job { set, name, words, limit: LIMIT };
     let result = transfer(stage, &job, &from, &to);
-    drop(relay);
+    drop(relays);
     fs::remove_dir_all(stage.base.join(&job.name))?;
     result
 }

@@ -65,9 +65,12 @@ pub struct Args {
     /// Pairs at once
     #[arg(long, default_value_t = 4)]
     at_once: usize,
-    /// Both sides know two addresses of the relay: a NAT that counts up is seen to do so
+    /// Both sides know two relays: a NAT that counts up is seen to do so
     #[arg(long)]
     two_relays: bool,
+    /// A transfer lasts 50 seconds in place of 7: long enough for ports to be guessed
+    #[arg(long)]
+    long: bool,
     /// Use the programs as they were built last
     #[arg(long)]
     no_build: bool,
@@ -114,8 +117,9 @@ pub fn run(args: &Args) -> Result<()> {
         if !args.pairs.is_empty() {
             plan.pairs = args.pairs.iter().map(|pair| pair_named(pair)).collect::<Result<_>>()?;
         }
-        if args.two_relays {
-            plan.relays = side::relay_addresses();
+        plan.two_relays = args.two_relays;
+        if args.long {
+            plan.files = matrix::LONG_FILES;
         }
         matrix::run(&stage, &plan)
     })

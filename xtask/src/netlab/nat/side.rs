@@ -3,6 +3,7 @@
 //! Invariant: nothing that this starts outlives its namespace, and nothing is waited for without a limit.
 
 use std::io::{BufRead, BufReader, Read};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -261,11 +262,16 @@ impl Stage {
         Side::start(name, host.command("sh"), &self.wraith, &home, words, self.aloud)
     }
 
-    /// A relay on the internet side; it takes connections when this returns.
+    /// A relay on the internet side, at all addresses there; it takes connections when this returns.
     pub fn relay(&self, lab: &Lab, home: &str) -> Result<Side> {
+        self.relay_at(lab, home, Ipv6Addr::UNSPECIFIED.into())
+    }
+
+    /// A relay at this address alone.
+    pub fn relay_at(&self, lab: &Lab, home: &str, ip: IpAddr) -> Result<Side> {
         let home = self.folder(home)?;
         let state = home.join("relay").display().to_string();
-        let listen = format!("[::]:{RELAY_PORT}");
+        let listen = SocketAddr::new(ip, RELAY_PORT).to_string();
         let words = ["relay", "--listen", &listen, "--state", &state];
         let shell = lab.command("sh");
         let mut relay = Side::start("relay", shell, &self.wraith, &home, &words, self.aloud)?;
@@ -279,7 +285,7 @@ pub fn relay_address() -> String {
     format!("{}:{RELAY_PORT}", PUBLIC[0])
 }
 
-/// The same with both of its addresses.
+/// The same of two relays.
 pub fn relay_addresses() -> String {
     PUBLIC.map(|ip| format!("{ip}:{RELAY_PORT}")).join(",")
 }

@@ -1,0 +1,205 @@
+//! Two sides of which one is behind a NAT that draws another port for each destination: many sockets here, many ports there.
+//!
+//! Both decide alone, from what both have told each other. Invariant: nothing of it is sent for a peer that has not moved
+//! [`WORTH_BYTES`] since the last time: against somebody else's address that is no more than a peer could send there itself.
+
+use std::collections::{HashMap, HashSet};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::time::{sleep, timeout};
+use tracing::debug;
+use wraith_transport::{Many, PathHandle, Role};
+
+use super::Ways;
+use super::seen::is_public;
+use crate::route::PathKind;
+
+/// Sockets opened.
+const SOCKETS: usize = 256;
+/// Bytes that the connection has carried since the last attempt: 256 questions and as many answers, of 160 bytes at most, are a third of it.
+const WORTH_BYTES: u64 = 256 << 10;
+/// How long the other side, which knows where we met, is waited for.
+const FOLLOW_WAIT: Duration = Duration::from_secs(5);
+/// A socket on which nothing came for so long is closed: a connection that is alive is heard more often.
+const SILENCE: Duration = Duration::from_secs(60);
+
+/// What one side does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    /// Asks this address from many sockets.
+    Sockets(SocketAddrV4),
+    /// Asks many ports of this one.
+    Ports(Ipv4Addr),
+}
+
+/// What a list of addresses shows of the NAT in front of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outside {
+    /// Everybody sees the same address.
+    One(SocketAddrV4),
+    /// Others see other ports.
+    Drawn(Ipv4Addr),
+}
+
+impl Outside {
+    fn of(addresses: &[SocketAddr]) -> Option<Self> {
+        let v4 = |address: &SocketAddr| match address {
+            SocketAddr::V4(v4) => Some(*v4).filter(is_public),
+            SocketAddr::V6(_) => None,
+        };
+        let public: HashSet<_> = addresses.iter().filter_map(v4).collect();
+        let mut ports: HashMap<Ipv4Addr, usize> = HashMap::new();
+        public.iter().for_each(|address| *ports.entry(*address.ip()).or_default() += 1);
+        let only = |address| (public.len() == 1).then_some(Self::One(address));
+        let drawn = ports.into_iter().filter(|(_, count)| *count > 1).map(|(ip, _)| ip).min();
+        drawn.map(Self::Drawn).or_else(|| only(*public.iter().next()?))
+    }
+}
+
+impl Part {
+    /// What we do, of the addresses that both have told; none if it would be of no use.
+    fn of(ours: &[SocketAddr], theirs: &[SocketAddr]) -> Option<Self> {
+        match (Outside::of(ours)?, Outside::of(theirs)?) {
+            (Outside::Drawn(_), Outside::One(to)) => Some(Self::Sockets(to)),
+            (Outside::One(_), Outside::Drawn(ip)) => Some(Self::Ports(ip)),
+            _ => None,
+        }
+    }
+}
+
+/// What a connection has spent on this.
+#[derive(Debug, Default)]
+pub(super) struct Spent {
+    /// Bytes that it had carried the last time.
+    carried: u64,
+}
+
+impl Spent {
+    /// Whether another attempt is worth it for a connection that has carried so many bytes.
+    fn is_worth_it(&self, carried: u64) -> bool {
+        carried.saturating_sub(self.carried) >= WORTH_BYTES
+    }
+}
+
+impl Ways {
+    /// Tries it for a connection through a relay, after a punch has come to nothing.
+    pub(super) async fn punch_many(
+        &self,
+        path: &PathHandle,
+        spent: &mut Spent,
+        secret: [u8; 32],
+        role: Role,
+    ) {
+        let stats = path.stats();
+        let carried = stats.bytes_sent + stats.bytes_received;
+        let part = Part::of(&self.addresses(None), &path.peer_candidates());
+        let begun = match part.filter(|_| spent.is_worth_it(carried)) {
+            Some(Part::Ports(ip)) => self.ask_ports(path, secret, role, ip).await,
+            Some(Part::Sockets(to)) => self.ask_from_sockets(path, secret, role, to).await,
+            None => false,
+        };
+        if begun {
+            spent.carried = carried;
+        }
+    }
+
+    /// Our part where the other side's NAT draws. False if it could not begin.
+    async fn ask_ports(
+        &self,
+        path: &PathHandle,
+        secret: [u8; 32],
+        role: Role,
+        ip: Ipv4Addr,
+    ) -> bool {
+        let mut punch = self.endpoint().punch_many(secret, role, Many::Ports(ip));
+        let Ok(best) = punch.best().await else { return false };
+        if let Some(best) = best {
+            self.inner.node.routes().add_punched(best);
+            if path.move_to(best).await.is_err() {
+                debug!("a pair of ports carries no full packets");
+            }
+        }
+        true
+    }
+
+    /// Our part where our own NAT does. False if it could not begin.
+    async fn ask_from_sockets(
+        &self,
+        path: &PathHandle,
+        secret: [u8; 32],
+        role: Role,
+        to: SocketAddrV4,
+    ) -> bool {
+        let mut events = path.events();
+        let opened = self.inner.sockets.open(SOCKETS, to);
+        if opened.is_empty() {
+            return false;
+        }
+        self.close_when_silent();
+        let many = Many::Sockets(opened.clone());
+        let begun = self.endpoint().punch_many(secret, role, many).best().await.is_ok();
+        let followed = async {
+            while self.inner.node.route(&path.remote()).kind == PathKind::Relay {
+                if events.next().await.is_err() {
+                    return;
+                }
+            }
+        };
+        // Whether it came to something is seen by where the other side is then. Until then nothing else is tried.
+        if begun {
+            let _ = timeout(FOLLOW_WAIT, followed).await;
+        }
+        self.inner.sockets.close(&opened, &path.remote());
+        begun
+    }
+
+    /// Sees to it that sockets which carry nothing any more are closed.
+    fn close_when_silent(&self) {
+        if self.inner.closes_sockets.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let ways = self.unguarded();
+        self.spawn(async move {
+            loop {
+                sleep(SILENCE / 4).await;
+                if ways.inner.sockets.close_silent(SILENCE) == 0 {
+                    return ways.inner.closes_sockets.store(false, Ordering::Release);
+                }
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn addresses(texts: &[&str]) -> Vec<SocketAddr> {
+        texts.iter().map(|text| text.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn nothing_is_tried_with_many_ports_before_it_is_worth_it() {
+        let is_worth_it = |since, carried| Spent { carried: since }.is_worth_it(carried);
+        assert!(!is_worth_it(0, WORTH_BYTES - 1) && is_worth_it(0, WORTH_BYTES));
+        assert!(!is_worth_it(WORTH_BYTES, WORTH_BYTES + 1) && is_worth_it(9, 9 + WORTH_BYTES));
+    }
+
+    #[test]
+    fn sides_agree_on_their_parts_and_have_none_where_it_is_of_no_use() {
+        let home = addresses(&["192.168.1.2:5000", "198.51.100.7:5000", "[2001:db8::1]:5000"]);
+        let drawn = addresses(&["10.0.0.2:6000", "203.0.113.9:40001", "203.0.113.9:61000"]);
+        let (to, ip) = ("198.51.100.7:5000".parse().unwrap(), "203.0.113.9".parse().unwrap());
+        assert_eq!(Part::of(&drawn, &home), Some(Part::Sockets(to)));
+        assert_eq!(Part::of(&home, &drawn), Some(Part::Ports(ip)));
+        let hidden = addresses(&["192.168.1.2:5000"]);
+        let several = addresses(&["198.51.100.7:5000", "198.51.100.8:5000"]);
+        for other in [&hidden, &several, &drawn, &Vec::new()] {
+            assert_eq!(Part::of(&drawn, other), None, "{other:?}");
+            assert_eq!(Part::of(other, &drawn), None, "{other:?}");
+        }
+        assert_eq!(Part::of(&home, &home), None);
+    }
+}
