@@ -14,7 +14,8 @@ use wraith_core::congestion::{
     minimum_window,
 };
 use wraith_core::{
-    ConnectionStats, Endpoint, EndpointConfig, Event, Read, StreamId, Time, TransportConfig,
+    ConnectionStats, DoorKey, Endpoint, EndpointConfig, Event, Read, StreamId, Time,
+    TransportConfig,
 };
 use wraith_crypto::identity::SecretIdentity;
 
@@ -107,7 +108,7 @@ fn side(seed: u8, congestion: Arc<dyn ControllerFactory>) -> Side {
     let identity = SecretIdentity::from_seed([seed; 32]);
     // The line carries any size; with larger datagrams there would be too few to lose one.
     let transport = TransportConfig { congestion, max_mtu: 1200, ..TransportConfig::default() };
-    let config = EndpointConfig { transport, ..EndpointConfig::new(identity) };
+    let config = EndpointConfig { transport, ..EndpointConfig::open(identity) };
     Side {
         endpoint: Endpoint::new(config, [seed; 32]),
         address: SocketAddr::from(([10, 0, 0, seed], 1000)),
@@ -123,7 +124,10 @@ pub fn transfer(
     let mut sides = [side(1, congestion.clone()), side(2, congestion)];
     let peer = SecretIdentity::from_seed([2; 32]).node_id();
     let remote = sides[1].address;
-    let sender = sides[0].endpoint.connect(Time::ZERO, remote, peer).expect("a valid peer");
+    let sender = sides[0]
+        .endpoint
+        .connect(Time::ZERO, remote, peer, &DoorKey::of_everybody(peer))
+        .expect("a valid peer");
     let content = Bytes::from(vec![7; bytes]);
     let (mut outgoing, mut incoming, mut written, mut read) = (None::<StreamId>, None, 0, 0);
     let (mut now, mut sent) = (Time::ZERO, 0);

@@ -7,13 +7,13 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use wraith_core::{Endpoint, EndpointConfig, Event, Read, Time, TransportConfig};
+use wraith_core::{DoorKey, Endpoint, EndpointConfig, Event, Read, Time, TransportConfig};
 use wraith_crypto::identity::SecretIdentity;
 
 fn endpoint(seed: u8, mtu: u16) -> Endpoint {
     let identity = SecretIdentity::from_seed([seed; 32]);
     let transport = TransportConfig { max_mtu: mtu, initial_mtu: mtu, ..Default::default() };
-    Endpoint::new(EndpointConfig { transport, ..EndpointConfig::new(identity) }, [seed; 32])
+    Endpoint::new(EndpointConfig { transport, ..EndpointConfig::open(identity) }, [seed; 32])
 }
 
 fn main() {
@@ -25,7 +25,9 @@ fn main() {
     let peer = SecretIdentity::from_seed([2; 32]).node_id();
     let began = Instant::now();
     let now = || Time::from_nanos(began.elapsed().as_nanos() as u64);
-    let sender = sides[0].connect(now(), addresses[1], peer).expect("a valid peer");
+    let sender = sides[0]
+        .connect(now(), addresses[1], peer, &DoorKey::of_everybody(peer))
+        .expect("a valid peer");
     let chunk = Bytes::from((0..256 * 1024).map(|i: u32| (i % 251) as u8).collect::<Vec<_>>());
     let total = mib << 20;
     let (mut stream, mut receiver) = (None, None);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use wraith_crypto::identity::{NodeId, SecretIdentity};
+use wraith_noise::DoorKey;
 
 use crate::congestion::{Algorithm, ControllerFactory};
 use crate::qlog::SinkFactory;
@@ -16,8 +17,8 @@ pub struct EndpointConfig {
     pub identity: SecretIdentity,
     /// Limits and tuning of each connection.
     pub transport: TransportConfig,
-    /// Whether strangers who know our NodeId may connect. If false, H1 gets silence.
-    pub accept: bool,
+    /// Who may begin a connection with us: who has one of these (SPEC §3.1). Everybody else gets silence.
+    pub doors: Vec<DoorKey>,
     /// If set, a connection is made only with these. H3 tells who somebody is (SPEC §3); anybody else's is not answered,
     /// so that it looks lost.
     pub admitted: Option<HashSet<NodeId>>,
@@ -31,17 +32,23 @@ pub struct EndpointConfig {
 }
 
 impl EndpointConfig {
-    /// Accepts connections as `identity`, with default limits.
+    /// Dials as `identity`, with default limits, and lets nobody in.
     pub fn new(identity: SecretIdentity) -> Self {
         Self {
             identity,
             transport: TransportConfig::default(),
-            accept: true,
+            doors: Vec::new(),
             admitted: None,
             unix_time_at_zero: 0,
             connections_max: 1024,
             half_open_max: 256,
         }
+    }
+
+    /// As [`new`](Self::new), with a door for everybody who knows the NodeId.
+    pub fn open(identity: SecretIdentity) -> Self {
+        let doors = vec![DoorKey::of_everybody(identity.node_id())];
+        Self { doors, ..Self::new(identity) }
     }
 }
 
@@ -76,6 +83,10 @@ pub struct TransportConfig {
     pub suites: u8,
     /// Packets sealed under one key before the next phase (SPEC §4.5).
     pub phase_packets: u64,
+    /// The initiator asks for a ratchet this long after the last one (SPEC §4.6), while the connection is in use.
+    pub ratchet_interval: Duration,
+    /// And before that, once so many bytes went over the connection, both ways together.
+    pub ratchet_bytes: u64,
 }
 
 impl Default for TransportConfig {
@@ -95,6 +106,8 @@ impl Default for TransportConfig {
             max_mtu: 65_000,
             suites: 0b11,
             phase_packets: 1 << 20,
+            ratchet_interval: Duration::from_secs(8 * 60),
+            ratchet_bytes: 1 << 35,
         }
     }
 }

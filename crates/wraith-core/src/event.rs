@@ -127,6 +127,8 @@ pub struct ConnectionStats {
     pub mtu: u16,
     /// Key phases begun by us.
     pub key_phases: u64,
+    /// Those among them behind a ratchet.
+    pub ratchets: u64,
     /// The path carries ECN marks: packets leave as ECT(0), and marks of the network slow the sender.
     pub ecn_capable: bool,
     /// Packets of ours that arrived marked CE, as the peer says.

@@ -31,10 +31,12 @@ pub use endpoint::{ConnectError, Endpoint};
 pub use error::{CloseReason, StreamError, Violation, code};
 pub use event::{ConnectionHandle, ConnectionStats, Ecn, Event, Transmit};
 pub use path_addr::PathAddr;
-pub use punch::{PunchCounts, PunchError, PunchEvent, PunchId};
+pub use punch::{AnswerBy, PunchCounts, PunchError, PunchEvent, PunchId};
 pub use range_set::RangeSet;
 pub use streams::{Read, Role, StreamConfig, StreamEvent, StreamId, Streams};
 pub use time::Time;
+pub use wraith_crypto::Suite;
+pub use wraith_noise::{DoorKey, HANDSHAKE_VERSION, KEY_AGREEMENT};
 
 /// The example of the README, as a test.
 #[cfg(doctest)]

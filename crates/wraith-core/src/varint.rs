@@ -8,6 +8,7 @@
 pub const MAX: u64 = (1 << 62) - 1;
 
 /// Bytes that `value` takes: 1, 2, 4 or 8.
+#[inline]
 pub const fn len(value: u64) -> usize {
     match value {
         0..=0x3f => 1,
@@ -41,6 +42,7 @@ pub fn write(buf: &mut [u8], value: u64) -> usize {
 }
 
 /// Reads the integer at the start of `bytes`; returns it with what follows, or `None` if it is cut short.
+#[inline]
 pub fn read(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let first = *bytes.first()?;
     let low = u64::from(first & 0x3f);

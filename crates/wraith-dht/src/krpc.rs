@@ -12,9 +12,9 @@ use crate::id::{ID_LEN, Id};
 /// A node that another one names.
 const COMPACT_NODE_LEN: usize = ID_LEN + 6;
 /// Nodes of one answer that are looked at: 8 by BEP 5, some give 20.
-const MAX_NODES: usize = 20;
+pub const MAX_NODES: usize = 20;
 /// Tokens are a few bytes; they are sent back as they came.
-const MAX_TOKEN_LEN: usize = 64;
+pub const MAX_TOKEN_LEN: usize = 64;
 
 /// Names a question in its answer.
 pub type TransactionId = [u8; 4];
@@ -113,7 +113,7 @@ pub struct Found<'a> {
 /// A record that nobody has verified yet.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ClaimedRecord<'a> {
-    key: &'a RecordKey,
+    pub key: &'a RecordKey,
     seq: i64,
     signature: &'a [u8; 64],
     /// As it stands in the message.

@@ -19,6 +19,8 @@
 
 mod bencode;
 mod config;
+#[doc(hidden)]
+pub mod fuzz;
 mod id;
 mod krpc;
 mod lookup;

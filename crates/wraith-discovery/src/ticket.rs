@@ -4,7 +4,8 @@
 //! wraith: base32( version(1) | NodeId(32) | capability(16) | count(1) | address* | relays | check(4) )
 //! ```
 //!
-//! One without relays is of version 1 and has nothing in their place; one with relays is of version 2.
+//! One without relays is of version 3 and has nothing in their place; one with relays is of version 4. Versions 1 and 2 are
+//! those of an older handshake.
 //!
 //! The check tells a mistyped ticket from a wrong one, so people learn which of the two to fix. It authenticates
 //! nothing: the handshake proves the NodeId, and the sender the capability.
@@ -22,9 +23,9 @@ use crate::Capability;
 use crate::relay_addr::{MAX_RELAYS, RelayAddr, RelayAddrError};
 
 /// The version of a ticket without relays.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 3;
 /// The version of one that names relays.
-const VERSION_WITH_RELAYS: u8 = 2;
+const VERSION_WITH_RELAYS: u8 = 4;
 
 /// Most addresses in a ticket: more interfaces than a machine usefully has, and the ticket stays one short line.
 pub const MAX_ADDRESSES: usize = 16;
@@ -65,8 +66,13 @@ pub enum TicketError {
     #[error("a character was changed on the way")]
     Mistyped,
     /// From a newer program.
-    #[error("it was made by a newer version of wraith (format {0})")]
+    #[error("it was made by a newer version of wraith (format {0}): update wraith on this machine")]
     UnknownVersion(u8),
+    /// It was made by a version whose handshake is not spoken any more.
+    #[error(
+        "it was made by an older version of wraith (format {0}), whose handshake is not spoken any more: update wraith on the sender's machine, and take a new one"
+    )]
+    OlderVersion(u8),
     /// An address family that is neither IPv4 nor IPv6, or port 0.
     #[error("it holds an address that cannot be reached")]
     BadAddress,
@@ -167,6 +173,9 @@ impl Ticket {
         }
         let mut reader = Reader(body);
         let version = reader.byte()?;
+        if version < VERSION {
+            return Err(TicketError::OlderVersion(version));
+        }
         if version != VERSION && version != VERSION_WITH_RELAYS {
             return Err(TicketError::UnknownVersion(version));
         }
@@ -362,8 +371,13 @@ mod tests {
         let body = &good[..good.len() - CHECK_LEN];
 
         let mut newer = body.to_vec();
-        newer[0] = 3;
-        assert_eq!(Ticket::decode(&sealed(newer)), Err(TicketError::UnknownVersion(3)));
+        newer[0] = 5;
+        assert_eq!(Ticket::decode(&sealed(newer)), Err(TicketError::UnknownVersion(5)));
+        for version in [0, 1, 2] {
+            let mut older = body.to_vec();
+            older[0] = version;
+            assert_eq!(Ticket::decode(&sealed(older)), Err(TicketError::OlderVersion(version)));
+        }
 
         for (relays, error) in [
             (vec![], TicketError::WrongLength),
@@ -410,7 +424,7 @@ mod tests {
     #[test]
     fn the_encoding_is_the_one_of_the_specification() {
         let bytes = ticket(vec!["1.2.3.4:258".parse().unwrap()]).encode();
-        assert_eq!(bytes[0], 1);
+        assert_eq!(bytes[0], 3);
         assert_eq!(bytes[1..33], SecretIdentity::from_seed([1; 32]).node_id().0);
         assert_eq!(bytes[33..49], [2; 16]);
         assert_eq!(bytes[49..57], [1, 4, 1, 2, 3, 4, 1, 2]);

@@ -1,7 +1,7 @@
 //! What a responder under load asks for before it computes: a cookie, which shows that H1 came from where it says (SPEC §3.6).
 //!
 //! The idea is WireGuard's. A cookie is a MAC of an address under a secret of the responder, so it keeps no state for an
-//! address; it travels sealed, so that only who saw the H1 it answers, and knows the NodeId, can read or forge it. The
+//! address; it travels sealed, so that only who saw the H1 it answers, and has the key of the door, can read or forge it. The
 //! initiator repeats its H1 with a second MAC, under the cookie.
 
 use std::fmt;
@@ -9,18 +9,17 @@ use std::ops::RangeInclusive;
 
 use rand_core::CryptoRng;
 use wraith_crypto::aead::{AeadKey, NONCE_BYTES};
-use wraith_crypto::{NodeId, Suite, TAG_BYTES, equal, kdf};
+use wraith_crypto::{Suite, TAG_BYTES, equal, kdf};
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
-use crate::mac1::MAC1_BYTES;
+use crate::door::{DoorKey, H1_MACS_BYTES};
+use crate::flight::draw_len;
 
-/// Length of the MAC under a cookie, in front of mac1 at the end of H1.
+/// Length of the MAC under a cookie, in front of the gate at the end of the first datagram of H1.
 pub const MAC2_BYTES: usize = 16;
-/// What follows the Noise message in H1.
-pub(crate) const H1_MACS_BYTES: usize = MAC2_BYTES + MAC1_BYTES;
 /// Length of a cookie.
 const COOKIE_BYTES: usize = 32;
-/// Length of the datagram in which a cookie travels: less than a third of the shortest H1.
+/// Length of the datagram in which a cookie travels: less than a third of the shortest first datagram of H1.
 pub const COOKIE_DATAGRAM_BYTES: RangeInclusive<usize> = 64..=300;
 
 /// What a responder makes cookies with. Wiped when dropped.
@@ -61,25 +60,24 @@ impl Cookie {
         equal(&kdf::keyed(&self.0, rest)[..MAC2_BYTES], &macs[..MAC2_BYTES])
     }
 
-    /// Writes the mac2 of an H1; mac1 has to follow.
+    /// Writes the mac2 of an H1; the gate has to follow.
     pub(crate) fn write_mac2(&self, h1: &mut [u8]) {
         let (rest, macs) = h1.split_at_mut(h1.len() - H1_MACS_BYTES);
         macs[..MAC2_BYTES].copy_from_slice(&kdf::keyed(&self.0, rest)[..MAC2_BYTES]);
     }
 
-    /// The datagram that brings the cookie to whoever sent `h1` to `responder`: sealed, and of any length that such a
+    /// The datagram that brings the cookie to whoever sent `h1` to `door`: sealed, and of any length that such a
     /// datagram may have.
     #[must_use]
-    pub fn seal(&self, responder: NodeId, h1: &[u8], rng: &mut impl CryptoRng) -> Vec<u8> {
-        let (shortest, longest) = COOKIE_DATAGRAM_BYTES.into_inner();
-        let len = shortest + rng.next_u32() as usize % (longest - shortest + 1);
+    pub fn seal(&self, door: &DoorKey, h1: &[u8], rng: &mut impl CryptoRng) -> Vec<u8> {
+        let len = draw_len(rng, COOKIE_DATAGRAM_BYTES);
         let mut datagram = vec![0; len];
         let (nonce, sealed) = datagram.split_at_mut(NONCE_BYTES);
         rng.fill_bytes(nonce);
         let (text, tag) = sealed.split_at_mut(len - NONCE_BYTES - TAG_BYTES);
         text[..COOKIE_BYTES].copy_from_slice(&self.0);
         let nonce = *nonce.first_chunk().expect("it has the length of a nonce");
-        tag.copy_from_slice(&CookieKey::new(responder, h1).0.seal(nonce, &[], text));
+        tag.copy_from_slice(&CookieKey::new(door, h1).0.seal(nonce, &[], text));
         datagram
     }
 }
@@ -94,9 +92,9 @@ impl fmt::Debug for Cookie {
 pub(crate) struct CookieKey(AeadKey);
 
 impl CookieKey {
-    pub(crate) fn new(responder: NodeId, h1: &[u8]) -> Self {
-        let parts: [&[u8]; 2] = [responder.as_bytes(), &kdf::hash(h1)];
-        let key = Zeroizing::new(kdf::derive_parts("wraith/1 cookie", &parts));
+    pub(crate) fn new(door: &DoorKey, h1: &[u8]) -> Self {
+        let parts: [&[u8]; 2] = [door.as_bytes(), &kdf::hash(h1)];
+        let key = Zeroizing::new(kdf::derive_parts("wraith/2 cookie", &parts));
         Self(AeadKey::new(Suite::ChaCha20Poly1305, &key))
     }
 
@@ -117,26 +115,34 @@ mod tests {
     use rand_chacha::ChaCha20Rng;
     use rand_chacha::rand_core::SeedableRng;
 
+    use wraith_crypto::NodeId;
+
     use super::*;
 
-    const BOB: NodeId = NodeId([5; 32]);
+    fn bob() -> DoorKey {
+        DoorKey::of_everybody(NodeId([5; 32]))
+    }
 
     fn sealed(seed: u8) -> Vec<u8> {
         let mut rng = ChaCha20Rng::from_seed([seed; 32]);
-        CookieSecret([1; 32]).cookie(b"address").seal(BOB, b"H1", &mut rng)
+        CookieSecret([1; 32]).cookie(b"address").seal(&bob(), b"H1", &mut rng)
     }
 
     #[test]
-    fn a_cookie_is_read_by_who_saw_h1_and_knows_the_node_id_and_by_nobody_else() {
-        let read = CookieKey::new(BOB, b"H1").open(&sealed(1)).expect("ours");
+    fn a_cookie_is_read_by_who_saw_h1_and_has_the_door_key_and_by_nobody_else() {
+        let read = CookieKey::new(&bob(), b"H1").open(&sealed(1)).expect("ours");
         assert_eq!(read.0, kdf::keyed(&[1; 32], b"address"));
-        assert!(CookieKey::new(BOB, b"another").open(&sealed(1)).is_none());
-        assert!(CookieKey::new(NodeId([6; 32]), b"H1").open(&sealed(1)).is_none());
+        assert!(CookieKey::new(&bob(), b"another").open(&sealed(1)).is_none());
+        assert!(
+            CookieKey::new(&DoorKey::of_everybody(NodeId([6; 32])), b"H1")
+                .open(&sealed(1))
+                .is_none()
+        );
     }
 
     #[test]
     fn no_changed_byte_and_no_other_length_is_taken_for_one() {
-        let (key, datagram) = (CookieKey::new(BOB, b"H1"), sealed(1));
+        let (key, datagram) = (CookieKey::new(&bob(), b"H1"), sealed(1));
         for byte in 0..datagram.len() {
             let mut changed = datagram.clone();
             changed[byte] ^= 1;

@@ -5,135 +5,160 @@ use std::fmt;
 
 use rand_core::CryptoRng;
 use snow::HandshakeState;
-use wraith_crypto::{InvalidNodeId, NodeId, SecretIdentity, TAG_BYTES, Wiped, kdf};
+use wraith_crypto::{InvalidNodeId, NodeId, SecretIdentity, TAG_BYTES, Wiped, elligator, kem};
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
-use crate::cookie::{CookieKey, H1_MACS_BYTES, MAC2_BYTES};
-use crate::mac1::{DatagramKeys, EPHEMERAL_BYTES, MAC1_BYTES, h1_hash};
+use crate::cookie::{CookieKey, MAC2_BYTES};
+use crate::door::{DoorKey, GATE_BYTES, GateKey, H1_MACS_BYTES, h1_hash};
+use crate::flight::{self, EPHEMERAL_BYTES, draw_len};
 use crate::payload::{FinalHello, InitiatorHello, ResponderHello};
-use crate::{H1_BYTES, H2_BYTES, H3_BYTES, Rejected, SessionKeys, resolver};
+use crate::{H1_BYTES, H2_BYTES_MIN, H3_BYTES, Rejected, SessionKeys, resolver};
 
 /// Forms of H1, the newest ones, to which an answer with a cookie may still come.
 const COOKIE_KEYS_MAX: usize = 4;
-/// What H3 spends beside its payload: the sealed static key, a tag, mac1.
-const H3_OVERHEAD: usize = (32 + TAG_BYTES) + TAG_BYTES + MAC1_BYTES;
+/// What H3 spends beside its payload: the sealed static key, a tag, the gate.
+const H3_OVERHEAD: usize = (32 + TAG_BYTES) + TAG_BYTES + GATE_BYTES;
+/// What message 1 spends beside its payload: the ephemeral key, the sealed encapsulation key, a tag.
+const MESSAGE_1_OVERHEAD: usize =
+    EPHEMERAL_BYTES + (kem::ENCAPSULATION_KEY_BYTES + TAG_BYTES) + TAG_BYTES;
 
-/// A handshake we started. [`start`](Self::start) makes H1, to be repeated as it is; [`read_h2`](Self::read_h2) is
-/// offered every datagram that may be the answer, until it takes one, and [`read_cookie`](Self::read_cookie) what it does not take;
-/// [`write_h3`](Self::write_h3) then ends it.
+/// A handshake we started. [`start`](Self::start) makes the two datagrams of H1, to be repeated as they are;
+/// [`read_h2`](Self::read_h2) is offered every datagram that may be of the answer, until it has taken both, and
+/// [`read_cookie`](Self::read_cookie) what it does not take; [`write_h3`](Self::write_h3) then ends it.
 pub struct Initiator {
     noise: Wiped<HandshakeState>,
     responder: NodeId,
+    door: DoorKey,
     /// The suites offered in H1.
     suites: u8,
     /// As it was sent last.
-    h1: Vec<u8>,
-    /// [`h1_hash`] of it, whatever its MACs are.
-    h1_hash: [u8; 32],
+    h1: [Vec<u8>; 2],
     /// Of cookies that answer H1 as it was sent, newest first.
     cookie_keys: VecDeque<CookieKey>,
-    h2_keys: DatagramKeys,
-    /// BLAKE3(H2), once it was read.
-    h2_hash: Option<[u8; 32]>,
+    h2_gates: [GateKey; 2],
+    /// The datagrams of H2 that are here.
+    h2: [Option<Vec<u8>>; 2],
+    /// The gate of H3, once H2 was read.
+    h3_gate: Option<GateKey>,
 }
 
 impl Initiator {
-    /// Begins a handshake with `responder` and returns H1, `len` bytes long (moved into [`H1_BYTES`]). Draws 48 bytes from
-    /// `rng` and nothing else.
+    /// Begins a handshake with `responder` at a door of it and returns the datagrams of H1, of lengths in [`H1_BYTES`].
     ///
     /// # Errors
     /// [`InvalidNodeId::Point`] if nobody can be `responder`.
     pub fn start(
         identity: &SecretIdentity,
         responder: NodeId,
+        door: &DoorKey,
+        ephemeral: &elligator::EphemeralKey,
         hello: &InitiatorHello,
-        len: usize,
         rng: &mut impl CryptoRng,
-    ) -> Result<(Self, Vec<u8>), InvalidNodeId> {
-        let mut ephemeral = Zeroizing::new([0; 32]);
-        rng.fill_bytes(&mut *ephemeral);
-        let mut noise =
-            resolver::initiator(&identity.noise_static(), &responder.noise_public()?, &ephemeral);
+    ) -> Result<(Self, [Vec<u8>; 2]), InvalidNodeId> {
+        let mut kem_seed = Zeroizing::new([0; 64]);
+        rng.fill_bytes(&mut *kem_seed);
+        let mut noise = resolver::initiator(
+            &identity.noise_static(),
+            &responder.noise_public()?,
+            ephemeral,
+            kem_seed,
+        );
 
-        let len = len.clamp(*H1_BYTES.start(), *H1_BYTES.end());
+        let lens = [draw_len(rng, H1_BYTES), draw_len(rng, H1_BYTES)];
+        let message_len = lens[0] + lens[1] - H1_MACS_BYTES - GATE_BYTES;
         let mut payload = hello.encode();
-        payload.resize(len - EPHEMERAL_BYTES - TAG_BYTES - H1_MACS_BYTES, 0);
-        let keys = DatagramKeys::first(responder);
-        let mut h1 = write_with_ephemeral(&mut noise, &payload, &keys, H1_MACS_BYTES);
-        rng.fill_bytes(&mut h1[len - H1_MACS_BYTES..][..MAC2_BYTES]);
-        keys.write_mac1(&mut h1);
-        let h1_hash = h1_hash(&h1);
+        payload.resize(message_len - MESSAGE_1_OVERHEAD, 0);
+        let mut message = vec![0; message_len];
+        noise
+            .write_message(&payload, &mut message)
+            .expect("it is our turn, every key is there and the buffer has the message's length");
+        let mut h1 = flight::split(&message, ephemeral.representative(), lens, H1_MACS_BYTES);
+        rng.fill_bytes(&mut h1[0][lens[0] - H1_MACS_BYTES..][..MAC2_BYTES]);
+        door.write_gate(&mut h1[0]);
+        let first = h1_hash(&h1[0]).expect("it is longer than its MACs");
+        door.second(&first).write(&mut h1[1]);
+
+        let hash = flight::join([&h1[0], &h1[1]], H1_MACS_BYTES).expect("it was just split").hash;
         let initiator = Self {
+            h2_gates: flight::h2_gates(&mut noise, &hash),
             noise,
             responder,
             suites: hello.suites,
-            cookie_keys: VecDeque::from([CookieKey::new(responder, &h1)]),
+            cookie_keys: VecDeque::from([CookieKey::new(door, &h1[0])]),
+            door: door.clone(),
             h1: h1.clone(),
-            h1_hash,
-            h2_keys: DatagramKeys::second(responder, &h1_hash),
-            h2_hash: None,
+            h2: [None, None],
+            h3_gate: None,
         };
         Ok((initiator, h1))
     }
 
-    /// Reads H2. A datagram that is rejected changes nothing; the right one may still come.
+    /// Reads a datagram of H2; what it says once both have come. A datagram that is rejected changes nothing; the right one may
+    /// still come.
     ///
     /// # Errors
-    /// Says why it is not the H2 that answers our H1, for a counter.
-    pub fn read_h2(&mut self, datagram: &[u8]) -> Result<ResponderHello, Rejected> {
-        if self.h2_hash.is_some() {
+    /// Says why it is none of the H2 that answers our H1, for a counter.
+    pub fn read_h2(&mut self, datagram: &[u8]) -> Result<Option<ResponderHello>, Rejected> {
+        if self.h3_gate.is_some() {
             return Err(Rejected::Unexpected);
         }
-        if !(*H2_BYTES.start()..=self.h1.len()).contains(&datagram.len()) {
+        let fits = |h1: &Vec<u8>| (H2_BYTES_MIN..=h1.len()).contains(&datagram.len());
+        if !self.h1.iter().any(fits) {
             return Err(Rejected::Length);
         }
-        if !self.h2_keys.verifies(datagram) {
-            return Err(Rejected::Mac1);
-        }
+        let part = self.h2_gates.iter().position(|gate| gate.verifies(datagram));
+        let part = part.filter(|part| fits(&self.h1[*part])).ok_or(Rejected::Gate)?;
+        // The same H1 may have been answered twice, with another H2: what came last is tried.
+        self.h2[part] = Some(datagram.to_vec());
+        let [Some(first), Some(second)] = &self.h2 else { return Ok(None) };
+        let joined = flight::join([first, second], GATE_BYTES).ok_or(Rejected::Malformed)?;
         // A failed read leaves snow where it was: it restores its symmetric state, and the keys of message 2 all come
-        // from the `ee` that a new attempt computes again.
-        let message = &datagram[..datagram.len() - MAC1_BYTES];
-        let payload = read_with_ephemeral(&mut self.noise, message, &self.h2_keys)?;
+        // from the `ee` and `ekem1` that a new attempt computes again.
+        let payload = flight::read(&mut self.noise, &joined.message)?;
         let hello = ResponderHello::decode(&payload)?;
         if self.suites & hello.suite.bit() == 0 {
             return Err(Rejected::Malformed);
         }
-        self.h2_hash = Some(kdf::hash(datagram));
-        Ok(hello)
+        self.h3_gate = Some(flight::h3_gate(&mut self.noise, &joined.hash));
+        Ok(Some(hello))
     }
 
     /// Reads a cookie, which a responder under load answers H1 with, and returns H1 with the mac2 that it makes: to be sent at
     /// once, and repeated from then on. `None` if `datagram` is no answer of that kind to any of the last few forms of H1, or
-    /// brings nothing new. Who saw H1 and knows the NodeId can forge one, so a later one may be the true one: how many are
+    /// brings nothing new. Who saw H1 and has the door key can forge one, so a later one may be the true one: how many are
     /// taken is for the caller to bound.
-    pub fn read_cookie(&mut self, datagram: &[u8]) -> Option<Vec<u8>> {
+    pub fn read_cookie(&mut self, datagram: &[u8]) -> Option<[Vec<u8>; 2]> {
         let cookie = self.cookie_keys.iter().find_map(|key| key.open(datagram))?;
-        if cookie.verifies(&self.h1) {
+        let first = &mut self.h1[0];
+        if cookie.verifies(first) {
             return None;
         }
-        cookie.write_mac2(&mut self.h1);
-        DatagramKeys::first(self.responder).write_mac1(&mut self.h1);
+        cookie.write_mac2(first);
+        self.door.write_gate(first);
         self.cookie_keys.truncate(COOKIE_KEYS_MAX - 1);
-        self.cookie_keys.push_front(CookieKey::new(self.responder, &self.h1));
+        self.cookie_keys.push_front(CookieKey::new(&self.door, first));
         Some(self.h1.clone())
     }
 
-    /// Ends the handshake: H3, `len` bytes long (moved into [`H3_BYTES`]), to be repeated as it is, and the keys.
-    /// `hello.node_id` is our own.
+    /// Ends the handshake: H3, of a length in [`H3_BYTES`], to be repeated as it is, and the keys. `hello.node_id` is our own.
     ///
     /// # Panics
-    /// If [`read_h2`](Self::read_h2) has not succeeded.
+    /// If [`read_h2`](Self::read_h2) has not returned what H2 says.
     #[must_use]
-    pub fn write_h3(mut self, hello: &FinalHello, len: usize) -> (Vec<u8>, SessionKeys) {
-        let h2_hash = self.h2_hash.expect("H3 is written after H2 was read");
-        let len = len.clamp(*H3_BYTES.start(), *H3_BYTES.end());
+    pub fn write_h3(
+        mut self,
+        hello: &FinalHello,
+        rng: &mut impl CryptoRng,
+    ) -> (Vec<u8>, SessionKeys) {
+        let gate = self.h3_gate.take().expect("H3 is written after H2 was read");
+        let len = draw_len(rng, H3_BYTES);
         let mut payload = hello.encode();
         payload.resize(len - H3_OVERHEAD, 0);
         let mut h3 = vec![0; len];
         self.noise
-            .write_message(&payload, &mut h3[..len - MAC1_BYTES])
+            .write_message(&payload, &mut h3[..len - GATE_BYTES])
             .expect("it is our turn, every key is there and the buffer has the message's length");
-        DatagramKeys::third(self.responder, &self.h1_hash, &h2_hash).write_mac1(&mut h3);
+        gate.write(&mut h3);
         let split = Zeroizing::new(self.noise.dangerously_get_raw_split());
         (h3, SessionKeys::new(&split.0, &split.1))
     }
@@ -145,33 +170,4 @@ impl fmt::Debug for Initiator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Initiator").field("responder", &self.responder).finish_non_exhaustive()
     }
-}
-
-/// Writes a message that begins with an ephemeral key (H1, H2), masks the key and leaves room for `macs` bytes behind it.
-pub(crate) fn write_with_ephemeral(
-    noise: &mut HandshakeState,
-    payload: &[u8],
-    keys: &DatagramKeys,
-    macs: usize,
-) -> Vec<u8> {
-    let message = EPHEMERAL_BYTES + payload.len() + TAG_BYTES;
-    let mut datagram = vec![0; message + macs];
-    noise
-        .write_message(payload, &mut datagram[..message])
-        .expect("it is our turn, every key is there and the buffer has the message's length");
-    keys.toggle_mask(&mut datagram[..message]);
-    datagram
-}
-
-/// Reads a message that begins with a masked ephemeral key (H1 or H2 without MACs, which have been checked).
-pub(crate) fn read_with_ephemeral(
-    noise: &mut HandshakeState,
-    message: &[u8],
-    keys: &DatagramKeys,
-) -> Result<Zeroizing<Vec<u8>>, Rejected> {
-    let mut message = message.to_vec();
-    keys.toggle_mask(&mut message);
-    let mut payload = Zeroizing::new(vec![0; message.len() - EPHEMERAL_BYTES - TAG_BYTES]);
-    noise.read_message(&message, &mut payload).map_err(|_| Rejected::Unauthentic)?;
-    Ok(payload)
 }

@@ -1,23 +1,21 @@
-//! What the three handshake datagrams say under their encryption (SPEC §3.3): fixed fields, parameters, zero padding.
+//! What the three handshake messages say under their encryption (SPEC §3.3): fixed fields, parameters, zero padding.
 //!
 //! The padding is authenticated like everything else and is not looked at.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use wraith_crypto::{NodeId, Suite, TAG_BYTES};
+use wraith_crypto::{NodeId, Suite};
 use zeroize::Zeroizing;
 
-use crate::mac1::{EPHEMERAL_BYTES, MAC1_BYTES};
 use crate::{H1_BYTES, Parameters, Rejected};
 
-const VERSION: u8 = 1;
+pub(crate) const VERSION: u8 = 2;
 const FLAG_AES_HARDWARE: u8 = 1;
 /// family ‖ ip ‖ port.
 const ADDRESS_BYTES: usize = 1 + 16 + 2;
 
-/// The shortest H2 that holds any payload 2.
-pub(crate) const H2_BYTES_MIN: usize =
-    EPHEMERAL_BYTES + (1 + ADDRESS_BYTES + Parameters::BYTES_MAX) + TAG_BYTES + MAC1_BYTES;
+/// The longest payload 2.
+pub(crate) const PAYLOAD_2_BYTES_MAX: usize = 1 + ADDRESS_BYTES + Parameters::BYTES_MAX;
 
 /// Payload 1: what the initiator says in H1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,7 +138,7 @@ impl FinalHello {
 
 /// Room for any payload with its padding: what grows leaves copies behind.
 fn room() -> Zeroizing<Vec<u8>> {
-    Zeroizing::new(Vec::with_capacity(*H1_BYTES.end()))
+    Zeroizing::new(Vec::with_capacity(2 * *H1_BYTES.end()))
 }
 
 fn take<const N: usize>(input: &mut &[u8]) -> Result<[u8; N], Rejected> {
@@ -187,7 +185,7 @@ mod tests {
 
     #[test]
     fn payload_1_is_laid_out_as_specified() {
-        let mut expected = vec![1, 3, 1];
+        let mut expected = vec![2, 3, 1];
         expected.extend([0, 0, 0, 0, 0, 0, 0, 3]);
         assert_eq!(*hello(3, true).encode(), expected);
     }
@@ -195,9 +193,9 @@ mod tests {
     #[test]
     fn another_version_is_told_from_a_malformed_payload() {
         let mut bytes = hello(3, true).encode();
-        bytes[0] = 2;
+        bytes[0] = 1;
         assert_eq!(InitiatorHello::decode(&bytes), Err(Rejected::Version));
-        assert_eq!(InitiatorHello::decode(&[1, 3, 1]), Err(Rejected::Malformed));
+        assert_eq!(InitiatorHello::decode(&[2, 3, 1]), Err(Rejected::Malformed));
     }
 
     #[test]
@@ -215,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_payload_2_fits_the_shortest_h2() {
+    fn the_longest_payload_2_is_as_long_as_said() {
         let huge = u64::MAX;
         let longest = ResponderHello {
             suite: Suite::Aes256Gcm,
@@ -230,7 +228,7 @@ mod tests {
                 max_ack_delay_us: huge,
             },
         };
-        assert_eq!(longest.encode().len() + 32 + 16 + 16, H2_BYTES_MIN);
+        assert_eq!(longest.encode().len(), PAYLOAD_2_BYTES_MAX);
     }
 
     proptest! {

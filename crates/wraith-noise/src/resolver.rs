@@ -1,32 +1,41 @@
 //! snow's view of our primitives: a thin adapter from `wraith-crypto` to its traits.
 //!
-//! The only randomness a handshake draws is its ephemeral secret, so the "random source" handed to snow is exactly
-//! those 32 bytes, once. That makes a handshake state a function of its inputs: it can be rebuilt (see
-//! [`crate::Responder`]) and tested against published vectors.
+//! Ephemeral keys and the seed of the KEM are made before and handed in, so there is no random source: a handshake state is a
+//! function of its inputs, and can be tested against published vectors.
+//!
+//! The pattern is XK with the hybrid forward secrecy extension (the `hfs` modifier of the Noise extension of that name): `e1` is an
+//! ML-KEM-768 encapsulation key, sealed under `es`; `ekem1` its ciphertext, sealed under `ee`, whose secret is mixed in before anything
+//! else is sealed.
 //!
 //! Secrets on our side of the adapter are wiped when dropped. snow does not wipe its chaining key, so its states live in
 //! memory that is wiped when they are dropped. What its functions leave on the stack is not wiped.
 
-use snow::params::{CipherChoice, DHChoice, HashChoice};
+use snow::params::{
+    BaseChoice, CipherChoice, DHChoice, HandshakeChoice, HandshakeModifier, HandshakeModifierList,
+    HandshakePattern, HashChoice, KemChoice, NoiseParams,
+};
 use snow::resolvers::CryptoResolver;
-use snow::types::{Cipher, Dh, Hash, Random};
+use snow::types::{Cipher, Dh, Hash, Kem, Random};
 use snow::{Builder, Error, HandshakeState};
+use wraith_crypto::elligator::EphemeralKey;
 use wraith_crypto::hash::Sha256;
-use wraith_crypto::{AeadKey, Suite, TAG_BYTES, Wiped, agree};
-use zeroize::{Zeroize, Zeroizing};
+use wraith_crypto::{AeadKey, Suite, TAG_BYTES, Wiped, agree, kem};
+use zeroize::Zeroizing;
 
 /// The handshake of SPEC §3.
-const PATTERN: &str = "Noise_XK_25519_ChaChaPoly_SHA256";
-const PROLOGUE: &[u8] = b"wraith/1";
+const PROTOCOL: &str = "Noise_XKhfs_25519+MLKEM768_ChaChaPoly_SHA256";
+const PROLOGUE: &[u8] = b"wraith/2";
 
-/// The initiator's state before H1.
+/// The initiator's state before H1. Its representative is in the prologue: what is sealed binds its spare bits, too.
 pub(crate) fn initiator(
     static_secret: &[u8; 32],
     responder: &[u8; 32],
-    ephemeral: &Zeroizing<[u8; 32]>,
+    ephemeral: &EphemeralKey,
+    kem_seed: Zeroizing<[u8; 64]>,
 ) -> Wiped<HandshakeState> {
-    let state = builder(PATTERN, ephemeral)
-        .prologue(PROLOGUE)
+    let kem = MlKem::Generates(kem_seed);
+    let state = builder(protocol(), Ephemeral::of(ephemeral), kem)
+        .prologue(&prologue(ephemeral.representative()))
         .and_then(|b| b.local_private_key(static_secret))
         .and_then(|b| b.remote_public_key(responder))
         .and_then(Builder::build_initiator);
@@ -35,35 +44,74 @@ pub(crate) fn initiator(
     )
 }
 
-/// The responder's state before H1.
+/// The responder's state before H1, whose representative is `theirs`.
 pub(crate) fn responder(
     static_secret: &[u8; 32],
-    ephemeral: &Zeroizing<[u8; 32]>,
+    ephemeral: &EphemeralKey,
+    theirs: &[u8; 32],
+    kem_seed: Zeroizing<[u8; 32]>,
 ) -> Wiped<HandshakeState> {
-    let state = builder(PATTERN, ephemeral)
-        .prologue(PROLOGUE)
+    let kem = MlKem::Encapsulates(kem_seed);
+    let state = builder(protocol(), Ephemeral::of(ephemeral), kem)
+        .prologue(&prologue(theirs))
         .and_then(|b| b.local_private_key(static_secret))
         .and_then(Builder::build_responder);
     Wiped::new(state.expect("XK's responder needs its own secret and has it"))
 }
 
-fn builder<'a>(pattern: &str, ephemeral: &Zeroizing<[u8; 32]>) -> Builder<'a> {
-    let params = pattern.parse().expect("the pattern is a constant that snow knows");
-    Builder::with_resolver(params, Box::new(Resolver { ephemeral: ephemeral.clone() }))
+fn prologue(representative: &[u8; 32]) -> Vec<u8> {
+    [PROLOGUE, representative].concat()
+}
+
+/// snow knows the extension, and of KEMs only an older one by name; which one is computed with is the resolver's matter.
+fn protocol() -> NoiseParams {
+    NoiseParams::new(
+        PROTOCOL.to_owned(),
+        BaseChoice::Noise,
+        HandshakeChoice {
+            pattern: HandshakePattern::XK,
+            modifiers: HandshakeModifierList { list: vec![HandshakeModifier::Hfs] },
+        },
+        DHChoice::Curve25519,
+        Some(KemChoice::Kyber1024),
+        CipherChoice::ChaChaPoly,
+        HashChoice::SHA256,
+    )
+}
+
+fn builder<'a>(params: NoiseParams, ephemeral: Ephemeral, kem: MlKem) -> Builder<'a> {
+    Builder::with_resolver(params, Box::new(Resolver { ephemeral, kem }))
 }
 
 struct Resolver {
-    ephemeral: Zeroizing<[u8; 32]>,
+    ephemeral: Ephemeral,
+    kem: MlKem,
+}
+
+/// An ephemeral key pair that was made before.
+#[derive(Clone, Default)]
+struct Ephemeral {
+    secret: Zeroizing<[u8; 32]>,
+    public: [u8; 32],
+}
+
+impl Ephemeral {
+    fn of(key: &EphemeralKey) -> Self {
+        Self { secret: Zeroizing::new(*key.secret()), public: *key.public() }
+    }
 }
 
 impl CryptoResolver for Resolver {
     fn resolve_rng(&self) -> Option<Box<dyn Random>> {
-        Some(Box::new(Ephemeral(Some(self.ephemeral.clone()))))
+        Some(Box::new(NoRandom))
     }
 
     fn resolve_dh(&self, choice: &DHChoice) -> Option<Box<dyn Dh>> {
         match choice {
-            DHChoice::Curve25519 => Some(Box::new(X25519::default())),
+            DHChoice::Curve25519 => Some(Box::new(X25519 {
+                prepared: self.ephemeral.clone(),
+                key: Ephemeral::default(),
+            })),
             _ => None,
         }
     }
@@ -81,28 +129,25 @@ impl CryptoResolver for Resolver {
             CipherChoice::AESGCM => Some(Box::new(Aead::new(Suite::Aes256Gcm))),
         }
     }
-}
 
-/// Gives out the ephemeral secret, once.
-struct Ephemeral(Option<Zeroizing<[u8; 32]>>);
-
-impl Random for Ephemeral {
-    fn try_fill_bytes(&mut self, dest: &mut [u8]) -> Result<(), Error> {
-        let secret = self.0.as_deref().ok_or(Error::Rng)?;
-        if dest.len() != secret.len() {
-            return Err(Error::Rng);
-        }
-        dest.copy_from_slice(secret);
-        // Taking it out would leave a copy in here.
-        self.0.zeroize();
-        Ok(())
+    fn resolve_kem(&self, _: &KemChoice) -> Option<Box<dyn Kem>> {
+        Some(Box::new(self.kem.clone_seed()))
     }
 }
 
-#[derive(Default)]
+/// Nothing here is drawn.
+struct NoRandom;
+
+impl Random for NoRandom {
+    fn try_fill_bytes(&mut self, _: &mut [u8]) -> Result<(), Error> {
+        Err(Error::Rng)
+    }
+}
+
 struct X25519 {
-    secret: Zeroizing<[u8; 32]>,
-    public: [u8; 32],
+    /// What is "generated".
+    prepared: Ephemeral,
+    key: Ephemeral,
 }
 
 impl Dh for X25519 {
@@ -119,30 +164,103 @@ impl Dh for X25519 {
     }
 
     fn set(&mut self, privkey: &[u8]) {
-        self.secret.copy_from_slice(privkey);
-        self.public = agree::x25519_public(&self.secret);
+        self.key.secret.copy_from_slice(privkey);
+        self.key.public = agree::x25519_public(&self.key.secret);
     }
 
-    fn generate(&mut self, rng: &mut dyn Random) -> Result<(), Error> {
-        rng.try_fill_bytes(&mut *self.secret)?;
-        self.public = agree::x25519_public(&self.secret);
+    fn generate(&mut self, _: &mut dyn Random) -> Result<(), Error> {
+        self.key = self.prepared.clone();
         Ok(())
     }
 
     fn pubkey(&self) -> &[u8] {
-        &self.public
+        &self.key.public
     }
 
     fn privkey(&self) -> &[u8] {
-        &*self.secret
+        &*self.key.secret
     }
 
     fn dh(&self, pubkey: &[u8], out: &mut [u8]) -> Result<(), Error> {
         // snow hands over a buffer for the longest curve it knows; ours is in front.
         let public = pubkey.first_chunk().ok_or(Error::Dh)?;
-        let shared = agree::x25519(&self.secret, public).ok_or(Error::Dh)?;
+        let shared = agree::x25519(&self.key.secret, public).ok_or(Error::Dh)?;
         out.get_mut(..32).ok_or(Error::Dh)?.copy_from_slice(&*shared);
         Ok(())
+    }
+}
+
+/// ML-KEM-768, of which each side does its half.
+enum MlKem {
+    /// The initiator, before it has made its key.
+    Generates(Zeroizing<[u8; 64]>),
+    /// The initiator, after that.
+    Decapsulates(Box<(kem::DecapsulationKey, [u8; kem::ENCAPSULATION_KEY_BYTES])>),
+    Encapsulates(Zeroizing<[u8; 32]>),
+}
+
+impl MlKem {
+    /// What is built from the same inputs, before it has made anything.
+    fn clone_seed(&self) -> Self {
+        match self {
+            Self::Generates(seed) => Self::Generates(seed.clone()),
+            Self::Encapsulates(seed) => Self::Encapsulates(seed.clone()),
+            Self::Decapsulates(_) => unreachable!("a resolver's own makes nothing"),
+        }
+    }
+}
+
+impl Kem for MlKem {
+    fn name(&self) -> &'static str {
+        "MLKEM768"
+    }
+
+    fn pub_len(&self) -> usize {
+        kem::ENCAPSULATION_KEY_BYTES
+    }
+
+    fn ciphertext_len(&self) -> usize {
+        kem::CIPHERTEXT_BYTES
+    }
+
+    fn shared_secret_len(&self) -> usize {
+        32
+    }
+
+    fn generate(&mut self, _: &mut dyn Random) {
+        if let Self::Generates(seed) = self {
+            let key = kem::DecapsulationKey::from_seed(seed);
+            let public = key.encapsulation_key();
+            *self = Self::Decapsulates(Box::new((key, public)));
+        }
+    }
+
+    fn pubkey(&self) -> &[u8] {
+        match self {
+            Self::Decapsulates(key) => &key.1,
+            Self::Generates(_) | Self::Encapsulates(_) => &[],
+        }
+    }
+
+    fn encapsulate(
+        &self,
+        pubkey: &[u8],
+        shared_secret_out: &mut [u8],
+        ciphertext_out: &mut [u8],
+    ) -> Result<(usize, usize), Error> {
+        let Self::Encapsulates(seed) = self else { return Err(Error::Kem) };
+        let pubkey = pubkey.first_chunk().ok_or(Error::Kem)?;
+        let (ciphertext, secret) = kem::encapsulate(pubkey, seed).ok_or(Error::Kem)?;
+        ciphertext_out.get_mut(..ciphertext.len()).ok_or(Error::Kem)?.copy_from_slice(&ciphertext);
+        shared_secret_out.get_mut(..32).ok_or(Error::Kem)?.copy_from_slice(&*secret);
+        Ok((32, ciphertext.len()))
+    }
+
+    fn decapsulate(&self, ciphertext: &[u8], shared_secret_out: &mut [u8]) -> Result<usize, Error> {
+        let Self::Decapsulates(key) = self else { return Err(Error::Kem) };
+        let secret = key.0.decapsulate(ciphertext.first_chunk().ok_or(Error::Kem)?);
+        shared_secret_out.get_mut(..32).ok_or(Error::Kem)?.copy_from_slice(&*secret);
+        Ok(32)
     }
 }
 
@@ -308,8 +426,11 @@ mod tests {
         text.as_bytes().chunks(2).map(|pair| digit(pair[0]) << 4 | digit(pair[1])).collect()
     }
 
-    fn ephemeral(text: &str) -> Zeroizing<[u8; 32]> {
-        Zeroizing::new(hex(text).try_into().unwrap())
+    /// The published vectors are of XK without the extension.
+    fn plain<'a>(pattern: &str, ephemeral: &str) -> Builder<'a> {
+        let secret: Zeroizing<[u8; 32]> = Zeroizing::new(hex(ephemeral).try_into().unwrap());
+        let ephemeral = Ephemeral { public: agree::x25519_public(&secret), secret };
+        builder(pattern.parse().unwrap(), ephemeral, MlKem::Encapsulates(Zeroizing::default()))
     }
 
     /// Both sides of a vector, before the first message.
@@ -321,15 +442,15 @@ mod tests {
             hex("4a3acbfdb163dec651dfa3194dece676d437029c62a408b4c5ea9114246e4893");
         let responder_public =
             hex("31e0303fd6418d2f8c0e78b91f22e8caed0fbe48656dcf4767e4834f701b8f62");
-        let e = ephemeral("893e28b9dc6ca8d611ab664754b8ceb7bac5117349a4439a6b0569da977c464a");
-        let initiator = builder(vector.pattern, &e)
+        let e = "893e28b9dc6ca8d611ab664754b8ceb7bac5117349a4439a6b0569da977c464a";
+        let initiator = plain(vector.pattern, e)
             .prologue(&prologue)
             .and_then(|b| b.local_private_key(&initiator_secret))
             .and_then(|b| b.remote_public_key(&responder_public))
             .and_then(Builder::build_initiator)
             .unwrap();
-        let e = ephemeral("bbdb4cdbd309f1a1f2e1456967fe288cadd6f712d65dc7b7793d5e63da6b375b");
-        let responder = builder(vector.pattern, &e)
+        let e = "bbdb4cdbd309f1a1f2e1456967fe288cadd6f712d65dc7b7793d5e63da6b375b";
+        let responder = plain(vector.pattern, e)
             .prologue(&prologue)
             .and_then(|b| b.local_private_key(&responder_secret))
             .and_then(Builder::build_responder)
@@ -371,11 +492,9 @@ mod tests {
     }
 
     #[test]
-    fn an_ephemeral_secret_is_given_out_only_once() {
-        let mut source = Ephemeral(Some(Zeroizing::new([7; 32])));
-        let mut secret = [0; 32];
-        assert_eq!(source.try_fill_bytes(&mut secret), Ok(()));
-        assert_eq!(secret, [7; 32]);
-        assert_eq!(source.try_fill_bytes(&mut secret), Err(Error::Rng));
+    fn the_pattern_is_xk_with_the_hybrid_extension() {
+        let params = protocol();
+        assert!(params.handshake.is_hfs() && !params.handshake.is_psk());
+        assert_eq!(params.name, "Noise_XKhfs_25519+MLKEM768_ChaChaPoly_SHA256");
     }
 }

@@ -10,7 +10,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use wraith_core::Time;
 use wraith_crypto::identity::{NodeId, SecretIdentity};
-use wraith_noise::{Initiator, InitiatorHello, Suite};
+use wraith_noise::{DoorKey, EphemeralKey, Initiator, InitiatorHello, Suite};
 
 use crate::Rng;
 use crate::link::Datagram;
@@ -29,7 +29,7 @@ pub(crate) struct Flood {
     sources: u32,
     wake: Time,
     sent: u32,
-    pool: Vec<Vec<u8>>,
+    pool: Vec<[Vec<u8>; 2]>,
 }
 
 impl Flood {
@@ -45,9 +45,11 @@ impl Flood {
         let identity = SecretIdentity::from_seed(rng.seed());
         let hello = InitiatorHello { suites: Suite::ALL, aes_hardware: true, unix_seconds };
         let mut chance = ChaCha20Rng::from_seed(rng.seed());
+        let door = DoorKey::of_everybody(target_id);
         let mut h1 = || {
-            let len = rng.between(900, 1200) as usize;
-            let started = Initiator::start(&identity, target_id, &hello, len, &mut chance);
+            let ephemeral = EphemeralKey::generate(&mut chance);
+            let started =
+                Initiator::start(&identity, target_id, &door, &ephemeral, &hello, &mut chance);
             started.expect("the NodeId of an endpoint").1
         };
         let pool = std::iter::repeat_with(&mut h1).take(POOL).collect();
@@ -68,8 +70,9 @@ impl Flood {
         let datagram = |number: u32| {
             let [_, b, c, d] = number.to_be_bytes();
             let from = SocketAddr::from(([100, 64 + b, c, d], 5000));
-            Datagram::new(from, self.target, self.pool[number as usize % POOL].clone())
+            let of = |bytes: &Vec<u8>| Datagram::new(from, self.target, bytes.clone());
+            self.pool[number as usize % POOL].iter().map(of).collect::<Vec<_>>()
         };
-        numbers.map(datagram).collect()
+        numbers.flat_map(datagram).collect()
     }
 }

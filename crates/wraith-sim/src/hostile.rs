@@ -17,8 +17,8 @@ use wraith_core::frame::{Frame, FrameWriter, Frames};
 use wraith_core::{Connection, RangeSet, Time};
 use wraith_crypto::identity::{NodeId, SecretIdentity};
 use wraith_noise::{
-    FinalHello, HEADER_BYTES, Initiator, InitiatorHello, Opener, PACKET_OVERHEAD, Parameters,
-    Sealer, Suite,
+    DoorKey, EphemeralKey, FinalHello, HEADER_BYTES, Initiator, InitiatorHello, Opener,
+    PACKET_OVERHEAD, Parameters, Sealer, Suite,
 };
 
 use crate::Rng;
@@ -46,7 +46,7 @@ pub(crate) struct Hostile {
     identity: SecretIdentity,
     own: [SocketAddr; 2],
     target: SocketAddr,
-    h1: Vec<u8>,
+    h1: [Vec<u8>; 2],
     initiator: Option<Initiator>,
     session: Option<Session>,
     left: u64,
@@ -84,9 +84,11 @@ impl Hostile {
         let identity = SecretIdentity::from_seed(rng.seed());
         let hello = InitiatorHello { suites: Suite::ALL, aes_hardware: true, unix_seconds };
         let mut chance = ChaCha20Rng::from_seed(rng.seed());
-        let len = rng.between(900, 1200) as usize;
-        let (initiator, h1) = Initiator::start(&identity, target_id, &hello, len, &mut chance)
-            .expect("the NodeId of an endpoint");
+        let (ephemeral, door) =
+            (EphemeralKey::generate(&mut chance), DoorKey::of_everybody(target_id));
+        let (initiator, h1) =
+            Initiator::start(&identity, target_id, &door, &ephemeral, &hello, &mut chance)
+                .expect("the NodeId of an endpoint");
         Self {
             number,
             identity,
@@ -134,7 +136,7 @@ impl Hostile {
         } else {
             // A copy of H1 from a forged address must not bring more than H2 there.
             self.wake = now + self.rng.up_to(10 * PAUSE_MAX);
-            self.h1.clone()
+            self.h1[self.rng.below(2) as usize].clone()
         };
         (arrival, Datagram::new(from, self.target, bytes))
     }
@@ -172,7 +174,7 @@ impl Hostile {
     }
 
     fn complete(&mut self, h2: &[u8]) -> Option<Vec<u8>> {
-        let hello = self.initiator.as_mut()?.read_h2(h2).ok()?;
+        let hello = self.initiator.as_mut()?.read_h2(h2).ok()??;
         let initiator = self.initiator.take()?;
         let parameters = Parameters {
             initial_max_data: TEMPTATION_BYTES as u64,
@@ -181,7 +183,7 @@ impl Hostile {
             ..Parameters::default()
         };
         let last = FinalHello { node_id: self.identity.node_id(), parameters };
-        let (h3, keys) = initiator.write_h3(&last, 300);
+        let (h3, keys) = initiator.write_h3(&last, &mut ChaCha20Rng::from_seed(self.rng.seed()));
         self.session = Some(Session {
             sealer: Sealer::new(hello.suite, &keys.send),
             opener: Opener::new(hello.suite, &keys.recv),

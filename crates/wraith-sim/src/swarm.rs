@@ -246,6 +246,9 @@ fn transport(rng: &mut Rng, keep_alive: bool, idle_timeout: Duration) -> Transpo
     if rng.chance(0.4) {
         config.phase_packets = rng.scaled(16, 1 << 20);
     }
+    if rng.chance(0.4) {
+        config.ratchet_bytes = rng.scaled(4_000, 1 << 30);
+    }
     if rng.chance(0.3) {
         config.suites = rng.between(1, 3) as u8;
     }

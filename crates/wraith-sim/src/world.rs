@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use wraith_core::{
-    Connection, ConnectionHandle, ConnectionStats, Endpoint, EndpointConfig, Event, Role, Time,
-    Transmit, TransportConfig,
+    Connection, ConnectionHandle, ConnectionStats, DoorKey, Endpoint, EndpointConfig, Event, Role,
+    Time, Transmit, TransportConfig,
 };
 use wraith_crypto::identity::{NodeId, SecretIdentity};
 
@@ -140,7 +140,7 @@ impl World {
         let config = EndpointConfig {
             transport,
             unix_time_at_zero: UNIX_TIME_AT_ZERO,
-            ..EndpointConfig::new(identity)
+            ..EndpointConfig::open(identity)
         };
         let seed = Rng::new(self.seed, ENDPOINT_STREAM + index as u64).seed();
         let octet = u8::try_from(index + 1).expect("a world has few endpoints");
@@ -156,6 +156,16 @@ impl World {
             learned: HashMap::new(),
         });
         NodeIndex(index)
+    }
+
+    /// From now on `node` lets in who has one of these keys, and nobody else.
+    pub fn set_doors(&mut self, node: NodeIndex, doors: Vec<DoorKey>) {
+        self.nodes[node.0].endpoint.set_doors(doors);
+    }
+
+    /// The NodeId of `node`.
+    pub fn id(&self, node: NodeIndex) -> NodeId {
+        self.nodes[node.0].id
     }
 
     /// Joins `a` and `b` by the boxes `up`, from `a` to `b`, and `down`, back.
@@ -175,7 +185,10 @@ impl World {
         let plan = Arc::new(plan);
         let (remote, peer) = (self.nodes[b.0].address, self.nodes[b.0].id);
         let node = &mut self.nodes[a.0];
-        let handle = node.endpoint.connect(self.now, remote, peer).expect("a valid NodeId");
+        let handle = node
+            .endpoint
+            .connect(self.now, remote, peer, &DoorKey::of_everybody(peer))
+            .expect("a valid NodeId");
         node.checks.on_validated(remote.into());
         let party = Party::new(Role::Initiator, self.seed ^ PATTERN_STREAM, plan.clone());
         node.parties.insert(handle, party);

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use wraith_crypto::SecretIdentity;
 use wraith_transfer::{ReceiveOptions, SendOptions, receive, serve};
-use wraith_transport::{Config, Endpoint, EndpointConfig, block_on};
+use wraith_transport::{Config, DoorKey, Endpoint, EndpointConfig, block_on};
 
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
@@ -51,7 +51,8 @@ fn main() -> Result<()> {
     let sender = endpoint(1, true)?;
     let receiver = endpoint(2, false)?;
     let address = relay(sender.local_addr(), link)?;
-    let dialled = block_on(receiver.connect(&[address], identity(1).node_id()))?;
+    let peer = identity(1).node_id();
+    let dialled = block_on(receiver.connect(&[address], peer, &DoorKey::of_everybody(peer)))?;
     let accepted = block_on(sender.accept()).ok_or("nobody came")?;
     let started = Instant::now();
     let send = SendOptions::new(vec![from], SECRET);
@@ -87,8 +88,8 @@ fn identity(n: u8) -> SecretIdentity {
 }
 
 fn endpoint(n: u8, accept: bool) -> Result<Endpoint> {
-    let mut core = EndpointConfig::new(identity(n));
-    core.accept = accept;
+    let open = if accept { EndpointConfig::open } else { EndpointConfig::new };
+    let core = open(identity(n));
     Ok(Endpoint::bind(Config::new(core).bind(([127, 0, 0, 1], 0)))?)
 }
 

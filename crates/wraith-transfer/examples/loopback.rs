@@ -9,13 +9,13 @@ use std::time::Instant;
 
 use wraith_crypto::SecretIdentity;
 use wraith_transfer::{ReceiveOptions, SendOptions, receive, serve};
-use wraith_transport::{Config, Endpoint, EndpointConfig, block_on};
+use wraith_transport::{Config, DoorKey, Endpoint, EndpointConfig, block_on};
 
 const SECRET: [u8; 16] = [1; 16];
 
 fn endpoint(n: u8, accept: bool) -> Endpoint {
-    let mut core = EndpointConfig::new(SecretIdentity::from_seed([n; 32]));
-    core.accept = accept;
+    let open = if accept { EndpointConfig::open } else { EndpointConfig::new };
+    let core = open(SecretIdentity::from_seed([n; 32]));
     Endpoint::bind(Config::new(core).bind(([127, 0, 0, 1], 0))).expect("a free port")
 }
 
@@ -55,7 +55,8 @@ fn main() {
     let endpoint = endpoint(2, false);
     let peer = SecretIdentity::from_seed([1; 32]).node_id();
     let started = Instant::now();
-    let connection = block_on(endpoint.connect(&[address], peer)).expect("a connection");
+    let connection = block_on(endpoint.connect(&[address], peer, &DoorKey::of_everybody(peer)))
+        .expect("a connection");
     let identity = SecretIdentity::from_seed([2; 32]);
     let mut options = ReceiveOptions::new(first.into(), SECRET, identity);
     options.sync = std::env::var_os("WRAITH_SYNC").is_some();

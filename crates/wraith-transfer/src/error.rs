@@ -75,7 +75,7 @@ impl std::fmt::Display for Role {
 pub enum TransferError {
     /// The secret of the ticket or code is not the one the sender expects.
     #[error(
-        "wrong code: the sender does not know this ticket or code. Ask the sender for a new one"
+        "this ticket is not for this machine: a code brought it to another one. Ask the sender for a new one"
     )]
     WrongSecret,
     /// The receiver said no.

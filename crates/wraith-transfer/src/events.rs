@@ -7,7 +7,7 @@ use std::fmt::Display;
 
 use wraith_crypto::NodeId;
 use wraith_files::{Change, Entry, RelPath, Root, Tree};
-use wraith_transport::Addr;
+use wraith_transport::{Addr, Suite};
 
 use crate::exception::{Exception, FileStatus};
 use crate::message::Offer;
@@ -32,7 +32,7 @@ pub enum InPlace<'a> {
 #[allow(missing_debug_implementations, reason = "it borrows what only knows how to be shown")]
 pub enum Event<'a> {
     /// Both sides have said Hello (and the sender knows the secret). `instance` tells runs of a receiver apart, where it says.
-    Connected { peer: NodeId, remote: Addr, instance: Option<u64> },
+    Connected { peer: NodeId, remote: Addr, suite: Suite, instance: Option<u64> },
     /// Sender: the offer went out. Receiver: it came, before `decide` is asked.
     Offer(&'a Offer),
     /// The receiver accepted.

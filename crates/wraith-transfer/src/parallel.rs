@@ -9,7 +9,7 @@
 use std::io;
 use std::sync::Arc;
 
-use wraith_transport::Endpoint;
+use wraith_transport::{Connection, DoorKey, Endpoint};
 
 use crate::limits::PARALLEL_MAX;
 
@@ -54,6 +54,11 @@ impl ParallelConnections {
             None => Err(io::ErrorKind::Unsupported.into()),
         }
     }
+}
+
+/// What lets the receiver in at a parallel connection's port, and nobody else: it comes from the first connection.
+pub(crate) fn door(first: &Connection) -> DoorKey {
+    DoorKey::of_connection(&first.path().export_secret(b"wraith/2 parallel connections"))
 }
 
 impl std::fmt::Debug for ParallelConnections {

@@ -20,8 +20,8 @@ use std::time::{Duration, Instant};
 use rustix::time::{ClockId, clock_gettime};
 use wraith_core::Algorithm;
 use wraith_transport::{
-    Bytes, Config, Connection, Endpoint, EndpointConfig, NodeId, RecvStream, SecretIdentity,
-    SendStream, block_on,
+    Bytes, Config, Connection, DoorKey, Endpoint, EndpointConfig, NodeId, RecvStream,
+    SecretIdentity, SendStream, block_on,
 };
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
@@ -94,7 +94,7 @@ fn parse(mut args: impl Iterator<Item = String>) -> Result<Options> {
 }
 
 fn bind(options: &Options, seed: [u8; 32], address: SocketAddr, cpu: usize) -> Result<Endpoint> {
-    let mut core = EndpointConfig::new(SecretIdentity::from_seed(seed));
+    let mut core = EndpointConfig::open(SecretIdentity::from_seed(seed));
     core.transport.max_mtu = options.mtu;
     core.transport.initial_mtu = core.transport.initial_mtu.min(options.mtu);
     core.transport.suites = options.suites;
@@ -158,7 +158,8 @@ fn send(options: &Options, address: SocketAddr, peer: NodeId) -> Result<()> {
     let wildcard = if address.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
     let endpoint = bind(options, [1; 32], wildcard.parse()?, 0)?;
     for _ in 0..options.rounds {
-        let connection = block_on(endpoint.connect(&[address], peer))?;
+        let connection =
+            block_on(endpoint.connect(&[address], peer, &DoorKey::of_everybody(peer)))?;
         round(options, &connection)?;
         connection.close(0x100, "done");
     }

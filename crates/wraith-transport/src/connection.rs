@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use wraith_core::{CloseReason, ConnectionStats};
+use wraith_core::{CloseReason, ConnectionStats, Suite};
 use wraith_crypto::identity::NodeId;
 
 use crate::addr::Addr;
@@ -42,7 +42,7 @@ impl Connection {
         poll_fn(|cx| {
             let mut state = lock(&self.shared().state);
             match &mut state.phase {
-                Phase::New(_) | Phase::Connecting => {
+                Phase::New(..) | Phase::Connecting => {
                     state.wakers.register(cx);
                     Poll::Pending
                 }
@@ -135,6 +135,12 @@ impl Connection {
         lock(&self.shared().state).peer
     }
 
+    /// What packets are sealed with. The keys come from [`KEY_AGREEMENT`](crate::KEY_AGREEMENT) on every connection.
+    pub fn suite(&self) -> Suite {
+        let suite = lock(&self.shared().state).suite;
+        suite.expect("a connection is handed out after it was made, and that sets it")
+    }
+
     /// Where the peer is now. An IPv4 peer has an IPv4 address, also on a dual-stack socket.
     pub fn remote(&self) -> Addr {
         let remote = lock(&self.shared().state).remote.clone();
@@ -149,9 +155,7 @@ impl Connection {
     /// Counters and estimates. They are a snapshot: at most 10 ms old while streams make progress, else as of the last
     /// call (which has them refreshed for the next one); final once closed.
     pub fn stats(&self) -> ConnectionStats {
-        let stats = lock(&self.shared().state).stats;
-        self.shared().mark();
-        stats
+        self.shared().stats()
     }
 
     /// Sends no faster than so many bytes a second from now on, packets and all; `u64::MAX`: as fast as the path allows.

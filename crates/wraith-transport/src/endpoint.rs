@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tracing::debug;
-use wraith_core::EndpointConfig;
+use wraith_core::{DoorKey, EndpointConfig};
 use wraith_crypto::identity::NodeId;
 
 use crate::addr::Addr;
@@ -91,21 +91,23 @@ impl Endpoint {
         &self.guard.0
     }
 
-    /// Connects to `peer` at whichever of `addresses` (the first 16) answers first. They are tried in order, a little
-    /// apart, all at once. Dropping the future ends all attempts at once.
+    /// Connects to `peer` by one of its doors, at whichever of `addresses` (the first 16) answers first. They are tried in order,
+    /// a little apart, all at once. Dropping the future ends all attempts at once.
     pub async fn connect(
         &self,
         addresses: impl IntoIterator<Item: Into<Addr>>,
         peer: NodeId,
+        door: &DoorKey,
     ) -> Result<Connection, ConnectError> {
         let addresses = addresses.into_iter().take(ADDRESSES_MAX).map(Into::into).collect();
-        self.start_connect(addresses, peer)?.connected().await
+        self.start_connect(addresses, peer, door)?.connected().await
     }
 
     fn start_connect(
         &self,
         addresses: Vec<Addr>,
         peer: NodeId,
+        door: &DoorKey,
     ) -> Result<Connection, ConnectError> {
         if addresses.is_empty() {
             return Err(ConnectError::NoAddress);
@@ -116,7 +118,7 @@ impl Endpoint {
         }
         // Still under the lock: the I/O thread sets `stopped` under it and then works off the inbox a last time.
         let inbox = Arc::clone(&self.shared().inbox);
-        let shared = ConnectionShared::new(Phase::New(addresses), peer, inbox);
+        let shared = ConnectionShared::new(Phase::New(addresses, door.clone()), peer, inbox);
         shared.mark();
         drop(state);
         Ok(Connection::new(shared))
@@ -143,8 +145,15 @@ impl Endpoint {
         poll_fn(|cx| self.poll_accept(cx)).await
     }
 
-    /// Who may connect from now on; `None` is everybody who knows our NodeId. Others get silence instead of a connection.
-    /// Connections that there are stay.
+    /// Who may begin a connection from now on: who has one of these keys. Everybody else gets silence. Connections that there
+    /// are stay.
+    pub fn set_doors(&self, doors: Vec<DoorKey>) {
+        lock(&self.shared().state).doors = Some(doors);
+        self.shared().mark();
+    }
+
+    /// Who may connect from now on, of those who have a key to a door; `None` is all of them. Others get silence instead of a
+    /// connection. Connections that there are stay.
     pub fn admit_only(&self, admitted: Option<HashSet<NodeId>>) {
         lock(&self.shared().state).admitted = Some(admitted);
         self.shared().mark();

@@ -18,15 +18,15 @@
 //! ```no_run
 //! use std::net::SocketAddr;
 //!
-//! use wraith_transport::{Config, Endpoint, EndpointConfig, SecretIdentity, block_on};
+//! use wraith_transport::{Config, DoorKey, Endpoint, EndpointConfig, SecretIdentity, block_on};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let server = Endpoint::bind(Config::new(EndpointConfig::new(SecretIdentity::from_seed([1; 32]))))?;
+//! let server = Endpoint::bind(Config::new(EndpointConfig::open(SecretIdentity::from_seed([1; 32]))))?;
 //! let client = Endpoint::bind(Config::new(EndpointConfig::new(SecretIdentity::from_seed([2; 32]))))?;
 //! let peer = SecretIdentity::from_seed([1; 32]).node_id();
 //! let address = SocketAddr::from(([127, 0, 0, 1], server.local_addr().port()));
 //! block_on(async {
-//!     let connection = client.connect([address], peer).await?;
+//!     let connection = client.connect([address], peer, &DoorKey::of_everybody(peer)).await?;
 //!     let (mut send, _recv) = connection.open_stream().await?;
 //!     send.write_all(b"hello").await?;
 //!     send.finish()?;
@@ -65,13 +65,14 @@ pub use endpoint::{Config, Endpoint};
 pub use error::{ConnectError, DatagramError, ReadError, ReadExactError, WriteError};
 pub use facts::SocketFacts;
 pub use path::{MoveError, PathEvent, PathEvents, PathHandle};
-pub use punch::{AskError, Punch};
+pub use punch::{AskError, Many, Punch};
 pub use qlog_writer::QlogWriter;
 pub use stream::{RecvStream, SendStream};
 pub use wraith_core::punch::is_target;
 pub use wraith_core::{
-    Algorithm, CloseReason, ConnectionStats, Ecn, EndpointConfig, PathAddr, PunchCounts,
-    PunchError, PunchEvent, RecvSlice, Role, StreamId, TransportConfig,
+    Algorithm, AnswerBy, CloseReason, ConnectionStats, DoorKey, Ecn, EndpointConfig,
+    HANDSHAKE_VERSION, KEY_AGREEMENT, PathAddr, PunchCounts, PunchError, PunchEvent, RecvSlice,
+    Role, StreamId, Suite, TransportConfig,
 };
 pub use wraith_core::{congestion, nat, qlog};
 pub use wraith_crypto::identity::{NodeId, SecretIdentity};

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use thiserror::Error;
-use wraith_core::CloseReason;
+use wraith_core::{CloseReason, ConnectionStats};
 use wraith_crypto::identity::NodeId;
 
 use crate::addr::Addr;
@@ -122,6 +122,11 @@ impl PathHandle {
     /// The peer, authenticated.
     pub fn peer(&self) -> NodeId {
         lock(&self.shared.state).peer
+    }
+
+    /// Counters and estimates of the connection. See [`Connection::stats`].
+    pub fn stats(&self) -> ConnectionStats {
+        self.shared.stats()
     }
 
     /// What happens to the path from now on.

@@ -11,7 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use wraith_core::{CloseReason, ConnectionHandle, ConnectionStats, Exporter, StreamId};
+use wraith_core::{
+    CloseReason, ConnectionHandle, ConnectionStats, DoorKey, Exporter, StreamId, Suite,
+};
 use wraith_crypto::identity::NodeId;
 
 use crate::addr::Addr;
@@ -51,6 +53,8 @@ pub(crate) struct EndpointState {
     pub(crate) accepted: VecDeque<Arc<ConnectionShared>>,
     /// A wish of [`Endpoint::admit_only`](crate::Endpoint::admit_only) that the I/O thread has not seen yet.
     pub(crate) admitted: Option<Option<HashSet<NodeId>>>,
+    /// A wish of [`Endpoint::set_doors`](crate::Endpoint::set_doors), likewise.
+    pub(crate) doors: Option<Vec<DoorKey>>,
     /// Paths to find that the I/O thread has not seen yet.
     pub(crate) requests: Vec<(Request, Arc<PunchShared>)>,
     /// [`Endpoint::close`](crate::Endpoint::close) was called.
@@ -94,8 +98,8 @@ pub(crate) const DATAGRAMS_MAX: usize = 256;
 /// Where a connection stands.
 #[derive(Debug)]
 pub(crate) enum Phase {
-    /// The I/O thread has not seen it yet; these are the addresses to try.
-    New(Vec<Addr>),
+    /// The I/O thread has not seen it yet; these are the addresses to try, and the door.
+    New(Vec<Addr>, DoorKey),
     /// Addresses are being tried.
     Connecting,
     /// Streams can be used.
@@ -146,6 +150,8 @@ pub(crate) struct ConnectionState {
     pub(crate) path_log: PathLog,
     /// What secrets shared with the peer are made from, once it is connected.
     pub(crate) exporter: Option<Exporter>,
+    /// What packets are sealed with, likewise.
+    pub(crate) suite: Option<Suite>,
     /// Send no faster than this from now on.
     pub(crate) rate_limit: Option<u64>,
     /// The path is known to be dead.
@@ -176,6 +182,7 @@ impl ConnectionShared {
             peer_candidates: Vec::new(),
             path_log: PathLog::default(),
             exporter: None,
+            suite: None,
             rate_limit: None,
             path_given_up: false,
             close: None,
@@ -188,6 +195,13 @@ impl ConnectionShared {
     /// Has the I/O thread look at this connection.
     pub(crate) fn mark(self: &Arc<Self>) {
         self.inbox.push(&self.queued, || Ready::Connection(Arc::clone(self)));
+    }
+
+    /// Counters as of now, and newer ones for who asks next.
+    pub(crate) fn stats(self: &Arc<Self>) -> ConnectionStats {
+        let stats = lock(&self.state).stats;
+        self.mark();
+        stats
     }
 
     /// I/O thread: looks at the state now; later changes mark it again.
@@ -230,7 +244,7 @@ impl ConnectionState {
         match &self.phase {
             Phase::Closed(reason) => Some(reason.clone()),
             Phase::Failed(_) => Some(CloseReason::Local),
-            Phase::New(_) | Phase::Connecting | Phase::Open(_) => None,
+            Phase::New(..) | Phase::Connecting | Phase::Open(_) => None,
         }
     }
 }

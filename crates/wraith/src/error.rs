@@ -70,10 +70,12 @@ pub enum Cause {
     Unreachable(Vec<SocketAddr>),
     /// A contact was reached nowhere: what was tried, and what came of it.
     ContactNotFound(Vec<(String, String)>),
-    /// The contact is there and takes nothing from this machine.
+    /// The contact's machine is there, and does not go on with this one.
     NotAdmitted(wraith_transport::Addr),
     /// This process of the same machine and identity receives it.
     ReceivedBy(crate::state::OtherReceiver),
+    /// The ticket was made by a version of wraith with another handshake.
+    TicketVersion,
     /// Nobody came in time.
     NobodyCame,
     /// This machine has no address at which anybody could reach it.

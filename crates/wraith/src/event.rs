@@ -18,7 +18,7 @@ use wraith_files::{Change, Tree};
 use wraith_transfer::{FileStatus, SendReport};
 
 use crate::state::Keeper;
-use crate::{Addr, Error, Route};
+use crate::{Addr, Error, Route, Suite};
 
 /// Events that wait for a reader of a stream; of more, the oldest go.
 const QUEUED_MAX: usize = 1024;
@@ -105,6 +105,9 @@ pub enum Event {
         peer: NodeId,
         /// Where.
         remote: Addr,
+        /// What packets are sealed with; the keys come from X25519 and ML-KEM-768 together
+        /// ([`KEY_AGREEMENT`](crate::KEY_AGREEMENT)).
+        suite: Suite,
     },
     /// The session goes another way from now on; or it still goes through a relay, and why.
     Path {
@@ -153,7 +156,7 @@ pub enum Event {
         /// How long this side goes on trying.
         seconds_left: u64,
     },
-    /// Somebody came with another ticket, or with one that is not theirs, and got nothing.
+    /// Somebody came with a ticket that a code brought to another machine, and got nothing.
     Stranger,
     /// A listener that asks has refused one more offer of a stranger without asking, because there were too many.
     RefusedUnread {
@@ -205,8 +208,8 @@ impl Event {
     fn of(event: &wraith_transfer::Event<'_>) -> Option<Self> {
         use wraith_transfer::Event as Transfer;
         Some(match event {
-            Transfer::Connected { peer, remote, .. } => {
-                Self::Connected { peer: *peer, remote: remote.clone() }
+            Transfer::Connected { peer, remote, suite, .. } => {
+                Self::Connected { peer: *peer, remote: remote.clone(), suite: *suite }
             }
             Transfer::Offer(offer) => Self::Offered((*offer).into()),
             Transfer::Accepted => Self::Accepted,
@@ -255,13 +258,33 @@ pub(crate) struct Hub {
 #[derive(Default)]
 struct Streams {
     readers: Vec<Weak<Mutex<Queue>>>,
+    /// For the first reader, who gets the handle only after the work has begun: everything from the beginning, unless an
+    /// observer hears it or nobody came before it was full.
+    first: Option<Arc<Mutex<Queue>>>,
     last: Option<Event>,
+}
+
+impl Streams {
+    /// Nobody has asked for the beginning in time: no more is kept of it.
+    fn forget_unread(&mut self) {
+        if self.first.as_ref().is_some_and(|first| lock(first).events.len() >= QUEUED_MAX) {
+            self.first = None;
+        }
+    }
 }
 
 impl Hub {
     pub(crate) fn new(observer: Option<Arc<dyn Observer>>) -> Self {
         let hub = Self::default();
-        observer.into_iter().for_each(|observer| hub.observe(observer));
+        match observer {
+            Some(observer) => hub.observe(observer),
+            None => {
+                let first = Arc::default();
+                let mut streams = lock(&hub.streams);
+                streams.readers.push(Arc::downgrade(&first));
+                streams.first = Some(first);
+            }
+        }
         hub
     }
 
@@ -269,6 +292,7 @@ impl Hub {
     pub(crate) fn observe(&self, observer: Arc<dyn Observer>) {
         // Whoever was first stays.
         let _ = self.observer.set(observer);
+        lock(&self.streams).first = None;
     }
 
     pub(crate) fn tell(&self, event: Event) {
@@ -312,6 +336,7 @@ impl Hub {
 
     fn push(&self, event: impl FnOnce() -> Option<Event>) {
         let mut streams = lock(&self.streams);
+        streams.forget_unread();
         streams.readers.retain(|reader| reader.strong_count() > 0);
         if streams.readers.is_empty() {
             return;
@@ -345,6 +370,9 @@ impl Hub {
 
     pub(crate) fn subscribe(&self) -> Events {
         let mut streams = lock(&self.streams);
+        if let Some(queue) = streams.first.take() {
+            return Events { queue };
+        }
         let queue = Arc::<Mutex<Queue>>::default();
         match streams.last.clone() {
             Some(last) => Queue::push(&queue, last),
@@ -385,7 +413,7 @@ impl Queue {
     }
 }
 
-/// A stream of what happens from now on, which ends after [`Event::Done`] or [`Event::Failed`]. Reading it drives nothing:
+/// A stream of what happens, which ends after [`Event::Done`] or [`Event::Failed`]. Reading it drives nothing:
 /// the transfer goes on whether it is read or not.
 #[derive(Debug)]
 pub struct Events {
@@ -445,6 +473,40 @@ mod tests {
         }
         assert!(matches!(events.next().await, Some(Event::Done)));
         assert!(events.next().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn the_first_reader_misses_nothing_and_the_second_hears_from_now_on() {
+        let hub = Hub::new(None);
+        hub.tell(Event::Resumed);
+        let (mut first, mut second) = (hub.subscribe(), hub.subscribe());
+        hub.end(Ok(()));
+        assert!(matches!(first.next().await, Some(Event::Resumed)));
+        assert!(matches!(first.next().await, Some(Event::Done)));
+        assert!(first.next().await.is_none());
+        assert!(matches!(second.next().await, Some(Event::Done)));
+    }
+
+    #[tokio::test]
+    async fn a_beginning_that_nobody_reads_is_not_kept() {
+        let hub = Hub::new(None);
+        for _ in 0..QUEUED_MAX + 1 {
+            hub.tell(Event::Resumed);
+        }
+        let mut events = hub.subscribe();
+        hub.tell(Event::Accepted);
+        assert!(matches!(events.next().await, Some(Event::Accepted)));
+        let observed = Hub::new(Some(Arc::new(Deaf)));
+        observed.tell(Event::Resumed);
+        let mut events = observed.subscribe();
+        observed.tell(Event::Accepted);
+        assert!(matches!(events.next().await, Some(Event::Accepted)));
+    }
+
+    struct Deaf;
+
+    impl Observer for Deaf {
+        fn event(&self, _: Option<u64>, _: &Event) {}
     }
 
     #[tokio::test]

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use wraith_discovery::{
-    Code, CodeAnnouncement, CodeEvent, CodeOptions, Place, PlaceError, Ticket, TicketSide, announce,
+    Code, CodeAnnouncement, CodeEvent, CodeOptions, Place, PlaceError, TicketSide, announce,
 };
 use zeroize::Zeroizing;
 
 use crate::code_end::{CODE_LIFE, burned, expired, no_code, no_place};
 use crate::error::{Error, ErrorKind};
-use crate::fetch::Source;
+use crate::fetch::{Source, brought};
 use crate::node::Node;
 use crate::ways::addresses::nearest_first;
 
@@ -80,10 +80,7 @@ impl Invitation {
         while let Some(event) = self.announcement.next_event().await {
             match event {
                 CodeEvent::Ticket { ticket, from } => {
-                    let ticket = Ticket::decode(&ticket).map_err(|error| {
-                        let message = format!("the sender gave no ticket: {error}");
-                        Error::new(ErrorKind::Verification, message)
-                    })?;
+                    let ticket = brought(&ticket)?;
                     let code = self.announcement.code().clone();
                     self.announcement.close().await;
                     return Ok(Source::Invited(code, nearest_first(&ticket, from)));

@@ -50,6 +50,7 @@ pub use wraith_transfer::{
     Receipt, ReceiveReport, Role, SendReport, TransferError, close,
 };
 pub use wraith_transport::{
-    Addr, Bytes, CloseReason, Connection, ConnectionStats, DatagramError, QlogWriter, ReadError,
-    ReadExactError, RecvStream, SendStream, WriteError, congestion, qlog,
+    Addr, Bytes, CloseReason, Connection, ConnectionStats, DatagramError, KEY_AGREEMENT,
+    QlogWriter, ReadError, ReadExactError, RecvStream, SendStream, Suite, WriteError, congestion,
+    qlog,
 };

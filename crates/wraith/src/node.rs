@@ -15,8 +15,9 @@ use wraith_relay::Relays;
 use wraith_transfer::ParallelConnections;
 use wraith_transfer::limits::PARALLEL_MAX;
 use wraith_transport::congestion::ControllerFactory;
+use wraith_transport::mover::Sockets;
 use wraith_transport::qlog::SinkFactory;
-use wraith_transport::{Addr, Algorithm, Config, Endpoint, EndpointConfig};
+use wraith_transport::{Addr, Algorithm, Config, DoorKey, Endpoint, EndpointConfig};
 
 use crate::error::{Cause, Error, ErrorKind, plain};
 use crate::route::{Route, Routes};
@@ -293,9 +294,13 @@ impl Node {
     }
 
     /// The socket of a side that is dialled.
-    pub(crate) fn bind_accepting(&self, address: SocketAddr) -> Result<Socket, Error> {
+    pub(crate) fn bind_accepting(
+        &self,
+        address: SocketAddr,
+        doors: Vec<DoorKey>,
+    ) -> Result<Socket, Error> {
         let mut core = self.config();
-        core.accept = true;
+        core.doors = doors;
         bind(core, address)
     }
 
@@ -305,19 +310,18 @@ impl Node {
     }
 
     pub(crate) fn bind_dialling_at(&self, address: SocketAddr) -> Result<Socket, Error> {
-        let mut core = self.config();
-        core.accept = false;
-        bind(core, address)
+        bind(self.config(), address)
     }
 
-    /// The socket of a listener. `admitted`: only who is in it gets an answer.
+    /// The socket of a listener. `admitted`: of those who have a door, only who is in it gets an answer.
     pub(crate) fn bind_listening(
         &self,
         address: SocketAddr,
+        doors: Vec<DoorKey>,
         admitted: Option<HashSet<NodeId>>,
     ) -> Result<Socket, Error> {
         let mut core = self.config();
-        core.accept = true;
+        core.doors = doors;
         core.admitted = admitted;
         core.connections_max = LISTENER_CONNECTIONS_MAX;
         bind(core, address)
@@ -341,7 +345,8 @@ impl Node {
         let node = self.clone();
         let address = SocketAddr::new(address, 0);
         let parallel = ParallelConnections::new(further(wanted), move || {
-            node.bind_accepting(address)
+            // The transfer makes the door.
+            node.bind_accepting(address, Vec::new())
                 .map(|socket| socket.endpoint)
                 .map_err(std::io::Error::other)
         });
@@ -393,18 +398,21 @@ fn dht(bootstrap: Vec<String>, state: &StateDir) -> Dht {
     Dht::new(config)
 }
 
-/// A socket, and the relays that connections of it may go through.
+/// A socket, and by what else connections of it may go: relays, and sockets that are opened when they are needed.
 #[derive(Debug)]
 pub(crate) struct Socket {
     pub endpoint: Endpoint,
     pub relays: Relays,
+    pub further: Sockets,
 }
 
 fn bind(core: EndpointConfig, address: SocketAddr) -> Result<Socket, Error> {
     let bound = Relays::new().and_then(|relays| {
+        let further = Sockets::new()?;
         let mut config = Config::new(core).bind(address);
         config.movers.push(Arc::new(relays.clone()));
-        Ok(Socket { endpoint: Endpoint::bind(config)?, relays })
+        config.movers.push(Arc::new(further.clone()));
+        Ok(Socket { endpoint: Endpoint::bind(config)?, relays, further })
     });
     bound.map_err(|error| {
         let message = match address == ANY_ADDRESS {

@@ -13,10 +13,11 @@ use tokio::time::{Instant, timeout};
 use wraith_discovery::{Capability, Places, Ticket};
 use wraith_transfer::limits::NEGOTIATION_TIMEOUT;
 use wraith_transfer::{close, receive_dialler_hello, send_dialler_hello};
-use wraith_transport::Connection;
+use wraith_transport::{Connection, DoorKey};
 use zeroize::Zeroizing;
 
 use crate::engine::dial::Dialler;
+use crate::engine::door_keys::DoorKeys;
 use crate::error::{Cause, Error, ErrorKind};
 use crate::node::{ANY_ADDRESS, Node};
 use crate::ways::Ways;
@@ -63,7 +64,9 @@ impl ServiceBuilder {
             Some(capability) => capability,
             None => new_capability()?,
         };
-        let ways = Ways::to_dial(&node, node.bind_accepting(bind.unwrap_or(ANY_ADDRESS))?);
+        let door = DoorKey::of_ticket(capability.as_bytes(), node.id());
+        let socket = node.bind_accepting(bind.unwrap_or(ANY_ADDRESS), vec![door])?;
+        let ways = Ways::to_dial(&node, socket);
         let ticket = Ticket::new(node.id(), capability, ways.addresses(None));
         Ok(Service { ticket, ways, strangers: Strangers::default() })
     }
@@ -171,6 +174,7 @@ impl ConnectBuilder {
         let mut dialler = Dialler {
             ways: Ways::to_dial(&node, node.bind_dialling()?),
             peer: ticket.node_id(),
+            doors: DoorKeys::of_ticket(ticket.capability(), ticket.node_id()),
             addresses: addresses.clone(),
             relays: Vec::new(),
             left: None,

@@ -16,6 +16,7 @@ pub fn facts() -> Vec<(&'static str, String)> {
         ("commit", commit.to_owned()),
         ("target", format!("{}{profile}", env!("WRAITH_TARGET"))),
         ("protocol", protocol()),
+        ("keys", format!("{} (AWS-LC)", wraith_transport::KEY_AGREEMENT)),
         ("cipher", cipher()),
         ("hash", format!("BLAKE3 ({})", hash())),
     ]
@@ -24,7 +25,8 @@ pub fn facts() -> Vec<(&'static str, String)> {
 /// Of which version each part is that two programs must have in common.
 pub fn protocol() -> String {
     format!(
-        "wraith/1 (packets 1, tickets {}, transfer {}, rendezvous {})",
+        "wraith/{} (packets 1, tickets {}, transfer {}, rendezvous {})",
+        wraith_transport::HANDSHAKE_VERSION,
         wraith_discovery::VERSION,
         wraith_transfer::limits::VERSION,
         wraith_discovery::rendezvous::VERSION,
@@ -34,11 +36,7 @@ pub fn protocol() -> String {
 /// What packets are sealed with if both sides have a processor like this one, and what computes it.
 pub fn cipher() -> String {
     let suite = if aes_hardware() { Suite::Aes256Gcm } else { Suite::ChaCha20Poly1305 };
-    let name = match suite {
-        Suite::Aes256Gcm => "AES-256-GCM",
-        Suite::ChaCha20Poly1305 => "ChaCha20-Poly1305",
-    };
-    format!("{name} ({})", implementation(suite))
+    format!("{} ({})", suite.name(), implementation(suite))
 }
 
 /// The instructions that hashing uses.

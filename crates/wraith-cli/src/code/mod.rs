@@ -109,7 +109,7 @@ fn long_not_met(error: &JoinError, at: &str, besides: &str) -> (Exit, String, &'
 pub fn nowhere(missing: &[(Place, PlaceError)]) -> String {
     let why: Vec<_> = missing.iter().map(|(place, why)| format!("{place}: {why}")).collect();
     match why.is_empty() {
-        true => "--lan is off and there is no --rendezvous".to_owned(),
+        true => "--lan is off, and no --rendezvous or --relay is named".to_owned(),
         false => why.join("; "),
     }
 }
@@ -208,7 +208,7 @@ pub fn not_met(error: &JoinError, code: &Code, places: &Places, other: Role) -> 
         ),
         NotMet::NoPlace => (
             Exit::Usage,
-            "there is no place to look for the other side: --lan is off and there is no --rendezvous"
+            "there is no place to look for the other side: --lan is off, and no --rendezvous or --relay is named"
                 .into(),
             "allow one of them, or ask the sender for the ticket: wraith send --ticket",
         ),

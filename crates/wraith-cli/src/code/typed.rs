@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal};
 
-use wraith::{Code, CodeError, Source};
+use wraith::{Cause, Code, CodeError, Source};
 
 use crate::args::ReceiveArgs;
 use crate::ask::{Line, read};
@@ -67,8 +67,12 @@ fn source(text: &str) -> Result<Wanted, Failure> {
     }
     text.parse().map(Wanted::From).map_err(|error: wraith::Error| {
         let meant = || {
-            Failure::new(Exit::Usage, error.to_string())
-                .hint("a code looks like 7-crater-lemon; of a ticket copy the whole line")
+            let failure = Failure::new(Exit::Usage, error.to_string());
+            match error.cause() {
+                Some(Cause::TicketVersion) => failure,
+                _ => failure
+                    .hint("a code looks like 7-crater-lemon; of a ticket copy the whole line"),
+            }
         };
         guess::wanted(text).unwrap_or_else(meant)
     })

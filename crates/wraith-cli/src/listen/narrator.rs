@@ -30,8 +30,9 @@ impl CallerNarrator {
 
     /// Who is there, with what.
     pub fn begin(&self, incoming: &Incoming) {
-        let (peer, remote) = (incoming.sender(), incoming.remote().clone());
-        self.narrator.tell(&TransferEvent::Connected { peer, remote, instance: None });
+        let (peer, remote, suite) =
+            (incoming.sender(), incoming.remote().clone(), incoming.suite());
+        self.narrator.tell(&TransferEvent::Connected { peer, remote, suite, instance: None });
         let offer = TransferEvent::Offer(incoming.offer_message());
         self.recorder.tell(&offer);
         self.narrator.tell(&offer);

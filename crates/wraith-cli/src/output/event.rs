@@ -14,7 +14,7 @@ pub enum Event<'a> {
     Ready {
         /// What a receiver without a code needs; it is a secret. Null with a code, whose ticket is for who has the code only.
         ticket: Option<&'a str>,
-        /// What to run on the other machine; null where there is neither code nor ticket, and only those of `continues_for` can come.
+        /// What to run on the other machine, with the same `--rendezvous` or `--relay` if there is a code; null where there is neither code nor ticket, and only those of `continues_for` can come.
         command: Option<&'a str>,
         /// The sender's NodeId.
         node_id: &'a str,
@@ -116,6 +116,9 @@ pub enum Event<'a> {
         how: &'a str,
         /// What we call it; null if it is no contact.
         contact: Option<&'a str>,
+        /// What its keys come from and what packets are sealed with: `X25519+ML-KEM-768, AES-256-GCM` or
+        /// `X25519+ML-KEM-768, ChaCha20-Poly1305`.
+        suite: &'a str,
     },
     /// The session goes another way from now on; or it still goes through a relay, and `message` says why.
     Path {

@@ -282,7 +282,9 @@ fn failure(error: &Error, node: &Node, code: Option<&Code>, again: &str) -> Fail
         }
         (Some(Cause::CodeSpent(at)), _) => code::spent(*at, Role::Sender),
         (Some(Cause::Unreachable(_)), _) => {
-            failure.hint("is wraith send still running, and can this machine reach it over UDP?")
+            failure.hint(
+                "is wraith send still running there, with this ticket, and can this machine reach it over UDP? One that was ended gets no answer",
+            )
         }
         _ => failure,
     }

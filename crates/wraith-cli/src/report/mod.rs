@@ -14,6 +14,7 @@ use wraith::{
 };
 use wraith_files::{Change, Root, Tree};
 use wraith_transfer::{Event as TransferEvent, Offer};
+use wraith_transport::{KEY_AGREEMENT, Suite};
 
 use crate::args::units::{Bytes, Files};
 use crate::failure::Exit;
@@ -105,8 +106,8 @@ impl Narrator {
     /// One event of the engine.
     pub fn tell(&self, event: &TransferEvent<'_>) {
         match event {
-            TransferEvent::Connected { peer, remote, .. } => {
-                self.connected(*peer, remote);
+            TransferEvent::Connected { peer, remote, suite, .. } => {
+                self.connected(*peer, remote, *suite);
             }
             TransferEvent::Offer(offer) => self.offer(offer),
             TransferEvent::Accepted => {
@@ -136,14 +137,22 @@ impl Narrator {
         }
     }
 
-    fn connected(&self, node_id: NodeId, remote: &Addr) {
+    fn connected(&self, node_id: NodeId, remote: &Addr, suite: Suite) {
         let (peer, address) = (node_id.to_string(), self.node.shown(remote));
         let route = self.node.route(remote);
         let (path, how) = (route.kind.name(), route.how.name());
         let name = name_of(node_id);
         let contact = name.as_ref().map(Name::as_str);
         self.lock().peer = Some(node_id);
-        self.event(&Event::Connected { peer: &peer, address: &address, path, how, contact });
+        let keys_and_cipher = format!("{KEY_AGREEMENT}, {}", suite.name());
+        self.event(&Event::Connected {
+            peer: &peer,
+            address: &address,
+            path,
+            how,
+            contact,
+            suite: &keys_and_cipher,
+        });
         let shown = contact.unwrap_or(short_id(&peer));
         self.say(format!("Connected to {shown} at {address} ({route})."));
     }

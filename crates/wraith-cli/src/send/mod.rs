@@ -346,10 +346,8 @@ fn failure(error: &Error, node: &Node, args: &SendArgs) -> Failure {
         Some(Cause::ContactNotFound(tried)) if tried.is_empty() => failure.hint(
             "give --rendezvous, allow --lan, or send once with a code, which teaches the address",
         ),
-        Some(Cause::ContactNotFound(_)) => {
-            failure.hint("does wraith listen run there, and are you a contact of theirs?")
-        }
-        Some(Cause::NotAdmitted(_)) => {
+        // Who is no contact of a listener hears nothing from it, so the two cannot be told apart.
+        Some(Cause::ContactNotFound(_) | Cause::NotAdmitted(_)) => {
             let own = node.id();
             failure.hint(format!(
                 "does wraith listen run there, and are you a contact? There: wraith contact add YOU {own}"

@@ -196,7 +196,7 @@ impl Observer for SendNarrator {
             }
             LibraryEvent::Replaced => self.over(receiver),
             LibraryEvent::Stranger => {
-                reporter.say("Somebody came with another ticket, or one that is not theirs, and was refused.");
+                reporter.say("Somebody came with a ticket that a code brought to another machine, and was refused.");
             }
             LibraryEvent::OnlyLooked => {
                 reporter.say("The receiver has only looked. Waiting for it to come back.");

@@ -250,7 +250,9 @@ fn a_place_that_cannot_be_used_is_told_and_none_that_was_not_asked_for() {
     };
     let said = sent(&["--lan", "off", "--rendezvous", &server]);
     assert!(said.contains(&server) && !said.contains("local network"), "{said}");
-    assert!(sent(&["--lan", "off"]).contains("(--lan is off and there is no --rendezvous)"));
+    assert!(
+        sent(&["--lan", "off"]).contains("(--lan is off, and no --rendezvous or --relay is named)")
+    );
     assert!(sent(&["--lan", "lo", "--expires", "2"]).contains("within 2 s."));
     let said = sent(&["--lan", "nosuch"]);
     assert!(said.contains("no interface called nosuch"), "{said}");

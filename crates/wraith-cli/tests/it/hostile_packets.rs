@@ -3,8 +3,9 @@
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
-use crate::raw_peer::RawPeer;
+use crate::raw_peer::{self, RawPeer};
 use crate::support::{Process, World, tree};
+use wraith_core::DoorKey;
 use wraith_core::frame::FrameWriter;
 use wraith_discovery::Ticket;
 
@@ -51,6 +52,27 @@ fn strangers_get_no_answer_to_anything() {
         socket.send(&garbage).unwrap();
     }
     assert!(socket.recv(&mut [0; 2000]).is_err(), "a stranger was answered");
+    still_serves(&world, sender, &text);
+}
+
+#[test]
+fn who_knows_the_node_id_alone_gets_no_answer() {
+    let world = World::new();
+    let (sender, text, ticket) = sender(&world);
+    let (socket, node) = (UdpSocket::bind("127.0.0.1:0").unwrap(), ticket.node_id());
+    socket.connect(address(&ticket)).unwrap();
+    socket.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    for door in [DoorKey::of_everybody(node), DoorKey::of_ticket(&[7; 16], node)] {
+        for datagram in raw_peer::h1(node, &door) {
+            socket.send(&datagram).unwrap();
+        }
+        assert!(socket.recv(&mut [0; 2000]).is_err(), "a stranger was answered");
+    }
+    let door = DoorKey::of_ticket(ticket.capability().as_bytes(), node);
+    for datagram in raw_peer::h1(node, &door) {
+        socket.send(&datagram).unwrap();
+    }
+    assert!(socket.recv(&mut [0; 2000]).is_ok(), "who was invited is");
     still_serves(&world, sender, &text);
 }
 
@@ -105,7 +127,7 @@ fn every_broken_frame_ends_only_its_own_connection() {
         ),
     ];
     for (what, bytes, code) in broken {
-        let mut peer = RawPeer::connect(address(&ticket), ticket.node_id());
+        let mut peer = RawPeer::connect(address(&ticket), &ticket);
         peer.send(&bytes);
         assert_eq!(peer.close_code(), Some(code), "{what}");
     }
@@ -117,7 +139,7 @@ fn random_frames_never_bring_the_sender_down() {
     let world = World::new();
     let (mut sender, text, ticket) = sender(&world);
     for seed in 0..40u64 {
-        let mut peer = RawPeer::connect(address(&ticket), ticket.node_id());
+        let mut peer = RawPeer::connect(address(&ticket), &ticket);
         let mut noise = blake3::Hasher::new().update(&seed.to_be_bytes()).finalize_xof();
         for _ in 0..20 {
             let mut bytes = vec![0; 1 + (seed as usize * 37) % 1200];
@@ -135,8 +157,7 @@ fn random_frames_never_bring_the_sender_down() {
 fn peers_that_connect_and_say_nothing_keep_nobody_out() {
     let world = World::new();
     let (sender, text, ticket) = sender(&world);
-    let idle: Vec<RawPeer> =
-        (0..12).map(|_| RawPeer::connect(address(&ticket), ticket.node_id())).collect();
+    let idle: Vec<RawPeer> = (0..12).map(|_| RawPeer::connect(address(&ticket), &ticket)).collect();
     still_serves(&world, sender, &text);
     drop(idle);
 }

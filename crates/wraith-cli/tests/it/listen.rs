@@ -58,6 +58,8 @@ fn after_one_transfer_by_ticket_the_next_ones_need_none() {
     sent.expect_exit(0);
     assert_eq!(sent.last("met")["place"], "address");
     assert_eq!(sent.last("connected")["contact"], "bob");
+    let suite = sent.last("connected")["suite"].as_str().unwrap();
+    assert!(suite.starts_with("X25519+ML-KEM-768, "), "{suite}");
     let done = listener.event("done");
     assert_eq!(done["files"], 1);
     tree::assert_same(&film, &world.target().join("film.mov"));
@@ -78,7 +80,7 @@ fn a_stranger_gets_silence_where_only_contacts_are_taken() {
     world.know("stranger", "bob", Some(&address));
     let refused = world.send_to("stranger", "bob", "film.mov", &[]).finish();
     let error = refused.expect_error(3);
-    assert!(error["message"].as_str().unwrap().contains("takes nothing"), "{error}");
+    assert!(error["message"].as_str().unwrap().contains("no answer"), "{error}");
     assert!(error["hint"].as_str().unwrap().contains(&world.node_id("stranger")), "{error}");
     assert_eq!(refused.all("connected").count(), 0);
     world.send_to("anna", "bob", "film.mov", &[]).finish().expect_exit(0);
@@ -520,7 +522,6 @@ fn a_sender_to_a_contact_keeps_to_its_timeout_and_shows_no_progress_before_it_is
     }
     // To both it is silent. The machine may be slow, but not so slow that one second becomes more than ten.
     let mut patient = world.send_to("patient", "bob", "film.mov", &[]);
-    patient.event("met");
     let hasty = world.send_to("hasty", "bob", "film.mov", &["--timeout", "1"]).finish();
     hasty.expect_error(3);
     assert!(!patient.has_ended(), "one second was as long as ten");

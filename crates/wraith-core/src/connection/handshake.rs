@@ -7,12 +7,11 @@
 use std::fmt;
 use std::time::Duration;
 
-use rand_core::Rng;
 use wraith_crypto::aead::{Suite, aes_hardware};
 use wraith_crypto::identity::{InvalidNodeId, SecretIdentity};
 use wraith_noise::{
-    FinalHello, H1_BYTES, H3_BYTES, Initiator, InitiatorHello, MAC1_BYTES, Opener, Parameters,
-    ResponderHello, Sealer, SessionKeys, mac1_of,
+    DoorKey, EphemeralKey, FinalHello, GATE_BYTES, Initiator, InitiatorHello, Opener, Parameters,
+    ResponderHello, Sealer, SessionKeys, gate_of,
 };
 
 use super::{ACK_DELAY_MAX, Confirming, Connection, INITIAL_RTT, Parts, Sealed, State};
@@ -35,7 +34,9 @@ const PEER_ACK_DELAY_MAX: Duration = Duration::from_millis(200);
 /// An initiator waiting for H2.
 pub(crate) struct Handshake {
     initiator: Option<Initiator>,
-    pub(super) h1: Vec<u8>,
+    pub(super) h1: [Vec<u8>; 2],
+    /// Of the two, the one to be sent now.
+    pub(super) due: Option<usize>,
     pub(super) next: Time,
     pub(super) interval: Duration,
     pub(super) deadline: Time,
@@ -81,15 +82,17 @@ pub(crate) struct Proof<'a> {
     pub(crate) suite: Suite,
     pub(crate) last: &'a FinalHello,
     pub(crate) keys: &'a SessionKeys,
-    pub(crate) h3_mac1: [u8; MAC1_BYTES],
+    pub(crate) h3_gate: [u8; GATE_BYTES],
     /// From our H2 to their H3.
     pub(crate) rtt: Duration,
 }
 
-/// A length drawn uniformly from `range`.
-pub(crate) fn draw(rng: &mut impl Rng, range: std::ops::RangeInclusive<usize>) -> usize {
-    let span = (range.end() - range.start() + 1) as u32;
-    range.start() + (rng.next_u32() % span) as usize
+/// How somebody is dialled.
+pub(crate) struct Dial<'a> {
+    pub(crate) identity: &'a SecretIdentity,
+    pub(crate) door: &'a DoorKey,
+    pub(crate) ephemeral: EphemeralKey,
+    pub(crate) unix_seconds: u64,
 }
 
 /// Our transport parameters (SPEC §3.3).
@@ -110,19 +113,20 @@ impl Connection {
     pub(crate) fn initiate(
         now: Time,
         mut parts: Parts,
-        identity: &SecretIdentity,
-        unix_seconds: u64,
+        dial: &Dial<'_>,
     ) -> Result<Self, InvalidNodeId> {
+        let Dial { identity, door, ephemeral, unix_seconds } = dial;
         let hello = InitiatorHello {
             suites: parts.config.suites,
             aes_hardware: aes_hardware(),
-            unix_seconds,
+            unix_seconds: *unix_seconds,
         };
-        let len = draw(&mut parts.rng, H1_BYTES);
-        let (initiator, h1) = Initiator::start(identity, parts.peer, &hello, len, &mut parts.rng)?;
+        let (initiator, h1) =
+            Initiator::start(identity, parts.peer, door, ephemeral, &hello, &mut parts.rng)?;
         let handshake = Handshake {
             initiator: Some(initiator),
             h1,
+            due: None,
             next: now,
             interval: REPEAT_FIRST,
             deadline: now + ATTEMPT_MAX,
@@ -136,9 +140,9 @@ impl Connection {
 
     /// A connection whose initiator proved itself with H3.
     pub(crate) fn accepted(now: Time, parts: Parts, proof: &Proof<'_>) -> Self {
-        let Proof { suite, last, keys, h3_mac1, rtt } = *proof;
+        let Proof { suite, last, keys, h3_gate, rtt } = *proof;
         let mut connection = Self::new(now, parts, State::Established);
-        connection.h3_mac1 = Some(h3_mac1);
+        connection.h3_gate = Some(h3_gate);
         connection.seal(now, suite, keys);
         connection.adopt(now, &last.parameters, rtt);
         // The first packet tells the initiator that H3 arrived.
@@ -156,8 +160,10 @@ impl Connection {
     ) -> bool {
         let State::Handshake(handshake) = &mut self.state else { return false };
         let Some(initiator) = handshake.initiator.as_mut() else { return false };
-        let Ok(hello) = initiator.read_h2(datagram) else {
-            return handshake.take_cookie(datagram);
+        let hello = match initiator.read_h2(datagram) {
+            Ok(Some(hello)) => hello,
+            Ok(None) => return true,
+            Err(_) => return handshake.take_cookie(datagram),
         };
         if hello.suite.bit() & self.config.suites == 0 {
             self.fall_silent(now, CloseReason::HandshakeTimeout);
@@ -166,15 +172,14 @@ impl Connection {
         let rtt = handshake.round_trip(now);
         let initiator = handshake.initiator.take().expect("checked above");
         let last = FinalHello { node_id: identity.node_id(), parameters: parameters(&self.config) };
-        let len = draw(&mut self.rng, H3_BYTES);
-        let (h3, keys) = initiator.write_h3(&last, len);
+        let (h3, keys) = initiator.write_h3(&last, &mut self.rng);
         self.establish(now, &hello, h3, &keys, rtt);
         true
     }
 
     /// A repeat of the H3 that made this connection: the initiator has not heard from us yet.
     pub(crate) fn handle_repeated_h3(&mut self, datagram: &[u8]) -> bool {
-        if self.h3_mac1.is_none() || self.h3_mac1 != mac1_of(datagram) {
+        if self.h3_gate.is_none() || self.h3_gate != gate_of(datagram) {
             return false;
         }
         self.ping = true;
@@ -202,6 +207,7 @@ impl Connection {
     fn seal(&mut self, now: Time, suite: Suite, keys: &SessionKeys) {
         self.set_exporter(&keys.exporter);
         self.sealed = Some(Sealed {
+            suite,
             sealer: Sealer::new(suite, &keys.send),
             opener: Opener::new(suite, &keys.recv),
             phase_since: now,

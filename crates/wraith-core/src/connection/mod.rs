@@ -18,6 +18,7 @@ mod blocked;
 mod candidates;
 mod handshake;
 mod moves;
+mod ratchet;
 mod receive;
 mod timers;
 mod transmit;
@@ -31,8 +32,9 @@ use bytes::Bytes;
 use rand_chacha::ChaCha20Rng;
 use rand_core::Rng;
 use tracing::{Span, info, info_span};
+use wraith_crypto::Suite;
 use wraith_crypto::identity::NodeId;
-use wraith_noise::{MAC1_BYTES, Opener, Sealer};
+use wraith_noise::{GATE_BYTES, Opener, Sealer};
 
 use crate::acks::Acks;
 use crate::config::TransportConfig;
@@ -48,8 +50,9 @@ use blocked::Blocked;
 use candidates::Candidates;
 pub use candidates::Exporter;
 use handshake::Handshake;
-pub(crate) use handshake::{Proof, draw, parameters};
+pub(crate) use handshake::{Dial, Proof, parameters};
 use moves::Settling;
+use ratchet::Ratcheting;
 
 /// RTT assumed before the first sample (RFC 9002 §6.2.2 says 333 ms; most of our paths are far shorter, and a PTO
 /// too early costs one packet).
@@ -66,6 +69,7 @@ const DATAGRAMS_MAX: usize = 64;
 
 /// Keys and counters of the sealed phase of a connection.
 struct Sealed {
+    suite: Suite,
     sealer: Sealer,
     opener: Opener,
     /// When the current sending phase began, and its first packet number.
@@ -121,8 +125,8 @@ pub struct Connection {
     state: State,
     sealed: Option<Sealed>,
     confirming: Option<Confirming>,
-    /// Responder: the mac1 of the H3 that was accepted, to know a repeat.
-    h3_mac1: Option<[u8; MAC1_BYTES]>,
+    /// Responder: the gate of the H3 that was accepted, to know a repeat.
+    h3_gate: Option<[u8; GATE_BYTES]>,
     path: Path,
     candidate: Option<Candidate>,
     /// The address that the peer has moved away from, until it is known whether it is still there.
@@ -164,6 +168,7 @@ pub struct Connection {
     candidates: Candidates,
     /// What [`Self::export_secret`] is made from.
     exporter: Option<Exporter>,
+    ratchet: Ratcheting,
     blocked: Blocked,
     events: VecDeque<Event>,
     qlog: Option<Box<Recorder>>,
@@ -196,7 +201,7 @@ impl Connection {
             state,
             sealed: None,
             confirming: None,
-            h3_mac1: None,
+            h3_gate: None,
             path: Path::new(remote, config.initial_mtu, config.max_mtu),
             candidate: None,
             left: None,
@@ -230,6 +235,7 @@ impl Connection {
             pace_at: None,
             candidates: Candidates::default(),
             exporter: None,
+            ratchet: Ratcheting::new(now),
             blocked: Blocked::default(),
             events: VecDeque::new(),
             qlog,
@@ -319,6 +325,11 @@ impl Connection {
     /// The authenticated peer, or, before [`Event::Connected`], the one we mean to reach.
     pub fn peer(&self) -> NodeId {
         self.peer
+    }
+
+    /// What packets are sealed with, once keys are there; they come from [`KEY_AGREEMENT`](crate::KEY_AGREEMENT), always.
+    pub fn suite(&self) -> Option<Suite> {
+        self.sealed.as_ref().map(|sealed| sealed.suite)
     }
 
     /// Where the peer is.

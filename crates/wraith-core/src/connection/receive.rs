@@ -43,6 +43,7 @@ impl Connection {
         })?;
         if opened.new_phase {
             sealed.forget_at = Some(now + self.recovery.pto() * 3);
+            self.ratchet.on_peer_advanced();
         }
         self.stats.packets_received += 1;
         self.stats.bytes_received += datagram.len() as u64;
@@ -166,6 +167,7 @@ impl Connection {
                 self.acks.on_ack_frequency(sequence, packets, delay);
             }
             Frame::ImmediateAck => self.acks.on_immediate_ack(),
+            Frame::Ratchet { number, part, bytes } => self.on_ratchet(now, number, part, bytes)?,
             Frame::Close { code, reason } => self.on_close(now, code, reason),
         }
         Ok(())
@@ -208,6 +210,7 @@ impl Connection {
             for frame in &packet.frames {
                 match frame {
                     SentFrame::Ack { largest } => self.acks.on_ack_acked(*largest),
+                    SentFrame::Ratchet { number, part } => self.ratchet.on_acked(*number, *part),
                     other => self.streams.on_acked(other),
                 }
             }
@@ -232,6 +235,7 @@ impl Connection {
             }
             SentFrame::Candidates(sequence) => self.on_candidates_lost(*sequence),
             SentFrame::ObservedAddress => self.observed_due = true,
+            SentFrame::Ratchet { number, part } => self.ratchet.on_lost(*number, *part),
             other => self.streams.on_lost(other),
         }
     }

@@ -74,22 +74,25 @@ impl Connection {
         Transmit { to, ecn: None, len, segment: len }
     }
 
+    /// The datagrams of H1, one after the other.
     fn transmit_h1(&mut self, now: Time, buf: &mut [u8]) -> Option<Transmit> {
         let to = self.path.remote;
         let State::Handshake(handshake) = &mut self.state else { return None };
         let repeats = handshake.next <= now;
-        if !repeats && !handshake.has_new_cookie {
-            return None;
-        }
-        handshake.has_new_cookie = false;
-        handshake.sent = now;
         if repeats {
             handshake.next = now + handshake.interval;
             handshake.interval *= 2;
             handshake.cookies = 0;
         }
-        buf[..handshake.h1.len()].copy_from_slice(&handshake.h1);
-        Some(Self::single(to, handshake.h1.len()))
+        if std::mem::take(&mut handshake.has_new_cookie) || repeats {
+            handshake.sent = now;
+            handshake.due = Some(0);
+        }
+        let part = handshake.due?;
+        handshake.due = (part == 0).then_some(1);
+        let datagram = &handshake.h1[part];
+        buf[..datagram.len()].copy_from_slice(datagram);
+        Some(Self::single(to, datagram.len()))
     }
 
     fn transmit_h3(&mut self, now: Time, buf: &mut [u8]) -> Option<Transmit> {
@@ -267,7 +270,7 @@ impl Connection {
         let probe = self.probes > 0;
         let with_data = data.allowed && self.has_data();
         let credit = self.streams.has_control() && (data.allowed || self.is_held_back(now));
-        let told = self.frequency.pending || self.candidates.due;
+        let told = self.frequency.pending || self.candidates.due || self.ratchet.due;
         let control = self.ping || told || probe || credit;
         if !with_data && !control && !self.acks.is_due(now) {
             return None;
@@ -287,6 +290,9 @@ impl Connection {
         }
         if self.candidates.due {
             self.write_candidates(&mut out, &mut sent);
+        }
+        if self.ratchet.due {
+            self.write_ratchet(&mut out, &mut sent);
         }
         if probe || (with_data && data.prompt) {
             out.immediate_ack();
@@ -392,20 +398,25 @@ impl Connection {
         self.skip_pn = self.next_pn + 1 + self.rng.next_u64() % self.skip_range;
     }
 
-    /// Moves to the next key phase when it is time and the peer has shown that it follows (SPEC §4.5).
+    /// Moves to the next key phase when it is time and the peer has shown that it follows (SPEC §4.5), and asks for a
+    /// ratchet when it is time for that.
     fn advance_phase(&mut self, now: Time) {
+        self.begin_ratchet(now);
         let Some(sealed) = &mut self.sealed else { return };
         let packets = sealed.sealer.packets_in_phase();
         let old = packets > 0 && now - sealed.phase_since >= PHASE_MAX;
-        if packets < self.config.phase_packets && !old {
+        let ratchets = self.ratchet.advance_due;
+        if packets < self.config.phase_packets && !old && !ratchets {
             return;
         }
         let followed = self.recovery.largest_acked().is_some_and(|pn| pn >= sealed.phase_first_pn);
-        if followed {
+        if followed && !self.ratchet.holds_phase() {
             sealed.sealer.advance_phase();
             sealed.phase_since = now;
             sealed.phase_first_pn = self.next_pn;
             self.stats.key_phases += 1;
+            self.stats.ratchets += u64::from(ratchets);
+            self.ratchet.advance_due = false;
         } else if packets >= KEY_PACKETS_MAX {
             self.close_with(now, code::KEY_LIMIT, "key limit", CloseReason::KeyLimit);
         }

@@ -7,8 +7,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use rand_chacha::ChaCha20Rng;
-use wraith_crypto::identity::NodeId;
-use wraith_noise::CookieSecret;
+use wraith_noise::{CookieSecret, DoorKey};
 
 use crate::{PathAddr, Time};
 
@@ -30,17 +29,11 @@ impl Cookies {
     }
 
     /// The datagram that asks whoever sent `h1` from `from` to show that it receives there. Never longer than `h1`.
-    pub(crate) fn ask(
-        &mut self,
-        now: Time,
-        from: PathAddr,
-        responder: NodeId,
-        h1: &[u8],
-    ) -> Vec<u8> {
+    pub(crate) fn ask(&mut self, now: Time, from: PathAddr, door: &DoorKey, h1: &[u8]) -> Vec<u8> {
         self.expire(now);
         let Self { secrets: [secret, _], rng, .. } = self;
         let secret = secret.get_or_insert_with(|| CookieSecret::draw(rng));
-        secret.cookie(&encode(from)).seal(responder, h1, rng)
+        secret.cookie(&encode(from)).seal(door, h1, rng)
     }
 
     /// Whether an H1 from `from` shows a cookie that was given to whoever receives there.
@@ -93,7 +86,7 @@ fn encode(address: PathAddr) -> [u8; 23] {
 mod tests {
     use rand_core::SeedableRng;
     use wraith_crypto::identity::SecretIdentity;
-    use wraith_noise::{Initiator, InitiatorHello, Suite};
+    use wraith_noise::{EphemeralKey, Initiator, InitiatorHello, Suite};
 
     use super::*;
 
@@ -114,12 +107,16 @@ mod tests {
         let [us, them] = [2, 3].map(|seed| SecretIdentity::from_seed([seed; 32]));
         let hello = InitiatorHello { suites: Suite::ALL, aes_hardware: true, unix_seconds: 0 };
         let mut rng = ChaCha20Rng::from_seed([4; 32]);
-        let (mut initiator, h1) =
-            Initiator::start(&us, them.node_id(), &hello, 900, &mut rng).expect("a valid NodeId");
+        let ephemeral = EphemeralKey::generate(&mut rng);
+        let door = DoorKey::of_everybody(them.node_id());
+        let (mut initiator, [h1, _]) =
+            Initiator::start(&us, them.node_id(), &door, &ephemeral, &hello, &mut rng)
+                .expect("a valid NodeId");
         assert!(!cookies.shown(now, from, &h1));
-        let answer = cookies.ask(now, from, them.node_id(), &h1);
-        assert!(answer.len() < h1.len() / 3);
-        initiator.read_cookie(&answer).expect("an answer to this H1")
+        let answer = cookies.ask(now, from, &door, &h1);
+        assert!(answer.len() < h1.len() / 2);
+        let [h1, _] = initiator.read_cookie(&answer).expect("an answer to this H1");
+        h1
     }
 
     #[test]

@@ -1,8 +1,9 @@
-//! Handshakes a stranger began and did not finish: between our H2 and their H3 (SPEC §3.4).
+//! Handshakes somebody who was invited began and did not finish: between the first datagram of H1 and H3 (SPEC §3.4).
 //!
-//! Bounded in all, and for each [`Source`]; all of that is judged before any curve work. A repeated H1 gets the identical
-//! H2 for 5 s, and every H1 that was seen is remembered for the time during which its clock would still be accepted, as long
-//! as there is room ([`SEEN_MAX`]).
+//! Bounded in all, and for each [`Source`]; all of that is judged before any curve work, which begins when the second datagram
+//! is there. A repeated H1 gets the identical H2 for 5 s, and every H1 that was seen is remembered for the time during which its
+//! clock would still be accepted, as long as there is room ([`SEEN_MAX`]): by its first datagram, and by the ephemeral key in it,
+//! whatever bits that was encoded with.
 //!
 //! Under load (SPEC §3.6) only who shows a cookie, and so that it receives where it says, gets further. Whoever did goes before
 //! who did not: it is counted among its like only, and pushes out the others. Invariant: who has shown nothing takes at most
@@ -16,7 +17,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
 use wraith_crypto::aead::Suite;
-use wraith_noise::Responder;
+use wraith_noise::{FirstDatagram, GATE_BYTES, Responder, gate_of};
 
 use super::source::Source;
 use super::token_bucket::TokenBucket;
@@ -28,12 +29,12 @@ const REPEAT_WINDOW: Duration = Duration::from_secs(5);
 const LIFETIME: Duration = Duration::from_secs(15);
 /// One generation of remembered H1s: twice the ±90 s for which a clock is accepted.
 const SEEN_WINDOW: Duration = Duration::from_secs(180);
-/// H1s in one generation (1 MiB); a flood of valid ones shortens the memory instead of growing it.
+/// H1s in one generation (3 MiB: what names them, and their ephemeral keys); a flood of valid ones shortens the memory instead of growing it.
 const SEEN_MAX: usize = 1 << 16;
 /// Half-open handshakes of one source at once, those refused lately included: whoever shares an address is done within a
 /// round trip.
 const PER_SOURCE_MAX: usize = 16;
-/// H1s a second that are read although they show no cookie. Each costs two curve multiplications, 100 to 150 µs: 5 to 8 % of
+/// H1s a second that are read although they show no cookie. Each costs two key agreements, an ephemeral key and an encapsulation, 120 to 150 µs: 6 to 8 % of
 /// a core. More newcomers than that in a second are asked for a round trip.
 const FRESH_PER_SECOND: u64 = 512;
 /// As many at once as half of the places by default.
@@ -47,15 +48,50 @@ const COPY_AFTER: Duration = Duration::from_millis(200);
 const COPIES_MAX: usize = 8;
 
 pub(crate) struct HalfOpen {
-    pub(crate) responder: Responder,
-    pub(crate) suite: Suite,
     pub(crate) remote: PathAddr,
     /// What names the H1, however often it was sent, and with what mac2.
-    pub(crate) h1_id: [u8; 16],
+    h1_id: [u8; 16],
     /// The initiator has shown that it receives at `remote`.
     pub(crate) proven: bool,
-    pub(crate) h2: Vec<u8>,
-    pub(crate) created: Time,
+    created: Time,
+    pub(crate) stage: Stage,
+}
+
+pub(crate) enum Stage {
+    /// The first datagram of H1 came.
+    Begun(FirstDatagram),
+    /// The second one came, too.
+    Answered(Box<Answered>),
+}
+
+pub(crate) struct Answered {
+    pub(crate) responder: Responder,
+    pub(crate) suite: Suite,
+    pub(crate) h2: [Vec<u8>; 2],
+    /// The gate of the second datagram of H1, which tells a repeat.
+    pub(crate) second_gate: [u8; GATE_BYTES],
+    pub(crate) at: Time,
+}
+
+impl HalfOpen {
+    pub(crate) fn new(now: Time, remote: PathAddr, first: FirstDatagram, proven: bool) -> Self {
+        Self { remote, h1_id: first.id(), proven, created: now, stage: Stage::Begun(first) }
+    }
+
+    fn answered(&self) -> Option<&Answered> {
+        match &self.stage {
+            Stage::Answered(answered) => Some(answered),
+            Stage::Begun(_) => None,
+        }
+    }
+}
+
+/// What the second datagram of an H1 makes.
+pub(crate) enum Followed {
+    /// H1 is complete; its place is free until it is [inserted](HalfOpens::insert) again.
+    Whole(HalfOpen),
+    /// It was answered with this before.
+    Repeat(Vec<u8>),
 }
 
 pub(crate) struct HalfOpens {
@@ -67,9 +103,18 @@ pub(crate) struct HalfOpens {
     refused: VecDeque<Refused>,
     /// H1s that may be read without a cookie.
     fresh: TokenBucket,
-    seen: HashSet<[u8; 16]>,
-    seen_before: HashSet<[u8; 16]>,
+    seen: Seen,
+    seen_before: Seen,
     seen_since: Time,
+}
+
+/// One generation of what was seen.
+#[derive(Default)]
+struct Seen {
+    /// What names H1s.
+    ids: HashSet<[u8; 16]>,
+    /// What names ephemeral keys, and of which H1 each was.
+    ephemerals: HashMap<[u8; 16], [u8; 16]>,
 }
 
 struct Refused {
@@ -78,9 +123,12 @@ struct Refused {
     proven: bool,
 }
 
-/// What to do with an H1 whose mac1 is right.
+/// What to do with the first datagram of an H1 that came through a door.
 pub(crate) enum Verdict<'a> {
     New,
+    /// It is here already.
+    Waits,
+    /// It was answered with this, the first datagram of H2.
     Repeat(&'a [u8]),
     /// It may come again with a cookie. Nothing of it is remembered.
     AskForCookie,
@@ -95,8 +143,8 @@ impl HalfOpens {
             waiting: VecDeque::new(),
             refused: VecDeque::new(),
             fresh: TokenBucket::new(FRESH_PER_SECOND, FRESH_BURST),
-            seen: HashSet::new(),
-            seen_before: HashSet::new(),
+            seen: Seen::default(),
+            seen_before: Seen::default(),
             seen_since: Time::ZERO,
         }
     }
@@ -111,18 +159,19 @@ impl HalfOpens {
         proven: bool,
     ) -> Verdict<'_> {
         self.expire(now);
-        if now - self.seen_since >= SEEN_WINDOW || self.seen.len() >= SEEN_MAX {
+        if now - self.seen_since >= SEEN_WINDOW || self.seen.ids.len() >= SEEN_MAX {
             self.seen_before = std::mem::take(&mut self.seen);
             self.seen_since = now;
         }
-        let seen = self.seen.contains(&id) || self.seen_before.contains(&id);
+        let seen = self.seen.ids.contains(&id) || self.seen_before.ids.contains(&id);
         if seen {
             let known = self.waiting.iter().position(|h| h.h1_id == id && h.remote == from);
             if let Some(i) = known {
                 let half_open = &mut self.waiting[i];
                 half_open.proven |= proven;
-                let repeats = now - half_open.created < REPEAT_WINDOW;
-                return if repeats { Verdict::Repeat(&half_open.h2) } else { Verdict::Silence };
+                let Stage::Answered(answered) = &half_open.stage else { return Verdict::Waits };
+                let repeats = now - answered.at < REPEAT_WINDOW;
+                return if repeats { Verdict::Repeat(&answered.h2[0]) } else { Verdict::Silence };
             }
             if !self.may_be_overtaken(now, id) {
                 return Verdict::Silence;
@@ -137,7 +186,7 @@ impl HalfOpens {
             return Verdict::AskForCookie;
         }
         if !seen {
-            self.seen.insert(id);
+            self.seen.ids.insert(id);
         }
         Verdict::New
     }
@@ -162,6 +211,40 @@ impl HalfOpens {
         waiting.chain(refused).filter(|(of, shown)| *of == source && *shown >= proven).count()
     }
 
+    /// Takes the second datagram of an H1 whose first one came from `from`.
+    pub(crate) fn follow(
+        &mut self,
+        now: Time,
+        from: PathAddr,
+        datagram: &[u8],
+    ) -> Option<Followed> {
+        self.expire(now);
+        let gate = gate_of(datagram)?;
+        let follows = |half_open: &HalfOpen| match &half_open.stage {
+            _ if half_open.remote != from => false,
+            Stage::Begun(first) => first.is_followed_by(datagram),
+            Stage::Answered(answered) => answered.second_gate == gate,
+        };
+        let i = self.waiting.iter().position(follows)?;
+        match self.waiting[i].answered() {
+            Some(answered) if now - answered.at < REPEAT_WINDOW => {
+                Some(Followed::Repeat(answered.h2[1].clone()))
+            }
+            Some(_) => None,
+            None => self.waiting.remove(i).map(Followed::Whole),
+        }
+    }
+
+    /// Whether the ephemeral key of an H1 was in no other H1; remembered from now on.
+    pub(crate) fn is_new(&mut self, first: &FirstDatagram) -> bool {
+        let (key, id) = (first.ephemeral_id(), first.id());
+        let of = |seen: &Seen| seen.ephemerals.get(&key).copied();
+        match of(&self.seen).or_else(|| of(&self.seen_before)) {
+            Some(of) => of == id,
+            None => self.seen.ephemerals.insert(key, id).is_none(),
+        }
+    }
+
     /// An H1 that was judged new did not open, or nothing could be agreed on.
     pub(crate) fn on_refused(&mut self, now: Time, from: PathAddr, proven: bool) {
         if self.refused.len() >= REFUSED_MAX {
@@ -174,7 +257,9 @@ impl HalfOpens {
         while self.waiting.len() >= self.max {
             self.make_room();
         }
-        self.waiting.push_back(half_open);
+        // One that is answered takes its place again: oldest first.
+        let after = self.waiting.partition_point(|other| other.created <= half_open.created);
+        self.waiting.insert(after, half_open);
     }
 
     /// One that has shown nothing gives way before those that have; of its like the oldest of the source that has most: who
@@ -192,8 +277,9 @@ impl HalfOpens {
             let gone = self.waiting.remove(oldest);
             // Its initiator repeats it, and may find room then.
             if let Some(HalfOpen { h1_id, .. }) = gone {
-                self.seen.remove(&h1_id);
-                self.seen_before.remove(&h1_id);
+                for seen in [&mut self.seen, &mut self.seen_before] {
+                    seen.ids.remove(&h1_id);
+                }
             }
         }
     }
@@ -203,18 +289,20 @@ impl HalfOpens {
         &mut self,
         now: Time,
         from: PathAddr,
-        mut try_h3: impl FnMut(&mut HalfOpen) -> Option<T>,
-    ) -> Option<(HalfOpen, T)> {
+        mut try_h3: impl FnMut(&mut Responder) -> Option<T>,
+    ) -> Option<(Box<Answered>, T)> {
         self.expire(now);
         for i in 0..self.waiting.len() {
             let half_open = &mut self.waiting[i];
+            let Stage::Answered(answered) = &mut half_open.stage else { continue };
             if half_open.remote != from {
                 continue;
             }
-            if let Some(done) = try_h3(half_open) {
+            if let Some(done) = try_h3(&mut answered.responder) {
                 let half_open = self.waiting.remove(i).expect("index is in range");
                 self.waiting.retain(|h| h.h1_id != half_open.h1_id);
-                return Some((half_open, done));
+                let Stage::Answered(answered) = half_open.stage else { return None };
+                return Some((answered, done));
             }
         }
         None

@@ -1,13 +1,15 @@
 //! All connections behind one socket: routing of datagrams, silence to strangers, and the outputs in one place.
 //!
-//! Routing (SPEC §4.4): by address, then what is under way to find paths (`punch`), then H2 or H3 of a handshake under way, then H1, then by trying whose connection ID it
+//! Routing (SPEC §4.4): by address, then what is under way to find paths (`punch`), then what goes on with a handshake under way, then the first datagram of an H1, then by trying whose connection ID it
 //! carries; else the datagram is dropped and counted. The trials come last: a flood of H1s that verify must not use up what
 //! peers that have moved are found by, and where both fail their order does not matter.
 //!
-//! Invariant: a stranger who does not know our NodeId costs one hash and a bounded share of one core, and is never
-//! answered; who does costs at most one handshake step, bounded in number.
+//! Invariant: a stranger who has no key to a door of ours costs one hash and a bounded share of one core, and is never
+//! answered; who has one costs at most one handshake step, bounded in number.
 
 mod cookies;
+mod doors;
+mod ephemerals;
 mod half_open;
 mod punching;
 mod routes;
@@ -26,18 +28,20 @@ use thiserror::Error;
 use wraith_crypto::aead::aes_hardware;
 use wraith_crypto::identity::NodeId;
 use wraith_noise::{
-    FinalHello, H2_BYTES, Mac1Key, NotOpened, PACKET_BYTES_MIN, Responder, ResponderHello,
-    SessionKeys, h1_id, mac1_of, negotiate,
+    DoorKey, FinalHello, FirstDatagram, NotOpened, PACKET_BYTES_MIN, Responder, ResponderHello,
+    SessionKeys, gate_of, h1_id, negotiate,
 };
 
 use crate::config::EndpointConfig;
-use crate::connection::{Connection, Parts, Proof, draw, parameters};
+use crate::connection::{Connection, Dial, Parts, Proof, parameters};
 use crate::event::{ConnectionHandle, Ecn, Event, Transmit};
 use crate::punch::Punches;
 use crate::streams::Role;
 use crate::{BlockPool, PathAddr, Time};
 use cookies::Cookies;
-use half_open::{HalfOpen, HalfOpens, Verdict};
+use doors::Doors;
+use ephemerals::Ephemerals;
+use half_open::{Answered, Followed, HalfOpen, HalfOpens, Stage, Verdict};
 use routes::Routes;
 use slots::Slots;
 pub(crate) use source::Source;
@@ -69,7 +73,8 @@ pub enum ConnectError {
 /// [`Self::poll_event`], then sleep until [`Self::poll_timeout`] or the next datagram.
 pub struct Endpoint {
     config: EndpointConfig,
-    mac1: Mac1Key,
+    doors: Doors,
+    ephemerals: Ephemerals,
     rng: ChaCha20Rng,
     pool: BlockPool,
     connections: Slots,
@@ -114,7 +119,8 @@ impl Endpoint {
         punch_rng.set_stream(PUNCH_STREAM);
         let blocks = config.transport.connection_window_max as usize / crate::BLOCK_BYTES;
         Self {
-            mac1: Mac1Key::for_responder(config.identity.node_id()),
+            doors: Doors::new(config.doors.clone()),
+            ephemerals: Ephemerals::default(),
             cookies: Cookies::new(ChaCha20Rng::from_rng(&mut rng)),
             punches: Punches::new(punch_rng),
             rng,
@@ -133,12 +139,13 @@ impl Endpoint {
         }
     }
 
-    /// Begins to reach `peer` at `remote`; [`Event::Connected`] or [`Event::Closed`] follows.
+    /// Begins to reach `peer` at `remote` by one of its doors; [`Event::Connected`] or [`Event::Closed`] follows.
     pub fn connect(
         &mut self,
         now: Time,
         remote: impl Into<PathAddr>,
         peer: NodeId,
+        door: &DoorKey,
     ) -> Result<ConnectionHandle, ConnectError> {
         if self.is_full() {
             return Err(ConnectError::TooMany);
@@ -146,8 +153,10 @@ impl Endpoint {
         let remote = remote.into();
         let parts = self.parts(Role::Initiator, peer, remote);
         let unix = self.unix_seconds(now);
-        let connection = Connection::initiate(now, parts, &self.config.identity, unix)
-            .map_err(|_| ConnectError::InvalidNodeId)?;
+        let ephemeral = self.ephemerals.take(&mut self.rng);
+        let dial = Dial { identity: &self.config.identity, door, ephemeral, unix_seconds: unix };
+        let connection =
+            Connection::initiate(now, parts, &dial).map_err(|_| ConnectError::InvalidNodeId)?;
         Ok(self.insert(connection, remote))
     }
 
@@ -204,7 +213,7 @@ impl Endpoint {
         {
             let len = packet.len();
             buf[..len].copy_from_slice(&packet);
-            return Some(Transmit { to: to.into(), ecn: None, len, segment: len });
+            return Some(Transmit { to, ecn: None, len, segment: len });
         }
         let mut i = 0;
         while let Some(&handle) = self.dirty.transmit.get(i) {
@@ -280,12 +289,18 @@ impl Endpoint {
         self.datagrams_dropped
     }
 
-    /// Whether strangers who know our NodeId may connect from now on.
-    pub fn set_accept(&mut self, accept: bool) {
-        self.config.accept = accept;
+    /// Does ahead of time, a little at a time, what the next handshakes need: for when nothing else is to be done. False if
+    /// there is nothing.
+    pub fn prepare(&mut self) -> bool {
+        self.ephemerals.prepare(&mut self.rng)
     }
 
-    /// Who may connect from now on, of those who know our NodeId; `None` is all of them.
+    /// Who may begin a connection from now on: who has one of these.
+    pub fn set_doors(&mut self, doors: Vec<DoorKey>) {
+        self.doors.change(doors);
+    }
+
+    /// Who may connect from now on, of those who have a key to a door; `None` is all of them.
     pub fn set_admitted(&mut self, admitted: Option<HashSet<NodeId>>) {
         self.config.admitted = admitted;
     }
@@ -378,7 +393,9 @@ impl Endpoint {
             self.dirty.mark(handle);
             return true;
         }
-        self.handle_h3(now, from, datagram) || self.handle_h1(now, from, datagram)
+        self.handle_h3(now, from, datagram)
+            || self.handle_second_of_h1(now, from, datagram)
+            || self.handle_first_of_h1(now, from, datagram)
     }
 
     fn handle_h3(&mut self, now: Time, from: PathAddr, datagram: &[u8]) -> bool {
@@ -386,87 +403,115 @@ impl Endpoint {
             return false;
         }
         let completed =
-            self.half_opens.complete(now, from, |half| half.responder.read_h3(datagram).ok());
-        let Some((half_open, (last, keys))) = completed else { return false };
+            self.half_opens.complete(now, from, |responder| responder.read_h3(datagram).ok());
+        let Some((answered, (last, keys))) = completed else { return false };
         let admitted = self.config.admitted.as_ref();
         if admitted.is_some_and(|admitted| !admitted.contains(&last.node_id)) {
             self.half_opens.on_refused(now, from, true);
             return false;
         }
-        self.admit(now, &half_open, &last, &keys, datagram);
+        self.admit(now, from, &answered, (&last, &keys), datagram);
         true
     }
 
     fn admit(
         &mut self,
         now: Time,
-        half_open: &HalfOpen,
-        last: &FinalHello,
-        keys: &SessionKeys,
+        remote: PathAddr,
+        answered: &Answered,
+        (last, keys): (&FinalHello, &SessionKeys),
         h3: &[u8],
     ) {
-        let HalfOpen { suite, remote, created, .. } = half_open;
-        let parts = self.parts(Role::Responder, last.node_id, *remote);
-        let h3_mac1 = mac1_of(h3).expect("an authentic H3 ends in a mac1");
-        let proof = Proof { suite: *suite, last, keys, h3_mac1, rtt: now - *created };
+        let parts = self.parts(Role::Responder, last.node_id, remote);
+        let h3_gate = gate_of(h3).expect("an authentic H3 ends in a gate");
+        let rtt = now - answered.at;
+        let proof = Proof { suite: answered.suite, last, keys, h3_gate, rtt };
         let connection = Connection::accepted(now, parts, &proof);
-        self.insert(connection, *remote);
+        self.insert(connection, remote);
     }
 
-    fn handle_h1(&mut self, now: Time, from: PathAddr, datagram: &[u8]) -> bool {
-        if !self.config.accept || self.is_full() || !self.mac1.verifies(datagram) {
-            return false;
-        }
+    /// Takes the first datagram of an H1, which waits for the second: nothing is computed for it, and nothing answered but a
+    /// cookie, or what was answered before.
+    fn handle_first_of_h1(&mut self, now: Time, from: PathAddr, datagram: &[u8]) -> bool {
+        let is_full = self.is_full();
+        let Self { doors, cookies, half_opens, .. } = self;
+        let Some(door) = doors.opened_by(now, datagram).filter(|_| !is_full) else { return false };
         let id = h1_id(datagram).expect("it has the length of an H1");
-        let proven = self.cookies.shown(now, from, datagram);
-        match self.half_opens.judge(now, from, id, proven) {
+        let proven = cookies.shown(now, from, datagram);
+        match half_opens.judge(now, from, id, proven) {
             Verdict::Silence => return false,
+            Verdict::Waits => {}
             Verdict::Repeat(h2) => {
                 let h2 = h2.to_vec();
                 self.answer(from, h2);
             }
             Verdict::AskForCookie => {
-                let responder = self.config.identity.node_id();
-                let cookie = self.cookies.ask(now, from, responder, datagram);
+                let cookie = cookies.ask(now, from, door, datagram);
                 if self.answers.len() < ANSWERS_MAX {
                     self.answers.push_back((from, cookie));
                 }
             }
             Verdict::New => {
-                let Some(half_open) = self.begin(now, from, id, proven, datagram) else {
-                    self.half_opens.on_refused(now, from, proven);
-                    return false;
-                };
-                self.answer(from, half_open.h2.clone());
-                self.half_opens.insert(half_open);
+                let first = FirstDatagram::new(door, datagram).expect("the door opened to it");
+                half_opens.insert(HalfOpen::new(now, from, first, proven));
             }
         }
         true
     }
 
-    /// Makes the H2 that answers a new, admitted H1. `None` if it is not authentic or nothing to agree on.
+    /// Takes the second datagram of an H1 whose first one came from the same address, and answers it.
+    fn handle_second_of_h1(&mut self, now: Time, from: PathAddr, datagram: &[u8]) -> bool {
+        match self.half_opens.follow(now, from, datagram) {
+            None => false,
+            Some(Followed::Repeat(h2)) => {
+                self.answer(from, h2);
+                true
+            }
+            Some(Followed::Whole(half_open)) => self.answer_h1(now, half_open, datagram),
+        }
+    }
+
+    fn answer_h1(&mut self, now: Time, mut half_open: HalfOpen, second: &[u8]) -> bool {
+        let (from, proven) = (half_open.remote, half_open.proven);
+        let Stage::Begun(first) = &half_open.stage else { return false };
+        let is_new = self.half_opens.is_new(first);
+        let answered = is_new.then(|| self.begin(now, from, first, second)).flatten();
+        let Some(answered) = answered else {
+            self.half_opens.on_refused(now, from, proven);
+            return false;
+        };
+        // What is said last stands in front.
+        for datagram in answered.h2.iter().rev() {
+            self.answer(from, datagram.clone());
+        }
+        half_open.stage = Stage::Answered(Box::new(answered));
+        self.half_opens.insert(half_open);
+        true
+    }
+
+    /// Makes the H2 that answers a new H1. `None` if that is not authentic or nothing to agree on.
     fn begin(
         &mut self,
         now: Time,
         from: PathAddr,
-        id: [u8; 16],
-        proven: bool,
-        datagram: &[u8],
-    ) -> Option<HalfOpen> {
-        let read = Responder::read_h1(&self.config.identity, &self.mac1, datagram, &mut self.rng);
+        first: &FirstDatagram,
+        second: &[u8],
+    ) -> Option<Answered> {
+        let Self { config, ephemerals, rng, .. } = self;
+        let ephemeral = ephemerals.take(rng);
+        let read = Responder::read_h1(&config.identity, first, second, &ephemeral, rng);
         let (mut responder, hello) = read.ok()?;
-        if hello.unix_seconds.abs_diff(self.unix_seconds(now)) > CLOCK_SKEW_MAX_S {
-            return None;
-        }
-        let suite = negotiate(&hello, self.config.transport.suites, aes_hardware())?;
+        let suite = negotiate(&hello, config.transport.suites, aes_hardware())?;
         let answer = ResponderHello {
             suite,
             observed: from.ip().unwrap_or(NO_ADDRESS),
-            parameters: parameters(&self.config.transport),
+            parameters: parameters(&config.transport),
         };
-        let len = draw(&mut self.rng, *H2_BYTES.start()..=datagram.len());
-        let h2 = responder.write_h2(&answer, len);
-        Some(HalfOpen { responder, suite, remote: from, h1_id: id, proven, h2, created: now })
+        if hello.unix_seconds.abs_diff(self.unix_seconds(now)) > CLOCK_SKEW_MAX_S {
+            return None;
+        }
+        let h2 = responder.write_h2(&answer, &mut self.rng).ok()?;
+        Some(Answered { responder, suite, h2, second_gate: gate_of(second)?, at: now })
     }
 
     /// An H2 is to be sent, before the cookies that others are asked for.

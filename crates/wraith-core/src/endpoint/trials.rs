@@ -14,7 +14,7 @@ const PER_SECOND: u64 = 1 << 18;
 /// Trials saved up: whoever moves while nobody floods is found at once, also where there are many connections.
 const BURST: Duration = Duration::from_millis(125);
 /// Connections heard from the address of a datagram on which it is tried without being counted: more than real peers
-/// have behind one address and port. A datagram from there costs no more than one from elsewhere that has a mac1.
+/// have behind one address and port. A datagram from there costs no more than one from elsewhere that passes a gate.
 pub(crate) const FREE_TRIALS: usize = 32;
 
 /// The budget. A datagram takes what all connections cost or nothing: a few trials would always be those of the same ones.

@@ -71,6 +71,7 @@ impl<'a> AckFrame<'a> {
 
     /// The acknowledged ranges, disjoint and not adjacent, from the largest down; at least one, at most
     /// [`ACK_RANGES_MAX`].
+    #[inline]
     pub fn ranges(&self) -> AckRanges<'a> {
         AckRanges { next: Some(self.largest - self.first..=self.largest), pairs: self.pairs }
     }
@@ -86,6 +87,7 @@ pub struct AckRanges<'a> {
 impl Iterator for AckRanges<'_> {
     type Item = RangeInclusive<u64>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         let current = self.next.take()?;
         if let Some((gap, rest)) = varint::read(self.pairs)

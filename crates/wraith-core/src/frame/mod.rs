@@ -60,6 +60,7 @@ mod kind {
     pub(super) const ACK_FREQUENCY: u8 = 0x1e;
     pub(super) const IMMEDIATE_ACK: u8 = 0x1f;
     pub(super) const CLOSE: u8 = 0x20;
+    pub(super) const RATCHET: u8 = 0x21;
 }
 
 /// One frame of a received packet.
@@ -141,6 +142,15 @@ pub enum Frame<'a> {
     },
     /// Asks for an ACK at once.
     ImmediateAck,
+    /// A part of a message of a ratchet (SPEC §4.6).
+    Ratchet {
+        /// Which ratchet of the connection, from 1.
+        number: u64,
+        /// Which part of the message.
+        part: u8,
+        /// Its bytes.
+        bytes: &'a [u8],
+    },
     /// The connection is over.
     Close {
         /// SPEC §5, or the application's from 0x100.
@@ -226,6 +236,13 @@ pub enum SentFrame {
     PathResponse,
     /// The list of candidates with this sequence.
     Candidates(u64),
+    /// A part of a message of a ratchet.
+    Ratchet {
+        /// Which ratchet.
+        number: u64,
+        /// Which part.
+        part: u8,
+    },
     /// The address where the peer is seen; repeated with the newest one.
     ObservedAddress,
     /// Never repeated.

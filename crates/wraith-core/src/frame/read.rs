@@ -68,10 +68,15 @@ impl<'a> Frames<'a> {
             },
             kind::IMMEDIATE_ACK => Frame::ImmediateAck,
             kind::CLOSE => self.close()?,
+            kind::RATCHET => {
+                let (number, [part]) = (self.number()?, *self.array()?);
+                Frame::Ratchet { number, part, bytes: self.counted()? }
+            }
             _ => return Err(Malformed("unknown frame type")),
         })
     }
 
+    #[inline]
     fn stream(&mut self, kind: u8) -> Result<Frame<'a>, Malformed> {
         let id = self.number()?;
         let offset = self.number()?;
@@ -124,12 +129,14 @@ impl<'a> Frames<'a> {
         Ok(Frame::Close { code, reason })
     }
 
+    #[inline]
     fn number(&mut self) -> Result<u64, Malformed> {
         let (value, rest) = varint::read(self.rest).ok_or(SHORT)?;
         self.rest = rest;
         Ok(value)
     }
 
+    #[inline]
     fn counted(&mut self) -> Result<&'a [u8], Malformed> {
         let len = usize::try_from(self.number()?).map_err(|_| SHORT)?;
         let (bytes, rest) = self.rest.split_at_checked(len).ok_or(SHORT)?;
@@ -147,6 +154,7 @@ impl<'a> Frames<'a> {
 impl<'a> Iterator for Frames<'a> {
     type Item = Result<Frame<'a>, Malformed>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         if self.rest.is_empty() && !self.fresh {
             return None;

@@ -30,6 +30,7 @@ enum Owned {
     ObservedAddress(SocketAddr),
     AckFrequency(u64, u64, u64),
     ImmediateAck,
+    Ratchet(u64, u8, Vec<u8>),
     Close(u64, String),
 }
 
@@ -60,6 +61,7 @@ impl Owned {
             Self::ObservedAddress(address) => out.observed_address(*address),
             Self::AckFrequency(a, b, c) => out.ack_frequency(*a, *b, *c),
             Self::ImmediateAck => out.immediate_ack(),
+            Self::Ratchet(number, part, bytes) => out.ratchet(*number, *part, bytes),
             Self::Close(code, reason) => out.close(*code, reason),
         }
     }
@@ -104,6 +106,9 @@ impl Owned {
                 Self::AckFrequency(a, b, c),
                 Frame::AckFrequency { sequence, packets, max_delay_us },
             ) => (a, b, c) == (sequence, packets, max_delay_us),
+            (Self::Ratchet(a, b, c), Frame::Ratchet { number, part, bytes }) => {
+                (a, b, &c[..]) == (number, part, bytes)
+            }
             (Self::Close(a, b), Frame::Close { code, reason }) => a == code && b == reason,
             _ => false,
         }
@@ -167,6 +172,7 @@ fn frame() -> impl Strategy<Value = Owned> {
             .prop_map(|(ip, port)| Owned::ObservedAddress(SocketAddr::new(ip, port))),
         (number(), number(), number()).prop_map(|(a, b, c)| Owned::AckFrequency(a, b, c)),
         Just(Owned::ImmediateAck),
+        (number(), any::<u8>(), bytes(700)).prop_map(|(a, b, c)| Owned::Ratchet(a, b, c)),
         (number(), "\\PC{0,60}").prop_map(|(code, reason)| Owned::Close(code, reason)),
     ]
 }
@@ -263,7 +269,7 @@ fn an_empty_packet_is_malformed() {
 
 #[test]
 fn reading_stops_at_the_first_error() {
-    let frames: Vec<_> = Frames::new(&[kind::PING, 0x21, kind::PING]).collect();
+    let frames: Vec<_> = Frames::new(&[kind::PING, 0x22, kind::PING]).collect();
     assert_eq!(frames, vec![Ok(Frame::Ping), Err(Malformed("unknown frame type"))]);
 }
 

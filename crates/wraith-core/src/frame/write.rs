@@ -63,6 +63,7 @@ impl<'a> FrameWriter<'a> {
     }
 
     /// Bytes still free.
+    #[inline]
     pub fn remaining(&self) -> usize {
         self.buf.len() - self.len
     }
@@ -155,6 +156,7 @@ impl<'a> FrameWriter<'a> {
 
     /// As [`Self::stream`], but `source` need not copy: for a frame that ends the packet (then its second argument is
     /// true) it may return the bytes instead, as many as it would copy. They are [`Written::tail`] then.
+    #[inline]
     pub fn stream_from(
         &mut self,
         id: u64,
@@ -262,6 +264,20 @@ impl<'a> FrameWriter<'a> {
         self.fixed(kind::CANDIDATES, &body[..len])
     }
 
+    /// RATCHET.
+    #[cold]
+    pub fn ratchet(&mut self, number: u64, part: u8, bytes: &[u8]) -> bool {
+        let len = bytes.len() as u64;
+        let fits = 1 + varint::len(number) + 1 + varint::len(len) + bytes.len() <= self.remaining();
+        if fits {
+            self.put(kind::RATCHET, &[number]);
+            self.put_bytes(&[part]);
+            self.put_numbers(&[len]);
+            self.put_bytes(bytes);
+        }
+        fits
+    }
+
     /// OBSERVED_ADDRESS.
     pub fn observed_address(&mut self, address: SocketAddr) -> bool {
         self.fixed(kind::OBSERVED_ADDRESS, &address::encode(address))
@@ -309,12 +325,14 @@ impl<'a> FrameWriter<'a> {
         fits
     }
 
+    #[inline]
     fn put(&mut self, kind: u8, numbers: &[u64]) {
         self.buf[self.len] = kind;
         self.len += 1;
         self.put_numbers(numbers);
     }
 
+    #[inline]
     fn put_numbers(&mut self, numbers: &[u64]) {
         for &number in numbers {
             self.len += varint::write(&mut self.buf[self.len..], number);

@@ -147,7 +147,7 @@ impl CloseKind {
 
 /// The kinds of frames in a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FrameKinds(u16);
+pub struct FrameKinds(u32);
 
 impl FrameKinds {
     /// PING or PADDING alone.
@@ -178,6 +178,8 @@ impl FrameKinds {
     pub const CANDIDATES: Self = Self(1 << 15);
     /// ACK_FREQUENCY or IMMEDIATE_ACK.
     pub const ACK_FREQUENCY: Self = Self(1 << 12);
+    /// RATCHET.
+    pub const RATCHET: Self = Self(1 << 16);
     /// CLOSE.
     pub const CLOSE: Self = Self(1 << 13);
     /// DATA_BLOCKED, STREAM_DATA_BLOCKED or STREAMS_BLOCKED.
@@ -214,6 +216,7 @@ impl FrameKinds {
                 SentFrame::PathResponse => Self::PATH_RESPONSE,
                 SentFrame::ObservedAddress => Self::OBSERVED_ADDRESS,
                 SentFrame::Candidates(_) => Self::CANDIDATES,
+                SentFrame::Ratchet { .. } => Self::RATCHET,
                 SentFrame::Datagram => Self::DATAGRAM,
             });
         }

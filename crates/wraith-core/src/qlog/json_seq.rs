@@ -15,7 +15,7 @@ use crate::{PathAddr, Time};
 /// In front of every record (RFC 7464).
 const RECORD_SEPARATOR: u8 = 0x1e;
 /// Names of the frames of [`FrameKinds`], without those that have fields of their own.
-const FRAME_NAMES: [(FrameKinds, &str); 14] = [
+const FRAME_NAMES: [(FrameKinds, &str); 15] = [
     (FrameKinds::PING, "ping"),
     (FrameKinds::RESET_STREAM, "reset_stream"),
     (FrameKinds::STOP_SENDING, "stop_sending"),
@@ -29,6 +29,7 @@ const FRAME_NAMES: [(FrameKinds, &str); 14] = [
     (FrameKinds::OBSERVED_ADDRESS, "observed_address"),
     (FrameKinds::CANDIDATES, "candidates"),
     (FrameKinds::ACK_FREQUENCY, "ack_frequency"),
+    (FrameKinds::RATCHET, "ratchet"),
     (FrameKinds::CLOSE, "connection_close"),
 ];
 

@@ -67,6 +67,7 @@ impl Recorder {
                 Frame::Candidates(_) => FrameKinds::CANDIDATES,
                 Frame::ObservedAddress(_) => FrameKinds::OBSERVED_ADDRESS,
                 Frame::AckFrequency { .. } | Frame::ImmediateAck => FrameKinds::ACK_FREQUENCY,
+                Frame::Ratchet { .. } => FrameKinds::RATCHET,
                 Frame::Close { .. } => FrameKinds::CLOSE,
             });
         }

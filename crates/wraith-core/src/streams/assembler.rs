@@ -51,6 +51,7 @@ impl Assembler {
     }
 
     /// Takes in the bytes at `offset`; their end must be within the receive window. Repeated ones are ignored.
+    #[inline]
     pub(super) fn insert(&mut self, pool: &BlockPool, offset: u64, data: &[u8]) {
         let front = self.front();
         let end = offset + data.len() as u64;

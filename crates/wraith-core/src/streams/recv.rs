@@ -74,6 +74,7 @@ impl RecvHalf {
     }
 
     /// Checks a frame that ends at `end`. Returns by how much it raises the highest offset; nothing is changed.
+    #[inline]
     pub(super) fn check(&self, end: u64, is_final: bool) -> Result<u64, Violation> {
         if end > self.window.limit() {
             return Err(Violation::flow_control("more bytes on a stream than allowed"));
@@ -92,6 +93,7 @@ impl RecvHalf {
     }
 
     /// Takes in a frame that [`Self::check`] let pass.
+    #[inline]
     pub(super) fn accept(
         &mut self,
         pool: &BlockPool,

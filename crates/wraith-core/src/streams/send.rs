@@ -270,6 +270,7 @@ impl SendHalf {
     }
 
     /// Writes one frame of at most `credit` new bytes; `None` if it does not fit. Returns it with its bytes.
+    #[inline]
     pub(super) fn write_new(
         &mut self,
         id: u64,
@@ -285,6 +286,7 @@ impl SendHalf {
         Some((frame, self.sent - before))
     }
 
+    #[inline]
     fn write_frame(
         &mut self,
         id: u64,

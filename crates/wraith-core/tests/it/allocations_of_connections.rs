@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use wraith_core::{
-    ConnectionHandle, Endpoint, EndpointConfig, Event, Read, StreamId, Time, TransportConfig,
+    ConnectionHandle, DoorKey, Endpoint, EndpointConfig, Event, Read, StreamId, Time,
+    TransportConfig,
 };
 use wraith_crypto::SecretIdentity;
 
@@ -56,7 +57,7 @@ fn side(seed: u8) -> Side {
     let identity = SecretIdentity::from_seed([seed; 32]);
     Side {
         endpoint: Endpoint::new(
-            EndpointConfig { transport, ..EndpointConfig::new(identity) },
+            EndpointConfig { transport, ..EndpointConfig::open(identity) },
             [seed; 32],
         ),
         address: SocketAddr::from(([127, 0, 0, seed], 1000)),
@@ -72,7 +73,7 @@ impl Pair {
         let mut sides = [side(1), side(2)];
         let peer = SecretIdentity::from_seed([2; 32]).node_id();
         let remote = sides[1].address;
-        sides[0].endpoint.connect(Time::ZERO, remote, peer).unwrap();
+        sides[0].endpoint.connect(Time::ZERO, remote, peer, &DoorKey::of_everybody(peer)).unwrap();
         let content = (0..WRITE_BYTES).map(|i| (i % 251) as u8).collect::<Vec<_>>();
         Self {
             now: Time::ZERO,

@@ -1,13 +1,13 @@
-//! What somebody who knows the NodeId and begins handshakes without end can take: its share.
+//! What somebody who is invited and begins handshakes without end can take: its share.
 
 use std::time::Duration;
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
-use wraith_core::{Endpoint, EndpointConfig, Event, PathAddr, Time, TransportConfig};
+use wraith_core::{DoorKey, Endpoint, EndpointConfig, Event, PathAddr, Time, TransportConfig};
 use wraith_crypto::identity::{NodeId, SecretIdentity};
 use wraith_crypto::kdf;
-use wraith_noise::CookieSecret;
+use wraith_noise::{CookieSecret, GATE_BYTES, MAC2_BYTES};
 
 use crate::counting::bytes_held;
 use crate::pair::{ip, moves, side};
@@ -21,21 +21,36 @@ fn responder_id() -> NodeId {
     SecretIdentity::from_seed([2; 32]).node_id()
 }
 
+fn door() -> DoorKey {
+    DoorKey::of_ticket(&[7; 16], responder_id())
+}
+
 fn responder(change: impl FnOnce(&mut EndpointConfig)) -> Endpoint {
     let mut config = EndpointConfig::new(SecretIdentity::from_seed([2; 32]));
+    config.doors = vec![door()];
     change(&mut config);
     Endpoint::new(config, [2; 32])
 }
 
 /// An initiator and its H1; the seeds make them differ.
-fn initiator(seed: u8) -> (Endpoint, Vec<u8>) {
+fn initiator(seed: u8) -> (Endpoint, H1) {
     let mut initiator = side(seed, TransportConfig::default()).endpoint;
-    initiator.connect(Time::ZERO, ip([127, 0, 0, 2], 1000), responder_id()).unwrap();
-    let h1 = sent(&mut initiator, Time::ZERO).remove(0).1;
+    initiator.connect(Time::ZERO, ip([127, 0, 0, 2], 1000), responder_id(), &door()).unwrap();
+    let h1 = h1_of(&mut initiator, Time::ZERO);
     (initiator, h1)
 }
 
-fn h1(seed: u8) -> Vec<u8> {
+/// The two datagrams of an H1, or of an H2.
+type H1 = Vec<Vec<u8>>;
+
+/// The H1 that `initiator` sends now.
+fn h1_of(initiator: &mut Endpoint, now: Time) -> H1 {
+    let h1: H1 = sent(initiator, now).into_iter().map(|(_, datagram)| datagram).collect();
+    assert_eq!(h1.len(), 2, "H1, and nothing else");
+    h1
+}
+
+fn h1(seed: u8) -> H1 {
     initiator(seed).1
 }
 
@@ -46,37 +61,51 @@ fn sent(endpoint: &mut Endpoint, now: Time) -> Vec<(PathAddr, Vec<u8>)> {
     std::iter::from_fn(next).collect()
 }
 
-/// What `endpoint` answers `datagram`.
-fn answer(endpoint: &mut Endpoint, now: Time, from: PathAddr, datagram: &[u8]) -> Option<Vec<u8>> {
-    endpoint.handle_datagram(now, from, None, &mut datagram.to_vec());
-    let mut answers = sent(endpoint, now);
-    assert!(answers.len() <= 1 && answers.iter().all(|(to, _)| *to == from));
-    answers.pop().map(|(_, bytes)| bytes)
+/// What `endpoint` answers these datagrams: none, a cookie, or the two of H2.
+fn answer(endpoint: &mut Endpoint, now: Time, from: PathAddr, h1: &H1) -> Option<Vec<Vec<u8>>> {
+    let mut answers = Vec::new();
+    for (part, datagram) in h1.iter().enumerate() {
+        endpoint.handle_datagram(now, from, None, &mut datagram.clone());
+        let answered = sent(endpoint, now);
+        assert!(answered.iter().all(|(to, _)| *to == from));
+        assert!(
+            part == 1 || answered.len() <= 1,
+            "the first brings a cookie at most, or what it brought before"
+        );
+        answers.extend(answered.into_iter().map(|(_, bytes)| bytes));
+    }
+    let bytes = |datagrams: &[Vec<u8>]| datagrams.iter().map(Vec::len).sum::<usize>();
+    assert!(bytes(&answers) <= bytes(h1), "no amplification");
+    (!answers.is_empty()).then_some(answers)
+}
+
+fn hear(initiator: &mut Endpoint, now: Time, answer: &[Vec<u8>]) {
+    for datagram in answer {
+        initiator.handle_datagram(now, ip([127, 0, 0, 2], 1000), None, &mut datagram.clone());
+    }
 }
 
 /// The H2 that `endpoint` answers the H1 of this seed with; `None` also if it asks for a cookie.
-fn h2(endpoint: &mut Endpoint, now: Time, from: PathAddr, seed: u8) -> Option<Vec<u8>> {
+fn h2(endpoint: &mut Endpoint, now: Time, from: PathAddr, seed: u8) -> Option<Vec<Vec<u8>>> {
     let (mut initiator, h1) = initiator(seed);
     let h2 = answer(endpoint, now, from, &h1)?;
-    initiator.handle_datagram(now, ip([127, 0, 0, 2], 1000), None, &mut h2.clone());
+    hear(&mut initiator, now, &h2);
     is_connected(&mut initiator).then_some(h2)
 }
 
 /// What an initiator sends when `answer` asks it for a cookie.
-fn with_cookie(initiator: &mut Endpoint, now: Time, mut answer: Vec<u8>) -> Vec<u8> {
-    initiator.handle_datagram(now, ip([127, 0, 0, 2], 1000), None, &mut answer);
-    let mut sent = sent(initiator, now);
-    assert_eq!(sent.len(), 1, "H1 again, at once");
-    sent.remove(0).1
+fn with_cookie(initiator: &mut Endpoint, now: Time, answer: &[Vec<u8>]) -> H1 {
+    hear(initiator, now, answer);
+    h1_of(initiator, now)
 }
 
 /// The handshake of this seed begins, with a cookie: the endpoint is under load.
 fn begins_with_cookie(endpoint: &mut Endpoint, now: Time, from: PathAddr, seed: u8) -> bool {
     let (mut initiator, h1) = initiator(seed);
     let cookie = answer(endpoint, now, from, &h1).expect("it is asked for a cookie");
-    let h1 = with_cookie(&mut initiator, now, cookie);
-    let Some(mut h2) = answer(endpoint, now, from, &h1) else { return false };
-    initiator.handle_datagram(now, ip([127, 0, 0, 2], 1000), None, &mut h2);
+    let h1 = with_cookie(&mut initiator, now, &cookie);
+    let Some(h2) = answer(endpoint, now, from, &h1) else { return false };
+    hear(&mut initiator, now, &h2);
     is_connected(&mut initiator)
 }
 
@@ -134,14 +163,14 @@ fn the_source_with_most_handshakes_gives_way_first() {
     load(&mut responder, now, 20);
     let (mut early, h1_of_early) = initiator(10);
     let cookie = answer(&mut responder, now, here, &h1_of_early).unwrap();
-    let h1_of_early = with_cookie(&mut early, now, cookie);
+    let h1_of_early = with_cookie(&mut early, now, &cookie);
     let h2 = answer(&mut responder, now, here, &h1_of_early).unwrap();
     for seed in 11..60 {
         // Many of one address, and some of others: more than there is room for.
         let from = if seed % 3 == 0 { [198, 51, 100, seed] } else { [198, 51, 100, 1] };
         begins_with_cookie(&mut responder, now, ip(from, 1), seed);
     }
-    early.handle_datagram(now, ip([127, 0, 0, 2], 1000), None, &mut h2.clone());
+    hear(&mut early, now, &h2);
     for (_, mut datagram) in sent(&mut early, now) {
         responder.handle_datagram(now, here, None, &mut datagram);
     }
@@ -166,13 +195,13 @@ fn a_cookie_that_was_given_elsewhere_is_none() {
     let [here, elsewhere] = [ip([192, 0, 2, 1], 1), ip([192, 0, 2, 1], 2)];
     let (mut initiator, h1) = initiator(10);
     let cookie = answer(&mut responder, Time::ZERO, elsewhere, &h1).unwrap();
-    let h1 = with_cookie(&mut initiator, Time::ZERO, cookie);
+    let h1 = with_cookie(&mut initiator, Time::ZERO, &cookie);
     let second = answer(&mut responder, Time::ZERO, here, &h1).expect("another cookie");
-    initiator.handle_datagram(Time::ZERO, ip([127, 0, 0, 2], 1000), None, &mut second.clone());
+    hear(&mut initiator, Time::ZERO, &second);
     assert!(!is_connected(&mut initiator));
-    let h1 = sent(&mut initiator, Time::ZERO).remove(0).1;
-    let mut h2 = answer(&mut responder, Time::ZERO, here, &h1).expect("H2");
-    initiator.handle_datagram(Time::ZERO, ip([127, 0, 0, 2], 1000), None, &mut h2);
+    let h1 = h1_of(&mut initiator, Time::ZERO);
+    let h2 = answer(&mut responder, Time::ZERO, here, &h1).expect("H2");
+    hear(&mut initiator, Time::ZERO, &h2);
     assert!(is_connected(&mut initiator));
 }
 
@@ -181,35 +210,34 @@ fn forged_cookies_cost_three_h1s_between_two_repeats_and_the_true_one_still_coun
     let mut responder = responder(|config| config.half_open_max = 4);
     load(&mut responder, Time::ZERO, 4);
     let here = ip([192, 0, 2, 1], 1);
-    let remote = ip([127, 0, 0, 2], 1000);
     let (mut initiator, mut h1) = initiator(10);
     let mut rng = ChaCha20Rng::from_seed([5; 32]);
     let mut forged = 0;
     for _ in 0..20 {
         let cookie = CookieSecret::draw(&mut rng).cookie(b"anywhere");
-        let mut datagram = cookie.seal(responder_id(), &h1, &mut rng);
-        initiator.handle_datagram(Time::ZERO, remote, None, &mut datagram);
-        for (_, again) in sent(&mut initiator, Time::ZERO) {
+        let mut datagram = cookie.seal(&door(), &h1[0], &mut rng);
+        hear(&mut initiator, Time::ZERO, &[std::mem::take(&mut datagram)]);
+        let again = sent(&mut initiator, Time::ZERO);
+        if !again.is_empty() {
             forged += 1;
-            h1 = again;
+            h1 = again.into_iter().map(|(_, datagram)| datagram).collect();
         }
     }
     assert_eq!(forged, 3);
     let now = Time::ZERO + REPEATED;
     assert_eq!(initiator.poll_timeout(), Some(now), "it repeats all the same");
     initiator.handle_timeout(now);
-    let repeat = sent(&mut initiator, now).remove(0).1;
+    let repeat = h1_of(&mut initiator, now);
     let cookie = answer(&mut responder, now, here, &repeat).expect("the true cookie");
-    let h1 = with_cookie(&mut initiator, now, cookie);
-    let mut h2 = answer(&mut responder, now, here, &h1).expect("H2");
-    initiator.handle_datagram(now, remote, None, &mut h2);
+    let h1 = with_cookie(&mut initiator, now, &cookie);
+    let h2 = answer(&mut responder, now, here, &h1).expect("H2");
+    hear(&mut initiator, now, &h2);
     assert!(is_connected(&mut initiator));
 }
 
 #[test]
 fn a_flood_of_h1s_from_100_000_addresses_is_held_in_bounded_memory() {
     let mut responder = responder(|_| {});
-    let key = kdf::derive("wraith/1 gate 1", responder_id().as_bytes());
     let mut buf = vec![0; 65_536];
     let before = bytes_held();
     let (mut received, mut answered) = (0, 0);
@@ -217,8 +245,7 @@ fn a_flood_of_h1s_from_100_000_addresses_is_held_in_bounded_memory() {
         let now = Time::from_nanos(u64::from(i) * 20_000);
         let mut h1 = [0; 900];
         h1[..4].copy_from_slice(&i.to_be_bytes());
-        let mac1 = kdf::keyed(&key, &h1[..884]);
-        h1[884..].copy_from_slice(&mac1[..16]);
+        write_gate(&mut h1);
         received += h1.len();
         let [_, b, c, d] = i.to_be_bytes();
         let from = ip([100, 64 + b, c, d], 5000);
@@ -233,13 +260,27 @@ fn a_flood_of_h1s_from_100_000_addresses_is_held_in_bounded_memory() {
     assert!(answered > received / 10 && answered < received / 3, "{answered} of {received}");
 }
 
-/// An H1 of somebody who knows the NodeId and nothing of cryptography.
-fn nonsense(seed: u8) -> Vec<u8> {
-    let mut h1 = vec![seed; 1000];
-    let key = kdf::derive("wraith/1 gate 1", responder_id().as_bytes());
-    let mac1 = kdf::keyed(&key, &h1[..984]);
-    h1[984..].copy_from_slice(&mac1[..16]);
-    h1
+/// Writes the gate of the first datagram of H1, as the specification says.
+fn write_gate(h1: &mut [u8]) {
+    let gate = kdf::derive("wraith/2 gate 1", &door_secret());
+    let (rest, value) = h1.split_at_mut(h1.len() - GATE_BYTES);
+    value.copy_from_slice(&kdf::keyed(&gate, &kdf::hash(rest))[..GATE_BYTES]);
+}
+
+fn door_secret() -> [u8; 32] {
+    kdf::derive_parts("wraith/2 door of a ticket", &[&[7; 16], responder_id().as_bytes()])
+}
+
+/// An H1 of somebody who was invited and knows nothing of cryptography.
+fn nonsense(seed: u8) -> H1 {
+    let [mut first, mut second] = [vec![seed; 1000], vec![seed; 900]];
+    write_gate(&mut first);
+    let macs = GATE_BYTES + MAC2_BYTES;
+    let hash = kdf::hash(&first[..1000 - macs]);
+    let gate = kdf::derive_parts("wraith/2 gate 1, second datagram", &[&door_secret(), &hash]);
+    let (rest, value) = second.split_at_mut(900 - GATE_BYTES);
+    value.copy_from_slice(&kdf::keyed(&gate, &kdf::hash(rest))[..GATE_BYTES]);
+    vec![first, second]
 }
 
 /// Whether `responder`, which has the seed of `twin` and was fed more, computed more: reading an H1 draws an ephemeral
@@ -292,7 +333,7 @@ fn an_initiator_whose_h1_was_overtaken_by_a_copy_connects_with_its_repeat() {
         assert_ne!(h2, h2_of_copy, "H3 has to prove that H2 was received there");
         assert_eq!(answer(&mut responder, now, here, &h1), Some(h2.clone()));
 
-        initiator.handle_datagram(now, ip([127, 0, 0, 2], 1000), None, &mut h2.clone());
+        hear(&mut initiator, now, &h2);
         let said = sent(&mut initiator, now);
         for (_, datagram) in &said {
             responder.handle_datagram(now, elsewhere, None, &mut datagram.clone());
@@ -334,9 +375,9 @@ fn who_shows_a_cookie_pushes_out_who_does_not_and_that_one_is_heard_when_it_repe
     }
     let now = Time::ZERO + REPEATED;
     let cookie = answer(&mut responder, now, here, &h1_of_early).expect("a repeat is heard");
-    let h1 = with_cookie(&mut early, Time::ZERO, cookie);
+    let h1 = with_cookie(&mut early, Time::ZERO, &cookie);
     let h2 = answer(&mut responder, now, here, &h1).expect("and finds room");
-    early.handle_datagram(now, ip([127, 0, 0, 2], 1000), None, &mut h2.clone());
+    hear(&mut early, now, &h2);
     for (_, mut datagram) in sent(&mut early, now) {
         responder.handle_datagram(now, here, None, &mut datagram);
     }
@@ -350,10 +391,10 @@ fn handshakes_of_who_is_not_admitted_count_as_under_way() {
     let here = ip([192, 0, 2, 1], 1);
     let mut answered = 0;
     for seed in 10..10 + 2 * OF_ONE_SOURCE as u8 {
-        let Some(mut h2) = h2(&mut responder, Time::ZERO, here, seed) else { continue };
+        let Some(h2) = h2(&mut responder, Time::ZERO, here, seed) else { continue };
         answered += 1;
         let mut initiator = initiator(seed).0;
-        initiator.handle_datagram(Time::ZERO, ip([127, 0, 0, 2], 1000), None, &mut h2);
+        hear(&mut initiator, Time::ZERO, &h2);
         for (_, mut datagram) in sent(&mut initiator, Time::ZERO) {
             responder.handle_datagram(Time::ZERO, here, None, &mut datagram);
         }

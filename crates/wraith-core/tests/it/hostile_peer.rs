@@ -4,13 +4,15 @@ use std::time::Duration;
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
-use wraith_core::frame::{FrameWriter, Frames};
+use wraith_core::frame::{Frame, FrameWriter, Frames};
 use wraith_core::{
     CloseReason, ConnectionHandle, Endpoint, EndpointConfig, Event, PathAddr, Time, TransportConfig,
 };
 use wraith_crypto::aead::aes_hardware;
 use wraith_crypto::identity::SecretIdentity;
-use wraith_noise::{FinalHello, Initiator, InitiatorHello, Opener, Parameters, Sealer};
+use wraith_noise::{
+    DoorKey, EphemeralKey, FinalHello, Initiator, InitiatorHello, Opener, Parameters, Sealer,
+};
 
 use crate::pair::ip;
 
@@ -27,9 +29,11 @@ pub(crate) struct HostilePeer {
     /// Whether to note them.
     pub(crate) notes: bool,
     pub(crate) closed: Option<CloseReason>,
+    /// Parts of ratchets that the victim sent: the number, which part, the bytes.
+    pub(crate) ratchets: Vec<(u64, u8, Vec<u8>)>,
+    pub(crate) sealer: Sealer,
+    pub(crate) opener: Opener,
     address: PathAddr,
-    sealer: Sealer,
-    opener: Opener,
     next_pn: u64,
     buf: Vec<u8>,
 }
@@ -40,15 +44,23 @@ impl HostilePeer {
         let mut rng = ChaCha20Rng::from_seed([3; 32]);
         let [us, them] = [1, 2].map(|seed| SecretIdentity::from_seed([seed; 32]));
         let peer = them.node_id();
-        let config = EndpointConfig { transport, ..EndpointConfig::new(them) };
+        let config = EndpointConfig { transport, ..EndpointConfig::open(them) };
         let mut victim = Endpoint::new(config, [2; 32]);
         let (now, address) = (Time::ZERO, ip([127, 0, 0, 1], 1000));
         let mut buf = vec![0; 65_536];
         let hello = InitiatorHello { suites: 0b11, aes_hardware: aes_hardware(), unix_seconds: 0 };
-        let (mut initiator, mut h1) = Initiator::start(&us, peer, &hello, 1200, &mut rng).unwrap();
-        victim.handle_datagram(now, address, None, &mut h1);
-        let h2 = victim.poll_transmit(now, &mut buf).expect("H2");
-        let hello = initiator.read_h2(&buf[..h2.len]).unwrap();
+        let (ephemeral, door) = (EphemeralKey::generate(&mut rng), DoorKey::of_everybody(peer));
+        let (mut initiator, h1) =
+            Initiator::start(&us, peer, &door, &ephemeral, &hello, &mut rng).unwrap();
+        for mut datagram in h1 {
+            victim.handle_datagram(now, address, None, &mut datagram);
+        }
+        let mut read = || {
+            let h2 = victim.poll_transmit(now, &mut buf).expect("H2");
+            initiator.read_h2(&buf[..h2.len]).unwrap()
+        };
+        assert_eq!(read(), None);
+        let hello = read().expect("both datagrams");
         let parameters = Parameters {
             max_idle_timeout_ms: 30_000,
             initial_max_data: 1 << 60,
@@ -59,7 +71,7 @@ impl HostilePeer {
             max_ack_delay_us: 25_000,
         };
         let last = FinalHello { node_id: us.node_id(), parameters };
-        let (mut h3, keys) = initiator.write_h3(&last, 600);
+        let (mut h3, keys) = initiator.write_h3(&last, &mut rng);
         victim.handle_datagram(now, address, None, &mut h3);
         let Some((handle, Event::Connected)) = victim.poll_event() else { panic!("no connection") };
         Self {
@@ -69,6 +81,7 @@ impl HostilePeer {
             received: Vec::new(),
             notes: true,
             closed: None,
+            ratchets: Vec::new(),
             address,
             sealer: Sealer::new(hello.suite, &keys.send),
             opener: Opener::new(hello.suite, &keys.recv),
@@ -79,14 +92,26 @@ impl HostilePeer {
 
     /// Sends a packet with what `write` writes, and takes what the victim answers. `skip` numbers are left out before.
     pub(crate) fn send(&mut self, skip: u64, write: impl FnOnce(&mut FrameWriter<'_>)) {
-        let mut packet = [0; 1200];
+        self.next_pn += skip;
+        let mut packet = self.seal(write);
+        self.deliver(&mut packet);
+    }
+
+    /// A packet with what `write` writes.
+    pub(crate) fn seal(&mut self, write: impl FnOnce(&mut FrameWriter<'_>)) -> Vec<u8> {
+        let mut packet = vec![0; 1200];
         let mut out = FrameWriter::new(&mut packet[HEADER..1200 - TAG]);
         write(&mut out);
         let len = HEADER + out.complete() + TAG;
-        self.next_pn += skip;
-        self.sealer.seal(self.next_pn, &mut packet[..len]);
+        packet.truncate(len);
+        self.sealer.seal(self.next_pn, &mut packet);
         self.next_pn += 1;
-        self.victim.handle_datagram(self.now, self.address, None, &mut packet[..len]);
+        packet
+    }
+
+    /// Gives the victim a packet, and takes what it answers.
+    pub(crate) fn deliver(&mut self, packet: &mut [u8]) {
+        self.victim.handle_datagram(self.now, self.address, None, packet);
         self.drain();
     }
 
@@ -96,8 +121,12 @@ impl HostilePeer {
             if self.notes {
                 for datagram in self.buf[..transmit.len].chunks_mut(transmit.segment) {
                     let opened = self.opener.open(datagram).expect("a packet for us");
-                    let mut frames = Frames::new(&datagram[HEADER..HEADER + opened.payload_len]);
-                    assert!(frames.all(|frame| frame.is_ok()));
+                    for frame in Frames::new(&datagram[HEADER..HEADER + opened.payload_len]) {
+                        if let Frame::Ratchet { number, part, bytes } = frame.expect("well formed")
+                        {
+                            self.ratchets.push((number, part, bytes.to_vec()));
+                        }
+                    }
                     self.received.push(opened.pn);
                 }
             }

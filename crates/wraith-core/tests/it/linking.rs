@@ -9,7 +9,8 @@ use wraith_core::{Event, PathAddr, TransportConfig};
 use wraith_crypto::MaskKey;
 use wraith_crypto::identity::SecretIdentity;
 use wraith_noise::{
-    FinalHello, Initiator, InitiatorHello, PACKET_BYTES_MIN, Parameters, Sealer, SessionKeys, Suite,
+    DoorKey, EphemeralKey, FinalHello, Initiator, InitiatorHello, PACKET_BYTES_MIN, Parameters,
+    Sealer, SessionKeys, Suite,
 };
 
 use crate::pair::{Pair, ip};
@@ -46,13 +47,20 @@ fn connection_of_attacker(pair: &mut Pair) -> (SessionKeys, Vec<Vec<u8>>) {
     let unix_seconds = now.as_nanos() / 1_000_000_000;
     let hello = InitiatorHello { suites: Suite::ALL, aes_hardware: true, unix_seconds };
     let responder = SecretIdentity::from_seed([2; 32]).node_id();
-    let (mut initiator, mut h1) =
-        Initiator::start(&attacker, responder, &hello, 1000, &mut rng).unwrap();
-    endpoint.handle_datagram(now, from, None, &mut h1);
-    let h2 = endpoint.poll_transmit(now, &mut buf).expect("H1 is answered");
-    let theirs = initiator.read_h2(&buf[..h2.len]).unwrap();
+    let (ephemeral, door) = (EphemeralKey::generate(&mut rng), DoorKey::of_everybody(responder));
+    let (mut initiator, h1) =
+        Initiator::start(&attacker, responder, &door, &ephemeral, &hello, &mut rng).unwrap();
+    for mut datagram in h1 {
+        endpoint.handle_datagram(now, from, None, &mut datagram);
+    }
+    let mut read = || {
+        let h2 = endpoint.poll_transmit(now, &mut buf).expect("H1 is answered");
+        initiator.read_h2(&buf[..h2.len]).unwrap()
+    };
+    assert_eq!(read(), None);
+    let theirs = read().expect("both datagrams");
     let last = FinalHello { node_id: attacker.node_id(), parameters: Parameters::default() };
-    let (mut h3, keys) = initiator.write_h3(&last, 500);
+    let (mut h3, keys) = initiator.write_h3(&last, &mut rng);
     endpoint.handle_datagram(now, from, None, &mut h3);
     let connected = |(_, event)| event == Event::Connected;
     assert!(std::iter::from_fn(|| endpoint.poll_event()).any(connected));

@@ -12,6 +12,7 @@ mod datagrams;
 mod half_open;
 mod handshake;
 mod hostile_peer;
+mod hostile_ratchets;
 mod linking;
 mod moves;
 mod own_controller;

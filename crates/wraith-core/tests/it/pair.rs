@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use wraith_core::{
-    ConnectionHandle, Endpoint, EndpointConfig, Event, PathAddr, Read, Time, TransportConfig,
+    ConnectionHandle, DoorKey, Endpoint, EndpointConfig, Event, PathAddr, Read, Time,
+    TransportConfig,
 };
 use wraith_crypto::identity::SecretIdentity;
 
@@ -43,7 +44,7 @@ pub(crate) struct Pair {
 
 pub(crate) fn side(seed: u8, transport: TransportConfig) -> Side {
     let identity = SecretIdentity::from_seed([seed; 32]);
-    let config = EndpointConfig { transport, ..EndpointConfig::new(identity) };
+    let config = EndpointConfig { transport, ..EndpointConfig::open(identity) };
     Side {
         endpoint: Endpoint::new(config, [seed; 32]),
         address: ip([127, 0, 0, seed], 1000),
@@ -68,7 +69,10 @@ impl Pair {
     pub(crate) fn connect(&mut self) -> ConnectionHandle {
         let peer = SecretIdentity::from_seed([2; 32]).node_id();
         let remote = self.sides[1].address;
-        self.sides[0].endpoint.connect(self.now, remote, peer).unwrap()
+        self.sides[0]
+            .endpoint
+            .connect(self.now, remote, peer, &DoorKey::of_everybody(peer))
+            .unwrap()
     }
 
     /// Drains both sides, then jumps to the next thing that happens. False if nothing ever will.

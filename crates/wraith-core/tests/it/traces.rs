@@ -58,7 +58,7 @@ fn a_connection_is_traced_where_it_changes_and_not_for_each_packet() {
     let _second = tracing::Dispatch::new(Lines::default());
     let sent = tracing::subscriber::with_default(lines.clone(), || {
         let mut pair = Pair::new(TransportConfig { max_mtu: 1400, ..TransportConfig::default() });
-        pair.drop = Box::new(|n| n % 50 == 7);
+        pair.drop = Box::new(|n| n % 50 == 11);
         transfer(&mut pair, 0, 3_000_000);
         let (now, handle) = (pair.now, pair.handle(0).unwrap());
         pair.sides[0].endpoint.connection(handle).unwrap().close(now, 0x123, "a secret of ours");

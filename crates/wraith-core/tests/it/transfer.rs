@@ -31,7 +31,7 @@ fn keys_change_many_times_within_a_transfer() {
     let transport = TransportConfig { phase_packets: 50, max_mtu: 1200, ..Default::default() };
     let mut pair = Pair::new(transport);
     pair.drop = Box::new(|n| n % 31 == 0);
-    transfer(&mut pair, 0, 1_000_000);
+    transfer(&mut pair, 0, 3_000_000);
     let handle = pair.handle(0).unwrap();
     let stats = pair.sides[0].endpoint.connection(handle).unwrap().stats();
     assert!(stats.key_phases > 5, "{stats:?}");

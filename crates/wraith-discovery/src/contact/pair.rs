@@ -59,7 +59,8 @@ impl Pair {
     }
 
     /// What both can compute; other secrets come from it.
-    pub(crate) fn secret(&self) -> &[u8; 32] {
+    #[must_use]
+    pub fn secret(&self) -> &[u8; 32] {
         &self.secret
     }
 

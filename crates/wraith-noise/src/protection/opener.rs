@@ -134,6 +134,14 @@ impl Opener {
         self.phase = !self.phase;
     }
 
+    /// The next phase of the peer is the one behind a ratchet, with `agreed` in its keys (SPEC §4.6). Until then packets of the
+    /// present one open as before; what would have been the next one never comes.
+    pub fn ratchet(&mut self, agreed: &[u8; 32]) {
+        // `next` was derived ahead: the secret that is left is that of the phase behind it.
+        self.phases.mix(agreed);
+        self.next = self.phases.next_key();
+    }
+
     /// Drops the key of the previous phase: late packets sealed with it no longer open. Due 3 × PTO after
     /// [`Opened::new_phase`] (SPEC §4.5).
     pub fn forget_previous_phase(&mut self) {

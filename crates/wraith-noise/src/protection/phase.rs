@@ -5,6 +5,8 @@ use std::fmt;
 use wraith_crypto::{PacketKey, Suite, kdf};
 use zeroize::Zeroizing;
 
+const NEXT: &str = "wraith/1 next packet secret";
+
 /// Gives the packet keys of the phases, one after the other. Only the secret of the phase to come is kept.
 pub(super) struct Phases {
     suite: Suite,
@@ -20,8 +22,19 @@ impl Phases {
     /// The packet key of the next phase, beginning with phase 0.
     pub(super) fn next_key(&mut self) -> PacketKey {
         let key = PacketKey::new(self.suite, &self.secret);
-        *self.secret = kdf::derive("wraith/1 next packet secret", &*self.secret);
+        *self.secret = kdf::derive(NEXT, &*self.secret);
         key
+    }
+
+    /// Leaves out a phase that the other side's [`Opener`](super::Opener) has derived ahead.
+    pub(super) fn skip(&mut self) {
+        *self.secret = kdf::derive(NEXT, &*self.secret);
+    }
+
+    /// What both sides agreed on becomes part of the secret to come.
+    pub(super) fn mix(&mut self, agreed: &[u8; 32]) {
+        *self.secret =
+            kdf::derive_parts("wraith/2 ratcheted packet secret", &[&*self.secret, agreed]);
     }
 }
 

@@ -96,6 +96,12 @@ impl Sealer {
         self.packets_in_phase = 0;
     }
 
+    /// [`Self::advance_phase`] moves behind a ratchet next, with `agreed` in the keys (SPEC §4.6).
+    pub fn ratchet(&mut self, agreed: &[u8; 32]) {
+        self.phases.skip();
+        self.phases.mix(agreed);
+    }
+
     /// The key phase bit of packets sealed now.
     #[must_use]
     pub const fn phase(&self) -> bool {

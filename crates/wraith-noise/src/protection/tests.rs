@@ -171,6 +171,60 @@ fn a_change_of_phase_is_followed_and_late_packets_of_the_old_one_still_open() {
 }
 
 #[test]
+fn the_phase_behind_a_ratchet_has_the_secret_that_the_specification_says() {
+    use wraith_crypto::kdf::{derive, derive_parts};
+    for suite in SUITES {
+        let mut direction = Direction::new(suite);
+        direction.sealer.ratchet(&[9; 32]);
+        direction.sealer.advance_phase();
+        let next = |secret: [u8; 32]| derive("wraith/1 next packet secret", &secret);
+        let secret_2 = next(next([1; 32]));
+        let ratcheted = derive_parts("wraith/2 ratcheted packet secret", &[&secret_2, &[9; 32]]);
+        let mut other = Sealer::new(suite, &DirectionKeys { secret: ratcheted, ..keys() });
+        for phase in 0..3 {
+            // That one began with this phase, so its phase bits are the others.
+            let mut datagram = [0xee; 100];
+            other.seal(phase, &mut datagram);
+            let ours = direction.seal(phase, &[0xee; 100 - HEADER_BYTES - 16]);
+            assert_eq!(ours[HEADER_BYTES..84], datagram[HEADER_BYTES..84], "phase {phase}");
+            direction.sealer.advance_phase();
+            other.advance_phase();
+        }
+    }
+}
+
+#[test]
+fn a_ratchet_is_followed_by_who_agreed_to_it_and_nobody_else() {
+    for suite in SUITES {
+        let mut direction = Direction::new(suite);
+        // Somebody who stole every key before.
+        let mut thief = Opener::new(suite, &keys());
+        let [first, late] = [0, 1].map(|pn| direction.seal(pn, b"before"));
+        direction.sealer.ratchet(&[9; 32]);
+        let present = direction.seal(2, b"still before");
+        direction.sealer.advance_phase();
+        let behind = direction.seal(3, b"behind");
+
+        direction.open(&first).unwrap();
+        assert_eq!(direction.open(&behind), Err(NotOpened::Unauthentic), "not agreed yet");
+        direction.opener.ratchet(&[9; 32]);
+        direction.open(&present).unwrap();
+        assert!(direction.open(&behind).unwrap().0.new_phase);
+        assert_eq!(direction.open(&late).unwrap().1, b"before");
+
+        assert!(thief.open(&mut present.clone()).is_ok());
+        assert_eq!(thief.open(&mut behind.clone()), Err(NotOpened::Unauthentic));
+        for _ in 0..4 {
+            thief.ratchet(&[0; 32]);
+            assert_eq!(thief.open(&mut behind.clone()), Err(NotOpened::Unauthentic));
+        }
+        direction.sealer.advance_phase();
+        let next = direction.seal(4, b"the next phase");
+        assert!(direction.open(&next).unwrap().0.new_phase);
+    }
+}
+
+#[test]
 fn a_forged_change_of_phase_changes_nothing() {
     let mut direction = Direction::new(Suite::Aes256Gcm);
     let packet = direction.seal(0, b"frames");

@@ -2,5 +2,6 @@
 
 mod allocation;
 mod handshake;
+mod low_order;
 mod memory;
 mod secrets;

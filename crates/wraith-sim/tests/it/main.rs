@@ -19,6 +19,7 @@ mod moves;
 mod mtu;
 mod nat_rebinding;
 mod nat_traversal;
+mod ratchets;
 mod replay;
 mod satellite;
 mod silence;

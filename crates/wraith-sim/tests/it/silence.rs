@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use wraith_core::{Time, TransportConfig};
+use wraith_core::{DoorKey, Time, TransportConfig};
 use wraith_sim::link::{Delay, Rate};
-use wraith_sim::{Rng, Scenario, World, hops};
+use wraith_sim::{Exchange, Rng, Scenario, World, hops};
 
 #[test]
 fn an_endpoint_fed_only_garbage_never_transmits() {
@@ -22,6 +22,22 @@ fn an_endpoint_fed_only_garbage_never_transmits() {
     while world.step() {}
     assert_eq!(world.datagrams_dropped(node), 20_000, "all of it arrived");
     assert_eq!(world.transmitted(), 0);
+}
+
+#[test]
+fn to_who_knows_the_node_id_alone_an_endpoint_does_not_exist() {
+    let mut world = World::new(1);
+    let listener = world.add_endpoint("listener", TransportConfig::default());
+    let stranger = world.add_endpoint("stranger", TransportConfig::default());
+    let path = || hops![Rate::mbit(100), Delay::ms(10)];
+    world.link((stranger, path()), (listener, path()));
+    let door = DoorKey::of_ticket(&[7; 16], world.id(listener));
+    world.set_doors(listener, vec![door]);
+    // It knocks at the door for everybody, again and again.
+    world.connect(stranger, listener, Exchange::streams(1, 1000, 1000));
+    while world.step() {}
+    assert!(world.datagrams_dropped(listener) >= 10, "it knocked");
+    assert_eq!(world.transmitted(), world.datagrams_dropped(listener), "and nothing came back");
 }
 
 #[test]

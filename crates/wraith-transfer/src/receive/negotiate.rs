@@ -78,8 +78,9 @@ pub(super) fn negotiate(
         other => return Err(session.protocol(format!("{} instead of Hello", other.name()))),
     };
     let (peer, remote) = (session.connection.peer(), session.connection.remote());
+    let suite = session.connection.suite();
     options.progress.connected(remote.clone());
-    options.events.event(Event::Connected { peer, remote, instance: options.instance });
+    options.events.event(Event::Connected { peer, remote, suite, instance: options.instance });
     let offer = match reader.next_within(session, OFFER_TIMEOUT)? {
         Message::Offer(offer) => check_offer(session, options, offer)?,
         other => return Err(session.protocol(format!("{} instead of Offer", other.name()))),

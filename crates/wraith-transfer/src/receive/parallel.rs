@@ -9,7 +9,7 @@ use crate::control::ControlReader;
 use crate::error::TransferError;
 use crate::limits::PARALLEL_TIMEOUT;
 use crate::message::Message;
-use crate::parallel::ParallelConnections;
+use crate::parallel::{ParallelConnections, door};
 
 /// Waits for the sender's word on parallel connections and makes them. Ends with the transfer if it never says one.
 pub(super) fn join<'scope, 'env>(
@@ -50,7 +50,9 @@ fn dial(
     let Some(mut remote) = session.connection.remote().ip() else { return Ok(None) };
     remote.set_port(port);
     let Ok(endpoint) = parallel.bind() else { return Ok(None) };
-    let dialled = endpoint.connect([remote], session.connection.peer());
+    let peer = session.connection.peer();
+    let door = door(&session.connection);
+    let dialled = endpoint.connect([remote], peer, &door);
     let Some(Ok(connection)) = session.wait_meanwhile(PARALLEL_TIMEOUT, dialled) else {
         return Ok(None);
     };

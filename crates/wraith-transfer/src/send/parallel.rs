@@ -1,6 +1,5 @@
 //! The sender's side of parallel connections: says where they may come, waits for them, and lets a worker write to each.
 
-use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread::Scope;
@@ -14,6 +13,7 @@ use crate::error::TransferError;
 use crate::limits::{PARALLEL_BYTES_MIN, PARALLEL_RATE, PARALLEL_RTT_MAX, PARALLEL_TIMEOUT};
 use crate::lock::lock;
 use crate::message::{Message, ParallelPorts};
+use crate::parallel::door;
 use crate::stream_kind::StreamKind;
 
 /// The rate of the first connection is measured over at least this time.
@@ -107,9 +107,9 @@ pub(super) fn open<'scope, 'env>(
     if endpoints.is_empty() {
         return Ok(());
     }
-    let only = HashSet::from([session.connection.peer()]);
+    let door = door(&session.connection);
     for endpoint in &endpoints {
-        endpoint.admit_only(Some(only.clone()));
+        endpoint.set_doors(vec![door.clone()]);
     }
     let ports = endpoints.iter().map(|endpoint| endpoint.local_addr().port()).collect();
     lock(writer).send(session, &Message::ParallelPorts(ParallelPorts { ports }))?;
@@ -126,7 +126,7 @@ fn serve(sending: &Sending<'_>, endpoint: Endpoint) -> Result<(), TransferError>
         return Ok(());
     };
     // One is enough.
-    endpoint.admit_only(Some(HashSet::new()));
+    endpoint.set_doors(Vec::new());
     if connection.peer() != session.connection.peer() {
         return Ok(());
     }

@@ -10,7 +10,7 @@ use wraith_crypto::SecretIdentity;
 use wraith_transfer::{
     ReceiveOptions, ReceiveReport, SendOptions, SendReport, TransferError, receive, serve,
 };
-use wraith_transport::{Config, Connection, Endpoint, EndpointConfig, block_on_timeout};
+use wraith_transport::{Config, Connection, DoorKey, Endpoint, EndpointConfig, block_on_timeout};
 
 pub const SECRET: [u8; 16] = [7; 16];
 pub const CHUNK: usize = 256 * 1024;
@@ -73,8 +73,10 @@ pub struct Link {
 
 /// An endpoint on loopback that may `accept` connections.
 pub fn endpoint(identity: SecretIdentity, accept: bool) -> std::io::Result<Endpoint> {
-    let mut core = EndpointConfig::new(identity);
-    core.accept = accept;
+    let core = match accept {
+        true => EndpointConfig::open(identity),
+        false => EndpointConfig::new(identity),
+    };
     Endpoint::bind(Config::new(core).bind(([127, 0, 0, 1], 0)))
 }
 
@@ -84,7 +86,10 @@ pub fn link() -> Link {
     let address = sender.local_addr();
     let limit = Duration::from_secs(20);
     let peer = sender_identity().node_id();
-    let dialled = block_on_timeout(receiver.connect(&[address], peer), limit).unwrap().unwrap();
+    let dialled =
+        block_on_timeout(receiver.connect(&[address], peer, &DoorKey::of_everybody(peer)), limit)
+            .unwrap()
+            .unwrap();
     let accepted = block_on_timeout(sender.accept(), limit).unwrap().unwrap();
     Link { sender: accepted, receiver: dialled, endpoints: [sender, receiver] }
 }

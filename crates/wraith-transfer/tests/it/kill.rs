@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::common::*;
 use wraith_transfer::{SendOptions, receive, serve};
-use wraith_transport::{Endpoint, block_on_timeout};
+use wraith_transport::{DoorKey, Endpoint, block_on_timeout};
 
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -20,7 +20,8 @@ fn child() {
     let endpoint = endpoint(receiver_identity(), false).unwrap();
     let peer = sender_identity().node_id();
     let address: SocketAddr = address.parse().unwrap();
-    let connect = endpoint.connect([address], peer);
+    let door = DoorKey::of_everybody(peer);
+    let connect = endpoint.connect([address], peer, &door);
     let connection = block_on_timeout(connect, LIMIT).unwrap().unwrap();
     let report = receive(connection, receive_options(to.as_ref())).unwrap();
     endpoint.close();

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use crate::common::*;
 use wraith_transfer::{SendOptions, receive, receive_dialler_hello, send_dialler_hello, serve};
-use wraith_transport::{Config, Connection, Endpoint, EndpointConfig, block_on, block_on_timeout};
+use wraith_transport::{
+    Config, Connection, DoorKey, Endpoint, EndpointConfig, block_on, block_on_timeout,
+};
 
 const LIMIT: Duration = Duration::from_secs(20);
 
@@ -16,12 +18,15 @@ struct Dialled {
 
 fn dialled() -> Dialled {
     let bind = |identity| {
-        let config = Config::new(EndpointConfig::new(identity));
+        let config = Config::new(EndpointConfig::open(identity));
         Endpoint::bind(config.bind(([127, 0, 0, 1], 0))).unwrap()
     };
     let (sender, receiver) = (bind(sender_identity()), bind(receiver_identity()));
     let (address, peer) = (receiver.local_addr(), receiver_identity().node_id());
-    let dialled = block_on_timeout(sender.connect(&[address], peer), LIMIT).unwrap().unwrap();
+    let dialled =
+        block_on_timeout(sender.connect(&[address], peer, &DoorKey::of_everybody(peer)), LIMIT)
+            .unwrap()
+            .unwrap();
     let accepted = block_on_timeout(receiver.accept(), LIMIT).unwrap().unwrap();
     Dialled { sender: dialled, receiver: accepted, _endpoints: [sender, receiver] }
 }

@@ -49,6 +49,7 @@ impl Established {
             state.peer = core.peer();
             state.remote = remote;
             state.exporter = core.exporter().cloned();
+            state.suite = core.suite();
             refresh(state, core);
         });
         let streams = HashMap::new();

@@ -9,7 +9,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use wraith_core::{ConnectionHandle, Endpoint, PathAddr, Time, code};
+use wraith_core::{ConnectionHandle, DoorKey, Endpoint, PathAddr, Time, code};
 use wraith_crypto::identity::NodeId;
 
 use crate::error::ConnectError;
@@ -22,6 +22,7 @@ const ATTEMPT_DELAY: Duration = Duration::from_millis(30);
 pub(super) struct HappyEyeballs {
     shared: Arc<ConnectionShared>,
     peer: NodeId,
+    door: DoorKey,
     waiting: VecDeque<PathAddr>,
     next_start: Time,
     candidates: Vec<(ConnectionHandle, PathAddr)>,
@@ -40,7 +41,7 @@ impl HappyEyeballs {
     /// `addresses` are those that a mover serves.
     pub(super) fn new(
         shared: Arc<ConnectionShared>,
-        peer: NodeId,
+        (peer, door): (NodeId, DoorKey),
         addresses: Vec<PathAddr>,
         now: Time,
     ) -> Self {
@@ -48,7 +49,7 @@ impl HappyEyeballs {
         let unserved = || ConnectError::Unreachable(io::ErrorKind::Unsupported.into());
         let failure = addresses.is_empty().then(unserved);
         let waiting = addresses.into();
-        Self { shared, peer, waiting, next_start: now, candidates: Vec::new(), failure }
+        Self { shared, peer, door, waiting, next_start: now, candidates: Vec::new(), failure }
     }
 
     pub(super) fn is_for(&self, shared: &Arc<ConnectionShared>) -> bool {
@@ -72,7 +73,7 @@ impl HappyEyeballs {
     pub(super) fn advance(&mut self, core: &mut Endpoint, now: Time) -> Outcome {
         while self.candidates.is_empty() || now >= self.next_start {
             let Some(address) = self.waiting.pop_front() else { break };
-            match core.connect(now, address, self.peer) {
+            match core.connect(now, address, self.peer, &self.door) {
                 Ok(handle) => {
                     self.candidates.push((handle, address));
                     self.next_start = now + ATTEMPT_DELAY;

@@ -116,7 +116,9 @@ impl IoThread {
                 debug!(local = %self.movers.local_addr(), "endpoint closed");
                 break;
             }
-            readable = if undone { self.movers.unpaused(self.clock.now()) } else { self.sleep() };
+            // What the next handshakes need is made when there is nothing else to do.
+            let is_busy = undone || self.core.prepare();
+            readable = if is_busy { self.movers.unpaused(self.clock.now()) } else { self.sleep() };
         }
     }
 
@@ -169,8 +171,8 @@ impl IoThread {
         let mut state = lock(&shared.state);
         let abandoned = state.abandoned;
         match &mut state.phase {
-            Phase::New(addresses) => {
-                let addresses = std::mem::take(addresses);
+            Phase::New(addresses, door) => {
+                let (addresses, door) = (std::mem::take(addresses), door.clone());
                 let (peer, given_up) = (state.peer, abandoned || self.close_deadline.is_some());
                 state.phase = if given_up { Phase::Failed(None) } else { Phase::Connecting };
                 drop(state);
@@ -181,7 +183,7 @@ impl IoThread {
                         addresses.iter().filter_map(|addr| self.movers.path(addr)).collect();
                     self.connecting.push(HappyEyeballs::new(
                         Arc::clone(shared),
-                        peer,
+                        (peer, door),
                         addresses,
                         now,
                     ));
@@ -240,8 +242,11 @@ impl IoThread {
             if let Some(admitted) = state.admitted.take() {
                 self.core.set_admitted(admitted);
             }
+            if let Some(doors) = state.doors.take() {
+                self.core.set_doors(doors);
+            }
             for request in std::mem::take(&mut state.requests) {
-                self.punching.begin(&mut self.core, now, request);
+                self.punching.begin(&mut self.core, &self.movers, now, request);
             }
             let gone = state.closing || state.released;
             let unclaimed =
@@ -490,7 +495,7 @@ impl Drop for IoThread {
         for object in late {
             if let Ready::Connection(shared) = object {
                 shared.update(|state| {
-                    if matches!(state.phase, Phase::New(_)) {
+                    if matches!(state.phase, Phase::New(..)) {
                         state.phase = Phase::Failed(Some(ConnectError::EndpointClosed));
                     }
                 });

@@ -1,6 +1,6 @@
 //! Who may connect can change while an endpoint runs; everybody else meets silence.
 
-use crate::support::{HANG, V4, config, endpoint, node_id, run};
+use crate::support::{HANG, V4, config, door, endpoint, node_id, run};
 use wraith_transport::{CloseReason, Config, Endpoint, block_on_timeout};
 
 #[test]
@@ -10,11 +10,11 @@ fn only_who_is_admitted_gets_a_connection_and_the_others_hear_nothing() {
     let mut core = config(1);
     core.transport.idle_timeout = std::time::Duration::from_secs(1);
     let stranger = Endpoint::bind(Config::new(core).bind((V4, 0))).unwrap();
-    let connection = run(stranger.connect(&[server.local_addr()], node_id(2))).unwrap();
+    let connection = run(stranger.connect(&[server.local_addr()], node_id(2), &door(2))).unwrap();
     assert_eq!(run(connection.closed()), CloseReason::IdleTimeout, "no CLOSE, nothing");
 
     let friend = endpoint(3, V4);
-    let connection = run(friend.connect(&[server.local_addr()], node_id(2))).unwrap();
+    let connection = run(friend.connect(&[server.local_addr()], node_id(2), &door(2))).unwrap();
     let accepted = block_on_timeout(server.accept(), HANG).unwrap().unwrap();
     assert_eq!(accepted.peer(), node_id(3), "the stranger was never seen");
 
@@ -22,7 +22,7 @@ fn only_who_is_admitted_gets_a_connection_and_the_others_hear_nothing() {
     server.admit_only(None);
     // With the usual idle timeout: a second without the processor is not what this is about.
     let stranger = endpoint(1, V4);
-    let known = run(stranger.connect(&[server.local_addr()], node_id(2))).unwrap();
+    let known = run(stranger.connect(&[server.local_addr()], node_id(2), &door(2))).unwrap();
     // Kept: a connection that nobody holds is closed, and the other side is told.
     let judged_anew = run(server.accept()).unwrap();
     assert_eq!(judged_anew.peer(), node_id(1));

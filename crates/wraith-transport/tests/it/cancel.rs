@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use wraith_transport::{Bytes, block_on_timeout};
 
-use crate::support::{Pattern, V4, dead_address, endpoint, node_id, pair, run};
+use crate::support::{Pattern, V4, dead_address, door, endpoint, node_id, pair, run};
 
 /// Polls a future until it waited `left` times more, then drops it.
 struct Impatient<F> {
@@ -163,7 +163,8 @@ fn datagrams_and_connections_of_dropped_futures_are_not_lost() {
     run(async {
         let mut dropped = 0;
         for i in 0..20_u8 {
-            let to_server = client.connect([server.local_addr()], node_id(2)).await.unwrap();
+            let to_server =
+                client.connect([server.local_addr()], node_id(2), &door(2)).await.unwrap();
             let to_client = insist(&mut dropped, async || server.accept().await).await.unwrap();
             to_server.send_datagram(Bytes::from(vec![i])).unwrap();
             let got = insist(&mut dropped, async || to_client.read_datagram().await).await.unwrap();
@@ -179,7 +180,8 @@ fn datagrams_and_connections_of_dropped_futures_are_not_lost() {
 fn a_dropped_connect_ends_its_attempts_at_once() {
     let client = endpoint(1, V4);
     for patience in [0, 1, 2] {
-        let connect = Box::pin(client.connect([dead_address()], node_id(2)));
+        let door = door(2);
+        let connect = Box::pin(client.connect([dead_address()], node_id(2), &door));
         let outcome = block_on_timeout(impatient(patience, connect), Duration::from_millis(20));
         assert!(matches!(outcome, None | Some(None)));
     }

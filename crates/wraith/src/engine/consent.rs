@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{mpsc, watch};
 use wraith_crypto::NodeId;
 use wraith_transfer::{Decision, Offer, Preview, Proposal, Shown};
-use wraith_transport::{Addr, block_on};
+use wraith_transport::{Addr, Suite, block_on};
 
 /// An offer that somebody is to decide on. Owned: the transfer's thread waits elsewhere.
 #[derive(Debug)]
@@ -19,6 +19,7 @@ pub(crate) struct Asked {
     pub offer: Offer,
     pub sender: NodeId,
     pub remote: Addr,
+    pub suite: Suite,
     pub preview: Option<Preview>,
 }
 
@@ -28,8 +29,14 @@ impl Asked {
             entries: preview.entries.clone(),
             complete: preview.complete,
         });
-        let Proposal { offer, sender, remote, .. } = proposal;
-        Self { offer: (*offer).clone(), sender: *sender, remote: remote.clone(), preview }
+        let Proposal { offer, sender, remote, connection, .. } = proposal;
+        Self {
+            offer: (*offer).clone(),
+            sender: *sender,
+            remote: remote.clone(),
+            suite: connection.suite(),
+            preview,
+        }
     }
 }
 

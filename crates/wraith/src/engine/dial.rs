@@ -18,6 +18,7 @@ use wraith_discovery::record::{TicketSearch, find_ticket};
 use wraith_discovery::{Capability, Place, PlaceError, Places, Reach, RelayAddr};
 use wraith_transport::{CloseReason, ConnectError, Connection, Role, is_target};
 
+use super::door_keys::DoorKeys;
 use super::retry::RETRY_PAUSE;
 use crate::error::plain;
 use crate::event::FoundAt;
@@ -42,6 +43,7 @@ pub(crate) struct Dialler {
     /// From where, and by which ways.
     pub ways: Ways,
     pub peer: NodeId,
+    pub doors: DoorKeys,
     /// Dialled as they are.
     pub addresses: Vec<SocketAddr>,
     /// Relays at which it waits.
@@ -281,6 +283,7 @@ async fn first<T: 'static>(attempts: &mut JoinSet<Option<T>>) -> T {
 struct Race {
     ways: Ways,
     peer: NodeId,
+    doors: DoorKeys,
     tell: UnboundedSender<News>,
     attempts: JoinSet<Option<Dialled>>,
     /// Lists that places told, and what dials them.
@@ -297,6 +300,7 @@ impl Race {
         Self {
             ways: of.ways.clone(),
             peer: of.peer,
+            doors: of.doors.clone(),
             tell,
             attempts: JoinSet::new(),
             lists: Vec::new(),
@@ -355,9 +359,10 @@ impl Race {
             return None;
         }
         let (endpoint, peer, tell) = (self.ways.endpoint().clone(), self.peer, self.tell.clone());
+        let doors = self.doors.clone();
         Some(self.attempts.spawn(async move {
             loop {
-                match endpoint.connect(&addresses, peer).await {
+                match doors.connect(&endpoint, &addresses, peer).await {
                     Ok(connection) => return Some(Dialled { connection, at }),
                     Err(error) => drop(tell.send(News::Missed(error))),
                 }
@@ -369,10 +374,11 @@ impl Race {
     /// Dials what a name stands for, looking it up again each time: it may have moved.
     fn dial_name(&mut self, name: Address, port: u16) {
         let (endpoint, peer, tell) = (self.ways.endpoint().clone(), self.peer, self.tell.clone());
+        let doors = self.doors.clone();
         self.attempts.spawn(async move {
             loop {
                 match resolve(&name, port).await {
-                    Ok(addresses) => match endpoint.connect(&addresses, peer).await {
+                    Ok(addresses) => match doors.connect(&endpoint, &addresses, peer).await {
                         Ok(connection) => {
                             return Some(Dialled { connection, at: FoundAt::Address });
                         }
@@ -407,6 +413,7 @@ impl Race {
         let (add, mut more) = mpsc::unbounded_channel();
         self.punches.push((PunchSecret(secret), add));
         let (ways, peer, tell) = (self.ways.clone(), self.peer, self.tell.clone());
+        let doors = self.doors.clone();
         self.attempts.spawn(async move {
             let best = match begins_later {
                 true => loop {
@@ -418,7 +425,7 @@ impl Race {
                 },
                 false => ways.punch(secret, Role::Initiator, addresses).await?,
             };
-            match ways.endpoint().connect([best], peer).await {
+            match doors.connect(ways.endpoint(), &[best], peer).await {
                 Ok(connection) => return Some(Dialled { connection, at }),
                 Err(error) => drop(tell.send(News::Missed(error))),
             }
@@ -434,7 +441,7 @@ impl Race {
         }
         self.relays.push(relay.clone());
         let (ways, relay) = (self.ways.clone(), relay.clone());
-        let (peer, tell) = (self.peer, self.tell.clone());
+        let (peer, tell, doors) = (self.peer, self.tell.clone(), self.doors.clone());
         let begin = Instant::now();
         let head_start = if ways.allows_direct() { HEAD_START } else { Duration::ZERO };
         self.attempts.spawn(async move {
@@ -442,7 +449,7 @@ impl Race {
                 match ways.dial_relay(&relay).await {
                     Ok(addr) => {
                         sleep_until(begin + head_start).await;
-                        match ways.endpoint().connect([addr], peer).await {
+                        match doors.connect(ways.endpoint(), &[addr], peer).await {
                             Ok(connection) => return Some(Dialled { connection, at }),
                             Err(error) => drop(tell.send(News::Missed(error))),
                         }

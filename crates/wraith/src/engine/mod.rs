@@ -16,6 +16,7 @@
 pub(crate) mod attempt;
 pub(crate) mod consent;
 pub(crate) mod dial;
+pub(crate) mod door_keys;
 pub(crate) mod rediscovery;
 pub(crate) mod retry;
 pub(crate) mod serving;

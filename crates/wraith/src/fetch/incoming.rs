@@ -6,7 +6,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_util::sync::CancellationToken;
 use wraith_crypto::NodeId;
 use wraith_transfer::{Conflicts, Decision, Preview, Role};
-use wraith_transport::Addr;
+use wraith_transport::{Addr, Suite};
 
 use super::Transfer;
 use super::source::AcceptOptions;
@@ -105,6 +105,11 @@ impl Incoming {
     /// From where.
     pub fn remote(&self) -> &Addr {
         &self.asked.remote
+    }
+
+    /// What packets of the connection are sealed with.
+    pub fn suite(&self) -> Suite {
+        self.asked.suite
     }
 
     /// What is offered, as the sender says.

@@ -22,6 +22,7 @@ use crate::settings::FetchSettings;
 
 pub use self::incoming::{Asking, Incoming};
 pub(crate) use self::job::FetchJob;
+pub(crate) use self::source::brought;
 pub use self::source::{AcceptOptions, Source, Target};
 
 /// A fetch that is being prepared.
@@ -137,7 +138,8 @@ impl std::fmt::Debug for FetchBuilder {
 pub struct Transfer(pub(crate) Task<Received>);
 
 impl Transfer {
-    /// What happens from now on.
+    /// What happens: the first stream tells it from the beginning, unless an observer was set or nobody asked for it in time
+    /// (1024 events); every other one from now on.
     pub fn events(&self) -> Events {
         self.0.events()
     }

@@ -11,11 +11,12 @@ use wraith_transfer::{Decision, ReceiveReport, Role, TransferError};
 use wraith_transport::Connection;
 
 use super::job::FetchJob;
-use super::source::{Source, Target};
+use super::source::{Source, Target, brought};
 use crate::code_end::try_once;
 use crate::engine::attempt::{self, Carry};
 use crate::engine::consent::Consent;
 use crate::engine::dial::{Dialled, Dialler, NotFound};
+use crate::engine::door_keys::DoorKeys;
 use crate::engine::session::Carried;
 use crate::engine::task::Shared;
 use crate::error::{Cause, Error, ErrorKind};
@@ -55,6 +56,7 @@ pub(super) async fn run(
     let endpoint = ways.endpoint().clone();
     let own = node.identity();
     let dialler = Dialler {
+        doors: DoorKeys::of_ticket(ticket.capability(), ticket.node_id()),
         ways: ways.clone(),
         peer: ticket.node_id(),
         addresses: ticket.addresses().to_vec(),
@@ -163,9 +165,7 @@ async fn resolve(
     }
     let met = try_once(node, &code, None, patience, hub, ways).await?;
     hub.tell(Event::Met(FoundAt::Place(met.place.clone())));
-    let ticket = Ticket::decode(&met.ticket).map_err(|error| {
-        Error::new(ErrorKind::Verification, format!("the sender sent no ticket: {error}"))
-    })?;
+    let ticket = brought(&met.ticket)?;
     let saved = Some(keep(node, &code, &ticket, hub));
     Ok(Found { ticket: nearest_first(&ticket, met.from), saved, left: met.left })
 }

@@ -3,10 +3,10 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use wraith_discovery::{Code, Ticket};
+use wraith_discovery::{Code, Ticket, TicketError};
 use wraith_transfer::{Conflicts, OnConflict, StreamTarget};
 
-use crate::error::{Error, ErrorKind};
+use crate::error::{Cause, Error, ErrorKind};
 
 /// What to fetch with.
 #[derive(Clone, Debug)]
@@ -39,11 +39,29 @@ impl std::str::FromStr for Source {
         if Code::looks_like(text) {
             return Ok(Self::Code(text.parse()?));
         }
-        text.parse().map(Self::Ticket).map_err(|error| {
-            let message = format!("this is neither a code nor a ticket: {error}");
-            Error::new(ErrorKind::InvalidInput, message)
+        text.parse().map(Self::Ticket).map_err(|error| match error {
+            TicketError::OlderVersion(_) | TicketError::UnknownVersion(_) => {
+                let message = format!("this ticket cannot be used: {error}");
+                Error::because(ErrorKind::InvalidInput, message, Cause::TicketVersion)
+            }
+            _ => {
+                let message = format!("this is neither a code nor a ticket: {error}");
+                Error::new(ErrorKind::InvalidInput, message)
+            }
         })
     }
+}
+
+/// Reads the ticket that a code brought, for which the code is used up.
+pub(crate) fn brought(ticket: &[u8]) -> Result<Ticket, Error> {
+    Ticket::decode(ticket).map_err(|error| match error {
+        TicketError::OlderVersion(_) | TicketError::UnknownVersion(_) => {
+            let message =
+                format!("the sender's ticket cannot be used, and the code is used up: {error}");
+            Error::because(ErrorKind::InvalidInput, message, Cause::TicketVersion)
+        }
+        _ => Error::new(ErrorKind::Verification, format!("the sender sent no ticket: {error}")),
+    })
 }
 
 /// Where to put what is fetched.

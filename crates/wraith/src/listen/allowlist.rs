@@ -6,6 +6,7 @@ use std::collections::HashSet;
 
 use wraith_crypto::{NodeId, SecretIdentity};
 use wraith_discovery::contact::Pair;
+use wraith_transport::DoorKey;
 
 use super::Admit;
 use crate::error::Error;
@@ -32,6 +33,14 @@ impl Allowlist {
 
     pub fn len(&self) -> usize {
         self.contacts.len()
+    }
+
+    /// One for each contact, and one for everybody unless contacts alone are taken.
+    pub fn doors(&self) -> Vec<DoorKey> {
+        let own = self.identity.node_id();
+        let of_contacts = self.pairs().into_iter().map(|pair| DoorKey::of_pair(pair.secret(), own));
+        let everybody = (self.admit != Admit::Contacts).then(|| DoorKey::of_everybody(own));
+        of_contacts.chain(everybody).collect()
     }
 
     /// Who gets a connection; `None` is everybody.

@@ -36,7 +36,7 @@ use crate::fetch::{Incoming, Target, Transfer};
 use crate::node::{ANY_ADDRESS, Node, Socket, reachable_places};
 use crate::report::Received;
 use crate::state::{OtherReceiver, Receiving};
-use crate::ways::Ways;
+use crate::ways::{RelayNews, Ways};
 use allowlist::Allowlist;
 use caller::{Caller, ListenContext};
 use callers::Admitted;
@@ -122,12 +122,12 @@ impl ListenBuilder {
         };
         let allowlist = Allowlist::load(&node, admit)?;
         let (socket, usual_taken) = bind_usual(&node, bind, &allowlist)?;
-        let ways = Ways::to_accept(&node, socket);
+        let shared = Shared::new(Hub::new(observer));
+        let ways = Ways::to_accept(&node, socket, &shared.hub, RelayNews::Refusals);
         let (endpoint, bound) = (ways.endpoint().clone(), ways.endpoint().local_addr());
         let places = reachable_places(node.places(), bound);
         let contacts = listen(&places, ways.make_reach()).await;
         contacts.set_contacts(allowlist.pairs());
-        let shared = Shared::new(Hub::new(observer));
         let (give, incoming) = mpsc::channel(1);
         let listener = Listener {
             address: bound,
@@ -181,12 +181,15 @@ fn bind_usual(
     allowlist: &Allowlist,
 ) -> Result<(Socket, Option<Error>), Error> {
     if let Some(address) = wanted {
-        return Ok((node.bind_listening(address, allowlist.admitted())?, None));
+        return Ok((node.bind_listening(address, allowlist.doors(), allowlist.admitted())?, None));
     }
     let usual = SocketAddr::new(ANY_ADDRESS.ip(), usual_port(node.id()));
-    match node.bind_listening(usual, allowlist.admitted()) {
+    match node.bind_listening(usual, allowlist.doors(), allowlist.admitted()) {
         Ok(endpoint) => Ok((endpoint, None)),
-        Err(error) => Ok((node.bind_listening(ANY_ADDRESS, allowlist.admitted())?, Some(error))),
+        Err(error) => Ok((
+            node.bind_listening(ANY_ADDRESS, allowlist.doors(), allowlist.admitted())?,
+            Some(error),
+        )),
     }
 }
 
@@ -245,7 +248,7 @@ impl Listener {
         }
     }
 
-    /// What happens to the listener from now on.
+    /// What happens to the listener: the first stream tells it from the beginning, as that of a [`Transfer`](crate::Transfer).
     pub fn events(&self) -> Events {
         self.task().events()
     }
@@ -390,6 +393,7 @@ impl Work {
     fn keep_up(&mut self) {
         match self.allowlist.reload(self.context.node()) {
             Ok(true) => {
+                self.endpoint.set_doors(self.allowlist.doors());
                 self.endpoint.admit_only(self.allowlist.admitted());
                 self.contacts.set_contacts(self.allowlist.pairs());
                 let context = &self.context;

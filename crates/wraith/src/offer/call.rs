@@ -78,7 +78,7 @@ impl Carry for Sending {
     /// Its machine proved the key, and then there was no word.
     fn silent(&self, at: &Dialled) -> Option<Error> {
         let (name, address) = (&self.name, at.connection.remote());
-        let message = format!("{name} is at {address}, but takes nothing from this machine");
+        let message = format!("{name} is at {address}, but took no connection");
         Some(Error::because(ErrorKind::NotFound, message, Cause::NotAdmitted(address)))
     }
 

@@ -71,7 +71,8 @@ impl Offer {
         self.shown.as_ref()?.no_code.as_ref()
     }
 
-    /// What happens from now on.
+    /// What happens: the first stream tells it from the beginning, unless an observer was set or nobody asked for it in time
+    /// (1024 events); every other one from now on.
     pub fn events(&self) -> Events {
         self.task.events()
     }

@@ -14,13 +14,14 @@ use wraith_discovery::{
     Code, CodeAnnouncement, CodeOptions, MakeTicket, Reach, Ticket, TicketSide, announce,
     announce_long,
 };
-use wraith_transport::Endpoint;
+use wraith_transport::{DoorKey, Endpoint};
 use zeroize::Zeroizing;
 
 use self::call::{Sending, call};
 use self::handle::Shown;
 use crate::code_end::{CODE_LIFE, no_code, no_place, try_once};
 use crate::engine::dial::Dialler;
+use crate::engine::door_keys::DoorKeys;
 use crate::engine::rediscovery::Rediscovery;
 use crate::engine::serving::{LongCode, Serving};
 use crate::engine::task::{Shared, Task};
@@ -30,7 +31,7 @@ use crate::node::{ANY_ADDRESS, Node, Socket, reachable_places};
 use crate::payload::Payload;
 use crate::settings::{Patience, RECONNECT, SendSettings};
 use crate::state::{ALLOWED_MAX, Contact, Recipient, StateError, StateErrorKind, UnfinishedSend};
-use crate::ways::Ways;
+use crate::ways::{RelayNews, Ways};
 
 pub use self::handle::Offer;
 
@@ -335,6 +336,7 @@ impl OfferBuilder {
         let dialler = Dialler {
             ways,
             peer: contact.node_id,
+            doors: DoorKeys::of_contact(&pair),
             addresses: contact.seen_at.clone(),
             relays: Vec::new(),
             left: None,
@@ -414,15 +416,21 @@ fn tell_unremembered(error: &StateError, is_gone: bool, shared: &Shared) {
 }
 
 /// The port of last time, if this offer was interrupted, so that its ticket stays good.
-fn bind_again(node: &Node, wanted: Option<SocketAddr>, last: Option<u16>) -> Result<Socket, Error> {
+fn bind_again(
+    node: &Node,
+    wanted: Option<SocketAddr>,
+    unfinished: &UnfinishedSend,
+) -> Result<Socket, Error> {
+    let door = DoorKey::of_ticket(unfinished.capability().as_bytes(), node.id());
     let address = wanted.unwrap_or(ANY_ADDRESS);
-    if let (0, Some(port)) = (address.port(), last)
-        && let Ok(socket) = node.bind_accepting(SocketAddr::new(address.ip(), port))
+    if let (0, Some(port)) = (address.port(), unfinished.port())
+        && let Ok(socket) =
+            node.bind_accepting(SocketAddr::new(address.ip(), port), vec![door.clone()])
     {
         return Ok(socket);
     }
     // Nothing is remembered, or somebody else has the port now; then the ticket is another.
-    node.bind_accepting(address)
+    node.bind_accepting(address, vec![door])
 }
 
 /// What a receiver comes with, and where it is waited for.
@@ -443,7 +451,12 @@ impl Prepared {
         shared: &Shared,
     ) -> Result<Self, Error> {
         let unfinished = unfinished_send(node, payload, recipient, anew, shared)?;
-        let ways = Ways::to_accept(node, bind_again(node, bind, unfinished.port())?);
+        let socket = bind_again(node, bind, &unfinished)?;
+        let news = match recipient {
+            Recipient::Bearer => RelayNews::All,
+            _ => RelayNews::Refusals,
+        };
+        let ways = Ways::to_accept(node, socket, &shared.hub, news);
         let endpoint = ways.endpoint().clone();
         let bound = endpoint.local_addr();
         let addresses = ways.addresses(None);

@@ -95,7 +95,7 @@ async fn a_stranger_hears_nothing_unless_everybody_may_come() {
     let builder = to_contact(&anna, folder.path(), contact).timeout(Duration::from_secs(1));
     let error = within(within(builder.start()).await.unwrap().finished()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
-    assert!(matches!(error.cause(), Some(Cause::NotAdmitted(_))), "{error:?}");
+    assert!(matches!(error.cause(), Some(Cause::ContactNotFound(_))), "{error:?}");
     within(listener.close()).await;
 
     let builder = bob.listen(folder.path().join("to")).bind_to(LOOPBACK).admit(Admit::Everybody);

@@ -3,11 +3,8 @@
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy};
-use wraith::{
-    Capability, Cause, CloseReason, Connection, ErrorKind, Node, SecretIdentity, Service, Ticket,
-    close,
-};
-use wraith_transport::{Config, Endpoint, EndpointConfig};
+use wraith::{Capability, Cause, Connection, ErrorKind, Node, SecretIdentity, Service, Ticket};
+use wraith_transport::{Config, DoorKey, Endpoint, EndpointConfig};
 
 use crate::support::{LOOPBACK, node, noise, nowhere, soon, until, within};
 
@@ -74,16 +71,15 @@ async fn datagrams_go_both_ways_and_each_side_hears_where_it_is() {
 }
 
 #[tokio::test]
-async fn another_capability_gets_nothing_and_disturbs_nobody() {
+async fn another_capability_gets_silence_and_disturbs_nobody() {
     let mut service = node().serve().start().unwrap();
     let ticket = service.ticket().clone();
     let other = Capability::from_bytes([7; Capability::LEN]);
     let wrong = Ticket::new(ticket.node_id(), other, ticket.addresses().to_vec());
     let mut accepting = tokio::spawn(async move { (service.accept().await, service) });
-    let stranger = within(node().connect(wrong).open()).await.unwrap();
-    let reason = soon(stranger.closed()).await;
-    assert!(matches!(reason, CloseReason::Peer { code: close::WRONG_SECRET, .. }), "{reason:?}");
-    assert!(stranger.open_stream().await.is_err());
+    let builder = node().connect(wrong).timeout(Duration::from_secs(1));
+    let error = within(builder.open()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
     let connecting = node();
     let opened = within(connecting.connect(ticket).open()).await.unwrap();
     let (accepted, _service) = within(&mut accepting).await.unwrap();
@@ -164,7 +160,8 @@ async fn strangers_who_say_nothing_keep_nobody_out() {
     let mut silent = Vec::new();
     // More than are waited for at once.
     for _ in 0..80 {
-        let connecting = stranger.connect(ticket.addresses(), ticket.node_id());
+        let door = DoorKey::of_ticket(ticket.capability().as_bytes(), ticket.node_id());
+        let connecting = stranger.connect(ticket.addresses(), ticket.node_id(), &door);
         silent.push(within(connecting).await.unwrap());
     }
     let connecting = node();

@@ -14,16 +14,19 @@ pub type Ends = Vec<(&'static str, End)>;
 /// What happens, and the play of it.
 pub type Condition = (&'static str, fn(&Scene) -> Ends);
 
+/// A valid one, of version 1.
+const OLDER_TICKET: &str = "wraith:agfiry65oqe7dfp5klns2pf2lvzmuzyjx4ozieq36n2iqanub5xvyaqcaibaeaqcaibaeaqcaibaeaqa6w2muya";
 const TICKET: &[&str] = &["--ticket"];
 const LAN: &[&str] = &["--lan", "lo"];
 const AT_ONCE: &[&str] = &["--reconnect", "0"];
 
-pub const ALL: [Condition; 41] = [
+pub const ALL: [Condition; 42] = [
     ("a file that is not there", |s| alone(s, "sender", &["send", "missing.mov"])),
     ("an option that is none", |s| alone(s, "sender", &["send", "--frob", "film.mov"])),
     ("a value that is none", |s| alone(s, "sender", &["send", "--rate", "fast", "film.mov"])),
     ("a word that is in no code", |s| alone(s, "receiver", &["receive", "-y", "7-crater-lemom"])),
     ("neither a code nor a ticket", |s| alone(s, "receiver", &["receive", "-y", "hello"])),
+    ("a ticket of an older version", |s| alone(s, "receiver", &["receive", "-y", OLDER_TICKET])),
     ("nobody to ask", |s| alone(s, "receiver", &["receive", "7-crater-lemon"])),
     ("no place to meet", |s| alone(s, "receiver", &["receive", "-y", "7-crater-lemon"])),
     ("no such contact", |s| alone(s, "sender", &["send", "film.mov", "--to", "anna"])),
@@ -55,7 +58,7 @@ pub const ALL: [Condition; 41] = [
         alone(s, "sender", &["send", "--expires", "1", "--lan", "lo", "film.mov"])
     }),
     ("the receiver says no", declined),
-    ("a listener takes nothing from this machine", not_admitted),
+    ("a listener whose contact this machine is not", not_admitted),
     ("wrong words, on the local network", |s| {
         let _alone = lan::alone();
         wrong_words(s, LAN)

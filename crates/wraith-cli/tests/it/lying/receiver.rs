@@ -5,8 +5,8 @@ use wraith_discovery::Ticket;
 use wraith_transfer::message::{Accept, Fetch, Hello, Message, ReceiptBody, Span, Want};
 use wraith_transfer::{Offer, Role};
 use wraith_transport::{
-    CloseReason, Config, Connection, Endpoint, EndpointConfig, RecvStream, SendStream, block_on,
-    block_on_timeout,
+    CloseReason, Config, Connection, DoorKey, Endpoint, EndpointConfig, RecvStream, SendStream,
+    block_on, block_on_timeout,
 };
 
 use super::read_message;
@@ -25,7 +25,9 @@ impl Dialler {
     }
 
     pub fn connect(&self, ticket: &Ticket) -> Connection {
-        block_on(self.endpoint.connect(ticket.addresses(), ticket.node_id())).unwrap()
+        let peer = ticket.node_id();
+        let door = DoorKey::of_ticket(ticket.capability().as_bytes(), peer);
+        block_on(self.endpoint.connect(ticket.addresses(), peer, &door)).unwrap()
     }
 
     /// Connects and opens the control stream.

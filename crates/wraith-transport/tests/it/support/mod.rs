@@ -5,8 +5,8 @@ use std::thread;
 use std::time::Duration;
 
 use wraith_transport::{
-    Bytes, Config, Connection, Endpoint, EndpointConfig, NodeId, RecvStream, SecretIdentity,
-    block_on, block_on_timeout,
+    Bytes, Config, Connection, DoorKey, Endpoint, EndpointConfig, NodeId, RecvStream,
+    SecretIdentity, block_on, block_on_timeout,
 };
 
 /// A test that hangs fails after this long.
@@ -15,11 +15,16 @@ pub const HANG: Duration = Duration::from_secs(120);
 pub const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 pub fn config(seed: u8) -> EndpointConfig {
-    EndpointConfig::new(SecretIdentity::from_seed([seed; 32]))
+    EndpointConfig::open(SecretIdentity::from_seed([seed; 32]))
 }
 
 pub fn node_id(seed: u8) -> NodeId {
     SecretIdentity::from_seed([seed; 32]).node_id()
+}
+
+/// The door at which everybody is let in by `seed`.
+pub fn door(seed: u8) -> DoorKey {
+    DoorKey::of_everybody(node_id(seed))
 }
 
 /// An endpoint with identity `seed` on `ip`.
@@ -46,7 +51,7 @@ pub fn pair(ip: IpAddr) -> Pair {
 
 pub fn pair_of(client_endpoint: Endpoint, server_endpoint: Endpoint) -> Pair {
     let address = server_endpoint.local_addr();
-    let client = run(client_endpoint.connect(&[address], node_id(2))).unwrap();
+    let client = run(client_endpoint.connect(&[address], node_id(2), &door(2))).unwrap();
     let server = run(server_endpoint.accept()).unwrap();
     Pair { client_endpoint, server_endpoint, client, server }
 }

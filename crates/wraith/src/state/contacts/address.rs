@@ -19,7 +19,7 @@ pub struct Address {
 
 /// A text is no address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("an address is IP, IP:PORT, HOST or HOST:PORT")]
+#[error("an address is IP, IP:PORT, HOST or HOST:PORT, with a port from 1 to 65535")]
 pub struct AddressError;
 
 impl Address {

@@ -213,10 +213,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("a.receipt");
         let peer = SecretIdentity::from_seed([1; 32]).node_id();
+        let suite = wraith_transport::Suite::Aes256Gcm;
         for (bytes, is_kept) in [(9, false), (15, false), (10, true)] {
             let keeper = Keeper::at(&place);
             let remote = "127.0.0.1:9".parse::<std::net::SocketAddr>().unwrap().into();
-            keeper.tell(&Event::Connected { peer, remote, instance: None });
+            keeper.tell(&Event::Connected { peer, remote, suite, instance: None });
             keeper.tell(&Event::Offer(&Offer::default()));
             for (number, entry) in (0..).zip([file(b"a", 10), file(b"b", 5)]) {
                 keeper.tell(&Event::Entry { number, entry: &entry });

@@ -1,0 +1,21 @@
+//! What a node may send, as functions of arbitrary bytes that panic if something is wrong: for fuzzing, and no part of the interface.
+
+use wraith_discovery::MAX_VALUE_LEN;
+
+use crate::krpc::{Answer, MAX_NODES, MAX_TOKEN_LEN, decode};
+use crate::seen::SeenQuestion;
+
+/// An answer: what is taken of it is within its bounds, and no record is believed under a key that has not signed it.
+pub fn answer(datagram: &[u8]) {
+    if let Ok(question) = SeenQuestion::new() {
+        question.seen_at(datagram);
+    }
+    let Some((_, Answer::Yes(found))) = decode(datagram) else { return };
+    assert!(found.nodes.len() <= MAX_NODES);
+    assert!(found.token.is_none_or(|token| token.len() <= MAX_TOKEN_LEN));
+    if let Some(record) = found.record {
+        assert!(record.verify(&[0; 32]).is_none(), "nobody has that key");
+        let stored = record.verify(record.key);
+        assert!(stored.is_none_or(|stored| stored.value.len() <= MAX_VALUE_LEN));
+    }
+}
