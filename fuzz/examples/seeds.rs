@@ -45,6 +45,24 @@ fn main() -> std::io::Result<()> {
         &[0x82, 0xff, 0xff, 3],
     ];
     save("stranger", &stranger.map(<[u8]>::to_vec))?;
+    let punch: [&[u8]; 4] = [
+        &[0, 1, 2, 3, 4, 5, 6, 7, 0, 0, 0, 0, 0, 1, 2, 0, 1, 0, 3, 0, 0, 2],
+        &[1, 6, 0, 0, 0, 0, 0, 0, 1, 255, 1, 255, 2, 50, 0, 0, 1, 3, 50, 0, 1, 6, 2, 200, 0, 2, 1],
+        &[6, 6, 6, 6, 6, 6, 6, 6, 0, 0, 8, 0, 0, 3, 7, 1, 9, 0, 1, 4, 8, 4],
+        &[0; 40],
+    ];
+    save("punch", &punch.map(<[u8]>::to_vec))?;
+    let (id, nodes) = ("i".repeat(20), "n".repeat(52));
+    let signed =
+        format!("1:k32:{}3:seqi7e3:sig64:{}5:token4:tokn1:v3:abc", "k".repeat(32), "s".repeat(64));
+    let answers = [
+        format!("d1:rd2:id20:{id}5:nodes52:{nodes}5:token4:tokne1:t4:aaaa1:y1:re"),
+        format!("d1:rd2:id20:{id}{signed}e1:t4:aaaa1:y1:re"),
+        "d1:eli203e5:errore1:t4:aaaa1:y1:ee".to_owned(),
+        "d2:ip6:abcdef1:rd2:id20:iiiiiiiiiiiiiiiiiiiie1:t4:aaaa1:y1:re".to_owned(),
+    ];
+    save("dht", &answers.map(String::into_bytes))?;
+    save("relay", &wraith_relay::fuzz::frames())?;
     save("rendezvous", &conversations())?;
     save("meeting", &meetings())
 }

@@ -37,5 +37,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "ticket", run: targets::ticket::run, variations: 20000 },
     Target { name: "code", run: targets::code::run, variations: 3000 },
     Target { name: "rendezvous", run: targets::rendezvous::run, variations: 20000 },
+    Target { name: "punch", run: targets::punch::run, variations: 600 },
+    Target { name: "relay", run: targets::relay::run, variations: 20000 },
+    Target { name: "dht", run: targets::dht::run, variations: 20000 },
     Target { name: "meeting", run: targets::meeting::run, variations: 1000 },
 ];

@@ -1,4 +1,4 @@
-//! Both sides of a handshake while somebody who knows everything public damages what they say: a damaged datagram is
+//! Both sides of a handshake while somebody who was invited, too, damages what they say: a damaged datagram is
 //! refused and changes nothing, so the true one that follows still works.
 
 use std::net::SocketAddr;
@@ -7,32 +7,46 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use wraith_crypto::kdf;
 use wraith_noise::{
-    FinalHello, Initiator, InitiatorHello, MAC1_BYTES, MAC2_BYTES, Mac1Key, Responder,
-    ResponderHello, SecretIdentity, Suite, h1_id,
+    DoorKey, EphemeralKey, FinalHello, FirstDatagram, GATE_BYTES, Initiator, InitiatorHello,
+    MAC2_BYTES, Responder, ResponderHello, SecretIdentity, Suite, h1_id,
 };
 
 use crate::input::Input;
 
+const CAPABILITY: [u8; 16] = [7; 16];
+
 pub(crate) fn run(input: &[u8]) {
     let mut input = Input(input);
-    let mut rng = ChaCha20Rng::from_seed([1; 32]);
+    let mut rng = ChaCha20Rng::seed_from_u64(u64::from(input.u16()));
     let (alice, bob) = (SecretIdentity::from_seed([2; 32]), SecretIdentity::from_seed([3; 32]));
+    let door = DoorKey::of_ticket(&CAPABILITY, bob.node_id());
+    let [ours, theirs] = [(); 2].map(|()| EphemeralKey::generate(&mut rng));
     let hello = InitiatorHello {
         suites: Suite::ALL,
         aes_hardware: input.byte() & 1 != 0,
         unix_seconds: input.u64(),
     };
-    let len = usize::from(input.u16());
     let (mut initiator, h1) =
-        Initiator::start(&alice, bob.node_id(), &hello, len, &mut rng).expect("a valid NodeId");
-    let mac1 = Mac1Key::for_responder(bob.node_id());
-    let first = kdf::derive("wraith/1 gate 1", bob.node_id().as_bytes());
+        Initiator::start(&alice, bob.node_id(), &door, &ours, &hello, &mut rng)
+            .expect("a valid NodeId");
+    let read = |h1: [&[u8]; 2], rng: &mut ChaCha20Rng| {
+        let first = FirstDatagram::new(&door, h1[0])?;
+        Responder::read_h1(&bob, &first, h1[1], &theirs, rng)
+    };
+    let [first, second] = gates_of_h1(&bob, &h1[0]);
     // mac2 is no part of the handshake, only a reason to answer.
-    for damaged in damage(&mut input, &h1, first).iter().filter(|d| h1_id(d) != h1_id(&h1)) {
-        assert!(Responder::read_h1(&bob, &mac1, damaged, &mut rng).is_err());
+    for damaged in damage(&mut input, &h1[0], first).iter().filter(|d| h1_id(d) != h1_id(&h1[0])) {
+        // Whoever has the door key can make the second datagram fit.
+        let mut fitting = h1[1].clone();
+        write_gate(&mut fitting, &gates_of_h1(&bob, damaged)[1]);
+        for second in [&h1[1], &fitting] {
+            assert!(read([damaged, second], &mut rng).is_err());
+        }
     }
-    let (mut responder, heard) =
-        Responder::read_h1(&bob, &mac1, &h1, &mut rng).expect("it is the true one");
+    for damaged in damage(&mut input, &h1[1], second) {
+        assert!(read([&h1[0], &damaged], &mut rng).is_err());
+    }
+    let (mut responder, heard) = read([&h1[0], &h1[1]], &mut rng).expect("it is the true one");
     assert_eq!(heard, hello);
 
     let len = usize::from(input.u16());
@@ -42,20 +56,19 @@ pub(crate) fn run(input: &[u8]) {
         observed: SocketAddr::from(([127, 0, 0, 1], input.u16())),
         parameters: input.parameters(),
     };
-    let h2 = responder.write_h2(&answer, usize::from(input.u16()));
-    assert!(h2.len() <= h1.len(), "no amplification");
-    let h1_hash = kdf::hash(&h1[..h1.len() - MAC1_BYTES - MAC2_BYTES]);
-    let second = kdf::derive_parts("wraith/1 gate 2", &[bob.node_id().as_bytes(), &h1_hash]);
-    for damaged in damage(&mut input, &h2, second) {
-        assert!(initiator.read_h2(&damaged).is_err());
+    let h2 = responder.write_h2(&answer, &mut rng).expect("a valid key");
+    assert!(h2.iter().zip(&h1).all(|(h2, h1)| h2.len() <= h1.len()), "no amplification");
+    for part in &h2 {
+        for damaged in damage(&mut input, part, [0; 32]) {
+            assert!(initiator.read_h2(&damaged).is_err());
+        }
     }
-    assert_eq!(initiator.read_h2(&h2), Ok(answer));
+    assert_eq!(initiator.read_h2(&h2[1]), Ok(None));
+    assert_eq!(initiator.read_h2(&h2[0]), Ok(Some(answer)));
 
     let last = FinalHello { node_id: alice.node_id(), parameters: input.parameters() };
-    let (h3, keys) = initiator.write_h3(&last, usize::from(input.u16()));
-    let (id, h2_hash) = (bob.node_id(), kdf::hash(&h2));
-    let third = kdf::derive_parts("wraith/1 gate 3", &[id.as_bytes(), &h1_hash, &h2_hash]);
-    for damaged in damage(&mut input, &h3, third) {
+    let (h3, keys) = initiator.write_h3(&last, &mut rng);
+    for damaged in damage(&mut input, &h3, [0; 32]) {
         assert!(responder.read_h3(&damaged).is_err());
     }
     let (heard, peer_keys) = responder.read_h3(&h3).expect("it is the true one");
@@ -64,21 +77,38 @@ pub(crate) fn run(input: &[u8]) {
     assert!(responder.read_h3(&h3).is_err(), "keys are given out once");
 }
 
-/// Two damaged forms of a datagram: as it is, and with a mac1 that is right again.
-fn damage(input: &mut Input<'_>, datagram: &[u8], mac1: [u8; 32]) -> Vec<Vec<u8>> {
+/// The keys of the gates of an H1 with this first datagram, for who has the door key.
+fn gates_of_h1(bob: &SecretIdentity, first: &[u8]) -> [[u8; 32]; 2] {
+    let bob = bob.node_id();
+    let parts: [&[u8]; 2] = [&CAPABILITY, bob.as_bytes()];
+    let door = kdf::derive_parts("wraith/2 door of a ticket", &parts);
+    let message = &first[..first.len().saturating_sub(GATE_BYTES + MAC2_BYTES)];
+    let parts: [&[u8]; 2] = [&door, &kdf::hash(message)];
+    [
+        kdf::derive("wraith/2 gate 1", &door),
+        kdf::derive_parts("wraith/2 gate 1, second datagram", &parts),
+    ]
+}
+
+fn write_gate(datagram: &mut [u8], key: &[u8; 32]) {
+    if let Some((body, gate)) = datagram.split_last_chunk_mut::<GATE_BYTES>() {
+        gate.copy_from_slice(&kdf::keyed(key, &kdf::hash(body))[..GATE_BYTES]);
+    }
+}
+
+/// Two damaged forms of a datagram: as it is, and with a gate that is right again under `key`.
+fn damage(input: &mut Input<'_>, datagram: &[u8], key: [u8; 32]) -> Vec<Vec<u8>> {
     let mut bytes = datagram.to_vec();
     let (at, with) = (usize::from(input.u16()), input.byte());
     match with {
         0..8 => bytes.truncate(at % bytes.len()),
         8..16 => bytes.extend_from_slice(input.bytes(at % 400)),
         _ => {
-            let end = bytes.len() - MAC1_BYTES;
+            let end = bytes.len() - GATE_BYTES;
             bytes[at % end] ^= with;
         }
     }
-    let mut with_mac1 = bytes.clone();
-    if let Some((body, mac1_bytes)) = with_mac1.split_last_chunk_mut::<MAC1_BYTES>() {
-        mac1_bytes.copy_from_slice(&kdf::keyed(&mac1, body)[..MAC1_BYTES]);
-    }
-    [bytes, with_mac1].into_iter().filter(|damaged| *damaged != datagram).collect()
+    let mut with_gate = bytes.clone();
+    write_gate(&mut with_gate, &key);
+    [bytes, with_gate].into_iter().filter(|damaged| *damaged != datagram).collect()
 }

@@ -1,6 +1,7 @@
 //! One file for each; what it is about is said there.
 
 pub(crate) mod code;
+pub(crate) mod dht;
 pub(crate) mod frames;
 pub(crate) mod handshake;
 pub(crate) mod hello;
@@ -10,7 +11,9 @@ pub(crate) mod meeting;
 pub(crate) mod message;
 pub(crate) mod packet;
 pub(crate) mod peer;
+pub(crate) mod punch;
 pub(crate) mod record;
+pub(crate) mod relay;
 pub(crate) mod rendezvous;
 pub(crate) mod stranger;
 pub(crate) mod ticket;

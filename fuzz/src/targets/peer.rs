@@ -11,8 +11,8 @@ use wraith_core::{
     ConnectionHandle, Endpoint, EndpointConfig, Event, PathAddr, Read, StreamId, Time,
 };
 use wraith_noise::{
-    FinalHello, HEADER_BYTES, Initiator, InitiatorHello, PACKET_OVERHEAD, Parameters, Sealer,
-    SecretIdentity,
+    DoorKey, EphemeralKey, FinalHello, HEADER_BYTES, Initiator, InitiatorHello, PACKET_OVERHEAD,
+    Parameters, Sealer, SecretIdentity,
 };
 
 use crate::input::Input;
@@ -75,7 +75,7 @@ struct Victim {
 
 impl Victim {
     fn new() -> Self {
-        let config = EndpointConfig::new(SecretIdentity::from_seed([3; 32]));
+        let config = EndpointConfig::open(SecretIdentity::from_seed([3; 32]));
         let now = Time::from_nanos(1_000_000_000);
         Self { endpoint: Endpoint::new(config, [7; 32]), now, buf: vec![0; 1 << 16], sent: 0 }
     }
@@ -91,14 +91,20 @@ impl Victim {
         let hello = InitiatorHello { suites: 0b11, aes_hardware: false, unix_seconds: 1 };
         let mut rng = ChaCha20Rng::from_seed([1; 32]);
         let victim = SecretIdentity::from_seed([3; 32]).node_id();
+        let (ephemeral, door) = (EphemeralKey::generate(&mut rng), DoorKey::of_everybody(victim));
         let (mut initiator, h1) =
-            Initiator::start(&us, victim, &hello, 1000, &mut rng).expect("a valid NodeId");
-        self.deliver(&h1);
-        let answer = self.endpoint.poll_transmit(self.now, &mut self.buf).expect("H1 is answered");
-        assert_eq!(answer.to, PathAddr::from(SocketAddr::from(PEER)));
-        let theirs = initiator.read_h2(&self.buf[..answer.len]).expect("a true answer");
+            Initiator::start(&us, victim, &door, &ephemeral, &hello, &mut rng)
+                .expect("a valid NodeId");
+        h1.iter().for_each(|datagram| self.deliver(datagram));
+        let mut read = || {
+            let answer = self.endpoint.poll_transmit(self.now, &mut self.buf).expect("an answer");
+            assert_eq!(answer.to, PathAddr::from(SocketAddr::from(PEER)));
+            initiator.read_h2(&self.buf[..answer.len]).expect("a true answer")
+        };
+        assert_eq!(read(), None);
+        let theirs = read().expect("both datagrams");
         let last = FinalHello { node_id: us.node_id(), parameters };
-        let (h3, keys) = initiator.write_h3(&last, 500);
+        let (h3, keys) = initiator.write_h3(&last, &mut rng);
         self.deliver(&h3);
         let handle = std::iter::from_fn(|| self.endpoint.poll_event())
             .find_map(|(handle, event)| (event == Event::Connected).then_some(handle))

@@ -1,5 +1,5 @@
-//! Datagrams to an endpoint from people it does not know, some of whom know its NodeId: silence, but for a true H1, whose
-//! answer is no longer than the question.
+//! Datagrams to an endpoint from people it does not know, some of whom know its NodeId, and some of whom were invited: silence, but for
+//! a true H1 of the latter, whose answer is no longer than the question.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -8,7 +8,9 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use wraith_core::{Endpoint, EndpointConfig, PathAddr, Time};
 use wraith_crypto::kdf;
-use wraith_noise::{H1_BYTES, Initiator, InitiatorHello, MAC1_BYTES, NodeId, SecretIdentity};
+use wraith_noise::{
+    DoorKey, EphemeralKey, GATE_BYTES, H1_BYTES, Initiator, InitiatorHello, NodeId, SecretIdentity,
+};
 
 use crate::input::Input;
 
@@ -23,11 +25,16 @@ pub(crate) fn run(input: &[u8]) {
     let mut input = Input(input);
     let identity = SecretIdentity::from_seed([3; 32]);
     let node_id = identity.node_id();
-    let mut endpoint = Endpoint::new(EndpointConfig::new(identity), [7; 32]);
+    let doors = vec![door(node_id)];
+    let config = EndpointConfig { doors, ..EndpointConfig::new(identity) };
+    let mut endpoint = Endpoint::new(config, [7; 32]);
     let mut now = START;
     let peer = SecretIdentity::from_seed([4; 32]).node_id();
-    endpoint.connect(now, SocketAddr::from(PEER), peer).expect("the first connection");
+    endpoint.connect(now, SocketAddr::from(PEER), peer, &door(peer)).expect("the first connection");
     sent(&mut endpoint, now);
+    let stranger = PathAddr::from(SocketAddr::from(STRANGER));
+    // Bytes, of the peer and of the stranger.
+    let (mut asked, mut answered) = ([0; 2], [0; 2]);
     for _ in 0..DATAGRAMS_MAX {
         if input.is_empty() {
             break;
@@ -40,37 +47,49 @@ pub(crate) fn run(input: &[u8]) {
         }
         let from = if kind & 0x40 != 0 { PEER } else { STRANGER };
         let from = PathAddr::from(SocketAddr::from(from));
-        let mut datagram = match kind & 3 {
-            0 => input.bytes(2000).to_vec(),
-            1 => with_mac1(&mut input, node_id),
-            _ => h1(&mut input, node_id, now),
+        let mut datagrams = match kind & 3 {
+            0 => vec![input.bytes(2000).to_vec()],
+            1 => vec![with_gate(&mut input, node_id)],
+            // Who knows the NodeId alone.
+            2 => h1(&mut input, node_id, &DoorKey::of_everybody(node_id), now).to_vec(),
+            _ => h1(&mut input, node_id, &door(node_id), now).to_vec(),
         };
-        let len = datagram.len();
-        endpoint.handle_datagram(now, from, None, &mut datagram);
-        let answers = sent(&mut endpoint, now);
-        if kind & 3 < 2 {
-            assert!(answers.is_empty(), "a stranger was answered");
+        if kind & 0x20 != 0 {
+            datagrams.reverse();
         }
-        assert!(
-            answers.len() <= 1 && answers.iter().all(|(to, answer)| *to == from && *answer <= len)
-        );
+        for datagram in &mut datagrams {
+            asked[usize::from(from == stranger)] += datagram.len();
+            endpoint.handle_datagram(now, from, None, datagram);
+            let answers = sent(&mut endpoint, now);
+            assert!(kind & 3 == 3 || answers.is_empty(), "a stranger was answered");
+            assert!(answers.iter().all(|(to, _)| *to == from), "it was sent elsewhere");
+            let len = answers.iter().map(|(_, answer)| answer).sum::<usize>();
+            answered[usize::from(from == stranger)] += len;
+            assert!(answered.iter().zip(&asked).all(|(answered, asked)| answered <= asked));
+        }
         while endpoint.poll_event().is_some() {}
         endpoint.poll_timeout();
     }
 }
 
-/// Bytes with mac1 of H1, of a length that H1 may have.
-fn with_mac1(input: &mut Input<'_>, node_id: NodeId) -> Vec<u8> {
+fn door(node_id: NodeId) -> DoorKey {
+    DoorKey::of_ticket(&[7; 16], node_id)
+}
+
+/// Bytes with the gate of a first datagram of H1, of a length that it may have.
+fn with_gate(input: &mut Input<'_>, node_id: NodeId) -> Vec<u8> {
     let len = H1_BYTES.start() + usize::from(input.u16()) % (H1_BYTES.end() - H1_BYTES.start() + 1);
     let mut datagram = input.bytes(64).to_vec();
     datagram.resize(len, 0);
-    let key = kdf::derive("wraith/1 gate 1", node_id.as_bytes());
-    let mac1 = kdf::keyed(&key, &datagram[..len - MAC1_BYTES]);
-    datagram[len - MAC1_BYTES..].copy_from_slice(&mac1[..MAC1_BYTES]);
+    let parts: [&[u8]; 2] = [&[7; 16], node_id.as_bytes()];
+    let key =
+        kdf::derive("wraith/2 gate 1", &kdf::derive_parts("wraith/2 door of a ticket", &parts));
+    let gate = kdf::keyed(&key, &kdf::hash(&datagram[..len - GATE_BYTES]));
+    datagram[len - GATE_BYTES..].copy_from_slice(&gate[..GATE_BYTES]);
     datagram
 }
 
-fn h1(input: &mut Input<'_>, node_id: NodeId, now: Time) -> Vec<u8> {
+fn h1(input: &mut Input<'_>, node_id: NodeId, door: &DoorKey, now: Time) -> [Vec<u8>; 2] {
     let hello = InitiatorHello {
         suites: input.byte(),
         aes_hardware: true,
@@ -78,9 +97,9 @@ fn h1(input: &mut Input<'_>, node_id: NodeId, now: Time) -> Vec<u8> {
     };
     let stranger = SecretIdentity::from_seed([5; 32]);
     let mut rng = ChaCha20Rng::seed_from_u64(u64::from(input.byte()));
-    let (_, h1) = Initiator::start(&stranger, node_id, &hello, usize::from(input.u16()), &mut rng)
-        .expect("a valid NodeId");
-    h1
+    let ephemeral = EphemeralKey::generate(&mut rng);
+    let started = Initiator::start(&stranger, node_id, door, &ephemeral, &hello, &mut rng);
+    started.expect("a valid NodeId").1
 }
 
 /// What the endpoint sends: where to, and how many bytes.
