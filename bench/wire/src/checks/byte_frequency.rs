@@ -1,0 +1,86 @@
+//! Whether every byte value is as frequent as every other: overall, and at each place across datagrams (Pearson's χ²).
+//!
+//! Entropy is the same counts as a G statistic.
+
+use super::Figured;
+use super::position::{PLACES, name, places};
+use crate::distributions::{chi_squared, chi_squared_of_uniform};
+use crate::finding::Figure;
+
+/// Below this a value's expected count is too small for χ², and the two halves of a byte are counted instead.
+const EXPECTED_MIN: u64 = 5;
+
+/// How often each byte value was seen.
+#[derive(Clone, Debug)]
+pub struct ByteCounts {
+    overall: [u64; 256],
+    at: Vec<[u64; 256]>,
+}
+
+impl Default for ByteCounts {
+    fn default() -> Self {
+        Self { overall: [0; 256], at: vec![[0; 256]; PLACES] }
+    }
+}
+
+impl ByteCounts {
+    /// Counts a datagram.
+    pub fn add(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.overall[usize::from(*byte)] += 1;
+        }
+        for (place, byte) in places(bytes) {
+            self.at[place][usize::from(byte)] += 1;
+        }
+    }
+
+    /// The counts at each place.
+    pub fn at_places(&self) -> impl Iterator<Item = (usize, &[u64; 256])> {
+        self.at.iter().enumerate()
+    }
+
+    /// The figures.
+    pub fn figures(&self) -> Vec<Figured> {
+        let mut figures = vec![
+            Figured::new("byte frequency", "all bytes", Figure::Chance(uniform(&self.overall))),
+            Figured::new("entropy", "all bytes", Figure::Chance(g_test(&self.overall))),
+        ];
+        for (place, counts) in self.at_places() {
+            let figure = Figure::Chance(uniform(counts));
+            figures.push(Figured::new("byte frequency by offset", name(place), figure));
+        }
+        figures
+    }
+
+    /// Shannon's entropy of all bytes, in bits per byte.
+    pub fn entropy(&self) -> f64 {
+        entropy(&self.overall)
+    }
+}
+
+/// How likely such counts of byte values are if all are equally likely. With few of them, by halves of bytes, the less likely of the two
+/// (doubled for the choice).
+pub fn uniform(counts: &[u64; 256]) -> f64 {
+    if counts.iter().sum::<u64>() >= 256 * EXPECTED_MIN {
+        return chi_squared_of_uniform(counts);
+    }
+    let (mut high, mut low) = ([0; 16], [0; 16]);
+    for (value, count) in counts.iter().enumerate() {
+        high[value / 16] += count;
+        low[value % 16] += count;
+    }
+    (2.0 * chi_squared_of_uniform(&high).min(chi_squared_of_uniform(&low))).min(1.0)
+}
+
+fn entropy(counts: &[u64]) -> f64 {
+    let total = counts.iter().sum::<u64>() as f64;
+    let share = |&count: &u64| count as f64 / total;
+    -counts.iter().map(share).filter(|share| *share > 0.0).map(|s| s * s.log2()).sum::<f64>()
+}
+
+/// What the entropy lacks to 8 bits is χ² distributed: G = 2 n ln 2 (8 - H).
+fn g_test(counts: &[u64; 256]) -> f64 {
+    let total = counts.iter().sum::<u64>() as f64;
+    let g = 2.0 * total * std::f64::consts::LN_2 * (8.0 - entropy(counts));
+    chi_squared(g.max(0.0), 255)
+}

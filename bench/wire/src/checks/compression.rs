@@ -1,0 +1,55 @@
+//! Whether a compressor finds anything: deflate, whose window of 32 KiB sees what neighbouring datagrams have in common.
+
+use std::io::{self, Write};
+
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
+
+use super::Figured;
+use crate::finding::Figure;
+
+/// All datagrams, one after the other.
+#[derive(Debug)]
+pub struct Compressed {
+    bytes: u64,
+    encoder: DeflateEncoder<Count>,
+}
+
+#[derive(Debug, Default)]
+struct Count(u64);
+
+impl Write for Count {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Default for Compressed {
+    fn default() -> Self {
+        Self { bytes: 0, encoder: DeflateEncoder::new(Count::default(), Compression::fast()) }
+    }
+}
+
+impl Compressed {
+    /// Adds a datagram.
+    pub fn add(&mut self, bytes: &[u8]) {
+        self.bytes += bytes.len() as u64;
+        self.encoder.write_all(bytes).expect("counting does not fail");
+    }
+
+    /// Bytes in, and bytes out.
+    pub fn finish(self) -> (u64, u64) {
+        (self.bytes, self.encoder.finish().expect("counting does not fail").0)
+    }
+}
+
+/// That it did not become smaller.
+pub fn figures((bytes, compressed): (u64, u64)) -> Vec<Figured> {
+    let value = bytes as f64 / compressed as f64;
+    vec![Figured::new("compression", "all bytes", Figure::AtMost { value, limit: 1.0 })]
+}

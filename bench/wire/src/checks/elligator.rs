@@ -1,0 +1,46 @@
+//! Whether 32 bytes that stand where a key would are like random bytes to somebody who tries to read them as one.
+//!
+//! A raw key is always a coordinate of the curve, and leaves its top bit zero. A representative of a key of the prime-order
+//! subgroup decodes to a point of that subgroup always, where a random one does so once in eight times; that test is the reason why keys
+//! must be dirty.
+
+use super::Figured;
+use crate::curve::{Bytes, decode, has_prime_order, is_on_curve};
+use crate::distributions::{binomial, chi_squared_of_uniform};
+use crate::finding::Figure;
+
+/// Standard deviations, by the exact binomial tail.
+const SIGMAS_MAX: f64 = 4.0;
+
+/// The figures.
+pub fn figures(firsts: &[Bytes]) -> Vec<Figured> {
+    let total = firsts.len() as u64;
+    let figure = |place: &str, count: usize, chance: f64| {
+        let p = binomial(count as u64, total, chance);
+        let share = count as f64 / total as f64;
+        let place = format!("{place}: {share:.4} of {chance}");
+        Figured::new("read as a key", place, Figure::Within { p, sigmas: SIGMAS_MAX })
+    };
+    let on_curve = firsts.iter().filter(|bytes| is_on_curve(bytes)).count();
+    let low = |bytes: &&Bytes| {
+        let mut bytes = **bytes;
+        bytes[31] &= 0x3f;
+        is_on_curve(&bytes)
+    };
+    let low_on_curve = firsts.iter().filter(low).count();
+    let prime = firsts.iter().filter(|bytes| has_prime_order(&decode(bytes)) == Some(true)).count();
+    let mut top = [0; 4];
+    for bytes in firsts {
+        top[usize::from(bytes[31] >> 6)] += 1;
+    }
+    vec![
+        figure("on the curve", on_curve, 0.5),
+        figure("on the curve without the top two bits", low_on_curve, 0.5),
+        figure("decoded, of prime order", prime, 0.125),
+        Figured::new(
+            "top two bits of a key",
+            "first 32 bytes",
+            Figure::Chance(chi_squared_of_uniform(&top)),
+        ),
+    ]
+}

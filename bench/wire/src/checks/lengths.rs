@@ -1,0 +1,36 @@
+//! Whether lengths tell that it is wraith who dials: no length of a first datagram may be common, nor a sequence of lengths.
+
+use std::collections::BTreeMap;
+
+use super::Figured;
+use crate::finding::Figure;
+
+/// Of all dials.
+const SIZE_SHARE_MAX: f64 = 0.02;
+/// Of all dials.
+const SEQUENCE_SHARE_MAX: f64 = 0.01;
+
+/// How often the most common length of these first datagrams occurs.
+pub fn sizes(firsts: &[Vec<u8>]) -> Vec<Figured> {
+    let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+    for first in firsts {
+        *counts.entry(first.len()).or_default() += 1;
+    }
+    let (size, most) = counts.iter().max_by_key(|(_, count)| **count).expect("there are dials");
+    let value = *most as f64 / firsts.len() as f64;
+    let place = format!("{size} bytes, one of {} lengths", counts.len());
+    let figure = Figure::AtMost { value, limit: SIZE_SHARE_MAX };
+    vec![Figured::new("size of first datagrams", place, figure)]
+}
+
+/// The share of dials whose lengths are those of another.
+pub fn sequences(dials: &[Vec<usize>]) -> Vec<Figured> {
+    let mut counts: BTreeMap<&[usize], usize> = BTreeMap::new();
+    for dial in dials {
+        *counts.entry(dial).or_default() += 1;
+    }
+    let again: usize = counts.values().filter(|count| **count > 1).sum();
+    let value = again as f64 / dials.len() as f64;
+    let figure = Figure::AtMost { value, limit: SEQUENCE_SHARE_MAX };
+    vec![Figured::new("sequence of sizes", "whole handshakes", figure)]
+}

@@ -1,0 +1,349 @@
+//! Two endpoints of the core and everything they put on the wire between them.
+//!
+//! This file alone knows how endpoints are made and dialled: [`endpoint`] and [`dial`]. How many datagrams a handshake has, and how
+//! long they are, is for nobody here to know: they are told apart by direction and index.
+//!
+//! Time is simulated and all randomness comes from the caller's generator, so a recording is repeated by its seed.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use rand_chacha::ChaCha20Rng;
+use rand_core::{Rng, SeedableRng};
+use wraith_core::{
+    ConnectionHandle, DoorKey, Endpoint, EndpointConfig, Event, Read, StreamId, Time, Transmit,
+    TransportConfig,
+};
+use wraith_crypto::identity::{NodeId, SecretIdentity};
+
+/// One way.
+const DELAY: Duration = Duration::from_millis(5);
+/// How much later than its predecessor a datagram may arrive, at most: enough for one to overtake others.
+const JITTER_NANOS: u64 = 200_000;
+/// Unix time of the first dial of a recording.
+const FIRST_DIAL_UNIX_SECONDS: u64 = 1_767_225_600;
+/// How far apart two dials are, in seconds, at most.
+const BETWEEN_DIALS_SECONDS: u64 = 60;
+/// Bytes of one write while a connection moves much.
+const BULK_BYTES: usize = 256 * 1024;
+/// Packets of a key phase in every other connection: some phases begin in each.
+const SHORT_PHASE_PACKETS: u64 = 2048;
+/// Bytes between two ratchets: some in each connection.
+const RATCHET_BYTES: u64 = 1 << 20;
+/// Offers of both suites, and of ChaCha20-Poly1305 alone.
+const SUITES: [u8; 2] = [0b11, 0b10];
+/// Largest UDP payloads of connections, in turn.
+const MTUS: [u16; 3] = [1452, 1232, 1372];
+
+/// A datagram as it left.
+#[derive(Clone, Debug)]
+pub struct Datagram {
+    /// 0: from who dialled.
+    pub direction: usize,
+    /// Which of this direction, from 0.
+    pub index: usize,
+    /// When it left, in simulated time.
+    pub at: Time,
+    /// What an observer sees.
+    pub bytes: Vec<u8>,
+}
+
+/// All that was said until both sides were connected.
+#[derive(Clone, Debug)]
+pub struct Dial {
+    /// The clock of both sides.
+    pub unix_seconds: u64,
+    /// In the order in which they left.
+    pub datagrams: Vec<Datagram>,
+}
+
+/// How much one connection moves, in bytes on the wire.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    /// In full packets, one direction at a time.
+    pub bulk: u64,
+    /// In short messages, back and forth.
+    pub chatter: u64,
+    /// Longest of these messages.
+    pub message_max: u64,
+}
+
+/// An endpoint with the identity of `seed`, and these doors.
+fn endpoint(
+    seed: [u8; 32],
+    doors: Vec<DoorKey>,
+    unix_seconds: u64,
+    transport: TransportConfig,
+) -> Endpoint {
+    let identity = SecretIdentity::from_seed(seed);
+    let config = EndpointConfig {
+        transport,
+        doors,
+        unix_time_at_zero: unix_seconds,
+        ..EndpointConfig::new(identity)
+    };
+    Endpoint::new(config, seed)
+}
+
+/// Begins to reach `peer`.
+fn dial(from: &mut Endpoint, to: SocketAddr, peer: NodeId, door: &DoorKey) -> ConnectionHandle {
+    from.connect(Time::ZERO, to, peer, door).expect("a valid peer and nothing else under way")
+}
+
+/// Records `count` handshakes, each of two new identities, over a wire that loses nothing.
+pub fn dials(count: usize, rng: &mut ChaCha20Rng) -> Vec<Dial> {
+    let mut unix_seconds = FIRST_DIAL_UNIX_SECONDS;
+    let record = |_| {
+        unix_seconds += rng.next_u64() % BETWEEN_DIALS_SECONDS;
+        let mut pair = Pair::new(unix_seconds, TransportConfig::default(), rng);
+        let mut datagrams = Vec::new();
+        let mut next = [0, 0];
+        pair.run(
+            |direction, at, bytes| {
+                let index = next[direction];
+                next[direction] += 1;
+                datagrams.push(Datagram { direction, index, at, bytes: bytes.to_vec() });
+            },
+            |_| {},
+            |pair| pair.connected[0] && pair.connected[1],
+        );
+        Dial { unix_seconds, datagrams }
+    };
+    (0..count).map(record).collect()
+}
+
+/// The first datagram of each of `count` dials that nobody answers.
+pub fn first_datagrams(count: usize, rng: &mut ChaCha20Rng) -> Vec<Vec<u8>> {
+    let record = |_| {
+        let mut pair = Pair::new(FIRST_DIAL_UNIX_SECONDS, TransportConfig::default(), rng);
+        let transmit = pair.sides[0].poll_transmit(Time::ZERO, &mut pair.buffer);
+        let Transmit { len, segment, .. } = transmit.expect("who dials has something to say");
+        pair.buffer[..len.min(segment)].to_vec()
+    };
+    (0..count).map(record).collect()
+}
+
+/// A packet of a connection as it left.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet<'a> {
+    /// Which connection of the recording.
+    pub connection: usize,
+    /// 0: from who dialled.
+    pub direction: usize,
+    /// Which of this connection and direction, from 0.
+    pub index: usize,
+    /// What an observer sees.
+    pub bytes: &'a [u8],
+}
+
+/// Gives `tap` what the connection with this number says once it is established, over a wire that loses, doubles and reorders.
+pub fn connection(number: usize, load: Load, rng: &mut ChaCha20Rng, mut tap: impl FnMut(Packet)) {
+    let transport = TransportConfig {
+        suites: SUITES[number % SUITES.len()],
+        max_mtu: MTUS[number % MTUS.len()],
+        phase_packets: if number.is_multiple_of(2) { SHORT_PHASE_PACKETS } else { 1 << 20 },
+        ratchet_bytes: RATCHET_BYTES,
+        ..TransportConfig::default()
+    };
+    let mut pair = Pair::new(FIRST_DIAL_UNIX_SECONDS, transport, rng);
+    pair.run(|_, _, _| {}, |_| {}, |pair| pair.connected[0] && pair.connected[1]);
+    pair.faulty = true;
+    let mut index = [0, 0];
+    // Messages first: behind what fills a send buffer none would be short.
+    let chatter = Work::Chatter(load.message_max);
+    let [half, other_half] = [0, 1].map(|side| (Work::Bulk(side), load.bulk / 2));
+    for (work, bytes) in [(chatter, load.chatter), half, other_half] {
+        let mut sent = 0;
+        let until = std::cell::Cell::new(0);
+        pair.run(
+            |direction, _, bytes| {
+                sent += bytes.len() as u64;
+                until.set(sent);
+                tap(Packet { connection: number, direction, index: index[direction], bytes });
+                index[direction] += 1;
+            },
+            |pair| pair.write(work),
+            |_| until.get() >= bytes,
+        );
+    }
+}
+
+/// What the applications of a connection do.
+#[derive(Clone, Copy)]
+enum Work {
+    /// This side sends all it may.
+    Bulk(usize),
+    /// Both send a message now and then, of up to so many bytes.
+    Chatter(u64),
+}
+
+/// Two endpoints and the wire between them.
+struct Pair {
+    now: Time,
+    sides: [Endpoint; 2],
+    handles: [Option<ConnectionHandle>; 2],
+    connected: [bool; 2],
+    /// The stream that each side writes.
+    streams: [Option<StreamId>; 2],
+    readable: [Vec<StreamId>; 2],
+    /// Under way, by arrival and order of leaving: to which side, what.
+    wire: BTreeMap<(Time, u64), (usize, Vec<u8>)>,
+    sent: u64,
+    faulty: bool,
+    rng: ChaCha20Rng,
+    buffer: Vec<u8>,
+    zeros: Bytes,
+}
+
+impl Pair {
+    fn new(unix_seconds: u64, transport: TransportConfig, rng: &mut ChaCha20Rng) -> Self {
+        let seeds: [[u8; 32]; 2] = [random(rng), random(rng)];
+        let peer = SecretIdentity::from_seed(seeds[1]).node_id();
+        let door = DoorKey::of_ticket(&random(rng), peer);
+        let mut sides = [
+            endpoint(seeds[0], Vec::new(), unix_seconds, transport.clone()),
+            endpoint(seeds[1], vec![door.clone()], unix_seconds, transport),
+        ];
+        let handle = dial(&mut sides[0], address(1), peer, &door);
+        Self {
+            now: Time::ZERO,
+            sides,
+            handles: [Some(handle), None],
+            connected: [false; 2],
+            streams: [None; 2],
+            readable: [Vec::new(), Vec::new()],
+            wire: BTreeMap::new(),
+            sent: 0,
+            faulty: false,
+            rng: ChaCha20Rng::from_seed(random(rng)),
+            buffer: vec![0; 65536],
+            zeros: Bytes::from(vec![0; BULK_BYTES]),
+        }
+    }
+
+    /// Lets `work` write and time pass until it is `done`; `tap` is given each datagram as it leaves.
+    fn run(
+        &mut self,
+        mut tap: impl FnMut(usize, Time, &[u8]),
+        mut work: impl FnMut(&mut Self),
+        mut done: impl FnMut(&Self) -> bool,
+    ) {
+        while !done(self) {
+            work(self);
+            for from in 0..2 {
+                self.transmit(from, &mut tap);
+                self.take_events(from);
+            }
+            let timeouts = [0, 1].map(|side| self.sides[side].poll_timeout());
+            let arrival = self.wire.first_key_value().map(|((at, _), _)| *at);
+            let next = timeouts.into_iter().chain([arrival]).flatten().min();
+            self.now =
+                self.now.max(next.expect("a connection that is alive has something to wait for"));
+            while let Some(entry) =
+                self.wire.first_entry().filter(|entry| entry.key().0 <= self.now)
+            {
+                let (to, mut bytes) = entry.remove();
+                self.sides[to].handle_datagram(self.now, address(1 - to), None, &mut bytes);
+            }
+            for side in &mut self.sides {
+                side.handle_timeout(self.now);
+            }
+        }
+    }
+
+    fn transmit(&mut self, from: usize, tap: &mut impl FnMut(usize, Time, &[u8])) {
+        while let Some(transmit) = self.sides[from].poll_transmit(self.now, &mut self.buffer) {
+            for bytes in self.buffer[..transmit.len].chunks(transmit.segment) {
+                tap(from, self.now, bytes);
+                let (chance, late) = (self.rng.next_u32() % 1000, self.rng.next_u64());
+                // One in a hundred is lost, one in two hundred arrives twice.
+                let copies = match chance {
+                    0..10 if self.faulty => 0,
+                    10..15 if self.faulty => 2,
+                    _ => 1,
+                };
+                let late = if self.faulty { late % JITTER_NANOS } else { 0 };
+                for copy in 0..copies {
+                    let arrival =
+                        self.now + DELAY + Duration::from_nanos(late + copy * JITTER_NANOS);
+                    self.sent += 1;
+                    self.wire.insert((arrival, self.sent), (1 - from, bytes.to_vec()));
+                }
+            }
+        }
+    }
+
+    fn take_events(&mut self, side: usize) {
+        while let Some((handle, event)) = self.sides[side].poll_event() {
+            match event {
+                Event::Connected => {
+                    self.handles[side] = Some(handle);
+                    self.connected[side] = true;
+                }
+                Event::StreamOpened(id) | Event::Readable(id) => self.readable[side].push(id),
+                Event::Closed(why) => panic!("a connection ended by itself: {why:?}"),
+                _ => {}
+            }
+        }
+        let Some(handle) = self.handles[side] else { return };
+        for id in std::mem::take(&mut self.readable[side]) {
+            let connection = self.sides[side].connection(handle).expect("it is alive");
+            while let Ok(Read::Slice(_)) = connection.read(self.now, id) {}
+        }
+    }
+
+    fn write(&mut self, work: Work) {
+        for side in 0..2 {
+            let handle = self.handles[side].expect("both are connected");
+            let connection = self.sides[side].connection(handle).expect("it is alive");
+            let stream = &mut self.streams[side];
+            let id = *stream.get_or_insert_with(|| connection.open_stream().expect("the first"));
+            let room = connection.send_capacity(id);
+            let len = match work {
+                Work::Bulk(writer) if writer == side => room.min(BULK_BYTES),
+                Work::Bulk(_) => 0,
+                Work::Chatter(message_max) if self.rng.next_u32().is_multiple_of(2) => {
+                    room.min((1 + self.rng.next_u64() % message_max) as usize)
+                }
+                Work::Chatter(_) => 0,
+            };
+            if len > 0 {
+                connection.write(id, self.zeros.slice(..len)).expect("the stream is open");
+            }
+        }
+    }
+}
+
+fn address(side: usize) -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, side as u8 + 1], 1000))
+}
+
+/// Bytes of a generator.
+pub fn random<const N: usize>(rng: &mut ChaCha20Rng) -> [u8; N] {
+    let mut bytes = [0; N];
+    rng.fill_bytes(&mut bytes);
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recording_is_repeated_by_its_seed() {
+        let record = |seed| {
+            let mut rng = ChaCha20Rng::seed_from_u64(seed);
+            let mut all: Vec<Vec<u8>> = Vec::new();
+            for dial in dials(2, &mut rng) {
+                all.extend(dial.datagrams.into_iter().map(|datagram| datagram.bytes));
+            }
+            let load = Load { bulk: 100_000, chatter: 10_000, message_max: 100 };
+            connection(0, load, &mut rng, |packet| all.push(packet.bytes.to_vec()));
+            all
+        };
+        assert!(record(1) == record(1), "the same seed");
+        assert!(record(1) != record(2), "another seed");
+    }
+}
