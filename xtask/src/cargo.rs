@@ -11,7 +11,8 @@ use crate::skip;
 
 /// The packages whose programs the other commands run. They are selected together whichever of them is built: cargo takes
 /// the features of a dependency from what is selected, so another selection would compile most dependencies again.
-const PROGRAMS: [&str; 4] = ["wraith-cli", "wraith-grid", "wraith-guard", "wraith-netlab"];
+const PROGRAMS: [&str; 5] =
+    ["wraith-cli", "wraith-grid", "wraith-guard", "wraith-netlab", "wraith-wire"];
 
 /// Tests at once for each core: most of them wait for other processes, for a peer that is silent, or for a deadline.
 const TESTS_PER_CORE: usize = 4;
@@ -49,6 +50,14 @@ pub fn swarm(connections: u64, more: &[String]) -> Result<()> {
 pub fn grid(words: &[String]) -> Result<()> {
     let ci = words.iter().any(|word| word == "--ci");
     let program = if ci { build_debug("wraith-grid") } else { build_program("wraith-grid") }?;
+    run(Command::new(program).args(words).current_dir(root()))
+}
+
+/// Whether what is on the wire is noise, with `words` for the program that tells. Its small form takes seconds as the tests build it, and
+/// less than another build.
+pub fn wire(words: &[String]) -> Result<()> {
+    let small = words.iter().any(|word| word == "--small");
+    let program = if small { build_debug("wraith-wire") } else { build_program("wraith-wire") }?;
     run(Command::new(program).args(words).current_dir(root()))
 }
 

@@ -19,7 +19,7 @@ use crate::{cargo, machine};
 
 const OUR_CORE: &str = "0";
 const THEIR_CORE: &str = "1";
-/// A flood of handshakes lasts so long, unless it is ended: longer than a newcomer may take, and each of them takes 80 µs to make.
+/// A flood of handshakes lasts so long, unless it is ended: longer than a newcomer may take, and each of them takes 100 µs to make.
 /// A round that takes longer than its flood counts for nothing.
 const HANDSHAKE_SECONDS: u32 = 4;
 const JUNK_SECONDS: u32 = 60;
@@ -35,7 +35,7 @@ pub struct Args {
     /// Random datagrams per second
     #[arg(long, default_value_t = 200_000)]
     datagrams: u32,
-    /// First datagrams of handshakes per second
+    /// Datagrams of H1s per second, two for each handshake, by somebody who has the ticket
     #[arg(long, default_value_t = 50_000)]
     handshakes: u32,
     /// Addresses that the handshakes come from in the second table
@@ -86,7 +86,6 @@ impl Drop for Started {
 struct Sender {
     child: Started,
     ticket: String,
-    node: String,
     address: String,
 }
 
@@ -147,7 +146,7 @@ fn newcomer(bench: &Bench<'_>, args: &Args, sources: u32) -> Result<()> {
             let sender = Sender::start(bench, &set.source, &[])?;
             let words = [
                 sender.address.clone(),
-                format!("--handshakes-with={}", sender.node),
+                format!("--handshakes-for={}", sender.ticket),
                 format!("--per-second={}", args.handshakes),
                 format!("--seconds={HANDSHAKE_SECONDS}"),
                 format!("--sources={sources}"),
@@ -174,7 +173,7 @@ fn newcomer(bench: &Bench<'_>, args: &Args, sources: u32) -> Result<()> {
     }
     let slowest = flooded.iter().copied().fold(0.0, f64::max);
     println!(
-        "A newcomer's file of 1 kB while {sources} of other addresses send {:.0} valid first datagrams a second: {:.2} s, at \
+        "A newcomer's file of 1 kB while {sources} of other addresses send {:.0} valid datagrams of H1s a second: {:.2} s, at \
          most {slowest:.2} s; without them {:.2} s (medians of {}).",
         median(rates),
         median(flooded),
@@ -200,12 +199,6 @@ fn receive(bench: &Bench<'_>, ticket: &str, target: &Path) -> Result<f64> {
 impl Sender {
     fn start(bench: &Bench<'_>, source: &Path, more: &[&str]) -> Result<Self> {
         let home = bench.folder.join("sender");
-        let id = Command::new(bench.wraith)
-            .env("WRAITH_HOME", &home)
-            .envs(crate::OFFLINE)
-            .arg("id")
-            .output()?;
-        let node = String::from_utf8(id.stdout)?.trim().to_owned();
         // A port that was free a moment ago; nobody else here binds any.
         let free = std::net::UdpSocket::bind("127.0.0.1:0")?.local_addr()?;
         let address = free.to_string();
@@ -220,7 +213,7 @@ impl Sender {
         let mut line = String::new();
         BufReader::new(child.stdout.take().context("it was piped")?).read_line(&mut line)?;
         let ticket = line.split_whitespace().last().context("wraith send printed no ticket")?;
-        Ok(Self { ticket: ticket.to_owned(), child: Started(Some(child)), node, address })
+        Ok(Self { ticket: ticket.to_owned(), child: Started(Some(child)), address })
     }
 
     fn end(self) -> Result<()> {

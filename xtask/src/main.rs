@@ -1,5 +1,5 @@
-//! Developer commands: `cargo xtask test | race | fanout | delta | charts | grid | netlab | flood | swarm | guard | bench | fuzz | package | publishable |
-//! recording | ci`. Each is what a person would type,
+//! Developer commands: `cargo xtask test | race | fanout | delta | charts | grid | netlab | flood | swarm | wire | guard | bench | fuzz | model | package |
+//! publishable | recording | ci`. Each is what a person would type,
 //! in the right order; what they print is meant to be pasted.
 
 mod bench;
@@ -10,6 +10,7 @@ mod fuzz;
 mod guard;
 mod machine;
 mod median;
+mod model;
 mod netlab;
 mod package;
 mod publishable;
@@ -60,12 +61,20 @@ enum Command {
         #[arg(last = true)]
         more: Vec<String>,
     },
+    /// Test whether what is on the wire is noise, and that mistakes would be seen
+    Wire {
+        /// Passed on; `--help` lists what there is
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<String>,
+    },
     /// Count the instructions of the hot paths under callgrind and compare them with the baseline
     Guard(guard::Args),
     /// Run the microbenchmarks and set them beside the figures of other systems
     Bench(bench::Args),
     /// Give arbitrary bytes to every decoder that a stranger or a peer can reach, under libFuzzer
     Fuzz(fuzz::Args),
+    /// Check the symbolic models of the protocol (docs/model) under Verifpal, which is installed if need be
+    Model(model::Args),
     /// Make a Debian package and an archive of the program, man pages and completions, and try them out
     Package(package::Args),
     /// Put together what a registry would get of every crate that may be published
@@ -93,9 +102,11 @@ fn main() -> anyhow::Result<()> {
         Command::Netlab(args) => netlab::run(&args),
         Command::Flood(args) => flood::run(&args),
         Command::Swarm { connections, more } => cargo::swarm(connections, &more),
+        Command::Wire { words } => cargo::wire(&words),
         Command::Guard(args) => guard::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Fuzz(args) => fuzz::run(&args),
+        Command::Model(args) => model::run(&args),
         Command::Package(args) => package::run(&args),
         Command::Publishable => publishable::run(),
         Command::Recording(args) => recording::run(&args),

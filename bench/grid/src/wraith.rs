@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use wraith_core::{
-    Algorithm, ConnectionHandle, Endpoint, EndpointConfig, Event, Read, StreamId, Time,
+    Algorithm, ConnectionHandle, DoorKey, Endpoint, EndpointConfig, Event, Read, StreamId, Time,
     TransportConfig,
 };
 use wraith_crypto::identity::{NodeId, SecretIdentity};
@@ -70,7 +70,7 @@ fn endpoint(algorithm: Algorithm, windows: u64, seed: u64, number: u64) -> (Endp
     let config = EndpointConfig {
         transport,
         unix_time_at_zero: UNIX_TIME_AT_ZERO,
-        ..EndpointConfig::new(identity)
+        ..EndpointConfig::open(identity)
     };
     (Endpoint::new(config, rng.seed()), node_id)
 }
@@ -142,7 +142,7 @@ impl WraithHost {
 impl Host for WraithHost {
     fn start(&mut self, now: Time) {
         let Part::Sends { to, peer, .. } = &self.part else { return };
-        let connection = self.endpoint.connect(now, *to, *peer);
+        let connection = self.endpoint.connect(now, *to, *peer, &DoorKey::of_everybody(*peer));
         self.connection = Some(connection.expect("the receiver's NodeId is valid"));
     }
 

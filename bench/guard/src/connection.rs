@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use wraith_core::{
-    ConnectionHandle, Endpoint, EndpointConfig, Event, Read, StreamId, Time, TransportConfig,
+    ConnectionHandle, DoorKey, Endpoint, EndpointConfig, Event, Read, StreamId, Time,
+    TransportConfig,
 };
 use wraith_crypto::SecretIdentity;
 
@@ -40,7 +41,10 @@ pub(crate) fn transfer(times: u64) {
     let mut sides = [side(1), side(2)];
     let mut now = Time::ZERO;
     let (remote, peer) = (sides[1].address, SecretIdentity::from_seed([2; 32]).node_id());
-    sides[0].endpoint.connect(now, remote, peer).expect("a valid peer");
+    sides[0]
+        .endpoint
+        .connect(now, remote, peer, &DoorKey::of_everybody(peer))
+        .expect("a valid peer");
     let content = Bytes::from((0..WRITE_BYTES).map(|i| (i % 251) as u8).collect::<Vec<_>>());
     let mut buf = vec![0; 65536];
     for repetition in 1..=WARM_UP + times {
@@ -71,7 +75,7 @@ fn side(seed: u8) -> Side {
         ..TransportConfig::default()
     };
     let identity = SecretIdentity::from_seed([seed; 32]);
-    let config = EndpointConfig { transport, ..EndpointConfig::new(identity) };
+    let config = EndpointConfig { transport, ..EndpointConfig::open(identity) };
     Side {
         endpoint: Endpoint::new(config, [seed; 32]),
         address: SocketAddr::from(([127, 0, 0, seed], 1000)),

@@ -51,6 +51,9 @@ const FILES_REMOVED_MAX: u64 = 100;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
+    /// Only this: `handshake`, in memory, beside TLS 1.3 with the same key agreement
+    #[arg(value_parser = ["handshake"], exclusive = true)]
+    what: Option<String>,
     /// Rounds; each runs every peer once
     #[arg(long, default_value_t = 5)]
     runs: usize,
@@ -94,6 +97,12 @@ const SLOW_SECONDS: f64 = 10.0;
 
 /// Runs the race, prints the tables, and records them if asked to.
 pub fn run(args: &Args) -> Result<()> {
+    if args.what.is_some() {
+        crate::cargo::build("wraith-peers", &["--bin", "handshakes"])?;
+        return crate::cargo::run(&mut Command::new(
+            crate::cargo::target().join("release/handshakes"),
+        ));
+    }
     let mut results = Results::new()?;
     if args.wants_row("big") || args.wants_row("small") {
         race_files(args, &mut results)?;

@@ -1,0 +1,60 @@
+//! Handshakes in memory, both sides on this thread: wraith's beside those of TLS 1.3 (rustls) with the same key agreement
+//! (X25519MLKEM768) and Ed25519 certificates on both sides, in turn, so that a slow minute of the machine hits both.
+//!
+//! Every handshake is checked: both sides know each other and have the same keys. Printed are medians, and their ratio; and what the
+//! side that is dialled can do by itself in a second, which is what a flood of honest callers would use up.
+
+mod tls;
+mod wraith;
+
+use std::time::{Duration, Instant};
+
+use clap::Parser;
+
+/// Handshakes timed together: long enough for the clock.
+const BLOCK: u32 = 8;
+
+#[derive(Debug, Parser)]
+struct Args {
+    /// Blocks of eight handshakes of each
+    #[arg(long, default_value_t = 300)]
+    rounds: usize,
+}
+
+fn main() -> anyhow::Result<()> {
+    let args = Args::parse();
+    let (mut ours, theirs) = (wraith::Wraith::new(), tls::Tls::new()?);
+    let (mut whole, mut dialled, mut tls) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..args.rounds.max(1) {
+        whole.push(timed(|| ours.shake_hands()));
+        tls.push(timed(|| theirs.shake_hands()));
+        dialled.push(ours.time_of_responder(BLOCK) / BLOCK);
+    }
+    let [whole, tls, dialled] = [whole, tls, dialled].map(median);
+    let micros = |time: Duration| time.as_secs_f64() * 1e6;
+    println!("handshake, both sides, both authenticated, medians of {} blocks:", args.rounds);
+    println!("  wraith (Noise XKhfs, X25519 + ML-KEM-768)      {:7.1} µs", micros(whole));
+    println!("  rustls (TLS 1.3, X25519MLKEM768, Ed25519 both) {:7.1} µs", micros(tls));
+    println!(
+        "  ratio                                          {:7.2}",
+        micros(whole) / micros(tls)
+    );
+    println!(
+        "the side that is dialled alone: {:.1} µs, {:.0} a second on one core",
+        micros(dialled),
+        1.0 / dialled.as_secs_f64()
+    );
+    Ok(())
+}
+
+/// The time of one of a block.
+fn timed(mut handshake: impl FnMut()) -> Duration {
+    let begin = Instant::now();
+    (0..BLOCK).for_each(|_| handshake());
+    begin.elapsed() / BLOCK
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}

@@ -1,0 +1,89 @@
+//! Handshakes of wraith, with everything that an endpoint computes for one: fresh ephemeral keys, the door, both datagrams of each
+//! message, the keys of the connection.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+use wraith_noise::{
+    DoorKey, EphemeralKey, FinalHello, FirstDatagram, Initiator, InitiatorHello, Parameters,
+    Responder, ResponderHello, SecretIdentity, SessionKeys, Suite,
+};
+
+pub struct Wraith {
+    alice: SecretIdentity,
+    bob: SecretIdentity,
+    door: DoorKey,
+    rng: ChaCha20Rng,
+}
+
+impl Wraith {
+    pub fn new() -> Self {
+        let [alice, bob] = [1, 2].map(|seed| SecretIdentity::from_seed([seed; 32]));
+        let door = DoorKey::of_ticket(&[3; 16], bob.node_id());
+        Self { alice, bob, door, rng: ChaCha20Rng::from_seed([4; 32]) }
+    }
+
+    /// One handshake from H1 to the keys on both sides.
+    pub fn shake_hands(&mut self) {
+        let (mut initiator, h1) = self.start();
+        let (mut responder, h2) = self.answer(&h1);
+        let (h3, keys) = self.finish(&mut initiator, &h2);
+        let (hello, peer_keys) = responder.read_h3(&h3).expect("authentic");
+        assert!(hello.node_id == self.alice.node_id() && keys.send == peer_keys.recv);
+    }
+
+    /// What the responder takes for `count` handshakes.
+    pub fn time_of_responder(&mut self, count: u32) -> Duration {
+        let mut time = Duration::ZERO;
+        for _ in 0..count {
+            let (mut initiator, h1) = self.start();
+            let begin = Instant::now();
+            let (mut responder, h2) = self.answer(&h1);
+            time += begin.elapsed();
+            let (h3, _) = self.finish(&mut initiator, &h2);
+            let begin = Instant::now();
+            responder.read_h3(&h3).expect("authentic");
+            time += begin.elapsed();
+        }
+        time
+    }
+
+    fn start(&mut self) -> (Option<Initiator>, [Vec<u8>; 2]) {
+        let hello =
+            InitiatorHello { suites: Suite::ALL, aes_hardware: true, unix_seconds: 1_700_000_000 };
+        let ephemeral = EphemeralKey::generate(&mut self.rng);
+        let (peer, door) = (self.bob.node_id(), &self.door);
+        let started = Initiator::start(&self.alice, peer, door, &ephemeral, &hello, &mut self.rng);
+        let (initiator, h1) = started.expect("a valid NodeId");
+        (Some(initiator), h1)
+    }
+
+    fn answer(&mut self, h1: &[Vec<u8>; 2]) -> (Responder, [Vec<u8>; 2]) {
+        let ephemeral = EphemeralKey::generate(&mut self.rng);
+        let first = FirstDatagram::new(&self.door, &h1[0]).expect("it is invited");
+        let read = Responder::read_h1(&self.bob, &first, &h1[1], &ephemeral, &mut self.rng);
+        let (mut responder, _) = read.expect("authentic");
+        let hello = ResponderHello {
+            suite: Suite::Aes256Gcm,
+            observed: SocketAddr::from(([192, 0, 2, 1], 4711)),
+            parameters: Parameters::default(),
+        };
+        let h2 = responder.write_h2(&hello, &mut self.rng).expect("a valid key");
+        (responder, h2)
+    }
+
+    fn finish(
+        &mut self,
+        initiator: &mut Option<Initiator>,
+        h2: &[Vec<u8>; 2],
+    ) -> (Vec<u8>, SessionKeys) {
+        let mut initiator = initiator.take().expect("it is finished once");
+        assert_eq!(initiator.read_h2(&h2[0]), Ok(None));
+        initiator.read_h2(&h2[1]).expect("authentic").expect("both datagrams");
+        let parameters = Parameters::default();
+        let last = FinalHello { node_id: self.alice.node_id(), parameters };
+        initiator.write_h3(&last, &mut self.rng)
+    }
+}
