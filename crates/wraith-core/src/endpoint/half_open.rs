@@ -1,9 +1,8 @@
 //! Handshakes somebody who was invited began and did not finish: between the first datagram of H1 and H3 (SPEC §3.4).
 //!
 //! Bounded in all, and for each [`Source`]; all of that is judged before any curve work, which begins when the second datagram
-//! is there. A repeated H1 gets the identical H2 for 5 s, and every H1 that was seen is remembered for the time during which its
-//! clock would still be accepted, as long as there is room ([`SEEN_MAX`]): by its first datagram, and by the ephemeral key in it,
-//! whatever bits that was encoded with.
+//! is there. A repeated H1 gets the identical H2 for 5 s, and every H1 that was seen is remembered ([`Seen`]) for the time during
+//! which its clock would still be accepted, as long as there is room.
 //!
 //! Under load (SPEC §3.6) only who shows a cookie, and so that it receives where it says, gets further. Whoever did goes before
 //! who did not: it is counted among its like only, and pushes out the others. Invariant: who has shown nothing takes at most
@@ -13,12 +12,13 @@
 //! another address while nobody has completed the handshake gets one of its own, with another H2: to complete it takes
 //! having received there.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use wraith_crypto::aead::Suite;
 use wraith_noise::{FirstDatagram, GATE_BYTES, Responder, gate_of};
 
+use super::seen::{SEEN_MAX, Seen};
 use super::source::Source;
 use super::token_bucket::TokenBucket;
 use crate::{PathAddr, Time};
@@ -27,10 +27,6 @@ use crate::{PathAddr, Time};
 const REPEAT_WINDOW: Duration = Duration::from_secs(5);
 /// A half-open handshake is forgotten after this long: the initiator has given up by then.
 const LIFETIME: Duration = Duration::from_secs(15);
-/// One generation of remembered H1s: twice the ±90 s for which a clock is accepted.
-const SEEN_WINDOW: Duration = Duration::from_secs(180);
-/// H1s in one generation (3 MiB: what names them, and their ephemeral keys); a flood of valid ones shortens the memory instead of growing it.
-const SEEN_MAX: usize = 1 << 16;
 /// Half-open handshakes of one source at once, those refused lately included: whoever shares an address is done within a
 /// round trip.
 const PER_SOURCE_MAX: usize = 16;
@@ -104,17 +100,6 @@ pub(crate) struct HalfOpens {
     /// H1s that may be read without a cookie.
     fresh: TokenBucket,
     seen: Seen,
-    seen_before: Seen,
-    seen_since: Time,
-}
-
-/// One generation of what was seen.
-#[derive(Default)]
-struct Seen {
-    /// What names H1s.
-    ids: HashSet<[u8; 16]>,
-    /// What names ephemeral keys, and of which H1 each was.
-    ephemerals: HashMap<[u8; 16], [u8; 16]>,
 }
 
 struct Refused {
@@ -143,9 +128,7 @@ impl HalfOpens {
             waiting: VecDeque::new(),
             refused: VecDeque::new(),
             fresh: TokenBucket::new(FRESH_PER_SECOND, FRESH_BURST),
-            seen: Seen::default(),
-            seen_before: Seen::default(),
-            seen_since: Time::ZERO,
+            seen: Seen::new(SEEN_MAX),
         }
     }
 
@@ -159,11 +142,7 @@ impl HalfOpens {
         proven: bool,
     ) -> Verdict<'_> {
         self.expire(now);
-        if now - self.seen_since >= SEEN_WINDOW || self.seen.ids.len() >= SEEN_MAX {
-            self.seen_before = std::mem::take(&mut self.seen);
-            self.seen_since = now;
-        }
-        let seen = self.seen.ids.contains(&id) || self.seen_before.ids.contains(&id);
+        let seen = self.seen.has(now, &id);
         if seen {
             let known = self.waiting.iter().position(|h| h.h1_id == id && h.remote == from);
             if let Some(i) = known {
@@ -186,7 +165,7 @@ impl HalfOpens {
             return Verdict::AskForCookie;
         }
         if !seen {
-            self.seen.ids.insert(id);
+            self.seen.note(now, id);
         }
         Verdict::New
     }
@@ -236,13 +215,8 @@ impl HalfOpens {
     }
 
     /// Whether the ephemeral key of an H1 was in no other H1; remembered from now on.
-    pub(crate) fn is_new(&mut self, first: &FirstDatagram) -> bool {
-        let (key, id) = (first.ephemeral_id(), first.id());
-        let of = |seen: &Seen| seen.ephemerals.get(&key).copied();
-        match of(&self.seen).or_else(|| of(&self.seen_before)) {
-            Some(of) => of == id,
-            None => self.seen.ephemerals.insert(key, id).is_none(),
-        }
+    pub(crate) fn is_new(&mut self, now: Time, first: &FirstDatagram) -> bool {
+        self.seen.is_new_ephemeral(now, first.ephemeral_id(), first.id())
     }
 
     /// An H1 that was judged new did not open, or nothing could be agreed on.
@@ -274,12 +248,9 @@ impl HalfOpens {
         let heaviest =
             |h: &HalfOpen| h.proven == proven && counts.get(&Source::of(h.remote)).copied() == most;
         if let Some(oldest) = self.waiting.iter().position(heaviest) {
-            let gone = self.waiting.remove(oldest);
             // Its initiator repeats it, and may find room then.
-            if let Some(HalfOpen { h1_id, .. }) = gone {
-                for seen in [&mut self.seen, &mut self.seen_before] {
-                    seen.ids.remove(&h1_id);
-                }
+            if let Some(HalfOpen { h1_id, .. }) = self.waiting.remove(oldest) {
+                self.seen.forget(&h1_id);
             }
         }
     }

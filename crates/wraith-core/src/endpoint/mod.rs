@@ -13,6 +13,7 @@ mod ephemerals;
 mod half_open;
 mod punching;
 mod routes;
+mod seen;
 mod slots;
 mod source;
 mod token_bucket;
@@ -474,7 +475,7 @@ impl Endpoint {
     fn answer_h1(&mut self, now: Time, mut half_open: HalfOpen, second: &[u8]) -> bool {
         let (from, proven) = (half_open.remote, half_open.proven);
         let Stage::Begun(first) = &half_open.stage else { return false };
-        let is_new = self.half_opens.is_new(first);
+        let is_new = self.half_opens.is_new(now, first);
         let answered = is_new.then(|| self.begin(now, from, first, second)).flatten();
         let Some(answered) = answered else {
             self.half_opens.on_refused(now, from, proven);
