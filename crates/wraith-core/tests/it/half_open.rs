@@ -17,15 +17,15 @@ const OF_ONE_SOURCE: usize = 16;
 /// When an initiator repeats its H1 for the first time.
 const REPEATED: Duration = Duration::from_millis(250);
 
-fn responder_id() -> NodeId {
+pub(crate) fn responder_id() -> NodeId {
     SecretIdentity::from_seed([2; 32]).node_id()
 }
 
-fn door() -> DoorKey {
+pub(crate) fn door() -> DoorKey {
     DoorKey::of_ticket(&[7; 16], responder_id())
 }
 
-fn responder(change: impl FnOnce(&mut EndpointConfig)) -> Endpoint {
+pub(crate) fn responder(change: impl FnOnce(&mut EndpointConfig)) -> Endpoint {
     let mut config = EndpointConfig::new(SecretIdentity::from_seed([2; 32]));
     config.doors = vec![door()];
     change(&mut config);
@@ -41,7 +41,7 @@ fn initiator(seed: u8) -> (Endpoint, H1) {
 }
 
 /// The two datagrams of an H1, or of an H2.
-type H1 = Vec<Vec<u8>>;
+pub(crate) type H1 = Vec<Vec<u8>>;
 
 /// The H1 that `initiator` sends now.
 fn h1_of(initiator: &mut Endpoint, now: Time) -> H1 {
@@ -50,7 +50,7 @@ fn h1_of(initiator: &mut Endpoint, now: Time) -> H1 {
     h1
 }
 
-fn h1(seed: u8) -> H1 {
+pub(crate) fn h1(seed: u8) -> H1 {
     initiator(seed).1
 }
 
@@ -62,7 +62,12 @@ fn sent(endpoint: &mut Endpoint, now: Time) -> Vec<(PathAddr, Vec<u8>)> {
 }
 
 /// What `endpoint` answers these datagrams: none, a cookie, or the two of H2.
-fn answer(endpoint: &mut Endpoint, now: Time, from: PathAddr, h1: &H1) -> Option<Vec<Vec<u8>>> {
+pub(crate) fn answer(
+    endpoint: &mut Endpoint,
+    now: Time,
+    from: PathAddr,
+    h1: &H1,
+) -> Option<Vec<Vec<u8>>> {
     let mut answers = Vec::new();
     for (part, datagram) in h1.iter().enumerate() {
         endpoint.handle_datagram(now, from, None, &mut datagram.clone());
@@ -245,7 +250,7 @@ fn a_flood_of_h1s_from_100_000_addresses_is_held_in_bounded_memory() {
         let now = Time::from_nanos(u64::from(i) * 20_000);
         let mut h1 = [0; 900];
         h1[..4].copy_from_slice(&i.to_be_bytes());
-        write_gate(&mut h1);
+        write_first_gate(&mut h1);
         received += h1.len();
         let [_, b, c, d] = i.to_be_bytes();
         let from = ip([100, 64 + b, c, d], 5000);
@@ -260,11 +265,24 @@ fn a_flood_of_h1s_from_100_000_addresses_is_held_in_bounded_memory() {
     assert!(answered > received / 10 && answered < received / 3, "{answered} of {received}");
 }
 
-/// Writes the gate of the first datagram of H1, as the specification says.
-fn write_gate(h1: &mut [u8]) {
-    let gate = kdf::derive("wraith/2 gate 1", &door_secret());
-    let (rest, value) = h1.split_at_mut(h1.len() - GATE_BYTES);
-    value.copy_from_slice(&kdf::keyed(&gate, &kdf::hash(rest))[..GATE_BYTES]);
+/// Writes the gate of a datagram under `key`, as the specification says.
+fn write_gate(datagram: &mut [u8], key: &[u8; 32]) {
+    let (rest, value) = datagram.split_at_mut(datagram.len() - GATE_BYTES);
+    value.copy_from_slice(&kdf::keyed(key, &kdf::hash(rest))[..GATE_BYTES]);
+}
+
+/// Writes the gate of the first datagram of H1.
+fn write_first_gate(first: &mut [u8]) {
+    write_gate(first, &kdf::derive("wraith/2 gate 1", &door_secret()));
+}
+
+/// Writes both gates of an H1, as whoever has the door key can.
+pub(crate) fn regate(h1: &mut [Vec<u8>]) {
+    let [first, second] = h1 else { panic!("two datagrams") };
+    write_first_gate(first);
+    let hash = kdf::hash(&first[..first.len() - GATE_BYTES - MAC2_BYTES]);
+    let parts: [&[u8]; 2] = [&door_secret(), &hash];
+    write_gate(second, &kdf::derive_parts("wraith/2 gate 1, second datagram", &parts));
 }
 
 fn door_secret() -> [u8; 32] {
@@ -273,19 +291,14 @@ fn door_secret() -> [u8; 32] {
 
 /// An H1 of somebody who was invited and knows nothing of cryptography.
 fn nonsense(seed: u8) -> H1 {
-    let [mut first, mut second] = [vec![seed; 1000], vec![seed; 900]];
-    write_gate(&mut first);
-    let macs = GATE_BYTES + MAC2_BYTES;
-    let hash = kdf::hash(&first[..1000 - macs]);
-    let gate = kdf::derive_parts("wraith/2 gate 1, second datagram", &[&door_secret(), &hash]);
-    let (rest, value) = second.split_at_mut(900 - GATE_BYTES);
-    value.copy_from_slice(&kdf::keyed(&gate, &kdf::hash(rest))[..GATE_BYTES]);
-    vec![first, second]
+    let mut h1 = vec![vec![seed; 1000], vec![seed; 900]];
+    regate(&mut h1);
+    h1
 }
 
 /// Whether `responder`, which has the seed of `twin` and was fed more, computed more: reading an H1 draws an ephemeral
 /// key, so the two would give another H2 to the same H1.
-fn computed_more(responder: &mut Endpoint, twin: &mut Endpoint) -> bool {
+pub(crate) fn computed_more(responder: &mut Endpoint, twin: &mut Endpoint) -> bool {
     let from = ip([203, 0, 113, 1], 1);
     let [one, other] = [responder, twin].map(|e| answer(e, Time::ZERO, from, &h1(9)).unwrap());
     one != other

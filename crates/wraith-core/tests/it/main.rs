@@ -18,5 +18,6 @@ mod moves;
 mod own_controller;
 mod pair;
 mod qlog;
+mod replays;
 mod traces;
 mod transfer;

@@ -1,0 +1,68 @@
+//! An ephemeral key that was in one H1 begins no other, whatever bits it comes in (SPEC §3.4).
+
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+use wraith_core::{Endpoint, PathAddr, Time};
+use wraith_crypto::elligator::{decode, encode};
+use wraith_crypto::identity::SecretIdentity;
+use wraith_noise::{EphemeralKey, Initiator, InitiatorHello, Suite};
+
+use crate::half_open::{H1, answer, computed_more, door, h1, regate, responder, responder_id};
+use crate::pair::ip;
+
+/// The true H1 of who has `ephemeral`; the seeds make them differ.
+fn h1_with(ephemeral: &EphemeralKey, seed: u8) -> H1 {
+    let us = SecretIdentity::from_seed([1; 32]);
+    let hello = InitiatorHello { suites: Suite::ALL, aes_hardware: true, unix_seconds: 0 };
+    let mut rng = ChaCha20Rng::from_seed([seed; 32]);
+    let started = Initiator::start(&us, responder_id(), &door(), ephemeral, &hello, &mut rng);
+    started.expect("a valid NodeId").1.to_vec()
+}
+
+/// `h1` with another representative of the same key in each, under gates of who has the door key: other spare bits, and the other
+/// one of the key's two roots.
+fn reencoded(h1: &H1) -> Vec<H1> {
+    let representative: [u8; 32] = *h1[0].first_chunk().expect("it is longer");
+    let key = decode(&representative);
+    let tweaks = [0, 0x40, 0x80, 0xc0].into_iter().flat_map(|bits| [bits, bits | 1]);
+    let others = tweaks.filter_map(|tweak| encode(&key, tweak)).filter(|r| *r != representative);
+    let of = |other: [u8; 32]| {
+        assert_eq!(decode(&other), key);
+        let mut h1 = h1.clone();
+        h1[0][..32].copy_from_slice(&other);
+        regate(&mut h1);
+        h1
+    };
+    others.map(of).collect()
+}
+
+fn from(i: usize) -> PathAddr {
+    ip([192, 0, 2, 1 + i as u8], 1)
+}
+
+#[test]
+fn the_same_key_in_other_bits_gets_silence_and_no_curve_work() {
+    let mut pair = [responder(|_| {}), responder(|_| {})];
+    let h1 = h1(10);
+    let others = reencoded(&h1);
+    assert_eq!(others.len(), 7, "four times two, and one is the true one");
+    for endpoint in &mut pair {
+        assert!(answer(endpoint, Time::ZERO, from(0), &h1).is_some());
+    }
+    let [responder, twin] = &mut pair;
+    for (i, other) in others.iter().enumerate() {
+        assert!(answer(responder, Time::ZERO, from(1 + i), other).is_none());
+    }
+    assert!(!computed_more(responder, twin));
+}
+
+#[test]
+fn who_uses_a_key_twice_is_answered_once() {
+    let ephemeral = EphemeralKey::generate(&mut ChaCha20Rng::from_seed([1; 32]));
+    let mut responder = responder(|_| {});
+    let answered = |endpoint: &mut Endpoint, seed: u8| {
+        answer(endpoint, Time::ZERO, from(seed.into()), &h1_with(&ephemeral, seed)).is_some()
+    };
+    assert!(answered(&mut responder, 1));
+    assert!(!answered(&mut responder, 2) && !answered(&mut responder, 3));
+}
