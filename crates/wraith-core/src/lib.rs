@@ -21,6 +21,7 @@ mod range_set;
 pub mod recovery;
 pub mod streams;
 mod time;
+mod token_bucket;
 pub mod varint;
 
 pub use block::{BLOCK_BYTES, Block, BlockPool, RecvSlice};

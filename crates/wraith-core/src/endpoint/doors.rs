@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use wraith_noise::{DoorKey, H1_BYTES, H1Gate};
 
-use super::token_bucket::TokenBucket;
 use crate::Time;
+use crate::token_bucket::TokenBucket;
 
 /// Doors that a datagram is tried at without being counted: more than a listener has contacts, as a rule. About 80 ns each.
 const FREE_DOORS: usize = 32;

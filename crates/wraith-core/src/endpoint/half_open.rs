@@ -20,7 +20,7 @@ use wraith_noise::{FirstDatagram, GATE_BYTES, Responder, gate_of};
 
 use super::seen::{SEEN_MAX, Seen};
 use super::source::Source;
-use super::token_bucket::TokenBucket;
+use crate::token_bucket::TokenBucket;
 use crate::{PathAddr, Time};
 
 /// An identical H1 from the same address gets the identical H2 for this long.

@@ -16,7 +16,6 @@ mod routes;
 mod seen;
 mod slots;
 mod source;
-mod token_bucket;
 mod trials;
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
@@ -38,6 +37,7 @@ use crate::connection::{Connection, Dial, Parts, Proof, parameters};
 use crate::event::{ConnectionHandle, Ecn, Event, Transmit};
 use crate::punch::Punches;
 use crate::streams::Role;
+use crate::token_bucket::TokenBucket;
 use crate::{BlockPool, PathAddr, Time};
 use cookies::Cookies;
 use doors::Doors;
@@ -46,7 +46,6 @@ use half_open::{Answered, Followed, HalfOpen, HalfOpens, Stage, Verdict};
 use routes::Routes;
 use slots::Slots;
 pub(crate) use source::Source;
-pub(crate) use token_bucket::TokenBucket;
 use trials::{FREE_TRIALS, trials};
 
 /// Clocks of both sides may differ by this much, in seconds (SPEC §3.4).

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use super::token_bucket::TokenBucket;
+use crate::token_bucket::TokenBucket;
 
 /// Trials a second: 0.5 % to 1.6 % of a core. It finds a peer that has moved among ten connections at its first packet while
 /// 26,000 random datagrams a second arrive, and at one of its first eight, on average, while 200,000 do.

@@ -35,8 +35,8 @@ pub use question::AnswerBy;
 pub use reflector::{Answer, Reflector};
 pub use target::is_target;
 
-use crate::endpoint::TokenBucket;
 use crate::streams::Role;
+use crate::token_bucket::TokenBucket;
 use crate::{PathAddr, Time};
 use attempt::Attempt;
 pub(crate) use attempt::Peer;
