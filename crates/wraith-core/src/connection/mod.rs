@@ -235,7 +235,7 @@ impl Connection {
             pace_at: None,
             candidates: Candidates::default(),
             exporter: None,
-            ratchet: Ratcheting::new(now),
+            ratchet: Ratcheting::new(now, role),
             blocked: Blocked::default(),
             events: VecDeque::new(),
             qlog,

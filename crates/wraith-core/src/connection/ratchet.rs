@@ -7,22 +7,31 @@
 //! has agreed knows that the next change of the other side is the one behind the ratchet, and both have the same keys whatever is
 //! lost, repeated or late. And: there is one at a time, of which the buffers are allocated once, whatever the peer sends.
 
+use std::time::Duration;
+
 use wraith_noise::{RATCHET_REQUEST_BYTES, RATCHET_RESPONSE_BYTES, Ratchet, answer_ratchet};
 
 use super::Connection;
 use crate::frame::{FrameWriter, SentFrame, SentFrames};
 use crate::streams::Role;
+use crate::token_bucket::TokenBucket;
 use crate::{Time, Violation};
 
 /// Parts of a message: each fits the smallest packet.
 const PARTS: usize = 2;
-/// Ratchets that an initiator may ask for at once, and then one a second. What it asks for beyond costs the responder more than packets do.
-const AT_ONCE: u64 = 16;
+/// Ratchets a second that an initiator asks for at most, and that a responder puts up with: what it is asked for beyond costs more
+/// than packets do. An initiator asks again only after it has its answer, so however late a request comes, those behind it come no
+/// sooner than they were asked for: who keeps to the half is never refused.
+const ASKED_PER_SECOND: u64 = 1;
+const ANSWERED_PER_SECOND: u64 = 2;
+/// How long both can be saved up: for 16 and 32 at once.
+const BURST: Duration = Duration::from_secs(16);
 
 /// The ratchet of a connection.
 #[derive(Debug)]
 pub(super) struct Ratcheting {
-    began: Time,
+    /// Of those that may be asked for.
+    rate: TokenBucket,
     /// The number of the one under way, or of the last one. The first is 1.
     number: u64,
     /// When it was over, and what had gone over the connection by then.
@@ -70,9 +79,13 @@ impl Message {
 }
 
 impl Ratcheting {
-    pub(super) fn new(now: Time) -> Self {
+    pub(super) fn new(now: Time, role: Role) -> Self {
+        let per_second = match role {
+            Role::Initiator => ASKED_PER_SECOND,
+            Role::Responder => ANSWERED_PER_SECOND,
+        };
         Self {
-            began: now,
+            rate: TokenBucket::new(per_second, BURST),
             number: 0,
             since: now,
             bytes: 0,
@@ -98,10 +111,6 @@ impl Ratcheting {
     /// The peer has moved to its next phase.
     pub(super) fn on_peer_advanced(&mut self) {
         self.peer_advances = false;
-    }
-
-    fn numbers_max(&self, now: Time, at_once: u64) -> u64 {
-        at_once.saturating_add((now - self.began).as_secs() * at_once / AT_ONCE)
     }
 
     fn send(&mut self, bytes: &[u8]) {
@@ -136,7 +145,7 @@ impl Connection {
             return;
         }
         let ratchet = &mut self.ratchet;
-        if !ratchet.rests() || ratchet.number >= ratchet.numbers_max(now, AT_ONCE) {
+        if !ratchet.rests() || !ratchet.rate.take(now, 1) {
             return;
         }
         ratchet.number += 1;
@@ -163,7 +172,7 @@ impl Connection {
         ratchet.due = ours.due.contains(&true);
     }
 
-    /// A part of the peer's message. Parts of steps that are over, and repeated ones, are late and mean nothing.
+    /// A part of the peer's message. Parts of ratchets that are over, and repeated ones, are late and mean nothing.
     pub(super) fn on_ratchet(
         &mut self,
         now: Time,
@@ -186,9 +195,9 @@ impl Connection {
         if number < newest || is_late {
             return Ok(());
         }
-        if self.role == Role::Responder
-            && (!ratchet.rests() || number > ratchet.numbers_max(now, 2 * AT_ONCE))
-        {
+        // With its first part the request is there.
+        let begins = self.role == Role::Responder && ratchet.theirs.is_none();
+        if begins && (!ratchet.rests() || !ratchet.rate.take(now, 1)) {
             return Err(Violation::protocol("a ratchet too soon"));
         }
         let theirs = ratchet.theirs.get_or_insert_with(|| Message::to_receive(len));
@@ -226,5 +235,49 @@ impl Connection {
         ratchet.since = now;
         ratchet.bytes = self.stats.bytes_sent + self.stats.bytes_received;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand_chacha::ChaCha20Rng;
+    use rand_core::{Rng, SeedableRng};
+
+    use super::*;
+
+    fn rate(role: Role) -> TokenBucket {
+        Ratcheting::new(Time::ZERO, role).rate
+    }
+
+    #[test]
+    fn an_initiator_that_has_not_asked_for_long_asks_sixteen_times_in_a_row() {
+        let mut rate = rate(Role::Initiator);
+        let now = Time::ZERO + Duration::from_secs(3600);
+        assert_eq!((0..1000).take_while(|_| rate.take(now, 1)).count(), 16);
+        assert!(rate.take(now + Duration::from_secs(1), 1));
+    }
+
+    /// Up to this long, mostly far shorter.
+    fn up_to(rng: &mut ChaCha20Rng, longest: Duration) -> Duration {
+        longest
+            .div_f64(f64::from(1 << (rng.next_u32() % 16)))
+            .mul_f64(f64::from(rng.next_u32()) / f64::from(u32::MAX))
+    }
+
+    #[test]
+    fn whatever_is_delayed_an_initiator_is_never_refused() {
+        for seed in 0..200 {
+            let mut rng = ChaCha20Rng::seed_from_u64(seed);
+            let [mut asks, mut answers] = [Role::Initiator, Role::Responder].map(rate);
+            let mut now = Time::ZERO;
+            for _ in 0..200 {
+                while !asks.take(now, 1) {
+                    now += Duration::from_millis(1);
+                }
+                now += up_to(&mut rng, Duration::from_secs(20));
+                assert!(answers.take(now, 1), "seed {seed}");
+                now += up_to(&mut rng, Duration::from_secs(20));
+            }
+        }
     }
 }

@@ -6,7 +6,8 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use wraith_core::frame::{Frame, FrameWriter, Frames};
 use wraith_core::{
-    CloseReason, ConnectionHandle, Endpoint, EndpointConfig, Event, PathAddr, Time, TransportConfig,
+    CloseReason, ConnectionHandle, Endpoint, EndpointConfig, Event, PathAddr, RangeSet, Time,
+    TransportConfig,
 };
 use wraith_crypto::aead::aes_hardware;
 use wraith_crypto::identity::SecretIdentity;
@@ -147,6 +148,18 @@ impl HostilePeer {
             self.drain();
         }
         self.now = until;
+    }
+
+    /// Acknowledges everything that came.
+    pub(crate) fn ack_all(&mut self) {
+        let mut all = RangeSet::new();
+        for pn in &self.received {
+            all.insert(*pn..pn + 1);
+        }
+        self.send(0, |out| {
+            let ranges = all.iter_rev().map(|range| range.start..=range.end - 1);
+            assert!(out.ack(0, ranges, None));
+        });
     }
 
     /// The frames of an ACK of `ranges`.

@@ -24,31 +24,30 @@ fn violation(what: &'static str) -> Option<CloseReason> {
 }
 
 impl HostilePeer {
-    fn send_part(&mut self, step: u64, part: u8, bytes: &[u8]) {
-        self.send(0, |out| assert!(out.ratchet(step, part, bytes)));
+    fn send_part(&mut self, number: u64, part: u8, bytes: &[u8]) {
+        self.send(0, |out| assert!(out.ratchet(number, part, bytes)));
     }
 
     /// Asks, and returns the answer if there is one.
-    fn ask(&mut self, step: u64, request: &[u8]) -> Option<[u8; RATCHET_RESPONSE_BYTES]> {
+    fn ask(&mut self, number: u64, request: &[u8]) -> Option<[u8; RATCHET_RESPONSE_BYTES]> {
         self.ratchets.clear();
         for part in 0..2 {
-            self.send_part(step, part, &request[usize::from(part) * PART..][..PART]);
+            self.send_part(number, part, &request[usize::from(part) * PART..][..PART]);
         }
-        let parts: Vec<_> = self.ratchets.iter().filter(|(of, _, _)| *of == step).collect();
+        let parts: Vec<_> = self.ratchets.iter().filter(|(of, _, _)| *of == number).collect();
         let [(_, 0, low), (_, 1, high)] = &parts[..] else { return None };
         Some([&low[..], high].concat().try_into().expect("the length of a response"))
     }
 
     /// One ratchet as it should be; false if it was not answered.
-    fn ratchet(&mut self, step: u64, rng: &mut ChaCha20Rng) -> bool {
+    fn ratchet(&mut self, number: u64, rng: &mut ChaCha20Rng) -> bool {
         let ratchet = Ratchet::begin(rng);
-        let Some(response) = self.ask(step, ratchet.request()) else { return false };
+        let Some(response) = self.ask(number, ratchet.request()) else { return false };
         let agreed = ratchet.finish(&response).expect("shares that are good");
         self.sealer.ratchet(&agreed);
         self.opener.ratchet(&agreed);
         self.sealer.advance_phase();
-        let (first, last) = (self.received[0], *self.received.last().expect("the response"));
-        self.ack(&[first..=last]);
+        self.ack_all();
         // What asks for an answer, in which the other direction has moved, too.
         self.send(0, |out| assert!(out.ping() && out.immediate_ack()));
         true
@@ -58,9 +57,9 @@ impl HostilePeer {
 #[test]
 fn whoever_keeps_to_the_rules_is_followed() {
     let (mut peer, mut rng) = (connect(), rng());
-    for step in 1..=8 {
+    for number in 1..=8 {
         let before = peer.opener.phase();
-        assert!(peer.ratchet(step, &mut rng), "step {step}");
+        assert!(peer.ratchet(number, &mut rng), "ratchet {number}");
         assert_ne!(peer.opener.phase(), before, "the answers are sealed with the new keys");
     }
     assert_eq!(peer.closed, None);
@@ -70,11 +69,11 @@ fn whoever_keeps_to_the_rules_is_followed() {
 
 #[test]
 fn parts_that_cannot_be_end_the_connection() {
-    for (step, part, len) in
+    for (number, part, len) in
         [(2, 0, PART), (u64::MAX >> 2, 0, PART), (1, 2, PART), (1, 0, PART - 1)]
     {
         let mut peer = connect();
-        peer.send_part(step, part, &vec![1; len]);
+        peer.send_part(number, part, &vec![1; len]);
         assert_eq!(peer.closed, violation("an impossible part of a ratchet"));
     }
 }
@@ -104,9 +103,9 @@ fn a_flood_of_parts_and_of_late_ones_is_no_more_than_packets() {
     peer.ratchets.clear();
     peer.send_part(1, 1, &ratchet.request()[PART..]);
     assert_eq!(peer.ratchets.len(), 2, "one response");
-    for step in [0, 1] {
+    for number in [0, 1] {
         for _ in 0..1000 {
-            peer.send_part(step, 1, &[7; PART]);
+            peer.send_part(number, 1, &[7; PART]);
         }
     }
     assert_eq!((peer.closed.clone(), peer.ratchets.len()), (None, 2));
@@ -123,17 +122,32 @@ fn the_next_one_is_too_soon_before_the_last_one_is_over() {
 #[test]
 fn who_asks_for_one_after_the_other_is_stopped() {
     let (mut peer, mut rng) = (connect(), rng());
-    let answered = (1..1000).take_while(|step| peer.ratchet(*step, &mut rng)).count();
+    let answered = (1..1000).take_while(|number| peer.ratchet(*number, &mut rng)).count();
     assert_eq!(answered, 32);
     assert_eq!(peer.closed, violation("a ratchet too soon"));
 
     // And one a second is not, two in fact.
     let (mut peer, mut rng) = (connect(), self::rng());
-    for step in 1..=100 {
-        assert!(peer.ratchet(step, &mut rng), "step {step}");
+    for number in 1..=100 {
+        assert!(peer.ratchet(number, &mut rng), "ratchet {number}");
         peer.wait(Duration::from_millis(500));
     }
     assert_eq!(peer.closed, None);
+}
+
+#[test]
+fn who_has_not_asked_for_long_may_ask_for_no_more_in_a_row() {
+    let (mut peer, mut rng) = (connect(), rng());
+    // Half an hour in which it only shows that it is there.
+    for _ in 0..120 {
+        peer.wait(Duration::from_secs(15));
+        peer.send(0, |out| assert!(out.ping()));
+        peer.ack_all();
+    }
+    assert_eq!(peer.closed, None);
+    let answered = (1..1000).take_while(|number| peer.ratchet(*number, &mut rng)).count();
+    assert_eq!(peer.closed, violation("a ratchet too soon"));
+    assert_eq!(answered, 32);
 }
 
 #[test]
