@@ -1,4 +1,4 @@
-//! A peer that authenticated and then says what it likes: the packet layer without an endpoint.
+//! A peer that authenticated, on either side of the handshake, and then says what it likes: the packet layer without an endpoint.
 
 use std::time::Duration;
 
@@ -10,9 +10,10 @@ use wraith_core::{
     TransportConfig,
 };
 use wraith_crypto::aead::aes_hardware;
-use wraith_crypto::identity::SecretIdentity;
+use wraith_crypto::identity::{NodeId, SecretIdentity};
 use wraith_noise::{
-    DoorKey, EphemeralKey, FinalHello, Initiator, InitiatorHello, Opener, Parameters, Sealer,
+    DoorKey, EphemeralKey, FinalHello, FirstDatagram, Initiator, InitiatorHello, Opener,
+    Parameters, Responder, ResponderHello, Sealer, SessionKeys, Suite, negotiate,
 };
 
 use crate::pair::ip;
@@ -29,65 +30,117 @@ pub(crate) struct HostilePeer {
     pub(crate) received: Vec<u64>,
     /// Whether to note them.
     pub(crate) notes: bool,
+    /// Packets of the victim that did not open; `None` where there must be none.
+    pub(crate) unopened: Option<u64>,
     pub(crate) closed: Option<CloseReason>,
     /// Parts of ratchets that the victim sent: the number, which part, the bytes.
     pub(crate) ratchets: Vec<(u64, u8, Vec<u8>)>,
     pub(crate) sealer: Sealer,
     pub(crate) opener: Opener,
-    address: PathAddr,
     next_pn: u64,
     buf: Vec<u8>,
+}
+
+fn rng() -> ChaCha20Rng {
+    ChaCha20Rng::from_seed([3; 32])
+}
+
+/// Where the peer is.
+fn address() -> PathAddr {
+    ip([127, 0, 0, 1], 1000)
+}
+
+fn victim_id() -> NodeId {
+    SecretIdentity::from_seed([2; 32]).node_id()
+}
+
+/// Who the peer is, and its victim.
+fn victim(transport: TransportConfig) -> (SecretIdentity, Endpoint) {
+    let [us, them] = [1, 2].map(|seed| SecretIdentity::from_seed([seed; 32]));
+    let config = EndpointConfig { transport, ..EndpointConfig::open(them) };
+    (us, Endpoint::new(config, [2; 32]))
+}
+
+/// What the peer claims of itself.
+fn parameters() -> Parameters {
+    Parameters {
+        max_idle_timeout_ms: 30_000,
+        initial_max_data: 1 << 60,
+        initial_max_stream_data: 1 << 60,
+        initial_max_streams: 1 << 60,
+        max_datagram_frame_size: 0,
+        max_udp_payload: 1200,
+        max_ack_delay_us: 25_000,
+    }
+}
+
+fn hear(victim: &mut Endpoint, mut datagram: Vec<u8>) {
+    victim.handle_datagram(Time::ZERO, address(), None, &mut datagram);
+}
+
+/// The next datagram that `victim` sends.
+fn said(victim: &mut Endpoint) -> Vec<u8> {
+    let mut buf = vec![0; 65_536];
+    let transmit = victim.poll_transmit(Time::ZERO, &mut buf).expect("it has something to say");
+    buf.truncate(transmit.len);
+    buf
 }
 
 impl HostilePeer {
     /// Connects to a victim, and lets it send as much as it likes on as many streams.
     pub(crate) fn connect(transport: TransportConfig) -> Self {
-        let mut rng = ChaCha20Rng::from_seed([3; 32]);
-        let [us, them] = [1, 2].map(|seed| SecretIdentity::from_seed([seed; 32]));
-        let peer = them.node_id();
-        let config = EndpointConfig { transport, ..EndpointConfig::open(them) };
-        let mut victim = Endpoint::new(config, [2; 32]);
-        let (now, address) = (Time::ZERO, ip([127, 0, 0, 1], 1000));
-        let mut buf = vec![0; 65_536];
+        let mut rng = rng();
+        let (us, mut victim) = victim(transport);
+        let peer = victim_id();
         let hello = InitiatorHello { suites: 0b11, aes_hardware: aes_hardware(), unix_seconds: 0 };
         let (ephemeral, door) = (EphemeralKey::generate(&mut rng), DoorKey::of_everybody(peer));
         let (mut initiator, h1) =
             Initiator::start(&us, peer, &door, &ephemeral, &hello, &mut rng).unwrap();
-        for mut datagram in h1 {
-            victim.handle_datagram(now, address, None, &mut datagram);
-        }
-        let mut read = || {
-            let h2 = victim.poll_transmit(now, &mut buf).expect("H2");
-            initiator.read_h2(&buf[..h2.len]).unwrap()
-        };
-        assert_eq!(read(), None);
-        let hello = read().expect("both datagrams");
-        let parameters = Parameters {
-            max_idle_timeout_ms: 30_000,
-            initial_max_data: 1 << 60,
-            initial_max_stream_data: 1 << 60,
-            initial_max_streams: 1 << 60,
-            max_datagram_frame_size: 0,
-            max_udp_payload: 1200,
-            max_ack_delay_us: 25_000,
-        };
-        let last = FinalHello { node_id: us.node_id(), parameters };
-        let (mut h3, keys) = initiator.write_h3(&last, &mut rng);
-        victim.handle_datagram(now, address, None, &mut h3);
+        h1.into_iter().for_each(|datagram| hear(&mut victim, datagram));
+        let [first, second] = [(); 2].map(|()| said(&mut victim));
+        assert_eq!(initiator.read_h2(&first).unwrap(), None);
+        let hello = initiator.read_h2(&second).unwrap().expect("both datagrams");
+        let last = FinalHello { node_id: us.node_id(), parameters: parameters() };
+        let (h3, keys) = initiator.write_h3(&last, &mut rng);
+        hear(&mut victim, h3);
+        Self::new(victim, hello.suite, &keys)
+    }
+
+    /// Is connected to by a victim, and lets it send as much as it likes on as many streams.
+    pub(crate) fn accept(transport: TransportConfig) -> Self {
+        let mut rng = rng();
+        let (us, mut victim) = victim(transport);
+        let door = DoorKey::of_everybody(us.node_id());
+        victim.connect(Time::ZERO, address(), us.node_id(), &door).unwrap();
+        let [first, second] = [(); 2].map(|()| said(&mut victim));
+        let first = FirstDatagram::new(&door, &first).unwrap();
+        let ephemeral = EphemeralKey::generate(&mut rng);
+        let (mut responder, hello) =
+            Responder::read_h1(&us, &first, &second, &ephemeral, &mut rng).unwrap();
+        let suite = negotiate(&hello, 0b11, aes_hardware()).unwrap();
+        let observed = address().ip().expect("one of the Internet");
+        let hello = ResponderHello { suite, observed, parameters: parameters() };
+        let h2 = responder.write_h2(&hello, &mut rng).unwrap();
+        h2.into_iter().for_each(|datagram| hear(&mut victim, datagram));
+        let (_, keys) = responder.read_h3(&said(&mut victim)).unwrap();
+        Self::new(victim, suite, &keys)
+    }
+
+    fn new(mut victim: Endpoint, suite: Suite, keys: &SessionKeys) -> Self {
         let Some((handle, Event::Connected)) = victim.poll_event() else { panic!("no connection") };
         Self {
             victim,
             handle,
-            now,
+            now: Time::ZERO,
             received: Vec::new(),
             notes: true,
+            unopened: None,
             closed: None,
             ratchets: Vec::new(),
-            address,
-            sealer: Sealer::new(hello.suite, &keys.send),
-            opener: Opener::new(hello.suite, &keys.recv),
+            sealer: Sealer::new(suite, &keys.send),
+            opener: Opener::new(suite, &keys.recv),
             next_pn: 0,
-            buf,
+            buf: vec![0; 65_536],
         }
     }
 
@@ -112,7 +165,7 @@ impl HostilePeer {
 
     /// Gives the victim a packet, and takes what it answers.
     pub(crate) fn deliver(&mut self, packet: &mut [u8]) {
-        self.victim.handle_datagram(self.now, self.address, None, packet);
+        self.victim.handle_datagram(self.now, address(), None, packet);
         self.drain();
     }
 
@@ -121,7 +174,14 @@ impl HostilePeer {
         while let Some(transmit) = self.victim.poll_transmit(self.now, &mut self.buf) {
             if self.notes {
                 for datagram in self.buf[..transmit.len].chunks_mut(transmit.segment) {
-                    let opened = self.opener.open(datagram).expect("a packet for us");
+                    let opened = match (self.opener.open(datagram), &mut self.unopened) {
+                        (Ok(opened), _) => opened,
+                        (Err(_), Some(unopened)) => {
+                            *unopened += 1;
+                            continue;
+                        }
+                        (Err(why), None) => panic!("a packet that is not for us: {why:?}"),
+                    };
                     for frame in Frames::new(&datagram[HEADER..HEADER + opened.payload_len]) {
                         if let Frame::Ratchet { number, part, bytes } = frame.expect("well formed")
                         {

@@ -1,4 +1,4 @@
-//! What a peer that authenticated can do with RATCHET frames (SPEC §4.6).
+//! What an initiator that authenticated can do with RATCHET frames (SPEC §4.6); a responder in `hostile_responses.rs`.
 
 use std::time::Duration;
 
@@ -19,12 +19,12 @@ fn rng() -> ChaCha20Rng {
     ChaCha20Rng::from_seed([7; 32])
 }
 
-fn violation(what: &'static str) -> Option<CloseReason> {
+pub(crate) fn violation(what: &'static str) -> Option<CloseReason> {
     Some(CloseReason::Violation(Violation::protocol(what)))
 }
 
 impl HostilePeer {
-    fn send_part(&mut self, number: u64, part: u8, bytes: &[u8]) {
+    pub(crate) fn send_part(&mut self, number: u64, part: u8, bytes: &[u8]) {
         self.send(0, |out| assert!(out.ratchet(number, part, bytes)));
     }
 

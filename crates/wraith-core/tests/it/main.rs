@@ -13,6 +13,7 @@ mod half_open;
 mod handshake;
 mod hostile_peer;
 mod hostile_ratchets;
+mod hostile_responses;
 mod linking;
 mod moves;
 mod own_controller;

@@ -1,0 +1,241 @@
+//! What a responder that authenticated can do with RATCHET frames (SPEC §4.6) to the initiator that asks it.
+
+use std::time::Duration;
+
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+use wraith_core::{CloseReason, TransportConfig};
+use wraith_noise::{RATCHET_REQUEST_BYTES, RATCHET_RESPONSE_BYTES, answer_ratchet};
+
+use crate::counting::bytes_held;
+use crate::hostile_peer::HostilePeer;
+use crate::hostile_ratchets::violation;
+
+const PART: usize = RATCHET_RESPONSE_BYTES / 2;
+
+type Response = [u8; RATCHET_RESPONSE_BYTES];
+
+/// The peer of a victim that asks for a ratchet as soon, and as often, as it may.
+fn accept() -> HostilePeer {
+    let mut peer =
+        HostilePeer::accept(TransportConfig { ratchet_bytes: 1, ..TransportConfig::default() });
+    peer.drain();
+    peer
+}
+
+/// The peer of a victim that has no reason to ask.
+fn accept_one_that_does_not_ask() -> HostilePeer {
+    let mut peer = HostilePeer::accept(TransportConfig::default());
+    peer.drain();
+    peer
+}
+
+impl HostilePeer {
+    /// What the victim asks, with its number.
+    fn asked(&self) -> (u64, [u8; RATCHET_REQUEST_BYTES]) {
+        let (number, _, _) = *self.ratchets.last().expect("it asks");
+        let part = |part| {
+            let mut of = self.ratchets.iter();
+            let (_, _, bytes) = of.find(|of| (of.0, of.1) == (number, part)).expect("both parts");
+            &bytes[..]
+        };
+        (number, [part(0), part(1)].concat().try_into().expect("the length of a request"))
+    }
+
+    fn respond(&mut self, number: u64, response: &Response) {
+        for part in 0..2 {
+            self.send_part(number, part, &response[usize::from(part) * PART..][..PART]);
+        }
+    }
+
+    /// One ratchet as it should be; its number.
+    fn answer_well(&mut self, rng: &mut ChaCha20Rng) -> u64 {
+        let (number, request) = self.asked();
+        let (response, agreed) = answer_ratchet(&request, rng).expect("shares that are good");
+        self.sealer.ratchet(&agreed);
+        self.opener.ratchet(&agreed);
+        self.respond(number, &response);
+        // The victim has the response, and moves once it is acknowledged; in new keys it says so.
+        self.exchange();
+        self.sealer.advance_phase();
+        self.exchange();
+        number
+    }
+
+    /// Acknowledges all, and asks for an answer.
+    fn exchange(&mut self) {
+        self.ack_all();
+        self.send(0, |out| assert!(out.ping() && out.immediate_ack()));
+    }
+
+    /// Packets that the victim has opened, and those it could not open.
+    fn heard(&mut self) -> (u64, u64) {
+        let stats = self.victim.connection(self.handle).unwrap().stats();
+        (stats.packets_received, stats.datagrams_dropped)
+    }
+}
+
+fn rng() -> ChaCha20Rng {
+    ChaCha20Rng::from_seed([7; 32])
+}
+
+#[test]
+fn whoever_answers_as_it_should_is_followed() {
+    let (mut peer, mut rng) = (accept(), rng());
+    for number in 1..=8 {
+        let before = peer.opener.phase();
+        assert_eq!(peer.answer_well(&mut rng), number);
+        assert_ne!(peer.opener.phase(), before, "it has moved to the new keys");
+    }
+    assert_eq!(peer.closed, None);
+    let stats = peer.victim.connection(peer.handle).unwrap().stats();
+    assert_eq!((stats.ratchets, stats.datagrams_dropped), (8, 0));
+}
+
+#[test]
+fn a_share_of_low_order_ends_the_connection() {
+    let mut one = [0; 32];
+    one[0] = 1;
+    for low in [[0; 32], one] {
+        let mut peer = accept();
+        let (number, request) = peer.asked();
+        let (mut response, _) = answer_ratchet(&request, &mut rng()).unwrap();
+        response[..32].copy_from_slice(&low);
+        peer.respond(number, &response);
+        assert_eq!(peer.closed, violation("a ratchet with bad shares"));
+    }
+}
+
+#[test]
+fn after_a_ciphertext_for_nobody_neither_hears_the_other_and_the_connection_ends_in_silence() {
+    let mut peer = accept();
+    let (number, request) = peer.asked();
+    let (mut response, agreed) = answer_ratchet(&request, &mut rng()).unwrap();
+    response[32..].fill(0x5a);
+    peer.sealer.ratchet(&agreed);
+    peer.opener.ratchet(&agreed);
+    peer.respond(number, &response);
+    assert_eq!(peer.closed, None, "it cannot know");
+
+    // It moves when this is acknowledged, to keys that nobody else has.
+    peer.unopened = Some(0);
+    peer.ack_all();
+    let received = peer.received.len();
+    peer.send(0, |out| assert!(out.ping() && out.immediate_ack()));
+    assert_eq!(peer.received.len(), received);
+    assert!(peer.unopened > Some(0));
+
+    // And nothing opens there that is sealed with ours.
+    peer.sealer.advance_phase();
+    let (heard, dropped) = peer.heard();
+    for _ in 0..50 {
+        peer.send(0, |out| assert!(out.ping()));
+    }
+    assert_eq!(peer.heard(), (heard, dropped + 50));
+    peer.wait(Duration::from_secs(40));
+    assert_eq!(peer.closed, Some(CloseReason::IdleTimeout));
+    assert_eq!(peer.received.len(), received, "nothing was said in keys that we have");
+}
+
+#[test]
+fn a_response_that_nobody_asked_for_ends_the_connection() {
+    for number in [1, 2, u64::MAX >> 2] {
+        let mut peer = accept_one_that_does_not_ask();
+        assert!(peer.ratchets.is_empty());
+        peer.send_part(number, 0, &[7; PART]);
+        assert_eq!(peer.closed, violation("an impossible part of a ratchet"));
+    }
+}
+
+#[test]
+fn a_response_to_a_request_of_the_future_ends_the_connection() {
+    for number in [2, 3, u64::MAX >> 2] {
+        let mut peer = accept();
+        assert_eq!(peer.asked().0, 1);
+        peer.send_part(number, 0, &[7; PART]);
+        assert_eq!(peer.closed, violation("an impossible part of a ratchet"));
+    }
+}
+
+#[test]
+fn parts_that_cannot_be_end_the_connection() {
+    for (part, len) in [
+        (0, PART - 1),
+        (0, PART + 1),
+        (1, 0),
+        (1, RATCHET_REQUEST_BYTES / 2),
+        (2, PART),
+        (255, PART),
+    ] {
+        let mut peer = accept();
+        peer.send_part(1, part, &vec![7; len]);
+        assert_eq!(peer.closed, violation("an impossible part of a ratchet"), "{part}, {len}");
+    }
+}
+
+#[test]
+fn late_parts_mean_nothing() {
+    let (mut peer, mut rng) = (accept(), rng());
+    for _ in 0..3 {
+        peer.answer_well(&mut rng);
+    }
+    // The fourth is asked for, and these are of the ones before.
+    assert_eq!(peer.asked().0, 4);
+    for number in 0..4 {
+        for part in [0, 1, 0, 1] {
+            peer.send_part(number, part, &[7; PART]);
+        }
+    }
+    assert_eq!(peer.answer_well(&mut rng), 4);
+    assert_eq!((peer.closed.clone(), peer.heard().1), (None, 0));
+}
+
+#[test]
+fn a_response_that_is_repeated_after_it_was_taken_means_nothing() {
+    let mut peer = accept();
+    let (number, request) = peer.asked();
+    let (response, agreed) = answer_ratchet(&request, &mut rng()).unwrap();
+    peer.sealer.ratchet(&agreed);
+    peer.opener.ratchet(&agreed);
+    for _ in 0..100 {
+        peer.respond(number, &response);
+    }
+    peer.exchange();
+    assert_eq!((peer.closed.clone(), peer.heard().1), (None, 0));
+}
+
+#[test]
+fn a_response_that_never_gets_complete_costs_no_memory_and_the_connection_goes_on() {
+    let mut peer = accept();
+    let (number, request) = peer.asked();
+    let (response, agreed) = answer_ratchet(&request, &mut rng()).unwrap();
+    peer.send_part(number, 0, &response[..PART]);
+    peer.exchange();
+    peer.notes = false;
+    let before = bytes_held();
+    for byte in 0..2000_u32 {
+        peer.send_part(number, 0, &[byte as u8; PART]);
+    }
+    let held = bytes_held() - before;
+    // What is held is what the victim sent meanwhile, and nobody acknowledged.
+    assert!(held < 2000 * PART as i64 / 4, "{held} bytes");
+
+    // An hour later it is still there, has not asked for another, and takes the rest.
+    peer.notes = true;
+    peer.unopened = Some(0);
+    for _ in 0..240 {
+        peer.wait(Duration::from_secs(15));
+        peer.exchange();
+    }
+    assert_eq!((peer.closed.clone(), peer.unopened), (None, Some(0)));
+    assert_eq!(peer.asked().0, number);
+    peer.sealer.ratchet(&agreed);
+    peer.opener.ratchet(&agreed);
+    peer.send_part(number, 1, &response[PART..]);
+    peer.exchange();
+    peer.sealer.advance_phase();
+    peer.exchange();
+    assert_eq!((peer.closed.clone(), peer.unopened), (None, Some(0)));
+    let stats = peer.victim.connection(peer.handle).unwrap().stats();
+    assert_eq!((stats.ratchets, stats.datagrams_dropped), (1, 0));
+}
