@@ -1,4 +1,4 @@
-//! A host that knows a NodeId and begins handshakes without end, each under a source address that it forges.
+//! A host that has a key to a door and begins handshakes without end, each under a source address that it forges.
 //!
 //! It receives nothing of what is sent there, so it never shows a cookie. What the target sends to an address that only
 //! it has named is judged by `checks.rs`.
