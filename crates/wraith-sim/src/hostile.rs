@@ -1,10 +1,11 @@
-//! Peers that hold keys and keep no rule: they know a NodeId, finish the handshake, and then write what they like under
+//! Peers that hold keys and keep no rule: they have a key to a door, finish the handshake, and then write what they like under
 //! whatever source address they like.
 //!
 //! A [`Hostile`] has two addresses at which it receives, and names of others at which it does not. From all of them it
 //! sends packets of any size that the target has to take: challenges, one or many in a packet, and whatever makes the
-//! target believe that its peer has moved. It answers the target's own challenges now and then. What the target then
-//! sends, and where, is judged by `checks.rs`; that a response is never longer than what asked for it, here.
+//! target believe that its peer has moved. It answers the target's own challenges now and then. Between all that it asks for
+//! ratchets: a part now and then, and again, and late ones of ratchets that are over. What is answered it follows to the new keys.
+//! What the target then sends, and where, is judged by `checks.rs`; that a response is never longer than what asked for it, here.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -18,7 +19,7 @@ use wraith_core::{Connection, RangeSet, Time};
 use wraith_crypto::identity::{NodeId, SecretIdentity};
 use wraith_noise::{
     DoorKey, EphemeralKey, FinalHello, HEADER_BYTES, Initiator, InitiatorHello, Opener,
-    PACKET_OVERHEAD, Parameters, Sealer, Suite,
+    PACKET_OVERHEAD, Parameters, RATCHET_REQUEST_BYTES, Ratchet, Sealer, Suite,
 };
 
 use crate::Rng;
@@ -35,6 +36,9 @@ const DELAY_MAX: Duration = Duration::from_millis(15);
 const DATAGRAM_BYTES_MAX: u64 = 1452;
 /// What the target's application has for it: something to be sent while the address changes.
 const TEMPTATION_BYTES: usize = 100_000;
+/// Ratchets that it asks for: fewer than would be too many in its time.
+const RATCHETS_MAX: u64 = 12;
+const RATCHET_PART: usize = RATCHET_REQUEST_BYTES / 2;
 /// The shortest packet with a challenge.
 const CHALLENGE_BYTES: u64 = 9 + PACKET_OVERHEAD as u64;
 
@@ -63,6 +67,50 @@ struct Session {
     opener: Opener,
     next_pn: u64,
     received: RangeSet,
+    ratchets: Ratchets,
+}
+
+/// The ratchets of one session.
+#[derive(Debug, Default)]
+struct Ratchets {
+    /// The number of the one under way, or of the last one.
+    number: u64,
+    asked: Option<Box<Ratchet>>,
+    /// The parts of the response that are here.
+    response: [Option<Vec<u8>>; 2],
+    /// Both have agreed, and the target has not moved to the new keys.
+    target_advances: bool,
+}
+
+impl Ratchets {
+    /// A part of what is asked for, the next one if there is none; or one of a ratchet that is over, which means nothing whatever
+    /// it says.
+    fn write(&mut self, rng: &mut Rng, out: &mut FrameWriter<'_>) {
+        let part = rng.below(2) as u8;
+        if self.number > 0 && rng.chance(0.2) {
+            out.ratchet(rng.below(self.number), part, &[0x5a; RATCHET_PART]);
+            return;
+        }
+        if self.asked.is_none() && !self.target_advances && self.number < RATCHETS_MAX {
+            self.number += 1;
+            self.asked = Some(Box::new(Ratchet::begin(&mut ChaCha20Rng::from_seed(rng.seed()))));
+        }
+        if let Some(asked) = &self.asked {
+            let bytes = &asked.request()[usize::from(part) * RATCHET_PART..][..RATCHET_PART];
+            out.ratchet(self.number, part, bytes);
+        }
+    }
+
+    /// Takes a part of a response; what is agreed on once both are here.
+    fn take(&mut self, number: u64, part: u8, bytes: &[u8]) -> Option<[u8; 32]> {
+        let asked = self.asked.as_ref().filter(|_| number == self.number)?;
+        self.response[usize::from(part)] = Some(bytes.to_vec());
+        let [Some(first), Some(second)] = &self.response else { return None };
+        let response = [&first[..], second].concat().try_into().expect("the length of a response");
+        let agreed = *asked.finish(&response).expect("an endpoint answers with good shares");
+        (self.asked, self.response, self.target_advances) = (None, [None, None], true);
+        Some(agreed)
+    }
 }
 
 /// The target's application has something to send to a hostile peer.
@@ -150,6 +198,7 @@ impl Hostile {
         };
         let opened = session.opener.open(&mut datagram.bytes).ok()?;
         session.received.insert(opened.pn..opened.pn + 1);
+        session.ratchets.target_advances &= !opened.new_phase;
         let payload = &datagram.bytes[HEADER_BYTES..HEADER_BYTES + opened.payload_len];
         for frame in Frames::new(payload) {
             match frame.expect("an endpoint sends frames") {
@@ -158,6 +207,13 @@ impl Hostile {
                     let asked = self.asked.get(&data).expect("a response to what was never asked");
                     let len = datagram.bytes.len();
                     assert!(len <= *asked, "a response of {len} bytes to a challenge of {asked}");
+                }
+                Frame::Ratchet { number, part, bytes } => {
+                    if let Some(agreed) = session.ratchets.take(number, part, bytes) {
+                        session.sealer.ratchet(&agreed);
+                        session.opener.ratchet(&agreed);
+                        session.sealer.advance_phase();
+                    }
                 }
                 _ => {}
             }
@@ -189,6 +245,7 @@ impl Hostile {
             opener: Opener::new(hello.suite, &keys.recv),
             next_pn: 0,
             received: RangeSet::new(),
+            ratchets: Ratchets::default(),
         });
         Some(h3)
     }
@@ -209,6 +266,9 @@ impl Hostile {
             && let Some(challenge) = challenges.pop()
         {
             out.path_response(challenge);
+        }
+        if rng.chance(0.5) {
+            session.ratchets.write(rng, &mut out);
         }
         for _ in 0..if rng.chance(0.7) { rng.scaled(1, 200) } else { 0 } {
             let mut challenge = [0; 8];

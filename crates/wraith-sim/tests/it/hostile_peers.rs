@@ -9,10 +9,10 @@ use wraith_sim::{Exchange, Scenario, hops};
 fn forged_addresses_get_no_more_than_three_times_what_came_from_them_and_others_are_served() {
     let outcomes = Scenario::new()
         .both(hops![Rate::mbit(50), Delay::ms(5)])
-        .exchange(Exchange::streams(3, 500_000, 500_000).eager())
+        .exchange(Exchange::streams(3, 4_000_000, 4_000_000).eager())
         .hostile_peers(4)
         .seeds(0..25)
-        .within(Duration::from_secs(3))
+        .within(Duration::from_secs(6))
         .run();
     for outcome in outcomes {
         assert_eq!(outcome.path_changes, [0, 0], "{outcome:#?}");
