@@ -1,7 +1,7 @@
 //! The handshake and the packets as their users see them.
 
 mod allocation;
+mod by_hand;
 mod handshake;
-mod low_order;
 mod memory;
 mod secrets;
