@@ -101,16 +101,39 @@ fn frames() -> Vec<Vec<u8>> {
     ]
 }
 
-/// Each alone, and all in one connection: parameters, then length, control and frames of each packet.
+/// Each alone, and all in one connection, of a peer that dials; and ratchets. Who dials and parameters, then length, control and frames
+/// of each packet.
 fn packets(frames: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let parameters = [100, 20, 100, 20, 100, 20, 100, 5, 0, 100, 11, 100, 15];
     let packet = |frame: &Vec<u8>| {
         let len = frame.len() - 1;
         [&[len as u8, (len >> 8) as u8], &frame[..]].concat()
     };
-    let with = |packets: Vec<u8>| [&parameters[..], &packets].concat();
-    let alone = frames.iter().map(|frame| with(packet(frame)));
-    alone.chain([with(frames.iter().flat_map(packet).collect())]).collect()
+    let with = |who: u8, packets: Vec<u8>| [&[who], &parameters[..], &packets].concat();
+    let alone = frames.iter().map(|frame| with(0, packet(frame)));
+    alone
+        .chain([with(0, frames.iter().flat_map(packet).collect())])
+        .chain([0, 1].map(|who| with(who, ratchets(3))))
+        .chain([2, 4, 64].into_iter().flat_map(|odd| [0, 1].map(|who| with(who, ratchet(odd)))))
+        .collect()
+}
+
+/// So many ratchets as they should be.
+fn ratchets(count: usize) -> Vec<u8> {
+    // Both parts, each with an acknowledgement of all that came and a wish for one, and then three times the second, from its middle on in
+    // the new keys.
+    let again = packet_of(1 | 24, 128);
+    [ratchet(0), again.clone(), packet_of(1 | 24, 128 | 32), again].concat().repeat(count)
+}
+
+/// Both parts of a ratchet, of which one is odd.
+fn ratchet(odd: u8) -> Vec<u8> {
+    [packet_of(24, 128), packet_of(1 | 24 | odd, 128)].concat()
+}
+
+/// A PING, and a part of a ratchet as `how` says.
+fn packet_of(how: u8, control: u8) -> Vec<u8> {
+    vec![0, control, 1, how]
 }
 
 /// One of each kind, and one of a kind that is not known.

@@ -1,5 +1,8 @@
 //! An authentic peer that says whatever it likes, in order or not, to an endpoint with data under way: a violation ends the
 //! connection and nothing else, and the endpoint never has endlessly much to say.
+//!
+//! The peer dialled or was dialled. What it says is arbitrary frames, and parts of ratchets on purpose, which no arbitrary bytes would
+//! be: as they should be, or not quite.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -7,12 +10,15 @@ use std::time::Duration;
 use bytes::Bytes;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
+use wraith_core::frame::{Frame, FrameWriter, Frames};
 use wraith_core::{
-    ConnectionHandle, Endpoint, EndpointConfig, Event, PathAddr, Read, StreamId, Time,
+    ConnectionHandle, Endpoint, EndpointConfig, Event, PathAddr, RangeSet, Read, StreamId, Time,
 };
 use wraith_noise::{
-    DoorKey, EphemeralKey, FinalHello, HEADER_BYTES, Initiator, InitiatorHello, PACKET_OVERHEAD,
-    Parameters, Sealer, SecretIdentity,
+    DoorKey, EphemeralKey, FinalHello, FirstDatagram, HEADER_BYTES, Initiator, InitiatorHello,
+    Opener, PACKET_OVERHEAD, Parameters, RATCHET_REQUEST_BYTES, RATCHET_RESPONSE_BYTES, Ratchet,
+    Responder, ResponderHello, Sealer, SecretIdentity, SessionKeys, Suite, answer_ratchet,
+    negotiate,
 };
 
 use crate::input::Input;
@@ -22,18 +28,21 @@ const PEER: ([u8; 4], u16) = ([192, 0, 2, 2], 4712);
 const ELSEWHERE: ([u8; 4], u16) = ([192, 0, 2, 3], 4713);
 /// Batches that one input can make the endpoint send: far more than its window holds.
 const BATCHES_MAX: usize = 10_000;
+/// A victim that dials asks for a ratchet whenever so much has gone over the connection: at once, and again.
+const RATCHET_BYTES: u64 = 1;
 
 pub(crate) fn run(input: &[u8]) {
     let mut input = Input(input);
     let mut victim = Victim::new();
-    let (mut sealer, handle) = victim.shake_hands(input.parameters());
+    let dials = input.byte() & 1 == 0;
+    let handle =
+        if dials { victim.answer(input.parameters()) } else { victim.dial(input.parameters()) };
     if let Some(connection) = victim.endpoint.connection(handle)
         && let Some(id) = connection.open_stream()
     {
         let _ = connection.write(id, Bytes::from_static(&[7; 50_000]));
     }
     victim.drain();
-    let mut pn = 0;
     while !input.is_empty() {
         let (low, control) = (input.byte(), input.byte());
         let frames = input.bytes(1 + (usize::from(low) | usize::from(control & 7) << 8));
@@ -41,20 +50,25 @@ pub(crate) fn run(input: &[u8]) {
             victim.now += Duration::from_millis(u64::from(input.byte()) * 10);
             victim.endpoint.handle_timeout(victim.now);
         }
+        let peer = victim.peer.as_mut().expect("it shook hands");
         if control & 16 != 0 {
-            pn += u64::from(input.byte()) * 100;
+            peer.pn += u64::from(input.byte()) * 100;
         }
         if control & 32 != 0 {
-            sealer.advance_phase();
+            peer.sealer.advance_phase();
         }
         let from = SocketAddr::from(if control & 64 != 0 { ELSEWHERE } else { PEER });
         if frames.is_empty() {
             return;
         }
-        let mut datagram = vec![0; frames.len() + PACKET_OVERHEAD];
-        datagram[HEADER_BYTES..][..frames.len()].copy_from_slice(frames);
-        sealer.seal(pn, &mut datagram);
-        pn += 1;
+        let mut datagram = vec![0; HEADER_BYTES];
+        datagram.extend(frames);
+        if control & 128 != 0 {
+            datagram.extend(peer.ratchet(input.byte(), frames));
+        }
+        datagram.resize(datagram.len() + PACKET_OVERHEAD - HEADER_BYTES, 0);
+        peer.sealer.seal(peer.pn, &mut datagram);
+        peer.pn += 1;
         victim.endpoint.handle_datagram(victim.now, from, None, &mut datagram);
         victim.drain();
     }
@@ -66,8 +80,111 @@ pub(crate) fn run(input: &[u8]) {
     }
 }
 
+/// The keys of the peer, and what it knows of the ratchet.
+struct Peer {
+    sealer: Sealer,
+    opener: Opener,
+    pn: u64,
+    received: RangeSet,
+    dialled: bool,
+    /// The number of the ratchet under way, or of the last one.
+    number: u64,
+    asked: Option<Ratchet>,
+    /// What is to be said in it.
+    ours: Vec<u8>,
+    /// The victim's message in it, as far as it is here.
+    theirs: [Option<Vec<u8>>; 2],
+    rng: ChaCha20Rng,
+}
+
+impl Peer {
+    fn new(dialled: bool, suite: Suite, keys: &SessionKeys) -> Self {
+        Self {
+            sealer: Sealer::new(suite, &keys.send),
+            opener: Opener::new(suite, &keys.recv),
+            pn: 0,
+            received: RangeSet::new(),
+            dialled,
+            number: 0,
+            asked: None,
+            ours: Vec::new(),
+            theirs: [None, None],
+            rng: ChaCha20Rng::from_seed([2; 32]),
+        }
+    }
+
+    /// Frames of a ratchet: a part of what is to be said in it, or of `garbage`, and an acknowledgement if `how` says so.
+    fn ratchet(&mut self, how: u8, garbage: &[u8]) -> Vec<u8> {
+        if self.dialled && self.asked.is_none() && how & 1 == 0 {
+            self.number += 1;
+            let asked = Ratchet::begin(&mut self.rng);
+            self.ours = asked.request().to_vec();
+            self.asked = Some(asked);
+        }
+        let bytes = if self.dialled { RATCHET_REQUEST_BYTES } else { RATCHET_RESPONSE_BYTES };
+        let (number, part, len) = (self.number + u64::from(how >> 6), how & 1, bytes / 2);
+        let mut content = match self.ours.get(usize::from(part) * len..) {
+            Some(ours) if how & 2 == 0 => ours.to_vec(),
+            _ => garbage.iter().copied().cycle().take(len).collect(),
+        };
+        content.truncate(len);
+        content.resize(content.len() + usize::from(how >> 2 & 1), 0);
+        let mut frames = vec![0; 2000];
+        let mut out = FrameWriter::new(&mut frames);
+        out.ratchet(number, part, &content);
+        if how & 8 != 0 && !self.received.is_empty() {
+            out.ack(0, self.received.iter_rev().map(|range| range.start..=range.end - 1), None);
+        }
+        if how & 16 != 0 {
+            out.immediate_ack();
+        }
+        let written = out.complete();
+        frames.truncate(written);
+        frames
+    }
+
+    /// Takes a packet of the victim.
+    fn hear(&mut self, datagram: &mut [u8]) {
+        let Ok(opened) = self.opener.open(datagram) else { return };
+        self.received.insert(opened.pn..opened.pn + 1);
+        for frame in Frames::new(&datagram[HEADER_BYTES..][..opened.payload_len]) {
+            if let Ok(Frame::Ratchet { number, part, bytes }) = frame
+                && self.hear_part(number, part, bytes).is_some()
+            {
+                self.theirs = [None, None];
+            }
+        }
+    }
+
+    /// `Some` if the victim's message is complete: then there is something to answer, or both sides have agreed.
+    fn hear_part(&mut self, number: u64, part: u8, bytes: &[u8]) -> Option<()> {
+        let expected = self.number + u64::from(!self.dialled);
+        if number != expected || (self.dialled && self.asked.is_none()) {
+            return None;
+        }
+        self.theirs[usize::from(part)] = Some(bytes.to_vec());
+        let [Some(first), Some(second)] = &self.theirs else { return None };
+        let message = [&first[..], second].concat();
+        let agreed = match self.asked.take() {
+            Some(asked) => asked.finish(&message.try_into().ok()?).ok()?,
+            None => {
+                let request = message.try_into().ok()?;
+                let (response, agreed) =
+                    answer_ratchet(&request, &mut self.rng).expect("an endpoint asks well");
+                self.ours = response.to_vec();
+                self.number = number;
+                agreed
+            }
+        };
+        self.sealer.ratchet(&agreed);
+        self.opener.ratchet(&agreed);
+        Some(())
+    }
+}
+
 struct Victim {
     endpoint: Endpoint,
+    peer: Option<Peer>,
     now: Time,
     buf: Vec<u8>,
     sent: usize,
@@ -75,9 +192,15 @@ struct Victim {
 
 impl Victim {
     fn new() -> Self {
-        let config = EndpointConfig::open(SecretIdentity::from_seed([3; 32]));
-        let now = Time::from_nanos(1_000_000_000);
-        Self { endpoint: Endpoint::new(config, [7; 32]), now, buf: vec![0; 1 << 16], sent: 0 }
+        let mut config = EndpointConfig::open(SecretIdentity::from_seed([3; 32]));
+        config.transport.ratchet_bytes = RATCHET_BYTES;
+        Self {
+            endpoint: Endpoint::new(config, [7; 32]),
+            peer: None,
+            now: Time::from_nanos(1_000_000_000),
+            buf: vec![0; 1 << 16],
+            sent: 0,
+        }
     }
 
     fn deliver(&mut self, datagram: &[u8]) {
@@ -85,8 +208,21 @@ impl Victim {
         self.endpoint.handle_datagram(self.now, from, None, &mut datagram.to_vec());
     }
 
-    /// The handshake, after which the peer claims `parameters` of itself.
-    fn shake_hands(&mut self, parameters: Parameters) -> (Sealer, ConnectionHandle) {
+    /// The next datagram, which is of the handshake.
+    fn said(&mut self) -> Vec<u8> {
+        let transmit = self.endpoint.poll_transmit(self.now, &mut self.buf).expect("an answer");
+        assert_eq!(transmit.to, PathAddr::from(SocketAddr::from(PEER)));
+        self.buf[..transmit.len].to_vec()
+    }
+
+    fn connected(&mut self) -> ConnectionHandle {
+        std::iter::from_fn(|| self.endpoint.poll_event())
+            .find_map(|(handle, event)| (event == Event::Connected).then_some(handle))
+            .expect("whatever a peer claims of itself, it is connected")
+    }
+
+    /// The handshake with a peer that dials, and claims `parameters` of itself.
+    fn answer(&mut self, parameters: Parameters) -> ConnectionHandle {
         let us = SecretIdentity::from_seed([42; 32]);
         let hello = InitiatorHello { suites: 0b11, aes_hardware: false, unix_seconds: 1 };
         let mut rng = ChaCha20Rng::from_seed([1; 32]);
@@ -96,28 +232,39 @@ impl Victim {
             Initiator::start(&us, victim, &door, &ephemeral, &hello, &mut rng)
                 .expect("a valid NodeId");
         h1.iter().for_each(|datagram| self.deliver(datagram));
-        let mut read = || {
-            let answer = self.endpoint.poll_transmit(self.now, &mut self.buf).expect("an answer");
-            assert_eq!(answer.to, PathAddr::from(SocketAddr::from(PEER)));
-            initiator.read_h2(&self.buf[..answer.len]).expect("a true answer")
-        };
-        assert_eq!(read(), None);
-        let theirs = read().expect("both datagrams");
+        assert_eq!(initiator.read_h2(&self.said()), Ok(None));
+        let theirs = initiator.read_h2(&self.said()).expect("a true answer");
+        let theirs = theirs.expect("both datagrams");
         let last = FinalHello { node_id: us.node_id(), parameters };
         let (h3, keys) = initiator.write_h3(&last, &mut rng);
         self.deliver(&h3);
-        let handle = std::iter::from_fn(|| self.endpoint.poll_event())
-            .find_map(|(handle, event)| (event == Event::Connected).then_some(handle))
-            .expect("whatever a peer claims of itself, it is connected");
-        (Sealer::new(theirs.suite, &keys.send), handle)
+        self.peer = Some(Peer::new(true, theirs.suite, &keys));
+        self.connected()
+    }
+
+    /// The handshake with a peer that is dialled, and claims `parameters` of itself.
+    fn dial(&mut self, parameters: Parameters) -> ConnectionHandle {
+        let us = SecretIdentity::from_seed([42; 32]);
+        let mut rng = ChaCha20Rng::from_seed([1; 32]);
+        let (peer, door) = (SocketAddr::from(PEER), DoorKey::of_everybody(us.node_id()));
+        self.endpoint.connect(self.now, peer, us.node_id(), &door).expect("the first connection");
+        let [first, second] = [(); 2].map(|()| self.said());
+        let first = FirstDatagram::new(&door, &first).expect("it has the door key");
+        let ephemeral = EphemeralKey::generate(&mut rng);
+        let (mut responder, hello) =
+            Responder::read_h1(&us, &first, &second, &ephemeral, &mut rng).expect("a true H1");
+        let suite = negotiate(&hello, 0b11, false).expect("both have both");
+        let hello = ResponderHello { suite, observed: peer, parameters };
+        let h2 = responder.write_h2(&hello, &mut rng).expect("a true encapsulation key");
+        h2.iter().for_each(|datagram| self.deliver(datagram));
+        let (_, keys) = responder.read_h3(&self.said()).expect("a true H3");
+        self.peer = Some(Peer::new(false, suite, &keys));
+        self.connected()
     }
 
     /// Takes all that the endpoint has to say, and reads what arrived.
     fn drain(&mut self) {
-        while self.endpoint.poll_transmit(self.now, &mut self.buf).is_some() {
-            self.sent += 1;
-            assert!(self.sent < BATCHES_MAX, "it never stops sending");
-        }
+        self.transmit();
         while let Some((handle, event)) = self.endpoint.poll_event() {
             match event {
                 Event::StreamOpened(id) | Event::Readable(id) => self.read(handle, id),
@@ -125,9 +272,17 @@ impl Victim {
             }
         }
         self.endpoint.poll_timeout();
-        while self.endpoint.poll_transmit(self.now, &mut self.buf).is_some() {
+        self.transmit();
+    }
+
+    fn transmit(&mut self) {
+        while let Some(transmit) = self.endpoint.poll_transmit(self.now, &mut self.buf) {
             self.sent += 1;
             assert!(self.sent < BATCHES_MAX, "it never stops sending");
+            let peer = self.peer.as_mut().expect("it shook hands");
+            for datagram in self.buf[..transmit.len].chunks_mut(transmit.segment) {
+                peer.hear(datagram);
+            }
         }
     }
 
