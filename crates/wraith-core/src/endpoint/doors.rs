@@ -50,15 +50,91 @@ impl Doors {
 
 #[cfg(test)]
 mod tests {
-    use wraith_crypto::SecretIdentity;
+    use rand_chacha::ChaCha20Rng;
+    use rand_core::{Rng, SeedableRng};
+    use wraith_crypto::{NodeId, kdf};
+    use wraith_noise::GATE_BYTES;
 
     use super::*;
 
+    const US: NodeId = NodeId([5; 32]);
+    const CONTACTS: u32 = 1000;
+
+    fn capability(number: u32) -> [u8; 16] {
+        u128::from(number).to_be_bytes()
+    }
+
+    /// A listener with so many contacts.
+    fn doors(contacts: u32) -> Doors {
+        Doors::new((0..contacts).map(|n| DoorKey::of_ticket(&capability(n), US)).collect())
+    }
+
+    /// A datagram with the gate of the contact with this number.
+    fn datagram_of(contact: u32, rng: &mut ChaCha20Rng) -> Vec<u8> {
+        let mut datagram = random(rng);
+        let key =
+            kdf::derive_parts("wraith/2 door of a ticket", &[&capability(contact), US.as_bytes()]);
+        let (rest, gate) = datagram.split_last_chunk_mut::<GATE_BYTES>().expect("it is longer");
+        let key = kdf::derive("wraith/2 gate 1", &key);
+        gate.copy_from_slice(&kdf::keyed(&key, &kdf::hash(rest))[..GATE_BYTES]);
+        datagram
+    }
+
+    fn random(rng: &mut ChaCha20Rng) -> Vec<u8> {
+        let mut datagram = vec![0; 700 + rng.next_u32() as usize % 501];
+        rng.fill_bytes(&mut datagram);
+        datagram
+    }
+
+    /// Of newcomers with the key of any contact, those that are heard in ten seconds in which `flood` datagrams a second come, one in
+    /// twenty of them a newcomer's and the others random.
+    fn heard(contacts: u32, flood: u32) -> f64 {
+        let (mut doors, mut rng) = (doors(contacts), ChaCha20Rng::from_seed([1; 32]));
+        let noise: Vec<_> = (0..50).map(|_| random(&mut rng)).collect();
+        let (mut newcomers, mut heard) = (0, 0);
+        for i in 0..10 * flood {
+            let now = Time::ZERO + Duration::from_secs(1) * i / flood;
+            if rng.next_u32().is_multiple_of(20) {
+                newcomers += 1;
+                let datagram = datagram_of(rng.next_u32() % contacts, &mut rng);
+                heard += u32::from(doors.opened_by(now, &datagram).is_some());
+            } else {
+                assert!(doors.opened_by(now, &noise[i as usize % noise.len()]).is_none());
+            }
+        }
+        f64::from(heard) / f64::from(newcomers)
+    }
+
+    #[test]
+    fn where_all_doors_are_free_no_flood_keeps_anybody_out() {
+        assert_eq!(heard(FREE_DOORS as u32, 20_000), 1.0);
+    }
+
+    #[test]
+    fn a_listener_with_a_thousand_contacts_hears_newcomers_as_the_constants_say() {
+        assert_eq!(heard(CONTACTS, 260), 1.0);
+        let many = heard(CONTACTS, 26_000);
+        assert!((0.007..0.015).contains(&many), "{many}");
+    }
+
+    #[test]
+    fn trials_are_bounded_whatever_comes() {
+        let (mut doors, mut rng) = (doors(CONTACTS), ChaCha20Rng::from_seed([1; 32]));
+        // What opens the last door was tried at all of them.
+        let datagram = datagram_of(CONTACTS - 1, &mut rng);
+        let seconds = 4;
+        let tried = (0..seconds * 20_000).filter(|i| {
+            let now = Time::ZERO + Duration::from_micros(50) * *i;
+            doors.opened_by(now, &datagram).is_some()
+        });
+        let (tried, dear) = (tried.count() as u64, u64::from(CONTACTS) - FREE_DOORS as u64);
+        let most = u64::from(seconds) * PER_SECOND + PER_SECOND / 8;
+        assert!(tried * dear <= most && tried * dear > most / 2, "{tried} datagrams");
+    }
+
     #[test]
     fn datagrams_of_another_length_cost_no_trial() {
-        let peer = SecretIdentity::from_seed([1; 32]).node_id();
-        let keys = (0..=u8::MAX).map(|n| DoorKey::of_ticket(&[n; 16], peer)).collect();
-        let mut doors = Doors::new(keys);
+        let mut doors = doors(256);
         let left =
             |doors: &mut Doors| (0..).take_while(|_| doors.trials.take(Time::ZERO, 256)).count();
         for datagram in [vec![0; 50], vec![0; 699], vec![0; 1201]] {

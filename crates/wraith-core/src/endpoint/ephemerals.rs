@@ -26,3 +26,30 @@ impl Ephemerals {
         is_short
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use rand_chacha::ChaCha20Rng;
+    use rand_core::SeedableRng;
+
+    use super::*;
+
+    #[test]
+    fn keys_are_drawn_ahead_up_to_a_few_and_each_is_given_out_once() {
+        let mut rng = ChaCha20Rng::from_seed([1; 32]);
+        let mut ephemerals = Ephemerals::default();
+        let mut given = HashSet::new();
+        for taken in [0, 1, READY, 3 * READY] {
+            let prepared = (0..100).take_while(|_| ephemerals.prepare(&mut rng)).count();
+            assert!(prepared <= READY && ephemerals.0.len() == READY);
+            let ready: HashSet<_> = ephemerals.0.iter().map(|key| *key.secret()).collect();
+            for i in 0..taken {
+                let key = ephemerals.take(&mut rng);
+                assert_eq!(ready.contains(key.secret()), i < READY, "drawn ahead first");
+                assert!(given.insert(*key.secret()));
+            }
+        }
+    }
+}
