@@ -10,6 +10,12 @@ use wraith_noise::DoorKey;
 use crate::congestion::{Algorithm, ControllerFactory};
 use crate::qlog::SinkFactory;
 
+/// The defaults of [`TransportConfig::ratchet_interval`] and [`TransportConfig::ratchet_bytes`].
+const RATCHET_INTERVAL: Duration = Duration::from_secs(8 * 60);
+const RATCHET_BYTES: u64 = 1 << 35;
+// SPEC §4.6: one in 10 minutes of use, and before 2^36 bytes.
+const _: () = assert!(RATCHET_INTERVAL.as_secs() < 10 * 60 && RATCHET_BYTES < 1 << 36);
+
 /// Configuration of an [`Endpoint`](crate::Endpoint).
 #[derive(Debug)]
 pub struct EndpointConfig {
@@ -106,8 +112,8 @@ impl Default for TransportConfig {
             max_mtu: 65_000,
             suites: 0b11,
             phase_packets: 1 << 20,
-            ratchet_interval: Duration::from_secs(8 * 60),
-            ratchet_bytes: 1 << 35,
+            ratchet_interval: RATCHET_INTERVAL,
+            ratchet_bytes: RATCHET_BYTES,
         }
     }
 }
