@@ -55,7 +55,7 @@ pub(crate) fn h1(seed: u8) -> H1 {
 }
 
 /// All that `endpoint` has to say.
-fn sent(endpoint: &mut Endpoint, now: Time) -> Vec<(PathAddr, Vec<u8>)> {
+pub(crate) fn sent(endpoint: &mut Endpoint, now: Time) -> Vec<(PathAddr, Vec<u8>)> {
     let mut buf = vec![0; 65536];
     let next = || endpoint.poll_transmit(now, &mut buf).map(|t| (t.to, buf[..t.len].to_vec()));
     std::iter::from_fn(next).collect()
@@ -121,7 +121,7 @@ fn load(endpoint: &mut Endpoint, now: Time, places: u8) {
     }
 }
 
-fn is_connected(endpoint: &mut Endpoint) -> bool {
+pub(crate) fn is_connected(endpoint: &mut Endpoint) -> bool {
     std::iter::from_fn(|| endpoint.poll_event()).any(|(_, event)| event == Event::Connected)
 }
 

@@ -22,3 +22,4 @@ mod qlog;
 mod replays;
 mod traces;
 mod transfer;
+mod whole_h1s;
