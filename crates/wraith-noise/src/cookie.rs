@@ -12,11 +12,10 @@ use wraith_crypto::aead::{AeadKey, NONCE_BYTES};
 use wraith_crypto::{Suite, TAG_BYTES, equal, kdf};
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
-use crate::door::{DoorKey, H1_MACS_BYTES};
+use crate::door::DoorKey;
 use crate::flight::draw_len;
+use crate::h1::{H1_MACS_BYTES, MAC2_BYTES};
 
-/// Length of the MAC under a cookie, in front of the gate at the end of the first datagram of H1.
-pub const MAC2_BYTES: usize = 16;
 /// Length of a cookie.
 const COOKIE_BYTES: usize = 32;
 /// Length of the datagram in which a cookie travels: less than a third of the shortest first datagram of H1.

@@ -5,23 +5,18 @@
 
 use std::fmt;
 
-use wraith_crypto::{NodeId, equal, kdf};
+use wraith_crypto::{NodeId, kdf};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::H1_BYTES;
-use crate::cookie::MAC2_BYTES;
-
-/// Length of the gate at the end of every handshake datagram.
-pub const GATE_BYTES: usize = 16;
-/// What follows the Noise message in the first datagram of H1.
-pub(crate) const H1_MACS_BYTES: usize = MAC2_BYTES + GATE_BYTES;
+use crate::gate::{GateKey, Gated};
 
 /// What an invited initiator has and its responder keeps a door for: 32 bytes, and the key of the gate that they make. Wiped
 /// when dropped.
 #[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
 pub struct DoorKey {
     key: [u8; 32],
-    gate: [u8; 32],
+    gate: GateKey,
 }
 
 impl DoorKey {
@@ -51,23 +46,24 @@ impl DoorKey {
 
     fn of(context: &'static str, parts: &[&[u8]]) -> Self {
         let key = kdf::derive_parts(context, parts);
-        Self { key, gate: kdf::derive("wraith/2 gate 1", &key) }
+        Self { key, gate: GateKey::new(kdf::derive("wraith/2 gate 1", &key)) }
     }
 
-    /// Whether `gate` was made with this key. Takes constant time.
+    /// Whether `datagram` has the length of a first one of H1, and a gate that was made with this key. Takes constant time.
     #[must_use]
-    pub fn opens(&self, gate: &H1Gate) -> bool {
-        equal(&kdf::keyed(&self.gate, &gate.digest)[..GATE_BYTES], &gate.value)
+    pub fn opens(&self, datagram: &Gated<'_>) -> bool {
+        H1_BYTES.contains(&datagram.bytes().len()) && self.gate.verifies(datagram)
     }
 
     /// Writes the gate of the first datagram of H1 over everything before it.
     pub(crate) fn write_gate(&self, first: &mut [u8]) {
-        GateKey(self.gate).write(first);
+        self.gate.write(first);
     }
 
-    /// The key of the gate of the second datagram of H1, given [`h1_hash`] of the first.
+    /// The key of the gate of the second datagram of H1, given [`h1_hash`](crate::h1::h1_hash) of the first.
     pub(crate) fn second(&self, h1_hash: &[u8; 32]) -> GateKey {
-        GateKey(kdf::derive_parts("wraith/2 gate 1, second datagram", &[&self.key, h1_hash]))
+        let parts: [&[u8]; 2] = [&self.key, h1_hash];
+        GateKey::new(kdf::derive_parts("wraith/2 gate 1, second datagram", &parts))
     }
 
     pub(crate) const fn as_bytes(&self) -> &[u8; 32] {
@@ -78,62 +74,6 @@ impl DoorKey {
 impl fmt::Debug for DoorKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DoorKey").finish_non_exhaustive()
-    }
-}
-
-/// The end of a datagram that may be the first of an H1, to be shown to one door after the other.
-#[derive(Debug)]
-pub struct H1Gate {
-    /// BLAKE3 of everything before the gate.
-    digest: [u8; 32],
-    value: [u8; GATE_BYTES],
-}
-
-impl H1Gate {
-    /// `None` if `datagram` does not have the length of a first datagram of H1.
-    #[must_use]
-    pub fn of(datagram: &[u8]) -> Option<Self> {
-        let (rest, value) = datagram.split_last_chunk()?;
-        let fits = H1_BYTES.contains(&datagram.len());
-        fits.then(|| Self { digest: kdf::hash(rest), value: *value })
-    }
-}
-
-/// The gate of a handshake datagram: its last 16 bytes, which differ for every datagram and so name it. `None` if it is
-/// shorter.
-#[must_use]
-pub fn gate_of(datagram: &[u8]) -> Option<[u8; GATE_BYTES]> {
-    datagram.last_chunk().copied()
-}
-
-/// What stays the same when the first datagram of an H1 is repeated with another mac2, and so names the attempt (SPEC §3.4).
-/// `None` if it is shorter than its MACs.
-#[must_use]
-pub fn h1_id(first: &[u8]) -> Option<[u8; 16]> {
-    h1_hash(first)?.first_chunk().copied()
-}
-
-/// BLAKE3 of the first datagram of an H1 without its two MACs.
-pub(crate) fn h1_hash(first: &[u8]) -> Option<[u8; 32]> {
-    let (message, _) = first.split_last_chunk::<H1_MACS_BYTES>()?;
-    Some(kdf::hash(message))
-}
-
-/// The key of one datagram's gate. Wiped when dropped.
-#[derive(Clone, ZeroizeOnDrop)]
-pub(crate) struct GateKey(pub(crate) [u8; 32]);
-
-impl GateKey {
-    /// Writes the gate over everything before it into the last 16 bytes.
-    pub(crate) fn write(&self, datagram: &mut [u8]) {
-        let (rest, gate) = datagram.split_at_mut(datagram.len() - GATE_BYTES);
-        gate.copy_from_slice(&kdf::keyed(&self.0, &kdf::hash(rest))[..GATE_BYTES]);
-    }
-
-    /// Whether the gate is right. False if there is no room for one.
-    pub(crate) fn verifies(&self, datagram: &[u8]) -> bool {
-        let Some((rest, gate)) = datagram.split_last_chunk::<GATE_BYTES>() else { return false };
-        equal(&kdf::keyed(&self.0, &kdf::hash(rest))[..GATE_BYTES], gate)
     }
 }
 
@@ -156,8 +96,6 @@ mod tests {
         let gate = kdf::derive("wraith/2 gate 1", &key);
         let datagram = first(&DoorKey::of_ticket(&[7; 16], BOB), 800);
         assert_eq!(datagram[784..], kdf::keyed(&gate, &kdf::hash(&[0x5a; 784]))[..16]);
-        assert_eq!(gate_of(&datagram).unwrap(), datagram[784..]);
-        assert_eq!(gate_of(&[0; 15]), None);
     }
 
     #[test]
@@ -174,18 +112,21 @@ mod tests {
             DoorKey::of_everybody(other),
         ];
         for (i, door) in doors.iter().enumerate() {
-            let gate = H1Gate::of(&first(door, 800)).unwrap();
-            let open: Vec<_> = (0..doors.len()).filter(|j| doors[*j].opens(&gate)).collect();
+            let datagram = first(door, 800);
+            let gated = Gated::of(&datagram).unwrap();
+            let open: Vec<_> = (0..doors.len()).filter(|j| doors[*j].opens(&gated)).collect();
             assert_eq!(open, [i]);
         }
     }
 
     #[test]
-    fn only_lengths_of_a_first_datagram_are_looked_at() {
-        for len in [0, 15, 16, H1_BYTES.start() - 1, H1_BYTES.end() + 1, 1500] {
-            assert!(H1Gate::of(&vec![0; len]).is_none());
+    fn only_lengths_of_a_first_datagram_open_it() {
+        let door = DoorKey::of_everybody(BOB);
+        let opens = |len| door.opens(&Gated::of(&first(&door, len)).unwrap());
+        for len in [16, H1_BYTES.start() - 1, H1_BYTES.end() + 1, 1500] {
+            assert!(!opens(len));
         }
-        assert!(H1Gate::of(&vec![0; *H1_BYTES.start()]).is_some());
+        assert!(opens(*H1_BYTES.start()) && opens(*H1_BYTES.end()));
     }
 
     #[test]
@@ -194,9 +135,9 @@ mod tests {
         let mut datagram = first(&door, 700);
         for bit in 0..datagram.len() * 8 {
             datagram[bit / 8] ^= 1 << (bit % 8);
-            assert!(!door.opens(&H1Gate::of(&datagram).unwrap()));
+            assert!(!door.opens(&Gated::of(&datagram).unwrap()));
             datagram[bit / 8] ^= 1 << (bit % 8);
         }
-        assert!(door.opens(&H1Gate::of(&datagram).unwrap()));
+        assert!(door.opens(&Gated::of(&datagram).unwrap()));
     }
 }

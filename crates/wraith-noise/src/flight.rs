@@ -8,7 +8,7 @@ use wraith_crypto::{elligator, kdf};
 use zeroize::Zeroizing;
 
 use crate::Rejected;
-use crate::door::{GATE_BYTES, GateKey};
+use crate::gate::{GATE_BYTES, GateKey};
 
 /// Length of an ephemeral key, on the wire and in a Noise message.
 pub(crate) const EPHEMERAL_BYTES: usize = 32;
@@ -66,7 +66,7 @@ pub(crate) fn read(
 /// on the wire. Nobody but the two sides has the former, so what passes such a gate is the other side's.
 pub(crate) fn gate(noise: &mut HandshakeState, context: &'static str, hash: &[u8; 32]) -> GateKey {
     let split = Zeroizing::new(noise.dangerously_get_raw_split());
-    GateKey(kdf::derive_parts(context, &[&split.0, &split.1, hash]))
+    GateKey::new(kdf::derive_parts(context, &[&split.0, &split.1, hash]))
 }
 
 /// The gates of the two datagrams of H2.

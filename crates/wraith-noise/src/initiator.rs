@@ -8,9 +8,11 @@ use snow::HandshakeState;
 use wraith_crypto::{InvalidNodeId, NodeId, SecretIdentity, TAG_BYTES, Wiped, elligator, kem};
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
-use crate::cookie::{CookieKey, MAC2_BYTES};
-use crate::door::{DoorKey, GATE_BYTES, GateKey, H1_MACS_BYTES, h1_hash};
+use crate::cookie::CookieKey;
+use crate::door::DoorKey;
 use crate::flight::{self, EPHEMERAL_BYTES, draw_len};
+use crate::gate::{GATE_BYTES, GateKey, Gated};
+use crate::h1::{H1_MACS_BYTES, MAC2_BYTES, h1_hash};
 use crate::payload::{FinalHello, InitiatorHello, ResponderHello};
 use crate::{H1_BYTES, H2_BYTES_MIN, H3_BYTES, Rejected, SessionKeys, resolver};
 
@@ -106,7 +108,8 @@ impl Initiator {
         if !self.h1.iter().any(fits) {
             return Err(Rejected::Length);
         }
-        let part = self.h2_gates.iter().position(|gate| gate.verifies(datagram));
+        let gated = Gated::of(datagram).ok_or(Rejected::Length)?;
+        let part = self.h2_gates.iter().position(|key| key.verifies(&gated));
         let part = part.filter(|part| fits(&self.h1[*part])).ok_or(Rejected::Gate)?;
         // The same H1 may have been answered twice, with another H2: what came last is tried.
         self.h2[part] = Some(datagram.to_vec());

@@ -29,6 +29,8 @@
 mod cookie;
 mod door;
 mod flight;
+mod gate;
+mod h1;
 mod initiator;
 mod keys;
 mod packet_number;
@@ -44,9 +46,11 @@ use std::ops::RangeInclusive;
 
 use thiserror::Error;
 
-pub use cookie::{COOKIE_DATAGRAM_BYTES, Cookie, CookieSecret, MAC2_BYTES};
-pub use door::{DoorKey, GATE_BYTES, H1Gate, gate_of, h1_id};
+pub use cookie::{COOKIE_DATAGRAM_BYTES, Cookie, CookieSecret};
+pub use door::DoorKey;
 pub use flight::draw_len;
+pub use gate::{GATE_BYTES, Gated};
+pub use h1::{MAC2_BYTES, h1_id};
 pub use initiator::Initiator;
 pub use keys::{DirectionKeys, SessionKeys};
 pub use parameters::Parameters;

@@ -7,8 +7,10 @@ use snow::HandshakeState;
 use wraith_crypto::{SecretIdentity, TAG_BYTES, Wiped, elligator, kdf, kem};
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
-use crate::door::{DoorKey, GATE_BYTES, GateKey, H1_MACS_BYTES, H1Gate, h1_hash};
+use crate::door::DoorKey;
 use crate::flight::{self, EPHEMERAL_BYTES, draw_len};
+use crate::gate::{GATE_BYTES, GateKey, Gated};
+use crate::h1::{H1_MACS_BYTES, h1_hash};
 use crate::payload::{FinalHello, InitiatorHello, PAYLOAD_2_BYTES_MAX, ResponderHello};
 use crate::{H1_BYTES, H2_BYTES_MIN, H3_BYTES, Rejected, SessionKeys, resolver};
 
@@ -32,8 +34,11 @@ impl FirstDatagram {
     /// # Errors
     /// [`Rejected::Gate`] if it does not, [`Rejected::Length`] if it is no first datagram at all.
     pub fn new(door: &DoorKey, datagram: &[u8]) -> Result<Self, Rejected> {
-        let gate = H1Gate::of(datagram).ok_or(Rejected::Length)?;
-        if !door.opens(&gate) {
+        let gated = Gated::of(datagram).ok_or(Rejected::Length)?;
+        if !H1_BYTES.contains(&datagram.len()) {
+            return Err(Rejected::Length);
+        }
+        if !door.opens(&gated) {
             return Err(Rejected::Gate);
         }
         let hash = h1_hash(datagram).ok_or(Rejected::Length)?;
@@ -57,8 +62,8 @@ impl FirstDatagram {
 
     /// Whether `datagram` is the second one of this H1.
     #[must_use]
-    pub fn is_followed_by(&self, datagram: &[u8]) -> bool {
-        H1_BYTES.contains(&datagram.len()) && self.second_gate.verifies(datagram)
+    pub fn is_followed_by(&self, datagram: &Gated<'_>) -> bool {
+        H1_BYTES.contains(&datagram.bytes().len()) && self.second_gate.verifies(datagram)
     }
 }
 
@@ -98,7 +103,8 @@ impl Responder {
         ephemeral: &elligator::EphemeralKey,
         rng: &mut impl CryptoRng,
     ) -> Result<(Self, InitiatorHello), Rejected> {
-        if !first.is_followed_by(second) {
+        let gated = Gated::of(second).ok_or(Rejected::Length)?;
+        if !first.is_followed_by(&gated) {
             return Err(Rejected::Gate);
         }
         let h1 = [&first.datagram[..], second];
@@ -157,6 +163,15 @@ impl Responder {
         Ok(h2)
     }
 
+    /// Whether `datagram` is an H3 that answers our H2, by its gate: from nobody but who began the handshake.
+    #[must_use]
+    pub fn is_answered_by(&self, datagram: &Gated<'_>) -> bool {
+        match &self.progress {
+            Progress::WroteH2 { h3_gate } => h3_gate.verifies(datagram),
+            Progress::ReadH1 | Progress::Done => false,
+        }
+    }
+
     /// Reads H3. On success the initiator is who it says it is, and [`FinalHello::node_id`] is authenticated. A datagram that
     /// does not pass the gate changes nothing; the right one may still come. After one that does, everything is rejected: it is of
     /// who began the handshake, and the keys are given out once.
@@ -164,13 +179,14 @@ impl Responder {
     /// # Errors
     /// Says why it is not the H3 that answers our H2, for a counter.
     pub fn read_h3(&mut self, datagram: &[u8]) -> Result<(FinalHello, SessionKeys), Rejected> {
-        let Progress::WroteH2 { h3_gate } = &self.progress else {
+        if !matches!(self.progress, Progress::WroteH2 { .. }) {
             return Err(Rejected::Unexpected);
-        };
+        }
         if !H3_BYTES.contains(&datagram.len()) {
             return Err(Rejected::Length);
         }
-        if !h3_gate.verifies(datagram) {
+        let gated = Gated::of(datagram).ok_or(Rejected::Length)?;
+        if !self.is_answered_by(&gated) {
             return Err(Rejected::Gate);
         }
         self.progress = Progress::Done;

@@ -10,8 +10,8 @@ use std::time::Duration;
 use wraith_crypto::aead::{Suite, aes_hardware};
 use wraith_crypto::identity::{InvalidNodeId, SecretIdentity};
 use wraith_noise::{
-    DoorKey, EphemeralKey, FinalHello, GATE_BYTES, Initiator, InitiatorHello, Opener, Parameters,
-    ResponderHello, Sealer, SessionKeys, gate_of,
+    DoorKey, EphemeralKey, FinalHello, GATE_BYTES, Gated, Initiator, InitiatorHello, Opener,
+    Parameters, ResponderHello, Sealer, SessionKeys,
 };
 
 use super::{ACK_DELAY_MAX, Confirming, Connection, INITIAL_RTT, Parts, Sealed, State};
@@ -178,8 +178,8 @@ impl Connection {
     }
 
     /// A repeat of the H3 that made this connection: the initiator has not heard from us yet.
-    pub(crate) fn handle_repeated_h3(&mut self, datagram: &[u8]) -> bool {
-        if self.h3_gate.is_none() || self.h3_gate != gate_of(datagram) {
+    pub(crate) fn handle_repeated_h3(&mut self, datagram: &Gated<'_>) -> bool {
+        if self.h3_gate != Some(datagram.gate()) {
             return false;
         }
         self.ping = true;

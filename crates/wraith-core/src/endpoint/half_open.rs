@@ -16,7 +16,7 @@ use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use wraith_crypto::aead::Suite;
-use wraith_noise::{FirstDatagram, GATE_BYTES, Responder, gate_of};
+use wraith_noise::{FirstDatagram, GATE_BYTES, Gated, Responder};
 
 use super::seen::{SEEN_MAX, Seen};
 use super::source::Source;
@@ -195,14 +195,13 @@ impl HalfOpens {
         &mut self,
         now: Time,
         from: PathAddr,
-        datagram: &[u8],
+        datagram: &Gated<'_>,
     ) -> Option<Followed> {
         self.expire(now);
-        let gate = gate_of(datagram)?;
         let follows = |half_open: &HalfOpen| match &half_open.stage {
             _ if half_open.remote != from => false,
             Stage::Begun(first) => first.is_followed_by(datagram),
-            Stage::Answered(answered) => answered.second_gate == gate,
+            Stage::Answered(answered) => answered.second_gate == datagram.gate(),
         };
         let i = self.waiting.iter().position(follows)?;
         match self.waiting[i].answered() {

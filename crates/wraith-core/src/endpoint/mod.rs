@@ -28,8 +28,8 @@ use thiserror::Error;
 use wraith_crypto::aead::aes_hardware;
 use wraith_crypto::identity::NodeId;
 use wraith_noise::{
-    DoorKey, FinalHello, FirstDatagram, NotOpened, PACKET_BYTES_MIN, Responder, ResponderHello,
-    SessionKeys, gate_of, h1_id, negotiate,
+    DoorKey, FinalHello, FirstDatagram, GATE_BYTES, Gated, NotOpened, PACKET_BYTES_MIN, Responder,
+    ResponderHello, SessionKeys, h1_id, negotiate,
 };
 
 use crate::config::EndpointConfig;
@@ -382,10 +382,11 @@ impl Endpoint {
     }
 
     fn route_handshake(&mut self, now: Time, from: PathAddr, datagram: &[u8]) -> bool {
+        let Some(datagram) = &Gated::of(datagram) else { return false };
         let Self { connections, routes, config, .. } = self;
         let taken = routes.at(from).iter().copied().find(|handle| {
             connections.get_mut(*handle).is_some_and(|connection| {
-                connection.handle_answer(now, &config.identity, datagram)
+                connection.handle_answer(now, &config.identity, datagram.bytes())
                     || connection.handle_repeated_h3(datagram)
             })
         });
@@ -398,19 +399,21 @@ impl Endpoint {
             || self.handle_first_of_h1(now, from, datagram)
     }
 
-    fn handle_h3(&mut self, now: Time, from: PathAddr, datagram: &[u8]) -> bool {
+    fn handle_h3(&mut self, now: Time, from: PathAddr, datagram: &Gated<'_>) -> bool {
         if self.is_full() {
             return false;
         }
-        let completed =
-            self.half_opens.complete(now, from, |responder| responder.read_h3(datagram).ok());
+        let completed = self.half_opens.complete(now, from, |responder| {
+            let is_answered = responder.is_answered_by(datagram);
+            is_answered.then(|| responder.read_h3(datagram.bytes()).ok()).flatten()
+        });
         let Some((answered, (last, keys))) = completed else { return false };
         let admitted = self.config.admitted.as_ref();
         if admitted.is_some_and(|admitted| !admitted.contains(&last.node_id)) {
             self.half_opens.on_refused(now, from, true);
             return false;
         }
-        self.admit(now, from, &answered, (&last, &keys), datagram);
+        self.admit(now, from, &answered, (&last, &keys), datagram.gate());
         true
     }
 
@@ -420,10 +423,9 @@ impl Endpoint {
         remote: PathAddr,
         answered: &Answered,
         (last, keys): (&FinalHello, &SessionKeys),
-        h3: &[u8],
+        h3_gate: [u8; GATE_BYTES],
     ) {
         let parts = self.parts(Role::Responder, last.node_id, remote);
-        let h3_gate = gate_of(h3).expect("an authentic H3 ends in a gate");
         let rtt = now - answered.at;
         let proof = Proof { suite: answered.suite, last, keys, h3_gate, rtt };
         let connection = Connection::accepted(now, parts, &proof);
@@ -432,10 +434,11 @@ impl Endpoint {
 
     /// Takes the first datagram of an H1, which waits for the second: nothing is computed for it, and nothing answered but a
     /// cookie, or what was answered before.
-    fn handle_first_of_h1(&mut self, now: Time, from: PathAddr, datagram: &[u8]) -> bool {
+    fn handle_first_of_h1(&mut self, now: Time, from: PathAddr, datagram: &Gated<'_>) -> bool {
         let is_full = self.is_full();
         let Self { doors, cookies, half_opens, .. } = self;
         let Some(door) = doors.opened_by(now, datagram).filter(|_| !is_full) else { return false };
+        let datagram = datagram.bytes();
         let id = h1_id(datagram).expect("it has the length of an H1");
         let proven = cookies.shown(now, from, datagram);
         match half_opens.judge(now, from, id, proven) {
@@ -460,7 +463,7 @@ impl Endpoint {
     }
 
     /// Takes the second datagram of an H1 whose first one came from the same address, and answers it.
-    fn handle_second_of_h1(&mut self, now: Time, from: PathAddr, datagram: &[u8]) -> bool {
+    fn handle_second_of_h1(&mut self, now: Time, from: PathAddr, datagram: &Gated<'_>) -> bool {
         match self.half_opens.follow(now, from, datagram) {
             None => false,
             Some(Followed::Repeat(h2)) => {
@@ -471,7 +474,7 @@ impl Endpoint {
         }
     }
 
-    fn answer_h1(&mut self, now: Time, mut half_open: HalfOpen, second: &[u8]) -> bool {
+    fn answer_h1(&mut self, now: Time, mut half_open: HalfOpen, second: &Gated<'_>) -> bool {
         let (from, proven) = (half_open.remote, half_open.proven);
         let Stage::Begun(first) = &half_open.stage else { return false };
         let is_new = self.half_opens.is_new(now, first);
@@ -495,11 +498,11 @@ impl Endpoint {
         now: Time,
         from: PathAddr,
         first: &FirstDatagram,
-        second: &[u8],
+        second: &Gated<'_>,
     ) -> Option<Answered> {
         let Self { config, ephemerals, rng, .. } = self;
         let ephemeral = ephemerals.take(rng);
-        let read = Responder::read_h1(&config.identity, first, second, &ephemeral, rng);
+        let read = Responder::read_h1(&config.identity, first, second.bytes(), &ephemeral, rng);
         let (mut responder, hello) = read.ok()?;
         let suite = negotiate(&hello, config.transport.suites, aes_hardware())?;
         let answer = ResponderHello {
@@ -511,7 +514,7 @@ impl Endpoint {
             return None;
         }
         let h2 = responder.write_h2(&answer, &mut self.rng).ok()?;
-        Some(Answered { responder, suite, h2, second_gate: gate_of(second)?, at: now })
+        Some(Answered { responder, suite, h2, second_gate: second.gate(), at: now })
     }
 
     /// An H2 is to be sent, before the cookies that others are asked for.

@@ -290,7 +290,7 @@ fn every_changed_byte_or_length_of_h2_and_h3_is_rejected_and_the_handshake_still
 #[test]
 fn whoever_was_not_invited_gets_through_no_door() {
     let dialled = dial(1);
-    let invited = H1Gate::of(&dialled.h1[0]).unwrap();
+    let invited = Gated::of(&dialled.h1[0]).unwrap();
     assert!(door().opens(&invited));
     let bob = bob().node_id();
     for other in [
@@ -411,7 +411,7 @@ proptest! {
     fn garbage_never_panics_and_never_stops_a_handshake(
         garbage in prop::collection::vec(any::<u8>(), 0..1400),
     ) {
-        if let Some(gate) = H1Gate::of(&garbage) {
+        if let Some(gate) = Gated::of(&garbage) {
             prop_assert!(!door().opens(&gate));
         }
         prop_assert!(FirstDatagram::new(&door(), &garbage).is_err());
