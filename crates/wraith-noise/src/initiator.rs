@@ -95,8 +95,9 @@ impl Initiator {
         Ok((initiator, h1))
     }
 
-    /// Reads a datagram of H2; what it says once both have come. A datagram that is rejected changes nothing; the right one may
-    /// still come.
+    /// Reads a datagram of H2; what it says once both have come. What passes no gate changes nothing, and nor does an H2 that does not
+    /// authenticate: the right one may still come. One that does and is [malformed](Rejected::Malformed) ends the attempt. The
+    /// responder alone can make it, and could as well say nothing.
     ///
     /// # Errors
     /// Says why it is none of the H2 that answers our H1, for a counter.

@@ -16,7 +16,7 @@ use wraith_noise::{
 
 use super::{ACK_DELAY_MAX, Confirming, Connection, INITIAL_RTT, Parts, Sealed, State};
 use crate::config::TransportConfig;
-use crate::{CloseReason, Time};
+use crate::Time;
 
 /// First repeat of H1 and H3; doubles each time (SPEC §3.4).
 const REPEAT_FIRST: Duration = Duration::from_millis(250);
@@ -165,10 +165,6 @@ impl Connection {
             Ok(None) => return true,
             Err(_) => return handshake.take_cookie(datagram),
         };
-        if hello.suite.bit() & self.config.suites == 0 {
-            self.fall_silent(now, CloseReason::HandshakeTimeout);
-            return true;
-        }
         let rtt = handshake.round_trip(now);
         let initiator = handshake.initiator.take().expect("checked above");
         let last = FinalHello { node_id: identity.node_id(), parameters: parameters(&self.config) };
