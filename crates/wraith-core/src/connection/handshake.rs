@@ -15,8 +15,8 @@ use wraith_noise::{
 };
 
 use super::{ACK_DELAY_MAX, Confirming, Connection, INITIAL_RTT, Parts, Sealed, State};
-use crate::config::TransportConfig;
 use crate::Time;
+use crate::config::TransportConfig;
 
 /// First repeat of H1 and H3; doubles each time (SPEC §3.4).
 const REPEAT_FIRST: Duration = Duration::from_millis(250);

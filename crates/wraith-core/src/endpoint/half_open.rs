@@ -43,17 +43,23 @@ const COPY_AFTER: Duration = Duration::from_millis(200);
 /// Addresses that may take part with the same H1.
 const COPIES_MAX: usize = 8;
 
-pub(crate) struct HalfOpen {
+struct HalfOpen {
+    attempt: Attempt,
+    stage: Stage,
+}
+
+/// Whose handshake it is.
+#[derive(Clone, Copy)]
+pub(crate) struct Attempt {
     pub(crate) remote: PathAddr,
     /// What names the H1, however often it was sent, and with what mac2.
     h1_id: [u8; 16],
     /// The initiator has shown that it receives at `remote`.
     pub(crate) proven: bool,
     created: Time,
-    pub(crate) stage: Stage,
 }
 
-pub(crate) enum Stage {
+enum Stage {
     /// The first datagram of H1 came.
     Begun(FirstDatagram),
     /// The second one came, too.
@@ -69,25 +75,21 @@ pub(crate) struct Answered {
     pub(crate) at: Time,
 }
 
-impl HalfOpen {
-    pub(crate) fn new(now: Time, remote: PathAddr, first: FirstDatagram, proven: bool) -> Self {
-        Self { remote, h1_id: first.id(), proven, created: now, stage: Stage::Begun(first) }
-    }
-
-    fn answered(&self) -> Option<&Answered> {
-        match &self.stage {
-            Stage::Answered(answered) => Some(answered),
-            Stage::Begun(_) => None,
-        }
-    }
-}
-
 /// What the second datagram of an H1 makes.
 pub(crate) enum Followed {
-    /// H1 is complete; its place is free until it is [inserted](HalfOpens::insert) again.
-    Whole(HalfOpen),
+    /// H1 is complete. Its place is free until it is [taken again](HalfOpens::insert_answered).
+    Whole(Attempt, FirstDatagram),
     /// It was answered with this before.
     Repeat(Vec<u8>),
+}
+
+/// A handshake that H3 ended.
+pub(crate) struct Completed<T> {
+    pub(crate) suite: Suite,
+    /// When H2 was said.
+    pub(crate) answered_at: Time,
+    /// What H3 said.
+    pub(crate) said: T,
 }
 
 pub(crate) struct HalfOpens {
@@ -144,10 +146,11 @@ impl HalfOpens {
         self.expire(now);
         let seen = self.seen.has(now, &id);
         if seen {
-            let known = self.waiting.iter().position(|h| h.h1_id == id && h.remote == from);
+            let known =
+                self.waiting.iter().position(|h| h.attempt.h1_id == id && h.attempt.remote == from);
             if let Some(i) = known {
                 let half_open = &mut self.waiting[i];
-                half_open.proven |= proven;
+                half_open.attempt.proven |= proven;
                 let Stage::Answered(answered) = &half_open.stage else { return Verdict::Waits };
                 let repeats = now - answered.at < REPEAT_WINDOW;
                 return if repeats { Verdict::Repeat(&answered.h2[0]) } else { Verdict::Silence };
@@ -177,15 +180,15 @@ impl HalfOpens {
 
     /// True if an H1 that was seen may come from an initiator whose own was overtaken by a copy.
     fn may_be_overtaken(&self, now: Time, id: [u8; 16]) -> bool {
-        let mut copies = self.waiting.iter().filter(|h| h.h1_id == id);
+        let mut copies = self.waiting.iter().filter(|h| h.attempt.h1_id == id);
         let first = copies.next();
-        first.is_some_and(|first| now - first.created >= COPY_AFTER)
+        first.is_some_and(|first| now - first.attempt.created >= COPY_AFTER)
             && 1 + copies.count() < COPIES_MAX
     }
 
     /// Handshakes of `source`; `proven`: only those that have shown where they come from.
     fn count(&self, source: Source, proven: bool) -> usize {
-        let waiting = self.waiting.iter().map(|h| (Source::of(h.remote), h.proven));
+        let waiting = self.waiting.iter().map(|h| (Source::of(h.attempt.remote), h.attempt.proven));
         let refused = self.refused.iter().map(|refused| (refused.source, refused.proven));
         waiting.chain(refused).filter(|(of, shown)| *of == source && *shown >= proven).count()
     }
@@ -199,17 +202,20 @@ impl HalfOpens {
     ) -> Option<Followed> {
         self.expire(now);
         let follows = |half_open: &HalfOpen| match &half_open.stage {
-            _ if half_open.remote != from => false,
+            _ if half_open.attempt.remote != from => false,
             Stage::Begun(first) => first.is_followed_by(datagram),
             Stage::Answered(answered) => answered.second_gate == datagram.gate(),
         };
         let i = self.waiting.iter().position(follows)?;
-        match self.waiting[i].answered() {
-            Some(answered) if now - answered.at < REPEAT_WINDOW => {
-                Some(Followed::Repeat(answered.h2[1].clone()))
+        let HalfOpen { attempt, stage } = self.waiting.remove(i)?;
+        match stage {
+            Stage::Begun(first) => Some(Followed::Whole(attempt, first)),
+            Stage::Answered(answered) => {
+                let repeats = now - answered.at < REPEAT_WINDOW;
+                let h2 = repeats.then(|| Followed::Repeat(answered.h2[1].clone()));
+                self.waiting.insert(i, HalfOpen { attempt, stage: Stage::Answered(answered) });
+                h2
             }
-            Some(_) => None,
-            None => self.waiting.remove(i).map(Followed::Whole),
         }
     }
 
@@ -226,30 +232,50 @@ impl HalfOpens {
         self.refused.push_back(Refused { at: now, source: Source::of(from), proven });
     }
 
-    pub(crate) fn insert(&mut self, half_open: HalfOpen) {
+    /// The first datagram of an H1 that was judged new waits for the second.
+    pub(crate) fn insert_begun(
+        &mut self,
+        now: Time,
+        remote: PathAddr,
+        first: FirstDatagram,
+        proven: bool,
+    ) {
+        let attempt = Attempt { remote, h1_id: first.id(), proven, created: now };
+        self.insert(HalfOpen { attempt, stage: Stage::Begun(first) });
+    }
+
+    /// A whole H1 was answered, and waits for H3.
+    pub(crate) fn insert_answered(&mut self, attempt: Attempt, answered: Answered) {
+        self.insert(HalfOpen { attempt, stage: Stage::Answered(Box::new(answered)) });
+    }
+
+    fn insert(&mut self, half_open: HalfOpen) {
         while self.waiting.len() >= self.max {
             self.make_room();
         }
         // One that is answered takes its place again: oldest first.
-        let after = self.waiting.partition_point(|other| other.created <= half_open.created);
+        let created = half_open.attempt.created;
+        let after = self.waiting.partition_point(|other| other.attempt.created <= created);
         self.waiting.insert(after, half_open);
     }
 
     /// One that has shown nothing gives way before those that have; of its like the oldest of the source that has most: who
     /// begins many pushes out its own.
     fn make_room(&mut self) {
-        let proven = self.waiting.iter().all(|h| h.proven);
+        let proven = self.waiting.iter().all(|h| h.attempt.proven);
         let mut counts: HashMap<Source, usize> = HashMap::new();
-        for half_open in self.waiting.iter().filter(|h| h.proven == proven) {
-            *counts.entry(Source::of(half_open.remote)).or_default() += 1;
+        let attempts = self.waiting.iter().map(|h| &h.attempt);
+        for attempt in attempts.filter(|attempt| attempt.proven == proven) {
+            *counts.entry(Source::of(attempt.remote)).or_default() += 1;
         }
         let most = counts.values().copied().max();
-        let heaviest =
-            |h: &HalfOpen| h.proven == proven && counts.get(&Source::of(h.remote)).copied() == most;
+        let heaviest = |HalfOpen { attempt, .. }: &HalfOpen| {
+            attempt.proven == proven && counts.get(&Source::of(attempt.remote)).copied() == most
+        };
         if let Some(oldest) = self.waiting.iter().position(heaviest) {
             // Its initiator repeats it, and may find room then.
-            if let Some(HalfOpen { h1_id, .. }) = self.waiting.remove(oldest) {
-                self.seen.forget(&h1_id);
+            if let Some(HalfOpen { attempt, .. }) = self.waiting.remove(oldest) {
+                self.seen.forget(&attempt.h1_id);
             }
         }
     }
@@ -260,26 +286,21 @@ impl HalfOpens {
         now: Time,
         from: PathAddr,
         mut try_h3: impl FnMut(&mut Responder) -> Option<T>,
-    ) -> Option<(Box<Answered>, T)> {
+    ) -> Option<Completed<T>> {
         self.expire(now);
-        for i in 0..self.waiting.len() {
-            let half_open = &mut self.waiting[i];
-            let Stage::Answered(answered) = &mut half_open.stage else { continue };
-            if half_open.remote != from {
-                continue;
-            }
-            if let Some(done) = try_h3(&mut answered.responder) {
-                let half_open = self.waiting.remove(i).expect("index is in range");
-                self.waiting.retain(|h| h.h1_id != half_open.h1_id);
-                let Stage::Answered(answered) = half_open.stage else { return None };
-                return Some((answered, done));
-            }
-        }
-        None
+        let mut here = self.waiting.iter_mut().filter(|h| h.attempt.remote == from);
+        let (id, completed) = here.find_map(|HalfOpen { attempt, stage }| {
+            let Stage::Answered(answered) = stage else { return None };
+            let said = try_h3(&mut answered.responder)?;
+            let Answered { suite, at: answered_at, .. } = **answered;
+            Some((attempt.h1_id, Completed { suite, answered_at, said }))
+        })?;
+        self.waiting.retain(|h| h.attempt.h1_id != id);
+        Some(completed)
     }
 
     fn expire(&mut self, now: Time) {
-        while self.waiting.front().is_some_and(|h| now - h.created >= LIFETIME) {
+        while self.waiting.front().is_some_and(|h| now - h.attempt.created >= LIFETIME) {
             self.waiting.pop_front();
         }
         while self.refused.front().is_some_and(|refused| now - refused.at >= LIFETIME) {

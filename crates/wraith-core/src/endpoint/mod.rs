@@ -42,7 +42,7 @@ use crate::{BlockPool, PathAddr, Time};
 use cookies::Cookies;
 use doors::Doors;
 use ephemerals::Ephemerals;
-use half_open::{Answered, Followed, HalfOpen, HalfOpens, Stage, Verdict};
+use half_open::{Answered, Attempt, Completed, Followed, HalfOpens, Verdict};
 use routes::Routes;
 use slots::Slots;
 pub(crate) use source::Source;
@@ -407,13 +407,13 @@ impl Endpoint {
             let is_answered = responder.is_answered_by(datagram);
             is_answered.then(|| responder.read_h3(datagram.bytes()).ok()).flatten()
         });
-        let Some((answered, (last, keys))) = completed else { return false };
+        let Some(completed) = completed else { return false };
         let admitted = self.config.admitted.as_ref();
-        if admitted.is_some_and(|admitted| !admitted.contains(&last.node_id)) {
+        if admitted.is_some_and(|admitted| !admitted.contains(&completed.said.0.node_id)) {
             self.half_opens.on_refused(now, from, true);
             return false;
         }
-        self.admit(now, from, &answered, (&last, &keys), datagram.gate());
+        self.admit(now, from, &completed, datagram.gate());
         true
     }
 
@@ -421,13 +421,13 @@ impl Endpoint {
         &mut self,
         now: Time,
         remote: PathAddr,
-        answered: &Answered,
-        (last, keys): (&FinalHello, &SessionKeys),
+        completed: &Completed<(FinalHello, SessionKeys)>,
         h3_gate: [u8; GATE_BYTES],
     ) {
+        let Completed { suite, answered_at, said: (last, keys) } = completed;
         let parts = self.parts(Role::Responder, last.node_id, remote);
-        let rtt = now - answered.at;
-        let proof = Proof { suite: answered.suite, last, keys, h3_gate, rtt };
+        let rtt = now - *answered_at;
+        let proof = Proof { suite: *suite, last, keys, h3_gate, rtt };
         let connection = Connection::accepted(now, parts, &proof);
         self.insert(connection, remote);
     }
@@ -456,7 +456,7 @@ impl Endpoint {
             }
             Verdict::New => {
                 let first = FirstDatagram::new(door, datagram).expect("the door opened to it");
-                half_opens.insert(HalfOpen::new(now, from, first, proven));
+                half_opens.insert_begun(now, from, first, proven);
             }
         }
         true
@@ -470,25 +470,29 @@ impl Endpoint {
                 self.answer(from, h2);
                 true
             }
-            Some(Followed::Whole(half_open)) => self.answer_h1(now, half_open, datagram),
+            Some(Followed::Whole(attempt, first)) => self.answer_h1(now, attempt, &first, datagram),
         }
     }
 
-    fn answer_h1(&mut self, now: Time, mut half_open: HalfOpen, second: &Gated<'_>) -> bool {
-        let (from, proven) = (half_open.remote, half_open.proven);
-        let Stage::Begun(first) = &half_open.stage else { return false };
+    fn answer_h1(
+        &mut self,
+        now: Time,
+        attempt: Attempt,
+        first: &FirstDatagram,
+        second: &Gated<'_>,
+    ) -> bool {
+        let from = attempt.remote;
         let is_new = self.half_opens.is_new(now, first);
         let answered = is_new.then(|| self.begin(now, from, first, second)).flatten();
         let Some(answered) = answered else {
-            self.half_opens.on_refused(now, from, proven);
+            self.half_opens.on_refused(now, from, attempt.proven);
             return false;
         };
         // What is said last stands in front.
         for datagram in answered.h2.iter().rev() {
             self.answer(from, datagram.clone());
         }
-        half_open.stage = Stage::Answered(Box::new(answered));
-        self.half_opens.insert(half_open);
+        self.half_opens.insert_answered(attempt, answered);
         true
     }
 
