@@ -7,6 +7,7 @@
 //! Invariant: a stranger who has no key to a door of ours costs one hash and a bounded share of one core, and is never
 //! answered; who has one costs at most one handshake step, bounded in number.
 
+mod accept;
 mod cookies;
 mod doors;
 mod ephemerals;
@@ -20,20 +21,15 @@ mod trials;
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::fmt;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use thiserror::Error;
-use wraith_crypto::aead::aes_hardware;
 use wraith_crypto::identity::NodeId;
-use wraith_noise::{
-    DoorKey, FinalHello, FirstDatagram, GATE_BYTES, Gated, NotOpened, PACKET_BYTES_MIN, Responder,
-    ResponderHello, SessionKeys, h1_id, negotiate,
-};
+use wraith_noise::{DoorKey, Gated, NotOpened, PACKET_BYTES_MIN};
 
 use crate::config::EndpointConfig;
-use crate::connection::{Connection, Dial, Parts, Proof, parameters};
+use crate::connection::{Connection, Dial, Parts};
 use crate::event::{ConnectionHandle, Ecn, Event, Transmit};
 use crate::punch::Punches;
 use crate::streams::Role;
@@ -42,21 +38,14 @@ use crate::{BlockPool, PathAddr, Time};
 use cookies::Cookies;
 use doors::Doors;
 use ephemerals::Ephemerals;
-use half_open::{Answered, Attempt, Completed, Followed, HalfOpens, Verdict};
+use half_open::HalfOpens;
 use routes::Routes;
 use slots::Slots;
 pub(crate) use source::Source;
 use trials::{FREE_TRIALS, trials};
 
-/// Clocks of both sides may differ by this much, in seconds (SPEC §3.4).
-const CLOCK_SKEW_MAX_S: u64 = 90;
-/// Answers to H1 waiting to be sent; more are dropped, as the network would, cookies before H2. It is more than arrives in one batch
-/// of datagrams, and 300 KiB at most.
-const ANSWERS_MAX: usize = 256;
 /// What punches draw is a stream of its own, so that they change nothing else.
 const PUNCH_STREAM: u64 = 1;
-/// What H2 says it observed of a peer that has no IP address there (SPEC §3.3 has a place for an address only).
-const NO_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0);
 
 /// Why no attempt to connect could begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -397,134 +386,6 @@ impl Endpoint {
         self.handle_h3(now, from, datagram)
             || self.handle_second_of_h1(now, from, datagram)
             || self.handle_first_of_h1(now, from, datagram)
-    }
-
-    fn handle_h3(&mut self, now: Time, from: PathAddr, datagram: &Gated<'_>) -> bool {
-        if self.is_full() {
-            return false;
-        }
-        let completed = self.half_opens.complete(now, from, |responder| {
-            let is_answered = responder.is_answered_by(datagram);
-            is_answered.then(|| responder.read_h3(datagram.bytes()).ok()).flatten()
-        });
-        let Some(completed) = completed else { return false };
-        let admitted = self.config.admitted.as_ref();
-        if admitted.is_some_and(|admitted| !admitted.contains(&completed.said.0.node_id)) {
-            self.half_opens.on_refused(now, from, true);
-            return false;
-        }
-        self.admit(now, from, &completed, datagram.gate());
-        true
-    }
-
-    fn admit(
-        &mut self,
-        now: Time,
-        remote: PathAddr,
-        completed: &Completed<(FinalHello, SessionKeys)>,
-        h3_gate: [u8; GATE_BYTES],
-    ) {
-        let Completed { suite, answered_at, said: (last, keys) } = completed;
-        let parts = self.parts(Role::Responder, last.node_id, remote);
-        let rtt = now - *answered_at;
-        let proof = Proof { suite: *suite, last, keys, h3_gate, rtt };
-        let connection = Connection::accepted(now, parts, &proof);
-        self.insert(connection, remote);
-    }
-
-    /// Takes the first datagram of an H1, which waits for the second: nothing is computed for it, and nothing answered but a
-    /// cookie, or what was answered before.
-    fn handle_first_of_h1(&mut self, now: Time, from: PathAddr, datagram: &Gated<'_>) -> bool {
-        let is_full = self.is_full();
-        let Self { doors, cookies, half_opens, .. } = self;
-        let Some(door) = doors.opened_by(now, datagram).filter(|_| !is_full) else { return false };
-        let datagram = datagram.bytes();
-        let id = h1_id(datagram).expect("it has the length of an H1");
-        let proven = cookies.shown(now, from, datagram);
-        match half_opens.judge(now, from, id, proven) {
-            Verdict::Silence => return false,
-            Verdict::Waits => {}
-            Verdict::Repeat(h2) => {
-                let h2 = h2.to_vec();
-                self.answer(from, h2);
-            }
-            Verdict::AskForCookie => {
-                let cookie = cookies.ask(now, from, door, datagram);
-                if self.answers.len() < ANSWERS_MAX {
-                    self.answers.push_back((from, cookie));
-                }
-            }
-            Verdict::New => {
-                let first = FirstDatagram::new(door, datagram).expect("the door opened to it");
-                half_opens.insert_begun(now, from, first, proven);
-            }
-        }
-        true
-    }
-
-    /// Takes the second datagram of an H1 whose first one came from the same address, and answers it.
-    fn handle_second_of_h1(&mut self, now: Time, from: PathAddr, datagram: &Gated<'_>) -> bool {
-        match self.half_opens.follow(now, from, datagram) {
-            None => false,
-            Some(Followed::Repeat(h2)) => {
-                self.answer(from, h2);
-                true
-            }
-            Some(Followed::Whole(attempt, first)) => self.answer_h1(now, attempt, &first, datagram),
-        }
-    }
-
-    fn answer_h1(
-        &mut self,
-        now: Time,
-        attempt: Attempt,
-        first: &FirstDatagram,
-        second: &Gated<'_>,
-    ) -> bool {
-        let from = attempt.remote;
-        let is_new = self.half_opens.is_new(now, first);
-        let answered = is_new.then(|| self.begin(now, from, first, second)).flatten();
-        let Some(answered) = answered else {
-            self.half_opens.on_refused(now, from, attempt.proven);
-            return false;
-        };
-        // What is said last stands in front.
-        for datagram in answered.h2.iter().rev() {
-            self.answer(from, datagram.clone());
-        }
-        self.half_opens.insert_answered(attempt, answered);
-        true
-    }
-
-    /// Makes the H2 that answers a new H1. `None` if that is not authentic or nothing to agree on.
-    fn begin(
-        &mut self,
-        now: Time,
-        from: PathAddr,
-        first: &FirstDatagram,
-        second: &Gated<'_>,
-    ) -> Option<Answered> {
-        let Self { config, ephemerals, rng, .. } = self;
-        let ephemeral = ephemerals.take(rng);
-        let read = Responder::read_h1(&config.identity, first, second.bytes(), &ephemeral, rng);
-        let (mut responder, hello) = read.ok()?;
-        let suite = negotiate(&hello, config.transport.suites, aes_hardware())?;
-        let answer = ResponderHello {
-            suite,
-            observed: from.ip().unwrap_or(NO_ADDRESS),
-            parameters: parameters(&config.transport),
-        };
-        if hello.unix_seconds.abs_diff(self.unix_seconds(now)) > CLOCK_SKEW_MAX_S {
-            return None;
-        }
-        let h2 = responder.write_h2(&answer, &mut self.rng).ok()?;
-        Some(Answered { responder, suite, h2, second_gate: second.gate(), at: now })
-    }
-
-    /// An H2 is to be sent, before the cookies that others are asked for.
-    fn answer(&mut self, to: PathAddr, h2: Vec<u8>) {
-        self.answers.truncate(ANSWERS_MAX - 1);
-        self.answers.push_front((to, h2));
     }
 
     fn parts(&mut self, role: Role, peer: NodeId, remote: PathAddr) -> Parts {
