@@ -33,6 +33,7 @@ mod gate;
 mod h1;
 mod initiator;
 mod keys;
+mod ml_kem;
 mod packet_number;
 mod parameters;
 mod payload;
