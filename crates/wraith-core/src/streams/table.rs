@@ -56,9 +56,8 @@ impl Table {
     #[inline]
     pub(super) fn get_mut(&mut self, id: StreamId) -> Option<&mut Stream> {
         let side = self.side(id.opener());
-        let i = side.find(id.sequence())?;
-        side.last = i;
-        Some(&mut side.live[i].1)
+        side.last = side.find(id.sequence())?;
+        side.live.get_mut(side.last).map(|(_, stream)| &mut **stream)
     }
 
     /// Forgets a stream.
@@ -88,6 +87,9 @@ impl Side {
         self.search(sequence)
     }
 
+    /// Cold: packets in a row are of the same stream. So the lookup of every packet is small enough to be inlined.
+    #[cold]
+    #[inline(never)]
     fn search(&self, sequence: u64) -> Option<usize> {
         // Without forgotten ones in between, streams stand where their distance to the first says.
         let distance = sequence.checked_sub(self.live.front()?.0)? as usize;
