@@ -94,7 +94,8 @@ async fn improve(ways: &Ways, path: &PathHandle, role: Role, tell: &impl Fn(Addr
             continue;
         }
         ways.see().await;
-        path.set_candidates(ways.addresses(None));
+        let told = ways.addresses(None);
+        path.set_candidates(told.iter().copied());
         let candidates = candidates(path).await;
         let why = if candidates.is_empty() {
             NOT_TOLD
@@ -116,7 +117,7 @@ async fn improve(ways: &Ways, path: &PathHandle, role: Role, tell: &impl Fn(Addr
             tell(path.remote(), Some(why));
         }
         let secret = path.export_secret(format!("punch many {attempt}").as_bytes());
-        ways.punch_many(path, &mut spent, secret, role).await;
+        ways.punch_many(path, &told, &mut spent, secret, role).await;
     }
 }
 

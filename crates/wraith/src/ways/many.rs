@@ -60,8 +60,8 @@ impl Outside {
 
 impl Part {
     /// What we do, of the addresses that both have told; none if it would be of no use.
-    fn of(ours: &[SocketAddr], theirs: &[SocketAddr]) -> Option<Self> {
-        match (Outside::of(ours)?, Outside::of(theirs)?) {
+    fn of(told: &[SocketAddr], heard: &[SocketAddr]) -> Option<Self> {
+        match (Outside::of(told)?, Outside::of(heard)?) {
             (Outside::Drawn(_), Outside::One(to)) => Some(Self::Sockets(to)),
             (Outside::One(_), Outside::Drawn(ip)) => Some(Self::Ports(ip)),
             _ => None,
@@ -84,17 +84,19 @@ impl Spent {
 }
 
 impl Ways {
-    /// Tries it for a connection through a relay, after a punch has come to nothing.
+    /// Tries it for a connection through a relay, after a punch has come to nothing. `told` is the list that the peer has of us, whatever
+    /// has been seen of us since.
     pub(super) async fn punch_many(
         &self,
         path: &PathHandle,
+        told: &[SocketAddr],
         spent: &mut Spent,
         secret: [u8; 32],
         role: Role,
     ) {
         let stats = path.stats();
         let carried = stats.bytes_sent + stats.bytes_received;
-        let part = Part::of(&self.addresses(None), &path.peer_candidates());
+        let part = Part::of(told, &path.peer_candidates());
         let begun = match part.filter(|_| spent.is_worth_it(carried)) {
             Some(Part::Ports(ip)) => self.ask_ports(path, secret, role, ip).await,
             Some(Part::Sockets(to)) => self.ask_from_sockets(path, secret, role, to).await,
@@ -201,5 +203,14 @@ mod tests {
             assert_eq!(Part::of(other, &drawn), None, "{other:?}");
         }
         assert_eq!(Part::of(&home, &home), None);
+    }
+
+    #[test]
+    fn what_is_seen_of_a_side_after_it_told_its_list_would_part_the_two() {
+        let home = addresses(&["198.51.100.7:5000"]);
+        let told = addresses(&["203.0.113.9:40001"]);
+        let seen_since = addresses(&["203.0.113.9:40001", "203.0.113.9:61000"]);
+        assert_eq!((Part::of(&told, &home), Part::of(&home, &told)), (None, None));
+        assert!(matches!(Part::of(&seen_since, &home), Some(Part::Sockets(_))));
     }
 }
