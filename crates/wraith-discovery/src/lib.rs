@@ -41,10 +41,7 @@ pub use code::{
     MakeTicket, Met, NoRandomness, NotMet, Spend, TicketSide, announce, announce_long, join,
     join_reachable, message, pake,
 };
-pub use connect::{
-    ASSOCIATION_HEADER_MAX, Associating, Connect, Connected, Connecting, Direct, Stream,
-    UdpAssociation,
-};
+pub use connect::{Connect, Connected, Connecting, Direct, Stream};
 pub use lan::Lan;
 pub use place::{
     Announcement, BoxFuture, ContactTag, End, LAST_WORD_TIMEOUT, MAX_MESSAGE_LEN, MAX_NAMEPLATE,

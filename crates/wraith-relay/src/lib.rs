@@ -29,7 +29,10 @@ mod server;
 mod tls;
 mod wire;
 
-pub use client::{KIND, RelayClient, RelayConfig, Relays, Status, Way};
+pub use client::{
+    ASSOCIATION_HEADER_MAX, Associating, ConnectRelay, KIND, RelayClient, RelayConfig, Relays,
+    Status, UdpAssociation, Way,
+};
 pub use error::{PinMismatch, RelayError, StartError};
 pub use frame::{MAILBOX_BYTES, Mailbox, Refusal, VERSION, mailbox_of};
 pub use header::{HEADER_BYTES, INNER_MAX};
@@ -37,8 +40,7 @@ pub use proof::Token;
 pub use server::{Admission, Certificate, Counter, Limits, Metrics, Options, Server, Timeouts};
 pub use tls::Pin;
 pub use wraith_discovery::{
-    ASSOCIATION_HEADER_MAX, Associating, Connect, Connected, Connecting, Direct, RelayAddr,
-    RelayAddrError, Stream, UdpAssociation,
+    Connect, Connected, Connecting, Direct, RelayAddr, RelayAddrError, Stream,
 };
 
 #[cfg(test)]

@@ -199,7 +199,7 @@ impl NodeBuilder {
             None => state.identity()?,
         };
         let Self { mut places, ways, congestion, qlog, .. } = self;
-        places.connect.get_or_insert_with(|| Arc::clone(&ways.connect));
+        places.connect.get_or_insert_with(|| ways.connect.clone());
         let dht = self.dht_bootstrap.map(|bootstrap| dht(bootstrap, &state));
         places.stores.extend(dht.iter().map(|dht| Arc::new(dht.clone()) as Arc<_>));
         let congestion = congestion.unwrap_or_else(|| Algorithm::Bbr.into());

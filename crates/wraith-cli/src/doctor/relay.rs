@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use wraith::state::{IDENTITY_FILE, StateDir, users_folder};
 use wraith::{Proxies, RelayServer, SecretIdentity};
 use wraith_relay::{
-    Connect, RelayClient, RelayConfig, RelayError, Relays, Status as RelayStatus, Token, Way,
+    ConnectRelay, RelayClient, RelayConfig, RelayError, Relays, Status as RelayStatus, Token, Way,
 };
 
 use super::Check;

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 use tracing::debug;
-use wraith_discovery::{Associating, Connect, UdpAssociation};
 
+use super::connect::{Associating, ConnectRelay, UdpAssociation};
 use super::route::Route;
 
 /// Until a proxy is asked again.
@@ -26,7 +26,7 @@ pub struct Association {
 
 #[derive(Clone, Debug)]
 struct Target {
-    connect: Arc<dyn Connect>,
+    connect: Arc<dyn ConnectRelay>,
     host: String,
     port: u16,
 }
@@ -52,7 +52,7 @@ pub enum Change {
 
 impl Association {
     /// There is a connection to the relay, whose UDP port is at `port` of `host` behind a proxy; `None` where no association is wanted.
-    pub fn begin(&mut self, target: Option<(&Arc<dyn Connect>, &str, u16)>) {
+    pub fn begin(&mut self, target: Option<(&Arc<dyn ConnectRelay>, &str, u16)>) {
         let Some((connect, host, port)) = target else {
             *self = Self::default();
             return;

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use wraith_crypto::SecretIdentity;
-use wraith_discovery::{Connect, Direct, RelayAddr};
+use wraith_discovery::{Direct, RelayAddr};
 
+use super::connect::ConnectRelay;
 use crate::proof::Token;
 use crate::tls;
 
@@ -22,7 +23,7 @@ pub struct RelayConfig {
     /// Shown only where there is no token, to a relay for certain identities. It learns who we are.
     pub identity: Option<SecretIdentity>,
     /// How it is reached.
-    pub connect: Arc<dyn Connect>,
+    pub connect: Arc<dyn ConnectRelay>,
     /// False where datagrams are to go over TLS only.
     pub udp: bool,
 }

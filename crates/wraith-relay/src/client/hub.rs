@@ -15,12 +15,12 @@ use rustix::event::{EventfdFlags, eventfd};
 use tokio::sync::Notify;
 use wraith_crypto::MaskKey;
 
+use super::connect::ASSOCIATION_HEADER_MAX;
 use super::route::Route;
 use crate::binding::BINDING_MAX;
 use crate::frame::Welcome;
 use crate::header::{Direction, TagKey, WireId, down_mask};
 use crate::outbox::Outbox;
-use wraith_discovery::ASSOCIATION_HEADER_MAX;
 
 /// Bytes of datagrams from TLS that wait for the I/O thread. It takes them in well under a millisecond; when it does not, this much
 /// is a millisecond of the fastest line.

@@ -6,7 +6,7 @@
 //! RelayClient ── commands ── task of the relay ── TLS ─────────┘
 //! ```
 //!
-//! Where a proxy is in between, both go through it: UDP by an association, if it offers one ([`Connect::associate`](crate::Connect)).
+//! Where a proxy is in between, both go through it: UDP by an association, if it offers one ([`ConnectRelay::associate`]).
 //!
 //! One [`Relays`] belongs to one endpoint, as a [`Bind`] among its movers; [`Relays::connect`] gives a [`RelayClient`] for each
 //! relay. Who waits registers a mailbox and accepts handshakes as always; who dials asks for a pair and connects to the address
@@ -16,6 +16,7 @@
 
 mod association;
 mod config;
+mod connect;
 mod hub;
 mod link;
 mod mover;
@@ -42,6 +43,7 @@ use mover::RelayMover;
 use session::{Command, Session};
 
 pub use config::RelayConfig;
+pub use connect::{ASSOCIATION_HEADER_MAX, Associating, ConnectRelay, UdpAssociation};
 pub use status::{Status, Way};
 
 /// The kind of [`Addr::Custom`] that goes through a relay.

@@ -12,12 +12,12 @@ use std::time::Instant;
 
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::io::Errno;
-use wraith_discovery::ASSOCIATION_HEADER_MAX;
 use wraith_transport::mover::{
     Caps, DatagramMover, Names, Readiness, Received, RecvSlots, Sent, Udp,
 };
 use wraith_transport::{Ecn, PathAddr};
 
+use super::connect::ASSOCIATION_HEADER_MAX;
 use super::hub::{Hub, NAME_BYTES, Relay, State, name, parse_name};
 use crate::header::{self, HEADER_BYTES, INNER_MAX, WireId};
 

@@ -5,7 +5,7 @@
 
 use std::net::SocketAddr;
 
-use wraith_discovery::ASSOCIATION_HEADER_MAX;
+use super::connect::ASSOCIATION_HEADER_MAX;
 
 /// See the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpStream, UdpSocket};
 use tokio::task::JoinHandle;
-use wraith_relay::{Connect, Connected, Connecting, RelayConfig};
+use wraith_relay::{Connect, ConnectRelay, Connected, Connecting, RelayConfig};
 
 /// Bytes of a datagram, at most.
 const DATAGRAM_MAX: usize = 65_536;
@@ -110,3 +110,5 @@ impl Connect for Through {
         })
     }
 }
+
+impl ConnectRelay for Through {}

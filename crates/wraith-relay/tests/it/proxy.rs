@@ -12,7 +12,9 @@ use tokio::io::copy_bidirectional;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use wraith_relay::{Associating, Connect, Connected, Connecting, RelayConfig, UdpAssociation};
+use wraith_relay::{
+    Associating, Connect, ConnectRelay, Connected, Connecting, RelayConfig, UdpAssociation,
+};
 use wraith_transport::mover::{RecvSlots, Sent, Udp};
 
 /// The relay's, as the proxy alone knows.
@@ -157,7 +159,9 @@ impl Connect for Through {
             Ok(Connected { stream: Box::new(stream), udp: None })
         })
     }
+}
 
+impl ConnectRelay for Through {
     fn associate<'a>(&'a self, host: &'a str, port: u16) -> Option<Associating<'a>> {
         self.0.asked.fetch_add(1, Ordering::Relaxed);
         Some(Box::pin(async move {

@@ -31,7 +31,7 @@ use tokio::time::timeout;
 use wraith_discovery::contact::{ContactEvent, ContactEvents};
 use wraith_discovery::{MakeReach, Reach, RelayAddr};
 use wraith_portmap::{PortMapping, Status};
-use wraith_relay::Connect;
+use wraith_relay::ConnectRelay;
 use wraith_transport::mover::Sockets;
 use wraith_transport::{Connection, Endpoint, Punch, PunchEvent, Role};
 
@@ -60,8 +60,8 @@ pub(crate) struct WaySettings {
     pub direct_only: bool,
     /// Use nothing else.
     pub relay_only: bool,
-    /// How relays are reached.
-    pub connect: Arc<dyn Connect>,
+    /// How relays and rendezvous servers are reached.
+    pub connect: Arc<dyn ConnectRelay>,
 }
 
 impl Default for WaySettings {

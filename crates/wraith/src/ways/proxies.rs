@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use wraith_proxy::{Association, Environment, Proxy, ProxyError, ProxyUrl, Scheme, UrlError};
 use wraith_relay::{
-    ASSOCIATION_HEADER_MAX, Associating, Connect, Connected, Connecting, Direct, UdpAssociation,
+    ASSOCIATION_HEADER_MAX, Associating, Connect, ConnectRelay, Connected, Connecting, Direct,
+    UdpAssociation,
 };
 
 /// How long a proxy is waited for. Less than a relay's client gives a whole attempt (10 s), so that it is the proxy that is named when it
@@ -73,7 +74,9 @@ impl Connect for Proxies {
             Ok(Connected { stream: Box::new(stream), udp: None })
         })
     }
+}
 
+impl ConnectRelay for Proxies {
     fn associate<'a>(&'a self, host: &'a str, port: u16) -> Option<Associating<'a>> {
         let url = self.for_host(host).filter(|url| url.scheme() == Scheme::Socks5)?;
         let proxy = Proxy::new(url.clone()).timeout(PROXY_TIMEOUT);
