@@ -14,9 +14,9 @@
 //!
 //! Invariant: addresses of pairs are those of [`KIND`], and good for the endpoint only whose [`Relays`] made them.
 
-mod association;
 mod config;
 mod connect;
+mod held_association;
 mod hub;
 mod link;
 mod mover;

@@ -5,7 +5,7 @@
 
 use std::net::SocketAddr;
 
-use super::connect::ASSOCIATION_HEADER_MAX;
+use super::connect::{ASSOCIATION_HEADER_MAX, UdpAssociation};
 
 /// See the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +57,21 @@ impl Route {
         let header = self.header().filter(|_| self.to == from)?;
         datagram.starts_with(header).then_some(header.len())
     }
+
+    /// The header in front of `datagram`, which came from [`Self::to`], and the rest, if it may be the relay's. Until that is proved it is
+    /// the `association` with the proxy that knows.
+    pub fn split<'a>(
+        &self,
+        association: Option<&dyn UdpAssociation>,
+        datagram: &'a mut [u8],
+    ) -> Option<(&'a [u8], &'a mut [u8])> {
+        let len = match self.header() {
+            Some(header) => datagram.starts_with(header).then_some(header.len()),
+            None => association?.header_from(datagram),
+        };
+        let (header, rest) = datagram.split_at_mut_checked(len?)?;
+        Some((header, rest))
+    }
 }
 
 #[cfg(test)]
@@ -73,6 +88,8 @@ mod tests {
         assert_eq!(route.header(), Some(&[][..]));
         assert_eq!(route.header_len_of(address(1), b"datagram"), Some(0));
         assert_eq!(route.header_len_of(address(2), b"datagram"), None);
+        let mut datagram = *b"datagram";
+        assert_eq!(route.split(None, &mut datagram).unwrap().1, b"datagram");
     }
 
     #[test]
@@ -91,5 +108,42 @@ mod tests {
         {
             assert_eq!(route.header_len_of(address(from), datagram), None);
         }
+    }
+
+    /// An association whose headers are six bytes long.
+    #[derive(Debug)]
+    struct Six;
+
+    impl UdpAssociation for Six {
+        fn proxy(&self) -> SocketAddr {
+            address(1)
+        }
+
+        fn header(&self) -> &[u8] {
+            b"asked:"
+        }
+
+        fn header_from(&self, datagram: &[u8]) -> Option<usize> {
+            (datagram.get(5) == Some(&b':')).then_some(6)
+        }
+
+        fn closed(&self) -> wraith_discovery::BoxFuture<'_, ()> {
+            Box::pin(std::future::pending())
+        }
+    }
+
+    #[test]
+    fn what_the_association_takes_for_the_relays_is_split_until_one_header_is_proved() {
+        let split = |route: &Route, datagram: &[u8]| {
+            let mut datagram = datagram.to_vec();
+            route.split(Some(&Six), &mut datagram).map(|(header, _)| header.to_vec())
+        };
+        let mut route = Route::unproved(address(1));
+        assert_eq!(route.split(None, &mut b"first:datagram".to_vec()), None);
+        assert_eq!(split(&route, b"first:datagram"), Some(b"first:".to_vec()));
+        assert_eq!(split(&route, b"datagram"), None);
+        route.prove(b"first:");
+        assert_eq!(split(&route, b"first:datagram"), Some(b"first:".to_vec()));
+        assert_eq!(split(&route, b"other:datagram"), None);
     }
 }

@@ -16,8 +16,8 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::{sleep, sleep_until, timeout};
 use tracing::debug;
 
-use super::association::{Association, Change};
 use super::config::RelayConfig;
+use super::held_association::{Change, HeldAssociation};
 use super::hub::Hub;
 use super::link::{TlsLink, handshake, outbox, pump, read_welcome};
 use super::route::Route;
@@ -156,7 +156,7 @@ impl Session {
     /// Serves the first connection, and then one after the other, until no handle is left.
     pub async fn run(mut self, first: Link, mut commands: mpsc::Receiver<Command>) {
         let mut link = Some(first);
-        let mut association = Association::default();
+        let mut association = HeldAssociation::default();
         let mut pause = BACKOFF.0;
         loop {
             if let Some(link) = link.take() {
@@ -226,7 +226,7 @@ impl Session {
     }
 
     /// Begins with what a new connection was told.
-    fn begin(&mut self, link: &Link, association: &mut Association) {
+    fn begin(&mut self, link: &Link, association: &mut HeldAssociation) {
         let Link { outbox, welcome, udp, pin, .. } = link;
         let is_lost = self.resume.is_some() && !welcome.resumed;
         self.resume = Some((welcome.session, welcome.secret));
@@ -274,7 +274,7 @@ impl Session {
     async fn serve(
         &mut self,
         link: Link,
-        association: &mut Association,
+        association: &mut HeldAssociation,
         commands: &mut mpsc::Receiver<Command>,
     ) -> Ended {
         self.begin(&link, association);
@@ -411,14 +411,16 @@ impl Session {
     }
 
     /// The mover has bindings for us, or hears nothing.
-    fn on_notified(&mut self, state: &LinkState, association: &Association, outbox: &Outbox) {
+    fn on_notified(&mut self, state: &LinkState, association: &HeldAssociation, outbox: &Outbox) {
         let taken = self.hub.with_relay(self.number, |relay| {
             (std::mem::take(&mut relay.bindings), std::mem::take(&mut relay.stalled))
         });
         let Some((bindings, stalled)) = taken else { return };
         let now = Instant::now();
         for mut datagram in bindings {
-            let Some((header, inner)) = association.split(&mut datagram) else { continue };
+            let Some(route) = self.route else { continue };
+            let split = route.split(association.open(), &mut datagram);
+            let Some((header, inner)) = split else { continue };
             let Some(message) = state.keys.open(Direction::Down, inner) else { continue };
             let (step, rtt) = self.udp.on_message(now, message, &mut self.random);
             // It answers what was asked last.
@@ -446,7 +448,12 @@ impl Session {
     }
 
     /// The association with the proxy has come, or gone.
-    fn on_association(&mut self, change: Change, association: &Association, now: Instant) -> Step {
+    fn on_association(
+        &mut self,
+        change: Change,
+        association: &HeldAssociation,
+        now: Instant,
+    ) -> Step {
         self.route = association.route();
         self.hub.with_relay(self.number, |relay| relay.set_route(self.route));
         match change {
@@ -461,7 +468,7 @@ impl Session {
     fn take_step(
         &mut self,
         state: &LinkState,
-        association: &Association,
+        association: &HeldAssociation,
         outbox: &Outbox,
         step: Step,
     ) {
@@ -474,8 +481,10 @@ impl Session {
                     crate::header::read_id(&state.up_mask, &datagram),
                     Some(state.keys.id())
                 );
-                if let Some(route) = &self.route {
-                    let header = route.header().unwrap_or(association.header());
+                let asked_with = || association.open().map(|open| open.header());
+                if let Some(route) = &self.route
+                    && let Some(header) = route.header().or_else(asked_with)
+                {
                     self.hub.push_binding(route.to(), [header, &datagram].concat());
                 }
             }

@@ -82,7 +82,7 @@ impl ConnectRelay for Proxies {
         let proxy = Proxy::new(url.clone()).timeout(PROXY_TIMEOUT);
         Some(Box::pin(async move {
             let association = proxy.associate(host, port).await.map_err(refusal)?;
-            Ok(Box::new(ByProxy(association)) as Box<dyn UdpAssociation>)
+            Ok(Box::new(ProxyAssociation(association)) as Box<dyn UdpAssociation>)
         }))
     }
 }
@@ -97,13 +97,13 @@ fn refusal(error: ProxyError) -> io::Error {
     }
 }
 
-/// An association, as relays use one.
+/// An association of `wraith-proxy`, as relays use one.
 #[derive(Debug)]
-struct ByProxy(Association);
+struct ProxyAssociation(Association);
 
 const _: () = assert!(wraith_proxy::HEADER_BYTES_MAX <= ASSOCIATION_HEADER_MAX);
 
-impl UdpAssociation for ByProxy {
+impl UdpAssociation for ProxyAssociation {
     fn proxy(&self) -> SocketAddr {
         self.0.proxy()
     }

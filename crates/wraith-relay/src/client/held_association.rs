@@ -18,7 +18,7 @@ const RETRY: Duration = Duration::from_secs(60);
 
 /// See the module.
 #[derive(Debug, Default)]
-pub struct Association {
+pub struct HeldAssociation {
     /// Whom it is for.
     target: Option<Target>,
     state: State,
@@ -50,7 +50,7 @@ pub enum Change {
     Closed,
 }
 
-impl Association {
+impl HeldAssociation {
     /// There is a connection to the relay, whose UDP port is at `port` of `host` behind a proxy; `None` where no association is wanted.
     pub fn begin(&mut self, target: Option<(&Arc<dyn ConnectRelay>, &str, u16)>) {
         let Some((connect, host, port)) = target else {
@@ -66,32 +66,17 @@ impl Association {
         }
     }
 
+    /// It, while the proxy holds it.
+    pub fn open(&self) -> Option<&dyn UdpAssociation> {
+        match &self.state {
+            State::Open(open) => Some(open.as_ref()),
+            State::Unused | State::Asking(_) | State::Pausing(_) => None,
+        }
+    }
+
     /// How UDP goes by it, before the relay has answered by it.
     pub fn route(&self) -> Option<Route> {
-        match &self.state {
-            State::Open(open) => Some(Route::unproved(open.proxy())),
-            _ => None,
-        }
-    }
-
-    /// In front of datagrams to the relay as long as nothing has come from there.
-    pub fn header(&self) -> &[u8] {
-        match &self.state {
-            State::Open(open) => open.header(),
-            _ => &[],
-        }
-    }
-
-    /// The header in front of `datagram` and the rest, if it may be the relay's.
-    pub fn split<'a>(&self, datagram: &'a mut [u8]) -> Option<(&'a [u8], &'a mut [u8])> {
-        let len = match &self.state {
-            State::Open(open) => open.header_from(datagram)?,
-            // Straight.
-            State::Unused => 0,
-            State::Asking(_) | State::Pausing(_) => return None,
-        };
-        let (header, rest) = datagram.split_at_mut_checked(len)?;
-        Some((header, rest))
+        self.open().map(|open| Route::unproved(open.proxy()))
     }
 
     /// The next change; for ever if there is none. Dropping the future loses nothing.
