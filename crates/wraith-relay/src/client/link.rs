@@ -1,11 +1,11 @@
-//! One TLS connection to a relay: its handshake, its first answer, and both directions of it until it ends. What is said over it is
-//! the session's.
+//! A link: one TLS connection to a relay, its handshake, its first answer, and both directions of it until it ends. What is said over
+//! it is the session's.
 //!
 //! Invariant: what the relay shows is looked at before anything is said to it; with a pin nobody else is spoken to.
 
 use std::future::poll_fn;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::task::Poll;
 
@@ -29,7 +29,18 @@ const OUTBOX_BYTES: usize = 1 << 20;
 const BUDGET_BYTES: usize = 8 * OUTBOX_BYTES + (1 << 20);
 
 /// Frames over TLS.
-pub type TlsLink = Carrier<TlsStream<Box<dyn Stream>>>;
+pub type TlsCarrier = Carrier<TlsStream<Box<dyn Stream>>>;
+
+/// One that is welcome.
+pub struct Link {
+    pub carrier: TlsCarrier,
+    pub outbox: Arc<Outbox>,
+    pub welcome: Welcome,
+    /// The relay's UDP port, where it may be sent to straight.
+    pub udp: Option<SocketAddr>,
+    /// What the relay showed.
+    pub pin: Pin,
+}
 
 /// What waits to be written to one.
 pub fn outbox() -> Arc<Outbox> {
@@ -38,7 +49,7 @@ pub fn outbox() -> Arc<Outbox> {
 
 /// Both directions of a connection, until it ends.
 pub async fn pump(
-    carrier: &mut TlsLink,
+    carrier: &mut TlsCarrier,
     outbox: &Outbox,
     mut take: impl FnMut(&[u8]) -> io::Result<()>,
 ) -> io::Error {
@@ -61,7 +72,7 @@ pub async fn pump(
 /// A TLS connection to a relay: what goes over it, where the relay's UDP ports are, its key, and what both sides of it know alone.
 pub async fn handshake(
     config: &RelayConfig,
-) -> Result<(TlsLink, Option<IpAddr>, Pin, Exporter), RelayError> {
+) -> Result<(TlsCarrier, Option<IpAddr>, Pin, Exporter), RelayError> {
     let connected = config.connect.connect(&config.host, config.port).await;
     let connected = connected.map_err(RelayError::Unreachable)?;
     let name = ServerName::try_from(config.host.clone());
@@ -86,7 +97,10 @@ pub async fn handshake(
 }
 
 /// Writes what is in `outbox`, a HELLO, and reads the answer.
-pub async fn read_welcome(carrier: &mut TlsLink, outbox: &Outbox) -> Result<Welcome, RelayError> {
+pub async fn read_welcome(
+    carrier: &mut TlsCarrier,
+    outbox: &Outbox,
+) -> Result<Welcome, RelayError> {
     let mut answer = None;
     let read = poll_fn(|cx| {
         if let Poll::Ready(error) = carrier.poll_write(cx, outbox) {

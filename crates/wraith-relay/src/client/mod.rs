@@ -18,6 +18,7 @@ mod config;
 mod connect;
 mod held_association;
 mod hub;
+mod keep_alive;
 mod link;
 mod mover;
 mod route;
@@ -76,7 +77,7 @@ impl Relays {
         let mut session = session.map_err(RelayError::Unreachable)?;
         let number = session.number();
         let link = session.connect().await?;
-        let pin = *link.pin();
+        let pin = link.pin;
         tokio::spawn(session.run(link, received));
         let mut status = watched;
         // The task tells what it was told in its first step.

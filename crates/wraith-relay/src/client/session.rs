@@ -19,28 +19,22 @@ use tracing::debug;
 use super::config::RelayConfig;
 use super::held_association::{Change, HeldAssociation};
 use super::hub::Hub;
-use super::link::{TlsLink, handshake, outbox, pump, read_welcome};
+use super::keep_alive::KeepAlive;
+use super::link::{Link, handshake, outbox, pump, read_welcome};
 use super::route::Route;
 use super::status::{Status, Way};
 use super::udp_path::{Step, UdpPath};
 use crate::binding::BindingKeys;
 use crate::error::RelayError;
-use crate::frame::{
-    ClientFrame, Mailbox, Proof, Refusal, ServerFrame, VERSION, Welcome, mailbox_of,
-};
+use crate::frame::{ClientFrame, Mailbox, Proof, Refusal, ServerFrame, VERSION, mailbox_of};
 use crate::header::{Direction, WireId};
 use crate::outbox::Outbox;
 use crate::proof::resumption;
 use crate::random::Random;
-use crate::tls::Pin;
 use wraith_crypto::MaskKey;
 
 /// From the first packet to the end of the TLS handshake, and from there to WELCOME.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Between two PINGs, a fifth more or less: the relay waits for three of them.
-const PING_EVERY: Duration = Duration::from_secs(25);
-/// A connection that does not answer a PING for so long is lost.
-const PONG_TIMEOUT: Duration = Duration::from_secs(10);
 /// Pauses between attempts to connect again: the first within the grace that a relay gives, the longest for one that is down.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(60));
 
@@ -80,22 +74,6 @@ pub struct Session {
     udp: UdpPath,
     /// How UDP goes to the relay, as the hub has it.
     route: Option<Route>,
-}
-
-/// One connection that is welcome.
-pub struct Link {
-    carrier: TlsLink,
-    outbox: Arc<Outbox>,
-    welcome: Welcome,
-    udp: Option<SocketAddr>,
-    pin: Pin,
-}
-
-impl Link {
-    /// What the relay showed.
-    pub fn pin(&self) -> &Pin {
-        &self.pin
-    }
 }
 
 impl Session {
@@ -279,37 +257,38 @@ impl Session {
     ) -> Ended {
         self.begin(&link, association);
         let Link { mut carrier, outbox, welcome, .. } = link;
-        let mut state = LinkState {
-            keys: BindingKeys::new(&welcome.secret, welcome.binding),
+        let keys = UdpKeys {
+            binding: BindingKeys::new(&welcome.secret, welcome.binding),
             up_mask: MaskKey::new(welcome.up_mask),
-            pinged: None,
-            ping_at: Instant::now(),
         };
+        let mut keep_alive = KeepAlive::new(Instant::now());
         let notify = Arc::clone(&self.notify);
         loop {
-            let due = [Some(state.due()), self.udp.timeout()].into_iter().flatten().min();
-            let due = due.unwrap_or_else(|| state.due());
+            let ping_due = keep_alive.due();
+            let due = self.udp.timeout().map_or(ping_due, |udp_due| udp_due.min(ping_due));
             tokio::select! {
                 change = association.changed() => {
                     let step = self.on_association(change, association, Instant::now());
-                    self.take_step(&state, association, &outbox, step);
+                    self.take_step(&keys, association, &outbox, step);
                 }
-                error = pump(&mut carrier, &outbox, |frame| self.on_frame(&mut state, frame)) => {
+                error = pump(&mut carrier, &outbox, |frame| self.on_frame(&mut keep_alive, frame)) => {
                     return Ended::Lost(error);
                 }
                 command = commands.recv() => match command {
                     Some(command) => self.on_command(&outbox, command),
                     None => return Ended::NoHandle,
                 },
-                () = notify.notified() => self.on_notified(&state, association, &outbox),
+                () = notify.notified() => self.on_notified(&keys, association, &outbox),
                 () = sleep_until(due.into()) => {
                     let now = Instant::now();
-                    if state.is_dead(now) {
+                    if keep_alive.is_dead(now) {
                         return Ended::Lost(io::ErrorKind::TimedOut.into());
                     }
-                    state.ping(now, &outbox, &mut self.random);
+                    if keep_alive.ping(now, &mut self.random) {
+                        outbox.push_control(|out| ClientFrame::Ping(0).encode(out));
+                    }
                     let step = self.udp.on_time(now);
-                    self.take_step(&state, association, &outbox, step);
+                    self.take_step(&keys, association, &outbox, step);
                 }
             }
         }
@@ -337,7 +316,7 @@ impl Session {
         }
     }
 
-    fn on_frame(&mut self, state: &mut LinkState, frame: &[u8]) -> io::Result<()> {
+    fn on_frame(&mut self, keep_alive: &mut KeepAlive, frame: &[u8]) -> io::Result<()> {
         let invalid = |_| io::Error::from(io::ErrorKind::InvalidData);
         let Some(frame) = ServerFrame::decode(frame).map_err(invalid)? else { return Ok(()) };
         match frame {
@@ -376,8 +355,7 @@ impl Session {
                 self.hub.with_relay(self.number, |relay| relay.pairs.remove(&id));
             }
             ServerFrame::Pong(_) => {
-                if let Some(pinged) = state.pinged.take() {
-                    let rtt = pinged.elapsed();
+                if let Some(rtt) = keep_alive.pong(Instant::now()) {
                     self.status.send_modify(|status| {
                         if status.way == Way::Tls {
                             status.rtt = Some(rtt);
@@ -411,7 +389,7 @@ impl Session {
     }
 
     /// The mover has bindings for us, or hears nothing.
-    fn on_notified(&mut self, state: &LinkState, association: &HeldAssociation, outbox: &Outbox) {
+    fn on_notified(&mut self, keys: &UdpKeys, association: &HeldAssociation, outbox: &Outbox) {
         let taken = self.hub.with_relay(self.number, |relay| {
             (std::mem::take(&mut relay.bindings), std::mem::take(&mut relay.stalled))
         });
@@ -421,7 +399,7 @@ impl Session {
             let Some(route) = self.route else { continue };
             let split = route.split(association.open(), &mut datagram);
             let Some((header, inner)) = split else { continue };
-            let Some(message) = state.keys.open(Direction::Down, inner) else { continue };
+            let Some(message) = keys.binding.open(Direction::Down, inner) else { continue };
             let (step, rtt) = self.udp.on_message(now, message, &mut self.random);
             // It answers what was asked last.
             if let (Some(_), Some(route)) = (rtt, &mut self.route)
@@ -430,7 +408,7 @@ impl Session {
                 route.prove(header);
                 self.hub.with_relay(self.number, |relay| relay.set_route(Some(*route)));
             }
-            self.take_step(state, association, outbox, step);
+            self.take_step(keys, association, outbox, step);
             if self.udp.is_bound() {
                 let observed = self.udp.observed();
                 self.status.send_if_modified(|status| {
@@ -443,7 +421,7 @@ impl Session {
         }
         if stalled {
             let step = self.udp.on_silence(now);
-            self.take_step(state, association, outbox, step);
+            self.take_step(keys, association, outbox, step);
         }
     }
 
@@ -467,7 +445,7 @@ impl Session {
 
     fn take_step(
         &mut self,
-        state: &LinkState,
+        keys: &UdpKeys,
         association: &HeldAssociation,
         outbox: &Outbox,
         step: Step,
@@ -476,10 +454,10 @@ impl Session {
             Step::None => {}
             Step::Send(message) => {
                 let datagram =
-                    state.keys.seal(&state.up_mask, Direction::Up, &message, &mut self.random);
+                    keys.binding.seal(&keys.up_mask, Direction::Up, &message, &mut self.random);
                 debug_assert_eq!(
-                    crate::header::read_id(&state.up_mask, &datagram),
-                    Some(state.keys.id())
+                    crate::header::read_id(&keys.up_mask, &datagram),
+                    Some(keys.binding.id())
                 );
                 let asked_with = || association.open().map(|open| open.header());
                 if let Some(route) = &self.route
@@ -519,31 +497,8 @@ enum Ended {
     Lost(io::Error),
 }
 
-/// What belongs to one connection.
-struct LinkState {
-    keys: BindingKeys,
+/// What the session's messages by UDP are sealed with.
+struct UdpKeys {
+    binding: BindingKeys,
     up_mask: MaskKey,
-    pinged: Option<Instant>,
-    ping_at: Instant,
-}
-
-impl LinkState {
-    fn due(&self) -> Instant {
-        self.pinged.map_or(self.ping_at, |pinged| pinged + PONG_TIMEOUT)
-    }
-
-    fn is_dead(&self, now: Instant) -> bool {
-        self.pinged.is_some_and(|pinged| now >= pinged + PONG_TIMEOUT)
-    }
-
-    fn ping(&mut self, now: Instant, outbox: &Outbox, random: &mut Random) {
-        if self.pinged.is_some() || now < self.ping_at {
-            return;
-        }
-        let fifth = PING_EVERY.as_millis() as u64 / 5;
-        let spread = Duration::from_millis(random.below(2 * fifth + 1));
-        self.ping_at = now + PING_EVERY - Duration::from_millis(fifth) + spread;
-        self.pinged = Some(now);
-        outbox.push_control(|out| ClientFrame::Ping(0).encode(out));
-    }
 }
