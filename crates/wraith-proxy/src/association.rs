@@ -82,12 +82,6 @@ impl Association {
         is_target.then_some(PREFIX.len() + len)
     }
 
-    /// Whether the proxy still holds it.
-    #[must_use]
-    pub fn is_open(&self) -> bool {
-        *self.open.borrow()
-    }
-
     /// Returns when the proxy has ended it.
     pub async fn closed(&self) {
         // The sender is gone only with the association itself.
