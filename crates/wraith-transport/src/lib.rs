@@ -68,7 +68,7 @@ pub use path::{MoveError, PathEvent, PathEvents, PathHandle};
 pub use punch::{AskError, Many, Punch};
 pub use qlog_writer::QlogWriter;
 pub use stream::{RecvStream, SendStream};
-pub use wraith_core::punch::is_target;
+pub use wraith_core::punch::{MANY_MAX, is_target};
 pub use wraith_core::{
     Algorithm, AnswerBy, CloseReason, ConnectionStats, DoorKey, Ecn, EndpointConfig,
     HANDSHAKE_VERSION, KEY_AGREEMENT, PathAddr, PunchCounts, PunchError, PunchEvent, RecvSlice,

@@ -35,9 +35,9 @@ pub enum AskError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Many {
     /// It is behind a NAT that draws another port for each destination: it asks from many sockets, of
-    /// [`Sockets::open`](crate::mover::Sockets::open), 256 at most.
+    /// [`Sockets::open`](crate::mover::Sockets::open), [`MANY_MAX`](crate::MANY_MAX) at most.
     Sockets(Vec<Addr>),
-    /// The other side is: it asks 256 ports of this address.
+    /// The other side is: it asks [`MANY_MAX`](crate::MANY_MAX) ports of this address.
     Ports(Ipv4Addr),
 }
 

@@ -34,7 +34,7 @@ pub(crate) fn run(input: &[u8]) {
     for (side, role) in sides.iter_mut().zip([Role::Initiator, Role::Responder]) {
         side.punch(now, &SECRET, role, &candidates).expect("the first");
         if input.byte() & 1 != 0 {
-            let ports = Many::Ports(Ipv4Addr::new(192, 0, 2, 1), usize::from(input.byte()));
+            let ports = Many::Ports(Ipv4Addr::new(192, 0, 2, 1));
             side.punch_many(now, &SECRET, role, &ports).expect("the first with many ports");
         }
     }

@@ -28,17 +28,17 @@ pub(super) const PAUSE: Duration = Duration::from_secs(8);
 pub enum Many {
     /// Asks from many sockets: each of these addresses is the peer's one, by another socket. The first [`MANY_MAX`] count.
     Sockets(Vec<PathAddr>),
-    /// Asks that many ports of the peer's, [`MANY_MAX`] at most, drawn at random.
-    Ports(Ipv4Addr, usize),
+    /// Asks [`MANY_MAX`] ports of this address of the peer's, drawn at random.
+    Ports(Ipv4Addr),
 }
 
 impl Many {
     pub(super) fn targets(&self, rng: &mut impl Rng) -> Vec<PathAddr> {
         match self {
             Self::Sockets(addresses) => addresses.iter().take(MANY_MAX).copied().collect(),
-            Self::Ports(ip, count) => {
+            Self::Ports(ip) => {
                 let mut ports = HashSet::new();
-                while ports.len() < (*count).min(MANY_MAX) {
+                while ports.len() < MANY_MAX {
                     let port = rng.next_u32() as u16;
                     if PORTS.contains(&port) {
                         ports.insert(port);

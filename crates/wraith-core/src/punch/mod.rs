@@ -176,7 +176,7 @@ impl Punches {
         many: &Many,
     ) -> Result<PunchId, PunchError> {
         self.has_room()?;
-        if let Many::Ports(ip, _) = many
+        if let Many::Ports(ip) = many
             && !is_target((*ip, 1).into())
         {
             return Err(PunchError::NotATarget);

@@ -337,7 +337,7 @@ fn many(seed: u64) -> (Option<SocketAddr>, [usize; 2]) {
     loop {
         if !begun && now >= at(900) {
             begun = true;
-            easy.punch_many(now, &SECRET, Role::Responder, &Many::Ports(ip, 256)).unwrap();
+            easy.punch_many(now, &SECRET, Role::Responder, &Many::Ports(ip)).unwrap();
         }
         while let Some((from, packet)) = hard.poll_transmit(now) {
             sent[0] += 1;
@@ -395,7 +395,7 @@ fn of_many_sockets_and_many_ports_one_is_likely_the_same() {
 #[test]
 fn many_ports_are_asked_once_in_a_while_and_only_where_one_host_can_be() {
     let mut one = side(1);
-    let ports = |ip: [u8; 4]| Many::Ports(ip.into(), 100_000);
+    let ports = |ip: [u8; 4]| Many::Ports(ip.into());
     let mut begin = |now, many: &Many| one.punch_many(now, &SECRET, Role::Initiator, many);
     assert_eq!(begin(at(0), &ports([224, 0, 0, 1])), Err(PunchError::NotATarget));
     begin(at(0), &ports([198, 51, 100, 7])).unwrap();
@@ -422,7 +422,7 @@ fn a_pair_of_many_is_answered_although_the_address_has_had_its_share_of_unproved
     let spent = alone(&mut one).into_iter().filter(|(to, _)| to.ip() == address(9, 0).ip());
     assert_eq!(spent.count(), 64);
     let IpAddr::V4(ip) = address(9, 1).ip() else { unreachable!() };
-    one.punch_many(at(20_000), &SECRET, Role::Initiator, &Many::Ports(ip, 256)).unwrap();
+    one.punch_many(at(20_000), &SECRET, Role::Initiator, &Many::Ports(ip)).unwrap();
     let mut asked = Vec::new();
     for ms in (20_000..20_600).step_by(2) {
         asked.extend(drain(&mut one, at(ms)));

@@ -36,7 +36,7 @@ impl Punching {
                     Many::Sockets(addresses) => punch::Many::Sockets(
                         addresses.iter().filter_map(|addr| movers.path(addr)).collect(),
                     ),
-                    Many::Ports(ip) => punch::Many::Ports(*ip, punch::MANY_MAX),
+                    Many::Ports(ip) => punch::Many::Ports(*ip),
                 };
                 core.punch_many(now, secret, *role, &many)
             }

@@ -10,15 +10,13 @@ use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
 use tracing::debug;
-use wraith_transport::{Many, PathHandle, Role};
+use wraith_transport::{MANY_MAX, Many, PathHandle, Role};
 
 use super::Ways;
 use super::seen::is_public;
 use crate::route::PathKind;
 
-/// Sockets opened.
-const SOCKETS: usize = 256;
-/// Bytes that the connection has carried since the last attempt: 256 questions and as many answers, of 160 bytes at most, are a third of it.
+/// Bytes that the connection has carried since the last attempt: [`MANY_MAX`] questions and as many answers, of 160 bytes at most, are a third of it.
 const WORTH_BYTES: u64 = 256 << 10;
 /// How long the other side, which knows where we met, is waited for.
 const FOLLOW_WAIT: Duration = Duration::from_secs(5);
@@ -135,7 +133,7 @@ impl Ways {
         to: SocketAddrV4,
     ) -> bool {
         let mut events = path.events();
-        let opened = self.inner.sockets.open(SOCKETS, to);
+        let opened = self.inner.sockets.open(MANY_MAX, to);
         if opened.is_empty() {
             return false;
         }
