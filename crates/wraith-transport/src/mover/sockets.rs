@@ -45,6 +45,7 @@ pub struct Sockets(Arc<Shared>);
 struct Shared {
     epoll: OwnedFd,
     state: Mutex<State>,
+    places: &'static Places,
 }
 
 #[derive(Debug, Default)]
@@ -53,12 +54,23 @@ struct State {
     last: u32,
 }
 
-/// Sockets that there are.
-static OPEN: AtomicUsize = AtomicUsize::new(0);
+/// The places of the process.
+static PROCESS: Places = Places::new();
+
+/// Places for sockets, which all that have them in common share.
+#[derive(Debug)]
+struct Places {
+    taken: AtomicUsize,
+}
+
+/// One of them, until it is dropped.
+#[derive(Debug)]
+struct Place(&'static Places);
 
 #[derive(Debug)]
 struct Socket {
     udp: Udp,
+    _place: Place,
     /// Whom it is for.
     remote: SocketAddrV4,
     /// When something came last, or it was opened.
@@ -73,13 +85,18 @@ impl Sockets {
     /// # Errors
     /// The process is out of descriptors.
     pub fn new() -> io::Result<Self> {
+        Self::within(&PROCESS)
+    }
+
+    fn within(places: &'static Places) -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        Ok(Self(Arc::new(Shared { epoll, state: Mutex::default() })))
+        Ok(Self(Arc::new(Shared { epoll, state: Mutex::default(), places })))
     }
 
     /// Opens up to `count` sockets, as far as the process may have more: the address `to`, by each of them.
     pub fn open(&self, count: usize, to: SocketAddrV4) -> Vec<Addr> {
-        let opened: Vec<_> = std::iter::repeat_with(|| Socket::open(to)).take(count).collect();
+        let open = || Socket::open(self.0.places, to);
+        let opened: Vec<_> = std::iter::repeat_with(open).take(count).collect();
         let mut state = lock(&self.0.state);
         let mut addresses = Vec::new();
         for socket in opened.into_iter().flatten() {
@@ -121,25 +138,34 @@ impl Sockets {
     }
 }
 
-impl Socket {
-    /// None if the process has enough of them, or may not have more.
-    fn open(remote: SocketAddrV4) -> Option<Self> {
+impl Places {
+    const fn new() -> Self {
+        Self { taken: AtomicUsize::new(0) }
+    }
+
+    /// None if there are enough sockets, or the process may not have more.
+    fn take(&'static self) -> Option<Place> {
         let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / FILES_PART;
         let most = usize::try_from(files).unwrap_or(usize::MAX).min(SOCKETS_MAX);
-        let more = |open| (open < most).then_some(open + 1);
-        OPEN.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
-        let Ok(udp) = Udp::bind((Ipv4Addr::UNSPECIFIED, 0).into()) else {
-            OPEN.fetch_sub(1, Ordering::Relaxed);
-            return None;
-        };
-        udp.set_buffers(ASKING_BUFFER);
-        Some(Self { udp, remote, heard: Instant::now(), waits_for_room: false })
+        let more = |taken| (taken < most).then_some(taken + 1);
+        self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
+        Some(Place(self))
     }
 }
 
-impl Drop for Socket {
+impl Drop for Place {
     fn drop(&mut self) {
-        OPEN.fetch_sub(1, Ordering::Relaxed);
+        self.0.taken.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Socket {
+    /// None if no place is left, or no port.
+    fn open(places: &'static Places, remote: SocketAddrV4) -> Option<Self> {
+        let place = places.take()?;
+        let udp = Udp::bind((Ipv4Addr::UNSPECIFIED, 0).into()).ok()?;
+        udp.set_buffers(ASKING_BUFFER);
+        Some(Self { udp, _place: place, remote, heard: Instant::now(), waits_for_room: false })
     }
 }
 
@@ -244,72 +270,152 @@ impl DatagramMover for SocketsMover {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
     use std::net::UdpSocket;
 
     use super::*;
 
-    #[test]
-    fn what_comes_to_each_socket_comes_from_its_own_address_and_goes_back_from_there() {
-        let sockets = Sockets::new().unwrap();
-        let names = Names::new(1);
-        let mut mover = sockets.bind(names.clone()).unwrap();
-        let peer = UdpSocket::bind("127.0.0.1:0").unwrap();
-        peer.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
-        let SocketAddr::V4(at) = peer.local_addr().unwrap() else { panic!("IPv4 was asked for") };
-        let opened = sockets.open(8, at);
-        assert_eq!(opened.len(), 8);
-        assert!(opened.iter().all(|addr| Sockets::remote(addr) == Some(at)));
-        let paths: Vec<_> = opened
-            .iter()
-            .map(|addr| match addr {
+    const SOCKETS: usize = 8;
+
+    /// Sockets for one peer, among places of their own.
+    struct Opened {
+        sockets: Sockets,
+        mover: Box<dyn DatagramMover>,
+        peer: UdpSocket,
+        addresses: Vec<Addr>,
+        paths: Vec<PathAddr>,
+    }
+
+    impl Opened {
+        fn new() -> Self {
+            let sockets = Sockets::within(places()).unwrap();
+            let names = Names::new(1);
+            let mover = sockets.bind(names.clone()).unwrap();
+            let peer = UdpSocket::bind("127.0.0.1:0").unwrap();
+            peer.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+            let addresses = sockets.open(SOCKETS, v4(&peer));
+            let path = |address: &Addr| match address {
                 Addr::Custom { bytes, .. } => names.path(bytes),
                 Addr::Ip(_) => unreachable!("they go by a socket"),
-            })
-            .collect();
-        let mut buffer = [0; 64];
-        let mut outside = Vec::new();
-        for path in &paths {
-            assert!(matches!(mover.send(*path, None, b"from here", 9), Sent::All));
-            outside.push(peer.recv_from(&mut buffer).unwrap().1);
+            };
+            let paths = addresses.iter().map(path).collect();
+            Self { sockets, mover, peer, addresses, paths }
         }
-        let ports: std::collections::HashSet<_> = outside.iter().collect();
-        assert_eq!(ports.len(), 8, "each has a port of its own");
-        for to in &outside {
-            peer.send_to(b"back", to).unwrap();
+
+        /// Where the peer sees each of the sockets.
+        fn outside(&mut self) -> Vec<SocketAddr> {
+            let mut outside = Vec::new();
+            for path in &self.paths {
+                assert!(matches!(self.mover.send(*path, None, b"from here", 9), Sent::All));
+                outside.push(self.peer.recv_from(&mut [0; 64]).unwrap().1);
+            }
+            outside
         }
-        let mut slots = RecvSlots::new();
-        let (mut from, deadline) = (Vec::new(), Instant::now() + Duration::from_secs(5));
-        while from.len() < 8 && Instant::now() < deadline {
-            let filled = mover.receive(&mut slots).unwrap();
-            from.extend(slots.filled(filled).map(|(from, ..)| from));
+
+        /// Receives until every socket had something: the addresses of what came.
+        fn receive(&mut self) -> Vec<PathAddr> {
+            let (mut slots, mut from, mut taken) = (RecvSlots::new(), Vec::new(), 0);
+            let deadline = Instant::now() + Duration::from_secs(5);
+            while taken < SOCKETS && Instant::now() < deadline {
+                let filled = self.mover.receive(&mut slots).unwrap();
+                taken += filled;
+                for (path, _, datagrams) in slots.filled(filled) {
+                    from.extend(datagrams.map(|_| path));
+                }
+            }
+            assert_eq!(taken, SOCKETS);
+            from
         }
-        from.sort_by_key(|path| path.to_string());
-        let mut expected = paths.clone();
-        expected.sort_by_key(|path| path.to_string());
-        assert_eq!(from, expected);
-        // What comes from elsewhere is nothing, and does not keep a socket open.
+    }
+
+    fn places() -> &'static Places {
+        Box::leak(Box::new(Places::new()))
+    }
+
+    fn v4(socket: &UdpSocket) -> SocketAddrV4 {
+        match socket.local_addr().unwrap() {
+            SocketAddr::V4(at) => at,
+            SocketAddr::V6(_) => unreachable!("IPv4 was asked for"),
+        }
+    }
+
+    #[test]
+    fn each_socket_has_a_port_of_its_own_and_is_for_the_peer() {
+        let mut opened = Opened::new();
+        assert_eq!(opened.addresses.len(), SOCKETS);
+        let peer = Some(v4(&opened.peer));
+        assert!(opened.addresses.iter().all(|address| Sockets::remote(address) == peer));
+        let ports: HashSet<_> = opened.outside().into_iter().collect();
+        assert_eq!(ports.len(), SOCKETS);
+    }
+
+    #[test]
+    fn what_the_peer_sends_to_a_socket_comes_from_the_address_that_goes_by_it() {
+        let mut opened = Opened::new();
+        for to in opened.outside() {
+            opened.peer.send_to(b"back", to).unwrap();
+        }
+        let sorted = |mut paths: Vec<PathAddr>| {
+            paths.sort_by_key(|path| path.to_string());
+            paths
+        };
+        assert_eq!(sorted(opened.receive()), sorted(opened.paths.clone()));
+    }
+
+    #[test]
+    fn what_comes_from_elsewhere_is_nothing_and_keeps_no_socket_open() {
+        let mut opened = Opened::new();
+        let outside = opened.outside();
         let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
         let begun = Instant::now();
-        for to in &outside {
+        for to in outside {
             stranger.send_to(b"stray", to).unwrap();
         }
-        let (mut taken, mut datagrams) = (0, 0);
-        while taken < 8 && Instant::now() < deadline {
-            let filled = mover.receive(&mut slots).unwrap();
-            taken += filled;
-            datagrams +=
-                slots.filled(filled).map(|(.., datagrams)| datagrams.count()).sum::<usize>();
-        }
-        assert_eq!((taken, datagrams), (8, 0));
+        assert_eq!(opened.receive(), []);
+        assert_eq!(opened.sockets.close_silent(begun.elapsed()), 0);
+    }
+
+    #[test]
+    fn a_socket_on_which_the_peer_was_heard_outlives_the_silent_ones() {
+        let mut opened = Opened::new();
+        let outside = opened.outside();
+        let begun = Instant::now();
+        std::thread::sleep(Duration::from_millis(200));
+        opened.peer.send_to(b"back", outside[3]).unwrap();
+        let (mut slots, deadline) = (RecvSlots::new(), begun + Duration::from_secs(5));
+        while opened.mover.receive(&mut slots).unwrap() == 0 && Instant::now() < deadline {}
+        assert_eq!(opened.sockets.close_silent(begun.elapsed()), 1);
+        assert!(matches!(opened.mover.send(opened.paths[3], None, b"still", 5), Sent::All));
+    }
+
+    #[test]
+    fn all_but_the_one_that_carries_a_connection_are_closed_and_lead_nowhere() {
+        let mut opened = Opened::new();
+        opened.sockets.close(&opened.addresses, &opened.addresses[0]);
+        assert_eq!(opened.sockets.close_silent(Duration::from_secs(60)), 1);
+        let gone = opened.mover.send(opened.paths[1], None, b"gone", 4);
+        assert!(matches!(gone, Sent::Unreachable(_)));
+        assert!(matches!(opened.mover.send(opened.paths[0], None, b"here", 4), Sent::All));
+    }
+
+    #[test]
+    fn those_with_places_in_common_have_no_more_than_the_most_together() {
+        let places = places();
+        let [one, other] = [(); 2].map(|()| Sockets::within(places).unwrap());
+        let to = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 9);
+        let opened = [&one, &other, &one].map(|sockets| sockets.open(300, to).len());
+        assert!(opened.iter().sum::<usize>() <= SOCKETS_MAX && opened[0] > 0, "{opened:?}");
+    }
+
+    #[test]
+    fn a_socket_that_is_closed_leaves_its_place_to_another() {
+        let places = places();
+        let sockets = Sockets::within(places).unwrap();
+        let opened = sockets.open(SOCKETS, SocketAddrV4::new(Ipv4Addr::LOCALHOST, 9));
+        assert_eq!(places.taken.load(Ordering::Relaxed), SOCKETS);
         sockets.close(&opened[1..], &opened[0]);
-        assert_eq!(sockets.close_silent(Duration::from_secs(60)), 1);
-        assert!(matches!(mover.send(paths[1], None, b"gone", 4), Sent::Unreachable(_)));
-        assert_eq!(sockets.close_silent(begun.elapsed()), 0, "a stranger keeps nothing open");
-        // All endpoints of the process together have no more than the most.
-        let others = Sockets::new().unwrap();
-        let all = [&sockets, &others, &sockets].map(|sockets| sockets.open(300, at).len());
-        assert!(all.iter().sum::<usize>() <= SOCKETS_MAX && all[0] > 0, "{all:?}");
-        drop((mover, sockets, others));
-        assert_eq!(OPEN.load(Ordering::Relaxed), 0);
+        assert_eq!(places.taken.load(Ordering::Relaxed), 1);
+        drop(sockets);
+        assert_eq!(places.taken.load(Ordering::Relaxed), 0);
     }
 }
