@@ -10,7 +10,8 @@ use wraith_discovery::{
 };
 
 use crate::error::{Cause, Error, ErrorKind};
-use crate::event::{Event, Hub};
+use crate::event::Event;
+use crate::hub::Hub;
 use crate::node::Node;
 use crate::settings::Patience;
 use crate::state::TriedBefore;

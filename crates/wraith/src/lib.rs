@@ -8,6 +8,7 @@ mod engine;
 mod error;
 mod event;
 mod fetch;
+mod hub;
 mod invite;
 mod listen;
 mod node;
@@ -23,8 +24,9 @@ pub mod state;
 mod ways;
 
 pub use error::{Cause, Error, ErrorKind};
-pub use event::{Event, Events, FoundAt, Observer, OfferInfo};
+pub use event::{Event, FoundAt, Observer, OfferInfo};
 pub use fetch::{AcceptOptions, Asking, FetchBuilder, Incoming, Source, Target, Transfer};
+pub use hub::Events;
 pub use invite::{Invitation, InvitationBuilder};
 pub use listen::{Admit, ListenBuilder, Listener};
 pub use node::{CONNECTIONS_MAX, Congestion, Node, NodeBuilder, rendezvous_address};

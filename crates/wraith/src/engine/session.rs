@@ -14,7 +14,7 @@ use wraith_transfer::{
 };
 use wraith_transport::Connection;
 
-use crate::event::Hub;
+use crate::hub::Hub;
 use crate::state::Keeper;
 
 /// Stops a transfer with a word to the peer, wherever it is: before its streams are open, the engine hears of it by the

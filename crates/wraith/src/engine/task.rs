@@ -11,7 +11,8 @@ use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::Error;
-use crate::event::{Events, Hub, Observer};
+use crate::event::Observer;
+use crate::hub::{Events, Hub};
 use crate::progress::{Meter, ProgressReader};
 
 /// How long a cancelled piece of work may take to tell its peers and put away what it has; beyond it the wait ends, not the

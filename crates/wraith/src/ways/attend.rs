@@ -16,7 +16,8 @@ use wraith_transport::{Addr, PathEvent, PathEvents, PathHandle, Role};
 
 use super::Ways;
 use super::many::Spent;
-use crate::event::{Event, Hub};
+use crate::event::Event;
+use crate::hub::Hub;
 use crate::route::PathKind;
 
 /// When, in seconds from its beginning on, a connection that goes through a relay is tried to be made direct, and so often from then on:

@@ -38,7 +38,7 @@ use wraith_transport::{Connection, Endpoint, Punch, PunchEvent, Role};
 use self::addresses::{guess, reachable, with_seen};
 use self::relays::RelayTable;
 use self::seen::Seen;
-use crate::event::Hub;
+use crate::hub::Hub;
 use crate::node::{Node, Socket};
 
 pub use self::proxies::Proxies;

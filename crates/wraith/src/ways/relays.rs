@@ -14,7 +14,8 @@ use wraith_relay::{Refusal, RelayClient, RelayConfig, RelayError, Relays, Token}
 use wraith_transport::Addr;
 
 use super::{Ways, lock};
-use crate::event::{Event, Hub};
+use crate::event::Event;
+use crate::hub::Hub;
 
 /// Relays that a socket is connected to at once: those that the user named, and those of tickets.
 const CONNECTED_MAX: usize = 8;

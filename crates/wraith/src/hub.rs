@@ -1,0 +1,304 @@
+//! From where something happens to who wants to know: told twice, to an [`Observer`], at once and without loss, on whatever
+//! thread it happens; and as a stream of owned [`Event`]s ([`Events`]), whose reader may be slow.
+//!
+//! Invariant: telling never waits. A stream that is not read forgets its oldest events and says how many
+//! ([`Event::Lagged`]); its last item, [`Event::Done`] or [`Event::Failed`], is never forgotten and comes exactly once.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::task::{Context, Poll, Waker};
+
+use futures_core::Stream;
+
+use crate::error::Error;
+use crate::event::{Event, Observer};
+use crate::state::Keeper;
+
+/// Events that wait for a reader of a stream; of more, the oldest go.
+const QUEUED_MAX: usize = 1024;
+
+/// Spreads what happens to the observer and to the streams.
+#[derive(Default)]
+pub(crate) struct Hub {
+    observer: OnceLock<Arc<dyn Observer>>,
+    streams: Mutex<Streams>,
+    /// The end was told: what a thread that winds up still says is of no interest.
+    is_over: AtomicBool,
+}
+
+#[derive(Default)]
+struct Streams {
+    readers: Vec<Weak<Mutex<Queue>>>,
+    /// For the first reader, who gets the handle only after the work has begun: everything from the beginning, unless an
+    /// observer hears it or nobody came before it was full.
+    first: Option<Arc<Mutex<Queue>>>,
+    last: Option<Event>,
+}
+
+impl Streams {
+    /// Nobody has asked for the beginning in time: no more is kept of it.
+    fn forget_unread(&mut self) {
+        if self.first.as_ref().is_some_and(|first| lock(first).events.len() >= QUEUED_MAX) {
+            self.first = None;
+        }
+    }
+}
+
+impl Hub {
+    pub(crate) fn new(observer: Option<Arc<dyn Observer>>) -> Self {
+        let hub = Self::default();
+        match observer {
+            Some(observer) => hub.observe(observer),
+            None => {
+                let first = Arc::default();
+                let mut streams = lock(&hub.streams);
+                streams.readers.push(Arc::downgrade(&first));
+                streams.first = Some(first);
+            }
+        }
+        hub
+    }
+
+    /// Tells `observer` from now on, if there is none yet.
+    pub(crate) fn observe(&self, observer: Arc<dyn Observer>) {
+        // Whoever was first stays.
+        let _ = self.observer.set(observer);
+        lock(&self.streams).first = None;
+    }
+
+    pub(crate) fn tell(&self, event: Event) {
+        self.tell_of(None, event);
+    }
+
+    pub(crate) fn tell_of(&self, receiver: Option<u64>, event: Event) {
+        if self.is_over.load(Relaxed) {
+            return;
+        }
+        if let Some(observer) = self.observer.get() {
+            observer.event(receiver, &event);
+        }
+        self.push(|| Some(event));
+    }
+
+    /// Tells what a keeper of receipts has to say of an event of the transfer.
+    pub(crate) fn keep(
+        &self,
+        keeper: &Option<Keeper>,
+        receiver: Option<u64>,
+        event: &wraith_transfer::Event<'_>,
+    ) {
+        match keeper.as_ref().and_then(|keeper| keeper.tell(event)) {
+            Some(Ok(place)) => self.tell_of(receiver, Event::ReceiptKept(place)),
+            Some(Err(why)) => self.tell_of(receiver, Event::ReceiptLost(why)),
+            None => {}
+        }
+    }
+
+    pub(crate) fn tell_transfer(&self, receiver: Option<u64>, event: &wraith_transfer::Event<'_>) {
+        if self.is_over.load(Relaxed) {
+            return;
+        }
+        if let Some(observer) = self.observer.get() {
+            observer.transfer_event(receiver, event);
+        }
+        // Owned only if somebody reads it.
+        self.push(|| Event::of(event));
+    }
+
+    fn push(&self, event: impl FnOnce() -> Option<Event>) {
+        let mut streams = lock(&self.streams);
+        streams.forget_unread();
+        streams.readers.retain(|reader| reader.strong_count() > 0);
+        if streams.readers.is_empty() {
+            return;
+        }
+        let Some(event) = event() else { return };
+        for reader in streams.readers.iter().filter_map(Weak::upgrade) {
+            Queue::push(&reader, event.clone());
+        }
+    }
+
+    /// The last event, if there was none yet: nothing is told after it, and whoever opens a stream later gets it alone.
+    pub(crate) fn end(&self, result: Result<(), Error>) {
+        let last = result.map_or_else(Event::Failed, |()| Event::Done);
+        if self.is_over.swap(true, Relaxed) {
+            return;
+        }
+        let mut streams = lock(&self.streams);
+        if streams.last.is_some() {
+            return;
+        }
+        streams.last = Some(last.clone());
+        let readers = std::mem::take(&mut streams.readers);
+        drop(streams);
+        if let Some(observer) = self.observer.get() {
+            observer.event(None, &last);
+        }
+        for reader in readers.iter().filter_map(Weak::upgrade) {
+            Queue::push(&reader, last.clone());
+        }
+    }
+
+    pub(crate) fn subscribe(&self) -> Events {
+        let mut streams = lock(&self.streams);
+        if let Some(queue) = streams.first.take() {
+            return Events { queue };
+        }
+        let queue = Arc::<Mutex<Queue>>::default();
+        match streams.last.clone() {
+            Some(last) => Queue::push(&queue, last),
+            None => streams.readers.push(Arc::downgrade(&queue)),
+        }
+        Events { queue }
+    }
+}
+
+impl std::fmt::Debug for Hub {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hub")
+            .field("observed", &self.observer.get().is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    events: VecDeque<Event>,
+    lagged: u64,
+    is_over: bool,
+    waker: Option<Waker>,
+}
+
+impl Queue {
+    fn push(queue: &Mutex<Self>, event: Event) {
+        let mut queue = lock(queue);
+        // The last one has a place of its own beside the bound.
+        if queue.events.len() >= QUEUED_MAX && !event.is_last() {
+            queue.events.pop_front();
+            queue.lagged += 1;
+        }
+        queue.events.push_back(event);
+        let waker = queue.waker.take();
+        drop(queue);
+        waker.into_iter().for_each(Waker::wake);
+    }
+}
+
+/// A stream of what happens, which ends after [`Event::Done`] or [`Event::Failed`]. Reading it drives nothing:
+/// the transfer goes on whether it is read or not.
+#[derive(Debug)]
+pub struct Events {
+    queue: Arc<Mutex<Queue>>,
+}
+
+impl Events {
+    /// The next event; `None` after the last. Cancel-safe: an event that was not returned is not lost.
+    pub async fn next(&mut self) -> Option<Event> {
+        std::future::poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
+    }
+}
+
+impl Stream for Events {
+    type Item = Event;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Event>> {
+        let mut queue = lock(&self.queue);
+        if queue.lagged > 0 {
+            return Poll::Ready(Some(Event::Lagged(std::mem::take(&mut queue.lagged))));
+        }
+        match queue.events.pop_front() {
+            Some(event) => {
+                queue.is_over = event.is_last();
+                Poll::Ready(Some(event))
+            }
+            None if queue.is_over => Poll::Ready(None),
+            None => {
+                queue.waker = Some(cx.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+}
+
+/// Plain queues and lists; a panic elsewhere leaves nothing half done.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+
+    #[tokio::test]
+    async fn a_slow_reader_hears_what_it_missed_and_always_the_end() {
+        let hub = Hub::default();
+        let mut events = hub.subscribe();
+        for _ in 0..QUEUED_MAX + 7 {
+            hub.tell(Event::Accepted);
+        }
+        hub.end(Ok(()));
+        assert!(matches!(events.next().await, Some(Event::Lagged(7))));
+        for _ in 0..QUEUED_MAX {
+            assert!(matches!(events.next().await, Some(Event::Accepted)));
+        }
+        assert!(matches!(events.next().await, Some(Event::Done)));
+        assert!(events.next().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn the_first_reader_misses_nothing_and_the_second_hears_from_now_on() {
+        let hub = Hub::new(None);
+        hub.tell(Event::Resumed);
+        let (mut first, mut second) = (hub.subscribe(), hub.subscribe());
+        hub.end(Ok(()));
+        assert!(matches!(first.next().await, Some(Event::Resumed)));
+        assert!(matches!(first.next().await, Some(Event::Done)));
+        assert!(first.next().await.is_none());
+        assert!(matches!(second.next().await, Some(Event::Done)));
+    }
+
+    #[tokio::test]
+    async fn a_beginning_that_nobody_reads_is_not_kept() {
+        let hub = Hub::new(None);
+        for _ in 0..QUEUED_MAX + 1 {
+            hub.tell(Event::Resumed);
+        }
+        let mut events = hub.subscribe();
+        hub.tell(Event::Accepted);
+        assert!(matches!(events.next().await, Some(Event::Accepted)));
+        let observed = Hub::new(Some(Arc::new(Deaf)));
+        observed.tell(Event::Resumed);
+        let mut events = observed.subscribe();
+        observed.tell(Event::Accepted);
+        assert!(matches!(events.next().await, Some(Event::Accepted)));
+    }
+
+    struct Deaf;
+
+    impl Observer for Deaf {
+        fn event(&self, _: Option<u64>, _: &Event) {}
+    }
+
+    #[tokio::test]
+    async fn who_comes_after_the_end_gets_the_end_once() {
+        let hub = Hub::default();
+        hub.end(Err(Error::new(ErrorKind::Other, "cut")));
+        hub.end(Ok(()));
+        let mut events = hub.subscribe();
+        assert!(matches!(events.next().await, Some(Event::Failed(_))));
+        assert!(events.next().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_waits_is_woken() {
+        let hub = Arc::new(Hub::default());
+        let mut events = hub.subscribe();
+        let reading = tokio::spawn(async move { events.next().await });
+        tokio::task::yield_now().await;
+        hub.tell(Event::OnlyLooked);
+        assert!(matches!(reading.await.unwrap(), Some(Event::OnlyLooked)));
+    }
+}
