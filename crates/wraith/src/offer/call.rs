@@ -1,10 +1,12 @@
 //! An offer that goes to a contact: dialled, over as many connections as it takes.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use wraith_crypto::NodeId;
+use wraith_discovery::contact::{Pair, usual_port};
 use wraith_discovery::{Capability, Place};
 use wraith_transfer::{
     ParallelConnections, Progress as Counters, Role, SendOptions, SendReport, SentRoots, close,
@@ -12,20 +14,74 @@ use wraith_transfer::{
 };
 use wraith_transport::Connection;
 
+use super::OfferBuilder;
+use super::handle::Offer;
+use super::unfinished::{remember, unfinished_send};
 use crate::engine::attempt::{self, Carry, watch};
 use crate::engine::dial::{Dialled, Dialler, NotFound};
+use crate::engine::door_keys::DoorKeys;
 use crate::engine::session::{self, Answered, Carried};
-use crate::engine::task::Shared;
+use crate::engine::task::{Shared, Task};
 use crate::error::{Cause, Error, ErrorKind};
 use crate::event::{Event, FoundAt};
-use crate::node::Node;
+use crate::hub::Hub;
+use crate::node::{ANY_ADDRESS, Node};
 use crate::payload::Payload;
 use crate::report::Sent;
 use crate::settings::SendSettings;
-use crate::state::{Keeper, UnfinishedSend};
+use crate::state::{Contact, Keeper, Recipient, UnfinishedSend};
+use crate::ways::Ways;
+
+impl OfferBuilder {
+    /// Goes to a contact.
+    pub(super) fn call(self, payload: Payload, contact: Contact) -> Result<Offer, Error> {
+        let Self { node, mut settings, bind, anew, observer, .. } = self;
+        let pair = Pair::new(node.identity(), contact.node_id).map_err(|error| {
+            Error::new(ErrorKind::InvalidInput, format!("{}: {error}", contact.name))
+        })?;
+        let shared = Shared::new(Hub::new(observer));
+        let recipient = Recipient::Contact(contact.node_id);
+        let unfinished = unfinished_send(&node, &payload, &recipient, anew, &shared)?;
+        let address = bind.unwrap_or(ANY_ADDRESS);
+        let ways = Ways::to_dial(&node, node.bind_dialling_at(address)?);
+        let port = ways.endpoint().local_addr().port();
+        // So that the same offer continues after a crash. Nobody dials this port.
+        remember(&unfinished, port, &shared);
+        let mut places = node.places().clone();
+        places.rendezvous = places.rendezvous.or_else(|| contact.rendezvous.clone());
+        settings.patience.first = Some(settings.patience.to_find(!places.stores.is_empty()));
+        let port = usual_port(contact.node_id);
+        let dialler = Dialler {
+            ways,
+            peer: contact.node_id,
+            doors: DoorKeys::of_contact(&pair),
+            addresses: contact.seen_at.clone(),
+            relays: Vec::new(),
+            left: None,
+            capability: None,
+            names: contact.addresses.iter().map(|name| (name.clone(), port)).collect(),
+            pair: Some(pair),
+            places,
+            search_after: Duration::ZERO,
+        };
+        let sending = Sending {
+            name: contact.name.to_string(),
+            payload,
+            own: node.id(),
+            secret: unfinished.capability().clone(),
+            sent_roots: unfinished.sent_roots(),
+            parallel: node.parallel_to_send(settings.connections, address.ip()),
+            settings,
+            shared: shared.clone(),
+        };
+        let runtime = node.runtime().clone();
+        let work = call(node, dialler, sending, unfinished, shared.clone());
+        Ok(Offer { shown: None, task: Task::spawn(&runtime, shared, work) })
+    }
+}
 
 /// The whole of an offer to a contact.
-pub(super) async fn call(
+async fn call(
     node: Node,
     dialler: Dialler,
     sending: Sending,

@@ -1,0 +1,55 @@
+//! What is remembered of an offer, so that the same one continues after a crash.
+
+use crate::engine::task::Shared;
+use crate::error::Error;
+use crate::event::Event;
+use crate::node::Node;
+use crate::payload::Payload;
+use crate::state::{Recipient, StateError, StateErrorKind, UnfinishedSend};
+
+/// What is remembered of sending this to the recipient; nothing is of a stream, which cannot be sent twice, nor where the disk
+/// takes nothing: that is worth a word and no more.
+pub(super) fn unfinished_send(
+    node: &Node,
+    payload: &Payload,
+    recipient: &Recipient,
+    anew: bool,
+    shared: &Shared,
+) -> Result<UnfinishedSend, Error> {
+    let opened = match payload.is_stream() {
+        true => UnfinishedSend::unremembered(recipient),
+        false => UnfinishedSend::open(node.state(), &payload.paths, recipient),
+    };
+    let is_left = || {
+        let paths = &payload.paths;
+        !payload.is_stream() && UnfinishedSend::may_be_remembered(node.state(), paths, recipient)
+    };
+    let mut unfinished = match opened {
+        Err(error) if error.kind() == StateErrorKind::Disk && !(anew && is_left()) => {
+            tell_unremembered(&error, !is_left(), shared);
+            UnfinishedSend::unremembered(recipient)?
+        }
+        opened => opened?,
+    };
+    if anew {
+        unfinished.renew()?;
+    }
+    Ok(unfinished)
+}
+
+/// Remembers the send with this port, if the disk takes it.
+pub(super) fn remember(unfinished: &UnfinishedSend, port: u16, shared: &Shared) {
+    if let Err(error) = unfinished.remember(port) {
+        let is_gone = unfinished.forget();
+        tell_unremembered(&error, is_gone, shared);
+    }
+}
+
+fn tell_unremembered(error: &StateError, is_gone: bool, shared: &Shared) {
+    let next = match is_gone {
+        true => "and the next one has another ticket",
+        false => "and the next one may have the ticket of an earlier one",
+    };
+    let why = format!("{error}; this run is not remembered, {next}");
+    shared.hub.tell(Event::Unremembered(why));
+}
