@@ -1,0 +1,133 @@
+//! What a client says to a relay.
+
+use super::{DATAGRAM, Mailbox, Malformed, datagram, flag, frame, put_datagram};
+use crate::header::WireId;
+use crate::wire::Reader;
+
+/// How a client shows that it may use the relay.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Proof {
+    /// Not at all: the relay is open.
+    None,
+    /// `keyed(token key, exporter)`.
+    Token([u8; 32]),
+    /// NodeId and a signature of the exporter.
+    Identity {
+        /// Who.
+        node_id: [u8; 32],
+        /// Its signature.
+        signature: [u8; 64],
+    },
+}
+
+/// What a client says.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum ClientFrame<'a> {
+    /// First on every connection.
+    Hello {
+        /// What it speaks.
+        version: u8,
+        /// The session to go on with, and the proof that it is one's own.
+        resume: Option<(u64, [u8; 32])>,
+        /// Whether it may.
+        proof: Proof,
+    },
+    /// Wait at the mailbox of this secret.
+    Register([u8; 32]),
+    /// Wait there no longer.
+    Unregister(Mailbox),
+    /// Make a pair with who waits at a mailbox.
+    Dial {
+        /// Named in the answer.
+        request: u32,
+        /// Whom.
+        mailbox: Mailbox,
+    },
+    /// A pair is over.
+    HangUp(WireId),
+    /// Answered by a PONG with the same number.
+    Ping(u64),
+    /// Whether datagrams for this client go by UDP (to the bound address) or by this connection.
+    UseUdp(bool),
+    /// For the other end of a pair.
+    Datagram(WireId, &'a [u8]),
+}
+
+impl<'a> ClientFrame<'a> {
+    /// Appends it, length first.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Datagram(id, datagram) => put_datagram(out, *id, datagram),
+            Self::Hello { version, resume, proof } => frame(out, 1, |out| {
+                out.push(*version);
+                out.push(u8::from(resume.is_some()));
+                if let Some((session, proof)) = resume {
+                    out.extend_from_slice(&session.to_be_bytes());
+                    out.extend_from_slice(proof);
+                }
+                match proof {
+                    Proof::None => out.push(0),
+                    Proof::Token(proof) => {
+                        out.push(1);
+                        out.extend_from_slice(proof);
+                    }
+                    Proof::Identity { node_id, signature } => {
+                        out.push(2);
+                        out.extend_from_slice(node_id);
+                        out.extend_from_slice(signature);
+                    }
+                }
+            }),
+            Self::Register(secret) => frame(out, 2, |out| out.extend_from_slice(secret)),
+            Self::Unregister(mailbox) => frame(out, 3, |out| out.extend_from_slice(mailbox)),
+            Self::Dial { request, mailbox } => frame(out, 4, |out| {
+                out.extend_from_slice(&request.to_be_bytes());
+                out.extend_from_slice(mailbox);
+            }),
+            Self::HangUp(id) => frame(out, 5, |out| out.extend_from_slice(&id.to_be_bytes())),
+            Self::Ping(number) => frame(out, 6, |out| out.extend_from_slice(&number.to_be_bytes())),
+            Self::UseUdp(udp) => frame(out, 7, |out| out.push(u8::from(*udp))),
+        }
+    }
+
+    /// Reads a whole frame, without its length.
+    ///
+    /// # Errors
+    /// It is none of this version's.
+    pub fn decode(bytes: &'a [u8]) -> Result<Self, Malformed> {
+        Self::read(bytes).ok_or(Malformed)
+    }
+
+    fn read(bytes: &'a [u8]) -> Option<Self> {
+        let mut reader = Reader::new(bytes);
+        let frame = match reader.u8()? {
+            DATAGRAM => {
+                let (id, datagram) = datagram(&mut reader)?;
+                Self::Datagram(id, datagram)
+            }
+            1 => {
+                let version = reader.u8()?;
+                let resume = match reader.u8()? {
+                    0 => None,
+                    1 => Some((reader.u64()?, reader.array()?)),
+                    _ => return None,
+                };
+                let proof = match reader.u8()? {
+                    0 => Proof::None,
+                    1 => Proof::Token(reader.array()?),
+                    2 => Proof::Identity { node_id: reader.array()?, signature: reader.array()? },
+                    _ => return None,
+                };
+                Self::Hello { version, resume, proof }
+            }
+            2 => Self::Register(reader.array()?),
+            3 => Self::Unregister(reader.array()?),
+            4 => Self::Dial { request: reader.u32()?, mailbox: reader.array()? },
+            5 => Self::HangUp(reader.u64()?),
+            6 => Self::Ping(reader.u64()?),
+            7 => Self::UseUdp(flag(reader.u8()?)?),
+            _ => return None,
+        };
+        reader.end(frame)
+    }
+}

@@ -1,0 +1,190 @@
+//! What a client and a relay say to each other over TLS (SPEC §13.3): frames `length(2) ‖ type(1) ‖ body`, and datagrams where UDP
+//! does not get through.
+//!
+//! Invariant: a frame that decodes is well formed and complete; anything else is [`Malformed`], and ends the connection.
+
+mod client;
+mod refusal;
+mod server;
+
+use thiserror::Error;
+
+use crate::header::{INNER_MAX, INNER_MIN, WireId};
+use crate::wire::Reader;
+
+pub use client::{ClientFrame, Proof};
+pub use refusal::Refusal;
+pub use server::{ServerFrame, Welcome};
+
+/// The version of this protocol.
+pub const VERSION: u8 = 1;
+/// Bytes of a mailbox's name.
+pub const MAILBOX_BYTES: usize = 16;
+/// Bytes of the length in front of a frame.
+pub const LENGTH_BYTES: usize = 2;
+/// Type of a frame that carries a datagram: `type(1) ‖ id(8) ‖ datagram`.
+const DATAGRAM: u8 = 0;
+/// Bytes in front of a datagram in its frame, the length included.
+pub const DATAGRAM_FRAME_HEAD: usize = LENGTH_BYTES + 1 + 8;
+/// Longest frame that is not a datagram: a WELCOME is the longest there is, with room to grow.
+pub const CONTROL_MAX: usize = 400;
+/// Longest frame, without its length.
+pub const FRAME_MAX: usize = DATAGRAM_FRAME_HEAD - LENGTH_BYTES + INNER_MAX;
+
+/// A place at a relay where a client waits to be dialled.
+pub type Mailbox = [u8; MAILBOX_BYTES];
+
+/// The other side does not keep to the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("not a frame of this protocol")]
+pub struct Malformed;
+
+/// The name of the mailbox of a secret: who has the secret can wait there, and nobody else. It goes into tickets.
+pub fn mailbox_of(secret: &[u8; 32]) -> Mailbox {
+    let name = wraith_crypto::kdf::derive("wraith/1 relay mailbox", secret);
+    *name.first_chunk().expect("longer than a name")
+}
+
+/// Appends a frame whose body `write` appends.
+fn frame(out: &mut Vec<u8>, kind: u8, write: impl FnOnce(&mut Vec<u8>)) {
+    let start = out.len();
+    out.extend_from_slice(&[0, 0, kind]);
+    write(out);
+    let len = out.len() - start - LENGTH_BYTES;
+    debug_assert!(len <= FRAME_MAX, "frames are bounded");
+    out[start..start + LENGTH_BYTES].copy_from_slice(&(len as u16).to_be_bytes());
+}
+
+/// Appends the frame of a datagram.
+pub fn put_datagram(out: &mut Vec<u8>, id: WireId, datagram: &[u8]) {
+    frame(out, DATAGRAM, |out| {
+        out.extend_from_slice(&id.to_be_bytes());
+        out.extend_from_slice(datagram);
+    });
+}
+
+fn datagram<'a>(reader: &mut Reader<'a>) -> Option<(WireId, &'a [u8])> {
+    let id = reader.u64()?;
+    let datagram = reader.take(reader.rest().len())?;
+    (INNER_MIN..=INNER_MAX).contains(&datagram.len()).then_some((id, datagram))
+}
+
+fn flag(byte: u8) -> Option<bool> {
+    match byte {
+        0 => Some(false),
+        1 => Some(true),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client_frames() -> Vec<ClientFrame<'static>> {
+        let identity = Proof::Identity { node_id: [4; 32], signature: [5; 64] };
+        vec![
+            ClientFrame::Hello { version: 1, resume: None, proof: Proof::None },
+            ClientFrame::Hello { version: 1, resume: Some((2, [3; 32])), proof: identity },
+            ClientFrame::Hello { version: 9, resume: None, proof: Proof::Token([6; 32]) },
+            ClientFrame::Register([7; 32]),
+            ClientFrame::Unregister([8; 16]),
+            ClientFrame::Dial { request: 9, mailbox: [10; 16] },
+            ClientFrame::HangUp(11),
+            ClientFrame::Ping(12),
+            ClientFrame::UseUdp(true),
+            ClientFrame::Datagram(13, &[14; 16]),
+        ]
+    }
+
+    fn welcome_with(udp_port: u16, other_port: u16) -> Welcome {
+        Welcome {
+            session: 1,
+            resumed: true,
+            secret: [2; 32],
+            up_mask: [3; 32],
+            binding: 4,
+            observe: [5; 32],
+            udp_port,
+            other_port,
+            observed: "192.0.2.1:7".parse().unwrap(),
+        }
+    }
+
+    fn server_frames() -> Vec<ServerFrame<'static>> {
+        vec![
+            ServerFrame::Welcome(welcome_with(6, 7)),
+            ServerFrame::Welcome(welcome_with(6, 0)),
+            ServerFrame::Welcome(welcome_with(0, 0)),
+            ServerFrame::Refused(Refusal::Other(200)),
+            ServerFrame::Registered([8; 16]),
+            ServerFrame::NotRegistered([9; 16], Refusal::Full),
+            ServerFrame::Dialled(10, 11),
+            ServerFrame::NotDialled(12, Refusal::NoMailbox),
+            ServerFrame::Incoming(13, [14; 16]),
+            ServerFrame::Closed(15),
+            ServerFrame::Pong(16),
+            ServerFrame::Draining(17),
+            ServerFrame::Datagram(18, &[19; 65_000]),
+        ]
+    }
+
+    /// The body of the one frame in `out`.
+    fn body(out: &[u8]) -> &[u8] {
+        let (length, body) = out.split_first_chunk().unwrap();
+        assert_eq!(usize::from(u16::from_be_bytes(*length)), body.len());
+        body
+    }
+
+    #[test]
+    fn frames_come_back_as_they_were_and_nothing_shorter_or_longer_is_one() {
+        for frame in client_frames() {
+            let mut out = Vec::new();
+            frame.encode(&mut out);
+            assert!(ClientFrame::decode(body(&out)) == Ok(frame));
+            if matches!(frame, ClientFrame::Datagram(..)) {
+                continue;
+            }
+            assert!(body(&out).len() <= CONTROL_MAX);
+            assert!(
+                (0..body(&out).len()).all(|len| ClientFrame::decode(&body(&out)[..len]).is_err())
+            );
+            out.push(0);
+            assert!(ClientFrame::decode(&out[2..]).is_err());
+        }
+        for frame in server_frames() {
+            let mut out = Vec::new();
+            frame.encode(&mut out);
+            assert!(ServerFrame::decode(body(&out)) == Ok(Some(frame)));
+            if matches!(frame, ServerFrame::Datagram(..)) {
+                continue;
+            }
+            assert!(body(&out).len() <= CONTROL_MAX);
+            assert!(
+                (0..body(&out).len()).all(|len| ServerFrame::decode(&body(&out)[..len]).is_err())
+            );
+            out.push(0);
+            assert!(ServerFrame::decode(&out[2..]).is_err());
+        }
+    }
+
+    #[test]
+    fn datagrams_have_bounds_and_unknown_frames_of_a_relay_are_skipped() {
+        for len in [0, INNER_MIN - 1, INNER_MAX + 1] {
+            let mut bytes = vec![0; 9];
+            bytes.resize(9 + len, 1);
+            assert!(ClientFrame::decode(&bytes).is_err() && ServerFrame::decode(&bytes).is_err());
+        }
+        assert!(ServerFrame::decode(&[77, 1, 2]) == Ok(None));
+        assert!(ClientFrame::decode(&[77, 1, 2]) == Err(Malformed));
+    }
+
+    #[test]
+    fn a_second_port_is_another_one_beside_a_first() {
+        for (udp_port, other_port) in [(0, 7), (7, 7)] {
+            let mut out = Vec::new();
+            ServerFrame::Welcome(welcome_with(udp_port, other_port)).encode(&mut out);
+            assert!(ServerFrame::decode(body(&out)) == Err(Malformed));
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! What a relay says to a client.
+
+use std::net::SocketAddr;
+
+use super::{DATAGRAM, Mailbox, Malformed, Refusal, datagram, flag, frame, put_datagram};
+use crate::header::WireId;
+use crate::wire::{Reader, put_address};
+
+/// What a session is given.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Welcome {
+    /// Number of the session.
+    pub session: u64,
+    /// Whether it is the one that the client asked to go on with.
+    pub resumed: bool,
+    /// Secret of the session; its keys are derived from it.
+    pub secret: [u8; 32],
+    /// Key of the masks of ids on the way up.
+    pub up_mask: [u8; 32],
+    /// Id of the session's bindings.
+    pub binding: WireId,
+    /// With this the relay's UDP port tells another socket where it is seen.
+    pub observe: [u8; 32],
+    /// UDP port of the relay, at the address it was reached at; 0 if it has none.
+    pub udp_port: u16,
+    /// A second one, which only tells sockets where they are seen; 0 if it has none.
+    pub other_port: u16,
+    /// Where this connection comes from.
+    pub observed: SocketAddr,
+}
+
+/// What a relay says.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum ServerFrame<'a> {
+    /// The client may use the relay.
+    Welcome(Welcome),
+    /// It may not, and the connection ends.
+    Refused(Refusal),
+    /// It waits at this mailbox now.
+    Registered(Mailbox),
+    /// It does not.
+    NotRegistered(Mailbox, Refusal),
+    /// There is a pair, whose end here is this.
+    Dialled(u32, WireId),
+    /// There is none.
+    NotDialled(u32, Refusal),
+    /// Somebody dialled a mailbox of this client; its end of the pair.
+    Incoming(WireId, Mailbox),
+    /// A pair is over.
+    Closed(WireId),
+    /// Answers a PING.
+    Pong(u64),
+    /// The relay makes no new pairs, and ends in so many seconds.
+    Draining(u16),
+    /// From the other end of a pair.
+    Datagram(WireId, &'a [u8]),
+}
+
+impl<'a> ServerFrame<'a> {
+    /// Appends it, length first.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let id = |out: &mut Vec<u8>, id: &WireId| out.extend_from_slice(&id.to_be_bytes());
+        match self {
+            Self::Datagram(id, datagram) => put_datagram(out, *id, datagram),
+            Self::Welcome(welcome) => frame(out, 1, |out| {
+                out.extend_from_slice(&welcome.session.to_be_bytes());
+                out.push(u8::from(welcome.resumed));
+                out.extend_from_slice(&welcome.secret);
+                out.extend_from_slice(&welcome.up_mask);
+                out.extend_from_slice(&welcome.binding.to_be_bytes());
+                out.extend_from_slice(&welcome.observe);
+                out.extend_from_slice(&welcome.udp_port.to_be_bytes());
+                out.extend_from_slice(&welcome.other_port.to_be_bytes());
+                put_address(out, welcome.observed);
+            }),
+            Self::Refused(why) => frame(out, 2, |out| out.push(why.to_wire())),
+            Self::Registered(mailbox) => frame(out, 3, |out| out.extend_from_slice(mailbox)),
+            Self::NotRegistered(mailbox, why) => frame(out, 4, |out| {
+                out.extend_from_slice(mailbox);
+                out.push(why.to_wire());
+            }),
+            Self::Dialled(request, end) => frame(out, 5, |out| {
+                out.extend_from_slice(&request.to_be_bytes());
+                id(out, end);
+            }),
+            Self::NotDialled(request, why) => frame(out, 6, |out| {
+                out.extend_from_slice(&request.to_be_bytes());
+                out.push(why.to_wire());
+            }),
+            Self::Incoming(end, mailbox) => frame(out, 7, |out| {
+                id(out, end);
+                out.extend_from_slice(mailbox);
+            }),
+            Self::Closed(end) => frame(out, 8, |out| id(out, end)),
+            Self::Pong(number) => frame(out, 9, |out| out.extend_from_slice(&number.to_be_bytes())),
+            Self::Draining(seconds) => {
+                frame(out, 10, |out| out.extend_from_slice(&seconds.to_be_bytes()));
+            }
+        }
+    }
+
+    /// Reads a whole frame, without its length. A type that this version does not know is `Ok(None)`, to be skipped.
+    ///
+    /// # Errors
+    /// It is malformed.
+    pub fn decode(bytes: &'a [u8]) -> Result<Option<Self>, Malformed> {
+        match bytes.first() {
+            None => Err(Malformed),
+            Some(0..=10) => Self::read(bytes).map(Some).ok_or(Malformed),
+            Some(_) => Ok(None),
+        }
+    }
+
+    fn read(bytes: &'a [u8]) -> Option<Self> {
+        let mut reader = Reader::new(bytes);
+        let frame = match reader.u8()? {
+            DATAGRAM => {
+                let (id, datagram) = datagram(&mut reader)?;
+                Self::Datagram(id, datagram)
+            }
+            1 => Self::Welcome(welcome(&mut reader)?),
+            2 => Self::Refused(Refusal::from_wire(reader.u8()?)),
+            3 => Self::Registered(reader.array()?),
+            4 => Self::NotRegistered(reader.array()?, Refusal::from_wire(reader.u8()?)),
+            5 => Self::Dialled(reader.u32()?, reader.u64()?),
+            6 => Self::NotDialled(reader.u32()?, Refusal::from_wire(reader.u8()?)),
+            7 => Self::Incoming(reader.u64()?, reader.array()?),
+            8 => Self::Closed(reader.u64()?),
+            9 => Self::Pong(reader.u64()?),
+            10 => Self::Draining(reader.u16()?),
+            _ => return None,
+        };
+        reader.end(frame)
+    }
+}
+
+fn welcome(reader: &mut Reader<'_>) -> Option<Welcome> {
+    let welcome = Welcome {
+        session: reader.u64()?,
+        resumed: flag(reader.u8()?)?,
+        secret: reader.array()?,
+        up_mask: reader.array()?,
+        binding: reader.u64()?,
+        observe: reader.array()?,
+        udp_port: reader.u16()?,
+        other_port: reader.u16()?,
+        observed: reader.address()?,
+    };
+    let is_second = welcome.udp_port != 0 && welcome.other_port != welcome.udp_port;
+    (welcome.other_port == 0 || is_second).then_some(welcome)
+}
