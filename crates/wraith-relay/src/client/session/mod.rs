@@ -6,6 +6,9 @@
 //! Invariants: a session goes on over a new connection with its pairs, if the relay still has it; mailboxes are registered again on
 //! every new one; whoever waits for an answer gets one, or [`RelayError::Down`].
 
+mod frames;
+mod udp;
+
 use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
@@ -16,30 +19,25 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::{sleep, sleep_until, timeout};
 use tracing::debug;
 
+use self::udp::UdpKeys;
 use super::config::RelayConfig;
-use super::held_association::{Change, HeldAssociation};
+use super::held_association::HeldAssociation;
 use super::hub::Hub;
 use super::keep_alive::KeepAlive;
 use super::link::{Link, handshake, outbox, pump, read_welcome};
 use super::route::Route;
 use super::status::{Status, Way};
-use super::udp_path::{Step, UdpPath};
-use crate::binding::BindingKeys;
+use super::udp_path::UdpPath;
 use crate::error::RelayError;
-use crate::frame::{ClientFrame, Mailbox, Proof, Refusal, ServerFrame, VERSION, mailbox_of};
-use crate::header::{Direction, WireId};
-use crate::outbox::Outbox;
+use crate::frame::{ClientFrame, Mailbox, Proof, Refusal, VERSION, mailbox_of};
+use crate::header::WireId;
 use crate::proof::resumption;
 use crate::random::Random;
-use wraith_crypto::MaskKey;
 
 /// From the first packet to the end of the TLS handshake, and from there to WELCOME.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Pauses between attempts to connect again: the first within the grace that a relay gives, the longest for one that is down.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(60));
-
-/// Pairs of one relay: more than it makes for one client.
-const PAIRS_MAX: usize = 1024;
 
 /// What a handle asks of the task.
 #[derive(Debug)]
@@ -257,10 +255,7 @@ impl Session {
     ) -> Ended {
         self.begin(&link, association);
         let Link { mut carrier, outbox, welcome, .. } = link;
-        let keys = UdpKeys {
-            binding: BindingKeys::new(&welcome.secret, welcome.binding),
-            up_mask: MaskKey::new(welcome.up_mask),
-        };
+        let keys = UdpKeys::new(&welcome);
         let mut keep_alive = KeepAlive::new(Instant::now());
         let notify = Arc::clone(&self.notify);
         loop {
@@ -293,195 +288,6 @@ impl Session {
             }
         }
     }
-
-    fn on_command(&mut self, outbox: &Outbox, command: Command) {
-        match command {
-            Command::Register(secret, reply) => {
-                self.remember(secret, reply);
-                outbox.push_control(|out| ClientFrame::Register(secret).encode(out));
-            }
-            Command::Unregister(mailbox) => {
-                self.forget(&mailbox);
-                outbox.push_control(|out| ClientFrame::Unregister(mailbox).encode(out));
-            }
-            Command::Dial(mailbox, reply) => {
-                let request = self.next_request;
-                self.next_request = request.wrapping_add(1);
-                self.dialling.insert(request, reply);
-                outbox.push_control(|out| ClientFrame::Dial { request, mailbox }.encode(out));
-            }
-            Command::HangUp(id) => {
-                outbox.push_control(|out| ClientFrame::HangUp(id).encode(out));
-            }
-        }
-    }
-
-    fn on_frame(&mut self, keep_alive: &mut KeepAlive, frame: &[u8]) -> io::Result<()> {
-        let invalid = |_| io::Error::from(io::ErrorKind::InvalidData);
-        let Some(frame) = ServerFrame::decode(frame).map_err(invalid)? else { return Ok(()) };
-        match frame {
-            ServerFrame::Datagram(id, datagram) => {
-                self.hub.push_received(self.number, id, datagram)
-            }
-            ServerFrame::Registered(mailbox) => self.registered(mailbox, None),
-            ServerFrame::NotRegistered(mailbox, why) => self.registered(mailbox, Some(why)),
-            ServerFrame::Dialled(request, id) => {
-                self.hub.with_relay(self.number, |relay| relay.add_pair(id));
-                if let Some(reply) = self.dialling.remove(&request)
-                    && reply.send(Ok(id)).is_ok()
-                {
-                    return Ok(());
-                }
-                // Nobody wants it any more.
-                self.hub.with_relay(self.number, |relay| {
-                    relay.pairs.remove(&id);
-                    relay.outbox.push_control(|out| ClientFrame::HangUp(id).encode(out));
-                });
-            }
-            ServerFrame::NotDialled(request, why) => {
-                if let Some(reply) = self.dialling.remove(&request) {
-                    let _ = reply.send(Err(why.into()));
-                }
-            }
-            ServerFrame::Incoming(id, _) => {
-                self.hub.with_relay(self.number, |relay| {
-                    // The relay bounds them too; a lying one gets no more memory than an honest one.
-                    if relay.pairs.len() < PAIRS_MAX {
-                        relay.add_pair(id);
-                    }
-                });
-            }
-            ServerFrame::Closed(id) => {
-                self.hub.with_relay(self.number, |relay| relay.pairs.remove(&id));
-            }
-            ServerFrame::Pong(_) => {
-                if let Some(rtt) = keep_alive.pong(Instant::now()) {
-                    self.status.send_modify(|status| {
-                        if status.way == Way::Tls {
-                            status.rtt = Some(rtt);
-                        }
-                    });
-                }
-            }
-            ServerFrame::Draining(seconds) => {
-                debug!(seconds, "a relay is about to stop");
-                self.status.send_modify(|status| status.draining = true);
-            }
-            ServerFrame::Welcome(_) | ServerFrame::Refused(_) => {
-                return Err(io::ErrorKind::InvalidData.into());
-            }
-        }
-        Ok(())
-    }
-
-    fn registered(&mut self, mailbox: Mailbox, refused: Option<Refusal>) {
-        let waiting = self.registering.remove(&mailbox);
-        if refused.is_some() && waiting.is_some() {
-            // Who asked for it hears so, and asks for another; one that was ours before is asked for with the next connection again.
-            self.mailboxes.retain(|secret| mailbox_of(secret) != mailbox);
-        }
-        for reply in waiting.into_iter().flatten() {
-            let _ = reply.send(match refused {
-                None => Ok(mailbox),
-                Some(why) => Err(why.into()),
-            });
-        }
-    }
-
-    /// The mover has bindings for us, or hears nothing.
-    fn on_notified(&mut self, keys: &UdpKeys, association: &HeldAssociation, outbox: &Outbox) {
-        let taken = self.hub.with_relay(self.number, |relay| {
-            (std::mem::take(&mut relay.bindings), std::mem::take(&mut relay.stalled))
-        });
-        let Some((bindings, stalled)) = taken else { return };
-        let now = Instant::now();
-        for mut datagram in bindings {
-            let Some(route) = self.route else { continue };
-            let split = route.split(association.open(), &mut datagram);
-            let Some((header, inner)) = split else { continue };
-            let Some(message) = keys.binding.open(Direction::Down, inner) else { continue };
-            let (step, rtt) = self.udp.on_message(now, message, &mut self.random);
-            // It answers what was asked last.
-            if let (Some(_), Some(route)) = (rtt, &mut self.route)
-                && route.header().is_none()
-            {
-                route.prove(header);
-                self.hub.with_relay(self.number, |relay| relay.set_route(Some(*route)));
-            }
-            self.take_step(keys, association, outbox, step);
-            if self.udp.is_bound() {
-                let observed = self.udp.observed();
-                self.status.send_if_modified(|status| {
-                    let before = (status.observed_udp, status.rtt);
-                    status.observed_udp = observed;
-                    status.rtt = rtt.or(status.rtt);
-                    before != (status.observed_udp, status.rtt)
-                });
-            }
-        }
-        if stalled {
-            let step = self.udp.on_silence(now);
-            self.take_step(keys, association, outbox, step);
-        }
-    }
-
-    /// The association with the proxy has come, or gone.
-    fn on_association(
-        &mut self,
-        change: Change,
-        association: &HeldAssociation,
-        now: Instant,
-    ) -> Step {
-        self.route = association.route();
-        self.hub.with_relay(self.number, |relay| relay.set_route(self.route));
-        match change {
-            Change::Opened => {
-                self.udp.reconnected(Some(now));
-                self.udp.on_time(now)
-            }
-            Change::Closed => self.udp.on_closed(),
-        }
-    }
-
-    fn take_step(
-        &mut self,
-        keys: &UdpKeys,
-        association: &HeldAssociation,
-        outbox: &Outbox,
-        step: Step,
-    ) {
-        match step {
-            Step::None => {}
-            Step::Send(message) => {
-                let datagram =
-                    keys.binding.seal(&keys.up_mask, Direction::Up, &message, &mut self.random);
-                debug_assert_eq!(
-                    crate::header::read_id(&keys.up_mask, &datagram),
-                    Some(keys.binding.id())
-                );
-                let asked_with = || association.open().map(|open| open.header());
-                if let Some(route) = &self.route
-                    && let Some(header) = route.header().or_else(asked_with)
-                {
-                    self.hub.push_binding(route.to(), [header, &datagram].concat());
-                }
-            }
-            Step::Use(use_udp) => {
-                debug!(use_udp, "how datagrams go to a relay");
-                outbox.push_control(|out| ClientFrame::UseUdp(use_udp).encode(out));
-                self.hub.with_relay(self.number, |relay| {
-                    if let Some(session) = &mut relay.session {
-                        session.use_udp = use_udp;
-                    }
-                });
-                let observed = self.udp.observed();
-                self.status.send_modify(|status| {
-                    status.way = if use_udp { Way::Udp } else { Way::Tls };
-                    status.observed_udp = observed;
-                });
-            }
-        }
-    }
 }
 
 impl Drop for Session {
@@ -495,10 +301,4 @@ impl Drop for Session {
 enum Ended {
     NoHandle,
     Lost(io::Error),
-}
-
-/// What the session's messages by UDP are sealed with.
-struct UdpKeys {
-    binding: BindingKeys,
-    up_mask: MaskKey,
 }

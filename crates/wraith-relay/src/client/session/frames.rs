@@ -1,0 +1,111 @@
+//! What handles ask, as frames, and what the relay says, as answers to them.
+
+use std::io;
+use std::time::Instant;
+
+use tracing::debug;
+
+use super::{Command, Session};
+use crate::client::keep_alive::KeepAlive;
+use crate::client::status::Way;
+use crate::frame::{ClientFrame, Mailbox, Refusal, ServerFrame, mailbox_of};
+use crate::outbox::Outbox;
+
+/// Pairs of one relay: more than it makes for one client.
+const PAIRS_MAX: usize = 1024;
+
+impl Session {
+    pub(super) fn on_command(&mut self, outbox: &Outbox, command: Command) {
+        match command {
+            Command::Register(secret, reply) => {
+                self.remember(secret, reply);
+                outbox.push_control(|out| ClientFrame::Register(secret).encode(out));
+            }
+            Command::Unregister(mailbox) => {
+                self.forget(&mailbox);
+                outbox.push_control(|out| ClientFrame::Unregister(mailbox).encode(out));
+            }
+            Command::Dial(mailbox, reply) => {
+                let request = self.next_request;
+                self.next_request = request.wrapping_add(1);
+                self.dialling.insert(request, reply);
+                outbox.push_control(|out| ClientFrame::Dial { request, mailbox }.encode(out));
+            }
+            Command::HangUp(id) => {
+                outbox.push_control(|out| ClientFrame::HangUp(id).encode(out));
+            }
+        }
+    }
+
+    pub(super) fn on_frame(&mut self, keep_alive: &mut KeepAlive, frame: &[u8]) -> io::Result<()> {
+        let invalid = |_| io::Error::from(io::ErrorKind::InvalidData);
+        let Some(frame) = ServerFrame::decode(frame).map_err(invalid)? else { return Ok(()) };
+        match frame {
+            ServerFrame::Datagram(id, datagram) => {
+                self.hub.push_received(self.number, id, datagram)
+            }
+            ServerFrame::Registered(mailbox) => self.registered(mailbox, None),
+            ServerFrame::NotRegistered(mailbox, why) => self.registered(mailbox, Some(why)),
+            ServerFrame::Dialled(request, id) => {
+                self.hub.with_relay(self.number, |relay| relay.add_pair(id));
+                if let Some(reply) = self.dialling.remove(&request)
+                    && reply.send(Ok(id)).is_ok()
+                {
+                    return Ok(());
+                }
+                // Nobody wants it any more.
+                self.hub.with_relay(self.number, |relay| {
+                    relay.pairs.remove(&id);
+                    relay.outbox.push_control(|out| ClientFrame::HangUp(id).encode(out));
+                });
+            }
+            ServerFrame::NotDialled(request, why) => {
+                if let Some(reply) = self.dialling.remove(&request) {
+                    let _ = reply.send(Err(why.into()));
+                }
+            }
+            ServerFrame::Incoming(id, _) => {
+                self.hub.with_relay(self.number, |relay| {
+                    // The relay bounds them too; a lying one gets no more memory than an honest one.
+                    if relay.pairs.len() < PAIRS_MAX {
+                        relay.add_pair(id);
+                    }
+                });
+            }
+            ServerFrame::Closed(id) => {
+                self.hub.with_relay(self.number, |relay| relay.pairs.remove(&id));
+            }
+            ServerFrame::Pong(_) => {
+                if let Some(rtt) = keep_alive.pong(Instant::now()) {
+                    self.status.send_modify(|status| {
+                        if status.way == Way::Tls {
+                            status.rtt = Some(rtt);
+                        }
+                    });
+                }
+            }
+            ServerFrame::Draining(seconds) => {
+                debug!(seconds, "a relay is about to stop");
+                self.status.send_modify(|status| status.draining = true);
+            }
+            ServerFrame::Welcome(_) | ServerFrame::Refused(_) => {
+                return Err(io::ErrorKind::InvalidData.into());
+            }
+        }
+        Ok(())
+    }
+
+    fn registered(&mut self, mailbox: Mailbox, refused: Option<Refusal>) {
+        let waiting = self.registering.remove(&mailbox);
+        if refused.is_some() && waiting.is_some() {
+            // Who asked for it hears so, and asks for another; one that was ours before is asked for with the next connection again.
+            self.mailboxes.retain(|secret| mailbox_of(secret) != mailbox);
+        }
+        for reply in waiting.into_iter().flatten() {
+            let _ = reply.send(match refused {
+                None => Ok(mailbox),
+                Some(why) => Err(why.into()),
+            });
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! How UDP goes to the relay: what [`UdpPath`](crate::client::udp_path::UdpPath) and the association with a proxy decide, done.
+
+use std::time::Instant;
+
+use tracing::debug;
+use wraith_crypto::MaskKey;
+
+use super::Session;
+use crate::binding::BindingKeys;
+use crate::client::held_association::{Change, HeldAssociation};
+use crate::client::status::Way;
+use crate::client::udp_path::Step;
+use crate::frame::{ClientFrame, Welcome};
+use crate::header::Direction;
+use crate::outbox::Outbox;
+
+/// What the session's messages by UDP are sealed with.
+pub(super) struct UdpKeys {
+    binding: BindingKeys,
+    up_mask: MaskKey,
+}
+
+impl UdpKeys {
+    /// Of a session that begins, or goes on.
+    pub fn new(welcome: &Welcome) -> Self {
+        Self {
+            binding: BindingKeys::new(&welcome.secret, welcome.binding),
+            up_mask: MaskKey::new(welcome.up_mask),
+        }
+    }
+}
+
+impl Session {
+    /// The mover has bindings for us, or hears nothing.
+    pub(super) fn on_notified(
+        &mut self,
+        keys: &UdpKeys,
+        association: &HeldAssociation,
+        outbox: &Outbox,
+    ) {
+        let taken = self.hub.with_relay(self.number, |relay| {
+            (std::mem::take(&mut relay.bindings), std::mem::take(&mut relay.stalled))
+        });
+        let Some((bindings, stalled)) = taken else { return };
+        let now = Instant::now();
+        for mut datagram in bindings {
+            let Some(route) = self.route else { continue };
+            let split = route.split(association.open(), &mut datagram);
+            let Some((header, inner)) = split else { continue };
+            let Some(message) = keys.binding.open(Direction::Down, inner) else { continue };
+            let (step, rtt) = self.udp.on_message(now, message, &mut self.random);
+            // It answers what was asked last.
+            if let (Some(_), Some(route)) = (rtt, &mut self.route)
+                && route.header().is_none()
+            {
+                route.prove(header);
+                self.hub.with_relay(self.number, |relay| relay.set_route(Some(*route)));
+            }
+            self.take_step(keys, association, outbox, step);
+            if self.udp.is_bound() {
+                let observed = self.udp.observed();
+                self.status.send_if_modified(|status| {
+                    let before = (status.observed_udp, status.rtt);
+                    status.observed_udp = observed;
+                    status.rtt = rtt.or(status.rtt);
+                    before != (status.observed_udp, status.rtt)
+                });
+            }
+        }
+        if stalled {
+            let step = self.udp.on_silence(now);
+            self.take_step(keys, association, outbox, step);
+        }
+    }
+
+    /// The association with the proxy has come, or gone.
+    pub(super) fn on_association(
+        &mut self,
+        change: Change,
+        association: &HeldAssociation,
+        now: Instant,
+    ) -> Step {
+        self.route = association.route();
+        self.hub.with_relay(self.number, |relay| relay.set_route(self.route));
+        match change {
+            Change::Opened => {
+                self.udp.reconnected(Some(now));
+                self.udp.on_time(now)
+            }
+            Change::Closed => self.udp.on_closed(),
+        }
+    }
+
+    pub(super) fn take_step(
+        &mut self,
+        keys: &UdpKeys,
+        association: &HeldAssociation,
+        outbox: &Outbox,
+        step: Step,
+    ) {
+        match step {
+            Step::None => {}
+            Step::Send(message) => {
+                let datagram =
+                    keys.binding.seal(&keys.up_mask, Direction::Up, &message, &mut self.random);
+                debug_assert_eq!(
+                    crate::header::read_id(&keys.up_mask, &datagram),
+                    Some(keys.binding.id())
+                );
+                let asked_with = || association.open().map(|open| open.header());
+                if let Some(route) = &self.route
+                    && let Some(header) = route.header().or_else(asked_with)
+                {
+                    self.hub.push_binding(route.to(), [header, &datagram].concat());
+                }
+            }
+            Step::Use(use_udp) => {
+                debug!(use_udp, "how datagrams go to a relay");
+                outbox.push_control(|out| ClientFrame::UseUdp(use_udp).encode(out));
+                self.hub.with_relay(self.number, |relay| {
+                    if let Some(session) = &mut relay.session {
+                        session.use_udp = use_udp;
+                    }
+                });
+                let observed = self.udp.observed();
+                self.status.send_modify(|status| {
+                    status.way = if use_udp { Way::Udp } else { Way::Tls };
+                    status.observed_udp = observed;
+                });
+            }
+        }
+    }
+}
