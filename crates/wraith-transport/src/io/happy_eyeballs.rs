@@ -18,11 +18,17 @@ use crate::shared::{ConnectionShared, Phase};
 /// Distance between attempts: more than the round trip of a LAN, and 16 addresses still start within half a second.
 const ATTEMPT_DELAY: Duration = Duration::from_millis(30);
 
+/// Whom a connection is for.
+pub(super) struct Destination {
+    pub(super) peer: NodeId,
+    /// What opens the peer's door.
+    pub(super) door: DoorKey,
+}
+
 /// The attempts to reach one peer (RFC 8305, without its preference of a family: the order is the caller's).
 pub(super) struct HappyEyeballs {
     shared: Arc<ConnectionShared>,
-    peer: NodeId,
-    door: DoorKey,
+    to: Destination,
     waiting: VecDeque<PathAddr>,
     next_start: Time,
     candidates: Vec<(ConnectionHandle, PathAddr)>,
@@ -41,7 +47,7 @@ impl HappyEyeballs {
     /// `addresses` are those that a mover serves.
     pub(super) fn new(
         shared: Arc<ConnectionShared>,
-        (peer, door): (NodeId, DoorKey),
+        to: Destination,
         addresses: Vec<PathAddr>,
         now: Time,
     ) -> Self {
@@ -49,7 +55,7 @@ impl HappyEyeballs {
         let unserved = || ConnectError::Unreachable(io::ErrorKind::Unsupported.into());
         let failure = addresses.is_empty().then(unserved);
         let waiting = addresses.into();
-        Self { shared, peer, door, waiting, next_start: now, candidates: Vec::new(), failure }
+        Self { shared, to, waiting, next_start: now, candidates: Vec::new(), failure }
     }
 
     pub(super) fn is_for(&self, shared: &Arc<ConnectionShared>) -> bool {
@@ -73,7 +79,7 @@ impl HappyEyeballs {
     pub(super) fn advance(&mut self, core: &mut Endpoint, now: Time) -> Outcome {
         while self.candidates.is_empty() || now >= self.next_start {
             let Some(address) = self.waiting.pop_front() else { break };
-            match core.connect(now, address, self.peer, &self.door) {
+            match core.connect(now, address, self.to.peer, &self.to.door) {
                 Ok(handle) => {
                     self.candidates.push((handle, address));
                     self.next_start = now + ATTEMPT_DELAY;

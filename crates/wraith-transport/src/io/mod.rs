@@ -22,7 +22,7 @@ use tracing::debug;
 use wraith_core::{CloseReason, ConnectionHandle, Event, PathAddr, Time, code};
 
 use self::established::Established;
-use self::happy_eyeballs::{HappyEyeballs, Outcome};
+use self::happy_eyeballs::{Destination, HappyEyeballs, Outcome};
 pub(crate) use self::movers::Movers;
 use self::movers::{ALL, Set};
 use self::punching::Punching;
@@ -173,7 +173,8 @@ impl IoThread {
         match &mut state.phase {
             Phase::New(addresses, door) => {
                 let (addresses, door) = (std::mem::take(addresses), door.clone());
-                let (peer, given_up) = (state.peer, abandoned || self.close_deadline.is_some());
+                let to = Destination { peer: state.peer, door };
+                let given_up = abandoned || self.close_deadline.is_some();
                 state.phase = if given_up { Phase::Failed(None) } else { Phase::Connecting };
                 drop(state);
                 if given_up {
@@ -183,7 +184,7 @@ impl IoThread {
                         addresses.iter().filter_map(|addr| self.movers.path(addr)).collect();
                     self.connecting.push(HappyEyeballs::new(
                         Arc::clone(shared),
-                        (peer, door),
+                        to,
                         addresses,
                         now,
                     ));
