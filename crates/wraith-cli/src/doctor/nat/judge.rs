@@ -1,0 +1,201 @@
+//! What the facts about a NAT mean for direct transfers, in words.
+
+use std::net::SocketAddr;
+
+use wraith_transport::nat::{Allocation, Mapping, Sighting, filtering};
+
+use super::NAME;
+use crate::doctor::Check;
+
+/// What was found out.
+#[derive(Debug, Default)]
+pub(super) struct Facts {
+    /// Who saw the first socket where.
+    pub sightings: Vec<Sighting>,
+    pub mapping: Option<Mapping>,
+    pub allocation: Option<Allocation>,
+    /// Whether what comes from another port of an address that was asked gets through.
+    pub other_port: Option<bool>,
+    /// Whether two sockets here reach each other at their outside addresses.
+    pub hairpin: Option<bool>,
+    /// The lifetime of a mapping is told apart.
+    pub lifetime: bool,
+}
+
+/// The check of one family.
+pub(super) fn judge(facts: &Facts) -> Check {
+    let Some(first) = facts.sightings.first() else {
+        let meaning = "whether others get through to this machine is not known";
+        return Check::none(NAME, "not measured: nobody says where this machine is seen", meaning)
+            .next("two who say so tell more than one: --relay HOST,HOST, or --dht on");
+    };
+    match facts.mapping {
+        Some(Mapping::None) => without_nat(facts),
+        Some(Mapping::EndpointIndependent) => {
+            let meaning = "direct transfers work with most others: both sides open their NATs";
+            Check::ok(NAME, found(facts), meaning)
+        }
+        Some(_) => per_destination(facts),
+        None if asked_at_two_ports(&facts.sightings) => {
+            let meaning =
+                "direct transfers probably work: few NATs tell addresses apart and not their ports";
+            Check::ok(NAME, found(facts), meaning)
+        }
+        None => unknown(facts, first.at.is_ipv4()),
+    }
+}
+
+/// Where the outside address is one of this machine's.
+fn without_nat(facts: &Facts) -> Check {
+    let meaning = match facts.other_port {
+        Some(false) => {
+            "a firewall lets in only who was asked: direct transfers work, since both sides ask"
+        }
+        _ => "others reach this machine directly, unless a firewall stops UDP",
+    };
+    let (seen, lets_in) = (seen(&facts.sightings), lets_in(facts));
+    let found = format!("none: {seen}, which is its own address; {lets_in}");
+    Check::ok(NAME, found, meaning)
+}
+
+/// Where each destination sees another port.
+fn per_destination(facts: &Facts) -> Check {
+    let meaning = match facts.allocation {
+        Some(Allocation::Sequential) => {
+            "each destination sees another port; counting up, it is guessed more often than not"
+        }
+        _ => {
+            "each destination sees another port: direct only to who is reachable from outside, or now and then"
+        }
+    };
+    Check::warn(NAME, found(facts), meaning).next(
+        "have a relay for the rest: --relay HOST on both sides; or switch on UPnP or PCP in the router, or use IPv6",
+    )
+}
+
+/// Where too few were asked to tell.
+fn unknown(facts: &Facts, is_ipv4: bool) -> Check {
+    let meaning = "there is a NAT; whether direct transfers work is not known";
+    let next = match is_ipv4 {
+        true => {
+            "to know: a second relay at another address, or --dht on; or the relay's other UDP port let in"
+        }
+        false => "to know: a second relay at another address, or the relay's other UDP port let in",
+    };
+    Check::none(NAME, found(facts), meaning).next(next)
+}
+
+/// What was found of a NAT.
+fn found(facts: &Facts) -> String {
+    let mapped = match facts.mapping {
+        Some(mapping) => format!("{mapping} mapping"),
+        None if asked_at_two_ports(&facts.sightings) => {
+            "the same mapping for both ports of an address (no second address asked)".to_owned()
+        }
+        None => "mapping not measured (one address asked)".to_owned(),
+    };
+    let ports = match facts.allocation {
+        Some(Allocation::Preserving) => "ports preserved",
+        Some(Allocation::Sequential) => "ports counted up",
+        Some(Allocation::Random) => "ports at random",
+        None => "ports not measured",
+    };
+    let hairpin = match facts.hairpin {
+        Some(true) => "hairpin works",
+        Some(false) => "no hairpin",
+        None => "hairpin not measured",
+    };
+    let lifetime = if facts.lifetime { "" } else { "lifetime not measured (--lifetime); " };
+    let (lets_in, seen) = (lets_in(facts), seen(&facts.sightings));
+    format!("{mapped}, {lets_in}, {ports}, {hairpin}; {lifetime}{seen}")
+}
+
+fn lets_in(facts: &Facts) -> String {
+    match facts.other_port {
+        // Of what is closed to other ports of an address that was asked, no other address gets in either.
+        Some(false) => format!("{} filtering", filtering(false, false)),
+        Some(true) => "lets in other ports of who was asked".to_owned(),
+        None => "filtering not measured".to_owned(),
+    }
+}
+
+/// Whether two ports of one address were asked.
+fn asked_at_two_ports(sightings: &[Sighting]) -> bool {
+    let other = |a: &Sighting, b: &Sighting| a.by.ip() == b.by.ip() && a.by != b.by;
+    sightings.iter().any(|a| sightings.iter().any(|b| other(a, b)))
+}
+
+/// `seen at 11.1.1.2:5000 by 3`: each place with how many saw it.
+fn seen(sightings: &[Sighting]) -> String {
+    let mut places: Vec<(SocketAddr, usize)> = Vec::new();
+    for sighting in sightings {
+        match places.iter_mut().find(|(at, _)| *at == sighting.at) {
+            Some((_, count)) => *count += 1,
+            None => places.push((sighting.at, 1)),
+        }
+    }
+    let each: Vec<_> = places.iter().map(|(at, count)| format!("{at} by {count}")).collect();
+    format!("seen at {}", each.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::Status;
+
+    fn facts(mapping: Option<Mapping>, allocation: Option<Allocation>) -> Facts {
+        let at = |text: &str| text.parse().unwrap();
+        let sighting = Sighting { by: at("9.9.9.9:1"), at: at("11.1.1.2:5000") };
+        Facts {
+            sightings: vec![sighting],
+            mapping,
+            allocation,
+            hairpin: Some(false),
+            ..Facts::default()
+        }
+    }
+
+    #[test]
+    fn what_is_not_measured_is_said_to_be() {
+        let nobody = judge(&Facts::default());
+        assert!(nobody.status == Status::None && nobody.found.contains("not measured"));
+        let one = judge(&facts(None, Some(Allocation::Preserving)));
+        assert!(one.status == Status::None && one.next.unwrap().contains("second relay"));
+        for mapping in [None, Some(Mapping::EndpointIndependent), Some(Mapping::AddressDependent)] {
+            let check = judge(&facts(mapping, None));
+            assert!(check.found.contains("lifetime not measured (--lifetime)"), "{check:?}");
+            assert!(check.found.contains("filtering not measured"), "{check:?}");
+            let told_apart = judge(&Facts { lifetime: true, ..facts(mapping, None) });
+            assert!(!told_apart.found.contains("lifetime"), "{told_apart:?}");
+        }
+    }
+
+    #[test]
+    fn of_one_relay_with_two_ports_is_said_what_they_show_and_no_more() {
+        let at = |text: &str| text.parse().unwrap();
+        let by = |by: &str| Sighting { by: at(by), at: at("11.1.1.2:5000") };
+        let sightings = vec![by("9.9.9.9:1"), by("9.9.9.9:2")];
+        let same = Facts { sightings, ..facts(None, Some(Allocation::Preserving)) };
+        let check = judge(&same);
+        assert!(check.status == Status::Ok && check.meaning.contains("probably"), "{check:?}");
+        assert!(check.found.contains("no second address asked"), "{check:?}");
+        let open = judge(&Facts { other_port: Some(true), ..same });
+        assert!(open.found.contains("lets in other ports of who was asked"), "{open:?}");
+        assert!(!open.found.contains("filtering"), "whether other addresses get in is not known");
+        let closed = Facts { other_port: Some(false), ..facts(Some(Mapping::None), None) };
+        let check = judge(&closed);
+        assert!(check.found.contains("address-and-port-dependent filtering"), "{check:?}");
+        assert!(check.status == Status::Ok && check.meaning.contains("firewall"), "{check:?}");
+    }
+
+    #[test]
+    fn a_nat_that_shows_everybody_another_port_is_a_warning_with_a_way_round() {
+        for mapping in [Mapping::AddressDependent, Mapping::AddressAndPortDependent] {
+            let check = judge(&facts(Some(mapping), Some(Allocation::Random)));
+            assert!(check.status == Status::Warn && check.next.unwrap().contains("--relay"));
+        }
+        let easy = judge(&facts(Some(Mapping::EndpointIndependent), Some(Allocation::Random)));
+        assert_eq!(easy.status, Status::Ok);
+        assert_eq!(judge(&facts(Some(Mapping::None), None)).status, Status::Ok);
+    }
+}
