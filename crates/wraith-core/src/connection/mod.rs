@@ -436,7 +436,9 @@ impl Connection {
     fn announce_start(&mut self, now: Time) {
         self.events.push_back(Event::Connected);
         let remote = self.path.remote;
-        info!(parent: &self.span, rtt = ?self.recovery.rtt().smoothed(), "connected");
+        let (rtt, keys) = (self.recovery.rtt().smoothed(), wraith_noise::KEY_AGREEMENT);
+        let cipher = self.suite().map_or("", Suite::name);
+        info!(parent: &self.span, ?rtt, keys, cipher, "connected");
         if let Some(qlog) = &mut self.qlog {
             qlog.record(now, &qlog::Event::ConnectionStarted { remote });
             qlog.update(now, &self.recovery);
