@@ -145,7 +145,12 @@ fn messages() -> [Message; 13] {
             role: wraith_transfer::Role::Receiver,
             features: Some(1),
         }),
-        Message::Fetch(Fetch { secret: [1; 16], instance: Some(7), stream: Some(true) }),
+        Message::Fetch(Fetch {
+            secret: [1; 16],
+            instance: Some(7),
+            stream: Some(true),
+            push: Some(65_536),
+        }),
         Message::Offer(Offer { name: "film".into(), files: 3, bytes: 1 << 40, ..Offer::default() }),
         Message::Accept(Accept { have: Some(9), rate: Some(1 << 20), parallel: Some(2) }),
         Message::Want(Want {
@@ -195,6 +200,7 @@ fn records() -> Vec<Vec<u8>> {
         Header::Sketch { entry: 5, at: 6, len: 24 },
         Header::Proofs { entry: 5, first: 6, len: 64 },
         Header::Patch { entry: 5, index: 6, len: 7 },
+        Header::Pushed { entry: 5, len: 6, root: [7; 32] },
         Header::Pulse { entry: 5, chunks: 7 },
     ];
     let encoded = |header: Header| {

@@ -124,6 +124,10 @@ pub const PULSE_CHUNKS: u64 = 256;
 /// and half of what a transfer may take.
 pub const KEPT_BYTES_MAX: usize = 32 * 1024 * 1024;
 
+/// Bytes of records that are sent before anybody asked for them (SPEC §10.6): what comes along with an offer on a long path, and little
+/// enough to have been for nothing.
+pub const PUSH_BYTES_MAX: u64 = 64 * 1024;
+
 /// A receiver says so when it has taken this much of a stream.
 pub const TAKEN_BYTES: u64 = 1024 * 1024;
 

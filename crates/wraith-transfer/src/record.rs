@@ -34,6 +34,8 @@ pub enum RecordKind {
     Proofs = 7,
     /// Bytes of one chunk.
     Patch = 8,
+    /// A file of at most one chunk, before it is asked for.
+    Pushed = 9,
 }
 
 impl RecordKind {
@@ -53,6 +55,7 @@ impl RecordKind {
             6 => Self::Sketch,
             7 => Self::Proofs,
             8 => Self::Patch,
+            9 => Self::Pushed,
             _ => return Err(Malformed("record type")),
         })
     }
@@ -60,7 +63,7 @@ impl RecordKind {
     /// Bytes of the header, this one included.
     pub const fn header_len(self) -> usize {
         match self {
-            Self::Whole => WHOLE_HEADER_BYTES,
+            Self::Whole | Self::Pushed => WHOLE_HEADER_BYTES,
             Self::Chunk => HEADER_BYTES_MAX,
             Self::Hole => 1 + 4 + 8 + 8,
             Self::End => 1 + 4 + 1 + 8 + 32,
@@ -70,7 +73,7 @@ impl RecordKind {
     }
 }
 
-/// Bytes of the header of a whole file.
+/// Bytes of the header of a whole file, or of a pushed one.
 pub const WHOLE_HEADER_BYTES: usize = 1 + 4 + 4 + 32;
 
 /// Bytes of the longest header, that of a chunk.
@@ -140,6 +143,8 @@ pub enum Header {
     Proofs { entry: u32, first: u64, len: u32 },
     /// The bytes asked for of one chunk, one after the other: `8 ‖ entry(4) ‖ index(8) ‖ length(4) ‖ bytes`.
     Patch { entry: u32, index: u64, len: u32 },
+    /// A file of one chunk that nobody has asked for yet: `9 ‖ entry(4) ‖ length(4) ‖ root(32) ‖ bytes`.
+    Pushed { entry: u32, len: u32, root: [u8; 32] },
 }
 
 impl Header {
@@ -181,6 +186,9 @@ impl Header {
             RecordKind::Patch => {
                 Self::Patch { entry: fields.u32()?, index: fields.u64()?, len: fields.u32()? }
             }
+            RecordKind::Pushed => {
+                Self::Pushed { entry: fields.u32()?, len: fields.u32()?, root: fields.take()? }
+            }
         };
         if !fields.0.is_empty() {
             return Err(Malformed("record header"));
@@ -195,10 +203,10 @@ impl Header {
     pub fn encode(&self, out: &mut Vec<u8>) {
         match *self {
             Self::Whole { entry, len, root } => {
-                out.push(RecordKind::Whole.byte());
-                out.extend_from_slice(&entry.to_be_bytes());
-                out.extend_from_slice(&len.to_be_bytes());
-                out.extend_from_slice(&root);
+                encode_whole(out, RecordKind::Whole, entry, len, &root);
+            }
+            Self::Pushed { entry, len, root } => {
+                encode_whole(out, RecordKind::Pushed, entry, len, &root);
             }
             Self::Chunk { entry, index, len, cv } => {
                 out.push(RecordKind::Chunk.byte());
@@ -242,7 +250,8 @@ impl Header {
             | Self::Chunk { len, .. }
             | Self::Sketch { len, .. }
             | Self::Proofs { len, .. }
-            | Self::Patch { len, .. } => len as usize,
+            | Self::Patch { len, .. }
+            | Self::Pushed { len, .. } => len as usize,
             Self::Hole { .. } | Self::End { .. } | Self::Pulse { .. } => 0,
         }
     }
@@ -257,9 +266,18 @@ impl Header {
             | Self::Pulse { entry, .. }
             | Self::Sketch { entry, .. }
             | Self::Proofs { entry, .. }
-            | Self::Patch { entry, .. } => entry,
+            | Self::Patch { entry, .. }
+            | Self::Pushed { entry, .. } => entry,
         }
     }
+}
+
+/// `kind ‖ entry ‖ length ‖ root`.
+fn encode_whole(out: &mut Vec<u8>, kind: RecordKind, entry: u32, len: u32, root: &Root) {
+    out.push(kind.byte());
+    out.extend_from_slice(&entry.to_be_bytes());
+    out.extend_from_slice(&len.to_be_bytes());
+    out.extend_from_slice(root);
 }
 
 /// `kind ‖ entry ‖ position ‖ length`.
@@ -303,6 +321,11 @@ mod tests {
         ];
         prop_oneof![
             (any::<u32>(), len.clone(), root).prop_map(|(entry, len, root)| Header::Whole {
+                entry,
+                len,
+                root
+            }),
+            (any::<u32>(), len.clone(), root).prop_map(|(entry, len, root)| Header::Pushed {
                 entry,
                 len,
                 root

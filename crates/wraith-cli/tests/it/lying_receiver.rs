@@ -85,7 +85,12 @@ fn garbage_in_place_of_messages_is_refused() {
     expect_caught(|liar| liar.write(&[&8u32.to_be_bytes()[..], &[0xff; 8]].concat()));
     expect_caught(|liar| (0..2000).for_each(|_| liar.say(&Message::Unknown(99))));
     expect_caught(|liar| {
-        liar.say(&Message::Fetch(Fetch { secret: [0; 16], instance: None, stream: None }))
+        liar.say(&Message::Fetch(Fetch {
+            secret: [0; 16],
+            instance: None,
+            stream: None,
+            push: None,
+        }))
     });
     expect_caught(|liar| {
         // A Want whose list claims to be endless.

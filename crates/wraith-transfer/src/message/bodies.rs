@@ -62,6 +62,9 @@ pub struct Fetch {
     /// It has a place for one stream of bytes only: a single file is wanted as one (SPEC §10.10).
     #[n(2)]
     pub stream: Option<bool>,
+    /// It has said yes to whatever is offered, and takes so many bytes of records of small files before it asks for them (SPEC §10.6).
+    #[n(3)]
+    pub push: Option<u64>,
 }
 
 impl std::fmt::Debug for Fetch {

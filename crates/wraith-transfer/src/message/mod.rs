@@ -228,8 +228,13 @@ mod tests {
             }),
             (any::<u64>(), any::<u64>(), spans())
                 .prop_map(|(entry, upto, spans)| Message::Lack(Lack { entry, upto, spans })),
-            any::<([u8; 16], Option<u64>, Option<bool>)>().prop_map(
-                |(secret, instance, stream)| Message::Fetch(Fetch { secret, instance, stream })
+            any::<([u8; 16], Option<u64>, Option<bool>, Option<u64>)>().prop_map(
+                |(secret, instance, stream, push)| Message::Fetch(Fetch {
+                    secret,
+                    instance,
+                    stream,
+                    push
+                })
             ),
             offer.prop_map(Message::Offer),
             any::<[Option<u64>; 3]>().prop_map(|[have, rate, parallel]| Message::Accept(Accept {

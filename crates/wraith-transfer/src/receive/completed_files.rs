@@ -10,6 +10,7 @@
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::sync::Mutex;
 
 use wraith_files::{Entry, Root, Stamp, TargetDir, Tree};
@@ -56,7 +57,18 @@ pub(crate) enum CompletedFilesError {
     Io(io::Error),
 }
 
+/// The state file's.
+fn name_of(transfer_id: &[u8; 16]) -> String {
+    let id: String = transfer_id.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!(".wraith-{id}.state")
+}
+
 impl CompletedFiles {
+    /// Whether an earlier connection has left some of `transfer_id` in `directory`.
+    pub(crate) fn is_there(directory: &Path, transfer_id: &[u8; 16]) -> bool {
+        directory.join(name_of(transfer_id)).symlink_metadata().is_ok()
+    }
+
     /// Opens or creates the state file of `transfer_id` in `directory`, and locks them.
     pub(crate) fn open(
         target: &TargetDir,
@@ -64,8 +76,7 @@ impl CompletedFiles {
         key: &[u8; 32],
         boot_id: &[u8],
     ) -> Result<Self, CompletedFilesError> {
-        let name: String = transfer_id.iter().map(|byte| format!("{byte:02x}")).collect();
-        let name = format!(".wraith-{name}.state");
+        let name = name_of(transfer_id);
         let file = target.open_hidden(&name).map_err(CompletedFilesError::Disk)?;
         file.try_lock().map_err(|error| match error {
             std::fs::TryLockError::WouldBlock => CompletedFilesError::InUse,

@@ -85,9 +85,12 @@ impl Records<'_> {
             receiving.table.settle();
             return Ok(());
         }
+        if let Header::Pushed { root, .. } = header {
+            return receiving.pushes.arrive(receiving, entry, root, &body);
+        }
         let file = receiving.table.get(entry).ok_or_else(|| self.never_asked(entry))?;
         let settled = match *header {
-            Header::Whole { .. } => unreachable!("handled above"),
+            Header::Whole { .. } | Header::Pushed { .. } => unreachable!("handled above"),
             Header::Chunk { index, cv, .. } => file.receive_chunk(receiving, index, &body, cv)?,
             Header::Hole { first, count, .. } => file.receive_hole(receiving, first, count)?,
             Header::End { ending, chunks, root, .. } => {

@@ -110,11 +110,15 @@ impl ManifestReader<'_> {
     /// Tells the sender what was decided, then waits until there is room for more.
     fn send_wants(&mut self) -> Result<(), TransferError> {
         let Some(want) = self.wants.take() else { return Ok(()) };
-        self.receiving.table.insert(self.wanted.drain(..));
+        let (table, pushes) = (&self.receiving.table, &self.receiving.pushes);
+        let pushed = pushes.decide(want.upto, || table.insert(self.wanted.drain(..)));
         let mut writer = lock(self.writer);
         writer.send(self.receiving.session, &Message::Want(want))?;
         send_exceptions(self.receiving, &mut writer, EXCEPTIONS_MAX)?;
         drop(writer);
+        for (entry, pushed) in pushed {
+            pushed.place(self.receiving, entry)?;
+        }
         if self.receiving.table.wait_for_room() {
             return Ok(());
         }

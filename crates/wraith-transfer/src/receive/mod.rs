@@ -21,6 +21,7 @@ mod parallel;
 mod placement;
 mod plan;
 mod preview;
+mod pushes;
 mod renamed_folders;
 mod send_receipt;
 mod shown;
@@ -40,6 +41,7 @@ use crate::control::{ControlReader, ControlWriter};
 use crate::error::{Role, TransferError};
 use crate::events::{Event, Events, InPlace};
 use crate::exception::{Exception, FileStatus};
+use crate::limits::PUSH_BYTES_MAX;
 use crate::local_folders::LocalFolders;
 use crate::lock::lock;
 use crate::message::{DiskBusy, Excepted, Message, Offer};
@@ -57,6 +59,7 @@ use outstanding::OutstandingFiles;
 use placement::Placed;
 pub use plan::{Action, Planned};
 pub use preview::{Conflicts, Preview, PreviewOutcome, Previewed, Proposal};
+use pushes::Pushes;
 use renamed_folders::RenamedFolders;
 use send_receipt::send_receipt;
 pub use shown::Shown;
@@ -87,6 +90,7 @@ pub(crate) struct Receiving<'a> {
     completed: CompletedFiles,
     renamed: RenamedFolders,
     table: OutstandingFiles<Incoming>,
+    pushes: Pushes,
     /// Part files open now.
     open_files: AtomicU64,
     /// Names that something got because its own was taken by what is not replaced: nothing that comes later overwrites them.
@@ -309,6 +313,7 @@ fn run(
         completed,
         renamed: RenamedFolders::look(&target, &offer.transfer_id, &part_key),
         table: OutstandingFiles::new(),
+        pushes: Pushes::new(if options.push { PUSH_BYTES_MAX } else { 0 }),
         open_files: AtomicU64::new(0),
         given: Mutex::default(),
         contents: Mutex::default(),

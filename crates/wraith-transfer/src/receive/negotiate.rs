@@ -15,6 +15,7 @@ use crate::error::{Role, TransferError};
 use crate::events::Event;
 use crate::limits::{
     DATA_STREAMS_MAX, NAME_BYTES_MAX, NEGOTIATION_TIMEOUT, OFFER_TIMEOUT, PREVIEW_TIME,
+    PUSH_BYTES_MAX,
 };
 use crate::message::{Accept, FEATURE_DELTA, FEATURE_DURABILITY, Fetch, Hello, Message, Offer};
 use crate::rate::Rate;
@@ -69,6 +70,7 @@ pub(super) fn negotiate(
             secret: options.secret,
             instance: options.instance,
             stream: options.stream.is_output().then_some(true),
+            push: wants_push(options).then_some(PUSH_BYTES_MAX),
         }),
     )?;
     let (delta, durability) = match reader.next_within(session, NEGOTIATION_TIMEOUT)? {
@@ -127,6 +129,12 @@ pub(super) fn negotiate(
         data,
     };
     Ok(Negotiated::Tree(Box::new(tree)))
+}
+
+/// Whether small files may come before anybody has looked whether they are here: not where an earlier connection has left some.
+fn wants_push(options: &ReceiveOptions<'_>) -> bool {
+    let id = crate::transfer_id(&options.secret);
+    options.push && !options.stream.is_output() && !CompletedFiles::is_there(&options.target, &id)
 }
 
 /// Parallel connections that the sender may open; none where the rate is limited.
@@ -254,4 +262,27 @@ pub(super) fn accept_stream(session: &Session) -> Result<RecvStream, TransferErr
     };
     let (_unused, recv) = accepted.map_err(|reason| session.lost(&reason))?;
     Ok(recv)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_pushed_to_who_has_some_of_it_from_before_or_gives_it_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let identity = wraith_crypto::SecretIdentity::from_seed([1; 32]);
+        let mut options = ReceiveOptions::new(folder.path().to_owned(), [7; 16], identity);
+        assert!(!wants_push(&options));
+        options.push = true;
+        assert!(wants_push(&options));
+        let id: String =
+            crate::transfer_id(&[7; 16]).iter().map(|byte| format!("{byte:02x}")).collect();
+        let state = folder.path().join(format!(".wraith-{id}.state"));
+        std::fs::write(&state, b"").unwrap();
+        assert!(!wants_push(&options));
+        std::fs::remove_file(state).unwrap();
+        options.stream = crate::StreamTarget::output(std::io::sink());
+        assert!(!wants_push(&options));
+    }
 }

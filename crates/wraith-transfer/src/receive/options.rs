@@ -60,6 +60,9 @@ pub struct ReceiveOptions<'a> {
     pub rate: Option<u64>,
     /// Look at the names before the offer is decided, so that [`Proposal::preview`] has them.
     pub preview: bool,
+    /// Take a few small files along with the offer, before they are asked for, if nothing is left here of an earlier connection: for
+    /// who accepts whatever comes.
+    pub push: bool,
     /// Accepts or refuses the offer.
     pub decide: Box<Decide<'a>>,
     /// Further connections, if the sender makes them too.
@@ -92,6 +95,7 @@ impl<'a> ReceiveOptions<'a> {
             rate: None,
             parallel: ParallelConnections::default(),
             preview: false,
+            push: false,
             decide: Box::new(|_| Decision::Accept),
             delta: true,
             keep_modes: false,

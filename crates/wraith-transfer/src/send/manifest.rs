@@ -6,6 +6,7 @@
 use std::fmt::Display;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::Sender;
 
 use bytes::Bytes;
 use wraith_files::{Found, Kind, Tree, Walk, WalkSummary};
@@ -13,6 +14,7 @@ use wraith_transport::SendStream;
 
 use super::Sending;
 use super::plan::Planned;
+use super::pushes::{Choice, ToPush};
 use crate::cancel::Cancel;
 use crate::error::TransferError;
 use crate::events::Event;
@@ -79,8 +81,13 @@ fn walk(paths: &[PathBuf]) -> Result<Walk, TransferError> {
     Walk::new(paths).map_err(|error| TransferError::Other { what: format!("cannot send {error}") })
 }
 
-/// Walks the tree and streams it.
-pub(crate) fn write(sending: &Sending<'_>, stream: SendStream) -> Result<(), TransferError> {
+/// Walks the tree and streams it. `chosen` gets the files to push.
+pub(super) fn write(
+    sending: &Sending<'_>,
+    stream: SendStream,
+    choice: Choice,
+    chosen: Sender<ToPush>,
+) -> Result<(), TransferError> {
     let mut writer = ManifestWriter {
         sending,
         stream,
@@ -90,6 +97,7 @@ pub(crate) fn write(sending: &Sending<'_>, stream: SendStream) -> Result<(), Tra
         entries: 0,
         bytes: Vec::new(),
         announced: Vec::new(),
+        to_push: Some((choice, chosen)),
         flush_at: BATCH_BYTES_FIRST,
     };
     let cancelled = sending.options.cancel.clone();
@@ -118,6 +126,8 @@ struct ManifestWriter<'a> {
     bytes: Vec<u8>,
     /// The entries in `bytes`.
     announced: Vec<Announced>,
+    /// Until the first entries are written: which of them to push, and who does it.
+    to_push: Option<(Choice, Sender<ToPush>)>,
     flush_at: usize,
 }
 
@@ -147,7 +157,11 @@ impl ManifestWriter<'_> {
         self.hasher.update(&self.bytes[start..]);
         let number = self.entries as u32;
         self.sending.options.events.event(Event::Entry { number, entry });
-        self.announced.push(Announced { found });
+        let announced = Announced { found };
+        if let Some((choice, _)) = &mut self.to_push {
+            choice.look_at(number, &announced);
+        }
+        self.announced.push(announced);
         self.entries += 1;
         if self.bytes.len() >= self.flush_at {
             self.flush_at = (2 * self.flush_at).min(BATCH_BYTES_MAX);
@@ -168,6 +182,10 @@ impl ManifestWriter<'_> {
         let session = self.sending.session;
         if !self.sending.plan.announce(std::mem::take(&mut self.announced)) {
             return Ok(());
+        }
+        if let Some((choice, chosen)) = self.to_push.take() {
+            // Who would push them has gone when the session is over.
+            let _ = chosen.send(choice.into_files());
         }
         let bytes = Bytes::from(std::mem::take(&mut self.bytes));
         let written = session.wait(self.stream.write_chunks([bytes]));

@@ -23,6 +23,7 @@ mod manifest;
 mod negotiate;
 mod parallel;
 mod plan;
+mod pushes;
 mod sent_roots;
 mod shared_file;
 mod source;
@@ -31,7 +32,7 @@ mod worker;
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, mpsc};
 
 use wraith_crypto::NodeId;
 use wraith_files::WalkSummary;
@@ -50,6 +51,7 @@ use crate::parallel::ParallelConnections;
 use crate::progress::Progress;
 use crate::rate::Rate;
 use crate::receipt::Receipt;
+use crate::record::Ending;
 use crate::session::Session;
 use crate::stream_kind::StreamKind;
 use books::{Books, Mismatch};
@@ -57,7 +59,8 @@ use delta_requests::{DeltaRequest, DeltaRequests};
 use manifest::Announced;
 use negotiate::{Negotiated, negotiate, summary_of};
 use parallel::Demand;
-use plan::{Passed, Plan, Planned};
+use plan::{Decisions, Passed, Plan, Planned};
+use pushes::{Choice, Pushes};
 pub use sent_roots::SentRoots;
 use shared_file::SharedFile;
 pub use source::StreamSource;
@@ -212,6 +215,7 @@ pub(crate) struct Sending<'a> {
     /// The receiver takes files with a position-free tree.
     position_free: bool,
     plan: Plan<Announced>,
+    pushes: Pushes,
     /// Questions about files that the receiver has old copies of.
     asks: DeltaRequests,
     shared_file: SharedFile,
@@ -230,7 +234,7 @@ fn run(
     options: &SendOptions,
     negotiated: Negotiated,
 ) -> Result<SendReport, TransferError> {
-    let Negotiated { mut reader, writer, offer, position_free, .. } = negotiated;
+    let Negotiated { mut reader, writer, offer, position_free, push, .. } = negotiated;
     let writer = Mutex::new(writer);
     let sending = Sending {
         session,
@@ -238,6 +242,7 @@ fn run(
         offer: &offer,
         position_free,
         plan: Plan::new(),
+        pushes: Pushes::default(),
         asks: DeltaRequests::default(),
         shared_file: SharedFile::new(),
         demand: Demand::default(),
@@ -264,11 +269,16 @@ fn run(
     };
     std::thread::scope(|scope| {
         let (sending, writer) = (&sending, &writer);
+        let (chosen, to_push) = mpsc::channel();
+        let mut to_push = Some(to_push);
+        let choice = Choice::new(push);
         scope.spawn(move || {
-            session.run_or_fail(|| manifest::write(sending, manifest_stream));
+            session.run_or_fail(|| manifest::write(sending, manifest_stream, choice, chosen));
         });
         for stream in data_streams {
-            scope.spawn(move || session.run_or_fail(|| worker::work(sending, stream)));
+            // The first one begins with what is pushed.
+            let to_push = to_push.take();
+            scope.spawn(move || session.run_or_fail(|| worker::work(sending, stream, to_push)));
         }
         scope.spawn(move || session.watch(|| false, || Ok(()), stop));
         session.run_or_fail(|| {
@@ -349,7 +359,16 @@ fn listen(
                 if !want.delta.is_empty() && !sending.options.delta {
                     return Err(session.protocol("it asks for what was not offered"));
                 }
-                let passed = sending.plan.decide(&want).map_err(|what| session.protocol(what))?;
+                let decided = sending.pushes.decide(want.upto, |pushed| {
+                    sending.plan.decide(&want, |entry| pushed.get(&entry).copied())
+                });
+                let Decisions { passed, pushed } =
+                    decided.map_err(|what| session.protocol(what))?;
+                for (entry, item, root) in pushed {
+                    let bytes = item.file_bytes().unwrap_or(0);
+                    sending.bytes_moved.fetch_add(bytes, Relaxed);
+                    worker::settle(sending, entry, &item, Ending::Complete, Some(root));
+                }
                 passed.into_iter().for_each(|passed| pass(sending, passed));
             }
             Message::Exceptions(exceptions) if accepted => {

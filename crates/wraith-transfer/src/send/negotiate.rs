@@ -21,6 +21,8 @@ pub(super) struct Negotiated {
     pub(super) offer: Offer,
     /// The receiver takes files with a position-free tree.
     pub(super) position_free: bool,
+    /// Bytes of records that the receiver takes before it asks for them.
+    pub(super) push: Option<u64>,
     /// What is sent, if it is one stream.
     pub(super) source: Option<StreamSource>,
 }
@@ -44,11 +46,12 @@ pub(super) fn negotiate(
     };
     let peer = session.connection.peer();
     let admits = || options.admits.as_ref().is_none_or(|admits| admits(peer));
-    let Fetch { instance, stream, .. } = match reader.next_within(session, NEGOTIATION_TIMEOUT)? {
-        Message::Fetch(fetch) if is_equal(&fetch.secret, &options.secret) && admits() => fetch,
-        Message::Fetch(_) => return Err(TransferError::WrongSecret),
-        other => return Err(session.protocol(format!("{} instead of Fetch", other.name()))),
-    };
+    let Fetch { instance, stream, push, .. } =
+        match reader.next_within(session, NEGOTIATION_TIMEOUT)? {
+            Message::Fetch(fetch) if is_equal(&fetch.secret, &options.secret) && admits() => fetch,
+            Message::Fetch(_) => return Err(TransferError::WrongSecret),
+            other => return Err(session.protocol(format!("{} instead of Fetch", other.name()))),
+        };
     writer.send(session, &Message::Hello(Hello::ours(Role::Sender, options.delta)))?;
     let remote = session.connection.remote();
     let suite = session.connection.suite();
@@ -67,7 +70,7 @@ pub(super) fn negotiate(
     writer.send(session, &Message::Offer(offer.clone()))?;
     session.log_offer(&offer);
     options.events.event(Event::Offer(&offer));
-    Ok(Negotiated { reader, writer, offer, position_free, source })
+    Ok(Negotiated { reader, writer, offer, position_free, push, source })
 }
 
 /// Constant time, so that a secret cannot be guessed byte by byte.

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use wraith_files::{Tree, chunk_count};
+use wraith_files::{Root, Tree, chunk_count};
 
 use crate::exception::Exception;
 use crate::limits::{KEPT_ENTRIES_MAX, KEPT_PATH_BYTES_MAX};
@@ -41,6 +41,14 @@ pub(crate) struct Passed<T> {
     pub(crate) entry: u32,
     pub(crate) item: T,
     pub(crate) exception: Option<Exception>,
+}
+
+/// What a Want decided and no worker has to do.
+#[derive(Debug)]
+pub(crate) struct Decisions<T> {
+    pub(crate) passed: Vec<Passed<T>>,
+    /// Files that are wanted as a whole, and were pushed, with their roots.
+    pub(crate) pushed: Vec<(u32, T, Root)>,
 }
 
 /// The shared plan; see the module.
@@ -88,8 +96,13 @@ impl<T: Planned> Plan<T> {
         true
     }
 
-    /// Applies a Want; what is not wanted comes back. An error says how it breaks SPEC §10.5; nothing of it is applied then.
-    pub(crate) fn decide(&self, want: &Want) -> Result<Vec<Passed<T>>, &'static str> {
+    /// Applies a Want; what is not wanted, or was pushed as `root_of_pushed` says, comes back. An error says how it breaks SPEC §10.5;
+    /// nothing of it is applied then.
+    pub(crate) fn decide(
+        &self,
+        want: &Want,
+        root_of_pushed: impl Fn(u32) -> Option<Root>,
+    ) -> Result<Decisions<T>, &'static str> {
         let mut state = lock(&self.state);
         let announced = state.decided + state.undecided.len() as u64;
         if want.upto < state.decided || want.upto > announced {
@@ -114,11 +127,17 @@ impl<T: Planned> Plan<T> {
         if !named.is_exhausted() {
             return Err("it wants an entry twice, out of order, or never announced");
         }
-        let mut passed = Vec::new();
+        let (mut passed, mut pushed) = (Vec::new(), Vec::new());
         for (entry, decided) in all {
             let item = state.undecided.pop_front().expect("upto is at most what was announced");
             let exception = match decided {
                 Some(Decided::Wanted { wanted, delta }) => {
+                    let root = root_of_pushed(entry).filter(|_| wanted == Wanted::Whole && !delta);
+                    if let Some(root) = root {
+                        state.path_bytes -= item.path_bytes();
+                        pushed.push((entry, item, root));
+                        continue;
+                    }
                     state.wanted.push_back(Job { entry, item, wanted, delta });
                     continue;
                 }
@@ -131,7 +150,7 @@ impl<T: Planned> Plan<T> {
         state.decided = want.upto;
         drop(state);
         self.changed.notify_all();
-        Ok(passed)
+        Ok(Decisions { passed, pushed })
     }
 
     /// Takes jobs from the front: the first whatever it is, then more while `more` says so. Waits for the first;
@@ -255,7 +274,7 @@ mod tests {
             compare: vec![Compare { entry: 4, root: [9; 32] }],
             ..Want::default()
         };
-        let passed = plan.decide(&want).unwrap();
+        let passed = plan.decide(&want, |_| None).unwrap().passed;
         assert!(matches!(passed[..], [Passed { entry: 1, exception: None, .. }]), "{passed:?}");
         let chunks: IntervalSet = std::iter::once(1..3).collect();
         let expected = [
@@ -266,12 +285,31 @@ mod tests {
         ];
         assert_eq!(taken(&plan), expected);
         let skipped = vec![span(5, 1)];
-        let passed = plan.decide(&Want { upto: 6, skipped, ..Want::default() }).unwrap();
+        let passed =
+            plan.decide(&Want { upto: 6, skipped, ..Want::default() }, |_| None).unwrap().passed;
         let exception = passed.iter().map(|passed| (passed.entry, passed.exception));
         assert_eq!(exception.collect::<Vec<_>>(), [(5, Some(Exception::Skipped))]);
         let state = lock(&plan.state);
         assert!(state.undecided.is_empty() && state.wanted.is_empty());
         assert_eq!(state.path_bytes, 0);
+    }
+
+    #[test]
+    fn what_was_pushed_is_no_work_if_it_is_wanted_as_a_whole_and_as_nothing_else() {
+        let plan = plan(&[Some(1), Some(2), Some(3), Some(4)]);
+        let want = Want {
+            upto: 4,
+            whole: vec![span(0, 2)],
+            compare: vec![Compare { entry: 2, root: [9; 32] }],
+            skipped: vec![span(3, 1)],
+            ..Want::default()
+        };
+        let decisions = plan.decide(&want, |entry| (entry != 1).then_some([entry as u8; 32]));
+        let Decisions { passed, pushed } = decisions.unwrap();
+        assert!(matches!(passed[..], [Passed { entry: 3, .. }]), "{passed:?}");
+        assert!(matches!(pushed[..], [(0, _, root)] if root == [0; 32]), "{pushed:?}");
+        assert_eq!(taken(&plan), [(1, Wanted::Whole, false), (2, Wanted::Unless([9; 32]), false)]);
+        assert_eq!(lock(&plan.state).path_bytes, 0);
     }
 
     #[test]
@@ -317,12 +355,12 @@ mod tests {
             want(3, &[], &[part(7, &[])], &[]),
         ] {
             let plan = plan(&[size, None, size]);
-            assert!(plan.decide(&lie).is_err(), "{lie:?}");
-            plan.decide(&want(3, &[span(0, 1), span(2, 1)], &[], &[])).unwrap();
+            assert!(plan.decide(&lie, |_| None).is_err(), "{lie:?}");
+            plan.decide(&want(3, &[span(0, 1), span(2, 1)], &[], &[]), |_| None).unwrap();
             assert_eq!(taken(&plan), [(0, Wanted::Whole, false), (2, Wanted::Whole, false)]);
         }
         let small = plan(&[Some(CHUNK)]);
-        assert!(small.decide(&want(1, &[], &[part(0, &[])], &[])).is_err());
+        assert!(small.decide(&want(1, &[], &[part(0, &[])], &[]), |_| None).is_err());
     }
 
     #[test]
@@ -337,7 +375,7 @@ mod tests {
             delta: vec![1, 2, 3],
             ..Want::default()
         };
-        plan.decide(&want).unwrap();
+        plan.decide(&want, |_| None).unwrap();
         let chunks: IntervalSet = std::iter::once(1..3).collect();
         let expected = [
             (0, Wanted::Whole, false),
@@ -354,20 +392,22 @@ mod tests {
         for delta in [vec![1], vec![0, 0], vec![2, 0], vec![3], vec![9], vec![u64::MAX]] {
             let plan = plan(&[size, size, Some(5), None]);
             let whole = vec![span(0, 1), span(2, 1)];
-            assert!(plan.decide(&Want { upto: 4, whole, delta, ..Want::default() }).is_err());
+            assert!(
+                plan.decide(&Want { upto: 4, whole, delta, ..Want::default() }, |_| None).is_err()
+            );
         }
         let plan = plan(&[Some(5)]);
         let want = Want { upto: 1, whole: vec![span(0, 1)], delta: vec![0], ..Want::default() };
-        assert!(plan.decide(&want).is_err());
+        assert!(plan.decide(&want, |_| None).is_err());
     }
 
     #[test]
     fn an_entry_cannot_be_wanted_again() {
         let plan = plan(&[Some(1), Some(1)]);
         let want = Want { upto: 1, whole: vec![span(0, 1)], ..Want::default() };
-        plan.decide(&want).unwrap();
-        assert!(plan.decide(&want).is_err());
-        assert!(plan.decide(&Want { upto: 0, ..Want::default() }).is_err());
+        plan.decide(&want, |_| None).unwrap();
+        assert!(plan.decide(&want, |_| None).is_err());
+        assert!(plan.decide(&Want { upto: 0, ..Want::default() }, |_| None).is_err());
     }
 
     #[test]

@@ -7,15 +7,17 @@
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::Receiver;
 
 use bytes::Bytes;
-use wraith_files::{CHUNK_BYTES, Change, Root, chunk_len, small_root};
+use wraith_files::{CHUNK_BYTES, Change, Found, Root, chunk_len, small_root};
 use wraith_transport::SendStream;
 
 use super::Sending;
 use super::large_file::{Active, Claim, LargeFile, ending_of, unless_of};
 use super::manifest::Announced;
 use super::plan::{Job, Planned};
+use super::pushes::ToPush;
 use crate::buffer_pool::{BUFFER_BYTES, Buffer, HEAD_ROOM};
 use crate::error::TransferError;
 use crate::events::Event;
@@ -43,10 +45,17 @@ enum Task {
     Lost(Job<Announced>, Ending),
 }
 
-/// Works until the plan stops.
-pub(crate) fn work(sending: &Sending<'_>, stream: SendStream) -> Result<(), TransferError> {
+/// Works until the plan stops. Begins with what is `to_push`, if anything.
+pub(super) fn work(
+    sending: &Sending<'_>,
+    stream: SendStream,
+    to_push: Option<Receiver<ToPush>>,
+) -> Result<(), TransferError> {
     let mut worker = Worker { sending, stream };
     let mut own = None;
+    if let Some(Ok(files)) = to_push.map(|to_push| to_push.recv()) {
+        worker.push(files)?;
+    }
     while let Some(task) = next_task(sending, &mut own) {
         match task {
             Task::Batch(jobs) => worker.send_batch(jobs)?,
@@ -158,7 +167,7 @@ impl Worker<'_> {
             let len = job.item.file_bytes().unwrap_or(0) as usize;
             let body = end + WHOLE_HEADER_BYTES..end + WHOLE_HEADER_BYTES + len;
             let into = &mut buffer.bytes()[body.clone()];
-            match self.sending.options.progress.at_disk(|| read_small(job, into)) {
+            match self.sending.options.progress.at_disk(|| read_small(&job.item.found, into)) {
                 Ok(()) => {
                     let root = small_root(&buffer.bytes()[body.clone()]);
                     if job.wanted == Wanted::Unless(root) {
@@ -179,6 +188,34 @@ impl Worker<'_> {
             }
         }
         self.write(buffer.freeze(start..end))
+    }
+
+    /// Sends small files before they are asked for. What cannot be read is told when it is.
+    fn push(&mut self, files: ToPush) -> Result<(), TransferError> {
+        if files.is_empty() {
+            return Ok(());
+        }
+        let mut buffer = self.take_buffer()?;
+        let start = HEAD_ROOM - WHOLE_HEADER_BYTES;
+        let mut end = start;
+        let mut header = Vec::with_capacity(HEAD_ROOM);
+        for (entry, found) in files {
+            let len = found.entry.size() as usize;
+            let body = end + WHOLE_HEADER_BYTES..end + WHOLE_HEADER_BYTES + len;
+            let into = &mut buffer.bytes()[body.clone()];
+            if self.sending.options.progress.at_disk(|| read_small(&found, into)).is_err() {
+                continue;
+            }
+            let root = small_root(&buffer.bytes()[body.clone()]);
+            if !self.sending.pushes.claim(entry, root) {
+                continue;
+            }
+            header.clear();
+            Header::Pushed { entry, len: len as u32, root }.encode(&mut header);
+            buffer.bytes()[end..body.start].copy_from_slice(&header);
+            end = body.end;
+        }
+        if end == start { Ok(()) } else { self.write(buffer.freeze(start..end)) }
     }
 
     /// Settles a file that the receiver has, and puts the record that says so into `out`. Its length.
@@ -330,7 +367,7 @@ impl Worker<'_> {
         let change = job.item.found.change();
         // All of it may have been read; but it is not what somebody would find there now.
         let ending = if change == Some(Change::Missing) { Ending::Unreadable } else { ending };
-        self.settle_as(job.entry, &job.item, ending, None, change);
+        settle_as(self.sending, job.entry, &job.item, ending, (None, change));
         Header::End { entry: job.entry, ending, chunks, root: said_of_change(change) }
     }
 
@@ -342,48 +379,7 @@ impl Worker<'_> {
         ending: Ending,
         root: Option<[u8; 32]>,
     ) {
-        self.settle_as(entry, item, ending, root, None);
-    }
-
-    fn settle_as(
-        &self,
-        entry: u32,
-        item: &Announced,
-        ending: Ending,
-        root: Option<[u8; 32]>,
-        change: Option<Change>,
-    ) {
-        let sending = self.sending;
-        let bytes = item.file_bytes().unwrap_or(0);
-        let status = match ending {
-            Ending::Complete => FileStatus::Done,
-            Ending::Identical => FileStatus::AlreadyHere,
-            Ending::Changed => FileStatus::Changed,
-            Ending::Unreadable => FileStatus::Unreadable,
-        };
-        let events = &sending.options.events;
-        if let Some(root) = root {
-            lock(&sending.books).settled(entry, &root, bytes);
-            let found = &item.found;
-            let (path, tree) = (found.entry.path.as_bytes(), found.entry.tree());
-            sending.options.sent_roots.add(path, found.stamp(), (tree, &root));
-            events.event(Event::Root { number: entry, root });
-        } else {
-            let exception = match ending {
-                Ending::Unreadable => Exception::Unreadable,
-                _ => Exception::Changed,
-            };
-            lock(&sending.books).left_out(entry, exception);
-            events.event(Event::Excepted { number: entry, exception });
-        }
-        let progress = &sending.options.progress;
-        if bytes <= RECORD_BODY_BYTES_MAX as u64 {
-            progress.add_bytes(bytes);
-        }
-        progress.add_files(1);
-        let path = item.shown();
-        let root = root.map(|root| (item.tree(), root));
-        events.event(Event::File { path: &path, status, bytes, root, change });
+        settle(self.sending, entry, item, ending, root);
     }
 
     pub(super) fn write_header(&mut self, header: Header) -> Result<(), TransferError> {
@@ -403,13 +399,64 @@ impl Worker<'_> {
     }
 }
 
+/// [`Worker::settle`], for who is no worker.
+pub(super) fn settle(
+    sending: &Sending<'_>,
+    entry: u32,
+    item: &Announced,
+    ending: Ending,
+    root: Option<[u8; 32]>,
+) {
+    settle_as(sending, entry, item, ending, (root, None));
+}
+
+/// With what happened to the file, if it has no root.
+fn settle_as(
+    sending: &Sending<'_>,
+    entry: u32,
+    item: &Announced,
+    ending: Ending,
+    (root, change): (Option<[u8; 32]>, Option<Change>),
+) {
+    let bytes = item.file_bytes().unwrap_or(0);
+    let status = match ending {
+        Ending::Complete => FileStatus::Done,
+        Ending::Identical => FileStatus::AlreadyHere,
+        Ending::Changed => FileStatus::Changed,
+        Ending::Unreadable => FileStatus::Unreadable,
+    };
+    let events = &sending.options.events;
+    if let Some(root) = root {
+        lock(&sending.books).settled(entry, &root, bytes);
+        let found = &item.found;
+        let (path, tree) = (found.entry.path.as_bytes(), found.entry.tree());
+        sending.options.sent_roots.add(path, found.stamp(), (tree, &root));
+        events.event(Event::Root { number: entry, root });
+    } else {
+        let exception = match ending {
+            Ending::Unreadable => Exception::Unreadable,
+            _ => Exception::Changed,
+        };
+        lock(&sending.books).left_out(entry, exception);
+        events.event(Event::Excepted { number: entry, exception });
+    }
+    let progress = &sending.options.progress;
+    if bytes <= RECORD_BODY_BYTES_MAX as u64 {
+        progress.add_bytes(bytes);
+    }
+    progress.add_files(1);
+    let path = item.shown();
+    let root = root.map(|root| (item.tree(), root));
+    events.event(Event::File { path: &path, status, bytes, root, change });
+}
+
 fn identical(entry: u32, root: Root) -> Header {
     Header::End { entry, ending: Ending::Identical, chunks: 0, root }
 }
 
 /// Fills `out` with the file, which must still be as it was when it was announced.
-fn read_small(job: &Job<Announced>, out: &mut [u8]) -> Result<(), Ending> {
-    let source = job.item.found.open().map_err(|error| ending_of(&error))?;
+fn read_small(found: &Found, out: &mut [u8]) -> Result<(), Ending> {
+    let source = found.open().map_err(|error| ending_of(&error))?;
     source.read_chunk(0, out).map_err(|error| ending_of(&error))?;
     if source.unchanged() { Ok(()) } else { Err(Ending::Changed) }
 }

@@ -128,7 +128,7 @@ fn a_sender_whose_receiver_does_not_answer_the_offer() {
                     Message::Hello(Hello { version: 1, role: Role::Receiver, features: None }),
                 );
                 let (secret, instance, stream) = (SECRET, None, None);
-                say(&mut send, Message::Fetch(Fetch { secret, instance, stream }));
+                say(&mut send, Message::Fetch(Fetch { secret, instance, stream, push: None }));
                 assert!(matches!(read_message(&mut recv), Message::Hello(_)));
                 assert!(matches!(read_message(&mut recv), Message::Offer(_)));
                 reached.send(()).unwrap();
@@ -155,7 +155,7 @@ fn a_sender_of_which_nothing_is_wanted_yet() {
                     Message::Hello(Hello { version: 1, role: Role::Receiver, features: None }),
                 );
                 let (secret, instance, stream) = (SECRET, None, None);
-                say(&mut send, Message::Fetch(Fetch { secret, instance, stream }));
+                say(&mut send, Message::Fetch(Fetch { secret, instance, stream, push: None }));
                 say(&mut send, Message::Accept(Accept::default()));
                 block_on(receiver.closed());
             });

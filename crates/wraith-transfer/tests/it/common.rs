@@ -96,8 +96,11 @@ pub fn link() -> Link {
 
 pub type Outcome = (Result<SendReport, TransferError>, Result<ReceiveReport, TransferError>);
 
+/// Accepts everything, and has begun to before it knows what that is.
 pub fn receive_options<'a>(to: &Path) -> ReceiveOptions<'a> {
-    ReceiveOptions::new(to.to_path_buf(), SECRET, receiver_identity())
+    let mut options = ReceiveOptions::new(to.to_path_buf(), SECRET, receiver_identity());
+    options.push = true;
+    options
 }
 
 /// Runs one transfer to its end on a fresh connection.

@@ -49,7 +49,7 @@ fn deceive(lie: impl FnOnce(&mut Liar) + Send) -> (TransferError, CloseReason) {
             let (mut send, mut recv) = block_on(connection.open_stream()).unwrap();
             for message in [
                 Message::Hello(Hello { version: 1, role: Role::Receiver, features: None }),
-                Message::Fetch(Fetch { secret: SECRET, instance: None, stream: None }),
+                Message::Fetch(Fetch { secret: SECRET, instance: None, stream: None, push: None }),
             ] {
                 block_on(send.write_all(&message.to_bytes())).unwrap();
             }
@@ -161,7 +161,7 @@ fn garbage_on_the_control_stream_is_refused() {
     });
     expect_protocol(|liar| (0..1100).for_each(|_| liar.say(Message::Unknown(99))));
     expect_protocol(|liar| {
-        liar.say(Message::Fetch(Fetch { secret: SECRET, instance: None, stream: None }))
+        liar.say(Message::Fetch(Fetch { secret: SECRET, instance: None, stream: None, push: None }))
     });
 }
 
@@ -232,7 +232,7 @@ fn accept(connection: &Connection, features: Option<u64>) -> Accepting {
     let (mut send, mut recv) = block_on(connection.open_stream()).unwrap();
     for message in [
         Message::Hello(Hello { version: 1, role: Role::Receiver, features }),
-        Message::Fetch(Fetch { secret: SECRET, instance: None, stream: None }),
+        Message::Fetch(Fetch { secret: SECRET, instance: None, stream: None, push: None }),
         Message::Accept(Accept::default()),
     ] {
         block_on(send.write_all(&message.to_bytes())).unwrap();

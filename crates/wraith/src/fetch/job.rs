@@ -49,6 +49,8 @@ impl FetchJob {
         }
         options.instance = self.receiving.as_ref().and_then(|receiving| receiving.instance());
         options.preview = preview && self.consent.is_open();
+        options.push =
+            is_first && self.consent.decision().is_some_and(|decision| decision.is_yes());
         options.delta = delta;
         options.keep_modes = keep_modes;
         options.sync = sync;

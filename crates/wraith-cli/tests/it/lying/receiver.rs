@@ -75,7 +75,9 @@ impl Caller {
     }
 
     pub fn fetch(&mut self, secret: [u8; 16]) {
-        self.write(&Message::Fetch(Fetch { secret, instance: None, stream: None }).to_bytes());
+        self.write(
+            &Message::Fetch(Fetch { secret, instance: None, stream: None, push: None }).to_bytes(),
+        );
     }
 
     pub fn told(self) -> CloseReason {

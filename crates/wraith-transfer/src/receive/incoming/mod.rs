@@ -94,6 +94,11 @@ impl Incoming {
         self.entry
     }
 
+    /// True if all of it is to come, and nothing else would do.
+    pub(super) fn is_wanted_whole(&self) -> bool {
+        self.wanted == Wanted::Whole && self.here.old.is_none()
+    }
+
     pub(crate) fn path(&self) -> &RelPath {
         &self.placed.entry.path
     }

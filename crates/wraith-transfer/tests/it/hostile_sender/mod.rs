@@ -2,6 +2,7 @@
 //! nothing may appear under a final name.
 
 mod holes;
+mod pushed;
 
 use std::fs;
 use std::time::Duration;

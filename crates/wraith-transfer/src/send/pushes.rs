@@ -1,0 +1,81 @@
+//! Small files that go out along with the offer, before they are asked for, to a receiver that has said yes beforehand (SPEC §10.6).
+//!
+//! Invariant: a file is either pushed or sent as an answer to a Want, never both. Which of them came first is decided under one lock.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use wraith_files::{Found, Root};
+
+use super::manifest::Announced;
+use super::plan::Planned;
+use crate::limits::PUSH_BYTES_MAX;
+use crate::lock::lock;
+use crate::record::{RECORD_BODY_BYTES_MAX, WHOLE_HEADER_BYTES};
+
+/// Files to push, and their numbers in the manifest.
+pub(super) type ToPush = Vec<(u32, Found)>;
+
+/// What was pushed on a connection.
+#[derive(Debug, Default)]
+pub(super) struct Pushes(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// Entries below are decided.
+    decided: u64,
+    /// Of those that are not: the roots of the ones that were pushed.
+    roots: HashMap<u32, Root>,
+}
+
+impl Pushes {
+    /// Whether `entry`, which has this root, may be pushed: not if the receiver has decided about it already.
+    pub(super) fn claim(&self, entry: u32, root: Root) -> bool {
+        let mut state = lock(&self.0);
+        let is_open = u64::from(entry) >= state.decided;
+        if is_open {
+            state.roots.insert(entry, root);
+        }
+        is_open
+    }
+
+    /// Applies what decides the entries below `upto`. It is given a look at the roots of those that were pushed.
+    pub(super) fn decide<T, E>(
+        &self,
+        upto: u64,
+        apply: impl FnOnce(&HashMap<u32, Root>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let mut state = lock(&self.0);
+        let applied = apply(&state.roots)?;
+        state.decided = upto;
+        state.roots.retain(|&entry, _| u64::from(entry) >= upto);
+        Ok(applied)
+    }
+}
+
+/// Chooses the files to push while the manifest is written.
+#[derive(Debug)]
+pub(super) struct Choice {
+    left: u64,
+    files: ToPush,
+}
+
+impl Choice {
+    /// For a receiver that takes records of so many bytes.
+    pub(super) fn new(asked: Option<u64>) -> Self {
+        Self { left: asked.unwrap_or(0).min(PUSH_BYTES_MAX), files: Vec::new() }
+    }
+
+    pub(super) fn look_at(&mut self, number: u32, announced: &Announced) {
+        let Some(bytes) = announced.file_bytes() else { return };
+        let record = bytes.saturating_add(WHOLE_HEADER_BYTES as u64);
+        if bytes <= RECORD_BODY_BYTES_MAX as u64 && record <= self.left {
+            self.left -= record;
+            self.files.push((number, announced.found.clone()));
+        }
+    }
+
+    pub(super) fn into_files(self) -> ToPush {
+        self.files
+    }
+}
