@@ -19,7 +19,7 @@ use super::connect::ASSOCIATION_HEADER_MAX;
 use super::route::Route;
 use crate::binding::BINDING_MAX;
 use crate::frame::Welcome;
-use crate::header::{Direction, TagKey, WireId, down_mask};
+use crate::header::{self, Direction, TagKey, WireId, down_mask};
 use crate::outbox::Outbox;
 
 /// Bytes of datagrams from TLS that wait for the I/O thread. It takes them in well under a millisecond; when it does not, this much
@@ -100,6 +100,15 @@ pub struct Session {
 pub struct PairEnd {
     pub up_tag: TagKey,
     pub down_tag: TagKey,
+}
+
+/// What came from a relay by UDP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// It may be a binding of this session.
+    Binding,
+    /// A datagram of this pair.
+    Pair(WireId),
 }
 
 impl Hub {
@@ -267,6 +276,20 @@ impl Relay {
         );
     }
 
+    /// What a datagram of the relay is, without a proxy's header. What is neither is no sign of life.
+    pub fn hear(&mut self, datagram: &[u8]) -> Option<Heard> {
+        let session = self.session.as_ref()?;
+        let id = header::read_id(&session.down_mask, datagram)?;
+        let heard = if id == session.binding {
+            Heard::Binding
+        } else {
+            self.pairs.get(&id).filter(|pair| pair.down_tag.matches(datagram))?;
+            Heard::Pair(id)
+        };
+        self.heard = None;
+        Some(heard)
+    }
+
     /// A binding came, which the task understands.
     pub fn push_binding(&mut self, datagram: &[u8]) {
         if self.bindings.len() < BINDINGS_MAX {
@@ -282,6 +305,61 @@ impl Relay {
             self.heard = Some(now);
             self.stalled = true;
             self.task.notify_one();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::budget::Budget;
+    use crate::header::HEADER_BYTES;
+
+    /// One that has a session and the pair 7, and of which nothing was heard since something was sent.
+    fn relay(state: &mut State) -> &mut Relay {
+        let welcome = Welcome {
+            session: 1,
+            resumed: false,
+            secret: [2; 32],
+            up_mask: [3; 32],
+            binding: 4,
+            observe: [5; 32],
+            udp_port: 6,
+            other_port: 0,
+            observed: ([127, 0, 0, 1], 1).into(),
+        };
+        let relay = &mut state.relays[0];
+        relay.begin(&welcome, None);
+        relay.add_pair(7);
+        relay.note_sent(Instant::now());
+        relay
+    }
+
+    fn down(secret: &[u8; 32], id: WireId) -> Vec<u8> {
+        let mut datagram = vec![9; HEADER_BYTES + 100];
+        let tag = TagKey::new(secret, id, Direction::Down);
+        header::write(&down_mask(secret), &tag, id, &mut datagram);
+        datagram
+    }
+
+    #[test]
+    fn only_what_is_of_the_session_is_a_sign_of_life() {
+        let hub = Hub::new().unwrap();
+        let outbox = Outbox::new(1 << 16, Arc::new(Budget::new(1 << 20)));
+        hub.add_relay(Arc::new(outbox), Arc::default());
+        let mut state = hub.lock();
+        let mut forged = down(&[2; 32], 7);
+        forged[HEADER_BYTES / 2] ^= 1;
+        let short = down(&[2; 32], 7)[..HEADER_BYTES].to_vec();
+        for lie in [forged, short, down(&[1; 32], 7), down(&[2; 32], 8), vec![0; 200], Vec::new()] {
+            let relay = relay(&mut state);
+            assert_eq!(relay.hear(&lie), None);
+            assert!(relay.heard.is_some(), "it goes on waiting");
+        }
+        for (id, heard) in [(7, Heard::Pair(7)), (4, Heard::Binding)] {
+            let relay = relay(&mut state);
+            assert_eq!(relay.hear(&down(&[2; 32], id)), Some(heard));
+            assert_eq!(relay.heard, None);
         }
     }
 }

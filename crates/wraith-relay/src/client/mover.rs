@@ -18,7 +18,7 @@ use wraith_transport::mover::{
 use wraith_transport::{Ecn, PathAddr};
 
 use super::connect::ASSOCIATION_HEADER_MAX;
-use super::hub::{Hub, NAME_BYTES, Relay, State, name, parse_name};
+use super::hub::{Heard, Hub, NAME_BYTES, Relay, State, name, parse_name};
 use crate::header::{self, HEADER_BYTES, INNER_MAX, WireId};
 
 /// Datagrams of one send; with their headers they fill what the kernel takes at once.
@@ -187,11 +187,7 @@ fn open(
             from = end;
             continue;
         };
-        let opened = open_one(relay, names, datagram, header, &mut last);
-        if opened.is_some() {
-            relay.heard = None;
-        }
-        if let Some(Some(path)) = opened {
+        if let Some(path) = open_one(relay, names, datagram, header, &mut last) {
             let headers = header + HEADER_BYTES;
             let len = end - from - headers;
             buffer.copy_within(from + headers..end, to);
@@ -216,32 +212,30 @@ fn open(
     first
 }
 
-/// What one datagram of a relay is, behind `header` bytes of a proxy: of this pair's, a binding (which is handed on), or none.
+/// The path of a datagram of one of our pairs, behind `header` bytes of a proxy. `None` if it is a binding, which is handed on, or
+/// nothing of the relay's.
 fn open_one(
     relay: &mut Relay,
     names: &Names,
     datagram: &[u8],
     header: usize,
     last: &mut Option<(u32, WireId, PathAddr)>,
-) -> Option<Option<PathAddr>> {
-    let session = relay.session.as_ref()?;
-    let inner = &datagram[header..];
-    let id = header::read_id(&session.down_mask, inner)?;
-    if id == session.binding {
-        relay.push_binding(datagram);
-        return Some(None);
-    }
-    if !relay.pairs.get(&id)?.down_tag.matches(inner) {
-        return None;
-    }
+) -> Option<PathAddr> {
+    let id = match relay.hear(&datagram[header..])? {
+        Heard::Binding => {
+            relay.push_binding(datagram);
+            return None;
+        }
+        Heard::Pair(id) => id,
+    };
     if let Some((number, of, path)) = *last
         && (number, of) == (relay.number, id)
     {
-        return Some(Some(path));
+        return Some(path);
     }
     let path = names.path(&name(relay.number, id));
     *last = Some((relay.number, id, path));
-    Some(Some(path))
+    Some(path)
 }
 
 impl DatagramMover for RelayMover {

@@ -1,7 +1,5 @@
 //! UDP by way of a proxy that grants an association, or none, or one that it ends, or that lies.
 
-use std::time::{Duration, Instant};
-
 use wraith_relay::Way;
 
 use crate::proxy::{Proxy, Speaks};
@@ -59,12 +57,10 @@ async fn what_is_not_from_the_relay_by_the_proxy_is_dropped() {
     send(&pair.b, &pair.a, LEN).await;
     assert!(liar.lies() > 100, "{}", liar.lies());
     assert_eq!(pair.dialling_client.status().borrow().way, Way::Udp);
-    // What is said falsely is not heard: as if nothing came, it asks after a second, and not when the next question is due.
+    // What is said falsely is not heard: it is as if nothing came.
     liar.withhold();
-    let begun = Instant::now();
     send(&pair.b, &pair.a, LEN).await;
     reach(&pair.dialling_client, |status| status.way == Way::Tls).await;
-    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
     assert!(liar.nothing_came_directly());
 }
 
