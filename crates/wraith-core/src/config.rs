@@ -9,6 +9,7 @@ use wraith_noise::DoorKey;
 
 use crate::congestion::{Algorithm, ControllerFactory};
 use crate::qlog::SinkFactory;
+use crate::secret_rng::Entropy;
 
 /// The defaults of [`TransportConfig::ratchet_interval`] and [`TransportConfig::ratchet_bytes`].
 const RATCHET_INTERVAL: Duration = Duration::from_secs(8 * 60);
@@ -30,6 +31,9 @@ pub struct EndpointConfig {
     pub admitted: Option<HashSet<NodeId>>,
     /// Unix time, in seconds, at [`Time::ZERO`](crate::Time::ZERO): the ±90 s check of SPEC §3.4 needs a wall clock.
     pub unix_time_at_zero: u64,
+    /// The system's randomness, which goes into every secret. Without it everything follows from the endpoint's seed, and who reads that
+    /// knows all secrets to come.
+    pub entropy: Entropy,
     /// Established connections at once; further H1s get silence.
     pub connections_max: usize,
     /// Handshakes between H2 and H3 at once. Half of the places are for who has shown a cookie (SPEC §3.6), and of these the
@@ -46,6 +50,7 @@ impl EndpointConfig {
             doors: Vec::new(),
             admitted: None,
             unix_time_at_zero: 0,
+            entropy: Entropy::default(),
             connections_max: 1024,
             half_open_max: 256,
         }

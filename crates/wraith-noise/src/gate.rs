@@ -32,15 +32,26 @@ impl<'a> Gated<'a> {
         self.bytes
     }
 
-    /// Its gate, which differs for every datagram and so names it.
+    /// What names it.
     #[must_use]
-    pub fn gate(&self) -> [u8; GATE_BYTES] {
+    pub fn name(&self) -> DatagramName {
+        DatagramName { digest: *self.digest(), gate: self.gate() }
+    }
+
+    fn gate(&self) -> [u8; GATE_BYTES] {
         *self.bytes.last_chunk().expect("there is room for a gate")
     }
 
     fn digest(&self) -> &[u8; 32] {
         self.digest.get_or_init(|| kdf::hash(&self.bytes[..self.bytes.len() - GATE_BYTES]))
     }
+}
+
+/// Equal for copies of one datagram, and for nothing else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DatagramName {
+    digest: [u8; 32],
+    gate: [u8; GATE_BYTES],
 }
 
 /// The key of a gate. Wiped when dropped.

@@ -150,7 +150,7 @@ impl Initiator {
     /// If [`read_h2`](Self::read_h2) has not returned what H2 says.
     #[must_use]
     pub fn write_h3(
-        mut self,
+        &mut self,
         hello: &FinalHello,
         rng: &mut impl CryptoRng,
     ) -> (Vec<u8>, SessionKeys) {

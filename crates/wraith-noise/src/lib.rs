@@ -50,7 +50,7 @@ use thiserror::Error;
 pub use cookie::{COOKIE_DATAGRAM_BYTES, Cookie, CookieSecret};
 pub use door::DoorKey;
 pub use flight::draw_len;
-pub use gate::{GATE_BYTES, Gated};
+pub use gate::{DatagramName, GATE_BYTES, Gated};
 pub use h1::{MAC2_BYTES, h1_id};
 pub use initiator::Initiator;
 pub use keys::{DirectionKeys, SessionKeys};

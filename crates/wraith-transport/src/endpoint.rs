@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tracing::debug;
-use wraith_core::{DoorKey, EndpointConfig};
+use wraith_core::{DoorKey, EndpointConfig, Entropy};
 use wraith_crypto::identity::NodeId;
 
 use crate::addr::Addr;
@@ -70,6 +70,15 @@ pub struct Endpoint {
     local: SocketAddr,
 }
 
+/// Of the system. Where it gives none any more, secrets go on to follow from what it gave before.
+fn fresh() -> [u8; 32] {
+    let mut bytes = [0; 32];
+    if let Err(error) = getrandom::fill(&mut bytes) {
+        debug!(%error, "no fresh randomness");
+    }
+    bytes
+}
+
 impl Endpoint {
     /// Binds a socket and starts its I/O thread.
     pub fn bind(mut config: Config) -> io::Result<Self> {
@@ -79,6 +88,7 @@ impl Endpoint {
         getrandom::fill(&mut seed).map_err(io::Error::other)?;
         let shared = EndpointShared::new(Arc::new(IoInbox::new()?));
         config.core.unix_time_at_zero = crate::clock::unix_seconds();
+        config.core.entropy = Entropy::new(fresh);
         let core = wraith_core::Endpoint::new(config.core, seed);
         let thread = IoThread::new(movers, core, Arc::clone(&shared));
         let io_cpu = config.io_cpu;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use wraith_crypto::aead::{Suite, aes_hardware};
 use wraith_crypto::identity::{InvalidNodeId, SecretIdentity};
 use wraith_noise::{
-    DoorKey, EphemeralKey, FinalHello, GATE_BYTES, Gated, Initiator, InitiatorHello, Opener,
+    DatagramName, DoorKey, EphemeralKey, FinalHello, Gated, Initiator, InitiatorHello, Opener,
     Parameters, ResponderHello, Sealer, SessionKeys,
 };
 
@@ -33,7 +33,7 @@ const PEER_ACK_DELAY_MAX: Duration = Duration::from_millis(200);
 
 /// An initiator waiting for H2.
 pub(crate) struct Handshake {
-    initiator: Option<Initiator>,
+    initiator: Initiator,
     pub(super) h1: [Vec<u8>; 2],
     /// Of the two, the one to be sent now.
     pub(super) due: Option<usize>,
@@ -52,10 +52,10 @@ pub(crate) struct Handshake {
 impl Handshake {
     /// Takes what a responder under load answers H1 with.
     fn take_cookie(&mut self, datagram: &[u8]) -> bool {
-        let Some(initiator) = self.initiator.as_mut().filter(|_| self.cookies < COOKIES_MAX) else {
+        if self.cookies >= COOKIES_MAX {
             return false;
-        };
-        let Some(h1) = initiator.read_cookie(datagram) else { return false };
+        }
+        let Some(h1) = self.initiator.read_cookie(datagram) else { return false };
         self.h1 = h1;
         self.cookies += 1;
         self.has_new_cookie = true;
@@ -82,7 +82,7 @@ pub(crate) struct Proof<'a> {
     pub(crate) suite: Suite,
     pub(crate) last: &'a FinalHello,
     pub(crate) keys: &'a SessionKeys,
-    pub(crate) h3_gate: [u8; GATE_BYTES],
+    pub(crate) h3: DatagramName,
     /// From our H2 to their H3.
     pub(crate) rtt: Duration,
 }
@@ -91,7 +91,7 @@ pub(crate) struct Proof<'a> {
 pub(crate) struct Dial<'a> {
     pub(crate) identity: &'a SecretIdentity,
     pub(crate) door: &'a DoorKey,
-    pub(crate) ephemeral: EphemeralKey,
+    pub(crate) ephemeral: Box<EphemeralKey>,
     pub(crate) unix_seconds: u64,
 }
 
@@ -121,10 +121,11 @@ impl Connection {
             aes_hardware: aes_hardware(),
             unix_seconds: *unix_seconds,
         };
+        let mut secrets = parts.secrets.draw();
         let (initiator, h1) =
-            Initiator::start(identity, parts.peer, door, ephemeral, &hello, &mut parts.rng)?;
+            Initiator::start(identity, parts.peer, door, ephemeral, &hello, &mut *secrets)?;
         let handshake = Handshake {
-            initiator: Some(initiator),
+            initiator,
             h1,
             due: None,
             next: now,
@@ -140,9 +141,9 @@ impl Connection {
 
     /// A connection whose initiator proved itself with H3.
     pub(crate) fn accepted(now: Time, parts: Parts, proof: &Proof<'_>) -> Self {
-        let Proof { suite, last, keys, h3_gate, rtt } = *proof;
+        let Proof { suite, last, keys, h3, rtt } = *proof;
         let mut connection = Self::new(now, parts, State::Established);
-        connection.h3_gate = Some(h3_gate);
+        connection.h3 = Some(h3);
         connection.seal(now, suite, keys);
         connection.adopt(now, &last.parameters, rtt);
         // The first packet tells the initiator that H3 arrived.
@@ -159,23 +160,22 @@ impl Connection {
         datagram: &[u8],
     ) -> bool {
         let State::Handshake(handshake) = &mut self.state else { return false };
-        let Some(initiator) = handshake.initiator.as_mut() else { return false };
-        let hello = match initiator.read_h2(datagram) {
+        let hello = match handshake.initiator.read_h2(datagram) {
             Ok(Some(hello)) => hello,
             Ok(None) => return true,
             Err(_) => return handshake.take_cookie(datagram),
         };
         let rtt = handshake.round_trip(now);
-        let initiator = handshake.initiator.take().expect("checked above");
         let last = FinalHello { node_id: identity.node_id(), parameters: parameters(&self.config) };
-        let (h3, keys) = initiator.write_h3(&last, &mut self.rng);
+        // In its place: the handshake is wiped where it lies when the state changes.
+        let (h3, keys) = handshake.initiator.write_h3(&last, &mut self.rng);
         self.establish(now, &hello, h3, &keys, rtt);
         true
     }
 
     /// A repeat of the H3 that made this connection: the initiator has not heard from us yet.
     pub(crate) fn handle_repeated_h3(&mut self, datagram: &Gated<'_>) -> bool {
-        if self.h3_gate != Some(datagram.gate()) {
+        if self.h3 != Some(datagram.name()) {
             return false;
         }
         self.ping = true;

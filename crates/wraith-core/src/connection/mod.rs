@@ -34,7 +34,7 @@ use rand_core::Rng;
 use tracing::{Span, info, info_span};
 use wraith_crypto::Suite;
 use wraith_crypto::identity::NodeId;
-use wraith_noise::{GATE_BYTES, Opener, Sealer};
+use wraith_noise::{DatagramName, Opener, Sealer};
 
 use crate::acks::Acks;
 use crate::config::TransportConfig;
@@ -43,6 +43,7 @@ use crate::frame::SentFrames;
 use crate::path::{Candidate, Path, Response};
 use crate::qlog::{self, Recorder, Start};
 use crate::recovery::{Recovery, RecoveryConfig, Settled};
+use crate::secret_rng::SecretRng;
 use crate::streams::{Read, Role, StreamConfig, StreamId, Streams};
 use crate::{BlockPool, CloseReason, PathAddr, StreamError, Time, Violation};
 
@@ -125,8 +126,8 @@ pub struct Connection {
     state: State,
     sealed: Option<Sealed>,
     confirming: Option<Confirming>,
-    /// Responder: the gate of the H3 that was accepted, to know a repeat.
-    h3_gate: Option<[u8; GATE_BYTES]>,
+    /// Responder: the H3 that was accepted, to know a repeat.
+    h3: Option<DatagramName>,
     path: Path,
     candidate: Option<Candidate>,
     /// The address that the peer has moved away from, until it is known whether it is still there.
@@ -175,7 +176,9 @@ pub struct Connection {
     /// What is traced of this connection belongs to it. It names neither keys nor NodeIds.
     span: Span,
     stats: ConnectionStats,
+    /// Of what is no secret.
     rng: ChaCha20Rng,
+    secrets: SecretRng,
 }
 
 /// What a connection is made from.
@@ -186,11 +189,12 @@ pub(crate) struct Parts {
     pub(crate) peer: NodeId,
     pub(crate) remote: PathAddr,
     pub(crate) rng: ChaCha20Rng,
+    pub(crate) secrets: SecretRng,
 }
 
 impl Connection {
     fn new(now: Time, parts: Parts, state: State) -> Self {
-        let Parts { role, config, pool, peer, remote, mut rng } = parts;
+        let Parts { role, config, pool, peer, remote, mut rng, secrets } = parts;
         let recovery = Recovery::new(now, &recovery_config(&config, rng.next_u64()));
         let start = Start::new(now, role, remote);
         let qlog = config.qlog.as_deref().and_then(|factory| Recorder::new(factory, &start));
@@ -201,7 +205,7 @@ impl Connection {
             state,
             sealed: None,
             confirming: None,
-            h3_gate: None,
+            h3: None,
             path: Path::new(remote, config.initial_mtu, config.max_mtu),
             candidate: None,
             left: None,
@@ -242,6 +246,7 @@ impl Connection {
             span: info_span!("connection", ?role, %remote),
             stats: ConnectionStats::default(),
             rng,
+            secrets,
             config,
         }
     }

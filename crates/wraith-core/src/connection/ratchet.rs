@@ -149,7 +149,7 @@ impl Connection {
             return;
         }
         ratchet.number += 1;
-        let asked = Ratchet::begin(&mut self.rng);
+        let asked = Ratchet::begin(&mut *self.secrets.draw());
         ratchet.send(asked.request());
         ratchet.asked = Some(Box::new(asked));
     }
@@ -217,7 +217,8 @@ impl Connection {
         const BAD: Violation = Violation::protocol("a ratchet with bad shares");
         let ratchet = &mut self.ratchet;
         let agreed = if let Ok(request) = message.try_into() {
-            let (response, agreed) = answer_ratchet(request, &mut self.rng).map_err(|_| BAD)?;
+            let (response, agreed) =
+                answer_ratchet(request, &mut *self.secrets.draw()).map_err(|_| BAD)?;
             ratchet.number += 1;
             ratchet.send(&response);
             agreed

@@ -4,10 +4,10 @@
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-use wraith_crypto::aead::aes_hardware;
+use wraith_crypto::aead::{Suite, aes_hardware};
 use wraith_noise::{
-    FinalHello, FirstDatagram, GATE_BYTES, Gated, Responder, ResponderHello, SessionKeys, h1_id,
-    negotiate,
+    DatagramName, FinalHello, FirstDatagram, Gated, InitiatorHello, Responder, ResponderHello,
+    SessionKeys, h1_id, negotiate,
 };
 
 use super::Endpoint;
@@ -39,7 +39,7 @@ impl Endpoint {
             self.half_opens.on_refused(now, from, true);
             return false;
         }
-        self.admit(now, from, &completed, datagram.gate());
+        self.admit(now, from, &completed, datagram.name());
         true
     }
 
@@ -48,12 +48,12 @@ impl Endpoint {
         now: Time,
         remote: PathAddr,
         completed: &Completed<(FinalHello, SessionKeys)>,
-        h3_gate: [u8; GATE_BYTES],
+        h3: DatagramName,
     ) {
         let Completed { suite, answered_at, said: (last, keys) } = completed;
         let parts = self.parts(Role::Responder, last.node_id, remote);
         let rtt = now - *answered_at;
-        let proof = Proof { suite: *suite, last, keys, h3_gate, rtt };
+        let proof = Proof { suite: *suite, last, keys, h3, rtt };
         let connection = Connection::accepted(now, parts, &proof);
         self.insert(connection, remote);
     }
@@ -117,44 +117,57 @@ impl Endpoint {
         first: &FirstDatagram,
         second: &Gated<'_>,
     ) -> bool {
-        let from = attempt.remote;
-        let is_new = self.half_opens.is_new(now, first);
-        let answered = is_new.then(|| self.begin(now, from, first, second)).flatten();
-        let Some(answered) = answered else {
-            self.half_opens.on_refused(now, from, attempt.proven);
+        // Other connections may have come since the first datagram.
+        if self.is_full() {
+            return false;
+        }
+        let ephemeral = first.ephemeral_id();
+        if !self.half_opens.is_new(now, &ephemeral, &attempt) {
+            self.half_opens.on_refused(now, attempt.remote, attempt.proven);
+            return false;
+        }
+        let mut secrets = self.secrets.draw();
+        let own = self.ephemerals.take(&mut self.secrets);
+        let identity = &self.config.identity;
+        let read = Responder::read_h1(identity, first, second.bytes(), &own, &mut *secrets);
+        let Ok((responder, hello)) = read else {
+            self.half_opens.on_unauthentic(now, &attempt);
+            return false;
+        };
+        self.half_opens.on_authentic(now, ephemeral, &attempt);
+        let made = self.make_h2(now, attempt.remote, responder, &hello);
+        let Some((responder, suite, h2)) = made else {
+            self.half_opens.on_refused(now, attempt.remote, attempt.proven);
             return false;
         };
         // What is said last stands in front.
-        for datagram in answered.h2.iter().rev() {
-            self.answer(from, datagram.clone());
+        for datagram in h2.iter().rev() {
+            self.answer(attempt.remote, datagram.clone());
         }
+        let answered = Answered { responder, suite, h2, second: second.name(), at: now };
         self.half_opens.insert_answered(attempt, answered);
         true
     }
 
-    /// Makes the H2 that answers a new H1. `None` if that is not authentic or nothing to agree on.
-    fn begin(
+    /// The H2 that answers an authentic H1. `None` if there is nothing to agree on, or its clock is wrong.
+    fn make_h2(
         &mut self,
         now: Time,
         from: PathAddr,
-        first: &FirstDatagram,
-        second: &Gated<'_>,
-    ) -> Option<Answered> {
-        let Self { config, ephemerals, rng, .. } = self;
-        let ephemeral = ephemerals.take(rng);
-        let read = Responder::read_h1(&config.identity, first, second.bytes(), &ephemeral, rng);
-        let (mut responder, hello) = read.ok()?;
-        let suite = negotiate(&hello, config.transport.suites, aes_hardware())?;
-        let answer = ResponderHello {
-            suite,
-            observed: from.ip().unwrap_or(NO_ADDRESS),
-            parameters: parameters(&config.transport),
-        };
+        mut responder: Responder,
+        hello: &InitiatorHello,
+    ) -> Option<(Responder, Suite, [Vec<u8>; 2])> {
         if hello.unix_seconds.abs_diff(self.unix_seconds(now)) > CLOCK_SKEW_MAX_S {
             return None;
         }
+        let suite = negotiate(hello, self.config.transport.suites, aes_hardware())?;
+        let answer = ResponderHello {
+            suite,
+            observed: from.ip().unwrap_or(NO_ADDRESS),
+            parameters: parameters(&self.config.transport),
+        };
         let h2 = responder.write_h2(&answer, &mut self.rng).ok()?;
-        Some(Answered { responder, suite, h2, second_gate: second.gate(), at: now })
+        Some((responder, suite, h2))
     }
 
     /// An H2 is to be sent, before the cookies that others are asked for.

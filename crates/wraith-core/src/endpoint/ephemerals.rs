@@ -1,44 +1,50 @@
 //! Ephemeral keys that were made before they are needed: to find one whose representative exists takes several tries, and no
 //! handshake should wait for it (SPEC §3.2).
 
-use rand_core::CryptoRng;
 use wraith_noise::EphemeralKey;
+
+use crate::secret_rng::SecretRng;
 
 /// Keys kept ready: as many handshakes as begin at once, as a rule.
 const READY: usize = 8;
 
 /// Invariant: a key is given out once.
 #[derive(Default)]
-pub(crate) struct Ephemerals(Vec<EphemeralKey>);
+pub(crate) struct Ephemerals(
+    // In boxes: what grows or gives them out moves no secret.
+    Vec<Box<EphemeralKey>>,
+);
 
 impl Ephemerals {
     /// A key nobody had; made now if none is ready.
-    pub(crate) fn take(&mut self, rng: &mut impl CryptoRng) -> EphemeralKey {
-        self.0.pop().unwrap_or_else(|| EphemeralKey::generate(rng))
+    pub(crate) fn take(&mut self, secrets: &mut SecretRng) -> Box<EphemeralKey> {
+        self.0.pop().unwrap_or_else(|| generate(secrets))
     }
 
     /// Makes one key ready. False if there are enough.
-    pub(crate) fn prepare(&mut self, rng: &mut impl CryptoRng) -> bool {
+    pub(crate) fn prepare(&mut self, secrets: &mut SecretRng) -> bool {
         let is_short = self.0.len() < READY;
         if is_short {
-            self.0.push(EphemeralKey::generate(rng));
+            self.0.push(generate(secrets));
         }
         is_short
     }
+}
+
+fn generate(secrets: &mut SecretRng) -> Box<EphemeralKey> {
+    Box::new(EphemeralKey::generate(&mut *secrets.draw()))
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
 
-    use rand_chacha::ChaCha20Rng;
-    use rand_core::SeedableRng;
-
     use super::*;
+    use crate::secret_rng::Entropy;
 
     #[test]
     fn keys_are_drawn_ahead_up_to_a_few_and_each_is_given_out_once() {
-        let mut rng = ChaCha20Rng::from_seed([1; 32]);
+        let mut rng = SecretRng::new([1; 32], Entropy::default());
         let mut ephemerals = Ephemerals::default();
         let mut given = HashSet::new();
         for taken in [0, 1, READY, 3 * READY] {

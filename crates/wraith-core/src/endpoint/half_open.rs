@@ -16,7 +16,7 @@ use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use wraith_crypto::aead::Suite;
-use wraith_noise::{FirstDatagram, GATE_BYTES, Gated, Responder};
+use wraith_noise::{DatagramName, FirstDatagram, Gated, Responder};
 
 use super::seen::{SEEN_MAX, Seen};
 use super::source::Source;
@@ -70,8 +70,8 @@ pub(crate) struct Answered {
     pub(crate) responder: Responder,
     pub(crate) suite: Suite,
     pub(crate) h2: [Vec<u8>; 2],
-    /// The gate of the second datagram of H1, which tells a repeat.
-    pub(crate) second_gate: [u8; GATE_BYTES],
+    /// The second datagram of H1, to tell a repeat.
+    pub(crate) second: DatagramName,
     pub(crate) at: Time,
 }
 
@@ -149,8 +149,11 @@ impl HalfOpens {
             let known =
                 self.waiting.iter().position(|h| h.attempt.h1_id == id && h.attempt.remote == from);
             if let Some(i) = known {
+                let becomes_proven = proven
+                    && !self.waiting[i].attempt.proven
+                    && self.count(Source::of(from), true) < PER_SOURCE_MAX;
                 let half_open = &mut self.waiting[i];
-                half_open.attempt.proven |= proven;
+                half_open.attempt.proven |= becomes_proven;
                 let Stage::Answered(answered) = &half_open.stage else { return Verdict::Waits };
                 let repeats = now - answered.at < REPEAT_WINDOW;
                 return if repeats { Verdict::Repeat(&answered.h2[0]) } else { Verdict::Silence };
@@ -170,6 +173,9 @@ impl HalfOpens {
         if !seen {
             self.seen.note(now, id);
         }
+        if proven && self.count(Source::of(from), false) >= PER_SOURCE_MAX {
+            self.give_way_to_proven(Source::of(from));
+        }
         Verdict::New
     }
 
@@ -184,6 +190,24 @@ impl HalfOpens {
         let first = copies.next();
         first.is_some_and(|first| now - first.attempt.created >= COPY_AFTER)
             && 1 + copies.count() < COPIES_MAX
+    }
+
+    /// The oldest one of `source` that has shown nothing, waiting or refused, counts no more.
+    fn give_way_to_proven(&mut self, source: Source) {
+        let is_unproven =
+            |attempt: &Attempt| !attempt.proven && Source::of(attempt.remote) == source;
+        if let Some(i) = self.waiting.iter().position(|h| is_unproven(&h.attempt)) {
+            self.remove(i);
+        } else if let Some(i) = self.refused.iter().position(|r| !r.proven && r.source == source) {
+            self.refused.remove(i);
+        }
+    }
+
+    /// Takes one out whose initiator repeats it, and may find room then.
+    fn remove(&mut self, i: usize) {
+        if let Some(HalfOpen { attempt, .. }) = self.waiting.remove(i) {
+            self.seen.forget(&attempt.h1_id);
+        }
     }
 
     /// Handshakes of `source`; `proven`: only those that have shown where they come from.
@@ -204,7 +228,7 @@ impl HalfOpens {
         let follows = |half_open: &HalfOpen| match &half_open.stage {
             _ if half_open.attempt.remote != from => false,
             Stage::Begun(first) => first.is_followed_by(datagram),
-            Stage::Answered(answered) => answered.second_gate == datagram.gate(),
+            Stage::Answered(answered) => answered.second == datagram.name(),
         };
         let i = self.waiting.iter().position(follows)?;
         let HalfOpen { attempt, stage } = self.waiting.remove(i)?;
@@ -219,12 +243,26 @@ impl HalfOpens {
         }
     }
 
-    /// Whether the ephemeral key of an H1 was in no other H1; remembered from now on.
-    pub(crate) fn is_new(&mut self, now: Time, first: &FirstDatagram) -> bool {
-        self.seen.is_new_ephemeral(now, first.ephemeral_id(), first.id())
+    /// Whether the ephemeral key of an H1, which this names, was in no other authentic H1.
+    pub(crate) fn is_new(&mut self, now: Time, ephemeral: &[u8; 16], attempt: &Attempt) -> bool {
+        self.seen.is_new_ephemeral(now, ephemeral, &attempt.h1_id)
     }
 
-    /// An H1 that was judged new did not open, or nothing could be agreed on.
+    /// The H1 of `attempt`, with this ephemeral key, is authentic.
+    pub(crate) fn on_authentic(&mut self, now: Time, ephemeral: [u8; 16], attempt: &Attempt) {
+        self.seen.note_ephemeral(now, ephemeral, attempt.h1_id);
+    }
+
+    /// An H1 did not open. Its first datagram may be a copy of somebody's whose own will come, so that is not taken for a replay; unless
+    /// another H1 with it is under way.
+    pub(crate) fn on_unauthentic(&mut self, now: Time, attempt: &Attempt) {
+        self.on_refused(now, attempt.remote, attempt.proven);
+        if !self.waiting.iter().any(|h| h.attempt.h1_id == attempt.h1_id) {
+            self.seen.forget(&attempt.h1_id);
+        }
+    }
+
+    /// An H1 that was judged new cost work, and nothing came of it.
     pub(crate) fn on_refused(&mut self, now: Time, from: PathAddr, proven: bool) {
         if self.refused.len() >= REFUSED_MAX {
             self.refused.pop_front();
@@ -273,10 +311,7 @@ impl HalfOpens {
             attempt.proven == proven && counts.get(&Source::of(attempt.remote)).copied() == most
         };
         if let Some(oldest) = self.waiting.iter().position(heaviest) {
-            // Its initiator repeats it, and may find room then.
-            if let Some(HalfOpen { attempt, .. }) = self.waiting.remove(oldest) {
-                self.seen.forget(&attempt.h1_id);
-            }
+            self.remove(oldest);
         }
     }
 

@@ -32,6 +32,7 @@ use crate::config::EndpointConfig;
 use crate::connection::{Connection, Dial, Parts};
 use crate::event::{ConnectionHandle, Ecn, Event, Transmit};
 use crate::punch::Punches;
+use crate::secret_rng::SecretRng;
 use crate::streams::Role;
 use crate::token_bucket::TokenBucket;
 use crate::{BlockPool, PathAddr, Time};
@@ -64,7 +65,9 @@ pub struct Endpoint {
     config: EndpointConfig,
     doors: Doors,
     ephemerals: Ephemerals,
+    /// Of what is no secret.
     rng: ChaCha20Rng,
+    secrets: SecretRng,
     pool: BlockPool,
     connections: Slots,
     routes: Routes,
@@ -113,6 +116,7 @@ impl Endpoint {
             cookies: Cookies::new(ChaCha20Rng::from_rng(&mut rng)),
             punches: Punches::new(punch_rng),
             rng,
+            secrets: SecretRng::new(seed, config.entropy.clone()),
             pool: BlockPool::new(blocks.clamp(8, 64)),
             connections: Slots::default(),
             routes: Routes::default(),
@@ -142,7 +146,7 @@ impl Endpoint {
         let remote = remote.into();
         let parts = self.parts(Role::Initiator, peer, remote);
         let unix = self.unix_seconds(now);
-        let ephemeral = self.ephemerals.take(&mut self.rng);
+        let ephemeral = self.ephemerals.take(&mut self.secrets);
         let dial = Dial { identity: &self.config.identity, door, ephemeral, unix_seconds: unix };
         let connection =
             Connection::initiate(now, parts, &dial).map_err(|_| ConnectError::InvalidNodeId)?;
@@ -281,7 +285,7 @@ impl Endpoint {
     /// Does ahead of time, a little at a time, what the next handshakes need: for when nothing else is to be done. False if
     /// there is nothing.
     pub fn prepare(&mut self) -> bool {
-        self.ephemerals.prepare(&mut self.rng)
+        self.ephemerals.prepare(&mut self.secrets)
     }
 
     /// Who may begin a connection from now on: who has one of these.
@@ -396,6 +400,7 @@ impl Endpoint {
             peer,
             remote,
             rng: ChaCha20Rng::from_rng(&mut self.rng),
+            secrets: self.secrets.child(),
         }
     }
 

@@ -67,14 +67,17 @@ impl Seen {
         }
     }
 
-    /// Whether an ephemeral key was in no other H1 than this one; it is known from now on.
-    pub(super) fn is_new_ephemeral(&mut self, now: Time, key: EphemeralId, id: Id) -> bool {
+    /// Whether an ephemeral key was in no other authentic H1 than this one.
+    pub(super) fn is_new_ephemeral(&mut self, now: Time, key: &EphemeralId, id: &Id) -> bool {
         self.rotate(now);
-        let known = [&self.young, &self.old].into_iter().find_map(|of| of.ephemerals.get(&key));
-        match known {
-            Some(of) => *of == id,
-            None => self.young.ephemerals.insert(key, id).is_none(),
-        }
+        let known = [&self.young, &self.old].into_iter().find_map(|of| of.ephemerals.get(key));
+        known.is_none_or(|of| of == id)
+    }
+
+    /// An ephemeral key was in this H1, which was authentic: nobody else can have made that.
+    pub(super) fn note_ephemeral(&mut self, now: Time, key: EphemeralId, id: Id) {
+        self.rotate(now);
+        self.young.ephemerals.insert(key, id);
     }
 
     /// There is room for one more in the young generation then.
@@ -103,17 +106,26 @@ mod tests {
         seen
     }
 
+    /// An authentic H1 with this key comes. Whether the key is new.
+    fn comes(seen: &mut Seen, now: Time, key: EphemeralId, id: Id) -> bool {
+        let is_new = seen.is_new_ephemeral(now, &key, &id);
+        if is_new {
+            seen.note_ephemeral(now, key, id);
+        }
+        is_new
+    }
+
     #[test]
     fn an_h1_is_known_for_three_minutes_at_least_and_hardly_more_than_six() {
         let knows = |seen: &mut Seen, now| {
             let has = seen.has(now, &id(1));
-            assert_eq!(seen.is_new_ephemeral(now, id(2), id(3)), !has);
+            assert_eq!(comes(seen, now, id(2), id(3)), !has);
             has
         };
         let noted = |noted| {
             let mut seen = seen();
             seen.note(noted, id(1));
-            assert!(seen.is_new_ephemeral(noted, id(2), id(1)));
+            assert!(comes(&mut seen, noted, id(2), id(1)));
             seen
         };
         for after in [0, 90, 179] {
@@ -128,21 +140,21 @@ mod tests {
     #[test]
     fn a_key_belongs_to_the_h1_it_came_with() {
         let mut seen = seen();
-        assert!(seen.is_new_ephemeral(START, id(1), id(10)));
-        assert!(seen.is_new_ephemeral(START, id(1), id(10)), "a copy of it");
-        assert!(!seen.is_new_ephemeral(START, id(1), id(11)));
-        assert!(seen.is_new_ephemeral(START, id(2), id(11)));
+        assert!(comes(&mut seen, START, id(1), id(10)));
+        assert!(comes(&mut seen, START, id(1), id(10)), "a copy of it");
+        assert!(!comes(&mut seen, START, id(1), id(11)));
+        assert!(comes(&mut seen, START, id(2), id(11)));
     }
 
     #[test]
     fn an_h1_that_is_forgotten_may_come_again_and_its_key_in_no_other() {
         let mut seen = seen();
         seen.note(START, id(10));
-        assert!(seen.is_new_ephemeral(START, id(1), id(10)));
+        assert!(comes(&mut seen, START, id(1), id(10)));
         seen.forget(&id(10));
         assert!(!seen.has(START, &id(10)));
-        assert!(seen.is_new_ephemeral(START, id(1), id(10)));
-        assert!(!seen.is_new_ephemeral(START, id(1), id(11)));
+        assert!(comes(&mut seen, START, id(1), id(10)));
+        assert!(!comes(&mut seen, START, id(1), id(11)));
     }
 
     #[test]
@@ -150,11 +162,11 @@ mod tests {
         type Flood = fn(&mut Seen, u8);
         let floods: [Flood; 3] = [
             |seen, n| seen.note(START, id(n)),
-            |seen, n| assert!(seen.is_new_ephemeral(START, id(n), id(n))),
+            |seen, n| assert!(comes(seen, START, id(n), id(n))),
             // Handshakes that push each other out.
             |seen, n| {
                 seen.note(START, id(n));
-                assert!(seen.is_new_ephemeral(START, id(n), id(n)));
+                assert!(comes(seen, START, id(n), id(n)));
                 seen.forget(&id(n));
             },
         ];

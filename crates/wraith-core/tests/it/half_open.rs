@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
-use wraith_core::{DoorKey, Endpoint, EndpointConfig, Event, PathAddr, Time, TransportConfig};
+use wraith_core::{
+    DoorKey, Endpoint, EndpointConfig, Entropy, Event, PathAddr, Time, TransportConfig,
+};
 use wraith_crypto::identity::{NodeId, SecretIdentity};
 use wraith_crypto::kdf;
 use wraith_noise::{CookieSecret, GATE_BYTES, MAC2_BYTES};
@@ -16,6 +18,7 @@ use crate::pair::{ip, moves, side};
 const OF_ONE_SOURCE: usize = 16;
 /// When an initiator repeats its H1 for the first time.
 const REPEATED: Duration = Duration::from_millis(250);
+const REPEATED_AT: Time = Time::from_nanos(250_000_000);
 
 pub(crate) fn responder_id() -> NodeId {
     SecretIdentity::from_seed([2; 32]).node_id()
@@ -415,4 +418,120 @@ fn handshakes_of_who_is_not_admitted_count_as_under_way() {
     assert!(!is_connected(&mut responder));
     assert_eq!(answered, OF_ONE_SOURCE, "its curve work is bounded");
     assert!(!begins_with_cookie(&mut responder, Time::ZERO, here, 200), "and with a cookie, too");
+}
+
+/// The gate of H1's second datagram is on the wire for all to see.
+#[test]
+fn what_only_ends_like_the_second_datagram_is_no_repeat_of_it() {
+    let mut responder = responder(|_| {});
+    let from = ip([192, 0, 2, 1], 1);
+    let h1 = h1(10);
+    let h2 = answer(&mut responder, Time::ZERO, from, &h1).unwrap();
+    let gate = &h1[1][h1[1].len() - GATE_BYTES..];
+    let mut changed = h1[1].clone();
+    changed[0] ^= 1;
+    for lie in [[&[0x55; 13], gate].concat(), changed] {
+        responder.handle_datagram(REPEATED_AT, from, None, &mut lie.clone());
+        assert_eq!(sent(&mut responder, REPEATED_AT), []);
+    }
+    assert_eq!(answer(&mut responder, REPEATED_AT, from, &h1), Some(h2));
+}
+
+#[test]
+fn what_only_ends_like_h3_is_no_repeat_of_it() {
+    let mut responder = responder(|_| {});
+    let from = ip([192, 0, 2, 1], 1);
+    let (mut initiator, h1) = initiator(10);
+    let h2 = answer(&mut responder, Time::ZERO, from, &h1).unwrap();
+    hear(&mut initiator, Time::ZERO, &h2);
+    let h3 = sent(&mut initiator, Time::ZERO).remove(0).1;
+    responder.handle_datagram(Time::ZERO, from, None, &mut h3.clone());
+    sent(&mut responder, Time::ZERO);
+    let mut lie = [&[0x55; 13], &h3[h3.len() - GATE_BYTES..]].concat();
+    responder.handle_datagram(REPEATED_AT, from, None, &mut lie);
+    assert_eq!(sent(&mut responder, REPEATED_AT), []);
+    responder.handle_datagram(REPEATED_AT, from, None, &mut h3.clone());
+    assert_eq!(sent(&mut responder, REPEATED_AT).len(), 1);
+}
+
+/// Whether the initiator of this seed, whose H1 is `h1`, gets an H2 by the time of its first repeat.
+fn is_heard_at_last(responder: &mut Endpoint, seed: u8) -> bool {
+    let (mut initiator, h1) = initiator(seed);
+    let here = ip([192, 0, 2, 1], 1);
+    let times = [Time::ZERO + Duration::from_millis(1), REPEATED_AT];
+    times.into_iter().any(|now| {
+        let h2 = answer(responder, now, here, &h1);
+        h2.is_some_and(|h2| {
+            hear(&mut initiator, now, &h2);
+            is_connected(&mut initiator)
+        })
+    })
+}
+
+/// By somebody who has the door key and is faster.
+#[test]
+fn garbage_behind_a_copied_first_datagram_costs_one_repeat_at_most() {
+    let there = ip([198, 51, 100, 1], 1);
+    let first = h1(10)[0].clone();
+    let mut forged = vec![first.clone(), vec![1; 900]];
+    regate(&mut forged);
+    forged[0] = first;
+    let mut responder = responder(|_| {});
+    assert_eq!(answer(&mut responder, Time::ZERO, there, &forged), None);
+    assert!(is_heard_at_last(&mut responder, 10));
+}
+
+#[test]
+fn a_forgery_with_somebodys_ephemeral_key_keeps_nobody_out() {
+    let there = ip([198, 51, 100, 1], 1);
+    let mut forged = vec![vec![1; 900], vec![1; 900]];
+    forged[0][..32].copy_from_slice(&h1(10)[0][..32]);
+    regate(&mut forged);
+    let mut responder = responder(|_| {});
+    assert_eq!(answer(&mut responder, Time::ZERO, there, &forged), None);
+    assert!(is_heard_at_last(&mut responder, 10));
+}
+
+/// Those that showed nothing give way to those that show a cookie.
+#[test]
+fn a_source_has_sixteen_handshakes_under_way_with_and_without_cookies_together() {
+    let mut responder = responder(|config| config.half_open_max = 100);
+    let from = ip([192, 0, 2, 1], 1);
+    let mut begun = Vec::new();
+    for seed in 10..26 {
+        let (mut initiator, h1) = initiator(seed);
+        let h2 = answer(&mut responder, Time::ZERO, from, &h1).unwrap();
+        hear(&mut initiator, Time::ZERO, &h2);
+        begun.push(initiator);
+    }
+    for seed in 30..60 {
+        let (mut initiator, h1) = initiator(seed);
+        let cookie = answer(&mut responder, Time::ZERO, from, &h1).expect("a cookie");
+        let h1 = with_cookie(&mut initiator, Time::ZERO, &cookie);
+        if let Some(h2) = answer(&mut responder, Time::ZERO, from, &h1) {
+            hear(&mut initiator, Time::ZERO, &h2);
+            begun.push(initiator);
+        }
+    }
+    let complete = begun.iter_mut().filter_map(|initiator| {
+        let h3 = sent(initiator, Time::ZERO).remove(0).1;
+        responder.handle_datagram(Time::ZERO, from, None, &mut h3.clone());
+        let mut events = std::iter::from_fn(|| responder.poll_event());
+        events.any(|(_, event)| event == Event::Connected).then_some(())
+    });
+    assert_eq!(complete.count(), OF_ONE_SOURCE);
+}
+
+#[test]
+fn without_fresh_randomness_a_copy_of_an_endpoint_draws_what_it_draws_and_with_it_not() {
+    let h1_with = |entropy: Option<u8>| {
+        let mut config = EndpointConfig::new(SecretIdentity::from_seed([3; 32]));
+        config.entropy =
+            entropy.map_or_else(Entropy::default, |byte| Entropy::new(move || [byte; 32]));
+        let mut copy = Endpoint::new(config, [3; 32]);
+        copy.connect(Time::ZERO, ip([127, 0, 0, 2], 1000), responder_id(), &door()).unwrap();
+        h1_of(&mut copy, Time::ZERO)
+    };
+    assert_eq!(h1_with(None), h1_with(None));
+    assert_ne!(h1_with(Some(1)), h1_with(Some(2)));
 }

@@ -35,12 +35,12 @@ impl Allowlist {
         self.contacts.len()
     }
 
-    /// One for each contact, and one for everybody unless contacts alone are taken.
+    /// One for everybody unless contacts alone are taken, and one for each contact: the first of them are open during any flood.
     pub fn doors(&self) -> Vec<DoorKey> {
         let own = self.identity.node_id();
         let of_contacts = self.pairs().into_iter().map(|pair| DoorKey::of_pair(pair.secret(), own));
         let everybody = (self.admit != Admit::Contacts).then(|| DoorKey::of_everybody(own));
-        of_contacts.chain(everybody).collect()
+        everybody.into_iter().chain(of_contacts).collect()
     }
 
     /// Who gets a connection; `None` is everybody.
