@@ -114,7 +114,7 @@ impl Service {
 /// The connection, if its peer names the capability in time.
 async fn admit(connection: Connection, capability: Capability) -> Option<Connection> {
     let said = timeout(NEGOTIATION_TIMEOUT, receive_dialler_hello(&connection)).await.ok()??;
-    let is_right = wraith_crypto::equal(&said, capability.as_bytes());
+    let is_right = Capability::from_bytes(said) == capability;
     if !is_right {
         connection.close(close::WRONG_SECRET, "");
     }

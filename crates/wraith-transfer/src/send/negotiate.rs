@@ -48,7 +48,12 @@ pub(super) fn negotiate(
     let admits = || options.admits.as_ref().is_none_or(|admits| admits(peer));
     let Fetch { instance, stream, push, .. } =
         match reader.next_within(session, NEGOTIATION_TIMEOUT)? {
-            Message::Fetch(fetch) if is_equal(&fetch.secret, &options.secret) && admits() => fetch,
+            // In constant time, so that a secret cannot be guessed byte by byte.
+            Message::Fetch(fetch)
+                if wraith_crypto::equal(&fetch.secret, &options.secret) && admits() =>
+            {
+                fetch
+            }
             Message::Fetch(_) => return Err(TransferError::WrongSecret),
             other => return Err(session.protocol(format!("{} instead of Fetch", other.name()))),
         };
@@ -71,12 +76,6 @@ pub(super) fn negotiate(
     session.log_offer(&offer);
     options.events.event(Event::Offer(&offer));
     Ok(Negotiated { reader, writer, offer, position_free, push, source })
-}
-
-/// Constant time, so that a secret cannot be guessed byte by byte.
-fn is_equal(a: &[u8; 16], b: &[u8; 16]) -> bool {
-    blake3::Hash::from_bytes(wraith_crypto::kdf::derive("wraith/1 secret comparison", a))
-        == blake3::Hash::from_bytes(wraith_crypto::kdf::derive("wraith/1 secret comparison", b))
 }
 
 fn offer(options: &SendOptions) -> Result<Offer, TransferError> {
