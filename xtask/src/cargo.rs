@@ -11,8 +11,8 @@ use crate::skip;
 
 /// The packages whose programs the other commands run. They are selected together whichever of them is built: cargo takes
 /// the features of a dependency from what is selected, so another selection would compile most dependencies again.
-const PROGRAMS: [&str; 5] =
-    ["wraith-cli", "wraith-grid", "wraith-guard", "wraith-netlab", "wraith-wire"];
+const PROGRAMS: [&str; 6] =
+    ["wraith-cli", "wraith-ct", "wraith-grid", "wraith-guard", "wraith-netlab", "wraith-wire"];
 
 /// Tests at once for each core: most of them wait for other processes, for a peer that is silent, or for a deadline.
 const TESTS_PER_CORE: usize = 4;
@@ -59,6 +59,12 @@ pub fn wire(words: &[String]) -> Result<()> {
     let small = words.iter().any(|word| word == "--small");
     let program = if small { build_debug("wraith-wire") } else { build_program("wraith-wire") }?;
     run(Command::new(program).args(words).current_dir(root()))
+}
+
+/// Whether times depend on secrets, with `words` for the program that tells. Always as the program itself is built: another build is other
+/// instructions.
+pub fn ct(words: &[String]) -> Result<()> {
+    run(Command::new(build_program("wraith-ct")?).args(words).current_dir(root()))
 }
 
 /// What a change must pass before it lands: the list stands in `.ci/run`, which needs nothing built to begin with.

@@ -1,5 +1,5 @@
-//! Developer commands: `cargo xtask test | race | fanout | delta | charts | grid | netlab | flood | swarm | wire | guard | bench | fuzz | model | package |
-//! publishable | recording | ci`. Each is what a person would type,
+//! Developer commands: `cargo xtask test | race | fanout | delta | charts | grid | netlab | flood | swarm | wire | ct | guard | bench | fuzz | model |
+//! package | publishable | recording | ci`. Each is what a person would type,
 //! in the right order; what they print is meant to be pasted.
 
 mod bench;
@@ -67,6 +67,12 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<String>,
     },
+    /// Test whether what works on secrets takes the same time whatever they are, and that leaks would be found
+    Ct {
+        /// Passed on; `--help` lists what there is
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<String>,
+    },
     /// Count the instructions of the hot paths under callgrind and compare them with the baseline
     Guard(guard::Args),
     /// Run the microbenchmarks and set them beside the figures of other systems
@@ -103,6 +109,7 @@ fn main() -> anyhow::Result<()> {
         Command::Flood(args) => flood::run(&args),
         Command::Swarm { connections, more } => cargo::swarm(connections, &more),
         Command::Wire { words } => cargo::wire(&words),
+        Command::Ct { words } => cargo::ct(&words),
         Command::Guard(args) => guard::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Fuzz(args) => fuzz::run(&args),

@@ -1,0 +1,47 @@
+//! `cargo xtask ct`: whether what works on secrets takes the same time whatever they are.
+
+use anyhow::{Result, ensure};
+use clap::Parser;
+use wraith_ct::{report, run};
+
+/// Times of what works on secrets, for two classes of inputs each, and leaks that must be found
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask ct")]
+struct Args {
+    /// One measurement in 50, of which only gross differences count: seconds
+    #[arg(long)]
+    small: bool,
+    /// All inputs follow from this number
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Names the targets and the controls, and measures nothing
+    #[arg(long)]
+    list: bool,
+    /// Only those whose names contain one of these
+    names: Vec<String>,
+}
+
+fn main() -> Result<()> {
+    let Args { small, seed, list, names } = Args::parse();
+    let (targets, controls) = run::names();
+    if list {
+        print!("{}\ncontrols\n{}", report::list(&targets), report::list(&controls));
+        return Ok(());
+    }
+    let is_wanted =
+        |name: &str| names.is_empty() || names.iter().any(|part| name.contains(&**part));
+    let all = || targets.iter().chain(&controls);
+    ensure!(all().any(|each| is_wanted(each.name)), "nothing has such a name; --list names all");
+
+    println!("seed {seed}\n{}", report::head());
+    let form = if small { run::SMALL } else { run::FULL };
+    let is_control = |name| controls.iter().any(|control| control.name == name);
+    let outcome = run::run(form, seed, is_wanted, |row| {
+        println!("{}", report::row(row, is_control(row.target.name)));
+    });
+    ensure!(
+        outcome.is_good(),
+        "a time depends on a secret, or a control was not found (seed {seed})"
+    );
+    Ok(())
+}

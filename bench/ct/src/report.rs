@@ -1,0 +1,67 @@
+//! The tables, as text.
+
+use crate::run::{Outcome, Row, THRESHOLD, Verdict};
+use crate::statistics::Test;
+use crate::targets::Target;
+
+/// Above the rows.
+pub fn head() -> String {
+    let head =
+        ["name", "measured", "max |t|", "in", "median, ns", "B−A, ns", "visible, ns", "verdict"];
+    format!("{}classes", columns(head))
+}
+
+fn columns([name, measured, t, test, median, difference, visible, verdict]: [&str; 8]) -> String {
+    format!(
+        "{name:<20} {measured:>11} {t:>8}  {test:<14} {median:>10} {difference:>9} {visible:>11}  {verdict:<14} "
+    )
+}
+
+/// One target or control. The figures in nanoseconds are of one operation: the median of class A, by how much that of class B is above it,
+/// and the difference of means that would have made |t| the threshold.
+pub fn row(row: &Row, is_control: bool) -> String {
+    let classes = row.target.classes.join(" / ");
+    let name = row.target.name;
+    let verdict = match (row.verdict, is_control) {
+        (Verdict::Same, false) => "no difference",
+        (Verdict::Same | Verdict::Skipped | Verdict::Unconfirmed, true) => "NOT FOUND",
+        (Verdict::Unconfirmed, false) => "not confirmed",
+        (Verdict::Differs, false) => "DIFFERS",
+        (Verdict::Differs, true) => "found",
+        (Verdict::Skipped, false) => "skipped: this processor lacks the instructions",
+    };
+    let Some(analysis) = row.analysis else { return format!("{name:<20} {verdict}") };
+    let batch = row.target.plan.batch;
+    let each = |nanoseconds: f64| nanoseconds / batch as f64;
+    let measured = if batch == 1 { String::new() } else { format!("×{batch}") };
+    let measured = format!("{}{measured}", analysis.measurements);
+    let test = match analysis.test {
+        Test::All => "all".to_owned(),
+        Test::Quickest(share) => format!("quickest {:.0} %", 100.0 * share),
+        Test::Scatter(share) => format!("scatter {:.0} %", 100.0 * share),
+    };
+    let columns = columns([
+        name,
+        &measured,
+        &format!("{:.1}", analysis.t),
+        &test,
+        &format!("{:.1}", each(analysis.median)),
+        &format!("{:.2}", each(analysis.difference)),
+        &format!("{:.3}", each(THRESHOLD * analysis.standard_error)),
+        verdict,
+    ]);
+    columns + &classes
+}
+
+/// What there is to choose from.
+pub fn list(targets: &[Target]) -> String {
+    let line = |target: &Target| format!("{:<20} {}\n", target.name, target.classes.join(" / "));
+    targets.iter().map(line).collect()
+}
+
+/// All of it.
+pub fn text(outcome: &Outcome) -> String {
+    let targets = outcome.targets.iter().map(|target| row(target, false));
+    let controls = outcome.controls.iter().map(|control| row(control, true));
+    [head()].into_iter().chain(targets).chain(controls).collect::<Vec<_>>().join("\n")
+}

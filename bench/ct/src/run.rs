@@ -1,0 +1,230 @@
+//! A whole run: targets are measured and judged, then the controls.
+//!
+//! | | fails, or is found, if |
+//! |---|---|
+//! | a target, full form | \|t\| is above [`THRESHOLD`], and again in two more measurements of other inputs |
+//! | a target, small form | \|t\| is above [`GROSS`] in four measurements of other inputs |
+//! | a control | \|t\| is above [`THRESHOLD`] in one of three measurements |
+//!
+//! A run of chance would have |t| of 4 in the worst of a hundred tests. Differences of a fraction of a nanosecond, which come from the machine
+//! and not from the program, give more than that where there are enough measurements. The program of dudect's authors takes 10, too.
+
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+
+use crate::controls::CONTROLS;
+use crate::measure::Plan;
+use crate::statistics::{Analysis, analyse};
+use crate::targets::{self, Target};
+
+/// The |t| above which two classes differ.
+pub const THRESHOLD: f64 = 10.0;
+/// The |t| above which they differ in the small form, where the few measurements of a busy machine decide alone.
+pub const GROSS: f64 = 30.0;
+/// How often a control is measured until it is found.
+const CONTROL_ATTEMPTS: u64 = 3;
+/// Streams of chance for each target: more than attempts.
+const STREAMS: u64 = 16;
+
+/// How much is measured, and what fails.
+#[derive(Clone, Copy, Debug)]
+pub struct Form {
+    /// One in so many of the measurements of the full form.
+    one_in: usize,
+    /// The |t| that fails a target.
+    fails_above: f64,
+    /// How many measurements must fail.
+    attempts: u64,
+}
+
+/// A few minutes.
+pub const FULL: Form = Form { one_in: 1, fails_above: THRESHOLD, attempts: 3 };
+
+/// Seconds.
+pub const SMALL: Form = Form { one_in: 50, fails_above: GROSS, attempts: 4 };
+
+/// What came of a target or a control.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Its classes do not differ.
+    Same,
+    /// They did once, and not again.
+    Unconfirmed,
+    /// They do.
+    Differs,
+    /// This processor cannot do it.
+    Skipped,
+}
+
+/// A target or control with what was measured last.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// Which.
+    pub target: Target,
+    /// `None` if it was skipped.
+    pub analysis: Option<Analysis>,
+    /// What came of it.
+    pub verdict: Verdict,
+}
+
+/// What came out.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Of the targets.
+    pub targets: Vec<Row>,
+    /// Of the controls.
+    pub controls: Vec<Row>,
+}
+
+impl Outcome {
+    /// No target differs, and every control does.
+    pub fn is_good(&self) -> bool {
+        self.targets.iter().all(|row| row.verdict != Verdict::Differs)
+            && self.controls.iter().all(|row| row.verdict == Verdict::Differs)
+    }
+}
+
+/// Everything there is: targets, and controls.
+pub fn names() -> (Vec<Target>, Vec<Target>) {
+    (targets::all(), CONTROLS.to_vec())
+}
+
+/// Measures what `wanted` names.
+pub fn run(
+    form: Form,
+    seed: u64,
+    wanted: impl Fn(&str) -> bool,
+    mut tell: impl FnMut(&Row),
+) -> Outcome {
+    let (targets, controls) = names();
+    let mut part = 0;
+    let mut rows = |targets: Vec<Target>, judge: fn(Form, Target, &Draw) -> Row| {
+        let mut rows = Vec::new();
+        for target in targets {
+            part += STREAMS;
+            if wanted(target.name) {
+                let row = judge(form, target, &|attempt| generator(seed, part + attempt));
+                tell(&row);
+                rows.push(row);
+            }
+        }
+        rows
+    };
+    Outcome { targets: rows(targets, judge_target), controls: rows(controls, judge_control) }
+}
+
+/// The chance of an attempt.
+type Draw<'a> = dyn Fn(u64) -> ChaCha20Rng + 'a;
+
+fn generator(seed: u64, stream: u64) -> ChaCha20Rng {
+    let mut rng = ChaCha20Rng::seed_from_u64(seed);
+    rng.set_stream(stream);
+    rng
+}
+
+fn measure(form: Form, target: Target, mut rng: ChaCha20Rng) -> Option<Analysis> {
+    let Plan { measurements, batch } = target.plan;
+    let plan = Plan { measurements: measurements / form.one_in, batch };
+    (target.measure)(plan, &mut rng).map(|times| analyse(&times))
+}
+
+/// Fails if every attempt does. The first that does not is what is shown.
+fn judge_target(form: Form, target: Target, draw: &Draw) -> Row {
+    let mut row = Row { target, analysis: None, verdict: Verdict::Skipped };
+    for attempt in 0..form.attempts {
+        row.analysis = measure(form, target, draw(attempt));
+        let Some(Analysis { t, .. }) = row.analysis else { return row };
+        row.verdict = match (t > form.fails_above, attempt) {
+            (true, _) => Verdict::Differs,
+            (false, 0) => Verdict::Same,
+            (false, _) => Verdict::Unconfirmed,
+        };
+        if row.verdict != Verdict::Differs {
+            break;
+        }
+    }
+    row
+}
+
+/// Found if one attempt finds it.
+fn judge_control(form: Form, target: Target, draw: &Draw) -> Row {
+    let mut row = Row { target, analysis: None, verdict: Verdict::Same };
+    for attempt in 0..CONTROL_ATTEMPTS {
+        row.analysis = measure(form, target, draw(attempt));
+        if row.analysis.is_some_and(|analysis| analysis.t > THRESHOLD) {
+            row.verdict = Verdict::Differs;
+            break;
+        }
+    }
+    row
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::measure::Times;
+
+    /// Times that `differ` by 200 in class B, of 1000 or so.
+    fn made(plan: Plan, rng: &mut ChaCha20Rng, differ: bool) -> Option<Times> {
+        use rand_core::Rng;
+        let more = if differ { 200.0 } else { 0.0 };
+        let time = |rng: &mut ChaCha20Rng| 1000.0 + f64::from(rng.next_u32() % 100);
+        Some([0.0, more].map(|more| (0..plan.measurements / 2).map(|_| time(rng) + more).collect()))
+    }
+
+    fn target(measure: fn(Plan, &mut ChaCha20Rng) -> Option<Times>) -> Target {
+        let plan = Plan { measurements: 50_000, batch: 1 };
+        Target { name: "made", classes: ["a", "b"], plan, measure }
+    }
+
+    fn draw(attempt: u64) -> ChaCha20Rng {
+        generator(1, attempt)
+    }
+
+    #[test]
+    fn a_difference_fails_a_target_and_finds_a_control() {
+        let same = target(|plan, rng| made(plan, rng, false));
+        let leak = target(|plan, rng| made(plan, rng, true));
+        for form in [SMALL, FULL] {
+            assert_eq!(judge_target(form, same, &draw).verdict, Verdict::Same);
+            assert_eq!(judge_control(form, same, &draw).verdict, Verdict::Same);
+            assert_eq!(judge_target(form, leak, &draw).verdict, Verdict::Differs);
+            assert_eq!(judge_control(form, leak, &draw).verdict, Verdict::Differs);
+        }
+    }
+
+    #[test]
+    fn a_difference_that_does_not_come_again_fails_nothing() {
+        // The stream says which attempt it is.
+        let once = target(|plan, rng| made(plan, rng, rng.get_stream() == 0));
+        assert_eq!(judge_target(FULL, once, &draw).verdict, Verdict::Unconfirmed);
+        assert_eq!(judge_control(FULL, once, &draw).verdict, Verdict::Differs);
+    }
+
+    #[test]
+    fn what_the_processor_cannot_do_is_no_failure() {
+        assert_eq!(judge_target(FULL, target(|_, _| None), &draw).verdict, Verdict::Skipped);
+    }
+
+    #[test]
+    fn a_control_that_is_not_found_fails_the_run() {
+        let row = |verdict| Row { target: target(|_, _| None), analysis: None, verdict };
+        let outcome = |target, control| Outcome {
+            targets: vec![row(target)],
+            controls: vec![row(Verdict::Differs), row(control)],
+        };
+        assert!(outcome(Verdict::Same, Verdict::Differs).is_good());
+        assert!(outcome(Verdict::Unconfirmed, Verdict::Differs).is_good());
+        assert!(!outcome(Verdict::Differs, Verdict::Differs).is_good());
+        assert!(!outcome(Verdict::Same, Verdict::Same).is_good());
+    }
+
+    #[test]
+    fn names_are_unique() {
+        let (targets, controls) = names();
+        let names: BTreeSet<_> = targets.iter().chain(&controls).map(|each| each.name).collect();
+        assert_eq!(names.len(), targets.len() + controls.len());
+    }
+}

@@ -1,0 +1,115 @@
+//! Comparing secrets and tags.
+//!
+//! Everything that a stranger or a peer is compared by goes through `wraith_crypto::equal`: gates, mac2, capabilities (of a transfer and of
+//! a service), the confirmations of a code, proofs at a relay. Whether they are equal is told anyhow; where they differ must not be.
+
+use rand_chacha::ChaCha20Rng;
+use wraith_crypto::{NodeId, kdf};
+use wraith_discovery::Capability;
+use wraith_noise::{DoorKey, GATE_BYTES, H1_BYTES, H1Gate};
+
+use super::{Target, random};
+use crate::measure::{Class, Plan, Times, timed};
+
+/// For what takes nanoseconds.
+const SHORT: Plan = Plan { measurements: 500_000, batch: 64 };
+
+pub(super) const TARGETS: &[Target] = &[
+    Target {
+        name: "equal-where",
+        classes: ["first byte differs", "last byte differs"],
+        plan: SHORT,
+        measure: |plan, rng| equal(plan, rng, [Differs::First, Differs::Last]),
+    },
+    Target {
+        name: "equal-whether",
+        classes: ["equal", "first byte differs"],
+        plan: SHORT,
+        measure: |plan, rng| equal(plan, rng, [Differs::Nowhere, Differs::First]),
+    },
+    Target {
+        name: "capability-where",
+        classes: ["first byte differs", "last byte differs"],
+        plan: SHORT,
+        measure: |plan, rng| capability(plan, rng, [Differs::First, Differs::Last]),
+    },
+    Target {
+        name: "capability-whether",
+        classes: ["equal", "first byte differs"],
+        plan: SHORT,
+        measure: |plan, rng| capability(plan, rng, [Differs::Nowhere, Differs::First]),
+    },
+    Target {
+        name: "gate-where",
+        classes: ["first byte differs", "last byte differs"],
+        plan: Plan { measurements: 300_000, batch: 1 },
+        measure: |plan, rng| gate(plan, rng, [Differs::First, Differs::Last]),
+    },
+    Target {
+        name: "gate-whether",
+        classes: ["opens", "first byte differs"],
+        plan: Plan { measurements: 300_000, batch: 1 },
+        measure: |plan, rng| gate(plan, rng, [Differs::Nowhere, Differs::First]),
+    },
+];
+
+/// Where what is compared differs from what is right.
+#[derive(Clone, Copy)]
+enum Differs {
+    Nowhere,
+    First,
+    Last,
+}
+
+impl Differs {
+    fn apply(self, bytes: &mut [u8]) {
+        let last = bytes.len() - 1;
+        match self {
+            Self::Nowhere => {}
+            Self::First => bytes[0] ^= 1,
+            Self::Last => bytes[last] ^= 1,
+        }
+    }
+}
+
+fn equal(plan: Plan, rng: &mut ChaCha20Rng, differs: [Differs; 2]) -> Option<Times> {
+    let input = |class: Class, rng: &mut ChaCha20Rng| {
+        let right: [u8; 32] = random(rng);
+        let mut said = right;
+        differs[class as usize].apply(&mut said);
+        (right, said)
+    };
+    Some(timed(plan, rng, input, |(right, said)| wraith_crypto::equal(right, said)))
+}
+
+fn capability(plan: Plan, rng: &mut ChaCha20Rng, differs: [Differs; 2]) -> Option<Times> {
+    let input = |class: Class, rng: &mut ChaCha20Rng| {
+        let right: [u8; Capability::LEN] = random(rng);
+        let mut said = right;
+        differs[class as usize].apply(&mut said);
+        [right, said].map(Capability::from_bytes)
+    };
+    Some(timed(plan, rng, input, |[right, said]| right == said))
+}
+
+/// From the bytes of a datagram on, as a stranger's comes in.
+fn gate(plan: Plan, rng: &mut ChaCha20Rng, differs: [Differs; 2]) -> Option<Times> {
+    const LEN: usize = *H1_BYTES.start();
+    let (secret, responder) = (random(rng), NodeId(random(rng)));
+    let door = DoorKey::of_ticket(&secret, responder);
+    let key = kdf::derive_parts("wraith/2 door of a ticket", &[&secret, responder.as_bytes()]);
+    let key = kdf::derive("wraith/2 gate 1", &key);
+    let input = |class: Class, rng: &mut ChaCha20Rng| {
+        let mut datagram: [u8; LEN] = random(rng);
+        let (rest, value) = datagram.split_at_mut(LEN - GATE_BYTES);
+        value.copy_from_slice(&kdf::keyed(&key, &kdf::hash(rest))[..GATE_BYTES]);
+        differs[class as usize].apply(value);
+        datagram
+    };
+    let opens = |datagram: &[u8; LEN]| H1Gate::of(datagram).is_some_and(|gate| door.opens(&gate));
+    for class in [Class::A, Class::B] {
+        let is_right = matches!(differs[class as usize], Differs::Nowhere);
+        assert_eq!(opens(&input(class, rng)), is_right, "the gate of the specification");
+    }
+    Some(timed(plan, rng, input, opens))
+}

@@ -1,0 +1,54 @@
+//! What is to take constant time: each target is one real function of our crates and two classes of inputs.
+//!
+//! | targets | of |
+//! |---|---|
+//! | [`elligator`] | representatives of ephemeral keys: `wraith_crypto::elligator` |
+//! | [`comparison`] | comparing secrets and tags: `wraith_crypto::equal`, the gate of H1, capabilities |
+//! | [`symmetric`] | masks of header protection, sealing, tags that do not verify |
+//! | [`agreement`] | X25519, ML-KEM-768 |
+//! | [`code`] | both sides of a code's exchange |
+
+pub mod agreement;
+pub mod code;
+pub mod comparison;
+pub mod elligator;
+pub mod symmetric;
+
+use std::fmt;
+
+use rand_chacha::ChaCha20Rng;
+use rand_core::Rng;
+
+use crate::measure::{Plan, Times};
+
+/// An operation and its two classes of inputs.
+#[derive(Clone, Copy)]
+pub struct Target {
+    /// As the command line and the tables name it.
+    pub name: &'static str,
+    /// What is of class A, and what of class B.
+    pub classes: [&'static str; 2],
+    /// In the full form.
+    pub plan: Plan,
+    /// Measures. `None` where this processor cannot do it.
+    pub measure: fn(Plan, &mut ChaCha20Rng) -> Option<Times>,
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Target").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// Every target.
+pub fn all() -> Vec<Target> {
+    [elligator::TARGETS, comparison::TARGETS, symmetric::TARGETS, agreement::TARGETS, code::TARGETS]
+        .concat()
+}
+
+/// Random bytes.
+pub fn random<const N: usize>(rng: &mut ChaCha20Rng) -> [u8; N] {
+    let mut bytes = [0; N];
+    rng.fill_bytes(&mut bytes);
+    bytes
+}
