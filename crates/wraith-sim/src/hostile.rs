@@ -231,7 +231,7 @@ impl Hostile {
 
     fn complete(&mut self, h2: &[u8]) -> Option<Vec<u8>> {
         let hello = self.initiator.as_mut()?.read_h2(h2).ok()??;
-        let initiator = self.initiator.take()?;
+        let mut initiator = self.initiator.take()?;
         let parameters = Parameters {
             initial_max_data: TEMPTATION_BYTES as u64,
             initial_max_stream_data: TEMPTATION_BYTES as u64,

@@ -6,7 +6,7 @@
 use rand_chacha::ChaCha20Rng;
 use wraith_crypto::{NodeId, kdf};
 use wraith_discovery::Capability;
-use wraith_noise::{DoorKey, GATE_BYTES, H1_BYTES, H1Gate};
+use wraith_noise::{DoorKey, GATE_BYTES, Gated, H1_BYTES};
 
 use super::{Target, random};
 use crate::measure::{Class, Plan, Times, timed};
@@ -106,7 +106,7 @@ fn gate(plan: Plan, rng: &mut ChaCha20Rng, differs: [Differs; 2]) -> Option<Time
         differs[class as usize].apply(value);
         datagram
     };
-    let opens = |datagram: &[u8; LEN]| H1Gate::of(datagram).is_some_and(|gate| door.opens(&gate));
+    let opens = |datagram: &[u8; LEN]| Gated::of(datagram).is_some_and(|gate| door.opens(&gate));
     for class in [Class::A, Class::B] {
         let is_right = matches!(differs[class as usize], Differs::Nowhere);
         assert_eq!(opens(&input(class, rng)), is_right, "the gate of the specification");

@@ -10,10 +10,8 @@ const READY: usize = 8;
 
 /// Invariant: a key is given out once.
 #[derive(Default)]
-pub(crate) struct Ephemerals(
-    // In boxes: what grows or gives them out moves no secret.
-    Vec<Box<EphemeralKey>>,
-);
+#[allow(clippy::vec_box, reason = "what grows, or gives a key out, leaves no copy of a secret")]
+pub(crate) struct Ephemerals(Vec<Box<EphemeralKey>>);
 
 impl Ephemerals {
     /// A key nobody had; made now if none is ready.
