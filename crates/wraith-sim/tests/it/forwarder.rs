@@ -60,8 +60,8 @@ fn who_carries_only_small_datagrams_diverts_nobody() {
 
 #[test]
 fn two_sides_that_both_followed_somebody_who_is_gone_find_each_other_again() {
-    // The handshake is over after 260 ms: both move while the streams begin, which takes the forwarder's way some milliseconds, and
-    // some of the forwarders go just then.
+    // The handshake is over after 260 to 280 ms, by the sizes drawn: both move while the streams begin, which takes the forwarder's way some
+    // milliseconds, and some of the forwarders go just then.
     let run = |micros: u64| {
         Scenario::new()
             .both(hops![Rate::mbit(2), Delay::ms(5)])
@@ -74,7 +74,7 @@ fn two_sides_that_both_followed_somebody_who_is_gone_find_each_other_again() {
             .within(Duration::from_secs(20))
             .run()
     };
-    let outcomes: Vec<_> = (266_000..282_000).step_by(250).flat_map(run).collect();
-    let both = |outcome: &&Outcome| outcome.path_changes.iter().all(|changes| *changes > 1);
-    assert!(outcomes.iter().any(|o| both(&o)), "there and back");
+    let mut outcomes = (262_000..302_000).step_by(250).flat_map(run);
+    let both = |outcome: &Outcome| outcome.path_changes.iter().all(|changes| *changes > 1);
+    assert!(outcomes.any(|outcome| both(&outcome)), "there and back");
 }
