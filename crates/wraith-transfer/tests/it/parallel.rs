@@ -94,7 +94,8 @@ fn a_stranger_at_the_port_of_a_parallel_connection_does_not_take_the_place_of_th
     let made: Arc<Mutex<Vec<Endpoint>>> = Arc::default();
     let theirs = Arc::clone(&made);
     let parallel = ParallelConnections::new(1, move || {
-        let endpoint = endpoint(sender_identity(), true)?;
+        // As the program's: without a door before the transfer makes one.
+        let endpoint = endpoint(sender_identity(), false)?;
         theirs.lock().unwrap().push(endpoint.clone());
         Ok(endpoint)
     });
