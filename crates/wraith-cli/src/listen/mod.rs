@@ -270,7 +270,9 @@ fn show(args: &ListenArgs, node: &Node, listener: &Listener, reporter: &Reporter
         }
     }
     let whose = match (args.accept, contacts) {
-        (Accept::Contacts, 0) => "Nobody can send yet: there are no contacts".to_owned(),
+        (Accept::Contacts, 0) => {
+            "Taking files from contacts, of which there are none yet".to_owned()
+        }
         (Accept::Contacts, 1) => "Taking files from one contact".to_owned(),
         (Accept::Contacts, n) => format!("Taking files from {n} contacts"),
         (Accept::Ask, _) => "Taking files, after asking you".to_owned(),

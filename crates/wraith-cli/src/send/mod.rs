@@ -30,6 +30,13 @@ pub async fn run(args: &SendArgs, reporter: &Arc<Reporter>) -> Result<(), Failur
         return Err(Failure::new(Exit::Usage, message)
             .hint("for several, let wraith send make the code: leave out --code"));
     }
+    // Who dials may know a relay by the contact, or by the code; who waits knows none but these.
+    let waits = args.code.is_none() && args.to.is_none();
+    if waits && args.meeting.relay_only && code::relays(&args.meeting).is_empty() {
+        let message = "--relay-only waits at relays alone, and none is named";
+        return Err(Failure::new(Exit::Usage, message)
+            .hint("name one, --relay HOST or WRAITH_RELAY, or leave --relay-only out"));
+    }
     check_receipt(args)?;
     if let Some(failure) = guess::missing(&args.paths) {
         return Err(failure);

@@ -57,6 +57,17 @@ fn with_relays_only_a_file_arrives_and_neither_side_learns_an_address_of_the_oth
 }
 
 #[test]
+fn relays_only_and_none_of_them_is_told_before_anybody_waits() {
+    let world = World::new();
+    let film = film(&world, 10);
+    for words in [&["--relay-only"][..], &["--relay-only", "--ticket"]] {
+        let sent = send(&world, &film, words).finish();
+        sent.expect_exit(2);
+        assert_eq!(sent.all("ready").count(), 0);
+    }
+}
+
+#[test]
 fn a_ticket_names_the_relay_and_its_key_and_is_good_without_any_option() {
     let world = World::new();
     let (_relay, address) = relay(&world, "127.0.0.1:0", &[]);
