@@ -4,6 +4,7 @@
 //! cargo run --release -p wraith-transport --example throughput            # two processes over loopback
 //! … --example throughput -- --gib 16 --rounds 1 --mtu 1452 --streams 4 --chacha --window-kib 4096 --pin --json
 //! … --example throughput -- --congestion bbr                              # or cubic
+//! … --example throughput -- --ratchet-mib 100                             # a ratchet each 100 MiB
 //! … --example throughput -- --threads                                     # both ends in this process
 //! … --example throughput -- serve [ADDRESS]       prints `NODEID ADDRESS`, serves until killed
 //! … --example throughput -- send ADDRESS NODEID
@@ -44,6 +45,7 @@ struct Options {
     json: bool,
     rounds: u32,
     window: Option<u64>,
+    ratchet_bytes: Option<u64>,
     congestion: Algorithm,
     rest: Vec<String>,
 }
@@ -71,6 +73,7 @@ fn parse(mut args: impl Iterator<Item = String>) -> Result<Options> {
         json: false,
         rounds: 3,
         window: None,
+        ratchet_bytes: None,
         congestion: Algorithm::default(),
         rest: Vec::new(),
     };
@@ -82,6 +85,7 @@ fn parse(mut args: impl Iterator<Item = String>) -> Result<Options> {
             "--mtu" => options.mtu = value()?.parse()?,
             "--rounds" => options.rounds = value()?.parse()?,
             "--window-kib" => options.window = Some(value()?.parse::<u64>()? << 10),
+            "--ratchet-mib" => options.ratchet_bytes = Some(value()?.parse::<u64>()? << 20),
             "--congestion" => options.congestion = value()?.parse()?,
             "--chacha" => options.suites = 0b10,
             "--threads" => options.threads = true,
@@ -99,6 +103,9 @@ fn bind(options: &Options, seed: [u8; 32], address: SocketAddr, cpu: usize) -> R
     core.transport.initial_mtu = core.transport.initial_mtu.min(options.mtu);
     core.transport.suites = options.suites;
     core.transport.congestion = options.congestion.into();
+    if let Some(bytes) = options.ratchet_bytes {
+        core.transport.ratchet_bytes = bytes;
+    }
     if let Some(window) = options.window {
         core.transport.connection_window_max = window;
         core.transport.stream_window_max = window;
