@@ -1,0 +1,1 @@
+//! What holds of sessions, seen from outside.
