@@ -136,6 +136,8 @@ pub struct Connection {
     retreat: Option<(PathAddr, u8)>,
     /// The address that our own side wants to move to.
     chosen: Option<Candidate>,
+    /// Where our own side wants to move as soon as the peer has H3: before that it would drop what asks about a path.
+    early_move: Option<PathAddr>,
     /// We have just moved of our own accord.
     settling: Option<Settling>,
     /// The last PATH_CHALLENGE of the packet at work.
@@ -211,6 +213,7 @@ impl Connection {
             left: None,
             retreat: None,
             chosen: None,
+            early_move: None,
             settling: None,
             challenged: None,
             responses: VecDeque::new(),

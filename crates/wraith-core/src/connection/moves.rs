@@ -55,14 +55,20 @@ pub(super) fn is_probing(payload: &[u8]) -> bool {
 impl Connection {
     /// Moves to `to`, if the peer answers there: [`Event::PathChanged`] or [`Event::MoveFailed`] tells. Until then packets go where
     /// they went; `to` gets at most eleven datagrams of 1200 bytes, so it is for addresses that are known to be the peer's. A move
-    /// under way to elsewhere fails.
+    /// under way to elsewhere fails. One that is asked for before the peer is known to have H3 begins then.
     ///
     /// False, and no event comes, if there is nothing to do: the connection is there already, or is not established.
     pub fn move_to(&mut self, now: Time, to: impl Into<PathAddr>) -> bool {
         let to = to.into();
-        let established = matches!(self.state, State::Established) && self.confirming.is_none();
-        if !established || to == self.path.remote {
+        if !matches!(self.state, State::Established) || to == self.path.remote {
             return false;
+        }
+        if self.confirming.is_some() {
+            if self.early_move != Some(to) {
+                self.fail_move();
+            }
+            self.early_move = Some(to);
+            return true;
         }
         if self.chosen.as_ref().is_some_and(|chosen| chosen.remote == to) {
             return true;
@@ -72,8 +78,22 @@ impl Connection {
         true
     }
 
+    /// The peer has H3: a move that waited for that begins.
+    pub(super) fn begin_early_move(&mut self, now: Time) {
+        if let Some(to) = self.early_move.take()
+            && !self.move_to(now, to)
+        {
+            let there = to == self.path.remote;
+            self.events.push_back(match there {
+                true => Event::PathChanged { remote: to },
+                false => Event::MoveFailed { remote: to },
+            });
+        }
+    }
+
     fn fail_move(&mut self) {
-        if let Some(Candidate { remote, .. }) = self.chosen.take() {
+        let chosen = self.chosen.take().map(|chosen| chosen.remote);
+        for remote in chosen.into_iter().chain(self.early_move.take()) {
             debug!(parent: &self.span, %remote, "no move there");
             self.events.push_back(Event::MoveFailed { remote });
         }

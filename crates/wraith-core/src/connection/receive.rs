@@ -47,7 +47,9 @@ impl Connection {
         }
         self.stats.packets_received += 1;
         self.stats.bytes_received += datagram.len() as u64;
-        self.confirming = None;
+        if self.confirming.take().is_some() {
+            self.begin_early_move(now);
+        }
         let payload = &datagram[HEADER..HEADER + opened.payload_len];
         match &mut self.state {
             State::Established => {}

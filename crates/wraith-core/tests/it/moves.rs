@@ -51,6 +51,26 @@ fn a_packet_that_only_probes_from_elsewhere_is_answered_there_and_moves_nobody()
 }
 
 #[test]
+fn a_move_that_is_asked_for_before_the_peer_is_known_to_have_h3_begins_then() {
+    let mut pair = Pair::new(TransportConfig::default());
+    pair.connect();
+    pair.run_until(|p| p.handle(0).is_some());
+    let (now, handle) = (pair.now, pair.handle(0).unwrap());
+    assert!(pair.handle(1).is_none(), "its H3 is not even on its way");
+    let nobody = ip([127, 0, 0, 98], 9);
+    let there = via(98);
+    let connection = pair.sides[0].endpoint.connection(handle).unwrap();
+    assert!(connection.move_to(now, nobody) && connection.move_to(now, there));
+    let failed = |p: &Pair, remote| {
+        p.sides[0].events.iter().any(|(_, event)| *event == Event::MoveFailed { remote })
+    };
+    pair.run_until(|p| p.handle(1).is_some());
+    pair.run_until(|p| failed(p, nobody));
+    assert!(!failed(&pair, there), "it is being asked");
+    pair.run_until(|p| failed(p, there));
+}
+
+#[test]
 fn a_move_to_nobody_fails_and_another_takes_the_place_of_one_under_way() {
     let mut pair = connected();
     let (nobody, nobody_else) = (ip([127, 0, 0, 98], 9), via(98));
