@@ -37,6 +37,7 @@ mod ml_kem;
 mod packet_number;
 mod parameters;
 mod payload;
+pub mod primitives;
 pub mod protection;
 mod ratchet;
 mod replay;
@@ -63,7 +64,7 @@ pub use protection::{
 pub use ratchet::{
     BadShares, RATCHET_REQUEST_BYTES, RATCHET_RESPONSE_BYTES, Ratchet, answer_ratchet,
 };
-pub use replay::{REPLAY_WINDOW, ReplayWindow};
+pub use replay::{REPLAY_WINDOW, ReplayWindow, Window};
 pub use responder::{FirstDatagram, Responder};
 pub use wraith_crypto::elligator::EphemeralKey;
 pub use wraith_crypto::{InvalidNodeId, NodeId, SecretIdentity, Suite, Unauthentic};

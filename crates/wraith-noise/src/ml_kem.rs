@@ -1,17 +1,26 @@
 //! ML-KEM-768 as snow sees a KEM: what the hybrid extension of the pattern computes with.
 
+use std::fmt;
+
 use snow::Error;
 use snow::types::{Kem, Random};
 use wraith_crypto::kem;
 use zeroize::Zeroizing;
 
 /// ML-KEM-768, of which each side does its half.
-pub(crate) enum MlKem {
+pub enum MlKem {
     /// The initiator, before it has made its key.
     Generates(Zeroizing<[u8; 64]>),
     /// The initiator, after that.
     Decapsulates(Box<(kem::DecapsulationKey, [u8; kem::ENCAPSULATION_KEY_BYTES])>),
+    /// The responder.
     Encapsulates(Zeroizing<[u8; 32]>),
+}
+
+impl fmt::Debug for MlKem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MlKem").finish_non_exhaustive()
+    }
 }
 
 impl MlKem {

@@ -3,24 +3,42 @@
 /// How far below the largest packet number one may still arrive. At 10 Gbit/s of small datagrams this is 10 ms of
 /// reordering.
 pub const REPLAY_WINDOW: u64 = 8192;
-const WORDS: usize = (REPLAY_WINDOW / 64) as usize;
 
-/// The packet numbers received among the last [`REPLAY_WINDOW`]; everything older counts as received.
+/// The replay window of a connection.
+pub type ReplayWindow = Window<{ REPLAY_WINDOW as usize / 64 }>;
+
+/// The numbers received among the last `64 × WORDS`, of packets [`REPLAY_WINDOW`]; everything older counts as received.
 ///
-/// Invariant: for every `n` in `next − 8192 .. next`, bit `n mod 8192` says whether `n` was inserted. Constant size, and
-/// constant time unless the numbers jump.
-#[derive(Clone, Debug)]
-pub struct ReplayWindow {
+/// Invariant: for every `n` in `next − 64 × WORDS .. next`, bit `n mod (64 × WORDS)` says whether `n` was inserted. Constant size,
+/// and constant time unless the numbers jump.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Window<const WORDS: usize> {
     /// One more than the largest number inserted.
     next: u64,
     bits: [u64; WORDS],
 }
 
-impl ReplayWindow {
+impl<const WORDS: usize> Window<WORDS> {
+    /// How far below the largest number one may still arrive.
+    pub const NUMBERS: u64 = 64 * WORDS as u64;
+
     /// Nothing was received.
     #[must_use]
     pub const fn new() -> Self {
         Self { next: 0, bits: [0; WORDS] }
+    }
+
+    /// The window of these parts, as [`Self::next`] and [`Self::bits`] gave them. Parts that no window has make one that rejects
+    /// too much or too little, and nothing worse.
+    #[must_use]
+    pub const fn from_parts(next: u64, bits: [u64; WORDS]) -> Self {
+        Self { next, bits }
+    }
+
+    /// For each number of the window, at its remainder, whether it was received.
+    #[must_use]
+    pub const fn bits(&self) -> &[u64; WORDS] {
+        &self.bits
     }
 
     /// One more than the largest packet number received, 0 if there is none.
@@ -35,7 +53,7 @@ impl ReplayWindow {
         if pn >= self.next {
             return true;
         }
-        self.next - pn <= REPLAY_WINDOW && self.bits[word(pn)] & bit(pn) == 0
+        self.next - pn <= Self::NUMBERS && self.bits[Self::word(pn)] & bit(pn) == 0
     }
 
     /// Notes that `pn` was received, and says whether it was new. Numbers that fall out of the window are forgotten.
@@ -47,13 +65,17 @@ impl ReplayWindow {
             self.forget(self.next, pn - self.next);
             self.next = pn.saturating_add(1);
         }
-        self.bits[word(pn)] |= bit(pn);
+        self.bits[Self::word(pn)] |= bit(pn);
         true
+    }
+
+    const fn word(pn: u64) -> usize {
+        (pn % Self::NUMBERS / 64) as usize
     }
 
     /// Clears the bits of the `count` numbers from `from` on, which stand for numbers that fell out of the window.
     fn forget(&mut self, from: u64, count: u64) {
-        if count >= REPLAY_WINDOW {
+        if count >= Self::NUMBERS {
             self.bits = [0; WORDS];
             return;
         }
@@ -64,20 +86,16 @@ impl ReplayWindow {
             let stop = word_end.min(end);
             let below_stop = if stop == word_end { u64::MAX } else { bit(stop) - 1 };
             let from_pn = !(bit(pn) - 1);
-            self.bits[word(pn)] &= !(from_pn & below_stop);
+            self.bits[Self::word(pn)] &= !(from_pn & below_stop);
             pn = stop;
         }
     }
 }
 
-impl Default for ReplayWindow {
+impl<const WORDS: usize> Default for Window<WORDS> {
     fn default() -> Self {
         Self::new()
     }
-}
-
-const fn word(pn: u64) -> usize {
-    (pn % REPLAY_WINDOW / 64) as usize
 }
 
 const fn bit(pn: u64) -> u64 {

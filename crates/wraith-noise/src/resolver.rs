@@ -1,28 +1,19 @@
-//! snow's view of our primitives: a thin adapter from `wraith-crypto` to its traits.
-//!
-//! Ephemeral keys and the seed of the KEM are made before and handed in, so there is no random source: a handshake state is a
-//! function of its inputs, and can be tested against published vectors.
+//! The transport's handshake as a state of snow, with our [`primitives`](crate::primitives).
 //!
 //! The pattern is XK with the hybrid forward secrecy extension (the `hfs` modifier of the Noise extension of that name): `e1` is an
 //! ML-KEM-768 encapsulation key, sealed under `es`; `ekem1` its ciphertext, sealed under `ee`, whose secret is mixed in before anything
 //! else is sealed.
-//!
-//! Secrets on our side of the adapter are wiped when dropped. snow does not wipe its chaining key, so its states live in
-//! memory that is wiped when they are dropped. What its functions leave on the stack is not wiped.
 
 use snow::params::{
     BaseChoice, CipherChoice, DHChoice, HandshakeChoice, HandshakeModifier, HandshakeModifierList,
     HandshakePattern, HashChoice, KemChoice, NoiseParams,
 };
-use snow::resolvers::CryptoResolver;
-use snow::types::{Cipher, Dh, Hash, Kem, Random};
-use snow::{Builder, Error, HandshakeState};
+use snow::{Builder, HandshakeState};
+use wraith_crypto::Wiped;
 use wraith_crypto::elligator::EphemeralKey;
-use wraith_crypto::hash::Sha256;
-use wraith_crypto::{AeadKey, Suite, TAG_BYTES, Wiped, agree};
 use zeroize::Zeroizing;
 
-use crate::ml_kem::MlKem;
+use crate::primitives::{KeyPair, MlKem, Resolver};
 
 /// The handshake of SPEC §3.
 const PROTOCOL: &str = "Noise_XKhfs_25519+MLKEM768_ChaChaPoly_SHA256";
@@ -36,7 +27,7 @@ pub(crate) fn initiator(
     kem_seed: Zeroizing<[u8; 64]>,
 ) -> Wiped<HandshakeState> {
     let kem = MlKem::Generates(kem_seed);
-    let state = builder(protocol(), Ephemeral::of(ephemeral), kem)
+    let state = builder(protocol(), KeyPair::from(ephemeral), kem)
         .prologue(&prologue(ephemeral.representative()))
         .and_then(|b| b.local_private_key(static_secret))
         .and_then(|b| b.remote_public_key(responder))
@@ -54,7 +45,7 @@ pub(crate) fn responder(
     kem_seed: Zeroizing<[u8; 32]>,
 ) -> Wiped<HandshakeState> {
     let kem = MlKem::Encapsulates(kem_seed);
-    let state = builder(protocol(), Ephemeral::of(ephemeral), kem)
+    let state = builder(protocol(), KeyPair::from(ephemeral), kem)
         .prologue(&prologue(theirs))
         .and_then(|b| b.local_private_key(static_secret))
         .and_then(Builder::build_responder);
@@ -81,206 +72,17 @@ fn protocol() -> NoiseParams {
     )
 }
 
-fn builder<'a>(params: NoiseParams, ephemeral: Ephemeral, kem: MlKem) -> Builder<'a> {
-    Builder::with_resolver(params, Box::new(Resolver { ephemeral, kem }))
-}
-
-struct Resolver {
-    ephemeral: Ephemeral,
-    kem: MlKem,
-}
-
-/// An ephemeral key pair that was made before.
-#[derive(Clone, Default)]
-struct Ephemeral {
-    secret: Zeroizing<[u8; 32]>,
-    public: [u8; 32],
-}
-
-impl Ephemeral {
-    fn of(key: &EphemeralKey) -> Self {
-        Self { secret: Zeroizing::new(*key.secret()), public: *key.public() }
-    }
-}
-
-impl CryptoResolver for Resolver {
-    fn resolve_rng(&self) -> Option<Box<dyn Random>> {
-        Some(Box::new(NoRandom))
-    }
-
-    fn resolve_dh(&self, choice: &DHChoice) -> Option<Box<dyn Dh>> {
-        match choice {
-            DHChoice::Curve25519 => Some(Box::new(X25519 {
-                prepared: self.ephemeral.clone(),
-                key: Ephemeral::default(),
-            })),
-            _ => None,
-        }
-    }
-
-    fn resolve_hash(&self, choice: &HashChoice) -> Option<Box<dyn Hash>> {
-        match choice {
-            HashChoice::SHA256 => Some(Box::new(HashSha256(Sha256::new()))),
-            _ => None,
-        }
-    }
-
-    fn resolve_cipher(&self, choice: &CipherChoice) -> Option<Box<dyn Cipher>> {
-        match choice {
-            CipherChoice::ChaChaPoly => Some(Box::new(Aead::new(Suite::ChaCha20Poly1305))),
-            CipherChoice::AESGCM => Some(Box::new(Aead::new(Suite::Aes256Gcm))),
-        }
-    }
-
-    fn resolve_kem(&self, _: &KemChoice) -> Option<Box<dyn Kem>> {
-        Some(Box::new(self.kem.clone_seed()))
-    }
-}
-
-/// Nothing here is drawn.
-struct NoRandom;
-
-impl Random for NoRandom {
-    fn try_fill_bytes(&mut self, _: &mut [u8]) -> Result<(), Error> {
-        Err(Error::Rng)
-    }
-}
-
-struct X25519 {
-    /// What is "generated".
-    prepared: Ephemeral,
-    key: Ephemeral,
-}
-
-impl Dh for X25519 {
-    fn name(&self) -> &'static str {
-        "25519"
-    }
-
-    fn pub_len(&self) -> usize {
-        32
-    }
-
-    fn priv_len(&self) -> usize {
-        32
-    }
-
-    fn set(&mut self, privkey: &[u8]) {
-        self.key.secret.copy_from_slice(privkey);
-        self.key.public = agree::x25519_public(&self.key.secret);
-    }
-
-    fn generate(&mut self, _: &mut dyn Random) -> Result<(), Error> {
-        self.key = self.prepared.clone();
-        Ok(())
-    }
-
-    fn pubkey(&self) -> &[u8] {
-        &self.key.public
-    }
-
-    fn privkey(&self) -> &[u8] {
-        &*self.key.secret
-    }
-
-    fn dh(&self, pubkey: &[u8], out: &mut [u8]) -> Result<(), Error> {
-        // snow hands over a buffer for the longest curve it knows; ours is in front.
-        let public = pubkey.first_chunk().ok_or(Error::Dh)?;
-        let shared = agree::x25519(&self.key.secret, public).ok_or(Error::Dh)?;
-        out.get_mut(..32).ok_or(Error::Dh)?.copy_from_slice(&*shared);
-        Ok(())
-    }
-}
-
-struct HashSha256(Sha256);
-
-impl Hash for HashSha256 {
-    fn name(&self) -> &'static str {
-        "SHA256"
-    }
-
-    fn block_len(&self) -> usize {
-        Sha256::BLOCK_BYTES
-    }
-
-    fn hash_len(&self) -> usize {
-        Sha256::DIGEST_BYTES
-    }
-
-    fn reset(&mut self) {
-        self.0 = Sha256::new();
-    }
-
-    fn input(&mut self, data: &[u8]) {
-        self.0.update(data);
-    }
-
-    fn result(&mut self, out: &mut [u8]) {
-        let digest = std::mem::take(&mut self.0).finish();
-        out[..Sha256::DIGEST_BYTES].copy_from_slice(&digest);
-    }
-}
-
-struct Aead {
-    suite: Suite,
-    key: AeadKey,
-}
-
-impl Aead {
-    /// Noise sets the key before the first use; until then it is all zeros, and unused.
-    fn new(suite: Suite) -> Self {
-        Self { suite, key: AeadKey::new(suite, &[0; 32]) }
-    }
-
-    /// Noise revision 34 §12.3 and §12.4: 32 zero bits and the counter, in the byte order of the cipher.
-    fn nonce(&self, counter: u64) -> [u8; 12] {
-        let mut nonce = [0; 12];
-        nonce[4..].copy_from_slice(&match self.suite {
-            Suite::Aes256Gcm => counter.to_be_bytes(),
-            Suite::ChaCha20Poly1305 => counter.to_le_bytes(),
-        });
-        nonce
-    }
-}
-
-impl Cipher for Aead {
-    fn name(&self) -> &'static str {
-        match self.suite {
-            Suite::Aes256Gcm => "AESGCM",
-            Suite::ChaCha20Poly1305 => "ChaChaPoly",
-        }
-    }
-
-    fn set(&mut self, key: &[u8; 32]) {
-        self.key = AeadKey::new(self.suite, key);
-    }
-
-    fn encrypt(&self, nonce: u64, authtext: &[u8], plaintext: &[u8], out: &mut [u8]) -> usize {
-        let (text, rest) = out.split_at_mut(plaintext.len());
-        text.copy_from_slice(plaintext);
-        let tag = self.key.seal(self.nonce(nonce), authtext, text);
-        rest[..TAG_BYTES].copy_from_slice(&tag);
-        plaintext.len() + TAG_BYTES
-    }
-
-    fn decrypt(
-        &self,
-        nonce: u64,
-        authtext: &[u8],
-        ciphertext: &[u8],
-        out: &mut [u8],
-    ) -> Result<usize, Error> {
-        let mut text = Zeroizing::new(ciphertext.to_vec());
-        self.key.open(self.nonce(nonce), authtext, &mut text).map_err(|_| Error::Decrypt)?;
-        let len = ciphertext.len() - TAG_BYTES;
-        out.get_mut(..len).ok_or(Error::Decrypt)?.copy_from_slice(&text[..len]);
-        Ok(len)
-    }
+fn builder<'a>(params: NoiseParams, ephemeral: KeyPair, kem: MlKem) -> Builder<'a> {
+    Builder::with_resolver(params, Box::new(Resolver { ephemeral, local: None, kem }))
 }
 
 #[cfg(test)]
 mod tests {
+    use snow::types::Cipher;
+    use wraith_crypto::Suite;
+
     use super::*;
+    use crate::primitives::Aead;
 
     struct Vector {
         pattern: &'static str,
@@ -357,8 +159,11 @@ mod tests {
     /// The published vectors are of XK without the extension.
     fn plain<'a>(pattern: &str, ephemeral: &str) -> Builder<'a> {
         let secret: Zeroizing<[u8; 32]> = Zeroizing::new(hex(ephemeral).try_into().unwrap());
-        let ephemeral = Ephemeral { public: agree::x25519_public(&secret), secret };
-        builder(pattern.parse().unwrap(), ephemeral, MlKem::Encapsulates(Zeroizing::default()))
+        builder(
+            pattern.parse().unwrap(),
+            KeyPair::of(secret),
+            MlKem::Encapsulates(Zeroizing::default()),
+        )
     }
 
     /// Both sides of a vector, before the first message.

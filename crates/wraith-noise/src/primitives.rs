@@ -1,0 +1,264 @@
+//! Our primitives as snow sees them: a thin adapter from `wraith-crypto` to the traits of snow. The transport's handshake is built on it
+//! and so are the handshakes of `wraith-session`; nobody else should need it.
+//!
+//! Ephemeral keys and the seed of the KEM are made before and handed in, so there is no random source: a handshake state is a
+//! function of its inputs, and can be tested against published vectors.
+//!
+//! Secrets on our side of the adapter are wiped when dropped. snow does not wipe its chaining key, so its states belong into
+//! memory that is wiped when they are dropped ([`wraith_crypto::Wiped`]). What its functions leave on the stack is not wiped.
+
+use std::fmt;
+
+use snow::Error;
+use snow::params::{CipherChoice, DHChoice, HashChoice, KemChoice};
+use snow::resolvers::CryptoResolver;
+use snow::types::{Cipher, Dh, Hash, Kem, Random};
+use wraith_crypto::elligator::EphemeralKey;
+use wraith_crypto::hash::{HashFunction, Hasher};
+use wraith_crypto::{AeadKey, Suite, TAG_BYTES, agree};
+use zeroize::Zeroizing;
+
+pub use crate::ml_kem::MlKem;
+
+/// Makes one side's primitives of what was drawn before.
+pub struct Resolver {
+    /// What is "generated" as the ephemeral key.
+    pub ephemeral: KeyPair,
+    /// The side's own static key, if it has one: its public half is then not computed again.
+    pub local: Option<KeyPair>,
+    /// This side's half of the KEM, used by the hybrid variants only.
+    pub kem: MlKem,
+}
+
+impl fmt::Debug for Resolver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Resolver").finish_non_exhaustive()
+    }
+}
+
+/// Both halves of an X25519 key. The secret is wiped when dropped.
+#[derive(Clone, Default)]
+pub struct KeyPair {
+    secret: Zeroizing<[u8; 32]>,
+    public: [u8; 32],
+}
+
+impl KeyPair {
+    /// The key pair of `secret`, any 32 random bytes.
+    #[must_use]
+    pub fn of(secret: Zeroizing<[u8; 32]>) -> Self {
+        Self { public: agree::x25519_public(&secret), secret }
+    }
+
+    /// The secret half.
+    #[must_use]
+    pub fn secret(&self) -> &[u8; 32] {
+        &self.secret
+    }
+
+    /// The public half.
+    #[must_use]
+    pub const fn public(&self) -> &[u8; 32] {
+        &self.public
+    }
+}
+
+impl From<&EphemeralKey> for KeyPair {
+    fn from(key: &EphemeralKey) -> Self {
+        Self { secret: Zeroizing::new(*key.secret()), public: *key.public() }
+    }
+}
+
+impl fmt::Debug for KeyPair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeyPair").finish_non_exhaustive()
+    }
+}
+
+impl CryptoResolver for Resolver {
+    fn resolve_rng(&self) -> Option<Box<dyn Random>> {
+        Some(Box::new(NoRandom))
+    }
+
+    fn resolve_dh(&self, choice: &DHChoice) -> Option<Box<dyn Dh>> {
+        match choice {
+            DHChoice::Curve25519 => Some(Box::new(X25519 {
+                ephemeral: self.ephemeral.clone(),
+                local: self.local.clone(),
+                key: KeyPair::default(),
+            })),
+            _ => None,
+        }
+    }
+
+    fn resolve_hash(&self, choice: &HashChoice) -> Option<Box<dyn Hash>> {
+        let function = match choice {
+            HashChoice::SHA256 => HashFunction::Sha256,
+            HashChoice::SHA512 => HashFunction::Sha512,
+            HashChoice::Blake2s => HashFunction::Blake2s,
+            HashChoice::Blake2b => HashFunction::Blake2b,
+        };
+        Some(Box::new(HashState { function, running: Hasher::new(function) }))
+    }
+
+    fn resolve_cipher(&self, choice: &CipherChoice) -> Option<Box<dyn Cipher>> {
+        match choice {
+            CipherChoice::ChaChaPoly => Some(Box::new(Aead::new(Suite::ChaCha20Poly1305))),
+            CipherChoice::AESGCM => Some(Box::new(Aead::new(Suite::Aes256Gcm))),
+        }
+    }
+
+    fn resolve_kem(&self, _: &KemChoice) -> Option<Box<dyn Kem>> {
+        Some(Box::new(self.kem.clone_seed()))
+    }
+}
+
+/// Nothing here is drawn.
+struct NoRandom;
+
+impl Random for NoRandom {
+    fn try_fill_bytes(&mut self, _: &mut [u8]) -> Result<(), Error> {
+        Err(Error::Rng)
+    }
+}
+
+struct X25519 {
+    ephemeral: KeyPair,
+    local: Option<KeyPair>,
+    key: KeyPair,
+}
+
+impl Dh for X25519 {
+    fn name(&self) -> &'static str {
+        "25519"
+    }
+
+    fn pub_len(&self) -> usize {
+        32
+    }
+
+    fn priv_len(&self) -> usize {
+        32
+    }
+
+    fn set(&mut self, privkey: &[u8]) {
+        self.key = match &self.local {
+            Some(local) if wraith_crypto::equal(local.secret(), privkey) => local.clone(),
+            _ => {
+                let mut secret = Zeroizing::new([0; 32]);
+                secret.copy_from_slice(privkey);
+                KeyPair::of(secret)
+            }
+        };
+    }
+
+    fn generate(&mut self, _: &mut dyn Random) -> Result<(), Error> {
+        self.key = self.ephemeral.clone();
+        Ok(())
+    }
+
+    fn pubkey(&self) -> &[u8] {
+        &self.key.public
+    }
+
+    fn privkey(&self) -> &[u8] {
+        &*self.key.secret
+    }
+
+    fn dh(&self, pubkey: &[u8], out: &mut [u8]) -> Result<(), Error> {
+        // snow hands over a buffer for the longest curve it knows; ours is in front.
+        let public = pubkey.first_chunk().ok_or(Error::Dh)?;
+        let shared = agree::x25519(&self.key.secret, public).ok_or(Error::Dh)?;
+        out.get_mut(..32).ok_or(Error::Dh)?.copy_from_slice(&*shared);
+        Ok(())
+    }
+}
+
+struct HashState {
+    function: HashFunction,
+    running: Hasher,
+}
+
+impl Hash for HashState {
+    fn name(&self) -> &'static str {
+        self.function.name()
+    }
+
+    fn block_len(&self) -> usize {
+        self.function.block_bytes()
+    }
+
+    fn hash_len(&self) -> usize {
+        self.function.digest_bytes()
+    }
+
+    fn reset(&mut self) {
+        self.running = Hasher::new(self.function);
+    }
+
+    fn input(&mut self, data: &[u8]) {
+        self.running.update(data);
+    }
+
+    fn result(&mut self, out: &mut [u8]) {
+        let running = std::mem::replace(&mut self.running, Hasher::new(self.function));
+        running.finish_into(out);
+    }
+}
+
+pub(crate) struct Aead {
+    suite: Suite,
+    key: AeadKey,
+}
+
+impl Aead {
+    /// Noise sets the key before the first use; until then it is all zeros, and unused.
+    pub(crate) fn new(suite: Suite) -> Self {
+        Self { suite, key: AeadKey::new(suite, &[0; 32]) }
+    }
+
+    /// Noise revision 34 §12.3 and §12.4: 32 zero bits and the counter, in the byte order of the cipher.
+    fn nonce(&self, counter: u64) -> [u8; 12] {
+        let mut nonce = [0; 12];
+        nonce[4..].copy_from_slice(&match self.suite {
+            Suite::Aes256Gcm => counter.to_be_bytes(),
+            Suite::ChaCha20Poly1305 => counter.to_le_bytes(),
+        });
+        nonce
+    }
+}
+
+impl Cipher for Aead {
+    fn name(&self) -> &'static str {
+        match self.suite {
+            Suite::Aes256Gcm => "AESGCM",
+            Suite::ChaCha20Poly1305 => "ChaChaPoly",
+        }
+    }
+
+    fn set(&mut self, key: &[u8; 32]) {
+        self.key = AeadKey::new(self.suite, key);
+    }
+
+    fn encrypt(&self, nonce: u64, authtext: &[u8], plaintext: &[u8], out: &mut [u8]) -> usize {
+        let (text, rest) = out.split_at_mut(plaintext.len());
+        text.copy_from_slice(plaintext);
+        let tag = self.key.seal(self.nonce(nonce), authtext, text);
+        rest[..TAG_BYTES].copy_from_slice(&tag);
+        plaintext.len() + TAG_BYTES
+    }
+
+    fn decrypt(
+        &self,
+        nonce: u64,
+        authtext: &[u8],
+        ciphertext: &[u8],
+        out: &mut [u8],
+    ) -> Result<usize, Error> {
+        let mut text = Zeroizing::new(ciphertext.to_vec());
+        self.key.open(self.nonce(nonce), authtext, &mut text).map_err(|_| Error::Decrypt)?;
+        let len = ciphertext.len() - TAG_BYTES;
+        out.get_mut(..len).ok_or(Error::Decrypt)?.copy_from_slice(&text[..len]);
+        Ok(len)
+    }
+}
