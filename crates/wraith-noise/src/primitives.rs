@@ -20,6 +20,17 @@ use zeroize::Zeroizing;
 
 pub use crate::ml_kem::MlKem;
 
+/// The nonce of a counter (Noise revision 34 §12.3 and §12.4): 32 zero bits and the counter, in the byte order of the cipher.
+#[must_use]
+pub fn nonce(suite: Suite, counter: u64) -> [u8; 12] {
+    let mut nonce = [0; 12];
+    nonce[4..].copy_from_slice(&match suite {
+        Suite::Aes256Gcm => counter.to_be_bytes(),
+        Suite::ChaCha20Poly1305 => counter.to_le_bytes(),
+    });
+    nonce
+}
+
 /// Makes one side's primitives of what was drawn before.
 pub struct Resolver {
     /// What is "generated" as the ephemeral key.
@@ -208,23 +219,21 @@ impl Hash for HashState {
 
 pub(crate) struct Aead {
     suite: Suite,
-    key: AeadKey,
+    /// None before Noise has set one.
+    key: Option<AeadKey>,
 }
 
 impl Aead {
-    /// Noise sets the key before the first use; until then it is all zeros, and unused.
-    pub(crate) fn new(suite: Suite) -> Self {
-        Self { suite, key: AeadKey::new(suite, &[0; 32]) }
+    pub(crate) const fn new(suite: Suite) -> Self {
+        Self { suite, key: None }
     }
 
-    /// Noise revision 34 §12.3 and §12.4: 32 zero bits and the counter, in the byte order of the cipher.
+    fn key(&self) -> &AeadKey {
+        self.key.as_ref().expect("Noise sets a key before it encrypts anything")
+    }
+
     fn nonce(&self, counter: u64) -> [u8; 12] {
-        let mut nonce = [0; 12];
-        nonce[4..].copy_from_slice(&match self.suite {
-            Suite::Aes256Gcm => counter.to_be_bytes(),
-            Suite::ChaCha20Poly1305 => counter.to_le_bytes(),
-        });
-        nonce
+        nonce(self.suite, counter)
     }
 }
 
@@ -237,13 +246,13 @@ impl Cipher for Aead {
     }
 
     fn set(&mut self, key: &[u8; 32]) {
-        self.key = AeadKey::new(self.suite, key);
+        self.key = Some(AeadKey::new(self.suite, key));
     }
 
     fn encrypt(&self, nonce: u64, authtext: &[u8], plaintext: &[u8], out: &mut [u8]) -> usize {
         let (text, rest) = out.split_at_mut(plaintext.len());
         text.copy_from_slice(plaintext);
-        let tag = self.key.seal(self.nonce(nonce), authtext, text);
+        let tag = self.key().seal(self.nonce(nonce), authtext, text);
         rest[..TAG_BYTES].copy_from_slice(&tag);
         plaintext.len() + TAG_BYTES
     }
@@ -256,7 +265,7 @@ impl Cipher for Aead {
         out: &mut [u8],
     ) -> Result<usize, Error> {
         let mut text = Zeroizing::new(ciphertext.to_vec());
-        self.key.open(self.nonce(nonce), authtext, &mut text).map_err(|_| Error::Decrypt)?;
+        self.key().open(self.nonce(nonce), authtext, &mut text).map_err(|_| Error::Decrypt)?;
         let len = ciphertext.len() - TAG_BYTES;
         out.get_mut(..len).ok_or(Error::Decrypt)?.copy_from_slice(&text[..len]);
         Ok(len)

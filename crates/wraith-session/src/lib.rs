@@ -2,4 +2,23 @@
 #![warn(missing_docs)]
 //! Encrypted sessions over any transport. No I/O, no clock; randomness is passed in.
 
+mod bytes;
+mod handshake;
+mod key;
+mod protocol;
 pub mod ratchet;
+mod session;
+
+pub use handshake::{
+    HANDSHAKE_MESSAGE_BYTES_MAX, HANDSHAKE_PAYLOAD_BYTES_MAX, Handshake, HandshakeBuilder,
+    HandshakeError, Read,
+};
+pub use key::StaticKey;
+pub use protocol::{Pattern, Protocol, UnknownProtocol};
+pub use session::{
+    AAD_BYTES_MAX, Batch, BatchError, EPOCH_MESSAGES, EPOCHS_AHEAD_MAX, MESSAGE_OVERHEAD,
+    OpenError, OpenedBatch, RESERVED_NUMBERS, Rekey, SESSION_WINDOW, Saved, SealError, Session,
+    StateError, TEXT_BYTES_MAX,
+};
+pub use wraith_crypto::hash::HashFunction;
+pub use wraith_crypto::{NodeId, SecretIdentity, Suite};

@@ -1,0 +1,32 @@
+//! Reading what was written by the same program, or by nobody knows whom.
+
+use zeroize::Zeroizing;
+
+/// What is left to read. Every method takes from the front, or nothing if there is too little.
+pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
+
+impl<'a> Reader<'a> {
+    pub(crate) fn array<const N: usize>(&mut self) -> Option<&'a [u8; N]> {
+        let (array, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(array)
+    }
+
+    pub(crate) fn bytes(&mut self, len: usize) -> Option<&'a [u8]> {
+        let (bytes, rest) = self.0.split_at_checked(len)?;
+        self.0 = rest;
+        Some(bytes)
+    }
+
+    pub(crate) fn u8(&mut self) -> Option<u8> {
+        self.array().map(|&[byte]| byte)
+    }
+
+    pub(crate) fn u64(&mut self) -> Option<u64> {
+        self.array().copied().map(u64::from_le_bytes)
+    }
+
+    pub(crate) fn secret(&mut self) -> Option<Zeroizing<[u8; 32]>> {
+        self.array().copied().map(Zeroizing::new)
+    }
+}

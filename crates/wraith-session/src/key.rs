@@ -1,0 +1,57 @@
+//! A side's own static key, made once and used in any number of handshakes.
+
+use std::fmt;
+
+use rand_core::CryptoRng;
+use wraith_crypto::{NodeId, SecretIdentity};
+use wraith_noise::primitives::KeyPair;
+use zeroize::Zeroizing;
+
+/// An X25519 key pair, and whose identity it is the image of, if of one. The secret is wiped when dropped.
+#[derive(Clone)]
+pub struct StaticKey {
+    pub(crate) pair: KeyPair,
+    pub(crate) node_id: Option<NodeId>,
+}
+
+impl StaticKey {
+    /// The key of `secret`, any 32 random bytes: a plain Noise key, of no identity.
+    #[must_use]
+    pub fn from_secret(secret: Zeroizing<[u8; 32]>) -> Self {
+        Self { pair: KeyPair::of(secret), node_id: None }
+    }
+
+    /// A key nobody had before.
+    #[must_use]
+    pub fn generate(rng: &mut impl CryptoRng) -> Self {
+        let mut secret = Zeroizing::new([0; 32]);
+        rng.fill_bytes(&mut *secret);
+        Self::from_secret(secret)
+    }
+
+    /// The X25519 image of an identity. A handshake then tells and proves the NodeId, too
+    /// ([`Handshake::peer`](crate::Handshake::peer)).
+    #[must_use]
+    pub fn of(identity: &SecretIdentity) -> Self {
+        let pair = KeyPair::of(identity.noise_static());
+        Self { pair, node_id: Some(identity.node_id()) }
+    }
+
+    /// The public half.
+    #[must_use]
+    pub const fn public(&self) -> &[u8; 32] {
+        self.pair.public()
+    }
+
+    /// The identity it is the image of.
+    #[must_use]
+    pub const fn node_id(&self) -> Option<NodeId> {
+        self.node_id
+    }
+}
+
+impl fmt::Debug for StaticKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StaticKey").field("node_id", &self.node_id).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,265 @@
+//! Many messages at once: one call, one buffer, and several cores where the work is worth them.
+//!
+//! Results come in order. Of a batch that is sealed all messages are made or none; of one that is opened each message is judged by
+//! itself.
+
+use std::ops::Range;
+use std::thread;
+
+use thiserror::Error;
+use wraith_crypto::{AeadKey, Suite, TAG_BYTES};
+use zeroize::Zeroize;
+
+use super::epoch::epoch_of;
+use super::receive::{Receiver, Verified};
+use super::{
+    NUMBER_BYTES, OpenError, SealError, Session, check_lengths, check_message, seal_slice,
+};
+
+/// Bytes that are worth a thread of their own: starting one takes as long as sealing about so many.
+const THREAD_BYTES: usize = 512 << 10;
+/// More threads than this gain nothing: memory is slower.
+const THREADS_MAX: usize = 8;
+
+/// Why a batch was not sealed. No number was used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("message {index}: {why}")]
+pub struct BatchError {
+    /// Which message, from 0.
+    pub index: usize,
+    /// What is wrong with it.
+    pub why: SealError,
+}
+
+/// Sealed messages, or opened texts, one behind the other in one buffer.
+#[derive(Debug, Default)]
+pub struct Batch {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) ranges: Vec<Range<usize>>,
+}
+
+impl Batch {
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// Each one, in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        self.ranges.iter().map(|range| &self.bytes[range.clone()])
+    }
+}
+
+/// What became of each message of a batch that was opened.
+#[derive(Debug, Default)]
+pub struct OpenedBatch {
+    bytes: Vec<u8>,
+    results: Vec<Result<(u64, Range<usize>), OpenError>>,
+}
+
+impl OpenedBatch {
+    /// How many messages there were.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.results.len()
+    }
+
+    /// Whether there were none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.results.is_empty()
+    }
+
+    /// Number and text of each message, or why it was not opened, in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Result<(u64, &[u8]), OpenError>> {
+        self.results.iter().map(|result| match result {
+            Ok((number, range)) => Ok((*number, &self.bytes[range.clone()])),
+            Err(why) => Err(*why),
+        })
+    }
+}
+
+/// Messages that were verified, before their numbers are marked.
+pub(crate) struct VerifiedBatch {
+    bytes: Vec<u8>,
+    verified: Vec<Result<(Verified, Range<usize>), OpenError>>,
+}
+
+impl VerifiedBatch {
+    pub(crate) fn verified(&self) -> Vec<&Verified> {
+        self.verified.iter().flatten().map(|(verified, _)| verified).collect()
+    }
+}
+
+impl Session {
+    /// Seals every text, with the same associated data, in this order.
+    ///
+    /// # Errors
+    /// Names the first message that cannot be sealed. No number was used, and none of them is sealed.
+    pub fn seal_many(&mut self, aad: &[u8], texts: &[&[u8]]) -> Result<Batch, BatchError> {
+        for (index, text) in texts.iter().enumerate() {
+            check_lengths(aad, text).map_err(|why| BatchError { index, why })?;
+        }
+        let lens = || texts.iter().map(|text| text.len());
+        self.send.check(self.now, lens()).map_err(|(index, why)| BatchError { index, why })?;
+        let mut out = Batch {
+            bytes: vec![0; lens().map(Self::sealed_len).sum()],
+            ranges: Vec::with_capacity(texts.len()),
+        };
+        let mut end = 0;
+        for len in lens().map(Self::sealed_len) {
+            out.ranges.push(end..end + len);
+            end += len;
+        }
+        let mut rest = &mut out.bytes[..];
+        let mut jobs = Vec::with_capacity(texts.len());
+        let mut epoch = self.send.state.epoch;
+        for text in texts {
+            // The key changes in the middle: what has its number already is sealed by the one before.
+            let next = self.send.peek(self.now, text.len());
+            if epoch_of(next) != epoch {
+                seal_jobs(self.send.key(), self.suite, aad, std::mem::take(&mut jobs));
+            }
+            let taken = self.send.take(self.now, text.len());
+            let number = taken.expect("all numbers of the batch were checked");
+            epoch = self.send.state.epoch;
+            let (slot, behind) = rest.split_at_mut(Self::sealed_len(text.len()));
+            rest = behind;
+            jobs.push(Job { number, text, slot });
+        }
+        seal_jobs(self.send.key(), self.suite, aad, jobs);
+        Ok(out)
+    }
+
+    /// Opens every message, with the same associated data. Of two that are the same the first is opened.
+    #[must_use]
+    pub fn open_many(&mut self, aad: &[u8], messages: &[&[u8]]) -> OpenedBatch {
+        let batch = self.verify_many(aad, messages);
+        self.accept_many(batch)
+    }
+
+    /// Opens what is authentic, and marks nothing.
+    pub(crate) fn verify_many(&mut self, aad: &[u8], messages: &[&[u8]]) -> VerifiedBatch {
+        self.receive.prepare(messages.iter().copied());
+        let good = |message: &&[u8]| check_message(aad, message.len());
+        let room = |message: &&[u8]| good(message).map_or(0, |()| message.len());
+        let mut bytes = vec![0; messages.iter().map(room).sum()];
+        let mut verified = Vec::with_capacity(messages.len());
+        let mut rest = &mut bytes[..];
+        let mut jobs = Vec::with_capacity(messages.len());
+        let mut end = 0;
+        for message in messages {
+            let slot = rest.split_off_mut(..room(message)).expect("room was made for all");
+            if good(message).is_ok() {
+                jobs.push((
+                    verified.len(),
+                    end + NUMBER_BYTES..end + message.len() - TAG_BYTES,
+                    *message,
+                    slot,
+                ));
+                end += message.len();
+            }
+            verified.push(Err(OpenError::Length));
+        }
+        for (index, range, result) in open_jobs(&self.receive, aad, jobs) {
+            verified[index] = result.map(|verified| (verified, range));
+        }
+        VerifiedBatch { bytes, verified }
+    }
+
+    /// Marks what was verified.
+    pub(crate) fn accept_many(&mut self, batch: VerifiedBatch) -> OpenedBatch {
+        let VerifiedBatch { mut bytes, verified } = batch;
+        let results = verified.into_iter().map(|each| {
+            let (verified, range) = each?;
+            match self.receive.accept(self.now, &verified) {
+                Ok(()) => Ok((verified.number, range)),
+                Err(why) => {
+                    bytes[range].zeroize();
+                    Err(why)
+                }
+            }
+        });
+        let results = results.collect();
+        OpenedBatch { bytes, results }
+    }
+}
+
+struct Job<'a> {
+    number: u64,
+    text: &'a [u8],
+    slot: &'a mut [u8],
+}
+
+fn seal_jobs(key: &AeadKey, suite: Suite, aad: &[u8], jobs: Vec<Job<'_>>) {
+    spread(
+        jobs,
+        |job| job.text.len(),
+        |job| {
+            seal_slice(key, suite, job.number, aad, job.text, job.slot);
+        },
+    );
+}
+
+type OpenJob<'a> = (usize, Range<usize>, &'a [u8], &'a mut [u8]);
+
+fn open_jobs(
+    receiver: &Receiver,
+    aad: &[u8],
+    jobs: Vec<OpenJob<'_>>,
+) -> Vec<(usize, Range<usize>, Result<Verified, OpenError>)> {
+    spread(
+        jobs,
+        |(_, _, message, _)| message.len(),
+        |(index, range, message, slot)| {
+            slot.copy_from_slice(message);
+            let result = receiver.verify(aad, slot);
+            if result.is_err() {
+                slot.zeroize();
+            }
+            (index, range, result)
+        },
+    )
+}
+
+/// Does every job, in order, or by several threads where there are cores and the bytes are worth it.
+fn spread<J: Send, R: Send>(
+    mut jobs: Vec<J>,
+    len: impl Fn(&J) -> usize,
+    work: impl Fn(J) -> R + Sync,
+) -> Vec<R> {
+    let total: usize = jobs.iter().map(&len).sum();
+    let worth = (total / THREAD_BYTES).min(THREADS_MAX);
+    let threads = match worth {
+        0 | 1 => 1,
+        _ => worth.min(thread::available_parallelism().map_or(1, usize::from)),
+    };
+    if threads < 2 {
+        return jobs.into_iter().map(work).collect();
+    }
+    let share = total.div_ceil(threads);
+    thread::scope(|scope| {
+        let mut running = Vec::with_capacity(threads);
+        while !jobs.is_empty() {
+            let mut bytes = 0;
+            let taken = jobs.iter().take_while(|job| {
+                let fits = bytes < share;
+                bytes += len(job);
+                fits
+            });
+            let behind = jobs.split_off(taken.count());
+            let part = std::mem::replace(&mut jobs, behind);
+            let work = &work;
+            running.push(scope.spawn(move || part.into_iter().map(work).collect::<Vec<R>>()));
+        }
+        let joined = running.into_iter().map(|thread| thread.join().expect("no work panics"));
+        joined.flatten().collect()
+    })
+}

@@ -1,0 +1,182 @@
+//! The receiving direction: which messages are taken, and by which key.
+//!
+//! A message is first verified, which changes nothing, and then accepted, which marks its number. Only what has been verified moves the window or
+//! the epoch.
+
+use std::time::Duration;
+
+use wraith_crypto::{AeadKey, Suite};
+use wraith_noise::primitives::nonce;
+use zeroize::Zeroizing;
+
+use super::epoch::{EPOCH_MESSAGES, SESSION_WINDOW, SessionWindow, epoch_of, rekey};
+use super::{NUMBER_BYTES, OpenError};
+
+/// How many epochs in a row may be lost altogether. Behind that the two sides need a new handshake.
+pub const EPOCHS_AHEAD_MAX: u64 = 1024;
+/// How long the key before is kept for what is still on its way, where the caller tells the time.
+pub(crate) const PREVIOUS_KEY_TIME: Duration = Duration::from_secs(120);
+/// Every so many epochs ahead a key is remembered once it was computed, so that forged numbers cost little.
+const STRIDE: u64 = 32;
+
+/// An epoch as a saved state has it.
+#[derive(Clone)]
+pub(crate) struct EpochState {
+    pub(crate) epoch: u64,
+    pub(crate) key: Zeroizing<[u8; 32]>,
+    pub(crate) window: SessionWindow,
+}
+
+/// What a saved state has to say of this direction.
+#[derive(Clone)]
+pub(crate) struct ReceiveState {
+    pub(crate) current: EpochState,
+    /// The epoch before, while messages of it may still come.
+    pub(crate) previous: Option<Box<EpochState>>,
+}
+
+/// A message that is authentic.
+pub(crate) struct Verified {
+    pub(crate) number: u64,
+    /// The key of a later epoch, if it belongs to one.
+    ahead: Option<Zeroizing<[u8; 32]>>,
+}
+
+impl ReceiveState {
+    /// Marks a verified message.
+    ///
+    /// # Errors
+    /// It was accepted before: of a batch, where two may be the same.
+    pub(crate) fn accept(&mut self, verified: &Verified) -> Result<(), OpenError> {
+        let Verified { number, ahead } = verified;
+        let epoch = epoch_of(*number);
+        if epoch > self.current.epoch {
+            let key = ahead.clone().expect("a later epoch's message was opened by its key");
+            let current = EpochState { epoch, key, window: SessionWindow::new() };
+            self.previous = Some(Box::new(std::mem::replace(&mut self.current, current)));
+        }
+        let window = if epoch == self.current.epoch {
+            &mut self.current.window
+        } else {
+            let previous = self.previous.as_mut().filter(|previous| previous.epoch == epoch);
+            &mut previous.ok_or(OpenError::TooOld)?.window
+        };
+        if !window.insert(*number) {
+            return Err(OpenError::Replayed);
+        }
+        if self.previous.is_some() && self.current.window.next() % EPOCH_MESSAGES > SESSION_WINDOW {
+            self.previous = None;
+        }
+        Ok(())
+    }
+}
+
+pub(crate) struct Receiver {
+    suite: Suite,
+    pub(crate) state: ReceiveState,
+    current: AeadKey,
+    previous: Option<AeadKey>,
+    /// Since when the key is the one it is.
+    since: Option<Duration>,
+    /// Keys of epochs ahead that numbers have been claimed of, [`STRIDE`] epochs from one to the next, from the current one on.
+    strides: Vec<Zeroizing<[u8; 32]>>,
+}
+
+impl Receiver {
+    pub(crate) fn new(suite: Suite, state: ReceiveState) -> Self {
+        let current = AeadKey::new(suite, &state.current.key);
+        let previous = state.previous.as_ref().map(|previous| AeadKey::new(suite, &previous.key));
+        Self { suite, state, current, previous, since: None, strides: Vec::new() }
+    }
+
+    /// Prepares the keys that the numbers of `messages` ask for, as far as they are allowed.
+    pub(crate) fn prepare<'a>(&mut self, messages: impl Iterator<Item = &'a [u8]>) {
+        for message in messages {
+            let Some((number, _)) = message.split_first_chunk::<NUMBER_BYTES>() else { continue };
+            let ahead =
+                epoch_of(u64::from_le_bytes(*number)).saturating_sub(self.state.current.epoch);
+            if ahead <= EPOCHS_AHEAD_MAX {
+                while (self.strides.len() as u64) < ahead / STRIDE {
+                    let from = self.strides.last().unwrap_or(&self.state.current.key);
+                    let next = rekey(self.suite, from, STRIDE);
+                    self.strides.push(next);
+                }
+            }
+        }
+    }
+
+    /// Opens `message` in place, behind its number, and changes nothing else. What came before is refused for the price of a look.
+    pub(crate) fn verify(&self, aad: &[u8], message: &mut [u8]) -> Result<Verified, OpenError> {
+        let (number, sealed) = message.split_first_chunk_mut().ok_or(OpenError::Length)?;
+        let number = u64::from_le_bytes(*number);
+        let epoch = epoch_of(number);
+        let nonce = nonce(self.suite, number);
+        let state = &self.state;
+        if number == u64::MAX {
+            return Err(OpenError::Unauthentic);
+        }
+        if epoch > state.current.epoch {
+            let key = self.key_ahead(epoch)?;
+            let aead = AeadKey::new(self.suite, &key);
+            aead.open(nonce, aad, sealed).map_err(|_| OpenError::Unauthentic)?;
+            return Ok(Verified { number, ahead: Some(key) });
+        }
+        let (window, key) = if epoch == state.current.epoch {
+            (&state.current.window, &self.current)
+        } else {
+            match (&state.previous, &self.previous) {
+                (Some(previous), Some(key)) if previous.epoch == epoch => (&previous.window, key),
+                _ => return Err(OpenError::TooOld),
+            }
+        };
+        if !window.is_new(number) {
+            let old = window.next() - number > SESSION_WINDOW;
+            return Err(if old { OpenError::TooOld } else { OpenError::Replayed });
+        }
+        key.open(nonce, aad, sealed).map_err(|_| OpenError::Unauthentic)?;
+        Ok(Verified { number, ahead: None })
+    }
+
+    fn key_ahead(&self, epoch: u64) -> Result<Zeroizing<[u8; 32]>, OpenError> {
+        let ahead = epoch - self.state.current.epoch;
+        if ahead > EPOCHS_AHEAD_MAX {
+            return Err(OpenError::TooFarAhead);
+        }
+        let strides = (ahead / STRIDE).min(self.strides.len() as u64);
+        let from = match strides.checked_sub(1) {
+            Some(last) => &self.strides[last as usize],
+            None => &self.state.current.key,
+        };
+        Ok(rekey(self.suite, from, ahead - strides * STRIDE))
+    }
+
+    /// As [`ReceiveState::accept`], with the keys that belong to it.
+    pub(crate) fn accept(
+        &mut self,
+        now: Option<Duration>,
+        verified: &Verified,
+    ) -> Result<(), OpenError> {
+        let before = self.state.current.epoch;
+        let accepted = self.state.accept(verified);
+        if self.state.current.epoch != before {
+            let key = AeadKey::new(self.suite, &self.state.current.key);
+            self.previous = Some(std::mem::replace(&mut self.current, key));
+            self.since = now;
+            self.strides = Vec::new();
+        }
+        if self.state.previous.is_none() {
+            self.previous = None;
+        }
+        accepted
+    }
+
+    /// Forgets the key before when its time is over.
+    pub(crate) fn on_time(&mut self, now: Duration) {
+        if self.state.previous.is_some()
+            && now.saturating_sub(*self.since.get_or_insert(now)) >= PREVIOUS_KEY_TIME
+        {
+            self.state.previous = None;
+            self.previous = None;
+        }
+    }
+}

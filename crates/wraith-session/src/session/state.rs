@@ -1,0 +1,183 @@
+//! A session as bytes: what survives the end of a process.
+//!
+//! ```text
+//!     version (1) ‖ suite (1) ‖ send: epoch (8) ‖ key (32) ‖ next (8) ‖ bytes (8)
+//!       ‖ receive: epoch (8) ‖ key (32) ‖ next (8) ‖ window (256)  ‖  0, or 1 ‖ the same of the epoch before
+//! ```
+//!
+//! Numbers are little-endian. The `next` of the sending side is the first number that the living session will not use: whoever restores
+//! starts there.
+
+use thiserror::Error;
+use wraith_crypto::Suite;
+use zeroize::Zeroizing;
+
+use super::epoch::{SessionWindow, epoch_of};
+use super::receive::{EpochState, ReceiveState, Receiver, Verified};
+use super::send::{SendState, Sender};
+use super::{OpenError, Session};
+use crate::bytes::Reader;
+
+/// How many numbers a saved state sets aside for the session that goes on. A restart leaves out as many at most, and the other side's window
+/// has room for four times that.
+pub const RESERVED_NUMBERS: u64 = 512;
+const VERSION: u8 = 1;
+const WINDOW_WORDS: usize = SessionWindow::NUMBERS as usize / 64;
+
+/// Why a saved state was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum StateError {
+    /// It is of a version that this one does not know.
+    #[error("the saved state is of version {0}, which this program does not know")]
+    Version(u8),
+    /// Not what a session is saved as: torn, changed, or something else.
+    #[error("the saved state is damaged")]
+    Malformed,
+}
+
+/// A session as bytes, and what it takes to go on after they were stored.
+pub struct Saved {
+    bytes: Zeroizing<Vec<u8>>,
+    reserved: u64,
+}
+
+impl Saved {
+    /// What to store, and to give to [`Session::restore`]. As secret as the session, and about half a kilobyte.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl std::fmt::Debug for Saved {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Saved").finish_non_exhaustive()
+    }
+}
+
+impl Session {
+    /// The session as bytes. From the first time on, this session uses at most [`RESERVED_NUMBERS`] further numbers before the next
+    /// [`confirm`](Self::confirm), and says [`SealError::NotSaved`](super::SealError::NotSaved) then; what is restored from these bytes starts behind them.
+    ///
+    /// What was opened after a save opens again after a restore: to rule that out, save after each message or batch that is opened, before
+    /// acting on it. [`Stored`](crate::Stored) does.
+    #[must_use]
+    pub fn save(&mut self) -> Saved {
+        let Self { suite, send, receive, .. } = self;
+        let reserved = send.reserve();
+        Saved { bytes: encode(*suite, &send.state, reserved, &receive.state), reserved }
+    }
+
+    /// As [`save`](Self::save), as if `verified` had been accepted already.
+    pub(crate) fn save_with(
+        &mut self,
+        verified: &[&Verified],
+    ) -> (Saved, Vec<Result<(), OpenError>>) {
+        let mut state = self.receive.state.clone();
+        let accepted = verified.iter().map(|each| state.accept(each)).collect();
+        let reserved = self.send.reserve();
+        let bytes = encode(self.suite, &self.send.state, reserved, &state);
+        (Saved { bytes, reserved }, accepted)
+    }
+
+    /// Says that the bytes are where a later restore will find them, and nothing older: the numbers that they reserve may be used.
+    pub fn confirm(&mut self, saved: &Saved) {
+        let state = &mut self.send.state;
+        if state.reserved < saved.reserved {
+            state.reserved = saved.reserved;
+        }
+    }
+
+    /// The session of these bytes. It seals nothing before it is saved and confirmed: so of two that are restored from the same bytes, each
+    /// finds out by its store whether it is the only one.
+    ///
+    /// # Errors
+    /// Says whether the bytes are of another version or damaged.
+    pub fn restore(bytes: &[u8]) -> Result<Self, StateError> {
+        let mut reader = Reader(bytes);
+        let version = reader.u8().ok_or(StateError::Malformed)?;
+        if version != VERSION {
+            return Err(StateError::Version(version));
+        }
+        decode(&mut reader).filter(|_| reader.0.is_empty()).ok_or(StateError::Malformed)
+    }
+}
+
+impl Sender {
+    /// The first number that is not reserved if the state is saved now.
+    fn reserve(&mut self) -> u64 {
+        let wanted = self.state.next.max(self.wanted);
+        let kept = self.state.reserved;
+        let reserved = match kept.saturating_sub(wanted) {
+            left if kept != u64::MAX && left > RESERVED_NUMBERS / 2 => kept,
+            _ => wanted.saturating_add(RESERVED_NUMBERS).min(u64::MAX - 1),
+        };
+        // From now on there is a saved state, stored or not.
+        self.state.reserved = kept.min(reserved);
+        reserved
+    }
+}
+
+fn encode(
+    suite: Suite,
+    send: &SendState,
+    reserved: u64,
+    receive: &ReceiveState,
+) -> Zeroizing<Vec<u8>> {
+    let mut out = Zeroizing::new(Vec::with_capacity(704));
+    out.extend_from_slice(&[VERSION, suite.to_wire()]);
+    out.extend_from_slice(&send.epoch.to_le_bytes());
+    out.extend_from_slice(&*send.key);
+    out.extend_from_slice(&reserved.to_le_bytes());
+    out.extend_from_slice(&send.bytes.to_le_bytes());
+    encode_epoch(&receive.current, &mut out);
+    match &receive.previous {
+        None => out.push(0),
+        Some(previous) => {
+            out.push(1);
+            encode_epoch(previous, &mut out);
+        }
+    }
+    out
+}
+
+fn encode_epoch(state: &EpochState, out: &mut Vec<u8>) {
+    out.extend_from_slice(&state.epoch.to_le_bytes());
+    out.extend_from_slice(&*state.key);
+    out.extend_from_slice(&state.window.next().to_le_bytes());
+    for word in state.window.bits() {
+        out.extend_from_slice(&word.to_le_bytes());
+    }
+}
+
+fn decode(reader: &mut Reader<'_>) -> Option<Session> {
+    let suite = Suite::from_wire(reader.u8()?)?;
+    let (epoch, key, next, bytes) = (reader.u64()?, reader.secret()?, reader.u64()?, reader.u64()?);
+    // The numbers reserved may reach into the next epoch.
+    let is_near = (epoch..=epoch.checked_add(1)?).contains(&epoch_of(next));
+    let send = SendState { epoch, key, next, reserved: next, bytes };
+    let current = decode_epoch(reader)?;
+    let previous = match reader.u8()? {
+        0 => None,
+        1 => Some(Box::new(decode_epoch(reader)?)),
+        _ => return None,
+    };
+    let follows = previous.as_ref().is_none_or(|previous| previous.epoch < current.epoch);
+    (is_near && follows).then(|| Session {
+        suite,
+        send: Sender::new(suite, send),
+        receive: Receiver::new(suite, ReceiveState { current, previous }),
+        now: None,
+    })
+}
+
+fn decode_epoch(reader: &mut Reader<'_>) -> Option<EpochState> {
+    let (epoch, key, next) = (reader.u64()?, reader.secret()?, reader.u64()?);
+    let mut bits = [0; WINDOW_WORDS];
+    for word in &mut bits {
+        *word = reader.u64()?;
+    }
+    // A window is of its epoch, or empty.
+    let is_of_it = next == 0 || epoch_of(next - 1) == epoch;
+    is_of_it.then(|| EpochState { epoch, key, window: SessionWindow::from_parts(next, bits) })
+}
