@@ -1,0 +1,250 @@
+//! Handshakes of every kind, and what may happen to their messages.
+
+use proptest::prelude::*;
+use wraith_session::{
+    Handshake, HandshakeError, HashFunction, NodeId, Pattern, Protocol, Read, StaticKey, Suite,
+};
+
+use crate::support::{handshake, identity, rng, run};
+
+fn every_protocol() -> impl Iterator<Item = Protocol> {
+    Pattern::ALL.into_iter().flat_map(|pattern| {
+        let psks = (0..=pattern.messages()).map(Some).chain([None]);
+        psks.flat_map(move |psk| {
+            [true, false].map(|hybrid| {
+                let (suite, hash) = match hybrid {
+                    true => (Suite::ChaCha20Poly1305, HashFunction::Blake2s),
+                    false => (Suite::Aes256Gcm, HashFunction::Sha512),
+                };
+                Protocol { pattern, hybrid, psk, suite, hash }
+            })
+        })
+    })
+}
+
+#[test]
+fn every_pattern_ends_with_a_session_and_with_whom_it_tells() {
+    for protocol in every_protocol() {
+        let mut sides = handshake(protocol);
+        let messages = run(&mut sides);
+        assert_eq!(messages.len(), usize::from(protocol.pattern.messages()), "{protocol}");
+        assert_eq!(sides[0].hash(), sides[1].hash());
+        let known = protocol.pattern != Pattern::NK;
+        assert_eq!(sides[0].peer(), Some(identity(2).node_id()), "{protocol}");
+        assert_eq!(sides[1].peer(), known.then(|| identity(1).node_id()), "{protocol}");
+        let mut sessions = sides.each_mut().map(|side| side.split().unwrap());
+        assert!(
+            sides.each_mut().into_iter().all(|s| s.split().err() == Some(HandshakeError::NoKeys))
+        );
+        for (from, to) in [(0, 1), (1, 0)] {
+            let (mut sealed, mut opened) = (Vec::new(), Vec::new());
+            sessions[from].seal(b"aad", b"hello", &mut sealed).unwrap();
+            sessions[to].open(b"aad", &sealed, &mut opened).unwrap();
+            assert_eq!(opened, b"hello");
+        }
+    }
+}
+
+#[test]
+fn a_hybrid_handshake_carries_both_halves_of_ml_kem_768() {
+    for pattern in Pattern::ALL {
+        let hybrid = Protocol { pattern, ..Protocol::DEFAULT };
+        let lens = |protocol| run(&mut handshake(protocol)).iter().map(Vec::len).sum::<usize>();
+        let more = lens(hybrid) - lens(Protocol { hybrid: false, ..hybrid });
+        assert!((1184 + 1088..=1184 + 1088 + 2 * 16).contains(&more), "{pattern:?}: {more}");
+    }
+}
+
+/// Changes of every kind that a message can suffer on its way.
+fn spoilt(message: &[u8]) -> Vec<Vec<u8>> {
+    let mut all = vec![Vec::new(), vec![0; message.len()], vec![0xff; 65_536]];
+    all.extend([1, message.len() / 2, message.len() - 1].map(|len| message[..len].to_vec()));
+    all.push([message, &[0]].concat());
+    for at in [0, 31, 32, message.len() / 2, message.len() - 1] {
+        let mut changed = message.to_vec();
+        changed[at] ^= 1;
+        all.push(changed);
+    }
+    all
+}
+
+#[test]
+fn what_does_not_authenticate_changes_nothing_and_the_right_message_may_still_come() {
+    for protocol in every_protocol() {
+        let mut sides = handshake(protocol);
+        let expected = run(&mut handshake(protocol));
+        let mut turn = 0;
+        for expected in expected {
+            let message = sides[turn].write(b"payload").unwrap();
+            assert_eq!(message, expected, "{protocol}: no try before it has left a trace");
+            turn = 1 - turn;
+            for spoilt in spoilt(&message) {
+                let reader = &mut sides[turn];
+                let hash = reader.hash().to_vec();
+                // The first message of XX and IX has no tag: some changes of it show only in the second.
+                let mut other = handshake(protocol);
+                let Err(_) = feed(&mut other, &expected_before(protocol, &expected), turn, &spoilt)
+                else {
+                    continue;
+                };
+                assert!(reader.read(&spoilt).is_err(), "{protocol}");
+                assert_eq!(reader.hash(), hash);
+            }
+            assert_eq!(sides[turn].read(&message), Ok(Read::Payload(b"payload".to_vec())));
+        }
+        assert!(sides.iter().all(Handshake::is_finished));
+    }
+}
+
+/// The messages of a whole handshake that come before `message`.
+fn expected_before(protocol: Protocol, message: &[u8]) -> Vec<Vec<u8>> {
+    let all = run(&mut handshake(protocol));
+    all.into_iter().take_while(|each| each != message).collect()
+}
+
+/// What a fresh reader says to `message`, after the messages that come before it.
+fn feed(
+    sides: &mut [Handshake; 2],
+    before: &[Vec<u8>],
+    reader: usize,
+    message: &[u8],
+) -> Result<Read, HandshakeError> {
+    for (index, earlier) in before.iter().enumerate() {
+        match index % 2 == reader {
+            true => drop(sides[reader].write(b"payload").unwrap()),
+            false => drop(sides[reader].read(earlier).unwrap()),
+        }
+    }
+    sides[reader].read(message)
+}
+
+#[test]
+fn a_message_that_was_lost_is_repeated_as_it_was() {
+    for protocol in every_protocol() {
+        let mut sides = handshake(protocol);
+        let mut turn = 0;
+        while !sides.iter().all(Handshake::is_finished) {
+            let message = sides[turn].write(b"payload").unwrap();
+            assert_eq!(sides[turn].repeat(), Some(&message[..]), "lost: the same goes again");
+            assert_eq!(sides[turn].write(b"other").err(), Some(HandshakeError::Turn));
+            turn = 1 - turn;
+            assert!(matches!(sides[turn].read(&message), Ok(Read::Payload(_))));
+            assert_eq!(sides[turn].read(&message), Ok(Read::Repeated), "before it has answered");
+            if sides[turn].is_my_turn() {
+                let mut twin = handshake(protocol);
+                let before = expected_before(protocol, &message);
+                feed(&mut twin, &before, turn, &message).unwrap();
+                let answer = twin[turn].write(b"payload").unwrap();
+                assert_eq!(twin[turn].read(&message), Ok(Read::Repeated), "after it has");
+                assert_eq!(twin[turn].repeat(), Some(&answer[..]));
+            }
+        }
+        // The last one was lost: who wrote it has keys already, and answers the message before again.
+        let last = usize::from(protocol.pattern.messages()).wrapping_sub(1) % 2;
+        let messages = run(&mut handshake(protocol));
+        sides[last].split().unwrap();
+        let before = &messages[messages.len() - 2];
+        assert_eq!(sides[last].read(before), Ok(Read::Repeated));
+        assert_eq!(sides[last].repeat(), messages.last().map(|message| &message[..]));
+    }
+}
+
+#[test]
+fn each_wrong_state_has_its_error() {
+    let protocol = Protocol::DEFAULT;
+    let [mut one, mut two] = handshake(protocol);
+    assert_eq!(two.write(b"").err(), Some(HandshakeError::Turn));
+    assert_eq!(one.read(&[1; 48]), Err(HandshakeError::Turn));
+    assert_eq!(one.split().err(), Some(HandshakeError::NoKeys));
+    assert_eq!(one.write(&vec![0; 61_441]).err(), Some(HandshakeError::PayloadLength));
+    let long = one.write(&vec![5; 61_440]).unwrap();
+    assert_eq!(two.read(&long), Ok(Read::Payload(vec![5; 61_440])));
+    let needs = |builder: wraith_session::HandshakeBuilder| {
+        matches!(builder.start(&mut rng(1)).err(), Some(HandshakeError::Needs(_)))
+    };
+    let (key, nk, xk) = (
+        StaticKey::from_secret([1; 32].into()),
+        Protocol { pattern: Pattern::NK, ..protocol },
+        Protocol { pattern: Pattern::XK, ..protocol },
+    );
+    assert!(needs(Handshake::initiator(protocol)), "no static key");
+    assert!(needs(Handshake::initiator(xk).local(&key)), "whom it is for");
+    assert!(needs(Handshake::initiator(nk).local(&key).remote([9; 32])), "it is anonymous");
+    assert!(needs(Handshake::initiator(protocol).local(&key).remote([9; 32])), "nobody is known");
+    assert!(needs(Handshake::initiator(protocol).local(&key).psk([1; 32].into())));
+    assert!(needs(Handshake::initiator(Protocol { psk: Some(3), ..protocol }).local(&key)));
+    assert!(needs(Handshake::responder(nk).local(&key).peer(identity(1).node_id())));
+    let nobody = Handshake::initiator(xk).local(&key).peer(NodeId([0; 32])).start(&mut rng(1));
+    assert_eq!(nobody.err(), Some(HandshakeError::Identity));
+}
+
+#[test]
+fn who_is_not_who_was_expected_is_named_and_who_claims_an_identity_must_have_it() {
+    let key = StaticKey::of(&identity(1));
+    let begin = || Handshake::initiator(Protocol::DEFAULT).local(&key);
+    let mut one = begin().peer(identity(3).node_id()).start(&mut rng(1)).unwrap();
+    let [_, mut two] = handshake(Protocol::DEFAULT);
+    two.read(&one.write(b"").unwrap()).unwrap();
+    let message = two.write(b"").unwrap();
+    assert_eq!(one.read(&message), Err(HandshakeError::WrongPeer(identity(2).node_id())));
+
+    // A liar with a key of its own and somebody else's NodeId.
+    let mut liar = Handshake::responder(Protocol::DEFAULT)
+        .local(&StaticKey::from_secret([9; 32].into()))
+        .start(&mut rng(2))
+        .unwrap();
+    let mut one = begin().start(&mut rng(1)).unwrap();
+    liar.read(&one.write(b"").unwrap()).unwrap();
+    let claim = liar.write(identity(2).node_id().as_bytes()).unwrap();
+    assert_eq!(one.read(&claim), Err(HandshakeError::Identity));
+    assert_eq!(one.peer(), None);
+}
+
+#[test]
+fn keys_of_small_order_are_refused() {
+    let protocol = Protocol { hybrid: false, ..Protocol::DEFAULT };
+    for point in [[0; 32], core::array::from_fn(|i| u8::from(i == 0))] {
+        let [_, mut responder] = handshake(protocol);
+        assert!(responder.read(&point).is_ok(), "the first message of XX is only read");
+        assert_eq!(responder.write(b"").err(), Some(HandshakeError::BadKey));
+        let [mut initiator, _] = handshake(protocol);
+        initiator.write(b"").unwrap();
+        let message = [&point[..], &[0; 32 + 16 + 16]].concat();
+        assert_eq!(initiator.read(&message), Err(HandshakeError::Unauthentic));
+    }
+}
+
+#[test]
+fn sides_that_differ_in_anything_do_not_meet() {
+    let protocol = Protocol { psk: Some(3), ..Protocol::DEFAULT };
+    let side = |initiator: bool, psk: u8, prologue: &[u8], protocol: Protocol| {
+        let make = if initiator { Handshake::initiator } else { Handshake::responder };
+        let byte = if initiator { 1 } else { 2 };
+        let builder = make(protocol).local(&StaticKey::of(&identity(byte))).psk([psk; 32].into());
+        builder.prologue(prologue).start(&mut rng(u64::from(byte))).unwrap()
+    };
+    let meets = |mut sides: [Handshake; 2]| {
+        for turn in [0, 1, 0] {
+            let Ok(message) = sides[turn].write(b"") else { return false };
+            if sides[1 - turn].read(&message).is_err() {
+                return false;
+            }
+        }
+        true
+    };
+    assert!(meets([side(true, 1, b"a", protocol), side(false, 1, b"a", protocol)]));
+    assert!(!meets([side(true, 1, b"a", protocol), side(false, 2, b"a", protocol)]));
+    assert!(!meets([side(true, 1, b"a", protocol), side(false, 1, b"b", protocol)]));
+    let other = Protocol { hash: HashFunction::Sha256, ..protocol };
+    assert!(!meets([side(true, 1, b"a", protocol), side(false, 1, b"a", other)]));
+}
+
+proptest! {
+    #[test]
+    fn arbitrary_bytes_are_no_message(bytes in proptest::collection::vec(any::<u8>(), 0..3000)) {
+        let [mut initiator, _] = handshake(Protocol::DEFAULT);
+        initiator.write(b"").unwrap();
+        prop_assert!(initiator.read(&bytes).is_err());
+        prop_assert!(!initiator.is_finished());
+    }
+}
