@@ -12,12 +12,6 @@ impl<'a> Reader<'a> {
         Some(array)
     }
 
-    pub(crate) fn bytes(&mut self, len: usize) -> Option<&'a [u8]> {
-        let (bytes, rest) = self.0.split_at_checked(len)?;
-        self.0 = rest;
-        Some(bytes)
-    }
-
     pub(crate) fn u8(&mut self) -> Option<u8> {
         self.array().map(|&[byte]| byte)
     }

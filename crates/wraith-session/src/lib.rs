@@ -3,11 +3,15 @@
 //! Encrypted sessions over any transport. No I/O, no clock; randomness is passed in.
 
 mod bytes;
+pub mod fragment;
 mod handshake;
 mod key;
 mod protocol;
 pub mod ratchet;
+pub mod sealed_box;
 mod session;
+mod stored;
+pub mod vault;
 
 pub use handshake::{
     HANDSHAKE_MESSAGE_BYTES_MAX, HANDSHAKE_PAYLOAD_BYTES_MAX, Handshake, HandshakeBuilder,
@@ -20,5 +24,6 @@ pub use session::{
     OpenError, OpenedBatch, RESERVED_NUMBERS, Rekey, SESSION_WINDOW, Saved, SealError, Session,
     StateError, TEXT_BYTES_MAX,
 };
+pub use stored::{StoreError, StoredSession};
 pub use wraith_crypto::hash::HashFunction;
 pub use wraith_crypto::{NodeId, SecretIdentity, Suite};

@@ -11,7 +11,7 @@ use zeroize::Zeroizing;
 use super::epoch::{EPOCH_MESSAGES, epoch_of, first_of, rekey};
 use super::{Rekey, SealError};
 
-/// The first number that is never given out: as a nonce it is Noise's `REKEY`.
+/// The one number that is never given out, and the last: as a nonce it is Noise's `REKEY`.
 const NUMBERS_END: u64 = u64::MAX;
 
 /// What a saved state has to say of this direction.
@@ -108,7 +108,7 @@ impl Sender {
     }
 
     fn allow(&mut self, number: u64) -> Result<(), SealError> {
-        if number >= NUMBERS_END {
+        if number == NUMBERS_END {
             return Err(SealError::Exhausted);
         }
         if number >= self.state.reserved {

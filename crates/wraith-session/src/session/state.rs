@@ -12,10 +12,10 @@ use thiserror::Error;
 use wraith_crypto::Suite;
 use zeroize::Zeroizing;
 
+use super::Session;
 use super::epoch::{SessionWindow, epoch_of};
 use super::receive::{EpochState, ReceiveState, Receiver, Verified};
 use super::send::{SendState, Sender};
-use super::{OpenError, Session};
 use crate::bytes::Reader;
 
 /// How many numbers a saved state sets aside for the session that goes on. A restart leaves out as many at most, and the other side's window
@@ -60,7 +60,7 @@ impl Session {
     /// [`confirm`](Self::confirm), and says [`SealError::NotSaved`](super::SealError::NotSaved) then; what is restored from these bytes starts behind them.
     ///
     /// What was opened after a save opens again after a restore: to rule that out, save after each message or batch that is opened, before
-    /// acting on it. [`Stored`](crate::Stored) does.
+    /// acting on it. [`StoredSession`](crate::StoredSession) does.
     #[must_use]
     pub fn save(&mut self) -> Saved {
         let Self { suite, send, receive, .. } = self;
@@ -68,16 +68,20 @@ impl Session {
         Saved { bytes: encode(*suite, &send.state, reserved, &receive.state), reserved }
     }
 
-    /// As [`save`](Self::save), as if `verified` had been accepted already.
-    pub(crate) fn save_with(
-        &mut self,
-        verified: &[&Verified],
-    ) -> (Saved, Vec<Result<(), OpenError>>) {
+    /// The bytes of the session as if `verified` had been accepted already, with no more numbers reserved than before.
+    pub(crate) fn state_with(&self, verified: &[&Verified]) -> Zeroizing<Vec<u8>> {
         let mut state = self.receive.state.clone();
-        let accepted = verified.iter().map(|each| state.accept(each)).collect();
-        let reserved = self.send.reserve();
-        let bytes = encode(self.suite, &self.send.state, reserved, &state);
-        (Saved { bytes, reserved }, accepted)
+        for each in verified {
+            // One that is there twice is accepted once, here and later.
+            let _ = state.accept(each);
+        }
+        encode(self.suite, &self.send.state, self.send.state.reserved, &state)
+    }
+
+    /// The next [`save`](Self::save) reserves as many numbers, and the usual ones behind them.
+    pub(crate) fn want(&mut self, numbers: u64) {
+        let Sender { state, wanted, .. } = &mut self.send;
+        *wanted = state.next.max(*wanted).saturating_add(numbers);
     }
 
     /// Says that the bytes are where a later restore will find them, and nothing older: the numbers that they reserve may be used.

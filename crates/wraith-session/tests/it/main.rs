@@ -3,5 +3,6 @@
 mod handshakes;
 mod messages;
 mod saving;
+mod stored;
 mod support;
 mod vectors;

@@ -1,0 +1,351 @@
+//! Messages that are longer than what the transport carries: cut into pieces, and put together again whatever the order in which the pieces come.
+//!
+//! ```text
+//!     0 ‖ message                                     a message that fits
+//!     1 ‖ id (2) ‖ index (1) ‖ count (1) ‖ part       one of up to 255 pieces
+//!     2 ‖ id (2) ‖ index (2) ‖ count (2) ‖ part       one of up to 65,535
+//! ```
+//!
+//! Numbers are little-endian. Pieces are cut before they are sealed, so that only what is authentic is kept: each piece is the text of
+//! a session's message. For handshake messages, which have no such protection, give the [`Reassembler`] little room. A piece that is lost loses its
+//! message and no other.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use thiserror::Error;
+
+/// More than a piece's head takes.
+const HEAD_BYTES_MAX: usize = 7;
+/// The least room for a piece: beyond its head at least as much again.
+pub const ROOM_BYTES_MIN: usize = 2 * HEAD_BYTES_MAX;
+/// Pieces that a message can have.
+pub const PIECES_MAX: usize = u16::MAX as usize;
+/// What a piece that is kept takes beside its bytes.
+const PIECE_COST: usize = 64;
+/// How many messages may be begun after one before its pieces are given up.
+const REACH: u16 = 64;
+
+/// Why a message was not cut, or a piece not taken. Nothing has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum FragmentError {
+    /// There is too little room for a piece, or the message would take too many.
+    #[error("a message of {bytes} bytes does not go into pieces of {room}")]
+    Room {
+        /// Length of the message.
+        bytes: usize,
+        /// Room for a piece.
+        room: usize,
+    },
+    /// Not a piece, or it contradicts another of the same message.
+    #[error("not a piece of a message")]
+    Malformed,
+    /// The message is longer than allowed.
+    #[error("the message is longer than {0} bytes")]
+    TooLong(usize),
+}
+
+/// Cuts messages.
+#[derive(Clone, Debug, Default)]
+pub struct Splitter {
+    next_id: u16,
+}
+
+impl Splitter {
+    /// Cuts `message` into pieces of at most `room` bytes each, in order.
+    ///
+    /// # Errors
+    /// [`FragmentError::Room`].
+    pub fn split(&mut self, message: &[u8], room: usize) -> Result<Vec<Vec<u8>>, FragmentError> {
+        if message.len() < room {
+            return Ok(vec![[&[0], message].concat()]);
+        }
+        let error = FragmentError::Room { bytes: message.len(), room };
+        if room < ROOM_BYTES_MIN {
+            return Err(error);
+        }
+        let wide = message.len().div_ceil(room - 5) > usize::from(u8::MAX);
+        let part = room - if wide { HEAD_BYTES_MAX } else { 5 };
+        let count = u16::try_from(message.len().div_ceil(part)).map_err(|_| error)?;
+        let id = self.next_id;
+        self.next_id = id.wrapping_add(1);
+        let parts = message.chunks(part).zip(0u16..);
+        Ok(parts.map(|(part, index)| piece(wide, id, index, count, part)).collect())
+    }
+}
+
+fn piece(wide: bool, id: u16, index: u16, count: u16, part: &[u8]) -> Vec<u8> {
+    let mut piece = Vec::with_capacity(HEAD_BYTES_MAX + part.len());
+    piece.push(if wide { 2 } else { 1 });
+    piece.extend_from_slice(&id.to_le_bytes());
+    for number in [index, count] {
+        let bytes = number.to_le_bytes();
+        piece.extend_from_slice(if wide { &bytes } else { &bytes[..1] });
+    }
+    piece.extend_from_slice(part);
+    piece
+}
+
+/// What a [`Reassembler`] may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReassemblyLimits {
+    /// The longest message.
+    pub message_bytes: usize,
+    /// All that is kept of messages that are not whole yet. The oldest gives way.
+    pub held_bytes: usize,
+    /// Messages that are not whole yet.
+    pub held_messages: usize,
+}
+
+impl Default for ReassemblyLimits {
+    fn default() -> Self {
+        Self { message_bytes: 1 << 20, held_bytes: 2 << 20, held_messages: 16 }
+    }
+}
+
+/// Puts messages together.
+#[derive(Debug)]
+pub struct Reassembler {
+    limits: ReassemblyLimits,
+    /// Messages that are not whole yet, the oldest first.
+    held: VecDeque<Held>,
+    held_bytes: usize,
+    /// The last messages that were whole: what comes of them again is no news.
+    done: VecDeque<u16>,
+}
+
+#[derive(Debug)]
+struct Held {
+    id: u16,
+    count: u16,
+    bytes: usize,
+    parts: BTreeMap<u16, Box<[u8]>>,
+}
+
+impl Held {
+    fn cost(&self) -> usize {
+        self.bytes + PIECE_COST * self.parts.len()
+    }
+}
+
+impl Reassembler {
+    /// Holds nothing yet, and never more than this.
+    #[must_use]
+    pub fn new(limits: ReassemblyLimits) -> Self {
+        Self { limits, held: VecDeque::new(), held_bytes: 0, done: VecDeque::new() }
+    }
+
+    /// Bytes of messages that are not whole yet, with what keeping them takes.
+    #[must_use]
+    pub const fn held_bytes(&self) -> usize {
+        self.held_bytes
+    }
+
+    /// Takes a piece; gives the message that it was the last one of.
+    ///
+    /// # Errors
+    /// [`FragmentError::Malformed`], [`FragmentError::TooLong`]. What is held stays as it is, but a message that proves too long is given up.
+    pub fn push(&mut self, piece: &[u8]) -> Result<Option<Vec<u8>>, FragmentError> {
+        let (kind, rest) = piece.split_first().ok_or(FragmentError::Malformed)?;
+        if *kind == 0 {
+            return match rest.len() <= self.limits.message_bytes {
+                true => Ok(Some(rest.to_vec())),
+                false => Err(FragmentError::TooLong(self.limits.message_bytes)),
+            };
+        }
+        let Head { id, index, count, part } = Head::read(*kind, rest)?;
+        if self.done.contains(&id) {
+            return Ok(None);
+        }
+        // What is this far behind will not become whole, and its id will come again.
+        let is_behind = |held: &Held| (REACH + 1..0x8000).contains(&id.wrapping_sub(held.id));
+        while let Some(old) = self.held.iter().position(is_behind) {
+            self.give_up(old);
+        }
+        let at = match self.held.iter().position(|held| held.id == id) {
+            Some(at) => at,
+            None => self.begin(id, count),
+        };
+        let held = &mut self.held[at];
+        if held.count != count {
+            return Err(FragmentError::Malformed);
+        }
+        if held.parts.contains_key(&index) {
+            return Ok(None);
+        }
+        if held.bytes + part.len() > self.limits.message_bytes {
+            self.give_up(at);
+            return Err(FragmentError::TooLong(self.limits.message_bytes));
+        }
+        held.bytes += part.len();
+        held.parts.insert(index, part.into());
+        self.held_bytes += part.len() + PIECE_COST;
+        if held.parts.len() == usize::from(count) {
+            let whole = self.give_up(at);
+            self.done.push_back(id);
+            if self.done.len() > usize::from(REACH) {
+                self.done.pop_front();
+            }
+            return Ok(Some(whole.parts.into_values().flatten().collect()));
+        }
+        while self.held_bytes > self.limits.held_bytes && !self.held.is_empty() {
+            self.give_up(0);
+        }
+        Ok(None)
+    }
+
+    fn begin(&mut self, id: u16, count: u16) -> usize {
+        while self.held.len() >= self.limits.held_messages.max(1) {
+            self.give_up(0);
+        }
+        self.held.push_back(Held { id, count, bytes: 0, parts: BTreeMap::new() });
+        self.held.len() - 1
+    }
+
+    fn give_up(&mut self, at: usize) -> Held {
+        let held = self.held.remove(at).expect("it is there");
+        self.held_bytes -= held.cost();
+        held
+    }
+}
+
+struct Head<'a> {
+    id: u16,
+    index: u16,
+    count: u16,
+    part: &'a [u8],
+}
+
+impl<'a> Head<'a> {
+    fn read(kind: u8, rest: &'a [u8]) -> Result<Self, FragmentError> {
+        let (id, rest) = rest.split_first_chunk().ok_or(FragmentError::Malformed)?;
+        let id = u16::from_le_bytes(*id);
+        let (index, count, part) = match (kind, rest) {
+            (1, [index, count, part @ ..]) => (u16::from(*index), u16::from(*count), part),
+            (2, [a, b, c, d, part @ ..]) => {
+                (u16::from_le_bytes([*a, *b]), u16::from_le_bytes([*c, *d]), part)
+            }
+            _ => return Err(FragmentError::Malformed),
+        };
+        match index < count && !part.is_empty() {
+            true => Ok(Self { id, index, count, part }),
+            false => Err(FragmentError::Malformed),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn small() -> Reassembler {
+        Reassembler::new(ReassemblyLimits {
+            message_bytes: 4000,
+            held_bytes: 5000,
+            held_messages: 4,
+        })
+    }
+
+    #[test]
+    fn every_length_is_cut_to_its_room_and_put_together_again() {
+        for room in [14, 20, 50, 244] {
+            for len in (0..4 * room).chain([255 * (room - 5), 255 * (room - 5) + 1, 60_000]) {
+                let message: Vec<u8> = (0..len).map(|i| i as u8).collect();
+                let pieces = Splitter::default().split(&message, room).unwrap();
+                assert!(pieces.iter().all(|piece| piece.len() <= room));
+                let mut all = Reassembler::new(ReassemblyLimits {
+                    held_bytes: 10 << 20,
+                    ..ReassemblyLimits::default()
+                });
+                let mut whole = None;
+                for piece in pieces.iter().rev() {
+                    assert!(whole.is_none());
+                    whole = all.push(piece).unwrap();
+                }
+                assert_eq!(whole.as_deref(), Some(&message[..]), "{len} in {room}");
+                assert_eq!((all.held_bytes(), all.held.len()), (0, 0));
+            }
+        }
+        let error = FragmentError::Room { bytes: 20, room: 13 };
+        assert_eq!(Splitter::default().split(&[0; 20], 13), Err(error));
+        assert!(Splitter::default().split(&[0; 13 * 65_535], 20).is_ok());
+        assert!(Splitter::default().split(&[0; 13 * 65_535 + 1], 20).is_err());
+    }
+
+    #[test]
+    fn a_lost_piece_loses_its_message_only_and_is_not_held_for_ever() {
+        let (mut splitter, mut all) = (Splitter::default(), small());
+        let torn = splitter.split(&[1; 100], 60).unwrap();
+        assert_eq!(all.push(&torn[0]), Ok(None));
+        for _ in 0..=REACH {
+            let pieces = splitter.split(&[2; 100], 60).unwrap();
+            assert_eq!(all.push(&pieces[1]), Ok(None));
+            assert_eq!(all.push(&pieces[0]), Ok(Some(vec![2; 100])));
+            assert_eq!(all.push(&pieces[0]), Ok(None), "again");
+        }
+        assert_eq!(all.held_bytes(), 0);
+        // Its id comes again: nothing of the old one is left to be mixed in.
+        splitter.next_id = 0;
+        let pieces = splitter.split(&[3; 100], 60).unwrap();
+        all.done.clear();
+        assert_eq!(all.push(&pieces[1]), Ok(None));
+        assert_eq!(all.push(&pieces[0]), Ok(Some(vec![3; 100])));
+    }
+
+    #[test]
+    fn what_is_held_is_bounded_whatever_comes() {
+        let mut all = small();
+        for id in 0..2000u16 {
+            all.push(&piece(true, id, 0, 9, &[0; 300])).unwrap();
+            all.push(&piece(true, id, 1, 9, &[0; 300])).unwrap();
+            assert!(all.held_bytes() <= 5000 && all.held.len() <= 4);
+        }
+        let mut all = small();
+        let mut longest = Ok(None);
+        for index in 0..100 {
+            longest = all.push(&piece(true, 1, index, 1000, &[0; 300]));
+            assert!(all.held_bytes() <= 5000);
+            if longest.is_err() {
+                break;
+            }
+        }
+        assert_eq!(longest, Err(FragmentError::TooLong(4000)));
+        assert_eq!(all.held_bytes(), 0);
+        assert_eq!(all.push(&[&[0][..], &[0; 4001]].concat()), Err(FragmentError::TooLong(4000)));
+    }
+
+    #[test]
+    fn pieces_that_contradict_each_other_are_refused() {
+        let mut all = small();
+        all.push(&piece(false, 1, 0, 3, b"a")).unwrap();
+        for wrong in [
+            piece(false, 1, 1, 4, b"b"),
+            piece(false, 1, 3, 3, b"b"),
+            piece(false, 1, 1, 3, b""),
+            vec![],
+            vec![1, 0],
+            vec![3, 0, 0, 0, 0, 0],
+        ] {
+            assert_eq!(all.push(&wrong), Err(FragmentError::Malformed), "{wrong:?}");
+        }
+        all.push(&piece(false, 1, 2, 3, b"c")).unwrap();
+        assert_eq!(all.push(&piece(false, 1, 1, 3, b"b")), Ok(Some(b"abc".to_vec())));
+    }
+
+    proptest! {
+        #[test]
+        fn arbitrary_pieces_never_hold_more_than_allowed(
+            pieces in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..80), 0..200),
+        ) {
+            let mut all = small();
+            for mut piece in pieces {
+                if let [kind, id, high, ..] = &mut piece[..] {
+                    (*kind, *id, *high) = (*kind % 4, *id % 8, 0);
+                }
+                let _ = all.push(&piece);
+                prop_assert!(all.held_bytes() <= 5000 && all.held.len() <= 4);
+            }
+        }
+    }
+}

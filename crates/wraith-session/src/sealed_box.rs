@@ -1,0 +1,186 @@
+//! A text for one identity, from nobody in particular: one message, no answer.
+//!
+//! ```text
+//!     version 1 (1) ‖ message of Noise_N_25519_ChaChaPoly_BLAKE2s with an empty payload (48) ‖ ciphertext ‖ tag (16)
+//! ```
+//!
+//! The text is sealed with the first key that `Split` gives, with nonce 0. Only the owner of the identity opens it; who wrote it is not proved, and
+//! whoever has the identity's secret later reads it, too. There is no ML-KEM in it: an identity has no key for that. What has to stay secret
+//! for decades belongs into a [session](crate::Session) or a [ratchet](crate::ratchet).
+
+use rand_core::CryptoRng;
+use snow::params::{
+    BaseChoice, CipherChoice, DHChoice, HandshakeChoice, HandshakeModifierList, HandshakePattern,
+    HashChoice, NoiseParams,
+};
+use snow::{Builder, HandshakeState};
+use thiserror::Error;
+use wraith_crypto::{AeadKey, NodeId, SecretIdentity, Suite, TAG_BYTES, Wiped};
+use wraith_noise::primitives::{KeyPair, MlKem, Resolver, nonce};
+use zeroize::{Zeroize, Zeroizing};
+
+use crate::session::TEXT_BYTES_MAX;
+
+const VERSION: u8 = 1;
+const PROTOCOL: &str = "Noise_N_25519_ChaChaPoly_BLAKE2s";
+const HEAD_BYTES: usize = 1 + HANDSHAKE_BYTES;
+const HANDSHAKE_BYTES: usize = 32 + TAG_BYTES;
+/// How much longer a box is than its text.
+pub const SEALED_BOX_OVERHEAD: usize = HEAD_BYTES + TAG_BYTES;
+
+/// Why a box was not made or opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum SealedBoxError {
+    /// The text is too long.
+    #[error("a sealed box holds at most {TEXT_BYTES_MAX} bytes")]
+    Length,
+    /// Nobody can have this NodeId.
+    #[error("this node id cannot exist; was it mistyped?")]
+    Recipient,
+    /// Not a box of a version that is known here.
+    #[error("not a sealed box, or one of a later version")]
+    Malformed,
+    /// Not for this identity, changed, or made for another context.
+    #[error("the box was not made for this identity and context, or was changed")]
+    Unauthentic,
+}
+
+/// Seals `text` for `to`. `context` says what for: it is not sent, and must be the same when the box is opened.
+///
+/// # Errors
+/// [`SealedBoxError::Length`], [`SealedBoxError::Recipient`].
+pub fn seal(
+    rng: &mut impl CryptoRng,
+    to: &NodeId,
+    context: &[u8],
+    text: &[u8],
+) -> Result<Vec<u8>, SealedBoxError> {
+    if text.len() > TEXT_BYTES_MAX {
+        return Err(SealedBoxError::Length);
+    }
+    let recipient = to.noise_public().map_err(|_| SealedBoxError::Recipient)?;
+    let mut secret = Zeroizing::new([0; 32]);
+    rng.fill_bytes(&mut *secret);
+    let mut noise = state(None, KeyPair::of(secret), context, Some(&recipient));
+    let mut out = vec![0; HEAD_BYTES];
+    out[0] = VERSION;
+    // A key of the prime-order subgroup agrees with everybody.
+    noise.write_message(&[], &mut out[1..]).map_err(|_| SealedBoxError::Recipient)?;
+    out.extend_from_slice(text);
+    let tag = key(&mut noise).seal(nonce(Suite::ChaCha20Poly1305, 0), &[], &mut out[HEAD_BYTES..]);
+    out.extend_from_slice(&tag);
+    Ok(out)
+}
+
+/// Opens a box that was made for `identity` and `context`.
+///
+/// # Errors
+/// [`SealedBoxError::Malformed`], [`SealedBoxError::Unauthentic`].
+pub fn open(
+    identity: &SecretIdentity,
+    context: &[u8],
+    sealed: &[u8],
+) -> Result<Vec<u8>, SealedBoxError> {
+    let lens = SEALED_BOX_OVERHEAD..=SEALED_BOX_OVERHEAD + TEXT_BYTES_MAX;
+    if !lens.contains(&sealed.len()) || sealed[0] != VERSION {
+        return Err(SealedBoxError::Malformed);
+    }
+    let (head, sealed) = sealed.split_at(HEAD_BYTES);
+    let local = KeyPair::of(identity.noise_static());
+    let mut noise = state(Some(&local), KeyPair::default(), context, None);
+    noise.read_message(&head[1..], &mut []).map_err(|_| SealedBoxError::Unauthentic)?;
+    let mut text = sealed.to_vec();
+    match key(&mut noise).open(nonce(Suite::ChaCha20Poly1305, 0), &[], &mut text) {
+        Ok(()) => {
+            text.truncate(sealed.len() - TAG_BYTES);
+            Ok(text)
+        }
+        Err(_) => {
+            text.zeroize();
+            Err(SealedBoxError::Unauthentic)
+        }
+    }
+}
+
+fn key(noise: &mut HandshakeState) -> AeadKey {
+    let split = Zeroizing::new(noise.dangerously_get_raw_split());
+    AeadKey::new(Suite::ChaCha20Poly1305, &split.0)
+}
+
+fn state(
+    local: Option<&KeyPair>,
+    ephemeral: KeyPair,
+    context: &[u8],
+    remote: Option<&[u8; 32]>,
+) -> Wiped<HandshakeState> {
+    let params = NoiseParams::new(
+        PROTOCOL.to_owned(),
+        BaseChoice::Noise,
+        HandshakeChoice {
+            pattern: HandshakePattern::N,
+            modifiers: HandshakeModifierList { list: Vec::new() },
+        },
+        DHChoice::Curve25519,
+        None,
+        CipherChoice::ChaChaPoly,
+        HashChoice::Blake2s,
+    );
+    let kem = MlKem::Encapsulates(Zeroizing::default());
+    let resolver = Resolver { ephemeral, local: local.cloned(), kem };
+    let mut builder = Builder::with_resolver(params, Box::new(resolver))
+        .prologue(context)
+        .expect("there is no other prologue");
+    if let Some(local) = local {
+        builder = builder.local_private_key(local.secret()).expect("there is no other key");
+    }
+    if let Some(remote) = remote {
+        builder = builder.remote_public_key(remote).expect("there is no other key");
+    }
+    let state =
+        if remote.is_some() { builder.build_initiator() } else { builder.build_responder() };
+    Wiped::new(state.expect("N needs the responder's key on both sides, and has it"))
+}
+
+#[cfg(test)]
+mod tests {
+    use rand_chacha::ChaCha20Rng;
+    use rand_core::SeedableRng;
+
+    use super::*;
+
+    fn rng() -> ChaCha20Rng {
+        ChaCha20Rng::seed_from_u64(1)
+    }
+
+    #[test]
+    fn a_box_opens_for_its_identity_and_context_and_for_no_other() {
+        let [owner, other] = [1, 2].map(|byte| SecretIdentity::from_seed([byte; 32]));
+        for len in [0, 1, 1000, 100_000] {
+            let text = vec![7; len];
+            let sealed = seal(&mut rng(), &owner.node_id(), b"context", &text).unwrap();
+            assert_eq!(sealed.len(), len + SEALED_BOX_OVERHEAD);
+            assert_eq!(open(&owner, b"context", &sealed).as_ref(), Ok(&text));
+            assert_eq!(open(&other, b"context", &sealed), Err(SealedBoxError::Unauthentic));
+            assert_eq!(open(&owner, b"other", &sealed), Err(SealedBoxError::Unauthentic));
+        }
+    }
+
+    #[test]
+    fn a_box_that_was_changed_or_cut_does_not_open() {
+        let owner = SecretIdentity::from_seed([1; 32]);
+        let sealed = seal(&mut rng(), &owner.node_id(), b"", b"text").unwrap();
+        for at in 0..sealed.len() {
+            let mut changed = sealed.clone();
+            changed[at] ^= 1;
+            assert!(open(&owner, b"", &changed).is_err(), "byte {at}");
+            assert!(open(&owner, b"", &sealed[..at]).is_err(), "{at} bytes");
+        }
+        let mut small = sealed.clone();
+        small[1..33].fill(0);
+        assert_eq!(open(&owner, b"", &small), Err(SealedBoxError::Unauthentic), "of small order");
+        let nobody = seal(&mut rng(), &NodeId([0; 32]), b"", b"text");
+        assert_eq!(nobody, Err(SealedBoxError::Recipient));
+        let long = vec![0; TEXT_BYTES_MAX + 1];
+        assert_eq!(seal(&mut rng(), &owner.node_id(), b"", &long), Err(SealedBoxError::Length));
+    }
+}

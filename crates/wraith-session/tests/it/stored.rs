@@ -1,0 +1,276 @@
+//! Sessions in a vault, with processes that end and vaults that fail.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rand_chacha::ChaCha20Rng;
+use rand_core::Rng;
+use wraith_session::vault::{Durability, KeyVault, MemoryVault, Record, RecordError, VaultError};
+use wraith_session::{
+    OpenError, RESERVED_NUMBERS, Session, StateError, StoreError, StoredSession, Suite,
+};
+use zeroize::Zeroizing;
+
+use crate::support::rng;
+
+fn pair() -> [Session; 2] {
+    let new = |send, receive| Session::new(Suite::Aes256Gcm, &[send; 32], &[receive; 32]);
+    [new(1, 2), new(2, 1)]
+}
+
+fn stored() -> [(Arc<MemoryVault>, StoredSession); 2] {
+    pair().map(|session| {
+        let vault = Arc::new(MemoryVault::default());
+        (vault.clone(), StoredSession::create(vault, "peer", session).unwrap())
+    })
+}
+
+fn seal(session: &mut StoredSession, text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    session.seal(b"", text, &mut out).unwrap();
+    out
+}
+
+fn open(session: &mut StoredSession, message: &[u8]) -> Result<Vec<u8>, StoreError> {
+    let mut out = Vec::new();
+    session.open(b"", message, &mut out).map(|_| out)
+}
+
+fn below(rng: &mut ChaCha20Rng, end: u64) -> u64 {
+    rng.next_u64() % end
+}
+
+/// One way of a link that loses 30 of 100, brings one of ten twice, and delays by up to 200 messages.
+#[derive(Default)]
+struct Link {
+    now: u64,
+    on_the_way: BTreeMap<(u64, u64), Vec<u8>>,
+    count: u64,
+}
+
+impl Link {
+    fn send(&mut self, rng: &mut ChaCha20Rng, message: &[u8]) {
+        self.now += 1;
+        let copies = match below(rng, 100) {
+            0..30 => 0,
+            30..40 => 2,
+            _ => 1,
+        };
+        for _ in 0..copies {
+            self.count += 1;
+            let at = self.now + if below(rng, 4) == 0 { below(rng, 200) } else { 0 };
+            self.on_the_way.insert((at, self.count), message.to_vec());
+        }
+    }
+
+    fn arrived(&mut self) -> Option<Vec<u8>> {
+        let first = self.on_the_way.first_entry()?;
+        (first.key().0 <= self.now).then(|| first.remove())
+    }
+}
+
+/// A million messages and a thousand restarts of either side.
+#[test]
+fn whatever_arrives_opens_once_and_no_number_is_used_twice_over_loss_and_restarts() {
+    const MESSAGES: u64 = 1_000_000;
+    const EVERY: u64 = MESSAGES / 2000;
+    let mut rng = rng(16);
+    let mut sides = stored();
+    let mut links = [Link::default(), Link::default()];
+    let mut sealed = [HashSet::new(), HashSet::new()];
+    let mut opened = [HashSet::new(), HashSet::new()];
+    let (mut restarts, mut repeats) = ([0; 2], 0);
+    for index in 0..MESSAGES {
+        if index % EVERY == EVERY / 2 {
+            let side = (index / EVERY % 2) as usize;
+            let vault = sides[side].0.clone();
+            sides[side].1 = StoredSession::load(vault, "peer").unwrap();
+            restarts[side] += 1;
+        }
+        let from = below(&mut rng, 2) as usize;
+        let message = seal(&mut sides[from].1, &index.to_le_bytes());
+        assert!(sealed[from].insert(message[..8].to_vec()), "a number was used twice");
+        links[from].send(&mut rng, &message);
+        while let Some(message) = links[from].arrived() {
+            match open(&mut sides[1 - from].1, &message) {
+                Ok(text) => assert!(opened[from].insert(text), "opened twice"),
+                Err(StoreError::Open(OpenError::Replayed)) => repeats += 1,
+                Err(why) => panic!("{why}"),
+            }
+        }
+    }
+    assert!(restarts.iter().all(|count| *count >= 1000) && repeats > 10_000);
+    let total = opened.iter().map(HashSet::len).sum::<usize>();
+    assert!((650_000..750_000).contains(&total), "{total} came through");
+}
+
+/// A vault that fails, or stores and then says that it has failed, when told to.
+#[derive(Default)]
+struct Failing {
+    vault: MemoryVault,
+    before: AtomicBool,
+    after: AtomicBool,
+}
+
+impl KeyVault for Failing {
+    fn store(
+        &self,
+        name: &str,
+        generation: u64,
+        record: &[u8],
+        durability: Durability,
+    ) -> Result<(), VaultError> {
+        if self.before.load(Ordering::Relaxed) {
+            return Err(VaultError::Failed("before".into()));
+        }
+        self.vault.store(name, generation, record, durability)?;
+        match self.after.load(Ordering::Relaxed) {
+            true => Err(VaultError::Failed("after".into())),
+            false => Ok(()),
+        }
+    }
+
+    fn load(&self, name: &str) -> Result<Option<Zeroizing<Vec<u8>>>, VaultError> {
+        self.vault.load(name)
+    }
+
+    fn delete(&self, name: &str) -> Result<(), VaultError> {
+        self.vault.delete(name)
+    }
+}
+
+#[test]
+fn a_vault_that_fails_loses_nothing() {
+    let [one, two] = pair();
+    let mut one = StoredSession::create(Arc::new(MemoryVault::default()), "peer", one).unwrap();
+    let vault = Arc::new(Failing::default());
+    let mut two = StoredSession::create(vault.clone(), "peer", two).unwrap();
+    for fails in [&vault.before, &vault.after] {
+        let message = seal(&mut one, b"text");
+        fails.store(true, Ordering::Relaxed);
+        let mut out = Vec::new();
+        let why = two.open(b"", &message, &mut out);
+        assert!(matches!(why, Err(StoreError::Vault(VaultError::Failed(_)))));
+        assert!(out.is_empty(), "nobody has seen what may not be remembered");
+        let mut last = None;
+        for _ in 0..=RESERVED_NUMBERS {
+            match two.seal(b"", b"text", &mut Vec::new()) {
+                Ok(number) => last = Some(number),
+                Err(why) => assert!(matches!(why, StoreError::Vault(_))),
+            }
+        }
+        fails.store(false, Ordering::Relaxed);
+        assert_eq!(open(&mut two, &message), Ok(b"text".to_vec()), "the same again");
+        assert_eq!(two.seal(b"", b"", &mut Vec::new()).ok(), last.map(|last| last + 1));
+    }
+}
+
+#[test]
+fn a_killed_process_goes_on_and_what_it_had_opened_stays_opened() {
+    let [(_, mut one), (vault, mut two)] = stored();
+    let messages = [seal(&mut one, b"a"), seal(&mut one, b"b")];
+    open(&mut two, &messages[0]).unwrap();
+    drop(two);
+    let mut two = StoredSession::load(vault, "peer").unwrap();
+    assert_eq!(open(&mut two, &messages[0]), Err(StoreError::Open(OpenError::Replayed)));
+    assert_eq!(open(&mut two, &messages[1]), Ok(b"b".to_vec()));
+}
+
+#[test]
+fn of_two_that_use_one_record_one_fails_before_it_uses_a_number() {
+    let [(vault, mut first), _] = stored();
+    let mut second = StoredSession::load(vault.clone(), "peer").unwrap();
+    let mut numbers = HashSet::new();
+    let mut conflict = false;
+    for turn in 0..8 * RESERVED_NUMBERS {
+        let session = if turn % 2 == 0 { &mut first } else { &mut second };
+        match session.seal(b"", b"", &mut Vec::new()) {
+            Ok(number) => assert!(numbers.insert(number)),
+            Err(StoreError::Vault(VaultError::Conflict)) => conflict = true,
+            Err(why) => panic!("{why}"),
+        }
+    }
+    assert!(conflict);
+    let twice = StoredSession::create(vault, "peer", pair().into_iter().next().unwrap());
+    assert_eq!(twice.err(), Some(StoreError::Exists));
+}
+
+/// A vault whose owner counts elsewhere.
+struct Counting(Arc<MemoryVault>, u64);
+
+impl KeyVault for Counting {
+    fn store(&self, n: &str, g: u64, r: &[u8], d: Durability) -> Result<(), VaultError> {
+        self.0.store(n, g, r, d)
+    }
+
+    fn load(&self, name: &str) -> Result<Option<Zeroizing<Vec<u8>>>, VaultError> {
+        self.0.load(name)
+    }
+
+    fn delete(&self, name: &str) -> Result<(), VaultError> {
+        self.0.delete(name)
+    }
+
+    fn latest(&self, _: &str) -> Result<Option<u64>, VaultError> {
+        Ok(Some(self.1))
+    }
+}
+
+#[test]
+fn a_record_that_was_rolled_back_is_noticed_where_the_vault_counts() {
+    let [(vault, _), _] = stored();
+    let counting = |latest| Arc::new(Counting(vault.clone(), latest));
+    let why = StoredSession::load(counting(7), "peer").err();
+    assert_eq!(why, Some(StoreError::RolledBack { found: 1, latest: 7 }));
+    assert!(StoredSession::load(counting(1), "peer").is_ok());
+}
+
+#[test]
+fn what_is_no_record_is_refused_and_says_why() {
+    let [(vault, _), _] = stored();
+    let record = vault.load("peer").unwrap().unwrap();
+    let load = |bytes: &[u8]| {
+        let vault = MemoryVault::default();
+        vault.store("peer", 1, bytes, Durability::Process).unwrap();
+        StoredSession::load(Arc::new(vault), "peer").err()
+    };
+    for len in 0..record.len() {
+        assert_eq!(load(&record[..len]), Some(StoreError::Record(RecordError::Damaged)));
+    }
+    for at in 0..record.len() {
+        let mut changed = record.to_vec();
+        changed[at] ^= 1;
+        assert_eq!(load(&changed), Some(StoreError::Record(RecordError::Damaged)), "byte {at}");
+    }
+    let state = Record::decode(&record).unwrap().state;
+    assert_eq!(load(&Record::encode(9, 1, &state)), Some(StoreError::Kind));
+    assert_eq!(load(&Record::encode(1, 1, &[1])), Some(StoreError::State(StateError::Malformed)));
+    assert_eq!(load(&Record::encode(1, 1, &[3])), Some(StoreError::State(StateError::Version(3))));
+    for name in ["", "a/b", "..", "ä", &"x".repeat(65)] {
+        let why = StoredSession::load(Arc::new(MemoryVault::default()), name).err();
+        assert_eq!(why, Some(StoreError::Name), "{name}");
+    }
+    let missing = StoredSession::load(Arc::new(MemoryVault::default()), "nobody").err();
+    assert_eq!(missing, Some(StoreError::Missing));
+}
+
+#[test]
+fn batches_are_stored_once_and_larger_ones_than_are_reserved_are_no_exception() {
+    let [(_, mut one), (vault, mut two)] = stored();
+    let texts = vec![&b"text"[..]; 5 * RESERVED_NUMBERS as usize];
+    let batch = one.seal_many(b"", &texts).unwrap();
+    let mut messages: Vec<&[u8]> = batch.iter().collect();
+    messages.push(messages[0]);
+    let generation = |vault: &MemoryVault| {
+        Record::decode(&vault.load("peer").unwrap().unwrap()).unwrap().generation
+    };
+    let before = generation(&vault);
+    let opened = two.open_many(b"", &messages).unwrap();
+    assert_eq!(generation(&vault), before + 1);
+    let results: Vec<_> = opened.iter().collect();
+    assert!(results[..texts.len()].iter().all(|r| matches!(r, Ok((_, b"text")))));
+    assert_eq!(results[texts.len()], Err(OpenError::Replayed));
+    two.open_many(b"", &messages[..3]).unwrap();
+    assert_eq!(generation(&vault), before + 1, "what is none is not stored");
+}
