@@ -151,8 +151,6 @@ impl Slot {
                 Doubt::None
             }
             Some((Some(record), _)) if record.generation == self.generation => Doubt::None,
-            // The first store of all has failed.
-            None if self.generation == 0 => Doubt::None,
             _ => Doubt::Lost,
         };
         match self.doubt {

@@ -8,6 +8,7 @@ mod engine;
 mod error;
 mod event;
 mod fetch;
+mod file_vault;
 mod hub;
 mod invite;
 mod listen;
@@ -26,6 +27,7 @@ mod ways;
 pub use error::{Cause, Error, ErrorKind};
 pub use event::{Event, FoundAt, Observer, OfferInfo};
 pub use fetch::{AcceptOptions, Asking, FetchBuilder, Incoming, Source, Target, Transfer};
+pub use file_vault::FileVault;
 pub use hub::Events;
 pub use invite::{Invitation, InvitationBuilder};
 pub use listen::{Admit, ListenBuilder, Listener};
@@ -43,6 +45,8 @@ pub use wraith_discovery::{
     PlaceError, Places, Query, Ticket, TicketError,
 };
 pub use wraith_files::{Change, Entry, RelPath, Tree};
+/// Encrypted sessions over any transport, without a node: handshakes, messages, ratchets, sealed boxes.
+pub use wraith_session as session;
 /// What an [`Observer`] gets of a transfer as it happens.
 pub use wraith_transfer::Event as TransferEvent;
 /// An offer as it stands on the wire.

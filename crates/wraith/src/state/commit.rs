@@ -36,7 +36,7 @@ impl FolderLock {
 }
 
 /// Makes a folder that only its owner can enter, with all above it.
-pub(super) fn make_folder(folder: &Path) -> io::Result<()> {
+pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 

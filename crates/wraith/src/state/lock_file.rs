@@ -11,7 +11,7 @@ const LOCK_TRIES: u32 = 20;
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
 
 /// As [`lock`], but a process that was just killed gets a moment to let go.
-pub(super) fn lock_patiently(path: &Path) -> io::Result<Option<File>> {
+pub(crate) fn lock_patiently(path: &Path) -> io::Result<Option<File>> {
     for _ in 0..LOCK_TRIES {
         if let Some(file) = lock(path)? {
             return Ok(Some(file));

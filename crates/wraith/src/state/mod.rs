@@ -38,6 +38,7 @@ mod spent_codes;
 mod unfinished_send;
 
 pub use allowlist::ALLOWED_MAX;
+pub(crate) use commit::make_folder;
 pub use config::ConfigFile;
 pub use contacts::{
     Address, AddressError, Book, Contact, ContactStore, Meeting, Name, NameError, Refused,
@@ -46,6 +47,7 @@ pub(crate) use dht_nodes::DhtNodes;
 pub use dir::{StateDir, users_folder};
 pub use error::{StateError, StateErrorKind};
 pub use identity::IDENTITY_FILE;
+pub(crate) use lock_file::lock_patiently;
 pub use received::{
     Fault, Head, Line, Lines, ReceivedList, ReceivedStore, Recorder, Rest, What,
     open as open_record,

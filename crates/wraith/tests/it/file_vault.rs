@@ -1,0 +1,132 @@
+//! Sessions whose vault is a folder, with processes that are killed.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use wraith::FileVault;
+use wraith::session::vault::{Durability, KeyVault, Record, VaultError};
+use wraith::session::{OpenError, Session, StoreError, StoredSession, Suite};
+
+/// Tells this test's program that it is the process which is to be killed.
+const FOLDER: &str = "WRAITH_TEST_VAULT";
+
+fn session(send: u8, receive: u8) -> Session {
+    Session::new(Suite::Aes256Gcm, &[send; 32], &[receive; 32])
+}
+
+fn vault(folder: &Path) -> Arc<FileVault> {
+    Arc::new(FileVault::open(folder).unwrap())
+}
+
+/// What the killed process does: seals, opens what its peer would have sent, and says so, for as long as it lives.
+#[test]
+fn child_that_seals_until_it_is_killed() {
+    let Some(folder) = std::env::var_os(FOLDER) else { return };
+    let vault: Arc<dyn KeyVault> = vault(Path::new(&folder));
+    let mut stored = match StoredSession::load(vault.clone(), "peer") {
+        Err(StoreError::Missing) => StoredSession::create(vault, "peer", session(1, 2)).unwrap(),
+        loaded => loaded.unwrap(),
+    };
+    // The peer's messages are the same each time.
+    let mut peer = session(2, 1);
+    let mut incoming = Vec::new();
+    for _ in 0..100_000 {
+        incoming.clear();
+        peer.seal(b"", b"text", &mut incoming).unwrap();
+        let mut text = Vec::new();
+        match stored.open(b"", &incoming, &mut text) {
+            Ok(number) => println!("\nopened {number}"),
+            Err(StoreError::Open(OpenError::Replayed | OpenError::TooOld)) => continue,
+            Err(why) => panic!("{why}"),
+        }
+        let number = stored.seal(b"", b"text", &mut Vec::new()).unwrap();
+        println!("\nsealed {number}");
+    }
+    panic!("nobody has killed it");
+}
+
+#[test]
+fn a_process_that_is_killed_at_any_moment_uses_no_number_twice_and_opens_nothing_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut seen = HashSet::new();
+    let mut lines_in_all = 0;
+    for round in 0..20 {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "file_vault::child_that_seals_until_it_is_killed", "--nocapture"])
+            .env(FOLDER, folder.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut count = 0;
+        for line in lines.map_while(Result::ok) {
+            if !(line.starts_with("opened ") || line.starts_with("sealed ")) {
+                continue;
+            }
+            assert!(seen.insert(line.clone()), "round {round}: {line} twice");
+            count += 1;
+            if count == 50 + 37 * round {
+                // Some way on, in the middle of whatever it does then; what it has said before is read to the end.
+                child.kill().unwrap();
+            }
+        }
+        child.wait().unwrap();
+        assert!(count >= 50 + 37 * round, "round {round} ended early");
+        lines_in_all += count;
+    }
+    assert!(lines_in_all > 5000);
+}
+
+#[test]
+fn one_process_at_a_time_has_the_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = FileVault::open(folder.path()).unwrap();
+    let why = FileVault::open(folder.path()).err();
+    assert!(matches!(why, Some(VaultError::Failed(why)) if why.contains("another process")));
+    drop(first);
+    assert!(FileVault::open(folder.path()).is_ok());
+}
+
+#[test]
+fn files_are_their_owners_and_the_newer_whole_one_counts() {
+    let folder = tempfile::tempdir().unwrap();
+    let vault = FileVault::open(folder.path().join("vault")).unwrap();
+    let record = |generation| Record::encode(1, generation, b"state");
+    vault.store("peer", 1, &record(1), Durability::Power).unwrap();
+    vault.store("peer", 2, &record(2), Durability::Process).unwrap();
+    assert_eq!(vault.store("peer", 2, &record(2), Durability::Process), Err(VaultError::Conflict));
+    let held = || vault.load("peer").unwrap().unwrap();
+    assert_eq!(held(), record(2));
+    let recent = folder.path().join("vault/peer.recent");
+    for path in [folder.path().join("vault/peer"), recent.clone()] {
+        assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+    let mode = fs::metadata(folder.path().join("vault")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+    // What a power cut leaves of the one that was not flushed.
+    fs::write(&recent, &record(2)[..10]).unwrap();
+    assert_eq!(held(), record(1));
+    vault.delete("peer").unwrap();
+    assert_eq!(vault.load("peer"), Ok(None));
+    assert!(vault.store("../peer", 1, &record(1), Durability::Power).is_err());
+}
+
+#[test]
+fn a_vault_that_comes_back_from_a_copy_is_noticed_by_its_anchor() {
+    let [folder, anchor] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let open =
+        || Arc::new(FileVault::open(folder.path()).unwrap().anchored(anchor.path()).unwrap());
+    let mut stored = StoredSession::create(open(), "peer", session(1, 2)).unwrap();
+    let copy = fs::read(folder.path().join("peer")).unwrap();
+    stored.save().unwrap();
+    drop(stored);
+    fs::write(folder.path().join("peer"), copy).unwrap();
+    let why = StoredSession::load(open(), "peer").err();
+    assert_eq!(why, Some(StoreError::RolledBack { found: 1, latest: 2 }));
+}
