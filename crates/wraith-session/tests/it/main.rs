@@ -2,6 +2,7 @@
 
 mod handshakes;
 mod messages;
+mod ratchet;
 mod saving;
 mod stored;
 mod support;

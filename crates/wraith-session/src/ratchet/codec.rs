@@ -1,0 +1,135 @@
+//! Reading and writing fields of fixed order and length.
+
+use zeroize::{Zeroize, Zeroizing};
+
+use super::keys::Secret;
+
+/// Why bytes are not what they should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BadBytes {
+    /// They end inside a field.
+    Truncated,
+    /// A field has a value it never has, or bytes follow the last field.
+    Invalid,
+}
+
+/// Reads fields from the front.
+pub(super) struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+
+    pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N], BadBytes> {
+        let (field, rest) = self.0.split_first_chunk().ok_or(BadBytes::Truncated)?;
+        self.0 = rest;
+        Ok(*field)
+    }
+
+    pub(super) fn secret(&mut self) -> Result<Secret, BadBytes> {
+        Ok(Zeroizing::new(self.array()?))
+    }
+
+    pub(super) fn boxed<const N: usize>(&mut self) -> Result<Box<[u8; N]>, BadBytes> {
+        Ok(Box::new(self.array()?))
+    }
+
+    pub(super) fn u8(&mut self) -> Result<u8, BadBytes> {
+        Ok(self.array::<1>()?[0])
+    }
+
+    pub(super) fn u32(&mut self) -> Result<u32, BadBytes> {
+        Ok(u32::from_le_bytes(self.array()?))
+    }
+
+    pub(super) fn u64(&mut self) -> Result<u64, BadBytes> {
+        Ok(u64::from_le_bytes(self.array()?))
+    }
+
+    /// A byte that is 0 or 1.
+    pub(super) fn bool(&mut self) -> Result<bool, BadBytes> {
+        match self.u8()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(BadBytes::Invalid),
+        }
+    }
+
+    /// A [`bool`](Self::bool) and, if it is set, what `read` reads.
+    pub(super) fn option<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<T, BadBytes>,
+    ) -> Result<Option<T>, BadBytes> {
+        if self.bool()? { read(self).map(Some) } else { Ok(None) }
+    }
+
+    /// A count of 32 bits that is at most `max`.
+    pub(super) fn count(&mut self, max: usize) -> Result<usize, BadBytes> {
+        let count = usize::try_from(self.u32()?).map_err(|_| BadBytes::Invalid)?;
+        if count <= max { Ok(count) } else { Err(BadBytes::Invalid) }
+    }
+
+    /// Nothing may be left.
+    pub(super) fn finish(self) -> Result<(), BadBytes> {
+        if self.0.is_empty() { Ok(()) } else { Err(BadBytes::Invalid) }
+    }
+}
+
+/// Writes fields behind each other. What is outgrown is wiped.
+pub(super) struct Writer(Zeroizing<Vec<u8>>);
+
+impl Writer {
+    pub(super) fn with_capacity(capacity: usize) -> Self {
+        Self(Zeroizing::new(Vec::with_capacity(capacity)))
+    }
+
+    pub(super) fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
+        let needed = self.0.len() + bytes.len();
+        if needed > self.0.capacity() {
+            let mut larger = Vec::with_capacity(2 * needed);
+            larger.extend_from_slice(&self.0);
+            let mut outgrown = std::mem::replace(&mut *self.0, larger);
+            outgrown.zeroize();
+        }
+        self.0.extend_from_slice(bytes);
+        self
+    }
+
+    pub(super) fn u8(&mut self, value: u8) -> &mut Self {
+        self.bytes(&[value])
+    }
+
+    pub(super) fn u32(&mut self, value: u32) -> &mut Self {
+        self.bytes(&value.to_le_bytes())
+    }
+
+    pub(super) fn u64(&mut self, value: u64) -> &mut Self {
+        self.bytes(&value.to_le_bytes())
+    }
+
+    pub(super) fn bool(&mut self, value: bool) -> &mut Self {
+        self.u8(value.into())
+    }
+
+    /// A count that is known to be below 2³².
+    pub(super) fn count(&mut self, value: usize) -> &mut Self {
+        self.u32(u32::try_from(value).expect("collections here are bounded far below"))
+    }
+
+    pub(super) fn option<T>(
+        &mut self,
+        value: Option<&T>,
+        write: impl FnOnce(&mut Self, &T),
+    ) -> &mut Self {
+        self.bool(value.is_some());
+        if let Some(value) = value {
+            write(self, value);
+        }
+        self
+    }
+
+    pub(super) fn finish(self) -> Zeroizing<Vec<u8>> {
+        self.0
+    }
+}

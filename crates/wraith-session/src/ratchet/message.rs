@@ -1,0 +1,176 @@
+//! The layout of a message.
+//!
+//! | bytes | field |
+//! |---|---|
+//! | 1 | kind: `0x10` a message, `0x11` a message with the initial part |
+//! | 1161 | the initial part (kind `0x11` only; [`InitialPart`]) |
+//! | 16 | salt, random; its first 12 bytes are the nonce of the header |
+//! | 57 | header: 41 bytes and a tag, under the header key of the chain |
+//! | 1200 or 1104 | ML-KEM part: an encapsulation key or a ciphertext, and a tag (where the header says so) |
+//! | n + 16 | body: the text, padded if the header says so, and a tag, under the body key |
+//!
+//! The header in clear: flags (1: padded, 2: an encapsulation key follows, 4: a ciphertext follows), the sender's ratchet key
+//! (32 bytes), the number in the chain, and the length of the sender's chain before (32 bits each, little-endian).
+//!
+//! Everything in front of the body goes into the body's key, except the tag that stands right before it, which is a function of
+//! the rest and has been verified. The associated data of the caller are those of the body's AEAD.
+
+use wraith_crypto::TAG_BYTES;
+use wraith_crypto::kem::{CIPHERTEXT_BYTES, ENCAPSULATION_KEY_BYTES};
+
+use super::error::DecryptError;
+use super::padding::padded_len;
+
+/// First byte of a message; the high half is the version.
+pub(super) const KIND_MESSAGE: u8 = 0x10;
+/// First byte of a message with the initial part.
+pub(super) const KIND_INITIAL: u8 = 0x11;
+
+/// Bytes of the initial part: suite, initiator, ephemeral key, id of the signed prekeys, id of the one-time prekeys,
+/// ciphertext.
+pub(super) const INITIAL_BYTES: usize = 1 + 32 + 32 + 4 + 4 + CIPHERTEXT_BYTES;
+pub(super) const SALT_BYTES: usize = 16;
+pub(super) const HEADER_BYTES: usize = 1 + 32 + 4 + 4;
+const SEALED_HEADER_BYTES: usize = HEADER_BYTES + TAG_BYTES;
+
+/// The longest plaintext: 16 MiB.
+pub const MAX_PLAINTEXT_BYTES: usize = 16 << 20;
+/// How much longer than its plaintext an ordinary message is, unless padded.
+pub const OVERHEAD_BYTES: usize = 1 + SALT_BYTES + SEALED_HEADER_BYTES + TAG_BYTES;
+/// The longest message.
+pub const MAX_MESSAGE_BYTES: usize = OVERHEAD_BYTES
+    + INITIAL_BYTES
+    + ENCAPSULATION_KEY_BYTES
+    + TAG_BYTES
+    + padded_len(MAX_PLAINTEXT_BYTES);
+
+/// What of ML-KEM a chain carries in each of its messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum KemKind {
+    EncapsulationKey,
+    Ciphertext,
+}
+
+impl KemKind {
+    pub(super) const fn len(self) -> usize {
+        match self {
+            Self::EncapsulationKey => ENCAPSULATION_KEY_BYTES,
+            Self::Ciphertext => CIPHERTEXT_BYTES,
+        }
+    }
+}
+
+/// A header in clear.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Header {
+    pub(super) padded: bool,
+    pub(super) kem: Option<KemKind>,
+    /// The sender's ratchet key.
+    pub(super) ratchet_key: [u8; 32],
+    /// The number in the chain, from 0.
+    pub(super) number: u32,
+    /// How many messages the sender's chain before had.
+    pub(super) previous_len: u32,
+}
+
+impl Header {
+    pub(super) fn encode(&self) -> [u8; HEADER_BYTES] {
+        let kem = match self.kem {
+            None => 0,
+            Some(KemKind::EncapsulationKey) => 2,
+            Some(KemKind::Ciphertext) => 4,
+        };
+        let mut bytes = [0; HEADER_BYTES];
+        bytes[0] = u8::from(self.padded) | kem;
+        bytes[1..33].copy_from_slice(&self.ratchet_key);
+        bytes[33..37].copy_from_slice(&self.number.to_le_bytes());
+        bytes[37..].copy_from_slice(&self.previous_len.to_le_bytes());
+        bytes
+    }
+
+    /// `None` for flags that no header has.
+    pub(super) fn decode(bytes: &[u8; HEADER_BYTES]) -> Option<Self> {
+        let (&[flags], rest) = bytes.split_first_chunk()?;
+        let (ratchet_key, rest) = rest.split_first_chunk()?;
+        let (number, previous_len) = rest.split_first_chunk()?;
+        let kem = match flags & !1 {
+            0 => None,
+            2 => Some(KemKind::EncapsulationKey),
+            4 => Some(KemKind::Ciphertext),
+            _ => return None,
+        };
+        Some(Self {
+            padded: flags & 1 == 1,
+            kem,
+            ratchet_key: *ratchet_key,
+            number: u32::from_le_bytes(*number),
+            previous_len: u32::from_le_bytes(previous_len.try_into().ok()?),
+        })
+    }
+}
+
+/// A message of possible length, not authentic yet.
+#[derive(Clone, Copy)]
+pub(super) struct Envelope<'a> {
+    message: &'a [u8],
+    /// Where the salt begins.
+    start: usize,
+}
+
+impl<'a> Envelope<'a> {
+    pub(super) fn parse(message: &'a [u8]) -> Result<Self, DecryptError> {
+        if message.len() > MAX_MESSAGE_BYTES {
+            return Err(DecryptError::TooLong);
+        }
+        let start = match message.first() {
+            Some(&KIND_MESSAGE) => 1,
+            Some(&KIND_INITIAL) => 1 + INITIAL_BYTES,
+            _ => return Err(DecryptError::Malformed),
+        };
+        if message.len() < start + OVERHEAD_BYTES - 1 {
+            return Err(DecryptError::Malformed);
+        }
+        Ok(Self { message, start })
+    }
+
+    /// The initial part, if it has one.
+    pub(super) fn initial(&self) -> Option<&'a [u8; INITIAL_BYTES]> {
+        if self.start == 1 { None } else { self.message[1..].first_chunk() }
+    }
+
+    pub(super) fn salt(&self) -> &'a [u8; SALT_BYTES] {
+        self.message[self.start..].first_chunk().expect("the shortest message has one")
+    }
+
+    pub(super) fn sealed_header(&self) -> &'a [u8; SEALED_HEADER_BYTES] {
+        self.message[self.start + SALT_BYTES..].first_chunk().expect("the shortest message has one")
+    }
+
+    /// The sealed ML-KEM part of `kind`.
+    pub(super) fn sealed_kem(&self, kind: KemKind) -> Result<&'a [u8], DecryptError> {
+        let at = self.header_end();
+        self.message.get(at..at + kind.len() + TAG_BYTES).ok_or(DecryptError::Malformed)
+    }
+
+    /// What the body's key depends on, and the body with its tag.
+    pub(super) fn split_body(
+        &self,
+        kem: Option<KemKind>,
+    ) -> Result<(&'a [u8], &'a [u8]), DecryptError> {
+        let at = self.header_end() + kem.map_or(0, |kind| kind.len() + TAG_BYTES);
+        let body = self.message.get(at..).ok_or(DecryptError::Malformed)?;
+        if body.len() < TAG_BYTES {
+            return Err(DecryptError::Malformed);
+        }
+        Ok((&self.message[..at - TAG_BYTES], body))
+    }
+
+    fn header_end(&self) -> usize {
+        self.start + SALT_BYTES + SEALED_HEADER_BYTES
+    }
+}
+
+/// The nonce of the header of a message with this salt.
+pub(super) fn header_nonce(salt: &[u8; SALT_BYTES]) -> [u8; 12] {
+    *salt.first_chunk().expect("16 bytes hold 12")
+}

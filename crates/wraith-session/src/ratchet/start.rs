@@ -1,0 +1,295 @@
+//! How a conversation starts while the other side is away: PQXDH.
+//!
+//! | | |
+//! |---|---|
+//! | DH1 | initiator's identity × signed prekey |
+//! | DH2 | ephemeral × responder's identity |
+//! | DH3 | ephemeral × signed prekey |
+//! | DH4 | ephemeral × one-time prekey, where there is one |
+//! | SS | encapsulated to the ML-KEM prekey, one-time or of last resort |
+//! | binding | `derive(context, suite ‖ both NodeIds ‖ id and key of each prekey ‖ ephemeral ‖ ciphertext)` |
+//! | seed | `derive(context, DH1 ‖ DH2 ‖ DH3 [‖ DH4] ‖ SS ‖ binding)` |
+//!
+//! From the seed come the first root key and the two first header keys. The responder's first ratchet key is its signed
+//! prekey.
+//!
+//! This follows Signal's "The PQXDH Key Agreement Protocol" (revision 3), with these differences:
+//! - BLAKE3's derivation with a context of its own is the KDF. So there are no 32 bytes of 0xff in front, whose purpose is to
+//!   separate X25519 from XEdDSA, and no XEdDSA: identities are Ed25519 keys, whose X25519 images agree.
+//! - The secret depends on a hash of everything public, among it the ML-KEM key and the ciphertext, and both NodeIds. It is
+//!   the AD of the protocol: it is not sent, nor given to each AEAD again. So a ciphertext cannot be made to fit another key, nor
+//!   a conversation another pair of sides (the re-encapsulation attack of Bhargavan and others, 2024).
+//! - Prekeys of one-time X25519 and ML-KEM come as a pair under one id.
+//! - The responder remembers what it started without one-time keys, until it has rotated the signed ones away: a replayed first
+//!   message starts nothing.
+//!
+//! The initiator's NodeId stands in the initial part in clear, as in PQXDH. Who must not see it must not see the messages:
+//! they travel in connections that are encrypted.
+
+use rand_core::CryptoRng;
+use wraith_crypto::kem::{CIPHERTEXT_BYTES, ENCAPSULATION_KEY_BYTES};
+use wraith_crypto::{NodeId, SecretIdentity, Suite, aes_hardware, kdf};
+use zeroize::Zeroizing;
+
+use super::bundle::PreKeyBundle;
+use super::codec::Reader;
+use super::curve;
+use super::double_ratchet::Ratchet;
+use super::error::{DecryptError, StartError};
+use super::hybrid::Hybrid;
+use super::keys::{self, Secret};
+use super::message::{Envelope, INITIAL_BYTES};
+use super::prekeys::PreKeys;
+use super::skipped::SkippedKeys;
+
+const BINDING: &str = "wraith session/1 pqxdh binding";
+const SEED: &str = "wraith session/1 pqxdh seed";
+
+/// What the responder needs to compute the same: in each message until it answers.
+struct InitialPart {
+    suite: Suite,
+    initiator: NodeId,
+    ephemeral: [u8; 32],
+    signed_id: u32,
+    /// 0 if there are none.
+    one_time_id: u32,
+    ciphertext: Box<[u8; CIPHERTEXT_BYTES]>,
+}
+
+impl InitialPart {
+    fn encode(&self) -> Box<[u8; INITIAL_BYTES]> {
+        let parts = [
+            &[self.suite.to_wire()][..],
+            self.initiator.as_bytes(),
+            &self.ephemeral,
+            &self.signed_id.to_le_bytes(),
+            &self.one_time_id.to_le_bytes(),
+            &self.ciphertext[..],
+        ];
+        let bytes = parts.concat().into_boxed_slice();
+        bytes.try_into().expect("the lengths of the fields add up")
+    }
+
+    fn decode(bytes: &[u8; INITIAL_BYTES]) -> Result<Self, StartError> {
+        let mut reader = Reader::new(bytes);
+        let suite = Suite::from_wire(reader.u8()?).ok_or(StartError::UnknownVersion)?;
+        let (initiator, ephemeral) = (NodeId(reader.array()?), reader.array()?);
+        let (signed_id, one_time_id) = (reader.u32()?, reader.u32()?);
+        let ciphertext = reader.boxed()?;
+        reader.finish()?;
+        Ok(Self { suite, initiator, ephemeral, signed_id, one_time_id, ciphertext })
+    }
+
+    /// The hash of everything public. `one_time` is there exactly if its id is not 0, and every other field has one length.
+    fn binding(
+        &self,
+        responder: NodeId,
+        signed: &[u8; 32],
+        one_time: Option<&[u8; 32]>,
+        kem: &[u8; ENCAPSULATION_KEY_BYTES],
+    ) -> [u8; 32] {
+        let parts = [
+            &[self.suite.to_wire()][..],
+            self.initiator.as_bytes(),
+            responder.as_bytes(),
+            &self.signed_id.to_le_bytes(),
+            signed,
+            &self.one_time_id.to_le_bytes(),
+            one_time.map_or(&[][..], |key| key),
+            kem,
+            &self.ephemeral,
+            &self.ciphertext[..],
+        ];
+        kdf::derive_parts(BINDING, &parts)
+    }
+}
+
+/// The results of X25519, in the order of the table, and that of ML-KEM.
+struct Shares {
+    dh: [Option<Secret>; 4],
+    kem: Secret,
+}
+
+impl Shares {
+    fn seed(&self, binding: &[u8; 32]) -> Secret {
+        let mut parts: Vec<&[u8]> = self.dh.iter().flatten().map(|dh| &dh[..]).collect();
+        parts.extend([&self.kem[..], binding]);
+        Zeroizing::new(kdf::derive_parts(SEED, &parts))
+    }
+}
+
+fn agree(secret: &[u8; 32], public: &[u8; 32]) -> Result<Option<Secret>, StartError> {
+    curve::agree(secret, public).map(Some).ok_or(StartError::PublicKey)
+}
+
+impl Ratchet {
+    /// Starts a conversation with the owner of `bundle`, who may be away. Until an answer of its [opens](Self::decrypt), every
+    /// message is 1161 bytes longer and can be the one that [`Self::respond`] starts with.
+    ///
+    /// # Errors
+    /// [`StartError::Identity`] if the bundle is the own one, [`StartError::PublicKey`] if one of its keys is none.
+    pub fn initiate(
+        rng: &mut impl CryptoRng,
+        identity: &SecretIdentity,
+        bundle: &PreKeyBundle,
+    ) -> Result<Self, StartError> {
+        let suite = if aes_hardware() { Suite::Aes256Gcm } else { Suite::ChaCha20Poly1305 };
+        Self::initiate_with(rng, identity, bundle, suite)
+    }
+
+    /// As [`Self::initiate`], with a suite that is not the faster one here.
+    ///
+    /// # Errors
+    /// As [`Self::initiate`].
+    pub fn initiate_with(
+        rng: &mut impl CryptoRng,
+        identity: &SecretIdentity,
+        bundle: &PreKeyBundle,
+        suite: Suite,
+    ) -> Result<Self, StartError> {
+        let (me, peer) = (identity.node_id(), bundle.node_id);
+        if me == peer {
+            return Err(StartError::Identity);
+        }
+        let peer_static = peer.noise_public().map_err(|_| StartError::Identity)?;
+        let (ephemeral_secret, ephemeral) = curve::new_pair(rng);
+        let (ciphertext, kem) =
+            curve::encapsulate(rng, &bundle.kem).ok_or(StartError::PublicKey)?;
+        let dh4 = match &bundle.one_time {
+            Some((_, key)) => agree(&ephemeral_secret, key)?,
+            None => None,
+        };
+        let dh = [
+            agree(&identity.noise_static(), &bundle.signed)?,
+            agree(&ephemeral_secret, &peer_static)?,
+            agree(&ephemeral_secret, &bundle.signed)?,
+            dh4,
+        ];
+        let part = InitialPart {
+            suite,
+            initiator: me,
+            ephemeral,
+            signed_id: bundle.signed_id,
+            one_time_id: bundle.one_time.map_or(0, |(id, _)| id),
+            ciphertext: Box::new(ciphertext),
+        };
+        let one_time = bundle.one_time.as_ref().map(|(_, key)| key);
+        let binding = part.binding(peer, &bundle.signed, one_time, &bundle.kem);
+        let seed = Shares { dh, kem }.seed(&binding);
+        let mut ratchet = Self::at_start(suite, me, peer, binding, &seed, true);
+        ratchet.remote = Some(bundle.signed);
+        ratchet.initial = Some(part.encode());
+        ratchet.begin_chain(rng).map_err(|_| StartError::PublicKey)?;
+        Ok(ratchet)
+    }
+
+    /// Who sends `message`, if it is one that [`Self::respond`] can start with. Nothing is authentic yet.
+    #[must_use]
+    pub fn initiator_of(message: &[u8]) -> Option<NodeId> {
+        let initial = Envelope::parse(message).ok()?.initial()?;
+        InitialPart::decode(initial).ok().map(|part| part.initiator)
+    }
+
+    /// Starts the conversation that `message` asks for, and opens it. Its one-time prekeys are then gone from `prekeys`, so that
+    /// the same message does not start another. Further messages with an initial part, which the initiator sends until
+    /// it has an answer, go to [`Self::decrypt`]; if there is a conversation with [that side](Self::initiator_of), try that first.
+    ///
+    /// # Errors
+    /// [`StartError`]; nothing has changed then.
+    ///
+    /// # Panics
+    /// If `prekeys` are those of another identity.
+    pub fn respond(
+        identity: &SecretIdentity,
+        prekeys: &mut PreKeys,
+        aad: &[u8],
+        message: &[u8],
+    ) -> Result<(Self, Vec<u8>), StartError> {
+        let me = identity.node_id();
+        assert_eq!(me, prekeys.node_id(), "prekeys have one identity");
+        let initial = Envelope::parse(message)?.initial();
+        let part = InitialPart::decode(initial.ok_or(DecryptError::Malformed)?)?;
+        if part.initiator == me {
+            return Err(StartError::Identity);
+        }
+        let (mut ratchet, binding) = Self::answer(identity, prekeys, &part)?;
+        let mut plaintext = Vec::new();
+        ratchet.decrypt(aad, message, &mut plaintext)?;
+        prekeys.started(part.signed_id, part.one_time_id, binding);
+        Ok((ratchet, plaintext))
+    }
+
+    /// The responder's half of the key agreement.
+    fn answer(
+        identity: &SecretIdentity,
+        prekeys: &PreKeys,
+        part: &InitialPart,
+    ) -> Result<(Self, [u8; 32]), StartError> {
+        let (me, peer) = (identity.node_id(), part.initiator);
+        let peer_static = peer.noise_public().map_err(|_| StartError::Identity)?;
+        let signed = prekeys.signed(part.signed_id).ok_or(StartError::UnknownPreKey)?;
+        let one_time = match part.one_time_id {
+            0 => None,
+            id => Some(prekeys.one_time(id).ok_or(StartError::UnknownPreKey)?),
+        };
+        let kem_seed = one_time.map_or(&signed.kem_seed, |keys| &keys.kem_seed);
+        let one_time_public = one_time.map(|keys| curve::public_of(&keys.secret));
+        let binding = part.binding(
+            me,
+            &curve::public_of(&signed.secret),
+            one_time_public.as_ref(),
+            &curve::encapsulation_key(kem_seed),
+        );
+        if one_time.is_none() {
+            prekeys.may_start(part.signed_id, &binding)?;
+        }
+        let dh4 = match one_time {
+            Some(keys) => agree(&keys.secret, &part.ephemeral)?,
+            None => None,
+        };
+        let dh = [
+            agree(&signed.secret, &peer_static)?,
+            agree(&identity.noise_static(), &part.ephemeral)?,
+            agree(&signed.secret, &part.ephemeral)?,
+            dh4,
+        ];
+        let kem = curve::decapsulate(kem_seed, &part.ciphertext);
+        let seed = Shares { dh, kem }.seed(&binding);
+        let mut ratchet = Self::at_start(part.suite, me, peer, binding, &seed, false);
+        ratchet.own = Some(signed.secret.clone());
+        Ok((ratchet, binding))
+    }
+
+    /// What both sides have in common before the first key of either's ratchet.
+    fn at_start(
+        suite: Suite,
+        me: NodeId,
+        peer: NodeId,
+        binding: [u8; 32],
+        seed: &Secret,
+        is_initiator: bool,
+    ) -> Self {
+        let (initiators, responders) = (keys::expand(seed, 2), keys::expand(seed, 3));
+        let (next_sending_header, next_receiving_header) =
+            if is_initiator { (initiators, responders) } else { (responders, initiators) };
+        Self {
+            suite,
+            me,
+            peer,
+            binding,
+            root: keys::expand(seed, 1),
+            own: None,
+            remote: None,
+            sending: None,
+            previous_len: 0,
+            next_sending_header,
+            receiving: None,
+            next_receiving_header,
+            chains: 0,
+            skipped: SkippedKeys::default(),
+            hybrid: Hybrid::default(),
+            initial: None,
+            padding: false,
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! A ratchet as bytes.
+//!
+//! The bytes hold secrets and have no checksum: what stores them encrypts them, notices damage, and knows which of two states
+//! is the later one.
+//!
+//! **A state that is rolled back** (an older copy is restored):
+//! - Its sender encrypts under message keys that have been used. No text is exposed by that: a body key depends on the 16
+//!   random bytes of its message, too, and so does the nonce of a header. (The generator of randomness must not be rolled back
+//!   with it: take one of the operating system.) But the peer opens only one of two messages with a number, and takes the
+//!   other for a replay; and if the peer has answered since, the two do not understand each other any more.
+//! - Its receiver opens a second time what it had opened since: a replay is noticed by the key that is gone, and it is back.
+//! - What it could open then, whoever has the copy can open now: forward secrecy begins where the last copy is deleted.
+
+use wraith_crypto::{NodeId, Suite};
+use zeroize::Zeroizing;
+
+use super::codec::{BadBytes, Reader, Writer};
+use super::curve;
+use super::double_ratchet::{Ratchet, ReceivingChain, SendingChain};
+use super::error::StateError;
+use super::hybrid::{Hybrid, KemPart};
+use super::keys::HeaderKey;
+use super::skipped::SkippedKeys;
+
+const VERSION: u8 = 1;
+/// Bytes of everything but skipped keys, at most: two keys of ML-KEM and the initial part among it.
+const FIXED_BYTES: usize = 4096;
+
+impl Ratchet {
+    /// The state as bytes, secrets included, for [`Self::restore`]: about 420 bytes, and more where the state has more. Save
+    /// before a message leaves and before what a message said is acted on.
+    #[must_use]
+    pub fn save(&self) -> Zeroizing<Vec<u8>> {
+        let mut writer = Writer::with_capacity(FIXED_BYTES + self.skipped.saved_bytes());
+        writer.u8(VERSION).u8(self.suite.to_wire());
+        writer.bytes(self.me.as_bytes()).bytes(self.peer.as_bytes()).bytes(&self.binding);
+        writer.bytes(&self.root[..]);
+        writer.option(self.own.as_ref(), |writer, own| {
+            writer.bytes(&own[..]);
+        });
+        writer.option(self.remote.as_ref(), |writer, remote| {
+            writer.bytes(remote);
+        });
+        writer.option(self.sending.as_ref(), |writer, chain| {
+            writer.bytes(&chain.key[..]).bytes(&chain.header.secret[..]).u32(chain.number);
+        });
+        writer.u32(self.previous_len).bytes(&self.next_sending_header[..]);
+        writer.option(self.receiving.as_ref(), |writer, chain| {
+            writer.bytes(&chain.key[..]).bytes(&chain.header.secret[..]).u32(chain.number);
+        });
+        writer.bytes(&self.next_receiving_header[..]).u32(self.chains);
+        self.hybrid.save(&mut writer);
+        writer.option(self.initial.as_ref(), |writer, initial| {
+            writer.bytes(&initial[..]);
+        });
+        writer.bool(self.padding);
+        self.skipped.save(&mut writer);
+        writer.finish()
+    }
+
+    /// Reads what [`Self::save`] wrote.
+    ///
+    /// # Errors
+    /// [`StateError`] if the bytes are of another version, too short or too long, or hold a value that cannot be.
+    pub fn restore(bytes: &[u8]) -> Result<Self, StateError> {
+        let mut reader = Reader::new(bytes);
+        match reader.u8()? {
+            VERSION => {}
+            other => return Err(StateError::Version(other)),
+        }
+        let this = Self::read(&mut reader)?;
+        reader.finish()?;
+        if this.is_consistent() { Ok(this) } else { Err(StateError::Invalid) }
+    }
+
+    fn read(reader: &mut Reader) -> Result<Self, BadBytes> {
+        let suite = Suite::from_wire(reader.u8()?).ok_or(BadBytes::Invalid)?;
+        let (me, peer) = (NodeId(reader.array()?), NodeId(reader.array()?));
+        let (binding, root) = (reader.array()?, reader.secret()?);
+        let own = reader.option(Reader::secret)?;
+        let remote = reader.option(Reader::array)?;
+        let sending = reader.option(|reader| {
+            let (key, header) = (reader.secret()?, reader.secret()?);
+            let ratchet_key = curve::public_of(own.as_ref().ok_or(BadBytes::Invalid)?);
+            let header = HeaderKey::new(suite, header);
+            Ok(SendingChain { key, header, number: reader.u32()?, ratchet_key })
+        })?;
+        let (previous_len, next_sending_header) = (reader.u32()?, reader.secret()?);
+        let mut receiving = reader.option(|reader| {
+            let (key, header) = (reader.secret()?, reader.secret()?);
+            let header = HeaderKey::new(suite, header);
+            Ok(ReceivingChain { id: 0, key, header, number: reader.u32()? })
+        })?;
+        let (next_receiving_header, chains) = (reader.secret()?, reader.u32()?);
+        if let Some(receiving) = &mut receiving {
+            receiving.id = chains;
+        }
+        let hybrid = Hybrid::restore(reader)?;
+        let initial = reader.option(Reader::boxed)?;
+        let padding = reader.bool()?;
+        let skipped = SkippedKeys::restore(reader, receiving.as_ref().map(|chain| chain.id))?;
+        Ok(Self {
+            suite,
+            me,
+            peer,
+            binding,
+            root,
+            own,
+            remote,
+            sending,
+            previous_len,
+            next_sending_header,
+            receiving,
+            next_receiving_header,
+            chains,
+            skipped,
+            hybrid,
+            initial,
+            padding,
+        })
+    }
+
+    /// What holds of every state:
+    ///
+    /// | state | own | remote | sending | receiving | initial |
+    /// |---|---|---|---|---|---|
+    /// | initiator, unanswered | yes | yes | yes | no | yes |
+    /// | sending since the last turn | yes | yes | yes | yes | no |
+    /// | received since the last turn | no | yes | no | yes | no |
+    fn is_consistent(&self) -> bool {
+        let begun = self.sending.is_some();
+        let offers = matches!(self.hybrid.part, Some(KemPart::Key { .. }));
+        self.me != self.peer
+            && self.me.noise_public().is_ok()
+            && self.peer.noise_public().is_ok()
+            && self.own.is_some() == begun
+            && self.remote.is_some()
+            && (begun || self.receiving.is_some())
+            && self.receiving.is_none() == self.initial.is_some()
+            && (begun || self.hybrid.part.is_none())
+            && (self.hybrid.offered.is_none() || !begun)
+            && !(offers && self.receiving.is_none())
+    }
+}

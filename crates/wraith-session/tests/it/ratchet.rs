@@ -1,0 +1,332 @@
+//! What holds of conversations under the Double Ratchet, seen from outside.
+
+use std::time::Duration;
+
+use rand_chacha::ChaCha20Rng;
+use rand_core::{CryptoRng, Rng, SeedableRng};
+use wraith_crypto::{SecretIdentity, Suite};
+use wraith_session::ratchet::*;
+
+pub fn rng(seed: u64) -> ChaCha20Rng {
+    ChaCha20Rng::seed_from_u64(seed)
+}
+
+pub fn identity(byte: u8) -> SecretIdentity {
+    SecretIdentity::from_seed([byte; 32])
+}
+
+/// Two sides of one conversation, before the second has heard of it.
+pub fn started(rng: &mut impl CryptoRng) -> (Ratchet, Ratchet) {
+    started_with(rng, Suite::ChaCha20Poly1305)
+}
+
+pub fn started_with(rng: &mut impl CryptoRng, suite: Suite) -> (Ratchet, Ratchet) {
+    let (alice, bob) = (identity(1), identity(2));
+    let mut prekeys = PreKeys::generate(rng, &bob, 1);
+    let mut alices = Ratchet::initiate_with(rng, &alice, &prekeys.bundle(), suite).unwrap();
+    let first = seal(&mut alices, rng, b"first");
+    let (bobs, text) = Ratchet::respond(&bob, &mut prekeys, b"", &first).unwrap();
+    assert_eq!(text, b"first");
+    (alices, bobs)
+}
+
+/// Two sides that have both heard of each other.
+pub fn established(rng: &mut impl CryptoRng) -> (Ratchet, Ratchet) {
+    let (mut alice, mut bob) = started(rng);
+    let answer = seal(&mut bob, rng, b"answer");
+    assert_eq!(open(&mut alice, &answer).unwrap(), b"answer");
+    (alice, bob)
+}
+
+pub fn seal(ratchet: &mut Ratchet, rng: &mut impl CryptoRng, text: &[u8]) -> Vec<u8> {
+    let mut message = Vec::new();
+    ratchet.encrypt(rng, b"", text, &mut message).unwrap();
+    message
+}
+
+pub fn open(ratchet: &mut Ratchet, message: &[u8]) -> Result<Vec<u8>, DecryptError> {
+    let mut text = Vec::new();
+    ratchet.decrypt(b"", message, &mut text).map(|()| text)
+}
+
+/// One message each way.
+pub fn turn(a: &mut Ratchet, b: &mut Ratchet, rng: &mut impl CryptoRng) {
+    for _ in 0..2 {
+        let message = seal(a, rng, b"turn");
+        assert_eq!(open(b, &message).unwrap(), b"turn");
+        let message = seal(b, rng, b"return");
+        assert_eq!(open(a, &message).unwrap(), b"return");
+    }
+}
+
+/// Fails with `error` and changes nothing.
+pub fn refuses(ratchet: &mut Ratchet, aad: &[u8], message: &[u8], error: DecryptError) {
+    let before = ratchet.save();
+    let mut out = b"kept".to_vec();
+    assert_eq!(ratchet.decrypt(aad, message, &mut out), Err(error));
+    assert_eq!(out, b"kept");
+    assert!(before == ratchet.save(), "a message that does not open changes nothing");
+}
+
+#[test]
+fn both_sides_talk_in_either_suite() {
+    for suite in [Suite::Aes256Gcm, Suite::ChaCha20Poly1305] {
+        let mut rng = rng(1);
+        let (mut alice, mut bob) = started_with(&mut rng, suite);
+        assert_eq!((alice.suite(), bob.suite()), (suite, suite));
+        assert_eq!((alice.peer(), bob.peer()), (bob.me(), alice.me()));
+        assert_eq!(alice.binding(), bob.binding());
+        for len in [0, 1, 15, 16, 1024, 5000, 100_000] {
+            let mut text = vec![0; len];
+            rng.fill_bytes(&mut text);
+            let message = seal(&mut alice, &mut rng, &text);
+            assert_eq!(open(&mut bob, &message).unwrap(), text);
+            let message = seal(&mut bob, &mut rng, &text);
+            assert_eq!(message.len(), len + OVERHEAD_BYTES);
+            assert_eq!(open(&mut alice, &message).unwrap(), text);
+        }
+    }
+}
+
+#[test]
+fn messages_are_appended_to_what_is_there() {
+    let mut rng = rng(2);
+    let (mut alice, mut bob) = established(&mut rng);
+    let (mut message, mut text) = (b"head".to_vec(), b"head".to_vec());
+    alice.encrypt(&mut rng, b"aad", b"text", &mut message).unwrap();
+    bob.decrypt(b"aad", &message[4..], &mut text).unwrap();
+    assert_eq!((&message[..4], &text[..]), (&b"head"[..], &b"headtext"[..]));
+}
+
+#[test]
+fn a_replay_is_refused_in_its_chain_and_after_it() {
+    let mut rng = rng(3);
+    let (mut alice, mut bob) = established(&mut rng);
+    let [early, late] = [b"early", b"late!"].map(|text| seal(&mut alice, &mut rng, text));
+    assert_eq!(open(&mut bob, &late).unwrap(), b"late!");
+    refuses(&mut bob, b"", &late, DecryptError::KeyGone);
+    assert_eq!(open(&mut bob, &early).unwrap(), b"early");
+    refuses(&mut bob, b"", &early, DecryptError::KeyGone);
+    turn(&mut alice, &mut bob, &mut rng);
+    refuses(&mut bob, b"", &early, DecryptError::Unauthentic);
+    refuses(&mut bob, b"", &late, DecryptError::Unauthentic);
+}
+
+#[test]
+fn every_changed_bit_and_every_truncation_is_refused() {
+    let mut rng = rng(4);
+    let (mut alice, mut bob) = established(&mut rng);
+    let message = seal(&mut alice, &mut rng, b"text");
+    for at in 0..message.len() {
+        let mut changed = message.clone();
+        changed[at] ^= 1 << (at % 8);
+        let error = if at == 0 { DecryptError::Malformed } else { DecryptError::Unauthentic };
+        refuses(&mut bob, b"", &changed, error);
+    }
+    for len in 0..message.len() {
+        let short = len < OVERHEAD_BYTES;
+        let error = if short { DecryptError::Malformed } else { DecryptError::Unauthentic };
+        refuses(&mut bob, b"", &message[..len], error);
+    }
+    refuses(&mut bob, b"other", &message, DecryptError::Unauthentic);
+    refuses(&mut bob, b"", &[&message[..], &[0]].concat(), DecryptError::Unauthentic);
+    assert_eq!(open(&mut bob, &message).unwrap(), b"text");
+}
+
+#[test]
+fn every_changed_byte_of_a_message_with_the_initial_part_is_refused() {
+    let mut rng = rng(5);
+    let (mut alice, mut bob) = started(&mut rng);
+    let message = seal(&mut alice, &mut rng, b"second");
+    assert_eq!(Ratchet::initiator_of(&message), Some(alice.me()));
+    for at in 1..message.len() {
+        let mut changed = message.clone();
+        changed[at] ^= 0x40;
+        refuses(&mut bob, b"", &changed, DecryptError::Unauthentic);
+    }
+    assert_eq!(open(&mut bob, &message).unwrap(), b"second");
+}
+
+#[test]
+fn messages_of_other_conversations_and_ones_own_are_refused() {
+    let mut rng = rng(6);
+    let (mut alice, mut bob) = established(&mut rng);
+    let (mut other, _) = established(&mut rng);
+    let foreign = seal(&mut other, &mut rng, b"text");
+    let own = seal(&mut bob, &mut rng, b"text");
+    refuses(&mut bob, b"", &foreign, DecryptError::Unauthentic);
+    refuses(&mut bob, b"", &own, DecryptError::Unauthentic);
+    assert_eq!(open(&mut alice, &own).unwrap(), b"text");
+}
+
+#[test]
+fn what_is_too_long_is_refused_on_either_side() {
+    let mut rng = rng(7);
+    let (mut alice, mut bob) = established(&mut rng);
+    let before = alice.save();
+    let (text, mut out) = (vec![0; MAX_PLAINTEXT_BYTES + 1], Vec::new());
+    assert_eq!(alice.encrypt(&mut rng, b"", &text, &mut out), Err(EncryptError::TooLong));
+    assert!(out.is_empty() && before == alice.save());
+    refuses(&mut bob, b"", &vec![0x10; MAX_MESSAGE_BYTES + 1], DecryptError::TooLong);
+    alice.set_padding(true);
+    let longest = seal(&mut alice, &mut rng, &text[1..]);
+    assert!(longest.len() <= MAX_MESSAGE_BYTES);
+    assert_eq!(open(&mut bob, &longest).unwrap().len(), MAX_PLAINTEXT_BYTES);
+}
+
+#[test]
+fn as_many_messages_may_be_missing_as_promised_and_no_more() {
+    let mut rng = rng(8);
+    let (mut alice, mut bob) = established(&mut rng);
+    let messages: Vec<_> = (0..1002).map(|_| seal(&mut alice, &mut rng, b"text")).collect();
+    refuses(&mut bob, b"", &messages[1001], DecryptError::TooManySkipped);
+    open(&mut bob, &messages[1000]).unwrap();
+    assert_eq!(bob.missing(), MAX_SKIP as usize);
+    open(&mut bob, &messages[1001]).unwrap();
+    for message in &messages[..1000] {
+        open(&mut bob, message).unwrap();
+    }
+    assert_eq!(bob.missing(), 0);
+}
+
+#[test]
+fn no_more_keys_are_held_than_promised_and_the_oldest_go_first() {
+    let mut rng = rng(9);
+    let (mut alice, mut bob) = established(&mut rng);
+    let mut messages = Vec::new();
+    for _ in 0..3 {
+        messages.extend((0..900).map(|_| seal(&mut alice, &mut rng, b"text")));
+        let arrives = seal(&mut alice, &mut rng, b"arrives");
+        open(&mut bob, &arrives).unwrap();
+    }
+    assert_eq!(bob.missing(), MAX_SKIPPED);
+    refuses(&mut bob, b"", &messages[699], DecryptError::KeyGone);
+    for message in &messages[700..] {
+        open(&mut bob, message).unwrap();
+    }
+}
+
+#[test]
+fn messages_of_as_many_old_chains_still_come_as_promised() {
+    let mut rng = rng(10);
+    let (mut alice, mut bob) = established(&mut rng);
+    let mut late = Vec::new();
+    for _ in 0..=MAX_OLD_CHAINS {
+        late.push(seal(&mut alice, &mut rng, b"late"));
+        let message = seal(&mut alice, &mut rng, b"text");
+        open(&mut bob, &message).unwrap();
+        let message = seal(&mut bob, &mut rng, b"text");
+        open(&mut alice, &message).unwrap();
+    }
+    let message = seal(&mut alice, &mut rng, b"text");
+    open(&mut bob, &message).unwrap();
+    assert_eq!(bob.missing(), MAX_OLD_CHAINS);
+    refuses(&mut bob, b"", &late[0], DecryptError::Unauthentic);
+    for message in &late[1..] {
+        assert_eq!(open(&mut bob, message).unwrap(), b"late");
+    }
+    assert_eq!(bob.missing(), 0);
+}
+
+#[test]
+fn the_key_of_a_missing_message_expires_by_time() {
+    let mut rng = rng(11);
+    let (mut alice, mut bob) = established(&mut rng);
+    let start = Duration::from_secs(1_000_000);
+    bob.set_time(start);
+    let [first, second, third] = [1, 2, 3].map(|_| seal(&mut alice, &mut rng, b"text"));
+    open(&mut bob, &third).unwrap();
+    bob.set_time(start + SKIPPED_LIFETIME - Duration::from_nanos(1));
+    open(&mut bob, &second).unwrap();
+    bob.set_time(Duration::ZERO);
+    assert_eq!(bob.missing(), 1, "time does not run backwards");
+    bob.set_time(start + SKIPPED_LIFETIME);
+    assert_eq!(bob.missing(), 0);
+    refuses(&mut bob, b"", &first, DecryptError::KeyGone);
+}
+
+#[test]
+fn the_key_of_a_missing_message_expires_by_messages() {
+    let mut rng = rng(12);
+    let (mut alice, mut bob) = established(&mut rng);
+    let _missing = seal(&mut alice, &mut rng, b"text");
+    for count in 0..SKIPPED_LIFETIME_MESSAGES {
+        assert_eq!(bob.missing(), usize::from(count > 0));
+        let message = seal(&mut alice, &mut rng, b"");
+        open(&mut bob, &message).unwrap();
+    }
+    assert_eq!(bob.missing(), 0);
+}
+
+#[test]
+fn a_stolen_state_opens_nothing_that_was_opened_before() {
+    let mut rng = rng(13);
+    let (mut alice, mut bob) = established(&mut rng);
+    let messages: Vec<_> = (0..5).map(|_| seal(&mut alice, &mut rng, b"text")).collect();
+    for message in [4, 0, 1, 2].map(|at: usize| &messages[at]) {
+        open(&mut bob, message).unwrap();
+    }
+    let stolen = bob.save();
+    for message in [4, 0, 1, 2].map(|at: usize| &messages[at]) {
+        let mut thief = Ratchet::restore(&stolen).unwrap();
+        assert_eq!(open(&mut thief, message), Err(DecryptError::KeyGone));
+    }
+    let mut thief = Ratchet::restore(&stolen).unwrap();
+    assert_eq!(open(&mut thief, &messages[3]).unwrap(), b"text", "this one was missing");
+}
+
+#[test]
+fn a_stolen_state_reads_on_only_until_its_side_has_made_a_new_key() {
+    let mut rng = rng(14);
+    let (mut alice, mut bob) = established(&mut rng);
+    let message = seal(&mut alice, &mut rng, b"text");
+    open(&mut bob, &message).unwrap();
+    let stolen = bob.save();
+    // Before the turn the thief reads along, as nothing new has come in.
+    let message = seal(&mut alice, &mut rng, b"read");
+    assert_eq!(open(&mut Ratchet::restore(&stolen).unwrap(), &message).unwrap(), b"read");
+    open(&mut bob, &message).unwrap();
+    let message = seal(&mut bob, &mut rng, b"new key");
+    open(&mut alice, &message).unwrap();
+    let healed = seal(&mut alice, &mut rng, b"healed");
+    let mut thief = Ratchet::restore(&stolen).unwrap();
+    // Nor does a key help that the thief makes in bob's place.
+    seal(&mut thief, &mut rng, b"");
+    assert_eq!(open(&mut thief, &healed), Err(DecryptError::Unauthentic));
+    assert_eq!(open(&mut bob, &healed).unwrap(), b"healed");
+}
+
+#[test]
+fn equal_texts_give_messages_that_share_no_bytes_but_the_first() {
+    let mut rng = rng(15);
+    let (mut alice, mut bob) = established(&mut rng);
+    let text = [7; 200];
+    let messages: Vec<_> = (0..64).map(|_| seal(&mut alice, &mut rng, &text)).collect();
+    for message in &messages {
+        assert_eq!(message[0], 0x10);
+        open(&mut bob, message).unwrap();
+    }
+    // A position is equal in all with probability 2^-504, and in two neighbours in about one position.
+    for at in 1..messages[0].len() {
+        assert!(messages.iter().any(|message| message[at] != messages[0][at]), "byte {at}");
+    }
+    for pair in messages.windows(2) {
+        let equal = pair[0].iter().zip(&pair[1]).skip(1).filter(|(a, b)| a == b).count();
+        assert!(equal < 20, "{equal} equal bytes");
+    }
+}
+
+#[test]
+fn padding_hides_lengths_within_a_bucket() {
+    let mut rng = rng(16);
+    let (mut alice, mut bob) = established(&mut rng);
+    alice.set_padding(true);
+    let lengths: Vec<_> = (1024..1087)
+        .map(|len| {
+            let message = seal(&mut alice, &mut rng, &vec![0; len]);
+            assert_eq!(open(&mut bob, &message).unwrap(), vec![0; len]);
+            message.len()
+        })
+        .collect();
+    assert!(lengths.iter().all(|&len| len == padme(1025) + OVERHEAD_BYTES));
+}
