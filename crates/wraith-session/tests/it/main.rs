@@ -3,6 +3,11 @@
 mod handshakes;
 mod messages;
 mod ratchet;
+mod ratchet_group;
+mod ratchet_random;
+mod ratchet_start;
+mod ratchet_state;
+mod ratchet_support;
 mod saving;
 mod stored;
 mod support;
