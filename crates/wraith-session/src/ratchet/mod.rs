@@ -78,6 +78,8 @@ mod prekeys;
 mod skipped;
 mod start;
 mod state;
+#[cfg(test)]
+mod tests;
 
 pub use bundle::{MAX_BUNDLE_BYTES, PreKeyBundle};
 pub use double_ratchet::Ratchet;

@@ -8,6 +8,7 @@ mod ratchet_random;
 mod ratchet_start;
 mod ratchet_state;
 mod ratchet_support;
+mod ratchet_vectors;
 mod saving;
 mod stored;
 mod support;
