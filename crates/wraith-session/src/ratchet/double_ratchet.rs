@@ -15,12 +15,12 @@ use std::fmt;
 use std::time::Duration;
 
 use rand_core::CryptoRng;
-use wraith_crypto::{NodeId, Suite, TAG_BYTES};
+use wraith_crypto::{AeadKey, NodeId, Suite, TAG_BYTES};
 use zeroize::Zeroize;
 
 use super::curve;
 use super::error::{DecryptError, EncryptError};
-use super::hybrid::{Arrived, Hybrid};
+use super::hybrid::{Arrived, Hybrid, KemPart};
 use super::keys::{self, HeaderKey, RootStep, Secret};
 use super::message::{
     Envelope, HEADER_BYTES, Header, INITIAL_BYTES, KIND_INITIAL, KIND_MESSAGE, KemKind,
@@ -105,17 +105,27 @@ struct ChainAt {
 
 impl ChainAt {
     /// Moves `key`, which stands at `number`, on to `target`.
-    fn skip(key: &Secret, number: u32, target: u32) -> Result<Self, DecryptError> {
+    fn at(key: &Secret, number: u32, target: u32) -> Result<Self, DecryptError> {
         let count = target.saturating_sub(number);
         if count > MAX_SKIP {
             return Err(DecryptError::TooManySkipped);
         }
+        Ok(Self::skip(key, number, count))
+    }
+
+    /// Moves `key`, which stands at `number`, to the end of its chain. Of what is missing there, it has the first
+    /// [`MAX_SKIP`]: a chain that lost more than that must not keep the conversation from going on.
+    fn at_end(key: &Secret, number: u32, len: u32) -> Self {
+        Self::skip(key, number, len.saturating_sub(number).min(MAX_SKIP))
+    }
+
+    fn skip(key: &Secret, number: u32, count: u32) -> Self {
         let mut key = key.clone();
         let mut skipped = Vec::with_capacity(count as usize);
         for _ in 0..count {
             skipped.push(Some(keys::chain_step(&mut key)));
         }
-        Ok(Self { key, first: number, skipped: skipped.into_boxed_slice() })
+        Self { key, first: number, skipped: skipped.into_boxed_slice() }
     }
 }
 
@@ -167,7 +177,7 @@ impl Ratchet {
     /// ([`SKIPPED_LIFETIME`](super::SKIPPED_LIFETIME)). An earlier time than before is ignored. Without, they expire by the
     /// number of messages only ([`SKIPPED_LIFETIME_MESSAGES`](super::SKIPPED_LIFETIME_MESSAGES)).
     pub fn set_time(&mut self, time: Duration) {
-        self.skipped.set_time(time, self.receiving.as_ref().map(|chain| chain.id));
+        self.skipped.set_time(time);
     }
 
     /// Appends the message of `plaintext` to `out`. `aad` is not sent; the other side must give the same. 16 bytes are drawn
@@ -188,45 +198,15 @@ impl Ratchet {
         if self.sending.is_none() {
             self.begin_chain(rng)?;
         }
-        let sending = self.sending.as_mut().expect("it has begun");
+        let sending = self.sending.as_ref().expect("it has begun");
         let next = sending.number.checked_add(1).ok_or(EncryptError::ChainExhausted)?;
-        let part = self.hybrid.part.as_ref();
-        let header = Header {
-            padded: self.padding,
-            kem: part.map(|part| part.kind()),
-            ratchet_key: sending.ratchet_key,
-            number: sending.number,
-            previous_len: self.previous_len,
-        };
         let body_len =
             if self.padding { padding::padded_len(plaintext.len()) } else { plaintext.len() };
         let start = out.len();
-        let initial_len = self.initial.as_ref().map_or(0, |_| INITIAL_BYTES);
-        let part_len = part.map_or(0, |part| part.bytes().len() + TAG_BYTES);
-        out.reserve(OVERHEAD_BYTES + initial_len + part_len + body_len);
+        out.reserve(self.front_len() + body_len + TAG_BYTES);
+        self.write_front(rng, out);
 
-        match &self.initial {
-            None => out.push(KIND_MESSAGE),
-            Some(initial) => {
-                out.push(KIND_INITIAL);
-                out.extend_from_slice(&initial[..]);
-            }
-        }
-        let mut salt = [0; SALT_BYTES];
-        rng.fill_bytes(&mut salt);
-        out.extend_from_slice(&salt);
-        let mut header = header.encode();
-        let tag = sending.header.cipher.seal(header_nonce(&salt), &[], &mut header);
-        out.extend_from_slice(&header);
-        out.extend_from_slice(&tag);
-        if let Some(part) = part {
-            let at = out.len();
-            out.extend_from_slice(part.bytes());
-            let key = keys::kem_part_key(self.suite, &sending.header.secret, &salt);
-            let tag = key.seal(ONLY_NONCE, &[], &mut out[at..]);
-            out.extend_from_slice(&tag);
-        }
-
+        let sending = self.sending.as_mut().expect("it has begun");
         let body_at = out.len();
         let message_key = keys::chain_step(&mut sending.key);
         let bound = &out[start..body_at - TAG_BYTES];
@@ -244,6 +224,46 @@ impl Ratchet {
         sending.number = next;
         self.hybrid.count_sent(plaintext.len());
         Ok(())
+    }
+
+    /// Bytes in front of the body.
+    fn front_len(&self) -> usize {
+        let initial = self.initial.as_ref().map_or(0, |_| INITIAL_BYTES);
+        let kem = self.hybrid.part.as_ref().map_or(0, |part| part.bytes().len() + TAG_BYTES);
+        OVERHEAD_BYTES - TAG_BYTES + initial + kem
+    }
+
+    /// Appends what stands in front of the body of the next message.
+    fn write_front(&self, rng: &mut impl CryptoRng, out: &mut Vec<u8>) {
+        let sending = self.sending.as_ref().expect("it has begun");
+        match &self.initial {
+            None => out.push(KIND_MESSAGE),
+            Some(initial) => {
+                out.push(KIND_INITIAL);
+                out.extend_from_slice(&initial[..]);
+            }
+        }
+        let mut salt = [0; SALT_BYTES];
+        rng.fill_bytes(&mut salt);
+        out.extend_from_slice(&salt);
+        let mut header = Header {
+            padded: self.padding,
+            kem: self.hybrid.part.as_ref().map(KemPart::kind),
+            ratchet_key: sending.ratchet_key,
+            number: sending.number,
+            previous_len: self.previous_len,
+        }
+        .encode();
+        let tag = sending.header.cipher.seal(header_nonce(&salt), &[], &mut header);
+        out.extend_from_slice(&header);
+        out.extend_from_slice(&tag);
+        if let Some(part) = &self.hybrid.part {
+            let at = out.len();
+            out.extend_from_slice(part.bytes());
+            let key = keys::kem_part_key(self.suite, &sending.header.secret, &salt);
+            let tag = key.seal(ONLY_NONCE, &[], &mut out[at..]);
+            out.extend_from_slice(&tag);
+        }
     }
 
     /// The sending half of a DH ratchet step.
@@ -266,7 +286,7 @@ impl Ratchet {
     ///
     /// What a forged message costs: a header key is tried for the current chain, for the next, and for at most
     /// [`MAX_OLD_CHAINS`](super::MAX_OLD_CHAINS) old ones. Only who has seen an authentic message and puts its header in front of
-    /// another body makes this side compute more: two DH ratchet steps' worth of keys, at most 2 × [`MAX_SKIP`] of them.
+    /// another body makes this side compute more: half a ratchet step, and at most 2 × [`MAX_SKIP`](super::MAX_SKIP) message keys.
     ///
     /// # Errors
     /// [`DecryptError`]; nothing has changed then, and `out` is as before.
@@ -277,57 +297,48 @@ impl Ratchet {
         out: &mut Vec<u8>,
     ) -> Result<(), DecryptError> {
         let envelope = Envelope::parse(message)?;
-        let (source, header) = self.open_header(&envelope)?;
-        let part = self.open_kem_part(&source, &envelope, header.kem)?;
+        let (source, header_key, header) = self.open_header(&envelope)?;
+        let part = self.open_kem_part(header_key, &envelope, header.kem)?;
         let (step, message_key) = self.step(&source, &header, &part)?;
         self.open_body(&message_key, &envelope, &header, aad, out)?;
         self.commit(step, &header);
         Ok(())
     }
 
-    /// Tries the header keys there are.
-    fn open_header(&self, envelope: &Envelope) -> Result<(Source, Header), DecryptError> {
+    /// Tries the header keys there are; that which opened the header comes with it.
+    fn open_header(&self, envelope: &Envelope) -> Result<(Source, &Secret, Header), DecryptError> {
         let (nonce, sealed) = (header_nonce(envelope.salt()), envelope.sealed_header());
-        let opens = |key: &HeaderKey| {
+        let open = |cipher: &AeadKey| {
             let mut bytes = *sealed;
-            key.cipher.open(nonce, &[], &mut bytes).ok()?;
+            cipher.open(nonce, &[], &mut bytes).ok()?;
             Some(*bytes.first_chunk::<HEADER_BYTES>().expect("the rest is the tag"))
         };
-        let opened =
-            if let Some(bytes) = self.receiving.as_ref().and_then(|chain| opens(&chain.header)) {
-                Some((Source::Current, bytes))
-            } else if let Some(bytes) =
-                opens(&HeaderKey::new(self.suite, self.next_receiving_header.clone()))
-            {
-                Some((Source::Next, bytes))
-            } else {
-                self.skipped.old_headers().find_map(|(id, key)| {
-                    let bytes = opens(&HeaderKey::new(self.suite, key.clone()))?;
-                    Some((Source::Old(id), bytes))
-                })
-            };
-        let (source, bytes) = opened.ok_or(DecryptError::Unauthentic)?;
+        let current = self.receiving.as_ref().and_then(|chain| {
+            Some((Source::Current, &chain.header.secret, open(&chain.header.cipher)?))
+        });
+        let try_others = || {
+            let next = (Source::Next, &self.next_receiving_header);
+            let old = self.skipped.old_headers().map(|(id, secret)| (Source::Old(id), secret));
+            std::iter::once(next).chain(old).find_map(|(source, secret)| {
+                Some((source, secret, open(&keys::quick_key(self.suite, secret))?))
+            })
+        };
+        let (source, secret, bytes) =
+            current.or_else(try_others).ok_or(DecryptError::Unauthentic)?;
         let header = Header::decode(&bytes).ok_or(DecryptError::Violation)?;
-        Ok((source, header))
+        Ok((source, secret, header))
     }
 
-    /// The ML-KEM part, empty if there is none.
+    /// The ML-KEM part, empty if there is none. It is opened where nothing is done with it, too: its tag is not bound by the
+    /// body.
     fn open_kem_part(
         &self,
-        source: &Source,
+        header_key: &Secret,
         envelope: &Envelope,
         kind: Option<KemKind>,
     ) -> Result<Vec<u8>, DecryptError> {
         let Some(kind) = kind else { return Ok(Vec::new()) };
-        let header = match source {
-            Source::Current => self.receiving.as_ref().map(|chain| &chain.header.secret),
-            Source::Next => Some(&self.next_receiving_header),
-            Source::Old(id) => {
-                self.skipped.old_headers().find_map(|(each, key)| (each == *id).then_some(key))
-            }
-        };
-        let header = header.expect("it has opened the header");
-        let key = keys::kem_part_key(self.suite, header, envelope.salt());
+        let key = keys::kem_part_key(self.suite, header_key, envelope.salt());
         let mut part = envelope.sealed_kem(kind)?.to_vec();
         key.open(ONLY_NONCE, &[], &mut part).map_err(|_| DecryptError::Unauthentic)?;
         part.truncate(kind.len());
@@ -349,7 +360,7 @@ impl Ratchet {
             (Source::Old(chain), _) => skipped(*chain),
             (Source::Current, Some(chain)) if header.number < chain.number => skipped(chain.id),
             (Source::Current, Some(chain)) => {
-                let mut chain = ChainAt::skip(&chain.key, chain.number, header.number)?;
+                let mut chain = ChainAt::at(&chain.key, chain.number, header.number)?;
                 let message_key = keys::chain_step(&mut chain.key);
                 Ok((Step::Advance { chain }, message_key))
             }
@@ -361,13 +372,12 @@ impl Ratchet {
     fn turn(&self, header: &Header, part: &[u8]) -> Result<(Step, Secret), DecryptError> {
         // Without a key of ours to answer, the peer has no reason for a new chain.
         let own = self.own.as_ref().ok_or(DecryptError::Violation)?;
-        let old = self.receiving.as_ref();
-        let old = old.map(|old| ChainAt::skip(&old.key, old.number, header.previous_len));
-        let old = old.transpose()?;
         let dh = curve::agree(own, &header.ratchet_key).ok_or(DecryptError::Violation)?;
         let arrived = self.hybrid.arrive(header.kem, part)?;
         let root = Box::new(keys::root_step(&self.root, &dh, arrived.share.as_ref()));
-        let mut chain = ChainAt::skip(&root.chain, 0, header.number)?;
+        let mut chain = ChainAt::at(&root.chain, 0, header.number)?;
+        let old = self.receiving.as_ref();
+        let old = old.map(|old| ChainAt::at_end(&old.key, old.number, header.previous_len));
         let message_key = keys::chain_step(&mut chain.key);
         Ok((Step::Turn { root, arrived, old, chain }, message_key))
     }
@@ -420,7 +430,7 @@ impl Ratchet {
                 self.commit_turn(*root, arrived, old, chain, header);
             }
         }
-        self.skipped.count_received(self.receiving.as_ref().map(|chain| chain.id));
+        self.skipped.count_received();
     }
 
     fn commit_turn(

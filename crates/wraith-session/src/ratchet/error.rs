@@ -14,7 +14,7 @@ pub enum StartError {
     /// A version or a suite that this code does not know.
     #[error("unknown version")]
     UnknownVersion,
-    /// A NodeId that nobody can have, or that is the own one.
+    /// A NodeId that nobody can have, or that is the own one; or prekeys of another identity than the one given.
     #[error("not an identity to talk with")]
     Identity,
     /// A prekey is not signed by the identity that its bundle names.
@@ -29,8 +29,9 @@ pub enum StartError {
     /// The message has started a conversation before.
     #[error("this message has started a conversation before")]
     Replayed,
-    /// Too many conversations have started with the current signed prekeys and no one-time key: rotate them.
-    #[error("the signed prekeys have been used too often")]
+    /// Too many conversations have started with the current signed prekeys and no one-time key: rotate them. (Or 2³² prekeys
+    /// have been made.)
+    #[error("the prekeys have been used too often")]
     PreKeysExhausted,
     /// The first message did not open.
     #[error("the first message did not open: {0}")]

@@ -12,6 +12,11 @@
 //! The header in clear: flags (1: padded, 2: an encapsulation key follows, 4: a ciphertext follows), the sender's ratchet key
 //! (32 bytes), the number in the chain, and the length of the sender's chain before (32 bits each, little-endian).
 //!
+//! A header's nonce must be in clear, as the number is in the header. It is random and not a counter: a counter is used again
+//! where a state is rolled back. A chain ends before 2³² messages, so that two of 96 random bits are equal in it with
+//! probability below 2⁻³³ (NIST SP 800-38D, §8.3, allows as many). The part of ML-KEM and the body have keys of their own
+//! that the salt went into, and a nonce of zeros.
+//!
 //! Everything in front of the body goes into the body's key, except the tag that stands right before it, which is a function of
 //! the rest and has been verified. The associated data of the caller are those of the body's AEAD.
 

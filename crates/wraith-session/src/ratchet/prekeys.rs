@@ -122,7 +122,8 @@ impl PreKeys {
         let node_id = identity.node_id();
         let (next_id, previous, empty) = (2, None, VecDeque::new());
         let mut this = Self { node_id, next_id, current, previous, one_time: empty };
-        this.replenish(rng, identity, one_time);
+        this.add_one_time(rng, identity, one_time.min(MAX_ONE_TIME))
+            .expect("the first ids are far below 2³²");
         this
     }
 
@@ -164,41 +165,61 @@ impl PreKeys {
     /// Makes one-time prekeys until `one_time` of them, at most [`MAX_ONE_TIME`], have not been handed out. If all together
     /// become more than [`MAX_ONE_TIME`], those go that were handed out first.
     ///
-    /// # Panics
-    /// If `identity` is not the one that these prekeys were made for.
+    /// # Errors
+    /// [`StartError::Identity`] if these are not the prekeys of `identity`; [`StartError::PreKeysExhausted`] if 2³² prekeys
+    /// have been made.
     pub fn replenish(
         &mut self,
         rng: &mut impl CryptoRng,
         identity: &SecretIdentity,
         one_time: usize,
-    ) {
-        assert_eq!(identity.node_id(), self.node_id, "prekeys have one identity");
+    ) -> Result<(), StartError> {
+        self.check(identity)?;
         let missing = one_time.min(MAX_ONE_TIME).saturating_sub(self.remaining());
-        for _ in 0..missing {
-            let id = self.take_id();
-            self.one_time.push_back(Box::new(OneTimeKeys::new(rng, identity, id)));
-        }
-        while self.one_time.len() > MAX_ONE_TIME {
-            self.one_time.pop_front();
-        }
+        self.add_one_time(rng, identity, missing)
     }
 
     /// Makes new signed prekeys. Those before stay for first messages that are under way; those before them go.
     ///
-    /// # Panics
+    /// # Errors
     /// As [`Self::replenish`].
-    pub fn rotate(&mut self, rng: &mut impl CryptoRng, identity: &SecretIdentity) {
-        assert_eq!(identity.node_id(), self.node_id, "prekeys have one identity");
-        let id = self.take_id();
+    pub fn rotate(
+        &mut self,
+        rng: &mut impl CryptoRng,
+        identity: &SecretIdentity,
+    ) -> Result<(), StartError> {
+        self.check(identity)?;
+        let id = self.take_id()?;
         let new = Box::new(SignedKeys::new(rng, identity, id));
         self.previous = Some(std::mem::replace(&mut self.current, new));
+        Ok(())
     }
 
-    fn take_id(&mut self) -> u32 {
+    /// Whether these are the prekeys of `identity`.
+    pub(super) fn check(&self, identity: &SecretIdentity) -> Result<(), StartError> {
+        if identity.node_id() == self.node_id { Ok(()) } else { Err(StartError::Identity) }
+    }
+
+    fn add_one_time(
+        &mut self,
+        rng: &mut impl CryptoRng,
+        identity: &SecretIdentity,
+        count: usize,
+    ) -> Result<(), StartError> {
+        for _ in 0..count {
+            let id = self.take_id()?;
+            self.one_time.push_back(Box::new(OneTimeKeys::new(rng, identity, id)));
+            if self.one_time.len() > MAX_ONE_TIME {
+                self.one_time.pop_front();
+            }
+        }
+        Ok(())
+    }
+
+    fn take_id(&mut self) -> Result<u32, StartError> {
         let id = self.next_id;
-        // At one a second that is 136 years.
-        self.next_id = id.checked_add(1).expect("nobody makes 2³² prekeys");
-        id
+        self.next_id = id.checked_add(1).ok_or(StartError::PreKeysExhausted)?;
+        Ok(id)
     }
 
     pub(super) fn signed(&self, id: u32) -> Option<&SignedKeys> {

@@ -61,6 +61,7 @@ struct OldChain {
 pub(super) struct SkippedKeys {
     batches: VecDeque<Batch>,
     old_chains: VecDeque<OldChain>,
+    held: usize,
     time: Duration,
     received: u64,
 }
@@ -68,7 +69,7 @@ pub(super) struct SkippedKeys {
 impl SkippedKeys {
     /// How many keys are held.
     pub(super) fn held(&self) -> usize {
-        self.batches.iter().map(|batch| batch.held).sum()
+        self.held
     }
 
     /// The key of a message that was skipped, until [`Self::remove`].
@@ -80,27 +81,44 @@ impl SkippedKeys {
 
     /// Wipes a key that has been used.
     pub(super) fn remove(&mut self, chain: u32, number: u32) {
-        for batch in &mut self.batches {
-            if let Some(at) = batch.index(chain, number)
-                && batch.keys[at].take().is_some()
-            {
-                batch.held -= 1;
-            }
+        let found = self.batches.iter_mut().enumerate().find_map(|(which, batch)| {
+            let at = batch.index(chain, number)?;
+            batch.keys[at].take()?;
+            batch.held -= 1;
+            Some((which, batch.held))
+        });
+        let Some((which, left)) = found else { return };
+        self.held -= 1;
+        if left == 0 {
+            self.batches.remove(which);
+            self.drop_chains();
         }
     }
 
-    /// Takes in the keys of `first` and those behind it.
+    /// Takes in the keys of `first` and those behind it. The oldest make place.
     pub(super) fn add(&mut self, chain: u32, first: u32, keys: Box<[Option<Secret>]>) {
         if keys.is_empty() {
             return;
         }
         let (time, received, held) = (self.time, self.received, keys.len());
         self.batches.push_back(Batch { chain, first, time, received, held, keys });
+        self.held += held;
+        while self.held > MAX_SKIPPED {
+            let excess = self.held - MAX_SKIPPED;
+            let oldest = self.batches.front_mut().expect("what is held is in a batch");
+            if oldest.held > excess {
+                oldest.drop_first(excess);
+                self.held = MAX_SKIPPED;
+            } else {
+                self.drop_oldest();
+            }
+        }
     }
 
     /// The current chain is over: its header key is held as long as needed.
     pub(super) fn retire(&mut self, id: u32, header: Secret) {
         self.old_chains.push_back(OldChain { id, header: Box::new(header) });
+        self.drop_chains();
     }
 
     /// Header keys of chains that are over, the latest first.
@@ -109,49 +127,43 @@ impl SkippedKeys {
     }
 
     /// A message opened.
-    pub(super) fn count_received(&mut self, current: Option<u32>) {
+    pub(super) fn count_received(&mut self) {
         self.received = self.received.saturating_add(1);
-        self.prune(current);
+        self.drop_expired();
     }
 
     /// The time is `time`, or later.
-    pub(super) fn set_time(&mut self, time: Duration, current: Option<u32>) {
+    pub(super) fn set_time(&mut self, time: Duration) {
         self.time = self.time.max(time);
-        self.prune(current);
+        self.drop_expired();
     }
 
-    /// Forgets what is too old or too much. `current` is the receiving chain.
-    fn prune(&mut self, current: Option<u32>) {
-        let (time, received) = (self.time, self.received);
-        self.batches.retain(|batch| {
-            batch.held > 0
-                && time.saturating_sub(batch.time) < SKIPPED_LIFETIME
-                && received.saturating_sub(batch.received) < SKIPPED_LIFETIME_MESSAGES
-        });
-        self.drop_unused_chains(current);
+    /// The oldest batch is in front, so nothing behind one that stays has expired.
+    fn drop_expired(&mut self) {
+        while let Some(oldest) = self.batches.front()
+            && (self.time.saturating_sub(oldest.time) >= SKIPPED_LIFETIME
+                || self.received.saturating_sub(oldest.received) >= SKIPPED_LIFETIME_MESSAGES)
+        {
+            self.drop_oldest();
+        }
+    }
+
+    fn drop_oldest(&mut self) {
+        if let Some(oldest) = self.batches.pop_front() {
+            self.held -= oldest.held;
+            self.drop_chains();
+        }
+    }
+
+    /// Forgets the chains of which nothing is missing any more, and the oldest if there are too many.
+    fn drop_chains(&mut self) {
+        let batches = &self.batches;
+        self.old_chains.retain(|chain| batches.iter().any(|batch| batch.chain == chain.id));
         while self.old_chains.len() > MAX_OLD_CHAINS {
             let gone = self.old_chains.pop_front().expect("there are more than the bound");
             self.batches.retain(|batch| batch.chain != gone.id);
+            self.held = self.batches.iter().map(|batch| batch.held).sum();
         }
-        let mut excess = self.held().saturating_sub(MAX_SKIPPED);
-        while excess > 0 {
-            let oldest = self.batches.front_mut().expect("what is held is in a batch");
-            let held = oldest.held;
-            oldest.drop_first(excess);
-            excess = excess.saturating_sub(held);
-            if oldest.held == 0 {
-                self.batches.pop_front();
-            }
-        }
-        self.drop_unused_chains(current);
-    }
-
-    fn drop_unused_chains(&mut self, current: Option<u32>) {
-        let batches = &self.batches;
-        self.old_chains.retain(|chain| batches.iter().any(|batch| batch.chain == chain.id));
-        debug_assert!(batches.iter().all(|batch| {
-            Some(batch.chain) == current || self.old_chains.iter().any(|old| old.id == batch.chain)
-        }));
     }
 
     /// Upper bound of what [`Self::save`] writes.
@@ -197,13 +209,14 @@ impl SkippedKeys {
             let (held, keys) = (keys.iter().flatten().count(), keys.into_boxed_slice());
             this.batches.push_back(Batch { chain, first, time, received, held, keys });
         }
+        this.held = this.batches.iter().map(|batch| batch.held).sum();
         let has_chain = |batch: &Batch| {
             Some(batch.chain) == current || this.old_chains.iter().any(|old| old.id == batch.chain)
         };
         let is_used = |chain: &OldChain| {
             Some(chain.id) != current && this.batches.iter().any(|batch| batch.chain == chain.id)
         };
-        let is_good = this.held() <= MAX_SKIPPED
+        let is_good = this.held <= MAX_SKIPPED
             && this.batches.iter().all(|batch| batch.held > 0 && has_chain(batch))
             && this.old_chains.iter().all(is_used);
         if is_good { Ok(this) } else { Err(BadBytes::Invalid) }

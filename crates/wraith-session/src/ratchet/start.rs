@@ -196,9 +196,6 @@ impl Ratchet {
     ///
     /// # Errors
     /// [`StartError`]; nothing has changed then.
-    ///
-    /// # Panics
-    /// If `prekeys` are those of another identity.
     pub fn respond(
         identity: &SecretIdentity,
         prekeys: &mut PreKeys,
@@ -206,7 +203,7 @@ impl Ratchet {
         message: &[u8],
     ) -> Result<(Self, Vec<u8>), StartError> {
         let me = identity.node_id();
-        assert_eq!(me, prekeys.node_id(), "prekeys have one identity");
+        prekeys.check(identity)?;
         let initial = Envelope::parse(message)?.initial();
         let part = InitialPart::decode(initial.ok_or(DecryptError::Malformed)?)?;
         if part.initiator == me {

@@ -210,7 +210,7 @@ fn signed_prekeys_start_so_many_conversations_and_no_more() {
     }
     assert_eq!(prekeys.may_start(1, &[1; 32]), Err(StartError::PreKeysExhausted));
     assert_eq!(PreKeys::restore(&prekeys.save()).unwrap().save(), prekeys.save());
-    prekeys.rotate(&mut rng, &bob);
+    prekeys.rotate(&mut rng, &bob).unwrap();
     assert_eq!(prekeys.may_start(2, &[1; 32]), Ok(()));
 }
 

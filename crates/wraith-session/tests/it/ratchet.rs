@@ -131,6 +131,23 @@ fn as_many_messages_may_be_missing_as_promised_and_no_more() {
 }
 
 #[test]
+fn a_chain_that_lost_more_does_not_keep_the_conversation_from_going_on() {
+    let mut rng = rng(17);
+    let (mut alice, mut bob) = established(&mut rng);
+    let lost: Vec<_> = (0..1500).map(|_| seal(&mut alice, &mut rng, b"late")).collect();
+    // Nothing of the chain opens, for too much is missing in front; what bob says begins the next one.
+    refuses(&mut bob, b"", &lost[1499], DecryptError::TooManySkipped);
+    let first = open(&mut bob, &lost[10]).unwrap();
+    let message = seal(&mut bob, &mut rng, b"hello?");
+    open(&mut alice, &message).unwrap();
+    let message = seal(&mut alice, &mut rng, b"here again");
+    assert_eq!(open(&mut bob, &message).unwrap(), b"here again");
+    assert_eq!(bob.missing(), 10 + MAX_SKIP as usize);
+    assert_eq!(open(&mut bob, &lost[1010]).unwrap(), first);
+    refuses(&mut bob, b"", &lost[1011], DecryptError::KeyGone);
+}
+
+#[test]
 fn no_more_keys_are_held_than_promised_and_the_oldest_go_first() {
     let mut rng = rng(9);
     let (mut alice, mut bob) = established(&mut rng);

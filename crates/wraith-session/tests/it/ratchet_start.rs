@@ -223,10 +223,10 @@ fn signed_prekeys_stay_for_one_rotation() {
         let mut alice = Ratchet::initiate(&mut rng, &identity(1), &bundle).unwrap();
         seal(&mut alice, &mut rng, b"first")
     });
-    prekeys.rotate(&mut rng, &bob);
+    prekeys.rotate(&mut rng, &bob).unwrap();
     assert_ne!(prekeys.bundle(), bundle);
     respond(&mut prekeys, &firsts[0]).unwrap();
-    prekeys.rotate(&mut rng, &bob);
+    prekeys.rotate(&mut rng, &bob).unwrap();
     refuses(&mut prekeys, &firsts[1], StartError::UnknownPreKey);
     refuses(&mut prekeys, &firsts[0], StartError::UnknownPreKey);
 }
@@ -237,12 +237,27 @@ fn one_time_prekeys_are_replenished_and_bounded() {
     let mut prekeys = PreKeys::generate(&mut rng, &bob, 3);
     let handed_out = prekeys.bundle();
     assert_eq!(prekeys.remaining(), 2);
-    prekeys.replenish(&mut rng, &bob, 3);
+    prekeys.replenish(&mut rng, &bob, 3).unwrap();
     assert_eq!(prekeys.remaining(), 3);
     let mut alice = Ratchet::initiate(&mut rng, &identity(1), &handed_out).unwrap();
     let first = seal(&mut alice, &mut rng, b"first");
-    prekeys.replenish(&mut rng, &bob, usize::MAX);
+    prekeys.replenish(&mut rng, &bob, usize::MAX).unwrap();
     assert_eq!(prekeys.remaining(), MAX_ONE_TIME);
     // Those handed out made place.
     refuses(&mut prekeys, &first, StartError::UnknownPreKey);
+}
+
+#[test]
+fn prekeys_serve_one_identity() {
+    let mut rng = rng(11);
+    let mut prekeys = PreKeys::generate(&mut rng, &identity(2), 1);
+    let mut alice = Ratchet::initiate(&mut rng, &identity(1), &prekeys.bundle()).unwrap();
+    let first = seal(&mut alice, &mut rng, b"first");
+    let before = prekeys.save();
+    let error = Ratchet::respond(&identity(3), &mut prekeys, b"", &first).unwrap_err();
+    assert_eq!(error, StartError::Identity);
+    let refused = Err(StartError::Identity);
+    assert_eq!(prekeys.rotate(&mut rng, &identity(3)), refused);
+    assert_eq!(prekeys.replenish(&mut rng, &identity(3), 9), refused);
+    assert!(before == prekeys.save());
 }

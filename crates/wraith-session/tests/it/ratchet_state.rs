@@ -54,7 +54,7 @@ fn torn_prekeys_and_those_of_other_versions_are_refused() {
     let mut rng = rng(2);
     let bob = identity(2);
     let mut prekeys = PreKeys::generate(&mut rng, &bob, 3);
-    prekeys.rotate(&mut rng, &bob);
+    prekeys.rotate(&mut rng, &bob).unwrap();
     prekeys.bundle();
     let saved = prekeys.save();
     let restored = PreKeys::restore(&saved).unwrap();
