@@ -1,0 +1,105 @@
+//! Handshakes, messages and ratchets of wraith-session beside snow and vodozemac, in turn in one run: `cargo run --release -p
+//! wraith-sessions-race`. A name of a row as an argument runs what has it in its name.
+//!
+//! Every message that is made is opened or compared somewhere: what does not work is not fast.
+
+mod contest;
+mod messages;
+mod ratchets;
+
+use std::hint::black_box;
+
+use contest::{Contestant, Row};
+use rand_core::UnwrapErr;
+use wraith_session::{Handshake, Pattern, Protocol, StaticKey};
+
+/// Bytes of the operating system, as a program would take them.
+pub type SystemRng = UnwrapErr<getrandom::SysRng>;
+
+pub fn system_rng() -> SystemRng {
+    UnwrapErr(getrandom::SysRng)
+}
+
+fn main() {
+    let filter = std::env::args().nth(1).unwrap_or_default();
+    let rows: Vec<(&str, Box<dyn Fn() -> Row>)> = vec![
+        ("handshake XX, both sides", Box::new(handshake)),
+        ("seal 64 B", Box::new(|| messages::seal(64))),
+        ("seal 1 KiB", Box::new(|| messages::seal(1024))),
+        ("seal 64 KiB", Box::new(|| messages::seal(65_519))),
+        ("open 64 B", Box::new(|| messages::open(64))),
+        ("open 1 KiB", Box::new(|| messages::open(1024))),
+        ("open 64 KiB", Box::new(|| messages::open(65_519))),
+        ("batch of 100 × 1 KiB", Box::new(messages::batch)),
+        ("replay window, in order", Box::new(|| messages::window(false))),
+        ("replay window, random", Box::new(|| messages::window(true))),
+        ("ratchet, encrypt 1 KiB", Box::new(ratchets::encrypt)),
+        ("ratchet, decrypt 1 KiB in the chain", Box::new(ratchets::decrypt)),
+        ("ratchet, a message and its answer", Box::new(ratchets::turn)),
+    ];
+    println!("| what | contestant | ns | × the first |\n|---|---|---|---|");
+    for (name, run) in rows {
+        if !name.contains(&filter) {
+            continue;
+        }
+        let row = run();
+        for (contestant, time, ratio) in row.results {
+            println!("| {} | {contestant} | {time:.0} | {ratio:.2} |", row.name);
+        }
+    }
+}
+
+fn ours(protocol: Protocol, keys: &[StaticKey; 2]) {
+    let mut rng = system_rng();
+    let mut one = Handshake::initiator(protocol).local(&keys[0]).start(&mut rng).expect("complete");
+    let mut two = Handshake::responder(protocol).local(&keys[1]).start(&mut rng).expect("complete");
+    two.read(&one.write(b"").expect("its turn")).expect("authentic");
+    one.read(&two.write(b"").expect("its turn")).expect("authentic");
+    two.read(&one.write(b"").expect("its turn")).expect("authentic");
+    assert_eq!(one.hash(), two.hash());
+    black_box((one.split().expect("over"), two.split().expect("over")));
+}
+
+fn snows(keys: &[snow::Keypair; 2]) {
+    let builder = |key: &snow::Keypair| {
+        let params = "Noise_XX_25519_ChaChaPoly_BLAKE2s".parse().expect("a name of snow");
+        let private = key.private.clone();
+        (params, private)
+    };
+    let (params, private) = builder(&keys[0]);
+    let mut one = snow::Builder::new(params)
+        .local_private_key(&private)
+        .and_then(snow::Builder::build_initiator)
+        .expect("complete");
+    let (params, private) = builder(&keys[1]);
+    let mut two = snow::Builder::new(params)
+        .local_private_key(&private)
+        .and_then(snow::Builder::build_responder)
+        .expect("complete");
+    let (mut message, mut payload) = ([0; 512], [0; 512]);
+    for turn in 0..3 {
+        let (from, to) = if turn == 1 { (&mut two, &mut one) } else { (&mut one, &mut two) };
+        let len = from.write_message(&[], &mut message).expect("its turn");
+        to.read_message(&message[..len], &mut payload).expect("authentic");
+    }
+    assert_eq!(one.get_handshake_hash(), two.get_handshake_hash());
+    let one = one.into_stateless_transport_mode().expect("over");
+    black_box((one, two.into_stateless_transport_mode().expect("over")));
+}
+
+fn handshake() -> Row {
+    let mut rng = system_rng();
+    let keys = [(); 2].map(|()| StaticKey::generate(&mut rng));
+    let snow_keys = [(); 2].map(|()| {
+        let params = "Noise_XX_25519_ChaChaPoly_BLAKE2s".parse().expect("a name of snow");
+        snow::Builder::new(params).generate_keypair().expect("there are random bytes")
+    });
+    let hybrid = Protocol::DEFAULT;
+    let classical = Protocol { hybrid: false, pattern: Pattern::XX, ..hybrid };
+    let contestants = vec![
+        Contestant::new("wraith", || ours(classical, &keys)),
+        Contestant::new("wraith, with ML-KEM-768", || ours(hybrid, &keys)),
+        Contestant::new("snow, its own primitives", || snows(&snow_keys)),
+    ];
+    contest::run("handshake XX, both sides", contestants)
+}
