@@ -44,7 +44,7 @@ fn turn(rng: &mut ChaCha20Rng, from: &mut Ratchet, to: &mut Ratchet) {
 
 fn in_chain(rng: &mut ChaCha20Rng, suite: Suite) {
     let (mut alice, mut bob) = established(rng, suite);
-    let mut messages = vec![Vec::with_capacity(2048); MESSAGES];
+    let mut messages: Vec<_> = (0..MESSAGES).map(|_| Vec::with_capacity(2048)).collect();
     let mut text = Vec::with_capacity(2048);
     let (mut sealing, mut opening) = (Vec::new(), Vec::new());
     for _ in 0..SAMPLES {

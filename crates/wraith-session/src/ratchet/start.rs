@@ -194,6 +194,9 @@ impl Ratchet {
     /// the same message does not start another. Further messages with an initial part, which the initiator sends until
     /// it has an answer, go to [`Self::decrypt`]; if there is a conversation with [that side](Self::initiator_of), try that first.
     ///
+    /// What a forged first message costs: nothing that is seen if it names no prekey that is there, else four agreements of
+    /// X25519 and three operations of ML-KEM, about 0.2 ms. Whoever takes first messages from strangers bounds their rate.
+    ///
     /// # Errors
     /// [`StartError`]; nothing has changed then.
     pub fn respond(

@@ -223,3 +223,11 @@ fn an_idle_ratchet_is_smaller_than_2_kib() {
     let (alice, _) = established(&mut rng);
     assert!(alice.save().len() < 512, "{}", alice.save().len());
 }
+
+#[test]
+fn ratchets_and_prekeys_go_from_thread_to_thread() {
+    fn is_sent<T: Send + Sync>() {}
+    is_sent::<Ratchet>();
+    is_sent::<PreKeys>();
+    is_sent::<Group>();
+}
