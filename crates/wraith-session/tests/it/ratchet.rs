@@ -89,6 +89,46 @@ fn every_changed_byte_of_a_message_with_the_initial_part_is_refused() {
 }
 
 #[test]
+fn every_changed_byte_of_a_message_with_ml_kem_is_refused() {
+    let mut rng = rng(18);
+    let (mut alice, mut bob) = established(&mut rng);
+    let offers = until_offer(&mut alice, &mut bob, &mut rng);
+    let offers = [offers, seal(&mut alice, &mut rng, b"turn")];
+    refuses_every_change(&mut bob, &offers);
+    let answers = [1, 2].map(|_| seal(&mut bob, &mut rng, b"turn"));
+    assert_eq!(answers[0].len(), OVERHEAD_BYTES + 4 + 1088 + 16);
+    refuses_every_change(&mut alice, &answers);
+    turn(&mut alice, &mut bob, &mut rng);
+}
+
+/// The first message of a chain and another, each changed in every byte, and then as they are.
+fn refuses_every_change(ratchet: &mut Ratchet, messages: &[Vec<u8>; 2]) {
+    for message in messages {
+        for at in 1..message.len() {
+            let mut changed = message.clone();
+            changed[at] ^= 0x10;
+            refuses(ratchet, b"", &changed, DecryptError::Unauthentic);
+        }
+        assert_eq!(open(ratchet, message).unwrap(), b"turn");
+    }
+}
+
+#[test]
+fn any_message_of_a_chain_with_ml_kem_may_be_the_first_or_the_only_one_to_arrive() {
+    let mut rng = rng(19);
+    let (mut alice, mut bob) = established(&mut rng);
+    let lost = until_offer(&mut alice, &mut bob, &mut rng);
+    let offer = seal(&mut alice, &mut rng, b"turn");
+    open(&mut bob, &offer).unwrap();
+    let answers = [1, 2, 3].map(|_| seal(&mut bob, &mut rng, b"turn"));
+    open(&mut alice, &answers[2]).unwrap();
+    turn(&mut alice, &mut bob, &mut rng);
+    // Late, after the chains of both.
+    assert_eq!(open(&mut bob, &lost).unwrap(), b"turn");
+    assert_eq!(open(&mut alice, &answers[0]).unwrap(), b"turn");
+}
+
+#[test]
 fn messages_of_other_conversations_and_ones_own_are_refused() {
     let mut rng = rng(6);
     let (mut alice, mut bob) = established(&mut rng);

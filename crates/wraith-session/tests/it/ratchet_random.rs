@@ -205,9 +205,7 @@ proptest! {
         let mut rng = rng(seed);
         let (mut alice, mut bob) = established(&mut rng);
         if offers {
-            for _ in 0..KEM_INTERVAL / 2 {
-                turn(&mut alice, &mut bob, &mut rng);
-            }
+            until_offer(&mut alice, &mut bob, &mut rng);
         }
         let messages = [1, 2, 3, 4].map(|text| seal(&mut alice, &mut rng, &[text; 40]));
         let mut mixed = messages[0].clone();

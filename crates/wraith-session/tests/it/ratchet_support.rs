@@ -2,7 +2,7 @@
 
 use rand_core::CryptoRng;
 use wraith_crypto::Suite;
-use wraith_session::ratchet::{DecryptError, PreKeys, Ratchet};
+use wraith_session::ratchet::{DecryptError, OVERHEAD_BYTES, PreKeys, Ratchet};
 
 use crate::support::identity;
 
@@ -47,6 +47,19 @@ pub fn turn(a: &mut Ratchet, b: &mut Ratchet, rng: &mut impl CryptoRng) {
         assert_eq!(open(b, &message).unwrap(), b"turn");
         let message = seal(b, rng, b"return");
         assert_eq!(open(a, &message).unwrap(), b"return");
+    }
+}
+
+/// Plays turns until `a` offers a key of ML-KEM. Gives the first message of that chain, which has not arrived.
+pub fn until_offer(a: &mut Ratchet, b: &mut Ratchet, rng: &mut impl CryptoRng) -> Vec<u8> {
+    loop {
+        let message = seal(a, rng, b"turn");
+        if message.len() > OVERHEAD_BYTES + 4 {
+            return message;
+        }
+        open(b, &message).unwrap();
+        let message = seal(b, rng, b"return");
+        open(a, &message).unwrap();
     }
 }
 
