@@ -1,7 +1,9 @@
 //! Handshakes, messages and ratchets of wraith-session beside snow and vodozemac, in turn in one run: `cargo run --release -p
 //! wraith-sessions-race`. A name of a row as an argument runs what has it in its name.
 //!
-//! Every message that is made is opened or compared somewhere: what does not work is not fast.
+//! Every message that is made is opened or compared somewhere: what does not work is not fast. Behind the rows stand figures of others
+//! that were not taken in the same run: the medians of WRAITH-Protocol 2.3.7 on a machine of the kind that ours are taken on, and what
+//! noise-mobile-rust publishes of itself on its own.
 
 mod contest;
 mod messages;
@@ -12,6 +14,23 @@ use std::hint::black_box;
 use contest::{Contestant, Row};
 use rand_core::UnwrapErr;
 use wraith_session::{Handshake, Pattern, Protocol, StaticKey};
+
+const WRAITH: &str = "WRAITH-Protocol 2.3.7";
+const MOBILE: &str = "noise-mobile-rust, on its machine";
+/// Row, whose, nanoseconds. What noise-mobile-rust calls decrypting is encrypting and decrypting.
+const REFERENCES: [(&str, &str, f64); 10] = [
+    ("handshake XX, both sides", WRAITH, 511_630.0),
+    ("handshake XX, both sides", MOBILE, 395_000.0),
+    ("seal 64 B", MOBILE, 224.4),
+    ("seal 1 KiB", MOBILE, 1_800.0),
+    ("seal 64 KiB", MOBILE, 108_040.0),
+    ("open 64 B", MOBILE, 475.1),
+    ("open 1 KiB", MOBILE, 3_630.0),
+    ("open 64 KiB", MOBILE, 230_930.0),
+    ("ratchet, encrypt 1 KiB", WRAITH, 2_781.5),
+    // With a turn of its ratchet in each: it has no other row.
+    ("ratchet, decrypt 1 KiB in the chain", WRAITH, 129_330.0),
+];
 
 /// Bytes of the operating system, as a program would take them.
 pub type SystemRng = UnwrapErr<getrandom::SysRng>;
@@ -43,8 +62,15 @@ fn main() {
             continue;
         }
         let row = run();
+        let ours = row.results[0].1;
         for (contestant, time, ratio) in row.results {
             println!("| {} | {contestant} | {time:.0} | {ratio:.2} |", row.name);
+        }
+        for (_, contestant, time) in REFERENCES.iter().filter(|(of, ..)| *of == name) {
+            println!(
+                "| {name} | *{contestant}, not in this run* | {time:.0} | {:.2} |",
+                time / ours
+            );
         }
     }
 }
