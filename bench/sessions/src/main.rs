@@ -15,6 +15,9 @@ use contest::{Contestant, Row};
 use rand_core::UnwrapErr;
 use wraith_session::{Handshake, Pattern, Protocol, StaticKey};
 
+/// Runs a row.
+type Run = Box<dyn Fn() -> Row>;
+
 const WRAITH: &str = "WRAITH-Protocol 2.3.7";
 const MOBILE: &str = "noise-mobile-rust, on its machine";
 /// Row, whose, nanoseconds. What noise-mobile-rust calls decrypting is encrypting and decrypting.
@@ -41,7 +44,7 @@ pub fn system_rng() -> SystemRng {
 
 fn main() {
     let filter = std::env::args().nth(1).unwrap_or_default();
-    let rows: Vec<(&str, Box<dyn Fn() -> Row>)> = vec![
+    let rows: Vec<(&str, Run)> = vec![
         ("handshake XX, both sides", Box::new(handshake)),
         ("seal 64 B", Box::new(|| messages::seal(64))),
         ("seal 1 KiB", Box::new(|| messages::seal(1024))),

@@ -109,6 +109,7 @@ impl Session {
         }
         let lens = || texts.iter().map(|text| text.len());
         self.send.check(self.now, lens()).map_err(|(index, why)| BatchError { index, why })?;
+        self.used = self.now;
         let mut out = Batch {
             bytes: vec![0; lens().map(Self::sealed_len).sum()],
             ranges: Vec::with_capacity(texts.len()),
@@ -177,6 +178,7 @@ impl Session {
     /// Marks what was verified.
     pub(crate) fn accept_many(&mut self, batch: VerifiedBatch) -> OpenedBatch {
         let VerifiedBatch { mut bytes, verified } = batch;
+        self.used = self.now;
         let results = verified.into_iter().map(|each| {
             let (verified, range) = each?;
             match self.receive.accept(self.now, &verified) {

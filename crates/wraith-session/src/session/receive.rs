@@ -74,7 +74,8 @@ impl ReceiveState {
 pub(crate) struct Receiver {
     suite: Suite,
     pub(crate) state: ReceiveState,
-    current: AeadKey,
+    /// The keys expanded, unless nothing was opened for a while.
+    current: Option<AeadKey>,
     previous: Option<AeadKey>,
     /// Since when the key is the one it is.
     since: Option<Duration>,
@@ -84,13 +85,21 @@ pub(crate) struct Receiver {
 
 impl Receiver {
     pub(crate) fn new(suite: Suite, state: ReceiveState) -> Self {
-        let current = AeadKey::new(suite, &state.current.key);
-        let previous = state.previous.as_ref().map(|previous| AeadKey::new(suite, &previous.key));
-        Self { suite, state, current, previous, since: None, strides: Vec::new() }
+        Self { suite, state, current: None, previous: None, since: None, strides: Vec::new() }
     }
 
-    /// Prepares the keys that the numbers of `messages` ask for, as far as they are allowed.
+    /// Gives back what can be computed again.
+    pub(crate) fn park(&mut self) {
+        (self.current, self.previous, self.strides) = (None, None, Vec::new());
+    }
+
+    /// Expands the keys, and those that the numbers of `messages` ask for, as far as they are allowed: before [`Self::verify`].
     pub(crate) fn prepare<'a>(&mut self, messages: impl Iterator<Item = &'a [u8]>) {
+        let Self { suite, state, current, previous, .. } = self;
+        current.get_or_insert_with(|| AeadKey::new(*suite, &state.current.key));
+        if let (Some(state), None) = (&state.previous, &previous) {
+            *previous = Some(AeadKey::new(*suite, &state.key));
+        }
         for message in messages {
             let Some((number, _)) = message.split_first_chunk::<NUMBER_BYTES>() else { continue };
             let ahead =
@@ -122,10 +131,12 @@ impl Receiver {
             return Ok(Verified { number, ahead: Some(key) });
         }
         let (window, key) = if epoch == state.current.epoch {
-            (&state.current.window, &self.current)
+            (&state.current.window, self.current.as_ref())
         } else {
             match (&state.previous, &self.previous) {
-                (Some(previous), Some(key)) if previous.epoch == epoch => (&previous.window, key),
+                (Some(previous), key) if previous.epoch == epoch => {
+                    (&previous.window, key.as_ref())
+                }
                 _ => return Err(OpenError::TooOld),
             }
         };
@@ -133,6 +144,7 @@ impl Receiver {
             let old = window.next() - number > SESSION_WINDOW;
             return Err(if old { OpenError::TooOld } else { OpenError::Replayed });
         }
+        let key = key.expect("the keys of both epochs were expanded before");
         key.open(nonce, aad, sealed).map_err(|_| OpenError::Unauthentic)?;
         Ok(Verified { number, ahead: None })
     }
@@ -159,8 +171,7 @@ impl Receiver {
         let before = self.state.current.epoch;
         let accepted = self.state.accept(verified);
         if self.state.current.epoch != before {
-            let key = AeadKey::new(self.suite, &self.state.current.key);
-            self.previous = Some(std::mem::replace(&mut self.current, key));
+            self.previous = self.current.take();
             self.since = now;
             self.strides = Vec::new();
         }

@@ -30,7 +30,8 @@ pub(crate) struct SendState {
 pub(crate) struct Sender {
     suite: Suite,
     pub(crate) state: SendState,
-    aead: AeadKey,
+    /// The key expanded, unless nothing was sealed for a while.
+    aead: Option<AeadKey>,
     pub(crate) rekey: Rekey,
     /// When the first message of this epoch was sealed, where the caller tells the time.
     since: Option<Duration>,
@@ -40,12 +41,16 @@ pub(crate) struct Sender {
 
 impl Sender {
     pub(crate) fn new(suite: Suite, state: SendState) -> Self {
-        let aead = AeadKey::new(suite, &state.key);
-        Self { suite, state, aead, rekey: Rekey::default(), since: None, wanted: 0 }
+        Self { suite, state, aead: None, rekey: Rekey::default(), since: None, wanted: 0 }
     }
 
-    pub(crate) fn key(&self) -> &AeadKey {
-        &self.aead
+    pub(crate) fn key(&mut self) -> &AeadKey {
+        self.aead.get_or_insert_with(|| AeadKey::new(self.suite, &self.state.key))
+    }
+
+    /// Gives back what can be computed again.
+    pub(crate) fn park(&mut self) {
+        self.aead = None;
     }
 
     /// Whether the numbers of messages of these lengths can be given out: asked before the first of a batch is sealed, so that all or none
@@ -122,7 +127,7 @@ impl Sender {
         let steps = epoch - self.state.epoch;
         if steps > 0 {
             self.state.key = rekey(self.suite, &self.state.key, steps);
-            self.aead = AeadKey::new(self.suite, &self.state.key);
+            self.aead = None;
             self.state.epoch = epoch;
             self.since = None;
         }

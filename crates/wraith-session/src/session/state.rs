@@ -172,6 +172,7 @@ fn decode(reader: &mut Reader<'_>) -> Option<Session> {
         send: Sender::new(suite, send),
         receive: Receiver::new(suite, ReceiveState { current, previous }),
         now: None,
+        used: None,
     })
 }
 

@@ -1,6 +1,9 @@
 //! What holds of sessions, seen from outside.
 
+#[path = "../../../wraith-core/tests/it/counting.rs"]
+mod counting;
 mod handshakes;
+mod memory;
 mod messages;
 mod ratchet;
 mod ratchet_group;
