@@ -1,6 +1,6 @@
+#![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
-//! Encrypted sessions over any transport. No I/O, no clock; randomness is passed in.
 
 mod bytes;
 pub mod fragment;
