@@ -13,6 +13,7 @@ use std::hint::black_box;
 
 use contest::{Contestant, Row};
 use rand_core::UnwrapErr;
+use wraith_crypto::agree::{x25519, x25519_public};
 use wraith_session::{Handshake, Pattern, Protocol, StaticKey};
 
 /// Runs a row.
@@ -116,6 +117,16 @@ fn snows(keys: &[snow::Keypair; 2]) {
     black_box((one, two.into_stateless_transport_mode().expect("over")));
 }
 
+/// What XX cannot do without: two ephemeral keys and three agreements on each side.
+fn agreements() {
+    let publics = [[5; 32], [6; 32]].map(|secret| x25519_public(black_box(&secret)));
+    for _ in 0..3 {
+        let [one, two] = [([5; 32], publics[1]), ([6; 32], publics[0])]
+            .map(|(secret, public)| x25519(black_box(&secret), black_box(&public)));
+        assert_eq!(one, two);
+    }
+}
+
 fn handshake() -> Row {
     let mut rng = system_rng();
     let keys = [(); 2].map(|()| StaticKey::generate(&mut rng));
@@ -129,6 +140,7 @@ fn handshake() -> Row {
         Contestant::new("wraith", || ours(classical, &keys)),
         Contestant::new("wraith, with ML-KEM-768", || ours(hybrid, &keys)),
         Contestant::new("snow, its own primitives", || snows(&snow_keys)),
+        Contestant::new("the key agreement in it alone, by AWS-LC", agreements),
     ];
     contest::run("handshake XX, both sides", contestants)
 }
