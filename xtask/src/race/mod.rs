@@ -51,8 +51,8 @@ const FILES_REMOVED_MAX: u64 = 100;
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Only this: `handshake`, in memory, beside TLS 1.3 with the same key agreement
-    #[arg(value_parser = ["handshake"], exclusive = true)]
+    /// Only this, in memory: `handshake` beside TLS 1.3 with the same key agreement, `sessions` beside snow and vodozemac
+    #[arg(value_parser = ["handshake", "sessions"], exclusive = true)]
     what: Option<String>,
     /// Rounds; each runs every peer once
     #[arg(long, default_value_t = 5)]
@@ -97,11 +97,14 @@ const SLOW_SECONDS: f64 = 10.0;
 
 /// Runs the race, prints the tables, and records them if asked to.
 pub fn run(args: &Args) -> Result<()> {
-    if args.what.is_some() {
-        crate::cargo::build("wraith-peers", &["--bin", "handshakes"])?;
-        return crate::cargo::run(&mut Command::new(
-            crate::cargo::target().join("release/handshakes"),
-        ));
+    if let Some(what) = &args.what {
+        let (package, program) = match &what[..] {
+            "sessions" => ("wraith-sessions-race", "wraith-sessions-race"),
+            _ => ("wraith-peers", "handshakes"),
+        };
+        crate::cargo::build(package, &["--bin", program])?;
+        let program = crate::cargo::target().join("release").join(program);
+        return crate::cargo::run(&mut Command::new(program));
     }
     let mut results = Results::new()?;
     if args.wants_row("big") || args.wants_row("small") {
