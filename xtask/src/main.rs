@@ -1,8 +1,9 @@
 //! Developer commands: `cargo xtask test | race | fanout | delta | charts | grid | netlab | flood | swarm | wire | ct | guard | bench | fuzz | model |
-//! package | publishable | recording | ci`. Each is what a person would type,
+//! package | publishable | bindings | recording | ci`. Each is what a person would type,
 //! in the right order; what they print is meant to be pasted.
 
 mod bench;
+mod bindings;
 mod cargo;
 mod delta;
 mod flood;
@@ -85,6 +86,8 @@ enum Command {
     Package(package::Args),
     /// Put together what a registry would get of every crate that may be published
     Publishable,
+    /// Build the library for Python, Kotlin, Swift and C, make the bindings, and run their tests
+    Bindings(bindings::Args),
     /// Record a first transfer: docs/first-transfer.svg, and the transcript in the README
     Recording(recording::Args),
     /// Everything that must hold before a change lands (.ci/run)
@@ -116,6 +119,7 @@ fn main() -> anyhow::Result<()> {
         Command::Model(args) => model::run(&args),
         Command::Package(args) => package::run(&args),
         Command::Publishable => publishable::run(),
+        Command::Bindings(args) => bindings::run(&args),
         Command::Recording(args) => recording::run(&args),
         Command::Ci => cargo::ci(),
     }

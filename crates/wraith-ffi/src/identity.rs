@@ -1,0 +1,105 @@
+//! Who somebody is: a secret identity, and signatures that its NodeId checks.
+
+use std::sync::Arc;
+
+use wraith::SecretIdentity;
+use zeroize::Zeroizing;
+
+use crate::content::node_id;
+use crate::error::WraithError;
+
+/// A secret identity. Its secret is wiped when the object is freed; the copy that [`Identity::seed`] hands out is the caller's to keep.
+#[derive(Debug, uniffi::Object)]
+#[uniffi::export(Debug)]
+pub struct Identity(pub(crate) SecretIdentity);
+
+#[uniffi::export]
+impl Identity {
+    /// A new one.
+    ///
+    /// # Errors
+    /// The system gives no randomness.
+    #[uniffi::constructor]
+    pub fn generate() -> Result<Arc<Self>, WraithError> {
+        let mut seed = Zeroizing::new([0; 32]);
+        getrandom::fill(&mut *seed).map_err(|error| {
+            WraithError::Other(format!("no randomness from the system: {error}"))
+        })?;
+        Ok(Arc::new(Self(SecretIdentity::from_seed(*seed))))
+    }
+
+    /// That of a seed: 32 uniformly random bytes.
+    ///
+    /// # Errors
+    /// [`WraithError::InvalidInput`] if there are not 32.
+    #[uniffi::constructor]
+    pub fn from_seed(seed: Vec<u8>) -> Result<Arc<Self>, WraithError> {
+        let seed = Zeroizing::new(seed);
+        Ok(Arc::new(Self(SecretIdentity::from_seed(array("a seed", &seed)?))))
+    }
+
+    /// The seed it is made of: who has it is this identity.
+    pub fn seed(&self) -> Vec<u8> {
+        self.0.seed().to_vec()
+    }
+
+    /// The public side: 52 characters of base32.
+    pub fn node_id(&self) -> String {
+        self.0.node_id().to_string()
+    }
+
+    /// The Ed25519 signature of this identity over `message`: 64 bytes.
+    pub fn sign(&self, message: Vec<u8>) -> Vec<u8> {
+        self.0.sign(&message).to_vec()
+    }
+}
+
+/// Whether `signature` is that of `signer` (a NodeId) over `message`.
+///
+/// # Errors
+/// [`WraithError::InvalidInput`] if `signer` is no NodeId.
+#[uniffi::export]
+pub fn verify(signer: String, message: Vec<u8>, signature: Vec<u8>) -> Result<bool, WraithError> {
+    let signer = node_id(&signer)?;
+    let signature = <[u8; 64]>::try_from(signature);
+    Ok(signature.is_ok_and(|signature| signer.verify(&message, &signature).is_ok()))
+}
+
+/// `bytes` as an array, or an error that says how many there should be of `what`.
+pub(crate) fn array<const N: usize>(what: &str, bytes: &[u8]) -> Result<[u8; N], WraithError> {
+    bytes.try_into().map_err(|_| {
+        WraithError::InvalidInput(format!("{what} has {N} bytes, and these are {}", bytes.len()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signature_is_good_for_its_signer_and_message_only() {
+        let identity = Identity::from_seed(vec![7; 32]).unwrap();
+        let signature = identity.sign(b"yes".to_vec());
+        let check = |message: &[u8], signature: &[u8]| {
+            verify(identity.node_id(), message.to_vec(), signature.to_vec())
+        };
+        assert_eq!(check(b"yes", &signature), Ok(true));
+        assert_eq!(check(b"no", &signature), Ok(false));
+        assert_eq!(check(b"yes", &signature[1..]), Ok(false));
+        let other = Identity::generate().unwrap().node_id();
+        assert_eq!(verify(other, b"yes".to_vec(), signature), Ok(false));
+    }
+
+    #[test]
+    fn a_seed_of_another_length_and_a_mistyped_node_id_are_told() {
+        assert!(matches!(Identity::from_seed(vec![1; 31]), Err(WraithError::InvalidInput(_))));
+        let checked = verify("abc".into(), Vec::new(), Vec::new());
+        assert!(matches!(checked, Err(WraithError::InvalidInput(_))));
+    }
+
+    #[test]
+    fn an_identity_is_shown_without_its_secret() {
+        let identity = Identity::from_seed(vec![7; 32]).unwrap();
+        assert!(!format!("{identity:?}").contains("7, 7"));
+    }
+}

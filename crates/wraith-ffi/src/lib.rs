@@ -1,0 +1,46 @@
+//! wraith for other languages: objects, records and async functions from which UniFFI makes the bindings for Python, Kotlin
+//! and Swift (`bindings/` in the repository). Nothing is decided here: each object is a handle of one of the crate `wraith`,
+//! in the form that crosses a language border.
+//!
+//! ```text
+//!  Python, Kotlin, Swift          this crate                         wraith
+//!  asyncio, coroutines, async ──▶ Arc<Object>, owned records ──▶ Node, Offer, Incoming, Transfer
+//!                     events are pulled, never pushed          its tasks run on the runtime of this crate
+//! ```
+//!
+//! Invariants:
+//! - No call panics, whatever the caller passes and in whatever order: bad values, used-up handles and foreign exceptions come
+//!   back as a [`WraithError`].
+//! - Dropping an object cancels its work as in Rust; dropping the future of a call (which is what cancelling a Python task or a
+//!   Kotlin coroutine does) drops only the waiting, unless its documentation says that the call is the work.
+//! - Every future is polled inside this crate's runtime, whatever thread the other language polls it from.
+
+#![warn(missing_docs)]
+
+mod accept;
+mod content;
+mod error;
+mod event;
+mod fetch;
+mod hash;
+mod identity;
+mod listen;
+mod node;
+mod offer;
+mod progress;
+mod runtime;
+mod used_once;
+
+pub use accept::{AcceptOptions, ConflictRule, OnConflict};
+pub use content::{Content, Recipient, Target};
+pub use error::WraithError;
+pub use event::{Event, FileStatus};
+pub use fetch::{FetchOptions, Incoming, OfferInfo, PreviewEntry, Received, Transfer};
+pub use hash::{Hasher, hash};
+pub use identity::{Identity, verify};
+pub use listen::{Admit, Listener};
+pub use node::{Contact, Node, NodeOptions, Relay};
+pub use offer::{Offer, OfferOptions, Sent};
+pub use progress::Progress;
+
+uniffi::setup_scaffolding!("wraith");

@@ -1,0 +1,64 @@
+//! The one tokio runtime of this library, on which everything works that a caller has begun.
+//!
+//! Another language polls our futures from threads of its own, where no runtime is. A future of tokio's needs one to be entered
+//! whenever it is polled: [`entered`] does that.
+//! UniFFI's own way is a runtime with one thread for all libraries of a process, on which one blocking future stops all others.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::OnceLock;
+
+use tokio::runtime::{Builder, Handle, Runtime};
+
+use crate::error::WraithError;
+
+/// Tasks here wait for messages, deadlines and cancellation; packets and files move on threads of their own.
+const WORKERS: usize = 2;
+/// Threads for what blocks: name look-ups.
+const BLOCKING_THREADS_MAX: usize = 4;
+
+static RUNTIME: OnceLock<Result<Runtime, String>> = OnceLock::new();
+
+/// The runtime, made on first use.
+///
+/// # Errors
+/// The system gives no thread.
+pub(crate) fn handle() -> Result<Handle, WraithError> {
+    let made = RUNTIME.get_or_init(|| {
+        Builder::new_multi_thread()
+            .worker_threads(WORKERS)
+            .max_blocking_threads(BLOCKING_THREADS_MAX)
+            .thread_name("wraith-control")
+            .enable_all()
+            .build()
+            .map_err(|error| error.to_string())
+    });
+    match made {
+        Ok(runtime) => Ok(runtime.handle().clone()),
+        Err(why) => Err(WraithError::Other(format!("no threads for wraith: {why}"))),
+    }
+}
+
+/// The same future, which is inside the runtime whenever it is polled.
+pub(crate) async fn entered<F: Future>(handle: Handle, future: F) -> F::Output {
+    let mut future = pin!(future);
+    poll_fn(|context| {
+        let _inside = handle.enter();
+        future.as_mut().poll(context)
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::{Context, Waker};
+
+    use super::*;
+
+    #[test]
+    fn a_future_that_is_polled_from_a_bare_thread_finds_the_runtime() {
+        let looks = entered(handle().unwrap(), async { Handle::try_current().is_ok() });
+        let found = pin!(looks).poll(&mut Context::from_waker(Waker::noop()));
+        assert_eq!(found, std::task::Poll::Ready(true));
+    }
+}

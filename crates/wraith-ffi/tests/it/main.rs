@@ -1,0 +1,3 @@
+//! Tests of what crosses the border, from the Rust side.
+
+mod transfers;
