@@ -1,6 +1,7 @@
 """Files and messages between two nodes over loopback."""
 
 import asyncio
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -75,7 +76,10 @@ async def test_an_offer_is_answered_once(film: Path, tmp_path: Path) -> None:
 async def test_a_transfer_is_cancelled_in_the_middle_and_the_sender_is_told(
     film: Path, tmp_path: Path
 ) -> None:
-    offer, ticket = await offered(new_node(), film, bytes_per_second=200_000)
+    # Who does not wait for the receiver to come back hears at once that it was stopped.
+    offer, ticket = await offered(
+        new_node(), film, bytes_per_second=200_000, reconnect=timedelta(0)
+    )
     incoming = await asked(new_node(), ticket, tmp_path / "in")
     transfer = incoming.accept(wraith.AcceptOptions())
     async for event in wraith.events(transfer):
@@ -150,7 +154,7 @@ async def test_names_that_are_taken_are_decided_by_policy_and_by_path(film: Path
     incoming = await asked(new_node(), ticket, target)
     preview = incoming.preview()
     assert preview is not None and preview[0].has_conflict
-    rule = wraith.ConflictRule(preview[0].path, wraith.OnConflict.OVERWRITE)
+    rule = wraith.ConflictRule(path=preview[0].path, policy=wraith.OnConflict.OVERWRITE)
     options = wraith.AcceptOptions(on_conflict=wraith.OnConflict.SKIP, rules=[rule])
     await within(incoming.accept(options).finished())
     assert (target / "film.mov").read_bytes() == film.read_bytes()
@@ -159,7 +163,9 @@ async def test_names_that_are_taken_are_decided_by_policy_and_by_path(film: Path
 async def test_a_contact_is_sent_to_without_a_code(film: Path, tmp_path: Path) -> None:
     sender, receiver = new_node(), new_node()
     listener = await within(receiver.listen(str(tmp_path / "in"), wraith.Admit.EVERYBODY))
-    contact = wraith.Contact("anna", receiver.node_id(), [listener.address()])
+    contact = wraith.Contact(
+        name="anna", node_id=receiver.node_id(), addresses=[listener.address()]
+    )
     sender.add_contact(contact)
     assert sender.contacts() == [contact]
     what, to = wraith.Content.PATHS([str(film)]), wraith.Recipient.CONTACT("anna")
