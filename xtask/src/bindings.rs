@@ -1,27 +1,29 @@
 //! `cargo xtask bindings`: the library for other languages, its sources for each, and their tests.
 //!
 //! ```text
-//! wraith-ffi ──cargo──▶ libwraith_ffi ──uniffi-bindgen──▶ wraith.py, wraith.kt, wraith.swift
-//!                                                          │ a wheel    │ a jar   │ compiled where there is a swift
-//!                                                          ▼ pytest     ▼ JUnit   ▼ swift test
-//! wraith-c   ──cargo──▶ libwraith_c, wraith.h ──cc──▶ a program that tests it
+//! wraith-ffi ──cargo──▶ libwraith_ffi ──wraith-generate──▶ wraith.py, wraith.kt, Wraith.swift
+//!                                                          │ mypy, pytest  │ JUnit   │ swift test, where there is one
+//! wraith-c   ──bindings/c/test.sh
 //! ```
 //!
-//! Everything that is made lies in cargo's target folder. The library is that of the tests' profile, which is built already where tests were
-//! run; what users get is of the profile `ffi`, which is the release's but for panics. A language whose tools are missing is skipped aloud,
-//! and is an error where it is `--required`, or in CI.
+//! Everything that is made lies in cargo's target folder. The library is as the tests of the workspace are built, unless it is to be as users
+//! get it (`--release`): the profile `ffi`, which is the release's but for panics, and a wheel by maturin in place of a folder with the package.
+//! A language whose tools are missing is skipped aloud, and is an error where it is `--required`.
 
 mod kotlin;
 mod python;
 mod swift;
 
-use std::ffi::OsString;
+use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Result, ensure};
 
 use crate::{cargo, skip};
+
+/// Cargo's profile of the library as users get it.
+const PROFILE: &str = "ffi";
 
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -31,7 +33,10 @@ pub struct Args {
     /// An error if the tools for one of these are missing
     #[arg(long, value_enum, value_delimiter = ',')]
     required: Vec<Language>,
-    /// Build the library as users get it, and print what calls cost
+    /// Build the library as users get it, and a wheel of it
+    #[arg(long)]
+    release: bool,
+    /// The same, and print what calls cost
     #[arg(long)]
     bench: bool,
 }
@@ -76,7 +81,7 @@ enum Outcome {
 pub fn run(args: &Args) -> Result<()> {
     let chosen = Language::ALL.into_iter();
     let chosen = chosen.filter(|one| args.only.is_empty() || args.only.contains(one));
-    let built = Built::new(if args.bench { Profile::Ffi } else { Profile::Dev })?;
+    let built = Built::new(args.release || args.bench)?;
     let mut outcomes = Vec::new();
     // Kotlin goes before Python, whose tests talk with Kotlin's example if it is there.
     for language in chosen.collect::<Vec<_>>().into_iter().rev() {
@@ -100,8 +105,8 @@ pub fn run(args: &Args) -> Result<()> {
 fn test(language: Language, built: &Built, bench: bool) -> Result<Outcome> {
     // The sources can be made, and are looked at, where they cannot be compiled.
     let sources = match language {
-        Language::Python | Language::C => None,
-        Language::Kotlin | Language::Swift => Some(built.generate(language)?),
+        Language::C => None,
+        _ => Some(built.generate(language)?),
     };
     if let Some(missing) = language.tools().iter().find(|tool| !is_there(tool)) {
         if let (Language::Swift, Some(sources)) = (language, &sources) {
@@ -110,7 +115,7 @@ fn test(language: Language, built: &Built, bench: bool) -> Result<Outcome> {
         return Ok(Outcome::Skipped(format!("no {missing} here")));
     }
     match (language, sources) {
-        (Language::Python, _) => python::test(built, bench)?,
+        (Language::Python, Some(sources)) => python::test(built, &sources, bench)?,
         (Language::Kotlin, Some(sources)) => kotlin::test(built, &sources, bench)?,
         (Language::Swift, Some(sources)) => swift::test(built, &sources)?,
         (Language::C, _) if !c_script().exists() => {
@@ -128,71 +133,51 @@ fn c_script() -> PathBuf {
     folder("c").join("test.sh")
 }
 
-/// Which of cargo's profiles the library is built with.
-#[derive(Clone, Copy, Debug)]
-enum Profile {
-    Dev,
-    Ffi,
-}
-
-impl Profile {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Dev => "dev",
-            Self::Ffi => "ffi",
-        }
-    }
-}
-
 /// The library and the generator, built.
 struct Built {
-    profile: Profile,
+    /// As users get it.
+    release: bool,
     /// Where the library is.
     libraries: PathBuf,
-    /// Where `uniffi-bindgen` is.
-    programs: PathBuf,
+    /// What makes the sources.
+    generator: PathBuf,
 }
 
 impl Built {
-    fn new(profile: Profile) -> Result<Self> {
-        let words = ["build", "--locked", "--package", "wraith-ffi", "--package"];
-        cargo::run(cargo::cargo(words).args(["wraith-generate", "--profile", "dev"]))?;
+    fn new(release: bool) -> Result<Self> {
+        let packages = ["--package", "wraith-ffi", "--package", "wraith-generate"];
+        // In CI all tests were just built. Whatever else is selected, cargo would give dependencies other features, and compile them again.
+        let words = match std::env::var_os("CI").is_some_and(|ci| ci == "true") {
+            true => ["test", "--workspace", "--no-run", "--locked"].to_vec(),
+            false => ["build", "--locked"].into_iter().chain(packages).collect(),
+        };
+        cargo::run(&mut cargo::cargo(words))?;
         let debug = cargo::target().join("debug");
-        let libraries = match profile {
-            Profile::Dev => debug.clone(),
-            Profile::Ffi => {
-                let words = ["build", "--locked", "--package", "wraith-ffi", "--profile", "ffi"];
+        let libraries = match release {
+            false => debug.clone(),
+            true => {
+                let words = ["build", "--locked", "--package", "wraith-ffi", "--profile", PROFILE];
                 cargo::run(&mut cargo::cargo(words))?;
-                cargo::target().join("ffi")
+                cargo::target().join(PROFILE)
             }
         };
-        Ok(Self { profile, libraries, programs: debug })
+        Ok(Self { release, libraries, generator: debug.join("wraith-generate") })
     }
 
     fn library(&self) -> PathBuf {
-        let name = format!("{}wraith_ffi{}", std::env::consts::DLL_PREFIX, DLL_SUFFIX);
-        self.libraries.join(name)
+        self.libraries.join(format!("{DLL_PREFIX}wraith_ffi{DLL_SUFFIX}"))
     }
 
     /// The sources of the bindings for a language, in a folder that is returned.
     fn generate(&self, language: Language) -> Result<PathBuf> {
         let folder = scratch(language.name()).join("generated");
-        let mut generate = Command::new(self.programs.join("uniffi-bindgen"));
+        let mut generate = Command::new(&self.generator);
         generate.args(["generate", "--no-format", "--language", language.name(), "--library"]);
         generate.arg(self.library()).arg("--out-dir").arg(&folder).current_dir(cargo::root());
         cargo::run(&mut generate)?;
         Ok(folder)
     }
-
-    /// The path of this process with the generator in it.
-    fn path(&self) -> Result<OsString> {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let folders = std::iter::once(self.programs.clone()).chain(std::env::split_paths(&path));
-        Ok(std::env::join_paths(folders)?)
-    }
 }
-
-use std::env::consts::DLL_SUFFIX;
 
 /// The folder of a language in the repository.
 fn folder(name: &str) -> PathBuf {

@@ -65,9 +65,9 @@ async def test_an_offer_is_answered_once(film: Path, tmp_path: Path) -> None:
     offer, ticket = await offered(new_node(), film)
     incoming = await asked(new_node(), ticket, tmp_path / "in")
     transfer = incoming.accept(wraith.AcceptOptions())
-    with pytest.raises(wraith.WraithError.UsedUp):
+    with pytest.raises(wraith.WraithError.WrongState):
         incoming.accept(wraith.AcceptOptions())
-    with pytest.raises(wraith.WraithError.UsedUp):
+    with pytest.raises(wraith.WraithError.WrongState):
         await incoming.refuse("")
     await within(transfer.finished())
     await within(offer.finished())

@@ -53,9 +53,18 @@ pub enum WraithError {
     /// Another program with this identity receives it, and its user accepted first.
     #[error("{0}")]
     ReceivedElsewhere(String),
-    /// This object has done what it was for: an offer is answered once.
+    /// Not now, or not any more: an offer is answered once, a handshake has turns, a saved session has numbers.
     #[error("{0}")]
-    UsedUp(String),
+    WrongState(String),
+    /// A message, signature or saved state was made by somebody else, or changed since.
+    #[error("{0}")]
+    Unauthentic(String),
+    /// A message was opened before, or is too old to tell.
+    #[error("{0}")]
+    Replayed(String),
+    /// The other side is not who was expected, or does not prove who it is.
+    #[error("{0}")]
+    WrongPeer(String),
     /// Anything without a kind of its own.
     #[error("{0}")]
     Other(String),
@@ -64,7 +73,7 @@ pub enum WraithError {
 impl WraithError {
     /// Of something that is there once, and was taken.
     pub(crate) fn used_up(what: &str) -> Self {
-        Self::UsedUp(format!("{what} already"))
+        Self::WrongState(format!("{what} already"))
     }
 
     pub(crate) fn invalid(why: impl ToString) -> Self {

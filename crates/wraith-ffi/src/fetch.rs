@@ -158,7 +158,7 @@ impl Incoming {
     /// Fetches it.
     ///
     /// # Errors
-    /// [`WraithError::UsedUp`] if it was answered; [`WraithError::InvalidInput`] if a rule names no path, and then it still can be.
+    /// [`WraithError::WrongState`] if it was answered; [`WraithError::InvalidInput`] if a rule names no path, and then it still can be.
     pub fn accept(&self, options: AcceptOptions) -> Result<Arc<Transfer>, WraithError> {
         let options = wraith::AcceptOptions::try_from(options)?;
         let incoming = self.incoming.take()?;
@@ -170,7 +170,7 @@ impl Incoming {
     /// Says no, and why (may be empty), and waits until the sender was told.
     ///
     /// # Errors
-    /// [`WraithError::UsedUp`] if it was answered.
+    /// [`WraithError::WrongState`] if it was answered.
     pub async fn refuse(&self, why: String) -> Result<(), WraithError> {
         let incoming = self.incoming.take()?;
         entered(self.runtime.clone(), incoming.refuse(&why)).await;
@@ -180,7 +180,7 @@ impl Incoming {
     /// Says "not now", and waits until the sender was told.
     ///
     /// # Errors
-    /// [`WraithError::UsedUp`] if it was answered.
+    /// [`WraithError::WrongState`] if it was answered.
     pub async fn later(&self) -> Result<(), WraithError> {
         let incoming = self.incoming.take()?;
         entered(self.runtime.clone(), incoming.later()).await;

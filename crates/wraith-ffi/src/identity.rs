@@ -7,6 +7,7 @@ use zeroize::Zeroizing;
 
 use crate::content::node_id;
 use crate::error::WraithError;
+use crate::random;
 
 /// A secret identity. Its secret is wiped when the object is freed; the copy that [`Identity::seed`] hands out is the caller's to keep.
 #[derive(Debug, uniffi::Object)]
@@ -21,11 +22,7 @@ impl Identity {
     /// The system gives no randomness.
     #[uniffi::constructor]
     pub fn generate() -> Result<Arc<Self>, WraithError> {
-        let mut seed = Zeroizing::new([0; 32]);
-        getrandom::fill(&mut *seed).map_err(|error| {
-            WraithError::Other(format!("no randomness from the system: {error}"))
-        })?;
-        Ok(Arc::new(Self(SecretIdentity::from_seed(*seed))))
+        Ok(Arc::new(Self(SecretIdentity::from_seed(*random::seed()?))))
     }
 
     /// That of a seed: 32 uniformly random bytes.

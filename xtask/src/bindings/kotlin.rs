@@ -11,7 +11,7 @@ use crate::cargo;
 
 pub fn test(built: &Built, sources: &Path, bench: bool) -> Result<()> {
     let mut maven = Command::new("mvn");
-    maven.args(["--batch-mode", "--no-transfer-progress", "--quiet"]);
+    maven.args(["--batch-mode", "--no-transfer-progress"]);
     for (name, value) in [
         ("wraith.target", cargo::target()),
         ("wraith.generated", sources.to_owned()),

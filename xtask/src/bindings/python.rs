@@ -1,35 +1,42 @@
-//! Python: a wheel by maturin, installed into an environment of its own, and pytest on it.
+//! Python: the package, its types checked by mypy, and pytest on it.
+//!
+//! The package under test is a folder with the library in it; as users get it, it is a wheel that maturin packs, which is installed into
+//! an environment of its own.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::{Built, folder, made, scratch};
+use super::{Built, PROFILE, folder, made, scratch};
 use crate::cargo;
 
-/// What builds and tests the wheel.
-const TOOLS: [&str; 4] = ["maturin>=1.9,<2", "pytest>=8", "pytest-asyncio>=0.24", "mypy>=1.10"];
+/// What builds, checks and tests the package.
+const TOOLS: [&str; 4] =
+    ["maturin>=1.9,<2", "pytest>=8,<10", "pytest-asyncio>=0.24,<2", "mypy>=1.10,<3"];
+const PIP_INSTALL: [&str; 5] = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
 
-pub fn test(built: &Built, bench: bool) -> Result<()> {
-    let environment = scratch("python").join("venv");
+pub fn test(built: &Built, sources: &Path, bench: bool) -> Result<()> {
+    let environment = environment()?;
     let python = environment.join("bin/python3");
-    // An earlier run's serves again: it is made whole or not at all, since the tools come last.
-    if !environment.join("bin/mypy").exists() {
-        cargo::run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&environment))?;
-        let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
-        cargo::run(Command::new(&python).args(pip).args(TOOLS))?;
-    }
-    let wheel = wheel(built, &environment)?;
-    let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
-    cargo::run(
-        Command::new(&python).args(pip).args(["--force-reinstall", "--no-deps"]).arg(wheel),
-    )?;
-    let here = folder("python");
+    let package = match built.release {
+        true => {
+            let wheel = wheel(built, &environment)?;
+            let place = scratch("python").join("installed");
+            let words = ["--no-deps", "--force-reinstall", "--upgrade", "--target"];
+            let mut install = Command::new(&python);
+            install.args(PIP_INSTALL).args(words).arg(&place).arg(wheel);
+            cargo::run(&mut install)?;
+            place
+        }
+        false => assemble(built, sources)?,
+    };
     let run = |words: &[&str]| {
         let mut command = Command::new(&python);
-        command.args(words).current_dir(&here).env("CARGO_TARGET_DIR", cargo::target());
+        command.args(words).current_dir(folder("python")).env("PYTHONPATH", &package);
+        command.env("CARGO_TARGET_DIR", cargo::target());
         cargo::run(command.env("PYTHONDONTWRITEBYTECODE", "1"))
     };
     run(&["-m", "mypy", "--cache-dir", text(&scratch("python").join("mypy"))?])?;
@@ -41,18 +48,62 @@ pub fn test(built: &Built, bench: bool) -> Result<()> {
     Ok(())
 }
 
+/// The environment with the tools, made on first use.
+fn environment() -> Result<PathBuf> {
+    let environment = scratch("python").join("venv");
+    // It is made whole or not at all: the tools come last.
+    if !environment.join("bin/mypy").exists() {
+        cargo::run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&environment))?;
+        let mut install = Command::new(environment.join("bin/python3"));
+        cargo::run(install.args(PIP_INSTALL).args(TOOLS))?;
+    }
+    Ok(environment)
+}
+
+/// The package as a folder that can be imported from, and where that is.
+fn assemble(built: &Built, sources: &Path) -> Result<PathBuf> {
+    let place = scratch("python").join("package");
+    let package = place.join("wraith");
+    for from in [&folder("python").join("python/wraith"), sources] {
+        for file in fs::read_dir(from)? {
+            let file = file?;
+            if file.file_type()?.is_file() {
+                fs::copy(file.path(), made(&package)?.join(file.file_name()))?;
+            }
+        }
+    }
+    let library = built.library();
+    let name = library.file_name().context("a library has a name")?;
+    fs::copy(&library, package.join(name))?;
+    Ok(place)
+}
+
 /// Builds the wheel and says where it is.
 fn wheel(built: &Built, environment: &Path) -> Result<PathBuf> {
+    // What maturin looks for in the path to make the sources with.
+    let programs = scratch("python").join("programs");
+    let generator = made(&programs)?.join("uniffi-bindgen");
+    if generator.symlink_metadata().is_err() {
+        symlink(&built.generator, generator)?;
+    }
     let wheels = scratch("python").join("wheels");
     if wheels.exists() {
         fs::remove_dir_all(&wheels)?;
     }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::iter::once(programs).chain(std::env::split_paths(&path));
     let mut maturin = Command::new(environment.join("bin/maturin"));
-    maturin.args(["build", "--locked", "--profile", built.profile.name(), "--out"]);
-    maturin.arg(made(&wheels)?).current_dir(folder("python")).env("PATH", built.path()?);
-    cargo::run(maturin.env("CARGO_TARGET_DIR", cargo::target()))?;
-    let mut made = fs::read_dir(&wheels)?;
-    Ok(made.next().context("maturin made no wheel")??.path())
+    maturin.args(["build", "--locked", "--profile", PROFILE, "--out"]).arg(&wheels);
+    maturin.current_dir(folder("python")).env("PATH", std::env::join_paths(path)?);
+    // It moves the library away, which others still load.
+    let library = built.library();
+    let kept = library.with_extension("kept");
+    fs::copy(&library, &kept)?;
+    let packed = cargo::run(maturin.env("CARGO_TARGET_DIR", cargo::target()));
+    fs::rename(kept, library)?;
+    packed?;
+    let mut packed = fs::read_dir(&wheels)?;
+    Ok(packed.next().context("maturin made no wheel")??.path())
 }
 
 fn text(path: &Path) -> Result<&str> {

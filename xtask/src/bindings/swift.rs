@@ -10,7 +10,7 @@ use super::{Built, folder};
 use crate::cargo;
 
 /// What the generator writes: the source, the header that it stands on, and the map of modules that makes that one.
-const FILES: [&str; 3] = ["wraith.swift", "WraithFFI.h", "WraithFFI.modulemap"];
+const FILES: [&str; 3] = ["Wraith.swift", "WraithFFI.h", "WraithFFI.modulemap"];
 
 pub fn test(built: &Built, sources: &Path) -> Result<()> {
     look_at(sources)?;

@@ -1,3 +1,4 @@
 //! Tests of what crosses the border, from the Rust side.
 
+mod sessions;
 mod transfers;

@@ -1,0 +1,169 @@
+//! Sessions: messages that may be lost, repeated and reordered on the way.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use wraith_session::{OpenError, Saved, SealError, StateError};
+use zeroize::Zeroizing;
+
+use crate::error::WraithError;
+
+/// Both directions of a session. A message is its number (8 bytes, little-endian), the ciphertext and a tag of 16 bytes. Threads take
+/// turns.
+#[derive(Debug, uniffi::Object)]
+pub struct Session(Mutex<wraith_session::Session>);
+
+/// What became of one message of several.
+#[derive(Clone, Debug, PartialEq, Eq, uniffi::Enum)]
+pub enum Opened {
+    /// It is good.
+    Text {
+        /// Its number.
+        number: u64,
+        /// What was sealed.
+        text: Vec<u8>,
+    },
+    /// It is not, and nothing has changed by it.
+    Rejected {
+        /// Why.
+        why: String,
+    },
+}
+
+#[uniffi::export]
+impl Session {
+    /// The session that was saved as these bytes. It seals nothing before it is saved and confirmed again.
+    ///
+    /// # Errors
+    /// [`WraithError::Unauthentic`] if they are damaged or of another version.
+    #[uniffi::constructor]
+    pub fn restore(saved: Vec<u8>) -> Result<Arc<Self>, WraithError> {
+        let saved = Zeroizing::new(saved);
+        Ok(Self::new(wraith_session::Session::restore(&saved)?))
+    }
+
+    /// Seals `text`. `aad` is not sent, and must be the same when the message is opened.
+    ///
+    /// # Errors
+    /// [`WraithError::InvalidInput`] if something is too long; [`WraithError::WrongState`] if the session must be saved or made anew first. No
+    /// number was used.
+    pub fn seal(&self, aad: Vec<u8>, text: Vec<u8>) -> Result<Vec<u8>, WraithError> {
+        let mut message = Vec::new();
+        self.lock().seal(&aad, &text, &mut message)?;
+        Ok(message)
+    }
+
+    /// Opens a message. Its number is its first eight bytes, which are proved by that.
+    ///
+    /// # Errors
+    /// [`WraithError::Unauthentic`], [`WraithError::Replayed`]; [`WraithError::WrongState`] if it is so far ahead that a new handshake is needed. Nothing
+    /// has changed.
+    pub fn open(&self, aad: Vec<u8>, message: Vec<u8>) -> Result<Vec<u8>, WraithError> {
+        let mut text = Vec::new();
+        self.lock().open(&aad, &message, &mut text)?;
+        Ok(text)
+    }
+
+    /// Seals every text, with the same associated data, in this order: one call for many messages.
+    ///
+    /// # Errors
+    /// Names the first message that cannot be sealed. None is sealed then.
+    pub fn seal_many(
+        &self,
+        aad: Vec<u8>,
+        texts: Vec<Vec<u8>>,
+    ) -> Result<Vec<Vec<u8>>, WraithError> {
+        let texts: Vec<&[u8]> = texts.iter().map(Vec::as_slice).collect();
+        let sealed = self.lock().seal_many(&aad, &texts).map_err(|error| {
+            let text = error.to_string();
+            match WraithError::from(error.why) {
+                WraithError::InvalidInput(_) => WraithError::InvalidInput(text),
+                _ => WraithError::WrongState(text),
+            }
+        })?;
+        Ok(sealed.iter().map(<[u8]>::to_vec).collect())
+    }
+
+    /// Opens every message, with the same associated data; each is judged by itself.
+    pub fn open_many(&self, aad: Vec<u8>, messages: Vec<Vec<u8>>) -> Vec<Opened> {
+        let messages: Vec<&[u8]> = messages.iter().map(Vec::as_slice).collect();
+        let opened = self.lock().open_many(&aad, &messages);
+        let opened = opened.iter().map(|each| match each {
+            Ok((number, text)) => Opened::Text { number, text: text.to_vec() },
+            Err(why) => Opened::Rejected { why: why.to_string() },
+        });
+        opened.collect()
+    }
+
+    /// Tells the time, from any beginning that stays the same while the session lives. Without that keys change by messages and bytes
+    /// only.
+    pub fn set_time(&self, now: Duration) {
+        self.lock().set_time(now);
+    }
+
+    /// The session as it is now. Store [`SavedSession::bytes`], then [`Session::confirm`] it: from the first save on a session seals only as many
+    /// messages as confirmed states reserve, so that one that is restored uses no number again.
+    pub fn save(&self) -> Arc<SavedSession> {
+        Arc::new(SavedSession(self.lock().save()))
+    }
+
+    /// Says that a saved state is where a later restore will find it, and nothing older.
+    pub fn confirm(&self, saved: &SavedSession) {
+        self.lock().confirm(&saved.0);
+    }
+}
+
+impl Session {
+    pub(crate) fn new(session: wraith_session::Session) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(session)))
+    }
+
+    /// A panic elsewhere leaves a session that has used a number, or has not.
+    fn lock(&self) -> MutexGuard<'_, wraith_session::Session> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A session as it was when it was saved: as secret as the session.
+#[derive(uniffi::Object)]
+pub struct SavedSession(Saved);
+
+#[uniffi::export]
+impl SavedSession {
+    /// What to store, and to give to [`Session::restore`].
+    pub fn bytes(&self) -> Vec<u8> {
+        self.0.bytes().to_vec()
+    }
+}
+
+impl fmt::Debug for SavedSession {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SavedSession").finish_non_exhaustive()
+    }
+}
+
+impl From<SealError> for WraithError {
+    fn from(error: SealError) -> Self {
+        match error {
+            SealError::Length | SealError::Room(_) => Self::InvalidInput(error.to_string()),
+            SealError::NotSaved | SealError::Exhausted => Self::WrongState(error.to_string()),
+        }
+    }
+}
+
+impl From<OpenError> for WraithError {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Length | OpenError::Unauthentic => Self::Unauthentic(error.to_string()),
+            OpenError::Replayed | OpenError::TooOld => Self::Replayed(error.to_string()),
+            OpenError::TooFarAhead => Self::WrongState(error.to_string()),
+        }
+    }
+}
+
+impl From<StateError> for WraithError {
+    fn from(error: StateError) -> Self {
+        Self::Unauthentic(error.to_string())
+    }
+}
