@@ -65,6 +65,12 @@ pub enum WraithError {
     /// The other side is not who was expected, or does not prove who it is.
     #[error("{0}")]
     WrongPeer(String),
+    /// A vault did not do what it was asked for: it threw an exception, or said that it failed.
+    #[error("{0}")]
+    Vault(String),
+    /// Somebody else stores under this name of a vault, or what is there is an older copy: to go on would use keys again.
+    #[error("{0}")]
+    Conflict(String),
     /// Anything without a kind of its own.
     #[error("{0}")]
     Other(String),

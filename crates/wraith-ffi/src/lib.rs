@@ -31,8 +31,11 @@ mod offer;
 mod progress;
 mod random;
 mod runtime;
+mod sealed_box;
 mod session;
+mod stored;
 mod used_once;
+mod vault;
 
 pub use accept::{AcceptOptions, ConflictRule, OnConflict};
 pub use content::{Content, Recipient, Target};
@@ -46,6 +49,9 @@ pub use listen::{Admit, Listener};
 pub use node::{Contact, Node, NodeOptions, Relay};
 pub use offer::{Offer, OfferOptions, Sent};
 pub use progress::Progress;
+pub use sealed_box::{open_box, seal_box};
 pub use session::{Opened, SavedSession, Session};
+pub use stored::StoredSession;
+pub use vault::{Durability, KeyVault, VaultError, memory_vault};
 
 uniffi::setup_scaffolding!("wraith");

@@ -1,18 +1,19 @@
 //! Sessions: messages that may be lost, repeated and reordered on the way.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use wraith_session::{OpenError, Saved, SealError, StateError};
+use wraith_session::{BatchError, OpenError, OpenedBatch, Saved, SealError, StateError};
 use zeroize::Zeroizing;
 
 use crate::error::WraithError;
+use crate::used_once::UsedOnce;
 
 /// Both directions of a session. A message is its number (8 bytes, little-endian), the ciphertext and a tag of 16 bytes. Threads take
 /// turns.
 #[derive(Debug, uniffi::Object)]
-pub struct Session(Mutex<wraith_session::Session>);
+pub struct Session(UsedOnce<wraith_session::Session>);
 
 /// What became of one message of several.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Enum)]
@@ -50,7 +51,7 @@ impl Session {
     /// number was used.
     pub fn seal(&self, aad: Vec<u8>, text: Vec<u8>) -> Result<Vec<u8>, WraithError> {
         let mut message = Vec::new();
-        self.lock().seal(&aad, &text, &mut message)?;
+        self.0.with(|session| session.seal(&aad, &text, &mut message))??;
         Ok(message)
     }
 
@@ -61,7 +62,7 @@ impl Session {
     /// has changed.
     pub fn open(&self, aad: Vec<u8>, message: Vec<u8>) -> Result<Vec<u8>, WraithError> {
         let mut text = Vec::new();
-        self.lock().open(&aad, &message, &mut text)?;
+        self.0.with(|session| session.open(&aad, &message, &mut text))??;
         Ok(text)
     }
 
@@ -75,54 +76,69 @@ impl Session {
         texts: Vec<Vec<u8>>,
     ) -> Result<Vec<Vec<u8>>, WraithError> {
         let texts: Vec<&[u8]> = texts.iter().map(Vec::as_slice).collect();
-        let sealed = self.lock().seal_many(&aad, &texts).map_err(|error| {
-            let text = error.to_string();
-            match WraithError::from(error.why) {
-                WraithError::InvalidInput(_) => WraithError::InvalidInput(text),
-                _ => WraithError::WrongState(text),
-            }
-        })?;
+        let sealed = self.0.with(|session| session.seal_many(&aad, &texts))??;
         Ok(sealed.iter().map(<[u8]>::to_vec).collect())
     }
 
     /// Opens every message, with the same associated data; each is judged by itself.
-    pub fn open_many(&self, aad: Vec<u8>, messages: Vec<Vec<u8>>) -> Vec<Opened> {
+    ///
+    /// # Errors
+    /// [`WraithError::WrongState`] if the session was put into a vault.
+    pub fn open_many(
+        &self,
+        aad: Vec<u8>,
+        messages: Vec<Vec<u8>>,
+    ) -> Result<Vec<Opened>, WraithError> {
         let messages: Vec<&[u8]> = messages.iter().map(Vec::as_slice).collect();
-        let opened = self.lock().open_many(&aad, &messages);
-        let opened = opened.iter().map(|each| match each {
-            Ok((number, text)) => Opened::Text { number, text: text.to_vec() },
-            Err(why) => Opened::Rejected { why: why.to_string() },
-        });
-        opened.collect()
+        let opened = self.0.with(|session| session.open_many(&aad, &messages))?;
+        Ok(opened_each(&opened))
     }
 
     /// Tells the time, from any beginning that stays the same while the session lives. Without that keys change by messages and bytes
     /// only.
-    pub fn set_time(&self, now: Duration) {
-        self.lock().set_time(now);
+    ///
+    /// # Errors
+    /// [`WraithError::WrongState`] if the session was put into a vault.
+    pub fn set_time(&self, now: Duration) -> Result<(), WraithError> {
+        self.0.with(|session| session.set_time(now))
     }
 
     /// The session as it is now. Store [`SavedSession::bytes`], then [`Session::confirm`] it: from the first save on a session seals only as many
     /// messages as confirmed states reserve, so that one that is restored uses no number again.
-    pub fn save(&self) -> Arc<SavedSession> {
-        Arc::new(SavedSession(self.lock().save()))
+    ///
+    /// # Errors
+    /// [`WraithError::WrongState`] if the session was put into a vault.
+    pub fn save(&self) -> Result<Arc<SavedSession>, WraithError> {
+        Ok(Arc::new(SavedSession(self.0.with(wraith_session::Session::save)?)))
     }
 
     /// Says that a saved state is where a later restore will find it, and nothing older.
-    pub fn confirm(&self, saved: &SavedSession) {
-        self.lock().confirm(&saved.0);
+    ///
+    /// # Errors
+    /// [`WraithError::WrongState`] if the session was put into a vault.
+    pub fn confirm(&self, saved: &SavedSession) -> Result<(), WraithError> {
+        self.0.with(|session| session.confirm(&saved.0))
     }
 }
 
 impl Session {
     pub(crate) fn new(session: wraith_session::Session) -> Arc<Self> {
-        Arc::new(Self(Mutex::new(session)))
+        Arc::new(Self(UsedOnce::new(session, "this session was put into a vault")))
     }
 
-    /// A panic elsewhere leaves a session that has used a number, or has not.
-    fn lock(&self) -> MutexGuard<'_, wraith_session::Session> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The session, which this object has no more.
+    pub(crate) fn take(&self) -> Result<wraith_session::Session, WraithError> {
+        self.0.take()
     }
+}
+
+/// What became of each message.
+pub(crate) fn opened_each(opened: &OpenedBatch) -> Vec<Opened> {
+    let each = opened.iter().map(|each| match each {
+        Ok((number, text)) => Opened::Text { number, text: text.to_vec() },
+        Err(why) => Opened::Rejected { why: why.to_string() },
+    });
+    each.collect()
 }
 
 /// A session as it was when it was saved: as secret as the session.
@@ -148,6 +164,16 @@ impl From<SealError> for WraithError {
         match error {
             SealError::Length | SealError::Room(_) => Self::InvalidInput(error.to_string()),
             SealError::NotSaved | SealError::Exhausted => Self::WrongState(error.to_string()),
+        }
+    }
+}
+
+impl From<BatchError> for WraithError {
+    fn from(error: BatchError) -> Self {
+        let text = error.to_string();
+        match Self::from(error.why) {
+            Self::InvalidInput(_) => Self::InvalidInput(text),
+            _ => Self::WrongState(text),
         }
     }
 }

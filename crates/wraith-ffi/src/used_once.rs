@@ -25,6 +25,17 @@ impl<T> UsedOnce<T> {
         self.lock().take().ok_or_else(|| WraithError::used_up(self.taken))
     }
 
+    /// Works on it where it is, one thread after the other.
+    ///
+    /// # Errors
+    /// [`WraithError::WrongState`] if it was taken before.
+    pub fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> Result<R, WraithError> {
+        match &mut *self.lock() {
+            Some(value) => Ok(work(value)),
+            None => Err(WraithError::used_up(self.taken)),
+        }
+    }
+
     /// A panic while it was held leaves a whole value or none.
     fn lock(&self) -> MutexGuard<'_, Option<T>> {
         self.value.lock().unwrap_or_else(PoisonError::into_inner)
@@ -38,8 +49,10 @@ mod tests {
     #[test]
     fn what_was_taken_is_an_error_to_whoever_comes_second() {
         let once = UsedOnce::new(1, "this offer was answered");
+        assert_eq!(once.with(|value| *value + 1), Ok(2));
         assert_eq!(once.take(), Ok(1));
         let gone = WraithError::WrongState("this offer was answered already".into());
-        assert_eq!(once.take(), Err(gone));
+        assert_eq!(once.take(), Err(gone.clone()));
+        assert_eq!(once.with(|value| *value), Err(gone));
     }
 }

@@ -48,7 +48,7 @@ fn many_messages_cross_in_one_call_and_each_is_judged_by_itself() {
     let texts: Vec<Vec<u8>> = (0..100_u8).map(|i| vec![i; 10]).collect();
     let mut messages = a.seal_many(Vec::new(), texts.clone()).unwrap();
     messages[7].pop();
-    for (number, opened) in b.open_many(Vec::new(), messages).into_iter().enumerate() {
+    for (number, opened) in b.open_many(Vec::new(), messages).unwrap().into_iter().enumerate() {
         match opened {
             Opened::Text { number: n, text } => {
                 assert_eq!((n, text), (number as u64, texts[number].clone()));
@@ -110,13 +110,13 @@ fn a_stranger_in_the_place_of_an_expected_peer_is_told_as_that() {
 fn a_restored_session_uses_no_number_again() {
     let (a, b) = sessions();
     a.seal(Vec::new(), b"one".to_vec()).unwrap();
-    let saved = a.save();
-    a.confirm(&saved);
+    let saved = a.save().unwrap();
+    a.confirm(&saved).unwrap();
     let before = a.seal(Vec::new(), b"two".to_vec()).unwrap();
     let restored = Session::restore(saved.bytes()).unwrap();
     let early = restored.seal(Vec::new(), b"three".to_vec());
     assert!(matches!(early, Err(WraithError::WrongState(_))), "it is not saved yet");
-    restored.confirm(&restored.save());
+    restored.confirm(&restored.save().unwrap()).unwrap();
     let after = restored.seal(Vec::new(), b"three".to_vec()).unwrap();
     assert!(before[..8] != after[..8]);
     assert_eq!(b.open(Vec::new(), before), Ok(b"two".to_vec()));

@@ -1,0 +1,45 @@
+//! Sealed boxes: a text for one identity, in one message, without an answer.
+
+use wraith_session::sealed_box::{self, SealedBoxError};
+
+use crate::content::node_id;
+use crate::error::WraithError;
+use crate::identity::Identity;
+use crate::random;
+
+/// Seals `text` for `recipient` (a NodeId). `context` says what for: it is not sent, and must be the same when the box is opened. Who wrote it
+/// is not proved, and there is no ML-KEM in it.
+///
+/// # Errors
+/// [`WraithError::InvalidInput`] if the text is too long, or nobody can have this NodeId.
+#[uniffi::export]
+pub fn seal_box(
+    recipient: String,
+    context: Vec<u8>,
+    text: Vec<u8>,
+) -> Result<Vec<u8>, WraithError> {
+    let recipient = node_id(&recipient)?;
+    Ok(sealed_box::seal(&mut random::generator()?, &recipient, &context, &text)?)
+}
+
+/// Opens a box that was made for `identity` and `context`.
+///
+/// # Errors
+/// [`WraithError::InvalidInput`] if it is no box; [`WraithError::Unauthentic`] if it was made for another identity or context, or changed.
+#[uniffi::export]
+pub fn open_box(
+    identity: &Identity,
+    context: Vec<u8>,
+    sealed: Vec<u8>,
+) -> Result<Vec<u8>, WraithError> {
+    Ok(sealed_box::open(&identity.0, &context, &sealed)?)
+}
+
+impl From<SealedBoxError> for WraithError {
+    fn from(error: SealedBoxError) -> Self {
+        match error {
+            SealedBoxError::Unauthentic => Self::Unauthentic(error.to_string()),
+            _ => Self::InvalidInput(error.to_string()),
+        }
+    }
+}

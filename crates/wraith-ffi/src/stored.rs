@@ -1,0 +1,133 @@
+//! Sessions that survive their process: what changes one is in a vault before anybody can see that it has changed.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use wraith_session::StoreError;
+use wraith_session::vault::VaultError;
+
+use crate::error::WraithError;
+use crate::session::{Opened, Session, opened_each};
+use crate::vault::{KeyVault, Theirs};
+
+/// A session that is kept in a vault. A vault that fails changes nothing, and the call can be made again. Threads take turns.
+#[derive(Debug, uniffi::Object)]
+pub struct StoredSession(Mutex<wraith_session::StoredSession>);
+
+#[uniffi::export]
+impl StoredSession {
+    /// Keeps `session`, which is used up by that, under a name that is not in use: 1 to 64 of a-z, A-Z, 0-9, - and _.
+    ///
+    /// # Errors
+    /// [`WraithError::InvalidInput`] if it is no name; [`WraithError::WrongState`] if there is a record of this name, or the session was put into a
+    /// vault before; [`WraithError::Vault`].
+    #[uniffi::constructor]
+    pub fn create(
+        vault: Arc<dyn KeyVault>,
+        name: String,
+        session: &Session,
+    ) -> Result<Arc<Self>, WraithError> {
+        let session = session.take()?;
+        let vault = Arc::new(Theirs(vault));
+        let stored = wraith_session::StoredSession::create(vault, &name, session)?;
+        Ok(Arc::new(Self(Mutex::new(stored))))
+    }
+
+    /// Goes on with the session of this name. Of two that do, one fails as long as they share the vault.
+    ///
+    /// # Errors
+    /// [`WraithError::NotFound`] if there is none; [`WraithError::Conflict`] if it was rolled back, where the vault can tell;
+    /// [`WraithError::Unauthentic`] if it is damaged; [`WraithError::Vault`].
+    #[uniffi::constructor]
+    pub fn load(vault: Arc<dyn KeyVault>, name: String) -> Result<Arc<Self>, WraithError> {
+        let stored = wraith_session::StoredSession::load(Arc::new(Theirs(vault)), &name)?;
+        Ok(Arc::new(Self(Mutex::new(stored))))
+    }
+
+    /// As [`Session::seal`]. The vault is written once in a few hundred messages.
+    ///
+    /// # Errors
+    /// As there, and [`WraithError::Vault`]: no number was used.
+    pub fn seal(&self, aad: Vec<u8>, text: Vec<u8>) -> Result<Vec<u8>, WraithError> {
+        let mut message = Vec::new();
+        self.lock().seal(&aad, &text, &mut message)?;
+        Ok(message)
+    }
+
+    /// As [`Session::open`]. The vault is written before this returns.
+    ///
+    /// # Errors
+    /// As there, and [`WraithError::Vault`]: nothing has changed.
+    pub fn open(&self, aad: Vec<u8>, message: Vec<u8>) -> Result<Vec<u8>, WraithError> {
+        let mut text = Vec::new();
+        self.lock().open(&aad, &message, &mut text)?;
+        Ok(text)
+    }
+
+    /// As [`Session::seal_many`].
+    ///
+    /// # Errors
+    /// As there, and [`WraithError::Vault`]: no number was used.
+    pub fn seal_many(
+        &self,
+        aad: Vec<u8>,
+        texts: Vec<Vec<u8>>,
+    ) -> Result<Vec<Vec<u8>>, WraithError> {
+        let texts: Vec<&[u8]> = texts.iter().map(Vec::as_slice).collect();
+        let sealed = self.lock().seal_many(&aad, &texts)?;
+        Ok(sealed.iter().map(<[u8]>::to_vec).collect())
+    }
+
+    /// As [`Session::open_many`]. The vault is written once, before this returns.
+    ///
+    /// # Errors
+    /// [`WraithError::Vault`]: nothing has changed, and no message was opened.
+    pub fn open_many(
+        &self,
+        aad: Vec<u8>,
+        messages: Vec<Vec<u8>>,
+    ) -> Result<Vec<Opened>, WraithError> {
+        let messages: Vec<&[u8]> = messages.iter().map(Vec::as_slice).collect();
+        Ok(opened_each(&self.lock().open_many(&aad, &messages)?))
+    }
+
+    /// As [`Session::set_time`].
+    pub fn set_time(&self, now: Duration) {
+        self.lock().set_time(now);
+    }
+
+    /// Stores the session now, with room for further numbers.
+    ///
+    /// # Errors
+    /// [`WraithError::Vault`], [`WraithError::Conflict`].
+    pub fn save(&self) -> Result<(), WraithError> {
+        Ok(self.lock().save()?)
+    }
+}
+
+impl StoredSession {
+    /// A panic elsewhere leaves a session that is in its vault as it is here, or knows that it is not.
+    fn lock(&self) -> MutexGuard<'_, wraith_session::StoredSession> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl From<StoreError> for WraithError {
+    fn from(error: StoreError) -> Self {
+        let text = error.to_string();
+        match error {
+            StoreError::Name => Self::InvalidInput(text),
+            StoreError::Exists => Self::WrongState(text),
+            StoreError::Missing => Self::NotFound(text),
+            StoreError::Vault(VaultError::Conflict) | StoreError::RolledBack { .. } => {
+                Self::Conflict(text)
+            }
+            StoreError::Vault(VaultError::Failed(_)) => Self::Vault(text),
+            StoreError::Record(_) | StoreError::Kind => Self::Unauthentic(text),
+            StoreError::State(error) => error.into(),
+            StoreError::Seal(error) => error.into(),
+            StoreError::Batch(error) => error.into(),
+            StoreError::Open(error) => error.into(),
+        }
+    }
+}
