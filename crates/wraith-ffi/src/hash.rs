@@ -10,10 +10,10 @@ pub fn hash(bytes: Vec<u8>) -> Vec<u8> {
 
 /// BLAKE3 of what is given piece by piece. Threads that give at the same time take turns.
 #[derive(Debug, Default, uniffi::Object)]
-pub struct Hasher(Mutex<blake3::Hasher>);
+pub struct Blake3Hasher(Mutex<blake3::Hasher>);
 
 #[uniffi::export]
-impl Hasher {
+impl Blake3Hasher {
     /// One that was given nothing yet.
     #[uniffi::constructor]
     pub fn new() -> Arc<Self> {
@@ -31,7 +31,7 @@ impl Hasher {
     }
 }
 
-impl Hasher {
+impl Blake3Hasher {
     /// A panic cannot leave it between two states: nothing else happens while it is held.
     fn lock(&self) -> std::sync::MutexGuard<'_, blake3::Hasher> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn pieces_have_the_hash_of_the_whole() {
-        let hasher = Hasher::new();
+        let hasher = Blake3Hasher::new();
         hasher.update(b"wra".to_vec());
         hasher.update(b"ith".to_vec());
         assert_eq!(hasher.digest(), hash(b"wraith".to_vec()));

@@ -43,7 +43,7 @@ pub use error::WraithError;
 pub use event::{Event, FileStatus};
 pub use fetch::{FetchOptions, Incoming, OfferInfo, PreviewEntry, Received, Transfer};
 pub use handshake::{Handshake, HandshakeOptions};
-pub use hash::{Hasher, hash};
+pub use hash::{Blake3Hasher, hash};
 pub use identity::{Identity, verify};
 pub use listen::{Admit, Listener};
 pub use node::{Contact, Node, NodeOptions, Relay};

@@ -36,9 +36,11 @@ pub fn test(built: &Built, sources: &Path, bench: bool) -> Result<()> {
     let run = |words: &[&str]| {
         let mut command = Command::new(&python);
         command.args(words).current_dir(folder("python")).env("PYTHONPATH", &package);
+        command.env("WRAITH_LIBRARIES", &built.libraries);
         command.env("CARGO_TARGET_DIR", cargo::target());
         cargo::run(command.env("PYTHONDONTWRITEBYTECODE", "1"))
     };
+    run(&["stubs.py", "--check"])?;
     run(&["-m", "mypy", "--cache-dir", text(&scratch("python").join("mypy"))?])?;
     let cache = format!("cache_dir={}", text(&scratch("python").join("pytest"))?);
     run(&["-m", "pytest", "-q", "-o", &cache])?;

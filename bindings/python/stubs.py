@@ -1,0 +1,147 @@
+"""Writes the types of the generated module where type checkers look for them: python/wraith/wraith.pyi.
+
+The generated source has all annotations, but makes its enums and errors in ways that no type checker follows. With `--check` nothing is
+written, and it is an error if the file is another than it would be.
+"""
+
+import enum
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import FunctionType, ModuleType
+
+import wraith
+
+STUBS = Path(__file__).parent / "python/wraith/wraith.pyi"
+HEAD = '''# Made by stubs.py from the generated module.
+
+import datetime
+import enum
+import typing
+
+Duration = datetime.timedelta
+# Some fields are called so.
+_Bytes: typing.TypeAlias = bytes
+'''
+
+
+def signature(function: FunctionType) -> str:
+    """The parameters and the result, as a stub has them."""
+    parts: list[str] = []
+    shape = inspect.signature(function)
+    for parameter in shape.parameters.values():
+        if parameter.kind is parameter.KEYWORD_ONLY and "*" not in parts:
+            parts.append("*")
+        has_default = parameter.default is not parameter.empty
+        parts.append(typed(parameter) + (" = ..." if has_default else ""))
+    result = shape.return_annotation
+    return f"({', '.join(parts)}) -> {'None' if result is shape.empty else named(result)}"
+
+
+def typed(parameter: inspect.Parameter) -> str:
+    if parameter.name == "self" or parameter.name == "cls":
+        return parameter.name
+    # What has none is a field of an error: text.
+    known = parameter.annotation is not parameter.empty
+    return f"{parameter.name}: {named(parameter.annotation) if known else 'str'}"
+
+
+def named(annotation: str) -> str:
+    return re.sub(r"\bbytes\b", "_Bytes", annotation)
+
+
+def init(of: type) -> FunctionType | None:
+    """The constructor that was made for this class; None where there is none of its own."""
+    function = of.__init__  # type: ignore[misc]
+    return function if isinstance(function, FunctionType) else None
+
+
+def with_fields(of: type, indent: str) -> Iterator[str]:
+    """The fields that the constructor sets, and the constructor."""
+    made = init(of)
+    if made is None:
+        yield f"{indent}def __init__(self, *args: object) -> None: ..."
+        return
+    for parameter in list(inspect.signature(made).parameters.values())[1:]:
+        yield indent + typed(parameter)
+    yield f"{indent}def __init__{signature(made)}: ..."
+
+
+def methods(of: type) -> Iterator[str]:
+    for name, member in vars(of).items():
+        is_class = isinstance(member, classmethod)
+        function = member.__func__ if is_class else member
+        if name.startswith("_") or not isinstance(function, FunctionType):
+            continue
+        if is_class:
+            yield "    @classmethod"
+        begin = "async def" if inspect.iscoroutinefunction(function) else "def"
+        yield f"    {begin} {name}{signature(function)}: ..."
+
+
+def variants(of: type) -> list[tuple[str, type]]:
+    """Of an enum with fields, or of an error: its cases, each a class within it that is one of it."""
+    inner = ((name, member) for name, member in vars(of).items() if not name.startswith("_"))
+    return [(name, one) for name, one in inner if isinstance(one, type) and issubclass(one, of)]
+
+
+def class_lines(name: str, item: type) -> Iterator[str]:
+    cases = variants(item)
+    if issubclass(item, enum.Enum):
+        yield f"class {name}(enum.Enum):"
+        yield from (f"    {member.name} = {member.value!r}" for member in item)
+    elif cases:
+        yield f"class {name}(Exception):" if issubclass(item, Exception) else f"class {name}:"
+        for case, inner in cases:
+            yield f"    class {case}({name}):"
+            yield from with_fields(inner, "        ")
+        yield from (line for line in methods(item) if "def is_" not in line or line[11].isupper())
+    elif issubclass(item, Exception):
+        yield f"class {name}(Exception): ..."
+    elif takes_names(item):
+        yield f"class {name}:"
+        yield from with_fields(item, "    ")
+    else:
+        yield f"class {name}:"
+        made = vars(item).get("__init__")
+        # What only other calls give has a constructor for nobody.
+        if isinstance(made, FunctionType) and "args" not in inspect.signature(made).parameters:
+            yield f"    def __init__{signature(made)}: ..."
+        yield from methods(item)
+
+
+def takes_names(item: type) -> bool:
+    """It is a record: its fields are given by name."""
+    made = init(item)
+    parameters = inspect.signature(made).parameters.values() if made else ()
+    return any(parameter.kind is parameter.KEYWORD_ONLY for parameter in parameters)
+
+
+def stubs(module: ModuleType) -> str:
+    out = [HEAD]
+    # What the generator needs for itself is for nobody else.
+    own = ("Protocol", "Impl")
+    names = sorted(name for name in module.__all__ if not name.endswith(own))
+    for name in names:
+        item = getattr(module, name)
+        if isinstance(item, type):
+            out.append("\n".join(class_lines(name, item)) + "\n")
+        else:
+            begin = "async def" if inspect.iscoroutinefunction(item) else "def"
+            out.append(f"{begin} {name}{signature(item)}: ...\n")
+    out.append("__all__ = [\n" + "".join(f'    "{name}",\n' for name in names) + "]\n")
+    return "\n".join(out)
+
+
+def main() -> None:
+    made = stubs(wraith.wraith)
+    if "--check" not in sys.argv:
+        STUBS.write_text(made)
+    elif STUBS.read_text() != made:
+        sys.exit(f"{STUBS} is not of this library: run stubs.py")
+
+
+if __name__ == "__main__":
+    main()
