@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use wraith_session::{HandshakeBuilder, HandshakeError, Protocol, Read, StaticKey};
+use wraith::session::{HandshakeBuilder, HandshakeError, Protocol, Read, StaticKey};
 use zeroize::Zeroizing;
 
 use crate::content::node_id;
@@ -46,7 +46,7 @@ impl fmt::Debug for HandshakeOptions {
 
 /// One side of a handshake. Each message goes to the other side by whatever way the caller has. Threads take turns.
 #[derive(Debug, uniffi::Object)]
-pub struct Handshake(Mutex<wraith_session::Handshake>);
+pub struct Handshake(Mutex<wraith::session::Handshake>);
 
 #[uniffi::export]
 impl Handshake {
@@ -59,7 +59,7 @@ impl Handshake {
         protocol: String,
         options: HandshakeOptions,
     ) -> Result<Arc<Self>, WraithError> {
-        Self::start(wraith_session::Handshake::initiator(named(&protocol)?), options)
+        Self::start(wraith::session::Handshake::initiator(named(&protocol)?), options)
     }
 
     /// The side that reads first.
@@ -71,7 +71,7 @@ impl Handshake {
         protocol: String,
         options: HandshakeOptions,
     ) -> Result<Arc<Self>, WraithError> {
-        Self::start(wraith_session::Handshake::responder(named(&protocol)?), options)
+        Self::start(wraith::session::Handshake::responder(named(&protocol)?), options)
     }
 
     /// Writes the next message, with `payload` in it (may be empty). The first payload of XX and IX can be read by anybody.
@@ -169,7 +169,7 @@ impl Handshake {
     }
 
     /// A panic elsewhere does not make it another's turn.
-    fn lock(&self) -> MutexGuard<'_, wraith_session::Handshake> {
+    fn lock(&self) -> MutexGuard<'_, wraith::session::Handshake> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

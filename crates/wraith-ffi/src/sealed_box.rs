@@ -1,6 +1,6 @@
 //! Sealed boxes: a text for one identity, in one message, without an answer.
 
-use wraith_session::sealed_box::{self, SealedBoxError};
+use wraith::session::sealed_box::{self, SealedBoxError};
 
 use crate::content::node_id;
 use crate::error::WraithError;

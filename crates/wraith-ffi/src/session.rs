@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use wraith_session::{BatchError, OpenError, OpenedBatch, Saved, SealError, StateError};
+use wraith::session::{BatchError, OpenError, OpenedBatch, Saved, SealError, StateError};
 use zeroize::Zeroizing;
 
 use crate::error::WraithError;
@@ -13,7 +13,7 @@ use crate::used_once::UsedOnce;
 /// Both directions of a session. A message is its number (8 bytes, little-endian), the ciphertext and a tag of 16 bytes. Threads take
 /// turns.
 #[derive(Debug, uniffi::Object)]
-pub struct Session(UsedOnce<wraith_session::Session>);
+pub struct Session(UsedOnce<wraith::session::Session>);
 
 /// What became of one message of several.
 #[derive(Clone, Debug, PartialEq, Eq, uniffi::Enum)]
@@ -41,7 +41,7 @@ impl Session {
     #[uniffi::constructor]
     pub fn restore(saved: Vec<u8>) -> Result<Arc<Self>, WraithError> {
         let saved = Zeroizing::new(saved);
-        Ok(Self::new(wraith_session::Session::restore(&saved)?))
+        Ok(Self::new(wraith::session::Session::restore(&saved)?))
     }
 
     /// Seals `text`. `aad` is not sent, and must be the same when the message is opened.
@@ -109,7 +109,7 @@ impl Session {
     /// # Errors
     /// [`WraithError::WrongState`] if the session was put into a vault.
     pub fn save(&self) -> Result<Arc<SavedSession>, WraithError> {
-        Ok(Arc::new(SavedSession(self.0.with(wraith_session::Session::save)?)))
+        Ok(Arc::new(SavedSession(self.0.with(wraith::session::Session::save)?)))
     }
 
     /// Says that a saved state is where a later restore will find it, and nothing older.
@@ -122,12 +122,12 @@ impl Session {
 }
 
 impl Session {
-    pub(crate) fn new(session: wraith_session::Session) -> Arc<Self> {
+    pub(crate) fn new(session: wraith::session::Session) -> Arc<Self> {
         Arc::new(Self(UsedOnce::new(session, "this session was put into a vault")))
     }
 
     /// The session, which this object has no more.
-    pub(crate) fn take(&self) -> Result<wraith_session::Session, WraithError> {
+    pub(crate) fn take(&self) -> Result<wraith::session::Session, WraithError> {
         self.0.take()
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use wraith_session::StoreError;
-use wraith_session::vault::VaultError;
+use wraith::session::StoreError;
+use wraith::session::vault::VaultError;
 
 use crate::error::WraithError;
 use crate::session::{Opened, Session, opened_each};
@@ -12,7 +12,7 @@ use crate::vault::{KeyVault, Theirs};
 
 /// A session that is kept in a vault. A vault that fails changes nothing, and the call can be made again. Threads take turns.
 #[derive(Debug, uniffi::Object)]
-pub struct StoredSession(Mutex<wraith_session::StoredSession>);
+pub struct StoredSession(Mutex<wraith::session::StoredSession>);
 
 #[uniffi::export]
 impl StoredSession {
@@ -29,7 +29,7 @@ impl StoredSession {
     ) -> Result<Arc<Self>, WraithError> {
         let session = session.take()?;
         let vault = Arc::new(Theirs(vault));
-        let stored = wraith_session::StoredSession::create(vault, &name, session)?;
+        let stored = wraith::session::StoredSession::create(vault, &name, session)?;
         Ok(Arc::new(Self(Mutex::new(stored))))
     }
 
@@ -40,7 +40,7 @@ impl StoredSession {
     /// [`WraithError::Unauthentic`] if it is damaged; [`WraithError::Vault`].
     #[uniffi::constructor]
     pub fn load(vault: Arc<dyn KeyVault>, name: String) -> Result<Arc<Self>, WraithError> {
-        let stored = wraith_session::StoredSession::load(Arc::new(Theirs(vault)), &name)?;
+        let stored = wraith::session::StoredSession::load(Arc::new(Theirs(vault)), &name)?;
         Ok(Arc::new(Self(Mutex::new(stored))))
     }
 
@@ -107,7 +107,7 @@ impl StoredSession {
 
 impl StoredSession {
     /// A panic elsewhere leaves a session that is in its vault as it is here, or knows that it is not.
-    fn lock(&self) -> MutexGuard<'_, wraith_session::StoredSession> {
+    fn lock(&self) -> MutexGuard<'_, wraith::session::StoredSession> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

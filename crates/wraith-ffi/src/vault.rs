@@ -3,8 +3,11 @@
 use std::sync::Arc;
 
 use thiserror::Error;
-use wraith_session::vault as inner;
+use wraith::FileVault;
+use wraith::session::vault as inner;
 use zeroize::Zeroizing;
+
+use crate::error::WraithError;
 
 /// What a record has to outlive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
@@ -79,6 +82,27 @@ pub trait KeyVault: Send + Sync {
 #[uniffi::export]
 pub fn memory_vault() -> Arc<dyn KeyVault> {
     Arc::new(Ours(inner::MemoryVault::default()))
+}
+
+/// A vault in this folder, which one process has at a time. It is not encrypted beside what the disk is. With `anchor`, another folder, best on
+/// another disk, it notices records that come back from a copy of the first one.
+///
+/// # Errors
+/// [`WraithError::Vault`] if a folder cannot be made or locked, or another process has it.
+#[uniffi::export(default(anchor = None))]
+pub fn file_vault(
+    folder: String,
+    anchor: Option<String>,
+) -> Result<Arc<dyn KeyVault>, WraithError> {
+    let open = || -> Result<FileVault, inner::VaultError> {
+        let vault = FileVault::open(folder)?;
+        match anchor {
+            Some(anchor) => vault.anchored(anchor),
+            None => Ok(vault),
+        }
+    };
+    let vault = open().map_err(|error| WraithError::Vault(error.to_string()))?;
+    Ok(Arc::new(Ours(vault)))
 }
 
 /// A vault of Rust, seen from another language.

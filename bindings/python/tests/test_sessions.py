@@ -1,0 +1,185 @@
+"""Handshakes, sessions, vaults, ratchets and sealed boxes."""
+
+import threading
+from pathlib import Path
+
+import pytest
+
+import wraith
+
+HYBRID = "Noise_XXhfs_25519+MLKEM768_ChaChaPoly_BLAKE2s"
+
+
+def shaken() -> tuple[wraith.Handshake, wraith.Handshake]:
+    """Both sides of a finished handshake."""
+    names = [wraith.Identity.generate() for _ in range(2)]
+    options = [wraith.HandshakeOptions(identity=name) for name in names]
+    first = wraith.Handshake.initiator(HYBRID, options[0])
+    second = wraith.Handshake.responder(HYBRID, options[1])
+    for writes, reads in ((first, second), (second, first), (first, second)):
+        assert reads.read(writes.write(b"hi")) == b"hi"
+    assert [second.peer(), first.peer()] == [name.node_id() for name in names]
+    assert first.channel_hash() == second.channel_hash()
+    return first, second
+
+
+def sessions() -> tuple[wraith.Session, wraith.Session]:
+    first, second = shaken()
+    return first.into_session(), second.into_session()
+
+
+def test_what_one_side_seals_the_other_opens_once() -> None:
+    first, second = sessions()
+    message = first.seal(b"to b", b"hello")
+    with pytest.raises(wraith.WraithError.Unauthentic):
+        second.open(b"to c", message)
+    assert second.open(b"to b", message) == b"hello"
+    with pytest.raises(wraith.WraithError.Replayed):
+        second.open(b"to b", message)
+
+
+def test_many_messages_cross_in_one_call_and_each_is_judged_by_itself() -> None:
+    first, second = sessions()
+    texts = [bytes([n]) * 10 for n in range(100)]
+    messages = first.seal_many(b"", texts)
+    messages[7] = messages[7][:-1]
+    opened = second.open_many(b"", messages)
+    assert [n for n, one in enumerate(opened) if one.is_REJECTED()] == [7]
+    good = [one for one in opened if isinstance(one, wraith.Opened.TEXT)]
+    assert [(one.number, one.text) for one in good] == [(n, t) for n, t in enumerate(texts) if n != 7]
+
+
+def test_calls_out_of_turn_are_errors() -> None:
+    options = wraith.HandshakeOptions(identity=wraith.Identity.generate())
+    responder = wraith.Handshake.responder(HYBRID, options)
+    with pytest.raises(wraith.WraithError.WrongState):
+        responder.write(b"")
+    with pytest.raises(wraith.WraithError.WrongState):
+        responder.into_session()
+    first, second = shaken()
+    first.into_session()
+    with pytest.raises(wraith.WraithError.WrongState):
+        first.into_session()
+    repeated = first.repeat()
+    assert repeated is not None and second.read(repeated) is None
+
+
+def test_names_and_keys_that_do_not_fit_are_told() -> None:
+    identity = wraith.Identity.generate()
+    for protocol, options in [
+        ("Noise_XX_25519_Nothing", wraith.HandshakeOptions(identity=identity)),
+        (HYBRID, wraith.HandshakeOptions()),
+        (HYBRID, wraith.HandshakeOptions(identity=identity, psk=bytes(31))),
+    ]:
+        with pytest.raises(wraith.WraithError.InvalidInput):
+            wraith.Handshake.initiator(protocol, options)
+
+
+def test_two_threads_on_one_session_use_each_number_once() -> None:
+    first, second = sessions()
+    messages: list[bytes] = []
+
+    def seal() -> None:
+        messages.extend(first.seal(b"", b"x") for _ in range(200))
+
+    threads = [threading.Thread(target=seal) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {second.open(b"", message) for message in messages} == {b"x"}
+    assert len({message[:8] for message in messages}) == 400
+
+
+class Vault(wraith.KeyVault):
+    """A vault of Python, which can be told to fail."""
+
+    def __init__(self) -> None:
+        self.records: dict[str, tuple[int, bytes]] = {}
+        self.fails: Exception | None = None
+
+    def store(
+        self, name: str, generation: int, record: bytes, durability: wraith.Durability
+    ) -> None:
+        if self.fails:
+            raise self.fails
+        if name in self.records and self.records[name][0] >= generation:
+            raise wraith.VaultError.Conflict()
+        self.records[name] = (generation, record)
+
+    def load(self, name: str) -> bytes | None:
+        return self.records[name][1] if name in self.records else None
+
+    def delete(self, name: str) -> None:
+        self.records.pop(name, None)
+
+    def latest(self, name: str) -> int | None:
+        return None
+
+
+def test_a_session_lives_in_a_vault_of_python_and_goes_on_after_its_end() -> None:
+    vault, (first, second) = Vault(), sessions()
+    kept = wraith.StoredSession.create(vault, "anna", first)
+    with pytest.raises(wraith.WraithError.WrongState):
+        first.seal(b"", b"it is in the vault")
+    before = kept.seal(b"", b"one")
+    again = wraith.StoredSession.load(vault, "anna")
+    after = again.seal(b"", b"two")
+    assert before[:8] != after[:8]
+    assert [second.open(b"", each) for each in (before, after)] == [b"one", b"two"]
+    with pytest.raises(wraith.WraithError.Conflict):
+        kept.save()
+
+
+def test_an_exception_of_a_vault_is_an_error_of_the_call_and_changes_nothing() -> None:
+    vault, (first, second) = Vault(), sessions()
+    kept = wraith.StoredSession.create(vault, "anna", first)
+    message = second.seal(b"", b"hello")
+    for failure in (wraith.VaultError.Failed("the disk is full"), ZeroDivisionError("oops")):
+        vault.fails = failure
+        with pytest.raises(wraith.WraithError.Vault):
+            kept.open(b"", message)
+    vault.fails = None
+    assert kept.open(b"", message) == b"hello"
+
+
+def test_a_vault_in_a_folder_outlives_what_used_it(tmp_path: Path) -> None:
+    vault, (first, second) = wraith.file_vault(str(tmp_path / "vault")), sessions()
+    message = wraith.StoredSession.create(vault, "anna", first).seal(b"", b"one")
+    with pytest.raises(wraith.WraithError.Vault):
+        wraith.file_vault(str(tmp_path / "vault"))
+    again = wraith.StoredSession.load(vault, "anna").seal(b"", b"two")
+    assert [second.open(b"", each) for each in (again, message)] == [b"two", b"one"]
+    with pytest.raises(wraith.WraithError.NotFound):
+        wraith.StoredSession.load(wraith.memory_vault(), "anna")
+
+
+def test_a_conversation_starts_while_the_other_side_is_away() -> None:
+    alice, bob = wraith.Identity.generate(), wraith.Identity.generate()
+    prekeys = wraith.PreKeys.generate(bob, 2)
+    hers = wraith.Ratchet.initiate(alice, prekeys.bundle())
+    assert hers.peer() == bob.node_id() and hers.is_unanswered()
+    first, lost, third = (hers.encrypt(b"", text) for text in (b"one", b"two", b"three"))
+    started = wraith.respond(bob, wraith.PreKeys.restore(prekeys.save()), b"", first)
+    assert (started.text, started.ratchet.peer()) == (b"one", alice.node_id())
+    his = wraith.Ratchet.restore(started.ratchet.save())
+    assert his.decrypt(b"", third) == b"three"
+    assert hers.decrypt(b"", his.encrypt(b"", b"four")) == b"four"
+    assert his.decrypt(b"", lost) == b"two"
+    assert his.binding() == hers.binding()
+    with pytest.raises(wraith.WraithError.Replayed):
+        his.decrypt(b"", lost)
+
+
+def test_a_box_opens_for_its_recipient_and_context_only() -> None:
+    anna, other = wraith.Identity.generate(), wraith.Identity.generate()
+    box = wraith.seal_box(anna.node_id(), b"invitation", b"come")
+    assert wraith.open_box(anna, b"invitation", box) == b"come"
+    for identity, context in ((other, b"invitation"), (anna, b"order")):
+        with pytest.raises(wraith.WraithError.Unauthentic):
+            wraith.open_box(identity, context, box)
+
+
+def test_values_of_the_wrong_type_are_errors_of_python() -> None:
+    with pytest.raises(TypeError):
+        wraith.hash("text")  # type: ignore[arg-type]
