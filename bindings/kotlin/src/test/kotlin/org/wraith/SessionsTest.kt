@@ -1,0 +1,173 @@
+package org.wraith
+
+import org.junit.jupiter.api.Assertions.assertArrayEquals
+import org.junit.jupiter.api.Assertions.assertEquals
+import org.junit.jupiter.api.Assertions.assertFalse
+import org.junit.jupiter.api.Assertions.assertNull
+import org.junit.jupiter.api.Test
+import org.junit.jupiter.api.assertThrows
+import org.junit.jupiter.api.io.TempDir
+import java.nio.file.Path
+import java.util.concurrent.ConcurrentLinkedQueue
+import kotlin.concurrent.thread
+
+private const val HYBRID = "Noise_XXhfs_25519+MLKEM768_ChaChaPoly_BLAKE2s"
+private val NONE = ByteArray(0)
+
+private fun bytes(text: String) = text.toByteArray()
+
+/** Both sides of a finished handshake. */
+private fun shaken(): Pair<Handshake, Handshake> {
+    val (a, b) = Identity.generate() to Identity.generate()
+    val first = Handshake.initiator(HYBRID, HandshakeOptions(identity = a))
+    val second = Handshake.responder(HYBRID, HandshakeOptions(identity = b))
+    for ((writes, reads) in listOf(first to second, second to first, first to second)) {
+        assertArrayEquals(bytes("hi"), reads.read(writes.write(bytes("hi"))))
+    }
+    assertEquals(listOf(a.nodeId(), b.nodeId()), listOf(second.peer(), first.peer()))
+    assertArrayEquals(first.channelHash(), second.channelHash())
+    return first to second
+}
+
+internal fun sessions(): Pair<Session, Session> = shaken().let { (a, b) -> a.intoSession() to b.intoSession() }
+
+/** Handshakes, sessions, vaults, ratchets and sealed boxes. */
+class SessionsTest {
+    @TempDir
+    lateinit var folder: Path
+
+    @Test
+    fun `what one side seals the other opens once`() {
+        val (first, second) = sessions()
+        val message = first.seal(bytes("to b"), bytes("hello"))
+        assertThrows<WraithException.Unauthentic> { second.open(bytes("to c"), message) }
+        assertArrayEquals(bytes("hello"), second.open(bytes("to b"), message))
+        assertThrows<WraithException.Replayed> { second.open(bytes("to b"), message) }
+    }
+
+    @Test
+    fun `many messages cross in one call and each is judged by itself`() {
+        val (first, second) = sessions()
+        val texts = List(100) { ByteArray(10) { _ -> it.toByte() } }
+        val messages = first.sealMany(NONE, texts).toMutableList()
+        messages[7] = messages[7].copyOf(20)
+        second.openMany(NONE, messages).forEachIndexed { number, opened ->
+            when (opened) {
+                is Opened.Rejected -> assertEquals(7, number)
+                is Opened.Text -> {
+                    assertEquals(number.toULong(), opened.number)
+                    assertArrayEquals(texts[number], opened.text)
+                }
+            }
+        }
+    }
+
+    @Test
+    fun `calls out of turn are errors`() {
+        val responder = Handshake.responder(HYBRID, HandshakeOptions(identity = Identity.generate()))
+        assertThrows<WraithException.WrongState> { responder.write(NONE) }
+        assertThrows<WraithException.WrongState> { responder.intoSession() }
+        val (first, second) = shaken()
+        first.intoSession()
+        assertThrows<WraithException.WrongState> { first.intoSession() }
+        assertNull(second.read(first.repeat()!!))
+    }
+
+    @Test
+    fun `an object that was closed is an error of the call`() {
+        val hasher = Blake3Hasher()
+        hasher.close()
+        assertThrows<IllegalStateException> { hasher.digest() }
+    }
+
+    @Test
+    fun `two threads on one session use each number once`() {
+        val (first, second) = sessions()
+        val messages = ConcurrentLinkedQueue<ByteArray>()
+        val threads = List(2) { thread { repeat(200) { messages.add(first.seal(NONE, bytes("x"))) } } }
+        threads.forEach(Thread::join)
+        assertEquals(400, messages.map { second.open(NONE, it).decodeToString() }.count { it == "x" })
+    }
+
+    /** A vault of Kotlin, which can be told to fail. */
+    private class Vault : KeyVault {
+        private val records = mutableMapOf<String, Pair<ULong, ByteArray>>()
+        var fails: Exception? = null
+
+        override fun store(name: String, generation: ULong, record: ByteArray, durability: Durability) {
+            fails?.let { throw it }
+            if ((records[name]?.first ?: 0uL) >= generation) throw VaultException.Conflict()
+            records[name] = generation to record
+        }
+
+        override fun load(name: String) = records[name]?.second
+
+        override fun delete(name: String) {
+            records.remove(name)
+        }
+
+        override fun latest(name: String): ULong? = null
+    }
+
+    @Test
+    fun `a session lives in a vault of Kotlin and goes on after its end`() {
+        val (vault, both) = Vault() to sessions()
+        val (first, second) = both
+        val kept = StoredSession.create(vault, "anna", first)
+        assertThrows<WraithException.WrongState> { first.seal(NONE, bytes("it is in the vault")) }
+        val before = kept.seal(NONE, bytes("one"))
+        val after = StoredSession.load(vault, "anna").seal(NONE, bytes("two"))
+        assertFalse(before.copyOf(8).contentEquals(after.copyOf(8)))
+        assertEquals(listOf("one", "two"), listOf(before, after).map { second.open(NONE, it).decodeToString() })
+        assertThrows<WraithException.Conflict> { kept.save() }
+    }
+
+    @Test
+    fun `an exception of a vault is an error of the call and changes nothing`() {
+        val (vault, both) = Vault() to sessions()
+        val (first, second) = both
+        val kept = StoredSession.create(vault, "anna", first)
+        val message = second.seal(NONE, bytes("hello"))
+        for (failure in listOf(VaultException.Failed("the disk is full"), ArithmeticException("oops"))) {
+            vault.fails = failure
+            assertThrows<WraithException.Vault> { kept.open(NONE, message) }
+        }
+        vault.fails = null
+        assertArrayEquals(bytes("hello"), kept.open(NONE, message))
+    }
+
+    @Test
+    fun `a vault in a folder is one process's and keeps sessions`() {
+        val place = folder.resolve("vault").toString()
+        val (vault, both) = fileVault(place) to sessions()
+        val message = StoredSession.create(vault, "anna", both.first).seal(NONE, bytes("one"))
+        assertThrows<WraithException.Vault> { fileVault(place) }
+        StoredSession.load(vault, "anna")
+        assertArrayEquals(bytes("one"), both.second.open(NONE, message))
+        assertThrows<WraithException.NotFound> { StoredSession.load(memoryVault(), "anna") }
+    }
+
+    @Test
+    fun `a conversation starts while the other side is away`() {
+        val (alice, bob) = Identity.generate() to Identity.generate()
+        val prekeys = PreKeys.generate(bob, 2u)
+        val hers = Ratchet.initiate(alice, prekeys.bundle())
+        val (one, two, three) = listOf("one", "two", "three").map { hers.encrypt(NONE, bytes(it)) }
+        val started = respond(bob, PreKeys.restore(prekeys.save()), NONE, one)
+        assertEquals("one" to alice.nodeId(), started.text.decodeToString() to started.ratchet.peer())
+        val his = Ratchet.restore(started.ratchet.save())
+        assertEquals("three", his.decrypt(NONE, three).decodeToString())
+        assertEquals("four", hers.decrypt(NONE, his.encrypt(NONE, bytes("four"))).decodeToString())
+        assertEquals("two", his.decrypt(NONE, two).decodeToString())
+        assertThrows<WraithException.Replayed> { his.decrypt(NONE, two) }
+    }
+
+    @Test
+    fun `a box opens for its recipient and context only`() {
+        val (anna, other) = Identity.generate() to Identity.generate()
+        val box = sealBox(anna.nodeId(), bytes("invitation"), bytes("come"))
+        assertArrayEquals(bytes("come"), openBox(anna, bytes("invitation"), box))
+        assertThrows<WraithException.Unauthentic> { openBox(other, bytes("invitation"), box) }
+        assertThrows<WraithException.Unauthentic> { openBox(anna, bytes("order"), box) }
+    }
+}
