@@ -154,7 +154,8 @@ impl Built {
         cargo::run(&mut cargo::cargo(words))?;
         let debug = cargo::target().join("debug");
         let libraries = match release {
-            false => debug.clone(),
+            // Tests are built without a link to it in the folder above.
+            false => debug.join("deps"),
             true => {
                 let words = ["build", "--locked", "--package", "wraith-ffi", "--profile", PROFILE];
                 cargo::run(&mut cargo::cargo(words))?;

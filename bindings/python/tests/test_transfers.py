@@ -123,7 +123,7 @@ async def test_the_ticket_of_a_withdrawn_offer_finds_nobody(film: Path, tmp_path
     offer, ticket = await offered(new_node(), film)
     assert await within(offer.cancel())
     with pytest.raises(wraith.WraithError.NotFound):
-        await asked(new_node(), ticket, tmp_path / "in")
+        await asked(new_node(), ticket, tmp_path / "in", timeout=timedelta(milliseconds=500))
 
 
 async def test_a_code_of_nobody_is_not_met_on_loopback(tmp_path: Path) -> None:

@@ -30,7 +30,9 @@ async fn offered(node: &Node, what: Content) -> (Arc<Offer>, String) {
 }
 
 async fn asked(ticket: &str, into: Target) -> Result<Arc<Incoming>, WraithError> {
-    within(node().fetch(ticket.into(), into, FetchOptions::default())).await
+    let timeout = Some(Duration::from_secs(2));
+    within(node().fetch(ticket.into(), into, FetchOptions { timeout, ..FetchOptions::default() }))
+        .await
 }
 
 fn message(text: &str) -> Content {

@@ -133,7 +133,8 @@ class TransfersTest {
         failure<WraithException.InvalidInput> { asked(newNode(), "not a ticket", folder) }
         val (offer, ticket) = offered(newNode(), film)
         assertTrue(offer.cancel())
-        failure<WraithException.NotFound> { asked(newNode(), ticket, folder.resolve("in")) }
+        val soon = FetchOptions(timeout = Duration.ofMillis(500))
+        failure<WraithException.NotFound> { asked(newNode(), ticket, folder.resolve("in"), soon) }
     }
 
     @Test
@@ -206,5 +207,5 @@ private suspend fun offered(node: Node, path: Path, options: OfferOptions = Offe
     return offer to offer.ticket()!!
 }
 
-private suspend fun asked(node: Node, ticket: String, folder: Path): Incoming =
-    node.fetch(ticket, Target.Folder("$folder"), FetchOptions())
+private suspend fun asked(node: Node, ticket: String, folder: Path, options: FetchOptions = FetchOptions()): Incoming =
+    node.fetch(ticket, Target.Folder("$folder"), options)

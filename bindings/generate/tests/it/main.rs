@@ -1,0 +1,13 @@
+//! The generator as a program. That it is a test here also has cargo build it with all others.
+
+use std::process::Command;
+
+#[test]
+fn a_library_that_is_not_there_is_an_error_and_no_empty_sources() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut generate = Command::new(env!("CARGO_BIN_EXE_wraith-generate"));
+    generate.args(["generate", "--language", "python", "--library", "/no/such/library.so"]);
+    let output = generate.arg("--out-dir").arg(folder.path()).output().unwrap();
+    assert!(!output.status.success());
+    assert_eq!(folder.path().read_dir().unwrap().count(), 0);
+}
