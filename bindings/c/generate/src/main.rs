@@ -1,0 +1,93 @@
+//! Writes `bindings/c/include/wraith.h` from the sources of `crates/wraith-c`: `cargo run -p wraith-c-header`.
+//!
+//! The order is that of the sources, so that a change of one function changes one place of the header.
+#![forbid(unsafe_code)]
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use cbindgen::{
+    Builder, Config, DocumentationLength, DocumentationStyle, EnumConfig, Language, SortKey, Style,
+};
+
+const INTRODUCTION: &str = include_str!("introduction.h");
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..")
+}
+
+fn place() -> PathBuf {
+    repository().join("bindings/c/include/wraith.h")
+}
+
+/// What no function names by its type: a number that may be another one than those of today is plain in C.
+const NUMBERS: [&str; 5] = [
+    "wraith_event_kind_t",
+    "wraith_file_status_t",
+    "wraith_answer_t",
+    "wraith_offer_to_t",
+    "wraith_on_conflict_t",
+];
+
+/// The header as it should be.
+fn header() -> Result<String> {
+    let mut config = Config {
+        language: Language::C,
+        header: Some(INTRODUCTION.trim_end().to_owned()),
+        include_guard: Some("WRAITH_H".to_owned()),
+        cpp_compat: true,
+        documentation: true,
+        documentation_style: DocumentationStyle::C99,
+        documentation_length: DocumentationLength::Full,
+        style: Style::Both,
+        usize_is_size_t: true,
+        line_length: 100,
+        tab_width: 4,
+        no_includes: true,
+        sys_includes: vec!["stddef.h".to_owned(), "stdint.h".to_owned()],
+        enumeration: EnumConfig { enum_class: false, ..EnumConfig::default() },
+        ..Config::default()
+    };
+    config.export.include = NUMBERS.map(str::to_owned).to_vec();
+    config.function.sort_by = Some(SortKey::None);
+    config.constant.sort_by = Some(SortKey::None);
+    let bindings = Builder::new()
+        .with_config(config)
+        .with_crate(repository().join("crates/wraith-c"))
+        .generate()
+        .context("cannot read the sources of wraith-c")?;
+    let mut text = Vec::new();
+    bindings.write(&mut text);
+    Ok(String::from_utf8(text)?)
+}
+
+fn main() -> Result<()> {
+    let place = place();
+    std::fs::write(&place, header()?).with_context(|| format!("cannot write {}", place.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_header_that_is_committed_is_the_one_of_the_sources() {
+        let committed = std::fs::read_to_string(place()).unwrap();
+        assert!(committed == header().unwrap(), "run `cargo run -p wraith-c-header`");
+    }
+
+    #[test]
+    fn every_name_of_the_header_has_our_prefix() {
+        let header = header().unwrap();
+        let code = header.lines().map(|line| line.split("//").next().unwrap_or(""));
+        let names =
+            code.flat_map(|line| line.split(|c: char| !(c.is_alphanumeric() || c == '_'))).filter(
+                |word| word.ends_with("_t") || word.chars().all(|c| c.is_uppercase() || c == '_'),
+            );
+        let foreign = ["size_t", "int32_t", "uint8_t", "uint32_t", "uint64_t", "C", "NULL", ""];
+        for name in names.filter(|name| !foreign.contains(name)) {
+            let ours = name.starts_with("wraith_") || name.starts_with("WRAITH_");
+            assert!(ours || name == "__STDC_VERSION__", "{name}");
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Where memory of the caller is touched: pointers become slices here, and nowhere else.
+//!
+//! An entry point is `entry!(|call| …)`. The [`Call`] is the caller's word for what the header demands: each pointer
+//! is NULL, or points to as many readable (or writable) items as its length says, until the call returns.
+//!
+//! Invariants: input is borrowed no longer than the call, output is written once and last. So buffers of a call may be
+//! one and the same, and a call that fails has written nothing but `*out_len`.
+
+mod callbacks;
+mod errors;
+mod output;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::slice;
+
+pub use callbacks::{Answer, Callbacks, wraith_callbacks_t};
+pub use errors::{last_error, restore};
+pub use output::{Output, Place};
+
+use crate::bytes::wraith_bytes_t;
+use crate::status::wraith_status_t::{WRAITH_OK, WRAITH_PANICKED};
+use crate::status::{Failure, Outcome, wraith_status_t};
+
+/// Runs the body of an entry point, which may read and write where the caller's pointers lead.
+macro_rules! entry {
+    (|$call:ident| $body:expr) => {
+        $crate::border::enter(|| {
+            // SAFETY: the entry point around this is unsafe to call, and its caller has made sure of every pointer.
+            let $call = unsafe { $crate::border::Call::of_a_careful_caller() };
+            let $call = &$call;
+            $body
+        })
+    };
+}
+pub(crate) use entry;
+
+/// Permission to follow the pointers of one call, for as long as that runs.
+pub struct Call(());
+
+/// Plain data of C, for which any bytes are a value.
+///
+/// # Safety
+/// It is `repr(C)` or a primitive, and of integers, pointers and `Option` of function pointers only.
+pub unsafe trait Plain: Copy {}
+
+// SAFETY: an integer.
+unsafe impl Plain for u64 {}
+// SAFETY: an integer.
+unsafe impl Plain for u32 {}
+// SAFETY: an integer.
+unsafe impl Plain for i32 {}
+// SAFETY: an integer.
+unsafe impl Plain for usize {}
+// SAFETY: a pointer and an integer.
+unsafe impl Plain for wraith_bytes_t {}
+
+impl Call {
+    /// # Safety
+    /// Every pointer that is given to the methods is NULL, or leads to as many items as the length beside it says, which
+    /// nobody else writes (or, for output, touches) while the entry point runs.
+    pub unsafe fn of_a_careful_caller() -> Self {
+        Self(())
+    }
+
+    /// The bytes at `data`. NULL with a length of 0 is no bytes.
+    pub fn bytes(&self, data: *const u8, len: usize) -> Outcome<&[u8]> {
+        self.items(data, len)
+    }
+
+    /// The same of exactly `N` bytes.
+    pub fn array<const N: usize>(&self, data: *const u8, len: usize) -> Outcome<&[u8; N]> {
+        let bytes = self.bytes(data, len)?;
+        bytes.try_into().map_err(|_| Failure::input(format!("{len} bytes where {N} belong")))
+    }
+
+    /// The same as text.
+    pub fn text(&self, data: *const u8, len: usize) -> Outcome<&str> {
+        let text = std::str::from_utf8(self.bytes(data, len)?);
+        text.map_err(|_| Failure::input("a text is not UTF-8"))
+    }
+
+    /// The bytes of a struct's field.
+    pub fn field(&self, bytes: wraith_bytes_t) -> Outcome<&[u8]> {
+        self.bytes(bytes.data, bytes.len)
+    }
+
+    /// The same as text.
+    pub fn text_field(&self, text: wraith_bytes_t) -> Outcome<&str> {
+        self.text(text.data, text.len)
+    }
+
+    /// Several messages or paths.
+    pub fn slices(&self, items: *const wraith_bytes_t, count: usize) -> Outcome<Vec<&[u8]>> {
+        self.items(items, count)?.iter().map(|item| self.field(*item)).collect()
+    }
+
+    /// A struct whose first field is its size as the caller knows it; `None` if the pointer is NULL. What the caller does
+    /// not know of is 0, and what it knows of and we do not must be.
+    pub fn options<T: Plain>(&self, options: *const T) -> Outcome<Option<T>> {
+        let Some(size) =
+            self.items(options.cast::<usize>(), usize::from(!options.is_null()))?.first()
+        else {
+            return Ok(None);
+        };
+        // The size stands in for a length, and a wrong one is caught while it still is one.
+        if !(size_of::<usize>()..=4096).contains(size) {
+            return Err(Failure::input("struct_size is not the size of this struct"));
+        }
+        let given = self.bytes(options.cast(), *size)?;
+        let (known, unknown) = given.split_at(given.len().min(size_of::<T>()));
+        if unknown.iter().any(|byte| *byte != 0) {
+            return Err(Failure::input("an option is set that this version does not know"));
+        }
+        let mut value = std::mem::MaybeUninit::<T>::zeroed();
+        // SAFETY: `known` is no longer than a T. All of a T is integers and pointers, for which any bytes and zeros are fine.
+        Ok(Some(unsafe {
+            value.as_mut_ptr().cast::<u8>().copy_from_nonoverlapping(known.as_ptr(), known.len());
+            value.assume_init()
+        }))
+    }
+
+    /// Where a result of any length goes.
+    pub fn output(&self, out: *mut u8, cap: usize, len: *mut usize) -> Outcome<Output<'_>> {
+        if out.is_null() && cap > 0 {
+            return Err(Failure::input("the buffer is NULL and has a length"));
+        }
+        Ok(Output::new(self, out, cap, self.place(len)?))
+    }
+
+    /// Where one value goes.
+    pub fn place<T: Plain>(&self, place: *mut T) -> Outcome<Place<'_, T>> {
+        self.place_or_null(place)?.ok_or_else(|| Failure::input("a pointer for a result is NULL"))
+    }
+
+    /// The same where the caller may not want it.
+    pub fn place_or_null<T: Plain>(&self, place: *mut T) -> Outcome<Option<Place<'_, T>>> {
+        if !place.is_aligned() {
+            return Err(Failure::input("a pointer for a result is not aligned"));
+        }
+        Ok((!place.is_null()).then(|| Place::new(self, place)))
+    }
+
+    fn items<T: Copy>(&self, data: *const T, count: usize) -> Outcome<&[T]> {
+        if count == 0 {
+            return Ok(&[]);
+        }
+        if data.is_null() || !data.is_aligned() {
+            return Err(Failure::input("a pointer with a length above 0 is NULL or not aligned"));
+        }
+        let fits =
+            count.checked_mul(size_of::<T>()).is_some_and(|bytes| isize::try_from(bytes).is_ok());
+        if !fits {
+            return Err(Failure::input("a length is larger than memory"));
+        }
+        // SAFETY: not NULL, aligned, and by the word of the caller `count` readable items that live as long as the call.
+        Ok(unsafe { slice::from_raw_parts(data, count) })
+    }
+}
+
+/// Runs `body`. Its failure is kept for [`last_error`], and a panic becomes one.
+pub fn enter(body: impl FnOnce() -> Outcome) -> wraith_status_t {
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => WRAITH_OK,
+        Ok(Err(failure)) => errors::keep(failure),
+        Err(panic) => {
+            let words = panic.downcast_ref::<&str>().map(|words| (*words).to_owned());
+            let words = words.or_else(|| panic.downcast_ref::<String>().cloned());
+            errors::keep(Failure::new(
+                WRAITH_PANICKED,
+                format!("a fault of the library: {}", words.unwrap_or_default()),
+            ))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::status::wraith_status_t::*;
+
+    fn call() -> Call {
+        // SAFETY: the tests give pointers of their own.
+        unsafe { Call::of_a_careful_caller() }
+    }
+
+    #[test]
+    fn no_bytes_are_fine_and_null_with_a_length_is_not() {
+        assert_eq!(call().bytes(std::ptr::null(), 0).unwrap(), b"");
+        assert!(call().bytes(std::ptr::null(), 1).is_err());
+        assert!(call().bytes(b"x".as_ptr(), usize::MAX).is_err());
+        assert_eq!(call().array::<2>(b"xy".as_ptr(), 2).unwrap(), b"xy");
+        assert!(call().array::<3>(b"xy".as_ptr(), 2).is_err());
+    }
+
+    #[test]
+    fn a_panic_becomes_a_status_and_words() {
+        assert_eq!(enter(|| panic!("{} things", 2)), WRAITH_PANICKED);
+        assert_eq!(last_error(), "a fault of the library: 2 things");
+        assert_eq!(enter(|| Ok(())), WRAITH_OK);
+    }
+
+    #[test]
+    fn a_buffer_that_is_too_small_is_told_what_is_needed() {
+        let (call, mut buffer, mut len) = (call(), [0u8; 4], 0usize);
+        let output = call.output(buffer.as_mut_ptr(), 4, &mut len).unwrap();
+        assert_eq!(output.room(5).unwrap_err().status, WRAITH_BUFFER_TOO_SMALL);
+        assert_eq!(len, 5);
+        let output = call.output(buffer.as_mut_ptr(), 4, &mut len).unwrap();
+        output.write(b"abc").unwrap();
+        assert_eq!((&buffer, len), (b"abc\0", 3));
+    }
+
+    #[repr(C)]
+    #[derive(Clone, Copy)]
+    struct Options {
+        struct_size: usize,
+        one: u64,
+        two: u64,
+    }
+    // SAFETY: integers.
+    unsafe impl Plain for Options {}
+
+    #[test]
+    fn options_of_an_older_caller_are_zero_where_it_knows_nothing() {
+        let full = size_of::<Options>();
+        let mut given = Options { struct_size: full, one: 1, two: 2 };
+        let read = |given: &Options| call().options(given);
+        assert_eq!(read(&given).unwrap().unwrap().two, 2);
+        given.struct_size = full - 8;
+        assert_eq!(read(&given).unwrap().unwrap().two, 0);
+        given.struct_size = 0;
+        assert!(read(&given).is_err());
+        assert!(call().options::<Options>(std::ptr::null()).unwrap().is_none());
+    }
+
+    #[test]
+    fn an_option_that_is_not_known_is_an_error_only_if_it_is_set() {
+        #[repr(C)]
+        struct Newer(Options, u64);
+        let size = size_of::<Newer>();
+        let mut newer = Newer(Options { struct_size: size, one: 1, two: 2 }, 0);
+        assert_eq!(call().options((&raw const newer).cast::<Options>()).unwrap().unwrap().one, 1);
+        newer.1 = 7;
+        assert!(call().options((&raw const newer).cast::<Options>()).is_err());
+    }
+}

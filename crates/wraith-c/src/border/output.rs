@@ -1,0 +1,56 @@
+//! Where results go: a buffer of the caller with a length, or the place of one value.
+
+use std::marker::PhantomData;
+
+use super::{Call, Plain};
+use crate::status::wraith_status_t::WRAITH_BUFFER_TOO_SMALL;
+use crate::status::{Failure, Outcome};
+
+/// A buffer of the caller, and where its used length goes. It is never read.
+pub struct Output<'c> {
+    out: *mut u8,
+    cap: usize,
+    len: Place<'c, usize>,
+}
+
+impl<'c> Output<'c> {
+    pub(super) fn new(_call: &'c Call, out: *mut u8, cap: usize, len: Place<'c, usize>) -> Self {
+        Self { out, cap, len }
+    }
+
+    /// Makes sure of room for `needed` bytes, and says so in `*out_len` if there is none: to be called before anything changes.
+    pub fn room(&self, needed: usize) -> Outcome {
+        if needed <= self.cap {
+            return Ok(());
+        }
+        self.len.put(needed);
+        let words = format!("the buffer has {} bytes, and {needed} are needed", self.cap);
+        Err(Failure::new(WRAITH_BUFFER_TOO_SMALL, words))
+    }
+
+    /// Writes `bytes`, which are all of the result.
+    pub fn write(self, bytes: &[u8]) -> Outcome {
+        self.room(bytes.len())?;
+        if !bytes.is_empty() {
+            // SAFETY: there is room for them, and by the caller's word it is writable. `copy` allows that they overlap.
+            unsafe { self.out.copy_from(bytes.as_ptr(), bytes.len()) };
+        }
+        self.len.put(bytes.len());
+        Ok(())
+    }
+}
+
+/// The place of one value. It is never read.
+pub struct Place<'c, T>(*mut T, PhantomData<&'c Call>);
+
+impl<'c, T: Plain> Place<'c, T> {
+    pub(super) fn new(_call: &'c Call, place: *mut T) -> Self {
+        Self(place, PhantomData)
+    }
+
+    /// Writes it.
+    pub fn put(&self, value: T) {
+        // SAFETY: not NULL and aligned, as `Call::place` saw, and writable by the caller's word. A T has nothing to drop.
+        unsafe { self.0.write(value) }
+    }
+}

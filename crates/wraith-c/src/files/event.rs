@@ -1,0 +1,292 @@
+//! What happens in a transfer, as plain structs.
+
+use wraith::{FileStatus, OfferInfo};
+
+use crate::bytes::wraith_bytes_t;
+use crate::status::wraith_status_t::WRAITH_OK;
+use crate::status::{Failure, wraith_status_t};
+
+/// What an event is about. Numbers get added: what is not known is to be passed over.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum wraith_event_kind_t {
+    /// Something without a number of its own.
+    WRAITH_EVENT_OTHER = 0,
+    /// Somebody proved the words of the code. `peer` says who; `text` is where.
+    WRAITH_EVENT_CODE_USED = 1,
+    /// Somebody tried the code with wrong words: it is used up.
+    WRAITH_EVENT_CODE_BURNED = 2,
+    /// There is a long code, `text`, which needs no common network.
+    WRAITH_EVENT_LONG_CODE = 3,
+    /// The code's time is up, and nobody came.
+    WRAITH_EVENT_CODE_EXPIRED = 4,
+    /// Nobody can come from the place `path` at present, for the reason `text`.
+    WRAITH_EVENT_PLACE_LOST = 5,
+    /// Somebody can come from the place `path` again.
+    WRAITH_EVENT_PLACE_BACK = 6,
+    /// The other side was found.
+    WRAITH_EVENT_MET = 7,
+    /// Both sides have authenticated each other: `peer`, at `text`.
+    WRAITH_EVENT_CONNECTED = 8,
+    /// The connection goes another way from now on: to `text`.
+    WRAITH_EVENT_PATH = 9,
+    /// What is offered: `path` is its first name, `count` its files, `bytes` theirs.
+    WRAITH_EVENT_OFFERED = 10,
+    /// The receiver accepted.
+    WRAITH_EVENT_ACCEPTED = 11,
+    /// The file `path` of `bytes` bytes is settled; `detail` is a `wraith_file_status_t`.
+    WRAITH_EVENT_FILE = 12,
+    /// Something to know of `path` that stops nothing: `text`.
+    WRAITH_EVENT_NOTE = 13,
+    /// How far it is: `count` files and `bytes` bytes are settled.
+    WRAITH_EVENT_PROGRESS = 14,
+    /// The connection was lost because of `text`; for `count` seconds more the other side is looked for.
+    WRAITH_EVENT_LOST = 15,
+    /// A receiver has confirmed everything, `bytes` of it on its last connection.
+    WRAITH_EVENT_SENT = 16,
+    /// The receiver has only looked at the offer, which stays good.
+    WRAITH_EVENT_ONLY_LOOKED = 17,
+    /// The reader was too slow for `count` events.
+    WRAITH_EVENT_LAGGED = 18,
+    /// The end: everything is done and confirmed.
+    WRAITH_EVENT_DONE = 19,
+    /// The end: it failed, as `status` and `text` say.
+    WRAITH_EVENT_FAILED = 20,
+}
+
+use wraith_event_kind_t::*;
+
+/// What became of a file.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum wraith_file_status_t {
+    /// Moved now, and verified.
+    WRAITH_FILE_DONE = 0,
+    /// The receiver had exactly this file already.
+    WRAITH_FILE_ALREADY_HERE = 1,
+    /// A different file was in its place and was left alone.
+    WRAITH_FILE_SKIPPED = 2,
+    /// It changed at the sender while it was read.
+    WRAITH_FILE_CHANGED = 3,
+    /// The sender could not read it.
+    WRAITH_FILE_UNREADABLE = 4,
+    /// An earlier part of it did not belong to it any more. Receive it again.
+    WRAITH_FILE_STALE = 5,
+    /// The receiver could not put it in place.
+    WRAITH_FILE_BLOCKED = 6,
+}
+
+/// Something that happened. What a kind does not name is 0, empty or NULL.
+#[repr(C)]
+#[derive(Debug)]
+pub struct wraith_event_t {
+    /// A `wraith_event_kind_t`.
+    pub kind: u32,
+    /// How it ended, of `WRAITH_EVENT_FAILED`.
+    pub status: wraith_status_t,
+    /// By the kind.
+    pub detail: u32,
+    /// By the kind.
+    pub bytes: u64,
+    /// By the kind.
+    pub count: u64,
+    /// A path, name or place: UTF-8, escaped for a terminal.
+    pub path: wraith_bytes_t,
+    /// For people.
+    pub text: wraith_bytes_t,
+    /// The other side's NodeId (32 bytes), or empty.
+    pub peer: wraith_bytes_t,
+}
+
+/// What is offered, as the sender says.
+#[repr(C)]
+#[derive(Debug)]
+pub struct wraith_offer_info_t {
+    /// Who offers it (32 bytes); authenticated.
+    pub sender: wraith_bytes_t,
+    /// The first name, escaped for a terminal; for show only.
+    pub name: wraith_bytes_t,
+    /// Regular files.
+    pub files: u64,
+    /// Folders.
+    pub folders: u64,
+    /// Symbolic links.
+    pub links: u64,
+    /// Bytes of all files.
+    pub bytes: u64,
+    /// Bytes of the largest file.
+    pub largest: u64,
+    /// Entries that cannot be sent and are in none of these counts.
+    pub left_out: u64,
+    /// 1 if it is one stream of bytes, whose size is 0 where it is not known.
+    pub is_stream: u32,
+}
+
+/// What to do with an offer.
+#[repr(i32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum wraith_answer_t {
+    /// Not now: the offer stays good.
+    WRAITH_ANSWER_LATER = 0,
+    /// Fetch it.
+    WRAITH_ACCEPT = 1,
+    /// No, and the sender is told.
+    WRAITH_REFUSE = 2,
+}
+
+/// An event in memory of its own.
+#[derive(Clone, Debug)]
+pub(crate) struct Event {
+    pub kind: wraith_event_kind_t,
+    status: wraith_status_t,
+    detail: u32,
+    bytes: u64,
+    count: u64,
+    path: String,
+    text: String,
+    peer: Option<[u8; 32]>,
+}
+
+impl Event {
+    fn new(kind: wraith_event_kind_t) -> Self {
+        let (path, text) = (String::new(), String::new());
+        Self { kind, status: WRAITH_OK, detail: 0, bytes: 0, count: 0, path, text, peer: None }
+    }
+
+    pub fn lagged(count: u64) -> Self {
+        Self { count, ..Self::new(WRAITH_EVENT_LAGGED) }
+    }
+
+    pub fn progress(files: u64, bytes: u64) -> Self {
+        Self { count: files, bytes, ..Self::new(WRAITH_EVENT_PROGRESS) }
+    }
+
+    pub fn done() -> Self {
+        Self::new(WRAITH_EVENT_DONE)
+    }
+
+    pub fn failed(failure: &Failure) -> Self {
+        let text = failure.words.to_string();
+        Self { status: failure.status, text, ..Self::new(WRAITH_EVENT_FAILED) }
+    }
+
+    /// What an event of the facade is here; `None` for its end, which the transfer tells itself.
+    pub fn of(event: &wraith::Event, shown: impl Fn(&wraith::Addr) -> String) -> Option<Self> {
+        use wraith::Event as From;
+        let peer = |peer: &wraith::NodeId| Some(*peer.as_bytes());
+        Some(match event {
+            From::CodeUsed { place, peer: who } => Self {
+                text: place.to_string(),
+                peer: peer(who),
+                ..Self::new(WRAITH_EVENT_CODE_USED)
+            },
+            From::CodeBurned(place) => {
+                Self { text: place.to_string(), ..Self::new(WRAITH_EVENT_CODE_BURNED) }
+            }
+            From::LongCode(code) => {
+                Self { text: code.to_string(), ..Self::new(WRAITH_EVENT_LONG_CODE) }
+            }
+            From::CodeExpired => Self::new(WRAITH_EVENT_CODE_EXPIRED),
+            From::PlaceLost { place, why } => Self {
+                path: place.to_string(),
+                text: why.to_string(),
+                ..Self::new(WRAITH_EVENT_PLACE_LOST)
+            },
+            From::PlaceBack(place) => {
+                Self { path: place.to_string(), ..Self::new(WRAITH_EVENT_PLACE_BACK) }
+            }
+            From::Met(_) => Self::new(WRAITH_EVENT_MET),
+            From::Connected { peer: who, remote, .. } => {
+                Self { text: shown(remote), peer: peer(who), ..Self::new(WRAITH_EVENT_CONNECTED) }
+            }
+            From::Path { peer: who, remote, .. } => {
+                Self { text: shown(remote), peer: peer(who), ..Self::new(WRAITH_EVENT_PATH) }
+            }
+            From::Offered(offer) => Self {
+                path: offer.name.clone(),
+                count: offer.files,
+                bytes: offer.bytes,
+                ..Self::new(WRAITH_EVENT_OFFERED)
+            },
+            From::Accepted => Self::new(WRAITH_EVENT_ACCEPTED),
+            From::File { path, status, bytes, .. } => Self {
+                path: path.clone(),
+                bytes: *bytes,
+                detail: file_status(*status) as u32,
+                ..Self::new(WRAITH_EVENT_FILE)
+            },
+            From::Note { path, what } => {
+                Self { path: path.clone(), text: what.clone(), ..Self::new(WRAITH_EVENT_NOTE) }
+            }
+            From::Lost { why, seconds_left } => {
+                Self { text: why.clone(), count: *seconds_left, ..Self::new(WRAITH_EVENT_LOST) }
+            }
+            From::Sent { report, bytes } => Self {
+                bytes: *bytes,
+                count: report.files,
+                peer: peer(&report.receiver),
+                ..Self::new(WRAITH_EVENT_SENT)
+            },
+            From::OnlyLooked => Self::new(WRAITH_EVENT_ONLY_LOOKED),
+            From::Done | From::Failed(_) => return None,
+            _ => Self::new(WRAITH_EVENT_OTHER),
+        })
+    }
+
+    /// Nothing follows it.
+    pub fn is_last(&self) -> bool {
+        matches!(self.kind, WRAITH_EVENT_DONE | WRAITH_EVENT_FAILED)
+    }
+
+    /// Lends the C form of it.
+    pub fn with_c<R>(&self, to: impl FnOnce(&wraith_event_t) -> R) -> R {
+        to(&wraith_event_t {
+            kind: self.kind as u32,
+            status: self.status,
+            detail: self.detail,
+            bytes: self.bytes,
+            count: self.count,
+            path: wraith_bytes_t::of(self.path.as_bytes()),
+            text: wraith_bytes_t::of(self.text.as_bytes()),
+            peer: self.peer.as_ref().map_or(wraith_bytes_t::EMPTY, |peer| wraith_bytes_t::of(peer)),
+        })
+    }
+}
+
+fn file_status(status: FileStatus) -> wraith_file_status_t {
+    use wraith_file_status_t::*;
+    match status {
+        FileStatus::Done => WRAITH_FILE_DONE,
+        FileStatus::AlreadyHere => WRAITH_FILE_ALREADY_HERE,
+        FileStatus::Skipped => WRAITH_FILE_SKIPPED,
+        FileStatus::Changed => WRAITH_FILE_CHANGED,
+        FileStatus::Unreadable => WRAITH_FILE_UNREADABLE,
+        FileStatus::Stale => WRAITH_FILE_STALE,
+        FileStatus::Blocked => WRAITH_FILE_BLOCKED,
+    }
+}
+
+/// An offer that waits for an answer.
+#[derive(Debug)]
+pub(crate) struct OfferShown {
+    pub sender: [u8; 32],
+    pub info: OfferInfo,
+}
+
+impl OfferShown {
+    /// Lends the C form of it.
+    pub fn with_c<R>(&self, to: impl FnOnce(&wraith_offer_info_t) -> R) -> R {
+        let info = &self.info;
+        to(&wraith_offer_info_t {
+            sender: wraith_bytes_t::of(&self.sender),
+            name: wraith_bytes_t::of(info.name.as_bytes()),
+            files: info.files,
+            folders: info.folders,
+            links: info.links,
+            bytes: info.bytes,
+            largest: info.largest,
+            left_out: info.left_out,
+            is_stream: info.is_stream.into(),
+        })
+    }
+}

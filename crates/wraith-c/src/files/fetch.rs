@@ -1,0 +1,163 @@
+//! Fetching what a code or a ticket offers, after a yes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use wraith::{AcceptOptions, Asking, FetchBuilder, OnConflict, Source, Transfer};
+
+use super::event::OfferShown;
+use super::node::{home, path, switch, wraith_node_t};
+use super::offer::drive;
+use super::transfer::{Ending, Shared, Teller, insert, wraith_transfer_t};
+use crate::border::{Answer, Callbacks, Plain, entry, wraith_callbacks_t};
+use crate::status::wraith_status_t::WRAITH_LATER;
+use crate::status::{Failure, Outcome, wraith_status_t};
+
+/// What to do about a name that something else has.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum wraith_on_conflict_t {
+    /// What arrives gets another name.
+    WRAITH_RENAME = 0,
+    /// What is there is left alone.
+    WRAITH_SKIP = 1,
+    /// What is there is replaced, once all of the new one is verified.
+    WRAITH_OVERWRITE = 2,
+}
+
+/// How to fetch. All zeros but `struct_size` asks, and renames.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct wraith_fetch_options_t {
+    /// `sizeof(wraith_fetch_options_t)`.
+    pub struct_size: usize,
+    /// A `wraith_on_conflict_t`.
+    pub on_conflict: u32,
+    /// 1 to fetch whatever is offered without a question.
+    pub accept_all: u32,
+    /// 1 to end before everything is on stable storage.
+    pub no_sync: u32,
+    /// 1 to take over all permissions.
+    pub keep_modes: u32,
+    /// Most bytes a second; 0 for no limit.
+    pub bytes_per_second: u64,
+    /// How long the sender is looked for at first, in milliseconds; 0 for what is usual.
+    pub timeout_ms: u64,
+    /// `WRAITH_EVENT_PROGRESS` comes every so many milliseconds; 0 for never.
+    pub progress_ms: u64,
+}
+
+// SAFETY: integers.
+unsafe impl Plain for wraith_fetch_options_t {}
+
+/// How a fetch decides and tells.
+struct Plan {
+    accept_all: bool,
+    policy: OnConflict,
+    progress_ms: u64,
+}
+
+/// Fetches what `source`, a code or a ticket, offers into `folder`, which is made when the offer is accepted. Returns at
+/// once. `callbacks` needs `ask`, unless `options` says to accept whatever is offered.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wraith_fetch(
+    node: wraith_node_t,
+    source: *const u8,
+    source_len: usize,
+    folder: *const u8,
+    folder_len: usize,
+    options: *const wraith_fetch_options_t,
+    callbacks: *const wraith_callbacks_t,
+    out: *mut wraith_transfer_t,
+) -> wraith_status_t {
+    entry!(|call| {
+        let (place, node) = (call.place(out)?, home(node)?);
+        let source: Source = call.text(source, source_len)?.parse()?;
+        let folder = path(call.bytes(folder, folder_len)?)?;
+        let callbacks = call.options(callbacks)?.map(Callbacks::new);
+        let mut plan = Plan { accept_all: false, policy: OnConflict::Rename, progress_ms: 0 };
+        let shared = Shared::new(&node);
+        let teller = Teller { shared: Arc::clone(&shared), node: node.node.clone() };
+        let mut builder = node.node.fetch(source, folder).observer(Arc::new(teller));
+        if let Some(options) = call.options(options)? {
+            plan.policy = policy(options.on_conflict)?;
+            plan.accept_all = switch(options.accept_all)?;
+            plan.progress_ms = options.progress_ms;
+            builder =
+                builder.sync(!switch(options.no_sync)?).keep_modes(switch(options.keep_modes)?);
+            if options.bytes_per_second > 0 {
+                builder = builder.rate(options.bytes_per_second);
+            }
+            if options.timeout_ms > 0 {
+                builder = builder.timeout(Duration::from_millis(options.timeout_ms));
+            }
+        }
+        if !plan.accept_all && !callbacks.as_ref().is_some_and(Callbacks::can_ask) {
+            return Err(Failure::input("without accept_all, there has to be somebody to ask"));
+        }
+        let work = run(builder, plan, Arc::clone(&shared));
+        let handle = insert(Arc::clone(&node), shared, callbacks, (None, None))?;
+        node.spawn(work);
+        place.put(handle);
+        Ok(())
+    })
+}
+
+fn policy(on_conflict: u32) -> Outcome<OnConflict> {
+    use wraith_on_conflict_t::*;
+    [
+        (WRAITH_RENAME, OnConflict::Rename),
+        (WRAITH_SKIP, OnConflict::Skip),
+        (WRAITH_OVERWRITE, OnConflict::Overwrite),
+    ]
+    .into_iter()
+    .find(|(number, _)| *number as u32 == on_conflict)
+    .map(|(_, policy)| policy)
+    .ok_or_else(|| Failure::input("on_conflict is none of its values"))
+}
+
+async fn run(builder: FetchBuilder, plan: Plan, shared: Arc<Shared>) {
+    let ending = Ending::new(Arc::clone(&shared));
+    let transfer = match plan.accept_all {
+        true => Ok(builder.accept_all(plan.policy)),
+        false => ask(builder.begin(), plan.policy, &shared).await,
+    };
+    let result = match transfer {
+        Ok(transfer) => {
+            shared.set_figures(transfer.progress());
+            let work = transfer.finished();
+            let ended = drive(&shared, plan.progress_ms, || transfer.stop(), work).await;
+            ended.and_then(|received| received.complete()).map_err(Failure::from)
+        }
+        Err(failure) => Err(failure),
+    };
+    ending.end(result, 0);
+}
+
+/// Finds the sender, and asks whether to fetch what it offers.
+async fn ask(mut asking: Asking, policy: OnConflict, shared: &Shared) -> Outcome<Transfer> {
+    let found = tokio::select! {
+        found = asking.incoming() => Some(found),
+        () = shared.stop.cancelled() => None,
+    };
+    let incoming = match found {
+        Some(found) => found?,
+        None => return Err(asking.cancel().await.into()),
+    };
+    let offer = OfferShown { sender: *incoming.sender().as_bytes(), info: incoming.offer() };
+    let answer = tokio::select! {
+        answer = shared.queue.ask(offer) => answer.ok(),
+        () = incoming.gone() => None,
+        () = shared.stop.cancelled() => None,
+    };
+    match answer {
+        Some(Answer::Accept) => Ok(incoming.accept(AcceptOptions::on_conflict(policy))),
+        Some(Answer::Refuse) => Err(incoming.refuse("").await.into()),
+        Some(Answer::Later) => {
+            incoming.later().await;
+            Err(Failure::new(WRAITH_LATER, "it was put off; the offer stays good"))
+        }
+        // It ended by itself, was cancelled or freed.
+        None => Err(incoming.cancel().await.into()),
+    }
+}

@@ -1,0 +1,13 @@
+//! Files between two machines: a node, and offers and fetches of it.
+//!
+//! ```text
+//!   engine threads ──▶ Queue (bounded, never waits) ──▶ one thread a transfer ──▶ callbacks
+//!   task on the node's runtime: offer or fetch ──▶ Shared (result, figures) ──▶ wait, progress
+//! ```
+
+pub mod event;
+pub mod fetch;
+pub mod node;
+pub mod offer;
+mod queue;
+pub mod transfer;

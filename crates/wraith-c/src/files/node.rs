@@ -1,0 +1,254 @@
+//! A node: an identity, where it meets others, and the threads on which its transfers are steered.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio_util::sync::CancellationToken;
+use wraith::state::{Address, Name, StateDir};
+use wraith::{Lan, Node, NodeId};
+
+use crate::border::{Call, Plain, entry};
+use crate::bytes::wraith_bytes_t;
+use crate::identity::{identity, wraith_identity_t};
+use crate::status::wraith_status_t::WRAITH_OTHER;
+use crate::status::{Failure, Outcome, wraith_status_t};
+use crate::table::{Kind, Table};
+
+/// Threads that steer transfers. Packets and files move on others.
+const WORKERS: usize = 2;
+/// How long the end of a node waits until peers of its transfers were told.
+const GOODBYE: Duration = Duration::from_secs(2);
+const WORKERS_END: Duration = Duration::from_secs(1);
+
+/// A node.
+pub type wraith_node_t = u64;
+
+/// How a node is set up. All zeros but `struct_size` is a new identity that meets others on the local network, remembers
+/// nothing, and uses no server.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct wraith_node_options_t {
+    /// `sizeof(wraith_node_options_t)`.
+    pub struct_size: usize,
+    /// Who it is; 0 for the identity of its state, or a new one.
+    pub identity: wraith_identity_t,
+    /// The folder where it remembers identity, contacts and unfinished transfers; empty for nowhere.
+    pub state_folder: wraith_bytes_t,
+    /// A rendezvous server, `HOST` or `HOST:PORT`; empty for none.
+    pub rendezvous: wraith_bytes_t,
+    /// 1 to meet nobody on the local network.
+    pub lan_off: u32,
+    /// 1 to use the Mainline DHT too.
+    pub dht: u32,
+}
+
+// SAFETY: integers, and pointers with lengths.
+unsafe impl Plain for wraith_node_options_t {}
+
+pub(crate) static NODES: Table<Home> = Table::new(Kind::Node);
+
+/// A node with its runtime. Whoever holds it keeps both.
+pub(crate) struct Home {
+    pub inner: Arc<Inner>,
+}
+
+/// Dropped by a thread of the caller or one that calls back, never by one of the runtime: those hold none.
+pub(crate) struct Inner {
+    pub node: Node,
+    runtime: Option<Runtime>,
+    tasks: Arc<Tasks>,
+    /// Parent of every transfer's own.
+    pub stop: CancellationToken,
+}
+
+#[derive(Default)]
+struct Tasks {
+    running: Mutex<usize>,
+    ended: Condvar,
+}
+
+/// Counts as running until it is dropped.
+struct Running(Arc<Tasks>);
+
+impl Running {
+    fn new(tasks: &Arc<Tasks>) -> Self {
+        *tasks.running.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        Self(Arc::clone(tasks))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        *self.0.running.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        self.0.ended.notify_all();
+    }
+}
+
+impl Inner {
+    fn handle(&self) -> &Handle {
+        self.runtime.as_ref().expect("it is taken when this is dropped").handle()
+    }
+
+    /// Runs `work` on the node's threads.
+    pub fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let running = Running::new(&self.tasks);
+        drop(self.handle().spawn(async move {
+            work.await;
+            drop(running);
+        }));
+    }
+
+    /// Runs `work` on the node's threads and waits for it; on any thread, also where another runtime is entered.
+    pub fn wait_for<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Outcome<T> {
+        let (sender, receiver) = std::sync::mpsc::sync_channel(1);
+        self.spawn(async move {
+            let _ = sender.send(work.await);
+        });
+        receiver.recv().map_err(|_| Failure::new(WRAITH_OTHER, "the node's threads have ended"))
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.stop.cancel();
+        let running = self.tasks.running.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(self.tasks.ended.wait_timeout_while(running, GOODBYE, |running| *running > 0));
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_timeout(WORKERS_END);
+        }
+    }
+}
+
+/// The node behind a handle.
+pub(crate) fn home(handle: wraith_node_t) -> Outcome<Arc<Inner>> {
+    NODES.get(handle).map(|home| Arc::clone(&home.inner))
+}
+
+/// A path from the bytes that the system has for it.
+pub(crate) fn path(bytes: &[u8]) -> Outcome<PathBuf> {
+    if bytes.is_empty() || bytes.contains(&0) {
+        return Err(Failure::input("a path is empty or has a NUL in it"));
+    }
+    Ok(PathBuf::from(OsStr::from_bytes(bytes)))
+}
+
+/// A switch of an options struct.
+pub(crate) fn switch(value: u32) -> Outcome<bool> {
+    match value {
+        0 | 1 => Ok(value == 1),
+        _ => Err(Failure::input("an option that is 0 or 1 is something else")),
+    }
+}
+
+fn build(call: &Call, options: &wraith_node_options_t) -> Outcome<Inner> {
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(WORKERS)
+        .max_blocking_threads(2)
+        .thread_name("wraith")
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(WRAITH_OTHER, format!("cannot start threads: {error}")))?;
+    let mut builder = Node::builder().runtime(runtime.handle().clone());
+    if options.identity != 0 {
+        builder = builder.identity(identity(options.identity)?);
+    }
+    let (folder, server) =
+        (call.field(options.state_folder)?, call.text_field(options.rendezvous)?);
+    if !folder.is_empty() {
+        builder = builder.state(StateDir::in_folder(path(folder)?));
+    }
+    if !server.is_empty() {
+        builder = builder.rendezvous(server);
+    }
+    if switch(options.lan_off)? {
+        builder = builder.lan(Lan::Off);
+    }
+    if switch(options.dht)? {
+        builder = builder.dht(Vec::new());
+    }
+    let node = {
+        let _entered = runtime.enter();
+        builder.build()?
+    };
+    let stop = CancellationToken::new();
+    Ok(Inner { node, runtime: Some(runtime), tasks: Arc::default(), stop })
+}
+
+/// A node. `options` may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wraith_node_new(
+    options: *const wraith_node_options_t,
+    out: *mut wraith_node_t,
+) -> wraith_status_t {
+    entry!(|call| {
+        let place = call.place(out)?;
+        let options = call.options(options)?.unwrap_or(wraith_node_options_t {
+            struct_size: 0,
+            identity: 0,
+            state_folder: wraith_bytes_t::EMPTY,
+            rendezvous: wraith_bytes_t::EMPTY,
+            lan_off: 0,
+            dht: 0,
+        });
+        let inner = Arc::new(build(call, &options)?);
+        place.put(NODES.insert(Home { inner })?);
+        Ok(())
+    })
+}
+
+/// Its NodeId: 32 bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wraith_node_id(
+    node: wraith_node_t,
+    out: *mut u8,
+    out_cap: usize,
+    out_len: *mut usize,
+) -> wraith_status_t {
+    entry!(|call| {
+        let output = call.output(out, out_cap, out_len)?;
+        output.write(home(node)?.node.id().as_bytes())
+    })
+}
+
+/// Remembers that `name` is the identity `node_id` (32 bytes), which listens at `address` (`HOST` or `HOST:PORT`; may be
+/// empty). A name's identity is never replaced.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wraith_node_add_contact(
+    node: wraith_node_t,
+    name: *const u8,
+    name_len: usize,
+    node_id: *const u8,
+    node_id_len: usize,
+    address: *const u8,
+    address_len: usize,
+) -> wraith_status_t {
+    entry!(|call| {
+        let input = |error: &dyn std::fmt::Display| Failure::input(error.to_string());
+        let name: Name = call.text(name, name_len)?.parse().map_err(|error| input(&error))?;
+        let id = NodeId(*call.array(node_id, node_id_len)?);
+        id.noise_public().map_err(|error| input(&error))?;
+        let addresses = match call.text(address, address_len)? {
+            "" => Vec::new(),
+            text => vec![text.parse::<Address>().map_err(|error| input(&error))?],
+        };
+        home(node)?.node.contacts().change::<_, Failure>(|book| {
+            book.add(&name, id).map_err(|error| input(&error))?;
+            book.set_addresses(id, &addresses);
+            Ok(())
+        })
+    })
+}
+
+/// Frees it. Its transfers go on until they are freed as well. Who frees the last of them waits, two seconds at most, until
+/// peers were told.
+#[unsafe(no_mangle)]
+pub extern "C" fn wraith_node_free(node: wraith_node_t) -> wraith_status_t {
+    entry!(|_call| NODES.remove(node).map(drop))
+}

@@ -1,0 +1,169 @@
+//! Offering files: to whoever has a code or a ticket, or to a contact.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
+use wraith::state::{Contact, Name};
+use wraith::{Offer, OfferBuilder, Payload};
+
+use super::node::{Inner, home, path, wraith_node_t};
+use super::transfer::{Ending, Shared, Teller, insert, wraith_transfer_t};
+use crate::border::{Call, Callbacks, Plain, entry, wraith_callbacks_t};
+use crate::bytes::wraith_bytes_t;
+use crate::status::wraith_status_t::WRAITH_NOT_FOUND;
+use crate::status::{Failure, Outcome, wraith_status_t};
+
+/// To whom an offer goes.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum wraith_offer_to_t {
+    /// Whoever has the code that is made for it.
+    WRAITH_OFFER_BY_CODE = 0,
+    /// Whoever has the ticket.
+    WRAITH_OFFER_BY_TICKET = 1,
+    /// The contact that is named.
+    WRAITH_OFFER_TO_CONTACT = 2,
+}
+
+/// For `receivers`: whoever comes, until it is cancelled.
+pub const WRAITH_ANY_NUMBER: u32 = u32::MAX;
+
+/// How an offer is made. All zeros but `struct_size` is by code, to one receiver.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct wraith_offer_options_t {
+    /// `sizeof(wraith_offer_options_t)`.
+    pub struct_size: usize,
+    /// A `wraith_offer_to_t`.
+    pub to: u32,
+    /// How many receivers; 0 is 1. `WRAITH_ANY_NUMBER`.
+    pub receivers: u32,
+    /// The name of the contact it goes to.
+    pub contact: wraith_bytes_t,
+    /// The address to listen on, `IP:PORT`; empty for every address of this machine.
+    pub bind: wraith_bytes_t,
+    /// Most bytes a second; 0 for no limit.
+    pub bytes_per_second: u64,
+    /// How long the code is good, in seconds; 0 for an hour.
+    pub expires_s: u64,
+    /// How long somebody is waited or looked for, in milliseconds; 0 for what is usual.
+    pub timeout_ms: u64,
+    /// `WRAITH_EVENT_PROGRESS` comes every so many milliseconds; 0 for never.
+    pub progress_ms: u64,
+}
+
+// SAFETY: integers, and pointers with lengths.
+unsafe impl Plain for wraith_offer_options_t {}
+
+fn contact(node: &Inner, name: &str) -> Outcome<Contact> {
+    let name: Name = name.parse().map_err(|error: wraith::state::NameError| {
+        Failure::input(format!("this cannot be a contact's name: {error}"))
+    })?;
+    let book = node.node.contacts().load().map_err(wraith::Error::from)?;
+    let contact = book.named(&name).cloned();
+    contact.ok_or_else(|| Failure::new(WRAITH_NOT_FOUND, format!("there is no contact {name}")))
+}
+
+fn apply(
+    call: &Call,
+    mut builder: OfferBuilder,
+    options: &wraith_offer_options_t,
+    node: &Inner,
+) -> Outcome<OfferBuilder> {
+    builder = match options.to {
+        to if to == wraith_offer_to_t::WRAITH_OFFER_BY_CODE as u32 => builder.by_code(),
+        to if to == wraith_offer_to_t::WRAITH_OFFER_BY_TICKET as u32 => builder.by_ticket(),
+        to if to == wraith_offer_to_t::WRAITH_OFFER_TO_CONTACT as u32 => {
+            builder.to_contact(contact(node, call.text_field(options.contact)?)?)
+        }
+        _ => return Err(Failure::input("an offer goes by code, by ticket or to a contact")),
+    };
+    builder = match options.receivers {
+        0 => builder,
+        WRAITH_ANY_NUMBER => builder.any_number(),
+        receivers => builder.receivers(receivers),
+    };
+    let bind = call.text_field(options.bind)?;
+    if !bind.is_empty() {
+        let address: Result<SocketAddr, _> = bind.parse();
+        builder = builder.bind_to(address.map_err(|_| Failure::input("`bind` is not IP:PORT"))?);
+    }
+    if options.bytes_per_second > 0 {
+        builder = builder.rate(options.bytes_per_second);
+    }
+    if options.expires_s > 0 {
+        builder = builder.expires(Duration::from_secs(options.expires_s));
+    }
+    if options.timeout_ms > 0 {
+        builder = builder.timeout(Duration::from_millis(options.timeout_ms));
+    }
+    Ok(builder)
+}
+
+/// Offers the files and folders at `paths`. Returns as soon as there is a code or ticket to show; nothing of what is
+/// offered has been read by then. `options` and `callbacks` may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wraith_offer(
+    node: wraith_node_t,
+    paths: *const wraith_bytes_t,
+    paths_count: usize,
+    options: *const wraith_offer_options_t,
+    callbacks: *const wraith_callbacks_t,
+    out: *mut wraith_transfer_t,
+) -> wraith_status_t {
+    entry!(|call| {
+        let (place, node) = (call.place(out)?, home(node)?);
+        let paths = call.slices(paths, paths_count)?;
+        let paths = paths.into_iter().map(path).collect::<Outcome<Vec<_>>>()?;
+        let callbacks = call.options(callbacks)?.map(Callbacks::new);
+        let shared = Shared::new(&node);
+        let teller = Teller { shared: Arc::clone(&shared), node: node.node.clone() };
+        let mut builder = node.node.offer(Payload::paths(paths)).observer(Arc::new(teller));
+        let mut progress_ms = 0;
+        if let Some(options) = call.options(options)? {
+            builder = apply(call, builder, &options, &node)?;
+            progress_ms = options.progress_ms;
+        }
+        let offer = node.wait_for(builder.start())??;
+        let shown =
+            (offer.code().map(ToString::to_string), offer.ticket().map(ToString::to_string));
+        shared.set_figures(offer.progress());
+        node.spawn(run(offer, Arc::clone(&shared), progress_ms));
+        place.put(insert(node, shared, callbacks, shown)?);
+        Ok(())
+    })
+}
+
+async fn run(offer: Offer, shared: Arc<Shared>, progress_ms: u64) {
+    let ending = Ending::new(Arc::clone(&shared));
+    let ended = drive(&shared, progress_ms, || offer.stop(), offer.finished()).await;
+    let receivers = ended.as_ref().map_or(0, |sent| u64::from(sent.receivers));
+    let result = ended.and_then(|sent| sent.complete()).map_err(Failure::from);
+    ending.end(result, receivers);
+}
+
+/// Waits for the end of `work`, passes a wish to stop on, and tells how far it is every `progress_ms`.
+pub(super) async fn drive<T>(
+    shared: &Shared,
+    progress_ms: u64,
+    stop: impl Fn(),
+    work: impl Future<Output = T>,
+) -> T {
+    let period = Duration::from_millis(progress_ms.max(1));
+    let mut ticks = interval_at(Instant::now() + period, period);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut is_stopped = false;
+    tokio::pin!(work);
+    loop {
+        tokio::select! {
+            end = &mut work => return end,
+            () = shared.stop.cancelled(), if !is_stopped => {
+                stop();
+                is_stopped = true;
+            }
+            _ = ticks.tick(), if progress_ms > 0 => shared.tell_progress(),
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Who somebody is: an Ed25519 key whose public half is the NodeId.
+
+use wraith_crypto::identity::SIGNATURE_BYTES;
+use wraith_crypto::{NodeId, SecretIdentity};
+use zeroize::Zeroizing;
+
+use crate::border::entry;
+use crate::status::wraith_status_t::{WRAITH_NO_RANDOMNESS, WRAITH_UNAUTHENTIC};
+use crate::status::{Failure, Outcome, wraith_status_t};
+use crate::table::{Kind, Table};
+
+/// Bytes of a NodeId.
+pub const WRAITH_NODE_ID_BYTES: usize = 32;
+/// Characters of its text.
+pub const WRAITH_NODE_ID_TEXT: usize = 52;
+/// Bytes of a seed.
+pub const WRAITH_SEED_BYTES: usize = 32;
+/// Bytes of a signature.
+pub const WRAITH_SIGNATURE_BYTES: usize = 64;
+const _: () = assert!(WRAITH_SIGNATURE_BYTES == SIGNATURE_BYTES);
+
+/// An identity with its secret.
+pub type wraith_identity_t = u64;
+
+static IDENTITIES: Table<SecretIdentity> = Table::new(Kind::Identity);
+
+/// The identity behind a handle.
+pub(crate) fn identity(handle: wraith_identity_t) -> Outcome<SecretIdentity> {
+    IDENTITIES.get(handle).map(|identity| SecretIdentity::clone(&identity))
+}
+
+pub(crate) fn no_randomness(error: getrandom::Error) -> Failure {
+    Failure::new(WRAITH_NO_RANDOMNESS, format!("the system gives no random bytes: {error}"))
+}
+
+/// A new identity from the system's randomness.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wraith_identity_generate(out: *mut wraith_identity_t) -> wraith_status_t {
+    entry!(|call| {
+        let place = call.place(out)?;
+        let mut seed = Zeroizing::new([0; WRAITH_SEED_BYTES]);
+        getrandom::fill(&mut *seed).map_err(no_randomness)?;
+        place.put(IDENTITIES.insert(SecretIdentity::from_seed(*seed))?);
+        Ok(())
+    })
+}
+
+/// The identity of a seed: 32 random bytes that are kept secret.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wraith_identity_from_seed(
+    seed: *const u8,
+    seed_len: usize,
+    out: *mut wraith_identity_t,
+) -> wraith_status_t {
+    entry!(|call| {
+        let (seed, place) = (call.array::<WRAITH_SEED_BYTES>(seed, seed_len)?, call.place(out)?);
+        place.put(IDENTITIES.insert(SecretIdentity::from_seed(*seed))?);
+        Ok(())
+    })
+}
+
+/// The seed that the identity was made of: 32 bytes. Whoever has it is this identity.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wraith_identity_seed(
+    identity: wraith_identity_t,
+    out: *mut u8,
+    out_cap: usize,
+    out_len: *mut usize,
+) -> wraith_status_t {
+    entry!(|call| {
+        let output = call.output(out, out_cap, out_len)?;
+        output.write(IDENTITIES.get(identity)?.seed())
+    })
+}
+
+/// Its NodeId: 32 bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wraith_identity_node_id(
+    identity: wraith_identity_t,
+    out: *mut u8,
+    out_cap: usize,
+    out_len: *mut usize,
+) -> wraith_status_t {
+    entry!(|call| {
+        let output = call.output(out, out_cap, out_len)?;
+        output.write(IDENTITIES.get(identity)?.node_id().as_bytes())
+    })
+}
+
+/// Its signature over `message` (Ed25519, RFC 8032): 64 bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wraith_identity_sign(
+    identity: wraith_identity_t,
+    message: *const u8,
+    message_len: usize,
+    out: *mut u8,
+    out_cap: usize,
+    out_len: *mut usize,
+) -> wraith_status_t {
+    entry!(|call| {
+        let (message, output) =
+            (call.bytes(message, message_len)?, call.output(out, out_cap, out_len)?);
+        output.room(WRAITH_SIGNATURE_BYTES)?;
+        output.write(&IDENTITIES.get(identity)?.sign(message))
+    })
+}
+
+/// Frees it, and wipes its secret.
+#[unsafe(no_mangle)]
+pub extern "C" fn wraith_identity_free(identity: wraith_identity_t) -> wraith_status_t {
+    entry!(|_call| IDENTITIES.remove(identity).map(drop))
+}
+
+/// Checks that `signature` (64 bytes) is the one of `node_id` (32 bytes) over `message`; `WRAITH_UNAUTHENTIC` if not.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wraith_node_id_verify(
+    node_id: *const u8,
+    node_id_len: usize,
+    message: *const u8,
+    message_len: usize,
+    signature: *const u8,
+    signature_len: usize,
+) -> wraith_status_t {
+    entry!(|call| {
+        let node_id = NodeId(*call.array(node_id, node_id_len)?);
+        let message = call.bytes(message, message_len)?;
+        let signature = call.array(signature, signature_len)?;
+        node_id
+            .verify(message, signature)
+            .map_err(|_| Failure::new(WRAITH_UNAUTHENTIC, "this signature is not of that identity"))
+    })
+}
+
+/// A NodeId as text: 52 characters.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wraith_node_id_to_text(
+    node_id: *const u8,
+    node_id_len: usize,
+    out: *mut u8,
+    out_cap: usize,
+    out_len: *mut usize,
+) -> wraith_status_t {
+    entry!(|call| {
+        let node_id = NodeId(*call.array(node_id, node_id_len)?);
+        call.output(out, out_cap, out_len)?.write(node_id.to_string().as_bytes())
+    })
+}
+
+/// A NodeId from its text, in either case: 32 bytes. `WRAITH_INVALID_INPUT` if nobody can have it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wraith_node_id_from_text(
+    text: *const u8,
+    text_len: usize,
+    out: *mut u8,
+    out_cap: usize,
+    out_len: *mut usize,
+) -> wraith_status_t {
+    entry!(|call| {
+        let node_id: NodeId = call.text(text, text_len)?.parse().map_err(
+            |error: wraith_crypto::identity::InvalidNodeId| Failure::input(error.to_string()),
+        )?;
+        call.output(out, out_cap, out_len)?.write(node_id.as_bytes())
+    })
+}

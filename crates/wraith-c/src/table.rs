@@ -1,0 +1,168 @@
+//! Numbers for objects, as C holds them.
+//!
+//! ```text
+//!   63      56 55                  24 23            0
+//!   ┌─────────┬──────────────────────┬───────────────┐
+//!   │  kind   │  generation, from 1  │     index     │
+//!   └─────────┴──────────────────────┴───────────────┘
+//! ```
+//!
+//! Invariant: no number is given out twice. A slot that is used again has another generation, and one whose generations
+//! are used up stays empty.
+
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use crate::status::wraith_status_t::{WRAITH_EXHAUSTED, WRAITH_INVALID_HANDLE, WRAITH_PANICKED};
+use crate::status::{Failure, Outcome};
+
+const INDEX_BITS: u32 = 24;
+const KIND_SHIFT: u32 = 56;
+
+/// What a handle stands for.
+#[repr(u8)]
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    Identity = 1,
+    Hasher,
+    Node,
+    Transfer,
+}
+
+/// All objects of one kind.
+pub struct Table<T> {
+    kind: Kind,
+    slots: RwLock<Slots<T>>,
+}
+
+struct Slots<T> {
+    all: Vec<Slot<T>>,
+    free: Vec<u32>,
+}
+
+struct Slot<T> {
+    generation: u32,
+    value: Option<Arc<T>>,
+}
+
+impl<T> Table<T> {
+    pub const fn new(kind: Kind) -> Self {
+        Self { kind, slots: RwLock::new(Slots { all: Vec::new(), free: Vec::new() }) }
+    }
+
+    /// Keeps `value` until [`Self::remove`]; returns its number, which is never 0.
+    pub fn insert(&self, value: T) -> Outcome<u64> {
+        let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
+        let index = match slots.free.pop() {
+            Some(index) => index,
+            None if slots.all.len() < 1 << INDEX_BITS => {
+                slots.all.push(Slot { generation: 1, value: None });
+                (slots.all.len() - 1) as u32
+            }
+            None => return Err(Failure::new(WRAITH_EXHAUSTED, "there are too many handles")),
+        };
+        let slot = &mut slots.all[index as usize];
+        slot.value = Some(Arc::new(value));
+        Ok((self.kind as u64) << KIND_SHIFT
+            | u64::from(slot.generation) << INDEX_BITS
+            | u64::from(index))
+    }
+
+    /// What `handle` stands for. It stays whole while the caller holds it, even if it is removed meanwhile.
+    pub fn get(&self, handle: u64) -> Outcome<Arc<T>> {
+        let slots = self.slots.read().unwrap_or_else(PoisonError::into_inner);
+        let (index, generation) = self.parts(handle)?;
+        let slot = slots.all.get(index).filter(|slot| slot.generation == generation);
+        slot.and_then(|slot| slot.value.clone()).ok_or_else(invalid)
+    }
+
+    /// Forgets `handle`, which is invalid from now on, and returns what it stood for.
+    pub fn remove(&self, handle: u64) -> Outcome<Arc<T>> {
+        let (index, generation) = self.parts(handle)?;
+        let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
+        let slot = slots.all.get_mut(index).filter(|slot| slot.generation == generation);
+        let slot = slot.ok_or_else(invalid)?;
+        let value = slot.value.take().ok_or_else(invalid)?;
+        if let Some(next) = slot.generation.checked_add(1) {
+            slot.generation = next;
+            slots.free.push(index as u32);
+        }
+        Ok(value)
+    }
+
+    fn parts(&self, handle: u64) -> Outcome<(usize, u32)> {
+        if handle >> KIND_SHIFT != self.kind as u64 {
+            return Err(invalid());
+        }
+        let index = (handle & ((1 << INDEX_BITS) - 1)) as usize;
+        Ok((index, (handle >> INDEX_BITS) as u32))
+    }
+}
+
+impl<T> Table<Mutex<T>> {
+    /// Works on what `handle` stands for; of several threads one does at a time.
+    pub fn with<R>(&self, handle: u64, work: impl FnOnce(&mut T) -> Outcome<R>) -> Outcome<R> {
+        let value = self.get(handle)?;
+        // What a panic left half done is not used again.
+        let mut value = value
+            .lock()
+            .map_err(|_| Failure::new(WRAITH_PANICKED, "an earlier call has failed inside"))?;
+        work(&mut value)
+    }
+}
+
+fn invalid() -> Failure {
+    Failure::new(WRAITH_INVALID_HANDLE, "this handle is 0, was freed, or is of another kind")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_never_given_out_twice() {
+        let table = Table::new(Kind::Hasher);
+        let first = table.insert(1).unwrap();
+        assert_eq!(*table.get(first).unwrap(), 1);
+        assert_eq!(*table.remove(first).unwrap(), 1);
+        let second = table.insert(2).unwrap();
+        assert_ne!(first, second);
+        assert_eq!(table.get(first).unwrap_err().status, WRAITH_INVALID_HANDLE);
+        assert_eq!(table.remove(first).unwrap_err().status, WRAITH_INVALID_HANDLE);
+        assert_eq!(*table.get(second).unwrap(), 2);
+    }
+
+    #[test]
+    fn a_slot_whose_generations_are_used_up_stays_empty() {
+        let table = Table::new(Kind::Hasher);
+        let first = table.insert(()).unwrap();
+        table.slots.write().unwrap().all[0].generation = u32::MAX;
+        let last = first | u64::from(u32::MAX) << INDEX_BITS;
+        table.remove(last).unwrap();
+        assert!(table.get(last).is_err());
+        let other = table.insert(()).unwrap();
+        assert_eq!(other & ((1 << INDEX_BITS) - 1), 1);
+    }
+
+    #[test]
+    fn numbers_of_another_kind_zero_and_garbage_are_invalid() {
+        let (one, other) = (Table::new(Kind::Hasher), Table::new(Kind::Node));
+        let handle = one.insert(()).unwrap();
+        other.insert(()).unwrap();
+        for garbage in [handle, 0, 1, u64::MAX, handle ^ 1 << 40] {
+            assert_eq!(other.get(garbage).unwrap_err().status, WRAITH_INVALID_HANDLE);
+        }
+    }
+
+    #[test]
+    fn what_a_panic_left_is_not_used_again_and_all_else_is() {
+        let table = Table::new(Kind::Hasher);
+        let (broken, whole) =
+            (table.insert(Mutex::new(0)).unwrap(), table.insert(Mutex::new(0)).unwrap());
+        let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            table.with(broken, |_| -> Outcome { panic!("a test") })
+        }));
+        assert!(panic.is_err());
+        assert_eq!(table.with(broken, |_| Ok(())).unwrap_err().status, WRAITH_PANICKED);
+        assert!(table.with(whole, |_| Ok(())).is_ok());
+    }
+}
