@@ -43,6 +43,21 @@
 // The number of this interface. Programs that were compiled for another one must not use the library.
 #define WRAITH_ABI 1
 
+// The longest message of a handshake, in bytes.
+#define WRAITH_HANDSHAKE_MESSAGE_MAX 65535
+
+// The longest payload of one, in bytes.
+#define WRAITH_HANDSHAKE_PAYLOAD_MAX 61440
+
+// How much longer a message is than its text, in bytes.
+#define WRAITH_SESSION_OVERHEAD 24
+
+// Room for a saved session, in bytes.
+#define WRAITH_SESSION_SAVED_MAX 704
+
+// Most messages of one call.
+#define WRAITH_BATCH_MAX 65536
+
 // How a call ended. Numbers get added, never changed.
 enum wraith_status_t
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -259,6 +274,27 @@ typedef uint32_t wraith_on_conflict_t;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
+// What comes next in a handshake.
+enum wraith_turn_t
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    // This side writes.
+    WRAITH_TURN_WRITE = 1,
+    // This side reads.
+    WRAITH_TURN_READ = 2,
+    // All is said: `wraith_handshake_session`.
+    WRAITH_TURN_OVER = 3,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum wraith_turn_t wraith_turn_t;
+#else
+typedef uint32_t wraith_turn_t;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
 // A node.
 typedef uint64_t wraith_node_t;
 
@@ -415,6 +451,49 @@ typedef struct wraith_progress_t {
 
 // A hash that is being computed.
 typedef uint64_t wraith_hasher_t;
+
+// What a handshake is begun with.
+typedef struct wraith_handshake_options_t {
+    // `sizeof(wraith_handshake_options_t)`.
+    size_t struct_size;
+    // 1 for the side that writes first.
+    uint32_t is_initiator;
+    // 0.
+    uint32_t reserved;
+    // A name such as `Noise_XXhfs_25519+MLKEM768_ChaChaPoly_BLAKE2s`, which is what empty stands for. XX, XK, IK, NK, IX;
+    // psk0 to psk3; with or without `hfs` and `+MLKEM768`; AESGCM, ChaChaPoly; SHA256, SHA512, BLAKE2s, BLAKE2b.
+    struct wraith_bytes_t protocol;
+    // Who this side is: the handshake tells and proves it. 0 for none.
+    wraith_identity_t identity;
+    // In place of an identity: 32 secret bytes, a plain Noise key.
+    struct wraith_bytes_t local_key;
+    // The NodeId (32 bytes) that the other side has to have; where the pattern has its key known before, this is that key.
+    struct wraith_bytes_t peer;
+    // In place of `peer`: the other side's public Noise key (32 bytes), where the pattern has it known before.
+    struct wraith_bytes_t remote_key;
+    // The pre-shared key (32 bytes), exactly where the name has one.
+    struct wraith_bytes_t psk;
+    // What both sides must agree on beside the protocol. It is not sent.
+    struct wraith_bytes_t prologue;
+} wraith_handshake_options_t;
+
+// One side of a handshake.
+typedef uint64_t wraith_handshake_t;
+
+// A session.
+typedef uint64_t wraith_session_t;
+
+// What became of one message of several.
+typedef struct wraith_opened_t {
+    // `WRAITH_OK`, or why it was not opened: nothing has changed by it then.
+    wraith_status_t status;
+    // Its number.
+    uint64_t number;
+    // Where its text begins in the buffer.
+    size_t offset;
+    // How long that is.
+    size_t len;
+} wraith_opened_t;
 
 #ifdef __cplusplus
 extern "C" {
@@ -575,6 +654,142 @@ uint32_t wraith_abi(void);
 wraith_status_t wraith_last_error(uint8_t *out,
                                   size_t out_cap,
                                   size_t *out_len);
+
+// Begins a handshake: draws this side's keys for it.
+wraith_status_t wraith_handshake_new(const struct wraith_handshake_options_t *options,
+                                     wraith_handshake_t *out);
+
+// What comes next: a `wraith_turn_t`.
+wraith_status_t wraith_handshake_turn(wraith_handshake_t handshake, uint32_t *out);
+
+// How long the next message is with a payload of `payload_len` bytes. Changes nothing.
+wraith_status_t wraith_handshake_write_len(wraith_handshake_t handshake,
+                                           size_t payload_len,
+                                           size_t *out_len);
+
+// Writes the next message. What protects its payload depends on pattern and message: that of the first one of XX is sent
+// in the clear.
+wraith_status_t wraith_handshake_write(wraith_handshake_t handshake,
+                                       const uint8_t *payload,
+                                       size_t payload_len,
+                                       uint8_t *out,
+                                       size_t out_cap,
+                                       size_t *out_len);
+
+// Reads the next message of the other side, and gives its payload, which may be empty. `WRAITH_UNAUTHENTIC` if it is not
+// the right one, which may still come. `WRAITH_REPLAYED` if it is the one before again: `wraith_handshake_repeat` has what
+// answers it.
+wraith_status_t wraith_handshake_read(wraith_handshake_t handshake,
+                                      const uint8_t *message,
+                                      size_t message_len,
+                                      uint8_t *out,
+                                      size_t out_cap,
+                                      size_t *out_len);
+
+// The message that was written last, once more.
+wraith_status_t wraith_handshake_repeat(wraith_handshake_t handshake,
+                                        uint8_t *out,
+                                        size_t out_cap,
+                                        size_t *out_len);
+
+// The hash of everything said: equal on both sides, and different in any two handshakes. Complete at the end.
+wraith_status_t wraith_handshake_hash(wraith_handshake_t handshake,
+                                      uint8_t *out,
+                                      size_t out_cap,
+                                      size_t *out_len);
+
+// The other side's public Noise key (32 bytes); `WRAITH_NOT_FOUND` while it is not known.
+wraith_status_t wraith_handshake_remote_key(wraith_handshake_t handshake,
+                                            uint8_t *out,
+                                            size_t out_cap,
+                                            size_t *out_len);
+
+// The other side's NodeId (32 bytes), once it is proved; `WRAITH_NOT_FOUND` before, and of a side without an identity.
+wraith_status_t wraith_handshake_peer(wraith_handshake_t handshake,
+                                      uint8_t *out,
+                                      size_t out_cap,
+                                      size_t *out_len);
+
+// Gives out the session, once, when the handshake is over. The handshake stays, to answer a message that comes again.
+wraith_status_t wraith_handshake_session(wraith_handshake_t handshake,
+                                         wraith_session_t *out);
+
+// Frees it, and wipes its secrets. Its session stays.
+wraith_status_t wraith_handshake_free(wraith_handshake_t handshake);
+
+// Seals `text`: the message is `text_len + WRAITH_SESSION_OVERHEAD` bytes. `aad` is not sent, and has to be the same when it
+// is opened. `number`, which may be NULL, gets the message's number.
+wraith_status_t wraith_session_seal(wraith_session_t session,
+                                    const uint8_t *aad,
+                                    size_t aad_len,
+                                    const uint8_t *text,
+                                    size_t text_len,
+                                    uint8_t *out,
+                                    size_t out_cap,
+                                    size_t *out_len,
+                                    uint64_t *number);
+
+// Opens `message`: its text is `message_len - WRAITH_SESSION_OVERHEAD` bytes. `WRAITH_UNAUTHENTIC` if the other side did not
+// seal it, `WRAITH_REPLAYED` if it was opened before or is older than the last 2048. `number` may be NULL.
+wraith_status_t wraith_session_open(wraith_session_t session,
+                                    const uint8_t *aad,
+                                    size_t aad_len,
+                                    const uint8_t *message,
+                                    size_t message_len,
+                                    uint8_t *out,
+                                    size_t out_cap,
+                                    size_t *out_len,
+                                    uint64_t *number);
+
+// Seals `count` texts with the same `aad`, one behind the other into `out`, each `WRAITH_SESSION_OVERHEAD` bytes longer than
+// its text. All are sealed, or none: `failed`, which may be NULL, gets the index of the first that cannot be.
+wraith_status_t wraith_session_seal_many(wraith_session_t session,
+                                         const uint8_t *aad,
+                                         size_t aad_len,
+                                         const struct wraith_bytes_t *texts,
+                                         size_t count,
+                                         uint8_t *out,
+                                         size_t out_cap,
+                                         size_t *out_len,
+                                         size_t *failed);
+
+// Opens `count` messages with the same `aad`, each judged by itself: `results`, an array of `count`, says what became of each,
+// and where its text is in `out`. That needs room for all messages less `WRAITH_SESSION_OVERHEAD` bytes each. Of two that
+// are the same, the first is opened. The call is `WRAITH_OK` also if some are not.
+wraith_status_t wraith_session_open_many(wraith_session_t session,
+                                         const uint8_t *aad,
+                                         size_t aad_len,
+                                         const struct wraith_bytes_t *messages,
+                                         size_t count,
+                                         uint8_t *out,
+                                         size_t out_cap,
+                                         size_t *out_len,
+                                         struct wraith_opened_t *results);
+
+// Tells the time in milliseconds, from any beginning that stays the same: keys then change every ten minutes. Without, they
+// change by the number of messages and bytes only.
+wraith_status_t wraith_session_set_time(wraith_session_t session,
+                                        uint64_t now_ms);
+
+// The session as bytes, as secret as itself; needs room for `WRAITH_SESSION_SAVED_MAX`. From the first time on the session
+// seals 512 further messages at most before `wraith_session_stored` says that these bytes are where a restore will find them;
+// then `wraith_session_seal` gives `WRAITH_INVALID_STATE`.
+wraith_status_t wraith_session_save(wraith_session_t session,
+                                    uint8_t *out,
+                                    size_t out_cap,
+                                    size_t *out_len);
+
+// Says that what was saved last is stored, and nothing older. `WRAITH_INVALID_STATE` if nothing was saved since the last time.
+wraith_status_t wraith_session_stored(wraith_session_t session);
+
+// The session of these bytes. It seals nothing before it is saved and stored anew. `WRAITH_UNAUTHENTIC` if they are damaged
+// or of an unknown version.
+wraith_status_t wraith_session_restore(const uint8_t *saved,
+                                       size_t saved_len,
+                                       wraith_session_t *out);
+
+// Frees it, and wipes its keys.
+wraith_status_t wraith_session_free(wraith_session_t session);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -2,10 +2,10 @@
 
 use wraith_crypto::identity::SIGNATURE_BYTES;
 use wraith_crypto::{NodeId, SecretIdentity};
-use zeroize::Zeroizing;
 
 use crate::border::entry;
-use crate::status::wraith_status_t::{WRAITH_NO_RANDOMNESS, WRAITH_UNAUTHENTIC};
+use crate::random;
+use crate::status::wraith_status_t::WRAITH_UNAUTHENTIC;
 use crate::status::{Failure, Outcome, wraith_status_t};
 use crate::table::{Kind, Table};
 
@@ -29,18 +29,12 @@ pub(crate) fn identity(handle: wraith_identity_t) -> Outcome<SecretIdentity> {
     IDENTITIES.get(handle).map(|identity| SecretIdentity::clone(&identity))
 }
 
-pub(crate) fn no_randomness(error: getrandom::Error) -> Failure {
-    Failure::new(WRAITH_NO_RANDOMNESS, format!("the system gives no random bytes: {error}"))
-}
-
 /// A new identity from the system's randomness.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_identity_generate(out: *mut wraith_identity_t) -> wraith_status_t {
     entry!(|call| {
         let place = call.place(out)?;
-        let mut seed = Zeroizing::new([0; WRAITH_SEED_BYTES]);
-        getrandom::fill(&mut *seed).map_err(no_randomness)?;
-        place.put(IDENTITIES.insert(SecretIdentity::from_seed(*seed))?);
+        place.put(IDENTITIES.insert(SecretIdentity::from_seed(*random::seed()?))?);
         Ok(())
     })
 }

@@ -25,6 +25,8 @@ pub mod files;
 pub mod hash;
 pub mod identity;
 pub mod library;
+pub mod messages;
+mod random;
 pub mod status;
 mod table;
 

@@ -26,6 +26,8 @@ pub enum Kind {
     Hasher,
     Node,
     Transfer,
+    Handshake,
+    Session,
 }
 
 /// All objects of one kind.
@@ -145,7 +147,7 @@ mod tests {
 
     #[test]
     fn numbers_of_another_kind_zero_and_garbage_are_invalid() {
-        let (one, other) = (Table::new(Kind::Hasher), Table::new(Kind::Node));
+        let (one, other) = (Table::new(Kind::Hasher), Table::new(Kind::Session));
         let handle = one.insert(()).unwrap();
         other.insert(()).unwrap();
         for garbage in [handle, 0, 1, u64::MAX, handle ^ 1 << 40] {

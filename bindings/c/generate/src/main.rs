@@ -21,12 +21,13 @@ fn place() -> PathBuf {
 }
 
 /// What no function names by its type: a number that may be another one than those of today is plain in C.
-const NUMBERS: [&str; 5] = [
+const NUMBERS: [&str; 6] = [
     "wraith_event_kind_t",
     "wraith_file_status_t",
     "wraith_answer_t",
     "wraith_offer_to_t",
     "wraith_on_conflict_t",
+    "wraith_turn_t",
 ];
 
 /// The header as it should be.

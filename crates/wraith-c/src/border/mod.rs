@@ -140,6 +140,13 @@ impl Call {
         Ok((!place.is_null()).then(|| Place::new(self, place)))
     }
 
+    /// Where one value for each of `count` items goes.
+    pub fn places<T: Plain>(&self, places: *mut T, count: usize) -> Outcome<Vec<Place<'_, T>>> {
+        // Looks at pointer and count, and at nothing they lead to.
+        self.items(places.cast_const().cast::<std::mem::MaybeUninit<T>>(), count)?;
+        Ok((0..count).map(|index| Place::new(self, places.wrapping_add(index))).collect())
+    }
+
     fn items<T: Copy>(&self, data: *const T, count: usize) -> Outcome<&[T]> {
         if count == 0 {
             return Ok(&[]);

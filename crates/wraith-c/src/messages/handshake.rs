@@ -1,0 +1,365 @@
+//! Handshakes: two or three messages over any transport, after which both sides have a session.
+
+use std::sync::Mutex;
+
+use wraith_crypto::NodeId;
+use wraith_session::{
+    HANDSHAKE_PAYLOAD_BYTES_MAX, Handshake, HandshakeBuilder, HandshakeError, Protocol, Read,
+    StaticKey,
+};
+use zeroize::Zeroizing;
+
+use super::session::{self, wraith_session_t};
+use super::sizes::{overhead, tells_static};
+use crate::border::{Call, Plain, entry};
+use crate::bytes::wraith_bytes_t;
+use crate::files::node::switch;
+use crate::identity::{WRAITH_NODE_ID_BYTES, identity, wraith_identity_t};
+use crate::random::generator;
+use crate::status::wraith_status_t::*;
+use crate::status::{Failure, Outcome, wraith_status_t};
+use crate::table::{Kind, Table};
+
+/// The longest message of a handshake, in bytes.
+pub const WRAITH_HANDSHAKE_MESSAGE_MAX: usize = 65535;
+/// The longest payload of one, in bytes.
+pub const WRAITH_HANDSHAKE_PAYLOAD_MAX: usize = 61440;
+const _: () = assert!(WRAITH_HANDSHAKE_PAYLOAD_MAX == HANDSHAKE_PAYLOAD_BYTES_MAX);
+
+/// One side of a handshake.
+pub type wraith_handshake_t = u64;
+
+/// What comes next in a handshake.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum wraith_turn_t {
+    /// This side writes.
+    WRAITH_TURN_WRITE = 1,
+    /// This side reads.
+    WRAITH_TURN_READ = 2,
+    /// All is said: `wraith_handshake_session`.
+    WRAITH_TURN_OVER = 3,
+}
+
+/// What a handshake is begun with.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct wraith_handshake_options_t {
+    /// `sizeof(wraith_handshake_options_t)`.
+    pub struct_size: usize,
+    /// 1 for the side that writes first.
+    pub is_initiator: u32,
+    /// 0.
+    pub reserved: u32,
+    /// A name such as `Noise_XXhfs_25519+MLKEM768_ChaChaPoly_BLAKE2s`, which is what empty stands for. XX, XK, IK, NK, IX;
+    /// psk0 to psk3; with or without `hfs` and `+MLKEM768`; AESGCM, ChaChaPoly; SHA256, SHA512, BLAKE2s, BLAKE2b.
+    pub protocol: wraith_bytes_t,
+    /// Who this side is: the handshake tells and proves it. 0 for none.
+    pub identity: wraith_identity_t,
+    /// In place of an identity: 32 secret bytes, a plain Noise key.
+    pub local_key: wraith_bytes_t,
+    /// The NodeId (32 bytes) that the other side has to have; where the pattern has its key known before, this is that key.
+    pub peer: wraith_bytes_t,
+    /// In place of `peer`: the other side's public Noise key (32 bytes), where the pattern has it known before.
+    pub remote_key: wraith_bytes_t,
+    /// The pre-shared key (32 bytes), exactly where the name has one.
+    pub psk: wraith_bytes_t,
+    /// What both sides must agree on beside the protocol. It is not sent.
+    pub prologue: wraith_bytes_t,
+}
+
+// SAFETY: integers, and pointers with lengths.
+unsafe impl Plain for wraith_handshake_options_t {}
+
+static HANDSHAKES: Table<Mutex<Side>> = Table::new(Kind::Handshake);
+
+/// A handshake, and what the lengths of its messages depend on.
+struct Side {
+    handshake: Handshake,
+    protocol: Protocol,
+    /// It tells its NodeId with its static key.
+    has_identity: bool,
+    /// NodeIds are spoken of, so the other side tells its own.
+    hears_identity: bool,
+    /// Messages that were written and read.
+    messages: usize,
+}
+
+impl Side {
+    /// Whether the next message, which this or the other side writes, tells a static key.
+    fn tells_static_next(&self) -> bool {
+        tells_static(self.protocol, self.messages)
+    }
+
+    fn written_len(&self, payload: usize) -> Outcome<usize> {
+        if !self.handshake.is_my_turn() {
+            return Err(HandshakeError::Turn.into());
+        }
+        if payload > WRAITH_HANDSHAKE_PAYLOAD_MAX {
+            return Err(HandshakeError::PayloadLength.into());
+        }
+        let told = self.has_identity && self.tells_static_next();
+        let id = if told { WRAITH_NODE_ID_BYTES } else { 0 };
+        Ok(overhead(self.protocol, self.messages) + id + payload)
+    }
+
+    /// Bytes of the payload in a message of this length; of one that comes again or too early, none.
+    fn payload_len(&self, message: usize) -> usize {
+        if self.handshake.is_finished() || self.handshake.is_my_turn() {
+            return 0;
+        }
+        let told = self.hears_identity && self.tells_static_next();
+        let id = if told { WRAITH_NODE_ID_BYTES } else { 0 };
+        message.saturating_sub(overhead(self.protocol, self.messages) + id)
+    }
+}
+
+impl From<HandshakeError> for Failure {
+    fn from(error: HandshakeError) -> Self {
+        let status = match error {
+            HandshakeError::Needs(_) | HandshakeError::PayloadLength => WRAITH_INVALID_INPUT,
+            HandshakeError::Turn | HandshakeError::NoKeys => WRAITH_INVALID_STATE,
+            HandshakeError::BadKey => WRAITH_PROTOCOL,
+            HandshakeError::Unauthentic
+            | HandshakeError::Identity
+            | HandshakeError::WrongPeer(_) => WRAITH_UNAUTHENTIC,
+        };
+        Self::new(status, error.to_string())
+    }
+}
+
+/// A key of the caller, if there is one.
+fn key(call: &Call, field: wraith_bytes_t) -> Outcome<Option<[u8; 32]>> {
+    match call.field(field)? {
+        [] => Ok(None),
+        _ => call.array(field.data, field.len).map(|key| Some(*key)),
+    }
+}
+
+fn begin(call: &Call, options: &wraith_handshake_options_t) -> Outcome<Side> {
+    let protocol = match call.text_field(options.protocol)? {
+        "" => Protocol::DEFAULT,
+        name => name
+            .parse()
+            .map_err(|error: wraith_session::UnknownProtocol| Failure::input(error.to_string()))?,
+    };
+    let is_initiator = switch(options.is_initiator)?;
+    let mut builder: HandshakeBuilder = match is_initiator {
+        true => Handshake::initiator(protocol),
+        false => Handshake::responder(protocol),
+    };
+    let local_key = key(call, options.local_key)?.map(Zeroizing::new);
+    let has_identity = options.identity != 0;
+    builder = match (has_identity, local_key) {
+        (true, None) => builder.local(&StaticKey::of(&identity(options.identity)?)),
+        (false, Some(key)) => builder.local(&StaticKey::from_secret(key)),
+        (false, None) => builder,
+        (true, Some(_)) => {
+            return Err(Failure::input("an identity and a key in place of one are both given"));
+        }
+    };
+    let peer = key(call, options.peer)?;
+    if let Some(peer) = peer {
+        builder = builder.peer(NodeId(peer));
+    }
+    if let Some(key) = key(call, options.remote_key)? {
+        builder = builder.remote(key);
+    }
+    if let Some(psk) = key(call, options.psk)? {
+        builder = builder.psk(Zeroizing::new(psk));
+    }
+    let handshake = builder.prologue(call.field(options.prologue)?).start(&mut *generator()?)?;
+    let hears_identity = has_identity || peer.is_some();
+    Ok(Side { handshake, protocol, has_identity, hears_identity, messages: 0 })
+}
+
+/// Begins a handshake: draws this side's keys for it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wraith_handshake_new(
+    options: *const wraith_handshake_options_t,
+    out: *mut wraith_handshake_t,
+) -> wraith_status_t {
+    entry!(|call| {
+        let place = call.place(out)?;
+        let options = call.options(options)?;
+        let options = options.ok_or_else(|| Failure::input("a handshake needs options"))?;
+        place.put(HANDSHAKES.insert(Mutex::new(begin(call, &options)?))?);
+        Ok(())
+    })
+}
+
+/// What comes next: a `wraith_turn_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wraith_handshake_turn(
+    handshake: wraith_handshake_t,
+    out: *mut u32,
+) -> wraith_status_t {
+    entry!(|call| {
+        let place = call.place(out)?;
+        let turn = HANDSHAKES.with(handshake, |side| {
+            Ok(match (side.handshake.is_finished(), side.handshake.is_my_turn()) {
+                (true, _) => wraith_turn_t::WRAITH_TURN_OVER,
+                (false, true) => wraith_turn_t::WRAITH_TURN_WRITE,
+                (false, false) => wraith_turn_t::WRAITH_TURN_READ,
+            })
+        })?;
+        place.put(turn as u32);
+        Ok(())
+    })
+}
+
+/// How long the next message is with a payload of `payload_len` bytes. Changes nothing.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wraith_handshake_write_len(
+    handshake: wraith_handshake_t,
+    payload_len: usize,
+    out_len: *mut usize,
+) -> wraith_status_t {
+    entry!(|call| {
+        let place = call.place(out_len)?;
+        place.put(HANDSHAKES.with(handshake, |side| side.written_len(payload_len))?);
+        Ok(())
+    })
+}
+
+/// Writes the next message. What protects its payload depends on pattern and message: that of the first one of XX is sent
+/// in the clear.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wraith_handshake_write(
+    handshake: wraith_handshake_t,
+    payload: *const u8,
+    payload_len: usize,
+    out: *mut u8,
+    out_cap: usize,
+    out_len: *mut usize,
+) -> wraith_status_t {
+    entry!(|call| {
+        let (payload, output) =
+            (call.bytes(payload, payload_len)?, call.output(out, out_cap, out_len)?);
+        let message = HANDSHAKES.with(handshake, |side| {
+            output.room(side.written_len(payload.len())?)?;
+            let message = side.handshake.write(payload)?;
+            side.messages += 1;
+            Ok(message)
+        })?;
+        output.write(&message)
+    })
+}
+
+/// Reads the next message of the other side, and gives its payload, which may be empty. `WRAITH_UNAUTHENTIC` if it is not
+/// the right one, which may still come. `WRAITH_REPLAYED` if it is the one before again: `wraith_handshake_repeat` has what
+/// answers it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wraith_handshake_read(
+    handshake: wraith_handshake_t,
+    message: *const u8,
+    message_len: usize,
+    out: *mut u8,
+    out_cap: usize,
+    out_len: *mut usize,
+) -> wraith_status_t {
+    entry!(|call| {
+        let (message, output) =
+            (call.bytes(message, message_len)?, call.output(out, out_cap, out_len)?);
+        let payload = HANDSHAKES.with(handshake, |side| {
+            output.room(side.payload_len(message.len()))?;
+            let payload = match side.handshake.read(message)? {
+                Read::Payload(payload) => Zeroizing::new(payload),
+                Read::Repeated => {
+                    return Err(Failure::new(WRAITH_REPLAYED, "this message was read before"));
+                }
+            };
+            side.messages += 1;
+            Ok(payload)
+        })?;
+        output.write(&payload)
+    })
+}
+
+/// The message that was written last, once more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wraith_handshake_repeat(
+    handshake: wraith_handshake_t,
+    out: *mut u8,
+    out_cap: usize,
+    out_len: *mut usize,
+) -> wraith_status_t {
+    entry!(|call| {
+        let output = call.output(out, out_cap, out_len)?;
+        HANDSHAKES.with(handshake, |side| {
+            let last = side.handshake.repeat();
+            output.write(
+                last.ok_or_else(|| Failure::new(WRAITH_INVALID_STATE, "nothing was written yet"))?,
+            )
+        })
+    })
+}
+
+/// The hash of everything said: equal on both sides, and different in any two handshakes. Complete at the end.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wraith_handshake_hash(
+    handshake: wraith_handshake_t,
+    out: *mut u8,
+    out_cap: usize,
+    out_len: *mut usize,
+) -> wraith_status_t {
+    entry!(|call| {
+        let output = call.output(out, out_cap, out_len)?;
+        HANDSHAKES.with(handshake, |side| output.write(side.handshake.hash()))
+    })
+}
+
+/// The other side's public Noise key (32 bytes); `WRAITH_NOT_FOUND` while it is not known.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wraith_handshake_remote_key(
+    handshake: wraith_handshake_t,
+    out: *mut u8,
+    out_cap: usize,
+    out_len: *mut usize,
+) -> wraith_status_t {
+    entry!(|call| {
+        let output = call.output(out, out_cap, out_len)?;
+        HANDSHAKES
+            .with(handshake, |side| output.write(&side.handshake.remote_key().ok_or_else(unknown)?))
+    })
+}
+
+/// The other side's NodeId (32 bytes), once it is proved; `WRAITH_NOT_FOUND` before, and of a side without an identity.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wraith_handshake_peer(
+    handshake: wraith_handshake_t,
+    out: *mut u8,
+    out_cap: usize,
+    out_len: *mut usize,
+) -> wraith_status_t {
+    entry!(|call| {
+        let output = call.output(out, out_cap, out_len)?;
+        HANDSHAKES.with(handshake, |side| {
+            output.write(side.handshake.peer().ok_or_else(unknown)?.as_bytes())
+        })
+    })
+}
+
+fn unknown() -> Failure {
+    Failure::new(WRAITH_NOT_FOUND, "the other side has not told that")
+}
+
+/// Gives out the session, once, when the handshake is over. The handshake stays, to answer a message that comes again.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wraith_handshake_session(
+    handshake: wraith_handshake_t,
+    out: *mut wraith_session_t,
+) -> wraith_status_t {
+    entry!(|call| {
+        let place = call.place(out)?;
+        place
+            .put(session::insert(HANDSHAKES.with(handshake, |side| Ok(side.handshake.split()?))?)?);
+        Ok(())
+    })
+}
+
+/// Frees it, and wipes its secrets. Its session stays.
+#[unsafe(no_mangle)]
+pub extern "C" fn wraith_handshake_free(handshake: wraith_handshake_t) -> wraith_status_t {
+    entry!(|_call| HANDSHAKES.remove(handshake).map(drop))
+}

@@ -1,0 +1,307 @@
+//! Sessions: messages that may be lost, repeated and reordered on their way.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use wraith_session::{MESSAGE_OVERHEAD, OpenError, Saved, SealError, Session, StateError};
+use zeroize::Zeroize;
+
+use crate::border::{Plain, entry};
+use crate::bytes::wraith_bytes_t;
+use crate::status::wraith_status_t::*;
+use crate::status::{Failure, Outcome, wraith_status_t};
+use crate::table::{Kind, Table};
+
+/// How much longer a message is than its text, in bytes.
+pub const WRAITH_SESSION_OVERHEAD: usize = 24;
+const _: () = assert!(WRAITH_SESSION_OVERHEAD == MESSAGE_OVERHEAD);
+/// Room for a saved session, in bytes.
+pub const WRAITH_SESSION_SAVED_MAX: usize = 704;
+/// Most messages of one call.
+pub const WRAITH_BATCH_MAX: usize = 65536;
+/// What of a buffer is kept from one call to the next.
+const SCRATCH_MAX: usize = 64 << 10;
+
+/// A session.
+pub type wraith_session_t = u64;
+
+/// What became of one message of several.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct wraith_opened_t {
+    /// `WRAITH_OK`, or why it was not opened: nothing has changed by it then.
+    pub status: wraith_status_t,
+    /// Its number.
+    pub number: u64,
+    /// Where its text begins in the buffer.
+    pub offset: usize,
+    /// How long that is.
+    pub len: usize,
+}
+
+// SAFETY: written only, from values.
+unsafe impl Plain for wraith_opened_t {}
+
+static SESSIONS: Table<Mutex<Kept>> = Table::new(Kind::Session);
+
+/// A session, and what belongs to its handle.
+struct Kept {
+    session: Session,
+    /// What was saved last and is not said to be stored yet.
+    saved: Option<Saved>,
+    /// Empty between calls.
+    scratch: Vec<u8>,
+}
+
+impl Kept {
+    /// Empties the scratch, of text too.
+    fn wipe(&mut self, len: usize) {
+        self.scratch[..len].zeroize();
+        self.scratch.clear();
+        self.scratch.shrink_to(SCRATCH_MAX);
+    }
+}
+
+pub(super) fn insert(session: Session) -> Outcome<wraith_session_t> {
+    SESSIONS.insert(Mutex::new(Kept { session, saved: None, scratch: Vec::new() }))
+}
+
+impl From<SealError> for Failure {
+    fn from(error: SealError) -> Self {
+        let status = match error {
+            SealError::Length | SealError::Room(_) => WRAITH_INVALID_INPUT,
+            SealError::NotSaved => WRAITH_INVALID_STATE,
+            SealError::Exhausted => WRAITH_EXHAUSTED,
+        };
+        Self::new(status, error.to_string())
+    }
+}
+
+fn of_open(error: OpenError) -> wraith_status_t {
+    match error {
+        OpenError::Length | OpenError::Unauthentic | OpenError::TooFarAhead => WRAITH_UNAUTHENTIC,
+        OpenError::Replayed | OpenError::TooOld => WRAITH_REPLAYED,
+    }
+}
+
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Self {
+        Self::new(of_open(error), error.to_string())
+    }
+}
+
+impl From<StateError> for Failure {
+    fn from(error: StateError) -> Self {
+        Self::new(WRAITH_UNAUTHENTIC, error.to_string())
+    }
+}
+
+/// Seals `text`: the message is `text_len + WRAITH_SESSION_OVERHEAD` bytes. `aad` is not sent, and has to be the same when it
+/// is opened. `number`, which may be NULL, gets the message's number.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wraith_session_seal(
+    session: wraith_session_t,
+    aad: *const u8,
+    aad_len: usize,
+    text: *const u8,
+    text_len: usize,
+    out: *mut u8,
+    out_cap: usize,
+    out_len: *mut usize,
+    number: *mut u64,
+) -> wraith_status_t {
+    entry!(|call| {
+        let (aad, text) = (call.bytes(aad, aad_len)?, call.bytes(text, text_len)?);
+        let (output, place) = (call.output(out, out_cap, out_len)?, call.place_or_null(number)?);
+        output.room(Session::sealed_len(text.len()))?;
+        SESSIONS.with(session, |kept| {
+            let number = kept.session.seal(aad, text, &mut kept.scratch)?;
+            output.write(&kept.scratch)?;
+            if let Some(place) = place {
+                place.put(number);
+            }
+            kept.wipe(0);
+            Ok(())
+        })
+    })
+}
+
+/// Opens `message`: its text is `message_len - WRAITH_SESSION_OVERHEAD` bytes. `WRAITH_UNAUTHENTIC` if the other side did not
+/// seal it, `WRAITH_REPLAYED` if it was opened before or is older than the last 2048. `number` may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wraith_session_open(
+    session: wraith_session_t,
+    aad: *const u8,
+    aad_len: usize,
+    message: *const u8,
+    message_len: usize,
+    out: *mut u8,
+    out_cap: usize,
+    out_len: *mut usize,
+    number: *mut u64,
+) -> wraith_status_t {
+    entry!(|call| {
+        let (aad, message) = (call.bytes(aad, aad_len)?, call.bytes(message, message_len)?);
+        let (output, place) = (call.output(out, out_cap, out_len)?, call.place_or_null(number)?);
+        output.room(message.len().saturating_sub(MESSAGE_OVERHEAD))?;
+        SESSIONS.with(session, |kept| {
+            let number = kept.session.open(aad, message, &mut kept.scratch)?;
+            output.write(&kept.scratch)?;
+            if let Some(place) = place {
+                place.put(number);
+            }
+            kept.wipe(kept.scratch.len());
+            Ok(())
+        })
+    })
+}
+
+/// Seals `count` texts with the same `aad`, one behind the other into `out`, each `WRAITH_SESSION_OVERHEAD` bytes longer than
+/// its text. All are sealed, or none: `failed`, which may be NULL, gets the index of the first that cannot be.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wraith_session_seal_many(
+    session: wraith_session_t,
+    aad: *const u8,
+    aad_len: usize,
+    texts: *const wraith_bytes_t,
+    count: usize,
+    out: *mut u8,
+    out_cap: usize,
+    out_len: *mut usize,
+    failed: *mut usize,
+) -> wraith_status_t {
+    entry!(|call| {
+        let aad = call.bytes(aad, aad_len)?;
+        let (output, failed) = (call.output(out, out_cap, out_len)?, call.place_or_null(failed)?);
+        let texts = call.slices(texts, bounded(count)?)?;
+        let total = |sum: usize, text: &&[u8]| sum.saturating_add(Session::sealed_len(text.len()));
+        output.room(texts.iter().fold(0, total))?;
+        SESSIONS.with(session, |kept| {
+            let sealed = kept.session.seal_many(aad, &texts).map_err(|error| {
+                if let Some(failed) = failed {
+                    failed.put(error.index);
+                }
+                Failure::from(error.why)
+            })?;
+            output.write(&sealed.iter().collect::<Vec<_>>().concat())
+        })
+    })
+}
+
+/// Opens `count` messages with the same `aad`, each judged by itself: `results`, an array of `count`, says what became of each,
+/// and where its text is in `out`. That needs room for all messages less `WRAITH_SESSION_OVERHEAD` bytes each. Of two that
+/// are the same, the first is opened. The call is `WRAITH_OK` also if some are not.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wraith_session_open_many(
+    session: wraith_session_t,
+    aad: *const u8,
+    aad_len: usize,
+    messages: *const wraith_bytes_t,
+    count: usize,
+    out: *mut u8,
+    out_cap: usize,
+    out_len: *mut usize,
+    results: *mut wraith_opened_t,
+) -> wraith_status_t {
+    entry!(|call| {
+        let (aad, output) = (call.bytes(aad, aad_len)?, call.output(out, out_cap, out_len)?);
+        let messages = call.slices(messages, bounded(count)?)?;
+        let places = call.places(results, count)?;
+        let text_len = |message: &&[u8]| message.len().saturating_sub(MESSAGE_OVERHEAD);
+        output.room(messages.iter().map(text_len).fold(0, usize::saturating_add))?;
+        SESSIONS.with(session, |kept| {
+            let opened = kept.session.open_many(aad, &messages);
+            let mut texts = zeroize::Zeroizing::new(Vec::new());
+            for (place, result) in places.iter().zip(opened.iter()) {
+                let offset = texts.len();
+                place.put(match result {
+                    Ok((number, text)) => {
+                        texts.extend_from_slice(text);
+                        wraith_opened_t { status: WRAITH_OK, number, offset, len: text.len() }
+                    }
+                    Err(why) => wraith_opened_t { status: of_open(why), number: 0, offset, len: 0 },
+                });
+            }
+            output.write(&texts)
+        })
+    })
+}
+
+fn bounded(count: usize) -> Outcome<usize> {
+    match count <= WRAITH_BATCH_MAX {
+        true => Ok(count),
+        false => Err(Failure::input(format!("one call has at most {WRAITH_BATCH_MAX} messages"))),
+    }
+}
+
+/// Tells the time in milliseconds, from any beginning that stays the same: keys then change every ten minutes. Without, they
+/// change by the number of messages and bytes only.
+#[unsafe(no_mangle)]
+pub extern "C" fn wraith_session_set_time(
+    session: wraith_session_t,
+    now_ms: u64,
+) -> wraith_status_t {
+    entry!(|_call| {
+        SESSIONS.with(session, |kept| {
+            kept.session.set_time(Duration::from_millis(now_ms));
+            Ok(())
+        })
+    })
+}
+
+/// The session as bytes, as secret as itself; needs room for `WRAITH_SESSION_SAVED_MAX`. From the first time on the session
+/// seals 512 further messages at most before `wraith_session_stored` says that these bytes are where a restore will find them;
+/// then `wraith_session_seal` gives `WRAITH_INVALID_STATE`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wraith_session_save(
+    session: wraith_session_t,
+    out: *mut u8,
+    out_cap: usize,
+    out_len: *mut usize,
+) -> wraith_status_t {
+    entry!(|call| {
+        let output = call.output(out, out_cap, out_len)?;
+        output.room(WRAITH_SESSION_SAVED_MAX)?;
+        SESSIONS.with(session, |kept| {
+            let saved = kept.session.save();
+            output.write(saved.bytes())?;
+            kept.saved = Some(saved);
+            Ok(())
+        })
+    })
+}
+
+/// Says that what was saved last is stored, and nothing older. `WRAITH_INVALID_STATE` if nothing was saved since the last time.
+#[unsafe(no_mangle)]
+pub extern "C" fn wraith_session_stored(session: wraith_session_t) -> wraith_status_t {
+    entry!(|_call| {
+        SESSIONS.with(session, |kept| {
+            let saved = kept.saved.take();
+            let saved = saved
+                .ok_or_else(|| Failure::new(WRAITH_INVALID_STATE, "nothing was saved since"))?;
+            kept.session.confirm(&saved);
+            Ok(())
+        })
+    })
+}
+
+/// The session of these bytes. It seals nothing before it is saved and stored anew. `WRAITH_UNAUTHENTIC` if they are damaged
+/// or of an unknown version.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wraith_session_restore(
+    saved: *const u8,
+    saved_len: usize,
+    out: *mut wraith_session_t,
+) -> wraith_status_t {
+    entry!(|call| {
+        let (saved, place) = (call.bytes(saved, saved_len)?, call.place(out)?);
+        place.put(insert(Session::restore(saved)?)?);
+        Ok(())
+    })
+}
+
+/// Frees it, and wipes its keys.
+#[unsafe(no_mangle)]
+pub extern "C" fn wraith_session_free(session: wraith_session_t) -> wraith_status_t {
+    entry!(|_call| SESSIONS.remove(session).map(drop))
+}
