@@ -148,7 +148,7 @@ static void garbage_is_refused(void)
     wraith_handshake_t reader;
     wraith_session_t restored;
     OK(wraith_handshake_new(&options, &reader));
-    uint8_t noise[3000], out[4000], good[40];
+    uint8_t noise[3000] = {0}, out[4000], good[40];
     size_t len, good_len;
     OK(wraith_session_seal(two.session[0], NULLS, noise, 10, good, sizeof good, &good_len, NULL));
     for (int round = 0; round < 2000; round++) {

@@ -1,0 +1,149 @@
+#!/bin/sh
+# Builds and runs everything here against a library that is built:
+#   bindings/c/run-tests.sh target/ffi        (after: cargo build --profile ffi -p wraith-c)
+# What a missing tool would have shown is skipped, and said so. Ends with 0 if nothing failed.
+# Tools: gcc and valgrind (apt install gcc valgrind), with clang and pkg-config more.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+[ $# -eq 1 ] || { echo "usage: $0 FOLDER_OF_THE_BUILT_LIBRARY" >&2; exit 2; }
+library=$(cd "$1" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+flags="-std=c11 -D_POSIX_C_SOURCE=200809L -Wall -Wextra -Werror -g -I$here/include -I$here"
+shared="-L$library -lwraith_c -Wl,-rpath,$library -pthread"
+static="$library/libwraith_c.a -pthread -ldl -lm"
+skipped=0
+
+step() { echo "== $*"; }
+skip() { echo "skipped: $*"; skipped=$((skipped + 1)); }
+has() { command -v "$1" >/dev/null 2>&1; }
+
+# PROGRAM NAME [COMMAND IN FRONT...]: one test, with an empty folder if it works with files.
+run() {
+    program=$1 name=$2
+    shift 2
+    rm -rf "$work/folder" && mkdir "$work/folder"
+    case $name in
+    files | two_processes) timeout 300 "$@" "$program" "$work/folder" ;;
+    *) timeout 300 "$@" "$program" ;;
+    esac
+}
+tests=$(cd "$here/tests" && ls ./*.c | sed 's|^\./||; s|\.c$||')
+
+has gcc || has clang || { skip "everything: no C compiler (apt install gcc)"; exit 0; }
+[ -e "$library/libwraith_c.so" ] || { echo "no libwraith_c.so in $library" >&2; exit 2; }
+
+for compiler in gcc clang; do
+    has $compiler || { skip "tests compiled by $compiler: it is not installed"; continue; }
+    step "$compiler: tests, linked to the shared library"
+    for test in $tests; do
+        $compiler $flags "$here/tests/$test.c" -o "$work/$test" $shared
+        run "$work/$test" "$test"
+    done
+done
+cc=gcc
+has gcc || cc=clang
+
+step "the header as C++"
+printf '#include <wraith.h>\nint main() { return wraith_abi() == WRAITH_ABI ? 0 : 1; }\n' >"$work/header.cc"
+for compiler in g++ clang++; do
+    has $compiler || { skip "the header by $compiler: it is not installed"; continue; }
+    for standard in c++11 c++17; do
+        $compiler -std=$standard -Wall -Wextra -Werror -I"$here/include" "$work/header.cc" -o "$work/header" $shared
+        "$work/header"
+    done
+done
+
+step "names that the shared library exports"
+if has nm; then
+    nm -D --defined-only "$library/libwraith_c.so" | awk '$2 != "A" { print $3 }' | sed 's/@.*//' | sort >"$work/exported"
+    if grep -v '^wraith_' "$work/exported"; then
+        echo "names without our prefix are exported" >&2
+        exit 1
+    fi
+    sed -n 's/.*\(wraith_[a-z0-9_]*\)(.*/\1/p' "$here/include/wraith.h" | grep -v '_t$' | sort -u >"$work/declared"
+    grep -Fxv -f "$work/exported" "$work/declared" | while read -r name; do
+        # Callbacks' fields and words in comments are declared nowhere else.
+        grep -q "^[a-z].*[ *]$name(" "$here/include/wraith.h" && { echo "$name is declared and not exported" >&2; exit 1; }
+        true
+    done
+    echo "$(wc -l <"$work/exported") names"
+else
+    skip "exported names: no nm"
+fi
+
+step "linked statically"
+if [ -e "$library/libwraith_c.a" ]; then
+    for test in $tests; do
+        $cc $flags "$here/tests/$test.c" -o "$work/$test-static" $static
+        run "$work/$test-static" "$test"
+    done
+else
+    skip "static linking: no libwraith_c.a in $library"
+fi
+
+step "address and undefined behaviour sanitizers on the tests' side"
+sanitizers="-fsanitize=address,undefined -fno-sanitize-recover=all"
+if printf 'int main(void) { return 0; }\n' >"$work/probe.c" && $cc $sanitizers "$work/probe.c" -o "$work/probe" 2>/dev/null && "$work/probe"; then
+    for test in $tests; do
+        $cc $flags $sanitizers "$here/tests/$test.c" -o "$work/$test-sanitized" $shared
+        run "$work/$test-sanitized" "$test"
+    done
+else
+    skip "sanitizers: $cc has none that run here"
+fi
+
+step "valgrind"
+if has valgrind; then
+    # It has no AVX-512 and says so by cpuid, so the library takes what every processor has.
+    for test in $tests; do
+        run "$work/$test" "$test" valgrind --quiet --error-exitcode=9 --leak-check=full --trace-children=yes \
+            --suppressions="$here/valgrind.supp"
+    done
+else
+    skip "valgrind: it is not installed (apt install valgrind)"
+fi
+
+step "the example messenger, both ways"
+$cc $flags "$here/examples/messenger.c" -o "$work/messenger" $shared
+mkfifo "$work/to_listener"
+"$work/messenger" listen 0 <"$work/to_listener" >"$work/listener" &
+listener=$!
+exec 3>"$work/to_listener"
+tries=0
+until port=$(sed -n 's/^listening on //p' "$work/listener") && [ -n "$port" ]; do
+    tries=$((tries + 1))
+    [ $tries -lt 200 ] || { echo "the messenger does not listen" >&2; exit 1; }
+    sleep 0.05
+done
+echo "good evening" >&3
+printf 'hello\n\nwho is there?\n' | timeout 60 "$work/messenger" connect 127.0.0.1 "$port" >"$work/connector" &
+connector=$!
+# The listener ends its input once it has said its line; then both end.
+exec 3>&-
+wait $listener
+wait $connector
+grep -qx '> hello' "$work/listener" && grep -qx '> ' "$work/listener" && grep -qx '> who is there?' "$work/listener"
+grep -qx '> good evening' "$work/connector"
+[ "$(sed -n 's/^me //p' "$work/listener")" = "$(sed -n 's/^peer //p' "$work/connector")" ]
+[ "$(sed -n 's/^peer //p' "$work/listener")" = "$(sed -n 's/^me //p' "$work/connector")" ]
+
+step "pkg-config"
+if has pkg-config; then
+    mkdir -p "$work/prefix/lib/pkgconfig" "$work/prefix/include"
+    cp "$here/include/wraith.h" "$work/prefix/include"
+    ln -s "$library/libwraith_c.so" "$work/prefix/lib"
+    sed "s|@prefix@|$work/prefix|; s|@libdir@|lib|; s|@version@|0|" "$here/wraith.pc.in" >"$work/prefix/lib/pkgconfig/wraith.pc"
+    PKG_CONFIG_PATH="$work/prefix/lib/pkgconfig" pkg-config --cflags --libs wraith >"$work/words"
+    $cc -x c "$work/header.cc" -x none -o "$work/by-pkg-config" $(cat "$work/words") -Wl,-rpath,"$library"
+    "$work/by-pkg-config"
+else
+    skip "wraith.pc: no pkg-config"
+fi
+
+step "what a call costs"
+$cc $flags -O2 "$here/bench.c" -o "$work/bench" $shared
+"$work/bench"
+
+echo "bindings/c: all passed, $skipped skipped"
