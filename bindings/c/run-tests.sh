@@ -25,7 +25,7 @@ run() {
     shift 2
     rm -rf "$work/folder" && mkdir "$work/folder"
     case $name in
-    files | two_processes) timeout 300 "$@" "$program" "$work/folder" ;;
+    files | two_processes | lasting) timeout 300 "$@" "$program" "$work/folder" ;;
     *) timeout 300 "$@" "$program" ;;
     esac
 }

@@ -49,6 +49,18 @@
 // The longest payload of one, in bytes.
 #define WRAITH_HANDSHAKE_PAYLOAD_MAX 61440
 
+// Room for a bundle, in bytes.
+#define WRAITH_BUNDLE_MAX 1417
+
+// Most one-time prekeys.
+#define WRAITH_ONE_TIME_MAX 1000
+
+// How much longer a message is than its text at least, in bytes.
+#define WRAITH_RATCHET_OVERHEAD 90
+
+// How much longer a box is than its text, in bytes.
+#define WRAITH_SEALED_BOX_OVERHEAD 65
+
 // How much longer a message is than its text, in bytes.
 #define WRAITH_SESSION_OVERHEAD 24
 
@@ -112,6 +124,8 @@ enum wraith_status_t
     WRAITH_LATER = 22,
     // Another program with this identity receives it, and its user accepted first.
     WRAITH_RECEIVED_ELSEWHERE = 23,
+    // A vault holds a record of this name already, or a newer one: it is in use elsewhere, or was rolled back.
+    WRAITH_CONFLICT = 24,
     // Anything without a number of its own.
     WRAITH_OTHER = 98,
     // A fault of the library. What it happened to is of no use any more; everything else is.
@@ -483,6 +497,12 @@ typedef uint64_t wraith_handshake_t;
 // A session.
 typedef uint64_t wraith_session_t;
 
+// The prekeys of one identity, with their secrets.
+typedef uint64_t wraith_prekeys_t;
+
+// One side of a conversation.
+typedef uint64_t wraith_ratchet_t;
+
 // What became of one message of several.
 typedef struct wraith_opened_t {
     // `WRAITH_OK`, or why it was not opened: nothing has changed by it then.
@@ -494,6 +514,43 @@ typedef struct wraith_opened_t {
     // How long that is.
     size_t len;
 } wraith_opened_t;
+
+// A vault.
+typedef uint64_t wraith_vault_t;
+
+// What keeps records of sessions for the caller: a keychain, a database. Each function returns a `wraith_status_t`.
+//
+// They may be called from any thread, and at the same time for different names. They may call this library, but not for the
+// session they are called for, which gives `WRAITH_INVALID_STATE`. Sessions rest on this: a record is replaced whole or not
+// at all; of two stores with the same generation one fails; what was stored with `durability` 1 is never followed by
+// anything older. A record holds keys, so it should be encrypted.
+typedef struct wraith_vault_callbacks_t {
+    // `sizeof(wraith_vault_callbacks_t)`.
+    size_t struct_size;
+    // Is given to each function.
+    void *user;
+    // Puts `record` in the place of the one of this name. `WRAITH_CONFLICT` if the one that is there has this generation or a
+    // later one. `durability` is 0 if it has to outlive the process, 1 if a power cut.
+    int32_t (*store)(void *user,
+                     struct wraith_bytes_t name,
+                     uint64_t generation,
+                     struct wraith_bytes_t record,
+                     uint32_t durability);
+    // Copies the record of this name into `out` and its length into `*out_len`. `WRAITH_NOT_FOUND` if there is none,
+    // `WRAITH_BUFFER_TOO_SMALL`, with the length, if there is too little room: it is called again then.
+    int32_t (*load)(void *user,
+                    struct wraith_bytes_t name,
+                    uint8_t *out,
+                    size_t out_cap,
+                    size_t *out_len);
+    // Removes the record of this name, if there is one.
+    int32_t (*remove)(void *user, struct wraith_bytes_t name);
+    // The latest generation that was ever stored under this name, from a memory that is not restored together with the
+    // records. `WRAITH_NOT_FOUND` if it does not know. May be NULL; then a vault that was rolled back is not noticed.
+    int32_t (*latest)(void *user, struct wraith_bytes_t name, uint64_t *out);
+    // The last call of all. May be NULL.
+    void (*release)(void *user);
+} wraith_vault_callbacks_t;
 
 #ifdef __cplusplus
 extern "C" {
@@ -717,6 +774,154 @@ wraith_status_t wraith_handshake_session(wraith_handshake_t handshake,
 // Frees it, and wipes its secrets. Its session stays.
 wraith_status_t wraith_handshake_free(wraith_handshake_t handshake);
 
+// New prekeys of an identity, `one_time` of them for one conversation each. Save them before a bundle leaves, and after each
+// conversation that they started.
+wraith_status_t wraith_prekeys_generate(wraith_identity_t identity,
+                                        size_t one_time,
+                                        wraith_prekeys_t *out);
+
+// A bundle for one initiator, to be published; it takes a one-time prekey with it while there are some. Needs room for
+// `WRAITH_BUNDLE_MAX`.
+wraith_status_t wraith_prekeys_bundle(wraith_prekeys_t prekeys,
+                                      uint8_t *out,
+                                      size_t out_cap,
+                                      size_t *out_len);
+
+// How many one-time prekeys have not been handed out.
+wraith_status_t wraith_prekeys_remaining(wraith_prekeys_t prekeys, size_t *out);
+
+// Makes one-time prekeys until `one_time` of them have not been handed out.
+wraith_status_t wraith_prekeys_replenish(wraith_prekeys_t prekeys,
+                                         wraith_identity_t identity,
+                                         size_t one_time);
+
+// Makes new signed prekeys, every week or so. Those before stay for first messages that are under way.
+wraith_status_t wraith_prekeys_rotate(wraith_prekeys_t prekeys,
+                                      wraith_identity_t identity);
+
+// The prekeys as bytes, secrets included, without a checksum.
+wraith_status_t wraith_prekeys_save(wraith_prekeys_t prekeys,
+                                    uint8_t *out,
+                                    size_t out_cap,
+                                    size_t *out_len);
+
+// The prekeys of these bytes.
+wraith_status_t wraith_prekeys_restore(const uint8_t *saved,
+                                       size_t saved_len,
+                                       wraith_prekeys_t *out);
+
+// Frees them, and wipes their secrets.
+wraith_status_t wraith_prekeys_free(wraith_prekeys_t prekeys);
+
+// The room that `wraith_ratchet_encrypt` wants for a text of `text_len` bytes; the message may be shorter.
+wraith_status_t wraith_ratchet_room(size_t text_len,
+                                    size_t *out_len);
+
+// Starts a conversation with the owner of a published bundle, who may be away. Whether that is who you want to talk with:
+// `wraith_ratchet_peer`.
+wraith_status_t wraith_ratchet_initiate(wraith_identity_t identity,
+                                        const uint8_t *bundle,
+                                        size_t bundle_len,
+                                        wraith_ratchet_t *out);
+
+// The NodeId (32 bytes) of who sends `message`, if it is a first one; `WRAITH_NOT_FOUND` if not. Nothing is authentic yet.
+wraith_status_t wraith_ratchet_initiator_of(const uint8_t *message,
+                                            size_t message_len,
+                                            uint8_t *out,
+                                            size_t out_cap,
+                                            size_t *out_len);
+
+// Starts the conversation that `message` asks for, and opens it. Needs room for `message_len - WRAITH_RATCHET_OVERHEAD`. Its
+// one-time prekey is gone then. If there is a conversation with that side already, try `wraith_ratchet_decrypt` first.
+wraith_status_t wraith_ratchet_respond(wraith_identity_t identity,
+                                       wraith_prekeys_t prekeys,
+                                       const uint8_t *aad,
+                                       size_t aad_len,
+                                       const uint8_t *message,
+                                       size_t message_len,
+                                       uint8_t *out,
+                                       size_t out_cap,
+                                       size_t *out_len,
+                                       wraith_ratchet_t *ratchet);
+
+// Encrypts `text`. `aad` is not sent, and has to be the same when it is decrypted. Needs the room that `wraith_ratchet_room`
+// says. Save the ratchet before the message leaves.
+wraith_status_t wraith_ratchet_encrypt(wraith_ratchet_t ratchet,
+                                       const uint8_t *aad,
+                                       size_t aad_len,
+                                       const uint8_t *text,
+                                       size_t text_len,
+                                       uint8_t *out,
+                                       size_t out_cap,
+                                       size_t *out_len);
+
+// Decrypts `message`. Needs room for `message_len - WRAITH_RATCHET_OVERHEAD`. `WRAITH_REPLAYED` if it was decrypted before,
+// or came too late. Save the ratchet before what the message says is acted on.
+wraith_status_t wraith_ratchet_decrypt(wraith_ratchet_t ratchet,
+                                       const uint8_t *aad,
+                                       size_t aad_len,
+                                       const uint8_t *message,
+                                       size_t message_len,
+                                       uint8_t *out,
+                                       size_t out_cap,
+                                       size_t *out_len);
+
+// The other side's NodeId: 32 bytes.
+wraith_status_t wraith_ratchet_peer(wraith_ratchet_t ratchet,
+                                    uint8_t *out,
+                                    size_t out_cap,
+                                    size_t *out_len);
+
+// 32 bytes that both sides of this conversation have and no other one has, to be compared over another medium.
+wraith_status_t wraith_ratchet_binding(wraith_ratchet_t ratchet,
+                                       uint8_t *out,
+                                       size_t out_cap,
+                                       size_t *out_len);
+
+// 1 if lengths are to be hidden in buckets, for up to 12 % more bytes; 0, as at first, if not.
+wraith_status_t wraith_ratchet_set_padding(wraith_ratchet_t ratchet, uint32_t padding);
+
+// Tells the time in milliseconds, from any beginning that stays the same: keys of missing messages expire by it.
+wraith_status_t wraith_ratchet_set_time(wraith_ratchet_t ratchet,
+                                        uint64_t now_ms);
+
+// The conversation as bytes, secrets included, without a checksum. One that is restored from older bytes than the last has
+// to be started anew.
+wraith_status_t wraith_ratchet_save(wraith_ratchet_t ratchet,
+                                    uint8_t *out,
+                                    size_t out_cap,
+                                    size_t *out_len);
+
+// The conversation of these bytes.
+wraith_status_t wraith_ratchet_restore(const uint8_t *saved,
+                                       size_t saved_len,
+                                       wraith_ratchet_t *out);
+
+// Frees it, and wipes its keys.
+wraith_status_t wraith_ratchet_free(wraith_ratchet_t ratchet);
+
+// Seals `text` for the identity `node_id` (32 bytes): `text_len + WRAITH_SEALED_BOX_OVERHEAD` bytes that only its owner
+// opens; who wrote it is not proved. `context` says what for: it is not sent, and has to be the same when it is opened.
+wraith_status_t wraith_sealed_box_seal(const uint8_t *node_id,
+                                       size_t node_id_len,
+                                       const uint8_t *context,
+                                       size_t context_len,
+                                       const uint8_t *text,
+                                       size_t text_len,
+                                       uint8_t *out,
+                                       size_t out_cap,
+                                       size_t *out_len);
+
+// Opens a box: its text is `sealed_len - WRAITH_SEALED_BOX_OVERHEAD` bytes.
+wraith_status_t wraith_sealed_box_open(wraith_identity_t identity,
+                                       const uint8_t *context,
+                                       size_t context_len,
+                                       const uint8_t *sealed,
+                                       size_t sealed_len,
+                                       uint8_t *out,
+                                       size_t out_cap,
+                                       size_t *out_len);
+
 // Seals `text`: the message is `text_len + WRAITH_SESSION_OVERHEAD` bytes. `aad` is not sent, and has to be the same when it
 // is opened. `number`, which may be NULL, gets the message's number.
 wraith_status_t wraith_session_seal(wraith_session_t session,
@@ -773,7 +978,7 @@ wraith_status_t wraith_session_set_time(wraith_session_t session,
 
 // The session as bytes, as secret as itself; needs room for `WRAITH_SESSION_SAVED_MAX`. From the first time on the session
 // seals 512 further messages at most before `wraith_session_stored` says that these bytes are where a restore will find them;
-// then `wraith_session_seal` gives `WRAITH_INVALID_STATE`.
+// then `wraith_session_seal` gives `WRAITH_INVALID_STATE`. One that is kept in a vault needs none of this.
 wraith_status_t wraith_session_save(wraith_session_t session,
                                     uint8_t *out,
                                     size_t out_cap,
@@ -790,6 +995,39 @@ wraith_status_t wraith_session_restore(const uint8_t *saved,
 
 // Frees it, and wipes its keys.
 wraith_status_t wraith_session_free(wraith_session_t session);
+
+// The vault that is a folder, which is made where it is missing. Its records are not encrypted beside what the disk is. One
+// process at a time has it.
+wraith_status_t wraith_vault_folder(const uint8_t *folder,
+                                    size_t folder_len,
+                                    wraith_vault_t *out);
+
+// A vault of your own. `store`, `load` and `remove` have to be there.
+wraith_status_t wraith_vault_new(const struct wraith_vault_callbacks_t *callbacks,
+                                 wraith_vault_t *out);
+
+// Keeps a session in a vault from now on, under a name (1 to 64 of a-z, A-Z, 0-9, `-`, `_`) that is not in use:
+// `WRAITH_CONFLICT` if it is. What is sealed or opened is then in the vault before the call returns. A process that is
+// killed at any moment and loads it uses no number twice and opens nothing twice.
+wraith_status_t wraith_session_keep(wraith_session_t session,
+                                    wraith_vault_t vault,
+                                    const uint8_t *name,
+                                    size_t name_len);
+
+// The session that is kept under this name. `WRAITH_NOT_FOUND` if there is none, `WRAITH_CONFLICT` if the vault was rolled
+// back and knows it.
+wraith_status_t wraith_session_load(wraith_vault_t vault,
+                                    const uint8_t *name,
+                                    size_t name_len,
+                                    wraith_session_t *out);
+
+// Removes the record of this name, if there is one. A session that is kept there must be freed before.
+wraith_status_t wraith_vault_remove(wraith_vault_t vault,
+                                    const uint8_t *name,
+                                    size_t name_len);
+
+// Frees the handle. The vault stays open while a session is kept in it.
+wraith_status_t wraith_vault_free(wraith_vault_t vault);
 
 #ifdef __cplusplus
 }  // extern "C"

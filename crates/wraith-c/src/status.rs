@@ -54,6 +54,8 @@ pub enum wraith_status_t {
     WRAITH_LATER = 22,
     /// Another program with this identity receives it, and its user accepted first.
     WRAITH_RECEIVED_ELSEWHERE = 23,
+    /// A vault holds a record of this name already, or a newer one: it is in use elsewhere, or was rolled back.
+    WRAITH_CONFLICT = 24,
     /// Anything without a number of its own.
     WRAITH_OTHER = 98,
     /// A fault of the library. What it happened to is of no use any more; everything else is.

@@ -10,9 +10,12 @@
 //! Invariant: no number is given out twice. A slot that is used again has another generation, and one whose generations
 //! are used up stays empty.
 
+use std::cell::RefCell;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use crate::status::wraith_status_t::{WRAITH_EXHAUSTED, WRAITH_INVALID_HANDLE, WRAITH_PANICKED};
+use crate::status::wraith_status_t::{
+    WRAITH_EXHAUSTED, WRAITH_INVALID_HANDLE, WRAITH_INVALID_STATE, WRAITH_PANICKED,
+};
 use crate::status::{Failure, Outcome};
 
 const INDEX_BITS: u32 = 24;
@@ -28,6 +31,9 @@ pub enum Kind {
     Transfer,
     Handshake,
     Session,
+    Vault,
+    Ratchet,
+    Prekeys,
 }
 
 /// All objects of one kind.
@@ -101,14 +107,45 @@ impl<T> Table<T> {
 }
 
 impl<T> Table<Mutex<T>> {
-    /// Works on what `handle` stands for; of several threads one does at a time.
+    /// Works on what `handle` stands for; of several threads one does at a time. A callback of that work which comes back
+    /// for the same handle is refused: it would wait for itself.
     pub fn with<R>(&self, handle: u64, work: impl FnOnce(&mut T) -> Outcome<R>) -> Outcome<R> {
         let value = self.get(handle)?;
+        let _held = Held::new(handle)?;
         // What a panic left half done is not used again.
         let mut value = value
             .lock()
             .map_err(|_| Failure::new(WRAITH_PANICKED, "an earlier call has failed inside"))?;
         work(&mut value)
+    }
+}
+
+thread_local! {
+    /// The handles that this thread works on.
+    static HELD: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Says that this thread works on a handle, until it is dropped.
+struct Held;
+
+impl Held {
+    fn new(handle: u64) -> Outcome<Self> {
+        let is_free = HELD.with_borrow_mut(|held| {
+            let is_free = !held.contains(&handle);
+            if is_free {
+                held.push(handle);
+            }
+            is_free
+        });
+        let words = "a callback cannot use the handle that it is called for";
+        is_free.then(|| Self).ok_or_else(|| Failure::new(WRAITH_INVALID_STATE, words))
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // What was taken last goes first.
+        HELD.with_borrow_mut(Vec::pop);
     }
 }
 

@@ -9,6 +9,7 @@
 mod callbacks;
 mod errors;
 mod output;
+mod vault;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::slice;
@@ -16,6 +17,7 @@ use std::slice;
 pub use callbacks::{Answer, Callbacks, wraith_callbacks_t};
 pub use errors::{last_error, restore};
 pub use output::{Output, Place};
+pub use vault::{CallersVault, wraith_vault_callbacks_t};
 
 use crate::bytes::wraith_bytes_t;
 use crate::status::wraith_status_t::{WRAITH_OK, WRAITH_PANICKED};

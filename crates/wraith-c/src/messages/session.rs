@@ -1,9 +1,13 @@
 //! Sessions: messages that may be lost, repeated and reordered on their way.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use wraith_session::{MESSAGE_OVERHEAD, OpenError, Saved, SealError, Session, StateError};
+use wraith_session::vault::KeyVault;
+use wraith_session::{
+    Batch, BatchError, MESSAGE_OVERHEAD, OpenError, OpenedBatch, Saved, SealError, Session,
+    StateError, StoreError, StoredSession,
+};
 use zeroize::Zeroize;
 
 use crate::border::{Plain, entry};
@@ -46,24 +50,89 @@ static SESSIONS: Table<Mutex<Kept>> = Table::new(Kind::Session);
 
 /// A session, and what belongs to its handle.
 struct Kept {
-    session: Session,
+    session: Place,
     /// What was saved last and is not said to be stored yet.
     saved: Option<Saved>,
     /// Empty between calls.
     scratch: Vec<u8>,
 }
 
+/// Where a session is.
+enum Place {
+    Memory(Session),
+    Vault(StoredSession),
+}
+
+impl Place {
+    fn seal(&mut self, aad: &[u8], text: &[u8], out: &mut Vec<u8>) -> Outcome<u64> {
+        match self {
+            Self::Memory(session) => Ok(session.seal(aad, text, out)?),
+            Self::Vault(session) => Ok(session.seal(aad, text, out)?),
+        }
+    }
+
+    fn open(&mut self, aad: &[u8], message: &[u8], out: &mut Vec<u8>) -> Outcome<u64> {
+        match self {
+            Self::Memory(session) => Ok(session.open(aad, message, out)?),
+            Self::Vault(session) => Ok(session.open(aad, message, out)?),
+        }
+    }
+
+    fn seal_many(&mut self, aad: &[u8], texts: &[&[u8]]) -> Result<Batch, StoreError> {
+        match self {
+            Self::Memory(session) => Ok(session.seal_many(aad, texts)?),
+            Self::Vault(session) => session.seal_many(aad, texts),
+        }
+    }
+
+    fn open_many(&mut self, aad: &[u8], messages: &[&[u8]]) -> Outcome<OpenedBatch> {
+        match self {
+            Self::Memory(session) => Ok(session.open_many(aad, messages)),
+            Self::Vault(session) => Ok(session.open_many(aad, messages)?),
+        }
+    }
+
+    /// The session, if its caller saves it.
+    fn in_memory(&mut self) -> Outcome<&mut Session> {
+        match self {
+            Self::Memory(session) => Ok(session),
+            Self::Vault(_) => {
+                Err(Failure::new(WRAITH_INVALID_STATE, "this session is kept in a vault"))
+            }
+        }
+    }
+}
+
 impl Kept {
-    /// Empties the scratch, of text too.
-    fn wipe(&mut self, len: usize) {
-        self.scratch[..len].zeroize();
+    fn new(session: Place) -> Mutex<Self> {
+        Mutex::new(Self { session, saved: None, scratch: Vec::new() })
+    }
+
+    /// Empties the scratch, with what was text in front.
+    fn wipe(&mut self, text: usize) {
+        self.scratch[..text].zeroize();
         self.scratch.clear();
         self.scratch.shrink_to(SCRATCH_MAX);
     }
 }
 
 pub(super) fn insert(session: Session) -> Outcome<wraith_session_t> {
-    SESSIONS.insert(Mutex::new(Kept { session, saved: None, scratch: Vec::new() }))
+    SESSIONS.insert(Kept::new(Place::Memory(session)))
+}
+
+pub(super) fn insert_stored(session: StoredSession) -> Outcome<wraith_session_t> {
+    SESSIONS.insert(Kept::new(Place::Vault(session)))
+}
+
+/// Puts a session into a vault. Where that fails it goes on in memory, and has to be saved within the next messages.
+pub(super) fn keep(handle: wraith_session_t, vault: Arc<dyn KeyVault>, name: &str) -> Outcome {
+    SESSIONS.with(handle, |kept| {
+        // A copy of it, which begins behind all numbers that this one may still use.
+        let copy = Session::restore(kept.session.in_memory()?.save().bytes())?;
+        kept.session = Place::Vault(StoredSession::create(vault, name, copy)?);
+        kept.saved = None;
+        Ok(())
+    })
 }
 
 impl From<SealError> for Failure {
@@ -178,10 +247,12 @@ pub unsafe extern "C" fn wraith_session_seal_many(
         output.room(texts.iter().fold(0, total))?;
         SESSIONS.with(session, |kept| {
             let sealed = kept.session.seal_many(aad, &texts).map_err(|error| {
-                if let Some(failed) = failed {
-                    failed.put(error.index);
+                if let (Some(failed), StoreError::Batch(BatchError { index, .. })) =
+                    (failed, &error)
+                {
+                    failed.put(*index);
                 }
-                Failure::from(error.why)
+                Failure::from(error)
             })?;
             output.write(&sealed.iter().collect::<Vec<_>>().concat())
         })
@@ -210,7 +281,7 @@ pub unsafe extern "C" fn wraith_session_open_many(
         let text_len = |message: &&[u8]| message.len().saturating_sub(MESSAGE_OVERHEAD);
         output.room(messages.iter().map(text_len).fold(0, usize::saturating_add))?;
         SESSIONS.with(session, |kept| {
-            let opened = kept.session.open_many(aad, &messages);
+            let opened = kept.session.open_many(aad, &messages)?;
             let mut texts = zeroize::Zeroizing::new(Vec::new());
             for (place, result) in places.iter().zip(opened.iter()) {
                 let offset = texts.len();
@@ -243,7 +314,11 @@ pub extern "C" fn wraith_session_set_time(
 ) -> wraith_status_t {
     entry!(|_call| {
         SESSIONS.with(session, |kept| {
-            kept.session.set_time(Duration::from_millis(now_ms));
+            let now = Duration::from_millis(now_ms);
+            match &mut kept.session {
+                Place::Memory(session) => session.set_time(now),
+                Place::Vault(session) => session.set_time(now),
+            }
             Ok(())
         })
     })
@@ -251,7 +326,7 @@ pub extern "C" fn wraith_session_set_time(
 
 /// The session as bytes, as secret as itself; needs room for `WRAITH_SESSION_SAVED_MAX`. From the first time on the session
 /// seals 512 further messages at most before `wraith_session_stored` says that these bytes are where a restore will find them;
-/// then `wraith_session_seal` gives `WRAITH_INVALID_STATE`.
+/// then `wraith_session_seal` gives `WRAITH_INVALID_STATE`. One that is kept in a vault needs none of this.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_session_save(
     session: wraith_session_t,
@@ -263,7 +338,7 @@ pub unsafe extern "C" fn wraith_session_save(
         let output = call.output(out, out_cap, out_len)?;
         output.room(WRAITH_SESSION_SAVED_MAX)?;
         SESSIONS.with(session, |kept| {
-            let saved = kept.session.save();
+            let saved = kept.session.in_memory()?.save();
             output.write(saved.bytes())?;
             kept.saved = Some(saved);
             Ok(())
@@ -279,7 +354,7 @@ pub extern "C" fn wraith_session_stored(session: wraith_session_t) -> wraith_sta
             let saved = kept.saved.take();
             let saved = saved
                 .ok_or_else(|| Failure::new(WRAITH_INVALID_STATE, "nothing was saved since"))?;
-            kept.session.confirm(&saved);
+            kept.session.in_memory()?.confirm(&saved);
             Ok(())
         })
     })
