@@ -26,10 +26,16 @@ run() {
     rm -rf "$work/folder" && mkdir "$work/folder"
     case $name in
     files | two_processes | lasting) timeout 300 "$@" "$program" "$work/folder" ;;
+    vectors) timeout 300 "$@" "$program" "$vectors" ;;
     *) timeout 300 "$@" "$program" ;;
     esac
 }
 tests=$(cd "$here/tests" && ls ./*.c | sed 's|^\./||; s|\.c$||')
+vectors=${WRAITH_VECTORS:-$here/../vectors}
+if [ ! -e "$vectors/hashes.json" ]; then
+    skip "vectors: bindings/vectors is not there"
+    tests=$(echo "$tests" | grep -vx vectors)
+fi
 
 has gcc || has clang || { skip "everything: no C compiler (apt install gcc)"; exit 0; }
 [ -e "$library/libwraith_c.so" ] || { echo "no libwraith_c.so in $library" >&2; exit 2; }

@@ -15,7 +15,7 @@ static void handles_that_are_none(void)
     OK(wraith_hasher_new(&freed));
     OK(wraith_hasher_free(freed));
     uint64_t bad[] = {0, 1, UINT64_MAX, freed, two.identity[0], two.identity[0] ^ (1ull << 60), 0x0200000001ffffffull};
-    uint8_t out[2000];
+    uint8_t out[2000], big[3000];
     size_t len;
     uint32_t turn;
     uint64_t made = 0;
@@ -42,6 +42,24 @@ static void handles_that_are_none(void)
         GIVES(WRAITH_INVALID_HANDLE, wraith_session_save(h, out, sizeof out, &len));
         GIVES(WRAITH_INVALID_HANDLE, wraith_session_stored(h));
         GIVES(WRAITH_INVALID_HANDLE, wraith_session_free(h));
+        GIVES(WRAITH_INVALID_HANDLE, wraith_session_keep(h, h, NULLS));
+        GIVES(WRAITH_INVALID_HANDLE, wraith_session_load(h, NULLS, &made));
+        GIVES(WRAITH_INVALID_INPUT, wraith_vault_remove(h, NULLS));
+        GIVES(WRAITH_INVALID_HANDLE, wraith_vault_free(h));
+        GIVES(WRAITH_INVALID_HANDLE, wraith_prekeys_bundle(h, out, sizeof out, &len));
+        GIVES(WRAITH_INVALID_HANDLE, wraith_prekeys_remaining(h, &len));
+        GIVES(WRAITH_INVALID_HANDLE, wraith_prekeys_save(h, out, sizeof out, &len));
+        GIVES(WRAITH_INVALID_HANDLE, wraith_prekeys_replenish(h, two.identity[0], 1));
+        GIVES(WRAITH_INVALID_HANDLE, wraith_prekeys_rotate(h, two.identity[0]));
+        GIVES(WRAITH_INVALID_HANDLE, wraith_prekeys_free(h));
+        GIVES(WRAITH_INVALID_HANDLE, wraith_ratchet_encrypt(h, NULLS, NULLS, big, sizeof big, &len));
+        GIVES(WRAITH_INVALID_HANDLE, wraith_ratchet_decrypt(h, NULLS, NULLS, out, sizeof out, &len));
+        GIVES(WRAITH_INVALID_HANDLE, wraith_ratchet_peer(h, out, sizeof out, &len));
+        GIVES(WRAITH_INVALID_HANDLE, wraith_ratchet_binding(h, out, sizeof out, &len));
+        GIVES(WRAITH_INVALID_HANDLE, wraith_ratchet_save(h, out, sizeof out, &len));
+        GIVES(WRAITH_INVALID_HANDLE, wraith_ratchet_set_padding(h, 0));
+        GIVES(WRAITH_INVALID_HANDLE, wraith_ratchet_set_time(h, 0));
+        GIVES(WRAITH_INVALID_HANDLE, wraith_ratchet_free(h));
         GIVES(WRAITH_INVALID_HANDLE, wraith_node_id(h, out, sizeof out, &len));
         GIVES(WRAITH_INVALID_HANDLE, wraith_node_free(h));
         GIVES(WRAITH_INVALID_HANDLE, wraith_transfer_wait(h, WRAITH_FOREVER));
@@ -157,6 +175,10 @@ static void garbage_is_refused(void)
             noise[at] = draw();
         CHECK(wraith_session_open(two.session[1], NULLS, noise, size, out, sizeof out, &len, NULL) != WRAITH_OK);
         CHECK(wraith_session_restore(noise, size, &restored) == WRAITH_UNAUTHENTIC);
+        CHECK(wraith_ratchet_restore(noise, size, &restored) == WRAITH_UNAUTHENTIC);
+        CHECK(wraith_prekeys_restore(noise, size, &restored) == WRAITH_UNAUTHENTIC);
+        CHECK(wraith_ratchet_initiate(two.identity[0], noise, size, &restored) == WRAITH_UNAUTHENTIC);
+        CHECK(wraith_sealed_box_open(two.identity[0], NULLS, noise, size, out, sizeof out, &len) == WRAITH_UNAUTHENTIC);
         CHECK(wraith_node_id_from_text(noise, size, out, sizeof out, &len) == WRAITH_INVALID_INPUT);
         if (round < 50)
             (void)wraith_handshake_read(two.handshake[1], noise, size, out, sizeof out, &len);

@@ -1,0 +1,7 @@
+#!/bin/sh
+# Builds the library as developers get it, and runs the tests in C against it.
+set -eu
+cd "$(dirname "$0")/../.."
+target=${CARGO_TARGET_DIR:-target}
+cargo build --locked --package wraith-c
+bindings/c/run-tests.sh "$target/debug"
