@@ -120,8 +120,11 @@ impl Drop for Inner {
         self.stop.cancel();
         let running = self.tasks.running.lock().unwrap_or_else(PoisonError::into_inner);
         drop(self.tasks.ended.wait_timeout_while(running, GOODBYE, |running| *running > 0));
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_timeout(WORKERS_END);
+        let Some(runtime) = self.runtime.take() else { return };
+        // Where the caller has entered a runtime of its own, no other may be waited for.
+        match Handle::try_current() {
+            Err(_) => runtime.shutdown_timeout(WORKERS_END),
+            Ok(_) => runtime.shutdown_background(),
         }
     }
 }
