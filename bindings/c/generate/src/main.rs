@@ -91,4 +91,21 @@ mod tests {
             assert!(ours || name == "__STDC_VERSION__", "{name}");
         }
     }
+
+    #[test]
+    fn the_readme_explains_every_status() {
+        let readme = std::fs::read_to_string(repository().join("bindings/c/README.md")).unwrap();
+        let header = header().unwrap();
+        let statuses = header.split("enum wraith_status_t").nth(1).unwrap().split("};").next();
+        let statuses = statuses.unwrap().lines().filter_map(|line| {
+            line.trim().strip_prefix("WRAITH_")?.trim_end_matches(',').split_once(" = ")
+        });
+        let mut count = 0;
+        for (name, number) in statuses {
+            let row = format!("| {number} | `{name}` |");
+            assert!(readme.contains(&row), "{row}");
+            count += 1;
+        }
+        assert!(count > 20, "the test finds {count} statuses");
+    }
 }
