@@ -1,6 +1,18 @@
 //! Reading what was written by the same program, or by nobody knows whom.
 
+use thiserror::Error;
 use zeroize::Zeroizing;
+
+/// Why a saved state, of whatever kind, was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum StateError {
+    /// It is of a version that this one does not know.
+    #[error("the saved state is of version {0}, which this program does not know")]
+    Version(u8),
+    /// Not what this is saved as: torn, changed, or something else.
+    #[error("the saved state is damaged")]
+    Malformed,
+}
 
 /// What is left to read. Every method takes from the front, or nothing if there is too little.
 pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);

@@ -13,6 +13,7 @@ mod session;
 mod stored;
 pub mod vault;
 
+pub use bytes::StateError;
 pub use handshake::{
     HANDSHAKE_MESSAGE_BYTES_MAX, HANDSHAKE_PAYLOAD_BYTES_MAX, Handshake, HandshakeBuilder,
     HandshakeError, Read,
@@ -22,8 +23,8 @@ pub use protocol::{Pattern, Protocol, UnknownProtocol};
 pub use session::{
     AAD_BYTES_MAX, Batch, BatchError, EPOCH_MESSAGES, EPOCHS_AHEAD_MAX, MESSAGE_OVERHEAD,
     OpenError, OpenedBatch, RESERVED_NUMBERS, Rekey, SESSION_WINDOW, Saved, SealError, Session,
-    StateError, TEXT_BYTES_MAX,
+    TEXT_BYTES_MAX,
 };
-pub use stored::{StoreError, StoredSession};
+pub use stored::{StoreError, StoredPreKeys, StoredRatchet, StoredSession};
 pub use wraith_crypto::hash::HashFunction;
 pub use wraith_crypto::{NodeId, SecretIdentity, Suite};

@@ -4,14 +4,9 @@ use zeroize::{Zeroize, Zeroizing};
 
 use super::keys::Secret;
 
-/// Why bytes are not what they should be.
+/// Bytes that end inside a field, have a value in a field that it never has, or go on behind the last one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum BadBytes {
-    /// They end inside a field.
-    Truncated,
-    /// A field has a value it never has, or bytes follow the last field.
-    Invalid,
-}
+pub(super) struct BadBytes;
 
 /// Reads fields from the front.
 pub(super) struct Reader<'a>(&'a [u8]);
@@ -22,7 +17,7 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N], BadBytes> {
-        let (field, rest) = self.0.split_first_chunk().ok_or(BadBytes::Truncated)?;
+        let (field, rest) = self.0.split_first_chunk().ok_or(BadBytes)?;
         self.0 = rest;
         Ok(*field)
     }
@@ -52,7 +47,7 @@ impl<'a> Reader<'a> {
         match self.u8()? {
             0 => Ok(false),
             1 => Ok(true),
-            _ => Err(BadBytes::Invalid),
+            _ => Err(BadBytes),
         }
     }
 
@@ -66,13 +61,13 @@ impl<'a> Reader<'a> {
 
     /// A count of 32 bits that is at most `max`.
     pub(super) fn count(&mut self, max: usize) -> Result<usize, BadBytes> {
-        let count = usize::try_from(self.u32()?).map_err(|_| BadBytes::Invalid)?;
-        if count <= max { Ok(count) } else { Err(BadBytes::Invalid) }
+        let count = usize::try_from(self.u32()?).map_err(|_| BadBytes)?;
+        if count <= max { Ok(count) } else { Err(BadBytes) }
     }
 
     /// Nothing may be left.
     pub(super) fn finish(self) -> Result<(), BadBytes> {
-        if self.0.is_empty() { Ok(()) } else { Err(BadBytes::Invalid) }
+        if self.0.is_empty() { Ok(()) } else { Err(BadBytes) }
     }
 }
 

@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use super::codec::BadBytes;
+use crate::bytes::StateError;
 
 /// Why a conversation did not start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -77,27 +78,9 @@ pub enum DecryptError {
     Violation,
 }
 
-/// Why bytes are not a saved state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum StateError {
-    /// They end too early.
-    #[error("the saved state ends too early")]
-    Truncated,
-    /// Saved by another version of this code.
-    #[error("the saved state has version {0}, which is unknown")]
-    Version(u8),
-    /// A value that cannot be, or bytes behind the end.
-    #[error("the saved state is damaged")]
-    Invalid,
-}
-
 impl From<BadBytes> for StateError {
-    fn from(bad: BadBytes) -> Self {
-        match bad {
-            BadBytes::Truncated => Self::Truncated,
-            BadBytes::Invalid => Self::Invalid,
-        }
+    fn from(_: BadBytes) -> Self {
+        Self::Malformed
     }
 }
 

@@ -161,7 +161,7 @@ impl Hybrid {
                 Some(KemPart::Key { seed, key })
             }
             2 => Some(KemPart::Ciphertext(reader.boxed()?)),
-            _ => return Err(BadBytes::Invalid),
+            _ => return Err(BadBytes),
         };
         let offered = reader.option(Reader::boxed)?;
         Ok(Self { part, offered, chains: reader.u32()?, bytes: reader.u64()? })

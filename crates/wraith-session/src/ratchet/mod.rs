@@ -38,6 +38,7 @@
 //! | `bundle`, `prekeys` | what a responder publishes, and the secrets behind it |
 //! | `start` | PQXDH, and where it differs |
 //! | `double_ratchet` | the state of a conversation and its steps |
+//! | `batch` | many messages at once |
 //! | `hybrid` | when and how ML-KEM takes part |
 //! | `skipped` | keys of messages that have not come |
 //! | `keys` | the key schedule |
@@ -61,9 +62,11 @@
 //! - Authentication is X25519's: who will have a quantum computer at the time of a start can pretend to be somebody.
 //!
 //! # Lost or rolled back states
-//! See [`Ratchet::save`]: states are saved before their messages leave. What remains if one is rolled back is said in the
+//! [`StoredRatchet`](crate::StoredRatchet) and [`StoredPreKeys`](crate::StoredPreKeys) keep them; who does it otherwise sees
+//! [`Ratchet::save`]: states are saved before their messages leave. What remains if one is rolled back is said in the
 //! module `state`: no body key seals two texts, but the conversation may have to be started anew.
 
+mod batch;
 mod bundle;
 mod codec;
 mod curve;
@@ -81,9 +84,10 @@ mod state;
 #[cfg(test)]
 mod tests;
 
+pub use batch::{DecryptedBatch, EncryptBatchError};
 pub use bundle::{MAX_BUNDLE_BYTES, PreKeyBundle};
 pub use double_ratchet::Ratchet;
-pub use error::{DecryptError, EncryptError, StartError, StateError};
+pub use error::{DecryptError, EncryptError, StartError};
 pub use group::{Group, GroupError, MAX_GROUP};
 pub use hybrid::{KEM_INTERVAL, KEM_INTERVAL_BYTES};
 pub use message::{MAX_MESSAGE_BYTES, MAX_PLAINTEXT_BYTES, OVERHEAD_BYTES};

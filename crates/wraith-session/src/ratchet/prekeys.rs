@@ -13,8 +13,9 @@ use zeroize::Zeroizing;
 use super::bundle::{PreKeyBundle, Purpose};
 use super::codec::{BadBytes, Reader, Writer};
 use super::curve;
-use super::error::{StartError, StateError};
+use super::error::StartError;
 use super::keys::Secret;
+use crate::bytes::StateError;
 
 /// How many one-time prekeys are held, handed out or not.
 pub const MAX_ONE_TIME: usize = 1000;
@@ -300,7 +301,7 @@ impl PreKeys {
         }
         reader.finish()?;
         let this = Self { node_id, next_id, current, previous, one_time };
-        if this.is_consistent() { Ok(this) } else { Err(StateError::Invalid) }
+        if this.is_consistent() { Ok(this) } else { Err(StateError::Malformed) }
     }
 
     /// Whether every id is one that was taken, once.

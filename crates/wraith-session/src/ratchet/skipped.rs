@@ -219,7 +219,7 @@ impl SkippedKeys {
         let is_good = this.held <= MAX_SKIPPED
             && this.batches.iter().all(|batch| batch.held > 0 && has_chain(batch))
             && this.old_chains.iter().all(is_used);
-        if is_good { Ok(this) } else { Err(BadBytes::Invalid) }
+        if is_good { Ok(this) } else { Err(BadBytes) }
     }
 }
 
@@ -229,5 +229,5 @@ fn write_time(writer: &mut Writer, time: Duration) {
 
 fn read_time(reader: &mut Reader) -> Result<Duration, BadBytes> {
     let (seconds, nanos) = (reader.u64()?, reader.u32()?);
-    if nanos < 1_000_000_000 { Ok(Duration::new(seconds, nanos)) } else { Err(BadBytes::Invalid) }
+    if nanos < 1_000_000_000 { Ok(Duration::new(seconds, nanos)) } else { Err(BadBytes) }
 }

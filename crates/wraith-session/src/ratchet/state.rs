@@ -17,10 +17,10 @@ use zeroize::Zeroizing;
 use super::codec::{BadBytes, Reader, Writer};
 use super::curve;
 use super::double_ratchet::{Ratchet, ReceivingChain, SendingChain};
-use super::error::StateError;
 use super::hybrid::{Hybrid, KemPart};
 use super::keys::HeaderKey;
 use super::skipped::SkippedKeys;
+use crate::bytes::StateError;
 
 const VERSION: u8 = 1;
 /// Bytes of everything but skipped keys, at most: two keys of ML-KEM and the initial part among it.
@@ -70,18 +70,18 @@ impl Ratchet {
         }
         let this = Self::read(&mut reader)?;
         reader.finish()?;
-        if this.is_consistent() { Ok(this) } else { Err(StateError::Invalid) }
+        if this.is_consistent() { Ok(this) } else { Err(StateError::Malformed) }
     }
 
     fn read(reader: &mut Reader) -> Result<Self, BadBytes> {
-        let suite = Suite::from_wire(reader.u8()?).ok_or(BadBytes::Invalid)?;
+        let suite = Suite::from_wire(reader.u8()?).ok_or(BadBytes)?;
         let (me, peer) = (NodeId(reader.array()?), NodeId(reader.array()?));
         let (binding, root) = (reader.array()?, reader.secret()?);
         let own = reader.option(Reader::secret)?;
         let remote = reader.option(Reader::array)?;
         let sending = reader.option(|reader| {
             let (key, header) = (reader.secret()?, reader.secret()?);
-            let ratchet_key = curve::public_of(own.as_ref().ok_or(BadBytes::Invalid)?);
+            let ratchet_key = curve::public_of(own.as_ref().ok_or(BadBytes)?);
             let header = HeaderKey::new(suite, header);
             Ok(SendingChain { key, header, number: reader.u32()?, ratchet_key })
         })?;

@@ -37,7 +37,7 @@ pub use epoch::{EPOCH_MESSAGES, SESSION_WINDOW};
 pub use receive::EPOCHS_AHEAD_MAX;
 use receive::{EpochState, ReceiveState, Receiver};
 use send::{SendState, Sender};
-pub use state::{RESERVED_NUMBERS, Saved, StateError};
+pub use state::{RESERVED_NUMBERS, Saved};
 
 /// Bytes of a message's number.
 const NUMBER_BYTES: usize = 8;

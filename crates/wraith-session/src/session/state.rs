@@ -8,7 +8,6 @@
 //! Numbers are little-endian. The `next` of the sending side is the first number that the living session will not use: whoever restores
 //! starts there.
 
-use thiserror::Error;
 use wraith_crypto::Suite;
 use zeroize::Zeroizing;
 
@@ -16,24 +15,13 @@ use super::Session;
 use super::epoch::{SessionWindow, epoch_of};
 use super::receive::{EpochState, ReceiveState, Receiver, Verified};
 use super::send::{SendState, Sender};
-use crate::bytes::Reader;
+use crate::bytes::{Reader, StateError};
 
 /// How many numbers a saved state sets aside for the session that goes on. A restart leaves out as many at most, and the other side's window
 /// has room for four times that.
 pub const RESERVED_NUMBERS: u64 = 512;
 const VERSION: u8 = 1;
 const WINDOW_WORDS: usize = SessionWindow::NUMBERS as usize / 64;
-
-/// Why a saved state was not taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum StateError {
-    /// It is of a version that this one does not know.
-    #[error("the saved state is of version {0}, which this program does not know")]
-    Version(u8),
-    /// Not what a session is saved as: torn, changed, or something else.
-    #[error("the saved state is damaged")]
-    Malformed,
-}
 
 /// A session as bytes, and what it takes to go on after they were stored.
 pub struct Saved {

@@ -2,6 +2,7 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use wraith_session::StateError;
 use wraith_session::ratchet::*;
 
 use crate::ratchet_support::*;
@@ -39,10 +40,10 @@ fn torn_states_and_those_of_other_versions_are_refused() {
     for state in states().iter().step_by(7) {
         let saved = state.save();
         for len in 0..saved.len() {
-            assert_eq!(Ratchet::restore(&saved[..len]).unwrap_err(), StateError::Truncated);
+            assert_eq!(Ratchet::restore(&saved[..len]).unwrap_err(), StateError::Malformed);
         }
         let longer = [&saved[..], &[0]].concat();
-        assert_eq!(Ratchet::restore(&longer).unwrap_err(), StateError::Invalid);
+        assert_eq!(Ratchet::restore(&longer).unwrap_err(), StateError::Malformed);
         let mut other = saved.to_vec();
         other[0] = 2;
         assert_eq!(Ratchet::restore(&other).unwrap_err(), StateError::Version(2));
@@ -61,10 +62,10 @@ fn torn_prekeys_and_those_of_other_versions_are_refused() {
     assert!(saved == restored.save());
     assert_eq!((restored.node_id(), restored.remaining()), (bob.node_id(), 2));
     for len in 0..saved.len() {
-        assert_eq!(PreKeys::restore(&saved[..len]).unwrap_err(), StateError::Truncated);
+        assert_eq!(PreKeys::restore(&saved[..len]).unwrap_err(), StateError::Malformed);
     }
     let longer = [&saved[..], &[0]].concat();
-    assert_eq!(PreKeys::restore(&longer).unwrap_err(), StateError::Invalid);
+    assert_eq!(PreKeys::restore(&longer).unwrap_err(), StateError::Malformed);
     let mut other = saved.to_vec();
     other[0] = 0;
     assert_eq!(PreKeys::restore(&other).unwrap_err(), StateError::Version(0));

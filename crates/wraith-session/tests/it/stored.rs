@@ -1,17 +1,15 @@
 //! Sessions in a vault, with processes that end and vaults that fail.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
-use rand_chacha::ChaCha20Rng;
-use rand_core::Rng;
 use wraith_session::vault::{Durability, KeyVault, MemoryVault, Record, RecordError, VaultError};
 use wraith_session::{
     OpenError, RESERVED_NUMBERS, Session, StateError, StoreError, StoredSession, Suite,
 };
-use zeroize::Zeroizing;
 
+use crate::stored_support::{Counting, Failing, Link, below};
 use crate::support::rng;
 
 fn pair() -> [Session; 2] {
@@ -35,39 +33,6 @@ fn seal(session: &mut StoredSession, text: &[u8]) -> Vec<u8> {
 fn open(session: &mut StoredSession, message: &[u8]) -> Result<Vec<u8>, StoreError> {
     let mut out = Vec::new();
     session.open(b"", message, &mut out).map(|_| out)
-}
-
-fn below(rng: &mut ChaCha20Rng, end: u64) -> u64 {
-    rng.next_u64() % end
-}
-
-/// One way of a link that loses 30 of 100, brings one of ten twice, and delays by up to 200 messages.
-#[derive(Default)]
-struct Link {
-    now: u64,
-    on_the_way: BTreeMap<(u64, u64), Vec<u8>>,
-    count: u64,
-}
-
-impl Link {
-    fn send(&mut self, rng: &mut ChaCha20Rng, message: &[u8]) {
-        self.now += 1;
-        let copies = match below(rng, 100) {
-            0..30 => 0,
-            30..40 => 2,
-            _ => 1,
-        };
-        for _ in 0..copies {
-            self.count += 1;
-            let at = self.now + if below(rng, 4) == 0 { below(rng, 200) } else { 0 };
-            self.on_the_way.insert((at, self.count), message.to_vec());
-        }
-    }
-
-    fn arrived(&mut self) -> Option<Vec<u8>> {
-        let first = self.on_the_way.first_entry()?;
-        (first.key().0 <= self.now).then(|| first.remove())
-    }
 }
 
 /// A million messages and a thousand restarts of either side.
@@ -103,41 +68,6 @@ fn whatever_arrives_opens_once_and_no_number_is_used_twice_over_loss_and_restart
     assert!(restarts.iter().all(|count| *count >= 1000) && repeats > 10_000);
     let total = opened.iter().map(HashSet::len).sum::<usize>();
     assert!((650_000..750_000).contains(&total), "{total} came through");
-}
-
-/// A vault that fails, or stores and then says that it has failed, when told to.
-#[derive(Default)]
-struct Failing {
-    vault: MemoryVault,
-    before: AtomicBool,
-    after: AtomicBool,
-}
-
-impl KeyVault for Failing {
-    fn store(
-        &self,
-        name: &str,
-        generation: u64,
-        record: &[u8],
-        durability: Durability,
-    ) -> Result<(), VaultError> {
-        if self.before.load(Ordering::Relaxed) {
-            return Err(VaultError::Failed("before".into()));
-        }
-        self.vault.store(name, generation, record, durability)?;
-        match self.after.load(Ordering::Relaxed) {
-            true => Err(VaultError::Failed("after".into())),
-            false => Ok(()),
-        }
-    }
-
-    fn load(&self, name: &str) -> Result<Option<Zeroizing<Vec<u8>>>, VaultError> {
-        self.vault.load(name)
-    }
-
-    fn delete(&self, name: &str) -> Result<(), VaultError> {
-        self.vault.delete(name)
-    }
 }
 
 #[test]
@@ -194,27 +124,6 @@ fn of_two_that_use_one_record_one_fails_before_it_uses_a_number() {
     assert!(conflict);
     let twice = StoredSession::create(vault, "peer", pair().into_iter().next().unwrap());
     assert_eq!(twice.err(), Some(StoreError::Exists));
-}
-
-/// A vault whose owner counts elsewhere.
-struct Counting(Arc<MemoryVault>, u64);
-
-impl KeyVault for Counting {
-    fn store(&self, n: &str, g: u64, r: &[u8], d: Durability) -> Result<(), VaultError> {
-        self.0.store(n, g, r, d)
-    }
-
-    fn load(&self, name: &str) -> Result<Option<Zeroizing<Vec<u8>>>, VaultError> {
-        self.0.load(name)
-    }
-
-    fn delete(&self, name: &str) -> Result<(), VaultError> {
-        self.0.delete(name)
-    }
-
-    fn latest(&self, _: &str) -> Result<Option<u64>, VaultError> {
-        Ok(Some(self.1))
-    }
 }
 
 #[test]

@@ -1,0 +1,115 @@
+//! Many messages at once.
+//!
+//! Results come in order, and are those of one call for each message. Of a batch that is encrypted all messages are made or none; of one
+//! that is decrypted each message is judged by itself.
+
+use std::ops::Range;
+
+use rand_core::CryptoRng;
+use thiserror::Error;
+use zeroize::Zeroize;
+
+use super::double_ratchet::Ratchet;
+use super::error::{DecryptError, EncryptError};
+use super::message::MAX_PLAINTEXT_BYTES;
+use crate::session::Batch;
+
+/// Why a batch was not encrypted. Nothing has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("message {index}: {why}")]
+pub struct EncryptBatchError {
+    /// Which message, from 0.
+    pub index: usize,
+    /// What is wrong with it.
+    pub why: EncryptError,
+}
+
+/// What became of each message of a batch that was decrypted. The texts are wiped when dropped.
+#[derive(Default)]
+pub struct DecryptedBatch {
+    bytes: Vec<u8>,
+    results: Vec<Result<Range<usize>, DecryptError>>,
+}
+
+impl DecryptedBatch {
+    /// How many messages there were.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.results.len()
+    }
+
+    /// Whether there were none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.results.is_empty()
+    }
+
+    /// The plaintext of each message, or why it did not open, in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Result<&[u8], DecryptError>> {
+        self.results.iter().map(|result| match result {
+            Ok(range) => Ok(&self.bytes[range.clone()]),
+            Err(why) => Err(*why),
+        })
+    }
+}
+
+impl Drop for DecryptedBatch {
+    fn drop(&mut self) {
+        self.bytes.zeroize();
+    }
+}
+
+impl std::fmt::Debug for DecryptedBatch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DecryptedBatch").field("messages", &self.len()).finish_non_exhaustive()
+    }
+}
+
+impl Ratchet {
+    /// Encrypts every plaintext, with the same associated data, in this order.
+    ///
+    /// # Errors
+    /// Names the first message that cannot be encrypted. Nothing has changed then, and none of them is encrypted.
+    pub fn encrypt_many(
+        &mut self,
+        rng: &mut impl CryptoRng,
+        aad: &[u8],
+        plaintexts: &[&[u8]],
+    ) -> Result<Batch, EncryptBatchError> {
+        // What is left to fail behind these is the first message's step, which has changed nothing then.
+        let mut number = self.sending.as_ref().map_or(0, |sending| sending.number);
+        for (index, plaintext) in plaintexts.iter().enumerate() {
+            if plaintext.len() > MAX_PLAINTEXT_BYTES {
+                return Err(EncryptBatchError { index, why: EncryptError::TooLong });
+            }
+            let next = number.checked_add(1);
+            let why = EncryptError::ChainExhausted;
+            number = next.ok_or(EncryptBatchError { index, why })?;
+        }
+        let mut batch = Batch { bytes: Vec::new(), ranges: Vec::with_capacity(plaintexts.len()) };
+        for (index, plaintext) in plaintexts.iter().enumerate() {
+            let start = batch.bytes.len();
+            self.encrypt(rng, aad, plaintext, &mut batch.bytes)
+                .map_err(|why| EncryptBatchError { index, why })?;
+            batch.ranges.push(start..batch.bytes.len());
+        }
+        Ok(batch)
+    }
+
+    /// Decrypts every message, with the same associated data. Of two that are the same the first opens.
+    #[must_use]
+    pub fn decrypt_many(&mut self, aad: &[u8], messages: &[&[u8]]) -> DecryptedBatch {
+        // A plaintext is shorter than its message, so that no text is left behind by a buffer that grows.
+        let room = messages.iter().map(|message| message.len()).sum();
+        let mut batch = DecryptedBatch {
+            bytes: Vec::with_capacity(room),
+            results: Vec::with_capacity(messages.len()),
+        };
+        for message in messages {
+            let start = batch.bytes.len();
+            let opened = self.decrypt(aad, message, &mut batch.bytes);
+            batch.results.push(opened.map(|()| start..batch.bytes.len()));
+        }
+        batch
+    }
+}

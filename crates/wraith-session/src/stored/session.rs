@@ -1,0 +1,134 @@
+//! A session in a vault.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::StoreError;
+use super::slot::{SESSION, Slot};
+use crate::session::{Batch, BatchError, OpenedBatch, SealError, Session};
+use crate::vault::{Durability, KeyVault};
+
+/// A session that is kept in a vault.
+pub struct StoredSession {
+    session: Session,
+    slot: Slot,
+}
+
+impl StoredSession {
+    /// Keeps a session that is new, under a name that is not in use.
+    ///
+    /// # Errors
+    /// [`StoreError::Name`], [`StoreError::Exists`], [`StoreError::Vault`].
+    pub fn create(
+        vault: Arc<dyn KeyVault>,
+        name: &str,
+        session: Session,
+    ) -> Result<Self, StoreError> {
+        let slot = Slot::create(vault, name, SESSION)?;
+        let mut stored = Self { session, slot };
+        stored.save()?;
+        Ok(stored)
+    }
+
+    /// Goes on with the session of this name. Of two that do, on whatever machines, one fails as long as they share the vault.
+    ///
+    /// # Errors
+    /// Says what is wrong with the record; [`StoreError::RolledBack`] where the vault can tell.
+    pub fn load(vault: Arc<dyn KeyVault>, name: &str) -> Result<Self, StoreError> {
+        let (slot, record) = Slot::load(vault, name, SESSION)?;
+        let mut stored = Self { session: Session::restore(&record.state)?, slot };
+        stored.save()?;
+        Ok(stored)
+    }
+
+    /// The session, for all that changes nothing.
+    #[must_use]
+    pub const fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// As [`Session::set_rekey`]. It is not part of the record.
+    pub fn set_rekey(&mut self, rekey: crate::Rekey) {
+        self.session.set_rekey(rekey);
+    }
+
+    /// As [`Session::set_time`].
+    pub fn set_time(&mut self, now: std::time::Duration) {
+        self.session.set_time(now);
+    }
+
+    /// As [`Session::seal`]. The vault is written once in a few hundred messages.
+    ///
+    /// # Errors
+    /// [`StoreError::Seal`], [`StoreError::Vault`]: no number was used.
+    pub fn seal(&mut self, aad: &[u8], text: &[u8], out: &mut Vec<u8>) -> Result<u64, StoreError> {
+        loop {
+            match self.session.seal(aad, text, out) {
+                Err(SealError::NotSaved) => self.save()?,
+                sealed => return Ok(sealed?),
+            }
+        }
+    }
+
+    /// As [`Session::seal_many`].
+    ///
+    /// # Errors
+    /// [`StoreError::Batch`], [`StoreError::Vault`]: no number was used.
+    pub fn seal_many(&mut self, aad: &[u8], texts: &[&[u8]]) -> Result<Batch, StoreError> {
+        loop {
+            match self.session.seal_many(aad, texts) {
+                Err(BatchError { why: SealError::NotSaved, .. }) => {
+                    self.session.want(texts.len() as u64);
+                    self.save()?;
+                }
+                sealed => return Ok(sealed?),
+            }
+        }
+    }
+
+    /// As [`Session::open`]. The vault is written before this returns.
+    ///
+    /// # Errors
+    /// [`StoreError::Open`], [`StoreError::Vault`]: nothing has changed.
+    pub fn open(
+        &mut self,
+        aad: &[u8],
+        message: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<u64, StoreError> {
+        let opened = self.open_many(aad, &[message])?;
+        let (number, text) = opened.iter().next().expect("one message has one result")?;
+        out.extend_from_slice(text);
+        Ok(number)
+    }
+
+    /// As [`Session::open_many`]. The vault is written once, before this returns.
+    ///
+    /// # Errors
+    /// [`StoreError::Vault`]: nothing has changed, and no message was opened. Messages that are none are among the results.
+    pub fn open_many(&mut self, aad: &[u8], messages: &[&[u8]]) -> Result<OpenedBatch, StoreError> {
+        let batch = self.session.verify_many(aad, messages);
+        let verified = batch.verified();
+        if !verified.is_empty() {
+            self.slot.put(&self.session.state_with(&verified), Durability::Process)?;
+        }
+        Ok(self.session.accept_many(batch))
+    }
+
+    /// Stores the session now, with room for further numbers.
+    ///
+    /// # Errors
+    /// [`StoreError::Vault`].
+    pub fn save(&mut self) -> Result<(), StoreError> {
+        let saved = self.session.save();
+        self.slot.put(saved.bytes(), Durability::Power)?;
+        self.session.confirm(&saved);
+        Ok(())
+    }
+}
+
+impl fmt::Debug for StoredSession {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StoredSession").field("name", &self.slot).finish_non_exhaustive()
+    }
+}

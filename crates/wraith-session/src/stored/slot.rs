@@ -1,0 +1,140 @@
+//! The place of a state in a vault.
+//!
+//! Invariant: `generation` is that of the record in the vault, unless a store has failed since; what that has left is found out before
+//! the next one. A place that somebody else has written to is never written to again.
+
+use std::fmt;
+use std::sync::Arc;
+
+use zeroize::Zeroizing;
+
+use super::StoreError;
+use crate::vault::{Durability, KeyVault, Record, VaultError, is_record_name};
+
+/// Kinds of records.
+pub(super) const SESSION: u8 = 1;
+pub(super) const RATCHET: u8 = 2;
+pub(super) const PREKEYS: u8 = 3;
+
+/// The place of a state in a vault.
+pub(super) struct Slot {
+    vault: Arc<dyn KeyVault>,
+    name: String,
+    kind: u8,
+    /// The one that is known to be in the vault.
+    generation: u64,
+    doubt: Doubt,
+}
+
+/// What is not known of a place after a store that failed.
+enum Doubt {
+    /// Nothing: what was stored last is there.
+    None,
+    /// Whether this record was stored all the same.
+    Failed(Zeroizing<Vec<u8>>),
+    /// The place is somebody else's now, who has gone on from an earlier state of ours. To store would let both use the same numbers.
+    Lost,
+}
+
+impl Slot {
+    /// A place where nothing is yet.
+    pub(super) fn create(
+        vault: Arc<dyn KeyVault>,
+        name: &str,
+        kind: u8,
+    ) -> Result<Self, StoreError> {
+        if !is_record_name(name) {
+            return Err(StoreError::Name);
+        }
+        if vault.load(name)?.is_some() {
+            return Err(StoreError::Exists);
+        }
+        // A name that was used before goes on counting: an old copy must not look new.
+        let generation = vault.latest(name)?.unwrap_or(0);
+        Ok(Self { vault, name: name.to_owned(), kind, generation, doubt: Doubt::None })
+    }
+
+    /// What is stored, and its place.
+    pub(super) fn load(
+        vault: Arc<dyn KeyVault>,
+        name: &str,
+        kind: u8,
+    ) -> Result<(Self, Record), StoreError> {
+        if !is_record_name(name) {
+            return Err(StoreError::Name);
+        }
+        let bytes = vault.load(name)?.ok_or(StoreError::Missing)?;
+        let record = Record::decode(&bytes)?;
+        if record.kind != kind {
+            return Err(StoreError::Kind);
+        }
+        let found = record.generation;
+        if let Some(latest) = vault.latest(name)?.filter(|latest| *latest > found) {
+            return Err(StoreError::RolledBack { found, latest });
+        }
+        let name = name.to_owned();
+        Ok((Self { vault, name, kind, generation: found, doubt: Doubt::None }, record))
+    }
+
+    /// Puts the state there, whole or not at all.
+    pub(super) fn put(&mut self, state: &[u8], durability: Durability) -> Result<(), StoreError> {
+        self.resolve()?;
+        let generation = self.generation.checked_add(1).ok_or(VaultError::Conflict)?;
+        let record = Record::encode(self.kind, generation, state);
+        match self.vault.store(&self.name, generation, &record, durability) {
+            Ok(()) => {
+                self.generation = generation;
+                Ok(())
+            }
+            Err(why) => {
+                self.doubt = match why {
+                    VaultError::Conflict => Doubt::Lost,
+                    VaultError::Failed(_) => Doubt::Failed(record),
+                };
+                Err(why.into())
+            }
+        }
+    }
+
+    /// Finds out, without a store, whether the place is still this one's.
+    pub(super) fn check(&mut self) -> Result<(), StoreError> {
+        self.resolve()?;
+        let held = self.vault.load(&self.name)?;
+        let held = held.and_then(|bytes| Record::decode(&bytes).ok());
+        if held.is_some_and(|record| record.generation == self.generation) {
+            return Ok(());
+        }
+        self.doubt = Doubt::Lost;
+        Err(VaultError::Conflict.into())
+    }
+
+    /// Finds out what a store that failed has left: the record before, the one that was to be stored, or somebody else's.
+    pub(super) fn resolve(&mut self) -> Result<(), StoreError> {
+        let tried = match &self.doubt {
+            Doubt::None => return Ok(()),
+            Doubt::Lost => return Err(VaultError::Conflict.into()),
+            Doubt::Failed(tried) => tried,
+        };
+        let held = self.vault.load(&self.name)?;
+        let held = held.as_ref().map(|bytes| (Record::decode(bytes).ok(), bytes));
+        self.doubt = match held {
+            Some((_, bytes)) if bytes == tried => {
+                self.generation += 1;
+                Doubt::None
+            }
+            Some((Some(record), _)) if record.generation == self.generation => Doubt::None,
+            _ => Doubt::Lost,
+        };
+        match self.doubt {
+            Doubt::Lost => Err(VaultError::Conflict.into()),
+            Doubt::None | Doubt::Failed(_) => Ok(()),
+        }
+    }
+}
+
+/// The name, and nothing of the state.
+impl fmt::Debug for Slot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}

@@ -1,0 +1,406 @@
+//! Conversations and prekeys in a vault, with processes that end and vaults that fail.
+
+use std::collections::HashSet;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+
+use rand_chacha::ChaCha20Rng;
+use wraith_session::ratchet::*;
+use wraith_session::vault::{Durability, KeyVault, MemoryVault, Record, RecordError, VaultError};
+use wraith_session::{
+    SecretIdentity, StateError, StoreError, StoredPreKeys, StoredRatchet, StoredSession,
+};
+use zeroize::Zeroizing;
+
+use crate::stored_support::{Counting, Dying, Failing, Link, below};
+use crate::support::{identity, rng};
+
+pub const CONFLICT: StoreError = StoreError::Vault(VaultError::Conflict);
+
+pub fn alice() -> SecretIdentity {
+    identity(1)
+}
+
+pub fn bob() -> SecretIdentity {
+    identity(2)
+}
+
+pub fn prekeys(vault: Arc<dyn KeyVault>, rng: &mut ChaCha20Rng) -> StoredPreKeys {
+    StoredPreKeys::create(vault, "prekeys", PreKeys::generate(rng, &bob(), 2)).unwrap()
+}
+
+pub fn encrypt(ratchet: &mut StoredRatchet, rng: &mut ChaCha20Rng, text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    ratchet.encrypt(rng, b"", text, &mut out).unwrap();
+    out
+}
+
+pub fn decrypt(ratchet: &mut StoredRatchet, message: &[u8]) -> Result<Vec<u8>, StoreError> {
+    let mut out = Vec::new();
+    ratchet.decrypt(b"", message, &mut out).map(|()| out)
+}
+
+/// Two sides of a conversation that have both heard of each other: alice in a vault of her own, bob in this one.
+fn conversation(vault: Arc<dyn KeyVault>, rng: &mut ChaCha20Rng) -> (StoredRatchet, StoredRatchet) {
+    let mut prekeys = prekeys(vault.clone(), rng);
+    let bundle = prekeys.bundle().unwrap();
+    let alices = Arc::new(MemoryVault::default());
+    let mut one = StoredRatchet::initiate(alices, "bob", rng, &alice(), &bundle).unwrap();
+    let first = encrypt(&mut one, rng, b"first");
+    let (mut two, text) =
+        StoredRatchet::respond(vault, "alice", &bob(), &mut prekeys, b"", &first).unwrap();
+    assert_eq!(text, b"first");
+    let answer = encrypt(&mut two, rng, b"answer");
+    decrypt(&mut one, &answer).unwrap();
+    (one, two)
+}
+
+/// Twenty thousand messages in turns of some sixty, with two hundred restarts of either side.
+#[test]
+fn whatever_arrives_opens_once_over_loss_and_restarts() {
+    const MESSAGES: u64 = 20_000;
+    const EVERY: u64 = MESSAGES / 400;
+    let mut rng = rng(31);
+    let vaults = [Arc::new(MemoryVault::default()), Arc::new(MemoryVault::default())];
+    let mut keys = prekeys(vaults[1].clone(), &mut rng);
+    let bundle = keys.bundle().unwrap();
+    let one = StoredRatchet::initiate(vaults[0].clone(), "peer", &mut rng, &alice(), &bundle);
+    let mut sides = [Some(one.unwrap()), None];
+    let mut links = [Link::default(), Link::default()];
+    let (mut sent, mut opened) = (HashSet::new(), [HashSet::new(), HashSet::new()]);
+    let (mut restarts, mut repeats, mut from) = ([0; 2], 0, 0);
+    for index in 0..MESSAGES {
+        if index % EVERY == EVERY / 2 {
+            let side = (index / EVERY % 2) as usize;
+            sides[side] = StoredRatchet::load(vaults[side].clone(), "peer").ok();
+            restarts[side] += 1;
+        }
+        if sides[1].is_some() && below(&mut rng, 60) == 0 {
+            from = 1 - from;
+        }
+        let text = index.to_le_bytes();
+        let message = encrypt(sides[from].as_mut().unwrap(), &mut rng, &text);
+        assert!(sent.insert(message.clone()), "the same message twice");
+        links[from].send(&mut rng, &message);
+        while let Some(message) = links[from].arrived() {
+            let result = match &mut sides[1 - from] {
+                Some(side) => decrypt(side, &message),
+                none => {
+                    let vault = vaults[1].clone();
+                    StoredRatchet::respond(vault, "peer", &bob(), &mut keys, b"", &message).map(
+                        |(side, text)| {
+                            *none = Some(side);
+                            text
+                        },
+                    )
+                }
+            };
+            match result {
+                Ok(text) => assert!(opened[from].insert(text), "opened twice"),
+                Err(StoreError::Decrypt(DecryptError::KeyGone | DecryptError::Unauthentic)) => {
+                    // Of a message that has not opened neither can be: the window is far wider than the delay.
+                    repeats += 1;
+                }
+                Err(why) => panic!("{why}"),
+            }
+        }
+    }
+    let duplicates: u64 = links.iter().map(|link| link.duplicates_arrived()).sum();
+    let distinct: u64 = links.iter().map(|link| link.distinct_arrived()).sum();
+    let total = opened.iter().map(HashSet::len).sum::<usize>() as u64;
+    assert_eq!((total, repeats), (distinct, duplicates), "each that arrived opened once");
+    assert!(restarts.iter().all(|count| *count >= 200) && repeats > 1000);
+    assert!((13_000..15_000).contains(&total), "{total} came through");
+}
+
+/// What a process does, each step with what the vault has: the steps before may have been another process's.
+struct Steps {
+    vault: Arc<Dying>,
+    rng: ChaCha20Rng,
+    received: Vec<Vec<u8>>,
+}
+
+impl Steps {
+    /// Does a step, and after the process has died in it once more.
+    fn step<T>(
+        &mut self,
+        step: impl Fn(Arc<dyn KeyVault>, &mut ChaCha20Rng) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        match step(self.vault.clone(), &mut self.rng) {
+            Err(StoreError::Vault(_)) => {
+                self.vault.revive();
+                step(self.vault.clone(), &mut self.rng)
+            }
+            done => done,
+        }
+    }
+
+    fn encrypt(&mut self, name: &str, texts: &[&[u8]]) -> Vec<Vec<u8>> {
+        let batch =
+            self.step(|vault, rng| StoredRatchet::load(vault, name)?.encrypt_many(rng, b"", texts));
+        batch.unwrap().iter().map(<[u8]>::to_vec).collect()
+    }
+
+    fn decrypt(&mut self, name: &str, messages: &[Vec<u8>]) {
+        let messages: Vec<&[u8]> = messages.iter().map(|message| &message[..]).collect();
+        let batch =
+            self.step(|vault, _| StoredRatchet::load(vault, name)?.decrypt_many(b"", &messages));
+        for result in batch.unwrap().iter() {
+            match result {
+                Ok(text) => self.received.push(text.to_vec()),
+                Err(why) => assert_eq!(why, DecryptError::KeyGone, "it was opened and not used"),
+            }
+        }
+    }
+
+    fn run(&mut self) {
+        self.step(|vault, rng| {
+            let new = PreKeys::generate(rng, &bob(), 1);
+            match StoredPreKeys::create(vault.clone(), "prekeys", new) {
+                Err(StoreError::Exists) => StoredPreKeys::load(vault, "prekeys"),
+                created => created,
+            }
+        })
+        .unwrap();
+        let bundle = self.step(|vault, _| StoredPreKeys::load(vault, "prekeys")?.bundle()).unwrap();
+        self.step(|vault, rng| {
+            match StoredRatchet::initiate(vault.clone(), "bob", rng, &alice(), &bundle) {
+                Err(StoreError::Exists) => StoredRatchet::load(vault, "bob"),
+                started => started,
+            }
+        })
+        .unwrap();
+        let first = self.encrypt("bob", &[b"first"]).remove(0);
+        let started = self.step(|vault, _| {
+            let mut prekeys = StoredPreKeys::load(vault.clone(), "prekeys")?;
+            StoredRatchet::respond(vault, "alice", &bob(), &mut prekeys, b"", &first)
+        });
+        match started {
+            Ok((_, text)) => self.received.push(text),
+            Err(why) => assert_eq!(why, StoreError::Start(StartError::UnknownPreKey)),
+        }
+        let answers = self.encrypt("alice", &[b"answer"]);
+        self.decrypt("bob", &answers);
+        let more = self.encrypt("bob", &[b"more", b"and more"]);
+        self.decrypt("alice", &more);
+        let last = self.encrypt("alice", &[b"last"]);
+        self.decrypt("bob", &last);
+    }
+}
+
+#[test]
+fn a_process_that_is_killed_in_any_store_goes_on_and_gives_nothing_out_twice() {
+    let all: [&[u8]; 5] = [b"first", b"answer", b"more", b"and more", b"last"];
+    for after in [false, true] {
+        let mut dead = 0;
+        for store in 0.. {
+            let vault = Arc::new(Dying::at(store, after));
+            let mut steps = Steps { vault, rng: rng(7), received: Vec::new() };
+            steps.run();
+            let received: HashSet<_> = steps.received.iter().map(|text| &text[..]).collect();
+            assert_eq!(received.len(), steps.received.len(), "twice, killed in store {store}");
+            match steps.vault.has_died() {
+                // A store that was not made has changed nothing at all.
+                true if !after => assert_eq!(steps.received, all, "killed in store {store}"),
+                // One that was made and not heard of costs at most what it was about.
+                true => assert!(received.len() + 2 >= all.len(), "killed in store {store}"),
+                false => break,
+            }
+            dead += 1;
+        }
+        assert!(dead >= 11, "{dead} stores");
+    }
+}
+
+#[test]
+fn a_vault_that_fails_changes_nothing_and_the_call_can_be_made_again() {
+    let mut rng = rng(1);
+    let vault = Arc::new(Failing::default());
+    let (mut one, mut two) = conversation(vault.clone(), &mut rng);
+    two.set_padding(true);
+    for fails in [&vault.before, &vault.after] {
+        let messages = [b"a", b"b", b"c"].map(|text| encrypt(&mut one, &mut rng, text));
+        let state = two.ratchet().save();
+        fails.store(true, Ordering::Relaxed);
+        let mut out = b"kept".to_vec();
+        let failures = [
+            two.decrypt(b"", &messages[0], &mut out).err(),
+            two.decrypt_many(b"", &[&messages[1], &messages[2]]).err(),
+            two.encrypt(&mut rng, b"", b"text", &mut out).err(),
+            two.encrypt_many(&mut rng, b"", &[b"text", b"text"]).err(),
+        ];
+        for why in failures {
+            assert!(matches!(why, Some(StoreError::Vault(VaultError::Failed(_)))), "{why:?}");
+        }
+        assert_eq!(out, b"kept", "nobody has seen what may not be remembered");
+        assert!(two.ratchet().save() == state);
+        fails.store(false, Ordering::Relaxed);
+        assert_eq!(decrypt(&mut two, &messages[0]).unwrap(), b"a");
+        let rest = two.decrypt_many(b"", &[&messages[2], b"none", &messages[1]]).unwrap();
+        let expected = [Ok(&b"c"[..]), Err(DecryptError::Malformed), Ok(b"b")];
+        assert_eq!(rest.iter().collect::<Vec<_>>(), expected);
+        let answer = encrypt(&mut two, &mut rng, b"text");
+        assert_eq!(decrypt(&mut one, &answer).unwrap(), b"text");
+        assert_eq!(one.ratchet().missing(), 0, "no number was used");
+    }
+}
+
+#[test]
+fn prekeys_whose_vault_fails_give_nothing_out_and_are_as_they_were() {
+    let mut rng = rng(2);
+    let vault = Arc::new(Failing::default());
+    let mut keys = prekeys(vault.clone(), &mut rng);
+    let mut ids = HashSet::new();
+    for (round, fails) in [&vault.before, &vault.after].into_iter().enumerate() {
+        let state = keys.prekeys().save();
+        fails.store(true, Ordering::Relaxed);
+        let failures = [
+            keys.bundle().err(),
+            keys.rotate(&mut rng, &bob()).err(),
+            keys.replenish(&mut rng, &bob(), 5).err(),
+        ];
+        for why in failures {
+            assert!(matches!(why, Some(StoreError::Vault(VaultError::Failed(_)))), "{why:?}");
+        }
+        assert!(keys.prekeys().save() == state);
+        fails.store(false, Ordering::Relaxed);
+        let bundle = keys.bundle().unwrap();
+        assert!(bundle.has_one_time() && ids.insert(bundle.encode()), "handed out once");
+        assert_eq!(keys.remaining(), 1 - round);
+    }
+    assert_eq!(keys.replenish(&mut rng, &alice(), 5), Err(StoreError::Start(StartError::Identity)));
+    drop(keys);
+    let mut keys = StoredPreKeys::load(vault, "prekeys").unwrap();
+    assert!(!keys.bundle().unwrap().has_one_time(), "all are handed out after a restart, too");
+    keys.rotate(&mut rng, &bob()).unwrap();
+    keys.replenish(&mut rng, &bob(), 3).unwrap();
+    assert_eq!(keys.remaining(), 3);
+}
+
+#[test]
+fn of_two_that_go_on_with_one_conversation_one_fails_before_it_gives_anything_out() {
+    let mut rng = rng(8);
+    let vault = Arc::new(MemoryVault::default());
+    let (mut one, mut first) = conversation(vault.clone(), &mut rng);
+    let mut second = StoredRatchet::load(vault.clone(), "alice").unwrap();
+    let message = encrypt(&mut one, &mut rng, b"text");
+    assert_eq!(decrypt(&mut first, &message).unwrap(), b"text");
+    let mut out = Vec::new();
+    for _ in 0..3 {
+        assert_eq!(second.decrypt(b"", &message, &mut out), Err(CONFLICT));
+        assert_eq!(second.encrypt(&mut rng, b"", b"", &mut out), Err(CONFLICT));
+        assert!(second.encrypt_many(&mut rng, b"", &[b""]).is_err());
+        assert!(second.decrypt_many(b"", &[&message]).is_err());
+    }
+    assert!(out.is_empty());
+    let answer = encrypt(&mut first, &mut rng, b"answer");
+    assert_eq!(decrypt(&mut one, &answer).unwrap(), b"answer");
+    let new =
+        StoredRatchet::create(vault, "alice", Ratchet::restore(&one.ratchet().save()).unwrap());
+    assert_eq!(new.err(), Some(StoreError::Exists));
+}
+
+#[test]
+fn records_that_were_rolled_back_are_noticed_where_the_vault_counts() {
+    let vault = Arc::new(MemoryVault::default());
+    conversation(vault.clone(), &mut rng(9));
+    let counting = |latest| Arc::new(Counting(vault.clone(), latest));
+    let rolled_back = |found| Some(StoreError::RolledBack { found, latest: 9 });
+    assert_eq!(StoredRatchet::load(counting(9), "alice").err(), rolled_back(2));
+    assert_eq!(StoredPreKeys::load(counting(9), "prekeys").err(), rolled_back(3));
+    assert!(StoredRatchet::load(counting(2), "alice").is_ok());
+    assert!(StoredPreKeys::load(counting(3), "prekeys").is_ok());
+}
+
+#[test]
+fn what_is_no_record_of_a_conversation_is_refused_and_says_why() {
+    let vault = Arc::new(MemoryVault::default());
+    conversation(vault.clone(), &mut rng(10));
+    type Load = fn(Arc<dyn KeyVault>) -> Option<StoreError>;
+    let loads: [(&str, u8, Load); 2] = [
+        ("alice", 2, |vault| StoredRatchet::load(vault, "alice").err()),
+        ("prekeys", 3, |vault| StoredPreKeys::load(vault, "prekeys").err()),
+    ];
+    for (name, kind, load) in loads {
+        let load = |bytes: &[u8]| {
+            let vault = MemoryVault::default();
+            vault.store(name, 1, bytes, Durability::Process).unwrap();
+            load(Arc::new(vault))
+        };
+        let record = vault.load(name).unwrap().unwrap();
+        assert_eq!(load(&record), None);
+        for len in 0..record.len() {
+            assert_eq!(load(&record[..len]), Some(StoreError::Record(RecordError::Damaged)));
+        }
+        for at in 0..record.len() {
+            let mut changed = record.to_vec();
+            changed[at] ^= 1;
+            assert_eq!(load(&changed), Some(StoreError::Record(RecordError::Damaged)));
+        }
+        let state = Record::decode(&record).unwrap().state;
+        assert_eq!(load(&Record::encode(1, 1, &state)), Some(StoreError::Kind));
+        let wrong = |state: &[u8]| load(&Record::encode(kind, 1, state));
+        assert_eq!(wrong(&state[..9]), Some(StoreError::State(StateError::Malformed)));
+        assert_eq!(wrong(&[9]), Some(StoreError::State(StateError::Version(9))));
+    }
+    let session = StoredSession::load(vault.clone(), "alice").err();
+    assert_eq!(session, Some(StoreError::Kind));
+    assert_eq!(StoredRatchet::load(vault.clone(), "a/b").err(), Some(StoreError::Name));
+    assert_eq!(StoredPreKeys::load(vault, "nobody").err(), Some(StoreError::Missing));
+}
+
+/// A vault that notes what was stored, and what it has to outlive.
+#[derive(Default)]
+struct Noting(MemoryVault, Mutex<Vec<(String, Durability)>>);
+
+impl KeyVault for Noting {
+    fn store(&self, n: &str, g: u64, r: &[u8], d: Durability) -> Result<(), VaultError> {
+        self.1.lock().unwrap().push((n.to_owned(), d));
+        self.0.store(n, g, r, d)
+    }
+
+    fn load(&self, name: &str) -> Result<Option<Zeroizing<Vec<u8>>>, VaultError> {
+        self.0.load(name)
+    }
+
+    fn delete(&self, name: &str) -> Result<(), VaultError> {
+        self.0.delete(name)
+    }
+}
+
+#[test]
+fn stores_are_one_a_call_in_order_and_outlive_a_power_cut_unless_told_otherwise() {
+    let mut rng = rng(11);
+    let vault = Arc::new(Noting::default());
+    let (mut one, mut two) = conversation(vault.clone(), &mut rng);
+    let take = || std::mem::take(&mut *vault.1.lock().unwrap());
+    let power = |names: &[&str]| -> Vec<_> {
+        names.iter().map(|name| ((*name).to_owned(), Durability::Power)).collect()
+    };
+    // Created, handed out; started, used up; answered.
+    assert_eq!(take(), power(&["prekeys", "prekeys", "alice", "prekeys", "alice"]));
+    let messages = [b"a", b"b"].map(|text| encrypt(&mut one, &mut rng, text));
+    assert!(decrypt(&mut two, b"none").is_err());
+    assert!(two.decrypt_many(b"", &[b"none", b"none"]).is_ok());
+    assert_eq!(take(), power(&[]), "what is none is not stored");
+    two.decrypt_many(b"", &[&messages[0], &messages[1]]).unwrap();
+    two.encrypt_many(&mut rng, b"", &[b"c", b"d", b"e"]).unwrap();
+    assert_eq!(take(), power(&["alice", "alice"]), "once for a batch");
+    two.set_durability(Durability::Process);
+    encrypt(&mut two, &mut rng, b"text");
+    assert_eq!(take(), [("alice".to_owned(), Durability::Process)]);
+}
+
+#[test]
+fn a_failure_of_a_batch_names_the_message_and_stores_nothing() {
+    let mut rng = rng(12);
+    let vault = Arc::new(Noting::default());
+    let (_, mut two) = conversation(vault.clone(), &mut rng);
+    let (stores, state) = (vault.1.lock().unwrap().len(), two.ratchet().save());
+    let long = vec![0; MAX_PLAINTEXT_BYTES + 1];
+    let why = two.encrypt_many(&mut rng, b"", &[b"short", &long]).err();
+    let expected = EncryptBatchError { index: 1, why: EncryptError::TooLong };
+    assert_eq!(why, Some(StoreError::EncryptBatch(expected)));
+    assert_eq!(vault.1.lock().unwrap().len(), stores);
+    assert!(two.ratchet().save() == state);
+}

@@ -1,0 +1,179 @@
+//! What tests of stored states begin with: vaults that fail and count, and links that lose.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use rand_chacha::ChaCha20Rng;
+use rand_core::Rng;
+use wraith_session::vault::{Durability, KeyVault, MemoryVault, VaultError};
+use zeroize::Zeroizing;
+
+pub fn below(rng: &mut ChaCha20Rng, end: u64) -> u64 {
+    rng.next_u64() % end
+}
+
+/// One way of a link that loses 30 of 100, brings one of ten twice, and delays by up to 200 messages.
+#[derive(Default)]
+pub struct Link {
+    now: u64,
+    on_the_way: BTreeMap<(u64, u64), Vec<u8>>,
+    count: u64,
+    /// What has arrived, by what it is.
+    came: HashSet<Vec<u8>>,
+    again: u64,
+}
+
+impl Link {
+    pub fn send(&mut self, rng: &mut ChaCha20Rng, message: &[u8]) {
+        self.now += 1;
+        let copies = match below(rng, 100) {
+            0..30 => 0,
+            30..40 => 2,
+            _ => 1,
+        };
+        for _ in 0..copies {
+            self.count += 1;
+            let at = self.now + if below(rng, 4) == 0 { below(rng, 200) } else { 0 };
+            self.on_the_way.insert((at, self.count), message.to_vec());
+        }
+    }
+
+    pub fn arrived(&mut self) -> Option<Vec<u8>> {
+        let first = self.on_the_way.first_entry()?;
+        let message = (first.key().0 <= self.now).then(|| first.remove())?;
+        self.again += u64::from(!self.came.insert(message.clone()));
+        Some(message)
+    }
+
+    /// How many different messages have arrived.
+    pub fn distinct_arrived(&self) -> u64 {
+        self.came.len() as u64
+    }
+
+    /// How many have arrived that had arrived before.
+    pub fn duplicates_arrived(&self) -> u64 {
+        self.again
+    }
+}
+
+/// A vault that fails, or stores and then says that it has failed, when told to.
+#[derive(Default)]
+pub struct Failing {
+    pub vault: Arc<MemoryVault>,
+    pub before: AtomicBool,
+    pub after: AtomicBool,
+}
+
+impl KeyVault for Failing {
+    fn store(
+        &self,
+        name: &str,
+        generation: u64,
+        record: &[u8],
+        durability: Durability,
+    ) -> Result<(), VaultError> {
+        if self.before.load(Ordering::Relaxed) {
+            return Err(VaultError::Failed("before".into()));
+        }
+        self.vault.store(name, generation, record, durability)?;
+        match self.after.load(Ordering::Relaxed) {
+            true => Err(VaultError::Failed("after".into())),
+            false => Ok(()),
+        }
+    }
+
+    fn load(&self, name: &str) -> Result<Option<Zeroizing<Vec<u8>>>, VaultError> {
+        self.vault.load(name)
+    }
+
+    fn delete(&self, name: &str) -> Result<(), VaultError> {
+        self.vault.delete(name)
+    }
+}
+
+/// A vault whose owner counts elsewhere.
+pub struct Counting(pub Arc<MemoryVault>, pub u64);
+
+impl KeyVault for Counting {
+    fn store(&self, n: &str, g: u64, r: &[u8], d: Durability) -> Result<(), VaultError> {
+        self.0.store(n, g, r, d)
+    }
+
+    fn load(&self, name: &str) -> Result<Option<Zeroizing<Vec<u8>>>, VaultError> {
+        self.0.load(name)
+    }
+
+    fn delete(&self, name: &str) -> Result<(), VaultError> {
+        self.0.delete(name)
+    }
+
+    fn latest(&self, _: &str) -> Result<Option<u64>, VaultError> {
+        Ok(Some(self.1))
+    }
+}
+
+/// A vault whose process is killed in one of its stores: nothing gets through any more until the next process.
+pub struct Dying {
+    vault: Arc<MemoryVault>,
+    /// Stores until then.
+    left: AtomicU32,
+    /// Whether the last store is made before.
+    after: bool,
+    dead: AtomicBool,
+    died: AtomicBool,
+}
+
+impl Dying {
+    pub fn at(store: u32, after: bool) -> Self {
+        Self::over(Arc::new(MemoryVault::default()), store, after)
+    }
+
+    pub fn over(vault: Arc<MemoryVault>, store: u32, after: bool) -> Self {
+        let (dead, died) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self { vault, left: AtomicU32::new(store), after, dead, died }
+    }
+
+    /// There is a new process, which is not killed.
+    pub fn revive(&self) {
+        self.dead.store(false, Ordering::Relaxed);
+    }
+
+    pub fn has_died(&self) -> bool {
+        self.died.load(Ordering::Relaxed)
+    }
+
+    fn alive(&self) -> Result<(), VaultError> {
+        match self.dead.load(Ordering::Relaxed) {
+            true => Err(VaultError::Failed("killed".into())),
+            false => Ok(()),
+        }
+    }
+}
+
+impl KeyVault for Dying {
+    fn store(&self, n: &str, g: u64, r: &[u8], d: Durability) -> Result<(), VaultError> {
+        self.alive()?;
+        let left = self.left.load(Ordering::Relaxed);
+        let dies = left == 0 && !self.has_died();
+        self.left.store(left.saturating_sub(1), Ordering::Relaxed);
+        if !dies || self.after {
+            self.vault.store(n, g, r, d)?;
+        }
+        if dies {
+            self.died.store(true, Ordering::Relaxed);
+            self.dead.store(true, Ordering::Relaxed);
+        }
+        self.alive()
+    }
+
+    fn load(&self, name: &str) -> Result<Option<Zeroizing<Vec<u8>>>, VaultError> {
+        self.alive()?;
+        self.vault.load(name)
+    }
+
+    fn delete(&self, name: &str) -> Result<(), VaultError> {
+        self.alive()?;
+        self.vault.delete(name)
+    }
+}
