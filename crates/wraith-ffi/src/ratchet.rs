@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use wraith::session::ratchet::{
-    self as inner, DecryptError, EncryptError, PreKeyBundle, StartError, StateError,
+    self as inner, DecryptError, EncryptError, PreKeyBundle, StartError,
 };
 use zeroize::Zeroizing;
 
@@ -232,11 +232,5 @@ impl From<DecryptError> for WraithError {
             DecryptError::Violation => Self::Protocol(text),
             _ => Self::Unauthentic(text),
         }
-    }
-}
-
-impl From<StateError> for WraithError {
-    fn from(error: StateError) -> Self {
-        Self::Unauthentic(error.to_string())
     }
 }

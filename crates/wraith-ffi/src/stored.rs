@@ -128,6 +128,10 @@ impl From<StoreError> for WraithError {
             StoreError::Seal(error) => error.into(),
             StoreError::Batch(error) => error.into(),
             StoreError::Open(error) => error.into(),
+            StoreError::Start(error) => error.into(),
+            StoreError::Encrypt(error) => error.into(),
+            StoreError::EncryptBatch(error) => error.why.into(),
+            StoreError::Decrypt(error) => error.into(),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use wraith_session::ratchet::{MAX_BUNDLE_BYTES, PreKeys, StartError, StateError};
+use wraith_session::ratchet::{MAX_BUNDLE_BYTES, PreKeys, StartError};
 
 use crate::border::entry;
 use crate::identity::{self, wraith_identity_t};
@@ -32,12 +32,6 @@ impl From<StartError> for Failure {
             _ => WRAITH_UNAUTHENTIC,
         };
         Self::new(status, error.to_string())
-    }
-}
-
-impl From<StateError> for Failure {
-    fn from(error: StateError) -> Self {
-        Self::new(WRAITH_UNAUTHENTIC, error.to_string())
     }
 }
 

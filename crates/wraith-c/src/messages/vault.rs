@@ -43,6 +43,10 @@ impl From<StoreError> for Failure {
             StoreError::Seal(error) => return (*error).into(),
             StoreError::Batch(error) => return error.why.into(),
             StoreError::Open(error) => return (*error).into(),
+            StoreError::Start(error) => return (*error).into(),
+            StoreError::Encrypt(error) => return (*error).into(),
+            StoreError::EncryptBatch(error) => return error.why.into(),
+            StoreError::Decrypt(error) => return (*error).into(),
         };
         Self::new(status, error.to_string())
     }
