@@ -194,6 +194,41 @@ static void waiting_has_an_end(void)
     OK(wraith_transfer_free(offer));
 }
 
+static void *wait_for_it(void *user)
+{
+    static wraith_status_t status;
+    status = wraith_transfer_wait(*(wraith_transfer_t *)user, WRAITH_FOREVER);
+    return &status;
+}
+
+// Who waits hears of the end also if transfer and node are freed meanwhile.
+static void freeing_ends_the_waiting(void)
+{
+    char path[300];
+    for (int round = 0; round < 3; round++) {
+        wraith_node_t sender = new_node();
+        struct seen sent;
+        pthread_t waiting;
+        void *status;
+        new_seen(&sent, 0);
+        wraith_transfer_t offer =
+            offer_one(sender, in_folder(path, sizeof path, "film"), WRAITH_OFFER_BY_TICKET, &sent);
+        CHECK(pthread_create(&waiting, NULL, wait_for_it, &offer) == 0);
+        // It waits already, or not yet: either is right.
+        if (round > 0)
+            GIVES(WRAITH_TIMED_OUT, wraith_transfer_wait(offer, 20));
+        OK(wraith_transfer_free(offer));
+        OK(wraith_node_free(sender));
+        CHECK(pthread_join(waiting, &status) == 0);
+        wraith_status_t ended = *(wraith_status_t *)status;
+        CHECK(ended == WRAITH_CANCELLED || ended == WRAITH_INVALID_HANDLE);
+        pthread_mutex_lock(&sent.lock);
+        while (!sent.released)
+            pthread_cond_wait(&sent.changed, &sent.lock);
+        pthread_mutex_unlock(&sent.lock);
+    }
+}
+
 // The sender's callback hangs from its first event on, and everything arrives all the same.
 static void a_blocked_callback_stops_nothing(void)
 {
@@ -314,6 +349,7 @@ int main(int count, char **words)
     who_says_no_gets_nothing(WRAITH_REFUSE, WRAITH_REFUSED, WRAITH_REFUSED);
     who_says_no_gets_nothing(WRAITH_ANSWER_LATER, WRAITH_LATER, WRAITH_CANCELLED);
     waiting_has_an_end();
+    freeing_ends_the_waiting();
     a_blocked_callback_stops_nothing();
     a_callback_can_free_its_transfer();
     puts("files: all as it should be");

@@ -114,6 +114,24 @@ static void null_where_something_belongs(void)
     part(&two);
 }
 
+static void *words_of_another_thread(void *user)
+{
+    size_t *len = user;
+    uint8_t out[100];
+    OK(wraith_last_error(out, sizeof out, len));
+    return NULL;
+}
+
+static void words_of_a_failure_stay_on_their_thread(void)
+{
+    pthread_t other;
+    size_t len = 99;
+    GIVES(WRAITH_INVALID_INPUT, wraith_hasher_new(NULL));
+    CHECK(pthread_create(&other, NULL, words_of_another_thread, &len) == 0);
+    CHECK(pthread_join(other, NULL) == 0);
+    CHECK(len == 0);
+}
+
 static void buffers_that_are_too_small_change_nothing(void)
 {
     struct two two;
@@ -281,6 +299,7 @@ int main(void)
 {
     handles_that_are_none();
     null_where_something_belongs();
+    words_of_a_failure_stay_on_their_thread();
     buffers_that_are_too_small_change_nothing();
     in_place();
     garbage_is_refused();
