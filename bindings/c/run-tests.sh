@@ -104,8 +104,7 @@ step "valgrind"
 if has valgrind; then
     # It has no AVX-512 and says so by cpuid, so the library takes what every processor has.
     for test in $tests; do
-        run "$work/$test" "$test" valgrind --quiet --error-exitcode=9 --leak-check=full --trace-children=yes \
-            --suppressions="$here/valgrind.supp"
+        run "$work/$test" "$test" valgrind --quiet --error-exitcode=9 --leak-check=full --trace-children=yes
     done
 else
     skip "valgrind: it is not installed (apt install valgrind)"

@@ -107,11 +107,38 @@ impl Inner {
         &self,
         work: impl Future<Output = T> + Send + 'static,
     ) -> Outcome<T> {
-        let (sender, receiver) = std::sync::mpsc::sync_channel(1);
+        let reply = Reply(Arc::default());
+        let asked = Arc::clone(&reply.0);
         self.spawn(async move {
-            let _ = sender.send(work.await);
+            let value = work.await;
+            reply.put(Ok(value));
         });
-        receiver.recv().map_err(|_| Failure::new(WRAITH_OTHER, "the node's threads have ended"))
+        let (slot, changed) = &*asked;
+        let slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = changed.wait_while(slot, |slot| slot.is_none());
+        let value = waited.unwrap_or_else(PoisonError::into_inner).take();
+        value.expect("it is there, as nobody else takes it")
+    }
+}
+
+/// Where the result of a task is waited for.
+type Slot<T> = (Mutex<Option<Outcome<T>>>, Condvar);
+
+/// Puts the result there, or that there will be none.
+struct Reply<T>(Arc<Slot<T>>);
+
+impl<T> Reply<T> {
+    fn put(&self, value: Outcome<T>) {
+        let (slot, changed) = &*self.0;
+        slot.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(value);
+        changed.notify_all();
+    }
+}
+
+impl<T> Drop for Reply<T> {
+    fn drop(&mut self) {
+        // The slot may be empty again, where the result was taken: nobody looks any more.
+        self.put(Err(Failure::new(WRAITH_OTHER, "the node's threads have ended")));
     }
 }
 

@@ -1,7 +1,9 @@
 //! An offer or a fetch under way: its result, its figures, and the thread that calls back.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::thread::{self, ThreadId};
+use std::cell::Cell;
+use std::ptr;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
@@ -60,13 +62,17 @@ impl Drop for Transfer {
     }
 }
 
+thread_local! {
+    /// The transfer whose callbacks this thread calls; only compared.
+    static CALLS_BACK_FOR: Cell<*const Shared> = const { Cell::new(ptr::null()) };
+}
+
 /// What the task, the thread that calls back, and the caller share.
 pub(super) struct Shared {
     pub queue: Queue,
     pub stop: CancellationToken,
     state: Mutex<State>,
     changed: Condvar,
-    callback_thread: OnceLock<ThreadId>,
 }
 
 #[derive(Default)]
@@ -85,7 +91,6 @@ impl Shared {
             stop: node.stop.child_token(),
             state: Mutex::default(),
             changed: Condvar::new(),
-            callback_thread: OnceLock::new(),
         })
     }
 
@@ -120,7 +125,7 @@ impl Shared {
     fn begin_to_tell(self: &Arc<Self>, callbacks: Callbacks) -> Outcome {
         let shared = Arc::clone(self);
         let thread = thread::Builder::new().name("wraith-events".into()).spawn(move || {
-            let _ = shared.callback_thread.set(thread::current().id());
+            CALLS_BACK_FOR.set(Arc::as_ptr(&shared));
             loop {
                 match shared.queue.next() {
                     Item::Tell(event) => callbacks.tell(&event),
@@ -142,7 +147,7 @@ impl Shared {
     }
 
     fn wait(&self, timeout: Option<Duration>) -> Outcome {
-        let is_in_callback = self.callback_thread.get() == Some(&thread::current().id());
+        let is_in_callback = ptr::eq(CALLS_BACK_FOR.get(), self);
         let is_over = |state: &State| state.result.is_some() && (state.is_told || is_in_callback);
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let mut state = self.lock();
