@@ -157,8 +157,10 @@ impl Built {
             // Tests are built without a link to it in the folder above.
             false => debug.join("deps"),
             true => {
-                let words = ["build", "--locked", "--package", "wraith-ffi", "--profile", PROFILE];
-                cargo::run(&mut cargo::cargo(words))?;
+                // Of this kind alone, as maturin asks for it: link-time optimization has all crates compiled anew for another one.
+                let words = ["rustc", "--locked", "--package", "wraith-ffi", "--lib"];
+                let mut build = cargo::cargo(words);
+                cargo::run(build.args(["--crate-type", "cdylib", "--profile", PROFILE]))?;
                 cargo::target().join(PROFILE)
             }
         };
