@@ -36,6 +36,29 @@ impl<'a> Input<'a> {
         taken
     }
 
+    /// What becomes of something genuine on its way: it comes as it is, or damaged in one of several ways, or arbitrary bytes come instead.
+    pub(crate) fn tampered(&mut self, genuine: &[u8], other: &[u8]) -> Vec<u8> {
+        let (kind, at) = (self.byte(), usize::from(self.u16()));
+        let cut = |bytes: &[u8]| at % (bytes.len() + 1);
+        let mut bytes = genuine.to_vec();
+        match kind % 6 {
+            0 => {}
+            1 if bytes.is_empty() => {}
+            1 => {
+                let at = at % bytes.len();
+                bytes[at] ^= self.byte();
+            }
+            2 => bytes.truncate(cut(genuine)),
+            3 => bytes.extend_from_slice(self.bytes(1 + at % 64)),
+            4 => {
+                bytes.truncate(cut(genuine));
+                bytes.extend_from_slice(&other[cut(genuine).min(other.len())..]);
+            }
+            _ => bytes = self.bytes(at).to_vec(),
+        }
+        bytes
+    }
+
     /// What a peer may claim of itself: the ends of the range, and a power of two, are where mistakes are.
     pub(crate) fn parameters(&mut self) -> Parameters {
         let mut number = || match self.byte() {

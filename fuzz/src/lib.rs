@@ -7,6 +7,7 @@
 
 mod input;
 mod mutate;
+pub mod session_world;
 mod targets;
 
 pub use mutate::Mutator;
@@ -41,4 +42,16 @@ pub const TARGETS: &[Target] = &[
     Target { name: "relay", run: targets::relay::run, variations: 20000 },
     Target { name: "dht", run: targets::dht::run, variations: 20000 },
     Target { name: "meeting", run: targets::meeting::run, variations: 1000 },
+    Target { name: "session_handshake", run: targets::session_handshake::run, variations: 200 },
+    Target { name: "session_open", run: targets::session_open::run, variations: 1500 },
+    Target { name: "session_state", run: targets::session_state::run, variations: 3000 },
+    Target { name: "vault_record", run: targets::vault_record::run, variations: 3000 },
+    Target { name: "fragments", run: targets::fragments::run, variations: 20000 },
+    Target { name: "sealed_box", run: targets::sealed_box::run, variations: 1500 },
+    Target { name: "protocol_name", run: targets::protocol_name::run, variations: 20000 },
+    Target { name: "ratchet_message", run: targets::ratchet_message::run, variations: 600 },
+    Target { name: "ratchet_start", run: targets::ratchet_start::run, variations: 300 },
+    Target { name: "prekey_bundle", run: targets::prekey_bundle::run, variations: 400 },
+    Target { name: "ratchet_state", run: targets::ratchet_state::run, variations: 600 },
+    Target { name: "prekeys_state", run: targets::prekeys_state::run, variations: 200 },
 ];

@@ -2,6 +2,7 @@
 
 pub(crate) mod code;
 pub(crate) mod dht;
+pub(crate) mod fragments;
 pub(crate) mod frames;
 pub(crate) mod handshake;
 pub(crate) mod hello;
@@ -11,9 +12,20 @@ pub(crate) mod meeting;
 pub(crate) mod message;
 pub(crate) mod packet;
 pub(crate) mod peer;
+pub(crate) mod prekey_bundle;
+pub(crate) mod prekeys_state;
+pub(crate) mod protocol_name;
 pub(crate) mod punch;
+pub(crate) mod ratchet_message;
+pub(crate) mod ratchet_start;
+pub(crate) mod ratchet_state;
 pub(crate) mod record;
 pub(crate) mod relay;
 pub(crate) mod rendezvous;
+pub(crate) mod sealed_box;
+pub(crate) mod session_handshake;
+pub(crate) mod session_open;
+pub(crate) mod session_state;
 pub(crate) mod stranger;
 pub(crate) mod ticket;
+pub(crate) mod vault_record;

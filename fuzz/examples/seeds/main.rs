@@ -1,6 +1,8 @@
 //! Writes the inputs that everything else is found from into `corpus`: one of each kind of thing that is decoded.
 //! `cargo run -p wraith-fuzz --example seeds`, after a target or what it reads has changed its form.
 
+mod session;
+
 use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -64,7 +66,8 @@ fn main() -> std::io::Result<()> {
     save("dht", &answers.map(String::into_bytes))?;
     save("relay", &wraith_relay::fuzz::frames())?;
     save("rendezvous", &conversations())?;
-    save("meeting", &meetings())
+    save("meeting", &meetings())?;
+    session::save_all()
 }
 
 fn save(target: &str, inputs: &[Vec<u8>]) -> std::io::Result<()> {

@@ -1,0 +1,51 @@
+//! Pieces of messages, in any order, some of them genuine: what is held is bounded, what comes out is no longer than allowed, and a piece
+//! that is none changes nothing.
+
+use wraith_session::fragment::{FragmentError, Reassembler, ReassemblyLimits, Splitter};
+
+use crate::input::Input;
+
+const LIMITS: ReassemblyLimits =
+    ReassemblyLimits { message_bytes: 600, held_bytes: 1500, held_messages: 3 };
+
+pub(crate) fn run(input: &[u8]) {
+    let mut input = Input(input);
+    let mut all = Reassembler::new(LIMITS);
+    let mut splitter = Splitter::default();
+    while !input.is_empty() {
+        match input.byte() {
+            // A message of somebody who plays fair comes through whatever came before, if its id is not in use.
+            0 => {
+                let (room, len) = (14 + usize::from(input.byte()), usize::from(input.u16()) % 600);
+                let message = vec![7; len];
+                let pieces = splitter.split(&message, room).expect("there is room");
+                let mut fresh = Reassembler::new(LIMITS);
+                let mut whole = None;
+                for piece in &pieces {
+                    assert!(piece.len() <= room);
+                    push(&mut all, piece);
+                    whole = fresh.push(piece).expect("it is a piece").or(whole);
+                }
+                // What keeping many small pieces costs may be more than is allowed.
+                assert!(whole.is_none_or(|whole| whole == message));
+            }
+            len => {
+                let piece = input.bytes(usize::from(len));
+                push(&mut all, piece);
+            }
+        }
+    }
+}
+
+fn push(all: &mut Reassembler, piece: &[u8]) {
+    let before = all.held_bytes();
+    let pushed = all.push(piece);
+    assert!(all.held_bytes() <= LIMITS.held_bytes);
+    match pushed {
+        Ok(Some(message)) => assert!(message.len() <= LIMITS.message_bytes),
+        Ok(None) => {}
+        Err(FragmentError::Malformed) => assert_eq!(all.held_bytes(), before),
+        Err(FragmentError::TooLong(_)) => assert!(all.held_bytes() <= before),
+        Err(why @ FragmentError::Room { .. }) => panic!("{why}"),
+    }
+}

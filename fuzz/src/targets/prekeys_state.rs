@@ -1,0 +1,41 @@
+//! Prekeys' saved state that nobody knows who has changed: what is taken saves as what it was, holds no more than any, and does all that
+//! prekeys do; after each step it saves as something that is taken.
+
+use wraith_session::ratchet::{MAX_BUNDLE_BYTES, MAX_ONE_TIME, PreKeys, Ratchet};
+
+use crate::session_world::{alice, bob, conversation, rng};
+
+pub(crate) fn run(input: &[u8]) {
+    let Ok(mut prekeys) = PreKeys::restore(input) else { return };
+    assert!(prekeys.save()[..] == *input, "there are no two forms of a state");
+    for first in &conversation().first {
+        let before = prekeys.save();
+        match Ratchet::respond(&bob(), &mut prekeys, b"", first) {
+            Ok((ratchet, _)) => assert_eq!(ratchet.peer(), alice().node_id()),
+            Err(why) => assert!(prekeys.save() == before, "{why}"),
+        }
+        holds(&prekeys);
+    }
+    let remaining = prekeys.remaining();
+    let bundle = prekeys.bundle();
+    assert!(bundle.encode().len() <= MAX_BUNDLE_BYTES);
+    assert_eq!(prekeys.remaining(), remaining.saturating_sub(1));
+    assert_eq!(bundle.has_one_time(), remaining > 0);
+    holds(&prekeys);
+    let wanted = prekeys.remaining() + 2;
+    match prekeys.replenish(&mut rng(1), &bob(), wanted) {
+        Ok(()) => assert_eq!(prekeys.remaining(), wanted.min(MAX_ONE_TIME)),
+        Err(_) => assert!(prekeys.remaining() <= MAX_ONE_TIME),
+    }
+    holds(&prekeys);
+    let _ = prekeys.rotate(&mut rng(2), &bob());
+    holds(&prekeys);
+}
+
+fn holds(prekeys: &PreKeys) {
+    let saved = prekeys.save();
+    assert!(prekeys.remaining() <= MAX_ONE_TIME);
+    assert!(saved.len() <= 434 << 10, "more than is promised");
+    let again = PreKeys::restore(&saved).expect("what is saved is taken");
+    assert!(again.save() == saved);
+}

@@ -1,0 +1,40 @@
+//! A ratchet's saved state that nobody knows who has changed: what is taken saves as what it was, holds no more than any, and does all that a
+//! ratchet does; after each step it saves as something that is taken.
+
+use wraith_session::ratchet::{MAX_SKIPPED, Ratchet};
+
+use crate::session_world::{conversation, encrypt, rng};
+
+/// More than any state has: two keys of ML-KEM, the initial part, and all keys of missing messages.
+const STATE_BYTES_MAX: usize = 4096 + 128 * MAX_SKIPPED;
+
+pub(crate) fn run(input: &[u8]) {
+    let Ok(mut ratchet) = Ratchet::restore(input) else { return };
+    assert!(ratchet.save()[..] == *input, "there are no two forms of a state");
+    holds(&ratchet);
+    let world = conversation();
+    for which in 0..3 {
+        let [mut sender, _] = world.pair(which);
+        let genuine = encrypt(&mut sender, which.into(), b"text");
+        let before = ratchet.save();
+        let mut out = Vec::new();
+        match ratchet.decrypt(b"", &genuine, &mut out) {
+            Ok(()) => holds(&ratchet),
+            Err(_) => assert!(ratchet.save() == before && out.is_empty()),
+        }
+        let before = ratchet.save();
+        match ratchet.encrypt(&mut rng(4), b"", b"text", &mut out) {
+            Ok(()) => holds(&ratchet),
+            Err(why) => assert!(ratchet.save() == before, "{why}"),
+        }
+    }
+    ratchet.set_time(std::time::Duration::MAX);
+    holds(&ratchet);
+}
+
+fn holds(ratchet: &Ratchet) {
+    let saved = ratchet.save();
+    assert!(ratchet.missing() <= MAX_SKIPPED && saved.len() <= STATE_BYTES_MAX);
+    let again = Ratchet::restore(&saved).expect("what is saved is taken");
+    assert!(again.save() == saved);
+}

@@ -1,0 +1,78 @@
+//! Handshakes of `wraith-session`, of every pattern and either side: what is not the other side's message changes nothing, wherever in
+//! the handshake it comes, and the right one is still read.
+//!
+//! Only the first message of XX and IX is read by anybody's word; then the handshake does not end with the genuine side.
+
+use wraith_session::{Handshake, HandshakeError, Pattern, Read};
+
+use crate::input::Input;
+use crate::session_world::{handshakes, protocol};
+
+/// Attempts of one input: each that fails takes what the handshake took so far.
+const ATTEMPTS_MAX: u32 = 12;
+
+pub(crate) fn run(input: &[u8]) {
+    let mut input = Input(input);
+    let which = input.byte();
+    let protocol = protocol(which);
+    let mut sides = handshakes(protocol);
+    // Who is lied to: the initiator, or the responder.
+    let victim = usize::from(which >> 7);
+    let (mut turn, mut before, mut attempts) = (0, Vec::new(), 0);
+    for number in 0.. {
+        if sides.iter().all(Handshake::is_finished) {
+            break;
+        }
+        let genuine = sides[turn].write(b"payload").expect("it is its turn");
+        turn = 1 - turn;
+        if turn == victim {
+            while !input.is_empty() && attempts < ATTEMPTS_MAX {
+                attempts += 1;
+                let lie = input.tampered(&genuine, &before);
+                if lie == genuine || lie == before {
+                    continue;
+                }
+                if lied_to(&mut sides[victim], &lie) {
+                    let open = matches!(protocol.pattern, Pattern::XX | Pattern::IX);
+                    assert!(number == 0 && open, "message {number} of {protocol} was forged");
+                    return fails(&mut sides);
+                }
+            }
+        }
+        assert_eq!(sides[turn].read(&genuine), Ok(Read::Payload(b"payload".to_vec())));
+        assert_eq!(sides[turn].read(&genuine), Ok(Read::Repeated));
+        before = genuine;
+    }
+    assert_eq!(sides[0].hash(), sides[1].hash());
+    let [mut one, mut two] = sides.map(|mut side| side.split().expect("it is over"));
+    let (mut message, mut text) = (Vec::new(), Vec::new());
+    one.seal(b"", b"text", &mut message).expect("the first");
+    assert_eq!((two.open(b"", &message, &mut text), &text[..]), (Ok(0), &b"text"[..]));
+}
+
+/// Whether it believes it. If not, nothing has changed.
+fn lied_to(side: &mut Handshake, lie: &[u8]) -> bool {
+    let state = |side: &Handshake| {
+        (side.hash().to_vec(), side.is_my_turn(), side.peer(), side.remote_key())
+    };
+    let before = state(side);
+    match side.read(lie) {
+        Ok(read) => {
+            assert!(matches!(read, Read::Payload(payload) if payload.len() <= lie.len()));
+            true
+        }
+        Err(why) => {
+            assert_ne!(why, HandshakeError::Turn);
+            assert!(state(side) == before, "{why}");
+            false
+        }
+    }
+}
+
+/// The responder has read a first message that the initiator did not write.
+fn fails([initiator, responder]: &mut [Handshake; 2]) {
+    let Ok(answer) = responder.write(b"payload") else { return };
+    let hash = initiator.hash().to_vec();
+    assert_eq!(initiator.read(&answer), Err(HandshakeError::Unauthentic));
+    assert_eq!(initiator.hash(), hash);
+}

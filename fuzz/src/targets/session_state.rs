@@ -1,0 +1,38 @@
+//! A session's saved state that nobody knows who has changed: what is taken is a session that saves as what it is, is no larger than any, and
+//! does all that a session does.
+
+use wraith_session::Session;
+
+use crate::input::Input;
+use crate::session_world::sessions;
+
+/// More than any state has.
+const STATE_BYTES_MAX: usize = 1024;
+
+pub(crate) fn run(input: &[u8]) {
+    let Ok(mut session) = Session::restore(input) else { return };
+    let saved = session.save();
+    assert!(saved.bytes().len() <= STATE_BYTES_MAX && saved.bytes().len() == input.len());
+    assert!(session.seal(b"", b"", &mut Vec::new()).is_err(), "before it is stored");
+    session.confirm(&saved);
+    let mut again = Session::restore(saved.bytes()).expect("it was saved");
+    assert_eq!(again.save().bytes().len(), saved.bytes().len());
+    let mut message = Vec::new();
+    if let Ok(number) = session.seal(b"", b"text", &mut message) {
+        let mut next = Vec::new();
+        let following = session.seal(b"", b"text", &mut next);
+        assert!(following.is_err() || following.is_ok_and(|following| following > number));
+    }
+    let [mut one, _] = sessions();
+    let mut genuine = Vec::new();
+    one.seal(b"", b"text", &mut genuine).expect("the first");
+    // The end of the state is as good as any number.
+    let mut ahead = genuine.clone();
+    ahead[..8].copy_from_slice(&Input(&input[input.len() - 8..]).array::<8>());
+    for message in [&message, &genuine, &ahead] {
+        let before = session.save();
+        if session.open(b"", message, &mut Vec::new()).is_err() {
+            assert!(session.save().bytes() == before.bytes());
+        }
+    }
+}

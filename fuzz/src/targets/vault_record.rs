@@ -1,0 +1,40 @@
+//! Records of a vault that somebody has written to: whole ones are what they were, and of each kind a state that is one or is refused. The
+//! first byte says whether a check is put behind the bytes, which otherwise nothing but a real record passes.
+
+use std::sync::Arc;
+
+use wraith_crypto::kdf;
+use wraith_session::vault::{Durability, KeyVault, MemoryVault, Record};
+use wraith_session::{StoreError, StoredPreKeys, StoredRatchet, StoredSession};
+
+pub(crate) fn run(input: &[u8]) {
+    let bytes = match input.split_first() {
+        Some((0, body)) => [body, &kdf::hash(body)].concat(),
+        _ => input.to_vec(),
+    };
+    let decoded = Record::decode(&bytes);
+    let vault = Arc::new(MemoryVault::default());
+    vault.store("name", 1, &bytes, Durability::Process).expect("it is empty");
+    let results = [
+        StoredSession::load(vault.clone(), "name").err(),
+        StoredRatchet::load(vault.clone(), "name").err(),
+        StoredPreKeys::load(vault, "name").err(),
+    ];
+    let Ok(record) = decoded else {
+        let is_refused = |why: &Option<StoreError>| matches!(why, Some(StoreError::Record(_)));
+        assert!(results.iter().all(is_refused));
+        return;
+    };
+    assert!(Record::encode(record.kind, record.generation, &record.state)[..] == bytes[..]);
+    for (kind, result) in (1..).zip(results) {
+        match result {
+            Some(StoreError::Kind) => assert_ne!(record.kind, kind),
+            // A session is stored when it is loaded, behind the generation that it says it has.
+            Some(StoreError::Vault(_)) => {
+                assert!(kind == 1 && matches!(record.generation, 0 | u64::MAX));
+            }
+            None | Some(StoreError::State(_)) => assert_eq!(record.kind, kind),
+            Some(why) => panic!("{why}"),
+        }
+    }
+}
