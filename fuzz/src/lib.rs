@@ -1,4 +1,5 @@
-//! Every decoder that a stranger or a peer can reach, as a function of arbitrary bytes that panics if something is wrong.
+//! Every decoder that a stranger, a peer, or who can write to a disk can reach, as a function of arbitrary bytes that panics if
+//! something is wrong.
 //!
 //! A target is more than "it does not panic": each states what must hold of whatever it accepts, above all that
 //! what was decoded encodes to something that decodes to the same. `cargo xtask fuzz` runs them under libFuzzer, which looks for

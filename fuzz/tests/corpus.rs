@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use wraith_fuzz::{Mutator, TARGETS};
+use wraith_fuzz::{Mutator, TARGETS, session_world};
+use wraith_session::ratchet::{PreKeyBundle, PreKeys, Ratchet};
+use wraith_session::{Protocol, Session, sealed_box};
 use wraith_transfer::message::Message;
 use wraith_transfer::record::Header;
 
@@ -91,4 +93,28 @@ fn there_is_a_good_record_of_every_kind() {
         kinds.insert(input[0]);
     }
     assert_eq!(kinds, (0..=u8::MAX).filter(|kind| Header::len_of(*kind).is_ok()).collect());
+}
+
+/// What cannot be read any more is no place to begin from: nothing that is found from it gets past the first field.
+#[test]
+fn committed_states_bundles_and_names_of_sessions_are_good_ones() {
+    let good: [(&str, fn(&[u8]) -> bool); 6] = [
+        ("session_state", |input| Session::restore(input).is_ok()),
+        ("ratchet_state", |input| Ratchet::restore(input).is_ok()),
+        ("prekeys_state", |input| PreKeys::restore(input).is_ok()),
+        ("prekey_bundle", |input| PreKeyBundle::decode(&input[1..]).is_ok()),
+        ("protocol_name", |input| {
+            std::str::from_utf8(input).is_ok_and(|text| text.parse::<Protocol>().is_ok())
+        }),
+        ("sealed_box", |input| {
+            let bob = session_world::bob();
+            input[0] != 0 || sealed_box::open(&bob, b"context", &input[1..]).is_ok()
+        }),
+    ];
+    for (target, is_good) in good {
+        for (file, input) in inputs(target) {
+            let how = "cargo run -p wraith-fuzz --example seeds";
+            assert!(is_good(&input), "{}; {how}", file.display());
+        }
+    }
 }
