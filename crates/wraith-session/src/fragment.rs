@@ -156,26 +156,35 @@ impl Reassembler {
         if self.done.contains(&id) {
             return Ok(None);
         }
+        // All that may be refused comes before anything changes.
+        let is_it = |held: &Held| held.id == id;
+        let mut bytes = part.len();
+        if let Some(at) = self.held.iter().position(is_it) {
+            let held = &self.held[at];
+            if held.count != count {
+                return Err(FragmentError::Malformed);
+            }
+            if held.parts.contains_key(&index) {
+                return Ok(None);
+            }
+            bytes += held.bytes;
+            if bytes > self.limits.message_bytes {
+                self.give_up(at);
+            }
+        }
+        if bytes > self.limits.message_bytes {
+            return Err(FragmentError::TooLong(self.limits.message_bytes));
+        }
         // What is this far behind will not become whole, and its id will come again.
         let is_behind = |held: &Held| (REACH + 1..0x8000).contains(&id.wrapping_sub(held.id));
         while let Some(old) = self.held.iter().position(is_behind) {
             self.give_up(old);
         }
-        let at = match self.held.iter().position(|held| held.id == id) {
+        let at = match self.held.iter().position(is_it) {
             Some(at) => at,
             None => self.begin(id, count),
         };
         let held = &mut self.held[at];
-        if held.count != count {
-            return Err(FragmentError::Malformed);
-        }
-        if held.parts.contains_key(&index) {
-            return Ok(None);
-        }
-        if held.bytes + part.len() > self.limits.message_bytes {
-            self.give_up(at);
-            return Err(FragmentError::TooLong(self.limits.message_bytes));
-        }
         held.bytes += part.len();
         held.parts.insert(index, part.into());
         self.held_bytes += part.len() + PIECE_COST;
@@ -331,6 +340,20 @@ mod tests {
         }
         all.push(&piece(false, 1, 2, 3, b"c")).unwrap();
         assert_eq!(all.push(&piece(false, 1, 1, 3, b"b")), Ok(Some(b"abc".to_vec())));
+    }
+
+    #[test]
+    fn a_piece_that_is_refused_gives_no_other_message_up() {
+        let mut all = small();
+        all.push(&piece(false, 100, 0, 2, b"b")).unwrap();
+        all.push(&piece(false, 1, 0, 2, b"a")).unwrap();
+        let held = all.held_bytes();
+        assert_eq!(all.push(&piece(false, 100, 1, 3, b"b")), Err(FragmentError::Malformed));
+        assert_eq!(all.held_bytes(), held);
+        let long = piece(true, 200, 0, 2, &[0; 4001]);
+        assert_eq!(all.push(&long), Err(FragmentError::TooLong(4000)));
+        assert_eq!(all.held_bytes(), held);
+        assert_eq!(all.push(&piece(false, 1, 1, 2, b"a")), Ok(Some(b"aa".to_vec())));
     }
 
     proptest! {
