@@ -157,7 +157,6 @@ fn names() -> Vec<Vec<u8>> {
 fn ratchet_scripts() -> Vec<Vec<u8>> {
     let step = |choice: u8, tampered: &[u8]| [&[choice], tampered].concat();
     let order: Vec<_> = (0..6).flat_map(|n| step(0x80 | n, &AS_IT_IS)).collect();
-    let padded: Vec<_> = (0..6).flat_map(|n| step(0xc0 | n, &AS_IT_IS)).collect();
     let late: Vec<_> = (0..6)
         .flat_map(|_| step(0x80, &CUT))
         .chain((0..6).flat_map(|n| step(5 - n, &AS_IT_IS)))
@@ -176,8 +175,7 @@ fn ratchet_scripts() -> Vec<Vec<u8>> {
         [step(0x80, &instead(&message)), step(0, &instead(&message))].concat()
     };
     let scripts = |which: u8| {
-        [&order, &padded, &late, &damaged, &real(which)]
-            .map(|script| [&[which], &script[..]].concat())
+        [&order, &late, &damaged, &real(which)].map(|script| [&[which], &script[..]].concat())
     };
     (0..3).flat_map(scripts).collect()
 }

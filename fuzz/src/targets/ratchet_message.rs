@@ -7,26 +7,37 @@ use wraith_session::ratchet::{DecryptError, MAX_SKIPPED, Ratchet};
 use crate::input::Input;
 use crate::session_world::{conversation, encrypt};
 
-const STEPS_MAX: u8 = 48;
+const MESSAGES: u8 = 16;
+const STEPS_MAX: u32 = 48;
+
+/// All there are, encrypted before anything arrives: an input may have one that it was not sent yet.
+struct Message {
+    bytes: Vec<u8>,
+    is_opened: bool,
+}
 
 pub(crate) fn run(input: &[u8]) {
     let mut input = Input(input);
     let [mut sender, mut receiver] = conversation().pair(input.byte());
-    let mut sent: Vec<(Vec<u8>, bool)> = Vec::new();
-    for step in 0..STEPS_MAX {
+    let mut encrypt = |number: u8| {
+        sender.set_padding(number % 4 == 3);
+        let bytes = encrypt(&mut sender, number.into(), &[number; 3]);
+        Message { bytes, is_opened: false }
+    };
+    let mut messages: Vec<_> = (0..MESSAGES).map(&mut encrypt).collect();
+    let mut sent = 0;
+    for _ in 0..STEPS_MAX {
         if input.is_empty() {
             break;
         }
         let choice = input.byte();
-        if choice & 0x80 != 0 || sent.is_empty() {
-            sender.set_padding(choice & 0x40 != 0);
-            sent.push((encrypt(&mut sender, step.into(), &[step; 3]), false));
+        if choice & 0x80 != 0 || sent == 0 {
+            sent = (sent + 1).min(messages.len());
         }
-        let pick = |choice: u8| usize::from(choice & 0x3f) % sent.len();
-        let (which, other) = (pick(choice), pick(choice.wrapping_add(1)));
-        let arrives = input.tampered(&sent[which].0, &sent[other].0);
-        let genuine = sent.iter_mut().find(|(message, _)| *message == arrives);
-        arrive(&mut receiver, &arrives, genuine.map(|(_, opened)| opened));
+        let pick = |choice: u8| &messages[usize::from(choice & 0x3f) % sent].bytes;
+        let arrives = input.tampered(pick(choice), pick(choice.wrapping_add(1)));
+        let genuine = messages.iter_mut().find(|message| message.bytes == arrives);
+        arrive(&mut receiver, &arrives, genuine.map(|message| &mut message.is_opened));
     }
 }
 

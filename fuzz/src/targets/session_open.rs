@@ -5,31 +5,41 @@ use wraith_session::{OpenError, Session};
 use crate::input::Input;
 use crate::session_world::sessions;
 
+const MESSAGES: u8 = 32;
 const STEPS_MAX: u32 = 64;
+
+/// All there are, sealed before anything arrives: an input may have one that it was not sent yet.
+struct Message {
+    bytes: Vec<u8>,
+    is_opened: bool,
+}
 
 pub(crate) fn run(input: &[u8]) {
     let mut input = Input(input);
     let [mut one, mut two] = sessions();
-    let mut sent: Vec<(Vec<u8>, bool)> = Vec::new();
-    for step in 0..STEPS_MAX {
+    let seal = |number: u8| {
+        let mut bytes = Vec::new();
+        one.seal(b"aad", &[number], &mut bytes).expect("numbers are left");
+        Message { bytes, is_opened: false }
+    };
+    let mut messages: Vec<_> = (0..MESSAGES).map(seal).collect();
+    let mut sent = 0;
+    for _ in 0..STEPS_MAX {
         if input.is_empty() {
             break;
         }
         let choice = input.byte();
-        if choice & 0x80 != 0 || sent.is_empty() {
-            let mut message = Vec::new();
-            one.seal(b"aad", &[step as u8], &mut message).expect("numbers are left");
-            sent.push((message, false));
+        if choice & 0x80 != 0 || sent == 0 {
+            sent = (sent + 1).min(messages.len());
         }
-        let pick = |choice: u8| usize::from(choice & 0x3f) % sent.len();
-        let (which, other) = (pick(choice), pick(choice.wrapping_add(1)));
-        let mut arrives = input.tampered(&sent[which].0, &sent[other].0);
+        let pick = |choice: u8| &messages[usize::from(choice & 0x3f) % sent].bytes;
+        let mut arrives = input.tampered(pick(choice), pick(choice.wrapping_add(1)));
         if choice & 0x40 != 0 && arrives.len() >= 8 {
             // A number that may be far ahead.
             arrives[..8].copy_from_slice(&input.u64().to_le_bytes());
         }
-        let genuine = sent.iter_mut().find(|(message, _)| *message == arrives);
-        arrive(&mut two, &arrives, genuine.map(|(_, opened)| opened));
+        let genuine = messages.iter_mut().find(|message| message.bytes == arrives);
+        arrive(&mut two, &arrives, genuine.map(|message| &mut message.is_opened));
     }
 }
 
