@@ -98,7 +98,8 @@ fn there_is_a_good_record_of_every_kind() {
 /// What cannot be read any more is no place to begin from: nothing that is found from it gets past the first field.
 #[test]
 fn committed_states_bundles_and_names_of_sessions_are_good_ones() {
-    let good: [(&str, fn(&[u8]) -> bool); 6] = [
+    type Check = fn(&[u8]) -> bool;
+    let good: [(&str, Check); 6] = [
         ("session_state", |input| Session::restore(input).is_ok()),
         ("ratchet_state", |input| Ratchet::restore(input).is_ok()),
         ("prekeys_state", |input| PreKeys::restore(input).is_ok()),
