@@ -51,6 +51,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "sealed_box", run: targets::sealed_box::run, variations: 1500 },
     Target { name: "protocol_name", run: targets::protocol_name::run, variations: 20000 },
     Target { name: "ratchet_message", run: targets::ratchet_message::run, variations: 600 },
+    Target { name: "ratchet_peer", run: targets::ratchet_peer::run, variations: 300 },
     Target { name: "ratchet_start", run: targets::ratchet_start::run, variations: 300 },
     Target { name: "prekey_bundle", run: targets::prekey_bundle::run, variations: 400 },
     Target { name: "ratchet_state", run: targets::ratchet_state::run, variations: 600 },

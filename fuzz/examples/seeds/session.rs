@@ -26,6 +26,7 @@ pub(crate) fn save_all() -> std::io::Result<()> {
     save("sealed_box", &boxes())?;
     save("protocol_name", &names())?;
     save("ratchet_message", &ratchet_scripts())?;
+    save("ratchet_peer", &liars())?;
     save("ratchet_start", &start_scripts())?;
     save("prekey_bundle", &bundles())?;
     save("ratchet_state", &ratchet_states())?;
@@ -178,6 +179,38 @@ fn ratchet_scripts() -> Vec<Vec<u8>> {
         [&order, &late, &damaged, &real(which)].map(|script| [&[which], &script[..]].concat())
     };
     (0..3).flat_map(scripts).collect()
+}
+
+/// Who is honest in each part of a conversation, who loses as many messages as may be missing and one more, and who has changed the length
+/// of the chain before, the number of the next message, or what it carries of ML-KEM.
+fn liars() -> Vec<Vec<u8>> {
+    // Version, suite, two identities, binding, root; own and remote key; then the sending chain, and what follows it.
+    const NUMBER_AT: u16 = 2 + 4 * 32 + 2 * 33 + 1 + 64;
+    const PREVIOUS_LEN_AT: u16 = NUMBER_AT + 4;
+    let change = |at: u16, removed: u8, bytes: &[u8]| {
+        let len = u16::try_from(bytes.len()).expect("a few bytes");
+        [&[3], &at.to_be_bytes()[..], &[removed], &len.to_be_bytes(), bytes].concat()
+    };
+    let lost = |count: u16| [&[0, 1], &count.to_be_bytes()[..], &[0, 2, 0, 2]].concat();
+    let turns = vec![0, 0, 2, 0, 2, 2, 0];
+    let number = [change(NUMBER_AT, 4, &[9, 0, 0, 0]), vec![0, 0, 2, 0]].concat();
+    let previous =
+        [vec![2], vec![0], change(PREVIOUS_LEN_AT, 4, &[0xff; 4]), vec![0, 2, 0]].concat();
+    let (script, mut all) = ([turns, lost(1000), lost(1001), number, previous], Vec::new());
+    for which in 0..3 {
+        all.extend(script.iter().map(|script| [&[which], &script[..]].concat()));
+    }
+    // A ciphertext where none was asked for: behind the keys of the next chains, and the number of chains.
+    let state = &conversation().alice;
+    let begun = Ratchet::restore(state).map(|mut ratchet| {
+        encrypt(&mut ratchet, 0, b"");
+        ratchet.save().len()
+    });
+    let begun = u16::try_from(begun.expect("it was saved")).expect("a short state");
+    let part_at = begun - (1 + 1 + 4 + 8 + 1 + 1 + 12 + 8 + 4 + 4);
+    let ciphertext = [&[2][..], &[5; 1088]].concat();
+    all.push([&[0, 1, 0, 1][..], &change(part_at, 1, &ciphertext), &[0, 2, 0]].concat());
+    all
 }
 
 fn start_scripts() -> Vec<Vec<u8>> {

@@ -17,6 +17,7 @@ pub(crate) mod prekeys_state;
 pub(crate) mod protocol_name;
 pub(crate) mod punch;
 pub(crate) mod ratchet_message;
+pub(crate) mod ratchet_peer;
 pub(crate) mod ratchet_start;
 pub(crate) mod ratchet_state;
 pub(crate) mod record;

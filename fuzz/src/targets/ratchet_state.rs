@@ -32,7 +32,7 @@ pub(crate) fn run(input: &[u8]) {
     holds(&ratchet);
 }
 
-fn holds(ratchet: &Ratchet) {
+pub(crate) fn holds(ratchet: &Ratchet) {
     let saved = ratchet.save();
     assert!(ratchet.missing() <= MAX_SKIPPED && saved.len() <= STATE_BYTES_MAX);
     let again = Ratchet::restore(&saved).expect("what is saved is taken");
