@@ -2,20 +2,24 @@
 //!
 //! ```text
 //!     0 ‖ message                                     a message that fits
-//!     1 ‖ id (2) ‖ index (1) ‖ count (1) ‖ part       one of up to 255 pieces
-//!     2 ‖ id (2) ‖ index (2) ‖ count (2) ‖ part       one of up to 65,535
+//!     1 ‖ id (4) ‖ index (1) ‖ count (1) ‖ part       one of up to 255 pieces
+//!     2 ‖ id (4) ‖ index (2) ‖ count (2) ‖ part       one of up to 65,535
 //! ```
 //!
 //! Numbers are little-endian. Pieces are cut before they are sealed, so that only what is authentic is kept: each piece is the text of
 //! a session's message. For handshake messages, which have no such protection, give the [`Reassembler`] little room. A piece that is lost loses its
-//! message and no other.
+//! message and no other. The ids of a sender count up from a random one: a sender that begins again, beside a receiver that goes on, must not meet its
+//! own ids of before.
 
 use std::collections::{BTreeMap, VecDeque};
 
+use rand_core::CryptoRng;
 use thiserror::Error;
 
 /// More than a piece's head takes.
-const HEAD_BYTES_MAX: usize = 7;
+const HEAD_BYTES_MAX: usize = 9;
+/// What the head of a piece takes where there are few.
+const SHORT_HEAD_BYTES: usize = 7;
 /// The least room for a piece: beyond its head at least as much again.
 pub const ROOM_BYTES_MIN: usize = 2 * HEAD_BYTES_MAX;
 /// Pieces that a message can have.
@@ -23,7 +27,9 @@ pub const PIECES_MAX: usize = u16::MAX as usize;
 /// What a piece that is kept takes beside its bytes.
 const PIECE_COST: usize = 64;
 /// How many messages may be begun after one before its pieces are given up.
-const REACH: u16 = 64;
+const REACH: u32 = 64;
+/// An id is behind another if it is less than half of all of them behind it.
+const HALF: u32 = 1 << 31;
 
 /// Why a message was not cut, or a piece not taken. Nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -45,12 +51,18 @@ pub enum FragmentError {
 }
 
 /// Cuts messages.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug)]
 pub struct Splitter {
-    next_id: u16,
+    next_id: u32,
 }
 
 impl Splitter {
+    /// Draws the id of its first message.
+    #[must_use]
+    pub fn new(rng: &mut impl CryptoRng) -> Self {
+        Self { next_id: rng.next_u32() }
+    }
+
     /// Cuts `message` into pieces of at most `room` bytes each, in order.
     ///
     /// # Errors
@@ -63,8 +75,8 @@ impl Splitter {
         if room < ROOM_BYTES_MIN {
             return Err(error);
         }
-        let wide = message.len().div_ceil(room - 5) > usize::from(u8::MAX);
-        let part = room - if wide { HEAD_BYTES_MAX } else { 5 };
+        let wide = message.len().div_ceil(room - SHORT_HEAD_BYTES) > usize::from(u8::MAX);
+        let part = room - if wide { HEAD_BYTES_MAX } else { SHORT_HEAD_BYTES };
         let count = u16::try_from(message.len().div_ceil(part)).map_err(|_| error)?;
         let id = self.next_id;
         self.next_id = id.wrapping_add(1);
@@ -73,7 +85,7 @@ impl Splitter {
     }
 }
 
-fn piece(wide: bool, id: u16, index: u16, count: u16, part: &[u8]) -> Vec<u8> {
+fn piece(wide: bool, id: u32, index: u16, count: u16, part: &[u8]) -> Vec<u8> {
     let mut piece = Vec::with_capacity(HEAD_BYTES_MAX + part.len());
     piece.push(if wide { 2 } else { 1 });
     piece.extend_from_slice(&id.to_le_bytes());
@@ -110,12 +122,12 @@ pub struct Reassembler {
     held: VecDeque<Held>,
     held_bytes: usize,
     /// The last messages that were whole: what comes of them again is no news.
-    done: VecDeque<u16>,
+    done: VecDeque<u32>,
 }
 
 #[derive(Debug)]
 struct Held {
-    id: u16,
+    id: u32,
     count: u16,
     bytes: usize,
     parts: BTreeMap<u16, Box<[u8]>>,
@@ -176,7 +188,7 @@ impl Reassembler {
             return Err(FragmentError::TooLong(self.limits.message_bytes));
         }
         // What is this far behind will not become whole, and its id will come again.
-        let is_behind = |held: &Held| (REACH + 1..0x8000).contains(&id.wrapping_sub(held.id));
+        let is_behind = |held: &Held| (REACH + 1..HALF).contains(&id.wrapping_sub(held.id));
         while let Some(old) = self.held.iter().position(is_behind) {
             self.give_up(old);
         }
@@ -191,7 +203,7 @@ impl Reassembler {
         if held.parts.len() == usize::from(count) {
             let whole = self.give_up(at);
             self.done.push_back(id);
-            if self.done.len() > usize::from(REACH) {
+            if self.done.len() > REACH as usize {
                 self.done.pop_front();
             }
             return Ok(Some(whole.parts.into_values().flatten().collect()));
@@ -202,7 +214,7 @@ impl Reassembler {
         Ok(None)
     }
 
-    fn begin(&mut self, id: u16, count: u16) -> usize {
+    fn begin(&mut self, id: u32, count: u16) -> usize {
         while self.held.len() >= self.limits.held_messages.max(1) {
             self.give_up(0);
         }
@@ -218,7 +230,7 @@ impl Reassembler {
 }
 
 struct Head<'a> {
-    id: u16,
+    id: u32,
     index: u16,
     count: u16,
     part: &'a [u8],
@@ -227,7 +239,7 @@ struct Head<'a> {
 impl<'a> Head<'a> {
     fn read(kind: u8, rest: &'a [u8]) -> Result<Self, FragmentError> {
         let (id, rest) = rest.split_first_chunk().ok_or(FragmentError::Malformed)?;
-        let id = u16::from_le_bytes(*id);
+        let id = u32::from_le_bytes(*id);
         let (index, count, part) = match (kind, rest) {
             (1, [index, count, part @ ..]) => (u16::from(*index), u16::from(*count), part),
             (2, [a, b, c, d, part @ ..]) => {
@@ -245,8 +257,13 @@ impl<'a> Head<'a> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use rand_core::SeedableRng;
 
     use super::*;
+
+    fn splitter() -> Splitter {
+        Splitter { next_id: 0 }
+    }
 
     fn small() -> Reassembler {
         Reassembler::new(ReassemblyLimits {
@@ -258,10 +275,10 @@ mod tests {
 
     #[test]
     fn every_length_is_cut_to_its_room_and_put_together_again() {
-        for room in [14, 20, 50, 244] {
-            for len in (0..4 * room).chain([255 * (room - 5), 255 * (room - 5) + 1, 60_000]) {
+        for room in [18, 20, 50, 244] {
+            for len in (0..4 * room).chain([255 * (room - 7), 255 * (room - 7) + 1, 60_000]) {
                 let message: Vec<u8> = (0..len).map(|i| i as u8).collect();
-                let pieces = Splitter::default().split(&message, room).unwrap();
+                let pieces = splitter().split(&message, room).unwrap();
                 assert!(pieces.iter().all(|piece| piece.len() <= room));
                 let mut all = Reassembler::new(ReassemblyLimits {
                     held_bytes: 10 << 20,
@@ -276,15 +293,15 @@ mod tests {
                 assert_eq!((all.held_bytes(), all.held.len()), (0, 0));
             }
         }
-        let error = FragmentError::Room { bytes: 20, room: 13 };
-        assert_eq!(Splitter::default().split(&[0; 20], 13), Err(error));
-        assert!(Splitter::default().split(&[0; 13 * 65_535], 20).is_ok());
-        assert!(Splitter::default().split(&[0; 13 * 65_535 + 1], 20).is_err());
+        let error = FragmentError::Room { bytes: 20, room: 17 };
+        assert_eq!(splitter().split(&[0; 20], 17), Err(error));
+        assert!(splitter().split(&[0; 11 * 65_535], 20).is_ok());
+        assert!(splitter().split(&[0; 11 * 65_535 + 1], 20).is_err());
     }
 
     #[test]
     fn a_lost_piece_loses_its_message_only_and_is_not_held_for_ever() {
-        let (mut splitter, mut all) = (Splitter::default(), small());
+        let (mut splitter, mut all) = (splitter(), small());
         let torn = splitter.split(&[1; 100], 60).unwrap();
         assert_eq!(all.push(&torn[0]), Ok(None));
         for _ in 0..=REACH {
@@ -303,9 +320,25 @@ mod tests {
     }
 
     #[test]
+    fn pieces_of_a_sender_that_begins_again_are_not_mixed_with_those_of_before() {
+        let mut rng = rand_chacha::ChaCha20Rng::seed_from_u64(7);
+        let mut all = small();
+        let before = Splitter::new(&mut rng).split(&[b'a'; 40], 20).unwrap();
+        for piece in &before[..before.len() - 1] {
+            assert_eq!(all.push(piece), Ok(None));
+        }
+        let mut again = Splitter::new(&mut rng);
+        for _ in 0..10 {
+            let pieces = again.split(&[b'b'; 40], 20).unwrap();
+            let whole: Vec<_> = pieces.iter().filter_map(|p| all.push(p).unwrap()).collect();
+            assert_eq!(whole, [vec![b'b'; 40]]);
+        }
+    }
+
+    #[test]
     fn what_is_held_is_bounded_whatever_comes() {
         let mut all = small();
-        for id in 0..2000u16 {
+        for id in 0..2000u32 {
             all.push(&piece(true, id, 0, 9, &[0; 300])).unwrap();
             all.push(&piece(true, id, 1, 9, &[0; 300])).unwrap();
             assert!(all.held_bytes() <= 5000 && all.held.len() <= 4);
@@ -334,7 +367,7 @@ mod tests {
             piece(false, 1, 1, 3, b""),
             vec![],
             vec![1, 0],
-            vec![3, 0, 0, 0, 0, 0],
+            vec![3, 0, 0, 0, 0, 0, 0, 0],
         ] {
             assert_eq!(all.push(&wrong), Err(FragmentError::Malformed), "{wrong:?}");
         }
@@ -363,8 +396,9 @@ mod tests {
         ) {
             let mut all = small();
             for mut piece in pieces {
-                if let [kind, id, high, ..] = &mut piece[..] {
-                    (*kind, *id, *high) = (*kind % 4, *id % 8, 0);
+                if let [kind, id, high @ .., _, _, _] = &mut piece[..] {
+                    (*kind, *id) = (*kind % 4, *id % 8);
+                    high.iter_mut().take(3).for_each(|byte| *byte = 0);
                 }
                 let _ = all.push(&piece);
                 prop_assert!(all.held_bytes() <= 5000 && all.held.len() <= 4);

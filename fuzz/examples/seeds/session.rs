@@ -118,7 +118,7 @@ fn records() -> Vec<Vec<u8>> {
 }
 
 fn fragments() -> Vec<Vec<u8>> {
-    let mut splitter = Splitter::default();
+    let mut splitter = Splitter::new(&mut rng(1));
     let mut pieces = |len: usize, room: usize| -> Vec<Vec<u8>> {
         let pieces = splitter.split(&vec![3; len], room).expect("there is room");
         pieces.into_iter().map(|piece| [&[piece.len() as u8], &piece[..]].concat()).collect()

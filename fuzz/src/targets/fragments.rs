@@ -4,6 +4,7 @@
 use wraith_session::fragment::{FragmentError, Reassembler, ReassemblyLimits, Splitter};
 
 use crate::input::Input;
+use crate::session_world::rng;
 
 const LIMITS: ReassemblyLimits =
     ReassemblyLimits { message_bytes: 600, held_bytes: 1500, held_messages: 3 };
@@ -11,12 +12,12 @@ const LIMITS: ReassemblyLimits =
 pub(crate) fn run(input: &[u8]) {
     let mut input = Input(input);
     let mut all = Reassembler::new(LIMITS);
-    let mut splitter = Splitter::default();
+    let mut splitter = Splitter::new(&mut rng(1));
     while !input.is_empty() {
         match input.byte() {
             // A message of somebody who plays fair comes through whatever came before, if its id is not in use.
             0 => {
-                let (room, len) = (14 + usize::from(input.byte()), usize::from(input.u16()) % 600);
+                let (room, len) = (18 + usize::from(input.byte()), usize::from(input.u16()) % 600);
                 let message = vec![7; len];
                 let pieces = splitter.split(&message, room).expect("there is room");
                 let mut fresh = Reassembler::new(LIMITS);
