@@ -11,7 +11,8 @@
 //!
 //! What holds:
 //!
-//! - A message that does not authenticate changes nothing, and the right one may still come. snow keeps the key of the last attempt to read,
+//! - A message that does not authenticate changes nothing, and the right one may still come. A first message proves nothing, whoever
+//!   wrote it: a responder answers the one it has read, and that one only. Whoever may get others takes a new [`Handshake`] for each. snow keeps the key of the last attempt to read,
 //!   so after such a message its state is built again out of what was drawn, written and read: that takes what the handshake took so far.
 //! - A message that came before is known again ([`Read::Repeated`]) and answered by the same bytes ([`Handshake::repeat`]): nothing is
 //!   encrypted twice, and each ephemeral key is used in one handshake.
@@ -70,13 +71,22 @@ pub enum HandshakeError {
 }
 
 /// What a message was.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(PartialEq, Eq)]
 pub enum Read {
     /// The next one, with this payload. Who wrote it is proved when the pattern says so, at the latest by the first message
     /// of the session.
     Payload(Vec<u8>),
     /// The one before again. If the other side lacks an answer, [`Handshake::repeat`] has it.
     Repeated,
+}
+
+impl fmt::Debug for Read {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Payload(payload) => write!(f, "Payload({} bytes)", payload.len()),
+            Self::Repeated => f.write_str("Repeated"),
+        }
+    }
 }
 
 /// What a handshake is begun with.
@@ -335,13 +345,14 @@ impl Handshake {
         }
     }
 
-    /// The message that was written last, for a caller that had no answer to it in time, or has read one for the second time.
+    /// The message that was written last, for a caller that had no answer to it in time, or has read the one before it for the second time.
+    /// `None` if the other side has answered it: so two sides that repeat what is asked for twice come to an end.
     #[must_use]
     pub fn repeat(&self) -> Option<&[u8]> {
-        self.steps.iter().rev().find_map(|step| match step {
-            Step::Wrote { message, .. } => Some(&message[..]),
+        match self.steps.last()? {
+            Step::Wrote { message, .. } => Some(message),
             Step::Read { .. } => None,
-        })
+        }
     }
 
     /// The hash of everything said (Noise revision 34, §11.2): equal on both sides and different in any two handshakes, so what binds
@@ -357,9 +368,19 @@ impl Handshake {
         self.state.get_remote_static().and_then(|key| key.first_chunk()).copied()
     }
 
-    /// Who the other side is, once it is proved: it told its NodeId, or that was known before.
+    /// Who the other side is, once it is proved: it told its NodeId, or that was known before. The responder of IK and IX never has a proof
+    /// in the handshake: see [`Self::claimed_peer`].
     #[must_use]
     pub fn peer(&self) -> Option<NodeId> {
+        let Protocol { pattern, .. } = self.inputs.options.protocol;
+        let proves = self.inputs.options.initiator || pattern.proves_initiator();
+        self.claimed_peer().filter(|_| proves)
+    }
+
+    /// Who the other side says it is. The first message of IK and IX tells the initiator's NodeId and proves nothing: that of IX can be made by
+    /// anybody, that of IK by who has the responder's secret, and both can be sent again. It is proved by the first message of the session that opens.
+    #[must_use]
+    pub fn claimed_peer(&self) -> Option<NodeId> {
         let known = self.is_finished() && self.inputs.options.remote.is_some();
         self.peer.or(self.inputs.options.peer.filter(|_| known))
     }
@@ -409,6 +430,10 @@ impl Handshake {
         let key = id.noise_public().map_err(|_| HandshakeError::Identity)?;
         if self.remote_key() != Some(key) {
             return Err(HandshakeError::Identity);
+        }
+        // Somebody who sends back what was written here.
+        if self.local_id() == Some(id) {
+            return Err(HandshakeError::WrongPeer(id));
         }
         if expected.is_some_and(|expected| expected != id) {
             return Err(HandshakeError::WrongPeer(id));

@@ -70,6 +70,11 @@ impl Pattern {
         }
     }
 
+    /// Whether the initiator has proved who it is when the handshake is over.
+    pub(crate) const fn proves_initiator(self) -> bool {
+        matches!(self, Self::XX | Self::XK)
+    }
+
     /// Whether this side has a static key.
     pub(crate) const fn has_static(self, initiator: bool) -> bool {
         !matches!((self, initiator), (Self::NK, true))

@@ -29,9 +29,11 @@ fn every_pattern_ends_with_a_session_and_with_whom_it_tells() {
         let messages = run(&mut sides);
         assert_eq!(messages.len(), usize::from(protocol.pattern.messages()), "{protocol}");
         assert_eq!(sides[0].hash(), sides[1].hash());
-        let known = protocol.pattern != Pattern::NK;
+        let told = (protocol.pattern != Pattern::NK).then(|| identity(1).node_id());
+        let proved = matches!(protocol.pattern, Pattern::XX | Pattern::XK);
         assert_eq!(sides[0].peer(), Some(identity(2).node_id()), "{protocol}");
-        assert_eq!(sides[1].peer(), known.then(|| identity(1).node_id()), "{protocol}");
+        assert_eq!(sides[1].claimed_peer(), told, "{protocol}");
+        assert_eq!(sides[1].peer(), told.filter(|_| proved), "{protocol}");
         let mut sessions = sides.each_mut().map(|side| side.split().unwrap());
         assert!(
             sides.each_mut().into_iter().all(|s| s.split().err() == Some(HandshakeError::NoKeys))
@@ -198,6 +200,85 @@ fn who_is_not_who_was_expected_is_named_and_who_claims_an_identity_must_have_it(
     let claim = liar.write(identity(2).node_id().as_bytes()).unwrap();
     assert_eq!(one.read(&claim), Err(HandshakeError::Identity));
     assert_eq!(one.peer(), None);
+}
+
+/// The first messages of IX and IK prove nothing: those of IX are public, those of IK can be sent again.
+#[test]
+fn who_has_only_claimed_to_be_somebody_is_not_the_peer() {
+    let victim = identity(1);
+    for pattern in [Pattern::IX, Pattern::IK] {
+        let protocol = Protocol { pattern, hybrid: false, ..Protocol::DEFAULT };
+        let first = match pattern {
+            Pattern::IX => {
+                let ephemeral = StaticKey::generate(&mut rng(3));
+                let key = victim.node_id().noise_public().unwrap();
+                [&ephemeral.public()[..], &key, victim.node_id().as_bytes()].concat()
+            }
+            _ => run(&mut handshake(protocol)).remove(0),
+        };
+        let local = StaticKey::of(&identity(2));
+        let mut responder =
+            Handshake::responder(protocol).local(&local).start(&mut rng(9)).unwrap();
+        assert!(matches!(responder.read(&first), Ok(Read::Payload(_))));
+        responder.write(b"").unwrap();
+        assert!(responder.is_finished());
+        assert_eq!(responder.peer(), None, "{pattern:?}");
+        assert_eq!(responder.claimed_peer(), Some(victim.node_id()));
+        // What it seals proves it, and nobody without its keys can.
+        let mut forged = Vec::new();
+        let stranger = wraith_session::Session::new(protocol.suite, &[1; 32], &[2; 32]);
+        let mut stranger = stranger;
+        stranger.seal(b"", b"text", &mut forged).unwrap();
+        assert!(responder.split().unwrap().open(b"", &forged, &mut Vec::new()).is_err());
+    }
+}
+
+#[test]
+fn what_was_written_here_and_comes_back_is_not_a_peer() {
+    let key = StaticKey::of(&identity(1));
+    let mut one = Handshake::initiator(Protocol::DEFAULT).local(&key).start(&mut rng(1)).unwrap();
+    let mut own = Handshake::responder(Protocol::DEFAULT).local(&key).start(&mut rng(2)).unwrap();
+    own.read(&one.write(b"").unwrap()).unwrap();
+    let message = own.write(b"").unwrap();
+    assert_eq!(one.read(&message), Err(HandshakeError::WrongPeer(identity(1).node_id())));
+}
+
+/// The answer to the first message that came, whoever wrote it, is the only one: others need a responder of their own.
+#[test]
+fn a_responder_answers_the_first_message_it_reads_and_no_other() {
+    let [mut one, mut two] = handshake(Protocol::DEFAULT);
+    let [mut stranger, _] = handshake(Protocol { hybrid: true, ..Protocol::DEFAULT });
+    let first = one.write(b"").unwrap();
+    let mut damaged = stranger.write(b"").unwrap();
+    damaged[3] ^= 1;
+    assert!(two.read(&damaged).is_ok(), "a first message of XX proves nothing");
+    assert_eq!(one.read(&two.write(b"").unwrap()), Err(HandshakeError::Unauthentic));
+    assert!(two.read(&first).is_err());
+    let [_, mut fresh] = handshake(Protocol::DEFAULT);
+    fresh.read(&first).unwrap();
+    one.read(&fresh.write(b"").unwrap()).unwrap();
+}
+
+/// A duplicate on a silent line is answered by who has an answer, once, and the line is silent again.
+#[test]
+fn two_sides_that_repeat_for_each_other_come_to_an_end() {
+    for protocol in every_protocol() {
+        let messages = run(&mut handshake(protocol));
+        for (index, message) in messages.iter().enumerate() {
+            let mut sides = handshake(protocol);
+            run(&mut sides);
+            let (mut on_the_way, mut to, mut count) = (Some(message.clone()), 1 - index % 2, 0);
+            while let Some(message) = on_the_way.take() {
+                count += 1;
+                assert!(count <= 3, "{protocol}: message {index}");
+                on_the_way = match sides[to].read(&message) {
+                    Ok(Read::Repeated) => sides[to].repeat().map(<[u8]>::to_vec),
+                    _ => None,
+                };
+                to = 1 - to;
+            }
+        }
+    }
 }
 
 #[test]
