@@ -38,12 +38,14 @@ pub enum VaultError {
 /// Keeps records by name. They hold keys: whoever reads one reads the messages, so it should be encrypted at rest.
 ///
 /// What is promised to sessions rests on three things that an implementation has to keep: a record is replaced whole or not at all;
-/// of two stores with the same generation one fails; and what was stored with [`Durability::Power`] is never followed by anything older.
+/// a record is replaced by the generation that follows it and by no other; and what was stored with [`Durability::Power`] is never
+/// followed by anything older.
 pub trait KeyVault: Send + Sync {
     /// Puts `record` in the place of the one of this name.
     ///
     /// # Errors
-    /// [`VaultError::Conflict`] if the one that is there has this generation or a later one; then, and after any other failure, that one stays.
+    /// [`VaultError::Conflict`] unless the one that is there has the generation before this one; where there is none, unless this is the one behind
+    /// [`latest`](Self::latest), or 1. Then, and after any other failure, what is there stays.
     fn store(
         &self,
         name: &str,
@@ -64,7 +66,7 @@ pub trait KeyVault: Send + Sync {
     /// It is still there.
     fn delete(&self, name: &str) -> Result<(), VaultError>;
 
-    /// The latest generation that was ever stored under this name, by a memory that is not restored together with the records: a counter
+    /// The latest generation that was ever stored under this name with [`Durability::Power`], by a memory that is not restored together with the records: a counter
     /// of the hardware, a server, another disk. `None` where there is no such memory; then a record that was rolled back is not noticed.
     ///
     /// # Errors
@@ -176,7 +178,7 @@ impl KeyVault for MemoryVault {
         _: Durability,
     ) -> Result<(), VaultError> {
         let mut records = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if records.get(name).is_some_and(|(held, _)| *held >= generation) {
+        if generation != records.get(name).map_or(0, |(held, _)| *held) + 1 {
             return Err(VaultError::Conflict);
         }
         records.insert(name.to_owned(), (generation, Zeroizing::new(record.to_vec())));

@@ -1,8 +1,9 @@
 //! The vault of sessions that is a folder: one or two files a record, readable by their owner only.
 //!
-//! `NAME` has what was stored to outlive a power cut, `NAME.recent` what came after it; the whole one of the two with the higher
+//! `NAME` has what was stored to outlive a power cut, `NAME.recent` what came after it; the one of the two with the higher
 //! generation counts. Both are replaced by renaming. So what is flushed is never overwritten by what is not, and after a power cut at any moment
-//! the last flushed record is there.
+//! the last flushed record is there, whole: if it is not, somebody or the disk has damaged it, and `NAME.recent`, which may be of long before, does
+//! not count either.
 //!
 //! Invariant: one process at a time has the folder, by the lock on `.lock`.
 
@@ -16,7 +17,7 @@ use std::sync::{Mutex, PoisonError};
 use wraith_session::vault::{Durability, KeyVault, Record, VaultError, is_record_name};
 use zeroize::Zeroizing;
 
-use crate::state::{lock_patiently, make_folder};
+use crate::state::{check_folder, lock_patiently, make_folder};
 
 /// Longer than any record.
 const RECORD_BYTES_MAX: u64 = 16 << 20;
@@ -42,7 +43,7 @@ impl FileVault {
     /// The folder cannot be made or locked; another process has it.
     pub fn open(folder: impl Into<PathBuf>) -> Result<Self, VaultError> {
         let folder = folder.into();
-        make_folder(&folder).map_err(|e| failed(&folder, &e))?;
+        make_own(&folder)?;
         let path = folder.join(".lock");
         let lock = lock_patiently(&path).map_err(|e| failed(&path, &e))?.ok_or_else(|| {
             VaultError::Failed(format!("{} is in use by another process", folder.display()))
@@ -57,7 +58,7 @@ impl FileVault {
     /// That folder cannot be made.
     pub fn anchored(mut self, folder: impl Into<PathBuf>) -> Result<Self, VaultError> {
         let folder = folder.into();
-        make_folder(&folder).map_err(|e| failed(&folder, &e))?;
+        make_own(&folder)?;
         self.anchor = Some(folder);
         Ok(self)
     }
@@ -70,31 +71,34 @@ impl FileVault {
     }
 
     fn write(&self, path: &Path, record: &[u8], durability: Durability) -> io::Result<()> {
-        let new = path.with_extension(NEW);
-        let mut options = OpenOptions::new();
-        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-        file.write_all(record)?;
         match durability {
-            Durability::Process => fs::rename(&new, path.with_extension(RECENT)),
-            Durability::Power => {
-                file.sync_all()?;
-                fs::rename(&new, path)?;
-                File::open(&self.folder)?.sync_all()
+            Durability::Process => {
+                let (new, _) = write_new(path, record)?;
+                fs::rename(new, path.with_extension(RECENT))
             }
+            Durability::Power => replace_durably(path, record),
         }
     }
 
-    /// The record of this name: the newer whole one of its two files, or a damaged one if there is no other.
+    /// The record of this name: the newer one of its two files. A damaged one counts as 0, and is given out to be refused.
     fn read(&self, path: &Path) -> io::Result<Option<(u64, Zeroizing<Vec<u8>>)>> {
-        let mut best: Option<(u64, Zeroizing<Vec<u8>>)> = None;
-        for path in [path.to_owned(), path.with_extension(RECENT)] {
-            let Some(bytes) = read_file(&path)? else { continue };
-            let generation = Record::decode(&bytes).map_or(0, |record| record.generation);
-            if best.as_ref().is_none_or(|(held, _)| generation > *held) {
-                best = Some((generation, bytes));
-            }
+        let generation = |bytes: &[u8]| Record::decode(bytes).map_or(0, |record| record.generation);
+        let flushed = read_file(path)?.map(|bytes| (generation(&bytes), bytes));
+        if matches!(flushed, Some((0, _))) {
+            return Ok(flushed);
         }
-        Ok(best)
+        let recent = read_file(&path.with_extension(RECENT))?;
+        let recent = recent.map(|bytes| (generation(&bytes), bytes));
+        Ok(flushed.into_iter().chain(recent).max_by_key(|(generation, _)| *generation))
+    }
+
+    /// The generation after which the next one comes.
+    fn held(&self, name: &str, path: &Path) -> Result<u64, VaultError> {
+        match self.read(path).map_err(|e| failed(path, &e))? {
+            Some((0, _)) => Err(VaultError::Failed(format!("{} is damaged", path.display()))),
+            Some((held, _)) => Ok(held),
+            None => Ok(self.latest(name)?.unwrap_or(0)),
+        }
     }
 }
 
@@ -110,16 +114,16 @@ impl KeyVault for FileVault {
         let mut generations = self.generations.lock().unwrap_or_else(PoisonError::into_inner);
         let held = match generations.get(name) {
             Some(held) => *held,
-            None => self.read(&path).map_err(|e| failed(&path, &e))?.map_or(0, |(held, _)| held),
+            None => self.held(name, &path)?,
         };
-        if held >= generation {
+        if held.checked_add(1) != Some(generation) {
             return Err(VaultError::Conflict);
         }
         self.write(&path, record, durability).map_err(|e| failed(&path, &e))?;
         generations.insert(name.to_owned(), generation);
-        if let Some(anchor) = &self.anchor {
+        if let (Some(anchor), Durability::Power) = (&self.anchor, durability) {
             let path = anchor.join(name).with_extension(GENERATION);
-            fs::write(&path, generation.to_le_bytes()).map_err(|e| failed(&path, &e))?;
+            replace_durably(&path, &generation.to_le_bytes()).map_err(|e| failed(&path, &e))?;
         }
         Ok(())
     }
@@ -148,9 +152,35 @@ impl KeyVault for FileVault {
         self.path(name)?;
         let path = anchor.join(name).with_extension(GENERATION);
         let bytes = read_file(&path).map_err(|e| failed(&path, &e))?;
-        // One that was being written when the power went says nothing.
         Ok(bytes.and_then(|bytes| bytes.first_chunk().copied()).map(u64::from_le_bytes))
     }
+}
+
+/// Makes the folder where it is missing, and refuses one that others can write to: they could put an older record there.
+fn make_own(folder: &Path) -> Result<(), VaultError> {
+    make_folder(folder).map_err(|e| failed(folder, &e))?;
+    check_folder(folder).map_err(|e| VaultError::Failed(e.to_string()))
+}
+
+/// Writes a file beside its place, anew: what lies there, a link above all, is not written through.
+fn write_new(path: &Path, bytes: &[u8]) -> io::Result<(PathBuf, File)> {
+    let new = path.with_extension(NEW);
+    match fs::remove_file(&new) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+        _ => {}
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+    file.write_all(bytes)?;
+    Ok((new, file))
+}
+
+/// Replaces a file, for good when this returns.
+fn replace_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let (new, file) = write_new(path, bytes)?;
+    file.sync_all()?;
+    fs::rename(new, path)?;
+    let folder = path.parent().expect("a record is in a folder");
+    File::open(folder)?.sync_all()
 }
 
 fn read_file(path: &Path) -> io::Result<Option<Zeroizing<Vec<u8>>>> {

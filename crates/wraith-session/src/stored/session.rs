@@ -18,16 +18,22 @@ impl StoredSession {
     /// Keeps a session that is new, under a name that is not in use.
     ///
     /// # Errors
-    /// [`StoreError::Name`], [`StoreError::Exists`], [`StoreError::Vault`].
+    /// [`StoreError::Name`], [`StoreError::Exists`], [`StoreError::Vault`], with the session, which a handshake gives out once. After
+    /// [`StoreError::Vault`] the record may be there all the same: then [`load`](Self::load) has it, and this one must be dropped.
     pub fn create(
         vault: Arc<dyn KeyVault>,
         name: &str,
         session: Session,
-    ) -> Result<Self, StoreError> {
-        let slot = Slot::create(vault, name, SESSION)?;
+    ) -> Result<Self, (StoreError, Box<Session>)> {
+        let slot = match Slot::create(vault, name, SESSION) {
+            Ok(slot) => slot,
+            Err(why) => return Err((why, Box::new(session))),
+        };
         let mut stored = Self { session, slot };
-        stored.save()?;
-        Ok(stored)
+        match stored.save() {
+            Ok(()) => Ok(stored),
+            Err(why) => Err((why, Box::new(stored.session))),
+        }
     }
 
     /// Goes on with the session of this name. Of two that do, on whatever machines, one fails as long as they share the vault.

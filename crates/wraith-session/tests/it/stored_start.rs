@@ -49,7 +49,10 @@ impl Asked {
         let (kept, _) = self.respond().unwrap();
         let record = Record::decode(&before).unwrap();
         self.vault.delete("prekeys").unwrap();
-        self.vault.store("prekeys", record.generation, &before, Durability::Power).unwrap();
+        // A vault takes generations one after the other.
+        for generation in 1..=record.generation {
+            self.vault.store("prekeys", generation, &before, Durability::Power).unwrap();
+        }
         self.keys = StoredPreKeys::load(self.vault.clone(), "prekeys").unwrap();
         kept
     }

@@ -34,7 +34,7 @@ pub fn users_folder() -> Option<PathBuf> {
 
 /// Who may write to the folder can put another identity there, contacts, and settings: it must be this user's alone. One that is not
 /// there yet is fine.
-pub(super) fn check_folder(folder: &Path) -> Result<(), StateError> {
+pub(crate) fn check_folder(folder: &Path) -> Result<(), StateError> {
     let Ok(facts) = fs::metadata(folder) else { return Ok(()) };
     let shown = folder.display();
     let refused =

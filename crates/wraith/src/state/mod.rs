@@ -44,6 +44,7 @@ pub use contacts::{
     Address, AddressError, Book, Contact, ContactStore, Meeting, Name, NameError, Refused,
 };
 pub(crate) use dht_nodes::DhtNodes;
+pub(crate) use dir::check_folder;
 pub use dir::{StateDir, users_folder};
 pub use error::{StateError, StateErrorKind};
 pub use identity::IDENTITY_FILE;

@@ -112,6 +112,14 @@ fn files_are_their_owners_and_the_newer_whole_one_counts() {
     // What a power cut leaves of the one that was not flushed.
     fs::write(&recent, &record(2)[..10]).unwrap();
     assert_eq!(held(), record(1));
+    // The flushed one is never torn. If it is damaged, what may be of long before is no way out.
+    fs::write(&recent, &*record(2)).unwrap();
+    fs::write(folder.path().join("vault/peer"), &record(1)[..20]).unwrap();
+    assert_eq!(held().len(), 20);
+    drop(vault);
+    let vault = FileVault::open(folder.path().join("vault")).unwrap();
+    let why = vault.store("peer", 3, &record(3), Durability::Power).err();
+    assert!(matches!(why, Some(VaultError::Failed(why)) if why.contains("damaged")));
     vault.delete("peer").unwrap();
     assert_eq!(vault.load("peer"), Ok(None));
     assert!(vault.store("../peer", 1, &record(1), Durability::Power).is_err());
@@ -129,4 +137,32 @@ fn a_vault_that_comes_back_from_a_copy_is_noticed_by_its_anchor() {
     fs::write(folder.path().join("peer"), copy).unwrap();
     let why = StoredSession::load(open(), "peer").err();
     assert_eq!(why, Some(StoreError::RolledBack { found: 1, latest: 2 }));
+}
+
+#[test]
+fn a_power_cut_that_takes_what_was_not_flushed_is_no_copy() {
+    let [folder, anchor] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let open =
+        || Arc::new(FileVault::open(folder.path()).unwrap().anchored(anchor.path()).unwrap());
+    let mut stored = StoredSession::create(open(), "peer", session(1, 2)).unwrap();
+    let (mut peer, mut message) = (session(2, 1), Vec::new());
+    peer.seal(b"", b"text", &mut message).unwrap();
+    stored.open(b"", &message, &mut Vec::new()).unwrap();
+    drop(stored);
+    fs::remove_file(folder.path().join("peer.recent")).unwrap();
+    assert!(StoredSession::load(open(), "peer").is_ok());
+}
+
+#[test]
+fn what_lies_where_a_new_file_is_written_is_not_written_through() {
+    let [folder, outside] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let target = outside.path().join("target");
+    fs::write(&target, "untouched").unwrap();
+    std::os::unix::fs::symlink(&target, folder.path().join("peer.new")).unwrap();
+    let vault = Arc::new(FileVault::open(folder.path()).unwrap());
+    StoredSession::create(vault, "peer", session(1, 2)).unwrap();
+    assert_eq!(fs::read_to_string(&target).unwrap(), "untouched");
+    fs::set_permissions(outside.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    let why = FileVault::open(outside.path()).err();
+    assert!(matches!(why, Some(VaultError::Failed(why)) if why.contains("other users")));
 }
