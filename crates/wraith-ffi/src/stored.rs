@@ -29,7 +29,8 @@ impl StoredSession {
     ) -> Result<Arc<Self>, WraithError> {
         let session = session.take()?;
         let vault = Arc::new(Theirs(vault));
-        let stored = wraith::session::StoredSession::create(vault, &name, session)?;
+        let stored = wraith::session::StoredSession::create(vault, &name, session)
+            .map_err(|(why, _)| why)?;
         Ok(Arc::new(Self(Mutex::new(stored))))
     }
 

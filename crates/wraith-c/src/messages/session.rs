@@ -129,7 +129,8 @@ pub(super) fn keep(handle: wraith_session_t, vault: Arc<dyn KeyVault>, name: &st
     SESSIONS.with(handle, |kept| {
         // A copy of it, which begins behind all numbers that this one may still use.
         let copy = Session::restore(kept.session.in_memory()?.save().bytes())?;
-        kept.session = Place::Vault(StoredSession::create(vault, name, copy)?);
+        kept.session =
+            Place::Vault(StoredSession::create(vault, name, copy).map_err(|(why, _)| why)?);
         kept.saved = None;
         Ok(())
     })

@@ -3,6 +3,8 @@
 //! Results come in order. Of a batch that is sealed all messages are made or none; of one that is opened each message is judged by
 //! itself.
 
+use std::fmt;
+use std::mem;
 use std::ops::Range;
 use std::thread;
 
@@ -31,7 +33,7 @@ pub struct BatchError {
     pub why: SealError,
 }
 
-/// Sealed messages, or opened texts, one behind the other in one buffer.
+/// Sealed messages, one behind the other in one buffer.
 #[derive(Debug, Default)]
 pub struct Batch {
     pub(crate) bytes: Vec<u8>,
@@ -57,8 +59,8 @@ impl Batch {
     }
 }
 
-/// What became of each message of a batch that was opened.
-#[derive(Debug, Default)]
+/// What became of each message of a batch that was opened. The texts are wiped when it is dropped.
+#[derive(Default)]
 pub struct OpenedBatch {
     bytes: Vec<u8>,
     results: Vec<Result<(u64, Range<usize>), OpenError>>,
@@ -86,10 +88,28 @@ impl OpenedBatch {
     }
 }
 
+impl Drop for OpenedBatch {
+    fn drop(&mut self) {
+        self.bytes.zeroize();
+    }
+}
+
+impl fmt::Debug for OpenedBatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenedBatch").field("len", &self.len()).finish_non_exhaustive()
+    }
+}
+
 /// Messages that were verified, before their numbers are marked.
 pub(crate) struct VerifiedBatch {
     bytes: Vec<u8>,
     verified: Vec<Result<(Verified, Range<usize>), OpenError>>,
+}
+
+impl Drop for VerifiedBatch {
+    fn drop(&mut self) {
+        self.bytes.zeroize();
+    }
 }
 
 impl VerifiedBatch {
@@ -126,7 +146,7 @@ impl Session {
             // The key changes in the middle: what has its number already is sealed by the one before.
             let next = self.send.peek(self.now, text.len());
             if epoch_of(next) != epoch {
-                seal_jobs(self.send.key(), self.suite, aad, std::mem::take(&mut jobs));
+                seal_jobs(self.send.key(), self.suite, aad, mem::take(&mut jobs));
             }
             let taken = self.send.take(self.now, text.len());
             let number = taken.expect("all numbers of the batch were checked");
@@ -177,20 +197,20 @@ impl Session {
 
     /// Marks what was verified.
     pub(crate) fn accept_many(&mut self, batch: VerifiedBatch) -> OpenedBatch {
-        let VerifiedBatch { mut bytes, verified } = batch;
+        let mut batch = batch;
         self.used = self.now;
-        let results = verified.into_iter().map(|each| {
+        let results = mem::take(&mut batch.verified).into_iter().map(|each| {
             let (verified, range) = each?;
             match self.receive.accept(self.now, &verified) {
                 Ok(()) => Ok((verified.number, range)),
                 Err(why) => {
-                    bytes[range].zeroize();
+                    batch.bytes[range].zeroize();
                     Err(why)
                 }
             }
         });
         let results = results.collect();
-        OpenedBatch { bytes, results }
+        OpenedBatch { bytes: mem::take(&mut batch.bytes), results }
     }
 }
 
@@ -257,7 +277,7 @@ fn spread<J: Send, R: Send>(
                 fits
             });
             let behind = jobs.split_off(taken.count());
-            let part = std::mem::replace(&mut jobs, behind);
+            let part = mem::replace(&mut jobs, behind);
             let work = &work;
             running.push(scope.spawn(move || part.into_iter().map(work).collect::<Vec<R>>()));
         }

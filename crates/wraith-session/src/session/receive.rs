@@ -105,6 +105,10 @@ impl Receiver {
             let ahead =
                 epoch_of(u64::from_le_bytes(*number)).saturating_sub(self.state.current.epoch);
             if ahead <= EPOCHS_AHEAD_MAX {
+                // All the room at once: what grows leaves copies of keys behind.
+                if self.strides.capacity() == 0 && ahead >= STRIDE {
+                    self.strides.reserve_exact((EPOCHS_AHEAD_MAX / STRIDE) as usize);
+                }
                 while (self.strides.len() as u64) < ahead / STRIDE {
                     let from = self.strides.last().unwrap_or(&self.state.current.key);
                     let next = rekey(self.suite, from, STRIDE);

@@ -11,8 +11,8 @@ use zeroize::Zeroizing;
 use super::epoch::{EPOCH_MESSAGES, epoch_of, first_of, rekey};
 use super::{Rekey, SealError};
 
-/// The one number that is never given out, and the last: as a nonce it is Noise's `REKEY`.
-const NUMBERS_END: u64 = u64::MAX;
+/// The first number that is never given out. The last of all is Noise's `REKEY` as a nonce.
+const NUMBERS_END: u64 = u64::MAX - 1;
 
 /// What a saved state has to say of this direction.
 #[derive(Clone)]
@@ -23,7 +23,7 @@ pub(crate) struct SendState {
     pub(crate) next: u64,
     /// The first number that may not be used before the state is saved again.
     pub(crate) reserved: u64,
-    /// Bytes that the key of this epoch has sealed.
+    /// Bytes that the key of this epoch has sealed. More than any limit if that is not known, so that the next message has a new key.
     pub(crate) bytes: u64,
 }
 
@@ -91,7 +91,10 @@ impl Sender {
     /// The next number, and the bytes that its epoch's key has sealed, if only the key's age is looked at.
     fn begin(&self, now: Option<Duration>) -> (u64, u64) {
         let aged = match (self.since, now) {
-            (Some(since), Some(now)) => now.saturating_sub(since) >= self.rekey.time,
+            // Whatever was set: all messages of one moment can have one key.
+            (Some(since), Some(now)) => {
+                now.saturating_sub(since) >= self.rekey.time.max(Duration::from_millis(1))
+            }
             _ => false,
         };
         match first_of(self.state.epoch + 1).filter(|first| aged && *first > self.state.next) {
@@ -113,7 +116,7 @@ impl Sender {
     }
 
     fn allow(&mut self, number: u64) -> Result<(), SealError> {
-        if number == NUMBERS_END {
+        if number >= NUMBERS_END {
             return Err(SealError::Exhausted);
         }
         if number >= self.state.reserved {

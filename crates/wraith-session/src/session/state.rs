@@ -1,18 +1,18 @@
 //! A session as bytes: what survives the end of a process.
 //!
 //! ```text
-//!     version (1) ‖ suite (1) ‖ send: epoch (8) ‖ key (32) ‖ next (8) ‖ bytes (8)
+//!     version (1) ‖ suite (1) ‖ send: key (32) ‖ next (8)
 //!       ‖ receive: epoch (8) ‖ key (32) ‖ next (8) ‖ window (256)  ‖  0, or 1 ‖ the same of the epoch before
 //! ```
 //!
-//! Numbers are little-endian. The `next` of the sending side is the first number that the living session will not use: whoever restores
-//! starts there.
+//! Numbers are little-endian. The `next` of the sending side is the first number that the living session will not use, and the key is the one of its
+//! epoch. Whoever restores begins a new epoch behind it: how much the living session has sealed with this key is not known.
 
 use wraith_crypto::Suite;
 use zeroize::Zeroizing;
 
 use super::Session;
-use super::epoch::{SessionWindow, epoch_of};
+use super::epoch::{SessionWindow, epoch_of, rekey};
 use super::receive::{EpochState, ReceiveState, Receiver, Verified};
 use super::send::{SendState, Sender};
 use crate::bytes::{Reader, StateError};
@@ -98,7 +98,7 @@ impl Session {
 impl Sender {
     /// The first number that is not reserved if the state is saved now.
     fn reserve(&mut self) -> u64 {
-        let wanted = self.state.next.max(self.wanted);
+        let wanted = self.state.next.max(std::mem::take(&mut self.wanted));
         let kept = self.state.reserved;
         let reserved = match kept.saturating_sub(wanted) {
             left if kept != u64::MAX && left > RESERVED_NUMBERS / 2 => kept,
@@ -118,10 +118,9 @@ fn encode(
 ) -> Zeroizing<Vec<u8>> {
     let mut out = Zeroizing::new(Vec::with_capacity(704));
     out.extend_from_slice(&[VERSION, suite.to_wire()]);
-    out.extend_from_slice(&send.epoch.to_le_bytes());
-    out.extend_from_slice(&*send.key);
+    let steps = epoch_of(reserved).saturating_sub(send.epoch);
+    out.extend_from_slice(&*rekey(suite, &send.key, steps));
     out.extend_from_slice(&reserved.to_le_bytes());
-    out.extend_from_slice(&send.bytes.to_le_bytes());
     encode_epoch(&receive.current, &mut out);
     match &receive.previous {
         None => out.push(0),
@@ -144,10 +143,8 @@ fn encode_epoch(state: &EpochState, out: &mut Vec<u8>) {
 
 fn decode(reader: &mut Reader<'_>) -> Option<Session> {
     let suite = Suite::from_wire(reader.u8()?)?;
-    let (epoch, key, next, bytes) = (reader.u64()?, reader.secret()?, reader.u64()?, reader.u64()?);
-    // The numbers reserved may reach into the next epoch.
-    let is_near = (epoch..=epoch.checked_add(1)?).contains(&epoch_of(next));
-    let send = SendState { epoch, key, next, reserved: next, bytes };
+    let (key, next) = (reader.secret()?, reader.u64()?);
+    let send = SendState { epoch: epoch_of(next), key, next, reserved: next, bytes: u64::MAX };
     let current = decode_epoch(reader)?;
     let previous = match reader.u8()? {
         0 => None,
@@ -155,7 +152,7 @@ fn decode(reader: &mut Reader<'_>) -> Option<Session> {
         _ => return None,
     };
     let follows = previous.as_ref().is_none_or(|previous| previous.epoch < current.epoch);
-    (is_near && follows).then(|| Session {
+    follows.then(|| Session {
         suite,
         send: Sender::new(suite, send),
         receive: Receiver::new(suite, ReceiveState { current, previous }),
@@ -171,6 +168,9 @@ fn decode_epoch(reader: &mut Reader<'_>) -> Option<EpochState> {
         *word = reader.u64()?;
     }
     // A window is of its epoch, or empty.
-    let is_of_it = next == 0 || epoch_of(next - 1) == epoch;
+    let is_of_it = match next.checked_sub(1) {
+        Some(last) => epoch_of(last) == epoch,
+        None => epoch <= epoch_of(u64::MAX),
+    };
     is_of_it.then(|| EpochState { epoch, key, window: SessionWindow::from_parts(next, bits) })
 }

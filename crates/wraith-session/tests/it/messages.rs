@@ -153,6 +153,20 @@ fn keys_age_where_the_time_is_told() {
 }
 
 #[test]
+fn a_key_whose_time_is_over_at_once_seals_the_messages_of_one_moment() {
+    let [mut one, _] = pair();
+    let mut rekey = Rekey::default();
+    rekey.time = Duration::ZERO;
+    one.set_rekey(rekey);
+    let saved = one.save();
+    one.confirm(&saved);
+    one.set_time(Duration::from_secs(1));
+    assert_eq!(number(&seal(&mut one, b"")), 0);
+    one.set_time(Duration::from_secs(1));
+    assert_eq!(one.seal_many(b"", &[b"a", b"b"]).unwrap().len(), 2);
+}
+
+#[test]
 fn epochs_may_be_lost_altogether_up_to_a_limit() {
     for ahead in [1, 31, 32, 33, 500, EPOCHS_AHEAD_MAX, EPOCHS_AHEAD_MAX + 1] {
         let [mut one, mut two] = pair();

@@ -1,7 +1,9 @@
 //! Sessions that outlive their process.
 
 use proptest::prelude::*;
-use wraith_session::{OpenError, RESERVED_NUMBERS, Rekey, SealError, Session, StateError, Suite};
+use wraith_session::{
+    EPOCH_MESSAGES, OpenError, RESERVED_NUMBERS, Rekey, SealError, Session, StateError, Suite,
+};
 
 fn pair() -> [Session; 2] {
     [
@@ -30,7 +32,9 @@ fn no_number_is_used_by_a_living_session_and_by_one_restored_from_any_of_its_sta
     assert_eq!(seal(&mut restored), Err(SealError::NotSaved), "its own first save comes before");
     let again = restored.save();
     restored.confirm(&again);
-    assert_eq!(seal(&mut restored).unwrap(), last + 1);
+    // Behind the first key: how much it has sealed is not known.
+    assert_eq!(last, RESERVED_NUMBERS + 2);
+    assert_eq!(seal(&mut restored), Ok(EPOCH_MESSAGES));
     // The living one goes on as soon as there is a newer state.
     let newer = one.save();
     one.confirm(&newer);
@@ -66,6 +70,7 @@ fn an_early_change_of_keys_does_not_run_past_what_was_reserved() {
         let saved = one.save();
         one = Session::restore(saved.bytes()).unwrap();
         one.set_rekey(rekey);
+        assert_eq!(seal(&mut one), Err(SealError::NotSaved));
     }
 }
 
@@ -99,14 +104,14 @@ fn what_is_torn_changed_or_of_another_version_is_refused() {
     assert_eq!(Session::restore(&other).err(), Some(StateError::Version(9)));
     let mut far = bytes;
     far[42..50].fill(0xff);
-    assert_eq!(Session::restore(&far).err(), Some(StateError::Malformed), "epochs that were never");
+    assert_eq!(Session::restore(&far).err(), Some(StateError::Malformed), "no window of its epoch");
 }
 
 proptest! {
     #[test]
     fn arbitrary_bytes_are_a_session_or_none_and_never_a_panic(
         tail in proptest::collection::vec(any::<u8>(), 0..700),
-        byte in 0usize..363,
+        byte in 0usize..347,
     ) {
         let _ = Session::restore(&tail);
         let [mut one, mut two] = pair();

@@ -1,6 +1,6 @@
 //! Sessions in a vault, with processes that end and vaults that fail.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -123,7 +123,10 @@ fn of_two_that_use_one_record_one_fails_before_it_uses_a_number() {
     }
     assert!(conflict);
     let twice = StoredSession::create(vault, "peer", pair().into_iter().next().unwrap());
-    assert_eq!(twice.err(), Some(StoreError::Exists));
+    let (why, session) = twice.err().unwrap();
+    assert_eq!(why, StoreError::Exists);
+    let other = StoredSession::create(Arc::new(MemoryVault::default()), "other", *session);
+    assert!(other.is_ok(), "a handshake gives it out once: it comes back");
 }
 
 #[test]
@@ -133,6 +136,47 @@ fn a_record_that_was_rolled_back_is_noticed_where_the_vault_counts() {
     let why = StoredSession::load(counting(7), "peer").err();
     assert_eq!(why, Some(StoreError::RolledBack { found: 1, latest: 7 }));
     assert!(StoredSession::load(counting(1), "peer").is_ok());
+}
+
+#[test]
+fn whatever_was_sealed_before_a_restart_the_session_goes_on_with_a_new_key() {
+    for (messages, bytes, batch) in [(u32::MAX, 1000, 0), (100, u64::MAX, 250), (3, 500, 40)] {
+        let mut rekey = wraith_session::Rekey::default();
+        (rekey.messages, rekey.bytes) = (messages, bytes);
+        let [(vault, mut one), (_, mut two)] = stored();
+        let mut sealed = HashSet::new();
+        let mut by_epoch: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
+        for round in 0..30 {
+            one.set_rekey(rekey);
+            let texts = vec![&[0; 100][..]; batch];
+            let many = one.seal_many(b"", &texts).unwrap();
+            let mut all: Vec<Vec<u8>> = many.iter().map(<[u8]>::to_vec).collect();
+            all.extend((0..round % 13).map(|_| seal(&mut one, &[0; 100])));
+            for message in all {
+                let number = u64::from_le_bytes(message[..8].try_into().unwrap());
+                assert!(sealed.insert(number));
+                let (count, total) = by_epoch.entry(number >> 20).or_default();
+                (*count, *total) = (*count + 1, *total + 100);
+                assert!(*count <= u64::from(messages) && *total <= bytes);
+                assert_eq!(open(&mut two, &message).unwrap().len(), 100);
+            }
+            drop(one);
+            one = StoredSession::load(vault.clone(), "peer").unwrap();
+        }
+    }
+}
+
+#[test]
+fn who_had_a_record_that_was_deleted_and_made_anew_does_not_write_over_it() {
+    let [(vault, mut old), _] = stored();
+    for _ in 0..5 {
+        old.save().unwrap();
+    }
+    vault.delete("peer").unwrap();
+    let [session, _] = pair();
+    let mut new = StoredSession::create(vault.clone(), "peer", session).unwrap();
+    assert_eq!(old.save(), Err(StoreError::Vault(VaultError::Conflict)));
+    new.save().unwrap();
 }
 
 #[test]
