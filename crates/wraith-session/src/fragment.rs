@@ -12,9 +12,11 @@
 //! own ids of before.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
 
 use rand_core::CryptoRng;
 use thiserror::Error;
+use zeroize::Zeroizing;
 
 /// More than a piece's head takes.
 const HEAD_BYTES_MAX: usize = 9;
@@ -114,7 +116,7 @@ impl Default for ReassemblyLimits {
     }
 }
 
-/// Puts messages together.
+/// Puts messages together. What it holds is wiped when it is given up or dropped.
 #[derive(Debug)]
 pub struct Reassembler {
     limits: ReassemblyLimits,
@@ -125,12 +127,20 @@ pub struct Reassembler {
     done: VecDeque<u32>,
 }
 
-#[derive(Debug)]
 struct Held {
     id: u32,
     count: u16,
     bytes: usize,
-    parts: BTreeMap<u16, Box<[u8]>>,
+    /// Texts, so they are wiped.
+    parts: BTreeMap<u16, Zeroizing<Box<[u8]>>>,
+}
+
+/// How much there is, and nothing of what.
+impl fmt::Debug for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { id, count, bytes, parts } = self;
+        write!(f, "message {id}: {} of {count} pieces, {bytes} bytes", parts.len())
+    }
 }
 
 impl Held {
@@ -150,6 +160,29 @@ impl Reassembler {
     #[must_use]
     pub const fn held_bytes(&self) -> usize {
         self.held_bytes
+    }
+
+    /// How long the message is that [`Self::push`] of this piece would give; `None` if it would give none. Nothing changes: whoever has to
+    /// have room for a message makes sure of it with this, before the piece is taken.
+    #[must_use]
+    pub fn completes(&self, piece: &[u8]) -> Option<usize> {
+        let (kind, rest) = piece.split_first()?;
+        let bytes = if *kind == 0 { rest.len() } else { self.completed_by(*kind, rest)? };
+        (bytes <= self.limits.message_bytes).then_some(bytes)
+    }
+
+    fn completed_by(&self, kind: u8, rest: &[u8]) -> Option<usize> {
+        let Head { id, index, count, part } = Head::read(kind, rest).ok()?;
+        if self.done.contains(&id) {
+            return None;
+        }
+        let Some(held) = self.held.iter().find(|held| held.id == id) else {
+            return (count == 1).then_some(part.len());
+        };
+        let is_last = held.count == count
+            && held.parts.len() + 1 == usize::from(count)
+            && !held.parts.contains_key(&index);
+        is_last.then(|| held.bytes + part.len())
     }
 
     /// Takes a piece; gives the message that it was the last one of.
@@ -198,7 +231,7 @@ impl Reassembler {
         };
         let held = &mut self.held[at];
         held.bytes += part.len();
-        held.parts.insert(index, part.into());
+        held.parts.insert(index, Zeroizing::new(part.into()));
         self.held_bytes += part.len() + PIECE_COST;
         if held.parts.len() == usize::from(count) {
             let whole = self.give_up(at);
@@ -206,7 +239,10 @@ impl Reassembler {
             if self.done.len() > REACH as usize {
                 self.done.pop_front();
             }
-            return Ok(Some(whole.parts.into_values().flatten().collect()));
+            // With its room from the start: no text is left behind by a buffer that grows.
+            let mut message = Vec::with_capacity(whole.bytes);
+            whole.parts.values().for_each(|part| message.extend_from_slice(part));
+            return Ok(Some(message));
         }
         while self.held_bytes > self.limits.held_bytes && !self.held.is_empty() {
             self.give_up(0);
@@ -389,7 +425,31 @@ mod tests {
         assert_eq!(all.push(&piece(false, 1, 1, 2, b"a")), Ok(Some(b"aa".to_vec())));
     }
 
+    #[test]
+    fn what_is_held_is_not_shown() {
+        let mut all = small();
+        all.push(&piece(false, 1, 0, 2, &[77; 3])).unwrap();
+        assert!(!format!("{all:?}").contains("77"));
+    }
+
     proptest! {
+        #[test]
+        fn the_length_of_a_message_is_known_before_its_last_piece_is_taken(
+            pieces in proptest::collection::vec((0..4u8, 0..6u8, 0..5u8, 0..4u8, 0..3000usize), 0..200),
+        ) {
+            let mut all = small();
+            for (kind, id, index, count, len) in pieces {
+                let part = vec![0; len];
+                let piece = match kind {
+                    0 => [&[0], &part[..]].concat(),
+                    _ => piece(kind > 1, id.into(), index.into(), count.into(), &part),
+                };
+                let told = all.completes(&piece);
+                let given = all.push(&piece).ok().flatten();
+                prop_assert_eq!(told, given.map(|message| message.len()));
+            }
+        }
+
         #[test]
         fn arbitrary_pieces_never_hold_more_than_allowed(
             pieces in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..80), 0..200),
