@@ -25,7 +25,7 @@ run() {
     shift 2
     rm -rf "$work/folder" && mkdir "$work/folder"
     case $name in
-    files | two_processes | lasting) timeout 300 "$@" "$program" "$work/folder" ;;
+    files | two_processes | lasting | kept) timeout 300 "$@" "$program" "$work/folder" ;;
     vectors) timeout 300 "$@" "$program" "$vectors" ;;
     *) timeout 300 "$@" "$program" ;;
     esac
@@ -123,13 +123,13 @@ until port=$(sed -n 's/^listening on //p' "$work/listener") && [ -n "$port" ]; d
     sleep 0.05
 done
 echo "good evening" >&3
-printf 'hello\n\nwho is there?\n' | timeout 60 "$work/messenger" connect 127.0.0.1 "$port" >"$work/connector" &
+printf 'hello\n\nwho is there?\na line without an end' | timeout 60 "$work/messenger" connect 127.0.0.1 "$port" >"$work/connector" &
 connector=$!
 # The listener ends its input once it has said its line; then both end.
 exec 3>&-
 wait $listener
 wait $connector
-grep -qx '> hello' "$work/listener" && grep -qx '> ' "$work/listener" && grep -qx '> who is there?' "$work/listener"
+grep -qx '> hello' "$work/listener" && grep -qx '> ' "$work/listener" && grep -qx '> who is there?' "$work/listener" && grep -qx '> a line without an end' "$work/listener"
 grep -qx '> good evening' "$work/connector"
 [ "$(sed -n 's/^me //p' "$work/listener")" = "$(sed -n 's/^peer //p' "$work/connector")" ]
 [ "$(sed -n 's/^peer //p' "$work/listener")" = "$(sed -n 's/^me //p' "$work/connector")" ]

@@ -72,6 +72,12 @@ static void write_frame(int to, size_t len)
         fail("the connection broke");
 }
 
+static void say(int to, wraith_session_t session, const uint8_t *text, size_t len)
+{
+    must(wraith_session_seal(session, NULL, 0, text, len, body, sizeof body, &len, NULL));
+    write_frame(to, len);
+}
+
 static void print_line(const char *before, const uint8_t *text, size_t len)
 {
     fputs(before, stdout);
@@ -137,13 +143,16 @@ int main(int count, char **words)
         ssize_t got = read(STDIN_FILENO, line + held, sizeof line - held);
         held += got > 0 ? (size_t)got : 0;
         for (uint8_t *end; (end = memchr(line, '\n', held)) != NULL; memmove(line, end + 1, held)) {
-            must(wraith_session_seal(session, NULL, 0, line, (size_t)(end - line), body, sizeof body, &len, NULL));
-            write_frame(peer, len);
+            say(peer, session, line, (size_t)(end - line));
             held -= (size_t)(end + 1 - line);
         }
         if (held == sizeof line)
             fail("a line is too long");
-        if (got <= 0 && shutdown(peer, SHUT_WR) == 0)
-            ready[1].fd = -1;
+        if (got > 0)
+            continue;
+        if (held > 0) // the last line has no newline
+            say(peer, session, line, held);
+        shutdown(peer, SHUT_WR);
+        ready[1].fd = -1;
     }
 }
