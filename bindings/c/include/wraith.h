@@ -43,6 +43,9 @@
 // The number of this interface. Programs that were compiled for another one must not use the library.
 #define WRAITH_ABI 1
 
+// The least room for a piece of several, in bytes.
+#define WRAITH_PIECE_MIN 14
+
 // The longest message of a handshake, in bytes.
 #define WRAITH_HANDSHAKE_MESSAGE_MAX 65535
 
@@ -466,6 +469,25 @@ typedef struct wraith_progress_t {
 // A hash that is being computed.
 typedef uint64_t wraith_hasher_t;
 
+// What cuts messages.
+typedef uint64_t wraith_splitter_t;
+
+// What a reassembler may hold. 0 stands for the usual.
+typedef struct wraith_reassembly_limits_t {
+    // `sizeof(wraith_reassembly_limits_t)`.
+    size_t struct_size;
+    // The longest message, in bytes: 1 MiB.
+    size_t message_bytes;
+    // All that is held of messages that are not whole yet, and 64 bytes more for each piece: 2 MiB, or twice the longest
+    // message if that is more. The oldest message gives way.
+    size_t held_bytes;
+    // Messages that are not whole yet: 16.
+    size_t held_messages;
+} wraith_reassembly_limits_t;
+
+// What puts messages together.
+typedef uint64_t wraith_reassembler_t;
+
 // What a handshake is begun with.
 typedef struct wraith_handshake_options_t {
     // `sizeof(wraith_handshake_options_t)`.
@@ -503,6 +525,16 @@ typedef uint64_t wraith_prekeys_t;
 // One side of a conversation.
 typedef uint64_t wraith_ratchet_t;
 
+// What became of one message of several, and where its bytes are in the buffer.
+typedef struct wraith_ratchet_result_t {
+    // `WRAITH_OK`, or why it was not decrypted: nothing has changed by it then.
+    wraith_status_t status;
+    // Where its bytes begin in the buffer.
+    size_t offset;
+    // How many there are.
+    size_t len;
+} wraith_ratchet_result_t;
+
 // What became of one message of several.
 typedef struct wraith_opened_t {
     // `WRAITH_OK`, or why it was not opened: nothing has changed by it then.
@@ -518,10 +550,10 @@ typedef struct wraith_opened_t {
 // A vault.
 typedef uint64_t wraith_vault_t;
 
-// What keeps records of sessions for the caller: a keychain, a database. Each function returns a `wraith_status_t`.
+// What keeps records of sessions, conversations and prekeys for the caller: a keychain, a database. Each function returns a `wraith_status_t`.
 //
-// They may be called from any thread, and at the same time for different names. They may call this library, but not for the
-// session they are called for, which gives `WRAITH_INVALID_STATE`. Sessions rest on this: a record is replaced whole or not
+// They may be called from any thread, and at the same time for different names. They may call this library, but not for what
+// they are called for, which gives `WRAITH_INVALID_STATE`. All that is kept rests on this: a record is replaced whole or not
 // at all; of two stores with the same generation one fails; what was stored with `durability` 1 is never followed by
 // anything older. A record holds keys, so it should be encrypted.
 typedef struct wraith_vault_callbacks_t {
@@ -712,6 +744,46 @@ wraith_status_t wraith_last_error(uint8_t *out,
                                   size_t out_cap,
                                   size_t *out_len);
 
+// What cuts the messages of one direction of a session.
+wraith_status_t wraith_splitter_new(wraith_splitter_t *out);
+
+// Cuts `message` into pieces, one behind the other into `out`: each is `room` bytes long, the last one what is left. They are
+// sealed one by one and may arrive in any order. A message shorter than `room` is one piece, a byte longer than itself;
+// any other one takes a `room` of `WRAITH_PIECE_MIN` or more, and 65535 pieces at most: `WRAITH_INVALID_INPUT` if it
+// does not.
+wraith_status_t wraith_splitter_split(wraith_splitter_t splitter,
+                                      const uint8_t *message,
+                                      size_t message_len,
+                                      size_t room,
+                                      uint8_t *out,
+                                      size_t out_cap,
+                                      size_t *out_len);
+
+// Frees it.
+wraith_status_t wraith_splitter_free(wraith_splitter_t splitter);
+
+// What puts the messages of one direction of a session together, and holds no more than `limits`, which may be NULL.
+wraith_status_t wraith_reassembler_new(const struct wraith_reassembly_limits_t *limits,
+                                       wraith_reassembler_t *out);
+
+// Takes a piece, which was opened before. `*is_whole` is 1 if that makes a message whole, which is in `out` then, and 0 if it does
+// not. `WRAITH_BUFFER_TOO_SMALL` comes only with a piece that makes one whole, and has not taken it. `WRAITH_UNAUTHENTIC` if
+// it is no piece or contradicts others of its message; `WRAITH_EXHAUSTED` if its message is longer than the limit, which
+// gives that message up.
+wraith_status_t wraith_reassembler_push(wraith_reassembler_t reassembler,
+                                        const uint8_t *piece,
+                                        size_t piece_len,
+                                        uint8_t *out,
+                                        size_t out_cap,
+                                        size_t *out_len,
+                                        uint32_t *is_whole);
+
+// Bytes that are held of messages that are not whole yet, with 64 more for each piece.
+wraith_status_t wraith_reassembler_held(wraith_reassembler_t reassembler, size_t *out);
+
+// Frees it, and wipes what it holds.
+wraith_status_t wraith_reassembler_free(wraith_reassembler_t reassembler);
+
 // Begins a handshake: draws this side's keys for it.
 wraith_status_t wraith_handshake_new(const struct wraith_handshake_options_t *options,
                                      wraith_handshake_t *out);
@@ -774,8 +846,8 @@ wraith_status_t wraith_handshake_session(wraith_handshake_t handshake,
 // Frees it, and wipes its secrets. Its session stays.
 wraith_status_t wraith_handshake_free(wraith_handshake_t handshake);
 
-// New prekeys of an identity, `one_time` of them for one conversation each. Save them before a bundle leaves, and after each
-// conversation that they started.
+// New prekeys of an identity, `one_time` of them for one conversation each. They are in memory: save them before a bundle
+// leaves and after each conversation that they started, or let `wraith_prekeys_generate_in_vault` do all that.
 wraith_status_t wraith_prekeys_generate(wraith_identity_t identity,
                                         size_t one_time,
                                         wraith_prekeys_t *out);
@@ -799,7 +871,8 @@ wraith_status_t wraith_prekeys_replenish(wraith_prekeys_t prekeys,
 wraith_status_t wraith_prekeys_rotate(wraith_prekeys_t prekeys,
                                       wraith_identity_t identity);
 
-// The prekeys as bytes, secrets included, without a checksum.
+// The prekeys as bytes, secrets included, without a checksum, for a caller who has no vault; `wraith_prekeys_keep` is the
+// better way. `WRAITH_INVALID_STATE` if they are kept in a vault.
 wraith_status_t wraith_prekeys_save(wraith_prekeys_t prekeys,
                                     uint8_t *out,
                                     size_t out_cap,
@@ -833,6 +906,7 @@ wraith_status_t wraith_ratchet_initiator_of(const uint8_t *message,
 
 // Starts the conversation that `message` asks for, and opens it. Needs room for `message_len - WRAITH_RATCHET_OVERHEAD`. Its
 // one-time prekey is gone then. If there is a conversation with that side already, try `wraith_ratchet_decrypt` first.
+// `WRAITH_INVALID_STATE` if the prekeys are kept in a vault: `wraith_ratchet_respond_in_vault`.
 wraith_status_t wraith_ratchet_respond(wraith_identity_t identity,
                                        wraith_prekeys_t prekeys,
                                        const uint8_t *aad,
@@ -845,7 +919,7 @@ wraith_status_t wraith_ratchet_respond(wraith_identity_t identity,
                                        wraith_ratchet_t *ratchet);
 
 // Encrypts `text`. `aad` is not sent, and has to be the same when it is decrypted. Needs the room that `wraith_ratchet_room`
-// says. Save the ratchet before the message leaves.
+// says. A ratchet in a vault is stored before this returns; any other one is to be saved before the message leaves.
 wraith_status_t wraith_ratchet_encrypt(wraith_ratchet_t ratchet,
                                        const uint8_t *aad,
                                        size_t aad_len,
@@ -856,7 +930,8 @@ wraith_status_t wraith_ratchet_encrypt(wraith_ratchet_t ratchet,
                                        size_t *out_len);
 
 // Decrypts `message`. Needs room for `message_len - WRAITH_RATCHET_OVERHEAD`. `WRAITH_REPLAYED` if it was decrypted before,
-// or came too late. Save the ratchet before what the message says is acted on.
+// or came too late. A ratchet in a vault is stored before this returns; any other one is to be saved before what the message
+// says is acted on.
 wraith_status_t wraith_ratchet_decrypt(wraith_ratchet_t ratchet,
                                        const uint8_t *aad,
                                        size_t aad_len,
@@ -881,12 +956,14 @@ wraith_status_t wraith_ratchet_binding(wraith_ratchet_t ratchet,
 // 1 if lengths are to be hidden in buckets, for up to 12 % more bytes; 0, as at first, if not.
 wraith_status_t wraith_ratchet_set_padding(wraith_ratchet_t ratchet, uint32_t padding);
 
-// Tells the time in milliseconds, from any beginning that stays the same: keys of missing messages expire by it.
+// Tells the time in milliseconds, from any beginning that stays the same: keys of missing messages expire by it. It is to be
+// told again after `wraith_ratchet_keep`, `wraith_ratchet_load` and `wraith_ratchet_restore`.
 wraith_status_t wraith_ratchet_set_time(wraith_ratchet_t ratchet,
                                         uint64_t now_ms);
 
-// The conversation as bytes, secrets included, without a checksum. One that is restored from older bytes than the last has
-// to be started anew.
+// The conversation as bytes, secrets included, without a checksum, for a caller who has no vault; `wraith_ratchet_keep` is the
+// better way. One that is restored from older bytes than the last has to be started anew. `WRAITH_INVALID_STATE` if it is
+// kept in a vault.
 wraith_status_t wraith_ratchet_save(wraith_ratchet_t ratchet,
                                     uint8_t *out,
                                     size_t out_cap,
@@ -899,6 +976,35 @@ wraith_status_t wraith_ratchet_restore(const uint8_t *saved,
 
 // Frees it, and wipes its keys.
 wraith_status_t wraith_ratchet_free(wraith_ratchet_t ratchet);
+
+// Encrypts `count` texts with the same `aad`, in this order and one behind the other into `out`: `results`, an array of
+// `count`, says where each message is. Needs the room that `wraith_ratchet_room` says for each of them. All are encrypted, or
+// none: `failed`, which may be NULL, gets the index of the first that cannot be. A ratchet in a vault is stored once, before
+// this returns.
+wraith_status_t wraith_ratchet_encrypt_many(wraith_ratchet_t ratchet,
+                                            const uint8_t *aad,
+                                            size_t aad_len,
+                                            const struct wraith_bytes_t *texts,
+                                            size_t count,
+                                            uint8_t *out,
+                                            size_t out_cap,
+                                            size_t *out_len,
+                                            struct wraith_ratchet_result_t *results,
+                                            size_t *failed);
+
+// Decrypts `count` messages with the same `aad`, each judged by itself: `results`, an array of `count`, says what became of
+// each, and where its text is in `out`. That needs room for all messages less `WRAITH_RATCHET_OVERHEAD` bytes each. Of two
+// that are the same, the first is decrypted. The call is `WRAITH_OK` also if some are not. A ratchet in a vault is stored once,
+// before this returns; if its vault fails, none of them was decrypted.
+wraith_status_t wraith_ratchet_decrypt_many(wraith_ratchet_t ratchet,
+                                            const uint8_t *aad,
+                                            size_t aad_len,
+                                            const struct wraith_bytes_t *messages,
+                                            size_t count,
+                                            uint8_t *out,
+                                            size_t out_cap,
+                                            size_t *out_len,
+                                            struct wraith_ratchet_result_t *results);
 
 // Seals `text` for the identity `node_id` (32 bytes): `text_len + WRAITH_SEALED_BOX_OVERHEAD` bytes that only its owner
 // opens; who wrote it is not proved. `context` says what for: it is not sent, and has to be the same when it is opened.
@@ -1021,12 +1127,77 @@ wraith_status_t wraith_session_load(wraith_vault_t vault,
                                     size_t name_len,
                                     wraith_session_t *out);
 
-// Removes the record of this name, if there is one. A session that is kept there must be freed before.
-wraith_status_t wraith_vault_remove(wraith_vault_t vault,
+// New prekeys of an identity, kept in a vault under a name that is not in use: `WRAITH_CONFLICT` if it is. `one_time` of them
+// are for one conversation each. A bundle that is handed out, and a prekey that is used, is in the vault as such before anybody
+// sees it.
+wraith_status_t wraith_prekeys_generate_in_vault(wraith_vault_t vault,
+                                                 const uint8_t *name,
+                                                 size_t name_len,
+                                                 wraith_identity_t identity,
+                                                 size_t one_time,
+                                                 wraith_prekeys_t *out);
+
+// Keeps prekeys that were in memory in a vault from now on, as `wraith_session_keep` does. Where it fails they stay in memory.
+wraith_status_t wraith_prekeys_keep(wraith_prekeys_t prekeys,
+                                    wraith_vault_t vault,
                                     const uint8_t *name,
                                     size_t name_len);
 
-// Frees the handle. The vault stays open while a session is kept in it.
+// The prekeys that are kept under this name; fails as `wraith_session_load` does.
+wraith_status_t wraith_prekeys_load(wraith_vault_t vault,
+                                    const uint8_t *name,
+                                    size_t name_len,
+                                    wraith_prekeys_t *out);
+
+// As `wraith_ratchet_initiate`; the conversation is kept in a vault from its beginning, under a name that is not in use:
+// `WRAITH_CONFLICT` if it is. What is encrypted or decrypted is in the vault before the call returns, and a vault that fails
+// changes nothing.
+wraith_status_t wraith_ratchet_initiate_in_vault(wraith_vault_t vault,
+                                                 const uint8_t *name,
+                                                 size_t name_len,
+                                                 wraith_identity_t identity,
+                                                 const uint8_t *bundle,
+                                                 size_t bundle_len,
+                                                 wraith_ratchet_t *out);
+
+// As `wraith_ratchet_respond`; the conversation is kept in a vault from its beginning. The prekeys have to be in a vault too, the
+// same or another one: `WRAITH_INVALID_STATE` if they are not.
+//
+// The conversation is stored first, then its prekeys as used, then the text is given out. A call that was cut off, or
+// whose vault has failed, is made again with the same message and name, and ends as it would have. So let the name follow from
+// `wraith_ratchet_initiator_of`, and bring every message that has an initiator here first. If this gives `WRAITH_CONFLICT`,
+// `WRAITH_NOT_FOUND` or `WRAITH_REPLAYED`, bring it to `wraith_ratchet_decrypt` of the conversation of that name.
+wraith_status_t wraith_ratchet_respond_in_vault(wraith_vault_t vault,
+                                                const uint8_t *name,
+                                                size_t name_len,
+                                                wraith_identity_t identity,
+                                                wraith_prekeys_t prekeys,
+                                                const uint8_t *aad,
+                                                size_t aad_len,
+                                                const uint8_t *message,
+                                                size_t message_len,
+                                                uint8_t *out,
+                                                size_t out_cap,
+                                                size_t *out_len,
+                                                wraith_ratchet_t *ratchet);
+
+// Keeps a conversation that was in memory in a vault from now on, as `wraith_session_keep` does. Where it fails it stays in memory.
+wraith_status_t wraith_ratchet_keep(wraith_ratchet_t ratchet,
+                                    wraith_vault_t vault,
+                                    const uint8_t *name,
+                                    size_t name_len);
+
+// The conversation that is kept under this name; fails as `wraith_session_load` does. Of two that load it one fails with
+// `WRAITH_CONFLICT` before it gives out anything.
+wraith_status_t wraith_ratchet_load(wraith_vault_t vault,
+                                    const uint8_t *name,
+                                    size_t name_len,
+                                    wraith_ratchet_t *out);
+
+// Removes the record of this name, if there is one. What is kept there must be freed before.
+wraith_status_t wraith_vault_remove(wraith_vault_t vault, const uint8_t *name, size_t name_len);
+
+// Frees the handle. The vault stays open while anything is kept in it.
 wraith_status_t wraith_vault_free(wraith_vault_t vault);
 
 #ifdef __cplusplus

@@ -60,6 +60,20 @@ static void handles_that_are_none(void)
         GIVES(WRAITH_INVALID_HANDLE, wraith_ratchet_set_padding(h, 0));
         GIVES(WRAITH_INVALID_HANDLE, wraith_ratchet_set_time(h, 0));
         GIVES(WRAITH_INVALID_HANDLE, wraith_ratchet_free(h));
+        GIVES(WRAITH_INVALID_HANDLE, wraith_ratchet_encrypt_many(h, NULLS, NULLS, out, sizeof out, &len, NULL, NULL));
+        GIVES(WRAITH_INVALID_HANDLE, wraith_ratchet_decrypt_many(h, NULLS, NULLS, out, sizeof out, &len, NULL));
+        GIVES(WRAITH_INVALID_HANDLE, wraith_ratchet_keep(h, h, NULLS));
+        GIVES(WRAITH_INVALID_HANDLE, wraith_ratchet_load(h, NULLS, &made));
+        GIVES(WRAITH_INVALID_HANDLE,
+              wraith_ratchet_respond_in_vault(h, NULLS, h, h, NULLS, NULLS, out, sizeof out, &len, &made));
+        GIVES(WRAITH_INVALID_HANDLE, wraith_prekeys_keep(h, h, NULLS));
+        GIVES(WRAITH_INVALID_HANDLE, wraith_prekeys_load(h, NULLS, &made));
+        GIVES(WRAITH_INVALID_HANDLE, wraith_prekeys_generate_in_vault(h, NULLS, h, 1, &made));
+        GIVES(WRAITH_INVALID_HANDLE, wraith_splitter_split(h, NULLS, 20, out, sizeof out, &len));
+        GIVES(WRAITH_INVALID_HANDLE, wraith_splitter_free(h));
+        GIVES(WRAITH_INVALID_HANDLE, wraith_reassembler_push(h, NULLS, out, sizeof out, &len, &turn));
+        GIVES(WRAITH_INVALID_HANDLE, wraith_reassembler_held(h, &len));
+        GIVES(WRAITH_INVALID_HANDLE, wraith_reassembler_free(h));
         GIVES(WRAITH_INVALID_HANDLE, wraith_node_id(h, out, sizeof out, &len));
         GIVES(WRAITH_INVALID_HANDLE, wraith_node_free(h));
         GIVES(WRAITH_INVALID_HANDLE, wraith_transfer_wait(h, WRAITH_FOREVER));
@@ -104,6 +118,11 @@ static void null_where_something_belongs(void)
     null_item.len = 0;
     GIVES(WRAITH_INVALID_INPUT, wraith_session_open_many(s, NULLS, &null_item, 1, out, sizeof out, &len, NULL));
     GIVES(WRAITH_INVALID_INPUT, wraith_session_save(s, NULL, 1, &len));
+    GIVES(WRAITH_INVALID_INPUT, wraith_ratchet_encrypt_many(0, NULLS, &null_item, 1, out, sizeof out, &len, NULL, NULL));
+    GIVES(WRAITH_INVALID_INPUT, wraith_ratchet_decrypt_many(0, NULLS, &null_item, 1, out, sizeof out, &len, NULL));
+    GIVES(WRAITH_INVALID_INPUT, wraith_splitter_new(NULL));
+    GIVES(WRAITH_INVALID_INPUT, wraith_reassembler_new(NULL, NULL));
+    GIVES(WRAITH_INVALID_INPUT, wraith_reassembler_push(0, NULLS, out, sizeof out, &len, NULL));
     GIVES(WRAITH_INVALID_INPUT, wraith_node_new(NULL, NULL));
     CHECK(len == 7 && s == two.session[0]);
     // A failure has words, on this thread.

@@ -1,6 +1,7 @@
 // What survives its process: sessions in a folder or in a vault of the caller, conversations over a ratchet; and sealed
 // boxes. `lasting FOLDER` works in a folder that is empty.
 
+#include "shelf.h"
 #include "two.h"
 
 #define NULLS NULL, 0
@@ -51,67 +52,20 @@ static void a_session_lives_in_a_vault(wraith_vault_t vault)
     GIVES(WRAITH_NOT_FOUND, wraith_session_load(vault, NAME, &loaded));
 }
 
-// A vault of one record. It can be told to fail, and it tries to use the session that it is called for.
-struct shelf {
-    uint8_t record[4000];
+static wraith_session_t kept;
+
+// What a vault may not do: use the session that it is called for.
+static void use_the_session_that_is_kept(void)
+{
+    uint8_t out[64];
     size_t len;
-    uint64_t generation;
-    int fails, stores, released;
-    wraith_session_t calls_back;
-};
-
-static int32_t shelf_store(void *user, wraith_bytes_t name, uint64_t generation, wraith_bytes_t record, uint32_t durability)
-{
-    struct shelf *shelf = user;
-    (void)durability;
-    CHECK(name.len == 9 && record.len <= sizeof shelf->record);
-    if (shelf->calls_back != 0) {
-        uint8_t out[64];
-        size_t len;
-        GIVES(WRAITH_INVALID_STATE, wraith_session_seal(shelf->calls_back, NULLS, NULLS, out, sizeof out, &len, NULL));
-    }
-    if (shelf->fails)
-        return WRAITH_OTHER;
-    if (shelf->len > 0 && shelf->generation >= generation)
-        return WRAITH_CONFLICT;
-    memcpy(shelf->record, record.data, record.len);
-    shelf->len = record.len;
-    shelf->generation = generation;
-    shelf->stores++;
-    return WRAITH_OK;
-}
-
-static int32_t shelf_load(void *user, wraith_bytes_t name, uint8_t *out, size_t out_cap, size_t *out_len)
-{
-    struct shelf *shelf = user;
-    (void)name;
-    if (shelf->len == 0)
-        return WRAITH_NOT_FOUND;
-    *out_len = shelf->len;
-    if (shelf->len > out_cap)
-        return WRAITH_BUFFER_TOO_SMALL;
-    memcpy(out, shelf->record, shelf->len);
-    return WRAITH_OK;
-}
-
-static int32_t shelf_remove(void *user, wraith_bytes_t name)
-{
-    struct shelf *shelf = user;
-    (void)name;
-    shelf->len = 0;
-    return WRAITH_OK;
-}
-
-static void shelf_release(void *user)
-{
-    ((struct shelf *)user)->released++;
+    GIVES(WRAITH_INVALID_STATE, wraith_session_seal(kept, NULLS, NULLS, out, sizeof out, &len, NULL));
 }
 
 static void the_caller_s_own_vault(void)
 {
-    struct shelf shelf = {.len = 0};
-    wraith_vault_callbacks_t functions = {.struct_size = sizeof functions, .user = &shelf, .store = shelf_store,
-                                          .load = shelf_load, .remove = shelf_remove, .release = shelf_release};
+    static struct shelf shelf;
+    wraith_vault_callbacks_t functions = shelf_functions(&shelf);
     wraith_vault_t vault;
     OK(wraith_vault_new(&functions, &vault));
     a_session_lives_in_a_vault(vault);
@@ -120,7 +74,8 @@ static void the_caller_s_own_vault(void)
     size_t len, got_len;
     shake_hands(&two);
     OK(wraith_session_keep(two.session[0], vault, NAME));
-    shelf.calls_back = two.session[0];
+    kept = two.session[0];
+    shelf.calls_back = use_the_session_that_is_kept;
     OK(wraith_session_seal(two.session[1], NULLS, NULLS, message, sizeof message, &len, NULL));
     shelf.fails = 1;
     // A vault that fails changes nothing: the same message opens when it works again.

@@ -34,6 +34,8 @@ pub enum Kind {
     Vault,
     Ratchet,
     Prekeys,
+    Splitter,
+    Reassembler,
 }
 
 /// All objects of one kind.

@@ -16,10 +16,10 @@ const RECORD_ROOM: usize = 4096;
 /// Longer than any record.
 const RECORD_MAX: usize = 16 << 20;
 
-/// What keeps records of sessions for the caller: a keychain, a database. Each function returns a `wraith_status_t`.
+/// What keeps records of sessions, conversations and prekeys for the caller: a keychain, a database. Each function returns a `wraith_status_t`.
 ///
-/// They may be called from any thread, and at the same time for different names. They may call this library, but not for the
-/// session they are called for, which gives `WRAITH_INVALID_STATE`. Sessions rest on this: a record is replaced whole or not
+/// They may be called from any thread, and at the same time for different names. They may call this library, but not for what
+/// they are called for, which gives `WRAITH_INVALID_STATE`. All that is kept rests on this: a record is replaced whole or not
 /// at all; of two stores with the same generation one fails; what was stored with `durability` 1 is never followed by
 /// anything older. A record holds keys, so it should be encrypted.
 #[repr(C)]

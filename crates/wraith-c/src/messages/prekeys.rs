@@ -2,13 +2,14 @@
 
 use std::sync::Mutex;
 
+use wraith_session::StoredPreKeys;
 use wraith_session::ratchet::{MAX_BUNDLE_BYTES, PreKeys, StartError};
 
 use crate::border::entry;
 use crate::identity::{self, wraith_identity_t};
 use crate::random::generator;
 use crate::status::wraith_status_t::*;
-use crate::status::{Failure, wraith_status_t};
+use crate::status::{Failure, Outcome, wraith_status_t};
 use crate::table::{Kind, Table};
 
 /// Room for a bundle, in bytes.
@@ -20,7 +21,43 @@ pub const WRAITH_ONE_TIME_MAX: usize = 1000;
 /// The prekeys of one identity, with their secrets.
 pub type wraith_prekeys_t = u64;
 
-pub(super) static PREKEYS: Table<Mutex<PreKeys>> = Table::new(Kind::Prekeys);
+pub(super) static PREKEYS: Table<Mutex<Kept>> = Table::new(Kind::Prekeys);
+
+/// Prekeys, where they are. Those in a vault are stored before a call that changes them returns.
+pub(super) enum Kept {
+    Memory(Box<PreKeys>),
+    Vault(Box<StoredPreKeys>),
+}
+
+pub(super) fn insert_stored(prekeys: StoredPreKeys) -> Outcome<wraith_prekeys_t> {
+    PREKEYS.insert(Mutex::new(Kept::Vault(Box::new(prekeys))))
+}
+
+fn insert(prekeys: PreKeys) -> Outcome<wraith_prekeys_t> {
+    PREKEYS.insert(Mutex::new(Kept::Memory(Box::new(prekeys))))
+}
+
+impl Kept {
+    /// The prekeys, if their caller saves them.
+    pub(super) fn in_memory(&mut self) -> Outcome<&mut PreKeys> {
+        match self {
+            Self::Memory(prekeys) => Ok(prekeys),
+            Self::Vault(_) => {
+                Err(Failure::new(WRAITH_INVALID_STATE, "these prekeys are kept in a vault"))
+            }
+        }
+    }
+
+    /// The prekeys, if they are in a vault.
+    pub(super) fn in_vault(&mut self) -> Outcome<&mut StoredPreKeys> {
+        match self {
+            Self::Memory(_) => {
+                Err(Failure::new(WRAITH_INVALID_STATE, "these prekeys are kept in no vault"))
+            }
+            Self::Vault(stored) => Ok(stored),
+        }
+    }
+}
 
 impl From<StartError> for Failure {
     fn from(error: StartError) -> Self {
@@ -35,15 +72,15 @@ impl From<StartError> for Failure {
     }
 }
 
-fn bounded(one_time: usize) -> Result<usize, Failure> {
+pub(super) fn bounded(one_time: usize) -> Outcome<usize> {
     match one_time <= WRAITH_ONE_TIME_MAX {
         true => Ok(one_time),
         false => Err(Failure::input(format!("at most {WRAITH_ONE_TIME_MAX} one-time prekeys"))),
     }
 }
 
-/// New prekeys of an identity, `one_time` of them for one conversation each. Save them before a bundle leaves, and after each
-/// conversation that they started.
+/// New prekeys of an identity, `one_time` of them for one conversation each. They are in memory: save them before a bundle
+/// leaves and after each conversation that they started, or let `wraith_prekeys_generate_in_vault` do all that.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_prekeys_generate(
     identity: wraith_identity_t,
@@ -54,7 +91,7 @@ pub unsafe extern "C" fn wraith_prekeys_generate(
         let place = call.place(out)?;
         let (one_time, identity) = (bounded(one_time)?, identity::identity(identity)?);
         let prekeys = PreKeys::generate(&mut *generator()?, &identity, one_time);
-        place.put(PREKEYS.insert(Mutex::new(prekeys))?);
+        place.put(insert(prekeys)?);
         Ok(())
     })
 }
@@ -71,7 +108,13 @@ pub unsafe extern "C" fn wraith_prekeys_bundle(
     entry!(|call| {
         let output = call.output(out, out_cap, out_len)?;
         output.room(WRAITH_BUNDLE_MAX)?;
-        output.write(&PREKEYS.with(prekeys, |prekeys| Ok(prekeys.bundle().encode()))?)
+        PREKEYS.with(prekeys, |kept| {
+            let bundle = match kept {
+                Kept::Memory(prekeys) => prekeys.bundle(),
+                Kept::Vault(stored) => stored.bundle()?,
+            };
+            output.write(&bundle.encode())
+        })
     })
 }
 
@@ -83,8 +126,13 @@ pub unsafe extern "C" fn wraith_prekeys_remaining(
 ) -> wraith_status_t {
     entry!(|call| {
         let place = call.place(out)?;
-        place.put(PREKEYS.with(prekeys, |prekeys| Ok(prekeys.remaining()))?);
-        Ok(())
+        PREKEYS.with(prekeys, |kept| {
+            place.put(match kept {
+                Kept::Memory(prekeys) => prekeys.remaining(),
+                Kept::Vault(stored) => stored.remaining(),
+            });
+            Ok(())
+        })
     })
 }
 
@@ -98,7 +146,10 @@ pub extern "C" fn wraith_prekeys_replenish(
     entry!(|_call| {
         let (one_time, identity) = (bounded(one_time)?, identity::identity(identity)?);
         let mut generator = generator()?;
-        PREKEYS.with(prekeys, |keys| Ok(keys.replenish(&mut *generator, &identity, one_time)?))
+        PREKEYS.with(prekeys, |kept| match kept {
+            Kept::Memory(keys) => Ok(keys.replenish(&mut *generator, &identity, one_time)?),
+            Kept::Vault(stored) => Ok(stored.replenish(&mut *generator, &identity, one_time)?),
+        })
     })
 }
 
@@ -110,11 +161,15 @@ pub extern "C" fn wraith_prekeys_rotate(
 ) -> wraith_status_t {
     entry!(|_call| {
         let (identity, mut generator) = (identity::identity(identity)?, generator()?);
-        PREKEYS.with(prekeys, |prekeys| Ok(prekeys.rotate(&mut *generator, &identity)?))
+        PREKEYS.with(prekeys, |kept| match kept {
+            Kept::Memory(prekeys) => Ok(prekeys.rotate(&mut *generator, &identity)?),
+            Kept::Vault(stored) => Ok(stored.rotate(&mut *generator, &identity)?),
+        })
     })
 }
 
-/// The prekeys as bytes, secrets included, without a checksum.
+/// The prekeys as bytes, secrets included, without a checksum, for a caller who has no vault; `wraith_prekeys_keep` is the
+/// better way. `WRAITH_INVALID_STATE` if they are kept in a vault.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_prekeys_save(
     prekeys: wraith_prekeys_t,
@@ -124,7 +179,7 @@ pub unsafe extern "C" fn wraith_prekeys_save(
 ) -> wraith_status_t {
     entry!(|call| {
         let output = call.output(out, out_cap, out_len)?;
-        PREKEYS.with(prekeys, |prekeys| output.write(&prekeys.save()))
+        PREKEYS.with(prekeys, |kept| output.write(&kept.in_memory()?.save()))
     })
 }
 
@@ -137,7 +192,7 @@ pub unsafe extern "C" fn wraith_prekeys_restore(
 ) -> wraith_status_t {
     entry!(|call| {
         let (saved, place) = (call.bytes(saved, saved_len)?, call.place(out)?);
-        place.put(PREKEYS.insert(Mutex::new(PreKeys::restore(saved)?))?);
+        place.put(insert(PreKeys::restore(saved)?)?);
         Ok(())
     })
 }

@@ -4,9 +4,12 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
+use rand_chacha::rand_core::CryptoRng;
 use wraith_session::ratchet::{
-    DecryptError, EncryptError, MAX_PLAINTEXT_BYTES, OVERHEAD_BYTES, PreKeyBundle, Ratchet, padme,
+    DecryptError, DecryptedBatch, EncryptError, MAX_PLAINTEXT_BYTES, OVERHEAD_BYTES, PreKeyBundle,
+    Ratchet, padme,
 };
+use wraith_session::{Batch, StoreError, StoredRatchet};
 use zeroize::Zeroizing;
 
 use super::prekeys::{PREKEYS, wraith_prekeys_t};
@@ -28,7 +31,83 @@ const KEM_PART_BYTES: usize = 1200;
 /// One side of a conversation.
 pub type wraith_ratchet_t = u64;
 
-static RATCHETS: Table<Mutex<Ratchet>> = Table::new(Kind::Ratchet);
+pub(super) static RATCHETS: Table<Mutex<Kept>> = Table::new(Kind::Ratchet);
+
+/// A conversation, where it is. One in a vault is stored before a call that changes it returns.
+pub(super) enum Kept {
+    Memory(Box<Ratchet>),
+    Vault(Box<StoredRatchet>),
+}
+
+pub(super) fn insert(ratchet: Ratchet) -> Outcome<wraith_ratchet_t> {
+    RATCHETS.insert(Mutex::new(Kept::Memory(Box::new(ratchet))))
+}
+
+pub(super) fn insert_stored(ratchet: StoredRatchet) -> Outcome<wraith_ratchet_t> {
+    RATCHETS.insert(Mutex::new(Kept::Vault(Box::new(ratchet))))
+}
+
+impl Kept {
+    /// The ratchet, for all that changes nothing.
+    fn ratchet(&self) -> &Ratchet {
+        match self {
+            Self::Memory(ratchet) => ratchet,
+            Self::Vault(stored) => stored.ratchet(),
+        }
+    }
+
+    /// The ratchet, if its caller saves it.
+    pub(super) fn in_memory(&self) -> Outcome<&Ratchet> {
+        match self {
+            Self::Memory(ratchet) => Ok(ratchet),
+            Self::Vault(_) => {
+                Err(Failure::new(WRAITH_INVALID_STATE, "this conversation is kept in a vault"))
+            }
+        }
+    }
+
+    fn encrypt(&mut self, rng: &mut impl CryptoRng, aad: &[u8], text: &[u8]) -> Outcome<Vec<u8>> {
+        let mut message = Vec::new();
+        match self {
+            Self::Memory(ratchet) => ratchet.encrypt(rng, aad, text, &mut message)?,
+            Self::Vault(stored) => stored.encrypt(rng, aad, text, &mut message)?,
+        }
+        Ok(message)
+    }
+
+    fn decrypt(&mut self, aad: &[u8], message: &[u8]) -> Outcome<Zeroizing<Vec<u8>>> {
+        // With its room from the start: no text is left behind by a buffer that grows.
+        let mut text = Zeroizing::new(Vec::with_capacity(message.len()));
+        match self {
+            Self::Memory(ratchet) => ratchet.decrypt(aad, message, &mut text)?,
+            Self::Vault(stored) => stored.decrypt(aad, message, &mut text)?,
+        }
+        Ok(text)
+    }
+
+    pub(super) fn encrypt_many(
+        &mut self,
+        rng: &mut impl CryptoRng,
+        aad: &[u8],
+        texts: &[&[u8]],
+    ) -> Result<Batch, StoreError> {
+        match self {
+            Self::Memory(ratchet) => Ok(ratchet.encrypt_many(rng, aad, texts)?),
+            Self::Vault(stored) => stored.encrypt_many(rng, aad, texts),
+        }
+    }
+
+    pub(super) fn decrypt_many(
+        &mut self,
+        aad: &[u8],
+        messages: &[&[u8]],
+    ) -> Outcome<DecryptedBatch> {
+        match self {
+            Self::Memory(ratchet) => Ok(ratchet.decrypt_many(aad, messages)),
+            Self::Vault(stored) => Ok(stored.decrypt_many(aad, messages)?),
+        }
+    }
+}
 
 impl From<EncryptError> for Failure {
     fn from(error: EncryptError) -> Self {
@@ -41,20 +120,23 @@ impl From<EncryptError> for Failure {
     }
 }
 
+pub(super) fn of_decrypt(error: DecryptError) -> wraith_status_t {
+    match error {
+        DecryptError::KeyGone => WRAITH_REPLAYED,
+        DecryptError::TooManySkipped => WRAITH_EXHAUSTED,
+        DecryptError::Violation => WRAITH_PROTOCOL,
+        _ => WRAITH_UNAUTHENTIC,
+    }
+}
+
 impl From<DecryptError> for Failure {
     fn from(error: DecryptError) -> Self {
-        let status = match error {
-            DecryptError::KeyGone => WRAITH_REPLAYED,
-            DecryptError::TooManySkipped => WRAITH_EXHAUSTED,
-            DecryptError::Violation => WRAITH_PROTOCOL,
-            _ => WRAITH_UNAUTHENTIC,
-        };
-        Self::new(status, error.to_string())
+        Self::new(of_decrypt(error), error.to_string())
     }
 }
 
 /// Room for the message of a text: what it is at most, since what rides along depends on the conversation.
-fn room(text_len: usize) -> Outcome<usize> {
+pub(super) fn room(text_len: usize) -> Outcome<usize> {
     match text_len <= MAX_PLAINTEXT_BYTES {
         true => Ok(OVERHEAD_BYTES + INITIAL_BYTES + KEM_PART_BYTES + padme(text_len + 1)),
         false => Err(EncryptError::TooLong.into()),
@@ -88,7 +170,7 @@ pub unsafe extern "C" fn wraith_ratchet_initiate(
             (PreKeyBundle::decode(call.bytes(bundle, bundle_len)?)?, call.place(out)?);
         let identity = identity::identity(identity)?;
         let ratchet = Ratchet::initiate(&mut *generator()?, &identity, &bundle)?;
-        place.put(RATCHETS.insert(Mutex::new(ratchet))?);
+        place.put(insert(ratchet)?);
         Ok(())
     })
 }
@@ -113,6 +195,7 @@ pub unsafe extern "C" fn wraith_ratchet_initiator_of(
 
 /// Starts the conversation that `message` asks for, and opens it. Needs room for `message_len - WRAITH_RATCHET_OVERHEAD`. Its
 /// one-time prekey is gone then. If there is a conversation with that side already, try `wraith_ratchet_decrypt` first.
+/// `WRAITH_INVALID_STATE` if the prekeys are kept in a vault: `wraith_ratchet_respond_in_vault`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_ratchet_respond(
     identity: wraith_identity_t,
@@ -131,16 +214,17 @@ pub unsafe extern "C" fn wraith_ratchet_respond(
         let (output, place) = (call.output(out, out_cap, out_len)?, call.place(ratchet)?);
         output.room(message.len().saturating_sub(OVERHEAD_BYTES))?;
         let identity = identity::identity(identity)?;
-        let (ratchet, text) = PREKEYS
-            .with(prekeys, |prekeys| Ok(Ratchet::respond(&identity, prekeys, aad, message)?))?;
+        let (ratchet, text) = PREKEYS.with(prekeys, |kept| {
+            Ok(Ratchet::respond(&identity, kept.in_memory()?, aad, message)?)
+        })?;
         let text = Zeroizing::new(text);
-        place.put(RATCHETS.insert(Mutex::new(ratchet))?);
+        place.put(insert(ratchet)?);
         output.write(&text)
     })
 }
 
 /// Encrypts `text`. `aad` is not sent, and has to be the same when it is decrypted. Needs the room that `wraith_ratchet_room`
-/// says. Save the ratchet before the message leaves.
+/// says. A ratchet in a vault is stored before this returns; any other one is to be saved before the message leaves.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_ratchet_encrypt(
     ratchet: wraith_ratchet_t,
@@ -157,17 +241,13 @@ pub unsafe extern "C" fn wraith_ratchet_encrypt(
         let output = call.output(out, out_cap, out_len)?;
         output.room(room(text.len())?)?;
         let mut generator = generator()?;
-        let message = RATCHETS.with(ratchet, |ratchet| {
-            let mut message = Vec::new();
-            ratchet.encrypt(&mut *generator, aad, text, &mut message)?;
-            Ok(message)
-        })?;
-        output.write(&message)
+        RATCHETS.with(ratchet, |kept| output.write(&kept.encrypt(&mut *generator, aad, text)?))
     })
 }
 
 /// Decrypts `message`. Needs room for `message_len - WRAITH_RATCHET_OVERHEAD`. `WRAITH_REPLAYED` if it was decrypted before,
-/// or came too late. Save the ratchet before what the message says is acted on.
+/// or came too late. A ratchet in a vault is stored before this returns; any other one is to be saved before what the message
+/// says is acted on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_ratchet_decrypt(
     ratchet: wraith_ratchet_t,
@@ -183,12 +263,7 @@ pub unsafe extern "C" fn wraith_ratchet_decrypt(
         let (aad, message) = (call.bytes(aad, aad_len)?, call.bytes(message, message_len)?);
         let output = call.output(out, out_cap, out_len)?;
         output.room(message.len().saturating_sub(OVERHEAD_BYTES))?;
-        let text = RATCHETS.with(ratchet, |ratchet| {
-            let mut text = Zeroizing::new(Vec::new());
-            ratchet.decrypt(aad, message, &mut text)?;
-            Ok(text)
-        })?;
-        output.write(&text)
+        RATCHETS.with(ratchet, |kept| output.write(&kept.decrypt(aad, message)?))
     })
 }
 
@@ -202,7 +277,7 @@ pub unsafe extern "C" fn wraith_ratchet_peer(
 ) -> wraith_status_t {
     entry!(|call| {
         let output = call.output(out, out_cap, out_len)?;
-        RATCHETS.with(ratchet, |ratchet| output.write(ratchet.peer().as_bytes()))
+        RATCHETS.with(ratchet, |kept| output.write(kept.ratchet().peer().as_bytes()))
     })
 }
 
@@ -216,7 +291,7 @@ pub unsafe extern "C" fn wraith_ratchet_binding(
 ) -> wraith_status_t {
     entry!(|call| {
         let output = call.output(out, out_cap, out_len)?;
-        RATCHETS.with(ratchet, |ratchet| output.write(ratchet.binding()))
+        RATCHETS.with(ratchet, |kept| output.write(kept.ratchet().binding()))
     })
 }
 
@@ -228,29 +303,38 @@ pub extern "C" fn wraith_ratchet_set_padding(
 ) -> wraith_status_t {
     entry!(|_call| {
         let padding = switch(padding)?;
-        RATCHETS.with(ratchet, |ratchet| {
-            ratchet.set_padding(padding);
+        RATCHETS.with(ratchet, |kept| {
+            match kept {
+                Kept::Memory(ratchet) => ratchet.set_padding(padding),
+                Kept::Vault(stored) => stored.set_padding(padding),
+            }
             Ok(())
         })
     })
 }
 
-/// Tells the time in milliseconds, from any beginning that stays the same: keys of missing messages expire by it.
+/// Tells the time in milliseconds, from any beginning that stays the same: keys of missing messages expire by it. It is to be
+/// told again after `wraith_ratchet_keep`, `wraith_ratchet_load` and `wraith_ratchet_restore`.
 #[unsafe(no_mangle)]
 pub extern "C" fn wraith_ratchet_set_time(
     ratchet: wraith_ratchet_t,
     now_ms: u64,
 ) -> wraith_status_t {
     entry!(|_call| {
-        RATCHETS.with(ratchet, |ratchet| {
-            ratchet.set_time(Duration::from_millis(now_ms));
+        RATCHETS.with(ratchet, |kept| {
+            let now = Duration::from_millis(now_ms);
+            match kept {
+                Kept::Memory(ratchet) => ratchet.set_time(now),
+                Kept::Vault(stored) => stored.set_time(now),
+            }
             Ok(())
         })
     })
 }
 
-/// The conversation as bytes, secrets included, without a checksum. One that is restored from older bytes than the last has
-/// to be started anew.
+/// The conversation as bytes, secrets included, without a checksum, for a caller who has no vault; `wraith_ratchet_keep` is the
+/// better way. One that is restored from older bytes than the last has to be started anew. `WRAITH_INVALID_STATE` if it is
+/// kept in a vault.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_ratchet_save(
     ratchet: wraith_ratchet_t,
@@ -260,7 +344,7 @@ pub unsafe extern "C" fn wraith_ratchet_save(
 ) -> wraith_status_t {
     entry!(|call| {
         let output = call.output(out, out_cap, out_len)?;
-        RATCHETS.with(ratchet, |ratchet| output.write(&ratchet.save()))
+        RATCHETS.with(ratchet, |kept| output.write(&kept.in_memory()?.save()))
     })
 }
 
@@ -273,7 +357,7 @@ pub unsafe extern "C" fn wraith_ratchet_restore(
 ) -> wraith_status_t {
     entry!(|call| {
         let (saved, place) = (call.bytes(saved, saved_len)?, call.place(out)?);
-        place.put(RATCHETS.insert(Mutex::new(Ratchet::restore(saved)?))?);
+        place.put(insert(Ratchet::restore(saved)?)?);
         Ok(())
     })
 }

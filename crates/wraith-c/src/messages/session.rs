@@ -299,7 +299,7 @@ pub unsafe extern "C" fn wraith_session_open_many(
     })
 }
 
-fn bounded(count: usize) -> Outcome<usize> {
+pub(super) fn bounded(count: usize) -> Outcome<usize> {
     match count <= WRAITH_BATCH_MAX {
         true => Ok(count),
         false => Err(Failure::input(format!("one call has at most {WRAITH_BATCH_MAX} messages"))),

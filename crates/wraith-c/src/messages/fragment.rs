@@ -1,0 +1,196 @@
+//! Messages that are longer than what the transport carries: cut into pieces, and put together again.
+
+use std::sync::Mutex;
+
+use wraith_session::fragment::{
+    FragmentError, ROOM_BYTES_MIN, Reassembler, ReassemblyLimits, Splitter,
+};
+use zeroize::Zeroizing;
+
+use crate::border::{Plain, entry};
+use crate::status::wraith_status_t::*;
+use crate::status::{Failure, wraith_status_t};
+use crate::table::{Kind, Table};
+
+/// The least room for a piece of several, in bytes.
+pub const WRAITH_PIECE_MIN: usize = 14;
+const _: () = assert!(WRAITH_PIECE_MIN == ROOM_BYTES_MIN);
+
+/// What cuts messages.
+pub type wraith_splitter_t = u64;
+/// What puts messages together.
+pub type wraith_reassembler_t = u64;
+
+/// What a reassembler may hold. 0 stands for the usual.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct wraith_reassembly_limits_t {
+    /// `sizeof(wraith_reassembly_limits_t)`.
+    pub struct_size: usize,
+    /// The longest message, in bytes: 1 MiB.
+    pub message_bytes: usize,
+    /// All that is held of messages that are not whole yet, and 64 bytes more for each piece: 2 MiB, or twice the longest
+    /// message if that is more. The oldest message gives way.
+    pub held_bytes: usize,
+    /// Messages that are not whole yet: 16.
+    pub held_messages: usize,
+}
+
+// SAFETY: integers.
+unsafe impl Plain for wraith_reassembly_limits_t {}
+
+static SPLITTERS: Table<Mutex<Splitter>> = Table::new(Kind::Splitter);
+static REASSEMBLERS: Table<Mutex<Reassembler>> = Table::new(Kind::Reassembler);
+
+impl From<FragmentError> for Failure {
+    fn from(error: FragmentError) -> Self {
+        let status = match error {
+            FragmentError::Room { .. } => WRAITH_INVALID_INPUT,
+            FragmentError::Malformed => WRAITH_UNAUTHENTIC,
+            FragmentError::TooLong(_) => WRAITH_EXHAUSTED,
+        };
+        Self::new(status, error.to_string())
+    }
+}
+
+/// The limits that are meant.
+fn limits(given: Option<wraith_reassembly_limits_t>) -> ReassemblyLimits {
+    let usual = ReassemblyLimits::default();
+    let Some(given) = given else { return usual };
+    let or = |given: usize, usual: usize| if given == 0 { usual } else { given };
+    let message_bytes = or(given.message_bytes, usual.message_bytes);
+    let enough = usual.held_bytes.max(message_bytes.saturating_mul(2));
+    ReassemblyLimits {
+        message_bytes,
+        held_bytes: or(given.held_bytes, enough),
+        held_messages: or(given.held_messages, usual.held_messages),
+    }
+}
+
+/// What cuts the messages of one direction of a session.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wraith_splitter_new(out: *mut wraith_splitter_t) -> wraith_status_t {
+    entry!(|call| {
+        let place = call.place(out)?;
+        place.put(SPLITTERS.insert(Mutex::new(Splitter::default()))?);
+        Ok(())
+    })
+}
+
+/// Cuts `message` into pieces, one behind the other into `out`: each is `room` bytes long, the last one what is left. They are
+/// sealed one by one and may arrive in any order. A message shorter than `room` is one piece, a byte longer than itself;
+/// any other one takes a `room` of `WRAITH_PIECE_MIN` or more, and 65535 pieces at most: `WRAITH_INVALID_INPUT` if it
+/// does not.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wraith_splitter_split(
+    splitter: wraith_splitter_t,
+    message: *const u8,
+    message_len: usize,
+    room: usize,
+    out: *mut u8,
+    out_cap: usize,
+    out_len: *mut usize,
+) -> wraith_status_t {
+    entry!(|call| {
+        let message = call.bytes(message, message_len)?;
+        let output = call.output(out, out_cap, out_len)?;
+        SPLITTERS.with(splitter, |splitter| {
+            // A message that finds no room has used no id.
+            let mut next = splitter.clone();
+            let pieces = Zeroizing::new(next.split(message, room)?);
+            output.write(&Zeroizing::new(pieces.concat()))?;
+            *splitter = next;
+            Ok(())
+        })
+    })
+}
+
+/// Frees it.
+#[unsafe(no_mangle)]
+pub extern "C" fn wraith_splitter_free(splitter: wraith_splitter_t) -> wraith_status_t {
+    entry!(|_call| SPLITTERS.remove(splitter).map(drop))
+}
+
+/// What puts the messages of one direction of a session together, and holds no more than `limits`, which may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wraith_reassembler_new(
+    limits: *const wraith_reassembly_limits_t,
+    out: *mut wraith_reassembler_t,
+) -> wraith_status_t {
+    entry!(|call| {
+        let (limits, place) = (self::limits(call.options(limits)?), call.place(out)?);
+        place.put(REASSEMBLERS.insert(Mutex::new(Reassembler::new(limits)))?);
+        Ok(())
+    })
+}
+
+/// Takes a piece, which was opened before. `*is_whole` is 1 if that makes a message whole, which is in `out` then, and 0 if it does
+/// not. `WRAITH_BUFFER_TOO_SMALL` comes only with a piece that makes one whole, and has not taken it. `WRAITH_UNAUTHENTIC` if
+/// it is no piece or contradicts others of its message; `WRAITH_EXHAUSTED` if its message is longer than the limit, which
+/// gives that message up.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wraith_reassembler_push(
+    reassembler: wraith_reassembler_t,
+    piece: *const u8,
+    piece_len: usize,
+    out: *mut u8,
+    out_cap: usize,
+    out_len: *mut usize,
+    is_whole: *mut u32,
+) -> wraith_status_t {
+    entry!(|call| {
+        let piece = call.bytes(piece, piece_len)?;
+        let (output, place) = (call.output(out, out_cap, out_len)?, call.place(is_whole)?);
+        REASSEMBLERS.with(reassembler, |reassembler| {
+            output.room(reassembler.completes(piece).unwrap_or(0))?;
+            let message = reassembler.push(piece)?.map(Zeroizing::new);
+            place.put(u32::from(message.is_some()));
+            output.write(message.as_deref().map_or(&[], |message| message))
+        })
+    })
+}
+
+/// Bytes that are held of messages that are not whole yet, with 64 more for each piece.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wraith_reassembler_held(
+    reassembler: wraith_reassembler_t,
+    out: *mut usize,
+) -> wraith_status_t {
+    entry!(|call| {
+        let place = call.place(out)?;
+        REASSEMBLERS.with(reassembler, |reassembler| {
+            place.put(reassembler.held_bytes());
+            Ok(())
+        })
+    })
+}
+
+/// Frees it, and wipes what it holds.
+#[unsafe(no_mangle)]
+pub extern "C" fn wraith_reassembler_free(reassembler: wraith_reassembler_t) -> wraith_status_t {
+    entry!(|_call| REASSEMBLERS.remove(reassembler).map(drop))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_of_zero_are_the_usual_and_hold_the_longest_message() {
+        let usual = ReassemblyLimits::default();
+        let mut given = wraith_reassembly_limits_t {
+            struct_size: size_of::<wraith_reassembly_limits_t>(),
+            message_bytes: 0,
+            held_bytes: 0,
+            held_messages: 0,
+        };
+        assert_eq!((limits(None), limits(Some(given))), (usual, usual));
+        given.message_bytes = 10 << 20;
+        assert_eq!(limits(Some(given)).held_bytes, 20 << 20);
+        given.message_bytes = usize::MAX;
+        assert_eq!(limits(Some(given)).held_bytes, usize::MAX);
+        (given.held_bytes, given.held_messages) = (7, 8);
+        let limits = limits(Some(given));
+        assert_eq!((limits.held_bytes, limits.held_messages), (7, 8));
+    }
+}

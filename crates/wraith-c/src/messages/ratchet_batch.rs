@@ -1,0 +1,129 @@
+//! Many messages of a conversation in one call: one lock, and one store if it is kept in a vault.
+
+use wraith_session::StoreError;
+use wraith_session::ratchet::{EncryptBatchError, OVERHEAD_BYTES};
+use zeroize::Zeroizing;
+
+use super::ratchet::{RATCHETS, of_decrypt, room, wraith_ratchet_t};
+use super::session::bounded;
+use crate::border::{Place, Plain, entry};
+use crate::bytes::wraith_bytes_t;
+use crate::random::generator;
+use crate::status::wraith_status_t::WRAITH_OK;
+use crate::status::{Failure, Outcome, wraith_status_t};
+
+/// What became of one message of several, and where its bytes are in the buffer.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct wraith_ratchet_result_t {
+    /// `WRAITH_OK`, or why it was not decrypted: nothing has changed by it then.
+    pub status: wraith_status_t,
+    /// Where its bytes begin in the buffer.
+    pub offset: usize,
+    /// How many there are.
+    pub len: usize,
+}
+
+// SAFETY: written only, from values.
+unsafe impl Plain for wraith_ratchet_result_t {}
+
+/// Puts the index of the message that fails, for who wants it.
+fn tell(failed: Option<&Place<'_, usize>>, index: usize) {
+    if let Some(failed) = failed {
+        failed.put(index);
+    }
+}
+
+/// Room for the messages of `texts`.
+fn room_for(texts: &[&[u8]], failed: Option<&Place<'_, usize>>) -> Outcome<usize> {
+    let mut total = 0usize;
+    for (index, text) in texts.iter().enumerate() {
+        let one = room(text.len()).inspect_err(|_| tell(failed, index))?;
+        total = total.saturating_add(one);
+    }
+    Ok(total)
+}
+
+/// Encrypts `count` texts with the same `aad`, in this order and one behind the other into `out`: `results`, an array of
+/// `count`, says where each message is. Needs the room that `wraith_ratchet_room` says for each of them. All are encrypted, or
+/// none: `failed`, which may be NULL, gets the index of the first that cannot be. A ratchet in a vault is stored once, before
+/// this returns.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wraith_ratchet_encrypt_many(
+    ratchet: wraith_ratchet_t,
+    aad: *const u8,
+    aad_len: usize,
+    texts: *const wraith_bytes_t,
+    count: usize,
+    out: *mut u8,
+    out_cap: usize,
+    out_len: *mut usize,
+    results: *mut wraith_ratchet_result_t,
+    failed: *mut usize,
+) -> wraith_status_t {
+    entry!(|call| {
+        let aad = call.bytes(aad, aad_len)?;
+        let (output, failed) = (call.output(out, out_cap, out_len)?, call.place_or_null(failed)?);
+        let texts = call.slices(texts, bounded(count)?)?;
+        let places = call.places(results, count)?;
+        output.room(room_for(&texts, failed.as_ref())?)?;
+        let mut generator = generator()?;
+        RATCHETS.with(ratchet, |kept| {
+            let batch = kept.encrypt_many(&mut *generator, aad, &texts).map_err(|error| {
+                if let StoreError::EncryptBatch(EncryptBatchError { index, .. }) = &error {
+                    tell(failed.as_ref(), *index);
+                }
+                Failure::from(error)
+            })?;
+            let mut offset = 0;
+            for (place, message) in places.iter().zip(batch.iter()) {
+                let len = message.len();
+                place.put(wraith_ratchet_result_t { status: WRAITH_OK, offset, len });
+                offset += len;
+            }
+            output.write(&batch.iter().collect::<Vec<_>>().concat())
+        })
+    })
+}
+
+/// Decrypts `count` messages with the same `aad`, each judged by itself: `results`, an array of `count`, says what became of
+/// each, and where its text is in `out`. That needs room for all messages less `WRAITH_RATCHET_OVERHEAD` bytes each. Of two
+/// that are the same, the first is decrypted. The call is `WRAITH_OK` also if some are not. A ratchet in a vault is stored once,
+/// before this returns; if its vault fails, none of them was decrypted.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn wraith_ratchet_decrypt_many(
+    ratchet: wraith_ratchet_t,
+    aad: *const u8,
+    aad_len: usize,
+    messages: *const wraith_bytes_t,
+    count: usize,
+    out: *mut u8,
+    out_cap: usize,
+    out_len: *mut usize,
+    results: *mut wraith_ratchet_result_t,
+) -> wraith_status_t {
+    entry!(|call| {
+        let (aad, output) = (call.bytes(aad, aad_len)?, call.output(out, out_cap, out_len)?);
+        let messages = call.slices(messages, bounded(count)?)?;
+        let places = call.places(results, count)?;
+        let text_len = |message: &&[u8]| message.len().saturating_sub(OVERHEAD_BYTES);
+        let most = messages.iter().map(text_len).fold(0, usize::saturating_add);
+        output.room(most)?;
+        RATCHETS.with(ratchet, |kept| {
+            let batch = kept.decrypt_many(aad, &messages)?;
+            // With its room from the start: no text is left behind by a buffer that grows.
+            let mut texts = Zeroizing::new(Vec::with_capacity(most));
+            for (place, result) in places.iter().zip(batch.iter()) {
+                let offset = texts.len();
+                place.put(match result {
+                    Ok(text) => {
+                        texts.extend_from_slice(text);
+                        wraith_ratchet_result_t { status: WRAITH_OK, offset, len: text.len() }
+                    }
+                    Err(why) => wraith_ratchet_result_t { status: of_decrypt(why), offset, len: 0 },
+                });
+            }
+            output.write(&texts)
+        })
+    })
+}
