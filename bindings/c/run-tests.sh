@@ -129,7 +129,9 @@ connector=$!
 exec 3>&-
 wait $listener
 wait $connector
-grep -qx '> hello' "$work/listener" && grep -qx '> ' "$work/listener" && grep -qx '> who is there?' "$work/listener" && grep -qx '> a line without an end' "$work/listener"
+for line in hello '' 'who is there?' 'a line without an end'; do
+    grep -qx "> $line" "$work/listener" || { echo "the listener has not heard '$line'" >&2; exit 1; }
+done
 grep -qx '> good evening' "$work/connector"
 [ "$(sed -n 's/^me //p' "$work/listener")" = "$(sed -n 's/^peer //p' "$work/connector")" ]
 [ "$(sed -n 's/^peer //p' "$work/listener")" = "$(sed -n 's/^me //p' "$work/connector")" ]

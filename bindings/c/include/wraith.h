@@ -766,8 +766,8 @@ wraith_status_t wraith_splitter_free(wraith_splitter_t splitter);
 wraith_status_t wraith_reassembler_new(const struct wraith_reassembly_limits_t *limits,
                                        wraith_reassembler_t *out);
 
-// Takes a piece, which was opened before. `*is_whole` is 1 if that makes a message whole, which is in `out` then, and 0 if it does
-// not. `WRAITH_BUFFER_TOO_SMALL` comes only with a piece that makes one whole, and has not taken it. `WRAITH_UNAUTHENTIC` if
+// Takes a piece, which was opened before. `*is_whole` is 1 if that makes a message whole, which is in `out` then, and 0 if it
+// does not. `WRAITH_BUFFER_TOO_SMALL` comes only with a piece that makes one whole, and has not taken it. `WRAITH_UNAUTHENTIC` if
 // it is no piece or contradicts others of its message; `WRAITH_EXHAUSTED` if its message is longer than the limit, which
 // gives that message up.
 wraith_status_t wraith_reassembler_push(wraith_reassembler_t reassembler,
@@ -1137,7 +1137,8 @@ wraith_status_t wraith_prekeys_generate_in_vault(wraith_vault_t vault,
                                                  size_t one_time,
                                                  wraith_prekeys_t *out);
 
-// Keeps prekeys that were in memory in a vault from now on, as `wraith_session_keep` does. Where it fails they stay in memory.
+// Keeps prekeys that were in memory in a vault from now on, as `wraith_session_keep` does. Where it fails they stay in memory;
+// after `WRAITH_VAULT_FAILED` there may be a record all the same, which `wraith_vault_remove` removes.
 wraith_status_t wraith_prekeys_keep(wraith_prekeys_t prekeys,
                                     wraith_vault_t vault,
                                     const uint8_t *name,
@@ -1160,8 +1161,8 @@ wraith_status_t wraith_ratchet_initiate_in_vault(wraith_vault_t vault,
                                                  size_t bundle_len,
                                                  wraith_ratchet_t *out);
 
-// As `wraith_ratchet_respond`; the conversation is kept in a vault from its beginning. The prekeys have to be in a vault too, the
-// same or another one: `WRAITH_INVALID_STATE` if they are not.
+// As `wraith_ratchet_respond`; the conversation is kept in a vault from its beginning. The prekeys have to be in a vault too,
+// the same or another one: `WRAITH_INVALID_STATE` if they are not.
 //
 // The conversation is stored first, then its prekeys as used, then the text is given out. A call that was cut off, or
 // whose vault has failed, is made again with the same message and name, and ends as it would have. So let the name follow from
@@ -1181,7 +1182,8 @@ wraith_status_t wraith_ratchet_respond_in_vault(wraith_vault_t vault,
                                                 size_t *out_len,
                                                 wraith_ratchet_t *ratchet);
 
-// Keeps a conversation that was in memory in a vault from now on, as `wraith_session_keep` does. Where it fails it stays in memory.
+// Keeps a conversation that was in memory in a vault from now on, as `wraith_session_keep` does. Where it fails it stays in
+// memory; after `WRAITH_VAULT_FAILED` there may be a record all the same, which `wraith_vault_remove` removes.
 wraith_status_t wraith_ratchet_keep(wraith_ratchet_t ratchet,
                                     wraith_vault_t vault,
                                     const uint8_t *name,

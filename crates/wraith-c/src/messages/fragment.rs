@@ -124,8 +124,8 @@ pub unsafe extern "C" fn wraith_reassembler_new(
     })
 }
 
-/// Takes a piece, which was opened before. `*is_whole` is 1 if that makes a message whole, which is in `out` then, and 0 if it does
-/// not. `WRAITH_BUFFER_TOO_SMALL` comes only with a piece that makes one whole, and has not taken it. `WRAITH_UNAUTHENTIC` if
+/// Takes a piece, which was opened before. `*is_whole` is 1 if that makes a message whole, which is in `out` then, and 0 if it
+/// does not. `WRAITH_BUFFER_TOO_SMALL` comes only with a piece that makes one whole, and has not taken it. `WRAITH_UNAUTHENTIC` if
 /// it is no piece or contradicts others of its message; `WRAITH_EXHAUSTED` if its message is longer than the limit, which
 /// gives that message up.
 #[unsafe(no_mangle)]

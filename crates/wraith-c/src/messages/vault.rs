@@ -146,7 +146,8 @@ pub unsafe extern "C" fn wraith_prekeys_generate_in_vault(
     })
 }
 
-/// Keeps prekeys that were in memory in a vault from now on, as `wraith_session_keep` does. Where it fails they stay in memory.
+/// Keeps prekeys that were in memory in a vault from now on, as `wraith_session_keep` does. Where it fails they stay in memory;
+/// after `WRAITH_VAULT_FAILED` there may be a record all the same, which `wraith_vault_remove` removes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_prekeys_keep(
     prekeys: wraith_prekeys_t,
@@ -205,8 +206,8 @@ pub unsafe extern "C" fn wraith_ratchet_initiate_in_vault(
     })
 }
 
-/// As `wraith_ratchet_respond`; the conversation is kept in a vault from its beginning. The prekeys have to be in a vault too, the
-/// same or another one: `WRAITH_INVALID_STATE` if they are not.
+/// As `wraith_ratchet_respond`; the conversation is kept in a vault from its beginning. The prekeys have to be in a vault too,
+/// the same or another one: `WRAITH_INVALID_STATE` if they are not.
 ///
 /// The conversation is stored first, then its prekeys as used, then the text is given out. A call that was cut off, or
 /// whose vault has failed, is made again with the same message and name, and ends as it would have. So let the name follow from
@@ -245,7 +246,8 @@ pub unsafe extern "C" fn wraith_ratchet_respond_in_vault(
     })
 }
 
-/// Keeps a conversation that was in memory in a vault from now on, as `wraith_session_keep` does. Where it fails it stays in memory.
+/// Keeps a conversation that was in memory in a vault from now on, as `wraith_session_keep` does. Where it fails it stays in
+/// memory; after `WRAITH_VAULT_FAILED` there may be a record all the same, which `wraith_vault_remove` removes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn wraith_ratchet_keep(
     ratchet: wraith_ratchet_t,
