@@ -10,6 +10,7 @@
 //! get it (`--release`): the profile `ffi`, which is the release's but for panics, and a wheel by maturin in place of a folder with the package.
 //! A language whose tools are missing is skipped aloud, and is an error where it is `--required`.
 
+mod c;
 mod kotlin;
 mod python;
 mod swift;
@@ -118,19 +119,10 @@ fn test(language: Language, built: &Built, bench: bool) -> Result<Outcome> {
         (Language::Python, Some(sources)) => python::test(built, &sources, bench)?,
         (Language::Kotlin, Some(sources)) => kotlin::test(built, &sources, bench)?,
         (Language::Swift, Some(sources)) => swift::test(built, &sources)?,
-        (Language::C, _) if !c_script().exists() => {
-            return Ok(Outcome::Skipped("bindings/c has no test.sh".into()));
-        }
-        (Language::C, _) => {
-            cargo::run(Command::new(c_script()).env("CARGO_TARGET_DIR", cargo::target()))?;
-        }
+        (Language::C, _) => c::test()?,
         _ => unreachable!("the sources were made above"),
     }
     Ok(Outcome::Passed)
-}
-
-fn c_script() -> PathBuf {
-    folder("c").join("test.sh")
 }
 
 /// The library and the generator, built.
