@@ -96,22 +96,24 @@ class Vault(wraith.KeyVault):
 
     def __init__(self) -> None:
         self.records: dict[str, tuple[int, bytes]] = {}
-        self.fails: Exception | None = None
+        self.fails: BaseException | None = None
 
     def store(
         self, name: str, generation: int, record: bytes, durability: wraith.Durability
-    ) -> None:
+    ) -> int:
         if self.fails:
             raise self.fails
         if name in self.records and self.records[name][0] >= generation:
             raise wraith.VaultError.Conflict()
         self.records[name] = (generation, record)
+        return generation
 
     def load(self, name: str) -> bytes | None:
         return self.records[name][1] if name in self.records else None
 
-    def delete(self, name: str) -> None:
+    def delete(self, name: str) -> bool:
         self.records.pop(name, None)
+        return True
 
     def latest(self, name: str) -> int | None:
         return None
@@ -141,6 +143,37 @@ def test_an_exception_of_a_vault_is_an_error_of_the_call_and_changes_nothing() -
             kept.open(b"", message)
     vault.fails = None
     assert kept.open(b"", message) == b"hello"
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("cut_off", [KeyboardInterrupt(), SystemExit(1), GeneratorExit()])
+def test_a_store_that_is_interrupted_has_stored_nothing(cut_off: BaseException) -> None:
+    vault, (first, second) = Vault(), sessions()
+    kept = wraith.StoredSession.create(vault, "anna", first)
+    sent = [kept.seal(b"", b"x")]
+    message = second.seal(b"", b"hello")
+    vault.fails = cut_off
+    with pytest.raises(wraith.WraithError.Vault):
+        kept.open(b"", message)
+    with pytest.raises(wraith.WraithError.Vault):
+        # It has numbers for a while, and then it has to store.
+        while True:
+            sent.append(kept.seal(b"", b"x"))
+    vault.fails = None
+    again = wraith.StoredSession.load(vault, "anna")
+    assert again.open(b"", message) == b"hello"
+    sent.extend(again.seal(b"", b"x") for _ in range(len(sent)))
+    assert len({each[:8] for each in sent}) == len(sent)
+
+
+def test_a_vault_that_answers_nothing_has_stored_nothing() -> None:
+    class Silent(Vault):
+        def store(self, *_: object) -> int:  # type: ignore[override]
+            return None  # type: ignore[return-value]
+
+    first, _ = sessions()
+    with pytest.raises(wraith.WraithError.Vault):
+        wraith.StoredSession.create(Silent(), "anna", first)
 
 
 def test_a_vault_in_a_folder_outlives_what_used_it(tmp_path: Path) -> None:

@@ -43,10 +43,15 @@ impl From<uniffi::UnexpectedUniFFICallbackError> for VaultError {
 ///
 /// What is promised to sessions rests on three things that an implementation has to keep: a record is replaced whole or not at all;
 /// of two stores with the same generation one fails with [`VaultError::Conflict`]; and what was stored with [`Durability::Power`] is never followed by
-/// anything older. A call comes from the thread that uses the session, while the session is held: it must not use that session.
+/// anything older. A call comes from the thread that uses the session, while the session is held: what uses that session in it, from
+/// this thread, is refused with [`WraithError::WrongState`].
+///
+/// No call that ends without an answer counts as done. What some languages do not hand on (`KeyboardInterrupt` and `SystemExit` in Python, an
+/// `Error` on the JVM) ends one like that, so [`KeyVault::store`] and [`KeyVault::delete`] return what says that they got to their end.
 #[uniffi::export(with_foreign)]
 pub trait KeyVault: Send + Sync {
-    /// Puts `record` in the place of the one of this name, unless that has this generation or a later one.
+    /// Puts `record` in the place of the one of this name, unless that has this generation or a later one. Returns `generation` once it is stored:
+    /// any other number, 0 above all, says that it is not known to be.
     ///
     /// # Errors
     /// The one that was there stays.
@@ -56,7 +61,7 @@ pub trait KeyVault: Send + Sync {
         generation: u64,
         record: Vec<u8>,
         durability: Durability,
-    ) -> Result<(), VaultError>;
+    ) -> Result<u64, VaultError>;
 
     /// The record of this name, if there is one.
     ///
@@ -64,11 +69,11 @@ pub trait KeyVault: Send + Sync {
     /// It could not be found out.
     fn load(&self, name: String) -> Result<Option<Vec<u8>>, VaultError>;
 
-    /// Removes the record of this name, if there is one.
+    /// Removes the record of this name, if there is one. Returns true once there is none.
     ///
     /// # Errors
     /// It is still there.
-    fn delete(&self, name: String) -> Result<(), VaultError>;
+    fn delete(&self, name: String) -> Result<bool, VaultError>;
 
     /// The latest generation that was ever stored under this name, by a memory that is not restored together with the records; none where
     /// there is no such memory.
@@ -115,21 +120,23 @@ impl<V: inner::KeyVault> KeyVault for Ours<V> {
         generation: u64,
         record: Vec<u8>,
         durability: Durability,
-    ) -> Result<(), VaultError> {
+    ) -> Result<u64, VaultError> {
         let durability = match durability {
             Durability::Process => inner::Durability::Process,
             Durability::Power => inner::Durability::Power,
         };
         let record = Zeroizing::new(record);
-        Ok(self.0.store(&name, generation, &record, durability)?)
+        self.0.store(&name, generation, &record, durability)?;
+        Ok(generation)
     }
 
     fn load(&self, name: String) -> Result<Option<Vec<u8>>, VaultError> {
         Ok(self.0.load(&name)?.map(|record| record.to_vec()))
     }
 
-    fn delete(&self, name: String) -> Result<(), VaultError> {
-        Ok(self.0.delete(&name)?)
+    fn delete(&self, name: String) -> Result<bool, VaultError> {
+        self.0.delete(&name)?;
+        Ok(true)
     }
 
     fn latest(&self, name: String) -> Result<Option<u64>, VaultError> {
@@ -152,7 +159,8 @@ impl inner::KeyVault for Theirs {
             inner::Durability::Process => Durability::Process,
             inner::Durability::Power => Durability::Power,
         };
-        Ok(self.0.store(name.to_owned(), generation, record.to_vec(), durability)?)
+        let stored = self.0.store(name.to_owned(), generation, record.to_vec(), durability)?;
+        done(stored == generation, "store")
     }
 
     fn load(&self, name: &str) -> Result<Option<Zeroizing<Vec<u8>>>, inner::VaultError> {
@@ -160,11 +168,20 @@ impl inner::KeyVault for Theirs {
     }
 
     fn delete(&self, name: &str) -> Result<(), inner::VaultError> {
-        Ok(self.0.delete(name.to_owned())?)
+        let is_gone = self.0.delete(name.to_owned())?;
+        done(is_gone, "delete")
     }
 
     fn latest(&self, name: &str) -> Result<Option<u64>, inner::VaultError> {
         Ok(self.0.latest(name.to_owned())?)
+    }
+}
+
+/// Whether a call has said that it got to its end. One that was cut off says 0 or false, which is what the place of an answer holds before.
+fn done(says_so: bool, call: &str) -> Result<(), inner::VaultError> {
+    match says_so {
+        true => Ok(()),
+        false => Err(inner::VaultError::Failed(format!("{call} did not say that it is done"))),
     }
 }
 
@@ -182,6 +199,46 @@ impl From<VaultError> for inner::VaultError {
         match error {
             VaultError::Conflict => Self::Conflict,
             VaultError::Failed { why } => Self::Failed(why),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wraith::session::vault::KeyVault as _;
+
+    use super::*;
+
+    /// A vault whose calls end without having done anything: its answer to each is `says`.
+    struct CutOff {
+        says: u64,
+    }
+
+    impl KeyVault for CutOff {
+        fn store(&self, _: String, _: u64, _: Vec<u8>, _: Durability) -> Result<u64, VaultError> {
+            Ok(self.says)
+        }
+
+        fn load(&self, _: String) -> Result<Option<Vec<u8>>, VaultError> {
+            Ok(None)
+        }
+
+        fn delete(&self, _: String) -> Result<bool, VaultError> {
+            Ok(false)
+        }
+
+        fn latest(&self, _: String) -> Result<Option<u64>, VaultError> {
+            Ok(None)
+        }
+    }
+
+    #[test]
+    fn a_call_that_ends_without_saying_so_has_not_stored_or_deleted_anything() {
+        for (says, is_stored) in [(0, false), (6, false), (7, true)] {
+            let vault = Theirs(Arc::new(CutOff { says }));
+            let stored = vault.store("anna", 7, b"record", inner::Durability::Power);
+            assert_eq!(stored.is_ok(), is_stored, "{says}");
+            assert!(matches!(vault.delete("anna"), Err(inner::VaultError::Failed(_))));
         }
     }
 }

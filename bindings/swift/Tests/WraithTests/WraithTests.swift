@@ -32,19 +32,55 @@ final class WraithTests: XCTestCase {
         }
     }
 
-    func testWhatOneSideSealsTheOtherOpensOnce() throws {
+    /// Both sides of a session.
+    private func sessions() throws -> (Session, Session) {
         let options = try (0..<2).map { _ in HandshakeOptions(identity: try Identity.generate()) }
         let first = try Handshake.initiator(protocol: hybrid, options: options[0])
         let second = try Handshake.responder(protocol: hybrid, options: options[1])
         for (writes, reads) in [(first, second), (second, first), (first, second)] {
             _ = try reads.read(message: try writes.write(payload: Data()))
         }
-        let (seals, opens) = (try first.intoSession(), try second.intoSession())
+        return (try first.intoSession(), try second.intoSession())
+    }
+
+    func testWhatOneSideSealsTheOtherOpensOnce() throws {
+        let (seals, opens) = try sessions()
         let message = try seals.seal(aad: Data(), text: Data("hello".utf8))
         XCTAssertEqual(try opens.open(aad: Data(), message: message), Data("hello".utf8))
         XCTAssertThrowsError(try opens.open(aad: Data(), message: message)) { error in
             guard case WraithError.Replayed = error else { return XCTFail("\(error)") }
         }
+    }
+
+    /// A vault of Swift.
+    private final class Vault: KeyVault, @unchecked Sendable {
+        private var records: [String: (UInt64, Data)] = [:]
+
+        func store(name: String, generation: UInt64, record: Data, durability: Durability) throws -> UInt64 {
+            guard generation > records[name]?.0 ?? 0 else { throw VaultError.Conflict }
+            records[name] = (generation, record)
+            return generation
+        }
+
+        func load(name: String) throws -> Data? { records[name]?.1 }
+
+        func delete(name: String) throws -> Bool {
+            records[name] = nil
+            return true
+        }
+
+        func latest(name: String) throws -> UInt64? { nil }
+    }
+
+    func testASessionLivesInAVaultOfSwift() throws {
+        let (seals, opens) = try sessions()
+        let vault = Vault()
+        let kept = try StoredSession.create(vault: vault, name: "anna", session: seals)
+        let before = try kept.seal(aad: Data(), text: Data("one".utf8))
+        let again = try StoredSession.load(vault: vault, name: "anna")
+        let after = try again.seal(aad: Data(), text: Data("two".utf8))
+        XCTAssertEqual(try opens.open(aad: Data(), message: before), Data("one".utf8))
+        XCTAssertEqual(try opens.open(aad: Data(), message: after), Data("two".utf8))
     }
 
     func testIdentitiesHaveTheNamesOfTheVectors() throws {

@@ -92,18 +92,20 @@ class SessionsTest {
     /** A vault of Kotlin, which can be told to fail. */
     private class Vault : KeyVault {
         private val records = mutableMapOf<String, Pair<ULong, ByteArray>>()
-        var fails: Exception? = null
+        var fails: Throwable? = null
 
-        override fun store(name: String, generation: ULong, record: ByteArray, durability: Durability) {
+        override fun store(name: String, generation: ULong, record: ByteArray, durability: Durability): ULong {
             fails?.let { throw it }
             if ((records[name]?.first ?: 0uL) >= generation) throw VaultException.Conflict()
             records[name] = generation to record
+            return generation
         }
 
         override fun load(name: String) = records[name]?.second
 
-        override fun delete(name: String) {
+        override fun delete(name: String): Boolean {
             records.remove(name)
+            return true
         }
 
         override fun latest(name: String): ULong? = null
@@ -134,6 +136,26 @@ class SessionsTest {
         }
         vault.fails = null
         assertArrayEquals(bytes("hello"), kept.open(NONE, message))
+    }
+
+    @Test
+    fun `a store that ends with an Error has stored nothing`() {
+        for (error in listOf(NotImplementedError("TODO"), OutOfMemoryError("not really"))) {
+            val (vault, both) = Vault() to sessions()
+            val (first, second) = both
+            val kept = StoredSession.create(vault, "anna", first)
+            val sent = mutableListOf(kept.seal(NONE, bytes("x")))
+            val message = second.seal(NONE, bytes("hello"))
+            vault.fails = error
+            assertThrows<WraithException.Vault> { kept.open(NONE, message) }
+            // It has numbers for a while, and then it has to store.
+            assertThrows<WraithException.Vault> { while (true) sent.add(kept.seal(NONE, bytes("x"))) }
+            vault.fails = null
+            val again = StoredSession.load(vault, "anna")
+            assertArrayEquals(bytes("hello"), again.open(NONE, message))
+            repeat(sent.size) { sent.add(again.seal(NONE, bytes("x"))) }
+            assertEquals(sent.size, sent.map { it.take(8) }.toSet().size)
+        }
     }
 
     @Test
