@@ -166,6 +166,24 @@ def test_a_store_that_is_interrupted_has_stored_nothing(cut_off: BaseException) 
     assert len({each[:8] for each in sent}) == len(sent)
 
 
+def test_a_session_that_a_vault_does_not_take_can_be_put_into_it_again() -> None:
+    vault, (first, second), (other, _) = Vault(), sessions(), sessions()
+    wraith.StoredSession.create(vault, "anna", other)
+    with pytest.raises(wraith.WraithError.InvalidInput):
+        wraith.StoredSession.create(vault, "no name", first)
+    with pytest.raises(wraith.WraithError.Conflict):
+        wraith.StoredSession.create(vault, "anna", first)
+    sent = [first.seal(b"", b"nothing was done to it")]
+    vault.fails = OSError("the disk is full")
+    with pytest.raises(wraith.WraithError.Vault):
+        wraith.StoredSession.create(vault, "berta", first)
+    with pytest.raises(wraith.WraithError.WrongState):
+        first.seal(b"", b"its numbers may be in the vault")
+    vault.fails = None
+    sent.append(wraith.StoredSession.create(vault, "berta", first).seal(b"", b"again"))
+    assert [second.open(b"", each) for each in sent] == [b"nothing was done to it", b"again"]
+
+
 def test_a_vault_that_answers_nothing_has_stored_nothing() -> None:
     class Silent(Vault):
         def store(self, *_: object) -> int:  # type: ignore[override]

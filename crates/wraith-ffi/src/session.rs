@@ -130,6 +130,11 @@ impl Session {
     pub(crate) fn take(&self) -> Result<wraith::session::Session, WraithError> {
         self.0.take()
     }
+
+    /// Gives back what was taken.
+    pub(crate) fn put_back(&self, session: wraith::session::Session) {
+        self.0.put_back(session);
+    }
 }
 
 /// What became of each message.

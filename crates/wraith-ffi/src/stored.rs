@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use wraith::session::StoreError;
-use wraith::session::vault::VaultError;
+use wraith::session::vault::{KeyVault as _, VaultError, is_record_name};
 
 use crate::error::WraithError;
 use crate::session::{Opened, Session, opened_each};
@@ -18,20 +18,27 @@ pub struct StoredSession(Mutex<wraith::session::StoredSession>);
 impl StoredSession {
     /// Keeps `session`, which is used up by that, under a name that is not in use: 1 to 64 of a-z, A-Z, 0-9, - and _.
     ///
+    /// After an error the session is where it was, and this can be called again. If a store has failed it may have kept the record all the
+    /// same, which the next call finds: go on with it by [`StoredSession::load`], and with nothing else. So from then on the session seals
+    /// nothing by itself before it was saved and confirmed.
+    ///
     /// # Errors
-    /// [`WraithError::InvalidInput`] if it is no name; [`WraithError::WrongState`] if there is a record of this name, or the session was put into a
-    /// vault before; [`WraithError::Vault`].
+    /// [`WraithError::InvalidInput`] if it is no name; [`WraithError::Conflict`] if there is a record of this name;
+    /// [`WraithError::WrongState`] if the session was put into a vault before; [`WraithError::Vault`].
     #[uniffi::constructor]
     pub fn create(
         vault: Arc<dyn KeyVault>,
         name: String,
         session: &Session,
     ) -> Result<Arc<Self>, WraithError> {
-        let session = session.take()?;
         let vault = Arc::new(Theirs(vault));
-        let stored = wraith::session::StoredSession::create(vault, &name, session)
-            .map_err(|(why, _)| why)?;
-        Ok(Arc::new(Self(Mutex::new(stored))))
+        match wraith::session::StoredSession::create(vault, &name, session.take()?) {
+            Ok(stored) => Ok(Arc::new(Self(Mutex::new(stored)))),
+            Err((why, back)) => {
+                session.put_back(*back);
+                Err(why.into())
+            }
+        }
     }
 
     /// Goes on with the session of this name. Of two that do, one fails as long as they share the vault.
@@ -118,11 +125,10 @@ impl From<StoreError> for WraithError {
         let text = error.to_string();
         match error {
             StoreError::Name => Self::InvalidInput(text),
-            StoreError::Exists => Self::WrongState(text),
             StoreError::Missing => Self::NotFound(text),
-            StoreError::Vault(VaultError::Conflict) | StoreError::RolledBack { .. } => {
-                Self::Conflict(text)
-            }
+            StoreError::Exists
+            | StoreError::RolledBack { .. }
+            | StoreError::Vault(VaultError::Conflict) => Self::Conflict(text),
             StoreError::Vault(VaultError::Failed(_)) => Self::Vault(text),
             StoreError::Record(_) | StoreError::Kind => Self::Unauthentic(text),
             StoreError::State(error) => error.into(),

@@ -25,6 +25,11 @@ impl<T> UsedOnce<T> {
         self.lock().take().ok_or_else(|| WraithError::used_up(self.taken))
     }
 
+    /// Puts back what [`UsedOnce::take`] gave, or what came of it.
+    pub fn put_back(&self, value: T) {
+        *self.lock() = Some(value);
+    }
+
     /// Works on it where it is, one thread after the other.
     ///
     /// # Errors
@@ -54,5 +59,7 @@ mod tests {
         let gone = WraithError::WrongState("this offer was answered already".into());
         assert_eq!(once.take(), Err(gone.clone()));
         assert_eq!(once.with(|value| *value), Err(gone));
+        once.put_back(3);
+        assert_eq!(once.take(), Ok(3));
     }
 }
