@@ -184,6 +184,26 @@ def test_a_session_that_a_vault_does_not_take_can_be_put_into_it_again() -> None
     assert [second.open(b"", each) for each in sent] == [b"nothing was done to it", b"again"]
 
 
+def test_a_vault_that_uses_the_session_it_stores_is_refused() -> None:
+    refused: list[Exception] = []
+
+    class Curious(Vault):
+        kept: wraith.StoredSession | None = None
+
+        def store(self, name: str, generation: int, record: bytes, durability: wraith.Durability) -> int:
+            for use in (lambda kept: kept.seal(b"", b""), lambda kept: kept.save()) if self.kept else ():
+                try:
+                    use(self.kept)
+                except wraith.WraithError.WrongState as error:
+                    refused.append(error)
+            return super().store(name, generation, record, durability)
+
+    vault, (first, second) = Curious(), sessions()
+    vault.kept = wraith.StoredSession.create(vault, "anna", first)
+    assert vault.kept.open(b"", second.seal(b"", b"hello")) == b"hello"
+    assert len(refused) == 2
+
+
 def test_a_vault_that_answers_nothing_has_stored_nothing() -> None:
     class Silent(Vault):
         def store(self, *_: object) -> int:  # type: ignore[override]

@@ -1,6 +1,6 @@
 //! Sessions that survive their process: what changes one is in a vault before anybody can see that it has changed.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use wraith::session::StoreError;
@@ -8,9 +8,10 @@ use wraith::session::vault::{KeyVault as _, VaultError, is_record_name};
 
 use crate::error::WraithError;
 use crate::session::{Opened, Session, opened_each};
-use crate::vault::{KeyVault, Theirs};
+use crate::vault::{KeyVault, Theirs, hold};
 
-/// A session that is kept in a vault. A vault that fails changes nothing, and the call can be made again. Threads take turns.
+/// A session that is kept in a vault. A vault that fails changes nothing, and the call can be made again. Threads take turns; a call
+/// of the vault that uses it is refused with [`WraithError::WrongState`].
 #[derive(Debug, uniffi::Object)]
 pub struct StoredSession(Mutex<wraith::session::StoredSession>);
 
@@ -58,7 +59,7 @@ impl StoredSession {
     /// As there, and [`WraithError::Vault`]: no number was used.
     pub fn seal(&self, aad: Vec<u8>, text: Vec<u8>) -> Result<Vec<u8>, WraithError> {
         let mut message = Vec::new();
-        self.lock().seal(&aad, &text, &mut message)?;
+        self.lock()?.seal(&aad, &text, &mut message)?;
         Ok(message)
     }
 
@@ -68,7 +69,7 @@ impl StoredSession {
     /// As there, and [`WraithError::Vault`]: nothing has changed.
     pub fn open(&self, aad: Vec<u8>, message: Vec<u8>) -> Result<Vec<u8>, WraithError> {
         let mut text = Vec::new();
-        self.lock().open(&aad, &message, &mut text)?;
+        self.lock()?.open(&aad, &message, &mut text)?;
         Ok(text)
     }
 
@@ -82,7 +83,7 @@ impl StoredSession {
         texts: Vec<Vec<u8>>,
     ) -> Result<Vec<Vec<u8>>, WraithError> {
         let texts: Vec<&[u8]> = texts.iter().map(Vec::as_slice).collect();
-        let sealed = self.lock().seal_many(&aad, &texts)?;
+        let sealed = self.lock()?.seal_many(&aad, &texts)?;
         Ok(sealed.iter().map(<[u8]>::to_vec).collect())
     }
 
@@ -96,12 +97,16 @@ impl StoredSession {
         messages: Vec<Vec<u8>>,
     ) -> Result<Vec<Opened>, WraithError> {
         let messages: Vec<&[u8]> = messages.iter().map(Vec::as_slice).collect();
-        Ok(opened_each(&self.lock().open_many(&aad, &messages)?))
+        Ok(opened_each(&self.lock()?.open_many(&aad, &messages)?))
     }
 
     /// As [`Session::set_time`].
-    pub fn set_time(&self, now: Duration) {
-        self.lock().set_time(now);
+    ///
+    /// # Errors
+    /// [`WraithError::WrongState`] in a call of the vault.
+    pub fn set_time(&self, now: Duration) -> Result<(), WraithError> {
+        self.lock()?.set_time(now);
+        Ok(())
     }
 
     /// Stores the session now, with room for further numbers.
@@ -109,14 +114,13 @@ impl StoredSession {
     /// # Errors
     /// [`WraithError::Vault`], [`WraithError::Conflict`].
     pub fn save(&self) -> Result<(), WraithError> {
-        Ok(self.lock().save()?)
+        Ok(self.lock()?.save()?)
     }
 }
 
 impl StoredSession {
-    /// A panic elsewhere leaves a session that is in its vault as it is here, or knows that it is not.
-    fn lock(&self) -> MutexGuard<'_, wraith::session::StoredSession> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> Result<MutexGuard<'_, wraith::session::StoredSession>, WraithError> {
+        hold(&self.0)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Where saved states are kept: an interface that another language can implement, with what its system has for secrets.
 
-use std::sync::Arc;
+use std::cell::Cell;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use thiserror::Error;
 use wraith::FileVault;
@@ -43,8 +44,8 @@ impl From<uniffi::UnexpectedUniFFICallbackError> for VaultError {
 ///
 /// What is promised to sessions rests on three things that an implementation has to keep: a record is replaced whole or not at all;
 /// of two stores with the same generation one fails with [`VaultError::Conflict`]; and what was stored with [`Durability::Power`] is never followed by
-/// anything older. A call comes from the thread that uses the session, while the session is held: what uses that session in it, from
-/// this thread, is refused with [`WraithError::WrongState`].
+/// anything older. A call comes from the thread that uses the session, while the session is held: what uses a session, conversation or prekeys in it
+/// that are held, from this thread, is refused with [`WraithError::WrongState`].
 ///
 /// No call that ends without an answer counts as done. What some languages do not hand on (`KeyboardInterrupt` and `SystemExit` in Python, an
 /// `Error` on the JVM) ends one like that, so [`KeyVault::store`] and [`KeyVault::delete`] return what says that they got to their end.
@@ -144,6 +145,45 @@ impl<V: inner::KeyVault> KeyVault for Ours<V> {
     }
 }
 
+thread_local! {
+    /// Calls of vaults that this thread is in.
+    static CALLS: Cell<u32> = const { Cell::new(0) };
+}
+
+/// This thread is in a call of a vault, as long as this lives.
+struct InVault(());
+
+impl InVault {
+    fn enter() -> Self {
+        CALLS.set(CALLS.get() + 1);
+        Self(())
+    }
+}
+
+impl Drop for InVault {
+    fn drop(&mut self) {
+        CALLS.set(CALLS.get() - 1);
+    }
+}
+
+/// Waits for what is kept in a vault, but never in a call of a vault: whoever has it may be waiting for the end of that call.
+///
+/// # Errors
+/// [`WraithError::WrongState`] if it is held, and this thread is in a call of a vault.
+pub(crate) fn hold<T>(kept: &Mutex<T>) -> Result<MutexGuard<'_, T>, WraithError> {
+    if CALLS.get() == 0 {
+        // A panic elsewhere leaves a state that is in its vault as it is here, or knows that it is not.
+        return Ok(kept.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+    match kept.try_lock() {
+        Ok(held) => Ok(held),
+        Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => Err(WraithError::WrongState(
+            "this is held by a call that waits for a vault, and was used in a call of a vault".into(),
+        )),
+    }
+}
+
 /// A vault of any language, seen from Rust.
 pub(crate) struct Theirs(pub Arc<dyn KeyVault>);
 
@@ -159,20 +199,24 @@ impl inner::KeyVault for Theirs {
             inner::Durability::Process => Durability::Process,
             inner::Durability::Power => Durability::Power,
         };
+        let _in_vault = InVault::enter();
         let stored = self.0.store(name.to_owned(), generation, record.to_vec(), durability)?;
         done(stored == generation, "store")
     }
 
     fn load(&self, name: &str) -> Result<Option<Zeroizing<Vec<u8>>>, inner::VaultError> {
+        let _in_vault = InVault::enter();
         Ok(self.0.load(name.to_owned())?.map(Zeroizing::new))
     }
 
     fn delete(&self, name: &str) -> Result<(), inner::VaultError> {
+        let _in_vault = InVault::enter();
         let is_gone = self.0.delete(name.to_owned())?;
         done(is_gone, "delete")
     }
 
     fn latest(&self, name: &str) -> Result<Option<u64>, inner::VaultError> {
+        let _in_vault = InVault::enter();
         Ok(self.0.latest(name.to_owned())?)
     }
 }
