@@ -44,7 +44,7 @@ def sessions() -> Iterator[Case]:
         "Noise_XXhfs_25519+MLKEM768_ChaChaPoly_BLAKE2s",
         "Noise_XX_25519_AESGCM_SHA256",
     ):
-        options = [wraith.HandshakeOptions(local_key=bytes([n]) * 32) for n in (1, 2)]
+        options = [wraith.HandshakeOptions(local_key=wraith.SecretKey.from_bytes(bytes([n]) * 32)) for n in (1, 2)]
         first = wraith.Handshake.initiator(protocol, options[0])
         second = wraith.Handshake.responder(protocol, options[1])
         for writes, reads in ((first, second), (second, first), (first, second)):

@@ -69,10 +69,21 @@ def test_names_and_keys_that_do_not_fit_are_told() -> None:
     for protocol, options in [
         ("Noise_XX_25519_Nothing", wraith.HandshakeOptions(identity=identity)),
         (HYBRID, wraith.HandshakeOptions()),
-        (HYBRID, wraith.HandshakeOptions(identity=identity, psk=bytes(31))),
+        (HYBRID, wraith.HandshakeOptions(identity=identity, psk=wraith.SecretKey.generate())),
     ]:
         with pytest.raises(wraith.WraithError.InvalidInput):
             wraith.Handshake.initiator(protocol, options)
+
+
+def test_what_is_printed_of_options_has_no_secret_in_it() -> None:
+    key = wraith.SecretKey.from_bytes(b"k" * 32)
+    options = wraith.HandshakeOptions(local_key=key, psk=key)
+    relay = wraith.Relay(host="relay.example", port=1, token=wraith.SecretText.of("swordfish"))
+    for shown in (repr(options), str(options), repr(relay), str(wraith.NodeOptions(relays=[relay])), repr(key)):
+        assert "kkk" not in shown and "107, 107" not in shown and "swordfish" not in shown
+    assert key.bytes() == b"k" * 32
+    with pytest.raises(wraith.WraithError.InvalidInput):
+        wraith.SecretKey.from_bytes(bytes(31))
 
 
 def test_two_threads_on_one_session_use_each_number_once() -> None:

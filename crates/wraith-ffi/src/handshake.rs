@@ -4,12 +4,12 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use wraith::session::{HandshakeBuilder, HandshakeError, Protocol, Read, StaticKey};
-use zeroize::Zeroizing;
 
 use crate::content::node_id;
 use crate::error::WraithError;
 use crate::identity::{Identity, array};
 use crate::random;
+use crate::secret::SecretKey;
 use crate::session::Session;
 
 /// What a handshake is begun with. Every pattern needs `identity` or `local_key` but NK's initiator.
@@ -20,16 +20,16 @@ pub struct HandshakeOptions {
     pub identity: Option<Arc<Identity>>,
     /// In place of an identity a plain X25519 secret: 32 random bytes.
     #[uniffi(default = None)]
-    pub local_key: Option<Vec<u8>>,
+    pub local_key: Option<Arc<SecretKey>>,
     /// The NodeId that the other side must have.
     #[uniffi(default = None)]
     pub peer: Option<String>,
     /// In place of a NodeId the other side's plain X25519 key, where the pattern has it known before.
     #[uniffi(default = None)]
     pub remote_key: Option<Vec<u8>>,
-    /// The 32 bytes that both sides know, for a protocol with `psk` in its name.
+    /// The key that both sides know, for a protocol with `psk` in its name.
     #[uniffi(default = None)]
-    pub psk: Option<Vec<u8>>,
+    pub psk: Option<Arc<SecretKey>>,
     /// What both sides must agree on beside the protocol. It is not sent.
     #[uniffi(default = None)]
     pub prologue: Option<Vec<u8>>,
@@ -138,15 +138,12 @@ impl Handshake {
         options: HandshakeOptions,
     ) -> Result<Arc<Self>, WraithError> {
         let HandshakeOptions { identity, local_key, peer, remote_key, psk, prologue } = options;
-        let local_key = local_key.map(Zeroizing::new);
         let local = match (identity, local_key) {
             (Some(_), Some(_)) => {
                 return Err(WraithError::invalid("an identity has its own key: give one of both"));
             }
             (Some(identity), None) => Some(StaticKey::of(&identity.0)),
-            (None, Some(key)) => {
-                Some(StaticKey::from_secret(Zeroizing::new(array("a key", &key)?)))
-            }
+            (None, Some(key)) => Some(StaticKey::from_secret(key.copy())),
             (None, None) => None,
         };
         if let Some(local) = local {
@@ -158,8 +155,8 @@ impl Handshake {
         if let Some(key) = remote_key {
             builder = builder.remote(array("a key", &key)?);
         }
-        if let Some(psk) = psk.map(Zeroizing::new) {
-            builder = builder.psk(Zeroizing::new(array("a pre-shared key", &psk)?));
+        if let Some(psk) = psk {
+            builder = builder.psk(psk.copy());
         }
         if let Some(prologue) = prologue {
             builder = builder.prologue(&prologue);

@@ -14,6 +14,7 @@ use crate::identity::Identity;
 use crate::listen::{Admit, Listener};
 use crate::offer::{Offer, OfferOptions};
 use crate::runtime::{self, entered};
+use crate::secret::SecretText;
 
 /// A relay, and what it lets this node in with.
 #[derive(Clone, uniffi::Record)]
@@ -24,7 +25,7 @@ pub struct Relay {
     pub port: u16,
     /// A secret that its operator gave.
     #[uniffi(default = None)]
-    pub token: Option<String>,
+    pub token: Option<Arc<SecretText>>,
 }
 
 /// Without the token, which is a secret.
@@ -231,6 +232,7 @@ fn builder(options: &NodeOptions) -> Result<wraith::NodeBuilder, WraithError> {
     }
     for relay in &options.relays {
         let Relay { host, port, token } = relay.clone();
+        let token = token.map(|token| token.text());
         node = node.relay(RelayServer { host, port, token });
     }
     if options.relay_only {

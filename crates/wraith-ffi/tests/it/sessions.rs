@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use wraith_ffi::{Handshake, HandshakeOptions, Identity, Opened, Session, WraithError};
+use wraith_ffi::{Handshake, HandshakeOptions, Identity, Opened, SecretKey, Session, WraithError};
 
 const HYBRID: &str = "Noise_XXhfs_25519+MLKEM768_ChaChaPoly_BLAKE2s";
 
@@ -80,14 +80,14 @@ fn options_that_do_not_fit_are_told() {
     let begin = |protocol: &str, options| Handshake::initiator(protocol.into(), options).map(drop);
     let identity = Identity::generate().unwrap();
     let mut both = options(&identity);
-    both.local_key = Some(vec![1; 32]);
-    let mut short = options(&identity);
-    short.psk = Some(vec![1; 31]);
+    both.local_key = Some(SecretKey::generate().unwrap());
+    let mut too_much = options(&identity);
+    too_much.psk = Some(SecretKey::generate().unwrap());
     for result in [
         begin("Noise_NN_25519_ChaChaPoly_BLAKE2s", options(&identity)),
         begin(HYBRID, HandshakeOptions::default()),
         begin(HYBRID, both),
-        begin(HYBRID, short),
+        begin(HYBRID, too_much),
     ] {
         assert!(matches!(result, Err(WraithError::InvalidInput(_))), "{result:?}");
     }

@@ -74,6 +74,15 @@ class SessionsTest {
     }
 
     @Test
+    fun `what is printed of options has no secret in it`() {
+        val key = SecretKey.fromBytes(ByteArray(32) { 107 })
+        val relay = Relay("relay.example", 1u, SecretText.of("swordfish"))
+        val shown = "${HandshakeOptions(localKey = key, psk = key)} $key ${NodeOptions(relays = listOf(relay))}"
+        assertFalse("107, 107" in shown || "kkk" in shown || "swordfish" in shown, shown)
+        assertArrayEquals(ByteArray(32) { 107 }, key.bytes())
+    }
+
+    @Test
     fun `an object that was closed is an error of the call`() {
         val hasher = Blake3Hasher()
         hasher.close()

@@ -1,0 +1,102 @@
+//! Secrets that are given as options: objects, since every language shows the fields of a record to whoever prints it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use zeroize::Zeroizing;
+
+use crate::error::WraithError;
+use crate::identity::array;
+use crate::random;
+
+/// 32 secret bytes: an X25519 key, or a key that both sides know. Wiped when the object is freed, and shown nowhere.
+#[derive(uniffi::Object)]
+#[uniffi::export(Debug)]
+pub struct SecretKey(Zeroizing<[u8; 32]>);
+
+#[uniffi::export]
+impl SecretKey {
+    /// A new one.
+    ///
+    /// # Errors
+    /// [`WraithError::NoRandomness`].
+    #[uniffi::constructor]
+    pub fn generate() -> Result<Arc<Self>, WraithError> {
+        Ok(Arc::new(Self(random::seed()?)))
+    }
+
+    /// That of these 32 bytes.
+    ///
+    /// # Errors
+    /// [`WraithError::InvalidInput`] if there are not 32.
+    #[uniffi::constructor]
+    pub fn from_bytes(bytes: Vec<u8>) -> Result<Arc<Self>, WraithError> {
+        let bytes = Zeroizing::new(bytes);
+        Ok(Arc::new(Self(Zeroizing::new(array("a key", &bytes)?))))
+    }
+
+    /// The bytes, to keep them.
+    pub fn bytes(&self) -> Vec<u8> {
+        self.0.to_vec()
+    }
+}
+
+impl SecretKey {
+    /// Of this library's own use.
+    pub(crate) fn copy(&self) -> Zeroizing<[u8; 32]> {
+        self.0.clone()
+    }
+}
+
+impl fmt::Debug for SecretKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SecretKey").finish_non_exhaustive()
+    }
+}
+
+/// A secret text, such as what a relay lets its users in with. Shown nowhere.
+#[derive(uniffi::Object)]
+#[uniffi::export(Debug)]
+pub struct SecretText(Zeroizing<String>);
+
+#[uniffi::export]
+impl SecretText {
+    /// This one.
+    #[uniffi::constructor]
+    pub fn of(text: String) -> Arc<Self> {
+        Arc::new(Self(Zeroizing::new(text)))
+    }
+}
+
+impl SecretText {
+    /// What it says.
+    pub(crate) fn text(&self) -> String {
+        self.0.to_string()
+    }
+}
+
+impl fmt::Debug for SecretText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SecretText").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_shown_without_what_they_are() {
+        let key = SecretKey::from_bytes(vec![77; 32]).unwrap();
+        let text = SecretText::of("swordfish".into());
+        let shown = format!("{key:?} {text:?}");
+        assert_eq!(shown, "SecretKey { .. } SecretText { .. }");
+        assert_eq!((key.bytes(), text.text()), (vec![77; 32], "swordfish".into()));
+    }
+
+    #[test]
+    fn a_key_of_another_length_is_told() {
+        let short = SecretKey::from_bytes(vec![1; 31]);
+        assert!(matches!(short, Err(WraithError::InvalidInput(_))));
+    }
+}
