@@ -44,7 +44,10 @@ def test_many_messages_cross_in_one_call_and_each_is_judged_by_itself() -> None:
     messages = first.seal_many(b"", texts)
     messages[7] = messages[7][:-1]
     opened = second.open_many(b"", messages)
-    assert [n for n, one in enumerate(opened) if one.is_REJECTED()] == [7]
+    bad = [(n, one.kind) for n, one in enumerate(opened) if isinstance(one, wraith.Opened.REJECTED)]
+    assert bad == [(7, wraith.Rejection.UNAUTHENTIC)]
+    again = second.open_many(b"", messages[:1])[0]
+    assert isinstance(again, wraith.Opened.REJECTED) and again.kind == wraith.Rejection.REPLAYED
     good = [one for one in opened if isinstance(one, wraith.Opened.TEXT)]
     assert [(one.number, one.text) for one in good] == [(n, t) for n, t in enumerate(texts) if n != 7]
 
@@ -260,6 +263,18 @@ def test_a_box_opens_for_its_recipient_and_context_only() -> None:
     for identity, context in ((other, b"invitation"), (anna, b"order")):
         with pytest.raises(wraith.WraithError.Unauthentic):
             wraith.open_box(identity, context, box)
+
+
+def test_bytes_that_are_no_message_are_unauthentic_wherever_they_come_from() -> None:
+    anna = wraith.Identity.generate()
+    prekeys = wraith.PreKeys.generate(anna, 1)
+    for use in (
+        lambda: wraith.open_box(anna, b"", b"short"),
+        lambda: wraith.Ratchet.initiate(anna, b"no bundle"),
+        lambda: wraith.respond(anna, prekeys, b"", b"no message"),
+    ):
+        with pytest.raises(wraith.WraithError.Unauthentic):
+            use()
 
 
 def test_values_of_the_wrong_type_are_errors_of_python() -> None:

@@ -14,7 +14,7 @@ pub enum WraithError {
     /// A path, name, code, ticket, key or option makes no sense.
     #[error("{0}")]
     InvalidInput(String),
-    /// Nobody answered at any address, or nobody came.
+    /// Nobody answered at any address, nobody came, or there is no such thing.
     #[error("{0}")]
     NotFound(String),
     /// The other side's user said no.
@@ -71,6 +71,12 @@ pub enum WraithError {
     /// Somebody else stores under this name of a vault, or what is there is an older copy: to go on would use keys again.
     #[error("{0}")]
     Conflict(String),
+    /// There is no more: numbers of a session, messages without an answer, prekeys, or messages that may be missing.
+    #[error("{0}")]
+    Exhausted(String),
+    /// The system has no randomness.
+    #[error("{0}")]
+    NoRandomness(String),
     /// Anything without a kind of its own.
     #[error("{0}")]
     Other(String),
@@ -132,5 +138,21 @@ mod tests {
         let error = "no ticket".parse::<wraith::Source>().unwrap_err();
         let text = error.to_string();
         assert_eq!(WraithError::from(error), WraithError::InvalidInput(text));
+    }
+
+    #[test]
+    fn what_there_is_no_more_of_is_told_apart_from_what_is_not_yet() {
+        use wraith::session::SealError;
+        use wraith::session::ratchet::{DecryptError, EncryptError, StartError};
+
+        for error in [
+            SealError::Exhausted.into(),
+            EncryptError::ChainExhausted.into(),
+            StartError::PreKeysExhausted.into(),
+            DecryptError::TooManySkipped.into(),
+        ] {
+            assert!(matches!(error, WraithError::Exhausted(_)), "{error:?}");
+        }
+        assert!(matches!(SealError::NotSaved.into(), WraithError::WrongState(_)));
     }
 }

@@ -54,7 +54,7 @@ pub use progress::Progress;
 pub use ratchet::{PreKeys, Ratchet, Started, respond};
 pub use sealed_box::{open_box, seal_box};
 pub use secret::{SecretKey, SecretText};
-pub use session::{Opened, SavedSession, Session};
+pub use session::{Opened, Rejection, SavedSession, Session};
 pub use stored::StoredSession;
 pub use vault::{Durability, KeyVault, VaultError, file_vault, memory_vault};
 

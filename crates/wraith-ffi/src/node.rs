@@ -116,7 +116,7 @@ impl Node {
     /// Offers something. Returns as soon as there is a code or ticket to show. Dropping the call withdraws it.
     ///
     /// # Errors
-    /// A path is not there, the address cannot be listened on, or nobody is called so.
+    /// A path is not there, or the address cannot be listened on; [`WraithError::NotFound`] if nobody is called so.
     pub async fn offer(
         &self,
         what: Content,
@@ -208,7 +208,7 @@ impl Node {
     fn contact(&self, name: &str) -> Result<wraith::state::Contact, WraithError> {
         let parsed = name.parse().map_err(WraithError::invalid)?;
         let book = self.node.contacts().load()?;
-        let nobody = || WraithError::InvalidInput(format!("there is no contact called {name}"));
+        let nobody = || WraithError::NotFound(format!("there is no contact called {name}"));
         book.named(&parsed).cloned().ok_or_else(nobody)
     }
 }

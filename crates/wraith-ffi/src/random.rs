@@ -13,7 +13,7 @@ use crate::error::WraithError;
 pub(crate) fn seed() -> Result<Zeroizing<[u8; 32]>, WraithError> {
     let mut seed = Zeroizing::new([0; 32]);
     let no_randomness =
-        |error| WraithError::Other(format!("no randomness from the system: {error}"));
+        |error| WraithError::NoRandomness(format!("no randomness from the system: {error}"));
     getrandom::fill(&mut *seed).map_err(no_randomness)?;
     Ok(seed)
 }

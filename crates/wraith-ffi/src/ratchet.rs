@@ -52,7 +52,7 @@ impl PreKeys {
     /// Makes one-time prekeys until there are so many.
     ///
     /// # Errors
-    /// [`WraithError::InvalidInput`] if they are of another identity; [`WraithError::WrongState`] if no more can be made.
+    /// [`WraithError::InvalidInput`] if they are of another identity; [`WraithError::Exhausted`] if no more can be made.
     pub fn replenish(&self, identity: &Identity, one_time: u32) -> Result<(), WraithError> {
         let mut rng = random::generator()?;
         Ok(self.lock().replenish(&mut rng, &identity.0, count(one_time))?)
@@ -98,7 +98,8 @@ impl Ratchet {
     /// Starts a conversation with whoever published `bundle`. Compare [`Ratchet::peer`] with whom is meant.
     ///
     /// # Errors
-    /// [`WraithError::InvalidInput`] if it is no bundle; [`WraithError::Unauthentic`] if it is not signed by the identity that it names.
+    /// [`WraithError::Unauthentic`] if it is no bundle, or not signed by the identity that it names; [`WraithError::InvalidInput`] if that is
+    /// nobody to talk with.
     #[uniffi::constructor]
     pub fn initiate(identity: &Identity, bundle: Vec<u8>) -> Result<Arc<Self>, WraithError> {
         let bundle = PreKeyBundle::decode(&bundle)?;
@@ -144,7 +145,7 @@ impl Ratchet {
     /// Encrypts `text`. `aad` is not sent, and must be the same at the other side. Save before the message leaves.
     ///
     /// # Errors
-    /// [`WraithError::InvalidInput`] if it is too long; [`WraithError::WrongState`] if far too many were sent without an answer.
+    /// [`WraithError::InvalidInput`] if it is too long; [`WraithError::Exhausted`] if far too many were sent without an answer.
     pub fn encrypt(&self, aad: Vec<u8>, text: Vec<u8>) -> Result<Vec<u8>, WraithError> {
         let (mut rng, mut message) = (random::generator()?, Vec::new());
         self.lock().encrypt(&mut rng, &aad, &text, &mut message)?;
@@ -154,7 +155,7 @@ impl Ratchet {
     /// Decrypts a message. Nothing changes before it has authenticated.
     ///
     /// # Errors
-    /// [`WraithError::Unauthentic`], [`WraithError::Replayed`]; [`WraithError::WrongState`] if too many are missing in front of it;
+    /// [`WraithError::Unauthentic`], [`WraithError::Replayed`]; [`WraithError::Exhausted`] if too many are missing in front of it;
     /// [`WraithError::Protocol`] if the other side breaks the protocol.
     pub fn decrypt(&self, aad: Vec<u8>, message: Vec<u8>) -> Result<Vec<u8>, WraithError> {
         let mut text = Vec::new();
@@ -171,8 +172,8 @@ impl Ratchet {
 /// Answers the first message of a conversation: it uses up a prekey. The sender, proved, is [`Ratchet::peer`].
 ///
 /// # Errors
-/// [`WraithError::InvalidInput`] if it is no first message; [`WraithError::NotFound`] if the prekey was used or never made;
-/// [`WraithError::Replayed`], [`WraithError::Unauthentic`], [`WraithError::WrongState`] if the prekeys must be rotated first.
+/// [`WraithError::Unauthentic`] if it is no first message, or was changed; [`WraithError::NotFound`] if the prekey was used or never made;
+/// [`WraithError::Replayed`]; [`WraithError::Exhausted`] if the prekeys must be rotated first.
 #[uniffi::export]
 pub fn respond(
     identity: &Identity,
@@ -204,12 +205,11 @@ impl From<StartError> for WraithError {
     fn from(error: StartError) -> Self {
         let text = error.to_string();
         match error {
-            StartError::Signature => Self::Unauthentic(text),
+            StartError::Identity => Self::InvalidInput(text),
             StartError::UnknownPreKey => Self::NotFound(text),
             StartError::Replayed => Self::Replayed(text),
-            StartError::PreKeysExhausted => Self::WrongState(text),
-            StartError::Message(error) => error.into(),
-            _ => Self::InvalidInput(text),
+            StartError::PreKeysExhausted => Self::Exhausted(text),
+            _ => Self::Unauthentic(text),
         }
     }
 }
@@ -218,7 +218,8 @@ impl From<EncryptError> for WraithError {
     fn from(error: EncryptError) -> Self {
         match error {
             EncryptError::TooLong => Self::InvalidInput(error.to_string()),
-            _ => Self::WrongState(error.to_string()),
+            EncryptError::ChainExhausted => Self::Exhausted(error.to_string()),
+            _ => Self::Unauthentic(error.to_string()),
         }
     }
 }
@@ -228,7 +229,7 @@ impl From<DecryptError> for WraithError {
         let text = error.to_string();
         match error {
             DecryptError::KeyGone => Self::Replayed(text),
-            DecryptError::TooManySkipped => Self::WrongState(text),
+            DecryptError::TooManySkipped => Self::Exhausted(text),
             DecryptError::Violation => Self::Protocol(text),
             _ => Self::Unauthentic(text),
         }

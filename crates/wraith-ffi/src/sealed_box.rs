@@ -25,7 +25,7 @@ pub fn seal_box(
 /// Opens a box that was made for `identity` and `context`.
 ///
 /// # Errors
-/// [`WraithError::InvalidInput`] if it is no box; [`WraithError::Unauthentic`] if it was made for another identity or context, or changed.
+/// [`WraithError::Unauthentic`] if it is no box, was made for another identity or context, or changed.
 #[uniffi::export]
 pub fn open_box(
     identity: &Identity,
@@ -38,8 +38,12 @@ pub fn open_box(
 impl From<SealedBoxError> for WraithError {
     fn from(error: SealedBoxError) -> Self {
         match error {
-            SealedBoxError::Unauthentic => Self::Unauthentic(error.to_string()),
-            _ => Self::InvalidInput(error.to_string()),
+            SealedBoxError::Length | SealedBoxError::Recipient => {
+                Self::InvalidInput(error.to_string())
+            }
+            SealedBoxError::Malformed | SealedBoxError::Unauthentic => {
+                Self::Unauthentic(error.to_string())
+            }
         }
     }
 }

@@ -27,9 +27,35 @@ pub enum Opened {
     },
     /// It is not, and nothing has changed by it.
     Rejected {
-        /// Why.
+        /// Why, for programs.
+        kind: Rejection,
+        /// Why, for people.
         why: String,
     },
+}
+
+/// Why a message of several was not opened: the kinds of [`WraithError`] that one alone ends with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, uniffi::Enum)]
+pub enum Rejection {
+    /// It was made by somebody else, or changed since, or is so far ahead that a new handshake is needed.
+    Unauthentic,
+    /// It was opened before, or is too old to tell.
+    Replayed,
+    /// Too many messages are missing in front of it.
+    Exhausted,
+    /// The other side breaks the protocol.
+    Protocol,
+}
+
+impl From<OpenError> for Rejection {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Replayed | OpenError::TooOld => Self::Replayed,
+            OpenError::Length | OpenError::Unauthentic | OpenError::TooFarAhead => {
+                Self::Unauthentic
+            }
+        }
+    }
 }
 
 #[uniffi::export]
@@ -47,8 +73,8 @@ impl Session {
     /// Seals `text`. `aad` is not sent, and must be the same when the message is opened.
     ///
     /// # Errors
-    /// [`WraithError::InvalidInput`] if something is too long; [`WraithError::WrongState`] if the session must be saved or made anew first. No
-    /// number was used.
+    /// [`WraithError::InvalidInput`] if something is too long; [`WraithError::WrongState`] if the session must be saved first;
+    /// [`WraithError::Exhausted`] if it must be made anew. No number was used.
     pub fn seal(&self, aad: Vec<u8>, text: Vec<u8>) -> Result<Vec<u8>, WraithError> {
         let mut message = Vec::new();
         self.0.with(|session| session.seal(&aad, &text, &mut message))??;
@@ -58,8 +84,7 @@ impl Session {
     /// Opens a message. Its number is its first eight bytes, which are proved by that.
     ///
     /// # Errors
-    /// [`WraithError::Unauthentic`], [`WraithError::Replayed`]; [`WraithError::WrongState`] if it is so far ahead that a new handshake is needed. Nothing
-    /// has changed.
+    /// [`WraithError::Unauthentic`], also if it is so far ahead that a new handshake is needed; [`WraithError::Replayed`]. Nothing has changed.
     pub fn open(&self, aad: Vec<u8>, message: Vec<u8>) -> Result<Vec<u8>, WraithError> {
         let mut text = Vec::new();
         self.0.with(|session| session.open(&aad, &message, &mut text))??;
@@ -141,7 +166,7 @@ impl Session {
 pub(crate) fn opened_each(opened: &OpenedBatch) -> Vec<Opened> {
     let each = opened.iter().map(|each| match each {
         Ok((number, text)) => Opened::Text { number, text: text.to_vec() },
-        Err(why) => Opened::Rejected { why: why.to_string() },
+        Err(why) => Opened::Rejected { kind: why.into(), why: why.to_string() },
     });
     each.collect()
 }
@@ -168,7 +193,8 @@ impl From<SealError> for WraithError {
     fn from(error: SealError) -> Self {
         match error {
             SealError::Length | SealError::Room(_) => Self::InvalidInput(error.to_string()),
-            SealError::NotSaved | SealError::Exhausted => Self::WrongState(error.to_string()),
+            SealError::NotSaved => Self::WrongState(error.to_string()),
+            SealError::Exhausted => Self::Exhausted(error.to_string()),
         }
     }
 }
@@ -178,6 +204,7 @@ impl From<BatchError> for WraithError {
         let text = error.to_string();
         match Self::from(error.why) {
             Self::InvalidInput(_) => Self::InvalidInput(text),
+            Self::Exhausted(_) => Self::Exhausted(text),
             _ => Self::WrongState(text),
         }
     }
@@ -185,10 +212,9 @@ impl From<BatchError> for WraithError {
 
 impl From<OpenError> for WraithError {
     fn from(error: OpenError) -> Self {
-        match error {
-            OpenError::Length | OpenError::Unauthentic => Self::Unauthentic(error.to_string()),
-            OpenError::Replayed | OpenError::TooOld => Self::Replayed(error.to_string()),
-            OpenError::TooFarAhead => Self::WrongState(error.to_string()),
+        match Rejection::from(error) {
+            Rejection::Replayed => Self::Replayed(error.to_string()),
+            _ => Self::Unauthentic(error.to_string()),
         }
     }
 }

@@ -46,7 +46,7 @@ impl StoredSession {
     ///
     /// # Errors
     /// [`WraithError::NotFound`] if there is none; [`WraithError::Conflict`] if it was rolled back, where the vault can tell;
-    /// [`WraithError::Unauthentic`] if it is damaged; [`WraithError::Vault`].
+    /// [`WraithError::Unauthentic`] if it is damaged; [`WraithError::InvalidInput`] if it is of something else; [`WraithError::Vault`].
     #[uniffi::constructor]
     pub fn load(vault: Arc<dyn KeyVault>, name: String) -> Result<Arc<Self>, WraithError> {
         let stored = wraith::session::StoredSession::load(Arc::new(Theirs(vault)), &name)?;
@@ -128,13 +128,13 @@ impl From<StoreError> for WraithError {
     fn from(error: StoreError) -> Self {
         let text = error.to_string();
         match error {
-            StoreError::Name => Self::InvalidInput(text),
+            StoreError::Name | StoreError::Kind => Self::InvalidInput(text),
             StoreError::Missing => Self::NotFound(text),
             StoreError::Exists
             | StoreError::RolledBack { .. }
             | StoreError::Vault(VaultError::Conflict) => Self::Conflict(text),
             StoreError::Vault(VaultError::Failed(_)) => Self::Vault(text),
-            StoreError::Record(_) | StoreError::Kind => Self::Unauthentic(text),
+            StoreError::Record(_) => Self::Unauthentic(text),
             StoreError::State(error) => error.into(),
             StoreError::Seal(error) => error.into(),
             StoreError::Batch(error) => error.into(),

@@ -179,7 +179,8 @@ pub(crate) fn hold<T>(kept: &Mutex<T>) -> Result<MutexGuard<'_, T>, WraithError>
         Ok(held) => Ok(held),
         Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
         Err(TryLockError::WouldBlock) => Err(WraithError::WrongState(
-            "this is held by a call that waits for a vault, and was used in a call of a vault".into(),
+            "this is held by a call that waits for a vault, and was used in a call of a vault"
+                .into(),
         )),
     }
 }

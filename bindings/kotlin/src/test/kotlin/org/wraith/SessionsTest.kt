@@ -53,7 +53,7 @@ class SessionsTest {
         messages[7] = messages[7].copyOf(20)
         second.openMany(NONE, messages).forEachIndexed { number, opened ->
             when (opened) {
-                is Opened.Rejected -> assertEquals(7, number)
+                is Opened.Rejected -> assertEquals(7 to Rejection.UNAUTHENTIC, number to opened.kind)
                 is Opened.Text -> {
                     assertEquals(number.toULong(), opened.number)
                     assertArrayEquals(texts[number], opened.text)
