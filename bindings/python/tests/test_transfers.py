@@ -179,6 +179,28 @@ async def test_a_contact_is_sent_to_without_a_code(film: Path, tmp_path: Path) -
     assert await within(listener.next_offer()) is None
 
 
+async def test_a_contact_that_nobody_added_is_not_found(film: Path) -> None:
+    what, to = wraith.Content.PATHS([str(film)]), wraith.Recipient.CONTACT("nobody")
+    with pytest.raises(wraith.WraithError.NotFound):
+        await within(new_node().offer(what, to, wraith.OfferOptions()))
+
+
+async def test_no_receivers_are_one_receiver(film: Path, tmp_path: Path) -> None:
+    offer, ticket = await offered(new_node(), film, receivers=0)
+    into = wraith.Target.FOLDER(str(tmp_path / "in"))
+    incoming = await within(new_node().fetch(source=ticket, into=into, options=wraith.FetchOptions()))
+    await within(incoming.accept(wraith.AcceptOptions()).finished())
+    assert (await within(offer.finished())).receivers == 1
+
+
+async def test_an_offer_to_any_number_ends_when_it_is_stopped(film: Path, tmp_path: Path) -> None:
+    offer, ticket = await offered(new_node(), film, any_number=True)
+    for name in "ab":
+        incoming = await asked(new_node(), ticket, tmp_path / name)
+        await within(incoming.accept(wraith.AcceptOptions()).finished())
+    assert await within(offer.cancel())
+
+
 async def test_a_state_folder_keeps_the_identity(tmp_path: Path) -> None:
     state = str(tmp_path / "state")
     first = new_node(state_folder=state).node_id()

@@ -133,18 +133,18 @@ impl Node {
         Ok(Offer::new(offer, self.runtime.clone()))
     }
 
-    /// Finds the sender of a code or ticket and hears what it offers. Nothing is written before the offer is accepted. Dropping
+    /// Finds the sender of a code or ticket (`source`) and hears what it offers. Nothing is written before the offer is accepted. Dropping
     /// the call stops it.
     ///
     /// # Errors
     /// Nobody was found, the code is wrong, or the connection was lost and did not come back.
     pub async fn fetch(
         &self,
-        from: String,
+        source: String,
         into: Target,
         options: FetchOptions,
     ) -> Result<Arc<Incoming>, WraithError> {
-        let source: wraith::Source = from.trim().parse()?;
+        let source: wraith::Source = source.trim().parse()?;
         let (target, memory) = into.open();
         let fetch = options.apply(self.node.fetch(source, target));
         let incoming = entered(self.runtime.clone(), async { fetch.ask().await }).await?;

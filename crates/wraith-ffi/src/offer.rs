@@ -14,9 +14,12 @@ use crate::runtime::entered;
 /// How something is offered.
 #[derive(Clone, Debug, uniffi::Record)]
 pub struct OfferOptions {
-    /// So many receivers get it; 0: whoever comes, until it is stopped.
+    /// So many receivers get it; 0 is 1.
     #[uniffi(default = 1)]
     pub receivers: u32,
+    /// Whoever comes gets it, until it is stopped, whatever `receivers` says. So does the greatest number there, as in C.
+    #[uniffi(default = false)]
+    pub any_number: bool,
     /// How long a code is good: an hour, or a day for any number of receivers, unless this says something else.
     #[uniffi(default = None)]
     pub expires: Option<Duration>,
@@ -41,6 +44,7 @@ impl Default for OfferOptions {
     fn default() -> Self {
         Self {
             receivers: 1,
+            any_number: false,
             expires: None,
             timeout: None,
             reconnect: None,
@@ -59,8 +63,9 @@ impl OfferOptions {
         listen: Option<&str>,
     ) -> Result<wraith::OfferBuilder, WraithError> {
         offer = match self.receivers {
-            0 => offer.any_number(),
-            receivers => offer.receivers(receivers),
+            _ if self.any_number => offer.any_number(),
+            u32::MAX => offer.any_number(),
+            receivers => offer.receivers(receivers.max(1)),
         };
         if let Some(life) = self.expires {
             offer = offer.expires(life);

@@ -21,7 +21,7 @@ final class WraithTests: XCTestCase {
             what: .paths(paths: [film.path]), to: .ticket, options: OfferOptions())
         let target = folder.appendingPathComponent("in")
         let incoming = try await node().fetch(
-            from: XCTUnwrap(offer.ticket()), into: .folder(path: target.path), options: FetchOptions())
+            source: XCTUnwrap(offer.ticket()), into: .folder(path: target.path), options: FetchOptions())
         let transfer = try incoming.accept(options: AcceptOptions())
         _ = try await transfer.finished()
         _ = try await offer.finished()
