@@ -256,6 +256,45 @@ def test_a_conversation_starts_while_the_other_side_is_away() -> None:
         his.decrypt(b"", lost)
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_conversation_in_vaults_goes_on_after_the_end_of_each_process() -> None:
+    alice, bob = wraith.Identity.generate(), wraith.Identity.generate()
+    hers, his = Vault(), Vault()
+    bundle = wraith.StoredPreKeys.create(his, "prekeys", bob, 2).bundle()
+    first = wraith.StoredRatchet.initiate(hers, "bob", alice, bundle).encrypt(b"", b"one")
+    assert wraith.initiator_of(first) == alice.node_id() and wraith.initiator_of(b"") is None
+    prekeys = wraith.StoredPreKeys.load(his, "prekeys")
+    assert prekeys.remaining() == 1
+    started = wraith.respond_stored(his, "alice", bob, prekeys, b"", first)
+    assert (started.text, started.ratchet.peer()) == (b"one", alice.node_id())
+    with pytest.raises(wraith.WraithError.NotFound):
+        wraith.respond_stored(his, "again", bob, prekeys, b"", first)
+    answers = wraith.StoredRatchet.load(his, "alice").encrypt_many(b"", [b"two", b"three"])
+    ratchet = wraith.StoredRatchet.load(hers, "bob")
+    hers.fails = KeyboardInterrupt()
+    with pytest.raises(wraith.WraithError.Vault):
+        ratchet.decrypt(b"", answers[0])
+    hers.fails = None
+    assert ratchet.decrypt(b"", answers[0]) == b"two"
+    opened = wraith.StoredRatchet.load(hers, "bob").decrypt_many(b"", answers)
+    assert isinstance(opened[0], wraith.Opened.REJECTED) and opened[0].kind == wraith.Rejection.REPLAYED
+    assert isinstance(opened[1], wraith.Opened.TEXT) and opened[1].text == b"three"
+
+
+def test_a_long_message_crosses_in_pieces_of_any_order() -> None:
+    splitter, whole = wraith.Splitter(), wraith.Reassembler(wraith.ReassemblerOptions(message_bytes=1000))
+    pieces = splitter.split(bytes(900), 100)
+    assert all(len(piece) <= 100 for piece in pieces)
+    assert [whole.push(piece) for piece in pieces[:0:-1]] == [None] * (len(pieces) - 1)
+    assert whole.held_bytes() > 0 and whole.push(pieces[0]) == bytes(900)
+    with pytest.raises(wraith.WraithError.InvalidInput):
+        splitter.split(bytes(900), 13)
+    with pytest.raises(wraith.WraithError.Protocol):
+        whole.push(b"")
+    with pytest.raises(wraith.WraithError.Exhausted):
+        whole.push(bytes(1002))
+
+
 def test_a_box_opens_for_its_recipient_and_context_only() -> None:
     anna, other = wraith.Identity.generate(), wraith.Identity.generate()
     box = wraith.seal_box(anna.node_id(), b"invitation", b"come")

@@ -22,6 +22,7 @@ mod content;
 mod error;
 mod event;
 mod fetch;
+mod fragment;
 mod handshake;
 mod hash;
 mod identity;
@@ -36,6 +37,7 @@ mod sealed_box;
 mod secret;
 mod session;
 mod stored;
+mod stored_ratchet;
 mod used_once;
 mod vault;
 
@@ -44,6 +46,7 @@ pub use content::{Content, Recipient, Target};
 pub use error::WraithError;
 pub use event::{Event, FileStatus};
 pub use fetch::{FetchOptions, Incoming, OfferInfo, PreviewEntry, Received, Transfer};
+pub use fragment::{Reassembler, ReassemblerOptions, Splitter};
 pub use handshake::{Handshake, HandshakeOptions};
 pub use hash::{Blake3Hasher, hash};
 pub use identity::{Identity, verify};
@@ -56,6 +59,9 @@ pub use sealed_box::{open_box, seal_box};
 pub use secret::{SecretKey, SecretText};
 pub use session::{Opened, Rejection, SavedSession, Session};
 pub use stored::StoredSession;
+pub use stored_ratchet::{
+    StoredPreKeys, StoredRatchet, StoredStarted, initiator_of, respond_stored,
+};
 pub use vault::{Durability, KeyVault, VaultError, file_vault, memory_vault};
 
 uniffi::setup_scaffolding!("wraith");

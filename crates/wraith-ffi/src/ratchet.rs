@@ -197,7 +197,7 @@ impl Ratchet {
     }
 }
 
-fn count(one_time: u32) -> usize {
+pub(crate) fn count(one_time: u32) -> usize {
     usize::try_from(one_time).unwrap_or(usize::MAX)
 }
 

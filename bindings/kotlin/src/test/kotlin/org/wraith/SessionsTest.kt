@@ -194,6 +194,32 @@ class SessionsTest {
     }
 
     @Test
+    fun `a conversation in vaults goes on after the end of each process`() {
+        val (alice, bob) = Identity.generate() to Identity.generate()
+        val (hers, his) = Vault() to Vault()
+        val bundle = StoredPreKeys.create(his, "prekeys", bob, 2u).bundle()
+        val first = StoredRatchet.initiate(hers, "bob", alice, bundle).encrypt(NONE, bytes("one"))
+        assertEquals(alice.nodeId(), initiatorOf(first))
+        val prekeys = StoredPreKeys.load(his, "prekeys")
+        val started = respondStored(his, "alice", bob, prekeys, NONE, first)
+        assertEquals("one" to alice.nodeId(), started.text.decodeToString() to started.ratchet.peer())
+        assertThrows<WraithException.NotFound> { respondStored(his, "again", bob, prekeys, NONE, first) }
+        val answer = StoredRatchet.load(his, "alice").encrypt(NONE, bytes("two"))
+        assertEquals("two", StoredRatchet.load(hers, "bob").decrypt(NONE, answer).decodeToString())
+        assertThrows<WraithException.Replayed> { StoredRatchet.load(hers, "bob").decrypt(NONE, answer) }
+    }
+
+    @Test
+    fun `a long message crosses in pieces of any order`() {
+        val (splitter, whole) = Splitter() to Reassembler(ReassemblerOptions(messageBytes = 1000uL))
+        val pieces = splitter.split(ByteArray(900), 100u)
+        for (piece in pieces.drop(1).reversed()) assertNull(whole.push(piece))
+        assertArrayEquals(ByteArray(900), whole.push(pieces[0]))
+        assertThrows<WraithException.Protocol> { whole.push(NONE) }
+        assertThrows<WraithException.Exhausted> { whole.push(ByteArray(1002)) }
+    }
+
+    @Test
     fun `a box opens for its recipient and context only`() {
         val (anna, other) = Identity.generate() to Identity.generate()
         val box = sealBox(anna.nodeId(), bytes("invitation"), bytes("come"))
