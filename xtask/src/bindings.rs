@@ -3,7 +3,7 @@
 //! ```text
 //! wraith-ffi ──cargo──▶ libwraith_ffi ──wraith-generate──▶ wraith.py, wraith.kt, Wraith.swift
 //!                                                          │ mypy, pytest  │ JUnit   │ swift test, where there is one
-//! wraith-c   ──bindings/c/test.sh
+//! wraith-c   ──cargo──▶ libwraith_c, and bindings/c/run-tests.sh on it
 //! ```
 //!
 //! Everything that is made lies in cargo's target folder. The library is as the tests of the workspace are built, unless it is to be as users
@@ -82,10 +82,11 @@ enum Outcome {
 pub fn run(args: &Args) -> Result<()> {
     let chosen = Language::ALL.into_iter();
     let chosen = chosen.filter(|one| args.only.is_empty() || args.only.contains(one));
-    let built = Built::new(args.release || args.bench)?;
+    let chosen: Vec<_> = chosen.collect();
+    let built = Built::new(args.release || args.bench, &chosen)?;
     let mut outcomes = Vec::new();
     // Kotlin goes before Python, whose tests talk with Kotlin's example if it is there.
-    for language in chosen.collect::<Vec<_>>().into_iter().rev() {
+    for language in chosen.into_iter().rev() {
         let outcome = test(language, &built, args.bench)?;
         if let Outcome::Skipped(why) = &outcome {
             skip::skipped(&format!("bindings for {}", language.name()), why);
@@ -119,16 +120,18 @@ fn test(language: Language, built: &Built, bench: bool) -> Result<Outcome> {
         (Language::Python, Some(sources)) => python::test(built, &sources, bench)?,
         (Language::Kotlin, Some(sources)) => kotlin::test(built, &sources, bench)?,
         (Language::Swift, Some(sources)) => swift::test(built, &sources)?,
-        (Language::C, _) => c::test()?,
+        (Language::C, _) => c::test(built)?,
         _ => unreachable!("the sources were made above"),
     }
     Ok(Outcome::Passed)
 }
 
-/// The library and the generator, built.
+/// The libraries and the generator, built.
 struct Built {
     /// As users get it.
     release: bool,
+    /// Where what tests are built with is.
+    tested: PathBuf,
     /// Where the library is.
     libraries: PathBuf,
     /// What makes the sources.
@@ -136,8 +139,11 @@ struct Built {
 }
 
 impl Built {
-    fn new(release: bool) -> Result<Self> {
-        let packages = ["--package", "wraith-ffi", "--package", "wraith-generate"];
+    fn new(release: bool, chosen: &[Language]) -> Result<Self> {
+        let mut packages = vec!["--package", "wraith-ffi", "--package", "wraith-generate"];
+        if chosen.contains(&Language::C) {
+            packages.extend(["--package", "wraith-c"]);
+        }
         // In CI all tests were just built. Whatever else is selected, cargo would give dependencies other features, and compile them again.
         let words = match std::env::var_os("CI").is_some_and(|ci| ci == "true") {
             true => ["test", "--workspace", "--no-run", "--locked"].to_vec(),
@@ -145,9 +151,10 @@ impl Built {
         };
         cargo::run(&mut cargo::cargo(words))?;
         let debug = cargo::target().join("debug");
+        // Tests are built without a link to libraries in the folder above.
+        let tested = debug.join("deps");
         let libraries = match release {
-            // Tests are built without a link to it in the folder above.
-            false => debug.join("deps"),
+            false => tested.clone(),
             true => {
                 // Of this kind alone, as maturin asks for it: link-time optimization has all crates compiled anew for another one.
                 let words = ["rustc", "--locked", "--package", "wraith-ffi", "--lib"];
@@ -156,7 +163,7 @@ impl Built {
                 cargo::target().join(PROFILE)
             }
         };
-        Ok(Self { release, libraries, generator: debug.join("wraith-generate") })
+        Ok(Self { release, tested, libraries, generator: debug.join("wraith-generate") })
     }
 
     fn library(&self) -> PathBuf {

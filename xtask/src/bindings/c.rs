@@ -4,19 +4,17 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use super::{folder, made, scratch};
+use super::{Built, folder, made, scratch};
 use crate::cargo;
 
-pub fn test() -> Result<()> {
-    let here = folder("c");
-    let mut script = Command::new(here.join("test.sh"));
-    cargo::run(script.env("CARGO_TARGET_DIR", cargo::target()))?;
-    let library = cargo::target().join("debug");
+pub fn test(built: &Built) -> Result<()> {
+    let (here, library) = (folder("c"), &built.tested);
+    cargo::run(Command::new(here.join("run-tests.sh")).arg(library))?;
     let mut compile = Command::new("cc");
     compile.args(["-std=c11", "-D_POSIX_C_SOURCE=200809L", "-pthread", "-I"]);
     compile.arg(here.join("include")).arg("-I").arg(&here);
     compile.arg(here.join("examples/messenger.c"));
     compile.arg("-o").arg(made(&scratch("c"))?.join("messenger"));
-    compile.arg("-L").arg(&library).arg("-lwraith_c");
+    compile.arg("-L").arg(library).arg("-lwraith_c");
     cargo::run(compile.arg(format!("-Wl,-rpath,{}", library.display())))
 }
