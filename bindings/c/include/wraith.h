@@ -44,7 +44,7 @@
 #define WRAITH_ABI 1
 
 // The least room for a piece of several, in bytes.
-#define WRAITH_PIECE_MIN 14
+#define WRAITH_PIECE_MIN 18
 
 // The longest message of a handshake, in bytes.
 #define WRAITH_HANDSHAKE_MESSAGE_MAX 65535

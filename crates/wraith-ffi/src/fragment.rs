@@ -7,18 +7,22 @@ use wraith::session::fragment::{self as inner, FragmentError, ReassemblyLimits};
 use crate::error::WraithError;
 
 /// Cuts messages into pieces, before each is sealed. One for each direction of a session. Threads take turns.
-#[derive(Debug, Default, uniffi::Object)]
+#[derive(Debug, uniffi::Object)]
 pub struct Splitter(Mutex<inner::Splitter>);
 
 #[uniffi::export]
 impl Splitter {
     /// One that has cut nothing yet.
+    ///
+    /// # Errors
+    /// [`WraithError::NoRandomness`].
     #[uniffi::constructor]
-    pub fn new() -> Arc<Self> {
-        Arc::default()
+    pub fn new() -> Result<Arc<Self>, WraithError> {
+        let splitter = inner::Splitter::new(&mut crate::random::generator()?);
+        Ok(Arc::new(Self(Mutex::new(splitter))))
     }
 
-    /// Cuts `message` into pieces of at most `room` bytes each (14 or more), in order. A message of less than `room` bytes is one piece.
+    /// Cuts `message` into pieces of at most `room` bytes each (18 or more), in order. A message of less than `room` bytes is one piece.
     ///
     /// # Errors
     /// [`WraithError::InvalidInput`] if there is too little room, or it would take more than 65,535 pieces.

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use wraith::session::StoreError;
-use wraith::session::vault::{KeyVault as _, VaultError, is_record_name};
+use wraith::session::vault::VaultError;
 
 use crate::error::WraithError;
 use crate::session::{Opened, Session, opened_each};

@@ -53,7 +53,7 @@ pub enum FragmentError {
 }
 
 /// Cuts messages.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Splitter {
     next_id: u32,
 }

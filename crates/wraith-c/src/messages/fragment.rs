@@ -8,12 +8,13 @@ use wraith_session::fragment::{
 use zeroize::Zeroizing;
 
 use crate::border::{Plain, entry};
+use crate::random::generator;
 use crate::status::wraith_status_t::*;
 use crate::status::{Failure, wraith_status_t};
 use crate::table::{Kind, Table};
 
 /// The least room for a piece of several, in bytes.
-pub const WRAITH_PIECE_MIN: usize = 14;
+pub const WRAITH_PIECE_MIN: usize = 18;
 const _: () = assert!(WRAITH_PIECE_MIN == ROOM_BYTES_MIN);
 
 /// What cuts messages.
@@ -72,7 +73,8 @@ fn limits(given: Option<wraith_reassembly_limits_t>) -> ReassemblyLimits {
 pub unsafe extern "C" fn wraith_splitter_new(out: *mut wraith_splitter_t) -> wraith_status_t {
     entry!(|call| {
         let place = call.place(out)?;
-        place.put(SPLITTERS.insert(Mutex::new(Splitter::default()))?);
+        let splitter = Splitter::new(&mut *generator()?);
+        place.put(SPLITTERS.insert(Mutex::new(splitter))?);
         Ok(())
     })
 }
