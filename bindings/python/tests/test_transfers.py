@@ -198,7 +198,8 @@ async def test_an_offer_to_any_number_ends_when_it_is_stopped(film: Path, tmp_pa
     for name in "ab":
         incoming = await asked(new_node(), ticket, tmp_path / name)
         await within(incoming.accept(wraith.AcceptOptions()).finished())
-    assert await within(offer.cancel())
+    await within(offer.cancel())
+    assert (await within(offer.finished())).receivers == 2
 
 
 async def test_a_state_folder_keeps_the_identity(tmp_path: Path) -> None:
