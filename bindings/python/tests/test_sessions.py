@@ -180,6 +180,23 @@ def test_a_store_that_is_interrupted_has_stored_nothing(cut_off: BaseException) 
     assert len({each[:8] for each in sent}) == len(sent)
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("call", ["load", "latest"])
+def test_a_question_to_a_vault_that_is_interrupted_is_not_answered_with_nothing(call: str) -> None:
+    class Interrupted(Vault):
+        def __getattribute__(self, name: str) -> object:
+            if name == call:
+                raise KeyboardInterrupt
+            return super().__getattribute__(name)
+
+    vault, (first, _) = Vault(), sessions()
+    wraith.StoredSession.create(vault, "anna", first)
+    interrupted = Interrupted()
+    interrupted.records = vault.records
+    with pytest.raises(wraith.WraithError.Vault):
+        wraith.StoredSession.load(interrupted, "anna")
+
+
 def test_a_session_that_a_vault_does_not_take_can_be_put_into_it_again() -> None:
     vault, (first, second), (other, _) = Vault(), sessions(), sessions()
     wraith.StoredSession.create(vault, "anna", other)

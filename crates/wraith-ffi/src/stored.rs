@@ -19,9 +19,10 @@ pub struct StoredSession(Mutex<wraith::session::StoredSession>);
 impl StoredSession {
     /// Keeps `session`, which is used up by that, under a name that is not in use: 1 to 64 of a-z, A-Z, 0-9, - and _.
     ///
-    /// After an error the session is where it was, and this can be called again. If a store has failed it may have kept the record all the
-    /// same, which the next call finds: go on with it by [`StoredSession::load`], and with nothing else. So from then on the session seals
-    /// nothing by itself before it was saved and confirmed.
+    /// After an error the session is where it was, and this can be called again. A store that has failed ([`WraithError::Vault`]) may have
+    /// kept the record all the same, so try the same name again: [`WraithError::Conflict`] then says that it did, and
+    /// [`StoredSession::load`] goes on with it. Under another name, or by itself, the session would use the numbers of that record. By itself
+    /// it seals nothing any more before it was saved and confirmed.
     ///
     /// # Errors
     /// [`WraithError::InvalidInput`] if it is no name; [`WraithError::Conflict`] if there is a record of this name;
