@@ -66,6 +66,11 @@ impl Session {
         encode(self.suite, &self.send.state, self.send.state.reserved, &state)
     }
 
+    /// Seals nothing more before a save is confirmed: a state that may have been stored knows of all numbers as used.
+    pub(crate) fn hold(&mut self) {
+        self.send.state.reserved = self.send.state.next;
+    }
+
     /// The next [`save`](Self::save) reserves as many numbers, and the usual ones behind them.
     pub(crate) fn want(&mut self, numbers: u64) {
         let Sender { state, wanted, .. } = &mut self.send;

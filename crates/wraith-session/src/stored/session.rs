@@ -19,7 +19,8 @@ impl StoredSession {
     ///
     /// # Errors
     /// [`StoreError::Name`], [`StoreError::Exists`], [`StoreError::Vault`], with the session, which a handshake gives out once. After
-    /// [`StoreError::Vault`] the record may be there all the same: then [`load`](Self::load) has it, and this one must be dropped.
+    /// [`StoreError::Vault`] the record may be there all the same, so try the same name again: [`StoreError::Exists`] then says that it is, and
+    /// [`load`](Self::load) goes on with it. By itself the session seals nothing any more before it was saved and confirmed.
     pub fn create(
         vault: Arc<dyn KeyVault>,
         name: &str,
@@ -32,7 +33,10 @@ impl StoredSession {
         let mut stored = Self { session, slot };
         match stored.save() {
             Ok(()) => Ok(stored),
-            Err(why) => Err((why, Box::new(stored.session))),
+            Err(why) => {
+                stored.session.hold();
+                Err((why, Box::new(stored.session)))
+            }
         }
     }
 

@@ -167,6 +167,21 @@ fn whatever_was_sealed_before_a_restart_the_session_goes_on_with_a_new_key() {
 }
 
 #[test]
+fn a_session_that_a_vault_did_not_take_comes_back_and_seals_nothing_by_itself() {
+    let vault = Arc::new(Failing::default());
+    vault.before.store(true, Ordering::Relaxed);
+    let [session, _] = pair();
+    let failed = StoredSession::create(vault.clone(), "peer", session);
+    let (why, mut back) = failed.err().unwrap();
+    assert!(matches!(why, StoreError::Vault(_)));
+    let sealed = back.seal(b"", b"", &mut Vec::new());
+    assert_eq!(sealed, Err(wraith_session::SealError::NotSaved), "its numbers may be in the vault");
+    vault.before.store(false, Ordering::Relaxed);
+    let mut stored = StoredSession::create(vault, "peer", *back).unwrap();
+    assert_eq!(stored.seal(b"", b"", &mut Vec::new()), Ok(0));
+}
+
+#[test]
 fn who_had_a_record_that_was_deleted_and_made_anew_does_not_write_over_it() {
     let [(vault, mut old), _] = stored();
     for _ in 0..5 {
