@@ -4,6 +4,8 @@
 # What a missing tool would have shown is skipped, and said so. Ends with 0 if nothing failed.
 # Tools: gcc and valgrind (apt install gcc valgrind), with clang and pkg-config more.
 set -eu
+# The library that is named here, and no other that cargo has built before.
+unset LD_LIBRARY_PATH
 
 here=$(cd "$(dirname "$0")" && pwd)
 [ $# -eq 1 ] || { echo "usage: $0 FOLDER_OF_THE_BUILT_LIBRARY" >&2; exit 2; }

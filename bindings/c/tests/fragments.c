@@ -20,13 +20,19 @@ static void every_length_comes_through_in_any_order(void)
     wraith_reassembler_t all;
     OK(wraith_splitter_new(&splitter));
     OK(wraith_reassembler_new(NULL, &all));
-    size_t lengths[] = {0, 1, ROOM - 1, ROOM, 3 * (ROOM - 5), 3 * (ROOM - 5) + 1, LONG};
+    size_t lengths[] = {0, 1, ROOM - 1, ROOM, 3 * (ROOM - 7), 3 * (ROOM - 7) + 1, LONG};
+    uint32_t first = 0;
     for (size_t at = 0; at < sizeof lengths / sizeof *lengths; at++) {
         size_t len = lengths[at], total, told, held;
         uint32_t is_whole = 9;
         GIVES(WRAITH_BUFFER_TOO_SMALL, wraith_splitter_split(splitter, message, len, ROOM, NULLS, &total));
         OK(wraith_splitter_split(splitter, message, len, ROOM, pieces, total, &told));
-        CHECK(told == total && pieces[1] == (len < ROOM ? message[0] : (uint8_t)(at - 3)));
+        CHECK(told == total && pieces[0] == (len < ROOM ? 0 : 1));
+        if (len >= ROOM) {
+            uint32_t id = pieces[1] | (uint32_t)pieces[2] << 8 | (uint32_t)pieces[3] << 16 | (uint32_t)pieces[4] << 24;
+            first = at == 3 ? id : first;
+            CHECK(id == (uint32_t)(first + at - 3));
+        }
         size_t count = (total + ROOM - 1) / ROOM;
         for (size_t left = count; left > 0; left--) {
             const uint8_t *piece = pieces + (left - 1) * ROOM;
@@ -110,16 +116,17 @@ static void what_is_held_is_bounded(void)
 
 static void what_is_no_piece_is_refused(void)
 {
-    static const uint8_t two_of_three[] = {1, 7, 0, 1, 3, 'b'}, two_of_four[] = {1, 7, 0, 1, 4, 'b'}, unknown[] = {3, 0, 0, 0};
+    static const uint8_t two_of_three[] = {1, 7, 0, 0, 0, 1, 3, 'b'}, two_of_four[] = {1, 7, 0, 0, 0, 1, 4, 'b'},
+                         unknown[] = {3, 0, 0, 0};
     wraith_splitter_t splitter;
     wraith_reassembler_t all;
     size_t len, held;
     uint32_t is_whole;
     OK(wraith_splitter_new(&splitter));
     OK(wraith_reassembler_new(NULL, &all));
-    OK(wraith_reassembler_push(all, two_of_three, 6, NULLS, &len, &is_whole));
-    GIVES(WRAITH_UNAUTHENTIC, wraith_reassembler_push(all, two_of_four, 6, NULLS, &len, &is_whole));
-    GIVES(WRAITH_UNAUTHENTIC, wraith_reassembler_push(all, two_of_three, 5, NULLS, &len, &is_whole));
+    OK(wraith_reassembler_push(all, two_of_three, 8, NULLS, &len, &is_whole));
+    GIVES(WRAITH_UNAUTHENTIC, wraith_reassembler_push(all, two_of_four, 8, NULLS, &len, &is_whole));
+    GIVES(WRAITH_UNAUTHENTIC, wraith_reassembler_push(all, two_of_three, 7, NULLS, &len, &is_whole));
     GIVES(WRAITH_UNAUTHENTIC, wraith_reassembler_push(all, unknown, 4, NULLS, &len, &is_whole));
     GIVES(WRAITH_UNAUTHENTIC, wraith_reassembler_push(all, NULLS, NULLS, &len, &is_whole));
     OK(wraith_reassembler_held(all, &held));
