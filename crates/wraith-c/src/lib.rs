@@ -12,7 +12,7 @@
 //! - Memory of the caller is touched in [`border`] only, and output is written last: a call that fails has changed nothing
 //!   but `*out_len`.
 //! - What the caller holds are numbers ([`table`]). One that was freed, or is of another kind, is an error.
-//! - No lock is held while a callback runs.
+//! - No lock is held while a callback runs, but for a vault's: the session or ratchet that is being stored is in use until it returns.
 //!
 //! `bindings/c/include/wraith.h` is made from the items here and their docs. `bindings/c/README.md` has the rules for users.
 #![allow(non_camel_case_types)]

@@ -104,8 +104,13 @@ fn every_promise_of_the_threat_model_names_tests_that_there_are() {
     let rows = table(&document("docs/THREATS.md"), "| to whom | what | test |");
     assert!(rows.len() > 20, "the table of promises is gone");
     let sources = all_sources();
-    for row in rows {
-        let tests: Vec<&str> = row[2].split('`').skip(1).step_by(2).collect();
+    let sessions =
+        table(&document("docs/SESSIONS.md"), "| promise | holds | costs | where it is tested |");
+    assert!(sessions.len() > 8, "the table of what sessions promise is gone");
+    let sessions = sessions.into_iter().filter(|row| row[3].contains('`'));
+    let rows = rows.into_iter().map(|row| (row, 2)).chain(sessions.map(|row| (row, 3)));
+    for (row, tests_column) in rows {
+        let tests: Vec<&str> = row[tests_column].split('`').skip(1).step_by(2).collect();
         assert!(!tests.is_empty(), "{}: no test", row[1]);
         for test in tests {
             let is_there = sources.contains(&format!("fn {test}("));
