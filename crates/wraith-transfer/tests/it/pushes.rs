@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use wraith_files::OnConflict;
 use wraith_transfer::SendOptions;
+use wraith_transport::block_on;
 
 use crate::common::*;
 
@@ -115,6 +116,8 @@ impl wraith_transfer::Events for CloseAtTheFirstFile {
     fn event(&self, event: wraith_transfer::Event<'_>) {
         if matches!(event, wraith_transfer::Event::File { .. }) {
             self.0.close(1, "enough");
+            // Until it is closed nothing goes on here, so there is no receipt.
+            block_on(self.0.closed());
         }
     }
 }
