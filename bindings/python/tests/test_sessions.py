@@ -336,3 +336,22 @@ def test_bytes_that_are_no_message_are_unauthentic_wherever_they_come_from() -> 
 def test_values_of_the_wrong_type_are_errors_of_python() -> None:
     with pytest.raises(TypeError):
         wraith.hash("text")  # type: ignore[arg-type]
+
+
+def test_a_batch_is_handed_over_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = sessions()
+    buffers = getattr(wraith.wraith, "_UniffiRustBuffer")
+    grown: list[int] = []
+    reserve = buffers.reserve
+
+    def counted(buffer: object, more: int) -> object:
+        grown.append(more)
+        return reserve(buffer, more)
+
+    monkeypatch.setattr(buffers, "reserve", staticmethod(counted))
+    texts = [bytes([number]) * 1000 for number in range(100)] + [b"", memoryview(b"view").tobytes()]
+    messages = first.seal_many(b"aad", texts)
+    assert len(grown) == 1, "one for the whole list"
+    opened = second.open_many(b"aad", messages)
+    assert [each.text for each in opened if isinstance(each, wraith.Opened.TEXT)] == texts
+    assert len(grown) == 2

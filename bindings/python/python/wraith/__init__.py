@@ -1,20 +1,46 @@
 """Moves files, messages and encrypted sessions directly between two machines.
 
-Every class, function and error is made from the Rust crate `wraith-ffi`; see `help(wraith.Node)`. This module adds only what reads better
-in Python: `events`, an asynchronous iterator over what happens to an offer or a transfer.
+Every class, function and error is made from the Rust crate `wraith-ffi`; see `help(wraith.Node)`. This module adds what reads better
+in Python: `events`, an asynchronous iterator over what happens to an offer or a transfer. And it hands over batches of messages at once.
 
 Calls that wait are coroutines. Cancelling a task drops the wait, not the transfer: that ends with `cancel()`, or when the last
 reference to its object is gone.
 """
 
-from collections.abc import AsyncIterator
-from typing import Protocol
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Protocol
 
 from . import wraith as _generated
 from .wraith import *  # noqa: F403
 from .wraith import Event as _Event
 
 __all__ = [*_generated.__all__, "events"]
+
+
+def _write_all(items: Sequence[bytes], buffer: Any) -> None:
+    """Writes a list of byte strings as the generated code does, whose buffer grows by a call of the library for each."""
+    parts = [len(items).to_bytes(4, "big", signed=True)]
+    for item in items:
+        parts += (len(item).to_bytes(4, "big", signed=True), item)
+    buffer.write(b"".join(parts))
+
+
+def _read_all(buffer: Any) -> list[bytes]:
+    """Reads such a list out of one copy of the rest of the buffer."""
+    rest = buffer.data[buffer.offset : buffer.len]
+    items: list[bytes] = []
+    end = 4
+    for _ in range(int.from_bytes(rest[:4], "big")):
+        begin = end + 4
+        end = begin + int.from_bytes(rest[end:begin], "big")
+        items.append(rest[begin:end])
+    buffer.read(end)
+    return items
+
+
+_lists = getattr(_generated, "_UniffiFfiConverterSequenceBytes")
+setattr(_lists, "write", staticmethod(_write_all))
+setattr(_lists, "read", staticmethod(_read_all))
 
 
 class _HasEvents(Protocol):
