@@ -1,4 +1,4 @@
-"""Writes the types of the generated module where type checkers look for them: python/wraith/wraith.pyi.
+"""Writes the types of the generated module where type checkers look for them: python/wraith/wraith/__init__.pyi.
 
 The generated source has all annotations, but makes its enums and errors in ways that no type checker follows. With `--check` nothing is
 written, and it is an error if the file is another than it would be.
@@ -10,11 +10,10 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from importlib import import_module
 from types import FunctionType, ModuleType
 
-import wraith
-
-STUBS = Path(__file__).parent / "python/wraith/wraith.pyi"
+STUBS = Path(__file__).parent / "python/wraith/wraith/__init__.pyi"
 HEAD = '''# Made by stubs.py from the generated module.
 
 import datetime
@@ -136,7 +135,7 @@ def stubs(module: ModuleType) -> str:
 
 
 def main() -> None:
-    made = stubs(wraith.wraith)
+    made = stubs(import_module("wraith.wraith.wraith"))
     if "--check" not in sys.argv:
         STUBS.write_text(made)
     elif STUBS.read_text() != made:

@@ -1,6 +1,7 @@
 """Handshakes, sessions, vaults, ratchets and sealed boxes."""
 
 import threading
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -340,7 +341,7 @@ def test_values_of_the_wrong_type_are_errors_of_python() -> None:
 
 def test_a_batch_is_handed_over_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = sessions()
-    buffers = getattr(wraith.wraith, "_UniffiRustBuffer")
+    buffers = getattr(import_module("wraith.wraith.wraith"), "_UniffiRustBuffer")
     grown: list[int] = []
     reserve = buffers.reserve
 

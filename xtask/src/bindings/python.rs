@@ -62,21 +62,30 @@ fn environment() -> Result<PathBuf> {
     Ok(environment)
 }
 
-/// The package as a folder that can be imported from, and where that is.
+/// The package as a folder that can be imported from, and where that is: laid out as maturin does it, with the generated module
+/// in a package of its own.
 fn assemble(built: &Built, sources: &Path) -> Result<PathBuf> {
     let place = scratch("python").join("package");
+    if place.exists() {
+        fs::remove_dir_all(&place)?;
+    }
     let package = place.join("wraith");
-    for from in [&folder("python").join("python/wraith"), sources] {
+    let generated = package.join("wraith");
+    let by_hand = folder("python").join("python/wraith");
+    let parts =
+        [(&*by_hand, &package), (&by_hand.join("wraith"), &generated), (sources, &generated)];
+    for (from, to) in parts {
         for file in fs::read_dir(from)? {
             let file = file?;
             if file.file_type()?.is_file() {
-                fs::copy(file.path(), made(&package)?.join(file.file_name()))?;
+                fs::copy(file.path(), made(to)?.join(file.file_name()))?;
             }
         }
     }
+    fs::write(generated.join("__init__.py"), "from .wraith import *\n")?;
     let library = built.library();
     let name = library.file_name().context("a library has a name")?;
-    fs::copy(&library, package.join(name))?;
+    fs::copy(&library, generated.join(name))?;
     Ok(place)
 }
 

@@ -8,13 +8,11 @@ reference to its object is gone.
 """
 
 from collections.abc import AsyncIterator, Sequence
+from importlib import import_module
 from typing import Any, Protocol
 
-from . import wraith as _generated
 from .wraith import *  # noqa: F403
 from .wraith import Event as _Event
-
-__all__ = [*_generated.__all__, "events"]
 
 
 def _write_all(items: Sequence[bytes], buffer: Any) -> None:
@@ -38,9 +36,9 @@ def _read_all(buffer: Any) -> list[bytes]:
     return items
 
 
-_lists = getattr(_generated, "_UniffiFfiConverterSequenceBytes")
-setattr(_lists, "write", staticmethod(_write_all))
-setattr(_lists, "read", staticmethod(_read_all))
+_lists: Any = getattr(import_module(".wraith.wraith", __name__), "_UniffiFfiConverterSequenceBytes")
+_lists.write = staticmethod(_write_all)
+_lists.read = staticmethod(_read_all)
 
 
 class _HasEvents(Protocol):
