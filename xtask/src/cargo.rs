@@ -21,8 +21,9 @@ const TESTS_PER_CORE: usize = 4;
 /// the processes they start are of the release build; the tests themselves need not be.
 pub fn test() -> Result<()> {
     let program = build_release()?;
-    // With those that wait for minutes, as nobody wants to in between: they do it while others run.
-    let mut tests = cargo(["test", "--workspace", "--locked", "--", "--include-ignored"]);
+    // All failures in one run. With those that wait for minutes, as nobody wants to in between: they do it while others run.
+    let mut tests =
+        cargo(["test", "--workspace", "--locked", "--no-fail-fast", "--", "--include-ignored"]);
     tests.env("WRAITH_PROGRAM", program);
     if std::env::var_os(THREADS).is_none() {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
