@@ -6,6 +6,7 @@
 //!
 //! Invariant the callers keep: a nonce is never used twice to seal under one key.
 
+mod algorithm;
 mod implementation;
 
 use std::fmt;
@@ -14,6 +15,7 @@ use aws_lc_rs::aead::{AES_256_GCM, Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, U
 use thiserror::Error;
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
+pub use algorithm::{Aead, AeadError, Algorithm};
 pub use implementation::{Implementation, aes_hardware, implementation};
 
 use crate::kdf;

@@ -20,13 +20,18 @@
 
 pub mod aead;
 pub mod agree;
+mod algorithm;
+pub mod cipher;
 pub mod elligator;
+pub mod encrypt;
 mod field;
 pub mod hash;
 pub mod identity;
 pub mod kdf;
 pub mod kem;
+pub mod mac;
 pub mod mask;
+pub mod sign;
 mod subgroup;
 mod wiped;
 #[cfg(target_arch = "x86_64")]
@@ -35,6 +40,7 @@ mod x86;
 pub use aead::{
     AeadKey, Implementation, PacketKey, Suite, TAG_BYTES, Unauthentic, aes_hardware, implementation,
 };
+pub use algorithm::{Backend, NAME_MAX, UnknownAlgorithm};
 pub use identity::{InvalidNodeId, NodeId, SecretIdentity};
 pub use mask::MaskKey;
 pub use wiped::Wiped;

@@ -5,7 +5,8 @@ use std::fmt;
 
 use rand_core::CryptoRng;
 use snow::HandshakeState;
-use wraith_crypto::{InvalidNodeId, NodeId, SecretIdentity, TAG_BYTES, Wiped, elligator, kem};
+use wraith_crypto::kem::ml_kem_768 as kem;
+use wraith_crypto::{InvalidNodeId, NodeId, SecretIdentity, TAG_BYTES, Wiped, elligator};
 use zeroize::{ZeroizeOnDrop, Zeroizing};
 
 use crate::cookie::CookieKey;

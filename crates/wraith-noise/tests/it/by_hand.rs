@@ -5,7 +5,9 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use wraith_crypto::elligator::{decode, encode};
 use wraith_crypto::hash::Sha256;
-use wraith_crypto::kem::{self, CIPHERTEXT_BYTES, DecapsulationKey, ENCAPSULATION_KEY_BYTES};
+use wraith_crypto::kem::ml_kem_768::{
+    self as kem, CIPHERTEXT_BYTES, DecapsulationKey, ENCAPSULATION_KEY_BYTES,
+};
 use wraith_crypto::{AeadKey, TAG_BYTES, agree, kdf};
 use wraith_noise::*;
 

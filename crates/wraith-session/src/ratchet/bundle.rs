@@ -16,7 +16,7 @@
 //! away what it adds, and nothing else.
 
 use wraith_crypto::identity::SIGNATURE_BYTES;
-use wraith_crypto::kem::ENCAPSULATION_KEY_BYTES;
+use wraith_crypto::kem::ml_kem_768::ENCAPSULATION_KEY_BYTES;
 use wraith_crypto::{NodeId, SecretIdentity};
 
 use super::codec::Reader;

@@ -13,7 +13,7 @@
 //! beside the DH ratchet.
 
 use rand_core::CryptoRng;
-use wraith_crypto::kem::{CIPHERTEXT_BYTES, ENCAPSULATION_KEY_BYTES};
+use wraith_crypto::kem::ml_kem_768::{CIPHERTEXT_BYTES, ENCAPSULATION_KEY_BYTES};
 use zeroize::Zeroizing;
 
 use super::codec::{BadBytes, Reader, Writer};

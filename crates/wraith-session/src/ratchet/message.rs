@@ -21,7 +21,7 @@
 //! the rest and has been verified. The associated data of the caller are those of the body's AEAD.
 
 use wraith_crypto::TAG_BYTES;
-use wraith_crypto::kem::{CIPHERTEXT_BYTES, ENCAPSULATION_KEY_BYTES};
+use wraith_crypto::kem::ml_kem_768::{CIPHERTEXT_BYTES, ENCAPSULATION_KEY_BYTES};
 
 use super::error::DecryptError;
 use super::padding::padded_len;

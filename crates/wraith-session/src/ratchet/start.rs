@@ -27,7 +27,7 @@
 //! they travel in connections that are encrypted.
 
 use rand_core::CryptoRng;
-use wraith_crypto::kem::{CIPHERTEXT_BYTES, ENCAPSULATION_KEY_BYTES};
+use wraith_crypto::kem::ml_kem_768::{CIPHERTEXT_BYTES, ENCAPSULATION_KEY_BYTES};
 use wraith_crypto::{NodeId, SecretIdentity, Suite, aes_hardware, kdf};
 use zeroize::Zeroizing;
 

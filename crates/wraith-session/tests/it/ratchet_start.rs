@@ -1,6 +1,6 @@
 //! How conversations start from prekeys, and how they do not.
 
-use wraith_crypto::kem::{DecapsulationKey, ENCAPSULATION_KEY_BYTES};
+use wraith_crypto::kem::ml_kem_768::{DecapsulationKey, ENCAPSULATION_KEY_BYTES};
 use wraith_crypto::{NodeId, SecretIdentity, agree};
 use wraith_session::ratchet::*;
 

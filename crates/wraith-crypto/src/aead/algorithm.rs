@@ -1,0 +1,172 @@
+//! Every AEAD by name and behind one trait. The packets of the transport do not come by here: they have [`PacketKey`](super::PacketKey).
+
+use thiserror::Error;
+
+use crate::algorithm::algorithms;
+
+/// A key that seals messages and opens them.
+///
+/// Invariant the callers keep: a nonce is never used twice to seal under one key. AES-GCM-SIV survives it, and then shows which messages are the same.
+pub trait Aead: Send + Sync {
+    /// Which one it is.
+    fn algorithm(&self) -> Algorithm;
+
+    /// Encrypts `in_out` in place and writes the tag over it and `aad`.
+    ///
+    /// # Errors
+    /// The nonce or the room for the tag has the wrong length, or the message is longer than [`Algorithm::text_max`]; nothing changed then.
+    fn seal_detached(
+        &self,
+        nonce: &[u8],
+        aad: &[u8],
+        in_out: &mut [u8],
+        tag: &mut [u8],
+    ) -> Result<(), AeadError>;
+
+    /// Verifies and decrypts `in_out` in place.
+    ///
+    /// # Errors
+    /// As [`Self::seal_detached`], and [`AeadError::Unauthentic`]: `in_out` is zeros then.
+    fn open_detached(
+        &self,
+        nonce: &[u8],
+        aad: &[u8],
+        in_out: &mut [u8],
+        tag: &[u8],
+    ) -> Result<(), AeadError>;
+
+    /// The ciphertext of `text`, with the tag behind it.
+    ///
+    /// # Errors
+    /// As [`Self::seal_detached`].
+    fn seal(&self, nonce: &[u8], aad: &[u8], text: &[u8]) -> Result<Vec<u8>, AeadError> {
+        let tag_bytes = self.algorithm().tag_bytes();
+        let mut sealed = Vec::with_capacity(text.len() + tag_bytes);
+        sealed.extend_from_slice(text);
+        sealed.resize(text.len() + tag_bytes, 0);
+        let (in_out, tag) = sealed.split_at_mut(text.len());
+        self.seal_detached(nonce, aad, in_out, tag)?;
+        Ok(sealed)
+    }
+
+    /// The text in `sealed`, which is ciphertext and tag.
+    ///
+    /// # Errors
+    /// As [`Self::open_detached`].
+    fn open(&self, nonce: &[u8], aad: &[u8], sealed: &[u8]) -> Result<Vec<u8>, AeadError> {
+        let at = sealed.len().checked_sub(self.algorithm().tag_bytes());
+        let (text, tag) = sealed.split_at(at.ok_or(AeadError::Unauthentic)?);
+        let mut text = text.to_vec();
+        self.open_detached(nonce, aad, &mut text, tag)?;
+        Ok(text)
+    }
+}
+
+/// Why nothing was sealed or opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum AeadError {
+    /// The key has the wrong length.
+    #[error("a key of {algorithm} has {} bytes, not {found}", algorithm.key_bytes())]
+    KeyLength { algorithm: Algorithm, found: usize },
+    /// The nonce has the wrong length.
+    #[error("a nonce of {algorithm} has {} bytes, not {found}", algorithm.nonce_bytes())]
+    NonceLength { algorithm: Algorithm, found: usize },
+    /// The tag has the wrong length.
+    #[error("a tag of {algorithm} has {} bytes, not {found}", algorithm.tag_bytes())]
+    TagLength { algorithm: Algorithm, found: usize },
+    /// More than the algorithm may seal under one nonce.
+    #[error("{algorithm} seals at most {} bytes at once", algorithm.text_max())]
+    TooLong { algorithm: Algorithm },
+    /// The key, the nonce, the associated data, the text or the tag is not what it was when it was sealed.
+    #[error("not authentic: wrong key, or damaged")]
+    Unauthentic,
+}
+
+algorithms! {
+    /// The AEADs.
+    "AEAD";
+    Aes128Gcm = "AES-128-GCM", "NIST SP 800-38D";
+    Aes192Gcm = "AES-192-GCM", "NIST SP 800-38D";
+    Aes256Gcm = "AES-256-GCM", "NIST SP 800-38D";
+    Aes128Ccm = "AES-128-CCM", "NIST SP 800-38C";
+    Aes192Ccm = "AES-192-CCM", "NIST SP 800-38C";
+    Aes256Ccm = "AES-256-CCM", "NIST SP 800-38C";
+    Aes128GcmSiv = "AES-128-GCM-SIV", "RFC 8452";
+    Aes256GcmSiv = "AES-256-GCM-SIV", "RFC 8452";
+    ChaCha20Poly1305 = "ChaCha20-Poly1305", "RFC 8439";
+    XChaCha20Poly1305 = "XChaCha20-Poly1305", "draft-irtf-cfrg-xchacha";
+    Aegis128L = "AEGIS-128L", "RFC 10032";
+    Aegis128X2 = "AEGIS-128X2", "RFC 10032";
+    Aegis256 = "AEGIS-256", "RFC 10032";
+    Aegis256X2 = "AEGIS-256X2", "RFC 10032";
+    Sm4Gcm = "SM4-GCM", "RFC 8998";
+    Sm4Ccm = "SM4-CCM", "RFC 8998";
+}
+
+impl Algorithm {
+    /// Bytes of a key.
+    #[must_use]
+    pub const fn key_bytes(self) -> usize {
+        use Algorithm::*;
+        match self {
+            Aes128Gcm | Aes128Ccm | Aes128GcmSiv | Sm4Gcm | Sm4Ccm | Aegis128L | Aegis128X2 => 16,
+            Aes192Gcm | Aes192Ccm => 24,
+            Aes256Gcm | Aes256Ccm | Aes256GcmSiv | ChaCha20Poly1305 | XChaCha20Poly1305 => 32,
+            Aegis256 | Aegis256X2 => 32,
+        }
+    }
+
+    /// Bytes of a nonce. Those of 24 bytes and more may be drawn at random; the others are counted, or drawn for at most 2^32 messages
+    /// (2^48 for AEGIS-128).
+    #[must_use]
+    pub const fn nonce_bytes(self) -> usize {
+        use Algorithm::*;
+        match self {
+            XChaCha20Poly1305 => 24,
+            Aegis128L | Aegis128X2 => 16,
+            Aegis256 | Aegis256X2 => 32,
+            _ => 12,
+        }
+    }
+
+    /// Bytes of a tag.
+    #[must_use]
+    pub const fn tag_bytes(self) -> usize {
+        16
+    }
+
+    /// Bytes of the longest text that can be sealed at once: 2^36 - 32 for GCM (SP 800-38D §5.2.1.1), 2^24 - 1 for CCM with its 12-byte nonce, 2^36 for
+    /// AES-GCM-SIV, 2^38 - 64 for ChaCha20, 2^61 - 1 for AEGIS.
+    #[must_use]
+    pub const fn text_max(self) -> u64 {
+        use Algorithm::*;
+        match self {
+            Aes128Gcm | Aes192Gcm | Aes256Gcm | Sm4Gcm => (1 << 36) - 32,
+            Aes128Ccm | Aes192Ccm | Aes256Ccm | Sm4Ccm => (1 << 24) - 1,
+            Aes128GcmSiv | Aes256GcmSiv => 1 << 36,
+            ChaCha20Poly1305 | XChaCha20Poly1305 => (1 << 38) - 64,
+            Aegis128L | Aegis128X2 | Aegis256 | Aegis256X2 => (1 << 61) - 1,
+        }
+    }
+
+    /// The lengths that [`Aead::seal_detached`] and [`Aead::open_detached`] check first.
+    #[allow(dead_code, reason = "its users are being written")]
+    pub(crate) const fn check(
+        self,
+        nonce: &[u8],
+        text: usize,
+        tag: usize,
+    ) -> Result<(), AeadError> {
+        if nonce.len() != self.nonce_bytes() {
+            return Err(AeadError::NonceLength { algorithm: self, found: nonce.len() });
+        }
+        if tag != self.tag_bytes() {
+            return Err(AeadError::TagLength { algorithm: self, found: tag });
+        }
+        if text as u64 > self.text_max() {
+            return Err(AeadError::TooLong { algorithm: self });
+        }
+        Ok(())
+    }
+}

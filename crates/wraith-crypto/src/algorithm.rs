@@ -1,0 +1,131 @@
+//! What the algorithms of every kind have in common: a name, the standard that defines it, and what computes it here.
+//!
+//! Each kind has an enum `Algorithm` of its own, made by `algorithms!`: the names people type, in one place for the program, for key
+//! files and for tables.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use thiserror::Error;
+
+/// What computes an algorithm on this processor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Backend {
+    /// AWS-LC, the C library that most of the suite stands on.
+    AwsLc,
+    /// Another library, by name.
+    Library(&'static str),
+    /// Code of ours, and the features of the processor that it uses: "AVX-512, GFNI", or "portable".
+    Own(Cow<'static, str>),
+}
+
+impl fmt::Display for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AwsLc => f.write_str("AWS-LC"),
+            Self::Library(name) => f.write_str(name),
+            Self::Own(features) => write!(f, "own ({features})"),
+        }
+    }
+}
+
+/// No algorithm of this kind has the name.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("no {kind} is called '{name}'")]
+pub struct UnknownAlgorithm {
+    /// The kind asked: "hash", "cipher" and so on.
+    pub kind: &'static str,
+    /// The name that was given, at most [`NAME_MAX`] characters of it.
+    pub name: String,
+}
+
+/// Characters of a wrong name that an error repeats.
+pub const NAME_MAX: usize = 64;
+
+impl UnknownAlgorithm {
+    pub(crate) fn new(kind: &'static str, name: &str) -> Self {
+        Self { kind, name: name.chars().take(NAME_MAX).collect() }
+    }
+}
+
+/// Whether two names are the same but for case and the signs between their words.
+pub(crate) fn is_same_name(a: &str, b: &str) -> bool {
+    let plain = |name: &'_ str| {
+        let kept: Vec<char> =
+            name.chars().filter(|c| !matches!(c, '-' | '_' | ' ' | '/')).collect();
+        kept.into_iter().map(|c| c.to_ascii_lowercase())
+    };
+    plain(a).eq(plain(b))
+}
+
+/// The enum of one kind's algorithms. `kind` is what an error calls it; each line is a variant, its name and its standard.
+macro_rules! algorithms {
+    (
+        $(#[$meta:meta])*
+        $kind:literal;
+        $( $(#[$variant_meta:meta])* $variant:ident = $name:literal, $standard:literal; )+
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Algorithm {
+            $( $(#[$variant_meta])* #[doc = concat!($name, " (", $standard, ").")] $variant, )+
+        }
+
+        impl Algorithm {
+            /// Every one.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// What it is called. The name is found again whatever its case, with or without `-`, `_`, `/` and spaces.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name),+ }
+            }
+
+            /// What defines it.
+            #[must_use]
+            pub const fn standard(self) -> &'static str {
+                match self { $(Self::$variant => $standard),+ }
+            }
+        }
+
+        impl ::std::fmt::Display for Algorithm {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                f.pad(self.name())
+            }
+        }
+
+        impl ::std::str::FromStr for Algorithm {
+            type Err = $crate::UnknownAlgorithm;
+
+            fn from_str(name: &str) -> Result<Self, Self::Err> {
+                Self::ALL
+                    .iter()
+                    .copied()
+                    .find(|each| $crate::algorithm::is_same_name(each.name(), name))
+                    .ok_or_else(|| $crate::UnknownAlgorithm::new($kind, name))
+            }
+        }
+    };
+}
+
+pub(crate) use algorithms;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_differ_by_more_than_case_and_the_signs_between_words() {
+        assert!(is_same_name("SHA3-256", "sha3_256") && is_same_name("SHA-512/256", "sha512 256"));
+        assert!(!is_same_name("SHA-256", "SHA-25") && !is_same_name("", "SM3"));
+    }
+
+    #[test]
+    fn an_unknown_name_is_repeated_shortened() {
+        let unknown = UnknownAlgorithm::new("hash", &"ä".repeat(100));
+        assert_eq!(unknown.name.chars().count(), NAME_MAX);
+        assert!(unknown.to_string().starts_with("no hash is called 'ää"));
+    }
+}

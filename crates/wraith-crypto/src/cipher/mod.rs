@@ -1,0 +1,196 @@
+//! Block ciphers in modes that hide and do not authenticate (NIST SP 800-38A and 38E, GB/T 17964). Whoever can change what they made can change
+//! what comes out: where nothing else forces one of them, take an [`aead`](crate::aead).
+//!
+//! A [`Cipher`] goes on where it was: text is handed over in pieces. ECB and CBC take whole blocks ([`pad`] makes them), the others any
+//! length. XTS takes a whole data unit at a time, 16 bytes or more, and begins the next unit with the next number.
+//!
+//! | mode | what must not happen |
+//! |---|---|
+//! | ECB | more than one block of anything that is not random |
+//! | CBC, CFB | an IV that somebody could foresee |
+//! | CTR, OFB | an IV twice under one key |
+//! | XTS | other use than for the sectors of a disk |
+//!
+//! All: at most 2^48 blocks under a key of these ciphers, whose blocks have 16 bytes, or their repeats begin to show.
+
+use thiserror::Error;
+
+use crate::algorithm::algorithms;
+
+/// Bytes of a block, of every cipher here.
+pub const BLOCK_BYTES: usize = 16;
+
+/// A text being encrypted, or decrypted, under one key and from one IV. Use one for one direction.
+pub trait Cipher: Send {
+    /// Which one it is.
+    fn algorithm(&self) -> Algorithm;
+
+    /// Encrypts the next piece in place.
+    ///
+    /// # Errors
+    /// [`CipherError::Partial`] where the mode wants whole blocks; nothing changed then.
+    fn encrypt(&mut self, in_out: &mut [u8]) -> Result<(), CipherError>;
+
+    /// Decrypts the next piece in place.
+    ///
+    /// # Errors
+    /// As [`Self::encrypt`].
+    fn decrypt(&mut self, in_out: &mut [u8]) -> Result<(), CipherError>;
+}
+
+/// Why nothing was encrypted or decrypted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum CipherError {
+    /// The key has the wrong length.
+    #[error("a key of {algorithm} has {} bytes, not {found}", algorithm.key_bytes())]
+    KeyLength { algorithm: Algorithm, found: usize },
+    /// The IV has the wrong length.
+    #[error("an IV of {algorithm} has {} bytes, not {found}", algorithm.iv_bytes())]
+    IvLength { algorithm: Algorithm, found: usize },
+    /// The two halves of a key of XTS are the same (FIPS 140-3 IG C.I).
+    #[error("the two halves of the key are the same")]
+    EqualHalves,
+    /// Not whole blocks, or less than one where XTS wants at least that, or more than it takes.
+    #[error("{found} bytes are no text of {algorithm}: it takes {}", algorithm.takes())]
+    Partial { algorithm: Algorithm, found: usize },
+    /// What was decrypted does not end as [`pad`] ends it: the key is wrong, or the text was changed.
+    #[error("wrong key, or damaged: the padding is not as it must be")]
+    Padding,
+}
+
+algorithms! {
+    /// The ciphers, each with its mode.
+    "cipher";
+    Aes128Ecb = "AES-128-ECB", "NIST SP 800-38A";
+    Aes192Ecb = "AES-192-ECB", "NIST SP 800-38A";
+    Aes256Ecb = "AES-256-ECB", "NIST SP 800-38A";
+    Aes128Cbc = "AES-128-CBC", "NIST SP 800-38A";
+    Aes192Cbc = "AES-192-CBC", "NIST SP 800-38A";
+    Aes256Cbc = "AES-256-CBC", "NIST SP 800-38A";
+    Aes128Ctr = "AES-128-CTR", "NIST SP 800-38A";
+    Aes192Ctr = "AES-192-CTR", "NIST SP 800-38A";
+    Aes256Ctr = "AES-256-CTR", "NIST SP 800-38A";
+    Aes128Cfb = "AES-128-CFB", "NIST SP 800-38A";
+    Aes192Cfb = "AES-192-CFB", "NIST SP 800-38A";
+    Aes256Cfb = "AES-256-CFB", "NIST SP 800-38A";
+    Aes128Ofb = "AES-128-OFB", "NIST SP 800-38A";
+    Aes192Ofb = "AES-192-OFB", "NIST SP 800-38A";
+    Aes256Ofb = "AES-256-OFB", "NIST SP 800-38A";
+    Aes128Xts = "AES-128-XTS", "NIST SP 800-38E";
+    Aes256Xts = "AES-256-XTS", "NIST SP 800-38E";
+    Sm4Ecb = "SM4-ECB", "GB/T 17964";
+    Sm4Cbc = "SM4-CBC", "GB/T 17964";
+    Sm4Ctr = "SM4-CTR", "GB/T 17964";
+    Sm4Cfb = "SM4-CFB", "GB/T 17964";
+    Sm4Ofb = "SM4-OFB", "GB/T 17964";
+    Sm4Xts = "SM4-XTS", "GB/T 17964";
+}
+
+/// How a mode cuts a text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cut {
+    /// Whole blocks.
+    Blocks,
+    /// Any length.
+    Bytes,
+    /// A data unit of 16 bytes or more.
+    Unit,
+}
+
+impl Algorithm {
+    /// Bytes of a key. XTS has two keys, one behind the other.
+    #[must_use]
+    pub const fn key_bytes(self) -> usize {
+        use Algorithm::*;
+        match self {
+            Aes128Ecb | Aes128Cbc | Aes128Ctr | Aes128Cfb | Aes128Ofb => 16,
+            Sm4Ecb | Sm4Cbc | Sm4Ctr | Sm4Cfb | Sm4Ofb => 16,
+            Aes192Ecb | Aes192Cbc | Aes192Ctr | Aes192Cfb | Aes192Ofb => 24,
+            Aes256Ecb | Aes256Cbc | Aes256Ctr | Aes256Cfb | Aes256Ofb | Aes128Xts | Sm4Xts => 32,
+            Aes256Xts => 64,
+        }
+    }
+
+    /// Bytes of an IV: the first counter block for CTR, the number of the first data unit, little-endian, for XTS, none for ECB.
+    #[must_use]
+    pub const fn iv_bytes(self) -> usize {
+        match self {
+            Self::Aes128Ecb | Self::Aes192Ecb | Self::Aes256Ecb | Self::Sm4Ecb => 0,
+            _ => BLOCK_BYTES,
+        }
+    }
+
+    const fn cut(self) -> Cut {
+        use Algorithm::*;
+        match self {
+            Aes128Ecb | Aes192Ecb | Aes256Ecb | Sm4Ecb => Cut::Blocks,
+            Aes128Cbc | Aes192Cbc | Aes256Cbc | Sm4Cbc => Cut::Blocks,
+            Aes128Xts | Aes256Xts | Sm4Xts => Cut::Unit,
+            _ => Cut::Bytes,
+        }
+    }
+
+    /// Whether a text must be made of whole blocks.
+    #[must_use]
+    pub const fn wants_whole_blocks(self) -> bool {
+        matches!(self.cut(), Cut::Blocks)
+    }
+
+    const fn takes(self) -> &'static str {
+        match self.cut() {
+            Cut::Blocks => "whole blocks of 16 bytes",
+            Cut::Bytes => "any length",
+            Cut::Unit => "data units of 16 bytes to 16 MiB",
+        }
+    }
+}
+
+/// Appends 1 to 16 bytes, each of them their number (PKCS #7, RFC 5652 §6.3), so that `text` is whole blocks.
+pub fn pad(text: &mut Vec<u8>) {
+    let added = BLOCK_BYTES - text.len() % BLOCK_BYTES;
+    text.resize(text.len() + added, added as u8);
+}
+
+/// The length of `text` without what [`pad`] appended.
+///
+/// It takes the same time whatever the last block holds. What a caller does with the answer does not: an attacker who can have texts of their own
+/// decrypted, and learns whether this failed, can decrypt others with that. Authenticate first.
+///
+/// # Errors
+/// [`CipherError::Padding`].
+pub fn unpadded_len(text: &[u8]) -> Result<usize, CipherError> {
+    let last: &[u8; BLOCK_BYTES] = text.last_chunk().ok_or(CipherError::Padding)?;
+    let added = last[BLOCK_BYTES - 1];
+    let mut wrong = u8::from(added == 0 || usize::from(added) > BLOCK_BYTES);
+    for (i, byte) in last.iter().rev().enumerate() {
+        wrong |= u8::from(i < usize::from(added)) & u8::from(*byte != added);
+    }
+    match text.len().is_multiple_of(BLOCK_BYTES) && wrong == 0 {
+        true => Ok(text.len() - usize::from(added)),
+        false => Err(CipherError::Padding),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_pad_appends_is_taken_off_again_and_nothing_else() {
+        for len in 0..40 {
+            let mut text = vec![7; len];
+            pad(&mut text);
+            assert!(text.len().is_multiple_of(BLOCK_BYTES) && text.len() > len);
+            assert_eq!(unpadded_len(&text), Ok(len));
+            let last = text.len() - 1;
+            for (at, byte) in [(last, 0), (last, 17), (last, 255), (len, 99)] {
+                let mut wrong = text.clone();
+                wrong[at] = byte;
+                assert_eq!(unpadded_len(&wrong), Err(CipherError::Padding), "{len} {at} {byte}");
+            }
+        }
+        assert_eq!(unpadded_len(&[]), Err(CipherError::Padding));
+        assert_eq!(unpadded_len(&[1; 17]), Err(CipherError::Padding));
+    }
+}

@@ -1,0 +1,117 @@
+//! Message authentication codes: who has the key can tell that a message is as it was.
+//!
+//! A [`Mac`] takes the message in pieces; what it gives is compared with [`Mac::verify`], never with `==`.
+
+use thiserror::Error;
+
+use crate::Unauthentic;
+use crate::algorithm::algorithms;
+
+/// A message being authenticated.
+pub trait Mac: Send {
+    /// Which one it is.
+    fn algorithm(&self) -> Algorithm;
+
+    /// Takes in the next piece.
+    fn update(&mut self, data: &[u8]);
+
+    /// Writes the tag of everything taken in to the front of `out`.
+    ///
+    /// # Panics
+    /// If `out` is shorter than [`Algorithm::tag_bytes`].
+    fn finish_into(self: Box<Self>, out: &mut [u8]);
+
+    /// Whether `tag` is the tag of everything taken in, in time that does not depend on how much of it is right. A shorter one is not.
+    ///
+    /// # Errors
+    /// It is not.
+    fn verify(self: Box<Self>, tag: &[u8]) -> Result<(), Unauthentic> {
+        let mut expected = [0; TAG_MAX];
+        let expected = &mut expected[..self.algorithm().tag_bytes()];
+        self.finish_into(expected);
+        match crate::equal(expected, tag) {
+            true => Ok(()),
+            false => Err(Unauthentic),
+        }
+    }
+}
+
+/// Bytes of the longest tag.
+pub const TAG_MAX: usize = 64;
+
+/// Why no message could be begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum MacError {
+    /// The key has the wrong length.
+    #[error("a key of {algorithm} has {expected} bytes, not {found}")]
+    KeyLength { algorithm: Algorithm, expected: usize, found: usize },
+    /// The nonce has the wrong length: GMAC has one of 12 bytes, the others have none.
+    #[error("a nonce of {algorithm} has {expected} bytes, not {found}")]
+    NonceLength { algorithm: Algorithm, expected: usize, found: usize },
+}
+
+algorithms! {
+    /// The message authentication codes.
+    "MAC";
+    HmacSha1 = "HMAC-SHA-1", "RFC 2104";
+    HmacSha224 = "HMAC-SHA-224", "RFC 2104";
+    HmacSha256 = "HMAC-SHA-256", "RFC 2104";
+    HmacSha384 = "HMAC-SHA-384", "RFC 2104";
+    HmacSha512 = "HMAC-SHA-512", "RFC 2104";
+    HmacSha3_224 = "HMAC-SHA3-224", "RFC 2104";
+    HmacSha3_256 = "HMAC-SHA3-256", "RFC 2104";
+    HmacSha3_384 = "HMAC-SHA3-384", "RFC 2104";
+    HmacSha3_512 = "HMAC-SHA3-512", "RFC 2104";
+    HmacSm3 = "HMAC-SM3", "RFC 2104";
+    HmacMd5 = "HMAC-MD5", "RFC 2104";
+    CmacAes128 = "CMAC-AES-128", "NIST SP 800-38B";
+    CmacAes192 = "CMAC-AES-192", "NIST SP 800-38B";
+    CmacAes256 = "CMAC-AES-256", "NIST SP 800-38B";
+    CmacSm4 = "CMAC-SM4", "NIST SP 800-38B";
+    CbcMacSm4 = "CBC-MAC-SM4", "GB/T 15852.1";
+    GmacAes128 = "GMAC-AES-128", "NIST SP 800-38D";
+    GmacAes192 = "GMAC-AES-192", "NIST SP 800-38D";
+    GmacAes256 = "GMAC-AES-256", "NIST SP 800-38D";
+    SipHash64 = "SipHash-64", "SipHash-2-4, Aumasson and Bernstein 2012";
+    SipHash128 = "SipHash-128", "SipHash-2-4, Aumasson and Bernstein 2012";
+}
+
+impl Algorithm {
+    /// Bytes of a tag.
+    #[must_use]
+    pub const fn tag_bytes(self) -> usize {
+        use Algorithm::*;
+        match self {
+            HmacSha1 => 20,
+            HmacSha224 | HmacSha3_224 => 28,
+            HmacSha256 | HmacSha3_256 | HmacSm3 => 32,
+            HmacSha384 | HmacSha3_384 => 48,
+            HmacSha512 | HmacSha3_512 => 64,
+            SipHash64 => 8,
+            HmacMd5 | SipHash128 | CmacAes128 | CmacAes192 | CmacAes256 | CmacSm4 => 16,
+            CbcMacSm4 | GmacAes128 | GmacAes192 | GmacAes256 => 16,
+        }
+    }
+
+    /// Bytes of a key; `None` where any length is good (HMAC: take as many as a tag has).
+    #[must_use]
+    pub const fn key_bytes(self) -> Option<usize> {
+        use Algorithm::*;
+        match self {
+            CmacAes128 | CmacSm4 | CbcMacSm4 | GmacAes128 | SipHash64 | SipHash128 => Some(16),
+            CmacAes192 | GmacAes192 => Some(24),
+            CmacAes256 | GmacAes256 => Some(32),
+            _ => None,
+        }
+    }
+
+    /// Bytes of the nonce, of which GMAC needs a new one for each message. The others have none.
+    #[must_use]
+    pub const fn nonce_bytes(self) -> usize {
+        match self {
+            Self::GmacAes128 | Self::GmacAes192 | Self::GmacAes256 => 12,
+            _ => 0,
+        }
+    }
+}

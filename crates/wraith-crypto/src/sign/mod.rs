@@ -1,0 +1,104 @@
+//! Signatures: who has the [`SigningKey`] signs, whoever has its [`VerifyingKey`] can tell.
+//!
+//! Keys are found by [`Algorithm`], or by type in the module of a family. A raw key is what the standard calls one; PKCS #8 and SPKI
+//! (RFC 5958, RFC 5280) say the algorithm, too.
+
+use thiserror::Error;
+use zeroize::Zeroizing;
+
+use crate::algorithm::algorithms;
+
+/// The secret half of a key pair.
+pub trait SigningKey: Send + Sync {
+    /// Which one it is.
+    fn algorithm(&self) -> Algorithm;
+
+    /// A signature over `message`.
+    ///
+    /// # Errors
+    /// The system has no randomness.
+    fn sign(&self, message: &[u8]) -> Result<Vec<u8>, SignError>;
+
+    /// The public half.
+    fn verifying_key(&self) -> Box<dyn VerifyingKey>;
+
+    /// The raw secret key: the seed where the standard has one. RSA: the PKCS #1 structure.
+    fn to_raw(&self) -> Zeroizing<Vec<u8>>;
+
+    /// PKCS #8, DER.
+    fn to_pkcs8(&self) -> Zeroizing<Vec<u8>>;
+}
+
+/// The public half of a key pair.
+pub trait VerifyingKey: Send + Sync {
+    /// Which one it is.
+    fn algorithm(&self) -> Algorithm;
+
+    /// Whether `signature` is one of the secret half over `message`.
+    ///
+    /// # Errors
+    /// [`SignError::Unauthentic`] whatever is wrong with it.
+    fn verify(&self, message: &[u8], signature: &[u8]) -> Result<(), SignError>;
+
+    /// The raw public key: a point uncompressed (SEC 1). RSA: the PKCS #1 structure.
+    fn to_raw(&self) -> Vec<u8>;
+
+    /// The SubjectPublicKeyInfo, DER.
+    fn to_spki(&self) -> Vec<u8>;
+}
+
+/// Why there is no key or signature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum SignError {
+    /// The bytes are no key of this algorithm.
+    #[error("not a key of {algorithm}")]
+    InvalidKey { algorithm: Algorithm },
+    /// A context is at most 255 bytes long.
+    #[error("a context of {found} bytes is too long: at most 255")]
+    Context { found: usize },
+    /// The signature is not one over this message by this key.
+    #[error("not authentic: wrong key, or the message or the signature is damaged")]
+    Unauthentic,
+    /// The library could not, for want of memory or randomness.
+    #[error("{algorithm} failed: no memory, or no randomness")]
+    Failed { algorithm: Algorithm },
+}
+
+algorithms! {
+    /// The signature algorithms.
+    "signature";
+    RsaPssSha256 = "RSA-PSS-SHA-256", "RFC 8017";
+    RsaPssSha384 = "RSA-PSS-SHA-384", "RFC 8017";
+    RsaPssSha512 = "RSA-PSS-SHA-512", "RFC 8017";
+    RsaPkcs1Sha256 = "RSA-PKCS1-SHA-256", "RFC 8017";
+    RsaPkcs1Sha384 = "RSA-PKCS1-SHA-384", "RFC 8017";
+    RsaPkcs1Sha512 = "RSA-PKCS1-SHA-512", "RFC 8017";
+    EcdsaP224 = "ECDSA-P-224", "FIPS 186-5";
+    EcdsaP256 = "ECDSA-P-256", "FIPS 186-5";
+    EcdsaP384 = "ECDSA-P-384", "FIPS 186-5";
+    EcdsaP521 = "ECDSA-P-521", "FIPS 186-5";
+    EcdsaBrainpoolP256r1 = "ECDSA-brainpoolP256r1", "RFC 5639";
+    EcdsaBrainpoolP384r1 = "ECDSA-brainpoolP384r1", "RFC 5639";
+    EcdsaBrainpoolP512r1 = "ECDSA-brainpoolP512r1", "RFC 5639";
+    Ed25519 = "Ed25519", "RFC 8032";
+    Ed448 = "Ed448", "RFC 8032";
+    Sm2 = "SM2", "GB/T 32918.2";
+    MlDsa44 = "ML-DSA-44", "FIPS 204";
+    MlDsa65 = "ML-DSA-65", "FIPS 204";
+    MlDsa87 = "ML-DSA-87", "FIPS 204";
+    SlhDsaSha2_128s = "SLH-DSA-SHA2-128s", "FIPS 205";
+    SlhDsaSha2_128f = "SLH-DSA-SHA2-128f", "FIPS 205";
+    SlhDsaSha2_192s = "SLH-DSA-SHA2-192s", "FIPS 205";
+    SlhDsaSha2_192f = "SLH-DSA-SHA2-192f", "FIPS 205";
+    SlhDsaSha2_256s = "SLH-DSA-SHA2-256s", "FIPS 205";
+    SlhDsaSha2_256f = "SLH-DSA-SHA2-256f", "FIPS 205";
+    SlhDsaShake128s = "SLH-DSA-SHAKE-128s", "FIPS 205";
+    SlhDsaShake128f = "SLH-DSA-SHAKE-128f", "FIPS 205";
+    SlhDsaShake192s = "SLH-DSA-SHAKE-192s", "FIPS 205";
+    SlhDsaShake192f = "SLH-DSA-SHAKE-192f", "FIPS 205";
+    SlhDsaShake256s = "SLH-DSA-SHAKE-256s", "FIPS 205";
+    SlhDsaShake256f = "SLH-DSA-SHAKE-256f", "FIPS 205";
+}
+
+// What each family adds: `Algorithm::{generate, signing_key (raw), signing_key_pkcs8, verifying_key (raw), verifying_key_spki, backend}`.
