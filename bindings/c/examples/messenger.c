@@ -21,35 +21,27 @@ static void fail(const char *what)
 
 static void must(wraith_status_t status)
 {
-    char words[300] = "";
-    size_t len;
-    if (status != WRAITH_OK) {
-        wraith_last_error((uint8_t *)words, sizeof words - 1, &len);
-        fail(words);
-    }
+    static char words[300];
+    if (status != WRAITH_OK)
+        fail((wraith_last_error((uint8_t *)words, sizeof words - 1, &(size_t){0}), words));
 }
 
 static int open_socket(int count, char **words)
 {
     struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM}, *found;
-    struct sockaddr_in own;
-    socklen_t own_len = sizeof own;
     int listens = count == 3 && strcmp(words[1], "listen") == 0, yes = 1;
     if ((!listens && (count != 4 || strcmp(words[1], "connect") != 0)) ||
         getaddrinfo(listens ? "0.0.0.0" : words[2], words[count - 1], &hints, &found) != 0)
         fail("usage: messenger listen PORT | messenger connect HOST PORT");
     int made = socket(AF_INET, SOCK_STREAM, 0);
     setsockopt(made, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    if (!listens && connect(made, found->ai_addr, found->ai_addrlen) != 0)
-        fail("nobody listens there");
-    if (listens && (bind(made, found->ai_addr, found->ai_addrlen) != 0 || listen(made, 1) != 0))
-        fail("cannot listen there");
+    if ((listens ? bind : connect)(made, found->ai_addr, found->ai_addrlen) != 0 || (listens && listen(made, 1) != 0))
+        fail(listens ? "cannot listen there" : "nobody listens there");
+    getsockname(made, found->ai_addr, &found->ai_addrlen);
+    if (listens)
+        printf("listening on %d\n", ntohs(((struct sockaddr_in *)found->ai_addr)->sin_port));
     freeaddrinfo(found);
-    if (!listens)
-        return made;
-    getsockname(made, (struct sockaddr *)&own, &own_len);
-    printf("listening on %d\n", ntohs(own.sin_port));
-    return fflush(stdout) == 0 ? accept(made, NULL, NULL) : -1;
+    return listens && fflush(stdout) == 0 ? accept(made, NULL, NULL) : made;
 }
 
 // A frame into `body`; 0 at the end of the stream.
@@ -66,9 +58,8 @@ static size_t read_frame(int from)
 // `body` as a frame.
 static void write_frame(int to, size_t len)
 {
-    uint8_t frame[4 + FRAME_MAX] = {0, 0, (uint8_t)(len >> 8), (uint8_t)len};
-    memcpy(frame + 4, body, len);
-    if (send(to, frame, len + 4, MSG_NOSIGNAL) != (ssize_t)len + 4)
+    uint8_t head[4] = {0, 0, (uint8_t)(len >> 8), (uint8_t)len};
+    if (send(to, head, 4, MSG_NOSIGNAL | MSG_MORE) != 4 || send(to, body, len, MSG_NOSIGNAL) != (ssize_t)len)
         fail("the connection broke");
 }
 
@@ -88,36 +79,36 @@ static void print_line(const char *before, const uint8_t *text, size_t len)
     fflush(stdout);
 }
 
-static void print_id(const char *who, const uint8_t *id)
+static void print_id(const char *who, const uint8_t *id, size_t len)
 {
-    size_t len;
-    must(wraith_node_id_to_text(id, WRAITH_NODE_ID_BYTES, plain, sizeof plain, &len));
+    must(wraith_node_id_to_text(id, len, plain, sizeof plain, &len));
     print_line(who, plain, len);
 }
 
 static wraith_session_t shake_hands(int peer, int is_initiator)
 {
-    wraith_handshake_options_t options = {.struct_size = sizeof options, .is_initiator = is_initiator};
+    wraith_handshake_options_t options = {.struct_size = sizeof options, .is_initiator = is_initiator,
+        .prologue = {(const uint8_t *)"wraith messenger 1", 18}};
     uint8_t id[WRAITH_NODE_ID_BYTES];
     wraith_handshake_t handshake;
     wraith_session_t session;
     size_t len;
     must(wraith_identity_generate(&options.identity));
     must(wraith_identity_node_id(options.identity, id, sizeof id, &len));
-    print_id("me ", id);
-    options.prologue = (wraith_bytes_t){(const uint8_t *)"wraith messenger 1", 18};
+    print_id("me ", id, len);
     must(wraith_handshake_new(&options, &handshake));
     for (uint32_t turn; must(wraith_handshake_turn(handshake, &turn)), turn != WRAITH_TURN_OVER;) {
         if (turn == WRAITH_TURN_WRITE) {
             must(wraith_handshake_write(handshake, NULL, 0, body, sizeof body, &len));
             write_frame(peer, len);
-        } else {
-            len = read_frame(peer);
-            must(wraith_handshake_read(handshake, body, len, plain, sizeof plain, &len));
+            continue;
         }
+        if ((len = read_frame(peer)) == 0)
+            fail("the other side has gone");
+        must(wraith_handshake_read(handshake, body, len, plain, sizeof plain, &len));
     }
     must(wraith_handshake_peer(handshake, id, sizeof id, &len));
-    print_id("peer ", id);
+    print_id("peer ", id, len);
     must(wraith_handshake_session(handshake, &session));
     wraith_identity_free(options.identity);
     wraith_handshake_free(handshake);

@@ -40,13 +40,16 @@ impl FileVault {
     /// The vault in `folder`, which is made where it is missing.
     ///
     /// # Errors
-    /// The folder cannot be made or locked; another process has it.
+    /// The folder cannot be made or locked; it is open elsewhere, in this process or another.
     pub fn open(folder: impl Into<PathBuf>) -> Result<Self, VaultError> {
         let folder = folder.into();
         make_own(&folder)?;
         let path = folder.join(".lock");
         let lock = lock_patiently(&path).map_err(|e| failed(&path, &e))?.ok_or_else(|| {
-            VaultError::Failed(format!("{} is in use by another process", folder.display()))
+            VaultError::Failed(format!(
+                "{} is in use: open elsewhere, in this process or another",
+                folder.display()
+            ))
         })?;
         Ok(Self { folder, anchor: None, generations: Mutex::default(), _lock: lock })
     }

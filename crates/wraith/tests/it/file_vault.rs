@@ -88,7 +88,7 @@ fn one_process_at_a_time_has_the_folder() {
     let folder = tempfile::tempdir().unwrap();
     let first = FileVault::open(folder.path()).unwrap();
     let why = FileVault::open(folder.path()).err();
-    assert!(matches!(why, Some(VaultError::Failed(why)) if why.contains("another process")));
+    assert!(matches!(why, Some(VaultError::Failed(why)) if why.contains("open elsewhere")));
     drop(first);
     assert!(FileVault::open(folder.path()).is_ok());
 }
