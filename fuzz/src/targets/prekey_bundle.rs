@@ -3,7 +3,7 @@
 
 use wraith_crypto::SecretIdentity;
 use wraith_session::ratchet::{
-    MAX_BUNDLE_BYTES, OVERHEAD_BYTES, PreKeyBundle, Ratchet, StartError,
+    BUNDLE_BYTES_MAX, OVERHEAD_BYTES, PreKeyBundle, Ratchet, StartError,
 };
 
 use crate::session_world::{alice, bob, conversation, rng};
@@ -27,7 +27,7 @@ pub(crate) fn run(input: &[u8]) {
         assert!(bytes != conversation().bundle, "a genuine one is taken");
         return;
     };
-    assert!(bytes.len() <= MAX_BUNDLE_BYTES && bundle.encode() == bytes);
+    assert!(bytes.len() <= BUNDLE_BYTES_MAX && bundle.encode() == bytes);
     assert_eq!(bundle.node_id(), bob().node_id(), "nobody else's is signed");
     match Ratchet::initiate(&mut rng(1), &alice(), &bundle) {
         Ok(mut ratchet) => {

@@ -1,7 +1,7 @@
 //! Prekeys' saved state that nobody knows who has changed: what is taken saves as what it was, holds no more than any, and does all that
 //! prekeys do; after each step it saves as something that is taken.
 
-use wraith_session::ratchet::{MAX_BUNDLE_BYTES, MAX_ONE_TIME, PreKeys, Ratchet};
+use wraith_session::ratchet::{BUNDLE_BYTES_MAX, ONE_TIME_MAX, PreKeys, Ratchet};
 
 use crate::session_world::{alice, bob, conversation, rng};
 
@@ -18,14 +18,14 @@ pub(crate) fn run(input: &[u8]) {
     }
     let remaining = prekeys.remaining();
     let bundle = prekeys.bundle();
-    assert!(bundle.encode().len() <= MAX_BUNDLE_BYTES);
+    assert!(bundle.encode().len() <= BUNDLE_BYTES_MAX);
     assert_eq!(prekeys.remaining(), remaining.saturating_sub(1));
     assert_eq!(bundle.has_one_time(), remaining > 0);
     holds(&prekeys);
     let wanted = prekeys.remaining() + 2;
     match prekeys.replenish(&mut rng(1), &bob(), wanted) {
-        Ok(()) => assert_eq!(prekeys.remaining(), wanted.min(MAX_ONE_TIME)),
-        Err(_) => assert!(prekeys.remaining() <= MAX_ONE_TIME),
+        Ok(()) => assert_eq!(prekeys.remaining(), wanted.min(ONE_TIME_MAX)),
+        Err(_) => assert!(prekeys.remaining() <= ONE_TIME_MAX),
     }
     holds(&prekeys);
     let _ = prekeys.rotate(&mut rng(2), &bob());
@@ -34,7 +34,7 @@ pub(crate) fn run(input: &[u8]) {
 
 fn holds(prekeys: &PreKeys) {
     let saved = prekeys.save();
-    assert!(prekeys.remaining() <= MAX_ONE_TIME);
+    assert!(prekeys.remaining() <= ONE_TIME_MAX);
     assert!(saved.len() <= 434 << 10, "more than is promised");
     let again = PreKeys::restore(&saved).expect("what is saved is taken");
     assert!(again.save() == saved);

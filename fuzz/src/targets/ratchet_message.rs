@@ -2,7 +2,7 @@
 //!
 //! The first byte says where in the conversation: in its middle, with an offer of ML-KEM, or with the answer to that.
 
-use wraith_session::ratchet::{DecryptError, MAX_SKIPPED, Ratchet};
+use wraith_session::ratchet::{DecryptError, Ratchet, SKIPPED_MAX};
 
 use crate::input::Input;
 use crate::session_world::{conversation, encrypt};
@@ -51,7 +51,7 @@ fn arrive(receiver: &mut Ratchet, message: &[u8], opened: Option<&mut bool>) {
             assert!(is_new, "forged, or opened twice");
             assert_eq!(out.len(), 4 + 3);
             opened.into_iter().for_each(|opened| *opened = true);
-            assert!(receiver.missing() <= MAX_SKIPPED);
+            assert!(receiver.missing() <= SKIPPED_MAX);
             let saved = receiver.save();
             assert!(Ratchet::restore(&saved).is_ok_and(|again| again.save() == saved));
         }

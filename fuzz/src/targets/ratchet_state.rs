@@ -1,12 +1,12 @@
 //! A ratchet's saved state that nobody knows who has changed: what is taken saves as what it was, holds no more than any, and does all that a
 //! ratchet does; after each step it saves as something that is taken.
 
-use wraith_session::ratchet::{MAX_SKIPPED, Ratchet};
+use wraith_session::ratchet::{Ratchet, SKIPPED_MAX};
 
 use crate::session_world::{conversation, encrypt, rng};
 
 /// More than any state has: two keys of ML-KEM, the initial part, and all keys of missing messages.
-const STATE_BYTES_MAX: usize = 4096 + 128 * MAX_SKIPPED;
+const STATE_BYTES_MAX: usize = 4096 + 128 * SKIPPED_MAX;
 
 pub(crate) fn run(input: &[u8]) {
     let Ok(mut ratchet) = Ratchet::restore(input) else { return };
@@ -34,7 +34,7 @@ pub(crate) fn run(input: &[u8]) {
 
 pub(crate) fn holds(ratchet: &Ratchet) {
     let saved = ratchet.save();
-    assert!(ratchet.missing() <= MAX_SKIPPED && saved.len() <= STATE_BYTES_MAX);
+    assert!(ratchet.missing() <= SKIPPED_MAX && saved.len() <= STATE_BYTES_MAX);
     let again = Ratchet::restore(&saved).expect("what is saved is taken");
     assert!(again.save() == saved);
 }

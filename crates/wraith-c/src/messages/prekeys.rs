@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use wraith_session::StoredPreKeys;
-use wraith_session::ratchet::{MAX_BUNDLE_BYTES, PreKeys, StartError};
+use wraith_session::ratchet::{BUNDLE_BYTES_MAX, PreKeys, StartError};
 
 use crate::border::entry;
 use crate::identity::{self, wraith_identity_t};
@@ -14,7 +14,7 @@ use crate::table::{Kind, Table};
 
 /// Room for a bundle, in bytes.
 pub const WRAITH_BUNDLE_MAX: usize = 1417;
-const _: () = assert!(WRAITH_BUNDLE_MAX == MAX_BUNDLE_BYTES);
+const _: () = assert!(WRAITH_BUNDLE_MAX == BUNDLE_BYTES_MAX);
 /// Most one-time prekeys.
 pub const WRAITH_ONE_TIME_MAX: usize = 1000;
 

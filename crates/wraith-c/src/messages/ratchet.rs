@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rand_chacha::rand_core::CryptoRng;
 use wraith_session::ratchet::{
-    DecryptError, DecryptedBatch, EncryptError, MAX_PLAINTEXT_BYTES, OVERHEAD_BYTES, PreKeyBundle,
+    DecryptError, DecryptedBatch, EncryptError, OVERHEAD_BYTES, PLAINTEXT_BYTES_MAX, PreKeyBundle,
     Ratchet, padme,
 };
 use wraith_session::{Batch, StoreError, StoredRatchet};
@@ -137,7 +137,7 @@ impl From<DecryptError> for Failure {
 
 /// Room for the message of a text: what it is at most, since what rides along depends on the conversation.
 pub(super) fn room(text_len: usize) -> Outcome<usize> {
-    match text_len <= MAX_PLAINTEXT_BYTES {
+    match text_len <= PLAINTEXT_BYTES_MAX {
         true => Ok(OVERHEAD_BYTES + INITIAL_BYTES + KEM_PART_BYTES + padme(text_len + 1)),
         false => Err(EncryptError::TooLong.into()),
     }

@@ -11,7 +11,7 @@ use zeroize::Zeroize;
 
 use super::double_ratchet::Ratchet;
 use super::error::{DecryptError, EncryptError};
-use super::message::MAX_PLAINTEXT_BYTES;
+use super::message::PLAINTEXT_BYTES_MAX;
 use crate::session::Batch;
 
 /// Why a batch was not encrypted. Nothing has changed.
@@ -79,7 +79,7 @@ impl Ratchet {
         // What is left to fail behind these is the first message's step, which has changed nothing then.
         let mut number = self.sending.as_ref().map_or(0, |sending| sending.number);
         for (index, plaintext) in plaintexts.iter().enumerate() {
-            if plaintext.len() > MAX_PLAINTEXT_BYTES {
+            if plaintext.len() > PLAINTEXT_BYTES_MAX {
                 return Err(EncryptBatchError { index, why: EncryptError::TooLong });
             }
             let next = number.checked_add(1);

@@ -26,7 +26,7 @@ const VERSION: u8 = 1;
 /// Bytes of a bundle without one-time prekeys.
 const SHORT_BYTES: usize = 1 + 32 + 4 + 32 + 64 + 4 + ENCAPSULATION_KEY_BYTES + 64;
 /// Bytes of a bundle with one-time prekeys, the longest there is.
-pub const MAX_BUNDLE_BYTES: usize = SHORT_BYTES + 32;
+pub const BUNDLE_BYTES_MAX: usize = SHORT_BYTES + 32;
 
 /// What a signed key is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,7 +99,7 @@ impl PreKeyBundle {
     /// The bytes to publish, 1385 or 1417.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(MAX_BUNDLE_BYTES);
+        let mut bytes = Vec::with_capacity(BUNDLE_BYTES_MAX);
         bytes.push(VERSION);
         bytes.extend_from_slice(self.node_id.as_bytes());
         bytes.extend_from_slice(&self.signed_id.to_le_bytes());

@@ -24,10 +24,10 @@ use super::hybrid::{Arrived, Hybrid, KemPart};
 use super::keys::{self, HeaderKey, RootStep, Secret};
 use super::message::{
     Envelope, HEADER_BYTES, Header, INITIAL_BYTES, KIND_INITIAL, KIND_MESSAGE, KemKind,
-    MAX_PLAINTEXT_BYTES, OVERHEAD_BYTES, SALT_BYTES, header_nonce,
+    OVERHEAD_BYTES, PLAINTEXT_BYTES_MAX, SALT_BYTES, header_nonce,
 };
 use super::padding;
-use super::skipped::{MAX_SKIP, SkippedKeys};
+use super::skipped::{SKIP_MAX, SkippedKeys};
 
 /// Body and ML-KEM part are sealed with keys that seal nothing else.
 pub(super) const ONLY_NONCE: [u8; 12] = [0; 12];
@@ -107,16 +107,16 @@ impl ChainAt {
     /// Moves `key`, which stands at `number`, on to `target`.
     fn at(key: &Secret, number: u32, target: u32) -> Result<Self, DecryptError> {
         let count = target.saturating_sub(number);
-        if count > MAX_SKIP {
+        if count > SKIP_MAX {
             return Err(DecryptError::TooManySkipped);
         }
         Ok(Self::skip(key, number, count))
     }
 
     /// Moves `key`, which stands at `number`, to the end of its chain. Of what is missing there, it has the first
-    /// [`MAX_SKIP`]: a chain that lost more than that must not keep the conversation from going on.
+    /// [`SKIP_MAX`]: a chain that lost more than that must not keep the conversation from going on.
     fn at_end(key: &Secret, number: u32, len: u32) -> Self {
-        Self::skip(key, number, len.saturating_sub(number).min(MAX_SKIP))
+        Self::skip(key, number, len.saturating_sub(number).min(SKIP_MAX))
     }
 
     fn skip(key: &Secret, number: u32, count: u32) -> Self {
@@ -192,7 +192,7 @@ impl Ratchet {
         plaintext: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), EncryptError> {
-        if plaintext.len() > MAX_PLAINTEXT_BYTES {
+        if plaintext.len() > PLAINTEXT_BYTES_MAX {
             return Err(EncryptError::TooLong);
         }
         if self.sending.is_none() {
@@ -285,8 +285,8 @@ impl Ratchet {
     /// Appends the plaintext of `message` to `out`.
     ///
     /// What a forged message costs: a header key is tried for the current chain, for the next, and for at most
-    /// [`MAX_OLD_CHAINS`](super::MAX_OLD_CHAINS) old ones. Only who has seen an authentic message and puts its header in front of
-    /// another body makes this side compute more: half a ratchet step, and at most 2 × [`MAX_SKIP`](super::MAX_SKIP) message keys.
+    /// [`OLD_CHAINS_MAX`](super::OLD_CHAINS_MAX) old ones. Only who has seen an authentic message and puts its header in front of
+    /// another body makes this side compute more: half a ratchet step, and at most 2 × [`SKIP_MAX`](super::SKIP_MAX) message keys.
     ///
     /// # Errors
     /// [`DecryptError`]; nothing has changed then, and `out` is as before.

@@ -43,7 +43,7 @@ pub enum StartError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum EncryptError {
-    /// The plaintext is longer than [`MAX_PLAINTEXT_BYTES`](super::MAX_PLAINTEXT_BYTES).
+    /// The plaintext is longer than [`PLAINTEXT_BYTES_MAX`](super::PLAINTEXT_BYTES_MAX).
     #[error("the plaintext is too long")]
     TooLong,
     /// 2³² − 1 messages in a row without an answer.
@@ -61,7 +61,7 @@ pub enum DecryptError {
     /// Shorter than any message, or the first byte is that of no kind of message.
     #[error("no message")]
     Malformed,
-    /// Longer than any message ([`MAX_MESSAGE_BYTES`](super::MAX_MESSAGE_BYTES)).
+    /// Longer than any message ([`MESSAGE_BYTES_MAX`](super::MESSAGE_BYTES_MAX)).
     #[error("the message is too long")]
     TooLong,
     /// Not from this conversation, damaged, with other associated data, or so old that its header key is gone.
@@ -70,7 +70,7 @@ pub enum DecryptError {
     /// The key of this number is gone: it has been used, has expired, or had to make place.
     #[error("opened before, or too late")]
     KeyGone,
-    /// More messages were skipped at once than [`MAX_SKIP`](super::MAX_SKIP).
+    /// More messages were skipped at once than [`SKIP_MAX`](super::SKIP_MAX).
     #[error("too many messages are missing in front of it")]
     TooManySkipped,
     /// The peer, authenticated, breaks the protocol.

@@ -1,7 +1,7 @@
 //! Small groups: one message is encrypted for each member with the ratchet of the two.
 //!
 //! Each pair has forward secrecy and heals as two do, and there is no key of the group that a member who leaves would take
-//! along. The price is one message for each member. For more than [`MAX_GROUP`] members that is too much: MLS (RFC 9420) is made
+//! along. The price is one message for each member. For more than [`GROUP_MAX`] members that is too much: MLS (RFC 9420) is made
 //! for them, and is not here.
 //!
 //! What members say to one another need not be the same: nothing here shows that a sender gave all of them one text, or that
@@ -15,14 +15,14 @@ use super::double_ratchet::Ratchet;
 use super::error::{DecryptError, EncryptError};
 
 /// How many others a group has at most.
-pub const MAX_GROUP: usize = 32;
+pub const GROUP_MAX: usize = 32;
 
 /// Why a group did not take a member, or a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum GroupError {
-    /// There are [`MAX_GROUP`] members.
-    #[error("a group has at most {MAX_GROUP} members")]
+    /// There are [`GROUP_MAX`] members.
+    #[error("a group has at most {GROUP_MAX} members")]
     Full,
     /// The peer of this ratchet is a member.
     #[error("a member already")]
@@ -38,7 +38,7 @@ pub enum GroupError {
     Message(#[from] DecryptError),
 }
 
-/// Conversations with up to [`MAX_GROUP`] peers, in which the same is said to all.
+/// Conversations with up to [`GROUP_MAX`] peers, in which the same is said to all.
 #[derive(Debug, Default)]
 pub struct Group {
     /// In the order of their peers.
@@ -62,7 +62,7 @@ impl Group {
         }
         match self.find(&ratchet.peer()) {
             Ok(_) => Err((GroupError::AlreadyMember, Box::new(ratchet))),
-            Err(_) if self.members.len() >= MAX_GROUP => Err((GroupError::Full, Box::new(ratchet))),
+            Err(_) if self.members.len() >= GROUP_MAX => Err((GroupError::Full, Box::new(ratchet))),
             Err(at) => {
                 self.members.insert(at, ratchet);
                 Ok(())

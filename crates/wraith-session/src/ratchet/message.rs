@@ -39,15 +39,15 @@ pub(super) const HEADER_BYTES: usize = 1 + 32 + 4 + 4;
 const SEALED_HEADER_BYTES: usize = HEADER_BYTES + TAG_BYTES;
 
 /// The longest plaintext: 16 MiB.
-pub const MAX_PLAINTEXT_BYTES: usize = 16 << 20;
+pub const PLAINTEXT_BYTES_MAX: usize = 16 << 20;
 /// How much longer than its plaintext an ordinary message is, unless padded.
 pub const OVERHEAD_BYTES: usize = 1 + SALT_BYTES + SEALED_HEADER_BYTES + TAG_BYTES;
 /// The longest message.
-pub const MAX_MESSAGE_BYTES: usize = OVERHEAD_BYTES
+pub const MESSAGE_BYTES_MAX: usize = OVERHEAD_BYTES
     + INITIAL_BYTES
     + ENCAPSULATION_KEY_BYTES
     + TAG_BYTES
-    + padded_len(MAX_PLAINTEXT_BYTES);
+    + padded_len(PLAINTEXT_BYTES_MAX);
 
 /// What of ML-KEM a chain carries in each of its messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,7 +124,7 @@ pub(super) struct Envelope<'a> {
 
 impl<'a> Envelope<'a> {
     pub(super) fn parse(message: &'a [u8]) -> Result<Self, DecryptError> {
-        if message.len() > MAX_MESSAGE_BYTES {
+        if message.len() > MESSAGE_BYTES_MAX {
             return Err(DecryptError::TooLong);
         }
         let start = match message.first() {

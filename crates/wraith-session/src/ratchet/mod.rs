@@ -47,7 +47,7 @@
 //! | `group` | the same to several peers |
 //!
 //! # What is promised
-//! - Messages may be lost, reordered and repeated: each that arrives opens once ([`MAX_SKIP`], [`MAX_SKIPPED`] and the lifetimes
+//! - Messages may be lost, reordered and repeated: each that arrives opens once ([`SKIP_MAX`], [`SKIPPED_MAX`] and the lifetimes
 //!   beside them bound how late).
 //! - *Forward secrecy*: a stolen state opens nothing that was opened before it was stolen.
 //! - *Healing*: a stolen state opens nothing from the turn on that follows a key its side has made since; against an attacker
@@ -85,14 +85,14 @@ mod state;
 mod tests;
 
 pub use batch::{DecryptedBatch, EncryptBatchError};
-pub use bundle::{MAX_BUNDLE_BYTES, PreKeyBundle};
+pub use bundle::{BUNDLE_BYTES_MAX, PreKeyBundle};
 pub use double_ratchet::Ratchet;
 pub use error::{DecryptError, EncryptError, StartError};
-pub use group::{Group, GroupError, MAX_GROUP};
+pub use group::{GROUP_MAX, Group, GroupError};
 pub use hybrid::{KEM_INTERVAL, KEM_INTERVAL_BYTES};
-pub use message::{MAX_MESSAGE_BYTES, MAX_PLAINTEXT_BYTES, OVERHEAD_BYTES};
+pub use message::{MESSAGE_BYTES_MAX, OVERHEAD_BYTES, PLAINTEXT_BYTES_MAX};
 pub use padding::padme;
-pub use prekeys::{MAX_LAST_RESORT, MAX_ONE_TIME, PreKeys};
+pub use prekeys::{LAST_RESORT_MAX, ONE_TIME_MAX, PreKeys};
 pub use skipped::{
-    MAX_OLD_CHAINS, MAX_SKIP, MAX_SKIPPED, SKIPPED_LIFETIME, SKIPPED_LIFETIME_MESSAGES,
+    OLD_CHAINS_MAX, SKIP_MAX, SKIPPED_LIFETIME, SKIPPED_LIFETIME_MESSAGES, SKIPPED_MAX,
 };

@@ -18,9 +18,9 @@ use super::keys::Secret;
 use crate::bytes::StateError;
 
 /// How many one-time prekeys are held, handed out or not.
-pub const MAX_ONE_TIME: usize = 1000;
+pub const ONE_TIME_MAX: usize = 1000;
 /// How many conversations can start with one set of signed prekeys and no one-time prekeys.
-pub const MAX_LAST_RESORT: usize = 4096;
+pub const LAST_RESORT_MAX: usize = 4096;
 
 const STATE_VERSION: u8 = 1;
 
@@ -91,7 +91,7 @@ impl SignedKeys {
             kem_signature: reader.array()?,
             started: Vec::new(),
         };
-        for _ in 0..reader.count(MAX_LAST_RESORT)? {
+        for _ in 0..reader.count(LAST_RESORT_MAX)? {
             this.started.push(reader.array()?);
         }
         Ok(Box::new(this))
@@ -116,14 +116,14 @@ fn new_seed(rng: &mut impl CryptoRng) -> Zeroizing<[u8; 64]> {
 }
 
 impl PreKeys {
-    /// New signed prekeys of `identity` and `one_time` one-time prekeys, at most [`MAX_ONE_TIME`].
+    /// New signed prekeys of `identity` and `one_time` one-time prekeys, at most [`ONE_TIME_MAX`].
     #[must_use]
     pub fn generate(rng: &mut impl CryptoRng, identity: &SecretIdentity, one_time: usize) -> Self {
         let current = Box::new(SignedKeys::new(rng, identity, 1));
         let node_id = identity.node_id();
         let (next_id, previous, empty) = (2, None, VecDeque::new());
         let mut this = Self { node_id, next_id, current, previous, one_time: empty };
-        this.add_one_time(rng, identity, one_time.min(MAX_ONE_TIME))
+        this.add_one_time(rng, identity, one_time.min(ONE_TIME_MAX))
             .expect("the first ids are far below 2³²");
         this
     }
@@ -163,8 +163,8 @@ impl PreKeys {
         }
     }
 
-    /// Makes one-time prekeys until `one_time` of them, at most [`MAX_ONE_TIME`], have not been handed out. If all together
-    /// become more than [`MAX_ONE_TIME`], those go that were handed out first.
+    /// Makes one-time prekeys until `one_time` of them, at most [`ONE_TIME_MAX`], have not been handed out. If all together
+    /// become more than [`ONE_TIME_MAX`], those go that were handed out first.
     ///
     /// # Errors
     /// [`StartError::Identity`] if these are not the prekeys of `identity`; [`StartError::PreKeysExhausted`] if 2³² prekeys
@@ -176,7 +176,7 @@ impl PreKeys {
         one_time: usize,
     ) -> Result<(), StartError> {
         self.check(identity)?;
-        let missing = one_time.min(MAX_ONE_TIME).saturating_sub(self.remaining());
+        let missing = one_time.min(ONE_TIME_MAX).saturating_sub(self.remaining());
         self.add_one_time(rng, identity, missing)
     }
 
@@ -210,7 +210,7 @@ impl PreKeys {
         for _ in 0..count {
             let id = self.take_id()?;
             self.one_time.push_back(Box::new(OneTimeKeys::new(rng, identity, id)));
-            if self.one_time.len() > MAX_ONE_TIME {
+            if self.one_time.len() > ONE_TIME_MAX {
                 self.one_time.pop_front();
             }
         }
@@ -241,7 +241,7 @@ impl PreKeys {
         if keys.started.contains(binding) {
             return Err(StartError::Replayed);
         }
-        if keys.started.len() >= MAX_LAST_RESORT {
+        if keys.started.len() >= LAST_RESORT_MAX {
             return Err(StartError::PreKeysExhausted);
         }
         Ok(())
@@ -290,7 +290,7 @@ impl PreKeys {
         let current = SignedKeys::restore(&mut reader)?;
         let previous = reader.option(SignedKeys::restore)?;
         let mut one_time = VecDeque::new();
-        for _ in 0..reader.count(MAX_ONE_TIME)? {
+        for _ in 0..reader.count(ONE_TIME_MAX)? {
             one_time.push_back(Box::new(OneTimeKeys {
                 id: reader.u32()?,
                 secret: reader.secret()?,

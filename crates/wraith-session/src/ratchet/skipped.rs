@@ -3,7 +3,7 @@
 //! Keys that were skipped together stay together, in a batch that is as large as it will ever be: secrets are not copied
 //! by growing tables. The header keys of chains that are over are kept for as long as a batch of theirs is.
 //!
-//! Invariants: at most [`MAX_SKIPPED`] keys and [`MAX_OLD_CHAINS`] old chains are held; no batch is empty; each batch is of the
+//! Invariants: at most [`SKIPPED_MAX`] keys and [`OLD_CHAINS_MAX`] old chains are held; no batch is empty; each batch is of the
 //! current receiving chain or of an old one.
 
 use std::collections::VecDeque;
@@ -13,15 +13,15 @@ use super::codec::{BadBytes, Reader, Writer};
 use super::keys::Secret;
 
 /// How many messages may be missing in front of one that opens, in its chain and in the one before.
-pub const MAX_SKIP: u32 = 1000;
+pub const SKIP_MAX: u32 = 1000;
 /// How many keys of missing messages are held. Beyond, the oldest go first.
-pub const MAX_SKIPPED: usize = 2000;
+pub const SKIPPED_MAX: usize = 2000;
 /// How long the key of a missing message is held, by the time of [`Ratchet::set_time`](super::Ratchet::set_time): a week.
 pub const SKIPPED_LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
 /// After how many messages that opened the key of a missing one is forgotten. The one that showed it missing is the first.
 pub const SKIPPED_LIFETIME_MESSAGES: u64 = 10_000;
 /// Of how many chains that are over missing messages can still come. Each is one more key to try on a message.
-pub const MAX_OLD_CHAINS: usize = 8;
+pub const OLD_CHAINS_MAX: usize = 8;
 
 /// Keys of consecutive messages of one chain.
 struct Batch {
@@ -103,12 +103,12 @@ impl SkippedKeys {
         let (time, received, held) = (self.time, self.received, keys.len());
         self.batches.push_back(Batch { chain, first, time, received, held, keys });
         self.held += held;
-        while self.held > MAX_SKIPPED {
-            let excess = self.held - MAX_SKIPPED;
+        while self.held > SKIPPED_MAX {
+            let excess = self.held - SKIPPED_MAX;
             let oldest = self.batches.front_mut().expect("what is held is in a batch");
             if oldest.held > excess {
                 oldest.drop_first(excess);
-                self.held = MAX_SKIPPED;
+                self.held = SKIPPED_MAX;
             } else {
                 self.drop_oldest();
             }
@@ -159,7 +159,7 @@ impl SkippedKeys {
     fn drop_chains(&mut self) {
         let batches = &self.batches;
         self.old_chains.retain(|chain| batches.iter().any(|batch| batch.chain == chain.id));
-        while self.old_chains.len() > MAX_OLD_CHAINS {
+        while self.old_chains.len() > OLD_CHAINS_MAX {
             let gone = self.old_chains.pop_front().expect("there are more than the bound");
             self.batches.retain(|batch| batch.chain != gone.id);
             self.held = self.batches.iter().map(|batch| batch.held).sum();
@@ -194,14 +194,14 @@ impl SkippedKeys {
     pub(super) fn restore(reader: &mut Reader, current: Option<u32>) -> Result<Self, BadBytes> {
         let mut this =
             Self { time: read_time(reader)?, received: reader.u64()?, ..Self::default() };
-        for _ in 0..reader.count(MAX_OLD_CHAINS)? {
+        for _ in 0..reader.count(OLD_CHAINS_MAX)? {
             this.old_chains
                 .push_back(OldChain { id: reader.u32()?, header: Box::new(reader.secret()?) });
         }
-        for _ in 0..reader.count(MAX_SKIPPED)? {
+        for _ in 0..reader.count(SKIPPED_MAX)? {
             let (chain, first) = (reader.u32()?, reader.u32()?);
             let (time, received) = (read_time(reader)?, reader.u64()?);
-            let count = reader.count(MAX_SKIP as usize)?;
+            let count = reader.count(SKIP_MAX as usize)?;
             let mut keys = Vec::with_capacity(count);
             for _ in 0..count {
                 keys.push(reader.option(Reader::secret)?);
@@ -216,7 +216,7 @@ impl SkippedKeys {
         let is_used = |chain: &OldChain| {
             Some(chain.id) != current && this.batches.iter().any(|batch| batch.chain == chain.id)
         };
-        let is_good = this.held <= MAX_SKIPPED
+        let is_good = this.held <= SKIPPED_MAX
             && this.batches.iter().all(|batch| batch.held > 0 && has_chain(batch))
             && this.old_chains.iter().all(is_used);
         if is_good { Ok(this) } else { Err(BadBytes) }

@@ -147,8 +147,8 @@ fn ml_kem_takes_part_every_so_many_chains_and_only_then() {
 fn many_bytes_bring_ml_kem_forward() {
     let mut rng = rng();
     let (mut alice, mut bob) = established(&mut rng);
-    let (text, mut message) = (vec![0; MAX_PLAINTEXT_BYTES], Vec::new());
-    for _ in 0..KEM_INTERVAL_BYTES / MAX_PLAINTEXT_BYTES as u64 {
+    let (text, mut message) = (vec![0; PLAINTEXT_BYTES_MAX], Vec::new());
+    for _ in 0..KEM_INTERVAL_BYTES / PLAINTEXT_BYTES_MAX as u64 {
         message.clear();
         alice.encrypt(&mut rng, b"", &text, &mut message).unwrap();
     }
@@ -202,7 +202,7 @@ fn a_chain_ends_before_its_numbers_do() {
 fn signed_prekeys_start_so_many_conversations_and_no_more() {
     let (mut rng, bob) = (rng(), SecretIdentity::from_seed([2; 32]));
     let mut prekeys = PreKeys::generate(&mut rng, &bob, 0);
-    for start in 0..MAX_LAST_RESORT {
+    for start in 0..LAST_RESORT_MAX {
         let mut binding = [0; 32];
         binding[..8].copy_from_slice(&(start as u64).to_le_bytes());
         assert_eq!(prekeys.may_start(1, &binding), Ok(()));

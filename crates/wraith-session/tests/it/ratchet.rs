@@ -145,14 +145,14 @@ fn what_is_too_long_is_refused_on_either_side() {
     let mut rng = rng(7);
     let (mut alice, mut bob) = established(&mut rng);
     let before = alice.save();
-    let (text, mut out) = (vec![0; MAX_PLAINTEXT_BYTES + 1], Vec::new());
+    let (text, mut out) = (vec![0; PLAINTEXT_BYTES_MAX + 1], Vec::new());
     assert_eq!(alice.encrypt(&mut rng, b"", &text, &mut out), Err(EncryptError::TooLong));
     assert!(out.is_empty() && before == alice.save());
-    refuses(&mut bob, b"", &vec![0x10; MAX_MESSAGE_BYTES + 1], DecryptError::TooLong);
+    refuses(&mut bob, b"", &vec![0x10; MESSAGE_BYTES_MAX + 1], DecryptError::TooLong);
     alice.set_padding(true);
     let longest = seal(&mut alice, &mut rng, &text[1..]);
-    assert!(longest.len() <= MAX_MESSAGE_BYTES);
-    assert_eq!(open(&mut bob, &longest).unwrap().len(), MAX_PLAINTEXT_BYTES);
+    assert!(longest.len() <= MESSAGE_BYTES_MAX);
+    assert_eq!(open(&mut bob, &longest).unwrap().len(), PLAINTEXT_BYTES_MAX);
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn as_many_messages_may_be_missing_as_promised_and_no_more() {
     let messages: Vec<_> = (0..1002).map(|_| seal(&mut alice, &mut rng, b"text")).collect();
     refuses(&mut bob, b"", &messages[1001], DecryptError::TooManySkipped);
     open(&mut bob, &messages[1000]).unwrap();
-    assert_eq!(bob.missing(), MAX_SKIP as usize);
+    assert_eq!(bob.missing(), SKIP_MAX as usize);
     open(&mut bob, &messages[1001]).unwrap();
     for message in &messages[..1000] {
         open(&mut bob, message).unwrap();
@@ -182,7 +182,7 @@ fn a_chain_that_lost_more_does_not_keep_the_conversation_from_going_on() {
     open(&mut alice, &message).unwrap();
     let message = seal(&mut alice, &mut rng, b"here again");
     assert_eq!(open(&mut bob, &message).unwrap(), b"here again");
-    assert_eq!(bob.missing(), 10 + MAX_SKIP as usize);
+    assert_eq!(bob.missing(), 10 + SKIP_MAX as usize);
     assert_eq!(open(&mut bob, &lost[1010]).unwrap(), first);
     refuses(&mut bob, b"", &lost[1011], DecryptError::KeyGone);
 }
@@ -197,7 +197,7 @@ fn no_more_keys_are_held_than_promised_and_the_oldest_go_first() {
         let arrives = seal(&mut alice, &mut rng, b"arrives");
         open(&mut bob, &arrives).unwrap();
     }
-    assert_eq!(bob.missing(), MAX_SKIPPED);
+    assert_eq!(bob.missing(), SKIPPED_MAX);
     refuses(&mut bob, b"", &messages[699], DecryptError::KeyGone);
     for message in &messages[700..] {
         open(&mut bob, message).unwrap();
@@ -209,7 +209,7 @@ fn messages_of_as_many_old_chains_still_come_as_promised() {
     let mut rng = rng(10);
     let (mut alice, mut bob) = established(&mut rng);
     let mut late = Vec::new();
-    for _ in 0..=MAX_OLD_CHAINS {
+    for _ in 0..=OLD_CHAINS_MAX {
         late.push(seal(&mut alice, &mut rng, b"late"));
         let message = seal(&mut alice, &mut rng, b"text");
         open(&mut bob, &message).unwrap();
@@ -218,7 +218,7 @@ fn messages_of_as_many_old_chains_still_come_as_promised() {
     }
     let message = seal(&mut alice, &mut rng, b"text");
     open(&mut bob, &message).unwrap();
-    assert_eq!(bob.missing(), MAX_OLD_CHAINS);
+    assert_eq!(bob.missing(), OLD_CHAINS_MAX);
     refuses(&mut bob, b"", &late[0], DecryptError::Unauthentic);
     for message in &late[1..] {
         assert_eq!(open(&mut bob, message).unwrap(), b"late");

@@ -57,7 +57,7 @@ fn of_a_batch_with_a_text_that_is_too_long_nothing_is_encrypted() {
     let mut rng = rng(4);
     let (_, mut bob) = started(&mut rng);
     let before = bob.save();
-    let long = vec![0; MAX_PLAINTEXT_BYTES + 1];
+    let long = vec![0; PLAINTEXT_BYTES_MAX + 1];
     let failed = bob.encrypt_many(&mut rng, b"", &[b"short", &long, &long]);
     assert_eq!(failed.err(), Some(EncryptBatchError { index: 1, why: EncryptError::TooLong }));
     assert!(bob.encrypt_many(&mut rng, b"", &[]).unwrap().is_empty());

@@ -27,7 +27,7 @@ fn a_group_of_32_reads_what_is_said_and_has_no_room_for_another() {
     }
     let (mine, _) = pair(&mut rng, 33);
     assert_eq!(group.add(mine).unwrap_err().0, GroupError::Full);
-    assert_eq!(group.members().len(), MAX_GROUP);
+    assert_eq!(group.members().len(), GROUP_MAX);
 
     let messages = group.seal_for_all(&mut rng, b"", b"to all").unwrap();
     assert_eq!(messages.len(), 32);

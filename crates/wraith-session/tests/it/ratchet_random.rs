@@ -101,7 +101,7 @@ impl Conversation {
         if count == 0 {
             return;
         }
-        let may_be_gone = self.directions[from].missing_chains() > MAX_OLD_CHAINS;
+        let may_be_gone = self.directions[from].missing_chains() > OLD_CHAINS_MAX;
         let sent = self.directions[from].under_way.remove(which % count);
         match open(&mut self.sides[side], &sent.message) {
             Ok(text) => {

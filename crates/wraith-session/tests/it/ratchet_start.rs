@@ -53,7 +53,7 @@ fn refuses(prekeys: &mut PreKeys, message: &[u8], error: StartError) {
 #[test]
 fn a_bundle_reads_back_and_has_the_documented_lengths() {
     let mut prekeys = PreKeys::generate(&mut rng(1), &identity(2), 1);
-    for (one_time, len) in [(true, MAX_BUNDLE_BYTES), (false, 1385), (false, 1385)] {
+    for (one_time, len) in [(true, BUNDLE_BYTES_MAX), (false, 1385), (false, 1385)] {
         let bundle = prekeys.bundle();
         assert_eq!(bundle.has_one_time(), one_time);
         let bytes = bundle.encode();
@@ -242,7 +242,7 @@ fn one_time_prekeys_are_replenished_and_bounded() {
     let mut alice = Ratchet::initiate(&mut rng, &identity(1), &handed_out).unwrap();
     let first = seal(&mut alice, &mut rng, b"first");
     prekeys.replenish(&mut rng, &bob, usize::MAX).unwrap();
-    assert_eq!(prekeys.remaining(), MAX_ONE_TIME);
+    assert_eq!(prekeys.remaining(), ONE_TIME_MAX);
     // Those handed out made place.
     refuses(&mut prekeys, &first, StartError::UnknownPreKey);
 }

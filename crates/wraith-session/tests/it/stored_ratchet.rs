@@ -397,7 +397,7 @@ fn a_failure_of_a_batch_names_the_message_and_stores_nothing() {
     let vault = Arc::new(Noting::default());
     let (_, mut two) = conversation(vault.clone(), &mut rng);
     let (stores, state) = (vault.1.lock().unwrap().len(), two.ratchet().save());
-    let long = vec![0; MAX_PLAINTEXT_BYTES + 1];
+    let long = vec![0; PLAINTEXT_BYTES_MAX + 1];
     let why = two.encrypt_many(&mut rng, b"", &[b"short", &long]).err();
     let expected = EncryptBatchError { index: 1, why: EncryptError::TooLong };
     assert_eq!(why, Some(StoreError::EncryptBatch(expected)));
