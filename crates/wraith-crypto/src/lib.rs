@@ -11,6 +11,7 @@
 //! | [`agree`] | X25519 |
 //! | [`elligator`] | public keys of X25519 as random bytes |
 //! | [`kem`] | ML-KEM-768 |
+//! | [`encoding`] | keys written down: DER, PEM, PKCS#8, SubjectPublicKeyInfo |
 //! | [`identity`] | the Ed25519 identity and its NodeId (SPEC §1) |
 //!
 //! `unsafe` appears in three places: to call instructions of x86-64 after having made sure of them (`x86`), to call what AWS-LC
@@ -23,6 +24,7 @@ pub mod agree;
 mod algorithm;
 pub mod cipher;
 pub mod elligator;
+pub mod encoding;
 pub mod encrypt;
 mod field;
 pub mod hash;

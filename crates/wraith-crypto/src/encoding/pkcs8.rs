@@ -1,0 +1,131 @@
+//! PKCS#8: a private key with the name of its algorithm (RFC 5208, and RFC 5958 for version 2, which can hold the public key,
+//! too). Not encrypted.
+
+use std::fmt;
+
+use zeroize::Zeroizing;
+
+use super::EncodingError;
+use super::der::{self, Reader, Writer};
+use super::spki::AlgorithmIdentifier;
+
+/// A private key and its algorithm. All is borrowed from what it was read of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct PrivateKeyInfo<'a> {
+    /// What it is for.
+    pub algorithm: AlgorithmIdentifier<'a>,
+    /// The key, in the spelling of its algorithm.
+    pub private_key: &'a [u8],
+    /// The public key in the spelling of its algorithm, if it is there (version 2). Nothing has checked that it belongs to the
+    /// private one.
+    pub public_key: Option<&'a [u8]>,
+}
+
+impl fmt::Debug for PrivateKeyInfo<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PrivateKeyInfo").field("algorithm", &self.algorithm).finish_non_exhaustive()
+    }
+}
+
+impl<'a> PrivateKeyInfo<'a> {
+    /// The label of its PEM.
+    pub const PEM_LABEL: &'static str = "PRIVATE KEY";
+
+    const ATTRIBUTES: u8 = der::context_constructed(0);
+    const PUBLIC_KEY: u8 = der::context(1);
+
+    /// A key of version 1.
+    #[must_use]
+    pub const fn new(algorithm: AlgorithmIdentifier<'a>, private_key: &'a [u8]) -> Self {
+        Self { algorithm, private_key, public_key: None }
+    }
+
+    /// Reads all of `der`. Attributes are passed over.
+    pub fn from_der(der: &'a [u8]) -> Result<Self, EncodingError> {
+        let mut reader = Reader::of_sequence(der)?;
+        let version = reader.small()?;
+        if version > 1 {
+            return Err(EncodingError::UnknownVersion);
+        }
+        let algorithm = AlgorithmIdentifier::read(&mut reader)?;
+        let private_key = reader.octet_string()?;
+        if let Some(attributes) = reader.optional(Self::ATTRIBUTES)? {
+            let mut attributes = Reader::new(attributes);
+            while attributes.peek().is_some() {
+                attributes.sequence()?;
+            }
+        }
+        // Version 1 has no public key, so there it is something behind the value.
+        let public_key = if version == 1 { reader.optional(Self::PUBLIC_KEY)? } else { None };
+        reader.finish()?;
+        let public_key = public_key.map(der::whole_bytes).transpose()?;
+        Ok(Self { algorithm, private_key, public_key })
+    }
+
+    /// Its DER, of version 2 if it has a public key.
+    #[must_use]
+    pub fn to_der(&self) -> Zeroizing<Vec<u8>> {
+        Writer::sequence_of(|w| {
+            w.small(self.public_key.is_some().into());
+            self.algorithm.write(w);
+            w.octet_string(self.private_key);
+            if let Some(key) = self.public_key {
+                w.write(Self::PUBLIC_KEY, &[&[0], key].concat());
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{oid, pem};
+    use super::*;
+
+    /// RFC 8410 §10.3: one key without its public key, and one with it and an attribute.
+    const VERSION_1: &str = "-----BEGIN PRIVATE KEY-----
+MC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC
+-----END PRIVATE KEY-----
+";
+    const VERSION_2: &str = "-----BEGIN PRIVATE KEY-----
+MHICAQEwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC
+oB8wHQYKKoZIhvcNAQkJFDEPDA1DdXJkbGUgQ2hhaXJzgSEAGb9ECWmEzf6FQbrB
+Z9w7lshQhqowtrbLDFw4rXAxZuE=
+-----END PRIVATE KEY-----
+";
+
+    #[test]
+    fn the_keys_of_rfc_8410_are_read() {
+        let [first, second] =
+            [VERSION_1, VERSION_2].map(|text| pem::decode("PRIVATE KEY", text).unwrap());
+        let [first_info, second_info] =
+            [&first, &second].map(|der| PrivateKeyInfo::from_der(der).unwrap());
+        assert_eq!(first_info.algorithm, AlgorithmIdentifier::new(oid::ED25519));
+        assert_eq!((first_info.private_key.len(), first_info.public_key), (34, None));
+        assert_eq!(first_info.to_der(), first);
+        assert_eq!(second_info.private_key, first_info.private_key);
+        assert_eq!(second_info.public_key.map(|key| (key.len(), key[0])), Some((32, 0x19)));
+        let again = second_info.to_der();
+        assert_eq!(PrivateKeyInfo::from_der(&again), Ok(second_info));
+    }
+
+    #[test]
+    fn what_is_cut_continued_or_of_another_version_is_refused() {
+        let der = pem::decode("PRIVATE KEY", VERSION_2).unwrap();
+        for len in 0..der.len() {
+            assert!(PrivateKeyInfo::from_der(&der[..len]).is_err(), "{len}");
+        }
+        let longer = [&der[..], &[0]].concat();
+        assert_eq!(PrivateKeyInfo::from_der(&longer), Err(EncodingError::TrailingBytes));
+        let mut other = der.clone();
+        other[4] = 2;
+        assert_eq!(PrivateKeyInfo::from_der(&other), Err(EncodingError::UnknownVersion));
+        other[4] = 0;
+        assert_eq!(PrivateKeyInfo::from_der(&other), Err(EncodingError::TrailingBytes));
+    }
+
+    #[test]
+    fn debug_does_not_print_the_key() {
+        let info = PrivateKeyInfo::new(AlgorithmIdentifier::new(oid::ED25519), &[171; 32]);
+        assert!(!format!("{info:?}").contains("171"));
+    }
+}
