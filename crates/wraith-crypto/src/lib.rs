@@ -7,7 +7,7 @@
 //! | [`aead`] | sealing and opening: AES-256-GCM and ChaCha20-Poly1305, and the packet key of SPEC §3.5 |
 //! | [`mask`] | one AES-256 block, for header protection (SPEC §4.3) |
 //! | [`kdf`] | BLAKE3 as key derivation, keyed hash and hash |
-//! | [`hash`] | the hash functions of the Noise framework: SHA-256, SHA-512, BLAKE2s, BLAKE2b |
+//! | [`hash`] | hash functions: SHA-2, SHA-3, SHAKE, SM3, BLAKE2, BLAKE3 |
 //! | [`agree`] | X25519 |
 //! | [`elligator`] | public keys of X25519 as random bytes |
 //! | [`kem`] | ML-KEM-768 |
@@ -31,6 +31,7 @@ pub mod hash;
 pub mod identity;
 pub mod kdf;
 pub mod kem;
+mod kernels;
 pub mod mac;
 pub mod mask;
 pub mod sign;

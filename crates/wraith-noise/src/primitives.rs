@@ -14,7 +14,7 @@ use snow::params::{CipherChoice, DHChoice, HashChoice, KemChoice};
 use snow::resolvers::CryptoResolver;
 use snow::types::{Cipher, Dh, Hash, Kem, Random};
 use wraith_crypto::elligator::EphemeralKey;
-use wraith_crypto::hash::{HashFunction, Hasher};
+use wraith_crypto::hash::{Algorithm, Hasher};
 use wraith_crypto::{AeadKey, Suite, TAG_BYTES, agree};
 use zeroize::Zeroizing;
 
@@ -109,7 +109,7 @@ impl CryptoResolver for Resolver {
             HashChoice::Blake2s => HashFunction::Blake2s,
             HashChoice::Blake2b => HashFunction::Blake2b,
         };
-        Some(Box::new(HashState { function, running: Hasher::new(function) }))
+        Some(Box::new(HashState { function, running: function.algorithm().hasher() }))
     }
 
     fn resolve_cipher(&self, choice: &CipherChoice) -> Option<Box<dyn Cipher>> {
@@ -185,6 +185,46 @@ impl Dh for X25519 {
     }
 }
 
+/// A hash function of the Noise framework (revision 34, §12).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum HashFunction {
+    /// FIPS 180-4, 32 bytes.
+    Sha256,
+    /// FIPS 180-4, 64 bytes.
+    Sha512,
+    /// RFC 7693, 32 bytes.
+    Blake2s,
+    /// RFC 7693, 64 bytes.
+    Blake2b,
+}
+
+impl HashFunction {
+    /// Every one.
+    pub const ALL: [Self; 4] = [Self::Sha256, Self::Sha512, Self::Blake2s, Self::Blake2b];
+
+    /// What computes it.
+    #[must_use]
+    pub const fn algorithm(self) -> Algorithm {
+        match self {
+            Self::Sha256 => Algorithm::Sha256,
+            Self::Sha512 => Algorithm::Sha512,
+            Self::Blake2s => Algorithm::Blake2s,
+            Self::Blake2b => Algorithm::Blake2b,
+        }
+    }
+
+    /// The name in a protocol's name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sha256 => "SHA256",
+            Self::Sha512 => "SHA512",
+            Self::Blake2s => "BLAKE2s",
+            Self::Blake2b => "BLAKE2b",
+        }
+    }
+}
+
 struct HashState {
     function: HashFunction,
     running: Hasher,
@@ -196,15 +236,15 @@ impl Hash for HashState {
     }
 
     fn block_len(&self) -> usize {
-        self.function.block_bytes()
+        self.function.algorithm().block_bytes()
     }
 
     fn hash_len(&self) -> usize {
-        self.function.digest_bytes()
+        self.function.algorithm().digest_bytes()
     }
 
     fn reset(&mut self) {
-        self.running = Hasher::new(self.function);
+        self.running = self.function.algorithm().hasher();
     }
 
     fn input(&mut self, data: &[u8]) {
@@ -212,7 +252,7 @@ impl Hash for HashState {
     }
 
     fn result(&mut self, out: &mut [u8]) {
-        let running = std::mem::replace(&mut self.running, Hasher::new(self.function));
+        let running = std::mem::replace(&mut self.running, self.function.algorithm().hasher());
         running.finish_into(out);
     }
 }

@@ -32,9 +32,7 @@ pub type Pin = [u8; PIN_BYTES];
 /// # Errors
 /// It is no X.509 certificate.
 pub fn pin_of(certificate: &CertificateDer<'_>) -> Result<Pin, Error> {
-    let mut digest = Sha256::new();
-    digest.update(&ParsedCertificate::try_from(certificate)?.subject_public_key_info());
-    Ok(digest.finish())
+    Ok(Sha256::digest(&ParsedCertificate::try_from(certificate)?.subject_public_key_info()))
 }
 
 /// What a relay shows, and how.

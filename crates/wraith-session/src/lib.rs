@@ -26,5 +26,5 @@ pub use session::{
     TEXT_BYTES_MAX,
 };
 pub use stored::{StoreError, StoredPreKeys, StoredRatchet, StoredSession};
-pub use wraith_crypto::hash::HashFunction;
 pub use wraith_crypto::{NodeId, SecretIdentity, Suite};
+pub use wraith_noise::primitives::HashFunction;

@@ -11,7 +11,7 @@ use snow::params::{
 };
 use thiserror::Error;
 use wraith_crypto::Suite;
-use wraith_crypto::hash::HashFunction;
+use wraith_noise::primitives::HashFunction;
 
 /// Who knows whose static key before, and who tells it (Noise revision 34, §7.5). The first letter is the initiator's key, the
 /// second the responder's: X is sent encrypted, K is known before, I is sent at once, N there is none.

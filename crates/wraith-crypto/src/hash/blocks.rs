@@ -1,0 +1,101 @@
+//! Hash functions that take in blocks one after the other (Merkle-Damgård): what waits for its block to be full, and how the last one is filled.
+
+use zeroize::optimization_barrier;
+
+/// A compression function and what a digest is made of.
+pub(super) trait Compression: 'static {
+    type State: Copy + Send + Sync;
+    type Block: Copy + Send + Sync + AsRef<[u8]> + AsMut<[u8]>;
+
+    const START: Self::State;
+    const ZERO: Self::State;
+    const EMPTY: Self::Block;
+    /// Bytes of the message's length in bits, at the end of the last block: all big-endian but MD5's.
+    const LENGTH_BYTES: usize;
+
+    /// Takes in `blocks`, whole ones.
+    fn compress(state: &mut Self::State, blocks: &[u8]);
+
+    /// Writes as many bytes of the state as `out` has.
+    fn write(state: &Self::State, out: &mut [u8]);
+
+    /// The length of a message as the last block has it, [`Self::LENGTH_BYTES`] of it.
+    fn length(bits: u128) -> [u8; 16] {
+        (bits << (128 - 8 * Self::LENGTH_BYTES)).to_be_bytes()
+    }
+}
+
+/// A running hash. Wiped when dropped: that of a key is as good as the key.
+///
+/// Invariant: the first `taken % block length` bytes of `pending` wait, and no more; so it is never full.
+pub(super) struct Blocks<C: Compression> {
+    state: C::State,
+    pending: C::Block,
+    taken: u64,
+}
+
+impl<C: Compression> Blocks<C> {
+    pub(super) const fn new() -> Self {
+        Self { state: C::START, pending: C::EMPTY, taken: 0 }
+    }
+
+    #[inline]
+    fn waiting(&self) -> usize {
+        let block = C::EMPTY.as_ref().len();
+        (self.taken % block as u64) as usize
+    }
+
+    #[inline]
+    pub(super) fn update(&mut self, mut data: &[u8]) {
+        let waiting = self.waiting();
+        self.taken = self.taken.wrapping_add(data.len() as u64);
+        let pending = self.pending.as_mut();
+        let block = pending.len();
+        if waiting > 0 {
+            let (head, rest) = data.split_at(data.len().min(block - waiting));
+            pending[waiting..][..head.len()].copy_from_slice(head);
+            if waiting + head.len() < block {
+                return;
+            }
+            C::compress(&mut self.state, pending);
+            data = rest;
+        }
+        let (whole, rest) = data.split_at(data.len() - data.len() % block);
+        if !whole.is_empty() {
+            C::compress(&mut self.state, whole);
+        }
+        pending[..rest.len()].copy_from_slice(rest);
+    }
+
+    /// Writes as many bytes of the digest as `out` has.
+    #[inline]
+    pub(super) fn finish(mut self, out: &mut [u8]) {
+        let waiting = self.waiting();
+        let bits = u128::from(self.taken) * 8;
+        let pending = self.pending.as_mut();
+        let length_at = pending.len() - C::LENGTH_BYTES;
+        pending[waiting] = 0x80;
+        pending[waiting + 1..].fill(0);
+        if waiting >= length_at {
+            C::compress(&mut self.state, pending);
+            pending.fill(0);
+        }
+        pending[length_at..].copy_from_slice(&C::length(bits)[..C::LENGTH_BYTES]);
+        C::compress(&mut self.state, pending);
+        C::write(&self.state, out);
+    }
+}
+
+impl<C: Compression> Clone for Blocks<C> {
+    fn clone(&self) -> Self {
+        Self { ..*self }
+    }
+}
+
+impl<C: Compression> Drop for Blocks<C> {
+    fn drop(&mut self) {
+        self.state = C::ZERO;
+        self.pending = C::EMPTY;
+        optimization_barrier(self);
+    }
+}

@@ -1,0 +1,178 @@
+//! The types of the functions whose digests have one length.
+
+use std::fmt;
+
+use blake2::digest::Digest;
+use zeroize::Zeroize;
+
+use super::blocks::Blocks;
+use super::sponge::Sponge;
+use super::{Algorithm, Function, Hash, compression};
+
+/// The type of one function. Of `$running` it wants `new`, `update` and `finish`, which fills what it is given.
+macro_rules! hash_type {
+    ($(#[$meta:meta])* $name:ident, $digest:literal, $block:literal, $running:ty) => {
+        $(#[$meta])*
+        #[derive(Clone)]
+        pub struct $name($running);
+
+        impl $name {
+            /// Bytes of the digest.
+            pub const DIGEST_BYTES: usize = $digest;
+            /// Bytes of an input block, which HMAC needs to know.
+            pub const BLOCK_BYTES: usize = $block;
+
+            /// The hash of nothing, so far.
+            #[must_use]
+            pub fn new() -> Self {
+                Self(<$running>::new())
+            }
+
+            /// Takes in `data`.
+            #[inline]
+            pub fn update(&mut self, data: &[u8]) {
+                self.0.update(data);
+            }
+
+            /// The digest of everything taken in.
+            #[must_use]
+            #[inline]
+            pub fn finish(self) -> [u8; Self::DIGEST_BYTES] {
+                let mut digest = [0; Self::DIGEST_BYTES];
+                self.0.finish(&mut digest);
+                digest
+            }
+
+            /// The digest of `data`.
+            #[must_use]
+            pub fn digest(data: &[u8]) -> [u8; Self::DIGEST_BYTES] {
+                let mut hash = Self::new();
+                hash.update(data);
+                hash.finish()
+            }
+
+            #[inline]
+            pub(super) fn write_to(self, out: &mut [u8]) {
+                self.0.finish(&mut out[..Self::DIGEST_BYTES]);
+            }
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self::new()
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_struct(stringify!($name)).finish_non_exhaustive()
+            }
+        }
+
+        impl Hash for $name {
+            fn algorithm(&self) -> Algorithm {
+                Algorithm::$name
+            }
+
+            fn update(&mut self, data: &[u8]) {
+                self.0.update(data);
+            }
+
+            fn finish_into(self: Box<Self>, out: &mut [u8]) {
+                self.write_to(out);
+            }
+
+            fn boxed_clone(&self) -> Box<dyn Hash> {
+                Box::new(self.clone())
+            }
+        }
+
+        impl Function for $name {
+            const ALGORITHM: Algorithm = Algorithm::$name;
+            const DIGEST_BYTES: usize = Self::DIGEST_BYTES;
+            const BLOCK_BYTES: usize = Self::BLOCK_BYTES;
+
+            #[inline]
+            fn write(self, out: &mut [u8]) {
+                self.write_to(out);
+            }
+        }
+    };
+}
+pub(super) use hash_type;
+
+hash_type!(/** A running SHA-224. */ Sha224, 28, 64, Blocks<compression::Sha224>);
+hash_type!(/** A running SHA-256. */ Sha256, 32, 64, Blocks<compression::Sha256>);
+hash_type!(/** A running SHA-384. */ Sha384, 48, 128, Blocks<compression::Sha384>);
+hash_type!(/** A running SHA-512. */ Sha512, 64, 128, Blocks<compression::Sha512>);
+hash_type!(/** A running SHA-512/256. */ Sha512_256, 32, 128, Blocks<compression::Sha512_256>);
+hash_type!(/** A running SM3. */ Sm3, 32, 64, Blocks<compression::Sm3>);
+hash_type!(/** A running SHA3-224. */ Sha3_224, 28, 144, Sha3<144>);
+hash_type!(/** A running SHA3-256. */ Sha3_256, 32, 136, Sha3<136>);
+hash_type!(/** A running SHA3-384. */ Sha3_384, 48, 104, Sha3<104>);
+hash_type!(/** A running SHA3-512. */ Sha3_512, 64, 72, Sha3<72>);
+hash_type!(/** A running BLAKE2s, with digests of 32 bytes. */ Blake2s, 32, 64, Blake2<blake2::Blake2s256>);
+hash_type!(/** A running BLAKE2b, with digests of 64 bytes. */ Blake2b, 64, 128, Blake2<blake2::Blake2b512>);
+hash_type!(/** A running BLAKE3. For keys see [`crate::kdf`]. */ Blake3, 32, 64, Blake3State);
+
+/// A sponge of SHA-3.
+#[derive(Clone)]
+struct Sha3<const RATE: usize>(Sponge<RATE>);
+
+impl<const RATE: usize> Sha3<RATE> {
+    const fn new() -> Self {
+        Self(Sponge::new())
+    }
+
+    fn update(&mut self, data: &[u8]) {
+        self.0.absorb(data);
+    }
+
+    fn finish(mut self, out: &mut [u8]) {
+        // The bits 01 (§6.1), and the first of the padding.
+        self.0.pad(0x06);
+        self.0.squeeze(out);
+    }
+}
+
+/// A state of the crate `blake2`, which wipes it.
+#[derive(Clone)]
+struct Blake2<D>(D);
+
+impl<D: Digest> Blake2<D> {
+    fn new() -> Self {
+        Self(D::new())
+    }
+
+    fn update(&mut self, data: &[u8]) {
+        Digest::update(&mut self.0, data);
+    }
+
+    fn finish(self, out: &mut [u8]) {
+        out.copy_from_slice(&self.0.finalize());
+    }
+}
+
+/// In a place of its own: it has a tree of 2 KB.
+#[derive(Clone)]
+struct Blake3State(Box<blake3::Hasher>);
+
+impl Blake3State {
+    fn new() -> Self {
+        Self(Box::default())
+    }
+
+    fn update(&mut self, data: &[u8]) {
+        self.0.update(data);
+    }
+
+    fn finish(self, out: &mut [u8]) {
+        out.copy_from_slice(self.0.finalize().as_bytes());
+    }
+}
+
+impl Drop for Blake3State {
+    fn drop(&mut self) {
+        self.0.zeroize();
+    }
+}

@@ -1,0 +1,103 @@
+//! SHAKE128 and SHAKE256 (FIPS 202, §6.2): hash functions whose digests are as long as one asks for.
+
+use std::fmt;
+
+use super::sponge::Sponge;
+use super::{Algorithm, Hash};
+
+macro_rules! xof_type {
+    ($(#[$meta:meta])* $name:ident, $reader:ident, $rate:literal) => {
+        $(#[$meta])*
+        #[derive(Clone)]
+        pub struct $name(Sponge<$rate>);
+
+        impl $name {
+            /// The hash of nothing, so far.
+            #[must_use]
+            pub const fn new() -> Self {
+                Self(Sponge::new())
+            }
+
+            /// Takes in `data`.
+            pub fn update(&mut self, data: &[u8]) {
+                self.0.absorb(data);
+            }
+
+            /// The digest of everything taken in, to be read piece by piece.
+            #[must_use]
+            pub fn reader(mut self) -> $reader {
+                // The bits 1111, and the first of the padding.
+                self.0.pad(0x1f);
+                $reader(self.0)
+            }
+
+            /// Fills `out` with the digest of everything taken in.
+            pub fn finish(self, out: &mut [u8]) {
+                self.reader().read(out);
+            }
+
+            /// The digest of `data`, `N` bytes of it.
+            #[must_use]
+            pub fn digest<const N: usize>(data: &[u8]) -> [u8; N] {
+                let (mut hash, mut digest) = (Self::new(), [0; N]);
+                hash.update(data);
+                hash.finish(&mut digest);
+                digest
+            }
+
+            pub(super) fn write_to(self, out: &mut [u8]) {
+                self.finish(out);
+            }
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self::new()
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_struct(stringify!($name)).finish_non_exhaustive()
+            }
+        }
+
+        impl Hash for $name {
+            fn algorithm(&self) -> Algorithm {
+                Algorithm::$name
+            }
+
+            fn update(&mut self, data: &[u8]) {
+                self.0.absorb(data);
+            }
+
+            fn finish_into(self: Box<Self>, out: &mut [u8]) {
+                self.finish(out);
+            }
+
+            fn boxed_clone(&self) -> Box<dyn Hash> {
+                Box::new(self.clone())
+            }
+        }
+
+        /// A digest without an end.
+        #[derive(Clone)]
+        pub struct $reader(Sponge<$rate>);
+
+        impl $reader {
+            /// The next bytes.
+            pub fn read(&mut self, out: &mut [u8]) {
+                self.0.squeeze(out);
+            }
+        }
+
+        impl fmt::Debug for $reader {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_struct(stringify!($reader)).finish_non_exhaustive()
+            }
+        }
+    };
+}
+
+xof_type!(/** A running SHAKE128: 128 bits of strength, of 32 bytes of digest or more. */ Shake128, Shake128Reader, 168);
+xof_type!(/** A running SHAKE256: 256 bits of strength, of 64 bytes of digest or more. */ Shake256, Shake256Reader, 136);

@@ -1,0 +1,20 @@
+//! Inner loops of algorithms that nobody else has, or not as fast: each with what it computes, its source and its speed.
+//!
+//! A kernel is chosen by what the processor has when the program runs, and has a portable twin that it is tested against.
+
+pub(crate) mod keccak;
+pub(crate) mod sha512;
+pub(crate) mod siphash;
+pub(crate) mod sm3;
+#[cfg(target_arch = "x86_64")]
+mod transpose;
+
+#[cfg(test)]
+mod tests {
+    /// Bytes that follow no pattern a kernel could be right about by chance, the same each time.
+    pub(super) fn bytes(len: usize) -> Vec<u8> {
+        let mut out = vec![0; len];
+        blake3::Hasher::new().update(b"kernels").finalize_xof().fill(&mut out);
+        out
+    }
+}
